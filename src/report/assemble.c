@@ -17,12 +17,6 @@
 #include "platform/machine.h"
 #include "report/ring_entries.h"
 
-/*
- * The metrics window of a report: one for all processes that the session is about.
- */
-
-typedef struct process_windows process_windows;
-
 static const size_t json_limit_bytes = (size_t)256 << 20;
 
 /* A process that ends inside a window of our own costs the metrics at most this share of it. */
@@ -31,6 +25,7 @@ static const uint64_t kept_share = 8;
 /* How often a wait looks at its progress. */
 static const uint64_t look_interval_ns = 50 * BP_NS_PER_MS;
 
+/* The metrics window of one process that the session is about. */
 typedef struct process_window {
     bp_subject *subject;
     bp_window *of_trigger; /* NULL: our own, which begins with the first sample */
@@ -39,57 +34,77 @@ typedef struct process_window {
     bool has_ended;
 } process_window;
 
-struct process_windows {
+/* What one report needs while it is assembled. */
+struct assembly {
     const bp_report_context *context;
-    const bp_job *job;
-    uint64_t began_ns;
-    size_t count;
-    process_window items[];
+    bp_runner *runner;
+    bp_job *job;
+    const bp_progress *progress;
+    bp_bundle *bundle;
+    bp_rule_set *rules; /* NULL: redaction is off */
+    char report_id[BP_ID_BYTES];
+    uint64_t began_ns;       /* when the windows of our own did */
+    process_window *windows; /* of the session's own process first */
+    size_t window_count;
 };
 
-/*
- * Takes the first sample of each process that the session has now, but of the first where the job
- * has a window of its trigger. Borrows all; NULL without memory.
- */
-static process_windows *process_windows_begin(const bp_report_context *context, const bp_job *job) {
+typedef enum stage {
+    STAGE_SNAPSHOT,
+    STAGE_PROVIDERS,
+    STAGE_RINGS,
+    STAGE_WINDOW,
+    STAGE_METRICS,
+    STAGE_ARCHIVE
+} stage;
+
+/* Where each stage begins, in percent. A sample window takes most of the time where there is one;
+ * the last percents are the disk's. */
+static const unsigned char begins_waiting[] = {0, 2, 10, 15, 75, 78, 97};
+static const unsigned char begins_at_once[] = {0, 5, 35, 45, 45, 48, 97};
+
+/* The report is a step further: `done` of `total` steps of a stage (0 of 0 is all of it). */
+static void show_progress(const struct assembly *assembly, stage at, uint64_t done,
+                          uint64_t total) {
+    const bp_progress *progress = assembly->progress;
+    const unsigned char *begins = progress->is_window_past ? begins_at_once : begins_waiting;
+    /* No overflow: a report has fewer than 2^57 bytes, and a window fewer nanoseconds. */
+    uint64_t part = done >= total ? 100 : 100 * done / total;
+    progress->on_step(progress->context,
+                      (uint32_t)(begins[at] + (begins[at + 1] - begins[at]) * part / 100));
+}
+
+/* Takes the first sample of each process that the session has now, but of the first where the job
+ * has a window of its trigger. False without memory. */
+static bool begin_windows(struct assembly *assembly) {
+    bp_subject *subject = assembly->context->subject;
     size_t count = 0;
-    for (bp_subject *one = context->subject; one != NULL; one = bp_subject_next(one)) {
+    for (bp_subject *one = subject; one != NULL; one = bp_subject_next(one)) {
         count++;
     }
-    process_windows *windows = calloc(1, sizeof *windows + count * sizeof windows->items[0]);
-    if (windows == NULL) {
-        return NULL;
+    assembly->windows = calloc(count, sizeof *assembly->windows);
+    if (assembly->windows == NULL) {
+        return false;
     }
-    *windows = (process_windows){
-        .context = context, .job = job, .began_ns = bp_clock_monotonic_ns(), .count = count};
-    bp_subject *subject = context->subject;
+    assembly->window_count = count;
+    assembly->began_ns = bp_clock_monotonic_ns();
     for (size_t i = 0; i < count; i++, subject = bp_subject_next(subject)) {
-        process_window *window = &windows->items[i];
+        process_window *window = &assembly->windows[i];
         window->subject = subject;
-        window->of_trigger = i == 0 ? job->window : NULL;
+        window->of_trigger = i == 0 ? assembly->job->window : NULL;
         if (window->of_trigger == NULL) {
             bp_sampler *sampler = bp_subject_sampler(subject, &window->error);
             window->status =
                 sampler == NULL ? window->error.status : bp_sampler_begin(sampler, &window->error);
         }
     }
-    return windows;
-}
-
-static void process_windows_free(process_windows *windows) {
-    free(windows);
-}
-
-/* The processes, the session's own first; NULL after the last. */
-static bp_subject *process_windows_subject(const process_windows *windows, size_t index) {
-    return index < windows->count ? windows->items[index].subject : NULL;
+    return true;
 }
 
 /* Samples what may end before its window does. False when no process is left to wait for. */
-static bool keep(process_windows *windows, bool may_sample) {
+static bool keep(const struct assembly *assembly, bool may_sample) {
     bool may_wait = false;
-    for (size_t i = 0; i < windows->count; i++) {
-        process_window *window = &windows->items[i];
+    for (size_t i = 0; i < assembly->window_count; i++) {
+        process_window *window = &assembly->windows[i];
         bool is_open = window->of_trigger == NULL && window->status == BUGPACK_OK;
         if (is_open && may_sample && bp_subject_target(window->subject)->pid != 0) {
             window->has_ended = bp_sampler_keep(bp_subject_sampler(window->subject, NULL), NULL) ==
@@ -101,55 +116,48 @@ static bool keep(process_windows *windows, bool may_sample) {
 }
 
 /* Waits until a window of our own has passed, unless each first sample failed. */
-static void wait_own_window(process_windows *windows, const bp_progress *progress,
-                            void (*show)(const bp_progress *progress, uint64_t done,
-                                         uint64_t total)) {
-    uint64_t began_ns = windows->began_ns;
-    uint64_t window_ns = windows->context->settings->sample_window_ms * BP_NS_PER_MS;
+static void wait_own_window(const struct assembly *assembly) {
+    const bp_progress *progress = assembly->progress;
+    uint64_t began_ns = assembly->began_ns;
+    uint64_t window_ns = assembly->context->settings->sample_window_ms * BP_NS_PER_MS;
     uint64_t end_ns = began_ns + window_ns;
     uint64_t now_ns = bp_clock_monotonic_ns();
     uint64_t keep_ns = began_ns;
-    bool may_wait = keep(windows, false);
-    while (may_wait && now_ns < end_ns && !bp_cancel_is_due(&windows->job->token)) {
-        show(progress, now_ns - began_ns, window_ns);
+    bool may_wait = keep(assembly, false);
+    while (may_wait && now_ns < end_ns && !bp_cancel_is_due(&assembly->job->token)) {
+        show_progress(assembly, STAGE_WINDOW, now_ns - began_ns, window_ns);
         uint64_t until_ns = now_ns + look_interval_ns < end_ns ? now_ns + look_interval_ns : end_ns;
         may_wait = progress->wait(progress->context, until_ns);
         now_ns = bp_clock_monotonic_ns();
         if (may_wait && now_ns >= keep_ns && now_ns < end_ns) {
-            may_wait = keep(windows, true);
+            may_wait = keep(assembly, true);
             keep_ns = now_ns + window_ns / kept_share;
         }
     }
 }
 
 /* The monitor has taken the sample long ago, unless the trigger came right after the first one. */
-static void wait_trigger_window(const bp_job *job, const bp_progress *progress,
-                                void (*show)(const bp_progress *progress, uint64_t done,
-                                             uint64_t total)) {
-    bp_window *window = job->window;
+static void wait_trigger_window(const struct assembly *assembly) {
+    bp_window *window = assembly->job->window;
     uint64_t now_ns = bp_clock_monotonic_ns();
     uint64_t deadline_ns = bp_window_deadline_ns(window);
     if (deadline_ns < now_ns + look_interval_ns) {
         deadline_ns = now_ns + look_interval_ns;
     }
     while (now_ns < deadline_ns && bp_window_wait(window, now_ns + look_interval_ns) == NULL &&
-           !bp_cancel_is_due(&job->token)) {
-        show(progress, 0, 1);
+           !bp_cancel_is_due(&assembly->job->token)) {
+        show_progress(assembly, STAGE_WINDOW, 0, 1);
         now_ns = bp_clock_monotonic_ns();
     }
 }
 
-/* Waits until the window has passed, or all processes have ended. `show` gets how much of it is
- * done. CANCELLED, TIMEOUT. */
-static bugpack_status process_windows_wait(process_windows *windows, const bp_progress *progress,
-                                           void (*show)(const bp_progress *progress, uint64_t done,
-                                                        uint64_t total),
-                                           bugpack_error *error) {
-    if (windows->job->window != NULL) {
-        wait_trigger_window(windows->job, progress, show);
+/* Waits until the window has passed, or all processes have ended. CANCELLED, TIMEOUT. */
+static bugpack_status wait_window(const struct assembly *assembly, bugpack_error *error) {
+    if (assembly->job->window != NULL) {
+        wait_trigger_window(assembly);
     }
-    wait_own_window(windows, progress, show);
-    return bp_cancel_check(&windows->job->token, error);
+    wait_own_window(assembly);
+    return bp_cancel_check(&assembly->job->token, error);
 }
 
 /* The metrics are there. `reference` is the instant that relates the two clocks. */
@@ -215,52 +223,16 @@ static bugpack_status add_one(const bp_job *job, const process_window *given, bp
 }
 
 /* Adds runtime-metrics.json of each process. */
-static bugpack_status process_windows_add(const process_windows *windows, bp_bundle *bundle,
-                                          bugpack_error *error) {
+static bugpack_status add_metrics(const struct assembly *assembly, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
-    if (windows->context->settings->without_process) {
+    if (assembly->context->settings->without_process) {
         return BUGPACK_OK;
     }
-    for (size_t i = 0; status == BUGPACK_OK && i < windows->count; i++) {
-        status = add_one(windows->job, &windows->items[i], bundle, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < assembly->window_count; i++) {
+        status = add_one(assembly->job, &assembly->windows[i], assembly->bundle, error);
     }
     return status;
 }
-
-typedef enum stage {
-    STAGE_SNAPSHOT,
-    STAGE_PROVIDERS,
-    STAGE_RINGS,
-    STAGE_WINDOW,
-    STAGE_METRICS,
-    STAGE_ARCHIVE
-} stage;
-
-/* Where each stage begins, in percent. A sample window takes most of the time where there is one;
- * the last percents are the disk's. */
-static const unsigned char begins_waiting[] = {0, 2, 10, 15, 75, 78, 97};
-static const unsigned char begins_at_once[] = {0, 5, 35, 45, 45, 48, 97};
-
-/* The report is a step further: `done` of `total` steps of a stage (0 of 0 is all of it). */
-static void show_progress(const bp_progress *progress, stage at, uint64_t done, uint64_t total) {
-    const unsigned char *begins = progress->is_window_past ? begins_at_once : begins_waiting;
-    /* No overflow: a report has fewer than 2^57 bytes, and a window fewer nanoseconds. */
-    uint64_t part = done >= total ? 100 : 100 * done / total;
-    progress->on_step(progress->context,
-                      (uint32_t)(begins[at] + (begins[at + 1] - begins[at]) * part / 100));
-}
-
-/* What one report needs while it is assembled. */
-struct assembly {
-    const bp_report_context *context;
-    bp_runner *runner;
-    bp_job *job;
-    const bp_progress *progress;
-    bp_bundle *bundle;
-    bp_rule_set *rules; /* NULL: redaction is off */
-    char report_id[BP_ID_BYTES];
-    process_windows *windows;
-};
 
 /*
  * process.json has a provider where there is a sampler. Where there could be one, and only this
@@ -283,7 +255,7 @@ static bugpack_status note_process(const struct assembly *assembly, bugpack_erro
  * a thread, for nothing. */
 static bugpack_status step(const struct assembly *assembly, stage at, uint64_t done, uint64_t total,
                            bugpack_error *error) {
-    show_progress(assembly->progress, at, done, total);
+    show_progress(assembly, at, done, total);
     return bp_cancel_check(&assembly->job->token, error);
 }
 
@@ -291,15 +263,6 @@ static bugpack_status step(const struct assembly *assembly, stage at, uint64_t d
 static bool is_left_out(const struct assembly *assembly, const char *name) {
     const char *list = assembly->context->settings->without_entries;
     return list != NULL && bp_entry_is_in_list(list, bp_entry_in_process(name));
-}
-
-static bugpack_status leave_out(const struct assembly *assembly, const char *name,
-                                bugpack_error *error) {
-    bugpack_writer writer;
-    bp_writer_init(&writer, 0);
-    bp_writer_leave_out(&writer);
-    bp_writer_stamp(&writer, bp_clock_now());
-    return bp_bundle_put(assembly->bundle, name, BUGPACK_OK, &writer, error);
 }
 
 static bugpack_status ask_provider(const struct assembly *assembly, bp_provider *provider,
@@ -311,7 +274,7 @@ static bugpack_status ask_provider(const struct assembly *assembly, bp_provider 
         return BUGPACK_OK;
     }
     if (is_left_out(assembly, name)) {
-        return leave_out(assembly, name, error);
+        return bp_bundle_leave_out(assembly->bundle, name, error);
     }
     bp_writer_init(&writer, SIZE_MAX / 4);
     bp_writer_set_channel(&writer, job->channel);
@@ -388,20 +351,18 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
 
 /* Of each process; the first names the others. */
 static bugpack_status add_metadata(const struct assembly *assembly, bugpack_error *error) {
-    size_t count = 0;
-    bp_subject *subject;
-    while (process_windows_subject(assembly->windows, count) != NULL) {
-        count++;
-    }
+    size_t count = assembly->window_count;
     bp_metadata_target *targets = calloc(count, sizeof *targets);
-    bugpack_status status =
-        targets != NULL ? BUGPACK_OK : bp_fail_memory(error, "describe a report");
-    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        targets[i] = *bp_subject_target(process_windows_subject(assembly->windows, i));
+    if (targets == NULL) {
+        return bp_fail_memory(error, "describe a report");
     }
+    for (size_t i = 0; i < count; i++) {
+        targets[i] = *bp_subject_target(assembly->windows[i].subject);
+    }
+    bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        subject = process_windows_subject(assembly->windows, i);
-        status = add_metadata_of(assembly, subject, targets + 1, i == 0 ? count - 1 : 0, error);
+        status = add_metadata_of(assembly, assembly->windows[i].subject, targets + 1,
+                                 i == 0 ? count - 1 : 0, error);
     }
     free(targets);
     return status;
@@ -415,7 +376,7 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
     bugpack_status status = context->list_triggers(context->triggers, job, &triggers, error);
     if (status == BUGPACK_OK) {
         bp_bundle_set_triggers(assembly->bundle, triggers.entries, triggers.count);
-        show_progress(assembly->progress, STAGE_ARCHIVE, 0, 0);
+        show_progress(assembly, STAGE_ARCHIVE, 0, 0);
         status = bp_destination_publish(&job->destination, assembly->bundle, result, error);
         bp_bundle_set_triggers(assembly->bundle, NULL, 0);
     }
@@ -436,18 +397,6 @@ static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_e
                                           : BUGPACK_OK;
 }
 
-static void show_window(const bp_progress *progress, uint64_t done, uint64_t total) {
-    show_progress(progress, STAGE_WINDOW, done, total);
-}
-
-static bugpack_status wait_window(const struct assembly *assembly, bugpack_error *error) {
-    return process_windows_wait(assembly->windows, assembly->progress, show_window, error);
-}
-
-static bugpack_status add_metrics(const struct assembly *assembly, bugpack_error *error) {
-    return process_windows_add(assembly->windows, assembly->bundle, error);
-}
-
 /* The steps after the snapshot, in their order, and the stage that each one completes. */
 static const struct {
     bugpack_status (*run)(const struct assembly *assembly, bugpack_error *error);
@@ -463,11 +412,15 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
                                bugpack_error *error) {
     bp_job *job = assembly->job;
     const bugpack_options *settings = assembly->context->settings;
+    bp_redaction *redaction =
+        job->hosted != NULL ? job->hosted->redaction : assembly->context->redaction;
     bugpack_status status = bp_destination_hold(&job->destination, error);
-    if (status == BUGPACK_OK) {
-        status = bp_redaction_hold(job->hosted != NULL ? job->hosted->redaction
-                                                       : assembly->context->redaction,
-                                   &assembly->rules, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_redaction_hold(redaction, &assembly->rules, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
     const bp_bundle_target target = {
         .dir_fd = job->destination.dir_fd,
@@ -481,9 +434,7 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
                  settings->publish_suffix},
         .before_write = assembly->context->before_write,
         .lacks_before_write = job->hosted != NULL && job->hosted->had_before_write};
-    if (status == BUGPACK_OK) {
-        status = bp_bundle_new(&target, &assembly->bundle, error);
-    }
+    status = bp_bundle_new(&target, &assembly->bundle, error);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
         status = steps[i].run(assembly, error);
         if (status == BUGPACK_OK) {
@@ -499,18 +450,18 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
     struct assembly assembly = {
         .context = context, .runner = runner, .job = job, .progress = progress};
     bp_id_new(assembly.report_id);
-    assembly.windows = process_windows_begin(context, job);
+    bool has_windows = begin_windows(&assembly);
     progress->wait_snapshot(progress->context);
     /* What the snapshot met comes first, so that a bad destination costs no window. */
     if (job->snapshot_status != BUGPACK_OK) {
         result->error = job->snapshot_error;
         result->status = job->snapshot_status;
-    } else if (assembly.windows == NULL) {
+    } else if (!has_windows) {
         result->status = bp_fail_memory(&result->error, "take a report");
     } else {
         result->status = assemble(&assembly, result, &result->error);
     }
-    process_windows_free(assembly.windows);
+    free(assembly.windows);
     bp_bundle_free(assembly.bundle);
     bp_rule_set_drop(assembly.rules);
     result->elapsed_ns = bp_clock_monotonic_ns() - job->triggered.monotonic_ns;

@@ -137,32 +137,35 @@ bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bun
     if (bundle == NULL) {
         return bp_fail_memory(error, "start a report");
     }
+    bool is_in_memory = target->hook.suffix != NULL; /* as the zip: it will be encrypted */
+    bp_archive_target zip = {.dir_fd = is_in_memory ? BP_TEMP_FILE_IN_MEMORY : target->dir_fd,
+                             .name = target->dir_name,
+                             .wall_ns = target->wall_ns,
+                             .token = target->token};
     bundle->target = *target;
     bp_buffer_init(&bundle->exact, manifest_max_bytes);
     bugpack_status status =
         bp_staged_file_new(target->dir_fd, target->dir_name, &bundle->file, error);
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_set_hook(bundle->file, &target->hook, error);
-    }
-    if (status == BUGPACK_OK) {
-        bool is_in_memory = target->hook.suffix != NULL; /* as the zip: it will be encrypted */
-        const bp_archive_target zip = {.fd = bp_staged_file_fd(bundle->file),
-                                       .dir_fd =
-                                           is_in_memory ? BP_TEMP_FILE_IN_MEMORY : target->dir_fd,
-                                       .name = target->dir_name,
-                                       .wall_ns = target->wall_ns,
-                                       .token = target->token};
-        status = bp_archive_new(&zip, &bundle->archive, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = start_filter(bundle, error);
-    }
     if (status != BUGPACK_OK) {
-        bp_bundle_free(bundle);
-        return status;
+        goto out;
     }
-    *ret_bundle = bundle;
-    return BUGPACK_OK;
+    status = bp_staged_file_set_hook(bundle->file, &target->hook, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    zip.fd = bp_staged_file_fd(bundle->file);
+    status = bp_archive_new(&zip, &bundle->archive, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = start_filter(bundle, error);
+    if (status == BUGPACK_OK) {
+        *ret_bundle = bundle;
+        bundle = NULL;
+    }
+out:
+    bp_bundle_free(bundle);
+    return status;
 }
 
 void bp_bundle_free(bp_bundle *bundle) {
@@ -242,40 +245,40 @@ static bugpack_status end_entry(bp_bundle *bundle, bugpack_writer *writer, bugpa
     return BUGPACK_OK;
 }
 
-/* What was replaced in the entry that has ended; the array is the caller's to free. */
-static bugpack_status take_counts(const bp_bundle *bundle, bp_redaction_count **ret_counts,
-                                  size_t *ret_count, bugpack_error *error) {
+/* What was replaced in the entry that has ended, and the names of its exact channels, NULL for
+ * none; both are the caller's to free. */
+static bugpack_status take_marks(const bp_bundle *bundle, bp_redaction_count **ret_counts,
+                                 size_t *ret_count, char **ret_exact, bugpack_error *error) {
     const bp_rule_set *rules = bundle->target.rules;
+    const size_t exact_bytes = bundle->exact.size;
     if (bundle->redactor == NULL) {
-        return BUGPACK_OK;
+        return BUGPACK_OK; /* and no channel was kept from the rules */
     }
     const uint64_t *counts = bp_redactor_counts(bundle->redactor);
     size_t count = 0, rule_count = bp_rule_set_count(rules), capacity = 0;
     bp_redaction_count *found = NULL;
-    for (size_t i = 0; i < rule_count; i++) {
+    char *exact = exact_bytes > 0 ? calloc(exact_bytes + 1, 1) : NULL;
+    bool has_memory = exact_bytes == 0 || exact != NULL;
+    for (size_t i = 0; has_memory && i < rule_count; i++) {
         if (counts[i] > 0) {
-            if (!bp_array_reserve(&found, count, &capacity)) {
-                free(found);
-                return bp_fail_memory(error, "collect an artefact");
-            }
+            has_memory = bp_array_reserve(&found, count, &capacity);
+        }
+        if (counts[i] > 0 && has_memory) {
             found[count++] =
                 (bp_redaction_count){.rule = bp_rule_set_rule(rules, i)->id, .count = counts[i]};
         }
     }
-    *ret_counts = found;
-    *ret_count = count;
-    return BUGPACK_OK;
-}
-
-/* The names of the entry that has ended; the list is the caller's to free. */
-static bugpack_status take_exact(const bp_bundle *bundle, char **ret_exact, bugpack_error *error) {
-    char *copy = malloc(bundle->exact.size + 1);
-    if (copy == NULL) {
+    if (!has_memory) {
+        free(exact);
+        free(found);
         return bp_fail_memory(error, "collect an artefact");
     }
-    memcpy(copy, bundle->exact.data, bundle->exact.size);
-    copy[bundle->exact.size] = '\0';
-    *ret_exact = copy;
+    if (exact_bytes > 0) {
+        memcpy(exact, bundle->exact.data, exact_bytes);
+    }
+    *ret_counts = found;
+    *ret_count = count;
+    *ret_exact = exact;
     return BUGPACK_OK;
 }
 
@@ -285,9 +288,8 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     if (status != BUGPACK_OK) {
         return status;
     }
-    char *own_name = NULL;
+    char *own_name = NULL, *exact = NULL;
     bp_redaction_count *counts = NULL;
-    char *exact = NULL;
     size_t count = 0;
     status = redact_name(bundle, name, &own_name, error);
     if (status != BUGPACK_OK) {
@@ -295,23 +297,21 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     }
     bool is_there = writer->line.status == BP_ARTEFACT_OK ||
                     writer->line.status == BP_ARTEFACT_TRUNCATED || writer->content.size > 0;
+    writer->line.bytes = 0;
     if (is_there && writer->archive == NULL) {
         status = bp_bundle_begin(bundle, name, writer, error);
     }
-    writer->line.bytes = 0;
     if (status == BUGPACK_OK && is_there) {
         status = end_entry(bundle, writer, error);
     }
-    if (status == BUGPACK_OK && writer->line.bytes > 0) {
-        status = take_counts(bundle, &counts, &count, error);
-    }
-    if (status == BUGPACK_OK && writer->line.bytes > 0 && bundle->exact.size > 0) {
-        status = take_exact(bundle, &exact, error);
-    }
     if (status != BUGPACK_OK) {
-        free(counts);
-        free(own_name);
-        return status;
+        goto out;
+    }
+    if (writer->line.bytes > 0) {
+        status = take_marks(bundle, &counts, &count, &exact, error);
+        if (status != BUGPACK_OK) {
+            goto out;
+        }
     }
     bp_manifest_line *line = &bundle->lines[bundle->count++];
     *line = writer->line;
@@ -321,8 +321,11 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     line->exact_channels = exact;
     line->redactions = counts;
     line->redaction_count = count;
+    own_name = NULL;
     bp_writer_release(writer);
-    return BUGPACK_OK;
+out:
+    free(own_name);
+    return status;
 }
 
 bugpack_status bp_bundle_put(bp_bundle *bundle, const char *name, bugpack_status made,
@@ -330,6 +333,15 @@ bugpack_status bp_bundle_put(bp_bundle *bundle, const char *name, bugpack_status
     bugpack_status status = made == BUGPACK_OK ? bp_bundle_add(bundle, name, writer, error) : made;
     bp_writer_release(writer);
     return status;
+}
+
+bugpack_status bp_bundle_leave_out(bp_bundle *bundle, const char *name, bugpack_error *error) {
+    bugpack_writer writer;
+    bp_writer_init(&writer, 0);
+    bp_writer_refuse(&writer, BP_ARTEFACT_DISABLED, "left out on request");
+    writer.line.is_missing = false;
+    bp_writer_stamp(&writer, bp_clock_now());
+    return bp_bundle_put(bundle, name, BUGPACK_OK, &writer, error);
 }
 
 void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count) {

@@ -62,6 +62,9 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
 bugpack_status bp_bundle_put(bp_bundle *bundle, const char *name, bugpack_status made,
                              bugpack_writer *writer, bugpack_error *error);
 
+/* Adds the line of an artefact that is left out on request. */
+bugpack_status bp_bundle_leave_out(bp_bundle *bundle, const char *name, bugpack_error *error);
+
 /* Appends a text as the entries would have it: without secrets, and with the same tags. NO_MEMORY.
  */
 bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *out);

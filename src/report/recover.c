@@ -22,22 +22,119 @@
 
 static const size_t json_limit_bytes = (size_t)1 << 20;
 
-/* When a session was last known to run: at its newest record, or when it was last noted to be
- * alive. Without its own file the clocks of its records may be of another start of the machine. */
-static bp_instant last_known(const bp_found_session *found, const bp_snapshot *snapshot) {
-    bp_instant last = found->identity.last_alive;
-    uint64_t newest_ns = bp_snapshot_newest_ns(snapshot);
-    if (found->identity_error.status == BUGPACK_OK && newest_ns > last.monotonic_ns) {
-        last = (bp_instant){newest_ns, newest_ns + snapshot->wall_offset_ns};
-    }
-    return last;
+/* What the report about one dead session needs. */
+struct recovery {
+    const bp_recover_request *request;
+    const bp_found_session *found;
+    bp_session_place place;
+    bugpack_report_result *result;
+    char report_id[BP_ID_BYTES];
+    bp_machine_identity machine;
+    bp_instant last; /* when it was last known to run */
+    bp_dead_crash crash;
+    bp_destination destination;
+    bp_snapshot *snapshot;
+    bp_redaction *redaction;
+    bp_rule_set *rules;
+    bp_tags *tags;
+    bp_bundle *bundle;
+};
+
+static bugpack_status read_crash(struct recovery *it, bugpack_error *error) {
+    return bp_dead_crash_read(it->found->dir_fd, &it->found->identity, &it->crash, error);
 }
 
-static bugpack_status add_metadata(const bp_found_session *found, bp_instant last,
-                                   const bp_machine_identity *host, const char *report_id,
-                                   const bp_crash_page *crash, const bp_tag_set *tags,
-                                   bp_bundle *bundle, bugpack_error *error) {
-    const bp_session_identity *dead = &found->identity;
+static bugpack_status open_destination(struct recovery *it, bugpack_error *error) {
+    const bp_session_identity *dead = &it->found->identity;
+    const char *report_dir = it->request->report_dir;
+    char default_dir[PATH_MAX];
+    bp_destination_request wanted = {.app_name = dead->app_name,
+                                     .kind = BP_REPORT_CRASH,
+                                     .wall_ns = it->last.wall_ns,
+                                     .report_dir =
+                                         report_dir != NULL ? report_dir : dead->report_dir};
+    if (wanted.report_dir[0] == '\0') { /* its identity is lost */
+        bugpack_status status = bp_machine_report_directory(default_dir, sizeof default_dir, error);
+        if (status == BUGPACK_OK) {
+            status = bp_file_make_path(default_dir, error);
+        }
+        if (status != BUGPACK_OK) {
+            return status;
+        }
+        wanted.report_dir = default_dir;
+        wanted.is_private = true;
+    }
+    bugpack_status status = bp_destination_open(&wanted, &it->destination, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    return bp_limits_check_room(it->request->min_free_bytes, &it->destination,
+                                bp_bundle_needed_bytes(bp_recover_used_bytes(&it->place)), error);
+}
+
+/* The session's own file is not synced either: a loss of power soon after the start empties it. */
+static const char *describe_restart(const struct recovery *it) {
+    const char *then = it->found->identity.boot_id, *now = it->machine.boot_id;
+    if (it->found->identity_error.status != BUGPACK_OK) {
+        return "; the machine may have been restarted: the newest may be missing";
+    }
+    bool was_restarted = then[0] != '\0' && now[0] != '\0' && strcmp(then, now) != 0;
+    return was_restarted ? "; the machine was restarted: the newest may be missing" : NULL;
+}
+
+static bugpack_status recover_rings(struct recovery *it, bugpack_error *error) {
+    const bp_found_session *found = it->found;
+    bugpack_status status =
+        bp_recover_rings(&it->place, &found->identity, it->destination.dir_fd, it->snapshot, error);
+    it->snapshot->restart = describe_restart(it);
+    /* Without the session's own file the clocks of its records may be of another start of the
+     * machine. */
+    uint64_t newest_ns = bp_snapshot_newest_ns(it->snapshot);
+    if (found->identity_error.status == BUGPACK_OK && newest_ns > it->last.monotonic_ns) {
+        it->last = (bp_instant){newest_ns, newest_ns + it->snapshot->wall_offset_ns};
+    }
+    it->destination.wall_ns =
+        it->crash.page != NULL ? it->crash.page->at.wall_ns : it->last.wall_ns;
+    return status;
+}
+
+static bugpack_status load_rules(struct recovery *it, bugpack_error *error) {
+    bugpack_status status = bp_redaction_load(&it->place, NULL, &it->redaction, error);
+    return status == BUGPACK_OK ? bp_redaction_hold(it->redaction, &it->rules, error) : status;
+}
+
+static bugpack_status open_bundle(struct recovery *it, bugpack_error *error) {
+    const bp_bundle_target target = {.dir_fd = it->destination.dir_fd,
+                                     .dir_name = it->destination.dir_path,
+                                     .report_id = it->report_id,
+                                     .wall_ns = it->destination.wall_ns,
+                                     .is_strict = true,
+                                     .rules = it->rules,
+                                     .hook = it->request->hook,
+                                     .lacks_before_write = bp_before_write_was_set(&it->place)};
+    return bp_bundle_new(&target, &it->bundle, error);
+}
+
+static bugpack_status add_rings(struct recovery *it, bugpack_error *error) {
+    return bp_ring_entries_add(it->snapshot, NULL, NULL, it->bundle, error);
+}
+
+static bugpack_status add_crash(struct recovery *it, bugpack_error *error) {
+    return bp_dead_crash_add(&it->crash, it->bundle, error);
+}
+
+static bugpack_status add_stored(struct recovery *it, bugpack_error *error) {
+    bugpack_status status = bp_tags_new(&it->tags, error);
+    return status == BUGPACK_OK ? bp_stored_entries_add(it->found->dir_fd, it->destination.wall_ns,
+                                                        it->tags, it->bundle, error)
+                                : status;
+}
+
+static bugpack_status add_metadata(struct recovery *it, bugpack_error *error) {
+    const bp_session_identity *dead = &it->found->identity;
+    const bp_crash_page *crash = it->crash.page;
+    bp_tag_set *tags = bp_tags_hold(it->tags);
+    bp_instant last = it->last;
     bugpack_writer writer;
     bp_writer_init(&writer, json_limit_bytes);
     const bugpack_exit end = {.signal = crash != NULL ? crash->signal : 0};
@@ -47,9 +144,9 @@ static bugpack_status add_metadata(const bp_found_session *found, bp_instant las
         .app_version = dead->app_version,
         .app_build_id = dead->app_build_id,
         .platform = bp_machine_platform(),
-        .arch = host->arch,
-        .kernel = host->kernel,
-        .machine = dead->machine[0] != '\0' ? dead->machine : host->name,
+        .arch = it->machine.arch,
+        .kernel = it->machine.kernel,
+        .machine = dead->machine[0] != '\0' ? dead->machine : it->machine.name,
         .pid = (pid_t)dead->pid,
         .kind = BP_REPORT_CRASH,
         .session_end = "died",
@@ -65,20 +162,21 @@ static bugpack_status add_metadata(const bp_found_session *found, bp_instant las
         metadata.target_uptime_ns = dead->uptime_ns + last.monotonic_ns - dead->opened.monotonic_ns;
         metadata.started_wall_ns = last.wall_ns - metadata.target_uptime_ns;
     }
-    memcpy(metadata.report_id, report_id, sizeof metadata.report_id);
+    memcpy(metadata.report_id, it->report_id, sizeof metadata.report_id);
     memcpy(metadata.session_id, dead->session_id, sizeof metadata.session_id);
     memcpy(metadata.target.name, dead->target_name, sizeof metadata.target.name);
     writer.line.captured_wall_ns = metadata.written.wall_ns;
-    if (found->identity_error.status != BUGPACK_OK) {
+    if (it->found->identity_error.status != BUGPACK_OK) {
         bp_writer_truncate(&writer, true, "of the session %s; the times are those of its files",
-                           found->identity_error.message);
+                           it->found->identity_error.message);
     }
     bugpack_status status = bp_metadata_print(&metadata, &writer.content, error);
-    return bp_bundle_put(bundle, "metadata.json", status, &writer, error);
+    bp_tag_set_drop(tags);
+    return bp_bundle_put(it->bundle, "metadata.json", status, &writer, error);
 }
 
 /* Every report has this entry. The process has ended, so its absence is not a missing entry. */
-static bugpack_status add_metrics(bp_bundle *bundle, bugpack_error *error) {
+static bugpack_status add_metrics(struct recovery *it, bugpack_error *error) {
     static const char reason[] = "the process had ended";
     bugpack_writer writer;
     bp_writer_init(&writer, json_limit_bytes);
@@ -87,128 +185,38 @@ static bugpack_status add_metrics(bp_bundle *bundle, bugpack_error *error) {
     writer.line.status = BP_ARTEFACT_OMITTED;
     writer.line.captured_wall_ns = bp_clock_wall_ns();
     (void)snprintf(writer.line.reason, sizeof writer.line.reason, "%s", reason);
-    return bp_bundle_put(bundle, "runtime-metrics.json", status, &writer, error);
+    return bp_bundle_put(it->bundle, "runtime-metrics.json", status, &writer, error);
 }
 
-/* Where the report of a session goes. */
-static bugpack_status open_destination(const bp_recover_request *request,
-                                       const bp_found_session *found, uint64_t wall_ns,
-                                       bp_destination *ret_destination, bugpack_error *error) {
-    const bp_session_identity *dead = &found->identity;
-    char default_dir[PATH_MAX];
-    bp_destination_request wanted = {.app_name = dead->app_name,
-                                     .kind = BP_REPORT_CRASH,
-                                     .wall_ns = wall_ns,
-                                     .report_dir = request->report_dir != NULL ? request->report_dir
-                                                                               : dead->report_dir};
-    if (wanted.report_dir[0] == '\0') { /* its identity is lost */
-        bugpack_status status = bp_machine_report_directory(default_dir, sizeof default_dir, error);
-        if (status == BUGPACK_OK) {
-            status = bp_file_make_path(default_dir, error);
-        }
-        if (status != BUGPACK_OK) {
-            return status;
-        }
-        wanted.report_dir = default_dir;
-        wanted.is_private = true;
-    }
-    bugpack_status status = bp_destination_open(&wanted, ret_destination, error);
-    if (status == BUGPACK_OK) {
-        const bp_session_place place = {.dir_fd = found->dir_fd};
-        uint64_t used_bytes = bp_recover_used_bytes(&place);
-        status = bp_limits_check_room(request->min_free_bytes, ret_destination,
-                                      bp_bundle_needed_bytes(used_bytes), error);
-    }
-    return status;
+static bugpack_status publish(struct recovery *it, bugpack_error *error) {
+    return bp_destination_publish(&it->destination, it->bundle, it->result, error);
 }
 
-/* The session's own file is not synced either: a loss of power soon after the start empties it. */
-static const char *describe_restart(const bp_found_session *found,
-                                    const bp_machine_identity *host) {
-    const char *boot_id = found->identity.boot_id;
-    if (found->identity_error.status != BUGPACK_OK) {
-        return "; the machine may have been restarted: the newest may be missing";
+static bugpack_status write_report(struct recovery *it, bugpack_error *error) {
+    static bugpack_status (*const steps[])(struct recovery *, bugpack_error *) = {
+        read_crash, open_destination, recover_rings, load_rules,  open_bundle, add_rings,
+        add_crash,  add_stored,       add_metadata,  add_metrics, publish};
+    bugpack_status status = BUGPACK_OK;
+    bp_id_new(it->report_id);
+    bp_machine_identify(&it->machine);
+    if (!it->request->with_machine) {
+        it->machine.name[0] = '\0';
     }
-    bool was_restarted =
-        boot_id[0] != '\0' && host->boot_id[0] != '\0' && strcmp(boot_id, host->boot_id) != 0;
-    return was_restarted ? "; the machine was restarted: the newest may be missing" : NULL;
-}
-
-static bugpack_status write_report(const bp_recover_request *request, const bp_found_session *found,
-                                   bp_snapshot *snapshot, bugpack_report_result *result) {
-    const bp_session_identity *dead = &found->identity;
-    const bp_session_place place = {.dir_fd = found->dir_fd};
-    bp_destination destination = BP_DESTINATION_INIT;
-    bp_machine_identity host;
-    char report_id[BP_ID_BYTES];
-    bp_bundle *bundle = NULL;
-    bugpack_error *error = &result->error;
-    bp_redaction *redaction = NULL;
-    bp_rule_set *rules = NULL;
-    bp_dead_crash crash = {NULL, NULL, false};
-    bp_tags *tags = NULL;
-    bp_id_new(report_id);
-    bp_machine_identify(&host);
-    if (!request->with_machine) {
-        host.name[0] = '\0';
+    it->snapshot = calloc(1, sizeof *it->snapshot);
+    if (it->snapshot == NULL) {
+        return bp_fail_memory(error, "recover a session");
     }
-    bugpack_status status = bp_dead_crash_read(found->dir_fd, dead, &crash, error);
-    bp_instant last = dead->last_alive;
-    if (status == BUGPACK_OK) {
-        status = open_destination(request, found, last.wall_ns, &destination, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
+        status = steps[i](it, error);
     }
-    if (status == BUGPACK_OK) {
-        status = bp_recover_rings(&place, dead, destination.dir_fd, snapshot, error);
-        snapshot->restart = describe_restart(found, &host);
-        last = last_known(found, snapshot);
-        destination.wall_ns = crash.page != NULL ? crash.page->at.wall_ns : last.wall_ns;
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_redaction_load(&place, NULL, &redaction, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_redaction_hold(redaction, &rules, error);
-    }
-    if (status == BUGPACK_OK) {
-        const bp_bundle_target target = {.dir_fd = destination.dir_fd,
-                                         .dir_name = destination.dir_path,
-                                         .report_id = report_id,
-                                         .wall_ns = destination.wall_ns,
-                                         .is_strict = true,
-                                         .rules = rules,
-                                         .hook = request->hook,
-                                         .lacks_before_write = bp_before_write_was_set(&place)};
-        status = bp_bundle_new(&target, &bundle, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_ring_entries_add(snapshot, NULL, NULL, bundle, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_dead_crash_add(&crash, bundle, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_tags_new(&tags, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_stored_entries_add(found->dir_fd, destination.wall_ns, tags, bundle, error);
-    }
-    if (status == BUGPACK_OK) {
-        bp_tag_set *set = bp_tags_hold(tags);
-        status = add_metadata(found, last, &host, report_id, crash.page, set, bundle, error);
-        bp_tag_set_drop(set);
-    }
-    if (status == BUGPACK_OK) {
-        status = add_metrics(bundle, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_destination_publish(&destination, bundle, result, error);
-    }
-    bp_tags_free(tags);
-    bp_bundle_free(bundle);
-    bp_dead_crash_release(&crash);
-    bp_rule_set_drop(rules);
-    bp_redaction_free(redaction);
-    bp_destination_release(&destination);
+    bp_tags_free(it->tags);
+    bp_bundle_free(it->bundle);
+    bp_dead_crash_release(&it->crash);
+    bp_rule_set_drop(it->rules);
+    bp_redaction_free(it->redaction);
+    bp_destination_release(&it->destination);
+    bp_snapshot_release(it->snapshot);
+    free(it->snapshot);
     return status;
 }
 
@@ -261,13 +269,13 @@ static bool recover_dead(const struct search *search, const bp_found_session *fo
     if (found->identity_error.status != BUGPACK_OK && !found->has_rings) {
         return true; /* it was killed while it was opened or closed, and has recorded nothing */
     }
-    bp_snapshot *snapshot = calloc(1, sizeof *snapshot);
-    result.status = snapshot == NULL ? bp_fail_memory(&result.error, "recover a session")
-                                     : write_report(request, found, snapshot, &result);
-    if (snapshot != NULL) {
-        bp_snapshot_release(snapshot);
-    }
-    free(snapshot);
+    struct recovery recovery = {.request = request,
+                                .found = found,
+                                .place = {.dir_fd = found->dir_fd},
+                                .result = &result,
+                                .last = found->identity.last_alive,
+                                .destination = BP_DESTINATION_INIT};
+    result.status = write_report(&recovery, &result.error);
     if (result.status != BUGPACK_OK) {
         append_place(search, found->name, &result.error);
     }

@@ -240,14 +240,6 @@ static bool is_left_out(const struct adding *adding, const char *name) {
                                         bp_entry_is_in_list(adding->without, "traffic.pcap")));
 }
 
-static bugpack_status leave_out(const char *name, bp_bundle *bundle, bugpack_error *error) {
-    bugpack_writer writer;
-    bp_writer_init(&writer, 0);
-    bp_writer_leave_out(&writer);
-    bp_writer_stamp(&writer, bp_clock_now());
-    return bp_bundle_put(bundle, name, BUGPACK_OK, &writer, error);
-}
-
 /* One entry. `failure` is why its records could not be copied, or why it could not be printed. */
 static bugpack_status add_part(struct adding *adding, const char *name, print_part *print,
                                const char *loss_reason, const char *choice, bp_bundle *bundle,
@@ -255,7 +247,7 @@ static bugpack_status add_part(struct adding *adding, const char *name, print_pa
     bugpack_writer writer;
     bp_instant began = bp_clock_now();
     if (is_left_out(adding, name)) {
-        return leave_out(name, bundle, error);
+        return bp_bundle_leave_out(bundle, name, error);
     }
     bp_writer_init(&writer, SIZE_MAX / 4);
     bugpack_status status = bp_bundle_begin(bundle, name, &writer, error);

@@ -100,11 +100,6 @@ void bp_writer_refuse(bugpack_writer *writer, bp_artefact_status status, const c
     va_end(arguments);
 }
 
-void bp_writer_leave_out(bugpack_writer *writer) {
-    bp_writer_refuse(writer, BP_ARTEFACT_DISABLED, "left out on request");
-    writer->line.is_missing = false;
-}
-
 void bp_writer_truncate(bugpack_writer *writer, bool is_missing, const char *format, ...) {
     writer->line.status = BP_ARTEFACT_TRUNCATED;
     writer->line.is_missing = is_missing;

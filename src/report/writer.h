@@ -59,9 +59,6 @@ void bp_writer_set_channel(bugpack_writer *writer, const char *channel);
 void bp_writer_refuse(bugpack_writer *writer, bp_artefact_status status, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
 
-/* The same on request: then nothing is missing. */
-void bp_writer_leave_out(bugpack_writer *writer);
-
 /* Marks the artefact as incomplete. `is_missing`: because of a failure, not of a limit. */
 void bp_writer_truncate(bugpack_writer *writer, bool is_missing, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
