@@ -50,31 +50,66 @@ static void set_style(int style) {
     }
 }
 
-void bp_screen_print(int style, const char *format, ...) {
-    size_t used = 0;
-    char text[2048], escaped[4 * sizeof text];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    for (char *tab = text; (tab = strchr(tab, '\t')) != NULL;) {
-        *tab = ' ';
-    }
-    bp_cli_escape(text, escaped, sizeof escaped);
-    const char *end = escaped;
-    while (*end != '\0') {
+/* Where the text ends that fits behind `used` columns. */
+static const char *find_fit(const char *text, size_t used) {
+    while (*text != '\0') {
         bool is_safe;
-        size_t length = bp_cli_next_character(end, &is_safe);
+        size_t length = bp_cli_next_character(text, &is_safe);
         used += length >= 3 ? 2 : 1;
         if (screen.columns > 0 && used > screen.columns) {
             break;
         }
-        end += length;
+        text += length;
     }
+    return text;
+}
+
+/* Escapes a text into one line. */
+static void format_line(char *out, size_t out_bytes, const char *format, va_list arguments) {
+    char text[2048];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    for (char *tab = text; (tab = strchr(tab, '\t')) != NULL;) {
+        *tab = ' ';
+    }
+    bp_cli_escape(text, out, out_bytes);
+}
+
+enum { line_bytes = 4 * 2048 };
+
+static void put_line(int style, const char *text, const char *end) {
     set_style(style);
-    (void)printf("%.*s", (int)(end - escaped), escaped);
+    (void)printf("%.*s", (int)(end - text), text);
     set_style(BP_SCREEN_PLAIN);
     (void)fputc('\n', stdout);
+}
+
+void bp_screen_print(int style, const char *format, ...) {
+    char text[line_bytes];
+    va_list arguments;
+    va_start(arguments, format);
+    format_line(text, sizeof text, format, arguments);
+    va_end(arguments);
+    put_line(style, text, find_fit(text, 0));
+}
+
+void bp_screen_wrap(int style, size_t indent, const char *format, ...) {
+    char text[line_bytes];
+    va_list arguments;
+    va_start(arguments, format);
+    format_line(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *at = text;
+    for (size_t used = 0; *at != '\0'; used = indent) {
+        const char *fit = find_fit(at, used), *end = fit;
+        while (*fit != '\0' && *fit != ' ' && end > at && end[-1] != ' ') {
+            end--;
+        }
+        end = end > at ? end : fit; /* a word that is longer than the line */
+        end = end > at ? end : at + strlen(at);
+        (void)printf("%*s", (int)used, "");
+        put_line(style, at, end);
+        at = end + strspn(end, " ");
+    }
 }
 
 void bp_screen_heading(const char *title) {

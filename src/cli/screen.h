@@ -29,6 +29,9 @@ size_t bp_screen_columns_left(size_t used);
  */
 void bp_screen_print(int style, const char *format, ...) BUGPACK_PRINTF(2, 3);
 
+/* The same, on as many lines as it takes: all but the first begin with so many blanks. */
+void bp_screen_wrap(int style, size_t indent, const char *format, ...) BUGPACK_PRINTF(3, 4);
+
 /* A title, after an empty line. */
 void bp_screen_heading(const char *title);
 

@@ -196,8 +196,9 @@ static void print_findings(const bp_summary *summary) {
     bp_screen_heading("Findings");
     for (size_t i = 0; i < summary->finding_count; i++) {
         const bp_finding *finding = &summary->findings[i];
-        bp_screen_print(styles[finding->severity], "%s %s  [%s]", signs[finding->severity],
-                        finding->text, finding->entry);
+        bp_severity severity = bp_finding_severity(finding);
+        bp_screen_wrap(styles[severity], 3, "%s %s  [%s]", signs[severity], finding->text,
+                       finding->entry);
     }
     if (summary->finding_count == 0) {
         bp_screen_print(BP_SCREEN_PLAIN, "   none");
@@ -283,11 +284,12 @@ static void print_threads(const bp_summary *summary) {
     for (size_t i = 0; i < summary->listed_count; i++) {
         const bp_summary_thread *thread = &summary->threads[i];
         const char *place = thread->frames[0] != '\0' ? thread->frames : thread->syscall;
-        bp_screen_print(BP_SCREEN_PLAIN, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s%s",
+        bp_screen_print(BP_SCREEN_PLAIN, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s%s%s",
                         thread->cpu_percent, thread->tid, thread->name,
-                        bp_summary_born_words(thread), thread->state,
-                        place[0] != '\0' ? " in " : "", place, bp_summary_wait_words(thread),
-                        thread->waits_for);
+                        bp_summary_born_words(thread), thread->state, bp_summary_wait_words(thread),
+                        thread->waits_for,
+                        thread->waits_for[0] != '\0' && place[0] != '\0' ? "," : "",
+                        place[0] != '\0' ? " in " : "", place);
     }
 }
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* A text such as "0x7f3c"; 0 for any other. */
 static uint64_t read_hex(const bp_json_tree *frame, const char *key) {
     return strtoull(bp_json_tree_text_or(frame, key, "0"), NULL, 16);
@@ -75,14 +77,70 @@ void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, b
     }
 }
 
-static void add_to_list(void *context, const bp_frame_text *frame) {
-    bp_frame_list_add(context, frame);
+/*
+ * A list for one line begins with the function of the C or C++ library that the program called, and
+ * ends with `main`, or with the function of the thread: of a row of frames in these libraries only
+ * the outermost is shown, and none behind the last frame of the program's own.
+ */
+struct folded {
+    bp_frame_list list;
+    bp_frame_text pending; /* of the library; module NULL: none. Its texts are in `texts` */
+    char symbol[256], demangled[256], module[64];
+    bool has_own, is_over;
+};
+
+static bool is_of_library(const bp_frame_text *frame) {
+    static const char *const libraries[] = {"libc.so", "libc-2.",      "libpthread",  "ld-linux",
+                                            "ld-2.",   "libstdc++.so", "libgcc_s.so", "ld-musl"};
+    const char *name = frame->module != NULL ? strrchr(frame->module, '/') : NULL;
+    bool is_library = false;
+    name = name != NULL ? name + 1 : frame->module != NULL ? frame->module : "";
+    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
+        is_library = is_library || strncmp(name, libraries[i], strlen(libraries[i])) == 0;
+    }
+    return is_library;
+}
+
+static const char *keep(char *out, size_t out_bytes, const char *text) {
+    if (text == NULL) {
+        return NULL;
+    }
+    bp_utf8_copy(out, out_bytes, text);
+    return out;
+}
+
+static void add_folded(void *context, const bp_frame_text *frame) {
+    struct folded *folded = context;
+    static const char start[] = "__libc_start_"; /* it called `main`, and _start called it */
+    if (folded->is_over) {
+        return;
+    }
+    if (is_of_library(frame) && !frame->is_signal) {
+        folded->is_over =
+            frame->symbol != NULL && strncmp(frame->symbol, start, sizeof start - 1) == 0;
+        folded->pending = *frame;
+        folded->pending.symbol = keep(folded->symbol, sizeof folded->symbol, frame->symbol);
+        folded->pending.demangled =
+            keep(folded->demangled, sizeof folded->demangled, frame->demangled);
+        folded->pending.module = keep(folded->module, sizeof folded->module, frame->module);
+        folded->pending.source = NULL;
+    } else {
+        if (folded->pending.module != NULL) {
+            bp_frame_list_add(&folded->list, &folded->pending);
+            folded->pending.module = NULL;
+        }
+        bp_frame_list_add(&folded->list, frame);
+        folded->has_own = true;
+    }
 }
 
 void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder,
                      char out[BP_FRAME_LIST_BYTES]) {
-    bp_frame_list list = {.used = 0};
-    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, add_to_list, &list);
-    bp_frame_list_end(&list, bp_json_tree_text(stack, "reason") == NULL);
-    memcpy(out, list.text, sizeof list.text);
+    struct folded folded = {.list = {.used = 0}};
+    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, add_folded, &folded);
+    if (!folded.has_own && folded.pending.module != NULL) {
+        bp_frame_list_add(&folded.list, &folded.pending);
+    }
+    bp_frame_list_end(&folded.list, bp_json_tree_text(stack, "reason") == NULL);
+    memcpy(out, folded.list.text, sizeof folded.list.text);
 }

@@ -469,7 +469,7 @@ static void write_findings(html_page *page) {
                   summary->finding_count > 0 ? "<ul class=\"findings\">" : "<p>None.</p>");
     for (size_t i = 0; i < summary->finding_count; i++) {
         const bp_finding *finding = &summary->findings[i];
-        const char *name = bp_severity_name(finding->severity);
+        const char *name = bp_severity_name(bp_finding_severity(finding));
         bp_html_print(&page->html,
                       "<li class=\"%s\"><span class=\"severity\">%s:</span> %s "
                       "<span class=\"entry\">%s</span></li>",

@@ -76,7 +76,7 @@ static void add_numbers(bp_json *json, const bp_summary *summary) {
 static void add_findings(bp_json *json, const bp_summary *summary) {
     uint64_t critical_count = summary->other_finding_counts[BP_SEVERITY_CRITICAL];
     for (size_t i = 0; i < summary->finding_count; i++) {
-        critical_count += summary->findings[i].severity == BP_SEVERITY_CRITICAL;
+        critical_count += bp_finding_severity(&summary->findings[i]) == BP_SEVERITY_CRITICAL;
     }
     if (summary->has_deadlock || summary->has_no_deadlock) {
         bp_json_add_bool(json, "deadlock", summary->has_deadlock);

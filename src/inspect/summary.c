@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "inspect/diagnose.h"
 #include "inspect/frames.h"
 #include "inspect/json_lines.h"
 #include "inspect/line_time.h"
@@ -97,11 +98,20 @@ static bugpack_status add_record(void *context, const char *line, size_t line_by
     bp_json_line_find(line, line_bytes, fields, 2);
     int level = read_level(&fields[1].value);
     summary->level_counts[level]++;
-    if (level < BUGPACK_LEVEL_WARN) {
+    if (level < BUGPACK_LEVEL_WARN && !summary->wants_output) {
         return BUGPACK_OK;
     }
     bp_json_field texts[] = {{.key = "\"channel\""}, {.key = "\"message\""}};
     bp_json_line_find(line, line_bytes, texts, 2);
+    if (summary->wants_output) {
+        char channel[16], message[sizeof *summary->diagnosed.output];
+        bp_json_line_text(&texts[0].value, channel, sizeof channel);
+        bp_json_line_text(&texts[1].value, message, sizeof message);
+        bugpack_status status = bp_diagnose_output(summary, channel, message);
+        if (status != BUGPACK_OK || level < BUGPACK_LEVEL_WARN) {
+            return status;
+        }
+    }
     bp_summary_record *record = &summary->records[summary->record_count++ % BP_SUMMARY_RECORD_MAX];
     record->wall_ns = bp_json_line_time(&fields[0].value);
     record->level = level;
@@ -282,6 +292,7 @@ static bool is_busier(const bp_summary_thread *one, const bp_summary_thread *oth
 /* Keeps the busiest threads, in order; of equal ones the first. */
 static void add_thread(bp_summary *summary, const bp_json_tree *row) {
     bp_summary_thread thread = {.cpu_ms = -1, .age_ms = -1};
+    double switches;
     size_t at = summary->listed_count;
     if (!bp_json_tree_uint(row, "tid", &thread.tid) ||
         !bp_json_tree_number(row, "cpu_percent", &thread.cpu_percent)) {
@@ -289,6 +300,8 @@ static void add_thread(bp_summary *summary, const bp_json_tree *row) {
     }
     CUT_TO(thread.name, bp_json_tree_text(row, "name"));
     (void)bp_json_tree_number(row, "cpu_ms", &thread.cpu_ms);
+    (void)bp_json_tree_number(row, "system_ms", &thread.system_ms);
+    thread.never_slept = bp_json_tree_number(row, "voluntary_switches", &switches) && switches == 0;
     (void)bp_json_tree_number(row, "age_ms", &thread.age_ms);
     thread.is_born = bp_json_tree_is_true(row, "born_in_window");
     while (at > 0 && is_busier(&thread, &summary->threads[at - 1])) {
@@ -308,7 +321,8 @@ static bugpack_status take_measured(void *context, const bp_json_tree *row, bugp
     bp_summary *summary = context;
     summary->thread_count++;
     add_thread(summary, row);
-    return bp_summary_add_name(&summary->names, row, error);
+    bugpack_status status = bp_summary_add_name(&summary->names, row, error);
+    return status == BUGPACK_OK ? bp_diagnose_measured(summary, row, error) : status;
 }
 
 static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
@@ -324,6 +338,7 @@ static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
         }
     }
     bp_summary_sort_names(&summary->names, summary->window_ms);
+    bp_diagnose_end_measured(summary);
     if (metrics == NULL) { /* what a part of it says is of no use */
         summary->thread_count = summary->listed_count = 0;
         bp_summary_release_names(&summary->names);
@@ -334,6 +349,7 @@ static void read_process(bp_summary *summary, const bp_json_tree *process) {
     CUT_TO(summary->process_name, bp_json_tree_text(process, "name"));
     (void)bp_json_tree_uint(process, "pid", &summary->pid);
     summary->has_open_files = bp_json_tree_uint(process, "open_files", &summary->open_files);
+    bp_diagnose_process(summary, process);
     for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(process, "limits"));
          row != NULL; row = bp_json_tree_next(row)) {
         const char *name = bp_json_tree_text(row, "name");
@@ -347,7 +363,7 @@ static void read_process(bp_summary *summary, const bp_json_tree *process) {
 static bugpack_status take_deadlock(void *context, const bp_json_tree *row, bugpack_error *error) {
     bp_summary *summary = context;
     (void)error;
-    bp_summary_find(summary, BP_SEVERITY_CRITICAL, "threads.json", "deadlock: %s",
+    bp_summary_find(summary, BP_DIAGNOSIS_DEADLOCK, NULL, "deadlock: %s",
                     bp_json_tree_text_or(row, "description", "of threads that are not named"));
     summary->has_deadlock = true;
     bp_summary_add_deadlock(&summary->waiting, row);
@@ -358,13 +374,19 @@ static bugpack_status take_deadlock(void *context, const bp_json_tree *row, bugp
 static bugpack_status take_waiting(void *context, const bp_json_tree *row, bugpack_error *error) {
     bp_summary *summary = context;
     bp_summary_thread *thread = find_thread(summary, row);
-    (void)error;
     bp_summary_see_thread(summary, row);
     if (thread != NULL) {
         CUT_TO(thread->state, bp_json_tree_text(row, "state"));
         CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
         bp_summary_read_wait(thread, bp_json_tree_object(row, "waits_for"));
     }
+    return bp_diagnose_thread(summary, row, error);
+}
+
+/* A bp_json_tree_taker. */
+static bugpack_status take_file(void *context, const bp_json_tree *row, bugpack_error *error) {
+    (void)error;
+    bp_diagnose_file(context, row);
     return BUGPACK_OK;
 }
 
@@ -377,6 +399,7 @@ static bool is_whole(const bp_summary *summary) {
 }
 
 static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
+    bp_diagnose_end_threads(summary);
     /* Those of descendants are not looked at. */
     summary->has_no_deadlock = threads != NULL && !summary->has_deadlock && is_whole(summary) &&
                                summary->waiting.clear_count > 0 &&
@@ -384,7 +407,7 @@ static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
                                bp_json_tree_array(threads, "descendants") == NULL;
     if (threads != NULL && summary->stopped_count > 0 &&
         summary->stopped_count == summary->known_count) {
-        bp_summary_find(summary, BP_SEVERITY_CRITICAL, "threads.json",
+        bp_summary_find(summary, BP_DIAGNOSIS_STOPPED, NULL,
                         "the process is stopped by a signal (SIGSTOP or the like), with %" PRIu64
                         " thread%s",
                         summary->known_count, summary->known_count == 1 ? "" : "s");
@@ -393,9 +416,13 @@ static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
 
 /* A bp_json_tree_taker. */
 static bugpack_status take_stack(void *context, const bp_json_tree *row, bugpack_error *error) {
-    const bp_summary *summary = context;
+    bp_summary *summary = context;
     bp_summary_thread *thread = find_thread(context, row);
+    uint64_t tid;
     (void)error;
+    if (bp_json_tree_uint(row, "tid", &tid)) {
+        bp_diagnose_stack(summary, tid, row);
+    }
     if (thread != NULL) {
         bp_frames_print(row, &summary->finder, thread->frames);
     }
@@ -413,16 +440,15 @@ static void read_heap(bp_summary *summary, const bp_json_tree *heap) {
 static void read_disconnect(bp_summary *summary, const bp_json_tree *cause) {
     char channel[64];
     CUT_TO(channel, bp_json_tree_text_or(cause, "channel", "?"));
-    bp_summary_find(summary, BP_SEVERITY_CRITICAL, "disconnect-cause.json",
-                    "the channel \"%s\" was lost: %s", channel,
-                    bp_json_tree_text_or(cause, "error", "no error was given"));
+    bp_summary_find(summary, BP_DIAGNOSIS_DISCONNECT, NULL, "the channel \"%s\" was lost: %s",
+                    channel, bp_json_tree_text_or(cause, "error", "no error was given"));
 }
 
 static void read_crash(bp_summary *summary, const bp_json_tree *crash) {
     char text[224], frames[BP_FRAME_LIST_BYTES];
     CUT_TO(text, bp_json_tree_text_or(crash, "summary", "of an unknown signal"));
     bp_frames_print(bp_json_tree_object(crash, "backtrace"), &summary->finder, frames);
-    bp_summary_find(summary, BP_SEVERITY_CRITICAL, "crash.json", "crash: %s%s%s", text,
+    bp_summary_find(summary, BP_DIAGNOSIS_CRASH, NULL, "crash: %s%s%s", text,
                     frames[0] != '\0' ? ", in " : "", frames);
 }
 
@@ -431,13 +457,15 @@ static void read_crash(bp_summary *summary, const bp_json_tree *crash) {
 static const struct {
     const char *entry;
     bp_json_tree_list lists[3];
-    /* Reads the rest. NULL: a document with lists is not there, or cannot be read to its end. */
+    /* Reads the rest, if anything there is of use. NULL: a document with lists is not there, or
+     * cannot be read to its end. */
     void (*read)(bp_summary *summary, const bp_json_tree *document);
 } documents[] = {{"runtime-metrics.json", {{"threads", take_measured, false}}, read_metrics},
                  {"process.json", {{NULL, NULL, false}}, read_process},
                  {"threads.json",
                   {{"deadlocks", take_deadlock, false}, {"threads", take_waiting, false}},
                   read_threads},
+                 {"files.json", {{"files", take_file, false}}, NULL},
                  {"heap-state.json", {{NULL, NULL, false}}, read_heap},
                  {"disconnect-cause.json", {{NULL, NULL, false}}, read_disconnect},
                  {"crash.json", {{NULL, NULL, false}}, read_crash},
@@ -452,7 +480,7 @@ static bool may_read(bp_summary *summary, const char *entry, const char *path) {
         return false;
     }
     if (byte_count > summary->left_bytes) {
-        bp_summary_find(summary, BP_SEVERITY_WARNING, entry,
+        bp_summary_find(summary, BP_DIAGNOSIS_NOT_READ, entry,
                         "not read: its %" PRIu64 " bytes are over the limit", byte_count);
         return false;
     }
@@ -467,7 +495,7 @@ static bugpack_status keep_failure(bp_summary *summary, const char *entry, bugpa
         return bp_fail_memory(error, "read a report");
     }
     if (status != BUGPACK_OK) {
-        bp_summary_find(summary, BP_SEVERITY_WARNING, entry, "cannot be read: %s",
+        bp_summary_find(summary, BP_DIAGNOSIS_NOT_READ, entry, "cannot be read: %s",
                         failure->message);
     }
     return BUGPACK_OK;
@@ -491,7 +519,7 @@ static bugpack_status read_document(bp_summary *summary, size_t index, bugpack_e
     bugpack_error failure = BUGPACK_ERROR_INIT;
     bp_json_tree *rest = NULL;
     bugpack_status status = read_entry(summary, entry, lists, &rest, &failure);
-    if (rest != NULL || lists[0].key != NULL) {
+    if (documents[index].read != NULL && (rest != NULL || lists[0].key != NULL)) {
         documents[index].read(summary, rest);
     }
     bp_json_tree_free(rest);
@@ -543,7 +571,7 @@ static bugpack_status read_lines(bp_summary *summary, bugpack_error *error) {
 static void find_log_errors(bp_summary *summary, const char *entry, const bp_buffer *tail) {
     log_errors found = log_errors_count(tail, summary->triggered_wall_ns);
     if (found.count > 0) {
-        bp_summary_find(summary, BP_SEVERITY_WARNING, entry,
+        bp_summary_find(summary, BP_DIAGNOSIS_LOG_ERRORS, entry,
                         "%s%zu error%s in the %d s before the trigger%s, the last: %.*s",
                         found.is_cut ? "at least " : "", found.count, found.count == 1 ? "" : "s",
                         (int)(BP_SUMMARY_RECENT_NS / BP_NS_PER_SEC), found.condition,
@@ -592,6 +620,7 @@ static bugpack_status summary_read_documents(bp_report_file *report, const char 
                             .manifest = bp_report_file_manifest(report),
                             .left_bytes = max_bytes};
     bp_buffer_init(&summary->log_tail, BP_SUMMARY_TAIL_BYTES);
+    summary->wants_output = bp_diagnose_wants_output(summary);
     if (summary->process_name[0] == '\0' && folder[0] == '\0') {
         CUT_TO(summary->process_name, bp_json_tree_text(summary->metadata, "process_name"));
     }
@@ -633,6 +662,7 @@ bugpack_status bp_summary_read(bp_report_file *report, const char *path,
 void bp_summary_release(bp_summary *summary) {
     free(summary->samples);
     bp_summary_release_names(&summary->names);
+    bp_diagnose_release(summary);
     bp_buffer_release(&summary->log_tail);
     summary->samples = NULL;
 }

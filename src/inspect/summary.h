@@ -15,6 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "inspect/diagnoses.h"
 #include "inspect/report_file.h"
 #include "inspect/summary_machine.h"
 #include "model/frame_text.h"
@@ -34,18 +35,9 @@ enum {
     BP_SUMMARY_SIGNAL_BYTES = 41
 };
 
-/* Most severe first. */
-typedef enum bp_severity {
-    BP_SEVERITY_CRITICAL,
-    BP_SEVERITY_WARNING,
-    BP_SEVERITY_INFO,
-    BP_SEVERITY_COUNT
-} bp_severity;
-const char *bp_severity_name(bp_severity severity);
-
 /* One sentence about the bug, and the entry that says so. */
 typedef struct bp_finding {
-    bp_severity severity;
+    bp_diagnosis diagnosis;
     char entry[128];
     char text[400];
 } bp_finding;
@@ -57,6 +49,8 @@ typedef struct bp_summary_thread {
     double cpu_ms;      /* negative: not known */
     bool is_born;       /* in the window */
     double age_ms;      /* of those that were; negative: not known */
+    double system_ms;   /* of `cpu_ms`; 0 where it is not known */
+    bool never_slept;   /* in the window: it ran, or was ready to */
     char name[64], state[24], syscall[32];
     bool waits_for_thread;
     char waits_for[128];              /* "5188 (mutex)", or "pipe 3 of cat (4711)" */
@@ -94,6 +88,35 @@ typedef struct bp_summary_waiting {
     uint64_t tids[BP_SUMMARY_DEADLOCKED_MAX]; /* in deadlocks, to be named */
     size_t tid_count;
 } bp_summary_waiting;
+
+/* A thread that holds, itself or through those it holds up, what others wait for. */
+typedef struct bp_diagnosed_holder {
+    bp_summary_thread thread;
+    uint64_t waiter_count, idle_count, rwlock_count, indirect_count;
+} bp_diagnosed_holder;
+
+typedef struct bp_diagnosed_thread bp_diagnosed_thread;
+
+enum { BP_DIAGNOSED_HOLDERS = 4, BP_DIAGNOSED_LINES = 48 };
+
+/* What inspect/diagnose.h has seen of a process. A text is about the first of the counted. */
+typedef struct bp_diagnosed {
+    bp_diagnosed_thread *threads;
+    size_t thread_count, thread_capacity, sorted_count; /* the first ones, ascending by id */
+    bool lacks_memory;
+    bp_diagnosed_holder holders[BP_DIAGNOSED_HOLDERS];
+    size_t holder_count;
+    uint64_t peer_waiter_count, stuck_count;
+    char peer[256], stuck[256];
+    uint64_t close_wait_count, full_queue_count, waiting_connections;
+    char listener[64];
+    uint64_t deleted_count, deleted_bytes, largest_deleted_bytes;
+    char deleted_file[128];
+    uint64_t deleted_object_count;
+    char deleted_executable[128];
+    char (*output)[240]; /* the last lines of a command that failed, a ring; NULL: there are none */
+    uint64_t output_count;
+} bp_diagnosed;
 
 /* One sample of the metrics history. */
 typedef struct bp_summary_sample {
@@ -193,6 +216,8 @@ typedef struct bp_summary {
     uint64_t other_process_count; /* beyond the maximum */
 
     bp_machine machine;
+    bp_diagnosed diagnosed;
+    bool wants_output; /* of the process, as it failed */
 
     uint64_t left_bytes; /* what may still be read */
 } bp_summary;
@@ -238,12 +263,15 @@ void bp_summary_kind(const bp_summary *summary, char out[BP_SUMMARY_KIND_BYTES])
 /* The record of this age, 0 the newest, or NULL. */
 const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age);
 
-/* Adds a finding about an entry of the process that is read; what does not fit is cut. */
-void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entry,
+/* Adds a finding about an entry of the process that is read, NULL for that of the diagnosis; what
+ * does not fit is cut. */
+void bp_summary_find(bp_summary *summary, bp_diagnosis diagnosis, const char *entry,
                      const char *format, ...) BUGPACK_PRINTF(4, 5);
 
 /* Takes over the findings of a further process. */
 void bp_summary_take_findings(bp_summary *summary, const bp_summary *of_process);
+
+bp_severity bp_finding_severity(const bp_finding *finding);
 
 /* Those that are beyond the maximum. */
 uint64_t bp_summary_other_findings(const bp_summary *summary);

@@ -35,10 +35,15 @@ static void add_report(bp_json *json, const bp_summary *summary) {
 static void add_findings(bp_json *json, const bp_summary *summary) {
     bp_json_array_begin(json, "findings");
     for (size_t i = 0; i < summary->finding_count; i++) {
+        const bp_finding *finding = &summary->findings[i];
+        const bp_diagnosis_row *diagnosis = &bp_diagnoses[finding->diagnosis];
         bp_json_object_begin(json, NULL);
-        bp_json_add_text(json, "severity", bp_severity_name(summary->findings[i].severity));
-        bp_json_add_text(json, "entry", summary->findings[i].entry);
-        bp_json_add_text(json, "text", summary->findings[i].text);
+        bp_json_add_text(json, "id", diagnosis->id);
+        bp_json_add_text(json, "severity", bp_severity_name(diagnosis->severity));
+        bp_json_add_text(json, "entry", finding->entry);
+        bp_model_add_known_text(json, "path", diagnosis->path);
+        bp_json_add_text(json, "text", finding->text);
+        bp_model_add_known_text(json, "next", diagnosis->next);
         bp_json_object_end(json);
     }
     bp_json_array_end(json);

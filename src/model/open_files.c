@@ -125,6 +125,7 @@ static void add_other_end(const bp_open_file *file, bp_json *json) {
         bp_json_object_begin(json, NULL);
         bp_json_add_uint(json, "pid", holder->pid);
         bp_model_add_name(json, "name", holder->name, sizeof holder->name);
+        bp_json_add_text(json, "state", bp_model_state_word(holder->state));
         bp_json_add_uint(json, "number", holder->number);
         bp_json_object_end(json);
     }

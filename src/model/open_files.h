@@ -16,6 +16,7 @@
 typedef struct bp_fd_holder {
     uint64_t pid;
     char name[64]; /* of the process; any bytes */
+    char state;    /* of its first thread, as in proc(5); 0: not known */
     uint32_t number;
 } bp_fd_holder;
 

@@ -591,12 +591,14 @@ struct place {
     int fds_fd;
     uint64_t pid;
     char name[64]; /* "": not yet read */
+    char state;
 };
 
 static void read_place_name(struct place *place) {
     bp_proc_stat stat;
     if (place->name[0] == '\0' && bp_proc_read_stat(place->fds_fd, &stat, "../stat") == 0) {
         memcpy(place->name, stat.name, sizeof place->name);
+        place->state = stat.state;
     }
 }
 
@@ -629,7 +631,7 @@ static bool take_holder(struct place *place, uint32_t number, const struct end *
     }
     read_place_name(place);
     bp_fd_holder *holder = &file->holders[file->holder_count++];
-    *holder = (bp_fd_holder){.pid = place->pid, .number = number};
+    *holder = (bp_fd_holder){.pid = place->pid, .state = place->state, .number = number};
     memcpy(holder->name, place->name, sizeof holder->name);
     return true;
 }

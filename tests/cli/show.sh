@@ -12,7 +12,7 @@ expect_status 0
 sed -n '/^Findings/,/^$/p' out >findings
 for line in '!! deadlock: a (1) and b (2) wait for each other.*\[threads.json\]' \
     '!! 1000 of at most 1024 file descriptors are open .*\[process.json\]' \
-    ' ! gap "display:unimpl:9.*" 5.0 s before the trigger (3 in the session)  \[manifest.json\]' \
+    ' ! 1 other gap or disconnect in the 10 s before the trigger, the last 5.0 s before: "display:unimpl:9.*"  \[manifest.json\]' \
     ' ! thread 60 "t20.*" used 100 % of one CPU for 2.0 s  \[runtime-metrics.json\]' \
     ' ! resident memory grew from 97 to 190 MiB in 19 s  \[metrics-history.jsonl\]' \
     ' ! 1 error in the 10 s before the trigger, the last: no answer.*\[logs.jsonl\]' \
@@ -22,7 +22,7 @@ for line in '!! deadlock: a (1) and b (2) wait for each other.*\[threads.json\]'
 done
 [ "$(grep -n '^ !' findings | head -n 1 | cut -d : -f 1)" -gt "$(grep -n '^!!' findings | tail -n 1 | cut -d : -f 1)" ] ||
     wrong 'a warning is above what is critical'
-grep -q '^  99.8 %  *60 t20.*sleeping in futex, waits for thread 7 (mutex)$' out || wrong 'no busiest thread'
+grep -q '^  99.8 %  *60 t20.*sleeping, waits for thread 7 (mutex), in futex$' out || wrong 'no busiest thread'
 grep -q '^  97.0 %    2.0 MiB        9 cat.* \[processes/9-cat/\]$' out || wrong 'no further process'
 grep -q '^     ? %          ?       10 dd ' out || wrong 'what is not known of a process is not told as such'
 grep -q '^machine    desk-17' out || wrong 'no machine'
@@ -43,7 +43,8 @@ if grep -q "$(printf '\033')" typed; then wrong 'NO_COLOR is not honoured'; fi
 fact '--json is one document with the same'
 run show --json bad.zip
 expect_status 0
-jq -e '(.findings | length) == 9 and .findings[0].entry == "threads.json" and (.history | length) == 20
+jq -e '(.findings | length) == 9 and .findings[0].entry == "threads.json" and .findings[0].id == "deadlock"
+    and .findings[0].path == ".deadlocks[]" and (.findings | all(.id)) and (.history | length) == 20
     and .log.counts.error == 2 and .process.open_files_limit == 1024 and .complete == false
     and .busiest_threads[0].waits_for == "7 (mutex)"
     and (.busiest_threads[1].waits_for | test("^pipe 4 of cat.* \\(9\\) and 1 more$"))
@@ -254,7 +255,7 @@ printf '  one\n  %s\n  last\n' '\x002026-11-22T10:00:25Z ERROR after' >expected
 tail -n 3 out >end
 cmp -s expected end || wrong "it is $(cat out)"
 run show euro.zip
-grep -q '^ ! gap "a\{118\}" 5.0 s before' out || wrong "a character is cut: $(cat out)"
+grep -q '^ ! 1 other gap .*: "a\{118\}"  ' out || wrong "a character is cut: $(cat out)"
 rm hidden.zip unlimited.zip huge.zip keys.zip nameless.zip power.zip euro.zip # they are not ours
 
 fact 'a byte of a name that is no UTF-8 is escaped once, in the report'
@@ -329,7 +330,7 @@ run show threads.zip
 expect_status 0
 grep -q 'deadlock: of threads that are not named  \[threads.json\]' out || wrong "it is $(cat out)"
 grep -q '^now .* 100000 threads, ' out || wrong "it is $(cat out)"
-grep -q '^   7.0 %    99999 t99999 .* in draw ×8 < main, waits for thread 100000 (mutex)$' out || wrong "it is $(cat out)"
+grep -q '^   7.0 %    99999 t99999 .*, waits for thread 100000 (mutex), in draw ×8 < main$' out || wrong "it is $(cat out)"
 if grep -q 'cannot be read' out; then wrong "it is $(cat out)"; fi
 run index threads.zip
 jq -e '(.thread_names | length) == 100000 and (.thread_counts | add) == 100000 and .busiest_thread == "t99999"
@@ -354,7 +355,7 @@ with zipfile.ZipFile("left.zip", "w") as report:
         {"name": "metadata.json", "status": "failed", "reason": "lost"}]}))'
 run show many.zip
 grep -q '^!! 9 of at most 9 file descriptors are open' out || wrong "many gaps hide what is critical: $(cat out)"
-grep -q '^ ! 52 more gaps and disconnects in the 10 s before the trigger  \[manifest.json\]$' out || wrong "it is $(cat out)"
+grep -q '^ ! 60 other gaps or disconnects in the 10 s before the trigger, the last 5.0 s before: "net:59"  \[manifest.json\]$' out || wrong "it is $(cat out)"
 grep -q '^process    7, ' out || wrong 'a process without a name has two blanks'
 grep -q '1.0 % of one CPU over 0.00 s, ? resident, 0 threads, up ?$' out || wrong 'an unknown time is shown as 0'
 grep -q '^and 6 more messages$' out || wrong 'messages of further channels are not counted'
