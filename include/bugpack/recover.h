@@ -90,15 +90,8 @@ BUGPACK_API void bugpack_recover_options_init(bugpack_recover_options *fresh, si
  * not exist, or a directory or a session could not be looked at; all others were recovered. IO or
  * DENIED: report_dir cannot be used; nothing was done. Any thread. Since 0.1.0.
  */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status
-bugpack_recover_with(const bugpack_recover_options *options, bugpack_error *error);
-
-/* bugpack_recover_with, with its options as parameters and without on_running. Since 0.1.0. */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_recover(const char *recorder_dir,
-                                                             const char *report_dir,
-                                                             const char *app_name,
-                                                             bugpack_report_callback *on_report,
-                                                             void *context, bugpack_error *error);
+BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_recover(const bugpack_recover_options *options,
+                                                             bugpack_error *error);
 
 BUGPACK_END_DECLS
 

@@ -200,7 +200,7 @@ typedef struct bugpack_unpublished {
  * files in memory (macOS).
  *
  * The time limit of the report does not apply during the call; a cancel takes effect after it. The
- * next report waits for it. On the worker thread, or the thread that called bugpack_recover_with.
+ * next report waits for it. On the worker thread, or the thread that called bugpack_recover.
  */
 typedef bugpack_status bugpack_before_publish_callback(const bugpack_unpublished *report,
                                                        void *context, bugpack_error *error);

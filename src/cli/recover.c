@@ -109,7 +109,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     options.before_publish_context = &given.publish;
     options.system_flags = given.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0;
     options.publish_suffix = bp_cli_publish_suffix(&given.publish);
-    if (bugpack_recover_with(&options, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
+    if (bugpack_recover(&options, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
         return bp_cli_say_error(&error);
     }
     if (!made.has_told && made.searched[0] != '\0') {

@@ -87,29 +87,6 @@ void bp_recorder_redact(bp_recorder *recorder, bp_at_call *at_call) {
     bp_notifications_redact(recorder->notifications, at_call);
 }
 
-bool bp_recorder_replace_file(bp_recorder *recorder, const char *name, const void *bytes,
-                              size_t byte_count) {
-    const bp_session_dir *dir = bp_rings_dir(recorder->rings);
-    return dir != NULL && bp_session_dir_replace_file(dir, name, bytes, byte_count);
-}
-
-bugpack_status bp_recorder_map_file(bp_recorder *recorder, const char *name, size_t byte_count,
-                                    void **ret_map, bugpack_error *error) {
-    const bp_session_dir *dir = bp_rings_dir(recorder->rings);
-    if (dir == NULL) {
-        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the session has no directory");
-    }
-    bugpack_status status = bp_rings_check_room(recorder->rings, byte_count, error);
-    return status == BUGPACK_OK ? bp_session_dir_map_file(dir, name, byte_count, ret_map, error)
-                                : status;
-}
-
-bool bp_recorder_is_kept(const bp_recorder *recorder, const char **ret_path) {
-    const bp_session_dir *dir = bp_rings_dir(recorder->rings);
-    *ret_path = dir == NULL ? NULL : bp_session_dir_path(dir);
-    return bp_rings_is_kept(recorder->rings);
-}
-
 void bp_recorder_close(bp_recorder *recorder) {
     if (recorder == NULL || recorder->rings == NULL) {
         return;
@@ -180,6 +157,10 @@ static void copy_channel(bp_recorder *recorder, bp_traffic *channel, uint64_t un
                           sizeof snapshot->traffic_loss_reason);
 }
 
+static bool is_called(const bp_traffic *channel, const char *name) {
+    return strcmp(bp_traffic_identity_of(channel)->name, name) == 0;
+}
+
 /* All channels of a name: those of earlier connections, too. */
 static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
                          int dir_fd, bp_snapshot *snapshot) {
@@ -191,11 +172,11 @@ static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64
     }
     snapshot->has_traffic = list.count > 0;
     for (size_t i = 0; i < list.count && only_channel != NULL; i++) {
-        has_only = has_only || bp_traffic_is_called(list.items[i]->traffic, only_channel);
+        has_only = has_only || is_called(list.items[i]->traffic, only_channel);
     }
     for (size_t i = 0; i < list.count; i++) {
         bp_traffic *channel = list.items[i]->traffic;
-        if (!has_only || bp_traffic_is_called(channel, only_channel)) {
+        if (!has_only || is_called(channel, only_channel)) {
             copy_channel(recorder, channel, until_ns, dir_fd, snapshot);
         }
     }

@@ -60,22 +60,6 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
  * recorder is freed. */
 void bp_recorder_redact(bp_recorder *recorder, bp_at_call *at_call);
 
-/* As bp_rings_write_file, in the place of an older file; a crash leaves one of the two, whole. */
-bool bp_recorder_replace_file(bp_recorder *recorder, const char *name, const void *bytes,
-                              size_t byte_count);
-
-/*
- * Makes a file of zeros in the session's directory, and maps it, shared; a forked child does not
- * have the mapping, which is the caller's to unmap. UNSUPPORTED where there is no directory, IO,
- * NO_MEMORY.
- */
-bugpack_status bp_recorder_map_file(bp_recorder *recorder, const char *name, size_t byte_count,
-                                    void **ret_map, bugpack_error *error);
-
-/* Whether bp_recorder_close leaves the directory; `*ret_path` is the directory, borrowed, or NULL
- * where no ring is in a file. */
-bool bp_recorder_is_kept(const bp_recorder *recorder, const char **ret_path);
-
 /*
  * Frees the memory of all rings and channels and removes the session's directory. Other threads may
  * be inside log, notifications and channels, or come later, until bp_recorder_free: their records

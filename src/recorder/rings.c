@@ -268,7 +268,9 @@ static bugpack_status fill_file(ring_file *file, int fd, size_t capacity_bytes,
     return status;
 }
 
-bugpack_status bp_rings_check_room(const bp_rings *rings, size_t byte_count, bugpack_error *error) {
+/* Whether the directory may get a file of this size: where other programs need its file system as
+ * well, half of that stays free. IO. */
+static bugpack_status check_room(const bp_rings *rings, size_t byte_count, bugpack_error *error) {
     struct statvfs info;
     const char *path = bp_session_dir_path(rings->dir);
     if (!rings->is_common) {
@@ -294,7 +296,7 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
     if (status == BUGPACK_OK) {
         file->rings = rings;
         (void)snprintf(file->name, sizeof file->name, "%s", name);
-        status = bp_rings_check_room(rings, capacity_bytes, &detail);
+        status = check_room(rings, capacity_bytes, &detail);
     }
     if (status == BUGPACK_OK) {
         status = bp_session_dir_make_file(rings->dir, name, &fd, &detail);
@@ -360,21 +362,26 @@ static void publish_file(bp_rings *rings, const char *name, const void *bytes, s
 }
 
 bool bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
-    int fd = -1;
     publish_file(rings, name, bytes, byte_count);
-    if (rings->dir != NULL && bytes == NULL) {
+    if (rings->dir == NULL) {
+        return true;
+    }
+    if (bytes == NULL) {
         bp_session_dir_unlink(rings->dir, name);
         return true;
     }
-    if (rings->dir == NULL || bp_session_dir_make_file(rings->dir, name, &fd, NULL) != BUGPACK_OK) {
-        return rings->dir == NULL;
+    return bp_session_dir_write_file(rings->dir, name, bytes, byte_count);
+}
+
+bugpack_status bp_rings_map_file(const bp_rings *rings, const char *name, size_t byte_count,
+                                 void **ret_map, bugpack_error *error) {
+    if (rings->dir == NULL) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the session has no directory");
     }
-    bool is_written = write(fd, bytes, byte_count) == (ssize_t)byte_count;
-    if (!is_written) {
-        bp_session_dir_unlink(rings->dir, name);
-    }
-    (void)close(fd);
-    return is_written;
+    bugpack_status status = check_room(rings, byte_count, error);
+    return status == BUGPACK_OK
+               ? bp_session_dir_map_file(rings->dir, name, byte_count, ret_map, error)
+               : status;
 }
 
 bool bp_rings_take_loss(bp_rings *rings, char *reason, size_t reason_bytes) {

@@ -58,13 +58,17 @@ bugpack_status bp_rings_make(bp_rings *rings, const bp_ring_label *label, size_t
 /* Frees a ring with its guard, and removes its file. NULL is fine. Any thread but the monitor's. */
 void bp_rings_drop(bp_rings *rings, bp_ring *ring);
 
-/* Whether the directory may get a file of this size: where other programs need its file system as
- * well, half of that stays free. IO. */
-bugpack_status bp_rings_check_room(const bp_rings *rings, size_t byte_count, bugpack_error *error);
-
 /* Writes a small file into the directory, for recovery, or removes it, with `bytes` NULL; no-op
  * without a directory. False where it could not be written. */
 bool bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count);
+
+/*
+ * Makes a file of zeros in the directory, and maps it, shared; a forked child does not have the
+ * mapping, which is the caller's to unmap. Where other programs need the file system as well, half
+ * of it stays free. UNSUPPORTED where there is no directory, IO, NO_MEMORY.
+ */
+bugpack_status bp_rings_map_file(const bp_rings *rings, const char *name, size_t byte_count,
+                                 void **ret_map, bugpack_error *error);
 
 /*
  * Sets `reason`, if it is "", to one clause that says why the ring's records would not outlive the

@@ -369,10 +369,18 @@ int64_t bp_session_lock_holder(int fd) {
 
 enum { mapped_bytes = 4096 }; /* never touched: the file is empty */
 
-/* macOS has such locks too, but there a mapping keeps the file, not its lock. */
+static void let_go_of_lock(void *held) {
+    if (held != NULL) {
+        (void)munmap(held, mapped_bytes);
+    }
+}
+
+/* Holds the lock of the file `fd`, which the caller closes then, until the release. NULL with
+ * errno: ENOTSUP where the system has no such locks. macOS has such locks too, but there a mapping
+ * keeps the file, not its lock. */
 #if defined F_OFD_SETLK && defined MADV_DONTFORK
 
-void *bp_session_lock_hold(int fd) {
+static void *hold_lock(int fd) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(fd, F_OFD_SETLK, &whole) != 0) {
         return NULL;
@@ -382,7 +390,7 @@ void *bp_session_lock_hold(int fd) {
         return NULL;
     }
     if (madvise(held, mapped_bytes, MADV_DONTFORK) != 0) {
-        bp_session_lock_let_go(held);
+        let_go_of_lock(held);
         return NULL;
     }
     return held;
@@ -390,19 +398,13 @@ void *bp_session_lock_hold(int fd) {
 
 #else
 
-void *bp_session_lock_hold(int fd) {
+static void *hold_lock(int fd) {
     (void)fd;
     errno = ENOTSUP;
     return NULL;
 }
 
 #endif
-
-void bp_session_lock_let_go(void *held) {
-    if (held != NULL) {
-        (void)munmap(held, mapped_bytes);
-    }
-}
 
 /*
  * The directory of this process's session: making it, and files in it.
@@ -470,24 +472,31 @@ void bp_session_dir_unlink(const bp_session_dir *dir, const char *name) {
     bp_file_close(dir_fd);
 }
 
-bool bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, const void *bytes,
-                                 size_t byte_count) {
-    char new_name[64];
+bool bp_session_dir_write_file(const bp_session_dir *dir, const char *name, const void *bytes,
+                               size_t byte_count) {
     int fd = -1;
-    (void)snprintf(new_name, sizeof new_name, "%s.new", name);
-    bp_session_dir_unlink(dir, new_name); /* of an attempt that failed */
-    if (bp_session_dir_make_file(dir, new_name, &fd, NULL) != BUGPACK_OK) {
+    if (bp_session_dir_make_file(dir, name, &fd, NULL) != BUGPACK_OK) {
         return false;
     }
     int write_errno = bp_file_write_all(fd, bytes, byte_count);
     bp_file_close(fd);
-    if (write_errno == 0) {
-        bp_session_dir_rename(dir, new_name, name);
-    } else {
-        bp_session_dir_unlink(dir, new_name);
+    if (write_errno != 0) {
+        bp_session_dir_unlink(dir, name);
     }
     errno = write_errno;
     return write_errno == 0;
+}
+
+bool bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, const void *bytes,
+                                 size_t byte_count) {
+    char new_name[64];
+    (void)snprintf(new_name, sizeof new_name, "%s.new", name);
+    bp_session_dir_unlink(dir, new_name); /* of an attempt that failed */
+    bool is_written = bp_session_dir_write_file(dir, new_name, bytes, byte_count);
+    if (is_written) {
+        bp_session_dir_rename(dir, new_name, name);
+    }
+    return is_written;
 }
 
 bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *name,
@@ -529,7 +538,7 @@ static bugpack_status fill_session_dir(bp_session_dir *dir, const bp_session_ide
     int fd = -1;
     bugpack_status status = bp_session_dir_make_file(dir, BP_SESSION_LOCK_NAME, &fd, error);
     if (status == BUGPACK_OK) {
-        dir->lock = bp_session_lock_hold(fd);
+        dir->lock = hold_lock(fd);
         if (dir->lock == NULL) {
             status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"",
                                    bp_buffer_text(&dir->path), BP_SESSION_LOCK_NAME);
@@ -614,7 +623,7 @@ void bp_session_dir_leave(bp_session_dir *dir) {
         return;
     }
     bp_fd_close_ours(dir->dir_fd, dir->mark);
-    bp_session_lock_let_go(dir->lock);
+    let_go_of_lock(dir->lock);
     bp_session_lock_release(dir->name);
     bp_buffer_release(&dir->path);
     free(dir);

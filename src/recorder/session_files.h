@@ -151,11 +151,6 @@ bugpack_status bp_ring_base_open(const bp_ring_base *base, bool create, int *ret
 bugpack_status bp_session_lock_claim(const char *name);
 void bp_session_lock_release(const char *name);
 
-/* Holds the lock of the file `fd`, which the caller closes then, until the release. NULL with
- * errno: ENOTSUP where the system has no such locks. */
-void *bp_session_lock_hold(int fd);
-void bp_session_lock_let_go(void *held);
-
 /* Takes the lock of a dead session's file without waiting. Held until the process closes any
  * descriptor of the file, so claim the name before opening one. Returns 0 or an errno; EAGAIN when
  * somebody holds it. */
@@ -188,7 +183,10 @@ const char *bp_session_dir_path(const bp_session_dir *dir);
 bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *name, int *ret_fd,
                                         bugpack_error *error);
 
-/* Writes a file in the place of an older one; a crash leaves one of the two. False with errno. */
+/* Writes a small file, which is absent on failure; or one in the place of an older one, where a
+ * crash leaves one of the two, whole. False with errno. */
+bool bp_session_dir_write_file(const bp_session_dir *dir, const char *name, const void *bytes,
+                               size_t byte_count);
 bool bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, const void *bytes,
                                  size_t byte_count);
 

@@ -211,10 +211,6 @@ void bp_traffic_take_rings(bp_traffic *traffic, bp_ring **ret_ring, bp_ring **re
     traffic->pins = NULL;
 }
 
-bool bp_traffic_is_called(const bp_traffic *traffic, const char *name) {
-    return strcmp(traffic->identity.name, name) == 0;
-}
-
 const bp_traffic_identity *bp_traffic_identity_of(const bp_traffic *traffic) {
     return &traffic->identity;
 }

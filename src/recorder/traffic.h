@@ -79,9 +79,6 @@ bp_ring *bp_traffic_pins(const bp_traffic *traffic);
  * be inside. */
 void bp_traffic_take_rings(bp_traffic *traffic, bp_ring **ret_ring, bp_ring **ret_pins);
 
-/* Whether this is its name. */
-bool bp_traffic_is_called(const bp_traffic *traffic, const char *name);
-
 /*
  * Records one message: all of it, or the beginning when it exceeds 16 MiB or a quarter of the ring.
  * With `bytes` NULL the message is counted and none of its bytes are kept. Any thread.

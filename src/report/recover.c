@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bugpack/session.h>
+
 #include "base/file.h"
 #include "base/status.h"
 #include "model/metrics.h"
@@ -24,7 +26,7 @@ static const size_t json_limit_bytes = (size_t)1 << 20;
 
 /* What the report about one dead session needs. */
 struct recovery {
-    const bp_recover_request *request;
+    const bugpack_recover_options *request;
     const bp_found_session *found;
     bp_session_place place;
     bugpack_report_result *result;
@@ -110,7 +112,9 @@ static bugpack_status open_bundle(struct recovery *it, bugpack_error *error) {
                                      .wall_ns = it->destination.wall_ns,
                                      .is_strict = true,
                                      .rules = it->rules,
-                                     .hook = it->request->hook,
+                                     .hook = {it->request->before_publish,
+                                              it->request->before_publish_context,
+                                              it->request->publish_suffix},
                                      .lacks_before_write = bp_before_write_was_set(&it->place)};
     return bp_bundle_new(&target, &it->bundle, error);
 }
@@ -199,7 +203,7 @@ static bugpack_status write_report(struct recovery *it, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
     bp_id_new(it->report_id);
     bp_machine_identify(&it->machine);
-    if (!it->request->with_machine) {
+    if ((it->request->system_flags & BUGPACK_SYSTEM_HOSTNAME) == 0) {
         it->machine.name[0] = '\0';
     }
     it->snapshot = calloc(1, sizeof *it->snapshot);
@@ -222,7 +226,7 @@ static bugpack_status write_report(struct recovery *it, bugpack_error *error) {
 
 /* One directory that is searched. */
 struct search {
-    const bp_recover_request *request;
+    const bugpack_recover_options *request;
     const char *path;
     bugpack_error *failure; /* the first thing that could not be looked at */
 };
@@ -263,7 +267,7 @@ static void append_place(const struct search *search, const char *name, bugpack_
 }
 
 static bool recover_dead(const struct search *search, const bp_found_session *found) {
-    const bp_recover_request *request = search->request;
+    const bugpack_recover_options *request = search->request;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     uint64_t began_ns = bp_clock_monotonic_ns();
     if (found->identity_error.status != BUGPACK_OK && !found->has_rings) {
@@ -309,7 +313,7 @@ static void dropped(const char *name, uint64_t bytes, void *context) {
     tell(context, BUGPACK_RECOVER_DROPPED, text);
 }
 
-static void search_directory(const bp_recover_request *request, const bp_ring_base *base,
+static void search_directory(const bugpack_recover_options *request, const bp_ring_base *base,
                              bugpack_error *failure) {
     struct search search = {.request = request, .path = base->path, .failure = failure};
     const bp_session_scan scan = {.visit = visit, .dropped = dropped, .context = &search};
@@ -326,7 +330,7 @@ static void search_directory(const bp_recover_request *request, const bp_ring_ba
     }
 }
 
-bugpack_status bp_recover(const bp_recover_request *request, bugpack_error *error) {
+bugpack_status bp_recover(const bugpack_recover_options *request, bugpack_error *error) {
     bugpack_error failure = BUGPACK_ERROR_INIT;
     bp_ring_dir *choice = malloc(sizeof *choice);
     unsigned cursor = 0;

@@ -191,13 +191,14 @@ static bool open_redactor(writing *to, bp_rule_set **ret_rules) {
 
 void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner,
                              bp_stored_scope scope) {
+    const bp_session_dir *dir = bp_rings_dir(context->recorder->rings);
     bp_rule_set *rules = NULL;
     writing to = {
         .context = context, .runner = runner, .scope = scope, .header = {.version = file_version}};
     bp_buffer_init(&to.out, BP_STORED_MAX_BYTES);
     bp_buffer_init(&to.clean, BP_STORED_MAX_BYTES);
     memcpy(to.header.magic, file_magic, sizeof file_magic);
-    if (bp_buffer_append(&to.out, &to.header, sizeof to.header) == BUGPACK_OK &&
+    if (dir != NULL && bp_buffer_append(&to.out, &to.header, sizeof to.header) == BUGPACK_OK &&
         open_redactor(&to, &rules)) {
         if (scope.has_session) {
             add_tags(&to);
@@ -206,7 +207,7 @@ void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner
         to.header.byte_count = to.out.size - sizeof to.header;
         to.header.check = XXH3_64bits(to.out.data + sizeof to.header, (size_t)to.header.byte_count);
         memcpy(to.out.data, &to.header, sizeof to.header);
-        (void)bp_recorder_replace_file(context->recorder, FILE_NAME, to.out.data, to.out.size);
+        (void)bp_session_dir_replace_file(dir, FILE_NAME, to.out.data, to.out.size);
     }
     bp_redactor_free(to.redactor);
     bp_rule_set_drop(rules);

@@ -1,5 +1,5 @@
 /*
- * The public calls that register what a report is made of.
+ * The calls that register what a report is made of: the public ones, and those of the command.
  */
 #include <string.h>
 
@@ -96,6 +96,18 @@ bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error
     status = session->settings.without_process
                  ? bp_fail(error, BUGPACK_ERR_INVALID, "the session is not about a process")
                  : bp_sources_add_process(&session->context, pid, error);
+    bp_session_leave(&entry);
+    return status;
+}
+
+bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error) {
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter_to(session, "look at the process", &entry, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_subject_refresh(session->context.subject, error);
+    bp_monitor_wake(session->monitor); /* which follows what it executes next */
     bp_session_leave(&entry);
     return status;
 }

@@ -283,13 +283,13 @@ static void end_task(bugpack *session, bp_monitor_task *task) {
 }
 
 static void tell_kept(bp_recorder *recorder) {
-    const char *path;
-    if (recorder == NULL || !bp_recorder_is_kept(recorder, &path)) {
+    if (recorder == NULL || !bp_rings_is_kept(recorder->rings)) {
         return;
     }
-    if (path != NULL) {
+    const bp_session_dir *dir = bp_rings_dir(recorder->rings);
+    if (dir != NULL) {
         bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN, "the records of the crash were kept in %s",
-                         path);
+                         bp_session_dir_path(dir));
     } else {
         bp_note_diagnose(recorder, BUGPACK_LEVEL_ERROR,
                          "the records of the crash were in memory, and are lost");
@@ -554,39 +554,18 @@ static bugpack_status recover(const bugpack_recover_options *given, bugpack_erro
     if (status == BUGPACK_OK && report_dir != NULL) {
         status = check_recovery_dir(report_dir, error);
     }
-    const bp_recover_request request = {.recorder_dir = options.recorder_dir,
-                                        .report_dir = report_dir,
-                                        .app_name = options.app_name,
-                                        .min_free_bytes = options.min_free_bytes,
-                                        .with_machine = options.system_flags != 0,
-                                        .hook = hook,
-                                        .on_report = options.on_report,
-                                        .on_running = options.on_running,
-                                        .on_note = options.on_note,
-                                        .context = options.context};
+    options.report_dir = report_dir;
     if (status == BUGPACK_OK) {
-        status = bp_recover(&request, error);
+        status = bp_recover(&options, error);
     }
     free(report_dir);
     return status;
 }
 
-bugpack_status bugpack_recover_with(const bugpack_recover_options *given, bugpack_error *error) {
+bugpack_status bugpack_recover(const bugpack_recover_options *options, bugpack_error *error) {
     bp_thread_hold hold;
     bp_thread_hold_begin(&hold);
-    bugpack_status status = recover(given, error);
+    bugpack_status status = recover(options, error);
     bp_thread_hold_end(&hold);
     return status;
-}
-
-bugpack_status bugpack_recover(const char *recorder_dir, const char *report_dir,
-                               const char *app_name, bugpack_report_callback *on_report,
-                               void *context, bugpack_error *error) {
-    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
-    options.recorder_dir = recorder_dir;
-    options.report_dir = report_dir;
-    options.app_name = app_name;
-    options.on_report = on_report;
-    options.context = context;
-    return bugpack_recover_with(&options, error);
 }

@@ -128,8 +128,8 @@ static bugpack_status make_page(bp_crash_trigger *trigger, bugpack_error *error)
     if (bp_subject_target(report->subject)->pid != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the session is about another process");
     }
-    bugpack_status status = bp_recorder_map_file(report->recorder, BP_CRASH_PAGE_NAME,
-                                                 sizeof(bp_crash_page), &map, error);
+    bugpack_status status = bp_rings_map_file(report->recorder->rings, BP_CRASH_PAGE_NAME,
+                                              sizeof(bp_crash_page), &map, error);
     if (status != BUGPACK_OK) {
         return status;
     }

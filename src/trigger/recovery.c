@@ -45,17 +45,18 @@ static void run(bp_job *job, bp_runner *runner) {
     const bugpack_options *settings = context->report->settings;
     struct recovery recovery = {.report = context->report};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    const bp_recover_request request = {
+    const bugpack_recover_options options = {
         .recorder_dir = settings->recorder_dir,
         .app_name = settings->app_name,
         .min_free_bytes = settings->min_free_bytes,
-        .with_machine = (settings->system_flags & BUGPACK_SYSTEM_HOSTNAME) != 0,
-        .hook = {settings->before_publish, settings->before_publish_context,
-                 settings->publish_suffix},
+        .system_flags = settings->system_flags & BUGPACK_SYSTEM_HOSTNAME,
+        .before_publish = settings->before_publish,
+        .before_publish_context = settings->before_publish_context,
+        .publish_suffix = settings->publish_suffix,
         .on_report = on_report,
         .on_note = on_note,
         .context = &recovery};
-    if (bp_recover(&request, &error) != BUGPACK_OK && !recovery.is_told) {
+    if (bp_recover(&options, &error) != BUGPACK_OK && !recovery.is_told) {
         bp_note_log(context->report->recorder, BUGPACK_LEVEL_WARN,
                     "sessions that died are not recovered: %s", error.message);
     }

@@ -153,7 +153,7 @@ static void expect_known_to_live(void) {
         options.on_report = fail_report;
         options.on_running = note_running;
         options.context = &running;
-        _exit(bugpack_recover_with(&options, NULL) != BUGPACK_OK || running != host);
+        _exit(bugpack_recover(&options, NULL) != BUGPACK_OK || running != host);
     }
     int status = 0;
     CHECK(waitpid(other, &status, 0) == other && status == 0);

@@ -163,7 +163,12 @@ static void expect_recovered(host *dead, const char *words, bool is_complete) {
     char path[400] = "";
     CHECK(kill(dead->pid, SIGKILL) == 0 && waitpid(dead->pid, NULL, 0) == dead->pid);
     (void)close(dead->socket_fd);
-    CHECK(bugpack_recover(homes_dir, NULL, "read", count_report, path, NULL) == BUGPACK_OK);
+    CHECK(bugpack_recover(&(bugpack_recover_options){.struct_size = sizeof(bugpack_recover_options),
+                                                     .recorder_dir = homes_dir,
+                                                     .app_name = "read",
+                                                     .on_report = count_report,
+                                                     .context = path},
+                          NULL) == BUGPACK_OK);
     CHECK(path[0] != '\0');
     for (size_t i = 0; i < entry_count; i++) {
         for (const char *word = words; *word != '\0'; word++) {

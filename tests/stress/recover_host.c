@@ -82,17 +82,21 @@ static void check_running(pid_t host) {
     for (unsigned i = 0; i < 3; i++) {
         running_count = 0;
         options.app_name = names[i];
-        CHECK(bugpack_recover_with(&options, NULL) == BUGPACK_OK);
+        CHECK(bugpack_recover(&options, NULL) == BUGPACK_OK);
         CHECK(report_count == 0);
         CHECK(running_count == (i < 2 ? 1u : 0u));
         CHECK(running_count == 0 || running_pid == host);
     }
     options.on_running = NULL;
-    CHECK(bugpack_recover_with(&options, NULL) == BUGPACK_OK);
+    CHECK(bugpack_recover(&options, NULL) == BUGPACK_OK);
     options.struct_size = 1;
-    CHECK(bugpack_recover_with(&options, NULL) == BUGPACK_ERR_INVALID);
-    CHECK(bugpack_recover_with(NULL, NULL) == BUGPACK_ERR_INVALID);
-    CHECK(bugpack_recover(homes_dir, NULL, NULL, count_report, &report_count, NULL) == BUGPACK_OK);
+    CHECK(bugpack_recover(&options, NULL) == BUGPACK_ERR_INVALID);
+    CHECK(bugpack_recover(NULL, NULL) == BUGPACK_ERR_INVALID);
+    CHECK(bugpack_recover(&(bugpack_recover_options){.struct_size = sizeof(bugpack_recover_options),
+                                                     .recorder_dir = homes_dir,
+                                                     .on_report = count_report,
+                                                     .context = &report_count},
+                          NULL) == BUGPACK_OK);
     CHECK(report_count == 0);
 }
 
@@ -135,7 +139,7 @@ static void check_without_room(void) {
     options.on_report = expect_no_room;
     options.context = &count;
     options.min_free_bytes = UINT64_MAX / 2;
-    CHECK(bugpack_recover_with(&options, NULL) == BUGPACK_OK);
+    CHECK(bugpack_recover(&options, NULL) == BUGPACK_OK);
     CHECK(count == 1);
 }
 
@@ -154,7 +158,7 @@ static void recover_together(void) {
             options.on_report = count_report;
             options.on_running = refuse_running;
             options.context = &count;
-            bugpack_status status = bugpack_recover_with(&options, NULL);
+            bugpack_status status = bugpack_recover(&options, NULL);
             _exit(status == BUGPACK_OK ? (int)count : 100);
         }
     }

@@ -82,7 +82,11 @@ static void recovers(void) {
     }
     CHECK(waitpid(dying, NULL, 0) == dying);
     limit_to(16);
-    CHECK(bugpack_recover(homes_dir, NULL, NULL, expect_failure, &count, NULL) == BUGPACK_OK);
+    CHECK(bugpack_recover(&(bugpack_recover_options){.struct_size = sizeof(bugpack_recover_options),
+                                                     .recorder_dir = homes_dir,
+                                                     .on_report = expect_failure,
+                                                     .context = &count},
+                          NULL) == BUGPACK_OK);
     CHECK(count == 1);
 }
 

@@ -99,7 +99,11 @@ static void count_report(const bugpack_report_result *result, void *count) {
 
 static void recover(void) {
     unsigned count = 0;
-    CHECK(bugpack_recover(homes_dir, NULL, NULL, count_report, &count, NULL) == BUGPACK_OK);
+    CHECK(bugpack_recover(&(bugpack_recover_options){.struct_size = sizeof(bugpack_recover_options),
+                                                     .recorder_dir = homes_dir,
+                                                     .on_report = count_report,
+                                                     .context = &count},
+                          NULL) == BUGPACK_OK);
     CHECK(count == 1);
 }
 

@@ -261,7 +261,13 @@ static void recover_many(void) {
     (void)close(ready[0]);
     CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
     unsigned count = 0;
-    CHECK(bugpack_recover(dir.path, dir.path, "server", on_recovered, &count, NULL) == BUGPACK_OK);
+    CHECK(bugpack_recover(&(bugpack_recover_options){.struct_size = sizeof(bugpack_recover_options),
+                                                     .recorder_dir = dir.path,
+                                                     .report_dir = dir.path,
+                                                     .app_name = "server",
+                                                     .on_report = on_recovered,
+                                                     .context = &count},
+                          NULL) == BUGPACK_OK);
     CHECK(count == 1);
 }
 

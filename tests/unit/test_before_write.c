@@ -244,7 +244,11 @@ static void recover(bool removes) {
     cr_assert(read(ready[0], &byte, 1) == 1);
     (void)kill(host, SIGKILL);
     (void)waitpid(host, NULL, 0);
-    cr_assert(bugpack_recover(dir.path, dir.path, NULL, NULL, NULL, NULL) == BUGPACK_OK);
+    cr_assert(
+        bugpack_recover(&(bugpack_recover_options){.struct_size = sizeof(bugpack_recover_options),
+                                                   .recorder_dir = dir.path,
+                                                   .report_dir = dir.path},
+                        NULL) == BUGPACK_OK);
     cr_assert(report_find_only(&dir, path, sizeof path));
     cr_expect(report_entry_contains(path, "logs.jsonl", "here"));
     (void)close(ready[0]);

@@ -145,7 +145,7 @@ Test(publish, takes_no_suffix_that_could_be_a_path_or_lacks_a_call) {
         recover.recorder_dir = dir.path;
         recover.before_publish = look;
         recover.publish_suffix = wrong[i];
-        cr_expect(eq(int, (int)bugpack_recover_with(&recover, &error), BUGPACK_ERR_INVALID));
+        cr_expect(eq(int, (int)bugpack_recover(&recover, &error), BUGPACK_ERR_INVALID));
     }
     bugpack_options options = options_with(&seen, ".age");
     options.before_publish = NULL;
@@ -184,11 +184,11 @@ Test(publish, keeps_a_dead_session_whose_report_is_refused) {
     options.recorder_dir = options.report_dir = dir.path;
     options.before_publish = look;
     options.before_publish_context = &seen;
-    cr_expect(eq(int, (int)bugpack_recover_with(&options, NULL), BUGPACK_OK));
+    cr_expect(eq(int, (int)bugpack_recover(&options, NULL), BUGPACK_OK));
     cr_expect(seen.calls == 1 && seen.has_whole_zip);
     cr_expect(not(report_find_only(&dir, path, sizeof path)));
     seen.returns = BUGPACK_OK;
-    cr_expect(eq(int, (int)bugpack_recover_with(&options, NULL), BUGPACK_OK));
+    cr_expect(eq(int, (int)bugpack_recover(&options, NULL), BUGPACK_OK));
     cr_assert(report_find_only(&dir, path, sizeof path));
     cr_expect(report_entry_contains(path, "logs.jsonl", "the last words"));
 }

@@ -195,7 +195,7 @@ static void check_killed_host(const temp_dir *dir, bugpack_recorder_location *lo
     options.context = path;
     options.min_free_bytes = BUGPACK_OFF;
     path[0] = '\0';
-    cr_expect(zero(int, (int)bugpack_recover_with(&options, &error)), "%s", error.message);
+    cr_expect(zero(int, (int)bugpack_recover(&options, &error)), "%s", error.message);
     cr_expect(report_entry_contains(path, "logs.jsonl", "the last words"));
     cr_expect(ne(int, access(location->path, F_OK), 0), "it is removed");
 }
@@ -249,7 +249,7 @@ Test(ring_places, of_a_closed_session_are_no_crash_where_they_could_not_be_remov
     options.app_name = app;
     options.on_report = count_report;
     options.context = &report_count;
-    cr_expect(zero(int, (int)bugpack_recover_with(&options, NULL)));
+    cr_expect(zero(int, (int)bugpack_recover(&options, NULL)));
     cr_expect(zero(uint, report_count));
     cr_expect(ne(int, access(location.path, F_OK), 0), "it is removed");
     temp_dir_remove(&dir);

@@ -128,7 +128,7 @@ static bugpack_status print_heap_state(void *state) {
 }
 
 static bugpack_status recover(void *options) {
-    return bugpack_recover_with(options, &error);
+    return bugpack_recover(options, &error);
 }
 
 static void check_session(void) {
