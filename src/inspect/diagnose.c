@@ -284,17 +284,14 @@ static void see_socket(bp_diagnosed *known, const bp_json_tree *socket) {
 }
 
 void bp_diagnose_file(bp_summary *summary, const bp_json_tree *file) {
-    static const char deleted[] = " (deleted)";
     bp_diagnosed *known = &summary->diagnosed;
     const char *target = bp_json_tree_text_or(file, "target", "");
     const char *access = bp_json_tree_text_or(file, "access", "read");
-    size_t length = strlen(target);
     uint64_t bytes = 0;
     see_socket(known, bp_json_tree_object(file, "socket"));
-    if (length >= sizeof deleted && strcmp(target + length + 1 - sizeof deleted, deleted) == 0 &&
-        strncmp(target, "/memfd:", 7) != 0 && strncmp(target, "/dev/", 5) != 0 &&
-        strcmp(access, "read") != 0 && bp_json_tree_uint(file, "size_bytes", &bytes) &&
-        bytes >= deleted_min_bytes) {
+    if (bp_json_tree_is_true(file, "deleted") && strncmp(target, "/memfd:", 7) != 0 &&
+        strncmp(target, "/dev/", 5) != 0 && strcmp(access, "read") != 0 &&
+        bp_json_tree_uint(file, "size_bytes", &bytes) && bytes >= deleted_min_bytes) {
         known->deleted_count++;
         known->deleted_bytes += bytes;
         if (bytes > known->largest_deleted_bytes) {
