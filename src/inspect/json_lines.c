@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "json/literal.h"
 
 static const size_t line_max_bytes = (size_t)1 << 20;
 

@@ -1,9 +1,133 @@
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "json/append.h"
+#include "base/utf8.h"
 #include "json/json.h"
+#include "json/scanner.h"
+
+/* The largest double has 309 digits; besides them a sign, a point, 9 decimals and NUL. */
+enum { number_max_bytes = 336 };
+
+/* Removes what a failed append left after `size`; the failure of the buffer stays. */
+static void cut(bp_buffer *out, size_t size) {
+    if (out->data != NULL) {
+        out->size = size;
+        out->data[size] = '\0';
+    }
+}
+
+static bugpack_status append_escape(bp_buffer *out, uint32_t code) {
+    const char *short_form = code != 0 && code < 0x80 ? strchr(bp_json_escaped, (int)code) : NULL;
+    if (short_form != NULL) {
+        (void)bp_buffer_append_char(out, '\\');
+        return bp_buffer_append_char(out, bp_json_escapes[short_form - bp_json_escaped]);
+    }
+    return bp_buffer_printf(out, "\\u%04x", (unsigned)code);
+}
+
+/*
+ * The length of the character at `text`, with its code point, if it is escaped, otherwise 0. These
+ * are a quote, a backslash and all control characters: a document may be printed to a terminal, to
+ * which U+009B is what ESC [ is. NUL is not among them: bp_utf8_encode has a form of its own for
+ * it.
+ */
+static size_t escaped_length(const char *text, size_t available, uint32_t *ret_code) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (bytes[0] >= 0x80) {
+        return bp_utf8_control(bytes, available, ret_code);
+    }
+    *ret_code = bytes[0];
+    return (bytes[0] < 0x20 && bytes[0] != 0) || bytes[0] == '"' || bytes[0] == '\\' ||
+           bytes[0] == 0x7F;
+}
+
+typedef bugpack_status encoder(bp_buffer *out, const void *bytes, size_t byte_count);
+
+static bugpack_status append_string(bp_buffer *out, const void *bytes, size_t byte_count,
+                                    encoder *encode) {
+    const char *text = bytes;
+    size_t size_before = out->size;
+    (void)bp_buffer_append_char(out, '"');
+    size_t plain = 0;
+    for (size_t i = 0; i < byte_count; i++) {
+        /* What is escaped begins like no rest of a character, so a cut here never splits one. */
+        uint32_t code;
+        size_t length = escaped_length(text + i, byte_count - i, &code);
+        if (length > 0) {
+            (void)encode(out, text + plain, i - plain);
+            i += length - 1;
+            (void)append_escape(out, code);
+            plain = i + 1;
+        }
+    }
+    if (byte_count > plain) {
+        (void)encode(out, text + plain, byte_count - plain);
+    }
+    if (bp_buffer_append_char(out, '"') != BUGPACK_OK) {
+        cut(out, size_before);
+    }
+    return out->status;
+}
+
+bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t byte_count) {
+    return append_string(out, bytes, byte_count, bp_utf8_encode);
+}
+
+bugpack_status bp_json_append_quote(bp_buffer *out, const void *bytes, size_t byte_count) {
+    return append_string(out, bytes, byte_count, bp_utf8_complete);
+}
+
+/* Appends a value of another document, with the control characters of its strings escaped. */
+static bugpack_status append_value(bp_buffer *out, const char *text) {
+    size_t byte_count = strlen(text), plain = 0;
+    for (size_t i = 0; i < byte_count; i++) {
+        uint32_t code;
+        size_t length =
+            (unsigned char)text[i] < 0x7F ? 0 : escaped_length(text + i, byte_count - i, &code);
+        if (length > 0) {
+            (void)bp_buffer_append(out, text + plain, i - plain);
+            (void)append_escape(out, code);
+            i += length - 1;
+            plain = i + 1;
+        }
+    }
+    return bp_buffer_append(out, text + plain, byte_count - plain);
+}
+
+bugpack_status bp_json_append_number(bp_buffer *out, double value, unsigned decimals) {
+    char digits[number_max_bytes];
+    int printed = snprintf(digits, sizeof digits, "%.*f", (int)decimals, value);
+    if (printed < 0 || (size_t)printed >= sizeof digits) {
+        /* The only failure of the C library is memory. */
+        out->status = out->status == BUGPACK_OK ? BUGPACK_ERR_NO_MEMORY : out->status;
+        return out->status;
+    }
+    if (decimals > 0) {
+        /* Between the whole digits and the last `decimals` is the locale's point, which may have
+         * several bytes. */
+        size_t whole = strspn(digits, "-0123456789");
+        digits[whole] = '.';
+        memmove(digits + whole + 1, digits + (size_t)printed - decimals, decimals + 1);
+        size_t length = whole + 1 + decimals;
+        while (digits[length - 1] == '0') {
+            length--;
+        }
+        length -= length == whole + 1; /* no digit is left after the point */
+        digits[length] = '\0';
+    }
+    return bp_buffer_append_text(out, strcmp(digits, "-0") == 0 ? "0" : digits);
+}
+
+/* Starts a line, indented for what is nested `depth` deep. */
+static void start_line(bp_buffer *out, size_t depth) {
+    static const char line[1 + 2 * BP_JSON_DEPTH_MAX + 1] =
+        "\n                                                                "
+        "                                                                ";
+    (void)bp_buffer_append(out, line, 1 + 2 * depth);
+}
 
 static void fail(bp_json *json, bugpack_status status, const char *failure) {
     if (json->status == BUGPACK_OK) {
@@ -37,7 +161,7 @@ static void open_level(bp_json *json, bool is_object) {
 
 static void break_line(bp_json *json) {
     if (!json->is_line) {
-        bp_json_break_line(json->out, json->depth);
+        start_line(json->out, json->depth);
     }
 }
 
@@ -81,7 +205,7 @@ bugpack_status bp_json_finish(bp_json *json, bugpack_error *error) {
     if (is_building(json)) {
         return BUGPACK_OK;
     }
-    bp_json_cut(json->out, json->start);
+    cut(json->out, json->start);
     return bp_fail(error, json->status, "cannot build a JSON document: %s", json->failure);
 }
 
@@ -195,7 +319,7 @@ void bp_json_add_int(bp_json *json, const char *key, int64_t value) {
 
 void bp_json_add_raw(bp_json *json, const char *key, const char *value) {
     if (begin_value(json, key)) {
-        (void)bp_json_append_value(json->out, value);
+        (void)append_value(json->out, value);
     }
 }
 
@@ -214,4 +338,62 @@ void bp_json_add_number(bp_json *json, const char *key, double value, unsigned d
     if (begin_value(json, key)) {
         (void)bp_json_append_number(json->out, value, decimals);
     }
+}
+
+/* Writes one token, and before it what separates it from the previous one. */
+static void append_token(bp_buffer *out, const bp_json_token *token, bp_json_token_kind previous,
+                         size_t depth) {
+    bool is_first = previous == BP_JSON_BEGIN;
+    if (token->kind == BP_JSON_END) {
+        if (!is_first) {
+            start_line(out, depth);
+        }
+    } else if (previous != BP_JSON_KEY) {
+        if (!is_first) {
+            (void)bp_buffer_append_char(out, ',');
+        }
+        start_line(out, token->kind == BP_JSON_BEGIN ? depth - 1 : depth);
+    }
+    (void)bp_buffer_append(out, token->text, token->byte_count);
+    if (token->kind == BP_JSON_KEY) {
+        (void)bp_buffer_append_text(out, ": ");
+    }
+}
+
+static bugpack_status reformat(bp_json_scanner *scanner, bp_buffer *out, bugpack_error *error) {
+    bp_json_token token;
+    bugpack_status status = bp_json_scanner_next(scanner, &token, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    /* The root is at the start of the text, with nothing before it. */
+    (void)bp_buffer_append(out, token.text, token.byte_count);
+    while (out->status == BUGPACK_OK) {
+        bp_json_token_kind previous = token.kind;
+        status = bp_json_scanner_next(scanner, &token, error);
+        if (status != BUGPACK_OK) {
+            return status;
+        }
+        if (token.kind == BP_JSON_FINISH) {
+            break;
+        }
+        append_token(out, &token, previous, scanner->depth);
+    }
+    return bp_buffer_append_char(out, '\n') == BUGPACK_OK
+               ? BUGPACK_OK
+               : bp_fail(error, out->status, "cannot write a JSON text: %s",
+                         out->status == BUGPACK_ERR_LIMIT ? "it is too large" : "out of memory");
+}
+
+bugpack_status bp_json_reformat(const void *text, size_t byte_count, bp_buffer *out,
+                                bugpack_error *error) {
+    size_t size_before = out->size;
+    bp_json_scanner scanner;
+    bp_json_scanner_init(&scanner, text, byte_count);
+    bugpack_status status = reformat(&scanner, out, error);
+    bp_json_scanner_release(&scanner);
+    if (status != BUGPACK_OK) {
+        cut(out, size_before);
+    }
+    return status;
 }

@@ -14,10 +14,38 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
-#include "json/keys.h"
 
 /* Deeper nesting is refused, when building and when reading. */
 #define BP_JSON_DEPTH_MAX 64
+
+/* A hash of its characters by a seed that nobody outside knows: equal for equal keys of one object,
+ * and with 128 bits for no others. */
+typedef struct bp_json_key {
+    uint64_t low, high;
+} bp_json_key;
+
+/* The keys of all objects that are open now, outermost first: finds one that an object has twice in
+ * constant time, also of a hostile text, which may be gone by then. All zero is empty. */
+typedef struct bp_json_keys {
+    bp_json_key *keys;
+    size_t count, capacity;
+    uint32_t *slots; /* places in `keys`, from 1, by hash; 0 is free */
+    size_t slot_count;
+    uint64_t seed;
+} bp_json_keys;
+
+void bp_json_keys_release(bp_json_keys *keys);
+
+/*
+ * Adds a key, a checked string of `byte_count` bytes with its quotes, to the innermost object,
+ * whose keys are those from `first` on. `ret_is_repeated`: it was there before, and was not added.
+ * NO_MEMORY when there is no space for it.
+ */
+bugpack_status bp_json_keys_add(bp_json_keys *keys, size_t first, const void *text,
+                                size_t byte_count, bool *ret_is_repeated);
+
+/* Removes the keys from `first` on, which are those of the innermost object. */
+void bp_json_keys_end(bp_json_keys *keys, size_t first);
 
 /* One open object or array. */
 typedef struct bp_json_level {

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "json/literal.h"
 
 enum { path_max_bytes = 256 };
 

@@ -6,6 +6,7 @@
 #define BP_JSON_SCANNER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <bugpack/error.h>
 
@@ -71,5 +72,20 @@ bugpack_status bp_json_fail_at(const void *text, const void *at, bugpack_error *
  */
 bugpack_status bp_json_scanner_next(bp_json_scanner *scanner, bp_json_token *ret_token,
                                     bugpack_error *error);
+
+/* The characters that have a short escape, and its letter, in the same order. */
+extern const char bp_json_escaped[], bp_json_escapes[];
+
+/*
+ * Checks the string whose opening quote is at `text`. NULL when it is well-formed, with its length
+ * (both quotes included); otherwise what is wrong, static, with its offset.
+ */
+const char *bp_json_check_string(const unsigned char *text, size_t byte_count, size_t *ret_at);
+
+/*
+ * The next character of a checked string as a code point, with its escape decoded, or -1 at the
+ * closing quote. `*at` begins after the opening quote and is advanced.
+ */
+int32_t bp_json_next_character(const unsigned char **at);
 
 #endif
