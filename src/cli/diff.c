@@ -180,14 +180,16 @@ static void print_line(const line *made, const int widths[COLUMNS]) {
     (void)fputc('\n', stdout);
 }
 
+typedef line line_maker(const void *rows, size_t index, bool is_raw);
+
 /* Prints a table of lines that have a name, at most `limit`, below `heading`. Returns how many
  * there are. A column of the heading appears if a line has something in it. */
-static size_t print_table(const bp_diff *diff, const line *heading, size_t count, size_t limit,
-                          line (*make_line_of)(const bp_diff *diff, size_t index)) {
+static size_t print_table(const void *rows, const line *heading, size_t count, size_t limit,
+                          bool is_raw, line_maker *make_line_of) {
     int widths[COLUMNS] = {0};
     size_t named_count = 0;
     for (size_t i = 0; i < count; i++) {
-        line made = make_line_of(diff, i);
+        line made = make_line_of(rows, i, is_raw);
         if (made.name != NULL && named_count++ < limit) {
             measure(&made, widths);
         }
@@ -201,7 +203,7 @@ static size_t print_table(const bp_diff *diff, const line *heading, size_t count
         print_line(heading, widths);
     }
     for (size_t i = 0; left_count > 0; i++) {
-        line made = make_line_of(diff, i);
+        line made = make_line_of(rows, i, is_raw);
         if (made.name != NULL) {
             print_line(&made, widths);
             left_count--;
@@ -218,10 +220,10 @@ static void write_rest(char out[cell_bytes], const bp_machine_rest *rest) {
 }
 
 /* Without a name if nothing changed. */
-static line make_host_line(const bp_diff *diff, size_t index) {
-    const bp_machine_row *row = &diff->host.rows[index];
+static line make_host_line(const void *host, size_t index, bool is_raw) {
+    const bp_machine_row *row = &((const bp_machine_diff *)host)->rows[index];
     const char *name = row->name[0] != '\0' ? row->name : "(unknown)";
-    line made = make_line(name, &row->change, 0, true);
+    line made = make_line(name, &row->change, 0, is_raw);
     made.name = bp_machine_row_is_changed(row) ? name : NULL;
     for (size_t i = BEFORE; i <= AFTER && row->threads_in_both == 0; i++) {
         (void)snprintf(made.cells[i], cell_bytes, "-");
@@ -240,19 +242,21 @@ static const line sums = {.cells = {"sum before", "sum after", "delta", "percent
 static const line maxima = {
     .cells = {"max before", "max after", "delta", "percent", REST_HEADINGS}};
 
-static void print_host(const bp_diff *diff, size_t limit, bool emphasis) {
+static void print_host(const bp_diff_counter *counter, bp_machine_key by, size_t limit,
+                       bool emphasis) {
     char title[128];
-    const bp_machine_diff *host = &diff->host;
-    const char *key = bp_diff_key_name(diff->key);
+    const bp_machine_diff *host = &counter->host;
+    const char *key = bp_diff_key_name(by);
     line heading = host->is_maximum ? maxima : sums;
     size_t unknown_count = 0;
     heading.name = key;
     for (size_t i = 0; i < host->row_count; i++) {
         unknown_count += bp_machine_row_is_unknown(&host->rows[i]);
     }
-    (void)snprintf(title, sizeof title, "%s by %s", diff->counter, key);
+    (void)snprintf(title, sizeof title, "%s by %s", counter->name, key);
     print_title(title, emphasis);
-    size_t changed_count = print_table(diff, &heading, host->row_count, limit, make_host_line);
+    size_t changed_count =
+        print_table(host, &heading, host->row_count, limit, true, make_host_line);
     (void)fputs("  (", stdout);
     if (unknown_count > 0) {
         (void)printf("%zu not measured, ", unknown_count);
@@ -265,8 +269,8 @@ static void print_host(const bp_diff *diff, size_t limit, bool emphasis) {
 }
 
 /* Without a name if nothing changed. */
-static line make_figure_line_as(const bp_diff *diff, size_t index, bool is_raw) {
-    const bp_diff_figure *figure = &diff->figures[index];
+static line make_figure_line(const void *figures, size_t index, bool is_raw) {
+    const bp_diff_figure *figure = &((const bp_diff_figure *)figures)[index];
     const bp_change *change = &figure->change;
     bool is_same =
         change->is_known_before == change->is_known_after && change->before == change->after;
@@ -275,19 +279,11 @@ static line make_figure_line_as(const bp_diff *diff, size_t index, bool is_raw) 
     return made;
 }
 
-static line make_figure_line(const bp_diff *diff, size_t index) {
-    return make_figure_line_as(diff, index, false);
-}
-
-static line make_raw_figure_line(const bp_diff *diff, size_t index) {
-    return make_figure_line_as(diff, index, true);
-}
-
 static void print_metrics(const bp_diff *diff, bool emphasis, bool is_raw) {
     const line heading = {.cells = {"before", "after", "delta", "percent"}, .name = "process"};
     print_title("runtime-metrics.json", emphasis);
-    if (print_table(diff, &heading, BP_DIFF_FIGURE_COUNT, SIZE_MAX,
-                    is_raw ? make_raw_figure_line : make_figure_line) == 0) {
+    if (print_table(diff->figures, &heading, BP_DIFF_FIGURE_COUNT, SIZE_MAX, is_raw,
+                    make_figure_line) == 0) {
         (void)fputs("(no change)\n", stdout);
     }
 }
@@ -403,13 +399,9 @@ static bool print_diff(const bp_diff *diff, size_t limit, bool emphasis, bool is
     print_side("before", &diff->before);
     print_side("after ", &diff->after);
     print_relation(&diff->relation);
-    if (diff->has_host) {
-        print_host(diff, limit, emphasis);
-    }
-    for (size_t i = 0; i < diff->further_count; i++) {
-        if (diff->further[i].is_compared) {
-            bp_diff other = bp_diff_with_counter(diff, i);
-            print_host(&other, limit, emphasis);
+    for (size_t i = 0; i < diff->counter_count; i++) {
+        if (diff->counters[i].is_compared) {
+            print_host(&diff->counters[i], diff->key, limit, emphasis);
         }
     }
     if (diff->has_metrics) {
@@ -475,7 +467,7 @@ static bool has_what_was_asked(const bp_diff *diff, const diff_options *options)
     if (options->counter != NULL && !diff->has_host) {
         bool is_unmeasured = diff->before.presence[BP_DIFF_HOST].lacks_counter ||
                              diff->after.presence[BP_DIFF_HOST].lacks_counter;
-        bp_cli_say("cannot compare %s", is_unmeasured ? diff->counter : options->counter);
+        bp_cli_say("cannot compare %s", is_unmeasured ? diff->counters[0].name : options->counter);
         return false;
     }
     if (!diff->has_any && !diff->before.presence[BP_DIFF_HOST].lacks_counter &&
@@ -488,12 +480,13 @@ static bool has_what_was_asked(const bp_diff *diff, const diff_options *options)
 
 /* What limits the comparison of two captures. */
 static void say_limits(const bp_diff *diff) {
+    const bp_machine_diff *host = &diff->counters[0].host;
     const struct {
         const char *path;
         bool is_complete;
-    } sides[] = {{diff->before.path, diff->host.is_complete_before},
-                 {diff->after.path, diff->host.is_complete_after}};
-    if (!diff->host.is_same_boot) {
+    } sides[] = {{diff->before.path, host->is_complete_before},
+                 {diff->after.path, host->is_complete_after}};
+    if (!host->is_same_boot) {
         bp_cli_say("\"%s\" and \"%s\" are not of one boot of a machine: no thread is in both",
                    diff->before.path, diff->after.path);
     }
@@ -516,9 +509,9 @@ static void say_relation(const bp_diff *diff) {
         diff->after.facts.timestamp[0] != '\0') {
         bp_cli_say("\"%s\" is older than \"%s\"", diff->after.path, diff->before.path);
     }
-    for (size_t i = 0; diff->has_host && i < diff->further_count; i++) {
-        if (!diff->further[i].is_compared) {
-            bp_cli_say("%s was not measured on both sides", diff->further[i].name);
+    for (size_t i = 1; diff->has_host && i < diff->counter_count; i++) {
+        if (!diff->counters[i].is_compared) {
+            bp_cli_say("%s was not measured on both sides", diff->counters[i].name);
         }
     }
 }

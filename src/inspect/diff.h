@@ -9,11 +9,27 @@
 
 #include <bugpack/error.h>
 
-#include "inspect/diff_documents.h"
 #include "inspect/diff_source.h"
+#include "inspect/json_diff.h"
 #include "inspect/machine_diff.h"
 
-/* A further counter of captures of the machine. */
+typedef enum bp_diff_same { BP_SAME_UNKNOWN, BP_SAME_YES, BP_SAME_NO } bp_diff_same;
+
+/* Whether two reports are of one program, of one build of it, and of one process of that. */
+typedef struct bp_diff_relation {
+    bp_diff_same program, build, session;
+} bp_diff_relation;
+
+/* A number of a process; `decimals` of its digits are after the point. */
+typedef struct bp_diff_figure {
+    const char *key; /* as in the JSON; static */
+    unsigned decimals;
+    bp_change change;
+} bp_diff_figure;
+
+#define BP_DIFF_FIGURE_COUNT 3
+
+/* A counter of captures of the machine. */
 typedef struct bp_diff_counter {
     char name[48];
     bool is_compared; /* it was measured on both sides */
@@ -28,10 +44,8 @@ typedef struct bp_diff {
      * artefact, which have documents. */
     bool has_any, has_host, has_metrics, has_heap;
     bp_machine_key key;
-    char counter[48];
-    bp_machine_diff host;
-    bp_diff_counter further[BP_DIFF_COUNTER_MAX - 1];
-    size_t further_count;
+    bp_diff_counter counters[BP_DIFF_COUNTER_MAX]; /* has_host is about the first */
+    size_t counter_count;
     bp_diff_relation relation;
     bp_json_differences changes; /* of the documents of two reports, and of threads */
     bp_diff_figure figures[BP_DIFF_FIGURE_COUNT];
@@ -55,9 +69,6 @@ void bp_diff_release(bp_diff *diff);
 /* Whether nothing differs in what both have, and neither report lacks an artefact of the other.
  * Secrets that were redacted on both sides do not count. */
 bool bp_diff_is_equal(const bp_diff *diff);
-
-/* The same comparison with another counter as its first, to be shown and not released. */
-bp_diff bp_diff_with_counter(const bp_diff *diff, size_t further_index);
 
 /* "process", "cgroup", "thread". Static. */
 const char *bp_diff_key_name(bp_machine_key key);

@@ -56,19 +56,20 @@ static void add_rest(bp_json *json, const char *key, const bp_machine_rest *rest
     }
 }
 
-static void add_host(bp_json *json, const char *name, const bp_diff *diff, size_t limit) {
-    size_t count = diff->host.row_count < limit ? diff->host.row_count : limit;
-    bp_json_object_begin(json, name);
+static void add_host(bp_json *json, const char *key, const bp_diff *diff, size_t index,
+                     size_t limit) {
+    const bp_machine_diff *host = &diff->counters[index].host;
+    size_t count = host->row_count < limit ? host->row_count : limit;
+    bp_json_object_begin(json, key);
     bp_json_add_text(json, "by", bp_diff_key_name(diff->key));
-    bp_json_add_text(json, "counter", diff->counter);
-    bp_json_add_text(json, "aggregation", diff->host.is_maximum ? "maximum" : "sum");
-    bp_json_add_bool(json, "same_boot", diff->host.is_same_boot);
-    bp_json_add_bool(json, "complete",
-                     diff->host.is_complete_before && diff->host.is_complete_after);
-    bp_json_add_uint(json, "group_count", diff->host.row_count);
+    bp_json_add_text(json, "counter", diff->counters[index].name);
+    bp_json_add_text(json, "aggregation", host->is_maximum ? "maximum" : "sum");
+    bp_json_add_bool(json, "same_boot", host->is_same_boot);
+    bp_json_add_bool(json, "complete", host->is_complete_before && host->is_complete_after);
+    bp_json_add_uint(json, "group_count", host->row_count);
     bp_json_array_begin(json, "groups");
     for (size_t i = 0; i < count; i++) {
-        const bp_machine_row *row = &diff->host.rows[i];
+        const bp_machine_row *row = &host->rows[i];
         bp_json_object_begin(json, NULL);
         bp_json_add_text(json, "name", row->name);
         bp_json_add_uint(json, "threads_before", row->threads_before);
@@ -149,12 +150,11 @@ static void add_absences(bp_json *json, const bp_diff *diff) {
 
 /* The counters after the first that were measured on both sides. */
 static void add_further(bp_json *json, const bp_diff *diff, size_t limit) {
-    if (diff->further_count > 0) {
+    if (diff->counter_count > 1) {
         bp_json_array_begin(json, "host_counters");
-        for (size_t i = 0; i < diff->further_count; i++) {
-            if (diff->further[i].is_compared) {
-                bp_diff other = bp_diff_with_counter(diff, i);
-                add_host(json, NULL, &other, limit);
+        for (size_t i = 1; i < diff->counter_count; i++) {
+            if (diff->counters[i].is_compared) {
+                add_host(json, NULL, diff, i, limit);
             }
         }
         bp_json_array_end(json);
@@ -213,7 +213,7 @@ bugpack_status bp_diff_json(const bp_diff *diff, size_t limit, char **ret_text, 
     bp_json_add_bool(&json, "equal", bp_diff_is_equal(diff));
     add_relation(&json, &diff->relation);
     if (diff->has_host) {
-        add_host(&json, "host_threads", diff, limit);
+        add_host(&json, "host_threads", diff, 0, limit);
     }
     add_further(&json, diff, limit);
     if (diff->has_metrics) {

@@ -19,11 +19,6 @@ const char *bp_diff_artefact_name(bp_diff_artefact artefact) {
     return names[artefact];
 }
 
-static const size_t text_max_bytes = (size_t)1 << 20;
-
-const bp_diff_figure bp_diff_figures[BP_DIFF_FIGURE_COUNT] = {
-    {.key = "cpu_percent", .decimals = 2}, {.key = "rss_kb"}, {.key = "vm_size_kb"}};
-
 /* Whether an object has a key of a heap state, or none at all: such a state is all unknown. */
 static bool is_heap_state(const bp_json_pick *root, const bp_json_pick *keys, size_t key_count) {
     if (!bp_json_token_is(&root->token, "{")) {
@@ -81,23 +76,14 @@ static bool begins_as_zip(int fd) {
            memcmp(begin, "PK", 2) == 0;
 }
 
-/* Keeps what fits of a reason, and releases it. */
-static void keep_reason(bp_buffer *reason, bp_diff_presence *presence) {
-    size_t kept = bp_utf8_cut(bp_buffer_text(reason), reason->size, sizeof presence->reason - 1);
-    memcpy(presence->reason, bp_buffer_text(reason), kept);
-    presence->reason[kept] = '\0';
-    bp_buffer_release(reason);
-}
-
 static void explain_absence(const bp_diff_side *side, const char *name,
                             bp_diff_presence *presence) {
+    char text[2 * sizeof presence->reason];
     bp_report_line line;
-    bp_buffer reason;
     if (bp_report_file_line(side->report, name, &line)) {
-        bp_buffer_init(&reason, text_max_bytes);
-        (void)bp_buffer_printf(&reason, "%s%s%s", line.status, line.reason[0] != '\0' ? ": " : "",
-                               line.reason);
-        keep_reason(&reason, presence);
+        (void)snprintf(text, sizeof text, "%s%s%s", line.status, line.reason[0] != '\0' ? ": " : "",
+                       line.reason);
+        bp_utf8_copy(presence->reason, sizeof presence->reason, text);
     }
 }
 
@@ -182,56 +168,12 @@ bp_giver bp_diff_side_host(const bp_diff_side *side) {
     return (bp_giver){.give = give_host, .context = side};
 }
 
-/* Names the document in the sentence of a failure. */
-static bugpack_status explain(const char *path, bp_diff_artefact artefact,
-                              const bugpack_error *detail, bugpack_error *error) {
+bugpack_status bp_diff_explain(const char *path, bp_diff_artefact artefact,
+                               const bugpack_error *detail, bugpack_error *error) {
     return detail->status == BUGPACK_ERR_CORRUPT
                ? bp_fail(error, detail->status, "%s of \"%s\": %s", bp_diff_artefact_name(artefact),
                          path, detail->message)
                : bp_fail(error, detail->status, "%s", detail->message);
-}
-
-static bugpack_status refuse(const char *path, const char *key, const char *expected,
-                             bugpack_error *error) {
-    return bp_fail(error, BUGPACK_ERR_CORRUPT, "%s of \"%s\": \"%s\" is not %s",
-                   bp_diff_artefact_name(BP_DIFF_METRICS), path, key, expected);
-}
-
-bugpack_status bp_diff_read_metrics(const bp_buffer *text, const char *path,
-                                    bp_diff_value ret_values[BP_DIFF_FIGURE_COUNT],
-                                    bp_diff_presence *presence, bugpack_error *error) {
-    bp_json_pick picks[BP_DIFF_FIGURE_COUNT + 3] = {
-        {.path = "process.cpu_percent"}, {.path = "process.rss_kb"},
-        {.path = "process.vm_size_kb"},  {.path = "process"},
-        {.path = "available"},           {.path = "reason"}};
-    bp_diff_value values[BP_DIFF_FIGURE_COUNT];
-    bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_json_pick_all(bp_buffer_text(text), text->size, picks,
-                                             BP_DIFF_FIGURE_COUNT + 3, &detail);
-    if (status != BUGPACK_OK) {
-        return explain(path, BP_DIFF_METRICS, &detail, error);
-    }
-    if (bp_json_token_is(&picks[BP_DIFF_FIGURE_COUNT + 1].token, "false")) {
-        bp_buffer reason;
-        bp_buffer_init(&reason, text_max_bytes);
-        (void)bp_json_token_text(&picks[BP_DIFF_FIGURE_COUNT + 2].token, &reason);
-        keep_reason(&reason, presence);
-        presence->is_there = false;
-        return BUGPACK_OK;
-    }
-    if (!bp_json_token_is(&picks[BP_DIFF_FIGURE_COUNT].token, "{")) {
-        return refuse(path, "process", "an object", error);
-    }
-    for (size_t i = 0; i < BP_DIFF_FIGURE_COUNT; i++) {
-        const bp_json_token *token = &picks[i].token;
-        values[i] = (bp_diff_value){.is_known = token->byte_count > 0};
-        if (values[i].is_known &&
-            !bp_json_token_fixed(token, bp_diff_figures[i].decimals, &values[i].value)) {
-            return refuse(path, bp_diff_figures[i].key, "a number of the range it can have", error);
-        }
-    }
-    memcpy(ret_values, values, sizeof values);
-    return BUGPACK_OK;
 }
 
 bugpack_status bp_diff_read_heap(const bp_buffer *text, const char *path,
@@ -239,5 +181,5 @@ bugpack_status bp_diff_read_heap(const bp_buffer *text, const char *path,
     bugpack_error detail = BUGPACK_ERROR_INIT;
     bugpack_status status =
         bp_heap_state_parse(bp_buffer_text(text), text->size, ret_state, &detail);
-    return status == BUGPACK_OK ? status : explain(path, BP_DIFF_HEAP, &detail, error);
+    return status == BUGPACK_OK ? status : bp_diff_explain(path, BP_DIFF_HEAP, &detail, error);
 }

@@ -14,7 +14,6 @@
 
 #include "base/buffer.h"
 #include "base/sink.h"
-#include "inspect/change.h"
 #include "inspect/report_file.h"
 
 /* The limit for one artefact: a capture of some 100,000 threads. */
@@ -46,15 +45,6 @@ typedef struct bp_diff_side {
     bp_buffer document;     /* of a plain file, until it is compared */
 } bp_diff_side;
 
-/* A number of a process; `decimals` of its digits are after the point. */
-typedef struct bp_diff_figure {
-    const char *key; /* as in the JSON; static */
-    unsigned decimals;
-    bp_change change;
-} bp_diff_figure;
-
-#define BP_DIFF_FIGURE_COUNT 3
-
 /*
  * Opens a file. What begins as a zip is a report; anything else must be an artefact that can be
  * compared, which its keys show. Errors: those of bp_report_file_take; CORRUPT for a file that is
@@ -74,21 +64,10 @@ bugpack_status bp_diff_side_take(bp_diff_side *side, bp_diff_artefact artefact, 
 /* The host-threads.json that is there, which is too long to be held. Borrows the side. */
 bp_giver bp_diff_side_host(const bp_diff_side *side);
 
-typedef struct bp_diff_value {
-    bool is_known;
-    uint64_t value;
-} bp_diff_value;
-
-/* The key and the decimals of each figure; the rest is empty. */
-extern const bp_diff_figure bp_diff_figures[BP_DIFF_FIGURE_COUNT];
-
-/*
- * Reads a runtime-metrics.json. If it says why it has no numbers, the presence becomes false with
- * that reason. CORRUPT for one that is neither, and for numbers that are none; NO_MEMORY.
+/* The failure `detail` in what an artefact holds, whose sentence names the artefact and the path.
  */
-bugpack_status bp_diff_read_metrics(const bp_buffer *text, const char *path,
-                                    bp_diff_value ret_values[BP_DIFF_FIGURE_COUNT],
-                                    bp_diff_presence *presence, bugpack_error *error);
+bugpack_status bp_diff_explain(const char *path, bp_diff_artefact artefact,
+                               const bugpack_error *detail, bugpack_error *error);
 
 /*
  * Reads a heap-state.json, with the path in the sentence of a failure. CORRUPT, NO_MEMORY.

@@ -4,8 +4,372 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "model/machine_threads.h"
+#include "json/parts.h"
+#include "json/pick.h"
+
+/* --- one counter of every thread in a host-threads.json, of schema 1 or 2 ----------------- */
+
+/* It is read token by token: tens of megabytes are too much for a tree. */
+
+/* A thread is the same in two captures of one boot if these three are. */
+typedef struct captured_id {
+    uint64_t tgid, tid;
+    bool has_start;
+    uint64_t start_ticks;
+} captured_id;
+
+typedef struct reading {
+    captured_id identity;
+    size_t name_offset; /* of the group's name in `names`, with its NUL; "" if unknown */
+    bool is_expected;   /* such a thread has this counter: a kernel thread has no memory */
+    bool is_measured;
+    uint64_t value;
+} reading;
+
+typedef struct captured_host {
+    reading *threads; /* ascending by identity */
+    size_t count, capacity;
+    bp_buffer names;
+    bp_buffer groups; /* a document of its members `cgroups` and `pressure` */
+    size_t measured_count;
+    bool is_complete;     /* no thread was missed */
+    char captured_at[40]; /* "" if unknown; captures of one clock order like these texts */
+    char boot_id[40];     /* "" if unknown */
+    bool has_uptime;
+    uint64_t uptime_ticks; /* when it began, in the unit of start_ticks */
+} captured_host;
+
+static const size_t names_bytes_max = (size_t)1 << 30;
+static const size_t groups_bytes_max = (size_t)16 << 20;
+
+/* Decimals of the uptime that count; ticks are hundredths of a second or longer. */
+enum { uptime_decimals = 3 };
+
+/* The depth of the root's members, of what is in `summary` or `threads`, of a thread's members, and
+ * of those of its groups. */
+enum { DEPTH_ROOT = 1, DEPTH_PART = 2, DEPTH_THREAD = 3, DEPTH_GROUP = 4 };
+
+typedef enum part { PART_OTHER, PART_SUMMARY, PART_THREADS } part;
+
+typedef struct capture_reader {
+    bp_json_parts parts;
+    bp_json_token_kind last_copied;
+    bool is_copied; /* the member of the root that is read */
+    captured_host capture;
+    const char *name_key, *member; /* what is looked for */
+    bp_machine_group group;
+    char measured_key[64];
+    char key[64]; /* the last one read; "" for one that is longer */
+    part part;
+    bool is_in_group, has_threads;
+    bool knows_threads;                /* the summary says of threads whether they are all there */
+    uint64_t uptime_ms, ticks_per_sec; /* 0: unknown */
+    /* Of the current thread. */
+    reading thread;
+    bool has_tgid, has_tid, has_name, has_value, is_denied, is_kernel_thread;
+} capture_reader;
+
+/* As for qsort. One without a start comes before those of the same ids that have one. */
+static int compare_ids(const captured_id *one, const captured_id *other) {
+    const uint64_t left[] = {one->tgid, one->tid, one->has_start, one->start_ticks};
+    const uint64_t right[] = {other->tgid, other->tid, other->has_start, other->start_ticks};
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
+        if (left[i] != right[i]) {
+            return left[i] < right[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static int compare_threads(const void *one, const void *other) {
+    return compare_ids(&((const reading *)one)->identity, &((const reading *)other)->identity);
+}
+
+static void release_capture(captured_host *capture) {
+    free(capture->threads);
+    bp_buffer_release(&capture->names);
+    bp_buffer_release(&capture->groups);
+    capture->threads = NULL;
+    capture->count = capture->capacity = 0;
+}
+
+static void take_key(capture_reader *reader, const bp_json_token *token) {
+    size_t byte_count = token->byte_count - 2; /* without the quotes */
+    if (byte_count >= sizeof reader->key) {
+        byte_count = 0;
+    }
+    memcpy(reader->key, token->text + 1, byte_count);
+    reader->key[byte_count] = '\0';
+}
+
+/*
+ * A kernel worker appends its current task to its name, after '-' or '+' (wq_worker_comm,
+ * kernel/workqueue.c), which would make it another worker in the next capture. Rescuers
+ * ("kworker/R-…") differ in nothing else, so theirs stays.
+ */
+static void cut_worker(bp_buffer *names, size_t begin) {
+    static const char prefix[] = "kworker/";
+    size_t prefix_bytes = sizeof prefix - 1;
+    const char *name = bp_buffer_text(names) + begin;
+    if (names->size - begin < prefix_bytes || memcmp(name, prefix, prefix_bytes) != 0) {
+        return;
+    }
+    size_t length = prefix_bytes + strspn(name + prefix_bytes, "u0123456789:H");
+    if (length > prefix_bytes && (name[length] == '-' || name[length] == '+')) {
+        names->size = begin + length;
+    }
+}
+
+/* Appends a name with its escapes decoded. */
+static bugpack_status take_name(capture_reader *reader, const bp_json_token *token) {
+    bp_buffer *names = &reader->capture.names;
+    reader->thread.name_offset = names->size;
+    reader->has_name = true;
+    if (!bp_json_token_text(token, names)) {
+        return BUGPACK_ERR_CORRUPT;
+    }
+    if (names->size > reader->thread.name_offset) {
+        cut_worker(names, reader->thread.name_offset);
+    }
+    return bp_buffer_append(names, "", 1) == BUGPACK_OK ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;
+}
+
+/* Kernel threads have neither memory nor heap; the memory is that of the process. */
+static bool expects_counter(const capture_reader *reader) {
+    switch (reader->group) {
+    case BP_MACHINE_MEMORY:
+        return !reader->is_kernel_thread &&
+               reader->thread.identity.tid == reader->thread.identity.tgid;
+    case BP_MACHINE_HEAP:
+        return !reader->is_kernel_thread;
+    default:
+        return true;
+    }
+}
+
+static void begin_thread(capture_reader *reader) {
+    reader->thread = (reading){.value = 0};
+    reader->has_tgid = reader->has_tid = reader->has_name = reader->has_value = false;
+    reader->is_denied = reader->is_kernel_thread = false;
+}
+
+static bugpack_status end_thread(capture_reader *reader) {
+    captured_host *capture = &reader->capture;
+    if (!reader->has_tgid || !reader->has_tid) {
+        (void)snprintf(reader->key, sizeof reader->key, "%s", reader->has_tgid ? "tid" : "tgid");
+        return BUGPACK_ERR_CORRUPT;
+    }
+    if (!reader->has_name) { /* a thread without a known cgroup */
+        reader->thread.name_offset = capture->names.size;
+        if (bp_buffer_append(&capture->names, "", 1) != BUGPACK_OK) {
+            return BUGPACK_ERR_NO_MEMORY;
+        }
+    }
+    if (!bp_array_reserve(&capture->threads, capture->count, &capture->capacity)) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    /* Schema 1 has zeros for what was not measured, later ones have nothing. */
+    reader->thread.is_measured = reader->has_value && !reader->is_denied;
+    reader->thread.is_expected = expects_counter(reader);
+    capture->measured_count += reader->thread.is_measured;
+    capture->threads[capture->count++] = reader->thread;
+    return BUGPACK_OK;
+}
+
+static bool take_number(const bp_json_token *token, bool *has_value, uint64_t *value) {
+    *has_value = bp_json_token_uint(token, value);
+    return *has_value;
+}
+
+static bugpack_status take_thread_member(capture_reader *reader, const bp_json_token *token) {
+    const char *key = reader->key;
+    captured_id *identity = &reader->thread.identity;
+    bool is_good = true;
+    if (strcmp(key, reader->name_key) == 0) {
+        return take_name(reader, token);
+    }
+    if (strcmp(key, "tgid") == 0) {
+        is_good = take_number(token, &reader->has_tgid, &identity->tgid);
+    } else if (strcmp(key, "tid") == 0) {
+        is_good = take_number(token, &reader->has_tid, &identity->tid);
+    } else if (strcmp(key, "start_ticks") == 0) {
+        is_good = take_number(token, &identity->has_start, &identity->start_ticks);
+    } else if (strcmp(key, "kernel_thread") == 0) {
+        reader->is_kernel_thread = bp_json_token_is(token, "true");
+    } else if (strcmp(key, reader->measured_key) == 0) {
+        reader->is_denied = !bp_json_token_is(token, "true");
+    }
+    return is_good ? BUGPACK_OK : BUGPACK_ERR_CORRUPT;
+}
+
+/* Copies a short text; one that is none, or longer, is unknown. */
+static void copy_text(const bp_json_token *token, char *out, size_t out_bytes) {
+    bool is_text = token->text[0] == '"' && token->byte_count - 2 < out_bytes;
+    size_t byte_count = is_text ? token->byte_count - 2 : 0;
+    memcpy(out, token->text + 1, byte_count);
+    out[byte_count] = '\0';
+}
+
+/* What is wrong here is unknown: it only helps to say what has become of a thread. */
+static void take_summary_member(capture_reader *reader, const bp_json_token *token) {
+    captured_host *capture = &reader->capture;
+    if (strcmp(reader->key, "threads_complete") == 0) {
+        capture->is_complete = !bp_json_token_is(token, "false");
+        reader->knows_threads = true;
+    } else if (strcmp(reader->key, "complete") == 0 && !reader->knows_threads) {
+        capture->is_complete =
+            !bp_json_token_is(token, "false"); /* of schema 1: of threads alone */
+    } else if (strcmp(reader->key, "captured_at") == 0) {
+        copy_text(token, capture->captured_at, sizeof capture->captured_at);
+    } else if (strcmp(reader->key, "boot_id") == 0) {
+        copy_text(token, capture->boot_id, sizeof capture->boot_id);
+    } else if (strcmp(reader->key, "machine_uptime_secs") == 0) {
+        (void)bp_json_token_fixed(token, uptime_decimals, &reader->uptime_ms);
+    } else if (strcmp(reader->key, "ticks_per_sec") == 0) {
+        (void)bp_json_token_uint(token, &reader->ticks_per_sec);
+    }
+}
+
+static bugpack_status take_scalar(capture_reader *reader, const bp_json_token *token) {
+    size_t depth = reader->parts.scanner.depth;
+    if (reader->part == PART_SUMMARY && depth == DEPTH_PART) {
+        take_summary_member(reader, token);
+    } else if (reader->part == PART_THREADS && depth == DEPTH_THREAD) {
+        return take_thread_member(reader, token);
+    } else if (reader->part == PART_THREADS && depth == DEPTH_GROUP && reader->is_in_group &&
+               strcmp(reader->key, reader->member) == 0) {
+        return take_number(token, &reader->has_value, &reader->thread.value) ? BUGPACK_OK
+                                                                             : BUGPACK_ERR_CORRUPT;
+    }
+    return BUGPACK_OK;
+}
+
+static void begin_container(capture_reader *reader, const bp_json_token *token, size_t depth) {
+    if (depth == DEPTH_PART && strcmp(reader->key, "threads") == 0 && token->text[0] == '[') {
+        reader->part = PART_THREADS;
+        reader->has_threads = true;
+    } else if (depth == DEPTH_PART && strcmp(reader->key, "summary") == 0) {
+        reader->part = PART_SUMMARY;
+    } else if (depth == DEPTH_THREAD && reader->part == PART_THREADS) {
+        begin_thread(reader);
+    } else if (depth == DEPTH_GROUP && reader->part == PART_THREADS) {
+        reader->is_in_group = strcmp(reader->key, bp_machine_group_name(reader->group)) == 0;
+    }
+}
+
+/* CORRUPT, with the key, or NO_MEMORY. */
+static bugpack_status take_place(capture_reader *reader, const bp_json_token *token) {
+    size_t depth = reader->parts.scanner.depth; /* after the token */
+    switch (token->kind) {
+    case BP_JSON_KEY:
+        take_key(reader, token);
+        return BUGPACK_OK;
+    case BP_JSON_BEGIN:
+        begin_container(reader, token, depth);
+        return BUGPACK_OK;
+    case BP_JSON_END:
+        if (depth == DEPTH_ROOT) {
+            reader->part = PART_OTHER;
+        } else if (depth == DEPTH_PART && reader->part == PART_THREADS) {
+            return end_thread(reader);
+        } else if (depth == DEPTH_THREAD) {
+            reader->is_in_group = false;
+        }
+        return BUGPACK_OK;
+    case BP_JSON_SCALAR:
+        return take_scalar(reader, token);
+    case BP_JSON_FINISH:
+    case BP_JSON_MORE:
+        break;
+    }
+    return BUGPACK_OK;
+}
+
+/* Copies the members of the root that are compared as documents. */
+static bool copy_groups(capture_reader *reader, const bp_json_token *token) {
+    size_t depth = reader->parts.scanner.depth; /* after the token */
+    bool is_root = depth == (token->kind == BP_JSON_BEGIN ? 1 : 0);
+    if (token->kind == BP_JSON_KEY && depth == DEPTH_ROOT) {
+        reader->is_copied =
+            strcmp(reader->key, "cgroups") == 0 || strcmp(reader->key, "pressure") == 0;
+    }
+    if (!is_root && !reader->is_copied) {
+        return true;
+    }
+    bp_json_token_append(token, &reader->last_copied, &reader->capture.groups);
+    return reader->capture.groups.status == BUGPACK_OK;
+}
+
+static bugpack_status take_token(void *context, const bp_json_token *token, bugpack_error *error) {
+    capture_reader *reader = context;
+    bugpack_status status = take_place(reader, token);
+    if (status == BUGPACK_OK && !copy_groups(reader, token)) {
+        status = BUGPACK_ERR_NO_MEMORY;
+    }
+    if (status == BUGPACK_ERR_NO_MEMORY) {
+        return bp_fail_memory(error, "compare two captures");
+    }
+    return status == BUGPACK_OK
+               ? status
+               : bp_fail(error, status, "\"%s\" of a thread is missing, or not %s", reader->key,
+                         strcmp(reader->key, "name") == 0 ? "a text" : "a whole number");
+}
+
+static bugpack_status read_text(capture_reader *reader, const bp_giver *text,
+                                bugpack_error *error) {
+    bugpack_status status = bp_json_parts_read(&reader->parts, text, error);
+    return status != BUGPACK_OK || reader->has_threads
+               ? status
+               : bp_fail(error, BUGPACK_ERR_CORRUPT, "there is no array \"threads\" in it");
+}
+
+/* A tick is at most 10 ms; an uptime that would overflow is unknown. */
+static void compute_uptime(const capture_reader *reader, captured_host *capture) {
+    capture->has_uptime = reader->uptime_ms > 0 && reader->ticks_per_sec > 0 &&
+                          reader->uptime_ms <= UINT64_MAX / reader->ticks_per_sec;
+    if (capture->has_uptime) {
+        capture->uptime_ticks = reader->uptime_ms * reader->ticks_per_sec / 1000;
+    }
+}
+
+/*
+ * Reads a capture as it is given. Errors: CORRUPT (says where or what), NO_MEMORY, those of what
+ * gives it. The caller releases `ret_capture`, which is untouched on failure.
+ */
+static bugpack_status read_capture(const bp_giver *text, bp_machine_key key,
+                                   bp_machine_counter counter, captured_host *ret_capture,
+                                   bugpack_error *error) {
+    static const char *const name_keys[] = {"process", "cgroup", "name"};
+    bp_machine_group group = bp_machine_counter_group(counter);
+    capture_reader reader = {.capture = {.is_complete = true},
+                             .last_copied = BP_JSON_BEGIN,
+                             .name_key = name_keys[key],
+                             .group = group,
+                             .member = bp_machine_counter_key(counter)};
+    (void)snprintf(reader.measured_key, sizeof reader.measured_key, "%s_measured",
+                   bp_machine_group_name(group));
+    bp_buffer_init(&reader.capture.names, names_bytes_max);
+    bp_buffer_init(&reader.capture.groups, groups_bytes_max);
+    bp_json_parts_init(&reader.parts, take_token, &reader);
+    bugpack_status status = read_text(&reader, text, error);
+    bp_json_parts_release(&reader.parts);
+    if (status != BUGPACK_OK) {
+        release_capture(&reader.capture);
+        return status;
+    }
+    compute_uptime(&reader, &reader.capture);
+    if (reader.capture.count > 0) {
+        qsort(reader.capture.threads, reader.capture.count, sizeof *reader.capture.threads,
+              compare_threads);
+    }
+    *ret_capture = reader.capture;
+    return BUGPACK_OK;
+}
+
+/* --- the comparison ----------------------------------------------------------------------- */
 
 /* What has become of a thread. */
 typedef enum thread_fate { FATE_IN_BOTH, FATE_ENDED, FATE_BORN, FATE_UNCLEAR } thread_fate;
@@ -13,7 +377,7 @@ typedef enum thread_fate { FATE_IN_BOTH, FATE_ENDED, FATE_BORN, FATE_UNCLEAR } t
 typedef struct pairing {
     const char *name;
     thread_fate fate;
-    const bp_machine_reading *before, *after; /* NULL where it is not */
+    const reading *before, *after; /* NULL where it is not */
 } pairing;
 
 /* How the values of a group's threads make one, and what counts as a change of it. */
@@ -91,12 +455,12 @@ static uint64_t merge(uint64_t one, uint64_t other, bool is_maximum) {
     return other > UINT64_MAX - one ? UINT64_MAX : one + other;
 }
 
-static const char *name_of(const bp_captured_host *capture, const bp_machine_reading *thread) {
+static const char *name_of(const captured_host *capture, const reading *thread) {
     return bp_buffer_text(&capture->names) + thread->name_offset;
 }
 
 /* Captures without a boot id are of different boots if the machine's age fell while time passed. */
-static bool are_same_boot(const bp_captured_host *before, const bp_captured_host *after) {
+static bool are_same_boot(const captured_host *before, const captured_host *after) {
     if (before->boot_id[0] != '\0' && after->boot_id[0] != '\0') {
         return strcmp(before->boot_id, after->boot_id) == 0;
     }
@@ -105,13 +469,13 @@ static bool are_same_boot(const bp_captured_host *before, const bp_captured_host
            strcmp(before->captured_at, after->captured_at) >= 0;
 }
 
-static bool are_swapped(const bp_captured_host *before, const bp_captured_host *after) {
+static bool are_swapped(const captured_host *before, const captured_host *after) {
     return before->has_uptime && after->has_uptime && after->uptime_ticks < before->uptime_ticks;
 }
 
 /* A thread that is only in the first capture. Without its start it may be in the other as well. */
-static thread_fate fate_of_missing(const bp_machine_reading *thread, const bp_captured_host *before,
-                                   const bp_captured_host *after, bool is_same_boot) {
+static thread_fate fate_of_missing(const reading *thread, const captured_host *before,
+                                   const captured_host *after, bool is_same_boot) {
     if (!is_same_boot) {
         return FATE_ENDED;
     }
@@ -124,8 +488,8 @@ static thread_fate fate_of_missing(const bp_machine_reading *thread, const bp_ca
  * A thread that is only in the second. If it is older than the first capture, that one missed it;
  * one tick is the difference that rounding can make.
  */
-static thread_fate fate_of_new(const bp_machine_reading *thread, const bp_captured_host *before,
-                               const bp_captured_host *after, bool is_same_boot) {
+static thread_fate fate_of_new(const reading *thread, const captured_host *before,
+                               const captured_host *after, bool is_same_boot) {
     if (!is_same_boot) {
         return FATE_BORN;
     }
@@ -136,16 +500,16 @@ static thread_fate fate_of_new(const bp_machine_reading *thread, const bp_captur
 }
 
 /* Pairs the threads of both captures, ascending by identity. Returns how many there are. */
-static size_t pair_threads(const bp_captured_host *before, const bp_captured_host *after,
+static size_t pair_threads(const captured_host *before, const captured_host *after,
                            bool is_same_boot, pairing *pairs) {
     size_t count = 0;
     for (size_t i = 0, j = 0; i < before->count || j < after->count;) {
-        const bp_machine_reading *old_thread = i < before->count ? &before->threads[i] : NULL;
-        const bp_machine_reading *new_thread = j < after->count ? &after->threads[j] : NULL;
+        const reading *old_thread = i < before->count ? &before->threads[i] : NULL;
+        const reading *new_thread = j < after->count ? &after->threads[j] : NULL;
         int order = old_thread == NULL ? 1
                     : new_thread == NULL
                         ? -1
-                        : bp_captured_id_compare(&old_thread->identity, &new_thread->identity);
+                        : compare_ids(&old_thread->identity, &new_thread->identity);
         pairing *pair = &pairs[count++];
         if (order == 0 && is_same_boot && old_thread->identity.has_start) {
             *pair = (pairing){name_of(after, new_thread), FATE_IN_BOTH, old_thread, new_thread};
@@ -166,7 +530,7 @@ static size_t pair_threads(const bp_captured_host *before, const bp_captured_hos
     return count;
 }
 
-static void add_rest(bp_machine_row *row, bp_machine_rest *rest, const bp_machine_reading *thread,
+static void add_rest(bp_machine_row *row, bp_machine_rest *rest, const reading *thread,
                      bool is_maximum) {
     rest->count++;
     if (thread->is_measured) {
@@ -178,7 +542,7 @@ static void add_rest(bp_machine_row *row, bp_machine_rest *rest, const bp_machin
 }
 
 static void add_pair(bp_machine_row *row, const pairing *pair, bool is_maximum) {
-    const bp_machine_reading *before = pair->before, *after = pair->after;
+    const reading *before = pair->before, *after = pair->after;
     bp_change *change = &row->change;
     row->threads_before += before != NULL;
     row->threads_after += after != NULL;
@@ -260,9 +624,8 @@ static int compare_rows(const void *one, const void *other) {
 }
 
 /* Fills in the rows, and takes the names over. */
-static bugpack_status join(bp_captured_host *before, bp_captured_host *after,
-                           bp_machine_counter counter, bp_machine_diff *ret_diff,
-                           bugpack_error *error) {
+static bugpack_status join(captured_host *before, captured_host *after, bp_machine_counter counter,
+                           bp_machine_diff *ret_diff, bugpack_error *error) {
     counter_kind kind = kind_of(counter);
     bp_machine_diff diff = {.is_maximum = kind == KIND_MAXIMUM,
                             .is_same_boot = are_same_boot(before, after),
@@ -293,10 +656,10 @@ static bugpack_status join(bp_captured_host *before, bp_captured_host *after,
 }
 
 static bugpack_status read_side(const char *side, const bp_giver *text, bp_machine_key key,
-                                bp_machine_counter counter, bp_captured_host *capture,
+                                bp_machine_counter counter, captured_host *capture,
                                 bugpack_error *error) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_captured_host_read(text, key, counter, capture, &detail);
+    bugpack_status status = read_capture(text, key, counter, capture, &detail);
     if (status == BUGPACK_ERR_CORRUPT) {
         return bp_fail(error, status, "the capture of %s: %s", side, detail.message);
     }
@@ -309,7 +672,7 @@ static bugpack_status read_side(const char *side, const bp_giver *text, bp_machi
 bugpack_status bp_machine_diff_compute(const bp_giver *before, const bp_giver *after,
                                        bp_machine_key key, const char *counter,
                                        bp_machine_diff *ret_diff, bugpack_error *error) {
-    bp_captured_host old_capture = {.threads = NULL}, new_capture = {.threads = NULL};
+    captured_host old_capture = {.threads = NULL}, new_capture = {.threads = NULL};
     bp_machine_counter found;
     if (!find_counter(counter, &found)) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%s\"", counter);
@@ -321,7 +684,7 @@ bugpack_status bp_machine_diff_compute(const bp_giver *before, const bp_giver *a
     if (status == BUGPACK_OK) {
         status = join(&old_capture, &new_capture, found, ret_diff, error);
     }
-    bp_captured_host_release(&old_capture);
-    bp_captured_host_release(&new_capture);
+    release_capture(&old_capture);
+    release_capture(&new_capture);
     return status;
 }

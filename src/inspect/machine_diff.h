@@ -15,8 +15,16 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
-#include "inspect/change.h"
-#include "inspect/machine_capture.h"
+#include "base/sink.h"
+#include "inspect/json_diff.h"
+#include "platform/machine_threads.h"
+
+/* What threads are grouped by. */
+typedef enum bp_machine_key {
+    BP_MACHINE_BY_PROCESS,
+    BP_MACHINE_BY_CGROUP,
+    BP_MACHINE_BY_THREAD
+} bp_machine_key;
 
 /* The values of the threads of a group that are in one capture alone. */
 typedef struct bp_machine_rest {

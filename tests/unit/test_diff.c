@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inspect/change.h"
 #include "inspect/diff.h"
 #include "support/made_zip.h"
 #include "support/temp_dir.h"
