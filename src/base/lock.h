@@ -62,10 +62,9 @@ typedef enum bp_lock_rank {
     BP_LOCK_AT_CALL,
     /* texts seen before | appending one record | bugpack_notify */
     BP_LOCK_NOTIFICATIONS,
-    /* making the queue of events | making it, once | bugpack_events_fd */
+    /* queued events | copying one of 4.7 KiB; making the queue, once | worker, bugpack_next_event,
+     * bugpack_events_fd */
     BP_LOCK_EVENTS,
-    /* queued events | copying one of 4.7 KiB | worker, bugpack_next_event */
-    BP_LOCK_EVENT_QUEUE,
     /* result of a bugpack_report | copying it | its caller, worker */
     BP_LOCK_REPORT_CALL,
     /* who waits for a close | a broadcast | close, the last call that leaves */

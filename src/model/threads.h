@@ -53,6 +53,21 @@ typedef struct bp_process_threads {
 
 void bp_process_threads_release(bp_process_threads *process);
 
+/*
+ * A deadlock: threads that wait for each other in a circle, none of them for a limited time. Finds
+ * one that was not found before: the index of its thread with the lowest id, or SIZE_MAX. The other
+ * threads follow by `waits_for`. `is_seen` is the caller's, a byte for each thread, 0 at first.
+ */
+size_t bp_deadlock_next(const bp_process_threads *process, unsigned char *is_seen);
+
+/* How many threads it has. */
+size_t bp_deadlock_length(const bp_process_threads *process, size_t first);
+
+/* Appends "locker-1 (5187) and locker-2 (5188) wait for each other's mutexes". Names may hold any
+ * bytes. NO_MEMORY. */
+bugpack_status bp_deadlock_describe(const bp_process_threads *process, size_t first,
+                                    bp_buffer *out);
+
 /* Appends threads.json of a process and its descendants: the first of the `count`, at least one,
  * and the others below it. `search` is the one for the other ends of `files`. */
 bugpack_status bp_threads_print(const bp_process_threads *processes, size_t count,

@@ -3,16 +3,21 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/lock.h"
 #include "base/status.h"
-#include "report/event_queue.h"
+#include "platform/wake.h"
 
 struct bp_events {
     bugpack_event_callback *callback;
     void *context;
-    bp_lock lock;                    /* held while the queue is made */
-    _Atomic(bp_event_queue *) queue; /* NULL until the host asks for its descriptor */
+    atomic_bool has_queue; /* the host has asked for the descriptor */
+    bp_lock lock;          /* of what follows: the queue */
+    bp_wake wake;
+    size_t count;
+    unsigned char order[BUGPACK_EVENTS_MAX]; /* every slot once; the first `count` hold an event */
+    bugpack_event *slots; /* about 300 KiB, as an event holds a whole path; NULL without a queue */
 };
 
 bugpack_status bp_events_new(bugpack_event_callback *callback, void *context,
@@ -28,22 +33,65 @@ bugpack_status bp_events_new(bugpack_event_callback *callback, void *context,
     return BUGPACK_OK;
 }
 
-static bp_event_queue *queue_of(bp_events *events) {
-    return atomic_load_explicit(&events->queue, memory_order_acquire);
-}
-
 void bp_events_free(bp_events *events) {
     if (events != NULL) {
-        bp_event_queue_free(queue_of(events));
+        if (events->slots != NULL) {
+            bp_wake_close(&events->wake);
+            free(events->slots);
+        }
         bp_lock_destroy(&events->lock);
         free(events);
     }
 }
 
+/* The place of the oldest progress, of `ticket` or (0) of any report; `count` when there is none.
+ */
+static size_t find_progress(const bp_events *events, uint64_t ticket) {
+    size_t i = 0;
+    while (i < events->count) {
+        const bugpack_event *event = &events->slots[events->order[i]];
+        if (event->kind == BUGPACK_EVENT_PROGRESS && (ticket == 0 || event->ticket == ticket)) {
+            break;
+        }
+        i++;
+    }
+    return i;
+}
+
+/* Its slot becomes the last of the free ones. */
+static void remove_at(bp_events *events, size_t place) {
+    unsigned char slot = events->order[place];
+    memmove(events->order + place, events->order + place + 1, BUGPACK_EVENTS_MAX - 1 - place);
+    events->order[BUGPACK_EVENTS_MAX - 1] = slot;
+    events->count--;
+}
+
+/* Adds a copy, as events.h says. The lock is held. */
+static void put(bp_events *events, const bugpack_event *event) {
+    bool is_progress = event->kind == BUGPACK_EVENT_PROGRESS;
+    size_t same = is_progress ? find_progress(events, event->ticket) : events->count;
+    if (same < events->count) {
+        events->slots[events->order[same]] = *event;
+        return;
+    }
+    if (events->count == BUGPACK_EVENTS_MAX) {
+        size_t least = find_progress(events, 0);
+        if (least == events->count && is_progress) {
+            return;
+        }
+        remove_at(events, least < events->count ? least : 0);
+    }
+    events->slots[events->order[events->count++]] = *event;
+    if (events->count == 1) {
+        bp_wake_raise(&events->wake);
+    }
+}
+
 static void post(bp_events *events, const bugpack_event *event) {
-    bp_event_queue *queue = queue_of(events);
-    if (queue != NULL) {
-        bp_event_queue_put(queue, event);
+    if (atomic_load(&events->has_queue)) {
+        bp_lock_acquire(&events->lock);
+        put(events, event);
+        bp_lock_release(&events->lock);
     }
     bp_lock_check_none_held();
     if (events->callback != NULL) {
@@ -63,7 +111,7 @@ static bugpack_event make_event(bugpack_event_kind kind, bp_report_kind report_k
 }
 
 static bool has_listener(bp_events *events) {
-    return events->callback != NULL || queue_of(events) != NULL;
+    return events->callback != NULL || atomic_load(&events->has_queue);
 }
 
 void bp_events_post(bp_events *events, bugpack_event_kind kind, bp_report_kind report_kind,
@@ -88,17 +136,50 @@ void bp_events_post_result(bp_events *events, bp_report_kind report_kind, uint64
     post(events, &event);
 }
 
-int bp_events_fd(bp_events *events) {
-    bp_lock_acquire(&events->lock);
-    bp_event_queue *queue = queue_of(events);
-    if (queue == NULL && bp_event_queue_new(&queue, NULL) == BUGPACK_OK) {
-        atomic_store_explicit(&events->queue, queue, memory_order_release);
+/* The lock is held. False where there is no memory, or no descriptor left. */
+static bool make_queue(bp_events *events) {
+    bugpack_event *slots = calloc(BUGPACK_EVENTS_MAX, sizeof *slots);
+    if (slots == NULL || bp_wake_open(&events->wake, NULL) != BUGPACK_OK) {
+        free(slots);
+        return false;
     }
+    for (size_t i = 0; i < BUGPACK_EVENTS_MAX; i++) {
+        events->order[i] = (unsigned char)i;
+    }
+    events->slots = slots;
+    atomic_store(&events->has_queue, true);
+    return true;
+}
+
+int bp_events_fd(bp_events *events) {
+    bp_wake anew;
+    bp_lock_acquire(&events->lock);
+    bool has_queue = events->slots != NULL || make_queue(events);
+    /* The host may have closed it, with descriptors that it did not know. */
+    bool is_open = has_queue && bp_wake_is_open(&events->wake);
+    if (has_queue && !is_open && bp_wake_open(&anew, NULL) == BUGPACK_OK) {
+        bp_wake_close(&events->wake);
+        events->wake = anew;
+        is_open = true;
+        if (events->count > 0) {
+            bp_wake_raise(&events->wake);
+        }
+    }
+    int fd = is_open ? events->wake.fd : -1;
     bp_lock_release(&events->lock);
-    return queue == NULL ? -1 : bp_event_queue_fd(queue);
+    return fd;
 }
 
 bool bp_events_take(bp_events *events, bugpack_event *ret_event) {
-    bp_event_queue *queue = queue_of(events);
-    return queue != NULL && bp_event_queue_take(queue, ret_event);
+    bp_lock_acquire(&events->lock);
+    bool has_event = events->count > 0;
+    if (has_event) {
+        *ret_event = events->slots[events->order[0]];
+        remove_at(events, 0);
+        if (events->count == 0) {
+            bp_wake_lower(&events->wake);
+        }
+    }
+    bp_lock_release(&events->lock);
+    return has_event;
 }

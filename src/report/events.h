@@ -1,5 +1,6 @@
 /*
- * Events about report jobs for the host: a callback, and a queue with a descriptor.
+ * Events about report jobs for the host: a callback, and a bounded queue with a descriptor for its
+ * main loop.
  */
 #ifndef BP_REPORT_EVENTS_H
 #define BP_REPORT_EVENTS_H
@@ -18,7 +19,11 @@ bugpack_status bp_events_new(bugpack_event_callback *callback, void *context,
                              bp_events **ret_events, bugpack_error *error);
 void bp_events_free(bp_events *events);
 
-/* Posts the start or the progress of a report. Worker: the host's callback runs here. */
+/*
+ * Posts the start or the progress of a report. The queue gets a copy, or updates progress of the
+ * same report that waits already. When it is full, the oldest progress is dropped, or else the
+ * oldest event; new progress never drops another event. Worker: the host's callback runs here.
+ */
 void bp_events_post(bp_events *events, bugpack_event_kind kind, bp_report_kind report_kind,
                     uint64_t ticket, uint32_t percent);
 
@@ -26,8 +31,8 @@ void bp_events_post(bp_events *events, bugpack_event_kind kind, bp_report_kind r
 void bp_events_post_result(bp_events *events, bp_report_kind report_kind, uint64_t ticket,
                            uint32_t percent, const bugpack_report_result *result);
 
-/* The descriptor that is readable while an event waits; made by the first call. -1 when it cannot
- * be had. Any thread. */
+/* The descriptor that is readable exactly while an event waits; made by the first call, with the
+ * queue, and again after the host has closed it. -1 when it cannot be had. Any thread. */
 int bp_events_fd(bp_events *events);
 
 /* Takes the oldest event; false when there is none. Any thread. */

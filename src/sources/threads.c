@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "model/deadlock.h"
+#include "model/threads.h"
 #include "probe/threads.h"
 #include "sources/source.h"
 

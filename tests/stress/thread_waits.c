@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "model/deadlock.h"
+#include "model/threads.h"
 #include "probe/threads.h"
 
 enum { thread_max = 4 };

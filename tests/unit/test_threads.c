@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/deadlock.h"
+#include "model/threads.h"
 #include "support/thread_samples.h"
 
 enum { thread_max = 16, nobody = -1 };
