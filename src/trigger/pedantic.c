@@ -26,71 +26,54 @@
 static const size_t summary_limit_bytes = (size_t)16 << 20;
 
 /* Like a report: whole and under its name, or absent. */
-static bugpack_status publish(const bugpack_options *settings, const char *app_name,
-                              const bp_buffer *text, uint64_t wall_ns, bugpack_error *error) {
+static void publish(const bugpack_options *settings, const char *app_name, const bp_buffer *text,
+                    uint64_t wall_ns) {
     int dir_fd = -1;
     bp_staged_file *file = NULL;
     char stem[BP_NAME_STEM_BYTES];
     char name[256];
     const char *dir = settings->pedantic_dir;
-    bugpack_status status =
-        bp_file_open_directory(dir, settings->create_report_dir, &dir_fd, error);
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_new(dir_fd, dir, &file, error);
-    }
-    if (status == BUGPACK_OK) {
-        int write_errno = bp_file_write_all(bp_staged_file_fd(file), text->data, text->size);
-        if (write_errno != 0) {
-            status = bp_fail_errno(error, write_errno, "cannot write in \"%s\"", dir);
-        }
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_sync(file, error);
-    }
-    if (status == BUGPACK_OK) {
+    if (bp_file_open_directory(dir, settings->create_report_dir, &dir_fd, NULL) == BUGPACK_OK &&
+        bp_staged_file_new(dir_fd, dir, &file, NULL) == BUGPACK_OK &&
+        bp_file_write_all(bp_staged_file_fd(file), text->data, text->size) == 0 &&
+        bp_staged_file_sync(file, NULL) == BUGPACK_OK) {
         bp_name_report_stem(app_name, BP_REPORT_PEDANTIC, "summary", wall_ns, stem);
-        status = bp_staged_file_publish(file, stem, ".json", name, sizeof name, error);
+        (void)bp_staged_file_publish(file, stem, ".json", name, sizeof name, NULL);
     }
     bp_staged_file_free(file);
-    if (dir_fd >= 0) {
-        (void)close(dir_fd);
-    }
-    return status;
+    bp_file_close(dir_fd);
 }
 
 /* The two without secrets, like what a report holds; as they are without redaction. */
 static bugpack_status redact(bp_redaction *redaction, const char *app_name, const bp_buffer *text,
-                             bp_buffer *ret_name, bp_buffer *ret_text, bugpack_error *error) {
+                             bp_buffer *ret_name, bp_buffer *ret_text) {
     bp_rule_set *rules = NULL;
     bp_redactor *redactor = NULL;
-    bugpack_status status = bp_redaction_hold(redaction, &rules, error);
+    bugpack_status status = bp_redaction_hold(redaction, &rules, NULL);
     if (status != BUGPACK_OK) {
         return status;
     }
     if (rules == NULL) {
         status = bp_buffer_append_text(ret_name, app_name);
-        status = status == BUGPACK_OK ? bp_buffer_append(ret_text, text->data, text->size) : status;
-    } else {
-        redactor = bp_redactor_new(rules);
-        status = redactor == NULL
-                     ? BUGPACK_ERR_NO_MEMORY
-                     : bp_redactor_text(redactor, app_name, strlen(app_name), ret_name);
-        if (status == BUGPACK_OK) {
-            bp_redactor_begin(redactor, BP_REDACT_JSON);
-            status = bp_redactor_write(redactor, text->data, text->size, bp_buffer_sink, ret_text);
-        }
-        if (status == BUGPACK_OK) {
-            status = bp_redactor_write(redactor, NULL, 0, bp_buffer_sink, ret_text);
-        }
+        return status == BUGPACK_OK ? bp_buffer_append(ret_text, text->data, text->size) : status;
+    }
+    redactor = bp_redactor_new(rules);
+    status = redactor == NULL ? BUGPACK_ERR_NO_MEMORY
+                              : bp_redactor_text(redactor, app_name, strlen(app_name), ret_name);
+    if (status == BUGPACK_OK) {
+        bp_redactor_begin(redactor, BP_REDACT_JSON);
+        status = bp_redactor_write(redactor, text->data, text->size, bp_buffer_sink, ret_text);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_redactor_write(redactor, NULL, 0, bp_buffer_sink, ret_text);
     }
     bp_redactor_free(redactor);
     bp_rule_set_drop(rules);
-    return status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "write a summary");
+    return status;
 }
 
 /* Writes it; nothing without a gap. */
-static bugpack_status pedantic_write_summary(const bp_report_context *context, bp_gaps *gaps,
-                                             bugpack_error *error) {
+static void write_summary(const bp_report_context *context, bp_gaps *gaps) {
     const bugpack_options *settings = context->settings;
     bp_pedantic_gap *rows = NULL;
     bp_buffer text, safe_text, safe_name;
@@ -105,28 +88,23 @@ static bugpack_status pedantic_write_summary(const bp_report_context *context, b
                                    .channel_cap = settings->pedantic_channel_cap == UINT32_MAX
                                                       ? 0
                                                       : settings->pedantic_channel_cap};
-    bugpack_status status = bp_gaps_list(gaps, NULL, &rows, &summary.gap_count, error);
-    if (status != BUGPACK_OK || summary.gap_count == 0) {
-        return status;
+    if (bp_gaps_list(gaps, NULL, &rows, &summary.gap_count, NULL) != BUGPACK_OK ||
+        summary.gap_count == 0) {
+        return;
     }
     summary.gaps = rows;
     bp_buffer_init(&text, summary_limit_bytes);
     bp_buffer_init(&safe_text, 2 * summary_limit_bytes);
     bp_buffer_init(&safe_name, (size_t)64 << 10);
-    status = bp_pedantic_summary_print(&summary, &text, error);
-    if (status == BUGPACK_OK) {
-        status =
-            redact(context->redaction, settings->app_name, &text, &safe_name, &safe_text, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = publish(settings, bp_buffer_text(&safe_name), &safe_text, summary.closed_wall_ns,
-                         error);
+    if (bp_pedantic_summary_print(&summary, &text, NULL) == BUGPACK_OK &&
+        redact(context->redaction, settings->app_name, &text, &safe_name, &safe_text) ==
+            BUGPACK_OK) {
+        publish(settings, bp_buffer_text(&safe_name), &safe_text, summary.closed_wall_ns);
     }
     bp_buffer_release(&text);
     bp_buffer_release(&safe_text);
     bp_buffer_release(&safe_name);
     free(rows);
-    return status;
 }
 
 static const char state_name[] = "channel-state.json";
@@ -161,9 +139,7 @@ static bugpack_status check_dir(const bugpack_options *settings, bugpack_error *
     int dir_fd = -1;
     bugpack_status status =
         bp_file_open_directory(settings->pedantic_dir, settings->create_report_dir, &dir_fd, error);
-    if (status == BUGPACK_OK) {
-        (void)close(dir_fd);
-    }
+    bp_file_close(dir_fd);
     return status;
 }
 
@@ -204,7 +180,7 @@ static void stop(void *self) {
 
 static void close_trigger(void *self) {
     bp_pedantic *pedantic = self;
-    (void)pedantic_write_summary(pedantic->context.report, pedantic->gaps, NULL);
+    write_summary(pedantic->context.report, pedantic->gaps);
 }
 
 static void free_trigger(void *self) {
