@@ -25,3 +25,18 @@ int bp_array_compare_u64(const void *one, const void *other) {
     uint64_t right = *(const uint64_t *)other;
     return (left > right) - (left < right);
 }
+
+size_t bp_array_find_first(const void *key, const void *items, size_t count, size_t item_bytes,
+                           int (*compare)(const void *key, const void *item)) {
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare(key, (const char *)items + middle * item_bytes) > 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}

@@ -18,4 +18,9 @@ bool bp_array_reserve_bytes(void *items, size_t item_bytes, size_t count, size_t
 /* Compares items that begin with an uint64_t, for qsort and bsearch. */
 int bp_array_compare_u64(const void *one, const void *other);
 
+/* The index of the first sorted item that is not before the key, or `count`: `compare` as for
+ * bsearch. */
+size_t bp_array_find_first(const void *key, const void *items, size_t count, size_t item_bytes,
+                           int (*compare)(const void *key, const void *item));
+
 #endif

@@ -247,12 +247,14 @@ const bp_crash_page *bp_crash_trace_finish(int number, const char **ret_reason) 
     while (trace.is_running) {
         trace.is_running = sem_wait(&trace.has_ended) != 0; /* EINTR */
     }
-    *ret_reason = number == SIGKILL ? "the process was killed, which cannot be observed"
-                  : trace.page == NULL || trace.page->is_begun == 0
-                      ? "the process ended without stopping for its tracer, as after a system call "
-                        "that a filter refused"
-                  : trace.page->signal != number ? "the process ended by another signal than that "
-                                                   "which was observed"
-                                                 : NULL;
+    *ret_reason = NULL;
+    if (number == SIGKILL) {
+        *ret_reason = "the process was killed, which cannot be observed";
+    } else if (trace.page == NULL || trace.page->is_begun == 0) {
+        *ret_reason = "the process ended without stopping for its tracer, as after a system call "
+                      "that a filter refused";
+    } else if (trace.page->signal != number) {
+        *ret_reason = "the process ended by another signal than that which was observed";
+    }
     return *ret_reason == NULL ? trace.page : NULL;
 }

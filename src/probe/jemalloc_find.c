@@ -362,6 +362,13 @@ static bool is_called(const bp_mapped_file *mapped, const char *word) {
     return strstr(slash != NULL ? slash + 1 : mapped->path, word) != NULL;
 }
 
+static unsigned pass_of(const struct search *search, const bp_mapped_file *file) {
+    if (file->inode == search->executable_inode) {
+        return 1;
+    }
+    return is_called(file, "jemalloc") || is_called(file, "libc.so") ? 0 : 2;
+}
+
 /* Examines the likeliest files first. Goes on until libc is known, which is never the last. */
 static bugpack_status look_at_all(struct search *search, const bp_mapped_files *files,
                                   bugpack_error *error) {
@@ -372,13 +379,9 @@ static bugpack_status look_at_all(struct search *search, const bp_mapped_files *
     for (unsigned pass = 0; pass < 3 && status == BUGPACK_OK; pass++) {
         for (size_t i = 0; i < files->count && status == BUGPACK_OK; i++) {
             bp_mapped_file *file = &files->items[i];
-            bool is_executable = file->inode == search->executable_inode;
-            bool is_named =
-                !is_executable && (is_called(file, "jemalloc") || is_called(file, "libc.so"));
-            bool is_its_turn = pass == 0   ? is_named
-                               : pass == 1 ? is_executable
-                                           : !is_named && !is_executable && found->path == NULL;
-            if (!is_its_turn || found->failure != BP_HEAP_FAILURE_NONE) {
+            bool is_enough = pass == 2 && found->path != NULL;
+            if (pass_of(search, file) != pass || is_enough ||
+                found->failure != BP_HEAP_FAILURE_NONE) {
                 continue;
             }
             if (bp_clock_monotonic_ns() >= deadline_ns) {

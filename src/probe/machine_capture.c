@@ -48,7 +48,7 @@ typedef struct host_passes {
 typedef struct host_member {
     host_passes *passes;
     bp_machine_reader reader;
-    bool is_second_pass;
+    void (*run)(struct host_member *member); /* the pass */
     bool is_caller;  /* the thread that runs the passes is one of ours too, and reports progress */
     bool is_started; /* a thread of its own; not looked at by that thread */
     pthread_t thread;
@@ -170,28 +170,21 @@ static void read_threads(host_member *member) {
 static void *run_member(void *argument) {
     host_member *member = argument;
     bp_thread_set_name("bugpack-host");
-    if (member->is_second_pass) {
-        read_threads(member);
-    } else {
-        read_processes(member);
-    }
+    member->run(member);
     return NULL;
 }
 
 /* Runs one pass on all members. The calling thread is the first; members that cannot be started are
  * left out. Between the passes `places` are filled. */
-static void host_passes_run(host_member *members, unsigned member_count, bool is_second_pass) {
+static void host_passes_run(host_member *members, unsigned member_count,
+                            void (*run)(host_member *member)) {
     for (unsigned i = 0; i < member_count; i++) {
-        members[i].is_second_pass = is_second_pass;
+        members[i].run = run;
         members[i].is_caller = i == 0;
         members[i].is_started = i > 0 && bp_thread_start(run_member, &members[i],
                                                          &members[i].thread, NULL) == BUGPACK_OK;
     }
-    if (is_second_pass) {
-        read_threads(&members[0]);
-    } else {
-        read_processes(&members[0]);
-    }
+    run(&members[0]);
     for (unsigned i = 1; i < member_count; i++) {
         if (members[i].is_started) {
             (void)pthread_join(members[i].thread, NULL);
@@ -340,11 +333,11 @@ static bugpack_status run_passes(host_passes *passes, const bp_machine_reader *m
     bugpack_status status =
         has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of the machine");
     if (status == BUGPACK_OK) {
-        host_passes_run(members, count, false);
+        host_passes_run(members, count, read_processes);
         status = place_threads(passes, error);
     }
     if (status == BUGPACK_OK) {
-        host_passes_run(members, count, true);
+        host_passes_run(members, count, read_threads);
     }
     if (status == BUGPACK_OK && passes->status == BUGPACK_ERR_NO_MEMORY) {
         status = bp_fail_memory(error, "write down the threads of the machine");

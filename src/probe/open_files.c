@@ -14,6 +14,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -78,19 +79,14 @@ static int compare_inodes(const void *one, const void *other) {
     return (left->inode > right->inode) - (left->inode < right->inode);
 }
 
-/* The index of the first socket with the inode, or `count`. */
+static int compare_inode(const void *inode, const void *item) {
+    return bp_array_compare_u64(inode, &(*(bp_socket *const *)item)->inode);
+}
+
+/* The index of the first socket with the inode, or of another one. */
 static size_t find_first(const struct sockets *sockets, uint64_t inode) {
-    size_t low = 0;
-    size_t high = sockets->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sockets->items[middle]->inode < inode) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return bp_array_find_first(&inode, sockets->items, sockets->count, sizeof *sockets->items,
+                               compare_inode);
 }
 
 static int compare_connections(const void *one, const void *other) {
@@ -102,19 +98,14 @@ static int compare_connections(const void *one, const void *other) {
 /* Takes the other socket of a connection, for each descriptor that has the first one. */
 static void take_peer(struct sockets *sockets, const bp_socket *found) {
     struct connection key;
-    struct connection *connection =
-        bp_socket_connection(found, false, key.ends)
-            ? bsearch(&key, sockets->connections, sockets->connection_count, sizeof key,
-                      compare_connections)
-            : NULL;
-    while (connection != NULL && connection > sockets->connections &&
-           compare_connections(connection - 1, &key) == 0) {
-        connection--;
+    if (!bp_socket_connection(found, false, key.ends)) {
+        return;
     }
-    const struct connection *end = sockets->connections + sockets->connection_count;
-    for (; connection != NULL && connection < end && compare_connections(connection, &key) == 0;
-         connection++) {
-        connection->socket->peer_inode = found->inode;
+    for (size_t i = bp_array_find_first(&key, sockets->connections, sockets->connection_count,
+                                        sizeof key, compare_connections);
+         i < sockets->connection_count && compare_connections(&sockets->connections[i], &key) == 0;
+         i++) {
+        sockets->connections[i].socket->peer_inode = found->inode;
     }
 }
 
@@ -557,11 +548,14 @@ static bool make_end(const bp_open_files *process, bp_open_file *file, struct en
 }
 
 /* FIFOs last: they are compared by name, one by one. */
+static int place_of(const struct end *end) {
+    return end->kind == BP_OPEN_FILE_FIFO ? 2 : end->kind == BP_OPEN_FILE_PIPE;
+}
+
 static int compare_ends(const void *one, const void *other) {
     const struct end *left = one;
     const struct end *right = other;
-    int left_place = left->kind == BP_OPEN_FILE_FIFO ? 2 : left->kind == BP_OPEN_FILE_PIPE;
-    int right_place = right->kind == BP_OPEN_FILE_FIFO ? 2 : right->kind == BP_OPEN_FILE_PIPE;
+    int left_place = place_of(left), right_place = place_of(right);
     return left_place != right_place ? left_place - right_place
                                      : (left->inode > right->inode) - (left->inode < right->inode);
 }
@@ -648,20 +642,15 @@ static bool check_link(struct search *search, struct place *place, uint32_t numb
     (void)snprintf(link, sizeof link, "%" PRIu32, number);
     ssize_t length = readlinkat(place->fds_fd, link, search->target, target_bytes_max - 1);
     search->target[length < 0 ? 0 : length] = '\0';
-    struct end key = {.kind = BP_OPEN_FILE_PIPE};
+    struct end key = {.inode = 0};
     bool has_memory = true;
-    if (bp_open_file_inode(search->target, "pipe", &key.inode) ||
-        (bp_open_file_inode(search->target, "socket", &key.inode) &&
-         (key.kind = BP_OPEN_FILE_SOCKET) != 0)) {
-        const struct end *end =
-            bsearch(&key, search->ends, search->count, sizeof key, compare_ends);
-        while (end != NULL && end > search->ends && compare_ends(end - 1, &key) == 0) {
-            end--;
-        }
-        for (; has_memory && end != NULL && end < search->ends + search->count &&
-               compare_ends(end, &key) == 0;
-             end++) {
-            has_memory = take_holder(place, number, end);
+    bool is_pipe = bp_open_file_inode(search->target, "pipe", &key.inode);
+    if (is_pipe || bp_open_file_inode(search->target, "socket", &key.inode)) {
+        key.kind = is_pipe ? BP_OPEN_FILE_PIPE : BP_OPEN_FILE_SOCKET;
+        for (size_t i =
+                 bp_array_find_first(&key, search->ends, search->count, sizeof key, compare_ends);
+             has_memory && i < search->count && compare_ends(&search->ends[i], &key) == 0; i++) {
+            has_memory = take_holder(place, number, &search->ends[i]);
         }
         return has_memory;
     }

@@ -138,16 +138,9 @@ static bool is_unchanged(const struct copier *copier, const bp_anchor_entry *ent
 }
 
 /* 0, or an errno. */
-static int write_at(int fd, const unsigned char *bytes, size_t byte_count, uint64_t offset) {
-    int result = 0;
-    for (size_t done = 0; result == 0 && done < byte_count;) {
-        ssize_t count = pwrite(fd, bytes + done, byte_count - done, (off_t)(offset + done));
-        if (count <= 0 && (count == 0 || errno != EINTR)) {
-            result = count < 0 ? errno : ENOSPC;
-        }
-        done += count > 0 ? (size_t)count : 0;
-    }
-    return result;
+static int write_at(int fd, const void *bytes, size_t byte_count, uint64_t offset) {
+    return lseek(fd, (off_t)offset, SEEK_SET) < 0 ? errno
+                                                  : bp_file_write_all(fd, bytes, byte_count);
 }
 
 /* 0, or an errno: EFAULT when the process has no such memory. */
@@ -221,7 +214,7 @@ static int copy_ring(struct copier *copier, const bp_anchor_entry *entry, bp_cop
     }
     page.tail = has_extent && after.tail > page.tail ? after.tail : page.tail;
     copies->used_bytes += has_extent ? page.head - page.tail : page.capacity;
-    return write_at(copies->rings.fd, (const unsigned char *)&page, sizeof page, copied->base);
+    return write_at(copies->rings.fd, &page, sizeof page, copied->base);
 }
 
 static int copy_file(struct copier *copier, const bp_anchor_entry *entry, bp_copied_file *copied) {
@@ -358,22 +351,21 @@ bugpack_status bp_session_copies_take(pid_t pid, int dir_fd, const bp_cancel_tok
     bugpack_status status = BUGPACK_OK;
     if (copier == NULL || piece == NULL || result == ENOMEM) {
         status = bp_fail_memory(error, "copy the rings of a process");
-    } else {
-        copier->pid = pid;
-        copier->dir_fd = dir_fd;
-        copier->token = token;
-        copier->piece = piece;
-        status = result == 0 ? search(copier, &files, error) : BUGPACK_OK;
+        goto out;
     }
-    if (status == BUGPACK_OK) {
-        copier->copies.is_clock_ours = is_clock_ours(process_fd);
-        *ret_copies = copier->copies;
-    } else if (copier != NULL) {
+    copier->pid = pid;
+    copier->dir_fd = dir_fd;
+    copier->token = token;
+    copier->piece = piece;
+    status = search(copier, &files, error);
+    if (status != BUGPACK_OK) {
         bp_session_copies_release(&copier->copies);
+        goto out;
     }
-    if (result == 0) {
-        bp_mapped_files_release(&files);
-    }
+    copier->copies.is_clock_ours = is_clock_ours(process_fd);
+    *ret_copies = copier->copies;
+out:
+    bp_mapped_files_release(&files);
     bp_file_close(process_fd);
     free(copier);
     free(piece);

@@ -414,18 +414,14 @@ void bp_stack_files_close(bp_stack_files *files) {
     *files = (bp_stack_files){.dw = files->dw, .process_fd = -1};
 }
 
+static int compare_start(const void *address, const void *file) {
+    return *(const uint64_t *)address >= ((const bp_stack_file *)file)->facts.start ? 1 : -1;
+}
+
 bp_stack_file *bp_stack_files_find(const bp_stack_files *files, uint64_t address) {
-    size_t low = 0;
-    size_t high = files->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (files->items[middle].facts.start <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    bp_stack_file *file = low > 0 ? &files->items[low - 1] : NULL;
+    size_t above = bp_array_find_first(&address, files->items, files->count, sizeof *files->items,
+                                       compare_start);
+    bp_stack_file *file = above > 0 ? &files->items[above - 1] : NULL;
     return file != NULL && address < file->end ? file : NULL;
 }
 

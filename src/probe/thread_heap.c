@@ -307,18 +307,21 @@ bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
     bp_task_snapshot before = {0};
     bp_task_snapshot after = {0};
     bugpack_status status = bp_task_snapshot_take(target->task, true, &before, error);
-    if (status == BUGPACK_OK) {
-        status = take_threads(&before, &reading.snapshot, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
-    if (status == BUGPACK_OK) {
-        bp_instant now = bp_clock_now();
-        reading.snapshot.taken_ns = now.monotonic_ns;
-        reading.snapshot.taken_wall_ns = now.wall_ns;
-        status = read_all(&reading, error);
+    status = take_threads(&before, &reading.snapshot, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
-    if (status == BUGPACK_OK) {
-        status = bp_task_snapshot_take(target->task, false, &after, error);
+    bp_instant now = bp_clock_now();
+    reading.snapshot.taken_ns = now.monotonic_ns;
+    reading.snapshot.taken_wall_ns = now.wall_ns;
+    status = read_all(&reading, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
+    status = bp_task_snapshot_take(target->task, false, &after, error);
     if (status == BUGPACK_OK && !bp_heap_target_is_same(target)) {
         status = bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %d runs another program by now",
                          (int)target->pid);
@@ -328,6 +331,7 @@ bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
         *ret_snapshot = reading.snapshot;
         reading.snapshot.threads = NULL;
     }
+out:
     free(reading.snapshot.threads);
     bp_task_snapshot_release(&before);
     bp_task_snapshot_release(&after);
@@ -416,27 +420,20 @@ static void describe(bp_heap_target *target, bp_thread_heap_reading *reading) {
     memcpy(reading->build_id, jemalloc->build_id, sizeof reading->build_id);
 }
 
-/* The task pins the process, whose identity each snapshot checks once more at its end. */
+/* The task pins the process, whose identity each snapshot checks once more at its end. A process
+ * that ran exec meanwhile is probed again. */
 static bugpack_status probe_task(bp_heap_prober *prober, bp_heap_target *target,
                                  const bp_heap_plan *plan, bp_thread_heap_reading *reading,
                                  bugpack_error *error) {
-    bugpack_status status = bp_heap_target_find(prober, target, error);
-    if (status == BUGPACK_OK) {
-        status = take_all(target, plan, reading, error);
-    }
-    if (status == BUGPACK_OK) {
-        judge(target, reading);
-        describe(target, reading);
-    }
-    return status;
-}
-
-/* A process that ran exec meanwhile is probed again. */
-static bugpack_status probe_programs(bp_heap_prober *prober, bp_heap_target *target,
-                                     const bp_heap_plan *plan, bp_thread_heap_reading *reading,
-                                     bugpack_error *error) {
     for (unsigned i = 0;; i++) {
-        bugpack_status status = probe_task(prober, target, plan, reading, error);
+        bugpack_status status = bp_heap_target_find(prober, target, error);
+        if (status == BUGPACK_OK) {
+            status = take_all(target, plan, reading, error);
+        }
+        if (status == BUGPACK_OK) {
+            judge(target, reading);
+            describe(target, reading);
+        }
         bool is_again =
             status == BUGPACK_ERR_NO_PROCESS && i < exec_max && !bp_heap_target_is_same(target);
         bp_heap_target_release(target);
@@ -464,7 +461,7 @@ bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_pl
     bugpack_status status = bp_task_open(target.pid, &target.task, &detail);
     if (status == BUGPACK_OK) {
         bp_task_name(target.task, reading.process_name, sizeof reading.process_name);
-        status = probe_programs(prober, &target, plan, &reading, &detail);
+        status = probe_task(prober, &target, plan, &reading, &detail);
     }
     bp_task_close(target.task);
     if (status == BUGPACK_ERR_NO_PROCESS) {
