@@ -11,7 +11,7 @@
 #include "base/sanitizer.h"
 #include "cli/command.h"
 #include "probe/calibration.h"
-#include "probe/stop_helper.h"
+#include "probe/thread_stop.h"
 
 enum { nobody = 65534 };
 

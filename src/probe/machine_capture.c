@@ -195,18 +195,19 @@ static void host_passes_run(host_member *members, unsigned member_count,
 
 /* All zero but for the plan and an open body. */
 static bugpack_status host_passes_init(host_passes *passes, bugpack_error *error) {
+    if (!bp_machine_cgroups_init(&passes->cgroups)) {
+        return bp_fail_memory(error, "read the threads of the machine");
+    }
+    if (!bp_lock_init(&passes->lock, BP_LOCK_HOST_READERS)) {
+        bp_machine_cgroups_release(&passes->cgroups);
+        return bp_fail_memory(error, "read the threads of the machine");
+    }
     bugpack_status status = bp_condition_init(&passes->changed, error);
     if (status != BUGPACK_OK) {
-        return status;
-    }
-    if (bp_machine_cgroups_init(&passes->cgroups)) {
-        if (bp_lock_init(&passes->lock, BP_LOCK_HOST_READERS)) {
-            return BUGPACK_OK;
-        }
+        bp_lock_destroy(&passes->lock);
         bp_machine_cgroups_release(&passes->cgroups);
     }
-    (void)pthread_cond_destroy(&passes->changed);
-    return bp_fail_memory(error, "read the threads of the machine");
+    return status;
 }
 
 static void host_passes_release(host_passes *passes) {
@@ -229,20 +230,17 @@ static bugpack_status list_processes(host_passes *passes, int proc_fd, bugpack_e
     uint32_t *tgids = NULL;
     size_t count = 0;
     int result = bp_machine_list_ids(proc_fd, &tgids, &count);
-    bugpack_status status = BUGPACK_OK;
     if (result != 0) {
-        status = bp_fail_errno(error, result, "cannot list the processes of the machine");
+        free(tgids);
+        return bp_fail_errno(error, result, "cannot list the processes of the machine");
     }
     passes->processes = calloc(count + 1, sizeof *passes->processes);
-    if (status == BUGPACK_OK && passes->processes == NULL) {
-        status = bp_fail_memory(error, "list the processes of the machine");
-    }
-    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        passes->processes[i].tgid = tgids[i];
-        passes->process_count++;
+    for (; passes->processes != NULL && passes->process_count < count; passes->process_count++) {
+        passes->processes[passes->process_count].tgid = tgids[passes->process_count];
     }
     free(tgids);
-    return status;
+    return passes->processes != NULL ? BUGPACK_OK
+                                     : bp_fail_memory(error, "list the processes of the machine");
 }
 
 static bugpack_status place_threads(host_passes *passes, bugpack_error *error) {
@@ -297,18 +295,21 @@ static bugpack_status assemble(host_passes *passes, int proc_fd, int cgroup_fd,
     }
     header.cgroups = cgroups;
     bugpack_status status = bp_machine_print_header(&header, &text, error);
-    free(cgroups);
-    if (status == BUGPACK_OK) {
-        status = sink(context, text.data, text.size);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
-    bp_buffer_release(&text);
-    if (status == BUGPACK_OK) {
-        status = print_body(passes, sink, context, error);
+    status = sink(context, text.data, text.size);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
+    status = print_body(passes, sink, context, error);
     if (status == BUGPACK_OK) {
         const char *tail = passes->body.size > 0 ? bp_machine_tail : bp_machine_tail_empty;
         status = sink(context, tail, strlen(tail));
     }
+out:
+    free(cgroups);
+    bp_buffer_release(&text);
     if (status != BUGPACK_OK && error != NULL && error->status == BUGPACK_OK) {
         (void)bp_fail(error, status, "cannot write the threads of the machine: %s",
                       bugpack_status_name(status));
@@ -322,7 +323,8 @@ static bugpack_status run_passes(host_passes *passes, const bp_machine_reader *m
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned count = passes->plan->reader_count;
     count = count == 0 && cpus > 0 ? (unsigned)cpus : count;
-    count = count < 1 ? 1 : count > reader_max ? reader_max : count;
+    count = count < 1 ? 1 : count;
+    count = count > reader_max ? reader_max : count;
     host_member *members = calloc(count, sizeof *members);
     bool has_memory = members != NULL;
     for (unsigned i = 0; members != NULL && i < count; i++) {
@@ -429,6 +431,9 @@ static bugpack_status capture(const bp_machine_root *root, const bp_machine_plan
     if (plan->window_ms > 0) {
         status = read_window(plan, proc_fd, ticks_of(root), &before, &after, error);
     }
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
     bp_instant began = bp_clock_now();
     uint64_t self = find_self(root, proc_fd, &has_our_ids);
     *summary = (bp_machine_summary){.captured_wall_ns = began.wall_ns,
@@ -449,21 +454,22 @@ static bugpack_status capture(const bp_machine_root *root, const bp_machine_plan
                                      .self_tgid = self,
                                      .process_fd = -1};
     summary->is_heap_probed = model.prober != NULL;
-    if (status == BUGPACK_OK) {
-        status = list_processes(passes, proc_fd, error);
+    status = list_processes(passes, proc_fd, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
     summary->is_hidden = has_our_ids && hides_processes(passes);
-    if (status == BUGPACK_OK) {
-        status = run_passes(passes, &model, summary, error);
+    status = run_passes(passes, &model, summary, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
     summary->is_cut = passes->written_batches < passes->batch_count ||
                       atomic_load(&passes->next_process) < passes->process_count;
     summary->duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
-    if (status == BUGPACK_OK) {
-        int cgroup_fd = open_cgroups(root, summary);
-        status = assemble(passes, proc_fd, cgroup_fd, summary, sink, context, error);
-        bp_file_close(cgroup_fd);
-    }
+    int cgroup_fd = open_cgroups(root, summary);
+    status = assemble(passes, proc_fd, cgroup_fd, summary, sink, context, error);
+    bp_file_close(cgroup_fd);
+out:
     bp_machine_usage_release(&before);
     bp_machine_usage_release(&after);
     return status;

@@ -10,9 +10,9 @@
 #include "probe/open_files.h"
 #include "probe/process_list.h"
 #include "probe/session_copies.h"
-#include "probe/stop_helper.h"
 #include "probe/system.h"
 #include "probe/thread_heap.h"
+#include "probe/thread_stop.h"
 #include "probe/threads.h"
 
 /* Nothing is done with what is given. */

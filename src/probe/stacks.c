@@ -15,7 +15,6 @@
 #include "platform/linux/files.h"
 #include "platform/linux/thread_syscall.h"
 #include "probe/stack_files.h"
-#include "probe/stop_helper.h"
 #include "probe/thread_stop.h"
 
 enum { attempt_max = 5, bucket_count = 4096 };

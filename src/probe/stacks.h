@@ -26,7 +26,7 @@ typedef struct bp_stacks_plan {
     /* Stops threads that run, or whose stack needs their registers, for an instant each. */
     bool stops_threads;
     const char *helper_path; /* of the bugpack command, which does it in our own process */
-    bool is_helper_ptracer;  /* see probe/stop_helper.h */
+    bool is_helper_ptracer;  /* see probe/thread_stop.h */
 } bp_stacks_plan;
 
 /*

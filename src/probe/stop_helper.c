@@ -1,4 +1,4 @@
-#include "probe/stop_helper.h"
+#include "probe/thread_stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/spawn.h"
-#include "probe/thread_stop.h"
 
 /* The library and the command may be of different versions. */
 static const uint64_t answer_magic = 0x31706f7473706762; /* "bgpstop1" */

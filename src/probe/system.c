@@ -37,8 +37,8 @@ static const size_t status_bytes_max = (size_t)64 << 20;
 /* An answer takes 20 ms. One that waits for a lock would hold up the entries that come next. */
 static const uint64_t rpm_max_ns = 5 * BP_NS_PER_SEC;
 
-/* Since Linux 5.6; before that, nothing of another root is opened. */
-/* The same of anything, with these flags. */
+/* openat2 is there since Linux 5.6; before that, nothing of another root is opened. -1 with errno.
+ */
 static int system_open_below(int root_fd, const char *path, int flags) {
     const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
                                  .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
@@ -470,9 +470,12 @@ static void read_filesystems(struct reader *reader) {
         bp_filesystem found = {.is_of = {false}};
         struct statvfs info;
         struct stat directory;
-        int fd = place == BP_SYSTEM_PLACE_ROOT  ? openat(reader->process_fd, "root", flags)
-                 : place == BP_SYSTEM_PLACE_TMP ? system_open_below(reader->root_fd, "tmp", flags)
-                                                : openat(reader->process_fd, "cwd", flags);
+        int fd;
+        if (place == BP_SYSTEM_PLACE_TMP) {
+            fd = system_open_below(reader->root_fd, "tmp", flags);
+        } else {
+            fd = openat(reader->process_fd, place == BP_SYSTEM_PLACE_ROOT ? "root" : "cwd", flags);
+        }
         if (fd >= 0 && fstat(fd, &directory) == 0 && fstatvfs(fd, &info) == 0 &&
             measure(&info, &found)) {
             size_t at = 0;
