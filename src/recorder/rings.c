@@ -11,7 +11,7 @@
 #include "base/lock.h"
 #include "base/status.h"
 #include "platform/ring_dirs.h"
-#include "ring/anchor_files.h"
+#include "ring/anchor.h"
 
 /* How often the session's directory notes that the session runs. */
 static const uint64_t alive_interval_ns = BP_NS_PER_SEC;

@@ -69,4 +69,18 @@ bp_anchor_entry *bp_anchor_add(const void *address, uint64_t mapped_bytes, const
 /* To be called before the ring is unmapped. NULL is fine. */
 void bp_anchor_remove(bp_anchor_entry *entry);
 
+/*
+ * The small files of a session, in memory where other processes find them through the anchor.
+ * Starts zeroed. One thread at a time.
+ */
+typedef struct bp_anchor_files {
+    struct bp_anchor_files_item *first;
+} bp_anchor_files;
+
+/* Lists a copy of the file, instead of what had this name; NULL only removes that. Where memory or
+ * the list is short, it is not listed. */
+void bp_anchor_files_put(bp_anchor_files *files, const char *session_id, const char *name,
+                         const void *bytes, size_t byte_count);
+void bp_anchor_files_release(bp_anchor_files *files);
+
 #endif
