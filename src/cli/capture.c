@@ -21,7 +21,6 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/publish.h"
-#include "cli/streamed.h"
 #include "probe/process_list.h"
 #include "session/command.h"
 

@@ -28,20 +28,4 @@ enum { BP_CLI_CHANGE_BYTES = BP_CLI_BYTES_BYTES + 1 };
 const char *bp_cli_format_change(uint64_t before_bytes, uint64_t after_bytes,
                                  char out[BP_CLI_CHANGE_BYTES]);
 
-/* `bugpack heap --follow`: a table, or a line of JSON, each interval; `count` 0: without end. */
-typedef struct bp_cli_heap_follow {
-    pid_t pid;
-    uint32_t interval_ms, count;
-    bool as_json;
-} bp_cli_heap_follow;
-bp_cli_exit bp_cli_follow_heap(const bp_cli_heap_follow *options);
-
-/* `bugpack sample --follow`: a line each window. */
-typedef struct bp_cli_sample_follow {
-    pid_t pid;
-    uint32_t window_ms, count;
-    bool as_json;
-} bp_cli_sample_follow;
-bp_cli_exit bp_cli_follow_sample(const bp_cli_sample_follow *options);
-
 #endif

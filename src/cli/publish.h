@@ -1,6 +1,6 @@
 /*
  * What happens to a report before it is written: --review and --encrypt-to; under sudo it is given
- * to who called it.
+ * to who called it. And a zip on standard output: `--output -`.
  */
 #ifndef BP_CLI_PUBLISH_H
 #define BP_CLI_PUBLISH_H
@@ -11,6 +11,7 @@
 
 #include <bugpack/report.h>
 
+#include "base/buffer.h"
 #include "cli/command.h"
 #include "cli/option.h"
 
@@ -44,5 +45,27 @@ bool bp_cli_publish_prepare(const bp_cli_publish *publish, bp_cli_exit *ret_exit
  * is the bp_cli_publish. */
 bugpack_before_publish_callback *bp_cli_publish_call(const bp_cli_publish *publish);
 const char *bp_cli_publish_suffix(const bp_cli_publish *publish);
+
+/* bp_redact_list, with the names of who calls and of this machine. */
+bugpack_status bp_cli_review_list(int fd, const char *path, bp_buffer *out, bugpack_error *error);
+
+/* The path of a zip, or "-", into a const char *; not one below /dev, which has no files to keep.
+ */
+bp_cli_reader bp_cli_read_output;
+/* The same of a directory, but "-". */
+bp_cli_reader bp_cli_read_output_dir;
+
+/* Whether it is "-". NULL is not. */
+bool bp_cli_is_streamed(const char *output_path);
+
+/*
+ * A directory of our own for the zip, until it is complete: one that is cut off cannot be told from
+ * a whole one by whoever reads the pipe. NULL after a failure that was reported, or a usage error.
+ */
+char *bp_cli_streamed_begin(bp_cli_exit *ret_exit);
+
+/* Removes the directory, and writes the zip (NULL: there is none) to standard output. False after a
+ * failure that was reported. Frees `dir`, which may be NULL. */
+bool bp_cli_streamed_end(char *dir, const char *path);
 
 #endif

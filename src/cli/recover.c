@@ -8,7 +8,6 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/publish.h"
-#include "cli/streamed.h"
 
 typedef struct recover_options {
     const char *app;

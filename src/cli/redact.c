@@ -10,8 +10,6 @@
 #include "cli/output.h"
 #include "cli/publish.h"
 #include "cli/redaction.h"
-#include "cli/review.h"
-#include "cli/streamed.h"
 #include "inspect/redact_report.h"
 #include "inspect/report_file.h"
 

@@ -21,7 +21,6 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/publish.h"
-#include "cli/streamed.h"
 #include "probe/crash_trace.h"
 #include "report/dead_crash.h"
 #include "run/child.h"
