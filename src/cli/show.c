@@ -11,7 +11,6 @@
 #include "cli/screen.h"
 #include "inspect/manifest_lines.h"
 #include "inspect/summary.h"
-#include "inspect/summary_machine.h"
 #include "probe/stacks.h"
 
 static void print_state(const bp_machine *machine) {
@@ -250,19 +249,19 @@ static void print_sparkline(const bp_summary *summary, const char *title, const 
 
 static void print_metrics(const bp_summary *summary) {
     char rss[16], heap[2][16], uptime[32];
-    if (!summary->has_metrics && summary->sample_count == 0 && !summary->has_heap[0]) {
+    if (!summary->use.has_metrics && summary->sample_count == 0 && !summary->has_heap[0]) {
         return;
     }
     bp_screen_heading("CPU and memory");
-    if (summary->has_metrics) {
-        (void)snprintf(uptime, sizeof uptime, summary->has_uptime ? "%.0f s" : "?",
-                       summary->uptime_secs);
-        bp_screen_print(BP_SCREEN_PLAIN,
-                        "now        %.1f %% of one CPU over %.2f s, %s resident, %" PRIu64
-                        " thread%s, up %s",
-                        summary->cpu_percent, summary->window_ms / 1000,
-                        summary->has_rss ? bp_cli_format_bytes(summary->rss_kb << 10, rss) : "?",
-                        summary->thread_count, summary->thread_count == 1 ? "" : "s", uptime);
+    if (summary->use.has_metrics) {
+        (void)snprintf(uptime, sizeof uptime, summary->use.has_uptime ? "%.0f s" : "?",
+                       summary->use.uptime_secs);
+        bp_screen_print(
+            BP_SCREEN_PLAIN,
+            "now        %.1f %% of one CPU over %.2f s, %s resident, %" PRIu64 " thread%s, up %s",
+            summary->use.cpu_percent, summary->window_ms / 1000,
+            summary->use.has_rss ? bp_cli_format_bytes(summary->use.rss_kb << 10, rss) : "?",
+            summary->use.thread_count, summary->use.thread_count == 1 ? "" : "s", uptime);
     }
     print_sparkline(summary, "CPU", "%", bp_summary_sample_cpu);
     print_sparkline(summary, "memory", "MiB", bp_summary_sample_memory);
@@ -300,12 +299,14 @@ static void print_processes(const bp_summary *summary) {
     }
     for (size_t i = 0; i < summary->process_count; i++) {
         const bp_summary_process *process = &summary->processes[i];
-        (void)snprintf(cpu, sizeof cpu, process->has_metrics ? "%.1f" : "?", process->cpu_percent);
+        (void)snprintf(cpu, sizeof cpu, process->use.has_metrics ? "%.1f" : "?",
+                       process->use.cpu_percent);
         if (process->pid > 0) {
             (void)snprintf(pid, sizeof pid, "%" PRIu64, process->pid);
         }
         bp_screen_print(BP_SCREEN_PLAIN, "%6s %%  %9s  %7s %-16s [%s]", cpu,
-                        process->has_rss ? bp_cli_format_bytes(process->rss_kb << 10, rss) : "?",
+                        process->use.has_rss ? bp_cli_format_bytes(process->use.rss_kb << 10, rss)
+                                             : "?",
                         process->pid > 0 ? pid : "?", process->name, process->folder);
     }
     if (summary->other_process_count > 0) {

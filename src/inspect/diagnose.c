@@ -265,7 +265,7 @@ static void find_many(bp_summary *summary) {
     if (most != NULL && most->count >= same_name_min) {
         bp_summary_find(summary, BP_DIAGNOSIS_MANY_THREADS, NULL,
                         "%" PRIu64 " of its %" PRIu64 " threads are called \"%s\"", most->count,
-                        summary->thread_count, most->name);
+                        summary->use.thread_count, most->name);
     }
 }
 

@@ -9,7 +9,6 @@
 
 #include "base/status.h"
 #include "inspect/frames.h"
-#include "inspect/html_charts.h"
 #include "inspect/html_text.h"
 #include "inspect/json_lines.h"
 #include "inspect/manifest_lines.h"
@@ -486,18 +485,18 @@ static void write_findings(html_page *page) {
 
 static void write_history(html_page *page) {
     const bp_summary *summary = page->summary;
-    if (!summary->has_metrics && summary->sample_count == 0 && !summary->has_heap[0]) {
+    if (!summary->use.has_metrics && summary->sample_count == 0 && !summary->has_heap[0]) {
         return;
     }
     html_begin_section(page, "metrics", "CPU and memory");
-    if (summary->has_metrics) {
-        bp_html_print(&page->html, "<p>%.1f %% of one CPU over %.2f s", summary->cpu_percent,
+    if (summary->use.has_metrics) {
+        bp_html_print(&page->html, "<p>%.1f %% of one CPU over %.2f s", summary->use.cpu_percent,
                       summary->window_ms / 1000);
-        if (summary->has_rss) {
-            bp_html_print(&page->html, ", %.1f MiB resident", (double)summary->rss_kb / 1024);
+        if (summary->use.has_rss) {
+            bp_html_print(&page->html, ", %.1f MiB resident", (double)summary->use.rss_kb / 1024);
         }
-        bp_html_print(&page->html, ", %" PRIu64 " thread%s.</p>", summary->thread_count,
-                      summary->thread_count == 1 ? "" : "s");
+        bp_html_print(&page->html, ", %" PRIu64 " thread%s.</p>", summary->use.thread_count,
+                      summary->use.thread_count == 1 ? "" : "s");
     }
     bp_html_history(&page->html, summary);
     if (summary->has_heap[0]) {
@@ -549,12 +548,12 @@ static void write_processes(html_page *page) {
             bp_html_print(&page->html, " <span class=\"entry\">%" PRIu64 "</span>", process->pid);
         }
         bp_html_print(&page->html, "</th><td>");
-        if (process->has_metrics) {
-            bp_html_print(&page->html, "%.1f %%", process->cpu_percent);
+        if (process->use.has_metrics) {
+            bp_html_print(&page->html, "%.1f %%", process->use.cpu_percent);
         }
         bp_html_print(&page->html, "</td><td>");
-        if (process->has_rss) {
-            bp_html_print(&page->html, "%.1f MiB", (double)process->rss_kb / 1024);
+        if (process->use.has_rss) {
+            bp_html_print(&page->html, "%.1f MiB", (double)process->use.rss_kb / 1024);
         }
         bp_html_print(&page->html, "</td><td class=\"entry\">%s</td></tr>", process->folder);
     }

@@ -1,6 +1,6 @@
 /*
  * Writes a page of HTML whose text comes from outside: markup is a literal of ours, everything else
- * is escaped on its way in.
+ * is escaped on its way in; and its charts.
  */
 #ifndef BP_INSPECT_HTML_TEXT_H
 #define BP_INSPECT_HTML_TEXT_H
@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/sink.h"
+#include "inspect/summary.h"
 
 /* A page being written; the first failure sticks. */
 typedef struct bp_html {
@@ -41,5 +42,12 @@ bugpack_status bp_html_text(void *html, const void *bytes, size_t byte_count);
 /* A bp_sink whose context is the page: base64, for an address of data. Pieces but the last have a
  * multiple of three bytes. */
 void bp_html_base64(bp_html *html, const void *bytes, size_t byte_count);
+
+/* CPU and memory over the history, each a chart with the trigger marked. Nothing without samples.
+ */
+void bp_html_history(bp_html *html, const bp_summary *summary);
+
+/* A row of bars: of each of `count` parts of the time from `from_ns` to `to_ns`. */
+void bp_html_bars(bp_html *html, const char *title, const uint64_t *values, size_t count);
 
 #endif

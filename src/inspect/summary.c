@@ -17,21 +17,10 @@
 #include "inspect/frames.h"
 #include "inspect/json_lines.h"
 #include "inspect/line_time.h"
-#include "inspect/summary_names.h"
 
 /*
  * What of the entries with many lines goes into the summary.
  */
-
-enum { BP_SUMMARY_LINES = 3 };
-extern const char *const bp_summary_line_entries[BP_SUMMARY_LINES];
-
-/* Whether to read one of these entries, and how it went. */
-typedef struct summary_lines {
-    bool is_wanted;
-    bugpack_status status;
-    bugpack_error failure;
-} summary_lines;
 
 /* Errors of the last seconds before the trigger in the end of a text log, in which `last` is. */
 typedef struct log_errors {
@@ -170,52 +159,33 @@ static bugpack_status add_message(void *context, const char *line, size_t line_b
     return BUGPACK_OK;
 }
 
-const char *const bp_summary_line_entries[BP_SUMMARY_LINES] = {"metrics-history.jsonl",
-                                                               "logs.jsonl", "traffic-index.jsonl"};
-
 /* Each fills parts of the summary that the others do not touch. */
-static bp_json_line_taker *const takers[BP_SUMMARY_LINES] = {add_sample, add_record, add_message};
+static const struct line_entry {
+    const char *name;
+    bp_json_line_taker *take;
+} line_entries[] = {{"metrics-history.jsonl", add_sample},
+                    {"logs.jsonl", add_record},
+                    {"traffic-index.jsonl", add_message}};
+enum { line_entry_count = sizeof line_entries / sizeof line_entries[0] };
 
+/* The reading of one of them. */
 typedef struct line_job {
     bp_summary *summary;
-    summary_lines *lines;
-    const char *entry;
-    bp_json_line_taker *take;
-    bool has_thread;
+    const struct line_entry *entry;
+    bool is_wanted, has_thread;
     pthread_t thread;
+    bugpack_status status;
+    bugpack_error failure;
 } line_job;
 
 static void *run_job(void *context) {
     line_job *job = context;
     bp_line_stream stream;
-    bp_line_stream_init(&stream, job->take, job->summary);
-    job->lines->status = bp_report_file_stream(job->summary->report, job->entry, UINT64_MAX,
-                                               bp_line_stream_write, &stream, &job->lines->failure);
+    bp_line_stream_init(&stream, job->entry->take, job->summary);
+    job->status = bp_report_file_stream(job->summary->report, job->entry->name, UINT64_MAX,
+                                        bp_line_stream_write, &stream, &job->failure);
     bp_line_stream_release(&stream);
     return NULL;
-}
-
-/* Reads those that are wanted: long ones at once, each by a thread of its own. */
-static void summary_read_lines(bp_summary *summary, summary_lines lines[BP_SUMMARY_LINES]) {
-    line_job jobs[BP_SUMMARY_LINES];
-    for (size_t i = 0; i < BP_SUMMARY_LINES; i++) {
-        uint64_t byte_count = 0;
-        jobs[i] = (line_job){.summary = summary,
-                             .lines = &lines[i],
-                             .entry = bp_summary_line_entries[i],
-                             .take = takers[i]};
-        (void)bp_report_file_has(summary->report, jobs[i].entry, &byte_count);
-        jobs[i].has_thread = lines[i].is_wanted && byte_count >= thread_min_bytes &&
-                             pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]) == 0;
-        if (lines[i].is_wanted && !jobs[i].has_thread) {
-            (void)run_job(&jobs[i]);
-        }
-    }
-    for (size_t i = 0; i < BP_SUMMARY_LINES; i++) {
-        if (jobs[i].has_thread) {
-            (void)pthread_join(jobs[i].thread, NULL);
-        }
-    }
 }
 
 /* A bp_sink for a bp_buffer: keeps the last BP_SUMMARY_TAIL_BYTES. */
@@ -319,7 +289,7 @@ static void add_thread(bp_summary *summary, const bp_json_tree *row) {
 /* A bp_json_tree_taker. */
 static bugpack_status take_measured(void *context, const bp_json_tree *row, bugpack_error *error) {
     bp_summary *summary = context;
-    summary->thread_count++;
+    summary->use.thread_count++;
     add_thread(summary, row);
     bugpack_status status = bp_summary_add_name(&summary->names, row, error);
     return status == BUGPACK_OK ? bp_diagnose_measured(summary, row, error) : status;
@@ -327,10 +297,12 @@ static bugpack_status take_measured(void *context, const bp_json_tree *row, bugp
 
 static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
     const bp_json_tree *process = bp_json_tree_object(metrics, "process");
-    summary->has_metrics = bp_json_tree_number(process, "cpu_percent", &summary->cpu_percent);
+    summary->use.has_metrics =
+        bp_json_tree_number(process, "cpu_percent", &summary->use.cpu_percent);
     (void)bp_json_tree_number(metrics, "sample_window_ms", &summary->window_ms);
-    summary->has_rss = bp_json_tree_uint(process, "rss_kb", &summary->rss_kb);
-    summary->has_uptime = bp_json_tree_number(process, "uptime_secs", &summary->uptime_secs);
+    summary->use.has_rss = bp_json_tree_uint(process, "rss_kb", &summary->use.rss_kb);
+    summary->use.has_uptime =
+        bp_json_tree_number(process, "uptime_secs", &summary->use.uptime_secs);
     for (size_t i = 0; i < summary->listed_count && summary->window_ms > 0; i++) {
         bp_summary_thread *thread = &summary->threads[i];
         if (thread->is_born && thread->cpu_ms > 0) {
@@ -340,7 +312,7 @@ static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
     bp_summary_sort_names(&summary->names, summary->window_ms);
     bp_diagnose_end_measured(summary);
     if (metrics == NULL) { /* what a part of it says is of no use */
-        summary->thread_count = summary->listed_count = 0;
+        summary->use.thread_count = summary->listed_count = 0;
         bp_summary_release_names(&summary->names);
     }
 }
@@ -552,18 +524,32 @@ static bugpack_status read_machine(bp_summary *summary, bugpack_error *error) {
     return keep_failure(summary, entry, status, &failure, error);
 }
 
+/* Long ones are read at once, each by a thread of its own. */
 static bugpack_status read_lines(bp_summary *summary, bugpack_error *error) {
-    summary_lines lines[BP_SUMMARY_LINES];
+    line_job jobs[line_entry_count];
     bugpack_status status = BUGPACK_OK;
-    for (size_t i = 0; i < BP_SUMMARY_LINES; i++) {
-        const char *entry = bp_summary_line_entries[i];
-        lines[i] = (summary_lines){.is_wanted = may_read(summary, entry, entry),
-                                   .failure = BUGPACK_ERROR_INIT};
+    for (size_t i = 0; i < line_entry_count; i++) {
+        const char *name = line_entries[i].name;
+        uint64_t byte_count = 0;
+        jobs[i] = (line_job){.summary = summary,
+                             .entry = &line_entries[i],
+                             .is_wanted = may_read(summary, name, name),
+                             .failure = BUGPACK_ERROR_INIT};
+        (void)bp_report_file_has(summary->report, name, &byte_count);
+        jobs[i].has_thread = jobs[i].is_wanted && byte_count >= thread_min_bytes &&
+                             pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]) == 0;
+        if (jobs[i].is_wanted && !jobs[i].has_thread) {
+            (void)run_job(&jobs[i]);
+        }
     }
-    summary_read_lines(summary, lines);
-    for (size_t i = 0; i < BP_SUMMARY_LINES && status == BUGPACK_OK; i++) {
-        status = keep_failure(summary, bp_summary_line_entries[i], lines[i].status,
-                              &lines[i].failure, error);
+    for (size_t i = 0; i < line_entry_count; i++) {
+        if (jobs[i].has_thread) {
+            (void)pthread_join(jobs[i].thread, NULL);
+        }
+        if (status == BUGPACK_OK) {
+            status =
+                keep_failure(summary, jobs[i].entry->name, jobs[i].status, &jobs[i].failure, error);
+        }
     }
     return status;
 }
@@ -604,24 +590,27 @@ static bugpack_status read_log_files(bp_summary *summary, bugpack_error *error) 
     return status;
 }
 
-/* The same without stacks, history, log and traffic, which take most of the time; of the entries in
- * `folder`, "" or as in bp_summary_process. */
-static bugpack_status summary_read_documents(bp_report_file *report, const char *path,
-                                             const char *folder, const bp_frame_finder *finder,
-                                             uint64_t max_bytes, bp_summary *ret_summary,
-                                             bugpack_error *error) {
-    static const bp_frame_finder none = {NULL, NULL, NULL};
-    bp_summary *summary = ret_summary;
-    *summary = (bp_summary){.path = path,
-                            .report = report,
-                            .folder = folder,
-                            .finder = finder != NULL ? *finder : none,
-                            .metadata = bp_report_file_metadata(report),
-                            .manifest = bp_report_file_manifest(report),
-                            .left_bytes = max_bytes};
+/* What takes most of the time. */
+static bugpack_status read_long_entries(bp_summary *summary, bugpack_error *error) {
+    bugpack_status status = read_stacks(summary, error);
+    if (status == BUGPACK_OK) {
+        status = read_machine(summary, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = read_lines(summary, error);
+    }
+    if (status == BUGPACK_OK && !bp_report_file_has(summary->report, "logs.jsonl", NULL)) {
+        status = read_log_files(summary, error);
+    }
+    return status;
+}
+
+bugpack_status bp_summary_read(bp_summary *summary, bool is_brief, bugpack_error *error) {
+    summary->metadata = bp_report_file_metadata(summary->report);
+    summary->manifest = bp_report_file_manifest(summary->report);
     bp_buffer_init(&summary->log_tail, BP_SUMMARY_TAIL_BYTES);
     summary->wants_output = bp_diagnose_wants_output(summary);
-    if (summary->process_name[0] == '\0' && folder[0] == '\0') {
+    if (summary->folder[0] == '\0') {
         CUT_TO(summary->process_name, bp_json_tree_text(summary->metadata, "process_name"));
     }
     const char *triggered = bp_json_tree_text(summary->metadata, "triggered_at");
@@ -632,29 +621,8 @@ static bugpack_status summary_read_documents(bp_report_file *report, const char 
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof documents / sizeof documents[0]; i++) {
         status = read_document(summary, i, error);
     }
-    if (status != BUGPACK_OK) {
-        bp_summary_release(summary);
-    }
-    return status;
-}
-
-bugpack_status bp_summary_read(bp_report_file *report, const char *path,
-                               const bp_frame_finder *finder, uint64_t max_bytes,
-                               bp_summary *ret_summary, bugpack_error *error) {
-    bp_summary *summary = ret_summary;
-    bugpack_status status =
-        summary_read_documents(report, path, "", finder, max_bytes, summary, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    status = read_stacks(summary, error);
-    status = status == BUGPACK_OK ? read_machine(summary, error) : status;
-    status = status == BUGPACK_OK ? read_lines(summary, error) : status;
-    if (status == BUGPACK_OK && !bp_report_file_has(report, "logs.jsonl", NULL)) {
-        status = read_log_files(summary, error);
-    }
-    if (status != BUGPACK_OK) {
-        bp_summary_release(summary);
+    if (status == BUGPACK_OK && !is_brief) {
+        status = read_long_entries(summary, error);
     }
     return status;
 }
@@ -672,11 +640,7 @@ void bp_summary_release(bp_summary *summary) {
 static void take_over(bp_summary *summary, const bp_summary *of_process, bp_summary_process *row) {
     row->pid = of_process->pid;
     memcpy(row->name, of_process->process_name, sizeof row->name);
-    row->has_metrics = of_process->has_metrics;
-    row->has_rss = of_process->has_rss;
-    row->cpu_percent = of_process->cpu_percent;
-    row->rss_kb = of_process->rss_kb;
-    row->thread_count = of_process->thread_count;
+    row->use = of_process->use;
     bp_summary_take_findings(summary, of_process);
     bp_summary_join_deadlocked(summary, of_process);
     summary->left_bytes = of_process->left_bytes;
@@ -705,50 +669,46 @@ static bugpack_status read_processes(bp_summary *summary, bugpack_error *error) 
         *row = (bp_summary_process){.pid = 0};
         memcpy(row->folder, entry, length);
         of_process = of_process != NULL ? of_process : malloc(sizeof *of_process);
-        status =
-            of_process == NULL
-                ? bp_fail_memory(error, "read a report")
-                : summary_read_documents(summary->report, summary->path, row->folder,
-                                         &summary->finder, summary->left_bytes, of_process, error);
+        if (of_process == NULL) {
+            return bp_fail_memory(error, "read a report");
+        }
+        *of_process = (bp_summary){.path = summary->path,
+                                   .report = summary->report,
+                                   .folder = row->folder,
+                                   .finder = summary->finder,
+                                   .left_bytes = summary->left_bytes};
+        status = bp_summary_read(of_process, true, error);
         if (status == BUGPACK_OK) {
             bp_summary_judge(of_process);
             take_over(summary, of_process, row);
-            bp_summary_release(of_process);
             summary->process_count++;
         }
+        bp_summary_release(of_process);
     }
     free(of_process);
     return status;
 }
 
-static void free_finder(const bp_frame_finder *finder) {
-    if (finder->free != NULL) {
-        finder->free(finder->self);
-    }
-}
-
 bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_brief,
                                bp_frame_finder finder, bp_summary **ret_summary,
                                bugpack_error *error) {
-    bp_report_file *report = NULL;
     bp_summary *summary = malloc(sizeof *summary);
-    bugpack_status status = summary == NULL ? bp_fail_memory(error, "read a report")
-                                            : bp_report_file_open_any(path, &report, error);
+    if (summary == NULL) {
+        if (finder.free != NULL) {
+            finder.free(finder.self);
+        }
+        return bp_fail_memory(error, "read a report");
+    }
+    *summary = (bp_summary){.path = path, .folder = "", .finder = finder, .left_bytes = max_bytes};
+    bugpack_status status = bp_report_file_open_any(path, &summary->report, error);
     if (status == BUGPACK_OK) {
-        status = is_brief
-                     ? summary_read_documents(report, path, "", &finder, max_bytes, summary, error)
-                     : bp_summary_read(report, path, &finder, max_bytes, summary, error);
+        status = bp_summary_read(summary, is_brief, error);
     }
     if (status == BUGPACK_OK) {
         status = read_processes(summary, error);
-        if (status != BUGPACK_OK) {
-            bp_summary_release(summary);
-        }
     }
     if (status != BUGPACK_OK) {
-        free_finder(&finder);
-        bp_report_file_close(report);
-        free(summary);
+        bp_summary_close(summary);
         return status;
     }
     bp_summary_judge(summary);
@@ -757,11 +717,13 @@ bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_bri
 }
 
 void bp_summary_close(bp_summary *summary) {
-    if (summary != NULL) {
-        bp_report_file *report = summary->report;
-        free_finder(&summary->finder);
-        bp_summary_release(summary);
-        bp_report_file_close(report);
-        free(summary);
+    if (summary == NULL) {
+        return;
     }
+    if (summary->finder.free != NULL) {
+        summary->finder.free(summary->finder.self);
+    }
+    bp_summary_release(summary);
+    bp_report_file_close(summary->report);
+    free(summary);
 }

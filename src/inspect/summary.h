@@ -17,9 +17,9 @@
 #include "base/clock.h"
 #include "inspect/diagnoses.h"
 #include "inspect/report_file.h"
-#include "inspect/summary_machine.h"
 #include "model/frame_text.h"
 #include "model/stacks.h"
+#include "json/tree.h"
 
 enum {
     BP_SUMMARY_THREAD_MAX = 12,
@@ -146,14 +146,71 @@ typedef struct bp_summary_channel {
 /* Whether messages of it are not in the report, so that its counts are lower bounds. */
 bool bp_summary_channel_is_partial(const bp_summary_channel *channel);
 
+/* --- the whole machine, by host-threads.json and system.json ------------------------------- */
+
+enum { BP_MACHINE_TASK_MAX = 10, BP_MACHINE_PRESSURES = 3 };
+
+/* A thread, or a process: then with the sums of its threads that were there. */
+typedef struct bp_machine_task {
+    uint64_t pid, tid;
+    char name[64], process[64];
+    char state[8]; /* of a thread, as in host-threads.json: "R"; "" if unknown */
+    bool is_kernel_thread;
+    bool has_cpu, has_percent, has_rss;
+    uint64_t cpu_ns; /* since it began */
+    /* Of one CPU: over the window, or, in a capture without one, since it began, and then of none
+     * younger than 0.1 s. */
+    double cpu_percent;
+    bool is_born;           /* in the window */
+    double children_cpu_ms; /* of a process, in the window: of ended children; 0: not known */
+    uint64_t rss_kb;
+    uint64_t thread_count, running_count;
+} bp_machine_task;
+
+/* The first of some order. */
+typedef struct bp_machine_list {
+    bp_machine_task rows[BP_MACHINE_TASK_MAX];
+    size_t count;
+} bp_machine_list;
+
+typedef struct bp_machine {
+    bool is_there;          /* a host-threads.json that was read to its end */
+    double window_ms;       /* 0: there is none */
+    uint64_t collector_pid; /* whose use is that of the capture, and is not ranked; 0: none */
+    bool has_collector;     /* it was among the processes, */
+    double collector_percent;
+    char captured_at[40];
+    /* Counted, but for the last, which nobody could look at. */
+    uint64_t process_count, thread_count, kernel_thread_count, running_count, blocked_count;
+    uint64_t no_rss_count; /* processes that should have one */
+    uint64_t denied_process_count;
+    bp_machine_list busiest, largest, threads;
+    /* Of system.json. */
+    bool has_load, has_memory, has_pressure[BP_MACHINE_PRESSURES];
+    double load[3], pressure_percent[BP_MACHINE_PRESSURES]; /* "some", over 10 s */
+    uint64_t cpu_count;                                     /* 0: not known */
+    uint64_t total_kb, available_kb;
+    /* While it is read. */
+    double end_secs, ticks_per_sec; /* since boot; 0: not known */
+    bp_machine_task process;
+    double process_age_secs; /* at the end of the capture; negative if unknown */
+} bp_machine;
+
+/* --- the report --------------------------------------------------------------------------- */
+
+/* What a process uses, by runtime-metrics.json. */
+typedef struct bp_summary_use {
+    bool has_metrics, has_rss, has_uptime;
+    double cpu_percent, uptime_secs; /* over the window; of the process */
+    uint64_t rss_kb, thread_count;
+} bp_summary_use;
+
 /* One of the further processes of a report about several. */
 typedef struct bp_summary_process {
     char folder[96]; /* of its entries, with a slash at the end */
     uint64_t pid;    /* 0: not known */
     char name[64];
-    bool has_metrics, has_rss;
-    double cpu_percent;
-    uint64_t rss_kb, thread_count;
+    bp_summary_use use;
 } bp_summary_process;
 
 /* Of a text of metadata.json or manifest.json: owned by the report. */
@@ -169,12 +226,8 @@ typedef struct bp_summary {
     size_t finding_count;
     uint64_t other_finding_counts[BP_SEVERITY_COUNT]; /* beyond the maximum, the least severe */
 
-    bool has_metrics;
-    double window_ms, cpu_percent;
-    bool has_rss, has_uptime;
-    uint64_t rss_kb;
-    double uptime_secs;
-    uint64_t thread_count;
+    bp_summary_use use;
+    double window_ms;
     bp_summary_thread threads[BP_SUMMARY_THREAD_MAX]; /* busiest first */
     size_t listed_count;
     bp_summary_names names; /* of all threads that have one; busiest first */
@@ -227,13 +280,12 @@ typedef struct bp_summary {
 
 /*
  * Reads what a report holds, entry by entry, as far as it is there and well-formed: what is not
- * becomes a finding. Reads at most `max_bytes` of content. Memory: under 64 MiB, whatever
- * the report declares. NO_MEMORY. The report, `path` and what `finder` (NULL: none) has are
- * borrowed until the summary is released.
+ * becomes a finding; with `is_brief` its documents alone, without stacks, history, log and traffic.
+ * `path`, `report`, `folder`, `finder` and `left_bytes` of the summary are set, and the rest is
+ * zero. Memory: under 64 MiB, whatever the report declares. NO_MEMORY. What is set is borrowed
+ * until the summary is released, by the caller whatever is returned.
  */
-bugpack_status bp_summary_read(bp_report_file *report, const char *path,
-                               const bp_frame_finder *finder, uint64_t max_bytes,
-                               bp_summary *ret_summary, bugpack_error *error);
+bugpack_status bp_summary_read(bp_summary *summary, bool is_brief, bugpack_error *error);
 void bp_summary_release(bp_summary *summary);
 
 /*
@@ -283,7 +335,48 @@ void bp_summary_read_system(bp_summary *summary, const bp_json_tree *system);
  * Of a further process, what its own numbers say. */
 void bp_summary_judge(bp_summary *summary);
 
+/* "cpu", "memory", "io". */
+extern const char *const bp_machine_pressures[BP_MACHINE_PRESSURES];
+
+/* "running", …; the letter itself if it has no word, "?" if there is none. The thread's. */
+const char *bp_machine_state_name(const bp_machine_task *thread);
+
+/* What the percents are over: "over 1.00 s", "since they began". */
+void bp_machine_name_period(const bp_machine *machine, char *out, size_t out_bytes);
+
+/* For bp_json_tree_each over host-threads.json, whose context is the machine; and then this: what
+ * was not read to its end is dropped. */
+extern const bp_json_tree_list bp_machine_lists[];
+void bp_machine_end(bp_machine *machine, bool is_whole);
+
+void bp_machine_read_system(bp_machine *machine, const bp_json_tree *system);
+
+/* Adds a thread of runtime-metrics.json to those of its name. NO_MEMORY, and LIMIT for more than
+ * BP_SUMMARY_NAME_MAX names. */
+bugpack_status bp_summary_add_name(bp_summary_names *names, const bp_json_tree *thread,
+                                   bugpack_error *error);
+/* Once all are there, and how long the window was is known. */
+void bp_summary_sort_names(bp_summary_names *names, double window_ms);
+void bp_summary_release_names(bp_summary_names *names);
+
+/* Adds the threads in one deadlock of threads.json; their names come with the threads. */
+void bp_summary_add_deadlock(bp_summary_waiting *waiting, const bp_json_tree *deadlock);
+
+/* Takes note of a thread of threads.json, and counts it. */
+void bp_summary_see_thread(bp_summary *summary, const bp_json_tree *thread);
+
+/* Adds those of a further process. */
+void bp_summary_join_deadlocked(bp_summary *summary, const bp_summary *of_process);
+
 /* The summary as JSON (docs/schema/show.schema.json). NO_MEMORY. */
 bugpack_status bp_summary_print(const bp_summary *summary, bp_buffer *out, bugpack_error *error);
+
+/*
+ * Appends the line of a report: a JSON object without nested ones (docs/schema/index.schema.json),
+ * and a newline. Reads only its small documents, so that a line takes less than a millisecond.
+ * Errors of bp_report_file_open_any; NO_MEMORY.
+ */
+bugpack_status bp_index_line(const char *path, uint64_t byte_count, bp_buffer *out,
+                             bugpack_error *error);
 
 #endif

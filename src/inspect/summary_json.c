@@ -1,3 +1,8 @@
+/* A summary as JSON: whole, and as a line of an index, which is flat, so that any table takes it.
+ */
+
+#include <string.h>
+
 #include "base/status.h"
 #include "inspect/summary.h"
 #include "model/fields.h"
@@ -12,18 +17,22 @@ static void add_texts(bp_json *json, const bp_json_tree *from, const char *const
     }
 }
 
+static void add_app(bp_json *json, const bp_summary *summary) {
+    const bp_json_tree *app = bp_json_tree_object(summary->metadata, "app");
+    bp_json_add_text(json, "app", bp_json_tree_text(app, "name"));
+    bp_json_add_text(json, "version", bp_json_tree_text(app, "version"));
+    bp_json_add_text(json, "build_id", bp_json_tree_text(app, "build_id"));
+}
+
 static void add_report(bp_json *json, const bp_summary *summary) {
     static const char *const keys[] = {"report_id",  "session_id", "report_type", "session_end",
                                        "gap_key",    "channel",    "description", "triggered_at",
                                        "started_at", "machine"};
-    const bp_json_tree *app = bp_json_tree_object(summary->metadata, "app");
     uint64_t pid;
     bp_json_object_begin(json, "report");
     bp_json_add_text(json, "path", summary->path);
     bp_json_quote(json, true);
-    bp_json_add_text(json, "app", bp_json_tree_text(app, "name"));
-    bp_json_add_text(json, "version", bp_json_tree_text(app, "version"));
-    bp_json_add_text(json, "build_id", bp_json_tree_text(app, "build_id"));
+    add_app(json, summary);
     add_texts(json, summary->metadata, keys, sizeof keys / sizeof keys[0]);
     if (bp_json_tree_uint(summary->metadata, "pid", &pid)) {
         bp_json_add_uint(json, "pid", pid);
@@ -51,19 +60,28 @@ static void add_findings(bp_json *json, const bp_summary *summary) {
                             bp_summary_other_findings(summary));
 }
 
+static void add_known_number(bp_json *json, const char *key, bool is_known, double value,
+                             unsigned decimals) {
+    if (is_known) {
+        bp_json_add_number(json, key, value, decimals);
+    }
+}
+
+static void add_use(bp_json *json, const bp_summary_use *use) {
+    add_known_number(json, "cpu_percent", use->has_metrics, use->cpu_percent, 2);
+    bp_model_add_known_uint(json, "thread_count", use->has_metrics, use->thread_count);
+    bp_model_add_known_uint(json, "rss_kb", use->has_rss, use->rss_kb);
+}
+
+static void add_uptime(bp_json *json, const bp_summary_use *use) {
+    add_known_number(json, "uptime_secs", use->has_uptime, use->uptime_secs, 3);
+}
+
 static void add_process(bp_json *json, const bp_summary *summary) {
     bp_json_object_begin(json, "process");
-    if (summary->has_metrics) {
-        bp_json_add_number(json, "sample_window_ms", summary->window_ms, 3);
-        bp_json_add_number(json, "cpu_percent", summary->cpu_percent, 2);
-        bp_json_add_uint(json, "thread_count", summary->thread_count);
-    }
-    if (summary->has_rss) {
-        bp_json_add_uint(json, "rss_kb", summary->rss_kb);
-    }
-    if (summary->has_uptime) {
-        bp_json_add_number(json, "uptime_secs", summary->uptime_secs, 3);
-    }
+    add_known_number(json, "sample_window_ms", summary->use.has_metrics, summary->window_ms, 3);
+    add_use(json, &summary->use);
+    add_uptime(json, &summary->use);
     bp_model_add_known_uint(json, "open_files", summary->has_open_files, summary->open_files);
     bp_model_add_known_uint(json, "open_files_limit", summary->open_files_limit > 0,
                             summary->open_files_limit);
@@ -75,9 +93,7 @@ static void add_process(bp_json *json, const bp_summary *summary) {
         bp_json_add_uint(json, "tid", thread->tid);
         bp_json_add_text(json, "name", thread->name);
         bp_json_add_number(json, "cpu_percent", thread->cpu_percent, 2);
-        if (thread->cpu_ms >= 0) {
-            bp_json_add_number(json, "cpu_ms", thread->cpu_ms, 3);
-        }
+        add_known_number(json, "cpu_ms", thread->cpu_ms >= 0, thread->cpu_ms, 3);
         bp_model_add_flag(json, "born_in_window", thread->is_born);
         bp_model_add_known_text(json, "state", thread->state);
         bp_model_add_known_text(json, "syscall", thread->syscall);
@@ -95,16 +111,8 @@ static void add_processes(bp_json *json, const bp_summary *summary) {
         bp_json_object_begin(json, NULL);
         bp_json_add_text(json, "folder", process->folder);
         bp_model_add_known_text(json, "name", process->name);
-        if (process->pid > 0) {
-            bp_json_add_uint(json, "pid", process->pid);
-        }
-        if (process->has_metrics) {
-            bp_json_add_number(json, "cpu_percent", process->cpu_percent, 2);
-            bp_json_add_uint(json, "thread_count", process->thread_count);
-        }
-        if (process->has_rss) {
-            bp_json_add_uint(json, "rss_kb", process->rss_kb);
-        }
+        bp_model_add_known_uint(json, "pid", process->pid > 0, process->pid);
+        add_use(json, &process->use);
         bp_json_object_end(json);
     }
     bp_json_array_end(json);
@@ -117,9 +125,7 @@ static void add_history(bp_json *json, const bp_summary *summary) {
         bp_json_object_begin(json, NULL);
         bp_model_add_time(json, "time", sample->wall_ns);
         bp_json_add_number(json, "cpu_percent", sample->cpu_percent_100 / 100.0, 2);
-        if (sample->has_rss) {
-            bp_json_add_uint(json, "rss_kb", sample->rss_kb);
-        }
+        bp_model_add_known_uint(json, "rss_kb", sample->has_rss, sample->rss_kb);
         bp_json_object_end(json);
     }
     bp_json_array_end(json);
@@ -130,9 +136,7 @@ static void add_heap(bp_json *json, const bp_summary *summary) {
     bp_json_object_begin(json, "heap");
     bp_model_add_known_text(json, "allocator", summary->allocator);
     for (size_t i = 0; i < 2; i++) {
-        if (summary->has_heap[i]) {
-            bp_json_add_uint(json, keys[i], summary->heap_bytes[i]);
-        }
+        bp_model_add_known_uint(json, keys[i], summary->has_heap[i], summary->heap_bytes[i]);
     }
     bp_json_object_end(json);
 }
@@ -217,25 +221,18 @@ static void add_tasks(bp_json *json, const char *key, const bp_machine_list *lis
             bp_model_add_known_text(json, "process", task->process);
         }
         bp_model_add_known_text(json, "name", task->name);
-        if (task->has_percent) {
-            bp_json_add_number(json, "cpu_percent", task->cpu_percent, 2);
-        }
+        add_known_number(json, "cpu_percent", task->has_percent, task->cpu_percent, 2);
         bp_model_add_flag(json, "born_in_window", task->is_born);
-        if (task->children_cpu_ms > 0) {
-            bp_json_add_number(json, "children_cpu_ms", task->children_cpu_ms, 3);
-        }
-        if (task->has_cpu) {
-            bp_json_add_uint(json, "cpu_ns", task->cpu_ns);
-        }
+        add_known_number(json, "children_cpu_ms", task->children_cpu_ms > 0, task->children_cpu_ms,
+                         3);
+        bp_model_add_known_uint(json, "cpu_ns", task->has_cpu, task->cpu_ns);
         if (!is_process) {
             bp_json_add_text(json, "state", bp_machine_state_name(task));
         } else {
             bp_json_add_uint(json, "thread_count", task->thread_count);
             bp_json_add_uint(json, "running_threads", task->running_count);
         }
-        if (task->has_rss) {
-            bp_json_add_uint(json, "rss_kb", task->rss_kb);
-        }
+        bp_model_add_known_uint(json, "rss_kb", task->has_rss, task->rss_kb);
         bp_json_object_end(json);
     }
     bp_json_array_end(json);
@@ -259,26 +256,19 @@ static void add_machine(bp_json *json, const bp_machine *machine) {
         bp_json_add_number(json, averages[i], machine->load[i], 2);
     }
     bp_json_object_end(json);
-    if (machine->cpu_count > 0) {
-        bp_json_add_uint(json, "cpus", machine->cpu_count);
-    }
-    if (machine->has_memory) {
-        bp_json_add_uint(json, "memory_total_kb", machine->total_kb);
-        bp_json_add_uint(json, "memory_available_kb", machine->available_kb);
-    }
+    bp_model_add_known_uint(json, "cpus", machine->cpu_count > 0, machine->cpu_count);
+    bp_model_add_known_uint(json, "memory_total_kb", machine->has_memory, machine->total_kb);
+    bp_model_add_known_uint(json, "memory_available_kb", machine->has_memory,
+                            machine->available_kb);
     bp_json_object_begin(json, "pressure_avg10_percent");
     for (size_t i = 0; i < BP_MACHINE_PRESSURES; i++) {
-        if (machine->has_pressure[i]) {
-            bp_json_add_number(json, bp_machine_pressures[i], machine->pressure_percent[i], 2);
-        }
+        add_known_number(json, bp_machine_pressures[i], machine->has_pressure[i],
+                         machine->pressure_percent[i], 2);
     }
     bp_json_object_end(json);
-    if (machine->window_ms > 0) {
-        bp_json_add_number(json, "window_ms", machine->window_ms, 3);
-    }
-    if (machine->has_collector) {
-        bp_json_add_number(json, "collector_cpu_percent", machine->collector_percent, 2);
-    }
+    add_known_number(json, "window_ms", machine->window_ms > 0, machine->window_ms, 3);
+    add_known_number(json, "collector_cpu_percent", machine->has_collector,
+                     machine->collector_percent, 2);
     add_tasks(json, "busiest_processes", &machine->busiest, true);
     add_tasks(json, "largest_processes", &machine->largest, true);
     bp_json_add_uint(json, "unknown_rss_processes", machine->no_rss_count);
@@ -317,4 +307,148 @@ bugpack_status bp_summary_print(const bp_summary *summary, bp_buffer *out, bugpa
     add_log(&json, summary);
     add_traffic(&json, summary);
     return bp_json_finish(&json, error);
+}
+
+/* --- a line of an index ------------------------------------------------------------------- */
+
+static void add_line_tags(bp_json *json, const bp_summary *summary) {
+    const bp_json_tree *tags = bp_json_tree_object(summary->metadata, "tags");
+    if (tags == NULL) {
+        return;
+    }
+    bp_json_array_begin(json, "tags");
+    for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;
+         tag = bp_json_tree_next(tag)) {
+        bp_buffer text;
+        bp_buffer_init(&text, (size_t)16 << 20);
+        if (bp_buffer_printf(&text, "%s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag)) !=
+            BUGPACK_OK) {
+            bp_json_fail_memory(json);
+        }
+        bp_json_add_text(json, NULL, bp_buffer_text(&text));
+        bp_buffer_release(&text);
+    }
+    bp_json_array_end(json);
+}
+
+/* Three arrays of the same length: what an engine can unnest together. */
+static void add_line_threads(bp_json *json, const bp_summary *summary) {
+    if (summary->names.count == 0) {
+        return;
+    }
+    bp_json_array_begin(json, "thread_names");
+    for (size_t i = 0; i < summary->names.count; i++) {
+        bp_json_add_text(json, NULL, summary->names.rows[i].name);
+    }
+    bp_json_array_end(json);
+    bp_json_array_begin(json, "thread_counts");
+    for (size_t i = 0; i < summary->names.count; i++) {
+        bp_json_add_uint(json, NULL, summary->names.rows[i].count);
+    }
+    bp_json_array_end(json);
+    bp_json_array_begin(json, "thread_cpu_percents");
+    for (size_t i = 0; i < summary->names.count; i++) {
+        bp_json_add_number(json, NULL, summary->names.rows[i].cpu_percent, 2);
+    }
+    bp_json_array_end(json);
+}
+
+static void add_line_numbers(bp_json *json, const bp_summary *summary) {
+    add_use(json, &summary->use);
+    add_uptime(json, &summary->use);
+    if (summary->listed_count > 0) {
+        bp_json_add_text(json, "busiest_thread", summary->threads[0].name);
+        bp_json_add_number(json, "busiest_thread_cpu_percent", summary->threads[0].cpu_percent, 2);
+    }
+    bp_model_add_known_uint(json, "open_files", summary->has_open_files, summary->open_files);
+    bp_model_add_known_uint(json, "heap_allocated_bytes", summary->has_heap[0],
+                            summary->heap_bytes[0]);
+}
+
+/* The worst finding, and whether there is a deadlock: the question of every fleet. */
+static void add_line_findings(bp_json *json, const bp_summary *summary) {
+    uint64_t critical_count = summary->other_finding_counts[BP_SEVERITY_CRITICAL];
+    for (size_t i = 0; i < summary->finding_count; i++) {
+        critical_count += bp_finding_severity(&summary->findings[i]) == BP_SEVERITY_CRITICAL;
+    }
+    if (summary->has_deadlock || summary->has_no_deadlock) {
+        bp_json_add_bool(json, "deadlock", summary->has_deadlock);
+    }
+    if (summary->deadlocked_count > 0) {
+        bp_json_array_begin(json, "deadlocked_threads");
+        for (size_t i = 0; i < summary->deadlocked_count; i++) {
+            bp_json_add_text(json, NULL, summary->deadlocked[i]);
+        }
+        bp_json_array_end(json);
+    }
+    bp_json_add_uint(json, "critical_findings", critical_count);
+    bp_json_add_uint(json, "findings", summary->finding_count + bp_summary_other_findings(summary));
+    if (summary->finding_count > 0) {
+        bp_json_add_text(json, "finding", summary->findings[0].text);
+    }
+}
+
+static void add_line_gap_keys(bp_json *json, const bp_summary *summary) {
+    uint64_t count = 0;
+    if (summary->manifest == NULL) {
+        return;
+    }
+    bp_json_array_begin(json, "gap_keys");
+    for (const bp_json_tree *row =
+             bp_json_tree_first(bp_json_tree_array(summary->manifest, "triggers"));
+         row != NULL; row = bp_json_tree_next(row)) {
+        const char *type = bp_json_tree_text(row, "report_type");
+        const char *key = bp_json_tree_text(row, "key");
+        if (type != NULL && key != NULL && strcmp(type, "pedantic") == 0) {
+            bp_json_add_text(json, NULL, key);
+            count++;
+        }
+    }
+    bp_json_array_end(json);
+    bp_json_add_uint(json, "gap_key_count", count);
+}
+
+static void add_line_report(bp_json *json, const bp_summary *summary) {
+    static const char *const keys[] = {"report_id", "session_id",   "report_type", "gap_key",
+                                       "channel",   "triggered_at", "started_at",  "session_end"};
+    static const char *const platform_keys[] = {"os", "arch", "kernel"};
+    char signal[BP_SUMMARY_SIGNAL_BYTES];
+    add_app(json, summary);
+    add_texts(json, summary->metadata, keys, sizeof keys / sizeof keys[0]);
+    bp_json_add_text(json, "signal", bp_summary_signal(summary, signal) ? signal : NULL);
+    add_texts(json, bp_json_tree_object(summary->metadata, "platform"), platform_keys,
+              sizeof platform_keys / sizeof platform_keys[0]);
+    bp_json_add_text(json, "machine", bp_json_tree_text(summary->metadata, "machine"));
+}
+
+static bugpack_status print_line(const bp_summary *summary, uint64_t byte_count, bp_buffer *out,
+                                 bugpack_error *error) {
+    bp_json json;
+    bp_json_begin_line(&json, out);
+    bp_json_add_text(&json, "path", summary->path);
+    bp_json_quote(&json, true);
+    bp_json_add_uint(&json, "bytes", byte_count);
+    add_line_report(&json, summary);
+    if (summary->manifest != NULL) {
+        bp_json_add_bool(&json, "complete", bp_json_tree_is_true(summary->manifest, "complete"));
+    }
+    add_line_findings(&json, summary);
+    add_line_numbers(&json, summary);
+    add_line_threads(&json, summary);
+    add_line_gap_keys(&json, summary);
+    add_line_tags(&json, summary);
+    return bp_json_finish(&json, error);
+}
+
+bugpack_status bp_index_line(const char *path, uint64_t byte_count, bp_buffer *out,
+                             bugpack_error *error) {
+    static const uint64_t max_bytes = (uint64_t)256 << 20;
+    bp_summary *summary = NULL;
+    bugpack_status status = bp_summary_open(path, max_bytes, true,
+                                            (bp_frame_finder){NULL, NULL, NULL}, &summary, error);
+    if (status == BUGPACK_OK) {
+        status = print_line(summary, byte_count, out, error);
+    }
+    bp_summary_close(summary);
+    return status;
 }

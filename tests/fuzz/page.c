@@ -80,7 +80,10 @@ static bugpack_status keep(void *out, const void *bytes, size_t byte_count) {
 static void show(bp_report_file *report) {
     static bp_summary summary;
     bp_buffer text, again;
-    if (bp_summary_read(report, "input", NULL, (uint64_t)1 << 20, &summary, NULL) != BUGPACK_OK) {
+    summary = (bp_summary){
+        .path = "input", .report = report, .folder = "", .left_bytes = (uint64_t)1 << 20};
+    if (bp_summary_read(&summary, false, NULL) != BUGPACK_OK) {
+        bp_summary_release(&summary);
         return;
     }
     bp_summary_judge(&summary);
