@@ -275,20 +275,42 @@ static void print_metrics(const bp_summary *summary) {
     }
 }
 
+/* Threads that do the same, as the workers of a pool, are one row. */
+static bool is_alike(const bp_summary_thread *one, const bp_summary_thread *other) {
+    return (int)(one->cpu_percent * 10) == (int)(other->cpu_percent * 10) &&
+           one->is_born == other->is_born && strcmp(one->name, other->name) == 0 &&
+           strcmp(one->state, other->state) == 0 && strcmp(one->syscall, other->syscall) == 0 &&
+           strcmp(one->waits_for, other->waits_for) == 0 && strcmp(one->frames, other->frames) == 0;
+}
+
 static void print_threads(const bp_summary *summary) {
+    enum { indent = 28 };
     if (summary->listed_count == 0) {
         return;
     }
     bp_screen_heading("Busiest threads");
-    for (size_t i = 0; i < summary->listed_count; i++) {
+    for (size_t i = 0, count; i < summary->listed_count; i += count) {
         const bp_summary_thread *thread = &summary->threads[i];
         const char *place = thread->frames[0] != '\0' ? thread->frames : thread->syscall;
-        bp_screen_print(BP_SCREEN_PLAIN, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s%s%s",
-                        thread->cpu_percent, thread->tid, thread->name,
-                        bp_summary_born_words(thread), thread->state, bp_summary_wait_words(thread),
-                        thread->waits_for,
-                        thread->waits_for[0] != '\0' && place[0] != '\0' ? "," : "",
-                        place[0] != '\0' ? " in " : "", place);
+        char name[96];
+        count = 1;
+        while (i + count < summary->listed_count &&
+               is_alike(thread, &summary->threads[i + count])) {
+            count++;
+        }
+        (void)snprintf(name, sizeof name, "%s", thread->name);
+        if (count > 1) {
+            (void)snprintf(name, sizeof name, "%zu x %s", count, thread->name);
+        }
+        bp_screen_wrap(BP_SCREEN_PLAIN, indent, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s%s%s",
+                       thread->cpu_percent, thread->tid, name, bp_summary_born_words(thread),
+                       thread->state, bp_summary_wait_words(thread), thread->waits_for,
+                       thread->waits_for[0] != '\0' && place[0] != '\0' ? "," : "",
+                       place[0] != '\0' ? " in " : "", place);
+    }
+    if (summary->use.thread_count > summary->listed_count) {
+        bp_screen_print(BP_SCREEN_PLAIN, "and %" PRIu64 " more",
+                        summary->use.thread_count - summary->listed_count);
     }
 }
 

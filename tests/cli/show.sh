@@ -173,6 +173,19 @@ run index groups.zip
 jq -e '.findings == 122 and .critical_findings == 61' out >/dev/null || wrong "it is $(cat out)"
 rm busy.zip groups.zip # they are not ours
 
+fact 'threads that do the same are one row, and those that are not listed are counted'
+python3 -c 'import json, zipfile
+def thread(i, name, cpu): return {"tid": i, "name": name, "cpu_percent": cpu}
+with zipfile.ZipFile("alike.zip", "w") as report:
+    report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 3},
+        "threads": [thread(1, "main", 2), *(thread(i, "pool", 0) for i in range(2, 20))]}))'
+run show alike.zip
+expect_status 0
+grep -q '^   2.0 %        1 main *$' out || wrong "it is $(cat out)"
+grep -q '^   0.0 %        2 11 x pool *$' out || wrong "it is $(cat out)"
+grep -q '^and 7 more$' out || wrong "it is $(cat out)"
+rm alike.zip
+
 fact 'a signal without a name ended a process as well'
 python3 -c 'import json, zipfile
 with zipfile.ZipFile("signal.zip", "w") as report:
