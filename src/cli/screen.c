@@ -65,6 +65,8 @@ static const char *find_fit(const char *text, size_t used) {
 }
 
 /* Escapes a text into one line. */
+static void format_line(char *out, size_t out_bytes, const char *format, va_list arguments)
+    BUGPACK_PRINTF(3, 0);
 static void format_line(char *out, size_t out_bytes, const char *format, va_list arguments) {
     char text[2048];
     (void)vsnprintf(text, sizeof text, format, arguments);

@@ -23,17 +23,21 @@ bp_severity bp_finding_severity(const bp_finding *finding) {
     return bp_diagnoses[finding->diagnosis].severity;
 }
 
+bool bp_finding_comes_before(const bp_finding *one, const bp_finding *other) {
+    return bp_finding_severity(one) != bp_finding_severity(other)
+               ? bp_finding_severity(one) < bp_finding_severity(other)
+               : one->diagnosis < other->diagnosis;
+}
+
 /* Beyond the maximum, the newest of the least severe ones is only counted. */
 static void add(bp_summary *summary, const bp_finding *finding) {
     bp_finding *findings = summary->findings;
     if (summary->finding_count == BP_SUMMARY_FINDING_MAX) {
         size_t least = 0;
         for (size_t i = 1; i < BP_SUMMARY_FINDING_MAX; i++) {
-            least = bp_finding_severity(&findings[i]) >= bp_finding_severity(&findings[least])
-                        ? i
-                        : least;
+            least = bp_finding_comes_before(&findings[i], &findings[least]) ? least : i;
         }
-        bool makes_room = bp_finding_severity(&findings[least]) > bp_finding_severity(finding);
+        bool makes_room = bp_finding_comes_before(finding, &findings[least]);
         summary
             ->other_finding_counts[bp_finding_severity(makes_room ? &findings[least] : finding)]++;
         if (!makes_room) {

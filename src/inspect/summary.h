@@ -324,6 +324,8 @@ void bp_summary_find(bp_summary *summary, bp_diagnosis diagnosis, const char *en
 void bp_summary_take_findings(bp_summary *summary, const bp_summary *of_process);
 
 bp_severity bp_finding_severity(const bp_finding *finding);
+/* Whether it is more severe, or as severe and of an earlier diagnosis. */
+bool bp_finding_comes_before(const bp_finding *one, const bp_finding *other);
 
 /* Those that are beyond the maximum. */
 uint64_t bp_summary_other_findings(const bp_summary *summary);

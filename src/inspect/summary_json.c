@@ -41,7 +41,8 @@ static void add_report(bp_json *json, const bp_summary *summary) {
     bp_json_object_end(json);
 }
 
-static void add_findings(bp_json *json, const bp_summary *summary) {
+/* `is_brief`: what each diagnosis says of all reports is left out. */
+static void add_findings(bp_json *json, const bp_summary *summary, bool is_brief) {
     bp_json_array_begin(json, "findings");
     for (size_t i = 0; i < summary->finding_count; i++) {
         const bp_finding *finding = &summary->findings[i];
@@ -52,12 +53,10 @@ static void add_findings(bp_json *json, const bp_summary *summary) {
         bp_json_add_text(json, "entry", finding->entry);
         bp_model_add_known_text(json, "path", diagnosis->path);
         bp_json_add_text(json, "text", finding->text);
-        bp_model_add_known_text(json, "next", diagnosis->next);
+        bp_model_add_known_text(json, "next", is_brief ? NULL : diagnosis->next);
         bp_json_object_end(json);
     }
     bp_json_array_end(json);
-    bp_model_add_known_uint(json, "other_findings", bp_summary_other_findings(summary) > 0,
-                            bp_summary_other_findings(summary));
 }
 
 static void add_known_number(bp_json *json, const char *key, bool is_known, double value,
@@ -297,7 +296,9 @@ bugpack_status bp_summary_print(const bp_summary *summary, bp_buffer *out, bugpa
         bp_json_add_bool(&json, "redacted", bp_json_tree_is_true(summary->manifest, "redacted"));
         add_unsearched(&json, summary->manifest);
     }
-    add_findings(&json, summary);
+    add_findings(&json, summary, false);
+    bp_model_add_known_uint(&json, "other_findings", bp_summary_other_findings(summary) > 0,
+                            bp_summary_other_findings(summary));
     add_process(&json, summary);
     add_processes(&json, summary);
     add_machine(&json, &summary->machine);
@@ -382,7 +383,14 @@ static void add_line_findings(bp_json *json, const bp_summary *summary) {
         bp_json_array_end(json);
     }
     bp_json_add_uint(json, "critical_findings", critical_count);
-    bp_json_add_uint(json, "findings", summary->finding_count + bp_summary_other_findings(summary));
+    bp_json_add_uint(json, "finding_count",
+                     summary->finding_count + bp_summary_other_findings(summary));
+    add_findings(json, summary, true);
+    bp_json_array_begin(json, "finding_ids"); /* for engines that do not take arrays of objects */
+    for (size_t i = 0; i < summary->finding_count; i++) {
+        bp_json_add_text(json, NULL, bp_diagnoses[summary->findings[i].diagnosis].id);
+    }
+    bp_json_array_end(json);
     if (summary->finding_count > 0) {
         bp_json_add_text(json, "finding", summary->findings[0].text);
     }

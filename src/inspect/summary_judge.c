@@ -362,18 +362,12 @@ static const struct {
              {find_busy_threads, true}, {find_limits, true},   {find_growth, false},
              {find_errors, false},      {find_missing, false}, {bp_diagnose_find, true}};
 
-static bool comes_before(const bp_finding *one, const bp_finding *other) {
-    return bp_finding_severity(one) != bp_finding_severity(other)
-               ? bp_finding_severity(one) < bp_finding_severity(other)
-               : one->diagnosis < other->diagnosis;
-}
-
 /* By the order of the diagnoses, within a severity; stable. */
 static void sort(bp_summary *summary) {
     for (size_t i = 1; i < summary->finding_count; i++) {
         bp_finding finding = summary->findings[i];
         size_t at = i;
-        for (; at > 0 && comes_before(&finding, &summary->findings[at - 1]); at--) {
+        for (; at > 0 && bp_finding_comes_before(&finding, &summary->findings[at - 1]); at--) {
             summary->findings[at] = summary->findings[at - 1];
         }
         summary->findings[at] = finding;

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 const require = createRequire(join(process.env.BUGPACK_SCHEMA_NODE_MODULES, 'index.js'));
 const { DuckDBInstance } = require('@duckdb/node-api');
 const read = (file) => readFileSync(fileURLToPath(new URL(`../../docs/fleet/${file}`, import.meta.url)), 'utf8');
-const queries = ['new_gaps', 'deadlock_builds', 'busy_threads', 'critical_machines'];
+const queries = ['new_gaps', 'deadlock_builds', 'busy_threads', 'critical_machines', 'diagnoses'];
 
 // Numbers may come as texts, and times with a T or a blank and without zeros at their end.
 function normalize(value) {
@@ -132,7 +132,9 @@ try {
   const wanted = JSON.parse(readFileSync('answers.json', 'utf8'));
   for (const name of queries) {
     const [names, ...rows] = await answer(duckdb, name);
-    expectSame(rows, wanted[name], `${name} in DuckDB`);
+    // Of the diagnoses the maker knows those that it planted.
+    const known = name === 'diagnoses' ? rows.filter(([id]) => id === 'deadlock') : rows;
+    expectSame(known, wanted[name], `${name} in DuckDB`);
     expectSame(await answer(clickhouse, name), [names, ...rows], `${name} in ClickHouse`);
     console.log([name, names.join(' | '), ...rows.map((row) => row.join(' | '))].join('\n'));
   }

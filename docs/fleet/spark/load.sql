@@ -3,7 +3,7 @@ CREATE OR REPLACE TEMPORARY VIEW index_lines (
     session_id STRING, report_type STRING, gap_key STRING, channel STRING, triggered_at TIMESTAMP,
     started_at TIMESTAMP, session_end STRING, signal STRING, os STRING, arch STRING,
     kernel STRING, machine STRING, complete BOOLEAN, deadlock BOOLEAN, deadlocked_threads ARRAY<STRING>,
-    critical_findings BIGINT, findings BIGINT, finding STRING, cpu_percent DOUBLE,
+    critical_findings BIGINT, finding_count BIGINT, finding_ids ARRAY<STRING>, finding STRING, cpu_percent DOUBLE,
     thread_count BIGINT, rss_kb BIGINT, uptime_secs DOUBLE, busiest_thread STRING,
     busiest_thread_cpu_percent DOUBLE, thread_names ARRAY<STRING>, thread_counts ARRAY<BIGINT>,
     thread_cpu_percents ARRAY<DOUBLE>, open_files BIGINT, heap_allocated_bytes BIGINT,
