@@ -26,7 +26,7 @@ struct bp_diagnosed_thread {
     bool is_seen;         /* in threads.json */
     bool waits_for_rwlock;
     char name[32], state[24], syscall[24];
-    char waits_for[128]; /* as in bp_summary_thread */
+    char waits_for[64]; /* as in bp_summary_thread, cut */
 };
 
 /* --- threads ------------------------------------------------------------------------------ */
@@ -157,7 +157,7 @@ bugpack_status bp_diagnose_thread(bp_summary *summary, const bp_json_tree *row,
     bp_utf8_copy(thread->syscall, sizeof thread->syscall,
                  bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
     bp_summary_read_wait(&shown, wait);
-    memcpy(thread->waits_for, shown.waits_for, sizeof thread->waits_for);
+    bp_utf8_copy(thread->waits_for, sizeof thread->waits_for, shown.waits_for);
     if (strcmp(kind, "mutex") == 0 || strcmp(kind, "rwlock") == 0) {
         (void)bp_json_tree_uint(wait, "tid", &thread->holder);
         thread->waits_for_rwlock = kind[0] == 'r';
@@ -206,6 +206,12 @@ static bp_diagnosed_holder *add_waiter(bp_diagnosed *known, const bp_diagnosed_t
     return holder;
 }
 
+static void release_threads(bp_diagnosed *known) {
+    free(known->threads);
+    known->threads = NULL;
+    known->thread_count = known->thread_capacity = known->sorted_count = 0;
+}
+
 void bp_diagnose_end_threads(bp_summary *summary) {
     bp_diagnosed *known = &summary->diagnosed;
     sort_threads(known);
@@ -217,6 +223,7 @@ void bp_diagnose_end_threads(bp_summary *summary) {
             (void)add_waiter(known, root, waiter);
         }
     }
+    release_threads(known); /* tens of MiB, if there are 100,000 */
 }
 
 void bp_diagnose_stack(bp_summary *summary, uint64_t tid, const bp_json_tree *stack) {
@@ -467,9 +474,7 @@ void bp_diagnose_find(bp_summary *summary) {
 }
 
 void bp_diagnose_release(bp_summary *summary) {
-    free(summary->diagnosed.threads);
+    release_threads(&summary->diagnosed);
     free(summary->diagnosed.output);
     summary->diagnosed.output = NULL;
-    summary->diagnosed.threads = NULL;
-    summary->diagnosed.thread_count = summary->diagnosed.sorted_count = 0;
 }
