@@ -287,6 +287,12 @@ static bugpack_status report_to(bugpack *session, const bugpack_report_request *
         bp_struct_check(&bp_of_bugpack_report_result, ret_result, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
+    /* In a child of fork, an allocator that is not glibc's may wait for ever for a lock that a
+     * thread of the parent held. */
+    bugpack_status status = bp_session_check(session);
+    if (status != BUGPACK_OK && ret_result == NULL) {
+        return status;
+    }
     /* Not on the host's stack, which may be small. */
     bugpack_report_result *result = malloc(sizeof *result);
     if (result == NULL) {
@@ -297,7 +303,7 @@ static bugpack_status report_to(bugpack *session, const bugpack_report_request *
     }
     bp_thread_hold hold;
     bp_thread_hold_begin(&hold);
-    bugpack_status status = report_and_wait(session, request, owner, result);
+    status = report_and_wait(session, request, owner, result);
     bp_thread_hold_end(&hold);
     if (ret_result != NULL) {
         bp_struct_write(&bp_of_bugpack_report_result, ret_result, result);
