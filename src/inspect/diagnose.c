@@ -23,10 +23,9 @@ static const double window_min_ms = 100;
 struct bp_diagnosed_thread {
     uint64_t tid, holder; /* of what it waits for; 0: not known */
     bool is_idle;         /* did not run in the window */
-    bool is_seen;         /* in threads.json */
     bool waits_for_rwlock;
     char name[32], state[24], syscall[24];
-    char waits_for[64]; /* as in bp_summary_thread, cut */
+    char waits_for[128]; /* as in bp_summary_thread */
 };
 
 /* --- threads ------------------------------------------------------------------------------ */
@@ -36,35 +35,34 @@ static bool is_zero(const bp_json_tree *row, const char *key) {
     return bp_json_tree_number(row, key, &value) && value == 0;
 }
 
-static bp_diagnosed_thread *add_thread(bp_summary *summary, const bp_json_tree *row) {
-    bp_diagnosed *known = &summary->diagnosed;
+/* `ret_thread` becomes NULL for one without an id, and for one too many. */
+static bugpack_status add_thread(bp_diagnosed *known, const bp_json_tree *row,
+                                 bp_diagnosed_thread **ret_thread, bugpack_error *error) {
     uint64_t tid;
+    *ret_thread = NULL;
     if (!bp_json_tree_uint(row, "tid", &tid) || known->thread_count == thread_max) {
-        return NULL;
+        return BUGPACK_OK;
     }
     if (!bp_array_reserve(&known->threads, known->thread_count, &known->thread_capacity)) {
-        known->lacks_memory = true;
-        return NULL;
+        return bp_fail_memory(error, "read a report");
     }
     bp_diagnosed_thread *thread = &known->threads[known->thread_count++];
     *thread = (bp_diagnosed_thread){.tid = tid};
     bp_utf8_copy(thread->name, sizeof thread->name, bp_json_tree_text(row, "name"));
-    return thread;
-}
-
-static bugpack_status check_memory(const bp_summary *summary, bugpack_error *error) {
-    return summary->diagnosed.lacks_memory ? bp_fail_memory(error, "read a report") : BUGPACK_OK;
+    *ret_thread = thread;
+    return BUGPACK_OK;
 }
 
 bugpack_status bp_diagnose_measured(bp_summary *summary, const bp_json_tree *row,
                                     bugpack_error *error) {
-    bp_diagnosed_thread *thread = add_thread(summary, row);
+    bp_diagnosed_thread *thread;
+    bugpack_status status = add_thread(&summary->diagnosed, row, &thread, error);
     if (thread != NULL) {
         thread->is_idle = is_zero(row, "cpu_ms") && is_zero(row, "voluntary_switches") &&
                           is_zero(row, "involuntary_switches") &&
                           !bp_json_tree_is_true(row, "born_in_window");
     }
-    return check_memory(summary, error);
+    return status;
 }
 
 static int compare_tids(const void *one, const void *other) {
@@ -145,19 +143,17 @@ bugpack_status bp_diagnose_thread(bp_summary *summary, const bp_json_tree *row,
     const char *kind = bp_json_tree_text_or(wait, "kind", "");
     (void)bp_json_tree_uint(row, "tid", &tid);
     bp_diagnosed_thread *thread = find_thread(&summary->diagnosed, tid);
+    bugpack_status status = BUGPACK_OK;
     if (thread == NULL) {
-        thread = add_thread(summary, row);
+        status = add_thread(&summary->diagnosed, row, &thread, error);
     }
     if (thread == NULL) {
-        return check_memory(summary, error);
+        return status;
     }
-    bp_summary_thread shown = {.tid = tid};
-    thread->is_seen = true;
     bp_utf8_copy(thread->state, sizeof thread->state, bp_json_tree_text(row, "state"));
     bp_utf8_copy(thread->syscall, sizeof thread->syscall,
                  bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
-    bp_summary_read_wait(&shown, wait);
-    bp_utf8_copy(thread->waits_for, sizeof thread->waits_for, shown.waits_for);
+    (void)bp_summary_read_wait(wait, thread->waits_for, sizeof thread->waits_for);
     if (strcmp(kind, "mutex") == 0 || strcmp(kind, "rwlock") == 0) {
         (void)bp_json_tree_uint(wait, "tid", &thread->holder);
         thread->waits_for_rwlock = kind[0] == 'r';
@@ -182,15 +178,15 @@ static const bp_diagnosed_thread *find_root(const bp_diagnosed *known, uint64_t 
     return steps > chain_max ? NULL : thread;
 }
 
-static bp_diagnosed_holder *add_waiter(bp_diagnosed *known, const bp_diagnosed_thread *root,
-                                       const bp_diagnosed_thread *waiter) {
+static void add_waiter(bp_diagnosed *known, const bp_diagnosed_thread *root,
+                       const bp_diagnosed_thread *waiter) {
     bp_diagnosed_holder *holder = known->holders;
     while (holder < known->holders + known->holder_count && holder->thread.tid != root->tid) {
         holder++;
     }
     if (holder == known->holders + known->holder_count) {
         if (known->holder_count == BP_DIAGNOSED_HOLDERS) {
-            return NULL;
+            return;
         }
         known->holder_count++;
         *holder = (bp_diagnosed_holder){.thread = {.tid = root->tid}};
@@ -202,8 +198,6 @@ static bp_diagnosed_holder *add_waiter(bp_diagnosed *known, const bp_diagnosed_t
     holder->waiter_count++;
     holder->idle_count += waiter->is_idle;
     holder->rwlock_count += waiter->waits_for_rwlock;
-    holder->indirect_count += waiter->holder != root->tid;
-    return holder;
 }
 
 static void release_threads(bp_diagnosed *known) {
@@ -220,7 +214,7 @@ void bp_diagnose_end_threads(bp_summary *summary) {
         const bp_diagnosed_thread *root =
             waiter->holder != 0 ? find_root(known, waiter->holder) : NULL;
         if (root != NULL && root != waiter) {
-            (void)add_waiter(known, root, waiter);
+            add_waiter(known, root, waiter);
         }
     }
     release_threads(known); /* tens of MiB, if there are 100,000 */

@@ -350,7 +350,8 @@ static bugpack_status take_waiting(void *context, const bp_json_tree *row, bugpa
     if (thread != NULL) {
         CUT_TO(thread->state, bp_json_tree_text(row, "state"));
         CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
-        bp_summary_read_wait(thread, bp_json_tree_object(row, "waits_for"));
+        thread->waits_for_thread = bp_summary_read_wait(
+            bp_json_tree_object(row, "waits_for"), thread->waits_for, sizeof thread->waits_for);
     }
     return bp_diagnose_thread(summary, row, error);
 }

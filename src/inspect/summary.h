@@ -57,8 +57,8 @@ typedef struct bp_summary_thread {
     char frames[BP_FRAME_LIST_BYTES]; /* "poll < wait_for_frame < main", innermost first */
 } bp_summary_thread;
 
-/* Fills `waits_for` from the object of that name; NULL: there is none. */
-void bp_summary_read_wait(bp_summary_thread *thread, const bp_json_tree *wait);
+/* Prints `waits_for` from the object of that name; "" where it is NULL. Whether it is a thread. */
+bool bp_summary_read_wait(const bp_json_tree *wait, char *out, size_t out_bytes);
 
 /* What stands in front of its state: that it was born in the window, or "". Static. */
 const char *bp_summary_born_words(const bp_summary_thread *thread);
@@ -92,7 +92,7 @@ typedef struct bp_summary_waiting {
 /* A thread that holds, itself or through those it holds up, what others wait for. */
 typedef struct bp_diagnosed_holder {
     bp_summary_thread thread;
-    uint64_t waiter_count, idle_count, rwlock_count, indirect_count;
+    uint64_t waiter_count, idle_count, rwlock_count;
 } bp_diagnosed_holder;
 
 typedef struct bp_diagnosed_thread bp_diagnosed_thread;
@@ -103,7 +103,6 @@ enum { BP_DIAGNOSED_HOLDERS = 4, BP_DIAGNOSED_LINES = 48 };
 typedef struct bp_diagnosed {
     bp_diagnosed_thread *threads;
     size_t thread_count, thread_capacity, sorted_count; /* the first ones, ascending by id */
-    bool lacks_memory;
     bp_diagnosed_holder holders[BP_DIAGNOSED_HOLDERS];
     size_t holder_count;
     uint64_t peer_waiter_count, stuck_count;

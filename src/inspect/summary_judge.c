@@ -152,15 +152,18 @@ void bp_summary_kind(const bp_summary *summary, char out[BP_SUMMARY_KIND_BYTES])
 
 /* What a shell means by an exit status (POSIX.1-2017, 2.8.2); "" for one that is the program's. */
 static const char *explain_status(uint64_t status, char *out, size_t out_bytes) {
+    if (status == 127) {
+        return ", a shell's word for a command that was not found";
+    }
+    if (status == 126) {
+        return ", a shell's word for a command that cannot be executed";
+    }
     const char *signal =
         status > 128 && status < 160 ? bp_model_signal_name((int)status - 128) : NULL;
-    (void)snprintf(out, out_bytes, "%s",
-                   status == 127   ? ", a shell's word for a command that was not found"
-                   : status == 126 ? ", a shell's word for a command that cannot be executed"
-                                   : "");
-    if (signal != NULL) {
-        (void)snprintf(out, out_bytes, ", a shell's word for a child that died of %s", signal);
+    if (signal == NULL) {
+        return "";
     }
+    (void)snprintf(out, out_bytes, ", a shell's word for a child that died of %s", signal);
     return out;
 }
 
