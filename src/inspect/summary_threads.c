@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* XXH3, inlined; no library is linked. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "inspect/summary.h"

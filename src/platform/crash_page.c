@@ -2,9 +2,7 @@
 
 #include <string.h>
 
-/* XXH3, inlined; no library is linked. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "base/hash.h"
 
 static const char page_magic[8] = "bpcrash";
 static const uint32_t page_version = 1;

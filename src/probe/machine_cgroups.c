@@ -6,10 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/lock.h"
 #include "platform/linux/files.h"
 #include "platform/linux/machine_text.h"

@@ -1,6 +1,3 @@
-/* XXH3, inlined; no library is linked. */
-#define XXH_INLINE_ALL
-
 #include "recorder/session_files.h"
 
 #include <errno.h>
@@ -13,11 +10,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "base/buffer.h"
 #include "base/fd_mark.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/lock.h"
 #include "base/status.h"
 #include "platform/ring_dirs.h"

@@ -1,6 +1,3 @@
-/* XXH3, inlined; no library is linked. */
-#define XXH_INLINE_ALL
-
 #include "recorder/traffic.h"
 
 #include <pthread.h>
@@ -8,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <xxhash.h>
 
 #include <bugpack/error.h>
 #include <bugpack/traffic.h>
 
 #include "base/clock.h"
 #include "base/entry_guard.h"
+#include "base/hash.h"
 #include "base/lock.h"
 #include "base/status.h"
 

@@ -3,11 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* XXH3, inlined; no library is linked. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/array.h"
+#include "base/hash.h"
 
 /* https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-03.html */
 enum { file_header_bytes = 24, record_header_bytes = 16, captured_max = 262144 };

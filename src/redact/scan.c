@@ -4,11 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* XXH3, inlined; no library is linked. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "redact/tag.h"
 #include "redact/view.h"

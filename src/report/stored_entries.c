@@ -7,11 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* XXH3, inlined; no library is linked. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "model/entry.h"
 #include "json/json.h"

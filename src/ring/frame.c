@@ -2,10 +2,7 @@
 
 #include <string.h>
 
-/* XXH3, inlined; no library is linked. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "base/hash.h"
 #include "base/id.h"
 
 uint64_t bp_frame_new_seed(void) {

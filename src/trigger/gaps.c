@@ -1,6 +1,3 @@
-/* XXH3 as the compiler can inline it; no library is linked. */
-#define XXH_INLINE_ALL
-
 #include "trigger/gaps.h"
 
 #include <fnmatch.h>
@@ -8,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <xxhash.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/lock.h"
 #include "base/status.h"
 #include "base/utf8.h"
