@@ -17,7 +17,8 @@
  * Numbers of a report with the unit that their key has.
  */
 
-enum { BP_CLI_AMOUNT_BYTES = 64 };
+/* Fits a 64-bit number with its sign and a point, a percentage, and two numbers. */
+enum { cell_bytes = 64 };
 
 typedef enum unit_kind { BYTES, SECONDS, SHARE, PLAIN } unit_kind;
 
@@ -40,15 +41,15 @@ static bool has_part(const char *path, size_t index) {
                : strncmp(path, "limits[", 7) == 0 && strstr(path, units[index].part) != NULL;
 }
 
-static void format_plain(uint64_t value, unsigned decimals, char out[BP_CLI_AMOUNT_BYTES]) {
+static void format_plain(uint64_t value, unsigned decimals, char out[cell_bytes]) {
     uint64_t scale = 1;
     for (unsigned i = 0; i < decimals; i++) {
         scale *= 10;
     }
-    int length = snprintf(out, BP_CLI_AMOUNT_BYTES, "%" PRIu64, value / scale);
+    int length = snprintf(out, cell_bytes, "%" PRIu64, value / scale);
     if (decimals > 0) {
-        (void)snprintf(out + length, BP_CLI_AMOUNT_BYTES - (size_t)length, ".%0*" PRIu64,
-                       (int)decimals, value % scale);
+        (void)snprintf(out + length, cell_bytes - (size_t)length, ".%0*" PRIu64, (int)decimals,
+                       value % scale);
     }
 }
 
@@ -58,7 +59,7 @@ static void format_plain(uint64_t value, unsigned decimals, char out[BP_CLI_AMOU
  * digits of the value are behind its point. Returns `out`.
  */
 static const char *format_amount(const char *path, uint64_t value, unsigned decimals, bool is_raw,
-                                 char out[BP_CLI_AMOUNT_BYTES]) {
+                                 char out[cell_bytes]) {
     unit_kind kind = PLAIN;
     double amount = (double)value;
     for (unsigned i = 0; i < decimals; i++) {
@@ -72,10 +73,10 @@ static const char *format_amount(const char *path, uint64_t value, unsigned deci
     }
     if (kind == BYTES && amount < 18e18) {
         char text[BP_CLI_BYTES_BYTES];
-        (void)snprintf(out, BP_CLI_AMOUNT_BYTES, "%s", bp_cli_format_bytes((uint64_t)amount, text));
+        (void)snprintf(out, cell_bytes, "%s", bp_cli_format_bytes((uint64_t)amount, text));
     } else if (kind == SECONDS) {
         bool is_small = amount > 0 && amount < 1e-3;
-        (void)snprintf(out, BP_CLI_AMOUNT_BYTES, "%.3f %s",
+        (void)snprintf(out, cell_bytes, "%.3f %s",
                        amount >= 1 ? amount : amount * (is_small ? 1e6 : 1e3),
                        amount >= 1 ? "s"
                        : is_small  ? "us"
@@ -84,7 +85,7 @@ static const char *format_amount(const char *path, uint64_t value, unsigned deci
         format_plain(value, decimals, out);
         if (kind == SHARE) {
             size_t length = strlen(out);
-            (void)snprintf(out + length, BP_CLI_AMOUNT_BYTES - length, " %%");
+            (void)snprintf(out + length, cell_bytes - length, " %%");
         }
     }
     return out;
@@ -92,15 +93,15 @@ static const char *format_amount(const char *path, uint64_t value, unsigned deci
 
 /* Likewise, with its sign; of two percentages in points. */
 static void format_delta(const char *path, int64_t delta, unsigned decimals, bool is_raw,
-                         char out[BP_CLI_AMOUNT_BYTES]) {
+                         char out[cell_bytes]) {
     static const char percent[] = " %", points[] = " points";
-    char amount[BP_CLI_AMOUNT_BYTES];
+    char amount[cell_bytes];
     uint64_t size = delta < 0 ? (uint64_t) - (delta + 1) + 1 : (uint64_t)delta;
     char *end = strstr(format_amount(path, size, decimals, is_raw, amount), percent);
     if (end != NULL) {
         *end = '\0';
     }
-    (void)snprintf(out, BP_CLI_AMOUNT_BYTES, "%s%.50s%s",
+    (void)snprintf(out, cell_bytes, "%s%.50s%s",
                    delta < 0  ? "-"
                    : size > 0 ? "+"
                               : "",
@@ -110,9 +111,6 @@ static void format_delta(const char *path, int64_t delta, unsigned decimals, boo
 /*
  * A comparison of two reports as text.
  */
-
-/* Fits a 64-bit number with its sign and a point, a percentage, and two numbers. */
-enum { cell_bytes = BP_CLI_AMOUNT_BYTES };
 
 /* The columns of a table. The last ones are of captures of the machine. */
 enum {

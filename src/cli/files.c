@@ -24,14 +24,14 @@
 
 /* Gets a file. `relative` is its path below the directory that was named; NULL: none was. False
  * ends it. */
-typedef bool bp_cli_found(void *context, const char *path, const char *relative);
+typedef bool take_found(void *context, const char *path, const char *relative);
 
 enum { file_max_count = 256, depth_max = 16 };
 
 typedef struct expansion {
     const char *text; /* as it was written */
     bool is_deep;
-    bp_cli_found *found;
+    take_found *found;
     void *context;
     size_t count;
 } expansion;
@@ -119,7 +119,7 @@ static bool match(expansion *all, const char *pattern) {
  *
  * False when `found` was, or after a failure, which was reported: errno is ENOMEM without memory.
  */
-static bool cli_expand(const char *text, bool is_deep, bp_cli_found *found, void *context) {
+static bool cli_expand(const char *text, bool is_deep, take_found *found, void *context) {
     expansion all = {.text = text, .is_deep = is_deep, .found = found, .context = context};
     struct stat info;
     if (stat(text, &info) == 0 && S_ISDIR(info.st_mode)) {
@@ -249,7 +249,7 @@ static char *entry_name_new(const char *before, const char *path, const char *af
     return name;
 }
 
-/* A bp_cli_found whose context is the inputs. */
+/* A take_found whose context is the inputs. */
 static bool add_log(void *inputs, const char *path, const char *relative) {
     (void)relative;
     return add_input(inputs, path, false, entry_name_new("logs/", path, ""));
@@ -329,7 +329,7 @@ static char *joined_name_new(const char *directory, const char *relative) {
     return name;
 }
 
-/* A bp_cli_found. */
+/* A take_found. */
 static bool add_attachment(void *context, const char *path, const char *relative) {
     attaching *all = context;
     bool is_one = relative == NULL && strcmp(path, all->source) == 0;

@@ -193,7 +193,10 @@ static int compare_sizes(const void *a, const void *b) {
     const heap_change *one = a, *other = b;
     uint64_t x = one->allocated_bytes + one->freed_bytes;
     uint64_t y = other->allocated_bytes + other->freed_bytes;
-    return x > y ? -1 : x < y ? 1 : one->now->tid < other->now->tid ? -1 : 1;
+    if (x != y) {
+        return x > y ? -1 : 1;
+    }
+    return one->now->tid < other->now->tid ? -1 : 1;
 }
 
 static double net(const heap_change *change) {

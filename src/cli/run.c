@@ -62,7 +62,7 @@ typedef struct run_options {
 } run_options;
 
 /* Room for messages that wait for the end of the command; the rest are only counted. */
-enum { BP_CLI_WAITING_BYTES = 32 * 1024 };
+enum { waiting_bytes = 32 * 1024 };
 
 typedef struct run_session {
     bugpack *session;
@@ -78,7 +78,7 @@ typedef struct run_session {
     bp_lock lock;                    /* of what follows, which the session's threads write */
     pthread_cond_t command_ended;
     bool has_ended;
-    char waiting[BP_CLI_WAITING_BYTES]; /* messages, each with its NUL */
+    char waiting[waiting_bytes]; /* messages, each with its NUL */
     size_t waiting_used;
     size_t dropped_count;
 } run_session;

@@ -35,15 +35,15 @@
 
 /* Writes the file to `fd`, in the directory `dir_fd`. Neither is its own; `path` is for sentences.
  */
-typedef bugpack_status bp_new_file_fill(void *context, int dir_fd, int fd, const char *path,
-                                        bugpack_error *error);
+typedef bugpack_status new_file_fill(void *context, int dir_fd, int fd, const char *path,
+                                     bugpack_error *error);
 
 /*
  * Has a file filled, syncs it and gives it the name in `path`, which has a slash and whose
  * directory is there; "-2" and so on is added to a name that is taken. `ret_name` gets the name
  * without the directory. What `fill` returns; IO; NO_MEMORY. Nothing is left behind on failure.
  */
-static bugpack_status new_file_write(const char *path, bp_new_file_fill *fill, void *context,
+static bugpack_status new_file_write(const char *path, new_file_fill *fill, void *context,
                                      char *ret_name, size_t name_bytes, bugpack_error *error) {
     bp_staged_file *file = NULL;
     int dir_fd = -1;
@@ -622,7 +622,7 @@ static bugpack_status add_manifest(rescuing *state, bugpack_error *error) {
     return status;
 }
 
-/* A bp_new_file_fill. */
+/* A new_file_fill. */
 static bugpack_status write_report(void *context, int dir_fd, int fd, const char *name,
                                    bugpack_error *error) {
     rescuing *state = context;

@@ -113,10 +113,10 @@ static bool run_signals_next(run_signal *ret_signal) {
  */
 
 /* Sees every byte once, in order, as soon as it is read. */
-typedef void bp_run_observer(void *context, const char *bytes, size_t byte_count);
+typedef void pump_observer(void *context, const char *bytes, size_t byte_count);
 
 /* How much may be read and not yet written; then a slow reader slows the writer down. */
-enum { BP_RUN_PUMP_BYTES = 128 * 1024 };
+enum { pump_bytes = 128 * 1024 };
 
 /* In the caller's storage; released with run_pump_release. One thread. */
 typedef struct run_pump {
@@ -130,7 +130,7 @@ typedef struct run_pump {
     uint64_t lost_bytes; /* could not be written, while somebody may read */
     int lost_errno;      /* of the last of these writes */
     char *buffer;
-    bp_run_observer *observe;
+    pump_observer *observe;
     void *context;
 } run_pump;
 
@@ -165,15 +165,15 @@ static int reopen_to_write(int fd) {
 }
 
 /* `from_fd` stays the caller's to close. Errors: NO_MEMORY. */
-static bugpack_status run_pump_init(run_pump *pump, int from_fd, int to_fd,
-                                    bp_run_observer *observe, void *context, bugpack_error *error) {
+static bugpack_status run_pump_init(run_pump *pump, int from_fd, int to_fd, pump_observer *observe,
+                                    void *context, bugpack_error *error) {
     struct stat status;
     *pump = (run_pump){.from_fd = from_fd,
                        .to_fd = to_fd,
                        .given_fd = to_fd,
                        .observe = observe,
                        .context = context};
-    pump->buffer = malloc(BP_RUN_PUMP_BYTES);
+    pump->buffer = malloc(pump_bytes);
     if (pump->buffer == NULL) {
         return bp_fail_memory(error, "pass on what the command writes");
     }
@@ -195,7 +195,7 @@ static void run_pump_release(run_pump *pump) {
 }
 
 static size_t room(const run_pump *pump) {
-    return BP_RUN_PUMP_BYTES - pump->end;
+    return pump_bytes - pump->end;
 }
 
 static bool run_pump_wants_to_read(const run_pump *pump) {
@@ -245,7 +245,7 @@ static void move_up(run_pump *pump) {
     if (pump->begin == pump->end) {
         pump->begin = 0;
         pump->end = 0;
-    } else if (room(pump) < least_read_bytes && pump->begin >= BP_RUN_PUMP_BYTES / 2) {
+    } else if (room(pump) < least_read_bytes && pump->begin >= pump_bytes / 2) {
         memmove(pump->buffer, pump->buffer + pump->begin, pump->end - pump->begin);
         pump->end -= pump->begin;
         pump->begin = 0;
@@ -422,7 +422,7 @@ static void hang_up(struct relay *relay) {
         struct lane *lane = &relay->lanes[i];
         if (lane->output->stream == BP_RUN_TERMINAL) {
             lane->pump.is_broken = true;
-            (void)run_pump_read(&lane->pump, BP_RUN_PUMP_BYTES);
+            (void)run_pump_read(&lane->pump, pump_bytes);
             run_pump_write(&lane->pump, true);
             bp_descriptor_close(&lane->output->from_fd);
             lane->pump.from_fd = -1;
@@ -561,7 +561,7 @@ static void move_output(struct relay *relay, const struct pollfd *fds) {
         struct lane *lane = &relay->lanes[i];
         bool is_ready = (fds[poll_lanes + 2 * i + 1].revents & (POLLOUT | POLLERR)) != 0;
         if (fds[poll_lanes + 2 * i].revents != 0) {
-            (void)run_pump_read(&lane->pump, BP_RUN_PUMP_BYTES);
+            (void)run_pump_read(&lane->pump, pump_bytes);
         }
         if (relay->has_ended && run_pump_wants_to_read(&lane->pump)) {
             size_t count = run_pump_read(&lane->pump, lane->remains_bytes);
