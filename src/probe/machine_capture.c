@@ -389,10 +389,10 @@ static int open_cgroups(const bp_machine_root *root, bp_machine_summary *summary
 /* The window, before all else is read. */
 static bugpack_status read_window(const bp_machine_plan *plan, int proc_fd, uint64_t ticks_per_sec,
                                   bp_machine_usage *before, bp_machine_usage *after,
-                                  bugpack_error *error) {
+                                  bp_machine_summary *tally, bugpack_error *error) {
     static const uint64_t look_ns = 50 * BP_NS_PER_MS;
     bugpack_status status =
-        bp_machine_usage_read(proc_fd, ticks_per_sec, plan->stop, before, error);
+        bp_machine_usage_read(proc_fd, ticks_per_sec, plan->stop, before, tally, error);
     uint64_t end_ns = before->taken_ns + plan->window_ms * BP_NS_PER_MS;
     uint64_t now_ns = bp_clock_monotonic_ns();
     while (status == BUGPACK_OK && now_ns < end_ns &&
@@ -401,7 +401,7 @@ static bugpack_status read_window(const bp_machine_plan *plan, int proc_fd, uint
         now_ns = bp_clock_monotonic_ns();
     }
     return status == BUGPACK_OK
-               ? bp_machine_usage_read(proc_fd, ticks_per_sec, plan->stop, after, error)
+               ? bp_machine_usage_read(proc_fd, ticks_per_sec, plan->stop, after, tally, error)
                : status;
 }
 
@@ -427,9 +427,10 @@ static bugpack_status capture(const bp_machine_root *root, const bp_machine_plan
                               bp_machine_summary *summary, bugpack_error *error) {
     bool has_our_ids;
     bp_machine_usage before = {.process_count = 0}, after = {.process_count = 0};
+    bp_machine_summary window_tally = {.process_count = 0};
     bugpack_status status = BUGPACK_OK;
     if (plan->window_ms > 0) {
-        status = read_window(plan, proc_fd, ticks_of(root), &before, &after, error);
+        status = read_window(plan, proc_fd, ticks_of(root), &before, &after, &window_tally, error);
     }
     if (status != BUGPACK_OK) {
         goto out;
@@ -443,6 +444,7 @@ static bugpack_status capture(const bp_machine_root *root, const bp_machine_plan
                                     .ticks_per_sec = ticks_of(root),
                                     .window_ns = after.taken_ns - before.taken_ns,
                                     .is_root = geteuid() == 0};
+    bp_machine_summary_add(summary, &window_tally);
     read_boot_id(proc_fd, summary);
     const bp_machine_reader model = {.proc_fd = proc_fd,
                                      .has_our_ids = has_our_ids,

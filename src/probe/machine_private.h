@@ -59,9 +59,12 @@ typedef struct bp_machine_usage {
     size_t process_count, process_capacity, thread_count, thread_capacity;
 } bp_machine_usage;
 
-/* Reads what may be read, on one thread: 10,000 threads take a tenth of a second. NO_MEMORY. */
+/* Reads what may be read, on one thread: 10,000 threads take a tenth of a second. What
+ * fails for another reason than that it has ended or is denied is counted in the summary.
+ * NO_MEMORY. */
 bugpack_status bp_machine_usage_read(int proc_fd, uint64_t ticks_per_sec, const atomic_bool *stop,
-                                     bp_machine_usage *ret_usage, bugpack_error *error);
+                                     bp_machine_usage *ret_usage, bp_machine_summary *summary,
+                                     bugpack_error *error);
 void bp_machine_usage_release(bp_machine_usage *usage);
 
 /* Fills the window of a thread that was read after the second one. Any thread. */

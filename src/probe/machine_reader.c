@@ -32,41 +32,54 @@ void bp_machine_usage_release(bp_machine_usage *usage) {
     *usage = (bp_machine_usage){.process_count = 0};
 }
 
-/* The scheduler's time, which is exact; in ticks where this kernel does not count it. False: the
- * thread has ended, or may not be read. */
-static bool read_run_time(int process_fd, uint32_t tid, uint64_t tick_ns, uint64_t *ret_run_ns) {
+/* Counts what failed at one end of a window. What has ended, may not be read (EACCES, EPERM) or is
+ * malformed (EBADMSG) is counted by the passes, which read all of it again. */
+static void count_unused(bp_machine_summary *summary, int system_errno) {
+    if (system_errno != 0 && system_errno != EACCES && system_errno != EPERM &&
+        system_errno != EBADMSG && !bp_machine_is_gone(system_errno)) {
+        bp_machine_summary_error(summary, system_errno)->file_count++;
+    }
+}
+
+/* The scheduler's time, which is exact; in ticks where this kernel does not count it. 0 or an
+ * errno. */
+static int read_run_time(int process_fd, uint32_t tid, uint64_t tick_ns, uint64_t *ret_run_ns) {
     char text[128];
     bp_proc_stat stat;
     ssize_t length = bp_proc_read_at(process_fd, text, sizeof text, "task/%u/schedstat", tid);
     if (length > 0 && text[0] >= '0' && text[0] <= '9') {
         *ret_run_ns = strtoull(text, NULL, 10);
-        return true;
+        return 0;
     }
-    if (bp_proc_read_stat(process_fd, &stat, "task/%u/stat", tid) != 0) {
-        return false;
+    if (length < 0 && !bp_machine_is_gone(errno)) {
+        return errno; /* ticks at one end and nanoseconds at the other would be a wrong difference
+                       */
     }
-    *ret_run_ns = stat.cpu_ticks * tick_ns;
-    return true;
+    int result = bp_proc_read_stat(process_fd, &stat, "task/%u/stat", tid);
+    *ret_run_ns = result == 0 ? stat.cpu_ticks * tick_ns : 0;
+    return result;
 }
 
 /* False without memory. */
-static bool add_threads(bp_machine_usage *usage, int process_fd, bp_machine_used_process *process) {
+static bool add_threads(bp_machine_usage *usage, int process_fd, bp_machine_used_process *process,
+                        bp_machine_summary *summary) {
     uint32_t *tids = NULL;
     size_t count = 0;
-    bool has_memory = true;
     int tasks_fd = openat(process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (tasks_fd >= 0) {
-        has_memory = bp_machine_list_ids(tasks_fd, &tids, &count) != ENOMEM;
-    }
+    int result = tasks_fd < 0 ? errno : bp_machine_list_ids(tasks_fd, &tids, &count);
+    bool has_memory = result != ENOMEM;
     bp_file_close(tasks_fd);
+    count_unused(summary, result);
     process->first_thread = usage->thread_count;
     for (size_t i = 0; has_memory && i < count; i++) {
-        uint64_t run_ns;
+        uint64_t run_ns = 0;
         has_memory =
             bp_array_reserve(&usage->threads, usage->thread_count, &usage->thread_capacity);
-        if (has_memory && read_run_time(process_fd, tids[i], usage->tick_ns, &run_ns)) {
+        result = has_memory ? read_run_time(process_fd, tids[i], usage->tick_ns, &run_ns) : ENOMEM;
+        if (result == 0) {
             usage->threads[usage->thread_count++] = (bp_machine_used_thread){tids[i], run_ns};
         }
+        count_unused(summary, result);
     }
     process->thread_count = usage->thread_count - process->first_thread;
     free(tids);
@@ -74,18 +87,22 @@ static bool add_threads(bp_machine_usage *usage, int process_fd, bp_machine_used
 }
 
 /* A process that has ended, or may not be read, is left out. False without memory. */
-static bool add_process(bp_machine_usage *usage, int proc_fd, uint32_t tgid) {
+static bool add_process(bp_machine_usage *usage, int proc_fd, uint32_t tgid,
+                        bp_machine_summary *summary) {
     bp_proc_stat stat;
     bool has_memory = true;
     int process_fd = bp_proc_open_at(proc_fd, O_PATH | O_DIRECTORY, "%u", tgid);
+    int result = process_fd < 0 ? errno : 0;
     bp_machine_used_process process = {.tgid = tgid, .read_ns = bp_clock_monotonic_ns()};
-    if (process_fd >= 0 && bp_proc_read_stat(process_fd, &stat, "stat") == 0) {
+    result = result == 0 ? bp_proc_read_stat(process_fd, &stat, "stat") : result;
+    count_unused(summary, result);
+    if (result == 0) {
         process.start_ticks = stat.start_ticks;
         process.cpu_ns = stat.cpu_ticks * usage->tick_ns;
         process.children_ns = stat.waited_ticks * usage->tick_ns;
         has_memory =
             bp_array_reserve(&usage->processes, usage->process_count, &usage->process_capacity) &&
-            add_threads(usage, process_fd, &process);
+            add_threads(usage, process_fd, &process, summary);
         if (has_memory) {
             usage->processes[usage->process_count++] = process;
         }
@@ -95,15 +112,18 @@ static bool add_process(bp_machine_usage *usage, int proc_fd, uint32_t tgid) {
 }
 
 bugpack_status bp_machine_usage_read(int proc_fd, uint64_t ticks_per_sec, const atomic_bool *stop,
-                                     bp_machine_usage *ret_usage, bugpack_error *error) {
+                                     bp_machine_usage *ret_usage, bp_machine_summary *summary,
+                                     bugpack_error *error) {
     bp_machine_usage usage = {.taken_ns = bp_clock_monotonic_ns(),
                               .boottime_ns = bp_clock_read_ns(CLOCK_BOOTTIME),
                               .tick_ns = BP_NS_PER_SEC / ticks_per_sec};
     uint32_t *tgids = NULL;
     size_t count = 0;
-    bool has_memory = bp_machine_list_ids(proc_fd, &tgids, &count) != ENOMEM;
+    int result = bp_machine_list_ids(proc_fd, &tgids, &count);
+    bool has_memory = result != ENOMEM;
+    count_unused(summary, result);
     for (size_t i = 0; has_memory && i < count && !(stop != NULL && atomic_load(stop)); i++) {
-        has_memory = add_process(&usage, proc_fd, tgids[i]);
+        has_memory = add_process(&usage, proc_fd, tgids[i], summary);
     }
     free(tgids);
     if (!has_memory) {
