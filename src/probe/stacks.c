@@ -610,6 +610,9 @@ static bugpack_status open_process(struct unwinder *unwinder, bugpack_error *err
     if (fd >= 0) {
         bp_file_close(files->process_fd);
         files->process_fd = fd;
+    } else if (bp_proc_has_thread_ended(&stat) && !bp_proc_is_gone(errno)) {
+        return bp_fail_process_errno(error, errno, "cannot look at the threads of process %ld",
+                                     pid);
     }
     unwinder->memory_fd = openat(files->process_fd, "mem", O_RDONLY | O_CLOEXEC);
     files->is_host = unwinder->pid == getpid();

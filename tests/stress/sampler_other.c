@@ -174,23 +174,20 @@ static void a_clone_is_sampled_beside_its_original_and_ends_with_it(void) {
     bp_task *task = NULL;
     bp_task *clone = NULL;
     bp_task *late = NULL;
-    uint32_t *listed[2] = {NULL, NULL};
-    size_t counts[2];
+    bp_proc_list listed[2];
     bugpack_error error = BUGPACK_ERROR_INIT;
     CHECK_STATUS(bp_task_open(pid, &task, &error), BUGPACK_OK, error);
     CHECK_STATUS(bp_task_clone(task, &clone, &error), BUGPACK_OK, error);
     CHECK(bp_task_pid(clone) == pid);
     CHECK(bp_task_process(clone)->threads_fd != bp_task_process(task)->threads_fd);
-    CHECK_STATUS(
-        bp_process_list_threads(bp_task_process(task), &listed[0], NULL, &counts[0], &error),
-        BUGPACK_OK, error);
+    CHECK_STATUS(bp_process_list_threads(bp_task_process(task), &listed[0], &error), BUGPACK_OK,
+                 error);
     CHECK(lseek(bp_task_process(clone)->threads_fd, 0, SEEK_CUR) == 0);
-    CHECK_STATUS(
-        bp_process_list_threads(bp_task_process(clone), &listed[1], NULL, &counts[1], &error),
-        BUGPACK_OK, error);
-    CHECK(counts[0] == counts[1] && counts[0] >= 4);
-    free(listed[0]);
-    free(listed[1]);
+    CHECK_STATUS(bp_process_list_threads(bp_task_process(clone), &listed[1], &error), BUGPACK_OK,
+                 error);
+    CHECK(listed[0].count == listed[1].count && listed[0].count >= 4);
+    bp_proc_list_release(&listed[0]);
+    bp_proc_list_release(&listed[1]);
     bp_task_snapshot snapshot = {.taken_ns = 42};
     kill_child(pid, true);
     CHECK(bp_task_snapshot_take(clone, true, &snapshot, &error) == BUGPACK_ERR_NO_PROCESS);

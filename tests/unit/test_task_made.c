@@ -3,12 +3,15 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "platform/linux/proc_list.h"
 #include "platform/process_facts.h"
 #include "unit/proc_recording.h"
 
@@ -258,4 +261,86 @@ Test(task_made, a_command_line_without_its_last_nul_gets_one) {
     cr_assert(eq(sz, facts.command_line.size, 12));
     cr_expect(memcmp(facts.command_line.data, "title: idle", 12) == 0);
     bp_process_facts_release(&facts);
+}
+
+/* The first thread has ended, and another one goes on. */
+static const char first_ended[] =
+    "7 (made) Z 1 7 7 0 -1 0 0 0 0 0 50 0 0 0 20 0 2 0 1000 4096 1 \n";
+
+static void end_first_thread(void) {
+    made_proc_write(&made, "7/stat", first_ended);
+    made_proc_write(&made, "7/task/7/stat", first_ended);
+    made_proc_write(&made, "7/statm", "0 0 0 0 0 0 0\n");
+    cr_assert(mkdirat(made.root.fd, "7/task/8", 0700) == 0);
+}
+
+Test(task_made, when_the_first_thread_has_ended_another_shows_the_memory) {
+    end_first_thread();
+    made_proc_write(&made, "7/task/8/stat",
+                    "8 (other) S 1 7 7 0 -1 0 0 0 0 0 5 0 0 0 20 0 2 0 1001 4096 1 \n");
+    made_proc_write(&made, "7/task/8/statm", "100 25 5 1 0 7 0\n");
+    bp_task_snapshot snapshot = expect_snapshot();
+    cr_expect(eq(sz, snapshot.thread_count, 2));
+    cr_expect(eq(u64, snapshot.rss_bytes, 102400));
+    bp_task_snapshot_release(&snapshot);
+    made_proc_remove(&made, "7/task/8/statm");
+    cr_assert(mkdirat(made.root.fd, "7/task/8/statm", 0700) == 0);
+    bugpack_error error = expect_failure(BUGPACK_ERR_IO);
+    cr_expect(eq(str, error.message, "cannot read statm of process 7: Is a directory"));
+}
+
+Test(task_made, facts_say_why_no_living_thread_could_be_opened) {
+    bp_process_facts facts = {0};
+    end_first_thread();
+    cr_assert(mkdirat(made.root.fd, "7/task/8/stat", 0700) == 0);
+    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    cr_expect(eq(str, facts.denied,
+                 "executable, working directory, open files, loaded objects: Is a directory"));
+    bp_process_facts_release(&facts);
+}
+
+static void expect_living(int threads_fd, int expected_errno) {
+    pid_t tid = 42;
+    errno = 0;
+    cr_expect(eq(int, bp_proc_open_living_thread(threads_fd, &tid), -1));
+    cr_expect(eq(int, errno, expected_errno));
+    cr_expect(eq(int, tid, 42));
+}
+
+Test(task_made, that_no_thread_lives_is_not_that_none_could_be_read) {
+    pid_t tid = 0;
+    int threads_fd = openat(made.root.fd, "7/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int unlisted_fd = openat(made.root.fd, "7/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    expect_living(unlisted_fd, EBADF);
+    made_proc_write(&made, "7/task/7/stat", first_ended);
+    expect_living(threads_fd, ESRCH);
+    cr_assert(mkdirat(made.root.fd, "7/task/8", 0700) == 0);
+    expect_living(threads_fd, ESRCH); /* it is gone before it is read */
+    made_proc_write(&made, "7/task/8/stat", "garbage");
+    expect_living(threads_fd, EBADMSG);
+    made_proc_write(&made, "7/task/8/stat", MADE_STAT("S", "50", "1000"));
+    int fd = bp_proc_open_living_thread(threads_fd, &tid);
+    cr_expect(fd >= 0);
+    cr_expect(eq(int, tid, 8));
+    (void)close(fd);
+    (void)close(unlisted_fd);
+    (void)close(threads_fd);
+}
+
+Test(task_made, a_sorted_list_is_searched) {
+    bp_proc_list list;
+    static const char *const names[] = {"7/task/30", "7/task/9", "7/task/200", "7/task/x"};
+    cr_expect(eq(int, bp_proc_list_read(made.root.fd, "8/task", &list), ENOENT));
+    bp_proc_list_sort(&list);
+    cr_expect(not(bp_proc_list_has(&list, 7)));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        cr_assert(mkdirat(made.root.fd, names[i], 0700) == 0);
+    }
+    cr_assert(eq(int, bp_proc_list_read(made.root.fd, "7/task", &list), 0));
+    bp_proc_list_sort(&list);
+    cr_assert(eq(sz, list.count, 4));
+    cr_expect(eq(u64, list.items[0].id, 7));
+    cr_expect(eq(u64, list.items[3].id, 200));
+    cr_expect(bp_proc_list_has(&list, 30) && !bp_proc_list_has(&list, 31));
+    bp_proc_list_release(&list);
 }

@@ -11,6 +11,7 @@
 
 #include <bugpack/export.h>
 
+#include "platform/linux/proc_list.h"
 #include "platform/linux/proc_text.h"
 
 /* Reads a whole small file. The length, or -1 with errno; one that fills `out` may be cut off. */
@@ -26,33 +27,6 @@ int bp_proc_open_at(int dir_fd, int flags, const char *format, ...) BUGPACK_PRIN
 /* Reads a stat at such a path. 0, or an errno: EBADMSG where it makes no sense. */
 int bp_proc_read_stat(int dir_fd, bp_proc_stat *ret_stat, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
-
-/*
- * Lists the decimal names in a directory from its beginning, in the kernel's order. 0 or an errno;
- * numbers that were read before an error are there all the same. The caller frees `ret_numbers`.
- */
-int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count);
-
-/* Their order, for qsort and bsearch. */
-int bp_proc_compare_numbers(const void *one, const void *other);
-
-/*
- * The same with the inode of each, which the caller frees as well. Under /proc two things of one
- * name have different inodes, although a thing may get another one when memory is short: the inode
- * belongs to the dentry, which goes with the thread (proc_flush_pid in fs/proc/base.c).
- */
-int bp_proc_list_inodes(int directory_fd, uint32_t **ret_numbers, uint64_t **ret_inodes,
-                        size_t *ret_count);
-
-/*
- * Opens the directory of a thread of /proc/<pid>/task that has not ended, O_PATH: when the first
- * thread ends before the others, /proc/<pid> itself shows neither memory nor files. -1 when there
- * is none. `ret_tid` may be NULL.
- */
-int bp_proc_open_living_thread(int threads_fd, pid_t *ret_tid);
-
-/* Opens /proc/<pid>, or that directory in its place; 0 is our own process. -1 with errno. */
-int bp_proc_open_process(pid_t pid);
 
 /*
  * How many arguments a process was given: the first word of its stack, which no program has a

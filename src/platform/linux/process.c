@@ -57,19 +57,15 @@ static bugpack_status open_root(bp_proc_root *ret_root, bugpack_error *error) {
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the proc file system is not mounted at /proc");
 }
 
-static bool is_gone(int system_errno) {
-    return system_errno == ENOENT || system_errno == ESRCH;
-}
-
 bugpack_status bp_process_fail_ended(const bp_process *process, bugpack_error *error) {
     return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %d has ended", (int)process->pid);
 }
 
 /* With errno: NO_PROCESS when the process is gone, else why `what` cannot be done. */
 static bugpack_status fail_call(const bp_process *process, const char *what, bugpack_error *error) {
-    return is_gone(errno) ? bp_process_fail_ended(process, error)
-                          : bp_fail_process_errno(error, errno, "cannot %s process %d", what,
-                                                  (int)process->pid);
+    return bp_proc_is_gone(errno) ? bp_process_fail_ended(process, error)
+                                  : bp_fail_process_errno(error, errno, "cannot %s process %d",
+                                                          what, (int)process->pid);
 }
 
 /*
@@ -178,8 +174,8 @@ static bugpack_status open_descriptors(bp_process *process, int root_fd, const c
                                        bugpack_error *error) {
     process->directory_fd = openat(root_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (process->directory_fd < 0) {
-        return is_gone(errno) ? fail_not_there(process, error)
-                              : fail_call(process, "look at", error);
+        return bp_proc_is_gone(errno) ? fail_not_there(process, error)
+                                      : fail_call(process, "look at", error);
     }
 #ifdef SYS_pidfd_open
     /* Where it fails (before Linux 5.3, or a seccomp filter) the directory and the start time are
@@ -301,9 +297,9 @@ bugpack_status bp_process_clone(const bp_process *process, bp_process **ret_clon
         return BUGPACK_OK;
     }
     bugpack_status status =
-        is_gone(errno) ? bp_process_fail_ended(process, error)
-                       : bp_fail_process_errno(error, errno, "cannot hold process %d twice",
-                                               (int)process->pid);
+        bp_proc_is_gone(errno) ? bp_process_fail_ended(process, error)
+                               : bp_fail_process_errno(error, errno, "cannot hold process %d twice",
+                                                       (int)process->pid);
     bp_process_close(clone);
     return status;
 }

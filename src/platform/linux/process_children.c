@@ -56,26 +56,20 @@ static int read_children_file(const bp_process *process, uint64_t tid, bp_pid_li
     return result;
 }
 
-static pid_t parent_of(int proc_fd, uint32_t pid) {
-    bp_proc_stat stat;
-    bool is_read = bp_proc_read_stat(proc_fd, &stat, "%u/stat", (unsigned)pid) == 0;
-    return is_read && stat.parent_pid <= INT32_MAX ? (pid_t)stat.parent_pid : 0;
-}
-
 /* Every process whose parent this one is. 0, or an errno. */
 static int scan_all(const bp_process *process, int proc_fd, bp_pid_list *children) {
-    uint32_t *pids = NULL;
-    size_t count = 0;
-    int list_fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = list_fd < 0 ? errno : bp_proc_list_numbers(list_fd, &pids, &count);
-    bp_file_close(list_fd);
-    for (size_t i = 0; result == 0 && i < count; i++) {
-        if (pids[i] > 0 && pids[i] <= INT32_MAX && parent_of(proc_fd, pids[i]) == process->pid &&
-            !bp_pid_list_add(children, (pid_t)pids[i])) {
+    bp_proc_list list;
+    bp_proc_stat stat;
+    int result = bp_proc_list_read(proc_fd, ".", &list);
+    for (size_t i = 0; result == 0 && i < list.count; i++) {
+        uint64_t pid = list.items[i].id;
+        if (pid > 0 && pid <= INT32_MAX &&
+            bp_proc_read_stat(proc_fd, &stat, "%u/stat", (unsigned)pid) == 0 &&
+            stat.parent_pid == (uint64_t)process->pid && !bp_pid_list_add(children, (pid_t)pid)) {
             result = ENOMEM;
         }
     }
-    free(pids);
+    bp_proc_list_release(&list);
     return result;
 }
 

@@ -157,18 +157,15 @@ static void count_fds(const bp_process *process, bp_process_facts *facts) {
         facts->fd_count = known((uint64_t)info.st_size);
         return;
     }
-    uint32_t *numbers = NULL;
-    size_t count = 0;
-    int fd = openat(process->directory_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = fd < 0 ? errno : bp_proc_list_numbers(fd, &numbers, &count);
-    bp_file_close(fd);
-    free(numbers);
-    if (result != 0) {
+    bp_proc_list list;
+    int result = bp_proc_list_read(process->directory_fd, "fd", &list);
+    if (result == 0) {
+        /* Our own include the one that lists them. */
+        facts->fd_count = known(list.count - (process->is_own && list.count > 0));
+    } else {
         bp_facts_deny(facts, "open files", result);
-        return;
     }
-    /* Our own include the one that lists them. */
-    facts->fd_count = known(count - (process->is_own && count > 0));
+    bp_proc_list_release(&list);
 }
 
 static void fill_from_stat(bp_process *process, const bp_proc_stat *stat, bp_process_facts *facts) {
@@ -200,8 +197,7 @@ static void add_number(bp_known_uint *sum, const char *text, size_t length, cons
 static bugpack_status read_switches(const bp_process *process, bp_process_facts *facts,
                                     bugpack_error *error) {
     struct rusage usage;
-    uint32_t *tids = NULL;
-    size_t count = 0;
+    bp_proc_list threads = {0};
     if (process->is_own) {
         if (getrusage(RUSAGE_SELF, &usage) == 0) {
             facts->voluntary_switches = known((uint64_t)usage.ru_nvcsw);
@@ -209,23 +205,23 @@ static bugpack_status read_switches(const bp_process *process, bp_process_facts 
         }
         return BUGPACK_OK;
     }
-    bugpack_status status = bp_process_list_threads(process, &tids, NULL, &count, error);
-    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+    bugpack_status status = bp_process_list_threads(process, &threads, error);
+    for (size_t i = 0; i < threads.count; i++) {
         char text[TEXT_BYTES];
-        ssize_t length =
-            bp_proc_read_at(process->threads_fd, text, sizeof text, "%u/status", (unsigned)tids[i]);
+        ssize_t length = bp_proc_read_at(process->threads_fd, text, sizeof text, "%u/status",
+                                         (unsigned)threads.items[i].id);
         if (length > 0) {
             add_number(&facts->voluntary_switches, text, (size_t)length, "voluntary_ctxt_switches");
             add_number(&facts->involuntary_switches, text, (size_t)length,
                        "nonvoluntary_ctxt_switches");
-        } else if (length < 0 && errno != ENOENT && errno != ESRCH) {
+        } else if (length < 0 && !bp_proc_is_gone(errno)) {
             /* A sum without one of the threads is no sum. */
             bp_facts_deny(facts, "context switches", errno);
             facts->voluntary_switches = facts->involuntary_switches = (bp_known_uint){0};
             break;
         }
     }
-    free(tids);
+    bp_proc_list_release(&threads);
     return status;
 }
 
@@ -275,11 +271,21 @@ static bool read_objects(const bp_process *process, bp_process_facts *facts) {
  * has ended before the others, from the directory of another thread. A zombie and a kernel thread
  * have none: then the directory is not open.
  */
-static bp_process choose_witness(const bp_process *process, const bp_proc_stat *stat) {
+static bp_process choose_witness(const bp_process *process, const bp_proc_stat *stat,
+                                 bp_process_facts *facts) {
+    static const char *const lacking[] = {"executable", "working directory", "open files",
+                                          "loaded objects"};
     bp_process witness = *process;
-    if (stat->is_kernel_thread || stat->state == 'Z') {
-        witness.directory_fd =
-            stat->thread_count > 1 ? bp_proc_open_living_thread(process->threads_fd, NULL) : -1;
+    if (!stat->is_kernel_thread && stat->state != 'Z') {
+        return witness;
+    }
+    witness.directory_fd = -1;
+    if (stat->thread_count > 1) {
+        witness.directory_fd = bp_proc_open_living_thread(process->threads_fd, NULL);
+        int open_errno = witness.directory_fd < 0 ? errno : 0;
+        for (size_t i = 0; i < sizeof lacking / sizeof lacking[0]; i++) {
+            bp_facts_deny(facts, lacking[i], open_errno);
+        }
     }
     return witness;
 }
@@ -326,7 +332,7 @@ static bugpack_status read_facts(bp_process *process, bool *ret_is_between,
     }
     bool is_between = is_between_programs(process, &stat);
     fill_from_stat(process, &stat, &facts);
-    bp_process witness = choose_witness(process, &stat);
+    bp_process witness = choose_witness(process, &stat, &facts);
     if (!read_groups(process, &witness, &stat, &facts)) {
         status = bp_fail_memory(error, "read the facts of a process");
     }

@@ -5,6 +5,7 @@
 #define BP_PLATFORM_LINUX_PROCESS_PRIVATE_H
 
 #include "base/fd_mark.h"
+#include "platform/linux/proc_list.h"
 #include "platform/linux/proc_text.h"
 #include "platform/process.h"
 
@@ -81,10 +82,8 @@ uint64_t bp_process_boottime_ns(const bp_process *process);
 /* After reading: checks that the process had not ended by then. */
 bugpack_status bp_process_check_alive(const bp_process *process, bugpack_error *error);
 
-/* The ids of all threads, as the kernel lists them, and with `ret_inodes` (NULL: not wanted) the
- * inodes of their directories. The lists are the caller's to free. */
-bugpack_status bp_process_list_threads(const bp_process *process, uint32_t **ret_tids,
-                                       uint64_t **ret_inodes, size_t *ret_count,
+/* All threads, as the kernel lists them; the list is the caller's to release. */
+bugpack_status bp_process_list_threads(const bp_process *process, bp_proc_list *ret_threads,
                                        bugpack_error *error);
 
 #endif

@@ -17,29 +17,19 @@
 /* One of so many known threads is read again at a time. */
 enum { reread_share = 10 };
 
-bugpack_status bp_process_list_threads(const bp_process *process, uint32_t **ret_tids,
-                                       uint64_t **ret_inodes, size_t *ret_count,
+bugpack_status bp_process_list_threads(const bp_process *process, bp_proc_list *ret_threads,
                                        bugpack_error *error) {
-    uint32_t *tids;
-    uint64_t *inodes = NULL;
-    size_t count;
-    int result = ret_inodes == NULL
-                     ? bp_proc_list_numbers(process->threads_fd, &tids, &count)
-                     : bp_proc_list_inodes(process->threads_fd, &tids, &inodes, &count);
+    bp_proc_list threads;
+    int result = bp_proc_list_read(process->threads_fd, NULL, &threads);
     if (result == 0) {
-        *ret_tids = tids;
-        if (ret_inodes != NULL) {
-            *ret_inodes = inodes;
-        }
-        *ret_count = count;
+        *ret_threads = threads;
         return BUGPACK_OK;
     }
-    free(tids);
-    free(inodes);
+    bp_proc_list_release(&threads);
     if (result == ENOMEM) {
         return bp_fail_memory(error, "list the threads of a process");
     }
-    return result == ENOENT || result == ESRCH
+    return bp_proc_is_gone(result)
                ? bp_process_fail_ended(process, error)
                : bp_fail_process_errno(error, result, "cannot list the threads of process %d",
                                        (int)process->pid);
@@ -105,7 +95,7 @@ static void reread(const bp_process *process, bp_known_thread *known) {
  * their births, so each that is between two that are still there has ended.
  */
 static bugpack_status remember_threads(bp_process *process, bp_task_snapshot *snapshot,
-                                       const uint64_t *inodes, bugpack_error *error) {
+                                       const bp_proc_list *list, bugpack_error *error) {
     bp_known_threads *known = &process->known;
     bp_thread_counters *threads = snapshot->threads;
     size_t count = snapshot->thread_count;
@@ -117,8 +107,9 @@ static bugpack_status remember_threads(bp_process *process, bp_task_snapshot *sn
         while (at < known->count && known->items[at].tid != threads[i].tid) {
             at++;
         }
-        items[i] = (bp_known_thread){.tid = (uint32_t)threads[i].tid, .inode = inodes[i]};
-        if (at < known->count && known->items[at].inode == inodes[i]) {
+        items[i] =
+            (bp_known_thread){.tid = (uint32_t)threads[i].tid, .inode = list->items[i].inode};
+        if (at < known->count && known->items[at].inode == list->items[i].inode) {
             items[i] = known->items[at++];
         }
         if (must_read(known, &items[i], i)) {
@@ -133,58 +124,43 @@ static bugpack_status remember_threads(bp_process *process, bp_task_snapshot *sn
     return BUGPACK_OK;
 }
 
-/* Reads the counters of the listed threads, and drops those that have ended, also from `inodes`
- * (NULL: there are none). */
-static bugpack_status read_counters(const bp_process *process, bool with_names, uint64_t *inodes,
+/* Reads the counters of the listed threads, and takes those that have ended off the list. */
+static bugpack_status read_counters(const bp_process *process, bool with_names, bp_proc_list *list,
                                     bp_task_snapshot *snapshot, bugpack_error *error) {
-    size_t listed_count = snapshot->thread_count;
-    snapshot->thread_count = 0;
+    size_t listed_count = list->count;
+    list->count = 0;
     for (size_t i = 0; i < listed_count; i++) {
-        bp_thread_counters *thread = &snapshot->threads[snapshot->thread_count];
-        *thread = snapshot->threads[i];
+        bp_thread_counters *thread = &snapshot->threads[list->count];
+        *thread = (bp_thread_counters){.tid = list->items[i].id, .pid = process->pid};
         int result =
             process->is_own ? read_own_clock(thread) : read_thread(process, with_names, thread);
-        if (result == 0 && inodes != NULL) {
-            inodes[snapshot->thread_count] = inodes[i];
-        }
         if (result == 0) {
-            snapshot->thread_count++;
-        } else if (result == ENOENT || result == ESRCH) {
+            list->items[list->count++] = list->items[i];
+        } else if (bp_proc_is_gone(result)) {
             snapshot->vanished_count++;
         } else {
             return bp_fail_process_errno(error, result, "cannot read thread %llu of process %d",
                                          (unsigned long long)thread->tid, (int)process->pid);
         }
     }
+    snapshot->thread_count = list->count;
     return BUGPACK_OK;
 }
 
 static bugpack_status read_threads(bp_process *process, bool with_names, bp_task_snapshot *snapshot,
                                    bugpack_error *error) {
-    bool remembers = process->is_own && with_names;
-    uint32_t *tids = NULL;
-    uint64_t *inodes = NULL;
-    size_t count = 0;
-    bugpack_status status =
-        bp_process_list_threads(process, &tids, remembers ? &inodes : NULL, &count, error);
+    bp_proc_list list = {0};
+    bugpack_status status = bp_process_list_threads(process, &list, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    snapshot->threads = calloc(count > 0 ? count : 1, sizeof *snapshot->threads);
-    for (size_t i = 0; i < count && snapshot->threads != NULL; i++) {
-        snapshot->threads[snapshot->thread_count++] =
-            (bp_thread_counters){.tid = tids[i], .pid = process->pid};
+    snapshot->threads = calloc(list.count > 0 ? list.count : 1, sizeof *snapshot->threads);
+    status = snapshot->threads == NULL ? bp_fail_memory(error, "list the threads of a process")
+                                       : read_counters(process, with_names, &list, snapshot, error);
+    if (status == BUGPACK_OK && process->is_own && with_names) {
+        status = remember_threads(process, snapshot, &list, error);
     }
-    if (snapshot->threads == NULL) {
-        status = bp_fail_memory(error, "list the threads of a process");
-    } else {
-        status = read_counters(process, with_names, inodes, snapshot, error);
-    }
-    if (status == BUGPACK_OK && remembers) {
-        status = remember_threads(process, snapshot, inodes, error);
-    }
-    free(tids);
-    free(inodes);
+    bp_proc_list_release(&list);
     return status;
 }
 
@@ -219,14 +195,20 @@ static bugpack_status read_memory(const bp_process *process, bp_task_snapshot *s
 }
 
 /* When the first thread ends before the others, only theirs show the memory of the process. */
-static void read_memory_of_others(const bp_process *process, bp_task_snapshot *snapshot) {
+static bugpack_status read_memory_of_others(const bp_process *process, bp_task_snapshot *snapshot,
+                                            bugpack_error *error) {
     char text[256];
     int fd = bp_proc_open_living_thread(process->threads_fd, NULL);
     ssize_t length = fd < 0 ? -1 : bp_proc_read_small(fd, "statm", text, sizeof text);
-    if (length > 0) {
-        (void)take_memory(process, text, (size_t)length, snapshot, NULL);
+    bugpack_status status = BUGPACK_OK;
+    if (length < 0 && !bp_proc_is_gone(errno)) {
+        status = bp_fail_process_errno(error, errno, "cannot read statm of process %d",
+                                       (int)process->pid);
+    } else if (length > 0) {
+        status = take_memory(process, text, (size_t)length, snapshot, error);
     }
     bp_file_close(fd);
+    return status;
 }
 
 /* The CPU time of the whole process, and when that was. */
@@ -269,7 +251,7 @@ bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
     }
     status = read_threads(process, with_names, &snapshot, error);
     if (status == BUGPACK_OK && !snapshot.has_memory && snapshot.thread_count > 1) {
-        read_memory_of_others(process, &snapshot);
+        status = read_memory_of_others(process, &snapshot, error);
     }
     if (status == BUGPACK_OK && !process->is_own) {
         status = bp_process_check_alive(process, error);
@@ -295,7 +277,7 @@ bugpack_status bp_process_read_switches(const bp_process *process, bp_task_snaps
                 ? bp_proc_read_at(process->root.fd, text, sizeof text, "%d/task/%llu/status",
                                   (int)thread->pid, tid)
                 : bp_proc_read_at(process->threads_fd, text, sizeof text, "%llu/status", tid);
-        if (length < 0 && errno != ENOENT && errno != ESRCH) {
+        if (length < 0 && !bp_proc_is_gone(errno)) {
             return bp_fail_process_errno(error, errno, "cannot read thread %llu of process %d", tid,
                                          (int)process->pid);
         }

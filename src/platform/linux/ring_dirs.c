@@ -129,21 +129,18 @@ static bugpack_status visit_process(const bp_mapped_dirs *dirs, pid_t pid, bool 
 
 bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpack_error *error) {
     bp_buffer maps;
-    uint32_t *pids = NULL;
-    size_t count = 0;
+    bp_proc_list processes = {0};
     bugpack_status status = BUGPACK_OK;
     bp_buffer_init(&maps, maps_max_bytes);
     if (pid != 0) {
         status = visit_process(dirs, pid, false, &maps, error);
     } else {
-        int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        (void)bp_proc_list_numbers(proc_fd, &pids, &count);
-        bp_file_close(proc_fd);
+        (void)bp_proc_list_read(AT_FDCWD, "/proc", &processes);
     }
-    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        status = visit_process(dirs, (pid_t)pids[i], true, &maps, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < processes.count; i++) {
+        status = visit_process(dirs, (pid_t)processes.items[i].id, true, &maps, error);
     }
-    free(pids);
+    bp_proc_list_release(&processes);
     bp_buffer_release(&maps);
     return status;
 }

@@ -1,0 +1,154 @@
+#include "platform/linux/proc_list.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/file.h"
+#include "platform/linux/files.h"
+#include "platform/linux/proc_scan.h"
+
+/* The most ids that Linux gives out (PID_MAX_LIMIT in include/linux/threads.h). */
+static const size_t entry_max = (size_t)4 << 20;
+
+/* False without memory. */
+static bool push_entries(bp_proc_list *list, const char *entries, size_t entries_bytes) {
+    for (size_t at = 0; at < entries_bytes;) {
+        /* The layout that getdents64 writes is that of this structure. */
+        const struct dirent64 *entry = (const void *)(entries + at);
+        bp_proc_scan name = {entry->d_name, entry->d_name + strlen(entry->d_name)};
+        uint64_t id;
+        at += entry->d_reclen;
+        if (!bp_proc_take_number(&name, 10, &id) || name.next != name.end || id > UINT32_MAX) {
+            continue;
+        }
+        if (list->count == entry_max ||
+            !bp_array_reserve(&list->items, list->count, &list->capacity)) {
+            return false;
+        }
+        list->items[list->count++] = (bp_proc_entry){.id = id, .inode = entry->d_ino};
+    }
+    return true;
+}
+
+int bp_proc_list_read(int dir_fd, const char *name, bp_proc_list *ret_list) {
+    /* Large pieces: between two of them the kernel counts its way back to where it was, and an
+     * entry that ended meanwhile makes it miss another (first_tid in fs/proc/base.c). */
+    static const size_t entries_bytes = (size_t)256 * 1024;
+    int result = 0;
+    long count = 1;
+    char *entries = NULL;
+    *ret_list = (bp_proc_list){0};
+    int fd = name == NULL ? dir_fd : openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0) {
+        result = errno;
+        goto out;
+    }
+    entries = malloc(entries_bytes);
+    result = entries == NULL ? ENOMEM : 0;
+    while (result == 0 && count > 0) {
+        count = syscall(SYS_getdents64, fd, entries, entries_bytes);
+        if (count < 0) {
+            result = errno;
+        } else if (!push_entries(ret_list, entries, (size_t)count)) {
+            result = ENOMEM;
+        }
+    }
+out:
+    free(entries);
+    if (name != NULL) {
+        bp_file_close(fd);
+    }
+    return result;
+}
+
+void bp_proc_list_release(bp_proc_list *list) {
+    free(list->items);
+    *list = (bp_proc_list){0};
+}
+
+void bp_proc_list_sort(bp_proc_list *list) {
+    if (list->count > 0) {
+        qsort(list->items, list->count, sizeof *list->items, bp_array_compare_u64);
+    }
+}
+
+bool bp_proc_list_has(const bp_proc_list *list, uint64_t id) {
+    return list->count > 0 && bsearch(&id, list->items, list->count, sizeof *list->items,
+                                      bp_array_compare_u64) != NULL;
+}
+
+/* One thread's directory; -1 with errno, ESRCH when it has ended. */
+static int open_living(int threads_fd, uint64_t tid) {
+    bp_proc_stat stat;
+    int fd = bp_proc_open_at(threads_fd, O_PATH | O_DIRECTORY, "%llu", (unsigned long long)tid);
+    int result = fd < 0 ? errno : bp_proc_read_stat(fd, &stat, "stat");
+    if (result == 0 && bp_proc_has_thread_ended(&stat)) {
+        result = ESRCH;
+    }
+    if (result != 0) {
+        bp_file_close(fd);
+        errno = result;
+        return -1;
+    }
+    return fd;
+}
+
+int bp_proc_open_living_thread(int threads_fd, pid_t *ret_tid) {
+    bp_proc_list threads;
+    int fd = -1;
+    int result = bp_proc_list_read(threads_fd, NULL, &threads);
+    for (size_t i = 0; i < threads.count && fd < 0; i++) {
+        fd = open_living(threads_fd, threads.items[i].id);
+        if (fd >= 0 && ret_tid != NULL) {
+            *ret_tid = (pid_t)threads.items[i].id;
+        }
+        if (fd < 0 && result == 0 && !bp_proc_is_gone(errno)) {
+            result = errno;
+        }
+    }
+    bp_proc_list_release(&threads);
+    if (fd < 0) {
+        errno = result == 0 || bp_proc_is_gone(result) ? ESRCH : result;
+    }
+    return fd;
+}
+
+int bp_proc_open_process(pid_t pid) {
+    char target[2];
+    int fd = pid == 0 ? open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC)
+                      : bp_proc_open_at(AT_FDCWD, O_PATH | O_DIRECTORY, "/proc/%d", (int)pid);
+    if (fd < 0 || readlinkat(fd, "exe", target, sizeof target) >= 0 || errno != ENOENT) {
+        return fd;
+    }
+    int threads_fd = openat(fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int thread_fd = threads_fd >= 0 ? bp_proc_open_living_thread(threads_fd, NULL) : -1;
+    bp_file_close(threads_fd);
+    if (thread_fd < 0 && bp_proc_is_gone(errno)) {
+        return fd; /* a kernel thread, or a zombie */
+    }
+    bp_file_close(fd);
+    return thread_fd;
+}
+
+int bp_proc_compare_numbers(const void *one, const void *other) {
+    uint32_t left = *(const uint32_t *)one;
+    uint32_t right = *(const uint32_t *)other;
+    return (left > right) - (left < right);
+}
+
+int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count) {
+    bp_proc_list list;
+    int result = bp_proc_list_read(directory_fd, NULL, &list);
+    *ret_numbers = calloc(list.count + 1, sizeof **ret_numbers);
+    *ret_count = *ret_numbers != NULL ? list.count : 0;
+    for (size_t i = 0; i < *ret_count; i++) {
+        (*ret_numbers)[i] = (uint32_t)list.items[i].id;
+    }
+    bp_proc_list_release(&list);
+    return *ret_numbers != NULL ? result : ENOMEM;
+}

@@ -1,0 +1,64 @@
+/*
+ * What the directories of /proc list by number: processes, the threads of one (/proc/<pid>/task),
+ * its descriptors. Whoever looks at threads takes them from here, and their stat with
+ * bp_proc_read_stat.
+ */
+#ifndef BP_PLATFORM_LINUX_PROC_LIST_H
+#define BP_PLATFORM_LINUX_PROC_LIST_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Under /proc two things of one number have different inodes, although a thing may get another one
+ * when memory is short: the inode belongs to the dentry, which goes with the thread (proc_flush_pid
+ * in fs/proc/base.c).
+ */
+typedef struct bp_proc_entry {
+    uint64_t id; /* first, for bp_array_compare_u64 */
+    uint64_t inode;
+} bp_proc_entry;
+
+typedef struct bp_proc_list {
+    bp_proc_entry *items;
+    size_t count, capacity;
+} bp_proc_list;
+
+/*
+ * Lists the decimal names in the directory `name` below `dir_fd`, or in `dir_fd` itself, from its
+ * beginning, where `name` is NULL. They are in the kernel's order, which for threads is that of
+ * their births. 0 or an errno; what was read before an error is in the list all the same. To be
+ * released in any case.
+ */
+int bp_proc_list_read(int dir_fd, const char *name, bp_proc_list *ret_list);
+void bp_proc_list_release(bp_proc_list *list);
+
+/* Puts them in ascending order, in which they can be searched. */
+void bp_proc_list_sort(bp_proc_list *list);
+bool bp_proc_list_has(const bp_proc_list *list, uint64_t id);
+
+/* Whether what was listed, or opened, has ended. */
+static inline bool bp_proc_is_gone(int system_errno) {
+    return system_errno == ENOENT || system_errno == ESRCH;
+}
+
+/*
+ * Opens the directory of a thread of /proc/<pid>/task that has not ended, O_PATH: when the first
+ * thread ends before the others, /proc/<pid> itself shows neither memory nor files. `ret_tid` may
+ * be NULL. -1 with errno: ESRCH when all have ended, else why it is not known.
+ */
+int bp_proc_open_living_thread(int threads_fd, pid_t *ret_tid);
+
+/* Opens /proc/<pid>, or that directory in its place; 0 is our own process. -1 with errno. */
+int bp_proc_open_process(pid_t pid);
+
+/* bp_proc_list_read of the directory itself, as numbers, which the caller frees. */
+int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count);
+
+/* Their order, for qsort and bsearch. */
+int bp_proc_compare_numbers(const void *one, const void *other);
+
+#endif
