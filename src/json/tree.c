@@ -17,35 +17,60 @@ static size_t memory_of(const bp_json_token *token) {
     return (is_value ? sizeof(cJSON) + 16 : 0) + (is_text ? text_bytes : 0);
 }
 
-static bugpack_status fail_large(size_t max_bytes, bugpack_error *error) {
-    return bp_fail(error, BUGPACK_ERR_CORRUPT, "it would take over %zu MiB of memory",
-                   max_bytes >> 20);
+/* A tree that grows token by token, so that no text is read twice. */
+typedef struct tree_builder {
+    bp_json_tree *root, *key; /* the key, a text, of the value that comes next */
+    bp_json_tree *open[BP_JSON_DEPTH_MAX];
+    size_t depth, memory_bytes, max_bytes;
+} tree_builder;
+
+static void release_builder(tree_builder *builder) {
+    cJSON_Delete(builder->root);
+    cJSON_Delete(builder->key);
+    builder->root = builder->key = NULL;
 }
 
-/* What the scanner accepts cJSON accepts as well, so that it can only run out of memory. */
-static bugpack_status parse(const void *text, size_t byte_count, bp_json_tree **ret_tree,
+/* cJSON reads each key, string, number and word by itself. What the scanner accepts cJSON accepts
+ * as well, so that it can only run out of memory. */
+static bugpack_status build(tree_builder *builder, const bp_json_token *token,
                             bugpack_error *error) {
-    bp_json_tree *tree = cJSON_ParseWithLength(text, byte_count);
-    if (tree == NULL) {
+    bp_json_tree *item = NULL;
+    builder->memory_bytes += memory_of(token);
+    if (builder->memory_bytes > builder->max_bytes) {
+        return bp_fail(error, BUGPACK_ERR_CORRUPT, "it would take over %zu MiB of memory",
+                       builder->max_bytes >> 20);
+    }
+    if (token->kind == BP_JSON_END) {
+        builder->depth--;
+        return BUGPACK_OK;
+    }
+    if (token->kind == BP_JSON_BEGIN) {
+        item = token->text[0] == '{' ? cJSON_CreateObject() : cJSON_CreateArray();
+    } else {
+        item = cJSON_ParseWithLength(token->text, token->byte_count);
+    }
+    if (item == NULL) {
         return bp_fail_memory(error, "read a JSON text");
     }
-    *ret_tree = tree;
-    return BUGPACK_OK;
-}
-
-static bugpack_status check(const void *text, size_t byte_count, size_t max_bytes,
-                            bugpack_error *error) {
-    bp_json_scanner scanner;
-    bp_json_token token;
-    bugpack_status status;
-    size_t memory_bytes = byte_count;
-    bp_json_scanner_init(&scanner, text, byte_count);
-    while ((status = bp_json_scanner_next(&scanner, &token, error)) == BUGPACK_OK &&
-           token.kind != BP_JSON_FINISH && memory_bytes <= max_bytes) {
-        memory_bytes += memory_of(&token);
+    if (token->kind == BP_JSON_KEY) {
+        builder->key = item;
+        return BUGPACK_OK;
     }
-    bp_json_scanner_release(&scanner);
-    return status == BUGPACK_OK && memory_bytes > max_bytes ? fail_large(max_bytes, error) : status;
+    if (builder->key != NULL) {
+        item->string = builder->key->valuestring;
+        builder->key->valuestring = NULL;
+        cJSON_Delete(builder->key);
+        builder->key = NULL;
+    }
+    if (builder->depth > 0) {
+        (void)cJSON_AddItemToArray(builder->open[builder->depth - 1], item);
+    } else {
+        builder->root = item;
+    }
+    if (token->kind == BP_JSON_BEGIN) {
+        builder->open[builder->depth++] = item;
+    }
+    return BUGPACK_OK;
 }
 
 bugpack_status bp_json_tree_read(const void *text, size_t byte_count, bp_json_tree **ret_tree,
@@ -55,29 +80,24 @@ bugpack_status bp_json_tree_read(const void *text, size_t byte_count, bp_json_tr
 
 bugpack_status bp_json_tree_read_within(const void *text, size_t byte_count, size_t max_bytes,
                                         bp_json_tree **ret_tree, bugpack_error *error) {
-    bugpack_status status = check(text, byte_count, max_bytes, error);
-    return status == BUGPACK_OK ? parse(text, byte_count, ret_tree, error) : status;
-}
-
-/* A part of a document, without white space, and what it takes with its tree. */
-typedef struct collected {
-    bp_buffer text;
-    bp_json_token_kind last;
-    size_t memory_bytes, max_bytes;
-} collected;
-
-static void collect_init(collected *part, size_t max_bytes) {
-    *part = (collected){.last = BP_JSON_BEGIN, .max_bytes = max_bytes};
-    bp_buffer_init(&part->text, 2 * max_bytes);
-}
-
-static bugpack_status collect(collected *part, const bp_json_token *token, bugpack_error *error) {
-    part->memory_bytes += memory_of(token) + token->byte_count;
-    if (part->memory_bytes > part->max_bytes) {
-        return fail_large(part->max_bytes, error);
+    tree_builder builder = {.memory_bytes = byte_count, .max_bytes = max_bytes};
+    bp_json_scanner scanner;
+    bp_json_token token;
+    bp_json_scanner_init(&scanner, text, byte_count);
+    bugpack_status status = bp_json_scanner_next(&scanner, &token, error);
+    while (status == BUGPACK_OK && token.kind != BP_JSON_FINISH) {
+        status = build(&builder, &token, error);
+        if (status == BUGPACK_OK) {
+            status = bp_json_scanner_next(&scanner, &token, error);
+        }
     }
-    bp_json_token_append(token, &part->last, &part->text);
-    return part->text.status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "read a JSON text");
+    bp_json_scanner_release(&scanner);
+    if (status == BUGPACK_OK) {
+        *ret_tree = builder.root;
+    } else {
+        release_builder(&builder);
+    }
+    return status;
 }
 
 /* Where in a document it is. */
@@ -88,7 +108,7 @@ typedef struct element_reader {
     void *context;
     bool is_in_element, has_rest;
     size_t element_count;
-    collected element, rest;
+    tree_builder element, rest;
 } element_reader;
 
 static bool is_key(const bp_json_token *token, const char *key) {
@@ -106,17 +126,12 @@ static const bp_json_tree_list *find_list(const element_reader *reader,
 }
 
 static bugpack_status end_element(element_reader *reader, bugpack_error *error) {
-    bp_json_tree *tree = NULL;
     if (reader->element_count++ == BP_JSON_TREE_MAX_ELEMENTS) {
         return bp_fail(error, BUGPACK_ERR_CORRUPT, "a list has over %zu elements",
                        BP_JSON_TREE_MAX_ELEMENTS);
     }
-    bugpack_status status =
-        parse(reader->element.text.data, reader->element.text.size, &tree, error);
-    if (status == BUGPACK_OK) {
-        status = reader->list->take(reader->context, tree, error);
-        cJSON_Delete(tree);
-    }
+    bugpack_status status = reader->list->take(reader->context, reader->element.root, error);
+    release_builder(&reader->element);
     return status;
 }
 
@@ -134,21 +149,19 @@ static bugpack_status take_token(void *context, const bp_json_token *token, bugp
     const bp_json_tree_list *list = reader->list;
     size_t element_depth = list != NULL && list->is_object ? elements : of_element;
     if (reader->has_rest && (list == NULL || depth < elements || is_member)) {
-        bugpack_status status = collect(&reader->rest, token, error);
+        bugpack_status status = build(&reader->rest, token, error);
         if (status != BUGPACK_OK) {
             return status;
         }
     }
     if (list != NULL && token->kind == BP_JSON_BEGIN && depth == element_depth) {
         reader->is_in_element = token->text[0] == '{';
-        reader->element.last = BP_JSON_BEGIN;
         reader->element.memory_bytes = 0;
-        bp_buffer_clear(&reader->element.text);
     }
     if (!reader->is_in_element) {
         return BUGPACK_OK;
     }
-    bugpack_status status = collect(&reader->element, token, error);
+    bugpack_status status = build(&reader->element, token, error);
     if (status == BUGPACK_OK && token->kind == BP_JSON_END && depth == element_depth - 1) {
         reader->is_in_element = false;
         status = end_element(reader, error);
@@ -158,17 +171,20 @@ static bugpack_status take_token(void *context, const bp_json_token *token, bugp
 
 bugpack_status bp_json_tree_each(const bp_giver *text, const bp_json_tree_list *lists,
                                  void *context, bp_json_tree **ret_rest, bugpack_error *error) {
-    element_reader reader = {.lists = lists, .context = context, .has_rest = ret_rest != NULL};
-    collect_init(&reader.element, element_max_bytes);
-    collect_init(&reader.rest, BP_JSON_TREE_MAX_BYTES);
+    element_reader reader = {.lists = lists,
+                             .context = context,
+                             .has_rest = ret_rest != NULL,
+                             .element.max_bytes = element_max_bytes,
+                             .rest.max_bytes = BP_JSON_TREE_MAX_BYTES};
     bp_json_parts_init(&reader.parts, take_token, &reader);
     bugpack_status status = bp_json_parts_read(&reader.parts, text, error);
     bp_json_parts_release(&reader.parts);
-    bp_buffer_release(&reader.element.text);
     if (status == BUGPACK_OK && ret_rest != NULL) {
-        status = parse(bp_buffer_text(&reader.rest.text), reader.rest.text.size, ret_rest, error);
+        *ret_rest = reader.rest.root;
+        reader.rest.root = NULL;
     }
-    bp_buffer_release(&reader.rest.text);
+    release_builder(&reader.element);
+    release_builder(&reader.rest);
     return status;
 }
 
