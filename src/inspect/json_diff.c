@@ -145,7 +145,7 @@ bool bp_json_differences_add(bp_json_differences *list, const char *entry, const
     return true;
 }
 
-enum { path_max_bytes = 4096, part_max = 16 };
+enum { path_max_bytes = 4096 };
 
 /* A value. Of an object or an array the text reaches from bracket to bracket. */
 typedef struct json_node {
@@ -172,108 +172,6 @@ typedef struct labelled {
     bp_json_token name, tid; /* of no bytes where there is none */
 } labelled;
 
-/* --- a document --------------------------------------------------------------------------- */
-
-/* Adds a value behind `*last` in the object or array `parent`. Its index, or 0 without memory. */
-static size_t add_node(json_nodes *nodes, size_t parent, size_t *last, const bp_json_token *key,
-                       const bp_json_token *value) {
-    if (!bp_array_reserve(&nodes->rows, nodes->count, &nodes->capacity)) {
-        return 0;
-    }
-    size_t index = nodes->count++;
-    nodes->rows[index] = (json_node){.key = *key, .value = *value};
-    if (*last != 0) {
-        nodes->rows[*last].next = index;
-    } else {
-        nodes->rows[parent].first = index;
-    }
-    *last = index;
-    return index;
-}
-
-/* Reads the value at a place of a text that was checked, as the child of the root. */
-static bugpack_status read_nodes(const char *text, size_t byte_count, const bp_json_token *name,
-                                 json_nodes *nodes, size_t *last_part, bugpack_error *error) {
-    size_t parents[BP_JSON_DEPTH_MAX + 2] = {0}, lasts[BP_JSON_DEPTH_MAX + 2] = {*last_part};
-    size_t depth = 0;
-    bp_json_scanner scanner;
-    bp_json_token token, key = *name;
-    bp_json_scanner_init(&scanner, text, byte_count);
-    bugpack_status status = BUGPACK_OK;
-    do {
-        status = bp_json_scanner_next(&scanner, &token, error);
-        if (status != BUGPACK_OK) {
-            break;
-        }
-        if (token.kind == BP_JSON_KEY) {
-            key = token;
-        } else if (token.kind == BP_JSON_END) {
-            json_node *open = &nodes->rows[parents[depth--]];
-            open->value.byte_count = (size_t)(token.text - open->value.text) + 1;
-        } else {
-            size_t index = add_node(nodes, parents[depth], &lasts[depth], &key, &token);
-            if (index == 0) {
-                status = bp_fail_memory(error, "compare two documents");
-            } else if (nodes->count > nodes->max) {
-                status = bp_fail(error, BUGPACK_ERR_CORRUPT,
-                                 "its comparison would take over %zu MiB of memory",
-                                 2 * BP_JSON_DIFF_SIDE_BYTES >> 20);
-            } else if (token.kind == BP_JSON_BEGIN) {
-                parents[++depth] = index;
-                lasts[depth] = 0;
-            }
-            key = (bp_json_token){0};
-        }
-    } while (status == BUGPACK_OK && depth > 0);
-    bp_json_scanner_release(&scanner);
-    *last_part = lasts[0];
-    return status;
-}
-
-/* Reads the parts of a document below a root, which is node 0. */
-static bugpack_status read_document(const bp_buffer *text, const bp_json_diff_rule *rule,
-                                    json_nodes *nodes, bugpack_error *error) {
-    char names[part_max][32];
-    bp_json_token keys[part_max];
-    bp_json_pick picks[part_max];
-    bugpack_error detail = BUGPACK_ERROR_INIT;
-    size_t count = 0, last = 0;
-    const char *word = rule->parts;
-    nodes->max = text->size < BP_JSON_DIFF_SIDE_BYTES ? (BP_JSON_DIFF_SIDE_BYTES - text->size) /
-                                                            (sizeof(json_node) + sizeof(labelled))
-                                                      : 0;
-    if (!bp_array_reserve(&nodes->rows, 0, &nodes->capacity)) {
-        return bp_fail_memory(error, "compare two documents");
-    }
-    nodes->rows[nodes->count++] = (json_node){.value = {BP_JSON_BEGIN, "{", 1}};
-    do {
-        size_t length = strcspn(word, " ");
-        (void)snprintf(names[count], sizeof names[count], "%.*s", (int)length, word);
-        keys[count] = (bp_json_token){BP_JSON_KEY, word, length};
-        picks[count] = (bp_json_pick){.path = names[count]};
-        count++;
-        word += length + (word[length] == ' ');
-    } while (*word != '\0' && count < part_max);
-    const char *start = bp_buffer_text(text);
-    bugpack_status status = bp_json_pick_all(start, text->size, picks, count, &detail);
-    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        const char *at = picks[i].token.text;
-        if (picks[i].token.byte_count > 0) {
-            status =
-                read_nodes(at, text->size - (size_t)(at - start), &keys[i], nodes, &last, &detail);
-        }
-    }
-    return status == BUGPACK_OK ? status
-                                : bp_fail(error, status, "%s: %s", rule->entry, detail.message);
-}
-
-/* --- the comparison ----------------------------------------------------------------------- */
-
-static void add_row(comparison *both, const bp_json_token *before, const bp_json_token *after) {
-    both->lacks_memory |=
-        !bp_json_differences_add(both->list, both->rule->entry, &both->path, before, after);
-}
-
 /* What is between the quotes of a token, or all of it. */
 static bp_json_token unquote(bp_json_token token) {
     if (token.byte_count >= 2 && token.text[0] == '"') {
@@ -295,6 +193,102 @@ static bool is_word_of(const char *words, const bp_json_token *word) {
         }
     }
     return false;
+}
+
+/* --- a document --------------------------------------------------------------------------- */
+
+/* A document being read. Its root is node 0. Depths are those of what contains a value. */
+typedef struct document_reader {
+    const char *parts; /* of the rule */
+    json_nodes *nodes;
+    bp_json_token key;
+    size_t parents[BP_JSON_DEPTH_MAX + 1], lasts[BP_JSON_DEPTH_MAX + 1];
+    bool is_skipped; /* what is read is in no part */
+} document_reader;
+
+static bugpack_status add_node(document_reader *reader, size_t depth, const bp_json_token *value,
+                               bugpack_error *error) {
+    json_nodes *nodes = reader->nodes;
+    if (nodes->count == nodes->max) {
+        return bp_fail(error, BUGPACK_ERR_CORRUPT,
+                       "its comparison would take over %zu MiB of memory",
+                       2 * BP_JSON_DIFF_SIDE_BYTES >> 20);
+    }
+    if (!bp_array_reserve(&nodes->rows, nodes->count, &nodes->capacity)) {
+        return bp_fail_memory(error, "compare two documents");
+    }
+    size_t index = nodes->count++;
+    nodes->rows[index] = (json_node){.key = reader->key, .value = *value};
+    reader->key = (bp_json_token){.text = ""};
+    if (reader->lasts[depth] != 0) {
+        nodes->rows[reader->lasts[depth]].next = index;
+    } else if (depth > 0) {
+        nodes->rows[reader->parents[depth]].first = index;
+    }
+    reader->lasts[depth] = index;
+    if (value->kind == BP_JSON_BEGIN) {
+        reader->parents[depth + 1] = index;
+        reader->lasts[depth + 1] = 0;
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status take_token(document_reader *reader, size_t depth, const bp_json_token *token,
+                                 bugpack_error *error) {
+    static const bp_json_token object = {BP_JSON_BEGIN, "{", 1};
+    bool has_parts = reader->parts[0] != '\0';
+    if (token->kind == BP_JSON_KEY) {
+        reader->key = unquote(*token);
+        if (depth == 1) {
+            reader->is_skipped = has_parts && !is_word_of(reader->parts, &reader->key);
+        }
+        return BUGPACK_OK;
+    }
+    bool is_end = token->kind == BP_JSON_END;
+    if (depth == 0 && has_parts) {
+        reader->is_skipped = true; /* of an array or a number there is no part */
+        return is_end ? BUGPACK_OK : add_node(reader, depth, &object, error);
+    }
+    if (reader->is_skipped) {
+        return BUGPACK_OK;
+    }
+    if (!is_end) {
+        return add_node(reader, depth, token, error);
+    }
+    bp_json_token *open = &reader->nodes->rows[reader->parents[depth + 1]].value;
+    open->byte_count = (size_t)(token->text - open->text) + 1;
+    return BUGPACK_OK;
+}
+
+static bugpack_status read_document(const bp_buffer *text, const bp_json_diff_rule *rule,
+                                    json_nodes *nodes, bugpack_error *error) {
+    document_reader reader = {.parts = rule->parts, .nodes = nodes, .key = {.text = ""}};
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bp_json_scanner scanner;
+    bp_json_token token;
+    size_t left_bytes =
+        text->size < BP_JSON_DIFF_SIDE_BYTES ? BP_JSON_DIFF_SIDE_BYTES - text->size : 0;
+    nodes->max = left_bytes / (sizeof(json_node) + sizeof(labelled));
+    bp_json_scanner_init(&scanner, bp_buffer_text(text), text->size);
+    scanner.key_max = BP_JSON_KEY_MAX;
+    bugpack_status status = bp_json_scanner_next(&scanner, &token, &detail);
+    while (status == BUGPACK_OK && token.kind != BP_JSON_FINISH) {
+        size_t depth = scanner.depth - (token.kind == BP_JSON_BEGIN);
+        status = take_token(&reader, depth, &token, &detail);
+        if (status == BUGPACK_OK) {
+            status = bp_json_scanner_next(&scanner, &token, &detail);
+        }
+    }
+    bp_json_scanner_release(&scanner);
+    return status == BUGPACK_OK ? status
+                                : bp_fail(error, status, "%s: %s", rule->entry, detail.message);
+}
+
+/* --- the comparison ----------------------------------------------------------------------- */
+
+static void add_row(comparison *both, const bp_json_token *before, const bp_json_token *after) {
+    both->lacks_memory |=
+        !bp_json_differences_add(both->list, both->rule->entry, &both->path, before, after);
 }
 
 /* A member that is neither object nor array; of no bytes where there is none. */
