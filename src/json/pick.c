@@ -4,68 +4,87 @@
 
 #include "base/utf8.h"
 
-enum { path_max_bytes = 256 };
-
 /* The length of a path that no pick can have. */
 static const size_t outside = SIZE_MAX;
 
-/* The position of the scanner. */
-typedef struct walk {
-    char path[path_max_bytes];
-    size_t length;                      /* of the path of the value that comes next, or `outside` */
-    size_t base[BP_JSON_DEPTH_MAX + 1]; /* the same of the objects that are open, by depth */
-} walk;
-
-static void enter_key(walk *state, size_t depth, const bp_json_token *token) {
-    const char *key = token->text + 1;
-    size_t key_bytes = token->byte_count - 2;
-    size_t length = state->base[depth];
-    state->length = outside;
-    if (length == outside || key_bytes == 0 || length + key_bytes + 2 > path_max_bytes ||
-        memchr(key, '.', key_bytes) != NULL || memchr(key, '\\', key_bytes) != NULL) {
-        return;
+/* Appends to the path that has `length` bytes. */
+static void extend(bp_json_walk *walk, size_t length, const char *text, size_t byte_count) {
+    bool fits = length != outside && length + byte_count + 2 <= sizeof walk->path;
+    walk->length = outside;
+    if (fits) {
+        memcpy(walk->path + length, text, byte_count);
+        walk->length = length + byte_count;
+        walk->path[walk->length] = '\0';
     }
-    if (length > 0) {
-        state->path[length++] = '.';
-    }
-    memcpy(state->path + length, key, key_bytes);
-    state->length = length + key_bytes;
-    state->path[state->length] = '\0';
 }
 
-static void enter_value(walk *state, const bp_json_scanner *scanner, const bp_json_token *token,
-                        bp_json_pick *picks, size_t pick_count) {
-    size_t container = scanner->depth - (token->kind == BP_JSON_BEGIN);
-    if (container > 0 && !scanner->open[container - 1].is_object) {
-        state->length = outside;
+static void enter_key(bp_json_walk *walk, size_t depth, const bp_json_token *token) {
+    const char *key = token->text + 1;
+    size_t key_bytes = token->byte_count - 2, length = walk->base[depth];
+    walk->length = outside;
+    if (length == outside || key_bytes == 0) {
+        return;
     }
-    if (token->kind == BP_JSON_BEGIN) {
-        state->base[scanner->depth] = token->text[0] == '{' ? state->length : outside;
-    }
-    for (size_t i = 0; state->length != outside && i < pick_count; i++) {
-        if (strcmp(picks[i].path, state->path) == 0) {
-            picks[i].token = *token;
+    for (size_t i = 0; i < key_bytes; i++) {
+        if (key[i] == '.' || key[i] == '[' || key[i] == '\\') {
+            return;
         }
     }
+    if (length > 0) {
+        extend(walk, length, ".", 1);
+        length = walk->length;
+    }
+    extend(walk, length, key, key_bytes);
+}
+
+void bp_json_picks_clear(bp_json_pick *picks, size_t pick_count) {
+    for (size_t i = 0; i < pick_count; i++) {
+        picks[i].token = (bp_json_token){.text = ""};
+        picks[i].path_bytes = strlen(picks[i].path);
+    }
+}
+
+bp_json_pick *bp_json_walk_to(bp_json_walk *walk, const bp_json_scanner *scanner,
+                              const bp_json_token *token, bp_json_pick *picks, size_t pick_count) {
+    bool is_begin = token->kind == BP_JSON_BEGIN, leads_on = false;
+    size_t container = scanner->depth - is_begin;
+    bp_json_pick *found = NULL;
+    if (token->kind == BP_JSON_KEY) {
+        enter_key(walk, scanner->depth, token);
+    }
+    if (!is_begin && token->kind != BP_JSON_SCALAR) {
+        return NULL;
+    }
+    if (container > 0 && !scanner->open[container - 1].is_object) {
+        extend(walk, walk->base[container], "[]", 2);
+    }
+    for (size_t i = 0; walk->length != outside && i < pick_count; i++) {
+        bp_json_pick *pick = &picks[i];
+        if (pick->path_bytes >= walk->length && memcmp(pick->path, walk->path, walk->length) == 0) {
+            leads_on = true;
+            found = pick->path_bytes == walk->length ? pick : found;
+        }
+    }
+    if (is_begin) {
+        walk->base[scanner->depth] = leads_on ? walk->length : outside;
+    }
+    return found;
 }
 
 bugpack_status bp_json_pick_all(const void *text, size_t byte_count, bp_json_pick *picks,
                                 size_t pick_count, bugpack_error *error) {
-    walk state = {.length = 0};
+    bp_json_walk walk = {.length = 0};
     bp_json_scanner scanner;
     bp_json_token token;
     bugpack_status status;
-    for (size_t i = 0; i < pick_count; i++) {
-        picks[i].token = (bp_json_token){.byte_count = 0};
-    }
+    bp_json_picks_clear(picks, pick_count);
     bp_json_scanner_init(&scanner, text, byte_count);
     scanner.key_max = BP_JSON_KEY_MAX;
     while ((status = bp_json_scanner_next(&scanner, &token, error)) == BUGPACK_OK &&
            token.kind != BP_JSON_FINISH) {
-        if (token.kind == BP_JSON_KEY) {
-            enter_key(&state, scanner.depth, &token);
-        } else if (token.kind != BP_JSON_END) {
-            enter_value(&state, &scanner, &token, picks, pick_count);
+        bp_json_pick *pick = bp_json_walk_to(&walk, &scanner, &token, picks, pick_count);
+        if (pick != NULL) {
+            pick->token = token;
         }
     }
     bp_json_scanner_release(&scanner);

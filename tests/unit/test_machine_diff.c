@@ -354,6 +354,12 @@ Test(host_diff, refuses_what_is_no_capture_and_says_which) {
                   error.message);
     }
     bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int,
+                 try_text("{\"threads\": [{\"tgid\": 1, \"tid\": 1, \"process\": 1}]}",
+                          "schedstat.run_ns", &error),
+                 BUGPACK_ERR_CORRUPT));
+    cr_expect(eq(str, error.message,
+                 "the capture of after: \"process\" of a thread is missing, or not a text"));
     cr_expect(
         eq(int, try_text("{\"threads\": []}", "schedstat.nothing", &error), BUGPACK_ERR_INVALID));
     cr_expect(eq(str, error.message, "there is no counter \"schedstat.nothing\""));
