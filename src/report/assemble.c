@@ -268,7 +268,7 @@ static bool is_left_out(const struct assembly *assembly, const char *name) {
 static bugpack_status ask_provider(const struct assembly *assembly, bp_provider *provider,
                                    bugpack_error *error) {
     const bp_job *job = assembly->job;
-    const char *name = bp_provider_name(provider);
+    const char *name = bp_provider_spec_of(provider)->name;
     bugpack_writer writer;
     if (job->type->brings_entry != NULL && job->type->brings_entry(job, name)) {
         return BUGPACK_OK;

@@ -13,7 +13,7 @@
 #include "recorder/recorder.h"
 #include "report/before_write.h"
 #include "report/events.h"
-#include "report/provider_list.h"
+#include "report/provider.h"
 #include "report/redaction.h"
 #include "report/subject.h"
 #include "report/tags.h"

@@ -43,29 +43,13 @@ bugpack_status bp_provider_new(const bp_provider_spec *spec, bp_provider **ret_p
 bp_provider *bp_provider_retain(bp_provider *provider);
 void bp_provider_drop(bp_provider *provider);
 
-const char *bp_provider_name(const bp_provider *provider);
-
 /*
  * Lets no new call begin, and waits for a running one until it ends or its time limit has passed.
  * True when no call is running any more. Any thread but one that is inside this provider.
  */
 bool bp_provider_retire(bp_provider *provider);
 
-/* These are for the runner. */
-typedef enum bp_provider_entry {
-    BP_PROVIDER_ENTERED,
-    BP_PROVIDER_RETIRED,
-    BP_PROVIDER_STILL_RUNNING /* an earlier call has not returned yet */
-} bp_provider_entry;
-
 const bp_provider_spec *bp_provider_spec_of(const bp_provider *provider);
-
-/* Claims the provider for one call. After BP_PROVIDER_ENTERED a leave must follow. */
-bp_provider_entry bp_provider_enter(bp_provider *provider);
-void bp_provider_leave(bp_provider *provider);
-
-/* The running call cannot return before the close of its session: a retirement does not wait. */
-void bp_provider_give_up(bp_provider *provider);
 
 /* Whether a call has not returned yet. */
 bool bp_provider_is_running(bp_provider *provider);
@@ -117,5 +101,32 @@ bool bp_runner_is_inside_provider(void);
  * such file); DENIED; IO; LIMIT (too large); NO_MEMORY. Any thread.
  */
 bugpack_status bp_provider_check_json(const char *path, size_t limit_bytes, bugpack_error *error);
+
+typedef struct bp_provider_list bp_provider_list;
+
+/* An empty list. Every function may be called on any thread. */
+bugpack_status bp_provider_list_new(bp_provider_list **ret_list, bugpack_error *error);
+
+/* Nobody may be inside, nor come later. NULL is fine. */
+void bp_provider_list_free(bp_provider_list *list);
+
+/*
+ * Registers a provider. The spec's context is taken over in any case: on a failure it is released
+ * as the spec says. INVALID (a name that cannot be used, or is taken), LIMIT, NO_MEMORY.
+ */
+bugpack_status bp_provider_list_add(bp_provider_list *list, const bp_provider_spec *spec,
+                                    bugpack_error *error);
+
+/* Removes the provider of this name. True when it was there and no call is inside it any more. */
+bool bp_provider_list_remove(bp_provider_list *list, const char *name);
+
+/* A copy of the list; each provider has a reference that bp_provider_list_drop gives back. */
+bugpack_status bp_provider_list_get(bp_provider_list *list, bp_provider ***ret_providers,
+                                    size_t *ret_count, bugpack_error *error);
+void bp_provider_list_drop(bp_provider **providers, size_t count);
+
+/* Lets no new call begin, and waits for those that a cancelled report left running, each until its
+ * time limit: the host frees afterwards what they may touch. */
+void bp_provider_list_retire(bp_provider_list *list);
 
 #endif

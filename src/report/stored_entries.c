@@ -40,7 +40,7 @@ static const uint32_t file_version = 2;
 static bool is_wanted(const bp_report_context *context, const bp_provider *provider,
                       bp_stored_scope scope) {
     const char *list = context->settings->without_entries;
-    const char *name = bp_provider_name(provider);
+    const char *name = bp_provider_spec_of(provider)->name;
     if (strcmp(name, process_name) == 0) {
         return scope.has_process && (list == NULL || !bp_entry_is_in_list(list, name));
     }
@@ -111,7 +111,7 @@ static const bp_buffer *clean(writing *to, const char *name, const bp_buffer *co
 
 static void ask(writing *to, bp_provider *provider) {
     static const char too_long[] = "it was over the limit of what is kept for a crash";
-    const char *name = bp_provider_name(provider);
+    const char *name = bp_provider_spec_of(provider)->name;
     bool is_bounded = !to->scope.has_hosts && strcmp(name, process_name) != 0;
     bugpack_writer writer;
     bp_writer_init(&writer, BP_STORED_MAX_BYTES);
