@@ -22,7 +22,7 @@
 #include "cli/output.h"
 #include "cli/publish.h"
 #include "probe/crash_trace.h"
-#include "report/dead_crash.h"
+#include "report/recover.h"
 #include "run/child.h"
 #include "run/keyboard.h"
 #include "run/pattern.h"
@@ -263,7 +263,7 @@ static void on_request(void *context) {
 /* A bugpack_provider_callback of crash.json; its context is the copy. */
 static int print_crash(bugpack_writer *writer, void *context) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_dead_crash_print(context, false, writer, &error);
+    bugpack_status status = bp_recover_print_crash(context, false, writer, &error);
     return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
 }
 

@@ -66,6 +66,9 @@ static const unsigned char begins_at_once[] = {0, 5, 35, 45, 45, 48, 97};
 static void show_progress(const struct assembly *assembly, stage at, uint64_t done,
                           uint64_t total) {
     const bp_progress *progress = assembly->progress;
+    if (progress == NULL) {
+        return;
+    }
     const unsigned char *begins = progress->is_window_past ? begins_at_once : begins_waiting;
     /* No overflow: a report has fewer than 2^57 bytes, and a window fewer nanoseconds. */
     uint64_t part = done >= total ? 100 : 100 * done / total;
@@ -81,7 +84,7 @@ static bool begin_windows(struct assembly *assembly) {
     for (bp_subject *one = subject; one != NULL; one = bp_subject_next(one)) {
         count++;
     }
-    assembly->windows = calloc(count, sizeof *assembly->windows);
+    assembly->windows = calloc(count + 1, sizeof *assembly->windows);
     if (assembly->windows == NULL) {
         return false;
     }
@@ -307,6 +310,10 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
     const bugpack_options *settings = assembly->context->settings;
     const bp_identity *identity = assembly->context->identity;
     const bp_job *job = assembly->job;
+    const bp_instant now = bp_clock_now();
+    char name[BP_SUBJECT_NAME_BYTES];
+    const char *entry = "metadata.json";
+    bugpack_writer writer;
     bp_metadata metadata = {.sequence = job->ticket,
                             .app_name = settings->app_name,
                             .app_version = settings->app_version,
@@ -324,34 +331,40 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
                             .exit = job->has_exit ? &job->exit : NULL,
                             .session_opened = identity->opened,
                             .triggered = job->triggered,
-                            .written = bp_clock_now(),
-                            .target = *bp_subject_target(subject),
+                            .written = now,
                             .tags = job->tags == NULL ? NULL : job->tags->tags,
                             .is_about_none = settings->without_process,
                             .others = others,
                             .other_count = other_count,
                             .tag_count = job->tags == NULL ? 0 : job->tags->count};
-    metadata.target_uptime_ns = bp_subject_uptime(subject);
+    memcpy(metadata.report_id, assembly->report_id, sizeof metadata.report_id);
+    memcpy(metadata.session_id, identity->id, sizeof metadata.session_id);
+    if (subject != NULL) {
+        entry = bp_subject_entry(subject, entry, name);
+        metadata.target = *bp_subject_target(subject);
+        metadata.target_uptime_ns = bp_subject_uptime(subject);
+    }
     if (metadata.target_uptime_ns != 0) {
-        metadata.started_wall_ns = metadata.written.wall_ns - metadata.target_uptime_ns;
+        metadata.started_wall_ns = now.wall_ns - metadata.target_uptime_ns;
     }
     if (job->hosted != NULL) {
         bp_hosted_describe(job->hosted, &metadata);
     }
-    memcpy(metadata.report_id, assembly->report_id, sizeof metadata.report_id);
-    memcpy(metadata.session_id, identity->id, sizeof metadata.session_id);
-    bugpack_writer writer;
-    char name[BP_SUBJECT_NAME_BYTES];
     bp_writer_init(&writer, json_limit_bytes);
+    if (job->type->describe != NULL) {
+        job->type->describe(job, &metadata, &writer);
+    }
     bugpack_status status = bp_metadata_print(&metadata, &writer.content, error);
-    bp_writer_stamp(&writer, metadata.written);
-    return bp_bundle_put(assembly->bundle, bp_subject_entry(subject, "metadata.json", name), status,
-                         &writer, error);
+    bp_writer_stamp(&writer, now);
+    return bp_bundle_put(assembly->bundle, entry, status, &writer, error);
 }
 
 /* Of each process; the first names the others. */
 static bugpack_status add_metadata(const struct assembly *assembly, bugpack_error *error) {
     size_t count = assembly->window_count;
+    if (count == 0) {
+        return add_metadata_of(assembly, NULL, NULL, 0, error);
+    }
     bp_metadata_target *targets = calloc(count, sizeof *targets);
     if (targets == NULL) {
         return bp_fail_memory(error, "describe a report");
@@ -373,7 +386,10 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
     const bp_report_context *context = assembly->context;
     const bp_job *job = assembly->job;
     bp_trigger_list triggers = {.entries = NULL};
-    bugpack_status status = context->list_triggers(context->triggers, job, &triggers, error);
+    bugpack_status status = BUGPACK_OK;
+    if (context->list_triggers != NULL) {
+        status = context->list_triggers(context->triggers, job, &triggers, error);
+    }
     if (status == BUGPACK_OK) {
         bp_bundle_set_triggers(assembly->bundle, triggers.entries, triggers.count);
         show_progress(assembly, STAGE_ARCHIVE, 0, 0);
@@ -401,11 +417,12 @@ static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_e
 static const struct {
     bugpack_status (*run)(const struct assembly *assembly, bugpack_error *error);
     stage stage;
+    bool needs_subject; /* left out where the report is about a dead session */
 } steps[] = {
-    {note_process, STAGE_SNAPSHOT},  {ask_providers, STAGE_PROVIDERS},
-    {add_ring_entries, STAGE_RINGS}, {add_own_entries, STAGE_RINGS},
-    {wait_window, STAGE_WINDOW},     {add_metrics, STAGE_METRICS},
-    {add_metadata, STAGE_METRICS},
+    {note_process, STAGE_SNAPSHOT, true},   {ask_providers, STAGE_PROVIDERS, true},
+    {add_ring_entries, STAGE_RINGS, false}, {add_own_entries, STAGE_RINGS, false},
+    {wait_window, STAGE_WINDOW, true},      {add_metrics, STAGE_METRICS, true},
+    {add_metadata, STAGE_METRICS, false},
 };
 
 static bugpack_status assemble(struct assembly *assembly, bugpack_report_result *result,
@@ -433,10 +450,14 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
         .hook = {settings->before_publish, settings->before_publish_context,
                  settings->publish_suffix},
         .before_write = assembly->context->before_write,
-        .lacks_before_write = job->hosted != NULL && job->hosted->had_before_write};
+        .is_strict = job->type->is_strict,
+        .lacks_before_write =
+            job->lacks_before_write || (job->hosted != NULL && job->hosted->had_before_write)};
     status = bp_bundle_new(&target, &assembly->bundle, error);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
-        status = steps[i].run(assembly, error);
+        if (!steps[i].needs_subject || assembly->context->subject != NULL) {
+            status = steps[i].run(assembly, error);
+        }
         if (status == BUGPACK_OK) {
             status = step(assembly, steps[i].stage, 0, 0, error);
         }
@@ -451,7 +472,9 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
         .context = context, .runner = runner, .job = job, .progress = progress};
     bp_id_new(assembly.report_id);
     bool has_windows = begin_windows(&assembly);
-    progress->wait_snapshot(progress->context);
+    if (progress != NULL) {
+        progress->wait_snapshot(progress->context);
+    }
     /* What the snapshot met comes first, so that a bad destination costs no window. */
     if (job->snapshot_status != BUGPACK_OK) {
         result->error = job->snapshot_error;

@@ -18,8 +18,11 @@ typedef struct bp_progress {
     bool is_window_past; /* the sample window has passed: the report need not wait for one */
 } bp_progress;
 
-/* Assembles the job's report and publishes it; fills the result on success and on failure. Worker
- * only. */
+/*
+ * Assembles the job's report and publishes it; fills the result on success and on failure. Worker
+ * only, or with neither a runner nor progress (NULL) for a job that has its snapshot, and whose
+ * context has no subject: that of a dead session.
+ */
 void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *job,
                  const bp_progress *progress, bugpack_report_result *result);
 

@@ -1,9 +1,11 @@
 #include "report/destination.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -84,6 +86,31 @@ bugpack_status bp_destination_open(const bp_destination_request *request,
         status = bp_file_check_private(destination->dir_fd, destination->dir_path, error);
     }
     return status;
+}
+
+static uint64_t free_bytes(const struct statvfs *info) {
+    uint64_t blocks = info->f_bavail; /* for this user, without what is root's alone */
+    uint64_t block_bytes = info->f_frsize != 0 ? info->f_frsize : info->f_bsize;
+    return block_bytes != 0 && blocks > UINT64_MAX / block_bytes ? UINT64_MAX
+                                                                 : blocks * block_bytes;
+}
+
+bugpack_status bp_destination_check_room(const bp_destination *destination, uint64_t min_free_bytes,
+                                         uint64_t needed_bytes, bugpack_error *error) {
+    struct statvfs info;
+    /* A file system without blocks (network, FUSE) reports no free space. */
+    if (min_free_bytes == 0 || fstatvfs(destination->dir_fd, &info) != 0 || info.f_blocks == 0) {
+        return BUGPACK_OK;
+    }
+    uint64_t there_bytes = free_bytes(&info);
+    if (there_bytes >= min_free_bytes && there_bytes - min_free_bytes >= needed_bytes) {
+        return BUGPACK_OK;
+    }
+    return bp_fail_errno(error, ENOSPC,
+                         "no report is begun in \"%s\": of %" PRIu64
+                         " bytes free there, min_free_bytes keeps %" PRIu64
+                         ", and the report may take %" PRIu64,
+                         destination->dir_path, there_bytes, min_free_bytes, needed_bytes);
 }
 
 bugpack_status bp_destination_hold(bp_destination *destination, bugpack_error *error) {

@@ -49,6 +49,11 @@ bugpack_status bp_destination_open(const bp_destination_request *request,
                                    bp_destination *destination, bugpack_error *error);
 void bp_destination_release(bp_destination *destination);
 
+/* Fails with IO and ENOSPC when writing `needed_bytes` would leave less than `min_free_bytes` (0:
+ * no bound) of its file system, where that is known. Any thread. */
+bugpack_status bp_destination_check_room(const bp_destination *destination, uint64_t min_free_bytes,
+                                         uint64_t needed_bytes, bugpack_error *error);
+
 /* Opens the directory again if the host has closed its descriptor meanwhile: a job may have waited.
  * It has to be the same directory. */
 bugpack_status bp_destination_hold(bp_destination *destination, bugpack_error *error);

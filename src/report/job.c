@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "report/limits.h"
+#include "probe/session_copies.h"
+#include "report/retention.h"
 
 bool bp_job_copy_text(const char *text, char **ret_copy) {
     *ret_copy = text == NULL ? NULL : strdup(text);
@@ -39,6 +40,23 @@ void bp_job_end_window(const bp_report_context *context, bp_job *job, uint64_t c
     }
 }
 
+void bp_hosted_free(bp_hosted *hosted) {
+    if (hosted != NULL) {
+        bp_redaction_free(hosted->redaction);
+        free(hosted);
+    }
+}
+
+void bp_hosted_describe(const bp_hosted *hosted, bp_metadata *metadata) {
+    const bp_session_identity *identity = &hosted->identity;
+    memcpy(metadata->target.session_id, identity->session_id, sizeof identity->session_id);
+    if (strcmp(metadata->app_name, metadata->target.name) == 0) {
+        metadata->app_name = identity->app_name;
+        metadata->app_version = identity->app_version;
+        metadata->app_build_id = identity->app_build_id;
+    }
+}
+
 static void free_snapshot(bp_job *job) {
     if (job->snapshot != NULL && !job->borrows_snapshot) {
         bp_snapshot_release(job->snapshot);
@@ -56,10 +74,7 @@ void bp_job_drop_notes(bp_job *job) {
     }
 }
 
-void bp_job_free(bp_job *job) {
-    if (job == NULL) {
-        return;
-    }
+void bp_job_release(bp_job *job) {
     if (job->type->free != NULL) {
         job->type->free(job);
     }
@@ -75,7 +90,13 @@ void bp_job_free(bp_job *job) {
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         free(texts[i]);
     }
-    free(job);
+}
+
+void bp_job_free(bp_job *job) {
+    if (job != NULL) {
+        bp_job_release(job);
+        free(job);
+    }
 }
 
 static bugpack_status open_destination(const bugpack_options *settings, bp_job *job,
@@ -94,28 +115,100 @@ static bugpack_status open_destination(const bugpack_options *settings, bp_job *
     return bp_destination_open(&request, &job->destination, error);
 }
 
-static bugpack_status copy_rings(const bp_report_context *context, bp_job *job,
-                                 bugpack_error *error) {
-    job->snapshot = calloc(1, sizeof *job->snapshot);
-    if (job->snapshot == NULL) {
-        return bp_fail_memory(error, "copy the rings");
-    }
-    bp_recorder_take_snapshot(context->recorder, job->only_channel ? job->channel : NULL,
-                              job->triggered.monotonic_ns, job->destination.dir_fd, &job->token,
-                              job->snapshot);
-    return BUGPACK_OK;
-}
-
-static bugpack_status check_room(const bp_report_context *context, const bp_job *job,
-                                 uint64_t needed_bytes, bugpack_error *error) {
-    return bp_limits_check_room(context->settings->min_free_bytes, &job->destination, needed_bytes,
-                                error);
+/* Once there is a snapshot, only the zip is still to be written. */
+static bugpack_status check_room_for_zip(const bp_report_context *context, const bp_job *job,
+                                         bugpack_error *error) {
+    uint64_t snapshot_bytes = bp_snapshot_bytes(job->snapshot);
+    return bp_destination_check_room(&job->destination, context->settings->min_free_bytes,
+                                     bp_bundle_needed_bytes(snapshot_bytes) - snapshot_bytes,
+                                     error);
 }
 
 /* Whether the session records nothing itself; notifications alone cannot be turned off. */
 static bool is_recorder_unused(const bp_snapshot *own) {
     return !own->log.is_on && !own->history.is_on && !own->has_traffic &&
            own->notifications.view.record_count == 0;
+}
+
+/* The names that the files have in a session's directory. */
+static void name_copies(const bp_session_copies *copies, bp_session_copy *named) {
+    for (size_t i = 0; i < copies->count; i++) {
+        const bp_copied_file *copied = &copies->items[i];
+        named[i].fd = copied->kind == BP_ANCHOR_FILE ? copied->file.fd : copies->rings.fd;
+        named[i].base = copied->base;
+        if (copied->kind == BP_ANCHOR_FILE) {
+            memcpy(named[i].name, copied->name, sizeof copied->name);
+        } else {
+            bp_session_ring_name((bp_ring_kind)copied->kind, copied->number, named[i].name);
+        }
+    }
+}
+
+/* An instant on both clocks as the process has them: when it was last noted to be alive, or, with
+ * rings in memory alone, when its session was opened. */
+static bp_instant last_instant(const bp_session_copies *copies, bp_instant opened) {
+    bp_instant last = opened, alive;
+    for (size_t i = 0; i < copies->count; i++) {
+        const bp_ring_place ring = {copies->rings.fd, copies->items[i].base};
+        if (copies->items[i].kind != BP_ANCHOR_FILE && bp_ring_read_alive(ring, &alive) &&
+            alive.monotonic_ns != BP_RING_CLOSED_NS && alive.monotonic_ns > last.monotonic_ns) {
+            last = alive;
+        }
+    }
+    return last;
+}
+
+static bugpack_status recover_copies(const bp_session_place *place, const bp_session_copies *copies,
+                                     const bp_redaction *ours, int dir_fd, bp_snapshot *snapshot,
+                                     bp_hosted *hosted, bugpack_error *error) {
+    bugpack_status status = bp_session_identity_read(place, &hosted->identity, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bp_instant at =
+        copies->is_clock_ours ? bp_clock_now() : last_instant(copies, hosted->identity.opened);
+    hosted->identity.wall_offset_ns = at.wall_ns - at.monotonic_ns;
+    hosted->had_before_write = bp_before_write_was_set(place);
+    status = bp_redaction_load(place, ours, &hosted->redaction, error);
+    if (status == BUGPACK_OK) {
+        status = bp_recover_rings(place, &hosted->identity, dir_fd, snapshot, error);
+        snapshot->is_recovered = false; /* it lives, and nothing waits for a next try */
+    }
+    return status;
+}
+
+bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
+                              const bp_cancel_token *token, bp_snapshot *snapshot,
+                              bp_hosted **ret_hosted, bugpack_error *error) {
+    bp_session_copies copies = {.count = 0};
+    bugpack_status status = bp_session_copies_take(pid, dir_fd, token, &copies, error);
+    if (status != BUGPACK_OK || copies.ring_count + copies.unread_count == 0) {
+        bp_session_copies_release(&copies);
+        return status;
+    }
+    bp_hosted *hosted = calloc(1, sizeof *hosted);
+    bp_session_copy *named = calloc(copies.count, sizeof *named);
+    if (hosted == NULL || named == NULL) {
+        status = bp_fail_memory(error, "copy the rings of a process");
+    } else {
+        const bp_session_place place = {.dir_fd = -1, .copies = named, .copy_count = copies.count};
+        name_copies(&copies, named);
+        status = recover_copies(&place, &copies, ours, dir_fd, snapshot, hosted, error);
+        snapshot->token = token;
+        /* A child has the table of the host that it was forked from, and no rings. */
+        if (status == BUGPACK_OK && copies.ring_count == 0 && hosted->identity.pid != pid) {
+            status = BUGPACK_ERR_CORRUPT;
+        }
+    }
+    free(named);
+    bp_session_copies_release(&copies);
+    if (status == BUGPACK_OK) {
+        *ret_hosted = hosted;
+        return BUGPACK_OK;
+    }
+    bp_hosted_free(hosted);
+    /* What the process made up is no failure of the report. */
+    return status == BUGPACK_ERR_CORRUPT ? BUGPACK_OK : status;
 }
 
 /* A session that records nothing itself reports what the process records that it is about. One that
@@ -135,46 +228,43 @@ static bugpack_status copy_target_rings(const bp_report_context *context, bp_job
         job->hosted = NULL;
     } else {
         bp_snapshot *own = job->snapshot;
-        uint64_t copied_bytes = bp_snapshot_bytes(theirs);
-        status =
-            check_room(context, job, bp_bundle_needed_bytes(copied_bytes) - copied_bytes, error);
         job->snapshot = theirs;
         theirs = own;
+        status = check_room_for_zip(context, job, error);
     }
     bp_snapshot_release(theirs);
     free(theirs);
     return status;
 }
 
-/* Of a borrowed snapshot only the zip is still to be written. */
-static bugpack_status borrow_snapshot(const bp_report_context *context, bp_job *job,
-                                      bugpack_error *error) {
-    bugpack_status status = job->type->take_snapshot(job, error);
-    if (status == BUGPACK_OK) {
-        uint64_t snapshot_bytes = bp_snapshot_bytes(job->snapshot);
-        status = check_room(context, job, bp_bundle_needed_bytes(snapshot_bytes) - snapshot_bytes,
-                            error);
-    }
-    return status;
-}
-
 static bugpack_status take(const bp_report_context *context, bp_job *job, uint64_t spare_bytes,
                            bugpack_error *error) {
     bugpack_status status = bp_cancel_check(&job->token, error);
-    if (status == BUGPACK_OK) {
-        status = open_destination(context->settings, job, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    if (status == BUGPACK_OK && job->type->take_snapshot != NULL) {
-        return borrow_snapshot(context, job, error);
+    status = open_destination(context->settings, job, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    if (status == BUGPACK_OK) {
-        uint64_t ring_bytes = bp_recorder_used_bytes(context->recorder);
-        status = check_room(context, job, bp_bundle_needed_bytes(ring_bytes) + spare_bytes, error);
+    if (job->type->take_snapshot != NULL) {
+        status = job->type->take_snapshot(job, error);
+        return status == BUGPACK_OK ? check_room_for_zip(context, job, error) : status;
     }
-    if (status == BUGPACK_OK) {
-        status = copy_rings(context, job, error);
+    uint64_t ring_bytes = bp_recorder_used_bytes(context->recorder);
+    status = bp_destination_check_room(&job->destination, context->settings->min_free_bytes,
+                                       bp_bundle_needed_bytes(ring_bytes) + spare_bytes, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    return status == BUGPACK_OK ? copy_target_rings(context, job, error) : status;
+    job->snapshot = calloc(1, sizeof *job->snapshot);
+    if (job->snapshot == NULL) {
+        return bp_fail_memory(error, "copy the rings");
+    }
+    bp_recorder_take_snapshot(context->recorder, job->only_channel ? job->channel : NULL,
+                              job->triggered.monotonic_ns, job->destination.dir_fd, &job->token,
+                              job->snapshot);
+    return copy_target_rings(context, job, error);
 }
 
 void bp_job_take_snapshot(const bp_report_context *context, bp_job *job, uint64_t spare_bytes) {

@@ -21,9 +21,23 @@
 #include "report/bundle.h"
 #include "report/context.h"
 #include "report/destination.h"
-#include "report/hosted.h"
 
 typedef struct bp_job bp_job;
+
+/* The session of the process that a report is about, if that process embeds bugpack: its rings are
+ * read in its memory, so that it need not answer. This is what is known beside its rings. */
+typedef struct bp_hosted {
+    bp_session_identity identity;
+    bp_redaction *redaction; /* its rules and ours */
+    bool had_before_write;   /* its callback cannot be called here */
+} bp_hosted;
+
+/* NULL is fine. */
+void bp_hosted_free(bp_hosted *hosted);
+
+/* Fills in its session and, where the app of the report has no name but that of the process, its
+ * app. Texts are borrowed. */
+void bp_hosted_describe(const bp_hosted *hosted, bp_metadata *metadata);
 
 /* What one kind of job does differently. Every function is optional. */
 typedef struct bp_job_type {
@@ -38,6 +52,9 @@ typedef struct bp_job_type {
     bool (*brings_entry)(const bp_job *job, const char *name);
     /* Worker: adds the job's own entries. Fails only when the bundle cannot take them. */
     bugpack_status (*add_entries)(bp_job *job, bp_bundle *bundle, bugpack_error *error);
+    /* Worker: changes what metadata.json says, and its line of the manifest. */
+    void (*describe)(const bp_job *job, bp_metadata *metadata, bugpack_writer *writer);
+    bool is_strict; /* an entry that cannot be written fails the report */
     /* Worker: the report is published, or failed; before the host is told. */
     void (*settled)(const bp_job *job, const bugpack_report_result *result);
     /* Any thread: frees the payload, and gives back what it borrowed. */
@@ -62,11 +79,12 @@ struct bp_job {
     bool is_shared;    /* one report can serve several requests like this one */
     bool yields;       /* comes after other jobs, in a queue without bound; hurries at a close */
     bool only_channel; /* traffic of `channel` alone */
-    bool borrows_snapshot; /* it belongs to somebody else */
-    bool makes_report_dir; /* report_dir may be missing */
-    bool has_private_dir;  /* report_dir is bugpack's own choice */
-    bool has_exit;         /* the target has ended, as `exit` says */
-    bp_window *window;     /* of the metrics; NULL: the worker takes both samples */
+    bool borrows_snapshot;   /* it belongs to somebody else */
+    bool makes_report_dir;   /* report_dir may be missing */
+    bool has_private_dir;    /* report_dir is bugpack's own choice */
+    bool lacks_before_write; /* the session had a callback for it, which cannot be called here */
+    bool has_exit;           /* the target has ended, as `exit` says */
+    bp_window *window;       /* of the metrics; NULL: the worker takes both samples */
     bp_trigger_note *notes[BP_TRIGGER_NOTE_MAX]; /* with the snapshot, they may be borrowed */
     bp_cancel_token token;
     bp_tag_set *tags; /* NULL for none */
@@ -106,6 +124,8 @@ struct bp_job {
 bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp_report_kind kind,
                    void *payload);
 void bp_job_free(bp_job *job);
+/* Frees what is in it, where the job itself is the caller's. */
+void bp_job_release(bp_job *job);
 
 /* The process has ended by the trigger, and used `cpu_ns` in all (0: not known): its window is one
  * of bp_windows_ask_last. */
@@ -116,6 +136,16 @@ void bp_job_drop_notes(bp_job *job);
 
 /* Copies a text into a field; NULL stays NULL. False without memory. */
 bool bp_job_copy_text(const char *text, char **ret_copy);
+
+/*
+ * Copies the rings of the process `pid` into temporary files in `dir_fd`, and recovers the records
+ * as those of a dead session. It is a success, with NULL, where the process has no session, or may
+ * not be read. `ours` are the rules of the report. Errors: NO_MEMORY, IO, INVALID (its rules), and
+ * those of the token. The snapshot is to be released in any case.
+ */
+bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
+                              const bp_cancel_token *token, bp_snapshot *snapshot,
+                              bp_hosted **ret_hosted, bugpack_error *error);
 
 /*
  * Opens the destination, copies the rings and fills the snapshot's fields. `spare_bytes` must stay

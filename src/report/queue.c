@@ -7,7 +7,7 @@
 #include "platform/thread.h"
 #include "recorder/recorder.h"
 #include "report/assemble.h"
-#include "report/limits.h"
+#include "report/retention.h"
 
 /* A job without this function is a report, or another task of the worker. */
 static bool is_for_worker(const bp_job *job) {
@@ -167,9 +167,9 @@ static void wait_snapshot(void *context) {
 static void apply_limits(const bp_report_context *context, const bp_job *job,
                          const bugpack_report_result *result) {
     if (result->status == BUGPACK_OK && job->output_path == NULL) {
-        const bp_limits_rolling rolling = {job->kind, job->rolling_max_count,
-                                           job->rolling_max_bytes};
-        bp_limits_apply(context, result->path, &rolling);
+        const bp_retention_rolling rolling = {job->kind, job->rolling_max_count,
+                                              job->rolling_max_bytes};
+        bp_retention_apply(context, result->path, &rolling);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,10 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "platform/file_time.h"
+#include "recorder/recorder.h"
 #include "report/name.h"
 
 struct report {
@@ -195,4 +198,62 @@ bugpack_status bp_retention_prune(int dir_fd, const char *dir_name,
 out:
     listing_free(&listing);
     return status;
+}
+
+/* A directory that is brought within its bounds. */
+struct pruning {
+    bp_recorder *recorder;
+    int dir_fd;
+    const char *dir_path;
+};
+
+static void note_removed(const char *name, uint64_t bytes, void *context) {
+    const struct pruning *pruning = context;
+    bp_note_log(pruning->recorder, BUGPACK_LEVEL_INFO,
+                "removed \"%s/%s\" of %" PRIu64 " bytes to keep the limits", pruning->dir_path,
+                name, bytes);
+}
+
+static void prune(struct pruning *pruning, const bp_retention_policy *policy) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if ((policy->max_count != 0 || policy->max_bytes != 0) &&
+        bp_retention_prune(pruning->dir_fd, pruning->dir_path, policy, note_removed, pruning, NULL,
+                           &error) != BUGPACK_OK) {
+        bp_note_log(pruning->recorder, BUGPACK_LEVEL_WARN, "the limits are not kept: %s",
+                    error.message);
+    }
+}
+
+static void prune_directory(const bp_report_context *context, struct pruning *pruning,
+                            const char *name, const bp_retention_rolling *rolling) {
+    const bugpack_options *settings = context->settings;
+    bp_retention_policy policy = {
+        .app = settings->app_name, .keep = name, .now_wall_ns = bp_clock_wall_ns()};
+    if (rolling != NULL) {
+        policy.kinds = BP_RETENTION_KIND(rolling->kind);
+        policy.max_count = rolling->max_count;
+        policy.max_bytes = rolling->max_bytes;
+        prune(pruning, &policy);
+    }
+    policy.kinds = BP_RETENTION_ALL_KINDS;
+    policy.first_kinds = BP_RETENTION_AUTOMATIC_KINDS;
+    policy.max_count = settings->report_dir_max_count;
+    policy.max_bytes = settings->report_dir_max_bytes;
+    prune(pruning, &policy);
+}
+
+void bp_retention_apply(const bp_report_context *context, const char *report_path,
+                        const bp_retention_rolling *rolling) {
+    const char *slash = strrchr(report_path, '/');
+    const char *name = slash == NULL ? report_path : slash + 1;
+    char *dir_path = strndup(report_path, (size_t)(name - report_path));
+    if (dir_path != NULL) {
+        struct pruning pruning = {.recorder = context->recorder, .dir_path = dir_path};
+        bp_file_trim_directory(dir_path);
+        if (bp_file_open_directory(dir_path, false, &pruning.dir_fd, NULL) == BUGPACK_OK) {
+            prune_directory(context, &pruning, name, rolling);
+            (void)close(pruning.dir_fd);
+        }
+    }
+    free(dir_path);
 }

@@ -1,7 +1,7 @@
 /*
- * Removes the oldest reports of a directory until it is within its bounds. Only regular files of
- * this user that are named like a report of the app are removed. Nothing is opened and no link is
- * followed.
+ * What reports may cost the disk: removes the oldest reports of a directory until it is within its
+ * bounds. Only regular files of this user that are named like a report of the app are removed.
+ * Nothing is opened and no link is followed.
  */
 #ifndef BP_REPORT_RETENTION_H
 #define BP_REPORT_RETENTION_H
@@ -13,6 +13,7 @@
 #include <bugpack/error.h>
 
 #include "model/metadata.h"
+#include "report/context.h"
 
 #define BP_RETENTION_KIND(kind) (1u << (unsigned)(kind))
 #define BP_RETENTION_ALL_KINDS (BP_RETENTION_KIND(BP_REPORT_CRASH + 1) - 1)
@@ -58,5 +59,17 @@ bugpack_status bp_retention_prune(int dir_fd, const char *dir_name,
                                   const bp_retention_policy *policy,
                                   bp_retention_removed *on_removed, void *context,
                                   bp_retention_outcome *ret_outcome, bugpack_error *error);
+
+/* The bounds of one kind of report in its directory; 0: none. */
+typedef struct bp_retention_rolling {
+    bp_report_kind kind;
+    uint32_t max_count;
+    uint64_t max_bytes;
+} bp_retention_rolling;
+
+/* Brings the directory of a new report within the bounds of `rolling` (NULL for none), then within
+ * those of the settings over all kinds. The new report stays; what is removed is logged. Worker. */
+void bp_retention_apply(const bp_report_context *context, const char *report_path,
+                        const bp_retention_rolling *rolling);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "recorder/recorder.h"
-#include "report/limits.h"
+#include "report/retention.h"
 #include "report/recover.h"
 #include "trigger/trigger.h"
 
@@ -23,7 +23,7 @@ static void on_report(const bugpack_report_result *result, void *context) {
     if (result->status == BUGPACK_OK) {
         bp_note_log(report->recorder, BUGPACK_LEVEL_INFO, "a session that died is in %s",
                     result->path);
-        bp_limits_apply(report, result->path, NULL);
+        bp_retention_apply(report, result->path, NULL);
     } else {
         bp_note_log(report->recorder, BUGPACK_LEVEL_WARN,
                     "a session that died was not recovered: %s", result->error.message);

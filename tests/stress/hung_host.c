@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "report/hosted.h"
+#include "report/job.h"
 #include "ring/anchor.h"
 #include "support/check.h"
 #include "support/report_reader.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/limits.h"
+#include "report/destination.h"
 #include "support/report_reader.h"
 #include "unit/auto_session.h"
 
@@ -93,10 +93,10 @@ Test(limits, count_what_the_report_itself_may_take) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     const bp_destination here = {.dir_path = dir.path, .dir_fd = dir.fd};
     const bp_destination nowhere = {.dir_path = dir.path, .dir_fd = -1};
-    cr_assert(zero(int, (int)bp_limits_check_room(1, &here, 1, &error)));
+    cr_assert(zero(int, (int)bp_destination_check_room(&here, 1, 1, &error)));
     cr_assert(
-        eq(int, (int)bp_limits_check_room(1, &here, UINT64_MAX, &error), (int)BUGPACK_ERR_IO));
-    cr_assert(zero(int, (int)bp_limits_check_room(0, &here, UINT64_MAX, NULL)));
-    cr_assert(zero(int, (int)bp_limits_check_room(1, &nowhere, 1, NULL)));
+        eq(int, (int)bp_destination_check_room(&here, 1, UINT64_MAX, &error), (int)BUGPACK_ERR_IO));
+    cr_assert(zero(int, (int)bp_destination_check_room(&here, 0, UINT64_MAX, NULL)));
+    cr_assert(zero(int, (int)bp_destination_check_room(&nowhere, 1, 1, NULL)));
     temp_dir_remove(&dir);
 }
