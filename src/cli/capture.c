@@ -28,42 +28,33 @@
  * The processes that a command is about: --pid, --name, --unit, --cgroup and --children.
  */
 
-typedef struct cli_pids {
+/* How they are selected but by their ids, and how it is said that there are none. */
+enum { BY_NAME, BY_UNIT, BY_CGROUP, TEXT_COUNT };
+static const struct {
+    bp_process_query_kind kind;
+    const char *absence;
+} text_kinds[TEXT_COUNT] = {[BY_NAME] = {BP_PROCESS_BY_NAME, "no process is called"},
+                            [BY_UNIT] = {BP_PROCESS_BY_UNIT, "no process runs in the unit"},
+                            [BY_CGROUP] = {BP_PROCESS_BY_CGROUP, "no process runs in the cgroup"}};
+
+typedef struct pid_list {
     pid_t *items; /* owned */
     size_t count;
 } pid_list;
 
-/* The texts are borrowed; NULL: not given. */
 typedef struct cli_selector {
     pid_list pids;
-    const char *name, *unit, *cgroup;
+    const char *texts[TEXT_COUNT]; /* borrowed; NULL: not given */
     bool with_children;
 } cli_selector;
 
-static bp_cli_reader read_pids;
-static bp_cli_reader read_cgroup;
-
-/* The rows of a table whose command has it in `field`. */
-#define SELECT_OPTIONS(type, field)                                                                \
-    BP_CLI_VALUE(type, field.pids, 0, "pid", "PID",                                                \
-                 "the process to examine; repeatable, the first at the\ntop of the report",        \
-                 read_pids, &bp_cli_pids),                                                         \
-        BP_CLI_VALUE(type, field.name, 0, "name", "NAME",                                          \
-                     "the process of this name, with its workers", bp_cli_read_text,               \
-                     &bp_cli_some_text),                                                           \
-        BP_CLI_VALUE(type, field.unit, 0, "unit", "UNIT", "the processes of a systemd unit",       \
-                     bp_cli_read_text, &bp_cli_some_text),                                         \
-        BP_CLI_VALUE(type, field.cgroup, 0, "cgroup", "PATH", "the processes of a cgroup",         \
-                     read_cgroup, &bp_cli_some_text),                                              \
-        BP_CLI_FLAG(type, field.with_children, 0, "children", "and all their descendants")
-
 /* What was selected, the first at the top of the report. */
 typedef struct cli_targets {
-    pid_t *pids;
-    size_t count;
-    bp_process_list list; /* of which `processes` are chosen; none where the ids were given */
+    const pid_list *given; /* the ids, unless it is a search */
+    bool is_search;        /* what was found may have ended */
+    bp_process_list list;  /* of which `choice` is */
     bp_process_choice choice;
-    bool is_search;
+    size_t count;
 } cli_targets;
 
 /* As many as the library takes, each with its descriptors. */
@@ -82,9 +73,7 @@ static bool read_pids(const bp_cli_option *option, const char *text, void *field
     }
     pid_t *items = realloc(list->items, (list->count + 1) * sizeof *items);
     if (items == NULL) {
-        bp_cli_say("cannot read the command line: out of memory");
-        errno = ENOMEM;
-        return false;
+        return bp_cli_say_no_memory();
     }
     list->items = items;
     items[list->count++] = pid;
@@ -101,61 +90,27 @@ static bool read_cgroup(const bp_cli_option *option, const char *text, void *fie
     return bp_cli_read_text(option, is_mounted ? text + sizeof mounted - 2 : text, field);
 }
 
-static void selector_release(cli_selector *selector) {
-    free(selector->pids.items);
+/* Which text was given; TEXT_COUNT: none. */
+static size_t find_text(const cli_selector *selector) {
+    size_t at = 0;
+    while (at < TEXT_COUNT && selector->texts[at] == NULL) {
+        at++;
+    }
+    return at;
 }
 
 static int count_kinds(const cli_selector *selector) {
-    return (selector->pids.count > 0) + (selector->name != NULL) + (selector->unit != NULL) +
-           (selector->cgroup != NULL);
-}
-
-/* Whether it selects anything. */
-static bool select_is_given(const cli_selector *selector) {
-    return count_kinds(selector) > 0;
-}
-
-/* Whether it searches for them, and they may have ended when they are found. */
-static bool select_is_search(const cli_selector *selector) {
-    return selector->pids.count == 0 || selector->with_children;
-}
-
-/* Options that exclude each other. NULL: none do. */
-static const char *select_conflict(const cli_selector *selector) {
-    if (count_kinds(selector) > 1) {
-        return "--pid, --name, --unit and --cgroup exclude each other";
+    int count = selector->pids.count > 0;
+    for (size_t i = 0; i < TEXT_COUNT; i++) {
+        count += selector->texts[i] != NULL;
     }
-    return selector->with_children && count_kinds(selector) == 0
-               ? "--children needs --pid, --name, --unit or --cgroup"
-               : NULL;
-}
-
-static bp_process_query make_query(const cli_selector *selector) {
-    bp_process_query query = {.kind = BP_PROCESS_BY_PIDS,
-                              .pids = selector->pids.items,
-                              .pid_count = selector->pids.count,
-                              .with_children = selector->with_children,
-                              .own_pid = getpid()};
-    if (selector->name != NULL) {
-        query.kind = BP_PROCESS_BY_NAME;
-        query.text = selector->name;
-    } else if (selector->unit != NULL) {
-        query.kind = BP_PROCESS_BY_UNIT;
-        query.text = selector->unit;
-    } else if (selector->cgroup != NULL) {
-        query.kind = BP_PROCESS_BY_CGROUP;
-        query.text = selector->cgroup;
-    }
-    return query;
+    return count;
 }
 
 static bp_cli_exit say_none(const cli_selector *selector) {
-    if (selector->name != NULL) {
-        bp_cli_say("no process is called '%s'", selector->name);
-    } else if (selector->unit != NULL) {
-        bp_cli_say("no process runs in the unit '%s'", selector->unit);
-    } else if (selector->cgroup != NULL) {
-        bp_cli_say("no process runs in the cgroup '%s'", selector->cgroup);
+    size_t at = find_text(selector);
+    if (at < TEXT_COUNT) {
+        bp_cli_say("%s '%s'", text_kinds[at].absence, selector->texts[at]);
     } else {
         bp_cli_say("no process %d", (int)selector->pids.items[0]);
     }
@@ -164,19 +119,19 @@ static bp_cli_exit say_none(const cli_selector *selector) {
 
 /* The roots of all that was meant, so that one can be named. */
 static bp_cli_exit say_choices(const cli_selector *selector, const bp_process_choice *choice) {
+    const char *unit = selector->texts[BY_UNIT];
     char title[title_bytes];
-    if (selector->unit != NULL) {
-        bp_cli_say("the unit '%s' runs in several cgroups: choose one with --cgroup",
-                   selector->unit);
+    if (unit != NULL) {
+        bp_cli_say("the unit '%s' runs in several cgroups: choose one with --cgroup", unit);
         (void)fprintf(stderr, "%10s  %s\n", "PID", "CGROUP");
     } else {
         bp_cli_say("'%s' is the name of %zu processes that are not one tree: choose one with --pid",
-                   selector->name, choice->count);
+                   selector->texts[BY_NAME], choice->count);
         (void)fprintf(stderr, "%10s  %9s  %s\n", "PID", "PROCESSES", "COMMAND");
     }
     for (size_t i = 0; i < choice->count; i++) {
         const bp_listed_process *process = choice->items[i];
-        if (selector->unit != NULL) {
+        if (unit != NULL) {
             bp_cli_escape(process->cgroup, title, sizeof title);
             (void)fprintf(stderr, "%10d  %s\n", (int)process->pid, title);
             continue;
@@ -200,10 +155,17 @@ static void reserve_descriptors(size_t process_count) {
 }
 
 static bool search(const cli_selector *selector, cli_targets *targets, bp_cli_exit *ret_exit) {
-    const bp_process_query query = make_query(selector);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bool with_cgroups = selector->unit != NULL || selector->cgroup != NULL;
-    bugpack_status status = bp_process_list_read(-1, with_cgroups, &targets->list, &error);
+    size_t at = find_text(selector);
+    const bp_process_query query = {.kind =
+                                        at < TEXT_COUNT ? text_kinds[at].kind : BP_PROCESS_BY_PIDS,
+                                    .text = at < TEXT_COUNT ? selector->texts[at] : NULL,
+                                    .pids = selector->pids.items,
+                                    .pid_count = selector->pids.count,
+                                    .with_children = selector->with_children,
+                                    .own_pid = getpid()};
+    bugpack_status status =
+        bp_process_list_read(-1, at == BY_UNIT || at == BY_CGROUP, &targets->list, &error);
     if (status == BUGPACK_OK) {
         status = bp_process_choose(&targets->list, &query, &targets->choice, &error);
     }
@@ -220,9 +182,8 @@ static bool search(const cli_selector *selector, cli_targets *targets, bp_cli_ex
     return false;
 }
 
+/* False after a failure that was reported, with the program's exit status. */
 static bool fill(const cli_selector *selector, cli_targets *targets, bp_cli_exit *ret_exit) {
-    targets->is_search = select_is_search(selector);
-    targets->count = selector->pids.count;
     if (targets->is_search && !search(selector, targets, ret_exit)) {
         return false;
     }
@@ -231,43 +192,22 @@ static bool fill(const cli_selector *selector, cli_targets *targets, bp_cli_exit
                                      targets->count, target_max);
         return false;
     }
-    targets->pids = calloc(targets->count, sizeof *targets->pids);
-    if (targets->pids == NULL) {
-        bp_cli_say("cannot select the processes: out of memory");
-        *ret_exit = BP_CLI_FAILED;
-        return false;
-    }
-    for (size_t i = 0; i < targets->count; i++) {
-        targets->pids[i] =
-            targets->is_search ? targets->choice.items[i]->pid : selector->pids.items[i];
-    }
     reserve_descriptors(targets->count);
     return true;
 }
 
-static void select_release(cli_targets *targets) {
+static void targets_release(cli_targets *targets) {
     bp_process_choice_release(&targets->choice);
     bp_process_list_release(&targets->list);
-    free(targets->pids);
-    targets->pids = NULL;
-    targets->count = 0;
-}
-
-/* False after a failure that was reported, with the program's exit status. */
-static bool cli_select(const cli_selector *selector, cli_targets *ret_targets,
-                       bp_cli_exit *ret_exit) {
-    cli_targets targets = {.count = 0};
-    bool is_good = fill(selector, &targets, ret_exit);
-    if (!is_good) {
-        select_release(&targets);
-    }
-    *ret_targets = targets;
-    return is_good;
 }
 
 /* Whether the session is about the process that was found, and not about a later one of its id. */
 static bool is_meant(const cli_targets *targets, size_t i) {
     return !targets->is_search || bp_process_list_is_there(targets->choice.items[i]);
+}
+
+static pid_t pid_of(const cli_targets *targets, size_t i) {
+    return targets->is_search ? targets->choice.items[i]->pid : targets->given->items[i];
 }
 
 /*
@@ -279,7 +219,7 @@ static bugpack_status select_add(const cli_targets *targets, bugpack *session, b
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = is_meant(targets, 0) ? BUGPACK_OK : BUGPACK_ERR_NO_PROCESS;
     for (size_t i = 1; i < targets->count && status == BUGPACK_OK; i++) {
-        status = bp_session_add_process(session, targets->pids[i], &error);
+        status = bp_session_add_process(session, pid_of(targets, i), &error);
         if (status == BUGPACK_OK) {
             status = is_meant(targets, i) ? BUGPACK_OK : BUGPACK_ERR_NO_PROCESS;
         } else if (status == BUGPACK_ERR_NO_PROCESS && targets->is_search) {
@@ -336,7 +276,17 @@ enum { select_tries = 3 };
 static const bp_cli_bounds timeouts = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 
 static const bp_cli_option option_rows[] = {
-    SELECT_OPTIONS(capture_options, selector),
+    BP_CLI_VALUE(capture_options, selector.pids, 0, "pid", "PID",
+                 "the process to examine; repeatable, the first at the\ntop of the report",
+                 read_pids, &bp_cli_pids),
+    BP_CLI_VALUE(capture_options, selector.texts[BY_NAME], 0, "name", "NAME",
+                 "the process of this name, with its workers", bp_cli_read_text, &bp_cli_some_text),
+    BP_CLI_VALUE(capture_options, selector.texts[BY_UNIT], 0, "unit", "UNIT",
+                 "the processes of a systemd unit", bp_cli_read_text, &bp_cli_some_text),
+    BP_CLI_VALUE(capture_options, selector.texts[BY_CGROUP], 0, "cgroup", "PATH",
+                 "the processes of a cgroup", read_cgroup, &bp_cli_some_text),
+    BP_CLI_FLAG(capture_options, selector.with_children, 0, "children",
+                "and all their descendants"),
     BP_CLI_FLAG(capture_options, host, 0, "host", "capture the whole machine instead"),
     BP_CLI_VALUE(capture_options, window_ms, 0, "window", "TIME",
                  "how long to measure, in milliseconds, or such as 5s\n(default 2s, of --host 1s, "
@@ -389,17 +339,6 @@ static void on_host_progress(uint64_t done, uint64_t total, void *context) {
     bp_cli_steps *steps = context;
     atomic_store(&steps->total, total);
     atomic_store(&steps->done, done);
-}
-
-static bugpack_status provide_host(bugpack *session, uint32_t window_ms, pending_report *pending) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    const bp_machine_plan plan = {
-        .on_progress = on_host_progress, .context = &pending->steps, .window_ms = window_ms};
-    bugpack_status status = bp_session_add_machine(session, &plan, &error);
-    if (status != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
-    }
-    return status;
 }
 
 /* Triggers the report and waits until it is written or has failed. Reports a failure. */
@@ -469,11 +408,7 @@ static bp_cli_exit print_result(const bugpack_report_result *result,
     } else {
         (void)printf("%s\n", result->path);
     }
-    if (bp_cli_finish_output() != BP_CLI_COMPLETE) {
-        bp_cli_say("the report is written: %s", result->path);
-        return BP_CLI_FAILED;
-    }
-    return complete ? BP_CLI_COMPLETE : BP_CLI_INCOMPLETE;
+    return bp_cli_finish_report(result->path, result->missing_count);
 }
 
 /*
@@ -510,7 +445,6 @@ static bugpack_status open_session(capture_options *options, pid_t pid, bool say
     session_options.target_pid = pid;
     session_options.sample_window_ms = options->window_ms == 0 ? BUGPACK_OFF : options->window_ms;
     session_options.report_dir = report_dir;
-    session_options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS + options->files.input_timeout_ms;
     session_options.artefact_limit_bytes =
         BP_BUFFER_LIMIT_MAX; /* --log-limit and --attach-limit count */
     /* One report, and no history. */
@@ -522,16 +456,13 @@ static bugpack_status open_session(capture_options *options, pid_t pid, bool say
     session_options.min_free_bytes = BUGPACK_OFF;
     session_options.report_dir_max_count = BUGPACK_OFF;
     session_options.report_dir_max_bytes = BUGPACK_OFF;
-    session_options.calibrator_path = BP_CLI_OWN_PATH;
     session_options.stacks = options->stacks;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_cli_redaction_apply(&options->files.redaction, &session_options);
-    session_options.without_entries = options->files.without;
-    session_options.system_flags = (options->files.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0) |
-                                   (options->host ? 0 : BUGPACK_SYSTEM_RPM);
+    session_options.system_flags = options->host ? 0 : BUGPACK_SYSTEM_RPM;
     session_options.before_publish = bp_cli_publish_call(&options->publish);
     session_options.before_publish_context = &options->publish;
     session_options.publish_suffix = bp_cli_publish_suffix(&options->publish);
+    bp_cli_files_apply(&options->files, &session_options);
+    bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
     if (status != BUGPACK_OK && (says_all || status != BUGPACK_ERR_NO_PROCESS)) {
         bp_cli_say("%s", error.message);
@@ -544,14 +475,18 @@ static bugpack_status open_session(capture_options *options, pid_t pid, bool say
  * Reports a failure. */
 static bugpack_status open_selected(capture_options *options, bugpack **ret_session,
                                     bp_cli_exit *ret_exit) {
+    const cli_selector *selector = &options->selector;
     bugpack_status status = BUGPACK_ERR_NO_PROCESS;
-    int tries = select_is_search(&options->selector) ? select_tries : 1;
+    bool is_search = selector->pids.count == 0 || selector->with_children;
+    int tries = is_search ? select_tries : 1;
     while (status == BUGPACK_ERR_NO_PROCESS && tries-- > 0) {
-        cli_targets targets;
-        if (!cli_select(&options->selector, &targets, ret_exit)) {
+        cli_targets targets = {
+            .given = &selector->pids, .is_search = is_search, .count = selector->pids.count};
+        if (!fill(selector, &targets, ret_exit)) {
+            targets_release(&targets);
             return BUGPACK_ERR_INVALID;
         }
-        status = open_session(options, targets.pids[0], tries == 0, ret_session);
+        status = open_session(options, pid_of(&targets, 0), tries == 0, ret_session);
         if (status == BUGPACK_OK) {
             status = select_add(&targets, *ret_session, tries == 0);
             if (status != BUGPACK_OK) {
@@ -559,7 +494,7 @@ static bugpack_status open_selected(capture_options *options, bugpack **ret_sess
                 *ret_session = NULL;
             }
         }
-        select_release(&targets);
+        targets_release(&targets);
     }
     *ret_exit = bp_cli_exit_of(status);
     return status;
@@ -583,7 +518,14 @@ static bp_cli_exit capture(capture_options *options) {
     bugpack_status status = options->host ? open_session(options, 0, true, &session)
                                           : open_selected(options, &session, &result);
     if (status == BUGPACK_OK && options->host) {
-        status = provide_host(session, options->window_ms, &pending);
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        const bp_machine_plan plan = {.on_progress = on_host_progress,
+                                      .context = &pending.steps,
+                                      .window_ms = options->window_ms};
+        status = bp_session_add_machine(session, &plan, &error);
+        if (status != BUGPACK_OK) {
+            bp_cli_say("%s", error.message);
+        }
     }
     if (status == BUGPACK_OK) {
         status = bp_cli_files_provide(&options->files, session);
@@ -612,15 +554,17 @@ static bp_cli_exit capture(capture_options *options) {
 
 /* Options that exclude each other. NULL: none do. */
 static const char *find_conflict(const capture_options *options) {
-    const char *selection = select_conflict(&options->selector);
-    bool has_selection = select_is_given(&options->selector);
-    if (selection != NULL) {
-        return selection;
+    int selected = count_kinds(&options->selector);
+    if (selected > 1) {
+        return "--pid, --name, --unit and --cgroup exclude each other";
     }
-    if (options->host && has_selection) {
+    if (options->selector.with_children && selected == 0) {
+        return "--children needs --pid, --name, --unit or --cgroup";
+    }
+    if (options->host && selected > 0) {
         return "--host and --pid exclude each other";
     }
-    if (!options->host && !has_selection) {
+    if (!options->host && selected == 0) {
         return "option '--pid' is missing";
     }
     if (options->files.with_hostname && options->without_hostname) {
@@ -655,7 +599,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         }
     }
     bp_cli_files_release(&options.files);
-    selector_release(&options.selector);
+    free(options.selector.pids.items);
     return result;
 }
 

@@ -59,9 +59,7 @@ static bool visit(expansion *all, const char *directory, const char *relative, c
         below = NULL;
     }
     if (path == NULL || below == NULL) {
-        bp_cli_say("cannot read the command line: out of memory");
-        errno = ENOMEM;
-        is_good = false;
+        is_good = bp_cli_say_no_memory();
     } else if (lstat(path, &info) == 0 && S_ISREG(info.st_mode)) {
         is_good = give(all, path, below);
     } else if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && all->is_deep) {
@@ -137,6 +135,9 @@ static bool cli_expand(const char *text, bool is_deep, take_found *found, void *
  * under the 200 bytes that the name of an entry may have. A longer extension is not one.
  */
 enum { own_name_max = 160, extension_max = 16 };
+
+/* How long an entry may take: a slow disk needs this long for a large file. */
+static const uint32_t file_timeout_ms = 30000;
 
 /* The largest session file; it is held in memory as a whole. */
 static const uint64_t session_limit_bytes = (uint64_t)64 << 20;
@@ -230,9 +231,7 @@ static bool add_input(bp_cli_inputs *inputs, const char *source, bool is_journal
     if (items == NULL || name == NULL || copy == NULL) {
         free(name);
         free(copy);
-        bp_cli_say("cannot read the command line: out of memory");
-        errno = ENOMEM;
-        return false;
+        return bp_cli_say_no_memory();
     }
     items[inputs->count++] = (bp_cli_input){.source = copy, .name = name, .is_journal = is_journal};
     return true;
@@ -288,14 +287,6 @@ bool bp_cli_read_command(const bp_cli_option *option, const char *text, void *fi
     return add_input(field, command, false, name);
 }
 
-/*
- * An attachment is not checked, and these two entries must be JSON. The library reserves the other
- * names.
- */
-static bool is_json_of_the_host(const char *entry) {
-    return strcasecmp(entry, "session.json") == 0 || strcasecmp(entry, "channel-state.json") == 0;
-}
-
 /* An attachment, or the files of a directory or a pattern, while they are added. */
 typedef struct attaching {
     bp_cli_inputs *inputs;
@@ -348,7 +339,9 @@ static bool add_attachment(void *context, const char *path, const char *relative
         return false;
     }
     const char *entry = all->inputs->items[all->inputs->count - 1].name;
-    if (is_json_of_the_host(entry)) {
+    /* An attachment is not checked, and these two must be JSON. The library reserves other names.
+     */
+    if (strcasecmp(entry, "session.json") == 0 || strcasecmp(entry, "channel-state.json") == 0) {
         bp_cli_say_usage("the entry name '%s' is reserved: use --session, or "
                          "--attach NAME=FILE with another name",
                          entry);
@@ -364,9 +357,7 @@ bool bp_cli_read_attachment(const bp_cli_option *option, const char *text, void 
         return false;
     }
     if (equals != NULL && (all.name = strndup(text, (size_t)(equals - text))) == NULL) {
-        bp_cli_say("cannot read the command line: out of memory");
-        errno = ENOMEM;
-        return false;
+        return bp_cli_say_no_memory();
     }
     bool is_good = cli_expand(all.source, true, add_attachment, &all);
     free(all.name);
@@ -401,11 +392,6 @@ typedef struct input_group {
     uint64_t limit_bytes;
 } input_group;
 
-static bool is_program(const input_group *group, const bp_cli_input *input) {
-    return input->is_journal || group->stream_kind == BP_CLI_STREAM_COMMAND ||
-           group->stream_kind == BP_CLI_STREAM_SHELL;
-}
-
 static bugpack_status provide_input(bugpack *session, const input_group *group, bp_cli_input *input,
                                     uint32_t timeout_ms, bugpack_error *error) {
     bp_cli_stream *stream = &input->stream;
@@ -414,7 +400,7 @@ static bugpack_status provide_input(bugpack *session, const input_group *group, 
                         .source = input->source,
                         .limit_bytes = group->limit_bytes,
                         .timeout_ms = timeout_ms};
-    if (is_program(group, input)) {
+    if (stream->kind != BP_CLI_STREAM_LOG && stream->kind != BP_CLI_STREAM_WHOLE) {
         return bugpack_provide_text(session, input->name, bp_cli_stream_provide, stream, error);
     }
     if (timeout_ms > 0 && bp_cli_stream_is_at(input->source)) {
@@ -453,16 +439,20 @@ bugpack_status bp_cli_files_provide(const bp_cli_files *files, bugpack *session)
     return BUGPACK_OK;
 }
 
-static bool is_standard_input(const bp_cli_input *input) {
-    return strcmp(input->source, "-") == 0 && !input->is_journal;
-}
-
 static size_t count_standard_input(const bp_cli_inputs *inputs) {
     size_t count = 0;
     for (size_t i = 0; i < inputs->count; i++) {
-        count += is_standard_input(&inputs->items[i]);
+        count += strcmp(inputs->items[i].source, "-") == 0 && !inputs->items[i].is_journal;
     }
     return count;
+}
+
+void bp_cli_files_apply(const bp_cli_files *files, bugpack_options *options) {
+    options->provider_timeout_ms = file_timeout_ms + files->input_timeout_ms;
+    options->calibrator_path = BP_CLI_OWN_PATH;
+    options->without_entries = files->without;
+    options->system_flags |= files->with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0;
+    bp_cli_redaction_apply(&files->redaction, options);
 }
 
 bool bp_cli_files_check(const bp_cli_files *files, bp_cli_exit *ret_exit) {

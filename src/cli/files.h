@@ -15,9 +15,6 @@
 #include "cli/redaction.h"
 #include "cli/stream.h"
 
-/* How long an entry may take: a slow disk needs this long for a large file. */
-enum { BP_CLI_FILE_TIMEOUT_MS = 30000 };
-
 /* Both texts are owned. */
 typedef struct bp_cli_input {
     char *source; /* the path, "-" for standard input; the unit of a journal; a command */
@@ -100,6 +97,9 @@ void bp_cli_files_release(bp_cli_files *files);
 /* Checks the commands, and the session file, to report a mistake in them at once. False after a
  * failure that was reported, with the program's exit status. */
 bool bp_cli_files_check(const bp_cli_files *files, bp_cli_exit *ret_exit);
+
+/* Sets what a session's options have of it, and the rest that all commands set alike. */
+void bp_cli_files_apply(const bp_cli_files *files, bugpack_options *options);
 
 /* Registers the files, in the order of the zip. They are used until the session is closed. Reports
  * what fails. */

@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "cli/follow.h"
 #include "cli/option.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "inspect/diff_source.h"
 #include "model/heap_state.h"
 #include "probe/thread_heap.h"
@@ -70,17 +70,21 @@ static bp_cli_exit judge(const bp_thread_heap_reading *reading) {
     return BP_CLI_COMPLETE;
 }
 
+/* A prober, and what ends it; on a failure there is none. */
+static bugpack_status open_prober(bp_heap_prober **ret_prober, int *ret_end_fd,
+                                  bugpack_error *error) {
+    bp_heap_prober_options options = BP_HEAP_PROBER_OPTIONS_INIT;
+    options.calibrator_path = BP_CLI_OWN_PATH;
+    bugpack_status status = bp_cli_catch_end(ret_end_fd, error);
+    return status == BUGPACK_OK ? bp_heap_prober_new(&options, ret_prober, error) : status;
+}
+
 static bugpack_status read_heap(const heap_options *given, bp_thread_heap_reading *ret_reading,
                                 bugpack_error *error) {
-    bp_heap_prober_options prober_options = BP_HEAP_PROBER_OPTIONS_INIT;
     bp_heap_prober *prober = NULL;
     bp_heap_plan plan = {given->snapshot_count > 0 ? given->snapshot_count : 1, given->interval_ms,
                          -1};
-    prober_options.calibrator_path = BP_CLI_OWN_PATH;
-    bugpack_status status = bp_cli_catch_end(&plan.stop_fd, error);
-    if (status == BUGPACK_OK) {
-        status = bp_heap_prober_new(&prober_options, &prober, error);
-    }
+    bugpack_status status = open_prober(&prober, &plan.stop_fd, error);
     if (status == BUGPACK_OK) {
         status = bp_heap_probe(prober, given->pid, &plan, ret_reading, error);
     }
@@ -199,10 +203,6 @@ static int compare_sizes(const void *a, const void *b) {
     return one->now->tid < other->now->tid ? -1 : 1;
 }
 
-static double net(const heap_change *change) {
-    return (double)change->allocated_bytes - (double)change->freed_bytes;
-}
-
 static void print_row(const char *tid, const char *name, const heap_change *change, double secs) {
     char allocated[BP_CLI_BYTES_BYTES], freed[BP_CLI_BYTES_BYTES], net_text[BP_CLI_CHANGE_BYTES];
     (void)printf("%10s  %10s  %10s  %10s  %s\n", tid,
@@ -246,7 +246,7 @@ static void print_json(const heap_change *changes, size_t count, const char *tim
             (void)printf(",\"allocated_bytes_per_sec\":%.0f,\"deallocated_bytes_per_sec\":%.0f,"
                          "\"change_bytes\":%.0f",
                          (double)change->allocated_bytes / secs, (double)change->freed_bytes / secs,
-                         net(change));
+                         (double)change->allocated_bytes - (double)change->freed_bytes);
         }
         (void)putchar('}');
     }
@@ -340,15 +340,9 @@ static bp_cli_exit follow(bp_heap_prober *prober, const heap_options *options, i
 
 static bp_cli_exit follow_heap(const heap_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_heap_prober_options prober_options = BP_HEAP_PROBER_OPTIONS_INIT;
     bp_heap_prober *prober = NULL;
     int end_fd;
-    prober_options.calibrator_path = BP_CLI_OWN_PATH;
-    bugpack_status status = bp_cli_catch_end(&end_fd, &error);
-    if (status == BUGPACK_OK) {
-        status = bp_heap_prober_new(&prober_options, &prober, &error);
-    }
-    if (status != BUGPACK_OK) {
+    if (open_prober(&prober, &end_fd, &error) != BUGPACK_OK) {
         return bp_cli_say_error(&error);
     }
     bp_cli_exit result = follow(prober, options, end_fd);

@@ -24,6 +24,12 @@ const bp_cli_bounds bp_cli_some_text = {NULL, 1, UINT32_MAX, 0};
 const bp_cli_bounds bp_cli_app_names = {NULL, 1, 64, 0};
 const bp_cli_bounds bp_cli_descriptions = {NULL, 1, 64 * 1024, 0};
 
+bool bp_cli_say_no_memory(void) {
+    bp_cli_say("cannot read the command line: out of memory");
+    errno = ENOMEM;
+    return false;
+}
+
 /* Reads digits up to the first other byte, to which `*ret_end` then points. */
 static bool read_digits(const char *text, uint64_t *ret_value, char **ret_end) {
     errno = 0;

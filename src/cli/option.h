@@ -47,6 +47,9 @@ struct bp_cli_option {
 #define BP_CLI_OPTIONS_END                                                                         \
     { 0, NULL, NULL, NULL, NULL, 0, NULL }
 
+/* What a reader returns without memory. */
+bool bp_cli_say_no_memory(void);
+
 /* Digits only, within the bounds, into a uint32_t or pid_t. */
 bp_cli_reader bp_cli_read_number;
 /*

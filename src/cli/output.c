@@ -150,6 +150,14 @@ bp_cli_exit bp_cli_finish_output(void) {
     return BP_CLI_FAILED;
 }
 
+bp_cli_exit bp_cli_finish_report(const char *path, uint32_t missing_count) {
+    if (bp_cli_finish_output() != BP_CLI_COMPLETE) {
+        bp_cli_say("the report is written: %s", path);
+        return BP_CLI_FAILED;
+    }
+    return missing_count == 0 ? BP_CLI_COMPLETE : BP_CLI_INCOMPLETE;
+}
+
 bool bp_cli_is_terminal(int fd) {
     const char *terminal = getenv("TERM");
     return isatty(fd) == 1 && terminal != NULL && terminal[0] != '\0' &&
@@ -170,5 +178,19 @@ const char *bp_cli_format_bytes(uint64_t bytes, char out[BP_CLI_BYTES_BYTES]) {
     }
     (void)snprintf(out, BP_CLI_BYTES_BYTES, "%.*f %s", unit > 0 && value < 99.95 ? 1 : 0, value,
                    units[unit]);
+    return out;
+}
+
+const char *bp_cli_format_change(uint64_t before_bytes, uint64_t after_bytes,
+                                 char out[BP_CLI_CHANGE_BYTES]) {
+    bool is_more = after_bytes > before_bytes;
+    char size[BP_CLI_BYTES_BYTES];
+    (void)bp_cli_format_bytes(is_more ? after_bytes - before_bytes : before_bytes - after_bytes,
+                              size);
+    (void)snprintf(out, BP_CLI_CHANGE_BYTES, "%s%s",
+                   is_more                      ? "+"
+                   : after_bytes < before_bytes ? "-"
+                                                : "",
+                   size);
     return out;
 }

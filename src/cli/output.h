@@ -52,6 +52,9 @@ bp_cli_exit bp_cli_exit_of(bugpack_status status);
  */
 bp_cli_exit bp_cli_finish_output(void);
 
+/* The same where the path of a report was printed; INCOMPLETE where something is missing. */
+bp_cli_exit bp_cli_finish_report(const char *path, uint32_t missing_count);
+
 /* Whether a descriptor is a terminal that understands escape sequences. */
 bool bp_cli_is_terminal(int fd);
 
@@ -79,5 +82,10 @@ void bp_cli_print_json(const char *text);
 /* "2.4 GiB", in units of 1,024. Returns `out`. */
 #define BP_CLI_BYTES_BYTES 16
 const char *bp_cli_format_bytes(uint64_t bytes, char out[BP_CLI_BYTES_BYTES]);
+
+/* As bp_cli_format_bytes, with a sign. */
+enum { BP_CLI_CHANGE_BYTES = BP_CLI_BYTES_BYTES + 1 };
+const char *bp_cli_format_change(uint64_t before_bytes, uint64_t after_bytes,
+                                 char out[BP_CLI_CHANGE_BYTES]);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "cli/output.h"
+#include "run/descriptor.h"
 
 enum { bar_cells = 30, smallest_bar_cells = 5, usual_columns = 80, redraw_ms = 100 };
 
@@ -137,4 +138,42 @@ int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, const bp_cl
     while (read(done_pipe[0], &byte, 1) < 0 && errno == EINTR) {}
     release_signals(before);
     return byte == BP_CLI_SIGNAL_BYTE ? ended_by : 0;
+}
+
+/*
+ * Commands that print something each interval until they are interrupted: --follow.
+ */
+
+/* A signal writes to it: the library watches a descriptor. */
+static int end_pipe[2] = {-1, -1};
+
+static void on_end(int signal_number) {
+    int saved_errno = errno;
+    ssize_t ignored = write(end_pipe[1], "", 1);
+    (void)ignored;
+    (void)signal_number;
+    errno = saved_errno;
+}
+
+bugpack_status bp_cli_catch_end(int *ret_fd, bugpack_error *error) {
+    static const int signals[] = {SIGINT, SIGTERM};
+    struct sigaction action = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction before;
+    bugpack_status status = bp_descriptor_pipe(end_pipe, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < sizeof signals / sizeof signals[0]; i++) {
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
+            (void)sigaction(signals[i], &action, NULL);
+        }
+    }
+    *ret_fd = end_pipe[0];
+    return status;
+}
+
+bool bp_cli_wait_until(int end_fd, uint64_t until_ns) {
+    struct pollfd waited = {end_fd, POLLIN, 0};
+    int ready;
+    do {
+        ready = poll(&waited, 1, bp_clock_poll_ms(until_ns));
+    } while (ready < 0 && errno == EINTR);
+    return ready == 0;
 }

@@ -1,5 +1,5 @@
 /*
- * Waiting for a report, with a bar for the person who waits.
+ * Waiting for a report, with a bar for the person who waits; and for the next interval (--follow).
  */
 #ifndef BP_CLI_PROGRESS_H
 #define BP_CLI_PROGRESS_H
@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <bugpack/error.h>
 
 /* Progress of work that has no fixed duration; another thread writes it. */
 typedef struct bp_cli_steps {
@@ -33,5 +35,14 @@ void bp_cli_progress_pause(bool is_to_pause);
 
 /* Whether a signal has ended the wait. Any thread. */
 bool bp_cli_progress_is_ended(void);
+
+/*
+ * Makes SIGINT and SIGTERM end what follows, with what there is by then: `ret_fd` becomes readable.
+ * A second one ends the program as usual. A signal that is ignored stays so. Once per program.
+ */
+bugpack_status bp_cli_catch_end(int *ret_fd, bugpack_error *error);
+
+/* Sleeps until a monotonic time. False when it was ended before. */
+bool bp_cli_wait_until(int end_fd, uint64_t until_ns);
 
 #endif

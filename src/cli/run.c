@@ -104,15 +104,6 @@ static void say(run_session *session, const char *what, const char *detail) {
     bp_lock_release(&session->lock);
 }
 
-static void say_waiting(const run_session *session) {
-    for (size_t at = 0; at < session->waiting_used; at += strlen(session->waiting + at) + 1) {
-        bp_cli_say("%s", session->waiting + at);
-    }
-    if (session->dropped_count > 0) {
-        bp_cli_say("and %zu more like these", session->dropped_count);
-    }
-}
-
 static void say_written(run_session *session, const char *path) {
     if (!session->options->quiet) {
         say(session, "report written: ", path);
@@ -284,17 +275,13 @@ static void provide_crash(run_session *session, int number) {
     }
 }
 
-/* A command that its user ended has not failed. */
-static bool has_failed(const bp_run_result *result, cli_on_failure on_failure) {
-    const bp_run_end *end = &result->end;
-    return !result->is_lost && !result->is_expected &&
-           (end->is_signal ? on_failure != BP_CLI_ON_FAILURE_NONE
-                           : end->value != 0 && on_failure == BP_CLI_ON_FAILURE_ANY);
-}
-
 static void report_failure(run_session *session, const bp_run_result *result) {
     const bp_run_end *end = &result->end;
-    if (!has_failed(result, session->options->on_failure)) {
+    cli_on_failure on_failure = session->options->on_failure;
+    bool has_failed = end->is_signal ? on_failure != BP_CLI_ON_FAILURE_NONE
+                                     : end->value != 0 && on_failure == BP_CLI_ON_FAILURE_ANY;
+    /* A command that its user ended has not failed. */
+    if (!has_failed || result->is_lost || result->is_expected) {
         return;
     }
     const char *given = session->options->description;
@@ -346,22 +333,18 @@ static bugpack_status run_session_open(run_session *session, const run_options *
     options.report_dir = given->output_dir != NULL ? given->output_dir : ".";
     options.target_pid = child->pid;
     options.target_with_descendants = true;
-    options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS;
-    options.calibrator_path = BP_CLI_OWN_PATH;
     options.traffic_budget_bytes = BUGPACK_OFF;
     options.pedantic = given->is_pedantic;
     options.pedantic_dir = given->pedantic_dir;
     options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
-    bp_cli_redaction_apply(&given->files.redaction, &options);
-    options.without_entries = given->files.without;
     if (bp_cli_publish_call(&given->publish) != NULL) {
         options.before_publish = review_and_publish;
     }
     options.before_publish_context = session;
     options.publish_suffix = bp_cli_publish_suffix(&given->publish);
-    options.system_flags =
-        BUGPACK_SYSTEM_RPM | (given->files.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0);
+    options.system_flags = BUGPACK_SYSTEM_RPM;
+    bp_cli_files_apply(&given->files, &options);
     options.answer_flags = BUGPACK_ANSWER_TRIGGER;
     options.on_event = on_event;
     options.on_event_context = session;
@@ -383,26 +366,6 @@ static bugpack_status run_session_open(run_session *session, const run_options *
         return status;
     }
     return bp_cli_files_provide(&given->files, session->session);
-}
-
-/* Traces the command if that was asked for, and says why it cannot be traced. */
-static void run_session_trace(run_session *session, const bp_run_child *child) {
-    if (session->options->with_stacks &&
-        bp_crash_trace_start(child->pid, session->options->arguments[0], &session->trace_error) !=
-            BUGPACK_OK) {
-        bp_cli_say("no stacks of a crash: %s", session->trace_error.message);
-    }
-}
-
-/* What the relay calls. */
-static bp_run_calls run_session_calls(run_session *session) {
-    return (bp_run_calls){.line = take_line,
-                          .bytes = show_bytes,
-                          .resized = resize_screen,
-                          .report = on_request,
-                          .started = read_facts,
-                          .rings = !session->options->quiet,
-                          .context = session};
 }
 
 /* Asks for the report of a command that has failed, and says what was lost. */
@@ -435,7 +398,12 @@ static void run_session_close(run_session *session, bp_run_child *child) {
     session->is_closing = true;
     bugpack_close(session->session); /* waits for the reports in flight */
     bp_run_screen_free(session->screen);
-    say_waiting(session);
+    for (size_t at = 0; at < session->waiting_used; at += strlen(session->waiting + at) + 1) {
+        bp_cli_say("%s", session->waiting + at);
+    }
+    if (session->dropped_count > 0) {
+        bp_cli_say("and %zu more like these", session->dropped_count);
+    }
 }
 
 /* As in env(1), nice(1) and every shell. */
@@ -536,27 +504,33 @@ static bp_cli_exit end_by_signal(int number) {
     return (bp_cli_exit)(BP_RUN_STATUS_OF_SIGNAL + number);
 }
 
-static bp_cli_exit say_not_started(const run_options *options, const bugpack_error *error) {
-    if (error->system_errno == 0) {
-        bp_cli_say("%s", error->message);
-        return BP_CLI_FAILED;
-    }
-    bp_cli_say("cannot run '%s': %s", options->arguments[0], strerror(error->system_errno));
-    return (bp_cli_exit)(error->system_errno == ENOENT ? exit_not_found : exit_cannot_execute);
-}
-
-/* Lets the command go and relays until it ends. */
+/* Traces the command if that was asked for, lets it go and relays until it ends. */
 static bp_cli_exit relay_command(run_options *options, bp_run_child *child, run_session *session,
                                  bp_run_end *ret_end) {
-    const bp_run_calls calls = run_session_calls(session);
+    const bp_run_calls calls = {.line = take_line,
+                                .bytes = show_bytes,
+                                .resized = resize_screen,
+                                .report = on_request,
+                                .started = read_facts,
+                                .rings = !options->quiet,
+                                .context = session};
     bp_run_result result = {.is_lost = false};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    if (bp_run_relay(child, &options->hotkey, &calls, &result, &error) != BUGPACK_OK) {
-        return say_not_started(options, &error);
+    if (options->with_stacks && bp_crash_trace_start(child->pid, options->arguments[0],
+                                                     &session->trace_error) != BUGPACK_OK) {
+        bp_cli_say("no stacks of a crash: %s", session->trace_error.message);
     }
-    run_session_end(session, &result);
-    *ret_end = result.end;
-    return BP_CLI_COMPLETE;
+    if (bp_run_relay(child, &options->hotkey, &calls, &result, &error) == BUGPACK_OK) {
+        run_session_end(session, &result);
+        *ret_end = result.end;
+        return BP_CLI_COMPLETE;
+    }
+    if (error.system_errno == 0) {
+        bp_cli_say("%s", error.message);
+        return BP_CLI_FAILED;
+    }
+    bp_cli_say("cannot run '%s': %s", options->arguments[0], strerror(error.system_errno));
+    return (bp_cli_exit)(error.system_errno == ENOENT ? exit_not_found : exit_cannot_execute);
 }
 
 static bp_cli_exit run_command(run_options *options) {
@@ -576,7 +550,6 @@ static bp_cli_exit run_command(run_options *options) {
     bugpack_status status = run_session_open(&session, options, &child);
     bp_cli_exit result = status == BUGPACK_ERR_INVALID ? BP_CLI_USAGE : BP_CLI_FAILED;
     if (status == BUGPACK_OK) {
-        run_session_trace(&session, &child);
         result = relay_command(options, &child, &session, &end);
     }
     run_session_close(&session, &child);

@@ -5,9 +5,9 @@
 #include <bugpack/sample.h>
 #include <bugpack/session.h>
 
-#include "cli/follow.h"
 #include "cli/option.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "probe/sampler.h"
 
 typedef struct sample_options {

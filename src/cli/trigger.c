@@ -33,15 +33,11 @@ static bp_cli_exit ask(const bp_run_answering *session, const trigger_options *o
         return bp_cli_exit_of(status);
     }
     (void)printf("%s\n", path);
-    if (bp_cli_finish_output() != BP_CLI_COMPLETE) {
-        bp_cli_say("the report is written: %s", path);
-        return BP_CLI_FAILED;
-    }
-    if (missing_count > 0) {
+    bp_cli_exit result = bp_cli_finish_report(path, missing_count);
+    if (result == BP_CLI_INCOMPLETE) {
         bp_cli_say("%s: something is missing; its manifest.json says what", path);
-        return BP_CLI_INCOMPLETE;
     }
-    return BP_CLI_COMPLETE;
+    return result;
 }
 
 static bp_cli_exit list(const bp_run_answering *sessions, size_t count) {
