@@ -183,25 +183,6 @@ static bugpack_status print(const bp_job *job, const bp_window_result *window, b
     return bp_metrics_print(metrics, bp_machine_platform(), &writer->content, error);
 }
 
-/* The entry exists and says why it has no metrics: it still counts as missing. */
-static bugpack_status print_unavailable(const char *reason, bugpack_writer *writer,
-                                        bugpack_error *error) {
-    writer->line.status = BP_ARTEFACT_FAILED;
-    writer->line.is_missing = true;
-    (void)snprintf(writer->line.reason, sizeof writer->line.reason, "%s", reason);
-    return bp_metrics_print_unavailable(bp_machine_platform(), reason, &writer->content, error);
-}
-
-/* The second sample and the arithmetic. */
-static void end_own_window(const process_window *own, bp_window_result *window) {
-    window->error = own->error;
-    window->status = own->status;
-    if (window->status == BUGPACK_OK) {
-        window->status = bp_sampler_end_or_last(bp_subject_sampler(own->subject, NULL),
-                                                &window->metrics, &window->error);
-    }
-}
-
 static bugpack_status add_one(const bp_job *job, const process_window *given, bp_bundle *bundle,
                               bugpack_error *error) {
     bugpack_writer writer;
@@ -213,12 +194,25 @@ static bugpack_status add_one(const bp_job *job, const process_window *given, bp
     if (given->of_trigger != NULL) {
         window = bp_window_give_up(given->of_trigger); /* a result that is there, or the best */
     } else {
-        end_own_window(given, &own);
+        own.error = given->error;
+        own.status = given->status;
     }
-    bugpack_status status =
-        window->status == BUGPACK_OK
-            ? print(job, window, given->of_trigger != NULL ? job->triggered : now, &writer, error)
-            : print_unavailable(window->error.message, &writer, error);
+    if (given->of_trigger == NULL && own.status == BUGPACK_OK) {
+        own.status = bp_sampler_end_or_last(bp_subject_sampler(given->subject, NULL), &own.metrics,
+                                            &own.error);
+    }
+    bugpack_status status;
+    if (window->status == BUGPACK_OK) {
+        status =
+            print(job, window, given->of_trigger != NULL ? job->triggered : now, &writer, error);
+    } else { /* the entry exists and says why it has no metrics: it still counts as missing */
+        const char *reason = window->error.message;
+        writer.line.status = BP_ARTEFACT_FAILED;
+        writer.line.is_missing = true;
+        (void)snprintf(writer.line.reason, sizeof writer.line.reason, "%s", reason);
+        status =
+            bp_metrics_print_unavailable(bp_machine_platform(), reason, &writer.content, error);
+    }
     bp_metrics_release(&own.metrics);
     bp_writer_stamp(&writer, now);
     return bp_bundle_put(bundle, bp_subject_entry(given->subject, "runtime-metrics.json", name),
@@ -262,21 +256,16 @@ static bugpack_status step(const struct assembly *assembly, stage at, uint64_t d
     return bp_cancel_check(&assembly->job->token, error);
 }
 
-/* Whether the host has said so; then the manifest does, too. */
-static bool is_left_out(const struct assembly *assembly, const char *name) {
-    const char *list = assembly->context->settings->without_entries;
-    return list != NULL && bp_entry_is_in_list(list, bp_entry_in_process(name));
-}
-
 static bugpack_status ask_provider(const struct assembly *assembly, bp_provider *provider,
                                    bugpack_error *error) {
     const bp_job *job = assembly->job;
     const char *name = bp_provider_spec_of(provider)->name;
+    const char *without = assembly->context->settings->without_entries;
     bugpack_writer writer;
     if (job->type->brings_entry != NULL && job->type->brings_entry(job, name)) {
         return BUGPACK_OK;
     }
-    if (is_left_out(assembly, name)) {
+    if (without != NULL && bp_entry_is_in_list(without, bp_entry_in_process(name))) {
         return bp_bundle_leave_out(assembly->bundle, name, error);
     }
     bp_writer_init(&writer, SIZE_MAX / 4);

@@ -67,46 +67,26 @@ static bugpack_status filter(void *context, const char *entry, const void *bytes
                                                              : status;
 }
 
-static bugpack_status start_filter(bp_bundle *bundle, bugpack_error *error) {
-    const bp_bundle_target *target = &bundle->target;
-    bugpack_status status = BUGPACK_OK;
-    if (target->rules != NULL) {
-        bundle->redactor = bp_redactor_new(target->rules);
-        status = bundle->redactor != NULL ? BUGPACK_OK : bp_fail_memory(error, "start a report");
-        bp_redactor_set_key(bundle->redactor, target->key);
-    }
-    if (status == BUGPACK_OK && target->before_write != NULL) {
-        bundle->look = bp_last_look_new(target->before_write, target->token);
-        status = bundle->look != NULL ? BUGPACK_OK : bp_fail_memory(error, "start a report");
-    }
-    bp_archive_set_filter(bundle->archive, filter, bundle);
-    return status;
-}
-
 bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *out) {
     return bundle->redactor == NULL ? bp_buffer_append_text(out, text)
                                     : bp_redactor_text(bundle->redactor, text, strlen(text), out);
 }
 
-/* Connections that follow each other may have the same name. */
-static bool is_exact(const bp_bundle *bundle, const char *channel) {
-    bool is_there = false;
-    for (size_t at = 0; at < bundle->exact.size && !is_there;
-         at += strlen(bundle->exact.data + at) + 1) {
-        is_there = strcmp(bundle->exact.data + at, channel) == 0;
-    }
-    return is_there;
-}
-
 bugpack_status bp_bundle_exempt(bp_bundle *bundle, const char *channel, const bp_buffer *pcap) {
+    const bp_buffer *exact = &bundle->exact;
     if (bundle->redactor == NULL) {
         return BUGPACK_OK;
     }
-    bugpack_status status = is_exact(bundle, channel)
-                                ? BUGPACK_OK
-                                : bp_buffer_append(&bundle->exact, channel, strlen(channel) + 1);
-    return status == BUGPACK_OK ? bp_redactor_exempt(bundle->redactor, pcap->data, pcap->size)
-                                : status;
+    /* Connections that follow each other may have the same name. */
+    size_t at = 0;
+    while (at < exact->size && strcmp(exact->data + at, channel) != 0) {
+        at += strlen(exact->data + at) + 1;
+    }
+    if (at >= exact->size &&
+        bp_buffer_append(&bundle->exact, channel, strlen(channel) + 1) != BUGPACK_OK) {
+        return exact->status;
+    }
+    return bp_redactor_exempt(bundle->redactor, pcap->data, pcap->size);
 }
 
 bugpack_status bp_bundle_overwrite(const bp_bundle *bundle, unsigned char *bytes,
@@ -158,11 +138,24 @@ bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bun
     if (status != BUGPACK_OK) {
         goto out;
     }
-    status = start_filter(bundle, error);
-    if (status == BUGPACK_OK) {
-        *ret_bundle = bundle;
-        bundle = NULL;
+    bp_archive_set_filter(bundle->archive, filter, bundle);
+    if (target->rules != NULL) {
+        bundle->redactor = bp_redactor_new(target->rules);
+        if (bundle->redactor == NULL) {
+            status = bp_fail_memory(error, "start a report");
+            goto out;
+        }
+        bp_redactor_set_key(bundle->redactor, target->key);
     }
+    if (target->before_write != NULL) {
+        bundle->look = bp_last_look_new(target->before_write, target->token);
+        if (bundle->look == NULL) {
+            status = bp_fail_memory(error, "start a report");
+            goto out;
+        }
+    }
+    *ret_bundle = bundle;
+    bundle = NULL;
 out:
     bp_bundle_free(bundle);
     return status;
@@ -186,16 +179,6 @@ void bp_bundle_free(bp_bundle *bundle) {
     free(bundle);
 }
 
-static bugpack_status reserve_line(bp_bundle *bundle, bugpack_error *error) {
-    if (bundle->count >= artefact_max_count) {
-        return bp_fail(error, BUGPACK_ERR_LIMIT, "a report holds at most %zu artefacts",
-                       artefact_max_count);
-    }
-    return bp_array_reserve(&bundle->lines, bundle->count, &bundle->capacity)
-               ? BUGPACK_OK
-               : bp_fail_memory(error, "collect an artefact");
-}
-
 bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writer *writer,
                                bugpack_error *error) {
     char *safe_name = NULL;
@@ -204,19 +187,20 @@ bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writ
         status = bp_archive_begin(bundle->archive, safe_name, bp_entry_rank(name), error);
     }
     free(safe_name);
-    if (status == BUGPACK_OK) {
-        bp_buffer_clear(&bundle->exact);
-        if (bundle->redactor != NULL) {
-            bp_redactor_begin(bundle->redactor, bp_redact_form_of(name));
-        }
-        if (bundle->look != NULL) {
-            bp_last_look_begin(bundle->look);
-        }
-        writer->archive = bundle->archive;
-        writer->sink = bp_archive_write;
-        writer->sink_context = bundle->archive;
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    return status;
+    bp_buffer_clear(&bundle->exact);
+    if (bundle->redactor != NULL) {
+        bp_redactor_begin(bundle->redactor, bp_redact_form_of(name));
+    }
+    if (bundle->look != NULL) {
+        bp_last_look_begin(bundle->look);
+    }
+    writer->archive = bundle->archive;
+    writer->sink = bp_archive_write;
+    writer->sink_context = bundle->archive;
+    return BUGPACK_OK;
 }
 
 /* Ends the writer's entry. Afterwards it is in the zip, or it is refused and has left no trace. */
@@ -284,14 +268,17 @@ static bugpack_status take_marks(const bp_bundle *bundle, bp_redaction_count **r
 
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
                              bugpack_error *error) {
-    bugpack_status status = reserve_line(bundle, error);
-    if (status != BUGPACK_OK) {
-        return status;
+    if (bundle->count >= artefact_max_count) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "a report holds at most %zu artefacts",
+                       artefact_max_count);
+    }
+    if (!bp_array_reserve(&bundle->lines, bundle->count, &bundle->capacity)) {
+        return bp_fail_memory(error, "collect an artefact");
     }
     char *own_name = NULL, *exact = NULL;
     bp_redaction_count *counts = NULL;
     size_t count = 0;
-    status = redact_name(bundle, name, &own_name, error);
+    bugpack_status status = redact_name(bundle, name, &own_name, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -425,17 +412,14 @@ static void sort_lines(bp_bundle *bundle) {
     }
 }
 
-static const char *describe_look(const bp_bundle *bundle) {
-    bool was_used = bundle->look != NULL && bp_last_look_was_used(bundle->look);
-    return was_used ? "applied" : bundle->target.lacks_before_write ? "not_applied" : NULL;
-}
-
 static bugpack_status add_manifest(bp_bundle *bundle, bugpack_error *error) {
     bp_buffer text;
     uint64_t byte_count = 0;
+    bool was_shown = bundle->look != NULL && bp_last_look_was_used(bundle->look);
+    const char *not_shown = bundle->target.lacks_before_write ? "not_applied" : NULL;
     const bp_manifest manifest = {.report_id = bundle->target.report_id,
                                   .is_redacted = bundle->redactor != NULL,
-                                  .before_write = describe_look(bundle),
+                                  .before_write = was_shown ? "applied" : not_shown,
                                   .entries = bundle->lines,
                                   .entry_count = bundle->count,
                                   .triggers = bundle->triggers,

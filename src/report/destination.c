@@ -36,14 +36,6 @@ static void split_output_path(const char *path, bp_destination *destination) {
     destination->extension = strdup(extension);
 }
 
-/* Why it cannot be made is reported by what follows. */
-static void make_parent(const char *parent_dir) {
-    int dir_fd = -1;
-    if (bp_file_open_directory(parent_dir, true, &dir_fd, NULL) == BUGPACK_OK) {
-        (void)close(dir_fd);
-    }
-}
-
 bugpack_status bp_destination_open(const bp_destination_request *request,
                                    bp_destination *destination, bugpack_error *error) {
     bool is_named = request->output_path != NULL;
@@ -76,8 +68,10 @@ bugpack_status bp_destination_open(const bp_destination_request *request,
         BUGPACK_REPORT_PATH_BYTES) {
         return bp_fail_errno(error, ENAMETOOLONG, "cannot write to \"%s\"", destination->dir_path);
     }
-    if (request->parent_dir != NULL) {
-        make_parent(request->parent_dir);
+    int parent_fd = -1;
+    if (request->parent_dir != NULL) { /* why it cannot be made is reported by what follows */
+        (void)bp_file_open_directory(request->parent_dir, true, &parent_fd, NULL);
+        bp_file_close(parent_fd);
     }
     bugpack_status status = bp_file_open_directory(
         destination->dir_path, !is_named && request->may_create, &destination->dir_fd, error);
@@ -88,13 +82,6 @@ bugpack_status bp_destination_open(const bp_destination_request *request,
     return status;
 }
 
-static uint64_t free_bytes(const struct statvfs *info) {
-    uint64_t blocks = info->f_bavail; /* for this user, without what is root's alone */
-    uint64_t block_bytes = info->f_frsize != 0 ? info->f_frsize : info->f_bsize;
-    return block_bytes != 0 && blocks > UINT64_MAX / block_bytes ? UINT64_MAX
-                                                                 : blocks * block_bytes;
-}
-
 bugpack_status bp_destination_check_room(const bp_destination *destination, uint64_t min_free_bytes,
                                          uint64_t needed_bytes, bugpack_error *error) {
     struct statvfs info;
@@ -102,7 +89,10 @@ bugpack_status bp_destination_check_room(const bp_destination *destination, uint
     if (min_free_bytes == 0 || fstatvfs(destination->dir_fd, &info) != 0 || info.f_blocks == 0) {
         return BUGPACK_OK;
     }
-    uint64_t there_bytes = free_bytes(&info);
+    uint64_t blocks = info.f_bavail; /* for this user, without what is root's alone */
+    uint64_t block_bytes = info.f_frsize != 0 ? info.f_frsize : info.f_bsize;
+    bool is_over = block_bytes != 0 && blocks > UINT64_MAX / block_bytes;
+    uint64_t there_bytes = is_over ? UINT64_MAX : blocks * block_bytes;
     if (there_bytes >= min_free_bytes && there_bytes - min_free_bytes >= needed_bytes) {
         return BUGPACK_OK;
     }

@@ -163,16 +163,6 @@ static void wait_snapshot(void *context) {
     bp_lock_release(&queue->lock);
 }
 
-/* Keeps the directory within its bounds, where bugpack chose the name. */
-static void apply_limits(const bp_report_context *context, const bp_job *job,
-                         const bugpack_report_result *result) {
-    if (result->status == BUGPACK_OK && job->output_path == NULL) {
-        const bp_retention_rolling rolling = {job->kind, job->rolling_max_count,
-                                              job->rolling_max_bytes};
-        bp_retention_apply(context, result->path, &rolling);
-    }
-}
-
 /* The memory that it takes is no growth of the host. */
 static void note_report(const bp_job_queue *queue, bool begins) {
     bp_history *history = queue->context->recorder->history;
@@ -192,7 +182,11 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
     note_report(queue, true);
     bp_assemble(queue->context, queue->runner, job, &progress, &result);
     note_report(queue, false);
-    apply_limits(queue->context, job, &result);
+    if (result.status == BUGPACK_OK && job->output_path == NULL) { /* bugpack chose the name */
+        const bp_retention_rolling rolling = {job->kind, job->rolling_max_count,
+                                              job->rolling_max_bytes};
+        bp_retention_apply(queue->context, result.path, &rolling);
+    }
     finish(queue, job, &result);
 }
 
@@ -321,11 +315,6 @@ static void take_snapshot(bp_job_queue *queue, bp_job *job) {
     (void)pthread_cond_broadcast(&queue->changed);
 }
 
-/* Whether no report needs a descriptor. The lock is held. */
-static bool is_idle(const bp_job_queue *queue) {
-    return queue->first == NULL && queue->current == NULL && queue->ending_count == 0;
-}
-
 static void *copy_rings(void *argument) {
     bp_job_queue *queue = argument;
     bp_thread_set_name("bugpack-snap");
@@ -333,11 +322,13 @@ static void *copy_rings(void *argument) {
     bp_lock_acquire(&queue->lock);
     for (;;) {
         bp_job *job = next_snapshot(queue);
+        /* No report needs a descriptor. */
+        bool is_idle = queue->first == NULL && queue->current == NULL && queue->ending_count == 0;
         if (job != NULL) {
             take_snapshot(queue, job);
         } else if (queue->is_worker_done) {
             break;
-        } else if (is_idle(queue) && !queue->reserve.is_held) {
+        } else if (is_idle && !queue->reserve.is_held) {
             bp_lock_release(&queue->lock);
             bp_fd_reserve_take(&queue->reserve);
             bp_lock_acquire(&queue->lock);
@@ -349,7 +340,9 @@ static void *copy_rings(void *argument) {
     return NULL;
 }
 
-/* --- what feeds them ------------------------------------------------------------------------- */
+/*
+ * What feeds them.
+ */
 
 /* The first manual job; with `may_join` one that others may share. The lock is held. */
 static bp_job *find_manual(const bp_job_queue *queue, bool may_join) {

@@ -33,13 +33,6 @@ struct listing {
     uint64_t total_count, total_bytes; /* also of those that found no place here */
 };
 
-static void listing_free(struct listing *listing) {
-    for (size_t i = 0; i < listing->count; i++) {
-        free(listing->reports[i].name);
-    }
-    free(listing->reports);
-}
-
 static bool is_wanted(const bp_retention_policy *policy, const char *app_word, const char *name,
                       bp_report_name *ret_parsed) {
     return bp_name_parse_report(name, ret_parsed) &&
@@ -147,23 +140,13 @@ static bool remove_one(int dir_fd, const struct report *report, int *ret_errno) 
     return false;
 }
 
-static bool is_too_old(const bp_retention_policy *policy, const struct report *report) {
-    uint64_t now_secs = policy->now_wall_ns / BP_NS_PER_SEC;
-    return policy->max_age_secs > 0 && report->wall_secs < now_secs &&
-           now_secs - report->wall_secs > policy->max_age_secs;
-}
-
-static bool is_within(const bp_retention_policy *policy, const struct listing *listing) {
-    return (policy->max_count == 0 || listing->total_count <= policy->max_count) &&
-           (policy->max_bytes == 0 || listing->total_bytes <= policy->max_bytes);
-}
-
 bugpack_status bp_retention_prune(int dir_fd, const char *dir_name,
                                   const bp_retention_policy *policy,
                                   bp_retention_removed *on_removed, void *context,
                                   bp_retention_outcome *ret_outcome, bugpack_error *error) {
     struct listing listing = {.reports = NULL};
     bp_retention_outcome outcome = {0};
+    uint64_t now_secs = policy->now_wall_ns / BP_NS_PER_SEC;
     bugpack_status status = list(dir_fd, dir_name, policy, &listing, error);
     if (status != BUGPACK_OK) {
         goto out;
@@ -174,7 +157,11 @@ bugpack_status bp_retention_prune(int dir_fd, const char *dir_name,
     for (size_t i = 0; i < listing.count; i++) {
         const struct report *report = &listing.reports[i];
         int remove_errno = 0;
-        if (is_within(policy, &listing) && !is_too_old(policy, report)) {
+        bool is_within = (policy->max_count == 0 || listing.total_count <= policy->max_count) &&
+                         (policy->max_bytes == 0 || listing.total_bytes <= policy->max_bytes);
+        bool is_too_old = policy->max_age_secs > 0 && report->wall_secs < now_secs &&
+                          now_secs - report->wall_secs > policy->max_age_secs;
+        if (is_within && !is_too_old) {
             continue;
         }
         if (!policy->is_dry_run && !remove_one(dir_fd, report, &remove_errno)) {
@@ -196,7 +183,10 @@ bugpack_status bp_retention_prune(int dir_fd, const char *dir_name,
         *ret_outcome = outcome;
     }
 out:
-    listing_free(&listing);
+    for (size_t i = 0; i < listing.count; i++) {
+        free(listing.reports[i].name);
+    }
+    free(listing.reports);
     return status;
 }
 
@@ -224,36 +214,32 @@ static void prune(struct pruning *pruning, const bp_retention_policy *policy) {
     }
 }
 
-static void prune_directory(const bp_report_context *context, struct pruning *pruning,
-                            const char *name, const bp_retention_rolling *rolling) {
-    const bugpack_options *settings = context->settings;
-    bp_retention_policy policy = {
-        .app = settings->app_name, .keep = name, .now_wall_ns = bp_clock_wall_ns()};
-    if (rolling != NULL) {
-        policy.kinds = BP_RETENTION_KIND(rolling->kind);
-        policy.max_count = rolling->max_count;
-        policy.max_bytes = rolling->max_bytes;
-        prune(pruning, &policy);
-    }
-    policy.kinds = BP_RETENTION_ALL_KINDS;
-    policy.first_kinds = BP_RETENTION_AUTOMATIC_KINDS;
-    policy.max_count = settings->report_dir_max_count;
-    policy.max_bytes = settings->report_dir_max_bytes;
-    prune(pruning, &policy);
-}
-
 void bp_retention_apply(const bp_report_context *context, const char *report_path,
                         const bp_retention_rolling *rolling) {
+    const bugpack_options *settings = context->settings;
     const char *slash = strrchr(report_path, '/');
     const char *name = slash == NULL ? report_path : slash + 1;
     char *dir_path = strndup(report_path, (size_t)(name - report_path));
-    if (dir_path != NULL) {
-        struct pruning pruning = {.recorder = context->recorder, .dir_path = dir_path};
-        bp_file_trim_directory(dir_path);
-        if (bp_file_open_directory(dir_path, false, &pruning.dir_fd, NULL) == BUGPACK_OK) {
-            prune_directory(context, &pruning, name, rolling);
-            (void)close(pruning.dir_fd);
+    struct pruning pruning = {.recorder = context->recorder, .dir_path = dir_path};
+    if (dir_path == NULL) {
+        return;
+    }
+    bp_file_trim_directory(dir_path);
+    if (bp_file_open_directory(dir_path, false, &pruning.dir_fd, NULL) == BUGPACK_OK) {
+        bp_retention_policy policy = {
+            .app = settings->app_name, .keep = name, .now_wall_ns = bp_clock_wall_ns()};
+        if (rolling != NULL) {
+            policy.kinds = BP_RETENTION_KIND(rolling->kind);
+            policy.max_count = rolling->max_count;
+            policy.max_bytes = rolling->max_bytes;
+            prune(&pruning, &policy);
         }
+        policy.kinds = BP_RETENTION_ALL_KINDS;
+        policy.first_kinds = BP_RETENTION_AUTOMATIC_KINDS;
+        policy.max_count = settings->report_dir_max_count;
+        policy.max_bytes = settings->report_dir_max_bytes;
+        prune(&pruning, &policy);
+        (void)close(pruning.dir_fd);
     }
     free(dir_path);
 }

@@ -165,17 +165,6 @@ static void tell_extent(const struct adding *adding, uint64_t cut_count, bugpack
     }
 }
 
-/* When the first ring of a channel left its file; 0: none did. */
-static uint64_t first_in_memory(const struct adding *adding) {
-    uint64_t first_ns = 0;
-    for (size_t i = 0; i < 2 * adding->channel_count; i++) {
-        uint64_t from_ns = adding->views[i]->memory_from_ns;
-        bool is_first = from_ns != 0 && (first_ns == 0 || from_ns < first_ns);
-        first_ns = is_first ? from_ns : first_ns;
-    }
-    return first_ns;
-}
-
 /* Keeps the rules from the channels that are to stay as they are. */
 static bugpack_status exempt_exact(const struct adding *adding, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
@@ -198,16 +187,25 @@ static bugpack_status exempt_exact(const struct adding *adding, bugpack_error *e
 static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
                                  bugpack_error *error) {
     bugpack_status status = exempt_exact(adding, error);
-    if (status == BUGPACK_OK) {
-        status = bp_traffic_print_pcap(&adding->snapshot->traffic, adding->channels,
-                                       adding->channel_count, bp_writer_sink, writer,
-                                       &adding->extent, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    if (status == BUGPACK_OK) {
-        tell_extent(adding, adding->extent.cut_count, writer);
-        tell_memory(first_in_memory(adding), adding->snapshot->wall_offset_ns, writer);
+    status =
+        bp_traffic_print_pcap(&adding->snapshot->traffic, adding->channels, adding->channel_count,
+                              bp_writer_sink, writer, &adding->extent, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    return status;
+    uint64_t first_ns = 0; /* when the first ring of a channel left its file; 0: none did */
+    for (size_t i = 0; i < 2 * adding->channel_count; i++) {
+        uint64_t from_ns = adding->views[i]->memory_from_ns;
+        if (from_ns != 0 && (first_ns == 0 || from_ns < first_ns)) {
+            first_ns = from_ns;
+        }
+    }
+    tell_extent(adding, adding->extent.cut_count, writer);
+    tell_memory(first_ns, adding->snapshot->wall_offset_ns, writer);
+    return BUGPACK_OK;
 }
 
 static bugpack_status print_index(struct adding *adding, bugpack_writer *writer,
@@ -215,12 +213,6 @@ static bugpack_status print_index(struct adding *adding, bugpack_writer *writer,
     tell_extent(adding, 0, writer);
     return bp_traffic_print_index(&adding->snapshot->traffic, adding->channels,
                                   adding->channel_count, bp_writer_sink, writer, error);
-}
-
-static void note(bugpack_writer *writer, const char *loss_reason, const char *choice) {
-    (void)snprintf(writer->line.note, sizeof writer->line.note, "%s%s%s%s",
-                   loss_reason[0] != '\0' ? "a crash would have lost it: " : "", loss_reason,
-                   loss_reason[0] != '\0' && choice[0] != '\0' ? "; " : "", choice);
 }
 
 /* Whether the host has closed one of the files that were just printed. */
@@ -242,8 +234,9 @@ static bool is_left_out(const struct adding *adding, const char *name) {
 
 /* One entry. `failure` is why its records could not be copied, or why it could not be printed. */
 static bugpack_status add_part(struct adding *adding, const char *name, print_part *print,
-                               const char *loss_reason, const char *choice, bp_bundle *bundle,
-                               bugpack_error *failure, bugpack_error *error) {
+                               const char *loss_reason, const char *choice, bugpack_error *failure,
+                               bugpack_error *error) {
+    bp_bundle *bundle = adding->bundle;
     bugpack_writer writer;
     bp_instant began = bp_clock_now();
     if (is_left_out(adding, name)) {
@@ -273,16 +266,11 @@ static bugpack_status add_part(struct adding *adding, const char *name, print_pa
         writer.line = (bp_manifest_line){.name = NULL}; /* it covers nothing */
         bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", failure->message);
     }
-    note(&writer, loss_reason, choice);
+    (void)snprintf(writer.line.note, sizeof writer.line.note, "%s%s%s%s",
+                   loss_reason[0] != '\0' ? "a crash would have lost it: " : "", loss_reason,
+                   loss_reason[0] != '\0' && choice[0] != '\0' ? "; " : "", choice);
     bp_writer_stamp(&writer, began);
     return bp_bundle_put(bundle, name, BUGPACK_OK, &writer, error);
-}
-
-static bugpack_status add_ring(struct adding *adding, const bp_snapshot_part *part,
-                               const char *name, print_part *print, bp_bundle *bundle,
-                               bugpack_error *error) {
-    bugpack_error failure = part->error;
-    return add_part(adding, name, print, part->loss_reason, "", bundle, &failure, error);
 }
 
 /* The traffic of the channels of one name, where there are some; else of all. */
@@ -318,43 +306,44 @@ static bugpack_status choose_channels(struct adding *adding, const char *only_ch
     return BUGPACK_OK;
 }
 
-static bugpack_status add_traffic(struct adding *adding, bp_bundle *bundle, bugpack_error *error) {
+/* Without a pcap there is nothing to index. */
+static bugpack_status add_traffic(struct adding *adding, bugpack_error *error) {
     const bp_snapshot *snapshot = adding->snapshot;
     bugpack_error failure = snapshot->traffic_error;
     bugpack_status status =
         add_part(adding, "traffic.pcap", print_pcap, snapshot->traffic_loss_reason,
-                 adding->traffic_note, bundle, &failure, error);
-    if (status == BUGPACK_OK) { /* without a pcap there is nothing to index */
-        status = add_part(adding, "traffic-index.jsonl", print_index, snapshot->traffic_loss_reason,
-                          "", bundle, &failure, error);
-    }
-    return status;
-}
-
-/* An empty part says nothing, but one that could not be read has to say so, and so has every file
- * of a dead session. */
-static bool is_worth_telling(const struct adding *adding, const bp_snapshot_part *part) {
-    return part->is_on && (part->view.record_count > 0 || part->error.status != BUGPACK_OK ||
-                           adding->snapshot->is_recovered);
+                 adding->traffic_note, &failure, error);
+    return status == BUGPACK_OK ? add_part(adding, "traffic-index.jsonl", print_index,
+                                           snapshot->traffic_loss_reason, "", &failure, error)
+                                : status;
 }
 
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_channel,
                                    const char *without, bp_bundle *bundle, bugpack_error *error) {
     struct adding adding = {.snapshot = snapshot, .bundle = bundle, .without = without};
+    const struct {
+        const char *name;
+        print_part *print;
+        const bp_snapshot_part *part;
+        bool may_be_empty;
+    } rings[] = {{"logs.jsonl", print_log, &snapshot->log, true},
+                 {"notifications.json", print_notifications, &snapshot->notifications, false},
+                 {"metrics-history.jsonl", print_history, &snapshot->history, false}};
     bugpack_status status = choose_channels(&adding, only_channel, error);
-    if (status == BUGPACK_OK && snapshot->log.is_on) {
-        status = add_ring(&adding, &snapshot->log, "logs.jsonl", print_log, bundle, error);
-    }
-    if (status == BUGPACK_OK && is_worth_telling(&adding, &snapshot->notifications)) {
-        status = add_ring(&adding, &snapshot->notifications, "notifications.json",
-                          print_notifications, bundle, error);
-    }
-    if (status == BUGPACK_OK && is_worth_telling(&adding, &snapshot->history)) {
-        status = add_ring(&adding, &snapshot->history, "metrics-history.jsonl", print_history,
-                          bundle, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < sizeof rings / sizeof rings[0]; i++) {
+        const bp_snapshot_part *part = rings[i].part;
+        bugpack_error failure = part->error;
+        /* An empty part says nothing, but one that could not be read has to say so, and so has
+         * every file of a dead session. */
+        bool has_news = rings[i].may_be_empty || part->view.record_count > 0 ||
+                        failure.status != BUGPACK_OK || snapshot->is_recovered;
+        if (part->is_on && has_news) {
+            status = add_part(&adding, rings[i].name, rings[i].print, part->loss_reason, "",
+                              &failure, error);
+        }
     }
     if (status == BUGPACK_OK && snapshot->has_traffic) {
-        status = add_traffic(&adding, bundle, error);
+        status = add_traffic(&adding, error);
     }
     free(adding.views);
     return status;

@@ -150,14 +150,6 @@ static void add_tag(writing *to, const bp_tag *tag) {
     (void)append(to, tag->key, kind_tag, 0, value, strlen(value));
 }
 
-static void add_tags(writing *to) {
-    bp_tag_set *tags = bp_tags_hold(to->context->tags);
-    for (size_t i = 0; tags != NULL && i < tags->count; i++) {
-        add_tag(to, &tags->tags[i]);
-    }
-    bp_tag_set_drop(tags);
-}
-
 static void add_entries(writing *to) {
     bp_provider **providers = NULL;
     size_t provider_count = 0;
@@ -197,9 +189,11 @@ void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner
     memcpy(to.header.magic, file_magic, sizeof file_magic);
     if (dir != NULL && bp_buffer_append(&to.out, &to.header, sizeof to.header) == BUGPACK_OK &&
         open_redactor(&to, &rules)) {
-        if (scope.has_session) {
-            add_tags(&to);
+        bp_tag_set *tags = scope.has_session ? bp_tags_hold(context->tags) : NULL;
+        for (size_t i = 0; tags != NULL && i < tags->count; i++) {
+            add_tag(&to, &tags->tags[i]);
         }
+        bp_tag_set_drop(tags);
         add_entries(&to);
         to.header.byte_count = to.out.size - sizeof to.header;
         to.header.check = XXH3_64bits(to.out.data + sizeof to.header, (size_t)to.header.byte_count);

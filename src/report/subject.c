@@ -219,15 +219,6 @@ void bp_subject_note(bp_subject *subject, const bp_task_snapshot *snapshot) {
     bp_lock_release(&subject->lock);
 }
 
-static bool is_listed(const bp_subject_process *processes, size_t count, pid_t pid) {
-    for (size_t i = 0; i < count; i++) {
-        if (processes[i].pid == pid) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Adds those that were noted and are not listed, after the target and those that are. */
 static bp_subject_process *add_noted(const bp_subject *subject, const bp_subject_process *now,
                                      size_t now_count, size_t *ret_count) {
@@ -243,7 +234,11 @@ static bp_subject_process *add_noted(const bp_subject *subject, const bp_subject
     all[count++].pid = subject->target.pid;
     for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++) {
         for (size_t i = 0; i < lists[list].count; i++) {
-            if (!is_listed(all, count, lists[list].processes[i].pid)) {
+            size_t at = 0;
+            while (at < count && all[at].pid != lists[list].processes[i].pid) {
+                at++;
+            }
+            if (at == count) {
                 all[count++] = lists[list].processes[i];
             }
         }

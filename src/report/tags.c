@@ -59,14 +59,6 @@ static bp_tag_set *copy_without(const bp_tag_set *from, const char *key) {
     return set;
 }
 
-static void append(bp_tag_set *set, const char *key, const char *value) {
-    bp_tag *tag = &set->tags[set->count++];
-    memcpy(tag->key, key, strlen(key));
-    /* With some bytes over the limit, so that the cut sees whether it would split a character. */
-    size_t value_bytes = strnlen(value, BUGPACK_TAG_VALUE_MAX_BYTES + 4);
-    memcpy(tag->value, value, bp_utf8_cut(value, value_bytes, BUGPACK_TAG_VALUE_MAX_BYTES));
-}
-
 bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value) {
     if (!is_key(key)) {
         return BUGPACK_ERR_INVALID;
@@ -81,7 +73,12 @@ bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value) {
         status = BUGPACK_ERR_LIMIT;
     } else {
         if (value != NULL) {
-            append(set, key, value);
+            bp_tag *tag = &set->tags[set->count++];
+            memcpy(tag->key, key, strlen(key));
+            /* With some bytes over the limit, so that the cut sees whether it would split a
+             * character. */
+            size_t value_bytes = strnlen(value, BUGPACK_TAG_VALUE_MAX_BYTES + 4);
+            memcpy(tag->value, value, bp_utf8_cut(value, value_bytes, BUGPACK_TAG_VALUE_MAX_BYTES));
         }
         tags->current = set;
         set = old;
