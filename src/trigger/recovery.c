@@ -6,8 +6,8 @@
 
 #include "base/status.h"
 #include "recorder/recorder.h"
-#include "report/retention.h"
 #include "report/recover.h"
+#include "report/retention.h"
 #include "trigger/trigger.h"
 
 /* What one recovery calls back. */
