@@ -224,25 +224,6 @@ static void make_tables(const bp_cli_command *command, getopt_tables *tables) {
     tables->long_options[count] = (struct option){NULL, 0, NULL, 0};
 }
 
-static const bp_cli_option *find_option(const bp_cli_option *options, int code) {
-    if (code >= first_code) {
-        return &options[code - first_code];
-    }
-    while (options->letter != (char)code) {
-        options++;
-    }
-    return options;
-}
-
-/* Whether a long option was shortened so far that several begin with it. */
-static bool is_ambiguous(const char *written, size_t length, const struct option *long_options) {
-    size_t count = 0;
-    for (const struct option *option = long_options; option->name != NULL; option++) {
-        count += length > 2 && strncmp(option->name, written + 2, length - 2) == 0;
-    }
-    return count > 1;
-}
-
 static const char *name_of_option(const void *options, size_t index) {
     return ((const struct option *)options)[index].name;
 }
@@ -262,7 +243,11 @@ static bp_cli_exit say_bad_option(char **arguments, bool lacks_value,
     if (optopt != 0) {
         return bp_cli_say_usage("option '%.*s' takes no value", length, written);
     }
-    if (is_ambiguous(written, (size_t)length, long_options)) {
+    size_t alike = 0; /* it may have been shortened so far that several begin with it */
+    for (const struct option *option = long_options; option->name != NULL && length > 2; option++) {
+        alike += strncmp(option->name, written + 2, (size_t)length - 2) == 0;
+    }
+    if (alike > 1) {
         return bp_cli_say_usage("option '%.*s' is ambiguous", length, written);
     }
     char word[64], suggestion[BP_CLI_SUGGESTION_BYTES];
@@ -287,7 +272,14 @@ bool bp_cli_read_options(const bp_cli_command *command, int argument_count, char
             *ret_exit = bp_cli_print_help(command);
             return false;
         }
-        const bp_cli_option *option = find_option(command->options, code);
+        const bp_cli_option *option = command->options;
+        if (code >= first_code) {
+            option += code - first_code;
+        } else {
+            while (option->letter != (char)code) {
+                option++;
+            }
+        }
         errno = 0;
         void *field = (char *)options + option->offset;
         if (option->read == NULL) {

@@ -57,12 +57,6 @@ static void catch_signals(struct sigaction *ret_before) {
     }
 }
 
-static void release_signals(const struct sigaction *before) {
-    for (size_t i = 0; i < ending_signal_count; i++) {
-        (void)sigaction(ending_signals[i], &before[i], NULL);
-    }
-}
-
 /*
  * How many cells a line may fill: it must not wrap, or it could not be erased. Some terminals wrap
  * as soon as the last cell is filled. Queried each time, because a window can be resized.
@@ -136,7 +130,9 @@ int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, const bp_cl
         (void)fputs(ERASE_LINE, stderr);
     }
     while (read(done_pipe[0], &byte, 1) < 0 && errno == EINTR) {}
-    release_signals(before);
+    for (size_t i = 0; i < ending_signal_count; i++) {
+        (void)sigaction(ending_signals[i], &before[i], NULL);
+    }
     return byte == BP_CLI_SIGNAL_BYTE ? ended_by : 0;
 }
 

@@ -262,13 +262,6 @@ static void open_page(page *made, int zip_fd, bool is_secret) {
     (void)fprintf(stderr, "to read it all: file://%s (removed with your answer)\n", made->file);
 }
 
-static void remove_page(const page *made) {
-    if (made->dir[0] != '\0') {
-        (void)unlink(made->file);
-        (void)rmdir(made->dir);
-    }
-}
-
 /* False when a signal has come. A terminal can be read in the foreground alone. */
 static bool wait_for_line(void) {
     while (!bp_cli_progress_is_ended()) {
@@ -324,7 +317,10 @@ static bugpack_status ask(int zip_fd, bool is_secret, bugpack_error *error) {
         (void)fputs("Write this report? [y/N] ", stderr);
         given = read_answer();
     }
-    remove_page(&made);
+    if (made.dir[0] != '\0') {
+        (void)unlink(made.file);
+        (void)rmdir(made.dir);
+    }
     bp_cli_progress_pause(false);
     if (status == BUGPACK_OK && given == ANSWER_NO) {
         status = bp_fail(error, BUGPACK_ERR_CANCELLED, "the report is not written");

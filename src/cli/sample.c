@@ -32,11 +32,6 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(sample_options, as_json, 0, "json", "with --follow: JSON, an object each line"),
     BP_CLI_OPTIONS_END};
 
-/* The document of a system without a sampler. No text in it can have a newline of its own. */
-static bool is_unavailable(const char *json) {
-    return strstr(json, "\n  \"available\": false") != NULL;
-}
-
 static bp_cli_exit print_sample(const sample_options *options) {
     char *json = NULL;
     size_t json_bytes = 0;
@@ -46,7 +41,8 @@ static bp_cli_exit print_sample(const sample_options *options) {
         return bp_cli_say_error(&error);
     }
     (void)fwrite(json, 1, json_bytes, stdout);
-    bool has_metrics = !is_unavailable(json);
+    /* Of a system without a sampler. No text in it can have a newline of its own. */
+    bool has_metrics = strstr(json, "\n  \"available\": false") == NULL;
     bugpack_free(json);
     bp_cli_exit result = bp_cli_finish_output();
     if (result != BP_CLI_COMPLETE || has_metrics) {

@@ -77,12 +77,6 @@ bool bp_cli_stream_is_at(const char *path) {
     return strcmp(path, "-") == 0 || (stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
 }
 
-/* Not blocked by a FIFO that nobody writes to. */
-static int open_source(const char *path) {
-    return strcmp(path, "-") == 0 ? dup(STDIN_FILENO)
-                                  : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-}
-
 /*
  * Reads until the end. A FIFO without a writer is not at its end as long as nobody has written:
  * poll(2) says nothing of it. TIMEOUT, and CANCELLED; what was read is kept.
@@ -112,7 +106,10 @@ static bugpack_status read_stream(int fd, uint64_t deadline_ns, tail *newest) {
 
 static int provide_stream(const bp_cli_stream *stream, uint64_t deadline_ns, tail *newest,
                           bugpack_writer *writer) {
-    int fd = open_source(stream->source);
+    /* Not blocked by a FIFO that nobody writes to. */
+    int fd = strcmp(stream->source, "-") == 0
+                 ? dup(STDIN_FILENO)
+                 : open(stream->source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         return bugpack_fail(writer, "cannot open \"%s\": %s", stream->source, strerror(errno));
     }

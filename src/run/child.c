@@ -194,20 +194,15 @@ static void set_signals(void) {
     (void)sigaction(SIGHUP, &interrupt, NULL);
 }
 
-/* The name that execve will set: a report before that shows it too. */
-static void take_name(const char *command) {
-    const char *slash = strrchr(command, '/');
-    char name[16];
-    (void)snprintf(name, sizeof name, "%s", slash != NULL ? slash + 1 : command);
-    bp_thread_set_name(name);
-}
-
 /* In the forked process: waits until it is let go, and becomes the command. */
 static _Noreturn void execute(const bp_run_child *child) {
     const bp_run_pipes *pipes = &child->pipes;
-    char word;
+    const char *command = child->arguments[0], *slash = strrchr(command, '/');
+    char word, name[16];
     int failure = 0;
-    take_name(child->arguments[0]);
+    /* The name that execve will set: a report before that shows it too. */
+    (void)snprintf(name, sizeof name, "%s", slash != NULL ? slash + 1 : command);
+    bp_thread_set_name(name);
     (void)bp_descriptor_write_all(pipes->failure_to_fd, &failure, sizeof failure);
     if (!bp_descriptor_read_all(pipes->go_from_fd, &word, 1)) {
         _exit(0);
@@ -218,7 +213,7 @@ static _Noreturn void execute(const bp_run_child *child) {
         }
     }
     (void)signal(SIGPIPE, child->ignores_pipe ? SIG_IGN : SIG_DFL);
-    (void)execvp(child->arguments[0], child->arguments);
+    (void)execvp(command, child->arguments);
     failure = errno;
     (void)bp_descriptor_write_all(pipes->failure_to_fd, &failure, sizeof failure);
     _exit(exit_cannot_execute);
@@ -247,19 +242,14 @@ static bool send_news(int socket_fd, bp_run_news news, pid_t pid, const siginfo_
     return bp_descriptor_write_all(socket_fd, &message, sizeof message);
 }
 
-/* Whether the other end of the socket is closed: it sends nothing before the command's end. */
-static bool is_left_alone(int socket_fd) {
-    char byte;
-    return recv(socket_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 /* Reports every stop, and the end, which stays unreaped. False when nobody listens. */
 static bool watch(pid_t pid, int socket_fd) {
     for (;;) {
         siginfo_t info;
         memset(&info, 0, sizeof info);
         if (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT) != 0) {
-            if (errno == EINTR && !is_left_alone(socket_fd)) {
+            char byte; /* the other end sends nothing before the command's end; 0: it is closed */
+            if (errno == EINTR && recv(socket_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0) {
                 continue;
             }
             return false;
@@ -296,8 +286,17 @@ static _Noreturn void be_monitor(bp_run_child *child, int socket_fd) {
     _exit(0);
 }
 
-static bugpack_status fork_monitor(bp_run_child *child, bugpack_error *error) {
+/* Forks the command, or its monitor where it has a terminal of its own. */
+static bugpack_status fork_child(bp_run_child *child, bugpack_error *error) {
     int sockets[2];
+    if (child->pipes.slave < 0) {
+        child->pid = fork();
+        if (child->pid == 0) {
+            close_ours(&child->pipes);
+            execute(child);
+        }
+        return child->pid > 0 ? BUGPACK_OK : bp_fail_errno(error, errno, "cannot start a process");
+    }
     bugpack_status status = bp_descriptor_socket_pair(sockets, error);
     if (status != BUGPACK_OK) {
         return status;
@@ -319,15 +318,6 @@ static bugpack_status fork_monitor(bp_run_child *child, bugpack_error *error) {
     return BUGPACK_OK;
 }
 
-static bugpack_status fork_command(bp_run_child *child, bugpack_error *error) {
-    child->pid = fork();
-    if (child->pid == 0) {
-        close_ours(&child->pipes);
-        execute(child);
-    }
-    return child->pid > 0 ? BUGPACK_OK : bp_fail_errno(error, errno, "cannot start a process");
-}
-
 bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, bp_run_child *ret_child,
                                   bugpack_error *error) {
     bp_run_child child = {.arguments = arguments,
@@ -337,7 +327,7 @@ bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, bp_run_ch
                           .monitor_fd = -1};
     bugpack_status status = open_pipes(&child.pipes, error);
     if (status == BUGPACK_OK) {
-        status = child.pipes.slave >= 0 ? fork_monitor(&child, error) : fork_command(&child, error);
+        status = fork_child(&child, error);
     }
     close_theirs(&child.pipes);
     int failure;
@@ -385,14 +375,6 @@ bp_run_news bp_run_child_read_news(bp_run_child *child, bp_run_end *ret_end) {
     return message.news;
 }
 
-/* A child that another thread of ours traces returns its stops, too; they are that thread's. */
-static void wait_for_end(pid_t pid) {
-    siginfo_t info = {.si_code = 0};
-    while ((waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0 || errno == EINTR) &&
-           !bp_child_has_ended(&info)) {}
-    (void)waitpid(pid, NULL, 0);
-}
-
 void bp_run_child_reap(bp_run_child *child) {
     close_ours(&child->pipes);
     if (child->monitor_fd >= 0) {
@@ -401,7 +383,12 @@ void bp_run_child_reap(bp_run_child *child) {
     }
     pid_t pid = child->monitor_pid > 0 ? child->monitor_pid : child->pid;
     if (pid > 0) {
-        wait_for_end(pid);
+        /* A child that another thread of ours traces returns its stops, too; they are that
+         * thread's. */
+        siginfo_t info = {.si_code = 0};
+        while ((waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0 || errno == EINTR) &&
+               !bp_child_has_ended(&info)) {}
+        (void)waitpid(pid, NULL, 0);
     }
     child->pid = -1;
     if (child->pipes.owns_keyboard) {

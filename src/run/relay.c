@@ -93,11 +93,6 @@ static void run_signals_release(void) {
     bp_descriptor_close(&pipe_fds[1]);
 }
 
-/* Readable when a signal waits. */
-static int run_signals_fd(void) {
-    return pipe_fds[0];
-}
-
 /* The next signal that waits; false when there is none. */
 static bool run_signals_next(run_signal *ret_signal) {
     ssize_t count;
@@ -252,18 +247,13 @@ static void move_up(run_pump *pump) {
     }
 }
 
-/* Whether a write failed because nobody will ever read: a pipe without a reader, or a terminal that
- * has hung up (EIO, which a disk gives too). */
-static bool is_gone(int fd, int write_errno) {
-    struct pollfd now = {.fd = fd};
-    return write_errno == EPIPE ||
-           (write_errno == EIO && poll(&now, 1, 0) == 1 && (now.revents & POLLHUP) != 0);
-}
-
+/* A write failed: for good where nobody will ever read, because of a pipe without a reader or a
+ * terminal that has hung up (EIO, which a disk gives too). */
 static void lose(run_pump *pump, int write_errno) {
-    if (is_gone(pump->to_fd, write_errno)) {
-        pump->is_broken = true;
-    } else {
+    struct pollfd now = {.fd = pump->to_fd};
+    pump->is_broken = write_errno == EPIPE ||
+                      (write_errno == EIO && poll(&now, 1, 0) == 1 && (now.revents & POLLHUP) != 0);
+    if (!pump->is_broken) {
         pump->lost_bytes += pump->end - pump->begin;
         pump->lost_errno = write_errno;
     }
@@ -339,16 +329,6 @@ static void observe(void *context, const char *bytes, size_t byte_count) {
     struct lane *lane = context;
     lane->calls->bytes(lane->calls->context, lane->output->stream, bytes, byte_count);
     bp_line_splitter_feed(&lane->splitter, bytes, byte_count);
-}
-
-static void note_losses(struct relay *relay) {
-    for (size_t i = 0; i < relay->lane_count; i++) {
-        const run_pump *pump = &relay->lanes[i].pump;
-        if (pump->lost_bytes > 0) {
-            relay->result.losses[relay->result.loss_count++] =
-                (bp_run_loss){relay->lanes[i].output->stream, pump->lost_bytes, pump->lost_errno};
-        }
-    }
 }
 
 /* An unfinished line, such as a prompt, belongs to a report too. */
@@ -523,7 +503,7 @@ static struct pollfd entry(int fd, short events) {
 static size_t fill_poll(const struct relay *relay, struct pollfd fds[poll_max]) {
     const bp_run_keyboard *keyboard = &relay->keyboard;
     size_t count = poll_lanes;
-    fds[poll_signals] = entry(run_signals_fd(), POLLIN);
+    fds[poll_signals] = entry(pipe_fds[0], POLLIN);
     fds[poll_monitor] = entry(relay->has_ended ? -1 : relay->child->monitor_fd, POLLIN);
     fds[poll_keyboard] =
         entry(keyboard->from_fd, bp_run_keyboard_wants_to_read(keyboard) ? POLLIN : 0);
@@ -536,24 +516,6 @@ static size_t fill_poll(const struct relay *relay, struct pollfd fds[poll_max]) 
         fds[count++] = entry(pump->to_fd, run_pump_wants_to_write(pump) ? POLLOUT : 0);
     }
     return count;
-}
-
-/* A command whose reader is gone learns that from its own write. */
-static void close_broken(struct relay *relay, struct lane *lane) {
-    if (lane->pump.is_broken && lane->output->stream != BP_RUN_TERMINAL &&
-        lane->output->from_fd >= 0) {
-        note_passed_on(relay, SIGPIPE);
-        bp_descriptor_close(&lane->output->from_fd);
-        lane->pump.from_fd = -1;
-    }
-}
-
-/* The sign that the key was seen; not inside of what the command has written. */
-static void ring_bell(struct relay *relay, const struct lane *lane) {
-    if (relay->is_bell_due && lane->output->stream == BP_RUN_TERMINAL &&
-        !run_pump_wants_to_write(&lane->pump)) {
-        relay->is_bell_due = write(lane->pump.to_fd, "\a", 1) != 1;
-    }
 }
 
 static void move_output(struct relay *relay, const struct pollfd *fds) {
@@ -569,8 +531,17 @@ static void move_output(struct relay *relay, const struct pollfd *fds) {
             lane->pump.is_drained = count == 0;
         }
         run_pump_write(&lane->pump, is_ready);
-        ring_bell(relay, lane);
-        close_broken(relay, lane);
+        bool is_terminal = lane->output->stream == BP_RUN_TERMINAL;
+        if (is_terminal && relay->is_bell_due && !run_pump_wants_to_write(&lane->pump)) {
+            /* The sign that the key was seen; not inside of what the command has written. */
+            relay->is_bell_due = write(lane->pump.to_fd, "\a", 1) != 1;
+        }
+        if (!is_terminal && lane->pump.is_broken && lane->output->from_fd >= 0) {
+            /* A command whose reader is gone learns that from its own write. */
+            note_passed_on(relay, SIGPIPE);
+            bp_descriptor_close(&lane->output->from_fd);
+            lane->pump.from_fd = -1;
+        }
     }
 }
 
@@ -686,22 +657,31 @@ bugpack_status bp_run_relay(bp_run_child *child, bp_hotkey *hotkey, const bp_run
     bool has_terminal = child->pipes.keyboard_to_fd >= 0;
     bp_run_keyboard_init(&relay.keyboard, hotkey, terminal->fd, child->pipes.keyboard_to_fd);
     bugpack_status status = open_lanes(&relay, error);
-    if (status == BUGPACK_OK) {
-        status = run_signals_catch(has_terminal, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
+    status = run_signals_catch(has_terminal, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_run_child_let_go(child, error);
     if (status == BUGPACK_OK) {
-        status = bp_run_child_let_go(child, error);
-        if (status == BUGPACK_OK) {
-            take_terminal(&relay);
-            calls->started(calls->context);
-            loop(&relay);
-            flush_lines(&relay);
-            bp_run_terminal_restore(terminal);
-            note_losses(&relay);
-            *ret_result = relay.result;
+        take_terminal(&relay);
+        calls->started(calls->context);
+        loop(&relay);
+        flush_lines(&relay);
+        bp_run_terminal_restore(terminal);
+        for (size_t i = 0; i < relay.lane_count; i++) {
+            const run_pump *pump = &relay.lanes[i].pump;
+            if (pump->lost_bytes > 0) {
+                relay.result.losses[relay.result.loss_count++] = (bp_run_loss){
+                    relay.lanes[i].output->stream, pump->lost_bytes, pump->lost_errno};
+            }
         }
-        run_signals_release();
+        *ret_result = relay.result;
     }
+    run_signals_release();
+out:
     for (size_t i = 0; i < relay.lane_count; i++) {
         run_pump_release(&relay.lanes[i].pump);
     }

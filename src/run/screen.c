@@ -43,15 +43,11 @@ struct bp_run_screen {
 
 /* In a single column libvterm 0.1 writes a wide character beyond its row. */
 static int bounded(int value, int if_none, int most) {
-    return value <= 0 ? if_none : value < 2 ? 2 : value < most ? value : most;
-}
-
-static int bounded_rows(int rows) {
-    return bounded(rows, 24, BP_RUN_SCREEN_ROWS_MAX);
-}
-
-static int bounded_columns(int columns) {
-    return bounded(columns, 80, BP_RUN_SCREEN_COLUMNS_MAX);
+    if (value <= 0) {
+        return if_none;
+    }
+    int least = value < 2 ? 2 : value;
+    return least < most ? least : most;
 }
 
 /* Answers to queries are the real terminal's to give. */
@@ -119,8 +115,8 @@ bugpack_status bp_run_screen_new(int rows, int columns, bool is_bare, bp_run_scr
         free(screen);
         return bp_fail_memory(error, "keep the screen");
     }
-    screen->rows = bounded_rows(rows);
-    screen->columns = bounded_columns(columns);
+    screen->rows = bounded(rows, 24, BP_RUN_SCREEN_ROWS_MAX);
+    screen->columns = bounded(columns, 80, BP_RUN_SCREEN_COLUMNS_MAX);
     screen->is_bare = is_bare;
     screen->credit_ns = credit_max_ns;
     screen->credited_ns = bp_clock_monotonic_ns();
@@ -214,19 +210,18 @@ static void lose(bp_run_screen *screen, bool keeps_only_flowing) {
 }
 
 /* Leaves out what scrolls away, if all of it is text that flows. */
-static bool leave_out(bp_run_screen *screen, size_t byte_count) {
+static void leave_out(bp_run_screen *screen, size_t byte_count) {
     size_t tail = screen->is_scrolling_a_part
                       ? 0
                       : bp_run_flow_tail(screen->waiting, byte_count, screen->rows);
     if (tail == 0 || byte_count - tail > stay_max_bytes) {
-        return false;
+        return;
     }
     tail--; /* its line feed becomes a return, which begins the line in any case */
     screen->waiting[tail] = '\r';
     memmove(screen->waiting, screen->waiting + tail, screen->waiting_bytes - tail);
     screen->waiting_bytes -= tail;
     screen->is_partial = false;
-    return true;
 }
 
 /* Draws what does more than flow, and leaves out what scrolls away. Returns how much of what is
@@ -242,7 +237,7 @@ static bool settle(bp_run_screen *screen, size_t *ret_flowing_bytes) {
             screen->is_partial && (flow.cleared_at == SIZE_MAX || screen->is_scrolling_a_part);
     }
     size_t incomplete_bytes = screen->waiting_bytes - (flow.whole_bytes - flow.moving_bytes);
-    (void)leave_out(screen, screen->waiting_bytes - incomplete_bytes);
+    leave_out(screen, screen->waiting_bytes - incomplete_bytes);
     *ret_flowing_bytes = screen->waiting_bytes - incomplete_bytes;
     return true;
 }
@@ -393,8 +388,8 @@ static void replace_terminal(bp_run_screen *screen, int rows, int columns) {
 
 void bp_run_screen_resize(bp_run_screen *screen, int rows, int columns) {
     bp_lock_acquire(&screen->lock);
-    int new_rows = bounded_rows(rows);
-    int new_columns = bounded_columns(columns);
+    int new_rows = bounded(rows, 24, BP_RUN_SCREEN_ROWS_MAX);
+    int new_columns = bounded(columns, 80, BP_RUN_SCREEN_COLUMNS_MAX);
     if (screen->cells != NULL && (new_rows != screen->rows || new_columns != screen->columns)) {
         draw_all(screen);
         replace_terminal(screen, new_rows, new_columns);

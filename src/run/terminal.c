@@ -20,15 +20,6 @@ bool bp_run_terminal_init(bp_run_terminal *terminal, int fd) {
     return true;
 }
 
-static bool is_ours(const bp_run_terminal *terminal) {
-    if (terminal->fd < 0) {
-        return false;
-    }
-    /* Only a terminal of our session has a foreground group, and can stop us (tcgetpgrp(3)). */
-    pid_t group = tcgetpgrp(terminal->fd);
-    return group < 0 || group == getpgrp();
-}
-
 bool bp_run_terminal_has_hung_up(const bp_run_terminal *terminal) {
     struct pollfd fd = {terminal->fd, POLLIN, 0};
     return terminal->fd >= 0 && poll(&fd, 1, 0) == 1 && (fd.revents & POLLHUP) != 0;
@@ -86,7 +77,9 @@ static void pass_settings(const bp_run_terminal *terminal, int master) {
 }
 
 bool bp_run_terminal_take(bp_run_terminal *terminal, int master) {
-    if (!is_ours(terminal)) {
+    /* Only a terminal of our session has a foreground group, and can stop us (tcgetpgrp(3)). */
+    pid_t group = terminal->fd < 0 ? 0 : tcgetpgrp(terminal->fd);
+    if (terminal->fd < 0 || (group >= 0 && group != getpgrp())) {
         return false;
     }
     make_raw(terminal);

@@ -142,13 +142,6 @@ bugpack_status bp_run_judge(const bp_run_through *through, const bp_run_program_
                             : bp_fail(error, BUGPACK_ERR_IO, "%s printed nothing", name);
 }
 
-/* Without the spaces that newlines at the end have become. */
-static void trim(struct running *running) {
-    while (running->said_count > 0 && running->end.said[running->said_count - 1] == ' ') {
-        running->end.said[--running->said_count] = '\0';
-    }
-}
-
 bugpack_status bp_run_program(const bp_run_through *through, bp_run_program_end *ret_end,
                               bugpack_error *error) {
     struct running running = {
@@ -188,7 +181,10 @@ bugpack_status bp_run_program(const bp_run_through *through, bp_run_program_end 
     bp_descriptor_close(&running.out_fd);
     bp_descriptor_close(&running.said_fd);
     if (status == BUGPACK_OK || status == BUGPACK_ERR_TIMEOUT) {
-        trim(&running);
+        /* Without the spaces that newlines at the end have become. */
+        while (running.said_count > 0 && running.end.said[running.said_count - 1] == ' ') {
+            running.end.said[--running.said_count] = '\0';
+        }
         *ret_end = running.end;
     }
     return status;
