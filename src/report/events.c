@@ -87,53 +87,43 @@ static void put(bp_events *events, const bugpack_event *event) {
     }
 }
 
-static void post(bp_events *events, const bugpack_event *event) {
-    if (atomic_load(&events->has_queue)) {
-        bp_lock_acquire(&events->lock);
-        put(events, event);
-        bp_lock_release(&events->lock);
+static void post_new(bp_events *events, bugpack_event_kind kind, bp_report_kind report_kind,
+                     uint64_t ticket, uint32_t percent, const bugpack_report_result *result) {
+    if (events->callback == NULL && !atomic_load(&events->has_queue)) {
+        return;
     }
-    bp_lock_check_none_held();
-    if (events->callback != NULL) {
-        events->callback(event, events->context);
-    }
-}
-
-static bugpack_event make_event(bugpack_event_kind kind, bp_report_kind report_kind,
-                                uint64_t ticket, uint32_t percent) {
     bugpack_event event = BUGPACK_EVENT_INIT;
     event.kind = kind;
     event.ticket = ticket;
     event.percent = percent;
     (void)snprintf(event.report_type, sizeof event.report_type, "%s",
                    bp_report_kind_name(report_kind));
-    return event;
-}
-
-static bool has_listener(bp_events *events) {
-    return events->callback != NULL || atomic_load(&events->has_queue);
+    if (result != NULL) {
+        event.missing_count = result->missing_count;
+        event.error = result->error;
+        (void)snprintf(event.path, sizeof event.path, "%s", result->path);
+    }
+    if (atomic_load(&events->has_queue)) {
+        bp_lock_acquire(&events->lock);
+        put(events, &event);
+        bp_lock_release(&events->lock);
+    }
+    bp_lock_check_none_held();
+    if (events->callback != NULL) {
+        events->callback(&event, events->context);
+    }
 }
 
 void bp_events_post(bp_events *events, bugpack_event_kind kind, bp_report_kind report_kind,
                     uint64_t ticket, uint32_t percent) {
-    if (has_listener(events)) {
-        bugpack_event event = make_event(kind, report_kind, ticket, percent);
-        post(events, &event);
-    }
+    post_new(events, kind, report_kind, ticket, percent, NULL);
 }
 
 void bp_events_post_result(bp_events *events, bp_report_kind report_kind, uint64_t ticket,
                            uint32_t percent, const bugpack_report_result *result) {
-    if (!has_listener(events)) {
-        return;
-    }
     bool is_written = result->status == BUGPACK_OK;
-    bugpack_event event = make_event(is_written ? BUGPACK_EVENT_WRITTEN : BUGPACK_EVENT_FAILED,
-                                     report_kind, ticket, is_written ? 100 : percent);
-    event.missing_count = result->missing_count;
-    event.error = result->error;
-    (void)snprintf(event.path, sizeof event.path, "%s", result->path);
-    post(events, &event);
+    post_new(events, is_written ? BUGPACK_EVENT_WRITTEN : BUGPACK_EVENT_FAILED, report_kind, ticket,
+             is_written ? 100 : percent, result);
 }
 
 /* The lock is held. False where there is no memory, or no descriptor left. */

@@ -124,12 +124,6 @@ static bugpack_status check_room_for_zip(const bp_report_context *context, const
                                      error);
 }
 
-/* Whether the session records nothing itself; notifications alone cannot be turned off. */
-static bool is_recorder_unused(const bp_snapshot *own) {
-    return !own->log.is_on && !own->history.is_on && !own->has_traffic &&
-           own->notifications.view.record_count == 0;
-}
-
 /* The names that the files have in a session's directory. */
 static void name_copies(const bp_session_copies *copies, bp_session_copy *named) {
     for (size_t i = 0; i < copies->count; i++) {
@@ -216,8 +210,11 @@ bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
 static bugpack_status copy_target_rings(const bp_report_context *context, bp_job *job,
                                         bugpack_error *error) {
     pid_t pid = bp_subject_target(context->subject)->pid;
-    bp_snapshot *theirs =
-        pid != 0 && is_recorder_unused(job->snapshot) ? calloc(1, sizeof *theirs) : NULL;
+    const bp_snapshot *ours = job->snapshot;
+    /* Notifications alone cannot be turned off. */
+    bool is_unused = !ours->log.is_on && !ours->history.is_on && !ours->has_traffic &&
+                     ours->notifications.view.record_count == 0;
+    bp_snapshot *theirs = pid != 0 && is_unused ? calloc(1, sizeof *theirs) : NULL;
     if (theirs == NULL) {
         return BUGPACK_OK;
     }

@@ -252,12 +252,6 @@ static const bp_job_type dead_session = {.take_snapshot = recover_rings,
                                          .describe = describe,
                                          .is_strict = true};
 
-/* The directory for a session whose identity is lost. */
-static bugpack_status choose_default_dir(char dir[PATH_MAX], bugpack_error *error) {
-    bugpack_status status = bp_machine_report_directory(dir, PATH_MAX, error);
-    return status == BUGPACK_OK ? bp_file_make_path(dir, error) : status;
-}
-
 static void identify(struct recovery *it) {
     const bp_session_identity *dead = &it->found->identity;
     bp_machine_identity *machine = &it->identity.host;
@@ -297,8 +291,11 @@ static bugpack_status write_report(struct recovery *it, bugpack_report_result *r
     if (status != BUGPACK_OK) {
         goto out;
     }
-    if (settings.report_dir[0] == '\0') {
-        status = choose_default_dir(default_dir, error);
+    if (settings.report_dir[0] == '\0') { /* its identity is lost */
+        status = bp_machine_report_directory(default_dir, sizeof default_dir, error);
+        if (status == BUGPACK_OK) {
+            status = bp_file_make_path(default_dir, error);
+        }
         if (status != BUGPACK_OK) {
             goto out;
         }
@@ -345,16 +342,6 @@ static void note_failure(const struct search *search, const bugpack_error *error
     tell(search, BUGPACK_RECOVER_UNSEEN, error->message);
 }
 
-/* A failure says where the session waits for the next try. */
-static void append_place(const struct search *search, const char *name, bugpack_error *error) {
-    size_t used = strlen(error->message);
-    int added = snprintf(error->message + used, sizeof error->message - used,
-                         "; it is kept in \"%s/%s\"", search->path, name);
-    if (added < 0 || (size_t)added >= sizeof error->message - used) {
-        error->message[used] = '\0';
-    }
-}
-
 static bool recover_dead(const struct search *search, const bp_found_session *found) {
     const bugpack_recover_options *request = search->request;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
@@ -368,7 +355,14 @@ static bool recover_dead(const struct search *search, const bp_found_session *fo
                                 .last = found->identity.last_alive};
     result.status = write_report(&recovery, &result);
     if (result.status != BUGPACK_OK) {
-        append_place(search, found->name, &result.error);
+        /* A failure says where the session waits for the next try. */
+        char *message = result.error.message;
+        size_t used = strlen(message), room = sizeof result.error.message - used;
+        int added =
+            snprintf(message + used, room, "; it is kept in \"%s/%s\"", search->path, found->name);
+        if (added < 0 || (size_t)added >= room) {
+            message[used] = '\0';
+        }
     }
     result.elapsed_ns = bp_clock_monotonic_ns() - began_ns;
     if (request->on_report != NULL) {

@@ -58,41 +58,16 @@ bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack
     return is_visible ? BUGPACK_OK : BUGPACK_ERR_INVALID;
 }
 
-/* The part of a checked region inside the picture; no region stays none. */
-static bugpack_region clamp(const bugpack_region *region, const bp_pixels *pixels) {
-    bugpack_region part = *region;
-    uint32_t width_max = pixels->width - part.x;
-    uint32_t height_max = pixels->height - part.y;
-    part.width = part.width < width_max ? part.width : width_max;
-    part.height = part.height < height_max ? part.height : height_max;
-    return part;
-}
-
-/* Counts the bytes as held, unless all pictures together would be too many. */
-static bool hold(bp_screenshot *screenshot, uint64_t byte_count) {
-    uint64_t before =
-        atomic_fetch_add_explicit(screenshot->held_bytes, byte_count, memory_order_relaxed);
-    screenshot->byte_count = byte_count;
-    return before + byte_count <= BUGPACK_PICTURE_MAX_BYTES;
-}
-
-static void copy_rows(const bp_pixels *from, unsigned char *to, size_t row_bytes) {
-    if (from->stride_bytes == row_bytes) {
-        memcpy(to, from->bytes, row_bytes * from->height);
-        return;
-    }
-    for (uint32_t row = 0; row < from->height; row++) {
-        memcpy(to + row * row_bytes, from->bytes + row * from->stride_bytes, row_bytes);
-    }
-}
-
 static void copy_pixels(bp_screenshot *screenshot, size_t row_bytes) {
     bp_pixels *pixels = &screenshot->pixels;
     screenshot->copy = malloc(row_bytes * pixels->height);
     if (screenshot->copy == NULL) {
         screenshot->refusal = "there was no memory for a copy of the picture";
     } else {
-        copy_rows(pixels, screenshot->copy, row_bytes);
+        for (uint32_t row = 0; row < pixels->height; row++) {
+            memcpy(screenshot->copy + row * row_bytes,
+                   (const unsigned char *)pixels->bytes + row * pixels->stride_bytes, row_bytes);
+        }
     }
     pixels->bytes = screenshot->copy;
     pixels->stride_bytes = row_bytes;
@@ -116,9 +91,19 @@ bugpack_status bp_screenshot_take(const bugpack_picture *picture, const bugpack_
     screenshot->pixels = read_pixels(picture);
     size_t row_bytes = (size_t)screenshot->pixels.width * bytes_per_pixel;
     screenshot->held_bytes = held_bytes;
-    screenshot->region = clamp(region, &screenshot->pixels);
+    screenshot->region = *region; /* checked, or none; what is outside of the picture is cut off */
+    uint32_t width_max = picture->width - region->x, height_max = picture->height - region->y;
+    if (region->width > width_max) {
+        screenshot->region.width = width_max;
+    }
+    if (region->height > height_max) {
+        screenshot->region.height = height_max;
+    }
     screenshot->captured = bp_clock_now();
-    if (!hold(screenshot, (uint64_t)row_bytes * screenshot->pixels.height)) {
+    screenshot->byte_count = (uint64_t)row_bytes * screenshot->pixels.height;
+    uint64_t before =
+        atomic_fetch_add_explicit(held_bytes, screenshot->byte_count, memory_order_relaxed);
+    if (before + screenshot->byte_count > BUGPACK_PICTURE_MAX_BYTES) {
         screenshot->refusal = "the pictures of the reports that wait take all the room there is";
         screenshot->pixels.bytes = NULL;
     } else if (owner->release != NULL) {

@@ -246,15 +246,6 @@ static bool keep_name(reading *it) {
     return strcmp(name, process_name) == 0 || bp_entry_refuse(name) == NULL;
 }
 
-/* bp_tags_set checks the key, and cuts the value. */
-static bool add_tag_to(bp_tags *tags, const char *key, const char *bytes, size_t byte_count) {
-    char value[4 * BUGPACK_TAG_VALUE_MAX_BYTES];
-    size_t kept = byte_count < sizeof value ? byte_count : sizeof value - 1;
-    memcpy(value, bytes, kept);
-    value[kept] = '\0';
-    return bp_tags_set(tags, key, value) == BUGPACK_OK;
-}
-
 static bugpack_status add_entry(const char *name, const entry_header *header, const char *bytes,
                                 uint64_t end_wall_ns, bp_bundle *bundle, bugpack_error *error) {
     bugpack_writer writer;
@@ -317,7 +308,13 @@ static bugpack_status add_all(const bp_buffer *text, uint64_t end_wall_ns, bp_ta
                    entry.byte_count <= it->left_bytes && entry.kind < kind_count;
         const char *name = it->names[it->name_count];
         if (is_sound && entry.kind == kind_tag) {
-            is_sound = add_tag_to(tags, name, it->next, (size_t)entry.byte_count);
+            /* bp_tags_set checks the key, and cuts the value. */
+            char value[4 * BUGPACK_TAG_VALUE_MAX_BYTES];
+            (void)snprintf(
+                value, sizeof value, "%.*s",
+                (int)(entry.byte_count < sizeof value ? entry.byte_count : sizeof value - 1),
+                it->next);
+            is_sound = bp_tags_set(tags, name, value) == BUGPACK_OK;
         } else if (is_sound && (is_sound = keep_name(it))) {
             status = add_entry(name, &entry, it->next, end_wall_ns, bundle, error);
         }

@@ -46,13 +46,9 @@ static bool is_partial_region(const char *parameters, size_t byte_count, int row
     return top > 1 || (bottom > 0 && bottom < row_count);
 }
 
-static bool is_printable(char byte) {
-    return byte >= ' ' && byte <= '~';
-}
-
 /* `CSI count b` repeats the character before it. Anything else becomes a colour. */
 static void check_repetition(char *bytes, size_t at, size_t end) {
-    bool is_fine = at > 0 && is_printable(bytes[at - 1]) && end - at <= 6;
+    bool is_fine = at > 0 && bytes[at - 1] >= ' ' && bytes[at - 1] <= '~' && end - at <= 6;
     for (size_t i = at + 2; i < end - 1; i++) {
         is_fine = is_fine && bytes[i] >= '0' && bytes[i] <= '9';
     }

@@ -43,12 +43,6 @@ static void add_function_key(bp_hotkey *key, int number) {
     }
 }
 
-static void add_control_key(bp_hotkey *key, char letter) {
-    add_form(key, "%c", letter - 'a' + 1);
-    add_form(key, "\033[27;5;%d~", letter); /* xterm's modifyOtherKeys */
-    add_form(key, "\033[%d;5u", letter);    /* its other format, and kitty's */
-}
-
 bool bp_hotkey_parse(const char *name, bp_hotkey *ret_key) {
     bp_hotkey key = {.form_count = 0};
     bool is_known = strcasecmp(name, "none") == 0;
@@ -66,7 +60,9 @@ bool bp_hotkey_parse(const char *name, bp_hotkey *ret_key) {
         char letter = name[5] >= 'A' && name[5] <= 'Z' ? (char)(name[5] - 'A' + 'a') : name[5];
         is_known = letter >= 'a' && letter <= 'z' && strchr("ijm", letter) == NULL;
         if (is_known) {
-            add_control_key(&key, letter);
+            add_form(&key, "%c", letter - 'a' + 1);
+            add_form(&key, "\033[27;5;%d~", letter); /* xterm's modifyOtherKeys */
+            add_form(&key, "\033[%d;5u", letter);    /* its other format, and kitty's */
         }
     }
     if (is_known) {
