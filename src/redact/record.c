@@ -359,8 +359,11 @@ static bugpack_status see(struct search *search, bp_code_mode mode, size_t size,
     view->names = redactor->names;
     status = record->is_json ? bp_view_json(view, record->raw, size, &how)
                              : bp_view_text(view, record->raw, size, &how);
-    search->text = (bp_scan_text){
-        .bytes = view->text, .size = view->size, .is_json = record->is_json, .goes_on = goes_on};
+    search->text = (bp_scan_text){.bytes = view->text,
+                                  .size = view->size,
+                                  .is_json = record->is_json,
+                                  .goes_on = goes_on,
+                                  .view = view};
     if (goes_on && !record->is_piece && view->message_to > 0) { /* the rest is about the message */
         search->text.size = view->message_to;
     }

@@ -19,6 +19,7 @@ struct record {
     bp_scan *scan;
     const unsigned char *text;
     size_t size;
+    size_t from; /* where it begins in the text that hits are of */
     bool is_json, goes_on;
     bugpack_status status;
 };
@@ -122,6 +123,9 @@ static void add_hit(struct record *record, bp_hit hit) {
     if (hit.from >= hit.to || is_tag) {
         return;
     }
+    hit.from += record->from;
+    hit.to += record->from;
+    hit.match_from += record->from;
     bugpack_status status = bp_scan_add(scan, &hit);
     record->status = status != BUGPACK_OK ? status : record->status;
 }
@@ -146,7 +150,7 @@ static void try_undecided(struct record *record, uint16_t rule, size_t offset, s
     bp_scan *scan = record->scan;
     size_t near = record->size > undecided_max_bytes ? record->size - undecided_max_bytes : 0;
     const bp_rule *tried = bp_rule_set_rule(scan->set, rule);
-    bool is_later = scan->is_undecided && scan->undecided.match_from <= offset;
+    bool is_later = scan->is_undecided && scan->undecided.match_from <= record->from + offset;
     size_t from = 0;
     bool is_whole = false;
     if (!record->goes_on || !applies(scan, tried) || is_later ||
@@ -156,10 +160,10 @@ static void try_undecided(struct record *record, uint16_t rule, size_t offset, s
     offset = offset < near ? near : offset;
     if (bp_matcher_is_undecided(scan->matcher, rule, record->text, record->size, offset, &from,
                                 &is_whole)) {
-        bp_hit hit = {.from = from, .to = record->size, .match_from = from, .rule = rule};
-        if (!is_whole && keyword_to > from) {
-            hit.from = keyword_to;
-        }
+        bp_hit hit = {.from = record->from + (is_whole || keyword_to < from ? from : keyword_to),
+                      .to = record->from + record->size,
+                      .match_from = record->from + from,
+                      .rule = rule};
         bp_scan_add_undecided(scan, &hit);
     }
 }
@@ -197,12 +201,14 @@ static bool try_rule(struct record *record, uint16_t index, size_t size, size_t 
     return true;
 }
 
-static void search_keywords(struct record *record) {
+/* Tries the rules whose keyword ends in the first `size` bytes; of a joint those that may match
+ * from the first one on. */
+static void search_keywords(struct record *record, size_t size, bool is_joint) {
     const bp_keywords *keywords = record->scan->set->keywords;
     bp_keyword_state state = bp_keywords_start(keywords);
     size_t at = 0;
     while (record->status == BUGPACK_OK &&
-           (at = bp_keywords_next(keywords, record->text, record->size, at, &state)) != SIZE_MAX) {
+           (at = bp_keywords_next(keywords, record->text, size, at, &state)) != SIZE_MAX) {
         const bp_keyword_hit *ends = NULL;
         size_t count = bp_keywords_hits(keywords, state, &ends);
         for (size_t i = 0; i < count; i++) {
@@ -210,12 +216,29 @@ static void search_keywords(struct record *record) {
             const bp_hit *last = scan->hit_count > 0 ? &scan->hits[scan->hit_count - 1] : NULL;
             size_t from = at - ends[i].length;
             bp_match match;
-            if (last == NULL || from < last->from || at > last->to) {
+            if (is_joint && from > bp_rule_set_rule(scan->set, ends[i].owner)->before_bytes) {
+                continue;
+            }
+            if (last == NULL || record->from + from < last->from || record->from + at > last->to) {
                 if (!try_rule(record, ends[i].owner, record->size, from, &match)) {
                     try_undecided(record, ends[i].owner, from, at);
                 }
             }
         }
+    }
+}
+
+/* Where a sequence was taken out a word may begin, whatever is before it: x ESC[36m hf_... */
+static void search_joints(struct record *record, const bp_view *view) {
+    enum { near_bytes = 128 };
+    size_t point = 0, at;
+    while ((at = bp_view_next_joint(view, &point)) < record->size) {
+        struct record rest = *record;
+        rest.from = at;
+        rest.text += at;
+        rest.size -= at;
+        search_keywords(&rest, rest.size < near_bytes ? rest.size : near_bytes, true);
+        record->status = rest.status;
     }
 }
 
@@ -391,7 +414,10 @@ bugpack_status bp_scan_record(bp_scan *scan, const bp_scan_text *text) {
                             .is_json = text->is_json,
                             .goes_on = text->goes_on};
     scan->has_block_begin = false;
-    search_keywords(&record);
+    search_keywords(&record, record.size, false);
+    if (text->view != NULL) {
+        search_joints(&record, text->view);
+    }
     if (scan->set->searches_all) {
         for (size_t i = 0; i < bp_rule_set_count(scan->set); i++) {
             if (scan->set->codes[i] != NULL && bp_rule_set_rule(scan->set, i)->keywords == NULL) {

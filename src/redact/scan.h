@@ -73,6 +73,7 @@ typedef struct bp_scan_text {
     size_t size;
     bool is_json; /* a view of JSON: keys and values have their separators (redact/view.h) */
     bool goes_on; /* more follows, which is not there yet or was cut off */
+    const struct bp_view *view; /* what it is of; NULL: a record as it is */
 } bp_scan_text;
 
 /* Adds to `hits`, but for blocks of lines. NO_MEMORY. */

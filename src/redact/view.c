@@ -1,5 +1,6 @@
 #include "redact/view.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -464,6 +465,30 @@ size_t bp_view_raw_end(const bp_view *view, size_t at) {
         point--;
     }
     return raw_of(point, at);
+}
+
+static bool is_of_word(unsigned char byte) {
+    return isalnum(byte) || memchr("_-+./", byte, 5) != NULL;
+}
+
+size_t bp_view_next_joint(const bp_view *view, size_t *point) {
+    for (size_t i = *point + 1; i < view->point_count; i++) {
+        const bp_view_point *before = &view->points[i - 1], *behind = &view->points[i];
+        size_t at = behind->view, from = at;
+        if (before->view != at || before->raw >= behind->raw || at == 0 || at >= view->size ||
+            !(isalnum(view->text[at]) || view->text[at] == '_')) {
+            continue;
+        }
+        while (from > view->points[*point].view && is_of_word(view->text[from - 1])) {
+            from--;
+        }
+        bool is_first = *point == 0 || from > view->points[*point].view;
+        *point = i;
+        if (is_first && from < at) {
+            return at;
+        }
+    }
+    return SIZE_MAX;
 }
 
 bool bp_view_is_bare(const bp_view *view, size_t at, size_t *ret_from, size_t *ret_to) {

@@ -80,6 +80,11 @@ bugpack_status bp_view_text(bp_view *view, const char *raw, size_t byte_count,
 size_t bp_view_raw(const bp_view *view, size_t at);
 size_t bp_view_raw_end(const bp_view *view, size_t at);
 
+/* The next byte that is directly behind another one of its word only because a sequence between
+ * them was taken out; the first one of each word. `*point` is where the search goes on, 0 at first.
+ * SIZE_MAX: there is none. */
+size_t bp_view_next_joint(const bp_view *view, size_t *point);
+
 /* Whether that byte is of a value without quotes; then its first and last byte in the record. */
 bool bp_view_is_bare(const bp_view *view, size_t at, size_t *ret_from, size_t *ret_to);
 
