@@ -10,9 +10,13 @@
 #endif
 #endif
 
+bool bp_random_bytes(void *out, size_t byte_count) {
+    return getentropy(out, byte_count) == 0;
+}
+
 void bp_id_new(char out[BP_ID_BYTES]) {
     unsigned char random[16];
-    if (getentropy(random, sizeof random) != 0) {
+    if (!bp_random_bytes(random, sizeof random)) {
         /* Only a sandbox that forbids the call gets here: unique still, though guessable. */
         uint64_t parts[2] = {bp_clock_wall_ns() ^ (uint64_t)getpid() << 40,
                              bp_clock_monotonic_ns()};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "redact/redactor_private.h"
+#include "redact/record.h"
 
 enum { slot_count = 8, set_max_count = 32, out_max_bytes = 1 << 20 };
 

@@ -7,6 +7,7 @@ enum { no_digit = 64, line_min = BP_BASE64_MIN };
 
 struct bp_base64 {
     bp_scan scan; /* of what was decoded */
+    bp_view view;
     unsigned char *bytes;
     uint32_t *places; /* of the digits of a run in the record */
     size_t capacity;  /* of digits; as many bytes */
@@ -153,10 +154,10 @@ static bugpack_status search_run(bp_base64 *base64, const unsigned char *text, s
     for (size_t first = 0; first < 4 && status == BUGPACK_OK; first++) {
         size_t byte_count = decode(base64, text, first, count);
         bp_scan_reset(&base64->scan);
-        const bp_scan_text decoded = {.bytes = base64->bytes, .size = byte_count};
-        status = bp_scan_record(&base64->scan, &decoded);
+        bp_view_plain(&base64->view, base64->bytes, byte_count);
+        status = bp_scan_record(&base64->scan, &base64->view);
         if (status == BUGPACK_OK) {
-            status = bp_scan_blocks(&base64->scan, &decoded, 0);
+            status = bp_scan_blocks(&base64->scan, &base64->view, 0);
         }
         for (size_t i = 0; status == BUGPACK_OK && i < base64->scan.hit_count; i++) {
             bp_hit hit = base64->scan.hits[i];

@@ -1,5 +1,7 @@
-#include "redact/checks.h"
-
+/*
+ * What a rule's pattern cannot say: digits that add up, and secrets whose length stands in front of
+ * them, as in the logins of binary protocols.
+ */
 #include <ctype.h>
 #include <stdint.h>
 #include <string.h>

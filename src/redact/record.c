@@ -2,286 +2,13 @@
  * The secrets of one record: what it looks like, what the rules find there, where that is in the
  * record, and up to where that is certain.
  */
+#include "redact/record.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "redact/nested.h"
-#include "redact/redactor_private.h"
-#include "redact/scan.h"
-#include "redact/view.h"
-
-/*
- * Values in the columns of a table whose heading names a secret: CSV, what psql and mysql print,
- * and the rows of COPY. Each is replaced if it would be as the value of that name.
- */
-
-enum { line_max_bytes = 16 * 1024, idle_max = 1000 };
-
-/* A line, and what divides it. */
-struct line {
-    const unsigned char *text;
-    size_t from, to;
-    unsigned char delimiter;
-    bool is_in_quotes; /* where the next cell begins, or the line ends */
-};
-
-struct cell {
-    size_t from, to;
-};
-
-/* Takes the next cell, without its quotes and the blanks around it. A cell in quotes may hold the
- * delimiter. False at the end. */
-static bool take_cell(struct line *line, size_t *at, struct cell *ret_cell) {
-    const unsigned char *text = line->text;
-    size_t from = *at, to = from;
-    if (from > line->to) {
-        return false;
-    }
-    while (to < line->to && (line->is_in_quotes || text[to] != line->delimiter)) {
-        line->is_in_quotes ^= text[to] == '"' && (line->delimiter == ',' || line->delimiter == ';');
-        to++;
-    }
-    *at = to + 1;
-    while (from < to && (isspace(text[from]) || text[from] == '"')) {
-        from++;
-    }
-    while (to > from && (isspace(text[to - 1]) || text[to - 1] == '"')) {
-        to--;
-    }
-    *ret_cell = (struct cell){from, to};
-    return true;
-}
-
-/* mysql draws the border of a table as well. */
-static void cut_border(struct line *line) {
-    while (line->to > line->from && isspace(line->text[line->to - 1])) {
-        line->to--;
-    }
-    if (line->delimiter == '|' && line->to - line->from > 1 && line->text[line->from] == '|' &&
-        line->text[line->to - 1] == '|') {
-        line->from++;
-        line->to--;
-    }
-}
-
-static bool is_name(const unsigned char *text, size_t from, size_t to) {
-    bool is_name = from < to && to - from < BP_NAME_MAX_BYTES;
-    for (size_t at = from; at < to && is_name; at++) {
-        is_name = isalnum(text[at]) || memchr("_-.`'", text[at], 5) != NULL;
-    }
-    return is_name;
-}
-
-/* Whether a value that looks like a secret would be replaced below this name. */
-static bugpack_status judge_name(bp_scan *scan, const unsigned char *text, size_t from, size_t to,
-                                 bp_names *ret_names, bool *ret_is_secret) {
-    static const unsigned char sample[] = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b";
-    size_t hit_count = scan->hit_count;
-    *ret_names = (bp_names){.count = 0};
-    bp_names_open(ret_names, scan->set->keywords, text + from, to - from);
-    bugpack_status status = bp_nested_try(scan, ret_names, sample, 0, sizeof sample - 1, false);
-    *ret_is_secret = scan->hit_count > hit_count;
-    scan->hit_count = hit_count;
-    return status;
-}
-
-static bp_table *find_table(bp_scan *scan, uint64_t stream) {
-    for (size_t i = 0; i < BP_OPEN_TABLES; i++) {
-        if (scan->tables[i].is_open && scan->tables[i].stream == stream) {
-            return &scan->tables[i];
-        }
-    }
-    return NULL;
-}
-
-static void close_table(bp_scan *scan, bp_table *table) {
-    table->is_open = false;
-    scan->open_count--;
-}
-
-static void open_table(bp_scan *scan, const bp_table *made) {
-    bp_table *table = NULL;
-    for (size_t i = 0; i < BP_OPEN_TABLES && table == NULL; i++) {
-        table = scan->tables[i].is_open ? NULL : &scan->tables[i];
-    }
-    if (table == NULL) {
-        table = &scan->tables[0];
-        scan->open_count--;
-    }
-    *table = *made;
-    scan->open_count++;
-}
-
-/* In text, names with commas between them are mostly a sentence: a heading has no blanks there. */
-static bool has_spaced_commas(const struct line *line) {
-    const unsigned char *text = line->text;
-    for (size_t at = line->from; at + 1 < line->to; at++) {
-        if (text[at] == line->delimiter && text[at + 1] == ' ') {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Reads the names of a heading that this delimiter divides; a table without a secret is none. */
-static bugpack_status read_heading(bp_scan *scan, struct line line, bp_table *table) {
-    struct cell cell;
-    cut_border(&line);
-    for (size_t at = line.from; take_cell(&line, &at, &cell); table->cell_count++) {
-        bp_names names;
-        bool is_secret = false;
-        if (!is_name(line.text, cell.from, cell.to) || table->cell_count == UINT16_MAX) {
-            table->column_count = 0;
-            return BUGPACK_OK;
-        }
-        bugpack_status status = judge_name(scan, line.text, cell.from, cell.to, &names, &is_secret);
-        if (status != BUGPACK_OK) {
-            return status;
-        }
-        if (is_secret && table->column_count < BP_TABLE_COLUMNS) {
-            table->columns[table->column_count] = table->cell_count;
-            table->names[table->column_count++] = names.names[0];
-        }
-    }
-    return BUGPACK_OK;
-}
-
-/* The list of names in "COPY users (id, name, password) FROM stdin;", with tabs between values. */
-static bool find_copy(struct line *line) {
-    static const char begin[] = "COPY ", end[] = ") FROM stdin";
-    const unsigned char *text = line->text + line->from;
-    size_t size = line->to - line->from;
-    const unsigned char *open = size > sizeof begin && memcmp(text, begin, sizeof begin - 1) == 0
-                                    ? memchr(text, '(', size)
-                                    : NULL;
-    const unsigned char *close =
-        open == NULL ? NULL : memmem(open, size - (size_t)(open - text), end, sizeof end - 1);
-    if (close == NULL) {
-        return false;
-    }
-    line->from = (size_t)(open + 1 - line->text);
-    line->to = (size_t)(close - line->text);
-    return true;
-}
-
-static bugpack_status begin_table(bp_scan *scan, struct line line, uint64_t stream) {
-    static const unsigned char delimiters[] = {'\t', '|', ';', ','};
-    static const char byte_order_mark[] = "\xEF\xBB\xBF";
-    bugpack_status status = BUGPACK_OK;
-    if (line.to - line.from > 3 && memcmp(line.text + line.from, byte_order_mark, 3) == 0) {
-        line.from += 3;
-    }
-    bool is_copy = find_copy(&line);
-    for (size_t i = is_copy ? 3 : 0; status == BUGPACK_OK && i < sizeof delimiters; i++) {
-        bp_table table = {.stream = stream, .delimiter = delimiters[i], .is_open = true};
-        line.delimiter = delimiters[i];
-        if (memchr(line.text + line.from, line.delimiter, line.to - line.from) == NULL ||
-            (!is_copy && (line.delimiter == ',' || line.delimiter == ';') &&
-             has_spaced_commas(&line))) {
-            continue;
-        }
-        status = read_heading(scan, line, &table);
-        if (status == BUGPACK_OK && table.column_count > 0) {
-            table.delimiter = is_copy ? '\t' : line.delimiter;
-            open_table(scan, &table);
-            break;
-        }
-    }
-    return status;
-}
-
-static bool is_ruler(const struct line *line) {
-    size_t at = line->from;
-    while (at < line->to && memchr("-+=|: \r", line->text[at], 7) != NULL) {
-        at++;
-    }
-    return at == line->to && line->from < line->to;
-}
-
-/* A table that a person reads has words too: a secret is one without blanks, and not plain. */
-static bool may_be_secret(const struct line *line, struct cell cell) {
-    bool is_plain = true;
-    for (size_t at = cell.from; at < cell.to; at++) {
-        if (isspace(line->text[at])) {
-            return false;
-        }
-        is_plain = is_plain && !isdigit(line->text[at]);
-    }
-    return cell.from < cell.to && (line->delimiter != '|' || !is_plain);
-}
-
-/* A row has as many cells as the heading. Where its line ends in quotes, it goes on in the next. */
-static bugpack_status read_row(bp_scan *scan, bp_table *table, struct line line) {
-    struct cell cell, cells[BP_TABLE_COLUMNS] = {{0}};
-    size_t count = table->done_count;
-    line.delimiter = table->delimiter;
-    line.is_in_quotes = table->is_in_quotes;
-    table->idle_count = 0;
-    if (is_ruler(&line)) {
-        return BUGPACK_OK;
-    }
-    cut_border(&line);
-    for (size_t at = line.from; take_cell(&line, &at, &cell); count++) {
-        for (size_t i = 0; i < table->column_count; i++) {
-            cells[i] = table->columns[i] == count ? cell : cells[i];
-        }
-    }
-    table->is_in_quotes = line.is_in_quotes;
-    if (count > table->cell_count || (count < table->cell_count && !line.is_in_quotes)) {
-        close_table(scan, table);
-        return BUGPACK_OK;
-    }
-    table->done_count = line.is_in_quotes ? (uint16_t)(count - 1) : 0;
-    bugpack_status status = BUGPACK_OK;
-    for (size_t i = 0; status == BUGPACK_OK && i < table->column_count; i++) {
-        bp_names names = {.count = 1, .names = {table->names[i]}};
-        if (may_be_secret(&line, cells[i])) {
-            status = bp_nested_try(scan, &names, line.text, cells[i].from, cells[i].to, false);
-        }
-    }
-    return status;
-}
-
-static void close_idle(bp_scan *scan) {
-    for (size_t i = 0; i < BP_OPEN_TABLES; i++) {
-        if (scan->tables[i].is_open && ++scan->tables[i].idle_count > idle_max) {
-            close_table(scan, &scan->tables[i]);
-        }
-    }
-}
-
-/*
- * Adds the hits in rows, and notes headings; the rows may be in later records of the stream. Of
- * JSON only the message of a log record is searched. NO_MEMORY.
- */
-static bugpack_status tables_search(bp_scan *scan, const bp_scan_text *text, uint64_t stream) {
-    static const char message[] = "message";
-    const unsigned char *bytes = text->bytes;
-    bool is_searched = !text->is_json;
-    bugpack_status status = BUGPACK_OK;
-    close_idle(scan);
-    for (size_t from = 0, to; status == BUGPACK_OK && from < text->size; from = to + 1) {
-        for (to = from;
-             to < text->size && bytes[to] != '\n' && (!text->is_json || bytes[to] < BP_VIEW_KEY);) {
-            to++;
-        }
-        if (text->is_json && to < text->size && bytes[to] == BP_VIEW_KEY) {
-            is_searched = stream != 0 && to - from == sizeof message - 1 &&
-                          memcmp(bytes + from, message, sizeof message - 1) == 0;
-            continue;
-        }
-        struct line line = {.text = bytes, .from = from, .to = to};
-        bp_table *table = find_table(scan, stream);
-        if (is_searched && to - from <= line_max_bytes) {
-            status = table != NULL ? read_row(scan, table, line) : begin_table(scan, line, stream);
-        }
-        is_searched = is_searched && (!text->is_json || to == text->size || bytes[to] == '\n');
-    }
-    return status;
-}
 
 enum {
     margin_bytes = 1024,           /* before the end of a piece, where a keyword may be cut */
@@ -291,26 +18,14 @@ enum {
     earlier_max_bytes = 16 * 1024
 };
 
-/* A record being searched. */
-struct search {
-    bp_redactor *redactor;
-    bp_redact_record *record;
-    struct bp_redact_line *line; /* the parts before this one and of this one; or NULL */
-    bp_scan_text text;           /* as it was seen last */
-    bp_code_mode mode;
-    bool has_codes;        /* a text: of any kind */
-    bool has_lines;        /* may hold rows of a table */
-    bool is_plain;         /* a text without codes is seen as it is, without a view */
-    size_t undecided_from; /* in the record: where a match begins that depends on what follows */
-    size_t safe_end;       /* the last place to divide the record at */
-    size_t earlier_from;   /* in the view: what the next part of the line is seen with */
-};
-
+/* The line of a stream that is followed; instead of the one that was not for the longest time if
+ * `makes`, else NULL. */
 static struct bp_redact_line *find_line(bp_redactor *redactor, uint64_t stream, bool makes) {
     struct bp_redact_line *oldest = &redactor->lines[0];
     for (size_t i = 0; i < BP_REDACT_LINES; i++) {
         struct bp_redact_line *line = &redactor->lines[i];
         if (line->stream == stream) {
+            line->age = ++redactor->line_age;
             return line;
         }
         oldest = line->age < oldest->age ? line : oldest;
@@ -319,112 +34,96 @@ static struct bp_redact_line *find_line(bp_redactor *redactor, uint64_t stream, 
         return NULL;
     }
     bp_buffer_clear(&oldest->text);
-    *oldest = (struct bp_redact_line){.stream = stream, .text = oldest->text};
+    *oldest = (struct bp_redact_line){
+        .stream = stream, .age = ++redactor->line_age, .text = oldest->text};
     return oldest;
 }
 
 /* Whether a text needs a view: codes that are shown as something else are among the others. */
-static bool has_codes(const struct search *search, bp_code_mode mode) {
-    const bp_redact_record *record = search->record;
+static bool has_codes(const bp_redact_record *record, bp_code_mode mode) {
     bp_code code;
-    return search->has_codes && mode != BP_CODES_KEPT &&
+    return record->has_codes && mode != BP_CODES_KEPT &&
            bp_code_find((const unsigned char *)record->raw, record->size, 0, mode, &code);
 }
 
 /* Sees the first `size` bytes of the record. */
-static bugpack_status see(struct search *search, bp_code_mode mode, size_t size,
-                          bp_view_value *value) {
-    bp_redactor *redactor = search->redactor;
-    const bp_redact_record *record = search->record;
-    const struct bp_redact_line *line = record->continues ? search->line : NULL;
+static bugpack_status see(bp_redactor *redactor, bp_redact_record *record, bp_code_mode mode,
+                          size_t size, bp_view_value *value) {
+    const struct bp_redact_line *line =
+        (record->part & BUGPACK_PART_CONTINUES) != 0 ? record->line : NULL;
     bp_view *view = &redactor->view;
-    bp_view_how how = {.mode = mode,
-                       .is_in_string = record->is_in_string,
-                       .keywords = redactor->set->keywords,
-                       .value = value,
-                       .context = &redactor->scan};
-    if (line != NULL) {
-        how.earlier = bp_buffer_text(&line->text);
-        how.earlier_bytes = line->text.size;
-    }
-    bool goes_on = record->is_piece || record->unfinished || record->was_cut;
+    bool is_cut = (record->part & (BUGPACK_PART_UNFINISHED | BP_PART_WAS_CUT)) != 0;
     bugpack_status status = BUGPACK_OK;
-    search->mode = mode;
-    search->is_plain = !record->is_json && line == NULL && !has_codes(search, mode);
-    if (search->is_plain) {
-        search->text = (bp_scan_text){
-            .bytes = (const unsigned char *)record->raw, .size = size, .goes_on = goes_on};
-        return BUGPACK_OK;
+    record->mode = mode;
+    if (!record->is_json && line == NULL && !has_codes(record, mode)) {
+        bp_view_plain(view, record->raw, size);
+        view->decodes = record->has_codes;
+    } else {
+        bp_view_how how = {.mode = mode,
+                           .is_in_string = record->is_in_string,
+                           .earlier = line != NULL ? bp_buffer_text(&line->text) : NULL,
+                           .earlier_bytes = line != NULL ? line->text.size : 0,
+                           .keywords = redactor->set->keywords,
+                           .value = value,
+                           .context = &redactor->scan};
+        view->names = redactor->names;
+        status = record->is_json ? bp_view_json(view, record->raw, size, &how)
+                                 : bp_view_text(view, record->raw, size, &how);
     }
-    view->names = redactor->names;
-    status = record->is_json ? bp_view_json(view, record->raw, size, &how)
-                             : bp_view_text(view, record->raw, size, &how);
-    search->text = (bp_scan_text){.bytes = view->text,
-                                  .size = view->size,
-                                  .is_json = record->is_json,
-                                  .goes_on = goes_on,
-                                  .view = view};
-    if (goes_on && !record->is_piece && view->message_to > 0) { /* the rest is about the message */
-        search->text.size = view->message_to;
+    view->goes_on = record->is_piece || is_cut;
+    if (is_cut && !record->is_piece && view->message_to > 0) { /* the rest is about the message */
+        view->size = view->message_to;
     }
     return status;
 }
 
-/* From where in the record the byte at `at` came. */
-static size_t raw_of(const struct search *search, size_t at) {
-    return search->is_plain ? at : bp_view_raw(&search->redactor->view, at);
-}
-
-/* Where a hit is in the record; false where it is in earlier records. */
-static bool locate(const struct search *search, const bp_hit *hit, bp_redact_span *ret_span) {
-    const bp_redactor *redactor = search->redactor;
+/* Adds where a hit is in the record, unless it is in earlier ones. */
+static bugpack_status add_span(bp_redactor *redactor, const bp_hit *hit) {
     const bp_view *view = &redactor->view;
-    const unsigned char *secret = search->text.bytes + hit->from;
-    *ret_span = (bp_redact_span){.from = raw_of(search, hit->from),
-                                 .to = hit->to,
-                                 .match_from = raw_of(search, hit->match_from),
-                                 .hash = bp_tag_hash(&redactor->key, secret, hit->to - hit->from),
-                                 .rule = hit->rule};
-    if (!search->is_plain) {
-        ret_span->to = bp_view_raw_end(view, hit->to);
-        ret_span->is_bare = bp_view_is_bare(view, hit->from, &ret_span->from, &ret_span->to);
-    }
-    return ret_span->from < ret_span->to;
-}
-
-static bugpack_status add_span(struct search *search, const bp_hit *hit) {
-    bp_redactor *redactor = search->redactor;
     if (!bp_array_reserve(&redactor->spans, redactor->span_count, &redactor->span_capacity)) {
         return BUGPACK_ERR_NO_MEMORY;
     }
-    redactor->span_count += locate(search, hit, &redactor->spans[redactor->span_count]);
+    bp_redact_span *span = &redactor->spans[redactor->span_count];
+    *span = (bp_redact_span){
+        .from = bp_view_raw(view, hit->from),
+        .to = bp_view_raw_end(view, hit->to),
+        .match_from = bp_view_raw(view, hit->match_from),
+        .hash = bp_tag_hash(&redactor->key, view->text + hit->from, hit->to - hit->from),
+        .rule = hit->rule};
+    span->is_bare = bp_view_is_bare(view, hit->from, &span->from, &span->to);
+    redactor->span_count += span->from < span->to;
     return BUGPACK_OK;
 }
 
-static void note_undecided(struct search *search, size_t match_from) {
-    size_t from = raw_of(search, match_from);
-    search->undecided_from = from < search->undecided_from ? from : search->undecided_from;
-    if (search->mode == BP_CODES_SHOWN && match_from < search->earlier_from) {
-        search->earlier_from = match_from;
+static void note_undecided(const bp_view *view, bp_redact_record *record, size_t match_from) {
+    size_t from = bp_view_raw(view, match_from);
+    record->undecided_from = from < record->undecided_from ? from : record->undecided_from;
+    if (record->mode == BP_CODES_SHOWN && match_from < record->earlier_from) {
+        record->earlier_from = match_from;
     }
 }
 
+/* No more of it can be held. */
+static bool is_full(const bp_redact_record *record) {
+    return record->is_piece && record->size >= BP_REDACT_RECORD_MAX;
+}
+
 /* The spans of all hits. A hit up to the end of a text that goes on may go on as well. */
-static bugpack_status add_spans(struct search *search) {
-    const bp_scan *scan = &search->redactor->scan;
+static bugpack_status add_spans(bp_redactor *redactor, bp_redact_record *record) {
+    const bp_scan *scan = &redactor->scan;
+    const bp_view *view = &redactor->view;
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; i < scan->hit_count && status == BUGPACK_OK; i++) {
         const bp_hit *hit = &scan->hits[i];
-        status = add_span(search, hit);
-        if (search->text.goes_on && hit->to >= search->text.size) {
-            note_undecided(search, hit->match_from);
+        status = add_span(redactor, hit);
+        if (view->goes_on && hit->to >= view->size) {
+            note_undecided(view, record, hit->match_from);
         }
     }
     if (scan->is_undecided) {
-        note_undecided(search, scan->undecided.match_from);
-        bool is_replaced = !search->record->is_piece || search->record->is_full;
-        if (is_replaced && status == BUGPACK_OK) {
-            status = add_span(search, &scan->undecided);
+        note_undecided(view, record, scan->undecided.match_from);
+        if (status == BUGPACK_OK && (!record->is_piece || is_full(record))) {
+            status = add_span(redactor, &scan->undecided);
         }
     }
     return status;
@@ -435,53 +134,53 @@ static bool is_blank(unsigned char byte) {
 }
 
 /* A place near the end of a piece that divides no word, escape or character if that is possible. */
-static size_t find_safe_end(const struct search *search) {
-    const unsigned char *text = search->text.bytes;
-    const char *raw = search->record->raw;
-    size_t size = search->text.size;
-    size_t last = size > margin_bytes ? size - margin_bytes : 0, at = last;
-    while (at > 0 && last - at < blank_max_bytes && !is_blank(text[at])) {
+static size_t find_safe_end(const bp_view *view, const bp_redact_record *record) {
+    size_t last = view->size > margin_bytes ? view->size - margin_bytes : 0, at = last;
+    while (at > 0 && last - at < blank_max_bytes && !is_blank(view->text[at])) {
         at--;
     }
     at = last - at < blank_max_bytes ? at : last;
-    while (at > 0 && (text[at] & 0xC0) == 0x80) {
+    while (at > 0 && (view->text[at] & 0xC0) == 0x80) {
         at--;
     }
-    size_t end = raw_of(search, at), line = end;
-    while (search->record->is_json && line > 0 && end - line < line_end_max_bytes) {
-        if (raw[--line] == '\n') {
+    size_t end = bp_view_raw(view, at), line = end;
+    while (record->is_json && line > 0 && end - line < line_end_max_bytes) {
+        if (record->raw[--line] == '\n') {
             return line + 1;
         }
     }
     return end;
 }
 
-static bugpack_status find_hits(struct search *search, bp_code_mode mode) {
-    bp_redactor *redactor = search->redactor;
+/* All that the rules find in the record as it is seen in this way. */
+static bugpack_status find_spans(bp_redactor *redactor, bp_redact_record *record,
+                                 bp_code_mode mode) {
     bp_scan *scan = &redactor->scan;
+    const bp_view *view = &redactor->view;
+    bool may_have_rows = mode == BP_CODES_SHOWN && !record->is_piece && !scan->is_of_traffic &&
+                         (!record->is_json || record->stream != 0);
     scan->hit_count = 0;
     scan->is_undecided = false;
     scan->is_decoded = mode != BP_CODES_KEPT;
-    bugpack_status status = see(search, mode, search->record->size, bp_nested_value);
+    bugpack_status status = see(redactor, record, mode, record->size, bp_nested_value);
     if (status != BUGPACK_OK) {
         return status;
     }
     if (mode == BP_CODES_SHOWN) {
-        size_t size = search->text.size;
-        search->earlier_from = size > earlier_min_bytes ? size - earlier_min_bytes : 0;
-        search->safe_end = search->record->is_piece ? find_safe_end(search) : 0;
+        record->earlier_from = view->size > earlier_min_bytes ? view->size - earlier_min_bytes : 0;
+        record->safe_end = record->is_piece ? find_safe_end(view, record) : 0;
     }
-    status = bp_scan_record(scan, &search->text);
+    status = bp_scan_record(scan, view);
     if (status == BUGPACK_OK) {
-        status = bp_nested_search(scan, &search->text);
+        status = bp_nested_search(scan, view);
     }
     if (status == BUGPACK_OK && redactor->base64 != NULL) {
-        status = bp_base64_search(redactor->base64, search->text.bytes, search->text.size, scan);
+        status = bp_base64_search(redactor->base64, view->text, view->size, scan);
     }
-    if (status == BUGPACK_OK && search->has_lines && mode == BP_CODES_SHOWN) {
-        status = tables_search(scan, &search->text, search->record->stream);
+    if (status == BUGPACK_OK && may_have_rows) {
+        status = bp_nested_search_tables(scan, view, record->stream);
     }
-    return status == BUGPACK_OK ? add_spans(search) : status;
+    return status == BUGPACK_OK ? add_spans(redactor, record) : status;
 }
 
 static int compare_spans(const void *one, const void *other) {
@@ -489,7 +188,7 @@ static int compare_spans(const void *one, const void *other) {
     if (a->from != b->from) {
         return a->from < b->from ? -1 : 1;
     }
-    return a->to != b->to ? (a->to > b->to ? -1 : 1) : 0;
+    return (a->to < b->to) - (a->to > b->to);
 }
 
 /* Sorts them, and joins those that overlap. */
@@ -513,31 +212,25 @@ static void merge_spans(bp_redactor *redactor) {
     redactor->span_count = count;
 }
 
-static bool ends_in_key(const struct search *search) {
-    const bp_scan_text *text = &search->text;
-    return text->is_json && text->size > 0 && text->bytes[text->size - 1] == BP_VIEW_KEY;
-}
-
 /* Divides a piece where no match is divided. Where that would hold back more than half of what can
  * be held, all of it is searched, and a secret that goes on takes the rest of its line with it. */
-static bugpack_status divide(struct search *search) {
-    bp_redactor *redactor = search->redactor;
-    bp_redact_record *record = search->record;
+static bugpack_status divide(bp_redactor *redactor, bp_redact_record *record) {
+    const bp_view *view = &redactor->view;
     size_t end =
-        search->safe_end < search->undecided_from ? search->safe_end : search->undecided_from;
-    size_t i = redactor->span_count;
-    while (i > 0 && redactor->spans[i - 1].to > end) {
-        size_t from = redactor->spans[--i].match_from;
+        record->safe_end < record->undecided_from ? record->safe_end : record->undecided_from;
+    for (size_t i = redactor->span_count; i > 0 && redactor->spans[i - 1].to > end; i--) {
+        size_t from = redactor->spans[i - 1].match_from;
         end = from < end ? from : end;
     }
-    bool is_forced = record->is_full && end < record->size / 2;
+    bool is_forced = is_full(record) && end < record->size / 2;
     record->end = is_forced ? record->size : end;
-    record->is_swallowed = is_forced && search->undecided_from < record->size;
-    bugpack_status status = see(search, BP_CODES_SHOWN, record->end, NULL);
-    while (status == BUGPACK_OK && !is_forced && ends_in_key(search)) {
-        size_t key = raw_of(search, redactor->view.key_from);
+    record->is_swallowed = is_forced && record->undecided_from < record->size;
+    bugpack_status status = see(redactor, record, BP_CODES_SHOWN, record->end, NULL);
+    while (status == BUGPACK_OK && !is_forced && view->is_json && view->size > 0 &&
+           view->text[view->size - 1] == BP_VIEW_KEY) { /* a key goes with its value */
+        size_t key = bp_view_raw(view, view->key_from);
         record->end = key > 0 ? key - 1 : 0;
-        status = see(search, BP_CODES_SHOWN, record->end, NULL);
+        status = see(redactor, record, BP_CODES_SHOWN, record->end, NULL);
     }
     while (redactor->span_count > 0 && !is_forced &&
            redactor->spans[redactor->span_count - 1].to > record->end) {
@@ -547,95 +240,90 @@ static bugpack_status divide(struct search *search) {
 }
 
 /* The next part of the line is seen with the end of this one. */
-static bugpack_status keep_line(struct search *search) {
-    struct bp_redact_line *line = search->line;
-    const bp_redactor *redactor = search->redactor;
-    size_t begin = search->is_plain ? 0 : redactor->view.message_from;
-    size_t from = search->earlier_from, to = search->text.size;
-    from = from < begin ? begin : from;
+static bugpack_status keep_line(const bp_redactor *redactor, const bp_redact_record *record) {
+    struct bp_redact_line *line = record->line;
+    const bp_view *view = &redactor->view;
+    size_t from = record->earlier_from, to = view->size;
+    from = from < view->message_from ? view->message_from : from;
     if (to - from > earlier_max_bytes) {
         line->is_swallowed = true;
         line->rule = redactor->span_count > 0 ? redactor->spans[redactor->span_count - 1].rule : 0;
         from = to - earlier_max_bytes;
     }
     bp_buffer_clear(&line->text);
-    return bp_buffer_append(&line->text, search->text.bytes + from, to - from);
+    return bp_buffer_append(&line->text, view->text + from, to - from);
 }
 
 /* What is behind a secret without an end is a part of it, up to the end of the line. */
-static bugpack_status swallow_message(struct search *search) {
-    const bp_view *view = &search->redactor->view;
-    const bp_hit hit = {.from = view->message_from,
-                        .to = view->message_to,
-                        .match_from = view->message_from,
-                        .rule = search->line->rule};
-    return view->message_to > 0 ? add_span(search, &hit) : BUGPACK_OK;
+static bugpack_status swallow_message(bp_redactor *redactor, bp_redact_record *record) {
+    const bp_view *view = &redactor->view;
+    record->line->is_swallowed = (record->part & BUGPACK_PART_CONTINUES) != 0;
+    if (!record->line->is_swallowed || view->message_to == 0) {
+        return BUGPACK_OK;
+    }
+    return add_span(redactor, &(bp_hit){.from = view->message_from,
+                                        .to = view->message_to,
+                                        .match_from = view->message_from,
+                                        .rule = record->line->rule});
 }
 
-static bugpack_status end_record(struct search *search) {
-    bp_redact_record *record = search->record;
-    bp_scan *scan = &search->redactor->scan;
+/* Blocks of lines, and what is kept of a line, once it is certain what was searched. */
+static bugpack_status end_record(bp_redactor *redactor, bp_redact_record *record) {
+    bp_scan *scan = &redactor->scan;
     bool has_blocks = scan->has_block_begin || scan->open_count > 0;
     bugpack_status status = BUGPACK_OK;
-    if (search->mode != BP_CODES_SHOWN && (has_blocks || search->line != NULL)) {
-        status = see(search, BP_CODES_SHOWN, record->end, NULL);
+    if (record->mode != BP_CODES_SHOWN && (has_blocks || record->line != NULL)) {
+        status = see(redactor, record, BP_CODES_SHOWN, record->end, NULL);
     }
     if (status == BUGPACK_OK && has_blocks) {
         scan->hit_count = 0;
-        status = bp_scan_blocks(scan, &search->text, record->stream);
+        status = bp_scan_blocks(scan, &redactor->view, record->stream);
         for (size_t i = 0; i < scan->hit_count && status == BUGPACK_OK; i++) {
-            status = add_span(search, &scan->hits[i]);
+            status = add_span(redactor, &scan->hits[i]);
         }
     }
-    if (status == BUGPACK_OK && record->unfinished && search->line != NULL) {
-        status = keep_line(search);
-    }
-    return status;
+    bool goes_on = (record->part & BUGPACK_PART_UNFINISHED) != 0 && record->line != NULL;
+    return status == BUGPACK_OK && goes_on ? keep_line(redactor, record) : status;
 }
 
 bugpack_status bp_redact_record_search(bp_redactor *redactor, bp_redact_record *record) {
-    struct search search = {.redactor = redactor, .record = record, .undecided_from = SIZE_MAX};
+    const unsigned line_flags = BUGPACK_PART_CONTINUES | BUGPACK_PART_UNFINISHED;
     bp_scan *scan = &redactor->scan;
-    search.has_lines =
-        !record->is_piece && !scan->is_of_traffic && (!record->is_json || record->stream != 0);
-    search.has_codes = true;
-    search.has_codes = !record->is_json && has_codes(&search, BP_CODES_DECODED);
-    record->end = record->size;
-    redactor->span_count = 0;
-    if ((record->continues || record->unfinished) && record->stream != 0) {
-        search.line = find_line(redactor, record->stream, record->unfinished);
-    }
-    if (search.line != NULL) {
-        search.line->age = ++redactor->line_age;
-    }
     bugpack_status status = BUGPACK_OK;
+    record->end = record->size;
+    record->undecided_from = SIZE_MAX;
+    record->has_codes = true;
+    record->has_codes = !record->is_json && has_codes(record, BP_CODES_DECODED);
+    redactor->span_count = 0;
+    if ((record->part & line_flags) != 0 && record->stream != 0) {
+        bool makes = (record->part & BUGPACK_PART_UNFINISHED) != 0;
+        record->line = find_line(redactor, record->stream, makes);
+    }
     if (scan->is_of_traffic) {
-        status = find_hits(&search, BP_CODES_KEPT);
+        status = find_spans(redactor, record, BP_CODES_KEPT);
     }
-    if (status == BUGPACK_OK && (!scan->is_of_traffic || has_codes(&search, BP_CODES_SHOWN))) {
-        status = find_hits(&search, BP_CODES_SHOWN);
+    if (status == BUGPACK_OK && (!scan->is_of_traffic || has_codes(record, BP_CODES_SHOWN))) {
+        status = find_spans(redactor, record, BP_CODES_SHOWN);
     }
-    bool has_block_begin = scan->has_block_begin;
-    if (status == BUGPACK_OK && search.line != NULL && search.line->is_swallowed) {
-        status = record->continues ? swallow_message(&search) : BUGPACK_OK;
-        search.line->is_swallowed = record->continues;
+    bool has_block_begin = scan->has_block_begin; /* not what is in another view */
+    if (status == BUGPACK_OK && record->line != NULL && record->line->is_swallowed) {
+        status = swallow_message(redactor, record);
     }
-    bool decodes = search.is_plain ? search.has_codes : redactor->view.decodes;
-    if (status == BUGPACK_OK && decodes) {
-        status = find_hits(&search, BP_CODES_DECODED);
+    if (status == BUGPACK_OK && redactor->view.decodes) {
+        status = find_spans(redactor, record, BP_CODES_DECODED);
     }
     scan->has_block_begin = has_block_begin;
     merge_spans(redactor);
     if (status == BUGPACK_OK && record->is_piece) {
-        status = divide(&search);
-    }
-    if (record->is_json) {
-        record->ends_in_string = redactor->view.is_in_string;
-        redactor->names = redactor->view.names;
+        status = divide(redactor, record);
     }
     if (status == BUGPACK_OK) {
-        status = end_record(&search);
+        status = end_record(redactor, record);
         merge_spans(redactor);
+    }
+    if (record->is_json) {
+        record->is_in_string = redactor->view.is_in_string;
+        redactor->names = redactor->view.names;
     }
     return status;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "redact/redactor_private.h"
+#include "redact/record.h"
 
 enum {
     block_bytes = 64 * 1024, /* searched at a time */
@@ -165,40 +165,30 @@ static bool says(const char *raw, size_t size, const char *member) {
     return memmem(raw + from, size - from, member, strlen(member)) != NULL;
 }
 
-/* What is at the front of the buffer. */
-static bp_redact_record begin_record(bp_redactor *redactor, const char *raw, size_t size) {
+/* Redacts what is at the front of the buffer: a line, or all that is left of a document; or with
+ * `is_piece` the beginning of a record whose end is not there yet, up to `*ret_done`. */
+static bugpack_status redact_front(bp_redactor *redactor, const char *raw, size_t size,
+                                   bool is_piece, size_t *ret_done) {
     struct bp_redact_entry *entry = &redactor->entry;
-    bp_redact_record record = {
-        .raw = raw, .size = size, .is_json = is_json(entry), .is_in_string = entry->is_in_string};
+    bp_redact_record record = {.raw = raw,
+                               .size = size,
+                               .is_json = is_json(entry),
+                               .is_piece = is_piece,
+                               .is_in_string = entry->is_in_string};
     if (entry->form == BP_REDACT_JSON_LINES) {
         uint64_t stream = find_stream(redactor, raw, size);
         entry->stream = entry->is_in_string && stream == 0 ? entry->stream : stream;
         record.stream = entry->stream;
-        record.continues = says(raw, size, "\"continues\":true");
-        record.unfinished = says(raw, size, "\"unfinished\":true");
-        record.was_cut = says(raw, size, "\"truncated\":true");
+        record.part = (says(raw, size, "\"continues\":true") ? BUGPACK_PART_CONTINUES : 0u) |
+                      (says(raw, size, "\"unfinished\":true") ? BUGPACK_PART_UNFINISHED : 0u) |
+                      (says(raw, size, "\"truncated\":true") ? BP_PART_WAS_CUT : 0u);
     }
-    return record;
-}
-
-/* A line, or all that is left of a document. */
-static bugpack_status redact_whole(bp_redactor *redactor, const char *raw, size_t size) {
-    bp_redact_record record = begin_record(redactor, raw, size);
     bugpack_status status = redact(redactor, &record);
-    redactor->entry.is_in_string = false;
-    redactor->names = (bp_names){.count = 0};
-    return status;
-}
-
-/* The beginning of a record whose end is not there yet. */
-static bugpack_status redact_piece(bp_redactor *redactor, const char *raw, size_t size,
-                                   size_t *ret_done) {
-    bp_redact_record record = begin_record(redactor, raw, size);
-    record.is_piece = true;
-    record.is_full = size >= record_max_bytes;
-    bugpack_status status = redact(redactor, &record);
-    redactor->entry.is_in_string = record.ends_in_string;
-    redactor->entry.is_swallowing = record.is_swallowed;
+    entry->is_in_string = is_piece && record.is_in_string;
+    entry->is_swallowing = record.is_swallowed;
+    if (!is_piece) {
+        redactor->names = (bp_names){.count = 0};
+    }
     *ret_done = record.end;
     return status;
 }
@@ -335,7 +325,7 @@ static bugpack_status search_block(bp_redactor *redactor, const char *raw, bool 
         }
         status = pass(&redactor->entry, raw + passed, from - passed);
         if (status == BUGPACK_OK) {
-            status = redact_whole(redactor, raw + from, to - from);
+            status = redact_front(redactor, raw + from, to - from, false, &passed);
         }
         passed = at = to;
     }
@@ -349,7 +339,7 @@ static bugpack_status search_document(bp_redactor *redactor, const char *raw, si
     bp_keywords_mark(redactor->set->keywords, (const unsigned char *)raw, size, redactor->marks);
     const char *line_end = find_last_line_end(raw, size);
     if (line_end == NULL || find_next(redactor, raw, size, 0, &escape) < size) {
-        return redact_piece(redactor, raw, size, ret_done);
+        return redact_front(redactor, raw, size, true, ret_done);
     }
     *ret_done = (size_t)(line_end + 1 - raw);
     return pass(&redactor->entry, raw, *ret_done);
@@ -399,7 +389,7 @@ static bugpack_status search_held(bp_redactor *redactor, bool is_last) {
     } else if (done > 0) {
         status = search_block(redactor, raw, is_last, &done);
     } else if (size >= record_max_bytes) {
-        status = redact_piece(redactor, raw, size, &done);
+        status = redact_front(redactor, raw, size, true, &done);
     }
     if (status == BUGPACK_OK) {
         drop_front(entry, done);
@@ -484,12 +474,7 @@ bugpack_status bp_redactor_text(bp_redactor *redactor, const char *text, size_t 
 bugpack_status bp_redactor_message(bp_redactor *redactor, uint64_t stream, unsigned part,
                                    const char *text, size_t byte_count, bp_buffer *out) {
     struct bp_redact_entry open = redactor->entry;
-    bp_redact_record record = {.raw = text,
-                               .size = byte_count,
-                               .stream = stream,
-                               .continues = (part & BUGPACK_PART_CONTINUES) != 0,
-                               .unfinished = (part & BUGPACK_PART_UNFINISHED) != 0,
-                               .was_cut = (part & BP_PART_WAS_CUT) != 0};
+    bp_redact_record record = {.raw = text, .size = byte_count, .stream = stream, .part = part};
     redactor->entry = (struct bp_redact_entry){.pass_on = bp_buffer_sink, .context = out};
     bugpack_status status = redact(redactor, &record);
     redactor->entry = open;

@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "redact/tag.h"
-#include "redact/view.h"
 
 enum { block_max_lines = 1000, block_max_misses = 16, block_min_line = 16 };
 
@@ -20,7 +19,7 @@ struct record {
     const unsigned char *text;
     size_t size;
     size_t from; /* where it begins in the text that hits are of */
-    bool is_json, goes_on;
+    const bp_view *view;
     bugpack_status status;
 };
 
@@ -45,7 +44,7 @@ void bp_scan_reset(bp_scan *scan) {
 }
 
 static bool is_end(const struct record *record, unsigned char byte) {
-    return record->is_json ? byte >= BP_VIEW_KEY : byte == '\n';
+    return record->view->is_json ? byte >= BP_VIEW_KEY : byte == '\n';
 }
 
 /* The line of a text, or the string of JSON, that `at` is in. */
@@ -113,7 +112,7 @@ static void add_hit(struct record *record, bp_hit hit) {
     while (!scan->is_of_traffic && hit.to < record->size && (text[hit.to] & 0xC0) == 0x80) {
         hit.to++;
     }
-    for (size_t at = hit.from; record->is_json && at < hit.to; at++) {
+    for (size_t at = hit.from; record->view->is_json && at < hit.to; at++) {
         if (text[at] >= BP_VIEW_KEY) { /* a string is replaced in its bounds */
             hit.to = at;
         }
@@ -153,7 +152,7 @@ static void try_undecided(struct record *record, uint16_t rule, size_t offset, s
     bool is_later = scan->is_undecided && scan->undecided.match_from <= record->from + offset;
     size_t from = 0;
     bool is_whole = false;
-    if (!record->goes_on || !applies(scan, tried) || is_later ||
+    if (!record->view->goes_on || !applies(scan, tried) || is_later ||
         (tried->keywords != NULL && offset < near)) {
         return;
     }
@@ -229,10 +228,10 @@ static void search_keywords(struct record *record, size_t size, bool is_joint) {
 }
 
 /* Where a sequence was taken out a word may begin, whatever is before it: x ESC[36m hf_... */
-static void search_joints(struct record *record, const bp_view *view) {
+static void search_joints(struct record *record) {
     enum { near_bytes = 128 };
     size_t point = 0, at;
-    while ((at = bp_view_next_joint(view, &point)) < record->size) {
+    while ((at = bp_view_next_joint(record->view, &point)) < record->size) {
         struct record rest = *record;
         rest.from = at;
         rest.text += at;
@@ -382,16 +381,16 @@ static bool find_begin(struct record *record, size_t from, size_t to, uint16_t *
 
 /* Goes through the lines of a record, those inside of JSON strings too, for blocks. */
 static void search_blocks(struct record *record, uint64_t stream) {
-    uint64_t key = record->is_json ? record->scan->block_key : 0;
+    uint64_t key = record->view->is_json ? record->scan->block_key : 0;
     for (size_t from = 0, to; from < record->size; from = to + 1) {
         for (to = from; to < record->size && record->text[to] != '\n' &&
-                        (!record->is_json || record->text[to] < BP_VIEW_KEY);) {
+                        (!record->view->is_json || record->text[to] < BP_VIEW_KEY);) {
             to++;
         }
         uint16_t rule = 0;
         bp_match match;
         bp_open_block *block;
-        if (to < record->size && record->is_json && record->text[to] == BP_VIEW_KEY) {
+        if (to < record->size && record->view->is_json && record->text[to] == BP_VIEW_KEY) {
             key = XXH3_64bits(record->text + from, to - from);
             continue;
         }
@@ -400,37 +399,28 @@ static void search_blocks(struct record *record, uint64_t stream) {
         } else if ((block = find_block(record->scan, stream, key)) != NULL) {
             continue_block(record, block, from, to);
         }
-        if (to < record->size && record->is_json && record->text[to] == BP_VIEW_END) {
+        if (to < record->size && record->view->is_json && record->text[to] == BP_VIEW_END) {
             key = 0;
         }
     }
-    record->scan->block_key = record->is_json ? key : record->scan->block_key;
+    record->scan->block_key = record->view->is_json ? key : record->scan->block_key;
 }
 
-bugpack_status bp_scan_record(bp_scan *scan, const bp_scan_text *text) {
-    struct record record = {.scan = scan,
-                            .text = text->bytes,
-                            .size = text->size,
-                            .is_json = text->is_json,
-                            .goes_on = text->goes_on};
+bugpack_status bp_scan_record(bp_scan *scan, const bp_view *view) {
+    struct record record = {.scan = scan, .text = view->text, .size = view->size, .view = view};
     scan->has_block_begin = false;
     search_keywords(&record, record.size, false);
-    if (text->view != NULL) {
-        search_joints(&record, text->view);
-    }
-    if (scan->set->searches_all) {
-        for (size_t i = 0; i < bp_rule_set_count(scan->set); i++) {
-            if (scan->set->codes[i] != NULL && bp_rule_set_rule(scan->set, i)->keywords == NULL) {
-                search_everywhere(&record, (uint16_t)i);
-            }
+    search_joints(&record);
+    for (size_t i = 0; scan->set->searches_all && i < scan->set->list.count; i++) {
+        if (scan->set->codes[i] != NULL && bp_rule_set_rule(scan->set, i)->keywords == NULL) {
+            search_everywhere(&record, (uint16_t)i);
         }
     }
     return record.status;
 }
 
-bugpack_status bp_scan_blocks(bp_scan *scan, const bp_scan_text *text, uint64_t stream) {
-    struct record record = {
-        .scan = scan, .text = text->bytes, .size = text->size, .is_json = text->is_json};
+bugpack_status bp_scan_blocks(bp_scan *scan, const bp_view *view, uint64_t stream) {
+    struct record record = {.scan = scan, .text = view->text, .size = view->size, .view = view};
     if (scan->has_block_begin || scan->open_count > 0) {
         search_blocks(&record, stream);
     }

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#include "redact/names.h"
 #include "redact/rule_set.h"
+#include "redact/view.h"
 
 /* A part of the view that is to be replaced. */
 typedef struct bp_hit {
@@ -67,20 +67,11 @@ void bp_scan_release(bp_scan *scan);
 /* Forgets what an entry left. */
 void bp_scan_reset(bp_scan *scan);
 
-/* A text to be searched: a record as it is, or its view. */
-typedef struct bp_scan_text {
-    const unsigned char *bytes;
-    size_t size;
-    bool is_json; /* a view of JSON: keys and values have their separators (redact/view.h) */
-    bool goes_on; /* more follows, which is not there yet or was cut off */
-    const struct bp_view *view; /* what it is of; NULL: a record as it is */
-} bp_scan_text;
-
 /* Adds to `hits`, but for blocks of lines. NO_MEMORY. */
-bugpack_status bp_scan_record(bp_scan *scan, const bp_scan_text *text);
+bugpack_status bp_scan_record(bp_scan *scan, const bp_view *view);
 
 /* Adds blocks of lines, which may have begun in earlier records of the stream. NO_MEMORY. */
-bugpack_status bp_scan_blocks(bp_scan *scan, const bp_scan_text *text, uint64_t stream);
+bugpack_status bp_scan_blocks(bp_scan *scan, const bp_view *view, uint64_t stream);
 
 /* Notes a match that depends on how the text goes on. */
 void bp_scan_add_undecided(bp_scan *scan, const bp_hit *hit);

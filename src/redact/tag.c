@@ -2,15 +2,11 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-#if defined(__has_include)
-#if __has_include(<sys/random.h>)
-#include <sys/random.h> /* where macOS declares getentropy */
-#endif
-#endif
+
+#include "base/id.h"
 
 void bp_tag_key_new(bp_tag_key *ret_key) {
-    ret_key->is_there = getentropy(ret_key->words, sizeof ret_key->words) == 0;
+    ret_key->is_there = bp_random_bytes(ret_key->words, sizeof ret_key->words);
 }
 
 void bp_tag_key_clear(bp_tag_key *key) {

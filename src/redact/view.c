@@ -34,11 +34,42 @@ static unsigned kind_of(char byte) {
     return kinds[(unsigned char)byte];
 }
 
+void bp_names_open(bp_names *names, const bp_keywords *keywords, const unsigned char *key,
+                   size_t byte_count) {
+    names->depth = names->count > 0 ? names->depth + 1 : 0;
+    if (key == NULL || byte_count > BP_NAME_MAX_BYTES || names->count == BP_NAMES_MAX) {
+        return;
+    }
+    bp_name *name = &names->names[names->count];
+    memcpy(name->text, key, byte_count);
+    name->text[byte_count] = BP_VIEW_KEY;
+    name->size = (uint8_t)(byte_count + 1);
+    if (bp_keywords_are_in(keywords, name->text, name->size)) {
+        names->depth += names->count == 0;
+        name->depth = names->depth;
+        names->count++;
+    }
+}
+
+void bp_names_close(bp_names *names) {
+    if (names->count > 0 && names->names[names->count - 1].depth == names->depth) {
+        names->count--;
+    }
+    names->depth = names->count > 0 ? names->depth - 1 : 0;
+}
+
 void bp_view_release(bp_view *view) {
-    free(view->text);
+    free(view->memory);
     free(view->points);
     free(view->old_points);
     *view = (bp_view){.text = NULL};
+}
+
+void bp_view_plain(bp_view *view, const void *raw, size_t byte_count) {
+    view->text = raw;
+    view->size = view->message_to = byte_count;
+    view->point_count = view->key_from = view->message_from = 0;
+    view->is_json = view->goes_on = view->decodes = view->is_in_string = false;
 }
 
 static void add_point_at(struct reading *reading, size_t at, size_t raw, bp_view_kind kind) {
@@ -57,7 +88,7 @@ static void add_point(struct reading *reading, bp_view_kind kind) {
 }
 
 static void put(struct reading *reading, unsigned byte) {
-    reading->view->text[reading->view->size++] = (unsigned char)byte;
+    reading->view->memory[reading->view->size++] = (unsigned char)byte;
 }
 
 /* What was recorded before as a part of the same line or string. */
@@ -65,7 +96,7 @@ static void put_earlier(struct reading *reading) {
     const bp_view_how *how = reading->how;
     if (how->earlier_bytes > 0) {
         add_point(reading, BP_VIEW_EARLIER);
-        memcpy(reading->view->text + reading->view->size, how->earlier, how->earlier_bytes);
+        memcpy(reading->view->memory + reading->view->size, how->earlier, how->earlier_bytes);
         reading->view->size += how->earlier_bytes;
     }
     add_point(reading, BP_VIEW_SAME);
@@ -131,12 +162,12 @@ static void take_out(struct reading *reading, size_t from, size_t first_point, b
     }
     do {
         keep_points(reading, &old, code.from, in - out);
-        memmove(view->text + out, view->text + in, code.from - in);
+        memmove(view->memory + out, view->memory + in, code.from - in);
         out += code.from - in;
         add_point_at(reading, out, move_to(&old, code.from), old.last.kind);
         if (code.byte != BP_CODE_NOTHING) {
             add_point_at(reading, out, raw_of(&old.last, code.from), old.last.kind);
-            view->text[out++] = (unsigned char)code.byte;
+            view->memory[out++] = (unsigned char)code.byte;
             add_point_at(reading, out, move_to(&old, code.to), old.last.kind);
         } else {
             (void)move_to(&old, code.to);
@@ -145,7 +176,7 @@ static void take_out(struct reading *reading, size_t from, size_t first_point, b
         in = code.to;
     } while (bp_code_find(view->text, size, in, reading->how->mode, &code));
     keep_points(reading, &old, SIZE_MAX, in - out);
-    memmove(view->text + out, view->text + in, size - in);
+    memmove(view->memory + out, view->memory + in, size - in);
     view->size = out + (size - in);
 }
 
@@ -183,7 +214,7 @@ static void resolve(struct reading *reading, size_t from, size_t first_point) {
 
 static void put_character(struct reading *reading, uint32_t code) {
     bp_view *view = reading->view;
-    view->size += bp_utf8_put(code == 0 ? '?' : code, (char *)view->text + view->size);
+    view->size += bp_utf8_put(code == 0 ? '?' : code, (char *)view->memory + view->size);
 }
 
 /* The value of \uXXXX; -1 where it is none. */
@@ -304,7 +335,7 @@ static void read_string(struct reading *reading) {
     while (reading->at < reading->size) {
         size_t from = reading->at;
         size_t to = find_plain_end(reading);
-        memcpy(reading->view->text + reading->view->size, reading->raw + from, to - from);
+        memcpy(reading->view->memory + reading->view->size, reading->raw + from, to - from);
         reading->view->size += to - from;
         reading->at = to;
         if (to == reading->size) {
@@ -373,7 +404,7 @@ static void read_bracket(struct reading *reading, char byte) {
     reading->at++;
 }
 
-static bool begin_view(struct reading *reading) {
+static bool begin_view(struct reading *reading, bool is_json) {
     bp_view *view = reading->view;
     const bp_view_how *how = reading->how;
     size_t needed = 2 * reading->size + how->earlier_bytes + 16; /* "a,a" gives three for two */
@@ -382,13 +413,15 @@ static bool begin_view(struct reading *reading) {
     view->is_in_string = how->is_in_string;
     view->decodes = false;
     if (view->capacity < needed) {
-        unsigned char *text = realloc(view->text, needed);
-        if (text == NULL) {
+        unsigned char *memory = realloc(view->memory, needed);
+        if (memory == NULL) {
             return false;
         }
-        view->text = text;
+        view->memory = memory;
         view->capacity = needed;
     }
+    view->text = view->memory;
+    view->is_json = is_json;
     reading->has_memory = true;
     return true;
 }
@@ -396,7 +429,7 @@ static bool begin_view(struct reading *reading) {
 bugpack_status bp_view_json(bp_view *view, const char *raw, size_t byte_count,
                             const bp_view_how *how) {
     struct reading reading = {.view = view, .raw = raw, .size = byte_count, .how = how};
-    if (!begin_view(&reading)) {
+    if (!begin_view(&reading, true)) {
         return BUGPACK_ERR_NO_MEMORY;
     }
     add_point(&reading, BP_VIEW_SAME);
@@ -426,11 +459,11 @@ bugpack_status bp_view_json(bp_view *view, const char *raw, size_t byte_count,
 bugpack_status bp_view_text(bp_view *view, const char *raw, size_t byte_count,
                             const bp_view_how *how) {
     struct reading reading = {.view = view, .raw = raw, .size = byte_count, .how = how};
-    if (!begin_view(&reading)) {
+    if (!begin_view(&reading, false)) {
         return BUGPACK_ERR_NO_MEMORY;
     }
     put_earlier(&reading);
-    memcpy(view->text + view->size, raw, byte_count);
+    memcpy(view->memory + view->size, raw, byte_count);
     view->size += byte_count;
     reading.at = byte_count;
     if (reading.has_memory) {
@@ -456,10 +489,13 @@ static const bp_view_point *find_point(const bp_view *view, size_t at) {
 }
 
 size_t bp_view_raw(const bp_view *view, size_t at) {
-    return raw_of(find_point(view, at), at);
+    return view->point_count == 0 ? at : raw_of(find_point(view, at), at);
 }
 
 size_t bp_view_raw_end(const bp_view *view, size_t at) {
+    if (view->point_count == 0) {
+        return at;
+    }
     const bp_view_point *point = find_point(view, at);
     while (point > view->points && point->view == at && point[-1].view == at) {
         point--;
@@ -492,8 +528,8 @@ size_t bp_view_next_joint(const bp_view *view, size_t *point) {
 }
 
 bool bp_view_is_bare(const bp_view *view, size_t at, size_t *ret_from, size_t *ret_to) {
-    const bp_view_point *point = find_point(view, at);
-    if (point->kind != BP_VIEW_VALUE) {
+    const bp_view_point *point = view->point_count > 0 ? find_point(view, at) : NULL;
+    if (point == NULL || point->kind != BP_VIEW_VALUE) {
         return false;
     }
     *ret_from = point->raw;

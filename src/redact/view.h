@@ -12,13 +12,38 @@
 #include <bugpack/error.h>
 
 #include "redact/codes.h"
-#include "redact/names.h"
+#include "redact/keywords.h"
 
 enum {
-    BP_VIEW_BARE = 0xFD,       /* precedes a JSON value without quotes */
-    BP_VIEW_KEY = BP_NAME_END, /* ends a key */
-    BP_VIEW_END = 0xFF         /* ends a value */
+    BP_VIEW_BARE = 0xFD, /* precedes a JSON value without quotes */
+    BP_VIEW_KEY = 0xFE,  /* ends a key */
+    BP_VIEW_END = 0xFF   /* ends a value */
 };
+
+enum {
+    BP_NAMES_MAX = 8,
+    BP_NAME_MAX_BYTES = 64 /* a longer key names nothing */
+};
+
+/* A key of JSON that has a keyword, and so may name a secret. */
+typedef struct bp_name {
+    uint32_t depth; /* that of its array or object */
+    uint8_t size;
+    unsigned char text[BP_NAME_MAX_BYTES + 1]; /* ends in BP_VIEW_KEY */
+} bp_name;
+
+/* Those that a reader is below. Starts as {0}. */
+typedef struct bp_names {
+    uint32_t depth; /* arrays and objects that are open, from that of the first name on */
+    uint32_t count; /* 0: what is read is below no such key */
+    bp_name names[BP_NAMES_MAX];
+} bp_names;
+
+/* An array or an object begins, as the value of this key; NULL: of none. */
+void bp_names_open(bp_names *names, const bp_keywords *keywords, const unsigned char *key,
+                   size_t byte_count);
+/* It ends. */
+void bp_names_close(bp_names *names);
 
 typedef enum bp_view_kind {
     BP_VIEW_SAME,   /* each byte is one of the record */
@@ -35,10 +60,15 @@ typedef struct bp_view_point {
 
 /* Starts as {0}. Its memory is reused. */
 typedef struct bp_view {
-    unsigned char *text;
-    size_t size, capacity;
+    const unsigned char *text;
+    size_t size;
+    bool is_json;          /* keys and values have their separators */
+    bool goes_on;          /* more follows, which is not there yet or was cut off */
+    unsigned char *memory; /* of the text, unless it is the record itself */
+    size_t capacity;
     bp_view_point *points, *old_points;
-    size_t point_count, point_capacity, old_capacity;
+    size_t point_count; /* 0: it is the record itself */
+    size_t point_capacity, old_capacity;
     bool is_in_string; /* the record ended inside of one */
     bool decodes;      /* it would be another one with BP_CODES_DECODED */
     size_t key_from;   /* the last key, where `size` is behind it and its value is not there */
@@ -63,6 +93,9 @@ typedef struct bp_view_how {
 } bp_view_how;
 
 void bp_view_release(bp_view *view);
+
+/* Looks at a text as it is, which has to stay. */
+void bp_view_plain(bp_view *view, const void *raw, size_t byte_count);
 
 /*
  * Looks at JSON, or at what should be JSON: quotes that do not match end with their line. What is

@@ -1,16 +1,15 @@
 /*
- * What a redactor is, for the files that it consists of.
+ * What a redactor is, and the search of one record. What the rules find has its place in the view
+ * (redact/view.h); a span has it in the record.
  */
-#ifndef BP_REDACT_REDACTOR_PRIVATE_H
-#define BP_REDACT_REDACTOR_PRIVATE_H
+#ifndef BP_REDACT_RECORD_H
+#define BP_REDACT_RECORD_H
 
 #include "redact/base64.h"
-#include "redact/nested.h"
 #include "redact/pcap.h"
 #include "redact/redactor.h"
 #include "redact/scan.h"
 #include "redact/tag.h"
-#include "redact/view.h"
 
 enum {
     BP_REDACT_RECORD_MAX = 256 * 1024, /* a longer one is searched in pieces */
@@ -72,20 +71,24 @@ typedef struct bp_redact_record {
     size_t size;
     bool is_json;
     bool is_piece;     /* more of it follows, and what depends on that may wait for it */
-    bool is_full;      /* no longer: no more can be held */
-    bool continues;    /* a line that an earlier record of its stream began */
-    bool unfinished;   /* the line goes on in a later record */
-    bool was_cut;      /* it went on, but the rest was not recorded */
-    bool is_in_string; /* JSON: begins inside of a string */
-    uint64_t stream;
-    size_t end; /* of what was searched */
-    bool ends_in_string;
+    bool is_in_string; /* JSON: whether it begins inside of a string, and
+                        * afterwards whether it ends there */
+    unsigned part;     /* of its line: BUGPACK_PART_ flags and BP_PART_WAS_CUT */
+    uint64_t stream;   /* of the thread and channel, or 0 */
+    /* The answer. */
+    size_t end;        /* of what was searched */
     bool is_swallowed; /* a secret goes on behind `end`: so does its line or string */
+    /* While it is searched. */
+    struct bp_redact_line *line; /* the parts before this one and of this one; or NULL */
+    bp_code_mode mode;           /* in which it was seen last */
+    bool has_codes;              /* a text: of any kind */
+    size_t undecided_from;       /* where a match begins that depends on what follows */
+    size_t safe_end;             /* the last place to divide it at */
+    size_t earlier_from;         /* in the view: from where on the next part of the line
+                                    needs it */
 } bp_redact_record;
 
-/* Fills `spans` and the end of the record. The redactor's `names` become those at the end.
- * NO_MEMORY.
- */
+/* Fills `spans` and the answer. The redactor's `names` become those at the end. NO_MEMORY. */
 bugpack_status bp_redact_record_search(bp_redactor *redactor, bp_redact_record *record);
 
 #endif
