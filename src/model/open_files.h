@@ -8,7 +8,6 @@
 
 #include "base/buffer.h"
 #include "platform/linux/open_file_text.h"
-#include "platform/linux/socket_text.h"
 #include "platform/process_facts.h"
 #include "json/json.h"
 

@@ -8,8 +8,7 @@
 
 #include "base/buffer.h"
 #include "model/open_files.h"
-#include "platform/linux/fd_wait.h"
-#include "platform/linux/futex_wait.h"
+#include "platform/linux/thread_wait.h"
 
 /* One thread. What is not known is 0, and left out. */
 typedef struct bp_thread_state {

@@ -2,9 +2,14 @@
 #ifndef BP_PLATFORM_MACHINE_H
 #define BP_PLATFORM_MACHINE_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include <bugpack/error.h>
+#include <bugpack/session.h>
 
 /* "linux", "macos", …: the `platform` of every report. Static. */
 const char *bp_machine_platform(void);
@@ -31,5 +36,43 @@ const char *bp_machine_environment(const char *name);
  * ~/Library/Application Support/bugpack.
  */
 bugpack_status bp_machine_report_directory(char *path, size_t path_bytes, bugpack_error *error);
+
+/* A directory for ring files of hosts that name none. */
+typedef struct bp_ring_dir {
+    char path[PATH_MAX]; /* absolute; it may not exist yet */
+    bool is_common;      /* not this user's own: in memory, and half of it has to stay free */
+} bp_ring_dir;
+
+/*
+ * The next directory, in the order in which they are tried; `*cursor` begins with 0. False after
+ * the last. On Linux: $XDG_RUNTIME_DIR/bugpack, /run/bugpack (for root), /dev/shm/bugpack-<uid>,
+ * and bugpack in each directory of $RUNTIME_DIRECTORY. On macOS $TMPDIR/bugpack, or the same from
+ * confstr(3).
+ */
+bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir);
+
+/*
+ * Visits the directories of files that a process has mapped: those that `is_wanted` by their last
+ * component, as the process sees them, opened for reading without following a link at the end. A
+ * directory may be visited more than once, and anything may be in it. With a `pid` of 0 the
+ * processes of this user are read, one after the other.
+ */
+typedef struct bp_mapped_dirs {
+    bool (*is_wanted)(const char *name);
+    /* Takes `dir_fd` over. Anything but OK ends the search. */
+    bugpack_status (*visit)(void *context, pid_t pid, int dir_fd, bugpack_error *error);
+    void *context; /* of `visit` */
+} bp_mapped_dirs;
+
+/* A process that may not be read has none; systems other than Linux show none. Errors: NO_MEMORY,
+ * and those of `visit`. */
+bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpack_error *error);
+
+/* Whether the file system of a directory is in memory. */
+bool bp_ring_dirs_is_in_memory(const char *path);
+
+/* What a ring file in this directory survives: BUGPACK_SURVIVES_…. What the path and the kind of
+ * file system do not say counts as survived. */
+uint64_t bp_ring_dirs_survival(const char *path, bool is_in_memory);
 
 #endif

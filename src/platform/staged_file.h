@@ -6,7 +6,10 @@
 #ifndef BP_PLATFORM_STAGED_FILE_H
 #define BP_PLATFORM_STAGED_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include <bugpack/error.h>
 #include <bugpack/report.h>
@@ -64,11 +67,38 @@ bugpack_status bp_staged_file_publish(bp_staged_file *file, const char *stem, co
 /* Frees it; what was not published is gone, without a trace in the directory. NULL is fine. */
 void bp_staged_file_free(bp_staged_file *file);
 
+/* When a file was written last, to the nanosecond: POSIX and macOS call the field differently. */
+static inline struct timespec bp_file_written_at(const struct stat *info) {
+#ifdef __APPLE__
+    return info->st_mtimespec;
+#else
+    return info->st_mtim;
+#endif
+}
+
 /*
  * Removes the temporary files that dead processes of this user left in `dir_fd`: regular files of
  * our name pattern and uid that nobody holds a lock on and that are older than a minute. Best
  * effort. Returns how many went.
  */
 size_t bp_staged_file_sweep(int dir_fd);
+
+/*
+ * What of a staged file differs from system to system: each call is implemented once per system.
+ * All but the first return -1 with errno on failure.
+ */
+
+/* The path by which linkat(2) can give this unnamed file a name; false where there is none. */
+#define BP_STAGED_PATH_BYTES 32
+bool bp_staged_unnamed_path(int fd, char ret_path[BP_STAGED_PATH_BYTES]);
+
+/* Brings what was written to the disk, as far down as the system can reach. */
+int bp_staged_sync(int fd);
+
+/*
+ * Renames within `dir_fd`; EEXIST where `to` is taken, by whatever. Where that cannot be had in one
+ * step it fails: it never replaces, and never holds the place with an empty file.
+ */
+int bp_staged_rename_new(int dir_fd, const char *from, const char *to);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "platform/linux/thread_syscall.h"
+#include "platform/linux/thread_wait.h"
 #include "probe/stack_files.h"
 #include "probe/thread_stop.h"
 
@@ -27,12 +27,19 @@ enum {
     register_count = 32,
     counter_number = 32
 };
-#else
+#elif defined(__x86_64__)
 enum {
     stack_pointer_number = 7,
     page_arch = BP_CRASH_ARCH_X86_64,
     register_count = 16,
     counter_number = 16
+};
+#else /* unsupported: no page has registers */
+enum {
+    stack_pointer_number,
+    page_arch = BP_CRASH_ARCH_OTHER,
+    register_count = 0,
+    counter_number = BP_CRASH_REGISTER_MAX - 1
 };
 #endif
 
@@ -229,7 +236,7 @@ static bool return_from_nowhere(bp_thread_copy *copy) {
     enum { link_number = 30 };
     copy->program_counter = copy->registers[link_number];
     return copy->register_count > link_number;
-#else
+#elif defined(__x86_64__)
     uint64_t caller;
     if (copy->register_count == 0 ||
         !bp_thread_copy_read_word(copy, copy->registers[stack_pointer_number], &caller)) {
@@ -238,6 +245,9 @@ static bool return_from_nowhere(bp_thread_copy *copy) {
     copy->program_counter = caller;
     copy->registers[stack_pointer_number] += sizeof caller;
     return true;
+#else /* unsupported */
+    (void)copy;
+    return false;
 #endif
 }
 
@@ -273,7 +283,7 @@ static bool return_from_handler(bp_thread_copy *copy, uint64_t trampoline, uint6
         *at += word;
         return true;
     }
-#else
+#else /* unsupported */
     (void)copy, (void)trampoline, (void)at;
 #endif
     return false;

@@ -10,7 +10,7 @@
 
 #include "base/lock.h"
 #include "base/status.h"
-#include "platform/ring_dirs.h"
+#include "platform/machine.h"
 #include "ring/anchor.h"
 
 /* How often the session's directory notes that the session runs. */

@@ -20,7 +20,7 @@ typedef struct bp_rings bp_rings;
 /* Where rings are to be. */
 typedef struct bp_rings_options {
     bool is_in_memory;    /* nothing is to outlive the process */
-    const char *base_dir; /* absolute; NULL: the first usable one of platform/ring_dirs.h */
+    const char *base_dir; /* absolute; NULL: the first usable one of platform/machine.h */
     const bp_session_identity *identity;
     bp_monitor *monitor; /* guards the files, and must outlive the rings */
 } bp_rings_options;

@@ -17,7 +17,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/status.h"
-#include "platform/ring_dirs.h"
+#include "platform/machine.h"
 
 /* The identity's file. Version 2 had no `machine`; others are not read. */
 typedef struct identity_file {

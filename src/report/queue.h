@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/lock.h"
-#include "platform/fd_reserve.h"
+#include "platform/wake.h"
 #include "report/job.h"
 
 /* For queue.c and a test. */

@@ -15,7 +15,6 @@
 #include "model/crash.h"
 #include "model/metrics.h"
 #include "platform/machine.h"
-#include "platform/ring_dirs.h"
 #include "probe/stacks.h"
 #include "recorder/session_scan.h"
 #include "report/assemble.h"

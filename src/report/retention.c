@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/file_time.h"
+#include "platform/staged_file.h"
 #include "recorder/recorder.h"
 #include "report/name.h"
 

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/ask_socket.h"
-#include "platform/ring_dirs.h"
+#include "platform/machine.h"
 #include "recorder/session_files.h"
 
 struct list {

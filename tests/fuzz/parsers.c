@@ -12,7 +12,6 @@
 #include "inspect/machine_diff.h"
 #include "model/machine_threads.h"
 #include "platform/darwin/convert.h"
-#include "platform/darwin/procargs.h"
 #include "platform/linux/build_id.h"
 #include "platform/linux/machine_text.h"
 #include "platform/linux/proc_text.h"

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "platform/fd_reserve.h"
+#include "platform/wake.h"
 #include "support/check.h"
 #include "support/temp_dir.h"
 

@@ -56,7 +56,7 @@ static void a_child_killed_inside_the_window_has_ended(bool reap) {
     CHECK(bp_sampler_begin(sampler, NULL) == BUGPACK_OK);
     kill_child(pid, reap);
     /* What closes a snapshot that began before the end. */
-    CHECK(bp_process_check_alive(bp_task_process(bp_sampler_task(sampler)), &error) ==
+    CHECK(bp_process_check_alive(bp_sampler_task(sampler)->process, &error) ==
           BUGPACK_ERR_NO_PROCESS);
     CHECK_STATUS(bp_sampler_end(sampler, &metrics, &error), BUGPACK_ERR_NO_PROCESS, error);
     CHECK(strstr(error.message, "has ended") != NULL);
@@ -122,7 +122,7 @@ static void a_process_without_its_first_thread_still_has_memory_and_files(void) 
     bp_proc_stat stat = {0};
     CHECK_STATUS(bp_task_open(pid, &task, &error), BUGPACK_OK, error);
     while (stat.state != 'Z') {
-        CHECK_STATUS(bp_process_read_stat(bp_task_process(task), &stat, &error), BUGPACK_OK, error);
+        CHECK_STATUS(bp_process_read_stat(task->process, &stat, &error), BUGPACK_OK, error);
     }
     CHECK_STATUS(bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_OK, error);
     CHECK(snapshot.has_memory && snapshot.rss_bytes > 0);
@@ -179,12 +179,10 @@ static void a_clone_is_sampled_beside_its_original_and_ends_with_it(void) {
     CHECK_STATUS(bp_task_open(pid, &task, &error), BUGPACK_OK, error);
     CHECK_STATUS(bp_task_clone(task, &clone, &error), BUGPACK_OK, error);
     CHECK(bp_task_pid(clone) == pid);
-    CHECK(bp_task_process(clone)->threads_fd != bp_task_process(task)->threads_fd);
-    CHECK_STATUS(bp_process_list_threads(bp_task_process(task), &listed[0], &error), BUGPACK_OK,
-                 error);
-    CHECK(lseek(bp_task_process(clone)->threads_fd, 0, SEEK_CUR) == 0);
-    CHECK_STATUS(bp_process_list_threads(bp_task_process(clone), &listed[1], &error), BUGPACK_OK,
-                 error);
+    CHECK(clone->process->threads_fd != task->process->threads_fd);
+    CHECK_STATUS(bp_process_list_threads(task->process, &listed[0], &error), BUGPACK_OK, error);
+    CHECK(lseek(clone->process->threads_fd, 0, SEEK_CUR) == 0);
+    CHECK_STATUS(bp_process_list_threads(clone->process, &listed[1], &error), BUGPACK_OK, error);
     CHECK(listed[0].count == listed[1].count && listed[0].count >= 4);
     bp_proc_list_release(&listed[0]);
     bp_proc_list_release(&listed[1]);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "platform/allocator.h"
-#include "platform/linux/allocator.h"
+#include "platform/posix/allocator.h"
 #include "support/fake_mallctl.h"
 
 static const char *const counters[] = {"stats.allocated", "stats.active", "stats.resident",

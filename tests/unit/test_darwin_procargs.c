@@ -1,7 +1,7 @@
 /*
  * Arguments out of what KERN_PROCARGS2 copies, which the process itself may have written.
  */
-#include "platform/darwin/procargs.h"
+#include "platform/darwin/convert.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -11,9 +11,7 @@
 #define DARWIN_CALLS_THEMSELVES
 #include "base/clock.h"
 #include "platform/machine.h"
-#include "platform/ring_dirs.h"
 #include "platform/staged_file.h"
-#include "platform/staged_system.h"
 #include "platform/stream.h"
 #include "platform/thread.h"
 #include "support/darwin/darwin_calls.h"

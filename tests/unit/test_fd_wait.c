@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "platform/linux/fd_wait.h"
-#include "platform/linux/socket_text.h"
+#include "platform/linux/open_file_text.h"
+#include "platform/linux/thread_wait.h"
 
 enum { AT = 0x7000, READ = 0, POLL = 7, SELECT = 23, NANOSLEEP = 35, ACCEPT = 43, PPOLL = 271 };
 

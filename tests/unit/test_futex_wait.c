@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "platform/linux/futex_wait.h"
+#include "platform/linux/thread_wait.h"
 
 enum { AT = 0x7000, WORD_COUNT = 32, WAIT = 0, WAIT_BITSET = 9, LOCK_PI = 6, PRIVATE = 128 };
 

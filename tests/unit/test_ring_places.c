@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "platform/ring_dirs.h"
+#include "platform/machine.h"
 #include "recorder/session_files.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"

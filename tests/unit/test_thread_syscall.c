@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #endif
 
-#include "platform/linux/thread_syscall.h"
+#include "platform/linux/thread_wait.h"
 
 static bool parse(const char *text, bp_thread_syscall *ret_syscall) {
     return bp_thread_syscall_parse(text, strlen(text), ret_syscall);

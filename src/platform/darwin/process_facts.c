@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "platform/darwin/procargs.h"
+#include "platform/darwin/convert.h"
 #include "platform/darwin/process_private.h"
 
 static const size_t command_line_max_bytes = (size_t)1024 * 1024;
@@ -246,7 +246,7 @@ static bugpack_status read_identity(const bp_process *process, bp_process_facts 
 
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error) {
-    const bp_process *process = bp_task_process(task);
+    const bp_process *process = task->process;
     bp_process_facts facts = {.pid = process->pid};
     bp_buffer_init(&facts.command_line, command_line_max_bytes);
     memcpy(facts.name, process->name, sizeof facts.name);

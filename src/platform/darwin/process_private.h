@@ -27,10 +27,9 @@ typedef struct bp_darwin_uptime {
 struct bp_process {
     pid_t pid;
     bool is_own;
-    bool
-        lists_handles; /* the kernel does not list thread ids for libproc: see process_snapshot.c */
-    char name[64];     /* when it was opened */
-    bool has_start;    /* always, but for our own where a sandbox hides even that */
+    bool lists_handles; /* the kernel does not list thread ids for libproc: see list_threads_once */
+    char name[64];      /* when it was opened */
+    bool has_start;     /* always, but for our own where a sandbox hides even that */
     bp_darwin_start start;
     bp_darwin_tick clock_tick;  /* of the clocks that we read ourselves */
     bp_darwin_tick kernel_tick; /* of the times that the kernel hands out */

@@ -1,7 +1,10 @@
 #include "platform/linux/crash_collect.h"
 
 #include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -9,9 +12,91 @@
 #include <unistd.h>
 
 #include "platform/linux/build_id.h"
-#include "platform/linux/crash_guard.h"
 #include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
+
+/* The second one also gets what the kernel stores of the registers. */
+enum { work_stack_bytes = 32 << 10, fault_stack_bytes = 64 << 10 };
+_Static_assert(work_stack_bytes + fault_stack_bytes == BP_GUARD_STACKS_BYTES, "both stacks");
+
+/* Of the one thread that writes a crash page. */
+static sigjmp_buf *volatile innermost;
+static bp_guard_place *volatile current;
+
+/* Calls `run`; false when it faulted, and the handler called bp_guard_escape. May be nested. */
+static bool run_guarded(void (*run)(void *context), void *context) {
+    sigjmp_buf place;
+    sigjmp_buf *const volatile outer = innermost;
+    /* bp_guard_escape sets the mask: a system call here would be one for each page of a stack. */
+    if (sigsetjmp(place, 0) != 0) {
+        innermost = outer;
+        return false;
+    }
+    innermost = &place;
+    run(context);
+    innermost = outer;
+    return true;
+}
+
+/* What reading memory that is gone raises, and a system call that a filter traps. */
+static void let_faults_through(sigset_t *ret_before) {
+    sigset_t faults;
+    (void)sigemptyset(&faults);
+    (void)sigaddset(&faults, SIGSEGV);
+    (void)sigaddset(&faults, SIGBUS);
+    (void)sigaddset(&faults, SIGSYS);
+    (void)sigprocmask(SIG_UNBLOCK, &faults, ret_before);
+}
+
+/* With an alternate stack of its own, because a fault begins at the top of that, where the handler
+ * still is. Where it cannot have one a fault ends the process. */
+static void work(void) {
+    bp_guard_place *place = current;
+    const stack_t ours = {.ss_sp = (char *)place - work_stack_bytes - fault_stack_bytes,
+                          .ss_size = fault_stack_bytes};
+    stack_t theirs;
+    sigset_t before;
+    bool is_apart = sigaltstack(&ours, &theirs) == 0;
+    atomic_store(&place->is_running, true);
+    if (is_apart) {
+        let_faults_through(&before);
+    }
+    (void)run_guarded(place->run, place->context);
+    if (is_apart) {
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+        (void)sigaltstack(&theirs, NULL);
+    }
+    atomic_store(&place->is_running, false);
+}
+
+void bp_guard_run_apart(bp_guard_place *place, void (*run)(void *context), void *context) {
+    place->run = run;
+    place->context = context;
+    current = place;
+#ifdef __GLIBC__
+    if (getcontext(&place->inner) == 0) {
+        place->inner.uc_stack =
+            (stack_t){.ss_sp = (char *)place - work_stack_bytes, .ss_size = work_stack_bytes};
+        place->inner.uc_link = &place->outer;
+        makecontext(&place->inner, work, 0);
+        if (swapcontext(&place->outer, &place->inner) == 0) {
+            return;
+        }
+    }
+#endif
+    work();
+}
+
+bool bp_guard_is_running(const bp_guard_place *place) {
+    return atomic_load(&place->is_running);
+}
+
+void bp_guard_escape(void) {
+    if (innermost != NULL) {
+        let_faults_through(NULL);
+        siglongjmp(*innermost, 1);
+    }
+}
 
 enum { page_bytes = 4096, red_zone_bytes = 128 };
 
@@ -41,7 +126,7 @@ __attribute__((no_sanitize("address", "thread"))) static void copy_bytes(void *c
 static bool copy_memory(void *context, void *to, uint64_t from, size_t byte_count) {
     (void)context;
     copying copy = {to, (const volatile unsigned char *)(uintptr_t)from, byte_count};
-    return bp_guard_run(copy_bytes, &copy);
+    return run_guarded(copy_bytes, &copy);
 }
 
 #if defined(__x86_64__)
@@ -73,7 +158,7 @@ static uint64_t read_registers(bp_crash_page *page, const ucontext_t *context) {
     return context->uc_mcontext.sp;
 }
 
-#else
+#else /* unsupported: a crash has no registers */
 
 static uint64_t read_registers(bp_crash_page *page, const ucontext_t *context) {
     (void)context;

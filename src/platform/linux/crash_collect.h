@@ -5,6 +5,9 @@
 #define BP_PLATFORM_LINUX_CRASH_COLLECT_H
 
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <ucontext.h>
 
 #include "platform/crash_page.h"
 
@@ -34,5 +37,30 @@ typedef struct bp_crash_source {
 void bp_crash_collect_signal(bp_crash_page *page, const siginfo_t *info);
 void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
                              uint64_t stack_pointer);
+
+/*
+ * Running code that may fault, inside a handler of the signals that a fault raises, which blocks
+ * them all. Directly below a bp_guard_place: a stack to run on, because a host's alternate one may
+ * have room for little more than what the kernel stores there, and one for the handler of a fault.
+ */
+enum { BP_GUARD_STACKS_BYTES = 96 << 10 };
+
+typedef struct bp_guard_place {
+    ucontext_t outer, inner;
+    void (*run)(void *context);
+    void *context;
+    atomic_bool is_running;
+} bp_guard_place;
+
+/* Calls `run` there, with faults let through, until it returns or one calls bp_guard_escape. One
+ * thread at a time. Safe in a signal handler. */
+void bp_guard_run_apart(bp_guard_place *place, void (*run)(void *context), void *context);
+
+/* Whether the calling thread, which is the only one that uses the place, is inside. */
+bool bp_guard_is_running(const bp_guard_place *place);
+
+/* Leaves the innermost part of `run` that may fault; returns when there is none. On its thread
+ * alone. */
+void bp_guard_escape(void);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "platform/linux/build_id.h"
+#include "platform/linux/thread_wait.h"
 
 #ifdef SYS_openat2
 #include <linux/openat2.h>
@@ -165,4 +166,14 @@ int bp_open_in_root(int process_fd, const char *path, int flags) {
     }
     bp_file_close(root_fd);
     return fd;
+}
+
+int bp_thread_syscall_read(int threads_fd, uint64_t tid, bp_thread_syscall *ret_syscall) {
+    char text[256]; /* a line has at most 175 bytes */
+    ssize_t length =
+        bp_proc_read_at(threads_fd, text, sizeof text, "%llu/syscall", (unsigned long long)tid);
+    if (length < 0) {
+        return errno;
+    }
+    return bp_thread_syscall_parse(text, (size_t)length, ret_syscall) ? 0 : EBADMSG;
 }

@@ -1,5 +1,7 @@
 #include "platform/linux/open_file_text.h"
 
+#include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "platform/linux/proc_scan.h"
@@ -161,11 +163,12 @@ const char *bp_fd_flag(uint64_t flags, size_t index) {
         {020040000, "temporary_file"},
         {040000, "directory"},
         {0100000, "no_follow"},
-#else
+#elif defined(__x86_64__) || defined(__i386__)
         {040000, "direct"},
         {020200000, "temporary_file"},
         {0200000, "directory"},
         {0400000, "no_follow"},
+#else /* unsupported: these four have no names here */
 #endif
         {01000000, "no_atime"}
     };
@@ -179,4 +182,289 @@ const char *bp_fd_flag(uint64_t flags, size_t index) {
         }
     }
     return NULL;
+}
+
+static const struct {
+    const char *name, *kernel_name;
+} tables[] = {
+#define ROW(constant, name, kernel_name) {name, kernel_name},
+    BP_SOCKET_TABLES(ROW)
+#undef ROW
+};
+
+const char *bp_socket_table_name(bp_socket_table table) {
+    return tables[table].name;
+}
+
+bp_socket_table bp_socket_table_of(const char *kernel_name) {
+    size_t table = 0;
+    size_t bytes = strcmp(kernel_name, "UNIX-STREAM") == 0 ? strlen("UNIX") : strlen(kernel_name);
+    while (table < BP_SOCKET_TABLE_COUNT &&
+           (strlen(tables[table].kernel_name) != bytes ||
+            memcmp(tables[table].kernel_name, kernel_name, bytes) != 0)) {
+        table++;
+    }
+    return (bp_socket_table)table;
+}
+
+/* The next word, which must be a number as a whole. */
+static bool take_number(bp_proc_scan *line, unsigned base, uint64_t *ret_value) {
+    bp_proc_scan word;
+    return bp_proc_take_word(line, &word) && bp_proc_take_number(&word, base, ret_value) &&
+           word.next == word.end;
+}
+
+/* Two numbers of base 16 with a colon between them. */
+static bool take_pair(bp_proc_scan *line, uint64_t *ret_first, uint64_t *ret_second) {
+    bp_proc_scan word;
+    return bp_proc_take_word(line, &word) && bp_proc_take_number(&word, 16, ret_first) &&
+           bp_proc_take_byte(&word, ':') && bp_proc_take_number(&word, 16, ret_second) &&
+           word.next == word.end;
+}
+
+/* Words of 8 digits, each 32 bits in the order of this machine; 1 of IPv4, 4 of IPv6. All zero is
+ * no address. */
+static bool take_address(bp_proc_scan *line, bool is_v6, char *out, size_t out_bytes) {
+    bp_proc_scan word;
+    uint32_t parts[4] = {0};
+    uint64_t port;
+    char text[INET6_ADDRSTRLEN];
+    if (!bp_proc_take_word(line, &word)) {
+        return false;
+    }
+    for (size_t i = 0; i < (is_v6 ? 4 : 1); i++) {
+        bp_proc_scan digits = {word.next, word.next + 8};
+        uint64_t part;
+        if (word.end - word.next < 8 || !bp_proc_take_number(&digits, 16, &part) ||
+            digits.next != digits.end) {
+            return false;
+        }
+        parts[i] = (uint32_t)part;
+        word.next += 8;
+    }
+    if (!bp_proc_take_byte(&word, ':') || !bp_proc_take_number(&word, 16, &port) ||
+        word.next != word.end || port > UINT16_MAX ||
+        inet_ntop(is_v6 ? AF_INET6 : AF_INET, parts, text, sizeof text) == NULL) {
+        return false;
+    }
+    if ((port | parts[0] | parts[1] | parts[2] | parts[3]) != 0) {
+        (void)snprintf(out, out_bytes, is_v6 ? "[%s]:%u" : "%s:%u", text, (unsigned)port);
+    }
+    return true;
+}
+
+/* include/net/tcp_states.h */
+static const char *tcp_state(uint64_t state) {
+    static const char *const names[] = {NULL,         "established", "syn_sent",  "syn_received",
+                                        "fin_wait_1", "fin_wait_2",  "time_wait", "closed",
+                                        "close_wait", "last_ack",    "listening", "closing"};
+    return state < sizeof names / sizeof names[0] ? names[state] : NULL;
+}
+
+/* "sl local remote st tx:rx tr:when retrnsmt uid timeout inode …"; of what is no TCP, "ref pointer
+ * drops" follow (tcp4_seq_show, udp4_format_sock and their like). */
+static bool parse_inet(bp_socket_table table, bp_proc_scan line, bp_socket *socket) {
+    bool is_tcp = table == BP_SOCKET_TCP || table == BP_SOCKET_TCP6;
+    bool is_v6 = table == BP_SOCKET_TCP6 || table == BP_SOCKET_UDP6 || table == BP_SOCKET_RAW6 ||
+                 table == BP_SOCKET_ICMP6;
+    bp_proc_scan word;
+    uint64_t state, unused;
+    if (!bp_proc_take_word(&line, &word) ||
+        !take_address(&line, is_v6, socket->local, sizeof socket->local) ||
+        !take_address(&line, is_v6, socket->remote, sizeof socket->remote) ||
+        !take_number(&line, 16, &state) ||
+        !take_pair(&line, &socket->send_queue, &socket->receive_queue) ||
+        !take_pair(&line, &unused, &unused) || !take_number(&line, 16, &socket->retransmits) ||
+        !take_number(&line, 10, &unused) || !take_number(&line, 10, &unused) ||
+        !take_number(&line, 10, &socket->inode)) {
+        return false;
+    }
+    socket->has_queues = socket->has_send_queue = true;
+    socket->has_retransmits = is_tcp;
+    if (is_tcp) {
+        socket->state = tcp_state(state);
+        socket->is_listening = state == 10;
+        socket->has_send_queue = !socket->is_listening; /* how many may wait is not said here */
+    } else {
+        socket->state = state == 1 ? "established" : "unconnected";
+        socket->has_drops = take_number(&line, 10, &unused) && bp_proc_take_word(&line, &word) &&
+                            take_number(&line, 10, &socket->drops);
+    }
+    return true;
+}
+
+/* include/uapi/linux/net.h and include/linux/net.h */
+static const char *type_name(uint64_t type) {
+    static const char *const names[] = {NULL, "stream", "dgram", "raw", NULL, "seqpacket"};
+    return type < sizeof names / sizeof names[0] ? names[type] : NULL;
+}
+
+/* "pointer: refcount protocol flags type state inode name" (unix_seq_show). */
+static bool parse_unix(bp_proc_scan line, bp_socket *socket) {
+    static const char *const states[] = {NULL, "unconnected", "connecting", "established",
+                                         "disconnecting"};
+    static const uint64_t accepts = 0x10000; /* __SO_ACCEPTCON */
+    bp_proc_scan word;
+    uint64_t unused, flags, type, state;
+    if (!bp_proc_take_word(&line, &word) || !take_number(&line, 16, &unused) ||
+        !take_number(&line, 16, &unused) || !take_number(&line, 16, &flags) ||
+        !take_number(&line, 16, &type) || !take_number(&line, 16, &state) ||
+        !take_number(&line, 10, &socket->inode)) {
+        return false;
+    }
+    socket->is_listening = (flags & accepts) != 0;
+    socket->type = type_name(type);
+    socket->state = socket->is_listening                       ? "listening"
+                    : state < sizeof states / sizeof states[0] ? states[state]
+                                                               : NULL;
+    if (bp_proc_take_byte(&line, ' ')) {
+        (void)snprintf(socket->local, sizeof socket->local, "%.*s", (int)(line.end - line.next),
+                       line.next);
+    }
+    return true;
+}
+
+/* "pointer protocol port groups receive send dump locks drops inode" (netlink_native_seq_show). */
+static bool parse_netlink(bp_proc_scan line, bp_socket *socket) {
+    static const char *const protocols[] = {
+        [0] = "route", [2] = "user",       [4] = "sock_diag",       [6] = "xfrm",
+        [9] = "audit", [12] = "netfilter", [15] = "kobject_uevent", [16] = "generic",
+        [20] = "rdma"};
+    bp_proc_scan word;
+    uint64_t protocol, port, unused;
+    if (!bp_proc_take_word(&line, &word) || !take_number(&line, 10, &protocol) ||
+        !take_number(&line, 10, &port) || !take_number(&line, 16, &unused) ||
+        !take_number(&line, 10, &socket->receive_queue) ||
+        !take_number(&line, 10, &socket->send_queue) || !bp_proc_take_word(&line, &word) ||
+        !take_number(&line, 10, &unused) || !take_number(&line, 10, &socket->drops) ||
+        !take_number(&line, 10, &socket->inode)) {
+        return false;
+    }
+    socket->has_queues = socket->has_send_queue = socket->has_drops = true;
+    socket->type = protocol < sizeof protocols / sizeof protocols[0] ? protocols[protocol] : NULL;
+    (void)snprintf(socket->local, sizeof socket->local, "%u", (unsigned)port);
+    return true;
+}
+
+/* "pointer refcount type protocol interface running receive user inode" (packet_seq_show). */
+static bool parse_packet(bp_proc_scan line, bp_socket *socket) {
+    bp_proc_scan word;
+    uint64_t type, unused;
+    if (!bp_proc_take_word(&line, &word) || !take_number(&line, 10, &unused) ||
+        !take_number(&line, 10, &type) || !take_number(&line, 16, &unused) ||
+        !bp_proc_take_word(&line, &word) || !take_number(&line, 10, &unused) ||
+        !take_number(&line, 10, &socket->receive_queue) || !take_number(&line, 10, &unused) ||
+        !take_number(&line, 10, &socket->inode)) {
+        return false;
+    }
+    socket->has_queues = true;
+    socket->type = type_name(type);
+    return true;
+}
+
+bool bp_socket_parse(bp_socket_table table, const char *line, size_t line_bytes,
+                     bp_socket *ret_socket) {
+    bp_socket socket = {.inode = 0};
+    bp_proc_scan scan = {line, line + line_bytes};
+    bool is_parsed = table == BP_SOCKET_UNIX      ? parse_unix(scan, &socket)
+                     : table == BP_SOCKET_NETLINK ? parse_netlink(scan, &socket)
+                     : table == BP_SOCKET_PACKET  ? parse_packet(scan, &socket)
+                                                  : parse_inet(table, scan, &socket);
+    if (!is_parsed) {
+        return false;
+    }
+    (void)snprintf(socket.protocol, sizeof socket.protocol, "%s", tables[table].name);
+    *ret_socket = socket;
+    return true;
+}
+
+/* The port of an address, and how many bytes are in front of it; an address of IPv4 within IPv6 is
+ * one of IPv4. NULL where there is none. */
+static const char *split_address(const char **address, size_t *ret_bytes) {
+    static const char mapped[] = "[::ffff:";
+    const char *port = strrchr(*address, ':');
+    if (port == NULL) {
+        return NULL;
+    }
+    *ret_bytes = (size_t)(port - *address);
+    if (strncmp(*address, mapped, strlen(mapped)) == 0 && strchr(*address, '.') != NULL) {
+        *address += strlen(mapped);
+        *ret_bytes -= strlen(mapped) + 1; /* the bracket */
+    }
+    return port;
+}
+
+bool bp_socket_connection(const bp_socket *socket, bool from_remote,
+                          char out[BP_SOCKET_CONNECTION_BYTES]) {
+    const char *local = socket->local, *remote = socket->remote;
+    size_t local_bytes = 0, remote_bytes = 0;
+    const char *local_port = split_address(&local, &local_bytes);
+    const char *remote_port = split_address(&remote, &remote_bytes);
+    if (strncmp(socket->protocol, "tcp", 3) != 0 || socket->is_listening || local_port == NULL ||
+        remote_port == NULL ||
+        (strncmp(remote, "127.", 4) != 0 &&
+         (local_bytes != remote_bytes || memcmp(local, remote, local_bytes) != 0))) {
+        return false;
+    }
+    int length = from_remote
+                     ? snprintf(out, BP_SOCKET_CONNECTION_BYTES, "%.*s%s %.*s%s", (int)remote_bytes,
+                                remote, remote_port, (int)local_bytes, local, local_port)
+                     : snprintf(out, BP_SOCKET_CONNECTION_BYTES, "%.*s%s %.*s%s", (int)local_bytes,
+                                local, local_port, (int)remote_bytes, remote, remote_port);
+    return length > 0 && length < BP_SOCKET_CONNECTION_BYTES;
+}
+
+/* A number of `size` bytes in the order of this machine, as netlink(7) has it; 0 beyond the end. */
+static uint64_t number_at(const unsigned char *bytes, size_t end, size_t at, size_t size) {
+    uint16_t small = 0;
+    uint32_t large = 0;
+    if (at > end || end - at < size) {
+        return 0;
+    }
+    memcpy(size == 2 ? (void *)&small : (void *)&large, bytes + at, size);
+    return size == 2 ? small : large;
+}
+
+/* struct nlmsghdr, struct unix_diag_msg, struct nlattr: their sizes, and what is aligned to 4. */
+enum { header_bytes = 16, diag_bytes = 16, attribute_bytes = 4 };
+
+static void take_attributes(const unsigned char *bytes, size_t at, size_t end, bp_unix_diag *diag) {
+    enum { peer = 2, queues = 4 }; /* UNIX_DIAG_PEER, UNIX_DIAG_RQLEN */
+    while (end - at >= attribute_bytes) {
+        size_t length = (size_t)number_at(bytes, end, at, 2);
+        uint64_t type = number_at(bytes, end, at + 2, 2);
+        if (length < attribute_bytes || length > end - at) {
+            return;
+        }
+        if (type == peer && length >= attribute_bytes + 4) {
+            diag->peer_inode = number_at(bytes, end, at + attribute_bytes, 4);
+        } else if (type == queues && length >= attribute_bytes + 8) {
+            diag->has_queues = true;
+            diag->receive_queue = number_at(bytes, end, at + attribute_bytes, 4);
+            diag->send_queue = number_at(bytes, end, at + attribute_bytes + 4, 4);
+        }
+        size_t step = (length + 3) & ~(size_t)3;
+        at = step < end - at ? at + step : end;
+    }
+}
+
+bool bp_unix_diag_take(const unsigned char *bytes, size_t byte_count, size_t *at,
+                       bp_unix_diag *ret_diag, bool *ret_is_last) {
+    enum { by_family = 20, family_unix = 1 }; /* SOCK_DIAG_BY_FAMILY, AF_UNIX */
+    size_t start = *at;
+    size_t left = byte_count - start;
+    size_t length = (size_t)number_at(bytes, byte_count, start, 4);
+    uint64_t type = number_at(bytes, byte_count, start + 4, 2);
+    *at = byte_count;
+    if (left < header_bytes || length < header_bytes + diag_bytes || length > left ||
+        type != by_family || bytes[start + header_bytes] != family_unix) {
+        *ret_is_last = true;
+        return false;
+    }
+    size_t step = (length + 3) & ~(size_t)3;
+    *at = step < left ? start + step : byte_count;
+    bp_unix_diag diag = {.inode = number_at(bytes, byte_count, start + header_bytes + 4, 4)};
+    take_attributes(bytes, start + header_bytes + diag_bytes, start + length, &diag);
+    *ret_diag = diag;
+    return true;
 }

@@ -75,4 +75,84 @@ const char *bp_fd_access(uint64_t flags);
  * NULL. Static. */
 const char *bp_fd_flag(uint64_t flags, size_t index);
 
+/* Sockets as the tables below /proc/<pid>/net and sock_diag(7) show them.
+ * X(constant, file and protocol, name of the protocol in the kernel: the `name` of a struct proto)
+ */
+#define BP_SOCKET_TABLES(X)                                                                        \
+    X(TCP, "tcp", "TCP")                                                                           \
+    X(TCP6, "tcp6", "TCPv6")                                                                       \
+    X(UDP, "udp", "UDP")                                                                           \
+    X(UDP6, "udp6", "UDPv6")                                                                       \
+    X(UNIX, "unix", "UNIX")                                                                        \
+    X(NETLINK, "netlink", "NETLINK")                                                               \
+    X(RAW, "raw", "RAW")                                                                           \
+    X(RAW6, "raw6", "RAWv6")                                                                       \
+    X(ICMP, "icmp", "PING")                                                                        \
+    X(ICMP6, "icmp6", "PINGv6")                                                                    \
+    X(PACKET, "packet", "PACKET")
+
+typedef enum bp_socket_table {
+#define BP_SOCKET_CONSTANT(constant, name, kernel_name) BP_SOCKET_##constant,
+    BP_SOCKET_TABLES(BP_SOCKET_CONSTANT)
+#undef BP_SOCKET_CONSTANT
+        BP_SOCKET_TABLE_COUNT
+} bp_socket_table;
+
+const char *bp_socket_table_name(bp_socket_table table);
+
+/* The table that has the sockets of a protocol, by its name in the kernel; "UNIX-STREAM" is "UNIX".
+ * BP_SOCKET_TABLE_COUNT: none has. */
+bp_socket_table bp_socket_table_of(const char *kernel_name);
+
+#define BP_SOCKET_NAME_BYTES 109 /* sun_path, and a NUL */
+
+/* One socket. What is not known is 0 and "". */
+typedef struct bp_socket {
+    uint64_t inode;
+    char protocol[24]; /* the table's name, or what the kernel calls it */
+    const char *type;  /* "stream"; of netlink, its protocol: "route"; static, NULL: none */
+    const char *state; /* static; NULL: it has none */
+    /* "127.0.0.1:80", "[::1]:80", a port of netlink, or the name of a unix socket: any bytes, "@"
+     * in front of one that is no file. */
+    char local[BP_SOCKET_NAME_BYTES], remote[64];
+    bool is_listening; /* then the queues count connections */
+    bool has_queues;
+    uint64_t receive_queue; /* bytes not yet read; listening: connections not yet accepted */
+    uint64_t send_queue;    /* bytes not yet acknowledged, or read; listening: how many may wait */
+    bool has_send_queue;
+    bool has_retransmits, has_drops;
+    uint64_t retransmits; /* timeouts in a row without an answer */
+    uint64_t drops;
+    uint64_t peer_inode; /* of the socket at the other end, which is on this machine */
+} bp_socket;
+
+/* A line of a table; its first one has titles and is none. False with the output left alone. */
+bool bp_socket_parse(bp_socket_table table, const char *line, size_t line_bytes,
+                     bp_socket *ret_socket);
+
+/*
+ * The ends of a TCP connection within one machine, as "local remote", or "remote local" for
+ * `from_remote`: the same text for its two sockets, in whatever table each is. False for any other
+ * socket.
+ */
+#define BP_SOCKET_CONNECTION_BYTES 192
+bool bp_socket_connection(const bp_socket *socket, bool from_remote,
+                          char out[BP_SOCKET_CONNECTION_BYTES]);
+
+/* What sock_diag adds of a unix socket. */
+typedef struct bp_unix_diag {
+    uint64_t inode, peer_inode; /* 0: it has none */
+    bool has_queues;
+    uint64_t receive_queue, send_queue;
+} bp_unix_diag;
+
+/*
+ * Takes the next message off an answer to a SOCK_DIAG_BY_FAMILY dump of AF_UNIX, and advances
+ * `*at`.
+ * `*ret_is_last` is set where nothing more will come: the end, an error, or a malformed message.
+ * False where there is no socket in it.
+ */
+bool bp_unix_diag_take(const unsigned char *bytes, size_t byte_count, size_t *at,
+                       bp_unix_diag *ret_diag, bool *ret_is_last);
+
 #endif

@@ -338,12 +338,12 @@ void bp_process_close(bp_process *process) {
     free(process);
 }
 
-pid_t bp_process_pid(const bp_process *process) {
-    return process->pid;
+pid_t bp_task_pid(const bp_task *task) {
+    return task->process->pid;
 }
 
-const char *bp_process_name(const bp_process *process) {
-    return process->name;
+void bp_task_name(const bp_task *task, char *out, size_t out_bytes) {
+    (void)snprintf(out, out_bytes, "%s", task->process->name);
 }
 
 uint64_t bp_process_boottime_ns(const bp_process *process) {
@@ -351,7 +351,8 @@ uint64_t bp_process_boottime_ns(const bp_process *process) {
                                       : bp_clock_read_ns(CLOCK_BOOTTIME);
 }
 
-bool bp_process_program(const bp_process *process, bp_task_program *ret_program) {
+bool bp_task_program_now(bp_task *task, bp_task_program *ret_program) {
+    const bp_process *process = task->process;
     bp_proc_stat stat;
     if (read_any_stat(process, &stat, NULL) != BUGPACK_OK ||
         stat.start_ticks != process->start_ticks) {

@@ -358,7 +358,7 @@ static bugpack_status read_facts(bp_process *process, bool *ret_is_between,
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error) {
     enum { between_max_ms = 100 };
-    bp_process *process = bp_task_process(task);
+    bp_process *process = task->process;
     bp_process_facts facts;
     bp_proc_stat stat;
     bool is_between = false;

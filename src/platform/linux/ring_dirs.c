@@ -1,5 +1,3 @@
-#include "platform/ring_dirs.h"
-
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * From the kernel's headers of Linux 6.1, and its syscall tables up to 6.16.
  */
-#include "platform/linux/syscall_name.h"
+#include "platform/linux/thread_wait.h"
 
 #include <stddef.h>
 
@@ -54,15 +54,7 @@ static const char *const x86_64[] = {
     "sched_setattr", "sched_getattr", "renameat2", "seccomp", "getrandom", "memfd_create",
     "kexec_file_load", "bpf", "execveat", "userfaultfd", "membarrier", "mlock2", "copy_file_range",
     "preadv2", "pwritev2", "pkey_mprotect", "pkey_alloc", "pkey_free", "statx", "io_pgetevents",
-    "rseq", [424] = "pidfd_send_signal", "io_uring_setup", "io_uring_enter", "io_uring_register",
-    "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "pidfd_open", "clone3",
-    "close_range", "openat2", "pidfd_getfd", "faccessat2", "process_madvise", "epoll_pwait2",
-    "mount_setattr", "quotactl_fd", "landlock_create_ruleset", "landlock_add_rule",
-    "landlock_restrict_self", "memfd_secret", "process_mrelease", "futex_waitv",
-    "set_mempolicy_home_node", "cachestat", "fchmodat2", "map_shadow_stack", "futex_wake",
-    "futex_wait", "futex_requeue", "statmount", "listmount", "lsm_get_self_attr",
-    "lsm_set_self_attr", "lsm_list_modules", "mseal", "setxattrat", "getxattrat", "listxattrat",
-    "removexattrat", "open_tree_attr"};
+    "rseq"};
 
 static const char *const aarch64[] = {
     "io_setup", "io_destroy", "io_submit", "io_cancel", "io_getevents", "setxattr", "lsetxattr",
@@ -105,15 +97,19 @@ static const char *const aarch64[] = {
     "process_vm_writev", "kcmp", "finit_module", "sched_setattr", "sched_getattr", "renameat2",
     "seccomp", "getrandom", "memfd_create", "bpf", "execveat", "userfaultfd", "membarrier",
     "mlock2", "copy_file_range", "preadv2", "pwritev2", "pkey_mprotect", "pkey_alloc", "pkey_free",
-    "statx", "io_pgetevents", "rseq", "kexec_file_load", [424] = "pidfd_send_signal",
-    "io_uring_setup", "io_uring_enter", "io_uring_register", "open_tree", "move_mount", "fsopen",
-    "fsconfig", "fsmount", "fspick", "pidfd_open", "clone3", "close_range", "openat2",
-    "pidfd_getfd", "faccessat2", "process_madvise", "epoll_pwait2", "mount_setattr", "quotactl_fd",
-    "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", "memfd_secret",
-    "process_mrelease", "futex_waitv", "set_mempolicy_home_node", "cachestat", "fchmodat2",
-    "map_shadow_stack", "futex_wake", "futex_wait", "futex_requeue", "statmount", "listmount",
-    "lsm_get_self_attr", "lsm_set_self_attr", "lsm_list_modules", "mseal", "setxattrat",
-    "getxattrat", "listxattrat", "removexattrat", "open_tree_attr"};
+    "statx", "io_pgetevents", "rseq", "kexec_file_load"};
+
+/* From 424 on new calls have one number everywhere. */
+enum { first_common = 424 };
+static const char *const common[] = {
+    "pidfd_send_signal", "io_uring_setup", "io_uring_enter", "io_uring_register", "open_tree",
+    "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "pidfd_open", "clone3", "close_range",
+    "openat2", "pidfd_getfd", "faccessat2", "process_madvise", "epoll_pwait2", "mount_setattr",
+    "quotactl_fd", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self",
+    "memfd_secret", "process_mrelease", "futex_waitv", "set_mempolicy_home_node", "cachestat",
+    "fchmodat2", "map_shadow_stack", "futex_wake", "futex_wait", "futex_requeue", "statmount",
+    "listmount", "lsm_get_self_attr", "lsm_set_self_attr", "lsm_list_modules", "mseal",
+    "setxattrat", "getxattrat", "listxattrat", "removexattrat", "open_tree_attr"};
 /* clang-format on */
 
 const char *bp_syscall_name(bp_syscall_arch arch, uint64_t number) {
@@ -122,5 +118,9 @@ const char *bp_syscall_name(bp_syscall_arch arch, uint64_t number) {
         size_t count;
     } tables[] = {[BP_SYSCALL_X86_64] = {x86_64, sizeof x86_64 / sizeof x86_64[0]},
                   [BP_SYSCALL_AARCH64] = {aarch64, sizeof aarch64 / sizeof aarch64[0]}};
+    size_t common_count = sizeof common / sizeof common[0];
+    if (arch != BP_SYSCALL_UNKNOWN && number >= first_common) {
+        return number - first_common < common_count ? common[number - first_common] : NULL;
+    }
     return number < tables[arch].count ? tables[arch].names[number] : NULL;
 }

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/linux/futex_wait.h"
+#include "platform/linux/thread_wait.h"
 
 /*
  * Counts the guards that this process and its ancestors have made. A forked child inherits its

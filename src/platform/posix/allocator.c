@@ -1,21 +1,100 @@
-#include "platform/allocator.h"
+#include "platform/posix/allocator.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/status.h"
-#include "platform/posix/allocator_symbol.h"
+#include "platform/allocator.h"
+
+#if defined(__ELF__)
+/*
+ * dlsym finds only exported symbols, and an executable does not export a statically linked
+ * allocator without -rdynamic. The linker binds a weak reference to what the program has anyway; it
+ * pulls nothing in and is NULL when there is nothing.
+ */
+#define WEAK __attribute__((weak))
+extern int mallctl(const char *, void *, size_t *, void *, size_t) WEAK;
+extern int je_mallctl(const char *, void *, size_t *, void *, size_t) WEAK;
+extern int _rjem_mallctl(const char *, void *, size_t *, void *, size_t) WEAK;
+extern int MallocExtension_GetNumericProperty(const char *, size_t *) WEAK;
+extern void mi_process_info(size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *,
+                            size_t *) WEAK;
+
+static bp_symbol *find_linked(const char *name) {
+    const struct {
+        const char *name;
+        bp_symbol *symbol;
+    } linked[] = {
+        {"mallctl", (bp_symbol *)mallctl},
+        {"je_mallctl", (bp_symbol *)je_mallctl},
+        {"_rjem_mallctl", (bp_symbol *)_rjem_mallctl},
+        {"MallocExtension_GetNumericProperty", (bp_symbol *)MallocExtension_GetNumericProperty},
+        {"mi_process_info", (bp_symbol *)mi_process_info}};
+    for (size_t i = 0; i < sizeof linked / sizeof linked[0]; i++) {
+        if (strcmp(name, linked[i].name) == 0) {
+            return linked[i].symbol;
+        }
+    }
+    return NULL;
+}
+#else
+static bp_symbol *find_linked(const char *name) {
+    (void)name;
+    return NULL;
+}
+#endif
+
+bp_symbol *bp_symbol_find(const char *name) {
+    /* Data and function pointers have one size wherever there is a dlsym, but C has no cast for it.
+     */
+    void *address = dlsym(RTLD_DEFAULT, name);
+    bp_symbol *symbol = NULL;
+    memcpy(&symbol, &address, sizeof symbol);
+    return symbol != NULL ? symbol : find_linked(name);
+}
+
+static bool describe(bp_symbol *symbol, Dl_info *ret_info) {
+    const void *address = NULL;
+    memcpy(&address, &symbol, sizeof address);
+    return address != NULL && dladdr(address, ret_info) != 0;
+}
+
+const void *bp_symbol_object(bp_symbol *symbol) {
+    Dl_info info = {0};
+    return describe(symbol, &info) ? info.dli_fbase : NULL;
+}
+
+const char *bp_symbol_file(bp_symbol *symbol) {
+    Dl_info info = {0};
+    return describe(symbol, &info) && info.dli_fname != NULL ? info.dli_fname : "";
+}
+
+void bp_heap_reading_miss(bp_heap_reading *reading, const char *what, int system_errno) {
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    size_t length = strlen(reading->missing);
+    (void)bp_fail_errno(&detail, system_errno, "%s%s", length > 0 ? "; " : "", what);
+    if (length + strlen(detail.message) < sizeof reading->missing) {
+        memcpy(reading->missing + length, detail.message, strlen(detail.message) + 1);
+    }
+}
+
+bugpack_heap_state bp_heap_state_of(const char *allocator) {
+    bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
+    (void)snprintf(state.allocator, sizeof state.allocator, "%s", allocator);
+    return state;
+}
 
 /* mallctl(3) of jemalloc, under whatever name. */
 typedef int mallctl_function(const char *name, void *old, size_t *old_bytes, void *fresh,
                              size_t fresh_bytes);
 
 /* Reads a counter of the type that jemalloc(3) gives it. 0 or an errno. */
-static int read_value(mallctl_function *mallctl, const char *name, void *value,
-                      size_t value_bytes) {
+static int read_value(mallctl_function *ask, const char *name, void *value, size_t value_bytes) {
     size_t read_bytes = value_bytes;
-    int result = mallctl(name, value, &read_bytes, NULL, 0);
+    int result = ask(name, value, &read_bytes, NULL, 0);
     return result == 0 && read_bytes != value_bytes ? EINVAL : result;
 }
 
@@ -24,13 +103,13 @@ static int read_value(mallctl_function *mallctl, const char *name, void *value,
  * calling thread a cache and counts its bytes. 4096 is all arenas (MALLCTL_ARENAS_ALL, since 5.0);
  * older versions have no such sum.
  */
-static bool is_used(mallctl_function *mallctl, const bugpack_heap_state *state) {
+static bool is_used(mallctl_function *ask, const bugpack_heap_state *state) {
     if (state->allocated_bytes == 0 && state->active_bytes == 0) {
         return false;
     }
     size_t own_bytes = 0;
     return state->allocated_bytes == BUGPACK_HEAP_UNKNOWN ||
-           read_value(mallctl, "stats.arenas.4096.internal", &own_bytes, sizeof own_bytes) != 0 ||
+           read_value(ask, "stats.arenas.4096.internal", &own_bytes, sizeof own_bytes) != 0 ||
            own_bytes == 0 || state->allocated_bytes > own_bytes;
 }
 
@@ -39,12 +118,12 @@ static bool is_used(mallctl_function *mallctl, const bugpack_heap_state *state) 
  * noted in `missing`; all of them when the epoch fails. Only `state` and `missing` are set. False
  * when it is linked and the program has nothing of it.
  */
-static bool read_counters(mallctl_function *mallctl, bp_heap_reading *reading) {
+static bool read_counters(mallctl_function *ask, bp_heap_reading *reading) {
     reading->state = bp_heap_state_of("jemalloc");
     reading->missing[0] = '\0';
     /* Counters are as of the last advance of the epoch (jemalloc(3), "epoch"). */
     uint64_t epoch = 1;
-    int result = mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
+    int result = ask("epoch", NULL, NULL, &epoch, sizeof epoch);
     if (result != 0) {
         bp_heap_reading_miss(reading, "epoch", result);
         return true;
@@ -59,7 +138,7 @@ static bool read_counters(mallctl_function *mallctl, bp_heap_reading *reading) {
                  {"stats.mapped", &state->mapped_bytes}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         size_t size = 0;
-        result = read_value(mallctl, sizes[i].name, &size, sizeof size);
+        result = read_value(ask, sizes[i].name, &size, sizeof size);
         if (result == 0) {
             *sizes[i].value = size;
         } else {
@@ -67,13 +146,13 @@ static bool read_counters(mallctl_function *mallctl, bp_heap_reading *reading) {
         }
     }
     unsigned arena_count = 0;
-    result = read_value(mallctl, "arenas.narenas", &arena_count, sizeof arena_count);
+    result = read_value(ask, "arenas.narenas", &arena_count, sizeof arena_count);
     if (result == 0) {
         state->narenas = arena_count;
     } else {
         bp_heap_reading_miss(reading, "arenas.narenas", result);
     }
-    return is_used(mallctl, state);
+    return is_used(ask, state);
 }
 
 /* As installed, with the prefix of embedding programs, and with that of the Rust crates. */
@@ -85,11 +164,11 @@ static const char *const mallctl_names[] = {"mallctl", "je_mallctl", "_rjem_mall
  */
 static bool read_jemalloc(bp_heap_reading *reading) {
     for (size_t i = 0; i < sizeof mallctl_names / sizeof mallctl_names[0]; i++) {
-        mallctl_function *mallctl = (mallctl_function *)bp_symbol_find(mallctl_names[i]);
-        if (mallctl == NULL) {
+        mallctl_function *ask = (mallctl_function *)bp_symbol_find(mallctl_names[i]);
+        if (ask == NULL) {
             continue;
         }
-        if (read_counters(mallctl, reading)) {
+        if (read_counters(ask, reading)) {
             reading->unused[0] = '\0';
             return true;
         }
@@ -99,12 +178,13 @@ static bool read_jemalloc(bp_heap_reading *reading) {
     return false;
 }
 
-bugpack_status bp_allocator_read(bp_heap_reading *ret_reading, bugpack_error *error) {
+bugpack_status bp_allocator_read_with(bp_allocator_reader *read_default,
+                                      bp_heap_reading *ret_reading, bugpack_error *error) {
     bp_heap_reading reading = {.state = BUGPACK_HEAP_STATE_INIT};
     if (!read_jemalloc(&reading)) {
         reading.missing[0] = '\0'; /* of the jemalloc that is not in use */
         bugpack_error detail = BUGPACK_ERROR_INIT;
-        bugpack_status status = bp_allocator_read_default(&reading, &detail);
+        bugpack_status status = read_default(&reading, &detail);
         if (status != BUGPACK_OK) {
             return reading.unused[0] == '\0'
                        ? bp_fail(error, status, "%s", detail.message)

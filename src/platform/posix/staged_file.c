@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "base/private_file.h"
 #include "base/status.h"
-#include "platform/staged_system.h"
 
 struct bp_staged_file {
     int fd;

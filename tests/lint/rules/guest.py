@@ -11,7 +11,7 @@ READER = ("src/inspect/report_file.c",)
 # Ends the process when a rank is broken, in debug builds and those of the tests alone.
 CHECKS = ("src/base/lock.c",)
 # What a host asks for by name: bugpack_crash_handler_install.
-HANDLER = ("src/platform/linux/crash_handler.c", "src/platform/linux/crash_guard.c")
+HANDLER = ("src/platform/linux/crash_handler.c", "src/platform/linux/crash_collect.c")
 HANDLER_MAY = ("sigaction", "sigprocmask")
 RUDE = ("exit|_exit|_Exit|quick_exit|abort|raise|signal|sigaction|sigprocmask|atexit|pthread_atfork"
         "|fork|vfork|alarm|setlocale|uselocale|chdir|fchdir|umask|setenv|putenv|unsetenv|clearenv"

@@ -1,7 +1,11 @@
-#include "platform/task.h"
-
+/*
+ * No sampler, and no allocator that could be asked.
+ */
 #include "base/status.h"
+#include "platform/allocator.h"
+#include "platform/child_end.h"
 #include "platform/process_facts.h"
+#include "platform/task.h"
 
 /* Nothing is done with what is given. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -68,4 +72,17 @@ void bp_task_reread_names(bp_task *task) {
 bugpack_status bp_task_read_switches(const bp_task *task, bp_task_snapshot *snapshot,
                                      bugpack_error *error) {
     return BUGPACK_OK;
+}
+
+bugpack_status bp_allocator_read(bp_heap_reading *ret_reading, bugpack_error *error) {
+    (void)ret_reading;
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "there is no way to ask an allocator here");
+}
+
+int bp_child_end_status(const siginfo_t *info) {
+    return info->si_status;
+}
+
+uint64_t bp_child_cpu_ns(pid_t pid) {
+    return 0;
 }

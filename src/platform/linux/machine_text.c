@@ -1,9 +1,7 @@
-/*
- * The files of one thread.
- */
+#include "platform/linux/machine_text.h"
+
 #include <string.h>
 
-#include "platform/linux/machine_text.h"
 #include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
 
@@ -203,4 +201,135 @@ uint32_t bp_machine_parse_sched(const char *text, size_t text_bytes, bp_machine_
         is_header = !bp_proc_take_text(&line, "--------------------------------");
     }
     return parse_keyed(scan, groups, true, thread);
+}
+
+static const uint64_t ns_per_us = 1000;
+
+bool bp_machine_parse_cpu_list(const char *text, size_t text_bytes, bp_cpu_list *ret_list) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_cpu_list list = {{0}};
+    do {
+        uint64_t first, last;
+        if (!bp_proc_take_number(&scan, 10, &first)) {
+            return false;
+        }
+        last = first;
+        if (bp_proc_take_byte(&scan, '-') && !bp_proc_take_number(&scan, 10, &last)) {
+            return false;
+        }
+        if (last < first || last >= BP_CPU_MAX) {
+            return false;
+        }
+        for (uint64_t cpu = first; cpu <= last; cpu++) {
+            list.bits[cpu / 64] |= (uint64_t)1 << cpu % 64;
+        }
+    } while (bp_proc_take_byte(&scan, ','));
+    (void)bp_proc_take_byte(&scan, '\n');
+    if (scan.next != scan.end) {
+        return false;
+    }
+    *ret_list = list;
+    return true;
+}
+
+/* "12.34" behind `key` and "=", as 1234. */
+static bool take_share(bp_proc_scan *line, const char *key, uint64_t *ret_centi) {
+    bp_proc_scan word;
+    uint64_t whole, part;
+    if (!bp_proc_take_word(line, &word) || !bp_proc_take_text(&word, key) ||
+        !bp_proc_take_number(&word, 10, &whole) || !bp_proc_take_byte(&word, '.')) {
+        return false;
+    }
+    const char *digits = word.next;
+    if (!bp_proc_take_number(&word, 10, &part) || word.next - digits != 2 ||
+        word.next != word.end || whole > 100) {
+        return false;
+    }
+    *ret_centi = whole * 100 + part;
+    return true;
+}
+
+static bool parse_pressure_line(bp_proc_scan line, bp_pressure_line *ret_line) {
+    bp_pressure_line read = {.is_known = true};
+    bp_proc_scan word;
+    if (!take_share(&line, "avg10=", &read.avg10_centi) ||
+        !take_share(&line, "avg60=", &read.avg60_centi) ||
+        !take_share(&line, "avg300=", &read.avg300_centi) || !bp_proc_take_word(&line, &word) ||
+        !bp_proc_take_text(&word, "total=") || !bp_proc_take_number(&word, 10, &read.total_us) ||
+        word.next != word.end) {
+        return false;
+    }
+    *ret_line = read;
+    return true;
+}
+
+bool bp_machine_parse_pressure(const char *text, size_t text_bytes, bp_pressure *ret_pressure) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan line, word;
+    bp_pressure pressure = {.some = {.is_known = false}};
+    while (bp_proc_take_line(&scan, &line)) {
+        if (!bp_proc_take_word(&line, &word)) {
+            continue;
+        }
+        if (bp_proc_is(word, "some")) {
+            (void)parse_pressure_line(line, &pressure.some);
+        } else if (bp_proc_is(word, "full")) {
+            (void)parse_pressure_line(line, &pressure.full);
+        }
+    }
+    if (!pressure.some.is_known && !pressure.full.is_known) {
+        return false;
+    }
+    *ret_pressure = pressure;
+    return true;
+}
+
+/* A number, or "max", times `scale`. */
+static bool read_figure(const bp_proc_scan *word, uint64_t scale, bp_machine_figure *ret_figure) {
+    bp_machine_figure figure = {.is_known = true};
+    bp_proc_scan rest = *word;
+    if (bp_proc_is(*word, "max")) {
+        figure.is_unlimited = true;
+    } else if (!bp_proc_take_number(&rest, 10, &figure.value) || rest.next != rest.end ||
+               figure.value > UINT64_MAX / scale) {
+        return false;
+    }
+    figure.value *= scale;
+    *ret_figure = figure;
+    return true;
+}
+
+bool bp_machine_parse_figure(const char *text, size_t text_bytes, bp_machine_figure *ret_figure) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan line, word;
+    return bp_proc_take_line(&scan, &line) && scan.next == scan.end &&
+           bp_proc_take_word(&line, &word) && line.next == line.end &&
+           read_figure(&word, 1, ret_figure);
+}
+
+bool bp_machine_find_figure(const char *text, size_t text_bytes, const char *key, uint64_t scale,
+                            bp_machine_figure *ret_figure) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan line, word;
+    while (bp_proc_take_line(&scan, &line)) {
+        if (bp_proc_take_word(&line, &word) && bp_proc_is(word, key)) {
+            return bp_proc_take_word(&line, &word) && read_figure(&word, scale, ret_figure);
+        }
+    }
+    return false;
+}
+
+bool bp_machine_parse_cpu_max(const char *text, size_t text_bytes, bp_machine_figure *ret_quota_ns,
+                              bp_machine_figure *ret_period_ns) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan line, quota_word, period_word;
+    bp_machine_figure quota, period;
+    if (!bp_proc_take_line(&scan, &line) || !bp_proc_take_word(&line, &quota_word) ||
+        !bp_proc_take_word(&line, &period_word) || !read_figure(&quota_word, ns_per_us, &quota) ||
+        !read_figure(&period_word, ns_per_us, &period) || period.is_unlimited) {
+        return false;
+    }
+    *ret_quota_ns = quota;
+    *ret_period_ns = period;
+    return true;
 }

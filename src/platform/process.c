@@ -1,11 +1,10 @@
-#include "platform/process_facts.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "platform/process_facts.h"
 
 void bp_process_facts_release(bp_process_facts *facts) {
     bp_buffer_release(&facts->command_line);
@@ -47,4 +46,9 @@ void bp_facts_deny(bp_process_facts *facts, const char *what, int system_errno) 
     bugpack_error reason = BUGPACK_ERROR_INIT;
     (void)bp_fail_errno(&reason, system_errno, "x");
     bp_facts_note(facts, what, reason.message + strlen("x: "));
+}
+
+void bp_task_snapshot_release(bp_task_snapshot *snapshot) {
+    free(snapshot->threads);
+    *snapshot = (bp_task_snapshot){0};
 }

@@ -1,0 +1,190 @@
+/*
+ * For systems without what Linux has: sessions keep their rings in memory, and no crash is handled.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "platform/ask_socket.h"
+#include "platform/crash_handler.h"
+#include "platform/file_guard.h"
+#include "platform/machine.h"
+#include "platform/thread.h"
+
+/* Nothing is done with what is given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+size_t bp_thread_local_bytes(void) {
+    return 0; /* dyld of macOS takes them from the heap, at a thread's first use */
+}
+
+void bp_thread_drop_signal(int number) {
+    /* macOS lacks sigtimedwait: the caller has seen the signal pending. */
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, number);
+    (void)sigwait(&signals, &number);
+}
+
+bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
+    int result = pthread_cond_init(condition, NULL);
+    if (result != 0) {
+        return bp_fail_errno(error, result, "cannot make a condition variable");
+    }
+    return BUGPACK_OK;
+}
+
+/*
+ * Only Linux can wipe a page in the child of a fork, so the process id decides here: minherit(2) of
+ * macOS can drop a page but not zero it. getpid costs a load on macOS, whose libc caches it.
+ */
+struct bp_fork_guard {
+    pid_t owner;
+};
+
+bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error) {
+    bp_fork_guard *guard = malloc(sizeof *guard);
+    if (guard == NULL) {
+        return bp_fail_memory(error, "guard the session against fork");
+    }
+    guard->owner = getpid();
+    *ret_guard = guard;
+    return BUGPACK_OK;
+}
+
+void bp_fork_guard_free(bp_fork_guard *guard) {
+    free(guard);
+}
+
+bool bp_fork_guard_is_owner(const bp_fork_guard *guard) {
+    return guard->owner == getpid();
+}
+
+bool bp_thread_waits_for(uint64_t tid, uint64_t owner_tid) {
+    return false;
+}
+
+bugpack_status bp_ask_socket_open(const char *dir, int *ret_fd, bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "sessions have no sockets on this system");
+}
+
+int bp_ask_socket_accept(int fd) {
+    return -1;
+}
+
+void bp_ask_socket_answer(int fd, const char *text, size_t byte_count) {
+}
+
+bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, uint64_t deadline_ns, int *ret_fd,
+                                     bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "sessions have no sockets on this system");
+}
+
+bugpack_status bp_crash_handler_install(bp_crash_page *page, bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "no handler of fatal signals on this system");
+}
+
+bool bp_crash_handler_remove(const bp_crash_page *page) {
+    return true;
+}
+
+void bp_crash_handler_check(bp_crash_page *page) {
+}
+
+bugpack_status bp_crash_thread_init(bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "no handler of fatal signals on this system");
+}
+
+struct bp_file_guard {
+    pthread_mutex_t mutex;
+    pthread_cond_t woken;
+    bool is_woken;
+};
+
+bool bp_file_guard_is_supported(void) {
+    return false;
+}
+
+bugpack_status bp_file_guard_new(bp_file_guard **ret_guard, bugpack_error *error) {
+    bp_file_guard *guard = calloc(1, sizeof *guard);
+    if (guard == NULL || pthread_mutex_init(&guard->mutex, NULL) != 0) {
+        free(guard);
+        return bp_fail_memory(error, "guard files");
+    }
+    bugpack_status status = bp_condition_init(&guard->woken, error);
+    if (status != BUGPACK_OK) {
+        (void)pthread_mutex_destroy(&guard->mutex);
+        free(guard);
+        return status;
+    }
+    *ret_guard = guard;
+    return BUGPACK_OK;
+}
+
+void bp_file_guard_free(bp_file_guard *guard) {
+    if (guard != NULL) {
+        (void)pthread_cond_destroy(&guard->woken);
+        (void)pthread_mutex_destroy(&guard->mutex);
+        free(guard);
+    }
+}
+
+void bp_file_guard_bind(bp_file_guard *guard) {
+}
+
+bool bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
+    (void)pthread_mutex_lock(&guard->mutex);
+    while (!guard->is_woken) {
+        if (deadline_ns == UINT64_MAX) {
+            (void)pthread_cond_wait(&guard->woken, &guard->mutex);
+        } else if (!bp_condition_wait_until(&guard->woken, &guard->mutex, deadline_ns)) {
+            break;
+        }
+    }
+    bool was_woken = guard->is_woken;
+    guard->is_woken = false;
+    (void)pthread_mutex_unlock(&guard->mutex);
+    return was_woken;
+}
+
+bool bp_file_guard_announce(bp_file_guard *guard, int fd) {
+    errno = ENOTSUP;
+    return false;
+}
+
+void bp_file_guard_wake(bp_file_guard *guard) {
+    (void)pthread_mutex_lock(&guard->mutex);
+    guard->is_woken = true;
+    (void)pthread_cond_signal(&guard->woken);
+    (void)pthread_mutex_unlock(&guard->mutex);
+}
+
+bugpack_status bp_file_guard_add(bp_file_guard *guard, int fd, bp_file_guard_yield *yield,
+                                 void *context, bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "a file cannot be guarded here");
+}
+
+bugpack_status bp_file_guard_replace(bp_file_guard *guard, int fd, const void *context,
+                                     bugpack_error *error) {
+    return bp_file_guard_add(guard, fd, NULL, (void *)(uintptr_t)context, error);
+}
+
+void bp_file_guard_remove(bp_file_guard *guard, const void *context) {
+}
+
+void bp_file_guard_clear(bp_file_guard *guard) {
+}
+
+bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpack_error *error) {
+    return BUGPACK_OK;
+}
+
+bool bp_ring_dirs_is_in_memory(const char *path) {
+    return false;
+}
+
+uint64_t bp_ring_dirs_survival(const char *path, bool is_in_memory) {
+    return BUGPACK_SURVIVES_KILL;
+}
