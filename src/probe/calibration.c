@@ -242,8 +242,10 @@ static uintptr_t thread_pointer(void) {
     uintptr_t pointer;
 #if defined(__aarch64__)
     __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
-#else
+#elif defined(__x86_64__)
     __asm__("mov %%fs:0, %0" : "=r"(pointer));
+#else /* unsupported: no library is of this machine (probe/elf_object.h) */
+    pointer = 0;
 #endif
     return pointer;
 }

@@ -65,7 +65,7 @@ static uint64_t read_registers(pid_t tid, bp_crash_page *page) {
 #if defined(__aarch64__)
     page->arch = BP_CRASH_ARCH_AARCH64;
     page->registers[page->register_count++] = copy.program_counter;
-#else
+#elif defined(__x86_64__)
     page->arch = BP_CRASH_ARCH_X86_64;
 #endif
     return copy.stack_pointer;

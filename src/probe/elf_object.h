@@ -16,8 +16,11 @@
 #if defined(__aarch64__)
 #define BP_ELF_OWN_MACHINE EM_AARCH64
 #define BP_TLS_OWN_ARCH BP_TLS_AARCH64
-#else
+#elif defined(__x86_64__)
 #define BP_ELF_OWN_MACHINE EM_X86_64
+#define BP_TLS_OWN_ARCH BP_TLS_X86_64
+#else /* unsupported: no file is of this machine, and so no arithmetic is done */
+#define BP_ELF_OWN_MACHINE EM_NONE
 #define BP_TLS_OWN_ARCH BP_TLS_X86_64
 #endif
 

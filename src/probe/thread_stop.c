@@ -148,7 +148,7 @@ int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
     return 0;
 }
 
-#else /* no registers are read on another processor, nor in a build of 32 bits */
+#else /* unsupported: no registers are read on another processor, nor in a build of 32 bits */
 
 static int read_pointer(pid_t tid, uint64_t *ret_pointer) {
     (void)tid;
