@@ -1,5 +1,5 @@
 /*
- * The entries that bugpack collects itself: each is a provider in a file of its own.
+ * The entries that bugpack collects itself: each is a provider.
  */
 #ifndef BP_SOURCES_SOURCE_H
 #define BP_SOURCES_SOURCE_H
