@@ -5,19 +5,8 @@
 #include "base/status.h"
 #include "platform/process.h"
 
-/* More processes than a pid_t of Linux can name. */
-static const size_t pid_max = (size_t)4 << 20;
-
 static uint64_t add(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-bool bp_pid_list_add(bp_pid_list *list, pid_t pid) {
-    if (list->count >= pid_max || !bp_array_reserve(&list->pids, list->count, &list->capacity)) {
-        return false;
-    }
-    list->pids[list->count++] = pid;
-    return true;
 }
 
 static bool push_member(bp_tree_members *list, const bp_tree_member *added) {
