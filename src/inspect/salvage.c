@@ -30,56 +30,9 @@
 #include "json/tree.h"
 
 /*
- * A file that has its name only when it is whole.
- */
-
-/* Writes the file to `fd`, in the directory `dir_fd`. Neither is its own; `path` is for sentences.
- */
-typedef bugpack_status new_file_fill(void *context, int dir_fd, int fd, const char *path,
-                                     bugpack_error *error);
-
-/*
- * Has a file filled, syncs it and gives it the name in `path`, which has a slash and whose
- * directory is there; "-2" and so on is added to a name that is taken. `ret_name` gets the name
- * without the directory. What `fill` returns; IO; NO_MEMORY. Nothing is left behind on failure.
- */
-static bugpack_status new_file_write(const char *path, new_file_fill *fill, void *context,
-                                     char *ret_name, size_t name_bytes, bugpack_error *error) {
-    bp_staged_file *file = NULL;
-    int dir_fd = -1;
-    const char *name = strrchr(path, '/') + 1;
-    const char *dot = strrchr(name, '.');
-    const char *ending = dot == NULL || dot == name ? name + strlen(name) : dot;
-    char *stem = strndup(name, (size_t)(ending - name));
-    char *dir = strndup(path, (size_t)(name - path));
-    bugpack_status status = stem == NULL || dir == NULL
-                                ? bp_fail_memory(error, "write a file")
-                                : bp_file_open_directory(dir, false, &dir_fd, error);
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_new(dir_fd, dir, &file, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = fill(context, dir_fd, bp_staged_file_fd(file), path, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_sync(file, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_publish(file, stem, ending, ret_name, name_bytes, error);
-    }
-    bp_staged_file_free(file);
-    bp_file_close(dir_fd);
-    free(stem);
-    free(dir);
-    return status;
-}
-
-/*
  * The manifest of a report that was saved: that of the damaged one with what is no longer so, or a
  * new one.
  */
-
-typedef struct salvage_manifest salvage_manifest;
 
 static const char manifest_name[] = "manifest.json";
 static const char metadata_name[] = "metadata.json";
@@ -92,9 +45,9 @@ typedef struct met_entry {
     char sha256[BP_SHA256_TEXT_BYTES];
 } met_entry;
 
-struct salvage_manifest {
-    bp_salvage_result *result;
-    met_entry *entries; /* in the order of the zip */
+typedef struct salvage_manifest {
+    bp_salvage_result *result; /* gets what was lost and what was not listed */
+    met_entry *entries;        /* in the order of the zip */
     size_t count, capacity;
     const met_entry **sorted;    /* by name, and saved ones first; for the printing */
     char report_id[BP_ID_BYTES]; /* of metadata.json; "" where it is not known */
@@ -102,25 +55,11 @@ struct salvage_manifest {
     bool has_old;
     bp_manifest_lines lines; /* of the old one */
     uint64_t missing_count;
-};
+} salvage_manifest;
 
 #define fail_memory(error) bp_fail_memory((error), "save what is left of a report")
 
-/* What was lost and what was not listed goes to `result`, which outlives it. NULL without memory.
- */
-static salvage_manifest *salvage_manifest_new(bp_salvage_result *result) {
-    salvage_manifest *manifest = calloc(1, sizeof *manifest);
-    if (manifest != NULL) {
-        manifest->result = result;
-    }
-    return manifest;
-}
-
-/* NULL is fine. */
-static void salvage_manifest_free(salvage_manifest *manifest) {
-    if (manifest == NULL) {
-        return;
-    }
+static void salvage_manifest_release(salvage_manifest *manifest) {
     for (size_t i = 0; i < manifest->count; i++) {
         free(manifest->entries[i].name);
         free(manifest->entries[i].lost);
@@ -129,7 +68,6 @@ static void salvage_manifest_free(salvage_manifest *manifest) {
     free(manifest->sorted);
     bp_manifest_lines_release(&manifest->lines);
     bp_json_tree_free(manifest->tree);
-    free(manifest);
 }
 
 static bugpack_status add_entry(salvage_manifest *manifest, const char *name, const char *lost,
@@ -411,7 +349,7 @@ typedef struct rescuing {
     uint64_t file_bytes, left_bytes; /* of the file, and of what may still be decompressed */
     bp_archive *archive;
     bp_inflater *inflater;
-    salvage_manifest *manifest;
+    salvage_manifest manifest;
     bool has_manifest; /* the old one was met */
     bp_salvage_result result;
     /* The entry being read. */
@@ -430,10 +368,8 @@ void bp_salvage_release(bp_salvage_result *result) {
     bp_buffer_release(&result->unlisted);
 }
 
-#define fail_memory(error) bp_fail_memory((error), "save what is left of a report")
-
 static bugpack_status lose(rescuing *state, const char *why, bugpack_error *error) {
-    return salvage_manifest_lose(state->manifest, state->name, why, error);
+    return salvage_manifest_lose(&state->manifest, state->name, why, error);
 }
 
 /*
@@ -567,10 +503,10 @@ static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error
     }
     if (is_manifest) {
         state->has_manifest = true;
-        return salvage_manifest_read_old(state->manifest, &state->document, error);
+        return salvage_manifest_read_old(&state->manifest, &state->document, error);
     }
     if (state->is_document) {
-        salvage_manifest_read_id(state->manifest, &state->document);
+        salvage_manifest_read_id(&state->manifest, &state->document);
     }
     uint64_t byte_count = 0;
     status = bp_archive_end(state->archive, &byte_count, error);
@@ -578,7 +514,7 @@ static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error
         return status;
     }
     bp_archive_take_sha256(state->archive, sha256);
-    return salvage_manifest_add(state->manifest, state->name, byte_count, sha256, error);
+    return salvage_manifest_add(&state->manifest, state->name, byte_count, sha256, error);
 }
 
 static bugpack_status walk(rescuing *state, bugpack_error *error) {
@@ -595,7 +531,7 @@ static bugpack_status walk(rescuing *state, bugpack_error *error) {
         }
         if (wrong != NULL) {
             (void)snprintf(why, sizeof why, "all from byte %" PRIu64 " on: %s", offset, wrong);
-            return salvage_manifest_lose(state->manifest, NULL, why, error);
+            return salvage_manifest_lose(&state->manifest, NULL, why, error);
         }
         uint64_t end = state->file_bytes - offset - length;
         bugpack_status status = save_entry(state, offset + length, error);
@@ -610,7 +546,7 @@ static bugpack_status add_manifest(rescuing *state, bugpack_error *error) {
     bp_buffer text;
     uint64_t byte_count;
     bp_buffer_init(&text, 4 * document_max_bytes);
-    bugpack_status status = salvage_manifest_print(state->manifest, &text, error);
+    bugpack_status status = salvage_manifest_print(&state->manifest, &text, error);
     if (status == BUGPACK_OK) {
         status = bp_archive_begin(state->archive, manifest_name, UINT_MAX, error);
     }
@@ -622,24 +558,63 @@ static bugpack_status add_manifest(rescuing *state, bugpack_error *error) {
     return status;
 }
 
-/* A new_file_fill. */
-static bugpack_status write_report(void *context, int dir_fd, int fd, const char *name,
+/* Writes the report to `fd`, in the directory `dir_fd`. */
+static bugpack_status write_report(rescuing *state, int dir_fd, int fd, const char *path,
                                    bugpack_error *error) {
-    rescuing *state = context;
     const bp_archive_target target = {
-        .fd = fd, .dir_fd = dir_fd, .name = name, .wall_ns = bp_clock_wall_ns()};
+        .fd = fd, .dir_fd = dir_fd, .name = path, .wall_ns = bp_clock_wall_ns()};
     uint64_t zip_bytes;
     state->inflater = bp_inflater_new();
-    state->manifest = salvage_manifest_new(&state->result);
-    bugpack_status status =
-        state->inflater != NULL && state->manifest != NULL ? BUGPACK_OK : fail_memory(error);
-    status = status == BUGPACK_OK ? bp_archive_new(&target, &state->archive, error) : status;
-    status = status == BUGPACK_OK ? walk(state, error) : status;
+    if (state->inflater == NULL) {
+        return fail_memory(error);
+    }
+    bugpack_status status = bp_archive_new(&target, &state->archive, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = walk(state, error);
     if (status == BUGPACK_OK && state->result.saved_count == 0) {
         status = bp_fail(error, BUGPACK_ERR_CORRUPT, "nothing of it can be saved");
     }
     status = status == BUGPACK_OK ? add_manifest(state, error) : status;
     return status == BUGPACK_OK ? bp_archive_finish(state->archive, &zip_bytes, error) : status;
+}
+
+/* Writes the report to a file that has its name only when it is whole. */
+static bugpack_status write_file(rescuing *state, const char *path, char *ret_name,
+                                 size_t name_bytes, bugpack_error *error) {
+    bp_staged_file *file = NULL;
+    int dir_fd = -1;
+    const char *name = strrchr(path, '/') + 1;
+    const char *dot = strrchr(name, '.');
+    const char *ending = dot == NULL || dot == name ? name + strlen(name) : dot;
+    char *stem = strndup(name, (size_t)(ending - name));
+    char *dir = strndup(path, (size_t)(name - path));
+    bugpack_status status = stem == NULL || dir == NULL
+                                ? bp_fail_memory(error, "write a file")
+                                : bp_file_open_directory(dir, false, &dir_fd, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_staged_file_new(dir_fd, dir, &file, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = write_report(state, dir_fd, bp_staged_file_fd(file), path, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_staged_file_sync(file, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_staged_file_publish(file, stem, ending, ret_name, name_bytes, error);
+out:
+    bp_staged_file_free(file);
+    bp_file_close(dir_fd);
+    free(stem);
+    free(dir);
+    return status;
 }
 
 bugpack_status bp_salvage(int fd, uint64_t max_bytes, const char *output_path, char *ret_name,
@@ -655,8 +630,8 @@ bugpack_status bp_salvage(int fd, uint64_t max_bytes, const char *output_path, c
     bp_buffer_init(&state->document, document_max_bytes);
     bp_buffer_init(&state->result.lost, said_max_bytes);
     bp_buffer_init(&state->result.unlisted, said_max_bytes);
-    bugpack_status status =
-        new_file_write(output_path, write_report, state, ret_name, name_bytes, error);
+    state->manifest.result = &state->result;
+    bugpack_status status = write_file(state, output_path, ret_name, name_bytes, error);
     if (status == BUGPACK_OK) {
         *ret_result = state->result;
     } else {
@@ -665,7 +640,7 @@ bugpack_status bp_salvage(int fd, uint64_t max_bytes, const char *output_path, c
     bp_buffer_release(&state->document);
     bp_archive_free(state->archive);
     bp_inflater_free(state->inflater);
-    salvage_manifest_free(state->manifest);
+    salvage_manifest_release(&state->manifest);
     free(state);
     return status;
 }
