@@ -13,7 +13,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "inspect/diff_source.h"
+#include "inspect/diff.h"
 #include "model/heap_state.h"
 #include "probe/thread_heap.h"
 
@@ -117,34 +117,12 @@ static bp_cli_exit print_heap(const heap_options *given) {
     return result;
 }
 
-static bugpack_status read_state_file(const char *path, bugpack_heap_state *ret_state,
-                                      bugpack_error *error) {
-    bp_diff_side side = {.path = NULL};
-    bp_buffer text;
-    bp_buffer_init(&text, 0);
-    bugpack_status status = bp_diff_side_open(&side, path, error);
-    if (status == BUGPACK_OK) {
-        status = bp_diff_side_take(&side, BP_DIFF_HEAP, &text, error);
-    }
-    const bp_diff_presence *presence = &side.presence[BP_DIFF_HEAP];
-    if (status == BUGPACK_OK && !presence->is_there) {
-        status = bp_fail(error, BUGPACK_ERR_CORRUPT, "no heap-state.json in \"%s\"%s%s", path,
-                         presence->reason[0] != '\0' ? ": " : "", presence->reason);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_diff_read_heap(&text, path, ret_state, error);
-    }
-    bp_buffer_release(&text);
-    bp_diff_side_release(&side);
-    return status;
-}
-
 static bp_cli_exit print_state(const char *path, bool as_json) {
     bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer text;
     bp_buffer_init(&text, SIZE_MAX / 4);
-    bugpack_status status = read_state_file(path, &state, &error);
+    bugpack_status status = bp_diff_read_heap_file(path, &state, &error);
     if (status == BUGPACK_OK && as_json) {
         status = bp_heap_state_print(&state, &text, &error);
     } else if (status == BUGPACK_OK && bp_heap_state_text(&state, &text) != BUGPACK_OK) {

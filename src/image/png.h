@@ -1,5 +1,5 @@
 /*
- * The one room that knows libpng: pixels to PNG.
+ * Encodes pixels as a PNG.
  */
 #ifndef BP_IMAGE_PNG_H
 #define BP_IMAGE_PNG_H

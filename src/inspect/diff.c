@@ -2,15 +2,221 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "inspect/json_lines.h"
 #include "model/heap_state.h"
 #include "json/pick.h"
 
+/* --- one side: a report, or one artefact of one as a file of its own ----------------------- */
+
+/* The limit for one artefact: a capture of some 100,000 threads. */
+static const size_t document_max_bytes = (size_t)256 << 20;
+
+const char *bp_diff_artefact_name(bp_diff_artefact artefact) {
+    static const char *const names[] = {[BP_DIFF_HOST] = "host-threads.json",
+                                        [BP_DIFF_METRICS] = "runtime-metrics.json",
+                                        [BP_DIFF_HEAP] = "heap-state.json"};
+    return names[artefact];
+}
+
+/* Whether an object has a key of a heap state, or none at all: such a state is all unknown. */
+static bool is_heap_state(const bp_json_pick *root, const bp_json_pick *keys, size_t key_count) {
+    if (!bp_json_token_is(&root->token, "{")) {
+        return false;
+    }
+    bool is_it = root->token.text[1 + strspn(root->token.text + 1, " \t\r\n")] == '}';
+    for (size_t i = 0; i < key_count; i++) {
+        is_it = is_it || keys[i].token.byte_count > 0;
+    }
+    return is_it;
+}
+
+/* Finds what a document is by keys that only it has. */
+static bugpack_status find_kind(bp_diff_side *side, bugpack_error *error) {
+    enum { THREADS, SUMMARY, PROCESS, ROOT, ALLOCATOR, NUMBERS };
+    bp_json_pick picks[NUMBERS + BP_HEAP_NUMBER_COUNT] = {{.path = "threads"},
+                                                          {.path = "summary"},
+                                                          {.path = "process"},
+                                                          {.path = ""},
+                                                          {.path = "allocator"}};
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
+        picks[NUMBERS + i].path = bp_heap_number_keys[i];
+    }
+    bugpack_status status = bp_json_pick_all(bp_buffer_text(&side->document), side->document.size,
+                                             picks, NUMBERS + BP_HEAP_NUMBER_COUNT, &detail);
+    if (status == BUGPACK_ERR_CORRUPT) {
+        return bp_fail(error, status, "\"%s\" is neither a report nor JSON: %s", side->path,
+                       detail.message);
+    }
+    if (status != BUGPACK_OK) {
+        return bp_fail(error, status, "%s", detail.message);
+    }
+    bool has_threads = bp_json_token_is(&picks[THREADS].token, "[");
+    if (has_threads && bp_json_token_is(&picks[SUMMARY].token, "{")) {
+        side->kind = BP_DIFF_HOST;
+    } else if (has_threads && bp_json_token_is(&picks[PROCESS].token, "{")) {
+        side->kind = BP_DIFF_METRICS;
+    } else if (!has_threads &&
+               is_heap_state(&picks[ROOT], picks + ALLOCATOR, 1 + BP_HEAP_NUMBER_COUNT)) {
+        side->kind = BP_DIFF_HEAP;
+    } else {
+        return bp_fail(error, BUGPACK_ERR_CORRUPT,
+                       "\"%s\" is neither a report nor a host-threads.json, runtime-metrics.json "
+                       "or heap-state.json",
+                       side->path);
+    }
+    return BUGPACK_OK;
+}
+
+/* A damaged report still begins like one, and is then refused as a zip. */
+static bool begins_as_zip(int fd) {
+    char begin[4];
+    return bp_file_read_range(fd, begin, sizeof begin, 0) == sizeof begin &&
+           memcmp(begin, "PK", 2) == 0;
+}
+
+static void explain_absence(const bp_diff_side *side, const char *name,
+                            bp_diff_presence *presence) {
+    char text[2 * sizeof presence->reason];
+    bp_report_line line;
+    if (bp_report_file_line(side->report, name, &line)) {
+        (void)snprintf(text, sizeof text, "%s%s%s", line.status, line.reason[0] != '\0' ? ": " : "",
+                       line.reason);
+        bp_utf8_copy(presence->reason, sizeof presence->reason, text);
+    }
+}
+
+/* Which artefacts are there, and why the others are not. */
+static void look(bp_diff_side *side) {
+    for (bp_diff_artefact artefact = 0; artefact < BP_DIFF_ARTEFACT_COUNT; artefact++) {
+        const char *name = bp_diff_artefact_name(artefact);
+        bp_diff_presence *presence = &side->presence[artefact];
+        presence->is_there = side->report != NULL ? bp_report_file_has(side->report, name, NULL)
+                                                  : side->kind == artefact;
+        if (side->report != NULL && !presence->is_there) {
+            explain_absence(side, name, presence);
+        }
+    }
+}
+
+/*
+ * Opens a file. What begins as a zip is a report; anything else must be an artefact that can be
+ * compared, which its keys show. The side is to be released whatever is returned.
+ */
+static bugpack_status open_side(bp_diff_side *side, const char *path, bugpack_error *error) {
+    int fd;
+    *side = (bp_diff_side){.path = path, .facts = {"", "", ""}};
+    bp_buffer_init(&side->document, document_max_bytes);
+    bugpack_status status = bp_report_input_open(path, &fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (begins_as_zip(fd)) {
+        status = bp_report_file_take(fd, path, &side->report, error);
+        if (status == BUGPACK_OK) {
+            side->facts = bp_report_file_facts(side->report);
+            look(side);
+            bp_report_file_drop_manifest(side->report); /* it has told the reasons */
+            return BUGPACK_OK;
+        }
+    } else {
+        status = bp_file_read_fd(fd, path, &side->document, error);
+        status = status == BUGPACK_OK ? find_kind(side, error) : status;
+        look(side);
+    }
+    (void)close(fd);
+    return status;
+}
+
+static void release_side(bp_diff_side *side) {
+    bp_report_file_close(side->report);
+    bp_buffer_release(&side->document);
+}
+
+/* Moves an artefact, once, into a buffer, which is to be released whatever is returned. Without one
+ * it is empty. */
+static bugpack_status take_artefact(bp_diff_side *side, bp_diff_artefact artefact,
+                                    bp_buffer *ret_text, bugpack_error *error) {
+    bp_buffer_init(ret_text, BP_JSON_DIFF_SIDE_BYTES);
+    if (!side->presence[artefact].is_there) {
+        return BUGPACK_OK;
+    }
+    if (side->report != NULL) {
+        return bp_report_file_read(side->report, bp_diff_artefact_name(artefact), ret_text, error);
+    }
+    bp_buffer_move(ret_text, &side->document);
+    return BUGPACK_OK;
+}
+
+/* Pieces, since what reads them keeps what is behind the last whole token. */
+static bugpack_status give_document(const bp_buffer *document, bp_sink *sink, void *sink_context) {
+    static const size_t piece_bytes = (size_t)256 << 10;
+    bugpack_status status = BUGPACK_OK;
+    size_t byte_count;
+    for (size_t at = 0; status == BUGPACK_OK && at < document->size; at += byte_count) {
+        byte_count = document->size - at < piece_bytes ? document->size - at : piece_bytes;
+        status = sink(sink_context, bp_buffer_text(document) + at, byte_count);
+    }
+    return status;
+}
+
+/* Gives the host-threads.json that is there, which is too long to be held. */
+static bugpack_status give_host(const void *context, bp_sink *sink, void *sink_context,
+                                bugpack_error *error) {
+    const bp_diff_side *side = context;
+    return side->report == NULL
+               ? give_document(&side->document, sink, sink_context)
+               : bp_report_file_stream(side->report, bp_diff_artefact_name(BP_DIFF_HOST),
+                                       document_max_bytes, sink, sink_context, error);
+}
+
+/* The failure `detail` in what an artefact holds, whose sentence names the artefact and the path.
+ */
+static bugpack_status explain(const char *path, bp_diff_artefact artefact,
+                              const bugpack_error *detail, bugpack_error *error) {
+    return detail->status == BUGPACK_ERR_CORRUPT
+               ? bp_fail(error, detail->status, "%s of \"%s\": %s", bp_diff_artefact_name(artefact),
+                         path, detail->message)
+               : bp_fail(error, detail->status, "%s", detail->message);
+}
+
+static bugpack_status read_heap(const bp_buffer *text, const char *path,
+                                bugpack_heap_state *ret_state, bugpack_error *error) {
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status =
+        bp_heap_state_parse(bp_buffer_text(text), text->size, ret_state, &detail);
+    return status == BUGPACK_OK ? status : explain(path, BP_DIFF_HEAP, &detail, error);
+}
+
+bugpack_status bp_diff_read_heap_file(const char *path, bugpack_heap_state *ret_state,
+                                      bugpack_error *error) {
+    bp_diff_side side;
+    bp_buffer text;
+    bp_buffer_init(&text, 0);
+    bugpack_status status = open_side(&side, path, error);
+    if (status == BUGPACK_OK) {
+        status = take_artefact(&side, BP_DIFF_HEAP, &text, error);
+    }
+    const bp_diff_presence *presence = &side.presence[BP_DIFF_HEAP];
+    if (status == BUGPACK_OK && !presence->is_there) {
+        status = bp_fail(error, BUGPACK_ERR_CORRUPT, "no heap-state.json in \"%s\"%s%s", path,
+                         presence->reason[0] != '\0' ? ": " : "", presence->reason);
+    }
+    if (status == BUGPACK_OK) {
+        status = read_heap(&text, path, ret_state, error);
+    }
+    bp_buffer_release(&text);
+    release_side(&side);
+    return status;
+}
+
 /* --- what two reports are of, and in which members their documents differ ----------------- */
 
-static const size_t document_max_bytes = BP_JSON_DIFF_SIDE_BYTES;
 static const size_t process_tree_bytes = (size_t)16 << 20;
 
 static const bp_json_diff_rule rules[] = {
@@ -103,7 +309,7 @@ static bugpack_status compare_document(const bp_diff_side *sides[2], const bp_js
     bool is_there[2];
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; i < 2; i++) {
-        bp_buffer_init(&texts[i], document_max_bytes);
+        bp_buffer_init(&texts[i], BP_JSON_DIFF_SIDE_BYTES);
         is_there[i] = bp_report_file_has(sides[i]->report, rule->entry, NULL);
     }
     if (is_there[0] != is_there[1]) {
@@ -155,8 +361,8 @@ static bugpack_status compare_threads(const bp_buffer *before, const bp_buffer *
 /* --- the artefacts with numbers in them --------------------------------------------------- */
 
 void bp_diff_release(bp_diff *diff) {
-    bp_diff_side_release(&diff->before);
-    bp_diff_side_release(&diff->after);
+    release_side(&diff->before);
+    release_side(&diff->after);
     for (size_t i = 0; i < diff->counter_count; i++) {
         bp_machine_diff_release(&diff->counters[i].host);
     }
@@ -185,8 +391,8 @@ static void explain_unmeasured(bp_diff_side *side, const bp_diff_counter *counte
 /* Each counter reads both captures again: threads take less memory one counter at a time. */
 static bugpack_status compare_host(bp_diff *diff, bugpack_error *error) {
     static const bp_json_diff_rule rule = {"host-threads.json", "cgroups pressure", "", false};
-    const bp_giver before = bp_diff_side_host(&diff->before);
-    const bp_giver after = bp_diff_side_host(&diff->after);
+    const bp_giver before = {.give = give_host, .context = &diff->before};
+    const bp_giver after = {.give = give_host, .context = &diff->after};
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; i < diff->counter_count && status == BUGPACK_OK; i++) {
         bp_diff_counter *counter = &diff->counters[i];
@@ -225,7 +431,7 @@ static bugpack_status read_metrics(bp_diff *diff, bool is_after, const bp_buffer
     bp_diff_presence *presence = &side->presence[BP_DIFF_METRICS];
     bugpack_error detail = BUGPACK_ERROR_INIT;
     if (bp_json_pick_all(bp_buffer_text(text), text->size, picks, PICKS, &detail) != BUGPACK_OK) {
-        return bp_diff_explain(side->path, BP_DIFF_METRICS, &detail, error);
+        return explain(side->path, BP_DIFF_METRICS, &detail, error);
     }
     if (bp_json_token_is(&picks[AVAILABLE].token, "false")) {
         bp_json_line_text(&picks[REASON].token, presence->reason, sizeof presence->reason);
@@ -267,9 +473,9 @@ static bugpack_status compare_metrics(bp_diff *diff, const bp_buffer *before,
 
 static bugpack_status compare_heap(bp_diff *diff, const bp_buffer *before, const bp_buffer *after,
                                    bugpack_error *error) {
-    bugpack_status status = bp_diff_read_heap(before, diff->before.path, &diff->heap_before, error);
+    bugpack_status status = read_heap(before, diff->before.path, &diff->heap_before, error);
     if (status == BUGPACK_OK) {
-        status = bp_diff_read_heap(after, diff->after.path, &diff->heap_after, error);
+        status = read_heap(after, diff->after.path, &diff->heap_after, error);
     }
     diff->has_heap = status == BUGPACK_OK;
     return status;
@@ -291,9 +497,9 @@ static bugpack_status compare_artefact(bp_diff *diff, bp_diff_artefact artefact,
     }
     bp_buffer before, after;
     bp_buffer_init(&after, 0);
-    bugpack_status status = bp_diff_side_take(&diff->before, artefact, &before, error);
+    bugpack_status status = take_artefact(&diff->before, artefact, &before, error);
     if (status == BUGPACK_OK) {
-        status = bp_diff_side_take(&diff->after, artefact, &after, error);
+        status = take_artefact(&diff->after, artefact, &after, error);
     }
     if (status == BUGPACK_OK) {
         status = compare[artefact](diff, &before, &after, error);
@@ -345,9 +551,9 @@ bugpack_status bp_diff_compute(const char *before_path, const char *after_path, 
     if (status != BUGPACK_OK) {
         return status;
     }
-    status = bp_diff_side_open(&diff.before, before_path, error);
+    status = open_side(&diff.before, before_path, error);
     if (status == BUGPACK_OK) {
-        status = bp_diff_side_open(&diff.after, after_path, error);
+        status = open_side(&diff.after, after_path, error);
     }
     if (status == BUGPACK_OK) {
         diff.relation = relate(&diff.before, &diff.after);

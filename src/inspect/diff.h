@@ -8,10 +8,38 @@
 #include <stddef.h>
 
 #include <bugpack/error.h>
+#include <bugpack/heap_state.h>
 
-#include "inspect/diff_source.h"
+#include "base/buffer.h"
 #include "inspect/json_diff.h"
 #include "inspect/machine_diff.h"
+#include "inspect/report_file.h"
+
+/* The artefacts that are compared. */
+typedef enum bp_diff_artefact {
+    BP_DIFF_HOST,
+    BP_DIFF_METRICS,
+    BP_DIFF_HEAP,
+    BP_DIFF_ARTEFACT_COUNT
+} bp_diff_artefact;
+const char *bp_diff_artefact_name(bp_diff_artefact artefact);
+
+/* Whether a side has an artefact with numbers in it. */
+typedef struct bp_diff_presence {
+    bool is_there;
+    bool lacks_counter; /* it is a capture, without the counter that was asked for */
+    char reason[340];   /* why not, where it is known; else "" */
+} bp_diff_presence;
+
+/* One of the two files. Facts are "" where unknown, and for a file that is no report. */
+typedef struct bp_diff_side {
+    const char *path; /* borrowed from the caller */
+    bp_report_facts facts;
+    bp_diff_presence presence[BP_DIFF_ARTEFACT_COUNT];
+    bp_report_file *report; /* NULL for a plain file */
+    bp_diff_artefact kind;  /* of a plain file */
+    bp_buffer document;     /* of a plain file, until it is compared */
+} bp_diff_side;
 
 typedef enum bp_diff_same { BP_SAME_UNKNOWN, BP_SAME_YES, BP_SAME_NO } bp_diff_same;
 
@@ -65,6 +93,13 @@ typedef struct bp_diff {
 bugpack_status bp_diff_compute(const char *before_path, const char *after_path, bp_machine_key key,
                                const char *counters, bp_diff *ret_diff, bugpack_error *error);
 void bp_diff_release(bp_diff *diff);
+
+/*
+ * Reads the heap-state.json of a report, or one by itself, from the file that `path` names. CORRUPT
+ * where there is none; other errors as above.
+ */
+bugpack_status bp_diff_read_heap_file(const char *path, bugpack_heap_state *ret_state,
+                                      bugpack_error *error);
 
 /* Whether nothing differs in what both have, and neither report lacks an artefact of the other.
  * Secrets that were redacted on both sides do not count. */
