@@ -193,26 +193,26 @@ static void print_findings(const bp_summary *summary) {
     static const int styles[] = {BP_SCREEN_RED, BP_SCREEN_YELLOW, BP_SCREEN_DIM};
     static const char *const signs[] = {"!!", " !", "  "};
     bp_screen_heading("Findings");
-    for (size_t i = 0; i < summary->finding_count; i++) {
-        const bp_finding *finding = &summary->findings[i];
+    for (size_t i = 0; i < summary->findings->count; i++) {
+        const bp_finding *finding = &summary->findings->rows[i];
         bp_severity severity = bp_finding_severity(finding);
         bp_screen_wrap(styles[severity], 3, "%s %s  [%s]", signs[severity], finding->text,
                        finding->entry);
     }
-    if (summary->finding_count == 0) {
+    if (summary->findings->count == 0) {
         bp_screen_print(BP_SCREEN_PLAIN, "   none");
     }
-    if (bp_summary_other_findings(summary) > 0) {
+    if (bp_findings_other_count(summary->findings) > 0) {
         bp_screen_print(BP_SCREEN_PLAIN, "   and %" PRIu64 " more, %" PRIu64 " of them critical",
-                        bp_summary_other_findings(summary),
-                        summary->other_finding_counts[BP_SEVERITY_CRITICAL]);
+                        bp_findings_other_count(summary->findings),
+                        summary->findings->other_counts[BP_SEVERITY_CRITICAL]);
     }
 }
 
 /* The samples of a history as a row of bars, each the largest of its part; blank where none of it
  * is known. */
 static void print_sparkline(const bp_summary *summary, const char *title, const char *unit,
-                            double (*value_of)(const bp_summary_sample *sample)) {
+                            double (*value_of)(const bp_sample *sample)) {
     static const char *const bars[2][8] = {
         {"_", ".", ":", "-", "=", "+", "*", "#"},
         {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"}};

@@ -465,20 +465,20 @@ static void write_findings(html_page *page) {
     const bp_summary *summary = page->summary;
     html_begin_section(page, "findings", "Findings");
     bp_html_print(&page->html,
-                  summary->finding_count > 0 ? "<ul class=\"findings\">" : "<p>None.</p>");
-    for (size_t i = 0; i < summary->finding_count; i++) {
-        const bp_finding *finding = &summary->findings[i];
+                  summary->findings->count > 0 ? "<ul class=\"findings\">" : "<p>None.</p>");
+    for (size_t i = 0; i < summary->findings->count; i++) {
+        const bp_finding *finding = &summary->findings->rows[i];
         const char *name = bp_severity_name(bp_finding_severity(finding));
         bp_html_print(&page->html,
                       "<li class=\"%s\"><span class=\"severity\">%s:</span> %s "
                       "<span class=\"entry\">%s</span></li>",
                       name, name, finding->text, finding->entry);
     }
-    bp_html_print(&page->html, summary->finding_count > 0 ? "</ul>" : "");
-    if (bp_summary_other_findings(summary) > 0) {
+    bp_html_print(&page->html, summary->findings->count > 0 ? "</ul>" : "");
+    if (bp_findings_other_count(summary->findings) > 0) {
         bp_html_print(&page->html, "<p>And %" PRIu64 " more, %" PRIu64 " of them critical.</p>",
-                      bp_summary_other_findings(summary),
-                      summary->other_finding_counts[BP_SEVERITY_CRITICAL]);
+                      bp_findings_other_count(summary->findings),
+                      summary->findings->other_counts[BP_SEVERITY_CRITICAL]);
     }
     html_end_section(page);
 }
@@ -596,7 +596,7 @@ typedef struct stack_list {
 } stack_list;
 
 /* A bp_json_tree_taker. */
-static bugpack_status write_stack(void *context, const bp_json_tree *row, bugpack_error *error) {
+static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_error *error) {
     stack_list *list = context;
     html_page *page = list->page;
     uint64_t tid = 0;

@@ -153,7 +153,7 @@ static double place_of(const time_span *span, uint64_t wall_ns) {
 }
 
 static void draw_line(bp_html *html, const bp_summary *summary, const time_span *span, double most,
-                      double (*value_of)(const bp_summary_sample *sample)) {
+                      double (*value_of)(const bp_sample *sample)) {
     double columns[column_max];
     for (size_t i = 0; i < column_max; i++) {
         columns[i] = -1;
@@ -175,7 +175,7 @@ static void draw_line(bp_html *html, const bp_summary *summary, const time_span 
 }
 
 static void draw_chart(bp_html *html, const bp_summary *summary, const char *title,
-                       const char *unit, double (*value_of)(const bp_summary_sample *sample)) {
+                       const char *unit, double (*value_of)(const bp_sample *sample)) {
     double highest = -1;
     for (size_t i = 0; i < summary->sample_count; i++) {
         double value = value_of(&summary->samples[i]);

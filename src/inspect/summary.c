@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "inspect/diagnose.h"
 #include "inspect/frames.h"
 #include "inspect/json_lines.h"
 #include "inspect/line_time.h"
@@ -31,13 +30,17 @@ typedef struct log_errors {
     size_t last_bytes;
 } log_errors;
 
+#define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
+
+/* What documents, and the rows of a list, may take of memory until they are judged. */
+static const size_t documents_max_bytes = (size_t)16 << 20, rows_max_bytes = (size_t)6 << 20;
 static const uint64_t thread_min_bytes = (uint64_t)1 << 20;
 
-double bp_summary_sample_cpu(const bp_summary_sample *sample) {
+double bp_summary_sample_cpu(const bp_sample *sample) {
     return sample->cpu_percent_100 / 100.0;
 }
 
-double bp_summary_sample_memory(const bp_summary_sample *sample) {
+double bp_summary_sample_memory(const bp_sample *sample) {
     return sample->has_rss ? (double)sample->rss_kb / 1024 : -1;
 }
 
@@ -52,7 +55,7 @@ static bugpack_status add_sample(void *context, const char *line, size_t line_by
                               {.key = "\"rss_kb\""},
                               {.key = "\"bugpack_kb\""}};
     bp_json_line_find(line, line_bytes, fields, 4);
-    bp_summary_sample sample = {.wall_ns = bp_json_line_time(&fields[0].value)};
+    bp_sample sample = {.wall_ns = bp_json_line_time(&fields[0].value)};
     uint64_t percent;
     if (sample.wall_ns == 0 || summary->sample_count == BP_SUMMARY_SAMPLE_MAX ||
         !bp_json_token_fixed(&fields[1].value, 2, &percent)) {
@@ -93,10 +96,10 @@ static bugpack_status add_record(void *context, const char *line, size_t line_by
     bp_json_field texts[] = {{.key = "\"channel\""}, {.key = "\"message\""}};
     bp_json_line_find(line, line_bytes, texts, 2);
     if (summary->wants_output) {
-        char channel[16], message[sizeof *summary->diagnosed.output];
+        char channel[16], message[BP_EVIDENCE_LINE_BYTES];
         bp_json_line_text(&texts[0].value, channel, sizeof channel);
         bp_json_line_text(&texts[1].value, message, sizeof message);
-        bugpack_status status = bp_diagnose_output(summary, channel, message);
+        bugpack_status status = bp_evidence_output(&summary->evidence, channel, message);
         if (status != BUGPACK_OK || level < BUGPACK_LEVEL_WARN) {
             return status;
         }
@@ -108,9 +111,9 @@ static bugpack_status add_record(void *context, const char *line, size_t line_by
     bp_json_line_text(&texts[1].value, record->message, sizeof record->message);
     uint64_t trigger_ns = summary->triggered_wall_ns;
     if (level >= BUGPACK_LEVEL_ERROR && trigger_ns != 0 && record->wall_ns <= trigger_ns &&
-        trigger_ns - record->wall_ns <= BP_SUMMARY_RECENT_NS) {
-        summary->recent_error_count++;
-        summary->recent_error = *record;
+        trigger_ns - record->wall_ns <= BP_EVIDENCE_RECENT_NS) {
+        summary->evidence.recent_error_count++;
+        CUT_TO(summary->evidence.recent_error, record->message);
     }
     return BUGPACK_OK;
 }
@@ -220,7 +223,7 @@ static log_errors log_errors_count(const bp_buffer *tail, uint64_t trigger_ns) {
         size_t length = (size_t)((newline != NULL ? newline : end) - at);
         bool is_recent = bp_line_time_read(at, length, &clock, &time, &used) &&
                          time.wall_ns <= trigger_ns &&
-                         trigger_ns - time.wall_ns <= BP_SUMMARY_RECENT_NS;
+                         trigger_ns - time.wall_ns <= BP_EVIDENCE_RECENT_NS;
         if (is_recent && bp_line_level(at + used, length - used) >= BUGPACK_LEVEL_ERROR) {
             errors.count++;
             errors.condition = time.lacks_zone ? " if its times are in UTC" : errors.condition;
@@ -230,8 +233,6 @@ static log_errors log_errors_count(const bp_buffer *tail, uint64_t trigger_ns) {
     }
     return errors;
 }
-
-#define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
 
 const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age) {
     if (age >= summary->record_count || age >= BP_SUMMARY_RECORD_MAX) {
@@ -261,8 +262,7 @@ static bool is_busier(const bp_summary_thread *one, const bp_summary_thread *oth
 
 /* Keeps the busiest threads, in order; of equal ones the first. */
 static void add_thread(bp_summary *summary, const bp_json_tree *row) {
-    bp_summary_thread thread = {.cpu_ms = -1, .age_ms = -1};
-    double switches;
+    bp_summary_thread thread = {.cpu_ms = -1};
     size_t at = summary->listed_count;
     if (!bp_json_tree_uint(row, "tid", &thread.tid) ||
         !bp_json_tree_number(row, "cpu_percent", &thread.cpu_percent)) {
@@ -270,9 +270,6 @@ static void add_thread(bp_summary *summary, const bp_json_tree *row) {
     }
     CUT_TO(thread.name, bp_json_tree_text(row, "name"));
     (void)bp_json_tree_number(row, "cpu_ms", &thread.cpu_ms);
-    (void)bp_json_tree_number(row, "system_ms", &thread.system_ms);
-    thread.never_slept = bp_json_tree_number(row, "voluntary_switches", &switches) && switches == 0;
-    (void)bp_json_tree_number(row, "age_ms", &thread.age_ms);
     thread.is_born = bp_json_tree_is_true(row, "born_in_window");
     while (at > 0 && is_busier(&thread, &summary->threads[at - 1])) {
         at--;
@@ -287,12 +284,12 @@ static void add_thread(bp_summary *summary, const bp_json_tree *row) {
 }
 
 /* A bp_json_tree_taker. */
-static bugpack_status take_measured(void *context, const bp_json_tree *row, bugpack_error *error) {
+static bugpack_status take_measured(void *context, bp_json_tree *row, bugpack_error *error) {
     bp_summary *summary = context;
     summary->use.thread_count++;
     add_thread(summary, row);
     bugpack_status status = bp_summary_add_name(&summary->names, row, error);
-    return status == BUGPACK_OK ? bp_diagnose_measured(summary, row, error) : status;
+    return status == BUGPACK_OK ? bp_evidence_measured(&summary->evidence, row, error) : status;
 }
 
 static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
@@ -310,8 +307,10 @@ static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
         }
     }
     bp_summary_sort_names(&summary->names, summary->window_ms);
-    bp_diagnose_end_measured(summary);
+    summary->evidence.window_ms = summary->window_ms;
+    bp_evidence_end_measured(&summary->evidence);
     if (metrics == NULL) { /* what a part of it says is of no use */
+        summary->evidence.busiest_count = 0;
         summary->use.thread_count = summary->listed_count = 0;
         bp_summary_release_names(&summary->names);
     }
@@ -321,7 +320,6 @@ static void read_process(bp_summary *summary, const bp_json_tree *process) {
     CUT_TO(summary->process_name, bp_json_tree_text(process, "name"));
     (void)bp_json_tree_uint(process, "pid", &summary->pid);
     summary->has_open_files = bp_json_tree_uint(process, "open_files", &summary->open_files);
-    bp_diagnose_process(summary, process);
     for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(process, "limits"));
          row != NULL; row = bp_json_tree_next(row)) {
         const char *name = bp_json_tree_text(row, "name");
@@ -332,73 +330,47 @@ static void read_process(bp_summary *summary, const bp_json_tree *process) {
 }
 
 /* A bp_json_tree_taker. */
-static bugpack_status take_deadlock(void *context, const bp_json_tree *row, bugpack_error *error) {
+static bugpack_status take_deadlock(void *context, bp_json_tree *row, bugpack_error *error) {
     bp_summary *summary = context;
-    (void)error;
-    bp_summary_find(summary, BP_DIAGNOSIS_DEADLOCK, NULL, "deadlock: %s",
-                    bp_json_tree_text_or(row, "description", "of threads that are not named"));
-    summary->has_deadlock = true;
-    bp_summary_add_deadlock(&summary->waiting, row);
-    return BUGPACK_OK;
+    return bp_rows_add(&summary->evidence.deadlocks, row, rows_max_bytes, error);
 }
 
 /* A bp_json_tree_taker. */
-static bugpack_status take_waiting(void *context, const bp_json_tree *row, bugpack_error *error) {
+static bugpack_status take_waiting(void *context, bp_json_tree *row, bugpack_error *error) {
     bp_summary *summary = context;
-    bp_summary_thread *thread = find_thread(summary, row);
-    bp_summary_see_thread(summary, row);
-    if (thread != NULL) {
-        CUT_TO(thread->state, bp_json_tree_text(row, "state"));
-        CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
-        thread->waits_for_thread = bp_summary_read_wait(
-            bp_json_tree_object(row, "waits_for"), thread->waits_for, sizeof thread->waits_for);
-    }
-    return bp_diagnose_thread(summary, row, error);
+    return bp_evidence_listed(&summary->evidence, row, error);
 }
 
 /* A bp_json_tree_taker. */
-static bugpack_status take_file(void *context, const bp_json_tree *row, bugpack_error *error) {
-    (void)error;
-    bp_diagnose_file(context, row);
-    return BUGPACK_OK;
-}
-
-/* Whether the manifest says nothing else of threads.json: of one without a manifest, too. */
-static bool is_whole(const bp_summary *summary) {
-    bp_report_line line;
-    char path[128];
-    (void)snprintf(path, sizeof path, "%sthreads.json", summary->folder);
-    return !bp_report_file_line(summary->report, path, &line) || strcmp(line.status, "ok") == 0;
+static bugpack_status take_file(void *context, bp_json_tree *row, bugpack_error *error) {
+    bp_summary *summary = context;
+    return bp_rows_add(&summary->evidence.files, row, rows_max_bytes, error);
 }
 
 static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
-    bp_diagnose_end_threads(summary);
-    /* Those of descendants are not looked at. */
-    summary->has_no_deadlock = threads != NULL && !summary->has_deadlock && is_whole(summary) &&
-                               summary->waiting.clear_count > 0 &&
-                               summary->waiting.unclear_count == 0 &&
-                               bp_json_tree_array(threads, "descendants") == NULL;
-    if (threads != NULL && summary->stopped_count > 0 &&
-        summary->stopped_count == summary->known_count) {
-        bp_summary_find(summary, BP_DIAGNOSIS_STOPPED, NULL,
-                        "the process is stopped by a signal (SIGSTOP or the like), with %" PRIu64
-                        " thread%s",
-                        summary->known_count, summary->known_count == 1 ? "" : "s");
+    (void)threads;
+    bp_evidence_end_listed(&summary->evidence);
+    for (size_t i = 0; i < summary->listed_count; i++) {
+        bp_summary_thread *busy = &summary->threads[i];
+        const bp_thread *thread = bp_evidence_thread(&summary->evidence, busy->tid);
+        if (thread != NULL && thread->is_listed) {
+            CUT_TO(busy->state, thread->state);
+            CUT_TO(busy->syscall, thread->syscall);
+            busy->waits_for_thread = thread->waits_for_tid != 0;
+            bp_thread_print_wait(thread, busy->waits_for, sizeof busy->waits_for);
+        }
     }
 }
 
 /* A bp_json_tree_taker. */
-static bugpack_status take_stack(void *context, const bp_json_tree *row, bugpack_error *error) {
+static bugpack_status take_stack(void *context, bp_json_tree *row, bugpack_error *error) {
     bp_summary *summary = context;
     bp_summary_thread *thread = find_thread(context, row);
-    uint64_t tid;
     (void)error;
-    if (bp_json_tree_uint(row, "tid", &tid)) {
-        bp_diagnose_stack(summary, tid, row);
-    }
     if (thread != NULL) {
         bp_frames_print(row, &summary->finder, thread->frames);
     }
+    bp_evidence_stack(&summary->evidence, row);
     return BUGPACK_OK;
 }
 
@@ -410,39 +382,34 @@ static void read_heap(bp_summary *summary, const bp_json_tree *heap) {
     }
 }
 
-static void read_disconnect(bp_summary *summary, const bp_json_tree *cause) {
-    char channel[64];
-    CUT_TO(channel, bp_json_tree_text_or(cause, "channel", "?"));
-    bp_summary_find(summary, BP_DIAGNOSIS_DISCONNECT, NULL, "the channel \"%s\" was lost: %s",
-                    channel, bp_json_tree_text_or(cause, "error", "no error was given"));
-}
-
-static void read_crash(bp_summary *summary, const bp_json_tree *crash) {
-    char text[224], frames[BP_FRAME_LIST_BYTES];
-    CUT_TO(text, bp_json_tree_text_or(crash, "summary", "of an unknown signal"));
-    bp_frames_print(bp_json_tree_object(crash, "backtrace"), &summary->finder, frames);
-    bp_summary_find(summary, BP_DIAGNOSIS_CRASH, NULL, "crash: %s%s%s", text,
-                    frames[0] != '\0' ? ", in " : "", frames);
+static void read_system(bp_summary *summary, const bp_json_tree *system) {
+    bp_machine_read_system(&summary->machine, system);
 }
 
 /* The busiest threads are known before what they did, and threads in deadlocks before their names:
  * that is also the order of the lists in the documents. */
 static const struct {
     const char *entry;
+    size_t place; /* of the document in bp_evidence */
     bp_json_tree_list lists[3];
     /* Reads the rest, if anything there is of use. NULL: a document with lists is not there, or
      * cannot be read to its end. */
     void (*read)(bp_summary *summary, const bp_json_tree *document);
-} documents[] = {{"runtime-metrics.json", {{"threads", take_measured, false}}, read_metrics},
-                 {"process.json", {{NULL, NULL, false}}, read_process},
-                 {"threads.json",
-                  {{"deadlocks", take_deadlock, false}, {"threads", take_waiting, false}},
-                  read_threads},
-                 {"files.json", {{"files", take_file, false}}, NULL},
-                 {"heap-state.json", {{NULL, NULL, false}}, read_heap},
-                 {"disconnect-cause.json", {{NULL, NULL, false}}, read_disconnect},
-                 {"crash.json", {{NULL, NULL, false}}, read_crash},
-                 {"system.json", {{NULL, NULL, false}}, bp_summary_read_system}};
+} documents[] = {
+    {"runtime-metrics.json",
+     offsetof(bp_evidence, metrics),
+     {{"threads", take_measured, false}},
+     read_metrics},
+    {"process.json", offsetof(bp_evidence, process), {{NULL, NULL, false}}, read_process},
+    {"threads.json",
+     offsetof(bp_evidence, waits),
+     {{"deadlocks", take_deadlock, false}, {"threads", take_waiting, false}},
+     read_threads},
+    {"files.json", offsetof(bp_evidence, files_rest), {{"files", take_file, false}}, NULL},
+    {"heap-state.json", offsetof(bp_evidence, heap), {{NULL, NULL, false}}, read_heap},
+    {"disconnect-cause.json", offsetof(bp_evidence, disconnect), {{NULL, NULL, false}}, NULL},
+    {"crash.json", offsetof(bp_evidence, crash), {{NULL, NULL, false}}, NULL},
+    {"system.json", offsetof(bp_evidence, system), {{NULL, NULL, false}}, read_system}};
 
 /* --- reading ------------------------------------------------------------------------------ */
 
@@ -453,8 +420,8 @@ static bool may_read(bp_summary *summary, const char *entry, const char *path) {
         return false;
     }
     if (byte_count > summary->left_bytes) {
-        bp_summary_find(summary, BP_DIAGNOSIS_NOT_READ, entry,
-                        "not read: its %" PRIu64 " bytes are over the limit", byte_count);
+        bp_find_as(&summary->evidence, BP_DIAGNOSIS_NOT_READ, entry,
+                   "not read: its %" PRIu64 " bytes are over the limit", byte_count);
         return false;
     }
     summary->left_bytes -= byte_count;
@@ -468,8 +435,8 @@ static bugpack_status keep_failure(bp_summary *summary, const char *entry, bugpa
         return bp_fail_memory(error, "read a report");
     }
     if (status != BUGPACK_OK) {
-        bp_summary_find(summary, BP_DIAGNOSIS_NOT_READ, entry, "cannot be read: %s",
-                        failure->message);
+        bp_find_as(&summary->evidence, BP_DIAGNOSIS_NOT_READ, entry, "cannot be read: %s",
+                   failure->message);
     }
     return BUGPACK_OK;
 }
@@ -495,7 +462,12 @@ static bugpack_status read_document(bp_summary *summary, size_t index, bugpack_e
     if (documents[index].read != NULL && (rest != NULL || lists[0].key != NULL)) {
         documents[index].read(summary, rest);
     }
-    bp_json_tree_free(rest);
+    if (rest != NULL) {
+        bp_evidence_keep(
+            &summary->evidence,
+            (bp_json_tree **)(void *)((char *)&summary->evidence + documents[index].place), entry,
+            rest);
+    }
     return keep_failure(summary, entry, status, &failure, error);
 }
 
@@ -558,11 +530,11 @@ static bugpack_status read_lines(bp_summary *summary, bugpack_error *error) {
 static void find_log_errors(bp_summary *summary, const char *entry, const bp_buffer *tail) {
     log_errors found = log_errors_count(tail, summary->triggered_wall_ns);
     if (found.count > 0) {
-        bp_summary_find(summary, BP_DIAGNOSIS_LOG_ERRORS, entry,
-                        "%s%zu error%s in the %d s before the trigger%s, the last: %.*s",
-                        found.is_cut ? "at least " : "", found.count, found.count == 1 ? "" : "s",
-                        (int)(BP_SUMMARY_RECENT_NS / BP_NS_PER_SEC), found.condition,
-                        (int)bp_utf8_cut(found.last, found.last_bytes, 400), found.last);
+        bp_find_as(&summary->evidence, BP_DIAGNOSIS_LOG_ERRORS, entry,
+                   "%s%zu error%s in the %d s before the trigger%s, the last: %.*s",
+                   found.is_cut ? "at least " : "", found.count, found.count == 1 ? "" : "s",
+                   (int)(BP_EVIDENCE_RECENT_NS / BP_NS_PER_SEC), found.condition,
+                   (int)bp_utf8_cut(found.last, found.last_bytes, 400), found.last);
     }
 }
 
@@ -606,11 +578,33 @@ static bugpack_status read_long_entries(bp_summary *summary, bugpack_error *erro
     return status;
 }
 
+static void judge(bp_summary *summary) {
+    bp_evidence *evidence = &summary->evidence;
+    for (size_t i = 0; i < summary->names.count; i++) {
+        const bp_summary_name *name = &summary->names.rows[i];
+        if (name->count > evidence->common_count) {
+            evidence->common_count = name->count;
+            evidence->common_name = name->name;
+        }
+    }
+    evidence->triggered_wall_ns = summary->triggered_wall_ns;
+    evidence->samples = summary->samples;
+    evidence->sample_count = summary->sample_count;
+    bp_diagnose(evidence);
+}
+
 bugpack_status bp_summary_read(bp_summary *summary, bool is_brief, bugpack_error *error) {
     summary->metadata = bp_report_file_metadata(summary->report);
     summary->manifest = bp_report_file_manifest(summary->report);
     bp_buffer_init(&summary->log_tail, BP_SUMMARY_TAIL_BYTES);
-    summary->wants_output = bp_diagnose_wants_output(summary);
+    summary->evidence = (bp_evidence){.findings = summary->findings,
+                                      .report = summary->report,
+                                      .folder = summary->folder,
+                                      .finder = &summary->finder,
+                                      .metadata = summary->metadata,
+                                      .manifest = summary->manifest,
+                                      .left_bytes = documents_max_bytes};
+    summary->wants_output = bp_evidence_wants_output(&summary->evidence);
     if (summary->folder[0] == '\0') {
         CUT_TO(summary->process_name, bp_json_tree_text(summary->metadata, "process_name"));
     }
@@ -625,13 +619,33 @@ bugpack_status bp_summary_read(bp_summary *summary, bool is_brief, bugpack_error
     if (status == BUGPACK_OK && !is_brief) {
         status = read_long_entries(summary, error);
     }
+    bp_summary_end_threads(summary);
+    if (status == BUGPACK_OK) {
+        judge(summary);
+    }
     return status;
+}
+
+bool bp_summary_has_died_unseen(const bp_summary *summary) {
+    const char *end = bp_json_tree_text_or(summary->metadata, "session_end", "");
+    return strcmp(end, "died") == 0 && bp_json_tree_object(summary->metadata, "exit") == NULL &&
+           !bp_report_file_has(summary->report, "crash.json", NULL);
+}
+
+void bp_summary_kind(const bp_summary *summary, char out[BP_SUMMARY_KIND_BYTES]) {
+    const bp_json_tree *end = bp_json_tree_object(summary->metadata, "exit");
+    uint64_t status;
+    bp_utf8_copy(out, BP_SUMMARY_KIND_BYTES,
+                 bp_json_tree_text_or(summary->metadata, "report_type", "report"));
+    if (bp_json_tree_uint(end, "status", &status)) {
+        (void)snprintf(out, BP_SUMMARY_KIND_BYTES, "exited with status %" PRIu64, status);
+    }
 }
 
 void bp_summary_release(bp_summary *summary) {
     free(summary->samples);
     bp_summary_release_names(&summary->names);
-    bp_diagnose_release(summary);
+    bp_evidence_release(&summary->evidence);
     bp_buffer_release(&summary->log_tail);
     summary->samples = NULL;
 }
@@ -642,7 +656,6 @@ static void take_over(bp_summary *summary, const bp_summary *of_process, bp_summ
     row->pid = of_process->pid;
     memcpy(row->name, of_process->process_name, sizeof row->name);
     row->use = of_process->use;
-    bp_summary_take_findings(summary, of_process);
     bp_summary_join_deadlocked(summary, of_process);
     summary->left_bytes = of_process->left_bytes;
 }
@@ -675,12 +688,12 @@ static bugpack_status read_processes(bp_summary *summary, bugpack_error *error) 
         }
         *of_process = (bp_summary){.path = summary->path,
                                    .report = summary->report,
+                                   .findings = summary->findings,
                                    .folder = row->folder,
                                    .finder = summary->finder,
                                    .left_bytes = summary->left_bytes};
         status = bp_summary_read(of_process, true, error);
         if (status == BUGPACK_OK) {
-            bp_summary_judge(of_process);
             take_over(summary, of_process, row);
             summary->process_count++;
         }
@@ -701,6 +714,7 @@ bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_bri
         return bp_fail_memory(error, "read a report");
     }
     *summary = (bp_summary){.path = path, .folder = "", .finder = finder, .left_bytes = max_bytes};
+    summary->findings = &summary->own_findings;
     bugpack_status status = bp_report_file_open_any(path, &summary->report, error);
     if (status == BUGPACK_OK) {
         status = bp_summary_read(summary, is_brief, error);
@@ -712,7 +726,7 @@ bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_bri
         bp_summary_close(summary);
         return status;
     }
-    bp_summary_judge(summary);
+    bp_findings_sort(summary->findings);
     *ret_summary = summary;
     return BUGPACK_OK;
 }

@@ -15,7 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "inspect/diagnoses.h"
+#include "inspect/evidence.h"
 #include "inspect/report_file.h"
 #include "model/frame_text.h"
 #include "model/stacks.h"
@@ -26,21 +26,12 @@ enum {
     BP_SUMMARY_RECORD_MAX = 12,
     BP_SUMMARY_CHANNEL_MAX = 64,
     BP_SUMMARY_SAMPLE_MAX = 1 << 16, /* eighteen hours of the metrics history */
-    BP_SUMMARY_FINDING_MAX = 48,
     BP_SUMMARY_DEADLOCKED_MAX = 16,
     BP_SUMMARY_TAIL_BYTES = 64 << 10, /* of a text log */
     BP_SUMMARY_PROCESS_MAX = 64,
     BP_SUMMARY_NAME_MAX = 1 << 17, /* of threads, all different */
-    BP_SUMMARY_LEVELS = BUGPACK_LEVEL_FATAL + 1,
-    BP_SUMMARY_SIGNAL_BYTES = 41
+    BP_SUMMARY_LEVELS = BUGPACK_LEVEL_FATAL + 1
 };
-
-/* One sentence about the bug, and the entry that says so. */
-typedef struct bp_finding {
-    bp_diagnosis diagnosis;
-    char entry[128];
-    char text[400];
-} bp_finding;
 
 /* One of the busiest threads, and where it stands. "" for what is not known. */
 typedef struct bp_summary_thread {
@@ -48,17 +39,11 @@ typedef struct bp_summary_thread {
     double cpu_percent; /* over the window, also of one that was born in it */
     double cpu_ms;      /* negative: not known */
     bool is_born;       /* in the window */
-    double age_ms;      /* of those that were; negative: not known */
-    double system_ms;   /* of `cpu_ms`; 0 where it is not known */
-    bool never_slept;   /* in the window: it ran, or was ready to */
     char name[64], state[24], syscall[32];
     bool waits_for_thread;
     char waits_for[128];              /* "5188 (mutex)", or "pipe 3 of cat (4711)" */
     char frames[BP_FRAME_LIST_BYTES]; /* "poll < wait_for_frame < main", innermost first */
 } bp_summary_thread;
-
-/* Prints `waits_for` from the object of that name; "" where it is NULL. Whether it is a thread. */
-bool bp_summary_read_wait(const bp_json_tree *wait, char *out, size_t out_bytes);
 
 /* What stands in front of its state: that it was born in the window, or "". Static. */
 const char *bp_summary_born_words(const bp_summary_thread *thread);
@@ -82,52 +67,9 @@ typedef struct bp_summary_names {
     uint64_t seed;
 } bp_summary_names;
 
-/* What threads.json says of all threads. */
-typedef struct bp_summary_waiting {
-    uint64_t clear_count, unclear_count; /* that can be in no unseen deadlock, that can; living */
-    uint64_t tids[BP_SUMMARY_DEADLOCKED_MAX]; /* in deadlocks, to be named */
-    size_t tid_count;
-} bp_summary_waiting;
-
-/* A thread that holds, itself or through those it holds up, what others wait for. */
-typedef struct bp_diagnosed_holder {
-    bp_summary_thread thread;
-    uint64_t waiter_count, idle_count, rwlock_count;
-} bp_diagnosed_holder;
-
-typedef struct bp_diagnosed_thread bp_diagnosed_thread;
-
-enum { BP_DIAGNOSED_HOLDERS = 4, BP_DIAGNOSED_LINES = 48 };
-
-/* What inspect/diagnose.h has seen of a process. A text is about the first of the counted. */
-typedef struct bp_diagnosed {
-    bp_diagnosed_thread *threads;
-    size_t thread_count, thread_capacity, sorted_count; /* the first ones, ascending by id */
-    bp_diagnosed_holder holders[BP_DIAGNOSED_HOLDERS];
-    size_t holder_count;
-    uint64_t peer_waiter_count, stuck_count;
-    char peer[256], stuck[256];
-    uint64_t close_wait_count, full_queue_count, waiting_connections;
-    char listener[64];
-    uint64_t deleted_count, deleted_bytes, largest_deleted_bytes;
-    char deleted_file[128];
-    uint64_t deleted_object_count;
-    char deleted_executable[128];
-    char (*output)[240]; /* the last lines of a command that failed, a ring; NULL: there are none */
-    uint64_t output_count;
-} bp_diagnosed;
-
-/* One sample of the metrics history. */
-typedef struct bp_summary_sample {
-    uint64_t wall_ns;
-    uint32_t cpu_percent_100; /* hundredths of a percent */
-    bool has_rss;
-    uint64_t rss_kb, own_kb; /* what is bugpack's of it; 0: not known */
-} bp_summary_sample;
-
 /* What is drawn of a sample: percent, and MiB; negative for what is not known. */
-double bp_summary_sample_cpu(const bp_summary_sample *sample);
-double bp_summary_sample_memory(const bp_summary_sample *sample);
+double bp_summary_sample_cpu(const bp_sample *sample);
+double bp_summary_sample_memory(const bp_sample *sample);
 
 typedef struct bp_summary_record {
     uint64_t wall_ns; /* 0: not known */
@@ -221,9 +163,7 @@ typedef struct bp_summary {
     const bp_json_tree *metadata, *manifest; /* NULL where there is none */
     uint64_t triggered_wall_ns;              /* 0: not known */
 
-    bp_finding findings[BP_SUMMARY_FINDING_MAX]; /* most severe first */
-    size_t finding_count;
-    uint64_t other_finding_counts[BP_SEVERITY_COUNT]; /* beyond the maximum, the least severe */
+    bp_findings own_findings, *findings; /* most severe first; of the report */
 
     bp_summary_use use;
     double window_ms;
@@ -233,12 +173,10 @@ typedef struct bp_summary {
     bool has_no_deadlock; /* by threads.json, and that of each further process: nobody can be in one
                            */
     bool has_deadlock;    /* of any process of the report */
-    bp_summary_waiting waiting;
-    uint64_t known_count, stopped_count; /* of threads.json: that live, that a signal stopped */
     char deadlocked[BP_SUMMARY_DEADLOCKED_MAX][64]; /* names of threads in deadlocks, sorted */
     size_t deadlocked_count;
 
-    bp_summary_sample *samples; /* oldest first */
+    bp_sample *samples; /* oldest first */
     size_t sample_count, sample_capacity;
 
     /* Of process.json; the limit of descriptors is 0 where it is not known. */
@@ -254,8 +192,6 @@ typedef struct bp_summary {
     uint64_t level_counts[BP_SUMMARY_LEVELS];
     bp_summary_record records[BP_SUMMARY_RECORD_MAX]; /* the newest warnings and errors, a ring */
     uint64_t record_count;                            /* of all; the newest is at count - 1 */
-    uint64_t recent_error_count;                      /* in the last seconds before the trigger */
-    bp_summary_record recent_error;                   /* the newest of them */
     bp_buffer log_tail;                               /* the end of the first text log */
     char log_name[64];
 
@@ -268,14 +204,11 @@ typedef struct bp_summary {
     uint64_t other_process_count; /* beyond the maximum */
 
     bp_machine machine;
-    bp_diagnosed diagnosed;
+    bp_evidence evidence;
     bool wants_output; /* of the process, as it failed */
 
     uint64_t left_bytes; /* what may still be read */
 } bp_summary;
-
-/* Errors in a log count as recent in this time before the trigger. */
-#define BP_SUMMARY_RECENT_NS (10 * BP_NS_PER_SEC)
 
 /*
  * Reads what a report holds, entry by entry, as far as it is there and well-formed: what is not
@@ -298,10 +231,6 @@ bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_bri
 /* NULL is fine. */
 void bp_summary_close(bp_summary *summary);
 
-/* What ended the process: "SIGSEGV", or "signal 36", as a realtime signal has no name. False with
- * "" for none. */
-bool bp_summary_signal(const bp_summary *summary, char out[BP_SUMMARY_SIGNAL_BYTES]);
-
 /* Whether it was recovered from a process that no handler saw end: its trigger is the last time it
  * was known to run. */
 bool bp_summary_has_died_unseen(const bp_summary *summary);
@@ -313,28 +242,6 @@ void bp_summary_kind(const bp_summary *summary, char out[BP_SUMMARY_KIND_BYTES])
 
 /* The record of this age, 0 the newest, or NULL. */
 const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age);
-
-/* Adds a finding about an entry of the process that is read, NULL for that of the diagnosis; what
- * does not fit is cut. */
-void bp_summary_find(bp_summary *summary, bp_diagnosis diagnosis, const char *entry,
-                     const char *format, ...) BUGPACK_PRINTF(4, 5);
-
-/* Takes over the findings of a further process. */
-void bp_summary_take_findings(bp_summary *summary, const bp_summary *of_process);
-
-bp_severity bp_finding_severity(const bp_finding *finding);
-/* Whether it is more severe, or as severe and of an earlier diagnosis. */
-bool bp_finding_comes_before(const bp_finding *one, const bp_finding *other);
-
-/* Those that are beyond the maximum. */
-uint64_t bp_summary_other_findings(const bp_summary *summary);
-
-/* Adds what system.json says of limits that are near. */
-void bp_summary_read_system(bp_summary *summary, const bp_json_tree *system);
-
-/* Adds what the numbers of a summary that was read say together, and sorts all by severity. Once.
- * Of a further process, what its own numbers say. */
-void bp_summary_judge(bp_summary *summary);
 
 /* "cpu", "memory", "io". */
 extern const char *const bp_machine_pressures[BP_MACHINE_PRESSURES];
@@ -360,11 +267,8 @@ bugpack_status bp_summary_add_name(bp_summary_names *names, const bp_json_tree *
 void bp_summary_sort_names(bp_summary_names *names, double window_ms);
 void bp_summary_release_names(bp_summary_names *names);
 
-/* Adds the threads in one deadlock of threads.json; their names come with the threads. */
-void bp_summary_add_deadlock(bp_summary_waiting *waiting, const bp_json_tree *deadlock);
-
-/* Takes note of a thread of threads.json, and counts it. */
-void bp_summary_see_thread(bp_summary *summary, const bp_json_tree *thread);
+/* Names the threads in deadlocks, and finds out whether there can be any. */
+void bp_summary_end_threads(bp_summary *summary);
 
 /* Adds those of a further process. */
 void bp_summary_join_deadlocked(bp_summary *summary, const bp_summary *of_process);

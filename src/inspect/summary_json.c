@@ -44,8 +44,8 @@ static void add_report(bp_json *json, const bp_summary *summary) {
 /* `is_brief`: what each diagnosis says of all reports is left out. */
 static void add_findings(bp_json *json, const bp_summary *summary, bool is_brief) {
     bp_json_array_begin(json, "findings");
-    for (size_t i = 0; i < summary->finding_count; i++) {
-        const bp_finding *finding = &summary->findings[i];
+    for (size_t i = 0; i < summary->findings->count; i++) {
+        const bp_finding *finding = &summary->findings->rows[i];
         const bp_diagnosis_row *diagnosis = &bp_diagnoses[finding->diagnosis];
         bp_json_object_begin(json, NULL);
         bp_json_add_text(json, "id", diagnosis->id);
@@ -120,7 +120,7 @@ static void add_processes(bp_json *json, const bp_summary *summary) {
 static void add_history(bp_json *json, const bp_summary *summary) {
     bp_json_array_begin(json, "history");
     for (size_t i = 0; i < summary->sample_count; i++) {
-        const bp_summary_sample *sample = &summary->samples[i];
+        const bp_sample *sample = &summary->samples[i];
         bp_json_object_begin(json, NULL);
         bp_model_add_time(json, "time", sample->wall_ns);
         bp_json_add_number(json, "cpu_percent", sample->cpu_percent_100 / 100.0, 2);
@@ -297,8 +297,8 @@ bugpack_status bp_summary_print(const bp_summary *summary, bp_buffer *out, bugpa
         add_unsearched(&json, summary->manifest);
     }
     add_findings(&json, summary, false);
-    bp_model_add_known_uint(&json, "other_findings", bp_summary_other_findings(summary) > 0,
-                            bp_summary_other_findings(summary));
+    bp_model_add_known_uint(&json, "other_findings", bp_findings_other_count(summary->findings) > 0,
+                            bp_findings_other_count(summary->findings));
     add_process(&json, summary);
     add_processes(&json, summary);
     add_machine(&json, &summary->machine);
@@ -368,9 +368,9 @@ static void add_line_numbers(bp_json *json, const bp_summary *summary) {
 
 /* The worst finding, and whether there is a deadlock: the question of every fleet. */
 static void add_line_findings(bp_json *json, const bp_summary *summary) {
-    uint64_t critical_count = summary->other_finding_counts[BP_SEVERITY_CRITICAL];
-    for (size_t i = 0; i < summary->finding_count; i++) {
-        critical_count += bp_finding_severity(&summary->findings[i]) == BP_SEVERITY_CRITICAL;
+    uint64_t critical_count = summary->findings->other_counts[BP_SEVERITY_CRITICAL];
+    for (size_t i = 0; i < summary->findings->count; i++) {
+        critical_count += bp_finding_severity(&summary->findings->rows[i]) == BP_SEVERITY_CRITICAL;
     }
     if (summary->has_deadlock || summary->has_no_deadlock) {
         bp_json_add_bool(json, "deadlock", summary->has_deadlock);
@@ -384,15 +384,15 @@ static void add_line_findings(bp_json *json, const bp_summary *summary) {
     }
     bp_json_add_uint(json, "critical_findings", critical_count);
     bp_json_add_uint(json, "finding_count",
-                     summary->finding_count + bp_summary_other_findings(summary));
+                     summary->findings->count + bp_findings_other_count(summary->findings));
     add_findings(json, summary, true);
     bp_json_array_begin(json, "finding_ids"); /* for engines that do not take arrays of objects */
-    for (size_t i = 0; i < summary->finding_count; i++) {
-        bp_json_add_text(json, NULL, bp_diagnoses[summary->findings[i].diagnosis].id);
+    for (size_t i = 0; i < summary->findings->count; i++) {
+        bp_json_add_text(json, NULL, bp_diagnoses[summary->findings->rows[i].diagnosis].id);
     }
     bp_json_array_end(json);
-    if (summary->finding_count > 0) {
-        bp_json_add_text(json, "finding", summary->findings[0].text);
+    if (summary->findings->count > 0) {
+        bp_json_add_text(json, "finding", summary->findings->rows[0].text);
     }
 }
 
@@ -420,10 +420,10 @@ static void add_line_report(bp_json *json, const bp_summary *summary) {
     static const char *const keys[] = {"report_id", "session_id",   "report_type", "gap_key",
                                        "channel",   "triggered_at", "started_at",  "session_end"};
     static const char *const platform_keys[] = {"os", "arch", "kernel"};
-    char signal[BP_SUMMARY_SIGNAL_BYTES];
+    char signal[BP_SIGNAL_BYTES];
     add_app(json, summary);
     add_texts(json, summary->metadata, keys, sizeof keys / sizeof keys[0]);
-    bp_json_add_text(json, "signal", bp_summary_signal(summary, signal) ? signal : NULL);
+    bp_json_add_text(json, "signal", bp_exit_signal(summary->metadata, signal) ? signal : NULL);
     add_texts(json, bp_json_tree_object(summary->metadata, "platform"), platform_keys,
               sizeof platform_keys / sizeof platform_keys[0]);
     bp_json_add_text(json, "machine", bp_json_tree_text(summary->metadata, "machine"));

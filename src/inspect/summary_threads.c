@@ -16,53 +16,6 @@
 
 /* --- of a process ------------------------------------------------------------------------- */
 
-/* A name or an address takes so many bytes at most. */
-enum { name_bytes_max = 47 };
-
-static int cut_length(const char *text) {
-    size_t length = strlen(text);
-    return (int)(length <= name_bytes_max ? length : bp_utf8_cut(text, length, name_bytes_max));
-}
-
-/* "pipe 3 of cat (4711) and 2 more", "socket 4 of 10.0.0.9:5900", "socket 5": who is at the other
- * end, as far as it is known. */
-static void print_file(const bp_json_tree *wait, const char *kind, char *out, size_t out_bytes) {
-    const bp_json_tree *holder = bp_json_tree_first(bp_json_tree_array(wait, "other_end"));
-    const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
-    const char *address =
-        bp_json_tree_text_or(socket, "remote", bp_json_tree_text_or(socket, "local", ""));
-    const char *name = bp_json_tree_text_or(holder, "name", "?");
-    uint64_t fd = 0, pid = 0;
-    size_t more = 0;
-    char end[96] = "", others[32] = "";
-    (void)bp_json_tree_uint(wait, "fd", &fd);
-    for (const bp_json_tree *next = holder; next != NULL; next = bp_json_tree_next(next)) {
-        more += next != holder ? 1 : 0;
-    }
-    if (more > 0) {
-        (void)snprintf(others, sizeof others, " and %zu more", more);
-    }
-    if (bp_json_tree_uint(holder, "pid", &pid)) {
-        (void)snprintf(end, sizeof end, " of %.*s (%" PRIu64 ")", cut_length(name), name, pid);
-    } else if (address[0] != '\0') {
-        (void)snprintf(end, sizeof end, " of %.*s", cut_length(address), address);
-    }
-    (void)snprintf(out, out_bytes, "%.16s %" PRIu64 "%s%s", kind, fd, end, others);
-}
-
-bool bp_summary_read_wait(const bp_json_tree *wait, char *out, size_t out_bytes) {
-    const char *kind = bp_json_tree_text(wait, "kind");
-    uint64_t tid;
-    bool is_for_thread = bp_json_tree_uint(wait, "tid", &tid);
-    out[0] = '\0';
-    if (is_for_thread) {
-        (void)snprintf(out, out_bytes, "%" PRIu64 " (%.32s)", tid, kind != NULL ? kind : "?");
-    } else if (kind != NULL) {
-        print_file(wait, kind, out, out_bytes);
-    }
-    return is_for_thread;
-}
-
 const char *bp_summary_born_words(const bp_summary_thread *thread) {
     const char *words = thread->state[0] != '\0' ? "born in the window, " : "born in the window";
     return thread->is_born ? words : "";
@@ -175,61 +128,64 @@ static void sort_deadlocked(bp_summary *summary) {
           compare_texts);
 }
 
-void bp_summary_add_deadlock(bp_summary_waiting *waiting, const bp_json_tree *deadlock) {
-    for (const bp_json_tree *item = bp_json_tree_first(bp_json_tree_array(deadlock, "tids"));
-         item != NULL && waiting->tid_count < BP_SUMMARY_DEADLOCKED_MAX;
-         item = bp_json_tree_next(item)) {
-        waiting->tid_count +=
-            bp_json_tree_value_uint(item, &waiting->tids[waiting->tid_count]) ? 1 : 0;
-    }
-}
-
-static void name_deadlocked(bp_summary *summary, const bp_json_tree *thread) {
-    static const uint64_t has_name = UINT64_MAX; /* no tid is as large */
-    const char *name = bp_json_tree_text(thread, "name");
-    uint64_t tid;
-    if (name == NULL || !bp_json_tree_uint(thread, "tid", &tid)) {
-        return;
-    }
-    for (size_t i = 0; i < summary->waiting.tid_count; i++) {
-        if (summary->waiting.tids[i] == tid) {
-            summary->waiting.tids[i] = has_name;
-            bp_utf8_copy(summary->deadlocked[summary->deadlocked_count++],
-                         sizeof summary->deadlocked[0], name);
-            sort_deadlocked(summary);
-        }
-    }
-}
-
 /*
  * Whether it is known for whom a thread waits, or that it waits for no lock. The kernel does not
  * know who is to end the wait on a futex that is no pthread mutex: a monitor of Java, a lock of
  * Python, a goroutine's thread, a condition.
  */
-static bool waits_openly(const bp_json_tree *thread) {
+static bool waits_openly(const bp_thread *thread) {
     static const char *const locks[] = {"futex", "flock", "fcntl", "semop", "semtimedop"};
-    const char *call = bp_json_tree_text(bp_json_tree_object(thread, "syscall"), "name");
-    uint64_t tid;
-    bool is_open = call != NULL;
+    bool is_open = thread->syscall[0] != '\0';
     for (size_t i = 0; is_open && i < sizeof locks / sizeof locks[0]; i++) {
-        is_open = strncmp(call, locks[i], strlen(locks[i])) != 0;
+        is_open = strncmp(thread->syscall, locks[i], strlen(locks[i])) != 0;
     }
-    return is_open || bp_json_tree_uint(bp_json_tree_object(thread, "waits_for"), "tid", &tid);
+    return is_open || strcmp(thread->state, "running") == 0 || thread->waits_for_tid != 0;
 }
 
-void bp_summary_see_thread(bp_summary *summary, const bp_json_tree *thread) {
-    bp_summary_waiting *waiting = &summary->waiting;
-    const char *state = bp_json_tree_text_or(thread, "state", "");
-    bool is_running = strcmp(state, "running") == 0;
-    bool has_ended = strcmp(state, "zombie") == 0 || strcmp(state, "dead") == 0;
-    if (!has_ended) {
-        bool is_clear = is_running || waits_openly(thread);
-        waiting->clear_count += is_clear;
-        waiting->unclear_count += !is_clear;
+static void name_deadlocked(bp_summary *summary) {
+    const bp_rows *deadlocks = &summary->evidence.deadlocks;
+    for (size_t i = 0; i < deadlocks->count; i++) {
+        const bp_json_tree *item =
+            bp_json_tree_first(bp_json_tree_array(deadlocks->rows[i], "tids"));
+        for (; item != NULL && summary->deadlocked_count < BP_SUMMARY_DEADLOCKED_MAX;
+             item = bp_json_tree_next(item)) {
+            uint64_t tid;
+            const bp_thread *thread = bp_json_tree_value_uint(item, &tid)
+                                          ? bp_evidence_thread(&summary->evidence, tid)
+                                          : NULL;
+            if (thread != NULL && thread->name[0] != '\0') {
+                bp_utf8_copy(summary->deadlocked[summary->deadlocked_count++],
+                             sizeof summary->deadlocked[0], thread->name);
+            }
+        }
     }
-    summary->known_count += !has_ended;
-    summary->stopped_count += strcmp(state, "stopped") == 0;
-    name_deadlocked(summary, thread);
+    sort_deadlocked(summary);
+}
+
+/* Whether the manifest says nothing else of threads.json: of one without a manifest, too. */
+static bool is_whole(const bp_summary *summary) {
+    bp_report_line line;
+    char path[128];
+    (void)snprintf(path, sizeof path, "%sthreads.json", summary->folder);
+    return !bp_report_file_line(summary->report, path, &line) || strcmp(line.status, "ok") == 0;
+}
+
+void bp_summary_end_threads(bp_summary *summary) {
+    const bp_evidence *evidence = &summary->evidence;
+    size_t clear_count = 0, unclear_count = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        if (thread->is_listed && !bp_thread_has_ended(thread)) {
+            clear_count += waits_openly(thread);
+            unclear_count += !waits_openly(thread);
+        }
+    }
+    summary->has_deadlock = evidence->deadlocks.total_count > 0;
+    /* Those of descendants are not looked at. */
+    summary->has_no_deadlock = evidence->waits != NULL && !summary->has_deadlock &&
+                               is_whole(summary) && clear_count > 0 && unclear_count == 0 &&
+                               bp_json_tree_array(evidence->waits, "descendants") == NULL;
+    name_deadlocked(summary);
 }
 
 void bp_summary_join_deadlocked(bp_summary *summary, const bp_summary *of_process) {
@@ -291,7 +247,7 @@ static void keep(bp_machine_list *list, const bp_machine_task *task,
 }
 
 /* A bp_json_tree_taker. */
-static bugpack_status take_summary(void *context, const bp_json_tree *row, bugpack_error *error) {
+static bugpack_status take_summary(void *context, bp_json_tree *row, bugpack_error *error) {
     bp_machine *machine = context;
     double duration_ms;
     (void)error;
@@ -394,7 +350,7 @@ static void add_to_process(bp_machine *machine, const bp_machine_task *thread,
 }
 
 /* A bp_json_tree_taker. The threads of a process follow each other. */
-static bugpack_status take_thread(void *context, const bp_json_tree *row, bugpack_error *error) {
+static bugpack_status take_thread(void *context, bp_json_tree *row, bugpack_error *error) {
     bp_machine *machine = context;
     bp_machine_task thread = {.is_kernel_thread = bp_json_tree_is_true(row, "kernel_thread")};
     if (!bp_json_tree_uint(row, "tgid", &thread.pid) ||

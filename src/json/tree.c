@@ -188,6 +188,25 @@ bugpack_status bp_json_tree_each(const bp_giver *text, const bp_json_tree_list *
     return status;
 }
 
+bp_json_tree *bp_json_tree_take(bp_json_tree *object) {
+    bp_json_tree *taken = cJSON_CreateObject();
+    if (taken != NULL) {
+        taken->child = object->child;
+        object->child = NULL;
+    }
+    return taken;
+}
+
+size_t bp_json_tree_memory(const bp_json_tree *tree) {
+    size_t memory_bytes = 0;
+    for (; tree != NULL; tree = tree->next) {
+        memory_bytes += sizeof *tree + 16 + (tree->string != NULL ? strlen(tree->string) + 24 : 0) +
+                        (tree->valuestring != NULL ? strlen(tree->valuestring) + 24 : 0) +
+                        bp_json_tree_memory(tree->child);
+    }
+    return memory_bytes;
+}
+
 void bp_json_tree_free(bp_json_tree *tree) {
     cJSON_Delete(tree);
 }

@@ -34,8 +34,9 @@ bugpack_status bp_json_tree_read_within(const void *text, size_t byte_count, siz
                                         bp_json_tree **ret_tree, bugpack_error *error);
 void bp_json_tree_free(bp_json_tree *tree);
 
-/* Takes an element, which is borrowed. Anything but OK ends the reading. */
-typedef bugpack_status bp_json_tree_taker(void *context, const bp_json_tree *element,
+/* Takes an element, which is borrowed, unless bp_json_tree_take takes it over. Anything but OK ends
+ * the reading. */
+typedef bugpack_status bp_json_tree_taker(void *context, bp_json_tree *element,
                                           bugpack_error *error);
 
 /* An array that is a member of the root, and what takes the objects in it; or an object that is
@@ -58,6 +59,12 @@ typedef struct bp_json_tree_list {
  */
 bugpack_status bp_json_tree_each(const bp_giver *text, const bp_json_tree_list *lists,
                                  void *context, bp_json_tree **ret_rest, bugpack_error *error);
+
+/* Moves the members of an object into a new one, which is the caller's. NULL without memory. */
+bp_json_tree *bp_json_tree_take(bp_json_tree *object);
+
+/* What a tree takes of memory, about. */
+size_t bp_json_tree_memory(const bp_json_tree *tree);
 
 /* These find members by exact name. NULL, or false, for one that is missing or of another type. */
 const bp_json_tree *bp_json_tree_array(const bp_json_tree *object, const char *key);

@@ -79,14 +79,19 @@ static bugpack_status keep(void *out, const void *bytes, size_t byte_count) {
 
 static void show(bp_report_file *report) {
     static bp_summary summary;
+    static bp_findings findings;
     bp_buffer text, again;
-    summary = (bp_summary){
-        .path = "input", .report = report, .folder = "", .left_bytes = (uint64_t)1 << 20};
+    summary = (bp_summary){.path = "input",
+                           .report = report,
+                           .findings = &findings,
+                           .folder = "",
+                           .left_bytes = (uint64_t)1 << 20};
+    findings.count = 0;
     if (bp_summary_read(&summary, false, NULL) != BUGPACK_OK) {
         bp_summary_release(&summary);
         return;
     }
-    bp_summary_judge(&summary);
+    bp_findings_sort(summary.findings);
     bp_buffer_init(&text, output_max_bytes);
     bp_buffer_init(&again, output_max_bytes);
     require(bp_summary_print(&summary, &text, NULL) == BUGPACK_OK);

@@ -114,8 +114,7 @@ static bugpack_status give(const void *context, bp_sink *sink, void *sink_contex
 }
 
 /* A bp_json_tree_taker. */
-static bugpack_status add_tid(void *context, const bp_json_tree *element,
-                              bugpack_error *ret_error) {
+static bugpack_status add_tid(void *context, bp_json_tree *element, bugpack_error *ret_error) {
     uint64_t tid;
     (void)ret_error;
     cr_assert(bp_json_tree_uint(element, "tid", &tid));

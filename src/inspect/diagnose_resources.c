@@ -1,0 +1,312 @@
+/* Diagnoses of what runs out: descriptors, memory, space on disks, limits of control groups. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "inspect/evidence.h"
+
+/* --- the process -------------------------------------------------------------------------- */
+
+void bp_diagnose_fd_limit(bp_evidence *evidence) {
+    const bp_json_tree *limit = bp_json_tree_first(bp_json_tree_array(evidence->process, "limits"));
+    uint64_t open_count, limit_count = 0;
+    for (; limit != NULL; limit = bp_json_tree_next(limit)) {
+        if (strcmp(bp_json_tree_text_or(limit, "name", ""), "Max open files") == 0) {
+            (void)bp_json_tree_uint(limit, "soft", &limit_count);
+        }
+    }
+    if (bp_json_tree_uint(evidence->process, "open_files", &open_count) && limit_count > 0 &&
+        open_count >= limit_count - limit_count / 10) {
+        bp_find(evidence, "%" PRIu64 " of at most %" PRIu64 " file descriptors are open",
+                open_count, limit_count);
+    }
+}
+
+/* Libraries alone are replaced by every update of a machine, and nothing is wrong. */
+void bp_diagnose_deleted_code(bp_evidence *evidence) {
+    const char *executable = bp_json_tree_text_or(evidence->process, "executable", "");
+    const bp_json_tree *object =
+        bp_json_tree_first(bp_json_tree_array(evidence->process, "loaded_objects"));
+    char deleted[128] = "", more[48] = "";
+    uint64_t count = 0;
+    for (; object != NULL; object = bp_json_tree_next(object)) {
+        const char *path = bp_json_tree_text_or(object, "path", "?");
+        size_t length = strlen(path);
+        if (!bp_json_tree_is_true(object, "deleted")) {
+            continue;
+        }
+        count++;
+        if (strncmp(executable, path, length) == 0 &&
+            (executable[length] == '\0' || executable[length] == ' ')) {
+            bp_utf8_copy(deleted, sizeof deleted, path);
+        }
+    }
+    if (count > 1) {
+        (void)snprintf(more, sizeof more, ", and %" PRIu64 " of its libraries", count - 1);
+    }
+    if (deleted[0] != '\0') {
+        bp_find(evidence, "the executable %s%s: deleted or replaced since it was started", deleted,
+                more);
+    }
+}
+
+/* Memory, without bugpack's own, that rose by a quarter and 16 MiB from the first half of the
+ * history to its end. */
+void bp_diagnose_memory_growth(bp_evidence *evidence) {
+    static const uint64_t least_kb = 16 << 10;
+    size_t first = 0, last = evidence->sample_count;
+    while (first < last && !evidence->samples[first].has_rss) {
+        first++;
+    }
+    while (last > first && !evidence->samples[last - 1].has_rss) {
+        last--;
+    }
+    if (last - first < 10) {
+        return;
+    }
+    const bp_sample *from = &evidence->samples[first], *to = &evidence->samples[last - 1];
+    const bp_sample *middle = &evidence->samples[first + (last - first) / 2];
+    uint64_t from_kb = from->rss_kb - from->own_kb, to_kb = to->rss_kb - to->own_kb;
+    uint64_t middle_kb = middle->rss_kb - middle->own_kb;
+    if (to_kb >= from_kb + least_kb && to_kb / 5 >= from_kb / 4 && middle_kb > from_kb &&
+        middle_kb < to_kb && to->wall_ns > from->wall_ns) {
+        char own[48] = "";
+        if (to->own_kb >> 10 > from->own_kb >> 10) {
+            (void)snprintf(own, sizeof own, ", %" PRIu64 " MiB of it bugpack's",
+                           (to->own_kb - from->own_kb) >> 10);
+        }
+        bp_find(evidence, "resident memory grew from %" PRIu64 " to %" PRIu64 " MiB in %.0f s%s",
+                from->rss_kb >> 10, to->rss_kb >> 10, (double)(to->wall_ns - from->wall_ns) / 1e9,
+                own);
+    }
+}
+
+/* --- open files --------------------------------------------------------------------------- */
+
+/* "at least ", where a list was too long to be kept whole. */
+static const char *at_least(const bp_rows *rows) {
+    return rows->count < rows->total_count ? "at least " : "";
+}
+
+/* A healthy server has tens of connections in CLOSE_WAIT for a moment. */
+void bp_diagnose_close_wait(bp_evidence *evidence) {
+    enum { close_wait_min = 50 };
+    const bp_rows *files = &evidence->files;
+    size_t count = 0;
+    for (size_t i = 0; i < files->count; i++) {
+        const bp_json_tree *socket = bp_json_tree_object(files->rows[i], "socket");
+        count += strcmp(bp_json_tree_text_or(socket, "state", ""), "close_wait") == 0;
+    }
+    if (count >= close_wait_min) {
+        bp_find(evidence,
+                "%s%zu of its sockets are in CLOSE_WAIT: the other side has closed them, the "
+                "program has not",
+                at_least(files), count);
+    }
+}
+
+void bp_diagnose_accept_queue(bp_evidence *evidence) {
+    for (size_t i = 0; i < evidence->files.count; i++) {
+        const bp_json_tree *socket = bp_json_tree_object(evidence->files.rows[i], "socket");
+        uint64_t waiting, backlog;
+        if (bp_json_tree_uint(socket, "waiting_connections", &waiting) &&
+            bp_json_tree_uint(socket, "backlog", &backlog) && backlog > 0 && waiting >= backlog) {
+            char listener[64];
+            bp_utf8_copy(listener, sizeof listener, bp_json_tree_text_or(socket, "local", "?"));
+            bp_find(evidence, "%" PRIu64 " connections wait to be accepted on %s, as many as may",
+                    waiting, listener);
+            return;
+        }
+    }
+}
+
+void bp_diagnose_deleted_file(bp_evidence *evidence) {
+    static const uint64_t least_bytes = (uint64_t)64 << 20;
+    const bp_rows *files = &evidence->files;
+    uint64_t count = 0, all_bytes = 0, largest_bytes = 0, bytes;
+    const char *largest = "";
+    for (size_t i = 0; i < files->count; i++) {
+        const bp_json_tree *file = files->rows[i];
+        const char *target = bp_json_tree_text_or(file, "target", "");
+        bool is_on_disk = strncmp(target, "/memfd:", 7) != 0 && strncmp(target, "/dev/", 5) != 0;
+        if (bp_json_tree_is_true(file, "deleted") && is_on_disk &&
+            strcmp(bp_json_tree_text_or(file, "access", "read"), "read") != 0 &&
+            bp_json_tree_uint(file, "size_bytes", &bytes) && bytes >= least_bytes) {
+            count++;
+            all_bytes += bytes;
+            largest = bytes > largest_bytes ? target : largest;
+            largest_bytes = bytes > largest_bytes ? bytes : largest_bytes;
+        }
+    }
+    if (count > 0) {
+        char name[128];
+        bp_utf8_copy(name, sizeof name, largest);
+        bp_find(evidence,
+                "%s%" PRIu64 " MiB are in %" PRIu64
+                " deleted file%s that it holds open, the largest %s",
+                at_least(files), all_bytes >> 20, count, count == 1 ? "" : "s", name);
+    }
+}
+
+/* --- the machine -------------------------------------------------------------------------- */
+
+void bp_diagnose_memory_low(bp_evidence *evidence) {
+    const bp_json_tree *memory = bp_json_tree_object(evidence->system, "memory");
+    uint64_t total_kb, available_kb;
+    if (bp_json_tree_uint(memory, "total_kb", &total_kb) &&
+        bp_json_tree_uint(memory, "available_kb", &available_kb) && available_kb < total_kb / 20) {
+        bp_find(evidence, "the machine has %" PRIu64 " MiB of memory left, of %" PRIu64 " MiB",
+                available_kb >> 10, total_kb >> 10);
+    }
+}
+
+static const bp_json_tree *first_cgroup(const bp_evidence *evidence) {
+    return bp_json_tree_first(bp_json_tree_array(evidence->system, "cgroups"));
+}
+
+static const char *cgroup_path(const bp_json_tree *cgroup, char out[121]) {
+    bp_utf8_copy(out, 121, bp_json_tree_text_or(cgroup, "path", "?"));
+    return out;
+}
+
+void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
+    static const struct {
+        const char *group, *used, *max, *what;
+    } limits[] = {{"memory", "current_bytes", "max_bytes", "bytes of memory"},
+                  {"pids", "current", "max", "tasks"}};
+    char path[121];
+    for (const bp_json_tree *cgroup = first_cgroup(evidence); cgroup != NULL;
+         cgroup = bp_json_tree_next(cgroup)) {
+        for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+            const bp_json_tree *group = bp_json_tree_object(cgroup, limits[i].group);
+            uint64_t used, max;
+            if (bp_json_tree_uint(group, limits[i].used, &used) &&
+                bp_json_tree_uint(group, limits[i].max, &max) && used >= max - max / 10) {
+                bp_find(evidence,
+                        "the control group \"%s\" uses %" PRIu64 " of at most %" PRIu64 " %s",
+                        cgroup_path(cgroup, path), used, max, limits[i].what);
+            }
+        }
+    }
+}
+
+void bp_diagnose_throttled(bp_evidence *evidence) {
+    enum { throttled_min = 10 };
+    char path[121];
+    for (const bp_json_tree *cgroup = first_cgroup(evidence); cgroup != NULL;
+         cgroup = bp_json_tree_next(cgroup)) {
+        const bp_json_tree *cpu = bp_json_tree_object(cgroup, "cpu");
+        uint64_t periods, throttled;
+        if (bp_json_tree_uint(cpu, "periods", &periods) &&
+            bp_json_tree_uint(cpu, "throttled_periods", &throttled) && periods >= throttled_min &&
+            throttled >= periods / 4) {
+            bp_find(evidence,
+                    "the control group \"%s\" had used up its share of CPU in %" PRIu64
+                    " of %" PRIu64 " periods since it began",
+                    cgroup_path(cgroup, path), throttled, periods);
+        }
+    }
+}
+
+void bp_diagnose_cgroup_kills(bp_evidence *evidence) {
+    char path[121];
+    for (const bp_json_tree *cgroup = first_cgroup(evidence); cgroup != NULL;
+         cgroup = bp_json_tree_next(cgroup)) {
+        uint64_t kills;
+        if (bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &kills) &&
+            kills > 0) {
+            bp_find(evidence,
+                    "the control group \"%s\" ran out of memory: %" PRIu64 " processes were killed",
+                    cgroup_path(cgroup, path), kills);
+        }
+    }
+}
+
+/* "/, /tmp and the working directory"; "?" where the document does not say. */
+static void name_places(const bp_json_tree *filesystem, char *out, size_t out_bytes) {
+    static const struct {
+        const char *key, *name;
+    } places[] = {{"root", "/"}, {"tmp", "/tmp"}, {"working_directory", "the working directory"}};
+    size_t used = 0;
+    (void)snprintf(out, out_bytes, "?");
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const bp_json_tree *of = bp_json_tree_first(bp_json_tree_array(filesystem, "of"));
+        while (of != NULL && strcmp(bp_json_tree_value(of), places[i].key) != 0) {
+            of = bp_json_tree_next(of);
+        }
+        used += of == NULL ? 0
+                           : (size_t)snprintf(out + used, out_bytes - used, "%s%s",
+                                              used > 0 ? " and " : "", places[i].name);
+    }
+}
+
+static const double low_percent = 90;
+
+static bool is_full(double used_percent, uint64_t left) {
+    return used_percent >= 98 || left == 0;
+}
+
+/* A file system that is read-only always is full. */
+static const bp_json_tree *next_filesystem(const bp_json_tree *filesystem) {
+    while (filesystem != NULL && bp_json_tree_is_true(filesystem, "read_only")) {
+        filesystem = bp_json_tree_next(filesystem);
+    }
+    return filesystem;
+}
+
+static const bp_json_tree *first_filesystem(const bp_evidence *evidence) {
+    return next_filesystem(bp_json_tree_first(bp_json_tree_array(evidence->system, "filesystems")));
+}
+
+static void find_disks(bp_evidence *evidence, bool is_wanted_full) {
+    for (const bp_json_tree *row = first_filesystem(evidence); row != NULL;
+         row = next_filesystem(bp_json_tree_next(row))) {
+        char places[64];
+        double percent;
+        uint64_t left;
+        if (bp_json_tree_uint(row, "available_bytes", &left) &&
+            bp_json_tree_number(row, "used_percent", &percent) && percent >= 0 && percent <= 100 &&
+            (percent >= low_percent || left == 0) && is_full(percent, left) == is_wanted_full) {
+            int unit = left >= UINT64_C(1) << 30 ? 2 : left >= UINT64_C(1) << 20 ? 1 : 0;
+            name_places(row, places, sizeof places);
+            bp_find(evidence, "the file system of %s is %d %% full: %.1f %ciB are left", places,
+                    (int)percent, (double)left / (double)(1 << 10 * (unit + 1)), "KMG"[unit]);
+        }
+    }
+}
+
+void bp_diagnose_disk_full(bp_evidence *evidence) {
+    find_disks(evidence, true);
+}
+
+void bp_diagnose_disk_low(bp_evidence *evidence) {
+    find_disks(evidence, false);
+}
+
+static void find_inodes(bp_evidence *evidence, bool is_wanted_full) {
+    for (const bp_json_tree *row = first_filesystem(evidence); row != NULL;
+         row = next_filesystem(bp_json_tree_next(row))) {
+        char places[64];
+        uint64_t left, total;
+        if (!bp_json_tree_uint(row, "total_inodes", &total) ||
+            !bp_json_tree_uint(row, "free_inodes", &left) || left > total || total == 0) {
+            continue;
+        }
+        double percent = 100.0 * (double)(total - left) / (double)total;
+        if (percent >= low_percent && is_full(percent, left) == is_wanted_full) {
+            name_places(row, places, sizeof places);
+            bp_find(evidence, "the file system of %s has %" PRIu64 " of %" PRIu64 " inodes left",
+                    places, left, total);
+        }
+    }
+}
+
+void bp_diagnose_inodes_full(bp_evidence *evidence) {
+    find_inodes(evidence, true);
+}
+
+void bp_diagnose_inodes_low(bp_evidence *evidence) {
+    find_inodes(evidence, false);
+}
