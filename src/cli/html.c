@@ -24,10 +24,10 @@ static bugpack_status write_fd(void *fd, const void *bytes, size_t byte_count) {
     return BUGPACK_OK;
 }
 
-static bugpack_status write_page(bp_summary *summary, const html_options *options, int fd) {
+static bugpack_status write_page(bp_facts *facts, const html_options *options, int fd) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    summary->left_bytes = options->max_bytes;
-    bugpack_status status = bp_html_write(summary, write_fd, &fd, &error);
+    facts->left_bytes = options->max_bytes;
+    bugpack_status status = bp_html_write(facts, write_fd, &fd, &error);
     if (status != BUGPACK_OK && status != BUGPACK_ERR_IO) {
         bp_cli_say("%s", error.message);
     }
@@ -35,13 +35,13 @@ static bugpack_status write_page(bp_summary *summary, const html_options *option
 }
 
 /* Into a new file, which is removed again on failure. */
-static bugpack_status write_file(bp_summary *summary, const html_options *options) {
+static bugpack_status write_file(bp_facts *facts, const html_options *options) {
     int fd = open(options->output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
         bp_cli_say("cannot write \"%s\": %s", options->output, strerror(errno));
         return BUGPACK_ERR_IO;
     }
-    bugpack_status status = write_page(summary, options, fd);
+    bugpack_status status = write_page(facts, options, fd);
     if (close(fd) != 0 && status == BUGPACK_OK) {
         bp_cli_say("cannot write \"%s\": %s", options->output, strerror(errno));
         status = BUGPACK_ERR_IO;
@@ -62,7 +62,7 @@ static const bp_cli_option option_rows[] = {
 static bp_cli_exit run(int argument_count, char **arguments) {
     html_options options = {.max_bytes = (uint64_t)256 << 20};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_summary *summary = NULL;
+    bp_facts *facts = NULL;
     char **operands;
     bp_cli_exit result;
     if (!bp_cli_read_options(&bp_cli_html_command, argument_count, arguments, &options, &operands,
@@ -72,15 +72,15 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (operands[0] == NULL) {
         return bp_cli_say_usage("a report is missing");
     }
-    if (bp_summary_open(operands[0], options.max_bytes, false, bp_frame_finder_new(), &summary,
-                        &error) != BUGPACK_OK) {
+    if (bp_facts_open(operands[0], options.max_bytes, false, bp_frame_finder_new(), &facts,
+                      &error) != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return BP_CLI_FAILED;
     }
     bool has_file = options.output != NULL && strcmp(options.output, "-") != 0;
     bugpack_status status =
-        has_file ? write_file(summary, &options) : write_page(summary, &options, STDOUT_FILENO);
-    bp_summary_close(summary);
+        has_file ? write_file(facts, &options) : write_page(facts, &options, STDOUT_FILENO);
+    bp_facts_close(facts);
     return status == BUGPACK_OK ? BP_CLI_COMPLETE : BP_CLI_FAILED;
 }
 

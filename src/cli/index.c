@@ -16,8 +16,8 @@
 #include "base/utf8.h"
 #include "cli/option.h"
 #include "cli/output.h"
+#include "inspect/facts.h"
 #include "inspect/json_lines.h"
-#include "inspect/summary.h"
 
 typedef struct index_options {
     const char *since; /* NULL: none */

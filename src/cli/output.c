@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "inspect/fill.h"
 
 enum { message_bytes = 2048 };
 
@@ -170,15 +171,7 @@ bool bp_cli_wants_colour(void) {
 }
 
 const char *bp_cli_format_bytes(uint64_t bytes, char out[BP_CLI_BYTES_BYTES]) {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    size_t unit = 0;
-    double value = (double)bytes;
-    for (; value >= 1023.5 && unit + 1 < sizeof units / sizeof units[0]; unit++) {
-        value /= 1024;
-    }
-    (void)snprintf(out, BP_CLI_BYTES_BYTES, "%.*f %s", unit > 0 && value < 99.95 ? 1 : 0, value,
-                   units[unit]);
-    return out;
+    return bp_fill_bytes((double)bytes, out);
 }
 
 const char *bp_cli_format_change(uint64_t before_bytes, uint64_t after_bytes,

@@ -225,19 +225,19 @@ static bool make_dir(page *made, const char *above) {
 static bugpack_status write_page(const page *made, int zip_fd, bugpack_error *error) {
     static const uint64_t page_max_bytes = (uint64_t)256 << 20;
     char zip[32];
-    bp_summary *summary = NULL;
+    bp_facts *facts = NULL;
     (void)snprintf(zip, sizeof zip, "/dev/fd/%d", zip_fd);
     int fd = open(made->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
         return bp_fail_errno(error, errno, "cannot write \"%s\"", made->file);
     }
     bugpack_status status =
-        bp_summary_open(zip, page_max_bytes, false, bp_frame_finder_new(), &summary, error);
+        bp_facts_open(zip, page_max_bytes, false, bp_frame_finder_new(), &facts, error);
     if (status == BUGPACK_OK) {
-        summary->left_bytes = page_max_bytes;
-        status = bp_html_write(summary, write_to, &fd, error);
+        facts->left_bytes = page_max_bytes;
+        status = bp_html_write(facts, write_to, &fd, error);
     }
-    bp_summary_close(summary);
+    bp_facts_close(facts);
     give_to_caller(fd);
     bp_file_close(fd);
     return status;

@@ -9,135 +9,62 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/screen.h"
+#include "inspect/facts.h"
+#include "inspect/fill.h"
 #include "inspect/manifest_lines.h"
-#include "inspect/summary.h"
 #include "probe/stacks.h"
-
-static void print_state(const bp_machine *machine) {
-    char bytes[2][16], pressure[BP_MACHINE_PRESSURES][24], cpus[32] = "";
-    bp_screen_heading("Machine  [host-threads.json]");
-    if (machine->captured_at[0] != '\0') {
-        bp_screen_print(BP_SCREEN_PLAIN, "captured   %s", machine->captured_at);
-    }
-    bp_screen_print(BP_SCREEN_PLAIN,
-                    "threads    %" PRIu64 " of %" PRIu64 " processes, %" PRIu64
-                    " of them of the kernel; %" PRIu64 " running or ready to, %" PRIu64 " blocked",
-                    machine->thread_count, machine->process_count, machine->kernel_thread_count,
-                    machine->running_count, machine->blocked_count);
-    if (machine->denied_process_count > 0) {
-        bp_screen_print(BP_SCREEN_PLAIN, "refused    %" PRIu64 " more processes",
-                        machine->denied_process_count);
-    }
-    if (machine->cpu_count > 0) {
-        (void)snprintf(cpus, sizeof cpus, "; %" PRIu64 " CPU%s", machine->cpu_count,
-                       machine->cpu_count == 1 ? "" : "s");
-    }
-    if (machine->has_load) {
-        bp_screen_print(BP_SCREEN_PLAIN,
-                        "load       %.2f over 1 min, %.2f over 5 min, %.2f over 15 min%s"
-                        "  [system.json]",
-                        machine->load[0], machine->load[1], machine->load[2], cpus);
-    }
-    if (machine->has_memory) {
-        bp_screen_print(BP_SCREEN_PLAIN, "memory     %s of %s available  [system.json]",
-                        bp_cli_format_bytes(machine->available_kb << 10, bytes[0]),
-                        bp_cli_format_bytes(machine->total_kb << 10, bytes[1]));
-    }
-    bool has_any = false;
-    for (size_t i = 0; i < BP_MACHINE_PRESSURES; i++) {
-        (void)snprintf(pressure[i], sizeof pressure[i], "?");
-        if (machine->has_pressure[i]) {
-            (void)snprintf(pressure[i], sizeof pressure[i], "%.1f %%",
-                           machine->pressure_percent[i]);
-        }
-        has_any |= machine->has_pressure[i];
-    }
-    if (has_any) {
-        bp_screen_print(BP_SCREEN_PLAIN,
-                        "waiting    for CPUs %s, for memory %s, for I/O %s of the last 10 s"
-                        "  [system.json]",
-                        pressure[0], pressure[1], pressure[2]);
-    }
-}
-
-static void print_task(const bp_machine_task *task, bool is_process) {
-    char cpu[24] = "?", secs[24] = "?", rss[16], running[48] = "", children[64] = "";
-    const char *born = task->is_born ? ", born in the window" : "";
-    if (task->has_percent) {
-        (void)snprintf(cpu, sizeof cpu, "%.1f", task->cpu_percent);
-    }
-    if (task->has_cpu) {
-        (void)snprintf(secs, sizeof secs, "%.2f", (double)task->cpu_ns / 1e9);
-    }
-    if (!is_process) {
-        bp_screen_print(BP_SCREEN_PLAIN,
-                        "%6s %%  %10s s  %7" PRIu64 " %-16s %s, of %" PRIu64 " %s%s", cpu, secs,
-                        task->tid, task->name, bp_machine_state_name(task), task->pid,
-                        task->process, born);
-        return;
-    }
-    if (task->running_count > 0) {
-        (void)snprintf(running, sizeof running, ", %" PRIu64 " running", task->running_count);
-    }
-    if (task->children_cpu_ms > 0) {
-        (void)snprintf(children, sizeof children, ", ended children used %.0f ms",
-                       task->children_cpu_ms);
-    }
-    const char *none = task->is_kernel_thread ? "-" : "?";
-    bp_screen_print(BP_SCREEN_PLAIN,
-                    "%6s %%  %10s s  %9s  %7" PRIu64 " %-16s %" PRIu64 " thread%s%s%s%s", cpu, secs,
-                    task->has_rss ? bp_cli_format_bytes(task->rss_kb << 10, rss) : none, task->pid,
-                    task->name, task->thread_count, task->thread_count == 1 ? "" : "s", running,
-                    born, children);
-}
-
-/* `by` ends the title. */
-static void print_tasks(const char *title, const char *by, const bp_machine_list *list,
-                        bool is_process) {
-    char heading[96];
-    (void)snprintf(heading, sizeof heading, "%s %s  [host-threads.json]", title, by);
-    if (list->count > 0) {
-        bp_screen_heading(heading);
-    }
-    for (size_t i = 0; i < list->count; i++) {
-        print_task(&list->rows[i], is_process);
-    }
-}
-
-/* The part of a screen about a capture of the whole machine; nothing without one. */
-static void show_machine(const bp_machine *machine) {
-    if (!machine->is_there) {
-        return;
-    }
-    print_state(machine);
-    char by_cpu[48];
-    bp_machine_name_period(machine, by_cpu, sizeof by_cpu);
-    print_tasks("Processes by CPU", by_cpu, &machine->busiest, true);
-    if (machine->has_collector) {
-        bp_screen_print(BP_SCREEN_PLAIN, "bugpack itself is left out: %.1f %%",
-                        machine->collector_percent);
-    }
-    print_tasks("Processes by", "resident memory", &machine->largest, true);
-    if (machine->no_rss_count > 0) {
-        bp_screen_print(BP_SCREEN_PLAIN, "and %" PRIu64 " whose memory is not known",
-                        machine->no_rss_count);
-    }
-    print_tasks("Threads by CPU", by_cpu, &machine->threads, false);
-}
 
 typedef struct show_options {
     bool as_json;
     uint64_t max_bytes;
 } show_options;
 
+/* --- lines -------------------------------------------------------------------------------- */
+
+/* A bp_fill_taker. */
+static void append(void *context, const char *text, size_t byte_count, bool is_fact) {
+    (void)is_fact;
+    (void)bp_buffer_append(context, text, byte_count);
+}
+
+/* Prints a line by a pattern of inspect/fill.h; false, and none, where what it needs is not known.
+ */
+static bool say(int style, const bp_json_tree *facts, const char *pattern) {
+    bp_buffer line;
+    bp_buffer_init(&line, SIZE_MAX / 4);
+    bool is_known = bp_fill(pattern, facts, append, &line);
+    if (is_known) {
+        bp_screen_print(style, "%s", bp_buffer_text(&line));
+    }
+    bp_buffer_release(&line);
+    return is_known;
+}
+
+static void say_all(const bp_json_tree *facts, const char *const *patterns) {
+    for (; *patterns != NULL; patterns++) {
+        (void)say(BP_SCREEN_PLAIN, facts, *patterns);
+    }
+}
+
+/* Lists the elements of an array below a heading; nothing without any. */
+static void list(const bp_json_tree *array, const char *heading, const char *pattern) {
+    const bp_json_tree *row = bp_json_tree_first(array);
+    if (row != NULL) {
+        bp_screen_heading(heading);
+    }
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        (void)say(BP_SCREEN_PLAIN, row, pattern);
+    }
+}
+
 /* --- the parts ---------------------------------------------------------------------------- */
 
 /* Where secrets may still be. */
-static void print_unsearched(const bp_summary *summary) {
+static void print_unsearched(const bp_facts *facts) {
     bp_buffer names;
     bp_buffer_init(&names, (size_t)1 << 20);
-    bp_manifest_append_unsearched(&names, summary->manifest);
-    if (summary->manifest != NULL && !bp_json_tree_is_true(summary->manifest, "redacted")) {
+    bp_manifest_append_unsearched(&names, facts->manifest);
+    if (facts->manifest != NULL && !bp_json_tree_is_true(facts->document, "redacted")) {
         bp_screen_print(BP_SCREEN_PLAIN, "secrets    are not replaced in this report");
     } else if (names.size > 0) {
         bp_screen_print(BP_SCREEN_PLAIN, "secrets    not searched for in %s",
@@ -147,71 +74,62 @@ static void print_unsearched(const bp_summary *summary) {
 }
 
 /* What, when, where, and who asked. */
-static void print_identity(const bp_summary *summary) {
-    const bp_json_tree *metadata = summary->metadata;
-    const bp_json_tree *app = bp_json_tree_object(metadata, "app");
-    const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
-    const bp_json_tree *tags = bp_json_tree_object(metadata, "tags");
-    uint64_t pid = 0, collector_pid = 0;
-    char kind[BP_SUMMARY_KIND_BYTES];
-    bp_summary_kind(summary, kind);
-    bp_screen_print(BP_SCREEN_BOLD, "%s%s%s: %s", bp_json_tree_text_or(app, "name", "(no name)"),
-                    bp_json_tree_text(app, "version") != NULL ? " " : "",
-                    bp_json_tree_text_or(app, "version", ""), kind);
-    (void)bp_json_tree_uint(bp_json_tree_object(metadata, "collector"), "pid", &collector_pid);
-    /* What captured the machine is no process of the report. */
-    if (bp_json_tree_uint(metadata, "pid", &pid) && pid != collector_pid) {
-        bp_screen_print(BP_SCREEN_PLAIN, "process    %s%s%" PRIu64 ", started %s",
-                        summary->process_name, summary->process_name[0] != '\0' ? " " : "", pid,
-                        bp_json_tree_text_or(metadata, "started_at", "at an unknown time"));
+static void print_identity(const bp_facts *facts) {
+    static const char unseen[] = "{[{_died_unseen:!}, the last sign of life: when it died is not "
+                                 "known]}";
+    const bp_json_tree *report = bp_json_tree_object(facts->document, "report");
+    const bp_json_tree *tag = bp_json_tree_first(bp_json_tree_object(facts->metadata, "tags"));
+    char triggered[128];
+    (void)say(BP_SCREEN_BOLD, report, "{app|(no name)}{[ {version}]}: {_kind}");
+    (void)say(BP_SCREEN_PLAIN, report,
+              "{_is_process:!}process    {[{process} ]}{pid:u}, started {started_at|at an unknown "
+              "time}");
+    (void)snprintf(triggered, sizeof triggered, "triggered  {triggered_at}%s", unseen);
+    if (!say(BP_SCREEN_PLAIN, report, triggered)) {
+        (void)snprintf(triggered, sizeof triggered, "written    {_timestamp|at an unknown time}%s",
+                       unseen);
+        (void)say(BP_SCREEN_PLAIN, report, triggered);
     }
-    const char *triggered = bp_json_tree_text(metadata, "triggered_at");
-    const char *written = bp_json_tree_text_or(metadata, "timestamp", "at an unknown time");
-    bool is_last_sign = bp_summary_has_died_unseen(summary);
-    bp_screen_print(BP_SCREEN_PLAIN, "%-10s %s%s", triggered != NULL ? "triggered" : "written",
-                    triggered != NULL ? triggered : written,
-                    is_last_sign ? ", the last sign of life: when it died is not known" : "");
-    if (bp_json_tree_text(metadata, "machine") != NULL) {
-        bp_screen_print(BP_SCREEN_PLAIN, "machine    %s", bp_json_tree_text(metadata, "machine"));
-    }
-    bp_screen_print(
-        BP_SCREEN_PLAIN, "platform   %s %s %s", bp_json_tree_text_or(platform, "os", "?"),
-        bp_json_tree_text_or(platform, "kernel", ""), bp_json_tree_text_or(platform, "arch", ""));
-    if (bp_json_tree_text(metadata, "description") != NULL) {
-        bp_screen_print(BP_SCREEN_PLAIN, "says       %s",
-                        bp_json_tree_text_or(metadata, "description", ""));
-    }
-    for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;
-         tag = bp_json_tree_next(tag)) {
+    (void)say(BP_SCREEN_PLAIN, report, "machine    {machine}");
+    (void)say(BP_SCREEN_PLAIN, facts->metadata,
+              "platform   {platform.os|?} {platform.kernel|} {platform.arch|}");
+    (void)say(BP_SCREEN_PLAIN, report, "says       {description}");
+    for (; tag != NULL; tag = bp_json_tree_next(tag)) {
         bp_screen_print(BP_SCREEN_PLAIN, "tag        %s=%s", bp_json_tree_key(tag),
                         bp_json_tree_value(tag));
     }
-    print_unsearched(summary);
+    print_unsearched(facts);
 }
 
-static void print_findings(const bp_summary *summary) {
-    static const int styles[] = {BP_SCREEN_RED, BP_SCREEN_YELLOW, BP_SCREEN_DIM};
-    static const char *const signs[] = {"!!", " !", "  "};
+static void print_findings(const bp_facts *facts) {
+    static const struct {
+        const char *severity, *sign;
+        int style;
+    } severities[] = {{"critical", "!!", BP_SCREEN_RED},
+                      {"warning", " !", BP_SCREEN_YELLOW},
+                      {"info", "  ", BP_SCREEN_DIM}};
+    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(facts->document, "findings"));
     bp_screen_heading("Findings");
-    for (size_t i = 0; i < summary->findings->count; i++) {
-        const bp_finding *finding = &summary->findings->rows[i];
-        bp_severity severity = bp_finding_severity(finding);
-        bp_screen_wrap(styles[severity], 3, "%s %s  [%s]", signs[severity], finding->text,
-                       finding->entry);
-    }
-    if (summary->findings->count == 0) {
+    if (row == NULL) {
         bp_screen_print(BP_SCREEN_PLAIN, "   none");
     }
-    if (bp_findings_other_count(summary->findings) > 0) {
-        bp_screen_print(BP_SCREEN_PLAIN, "   and %" PRIu64 " more, %" PRIu64 " of them critical",
-                        bp_findings_other_count(summary->findings),
-                        summary->findings->other_counts[BP_SEVERITY_CRITICAL]);
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        size_t at = 0;
+        while (strcmp(severities[at].severity, bp_json_tree_text_or(row, "severity", "info")) !=
+               0) {
+            at++;
+        }
+        bp_screen_wrap(severities[at].style, 3, "%s %s  [%s]", severities[at].sign,
+                       bp_json_tree_text_or(row, "text", ""),
+                       bp_json_tree_text_or(row, "entry", ""));
     }
+    (void)say(BP_SCREEN_PLAIN, facts->document,
+              "   and {other_findings:u} more, {_other_critical:u} of them critical");
 }
 
 /* The samples of a history as a row of bars, each the largest of its part; blank where none of it
  * is known. */
-static void print_sparkline(const bp_summary *summary, const char *title, const char *unit,
+static void print_sparkline(const bp_facts *facts, const char *title, const char *unit,
                             double (*value_of)(const bp_sample *sample)) {
     static const char *const bars[2][8] = {
         {"_", ".", ":", "-", "=", "+", "*", "#"},
@@ -219,8 +137,8 @@ static void print_sparkline(const bp_summary *summary, const char *title, const 
     enum { bar_max = 50, bar_bytes = sizeof "\u2581" - 1 };
     double values[bar_max], lowest = -1, highest = -1;
     char range[64], row[bar_max * bar_bytes + 1] = "";
-    for (size_t i = 0; i < summary->sample_count; i++) {
-        double value = value_of(&summary->samples[i]);
+    for (size_t i = 0; i < facts->sample_count; i++) {
+        double value = value_of(&facts->samples[i]);
         lowest = value >= 0 && (lowest < 0 || value < lowest) ? value : lowest;
         highest = value > highest ? value : highest;
     }
@@ -230,13 +148,13 @@ static void print_sparkline(const bp_summary *summary, const char *title, const 
     (void)snprintf(range, sizeof range, "%.0f to %.0f %s", lowest, highest, unit);
     size_t count = bp_screen_columns_left(strlen("memory       ") + strlen(range));
     count = count < bar_max ? count : bar_max;
-    count = count < summary->sample_count ? count : summary->sample_count;
+    count = count < facts->sample_count ? count : facts->sample_count;
     for (size_t i = 0; i < count; i++) {
         values[i] = -1;
     }
-    for (size_t i = 0; count > 0 && i < summary->sample_count; i++) {
-        double value = value_of(&summary->samples[i]);
-        double *bar = &values[i * count / summary->sample_count];
+    for (size_t i = 0; count > 0 && i < facts->sample_count; i++) {
+        double value = value_of(&facts->samples[i]);
+        double *bar = &values[i * count / facts->sample_count];
         *bar = value > *bar ? value : *bar;
     }
     for (size_t i = 0, used = 0; i < count; i++) {
@@ -247,124 +165,136 @@ static void print_sparkline(const bp_summary *summary, const char *title, const 
     (void)printf("%-10s %s  %s\n", title, row, range);
 }
 
-static void print_metrics(const bp_summary *summary) {
-    char rss[16], heap[2][16], uptime[32];
-    if (!summary->use.has_metrics && summary->sample_count == 0 && !summary->has_heap[0]) {
+static void print_metrics(const bp_facts *facts) {
+    const bp_json_tree *process = bp_json_tree_object(facts->document, "process");
+    const bp_json_tree *heap = bp_json_tree_object(facts->document, "heap");
+    bool has_heap = bp_json_tree_member(heap, "allocated_bytes") != NULL;
+    if (bp_json_tree_member(process, "cpu_percent") == NULL && facts->sample_count == 0 &&
+        !has_heap) {
         return;
     }
     bp_screen_heading("CPU and memory");
-    if (summary->use.has_metrics) {
-        (void)snprintf(uptime, sizeof uptime, summary->use.has_uptime ? "%.0f s" : "?",
-                       summary->use.uptime_secs);
-        bp_screen_print(
-            BP_SCREEN_PLAIN,
-            "now        %.1f %% of one CPU over %.2f s, %s resident, %" PRIu64 " thread%s, up %s",
-            summary->use.cpu_percent, summary->window_ms / 1000,
-            summary->use.has_rss ? bp_cli_format_bytes(summary->use.rss_kb << 10, rss) : "?",
-            summary->use.thread_count, summary->use.thread_count == 1 ? "" : "s", uptime);
-    }
-    print_sparkline(summary, "CPU", "%", bp_summary_sample_cpu);
-    print_sparkline(summary, "memory", "MiB", bp_summary_sample_memory);
-    if (summary->has_heap[0]) {
-        bp_screen_print(BP_SCREEN_PLAIN, "heap       %s allocated%s%s, %s",
-                        bp_cli_format_bytes(summary->heap_bytes[0], heap[0]),
-                        summary->has_heap[1] ? ", resident " : "",
-                        summary->has_heap[1] ? bp_cli_format_bytes(summary->heap_bytes[1], heap[1])
-                                             : "",
-                        summary->allocator);
-    }
+    (void)say(
+        BP_SCREEN_PLAIN, process,
+        "now        {cpu_percent:.1f} % of one CPU over {sample_window_ms:.2t} s, {rss_kb:k|?} "
+        "resident, {thread_count:u} thread{thread_count:p}, up {uptime_secs:.0f s|?}");
+    print_sparkline(facts, "CPU", "%", bp_sample_cpu);
+    print_sparkline(facts, "memory", "MiB", bp_sample_memory);
+    (void)say(BP_SCREEN_PLAIN, heap,
+              "heap       {allocated_bytes:b} allocated{[, resident {resident_bytes:b}]}, "
+              "{allocator|}");
+}
+
+/* A thread in words, without its id. */
+static void fill_thread(const bp_json_tree *thread, bp_buffer *out) {
+    bp_buffer_clear(out);
+    (void)bp_fill("{cpu_percent:6.1f} %{name}\n" BP_FILL_STATE BP_FILL_WAIT
+                  "{[{waits_for:!}{_place:!},]}{[ in {_place}]}",
+                  thread, append, out);
 }
 
 /* Threads that do the same, as the workers of a pool, are one row. */
-static bool is_alike(const bp_summary_thread *one, const bp_summary_thread *other) {
-    return (int)(one->cpu_percent * 10) == (int)(other->cpu_percent * 10) &&
-           one->is_born == other->is_born && strcmp(one->name, other->name) == 0 &&
-           strcmp(one->state, other->state) == 0 && strcmp(one->syscall, other->syscall) == 0 &&
-           strcmp(one->waits_for, other->waits_for) == 0 && strcmp(one->frames, other->frames) == 0;
-}
-
-static void print_threads(const bp_summary *summary) {
+static void print_threads(const bp_facts *facts) {
     enum { indent = 28 };
-    if (summary->listed_count == 0) {
+    const bp_json_tree *row =
+        bp_json_tree_first(bp_json_tree_array(facts->document, "busiest_threads"));
+    bp_buffer text, other;
+    if (row == NULL) {
         return;
     }
+    bp_buffer_init(&text, SIZE_MAX / 4);
+    bp_buffer_init(&other, SIZE_MAX / 4);
     bp_screen_heading("Busiest threads");
-    for (size_t i = 0, count; i < summary->listed_count; i += count) {
-        const bp_summary_thread *thread = &summary->threads[i];
-        const char *place = thread->frames[0] != '\0' ? thread->frames : thread->syscall;
+    while (row != NULL) {
+        const bp_json_tree *first = row;
         char name[96];
-        count = 1;
-        while (i + count < summary->listed_count &&
-               is_alike(thread, &summary->threads[i + count])) {
+        uint64_t tid = 0;
+        size_t count = 0;
+        double percent = 0;
+        fill_thread(first, &text);
+        do {
+            row = bp_json_tree_next(row);
             count++;
-        }
-        (void)snprintf(name, sizeof name, "%s", thread->name);
-        if (count > 1) {
-            (void)snprintf(name, sizeof name, "%zu x %s", count, thread->name);
-        }
-        bp_screen_wrap(BP_SCREEN_PLAIN, indent, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s%s%s",
-                       thread->cpu_percent, thread->tid, name, bp_summary_born_words(thread),
-                       thread->state, bp_summary_wait_words(thread), thread->waits_for,
-                       thread->waits_for[0] != '\0' && place[0] != '\0' ? "," : "",
-                       place[0] != '\0' ? " in " : "", place);
+            fill_thread(row, &other);
+        } while (row != NULL && strcmp(bp_buffer_text(&text), bp_buffer_text(&other)) == 0);
+        (void)bp_json_tree_uint(first, "tid", &tid);
+        (void)bp_json_tree_number(first, "cpu_percent", &percent);
+        (void)snprintf(name, sizeof name, count > 1 ? "%zu x " : "", count);
+        (void)snprintf(name + strlen(name), sizeof name - strlen(name), "%s",
+                       bp_json_tree_text_or(first, "name", ""));
+        const char *words = strchr(bp_buffer_text(&text), '\n');
+        bp_screen_wrap(BP_SCREEN_PLAIN, indent, "%6.1f %%  %7" PRIu64 " %-16s %s", percent, tid,
+                       name, words != NULL ? words + 1 : "");
     }
-    if (summary->use.thread_count > summary->listed_count) {
-        bp_screen_print(BP_SCREEN_PLAIN, "and %" PRIu64 " more",
-                        summary->use.thread_count - summary->listed_count);
-    }
+    (void)say(BP_SCREEN_PLAIN, facts->document, "and {_other_threads:u} more");
+    bp_buffer_release(&text);
+    bp_buffer_release(&other);
 }
 
-static void print_processes(const bp_summary *summary) {
-    char cpu[16], rss[16], pid[24];
-    if (summary->process_count > 0) {
-        bp_screen_heading("Further processes");
-    }
-    for (size_t i = 0; i < summary->process_count; i++) {
-        const bp_summary_process *process = &summary->processes[i];
-        (void)snprintf(cpu, sizeof cpu, process->use.has_metrics ? "%.1f" : "?",
-                       process->use.cpu_percent);
-        if (process->pid > 0) {
-            (void)snprintf(pid, sizeof pid, "%" PRIu64, process->pid);
-        }
-        bp_screen_print(BP_SCREEN_PLAIN, "%6s %%  %9s  %7s %-16s [%s]", cpu,
-                        process->use.has_rss ? bp_cli_format_bytes(process->use.rss_kb << 10, rss)
-                                             : "?",
-                        process->pid > 0 ? pid : "?", process->name, process->folder);
-    }
-    if (summary->other_process_count > 0) {
-        bp_screen_print(BP_SCREEN_PLAIN, "and %" PRIu64 " more", summary->other_process_count);
-    }
+static void print_processes(const bp_facts *facts) {
+    list(bp_json_tree_array(facts->document, "further_processes"), "Further processes",
+         "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {name:-16s|} [{folder}]");
+    (void)say(BP_SCREEN_PLAIN, facts->document, "and {_other_processes:u} more");
 }
 
-static void print_triggers(const bp_summary *summary) {
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(summary->manifest, "triggers"));
-    if (row != NULL) {
-        bp_screen_heading("Gaps and other automatic triggers");
-    }
-    for (; row != NULL; row = bp_json_tree_next(row)) {
-        uint64_t count = 0;
-        (void)bp_json_tree_uint(row, "count", &count);
-        bp_screen_print(BP_SCREEN_PLAIN, "%9" PRIu64 "  %s %s", count,
-                        bp_json_tree_text_or(row, "report_type", "?"),
-                        bp_json_tree_text_or(row, "key", ""));
-    }
+/* `by` ends the title. */
+static void list_tasks(const bp_json_tree *machine, const char *key, const char *title,
+                       const char *by, const char *pattern) {
+    char heading[96];
+    (void)snprintf(heading, sizeof heading, "%s %s  [host-threads.json]", title, by);
+    list(bp_json_tree_array(machine, key), heading, pattern);
 }
 
-static void print_records(const bp_summary *summary) {
-    for (size_t age = BP_SUMMARY_RECORD_MAX; age-- > 0;) {
-        const bp_summary_record *record = bp_summary_newest(summary, age);
-        if (record == NULL) {
-            continue;
-        }
-        char before[24] = "";
-        if (record->wall_ns != 0 && summary->triggered_wall_ns != 0) {
-            double secs = ((double)record->wall_ns - (double)summary->triggered_wall_ns) / 1e9;
-            (void)snprintf(before, sizeof before, "%+.3f s", secs);
-        }
-        bp_screen_print(record->level >= BUGPACK_LEVEL_ERROR ? BP_SCREEN_RED : BP_SCREEN_YELLOW,
-                        "%12s  %-5s %s%s%s", before, bp_level_name((uint8_t)record->level),
-                        record->channel, record->channel[0] != '\0' ? ": " : "", record->message);
+/* What a capture of the whole machine says; nothing without one. */
+static void print_machine(const bp_facts *facts) {
+    static const char *const state[] = {
+        "captured   {captured_at}",
+        "threads    {threads:u} of {processes:u} processes, {kernel_threads:u} of them of the "
+        "kernel; "
+        "{running_threads:u} running or ready to, {blocked_threads:u} blocked",
+        "{denied_processes:+}refused    {denied_processes:u} more processes",
+        "load       {load.avg1:.2f} over 1 min, {load.avg5:.2f} over 5 min, {load.avg15:.2f} over "
+        "15 "
+        "min{[; {cpus:u} CPU{cpus:p}]}  [system.json]",
+        "memory     {memory_available_kb:k} of {memory_total_kb:k} available  [system.json]",
+        NULL};
+    static const char process[] =
+        "{cpu_percent:6.1f|?} %  {cpu_ns:10.2n|?} s  {[{rss_kb:9k}]}{[{_no_rss:9s}]}  {pid:7u} "
+        "{name:-16s|} {thread_count:u} thread{thread_count:p}{[{running_threads:+}, "
+        "{running_threads:u} running]}{[{born_in_window:!}, born in the window]}"
+        "{[, ended children used {children_cpu_ms:.0f} ms]}";
+    static const char thread[] =
+        "{cpu_percent:6.1f|?} %  {cpu_ns:10.2n|?} s  {tid:7u} {name:-16s|} {state}, of {pid:u} "
+        "{process|}{[{born_in_window:!}, born in the window]}";
+    const bp_json_tree *machine = bp_json_tree_object(facts->document, "machine");
+    char by_cpu[48] = "since they began";
+    double window_ms;
+    if (machine == NULL) {
+        return;
     }
+    if (bp_json_tree_number(machine, "window_ms", &window_ms)) {
+        (void)snprintf(by_cpu, sizeof by_cpu, "over %.2f s", window_ms / 1000);
+    }
+    bp_screen_heading("Machine  [host-threads.json]");
+    say_all(machine, state);
+    if (bp_json_tree_first(bp_json_tree_object(machine, "pressure_avg10_percent")) != NULL) {
+        (void)say(BP_SCREEN_PLAIN, machine,
+                  "waiting    for CPUs {pressure_avg10_percent.cpu:.1f %|?}, for memory "
+                  "{pressure_avg10_percent.memory:.1f %|?}, for I/O {pressure_avg10_percent.io:.1f "
+                  "%|?} of the last 10 s  [system.json]");
+    }
+    list_tasks(machine, "busiest_processes", "Processes by CPU", by_cpu, process);
+    (void)say(BP_SCREEN_PLAIN, machine,
+              "bugpack itself is left out: {collector_cpu_percent:.1f} %");
+    list_tasks(machine, "largest_processes", "Processes by", "resident memory", process);
+    (void)say(BP_SCREEN_PLAIN, machine,
+              "{unknown_rss_processes:+}and {unknown_rss_processes:u} whose memory is not known");
+    list_tasks(machine, "busiest_threads", "Threads by CPU", by_cpu, thread);
+}
+
+static void print_triggers(const bp_facts *facts) {
+    list(bp_json_tree_array(facts->document, "triggers"), "Gaps and other automatic triggers",
+         "{count:9u}  {report_type|?} {key|}");
 }
 
 /* A line that may hold NUL: a power cut leaves runs of it, of which one is shown. */
@@ -385,8 +315,8 @@ static void print_log_line(const char *line, size_t length) {
 }
 
 /* The last whole lines of a text log. */
-static void print_tail(const bp_summary *summary) {
-    const char *text = bp_buffer_text(&summary->log_tail), *end = text + summary->log_tail.size;
+static void print_tail(const bp_facts *facts) {
+    const char *text = bp_buffer_text(&facts->log_tail), *end = text + facts->log_tail.size;
     const char *at = end;
     for (int lines = 0; at > text && lines < 9; at--) {
         lines += at[-1] == '\n';
@@ -401,67 +331,61 @@ static void print_tail(const bp_summary *summary) {
     }
 }
 
-static void print_log(const bp_summary *summary) {
-    if (summary->record_count > 0) {
-        bp_screen_heading("Newest warnings and errors, in seconds from the trigger  [logs.jsonl]");
-        print_records(summary);
-    } else if (summary->log_tail.size > 0) {
+static void print_log(const bp_facts *facts) {
+    const bp_json_tree *row =
+        bp_json_tree_first(bp_json_tree_at(facts->document, "log.newest_warnings"));
+    if (row == NULL && facts->log_tail.size > 0) {
         (void)fputc('\n', stdout);
-        bp_screen_print(BP_SCREEN_BOLD, "End of the log  [%s]", summary->log_name);
-        print_tail(summary);
+        bp_screen_print(BP_SCREEN_BOLD, "End of the log  [%s]", facts->log_name);
+        print_tail(facts);
+    } else if (row != NULL) {
+        bp_screen_heading("Newest warnings and errors, in seconds from the trigger  [logs.jsonl]");
+    }
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        bool is_warning = strcmp(bp_json_tree_text_or(row, "level", ""), "warn") == 0;
+        (void)say(is_warning ? BP_SCREEN_YELLOW : BP_SCREEN_RED, row,
+                  "{_from_trigger:12s|}  {level:-5s} {[{channel}: ]}{message}");
     }
 }
 
-static void print_traffic(const bp_summary *summary) {
-    char bytes[2][16];
-    if (summary->channel_count > 0) {
-        bp_screen_heading("Traffic  [traffic-index.jsonl]");
-    }
-    for (size_t i = 0; i < summary->channel_count; i++) {
-        const bp_summary_channel *channel = &summary->channels[i];
-        const char *least = bp_summary_channel_is_partial(channel) ? "at least " : "";
-        bp_screen_print(BP_SCREEN_PLAIN,
-                        "%-16s sent %s%" PRIu64 " (%s), received %s%" PRIu64 " (%s)", channel->name,
-                        least, channel->messages[0],
-                        bp_cli_format_bytes(channel->bytes[0], bytes[0]), least,
-                        channel->messages[1], bp_cli_format_bytes(channel->bytes[1], bytes[1]));
-    }
-    if (summary->other_message_count > 0) {
-        bp_screen_print(BP_SCREEN_PLAIN, "and %" PRIu64 " more messages",
-                        summary->other_message_count);
-    }
+static void print_traffic(const bp_facts *facts) {
+    list(
+        bp_json_tree_array(facts->document, "traffic"), "Traffic  [traffic-index.jsonl]",
+        "{channel:-16s} sent {[{at_least:!}at least ]}{sent.messages:u} ({sent.bytes:b}), received "
+        "{[{at_least:!}at least ]}{received.messages:u} ({received.bytes:b})");
+    (void)say(BP_SCREEN_PLAIN, facts->document, "and {_other_messages:u} more messages");
 }
 
-static void print_screen(const bp_summary *summary) {
-    print_identity(summary);
-    print_findings(summary);
-    print_metrics(summary);
-    print_threads(summary);
-    print_processes(summary);
-    show_machine(&summary->machine);
-    print_triggers(summary);
-    print_log(summary);
-    print_traffic(summary);
+static void print_screen(const bp_facts *facts) {
+    print_identity(facts);
+    print_findings(facts);
+    print_metrics(facts);
+    print_threads(facts);
+    print_processes(facts);
+    print_machine(facts);
+    print_triggers(facts);
+    print_log(facts);
+    print_traffic(facts);
 }
 
 /* --- the command -------------------------------------------------------------------------- */
 
-static bp_cli_exit show_summary(const char *path, const show_options *options) {
+static bp_cli_exit show_facts(const char *path, const show_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_summary *summary = NULL;
+    bp_facts *facts = NULL;
     bugpack_status status =
-        bp_summary_open(path, options->max_bytes, false, bp_frame_finder_new(), &summary, &error);
+        bp_facts_open(path, options->max_bytes, false, bp_frame_finder_new(), &facts, &error);
     if (status == BUGPACK_OK && options->as_json) {
         bp_buffer text;
         bp_buffer_init(&text, SIZE_MAX / 4);
-        status = bp_summary_print(summary, &text, &error);
+        status = bp_facts_print(facts, &text, &error);
         (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
         bp_buffer_release(&text);
     } else if (status == BUGPACK_OK) {
         bp_screen_look();
-        print_screen(summary);
+        print_screen(facts);
     }
-    bp_summary_close(summary);
+    bp_facts_close(facts);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return BP_CLI_FAILED;
@@ -521,7 +445,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         return bp_cli_say_usage("a report is missing");
     }
     return operands[1] != NULL ? show_entry(operands[0], operands[1], &options)
-                               : show_summary(operands[0], &options);
+                               : show_facts(operands[0], &options);
 }
 
 const bp_cli_command bp_cli_show_command = {

@@ -10,13 +10,7 @@
 /* --- the process -------------------------------------------------------------------------- */
 
 void bp_diagnose_fd_limit(bp_evidence *evidence) {
-    const bp_json_tree *limit = bp_json_tree_first(bp_json_tree_array(evidence->process, "limits"));
-    uint64_t open_count, limit_count = 0;
-    for (; limit != NULL; limit = bp_json_tree_next(limit)) {
-        if (strcmp(bp_json_tree_text_or(limit, "name", ""), "Max open files") == 0) {
-            (void)bp_json_tree_uint(limit, "soft", &limit_count);
-        }
-    }
+    uint64_t open_count, limit_count = bp_open_files_limit(evidence->process);
     if (bp_json_tree_uint(evidence->process, "open_files", &open_count) && limit_count > 0 &&
         open_count >= limit_count - limit_count / 10) {
         bp_find(evidence, "%" PRIu64 " of at most %" PRIu64 " file descriptors are open",

@@ -11,8 +11,9 @@
 
 #define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
 
-/* What the trees of threads may take together; the second for those of interest. */
-static const size_t thread_trees_bytes = (size_t)4 << 20, wanted_trees_bytes = (size_t)6 << 20;
+/* What the trees of threads may take together: more for those of interest, most for the busiest. */
+enum { tier_any, tier_wanted, tier_busiest };
+static const size_t tree_max_bytes[] = {(size_t)4 << 20, (size_t)6 << 20, (size_t)8 << 20};
 
 /* --- threads ------------------------------------------------------------------------------ */
 
@@ -71,6 +72,17 @@ void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes) 
     } else if (kind[0] != '\0') {
         (void)snprintf(out, out_bytes, "a %s", kind);
     }
+}
+
+uint64_t bp_open_files_limit(const bp_json_tree *process) {
+    const bp_json_tree *limit = bp_json_tree_first(bp_json_tree_array(process, "limits"));
+    uint64_t count = 0;
+    for (; limit != NULL; limit = bp_json_tree_next(limit)) {
+        if (strcmp(bp_json_tree_text_or(limit, "name", ""), "Max open files") == 0) {
+            (void)bp_json_tree_uint(limit, "soft", &count);
+        }
+    }
+    return count;
 }
 
 bool bp_exit_signal(const bp_json_tree *metadata, char out[BP_SIGNAL_BYTES]) {
@@ -198,10 +210,9 @@ void bp_evidence_end_measured(bp_evidence *evidence) {
 }
 
 /* Takes a tree over if all take no more than that. */
-static void take_tree(bp_evidence *evidence, bp_json_tree *tree, bool is_wanted,
-                      bp_json_tree **place) {
+static void take_tree(bp_evidence *evidence, bp_json_tree *tree, int tier, bp_json_tree **place) {
     size_t memory_bytes = bp_json_tree_memory(tree);
-    size_t max_bytes = is_wanted ? wanted_trees_bytes : thread_trees_bytes;
+    size_t max_bytes = tree_max_bytes[tier];
     if (*place == NULL && memory_bytes <= max_bytes &&
         evidence->thread_memory_bytes <= max_bytes - memory_bytes) {
         *place = bp_json_tree_take(tree);
@@ -230,9 +241,11 @@ bugpack_status bp_evidence_listed(bp_evidence *evidence, bp_json_tree *row, bugp
     CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
     CUT_TO(thread->waits_for_kind, bp_json_tree_text(wait, "kind"));
     (void)bp_json_tree_uint(wait, "tid", &thread->waits_for_tid);
-    bool is_wanted = thread->rank > 0 || strcmp(thread->state, "uninterruptible sleep") == 0 ||
+    bool is_wanted = strcmp(thread->state, "uninterruptible sleep") == 0 ||
                      bp_json_tree_array(wait, "other_end") != NULL;
-    take_tree(evidence, row, is_wanted, &thread->row);
+    int tier = is_wanted ? tier_wanted : tier_any;
+    tier = thread->rank > 0 ? tier_busiest : tier;
+    take_tree(evidence, row, tier, &thread->row);
     return BUGPACK_OK;
 }
 
@@ -256,7 +269,9 @@ void bp_evidence_stack(bp_evidence *evidence, bp_json_tree *stack) {
     bp_thread *thread =
         bp_json_tree_uint(stack, "tid", &tid) ? bp_evidence_thread(evidence, tid) : NULL;
     if (thread != NULL) {
-        take_tree(evidence, stack, thread->rank > 0 || thread->is_waited_for, &thread->stack);
+        int tier = thread->is_waited_for ? tier_wanted : tier_any;
+        tier = thread->rank > 0 ? tier_busiest : tier;
+        take_tree(evidence, stack, tier, &thread->stack);
     }
 }
 

@@ -107,6 +107,9 @@ bool bp_thread_is_idle(const bp_thread *thread);
  * known. */
 void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes);
 
+/* The soft limit of descriptors in process.json; 0: not known. */
+uint64_t bp_open_files_limit(const bp_json_tree *process);
+
 /* The signal that ended the process: "SIGSEGV", or "signal 36", as a realtime signal has no name.
  * False with "" for none. */
 enum { BP_SIGNAL_BYTES = 41 };

@@ -12,7 +12,6 @@
 #include "inspect/html_text.h"
 #include "inspect/json_lines.h"
 #include "inspect/manifest_lines.h"
-#include "inspect/summary.h"
 
 /*
  * The sections of a page that are made of many records, and what all sections share.
@@ -21,35 +20,74 @@
 /* A page being written. */
 typedef struct html_page {
     bp_html html;
-    bp_summary *summary;
+    bp_facts *facts;
     bugpack_status status; /* NO_MEMORY */
 } html_page;
 
-enum { log_line_max = 2000, picture_max_bytes = 16 << 20, bin_count = 60, type_max = 48 };
+enum {
+    channel_max = 64,
+    log_line_max = 2000,
+    picture_max_bytes = 16 << 20,
+    bin_count = 60,
+    type_max = 48
+};
 
-static void html_begin_section(html_page *page, const char *id, const char *title) {
+static void begin_section(html_page *page, const char *id, const char *title) {
     bp_html_print(&page->html, "<section aria-labelledby=\"%s\"><h2 id=\"%s\">%s</h2>", id, id,
                   title);
 }
 
-static void html_end_section(html_page *page) {
+static void end_section(html_page *page) {
     bp_html_print(&page->html, "</section>\n");
+}
+
+/* A table with these columns, "Thread|CPU", whose rows are of a pattern of inspect/fill.h. */
+static void begin_table(html_page *page, const char *columns) {
+    bp_html_print(&page->html, "<table><thead><tr>");
+    while (*columns != '\0') {
+        char name[32];
+        size_t length = strcspn(columns, "|");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, columns);
+        bp_html_print(&page->html, "<th scope=\"col\">%s</th>", name);
+        columns += length + (columns[length] == '|');
+    }
+    bp_html_print(&page->html, "</tr></thead><tbody>");
+}
+
+static void write_rows(html_page *page, const bp_json_tree *array, const char *pattern) {
+    for (const bp_json_tree *row = bp_json_tree_first(array); row != NULL;
+         row = bp_json_tree_next(row)) {
+        (void)bp_html_fill(&page->html, pattern, row);
+    }
+}
+
+static void write_table(html_page *page, const bp_json_tree *array, const char *columns,
+                        const char *pattern) {
+    begin_table(page, columns);
+    write_rows(page, array, pattern);
+    bp_html_print(&page->html, "</tbody></table>");
+}
+
+/* A member of the document that is an array, or NULL where it is empty. */
+static const bp_json_tree *find_list(const html_page *page, const char *key) {
+    const bp_json_tree *array = bp_json_tree_array(page->facts->document, key);
+    return bp_json_tree_first(array) != NULL ? array : NULL;
 }
 
 /* Whether an entry is there and may be read; its size then counts as read. One that is too large is
  * named on the page. */
 static bool html_may_read(html_page *page, const char *entry, uint64_t max_bytes) {
     uint64_t byte_count;
-    if (!bp_report_file_has(page->summary->report, entry, &byte_count)) {
+    if (!bp_report_file_has(page->facts->report, entry, &byte_count)) {
         return false;
     }
-    if (byte_count > max_bytes || byte_count > page->summary->left_bytes) {
+    if (byte_count > max_bytes || byte_count > page->facts->left_bytes) {
         bp_html_print(&page->html,
                       "<p>%s is not shown: its %" PRIu64 " bytes are over the limit.</p>", entry,
                       byte_count);
         return false;
     }
-    page->summary->left_bytes -= byte_count;
+    page->facts->left_bytes -= byte_count;
     return true;
 }
 
@@ -57,7 +95,7 @@ static bool html_may_read(html_page *page, const char *entry, uint64_t max_bytes
 static void html_stream(html_page *page, const char *entry, bp_sink *sink, void *context) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status =
-        bp_report_file_stream(page->summary->report, entry, UINT64_MAX, sink, context, &error);
+        bp_report_file_stream(page->facts->report, entry, UINT64_MAX, sink, context, &error);
     page->status = status == BUGPACK_ERR_NO_MEMORY ? status : page->status;
 }
 
@@ -90,14 +128,12 @@ static bugpack_status write_record(void *context, const char *line, size_t line_
 
 static void html_log(html_page *page) {
     uint64_t count = 0;
-    for (size_t i = 0; i < BP_SUMMARY_LEVELS; i++) {
-        count += page->summary->level_counts[i];
-    }
+    (void)bp_json_tree_uint(bp_json_tree_object(page->facts->document, "log"), "_count", &count);
     if (count == 0) {
         return;
     }
     log_lines log = {page, count > log_line_max ? count - log_line_max : 0, 0};
-    html_begin_section(page, "log", "Log");
+    begin_section(page, "log", "Log");
     bp_html_print(
         &page->html,
         "<p>%" PRIu64 " records, the newest %" PRIu64 " of them:</p>"
@@ -110,14 +146,14 @@ static void html_log(html_page *page) {
         bp_line_stream_release(&lines);
     }
     bp_html_print(&page->html, "</div>");
-    html_end_section(page);
+    end_section(page);
 }
 
 /* Messages by type, and of each channel over time. */
 typedef struct traffic_counts {
-    const bp_summary *summary;
+    const bp_json_tree *channels;
     uint64_t from_ns, to_ns, bin_ns; /* the bins of a channel reach to `to_ns` at least */
-    uint64_t bins[BP_SUMMARY_CHANNEL_MAX][bin_count];
+    uint64_t bins[channel_max][bin_count];
     struct {
         char name[64];
         uint64_t messages, bytes;
@@ -155,8 +191,9 @@ static bugpack_status count_message(void *context, const char *line, size_t line
     }
     count_type(traffic, type, byte_count);
     uint64_t wall_ns = bp_json_line_time(&fields[0].value);
-    for (size_t i = 0; i < traffic->summary->channel_count; i++) {
-        if (strcmp(traffic->summary->channels[i].name, channel) == 0 &&
+    const bp_json_tree *row = bp_json_tree_first(traffic->channels);
+    for (size_t i = 0; row != NULL && i < channel_max; i++, row = bp_json_tree_next(row)) {
+        if (strcmp(bp_json_tree_text_or(row, "channel", ""), channel) == 0 &&
             wall_ns >= traffic->from_ns && wall_ns <= traffic->to_ns) {
             traffic->bins[i][(wall_ns - traffic->from_ns) / traffic->bin_ns]++;
         }
@@ -165,73 +202,71 @@ static bugpack_status count_message(void *context, const char *line, size_t line
 }
 
 static void write_channels(html_page *page, const traffic_counts *traffic) {
-    bp_html_print(
-        &page->html,
-        "<table><thead><tr><th scope=\"col\">Channel</th><th scope=\"col\">Sent"
-        "</th><th scope=\"col\">Received</th><th scope=\"col\">Messages over %.1f s</th></tr>"
-        "</thead><tbody>",
-        (double)(traffic->to_ns - traffic->from_ns) / 1e9);
-    for (size_t i = 0; i < page->summary->channel_count; i++) {
-        const bp_summary_channel *channel = &page->summary->channels[i];
-        bp_html_print(&page->html, "<tr><th scope=\"row\">%s</th>", channel->name);
-        for (size_t way = 0; way < 2; way++) {
-            bp_html_print(&page->html, "<td>%s%" PRIu64 " (%" PRIu64 " bytes)</td>",
-                          bp_summary_channel_is_partial(channel) ? "at least " : "",
-                          channel->messages[way], channel->bytes[way]);
-        }
-        bp_html_print(&page->html, "<td>");
-        bp_html_bars(&page->html, "Messages over time", traffic->bins[i], bin_count);
+    char columns[96];
+    size_t i = 0;
+    (void)snprintf(columns, sizeof columns, "Channel|Sent|Received|Messages over %.1f s",
+                   (double)(traffic->to_ns - traffic->from_ns) / 1e9);
+    begin_table(page, columns);
+    for (const bp_json_tree *row = bp_json_tree_first(traffic->channels); row != NULL;
+         row = bp_json_tree_next(row)) {
+        (void)bp_html_fill(
+            &page->html,
+            "<tr><th scope=\"row\">{channel}</th>"
+            "<td>{[{at_least:!}at least ]}{sent.messages:u} ({sent.bytes:u} bytes)</td>"
+            "<td>{[{at_least:!}at least ]}{received.messages:u} ({received.bytes:u} "
+            "bytes)</td><td>",
+            row);
+        bp_html_bars(&page->html, "Messages over time", traffic->bins[i++], bin_count);
         bp_html_print(&page->html, "</td></tr>");
     }
     bp_html_print(&page->html, "</tbody></table>");
-    if (page->summary->other_message_count > 0) {
-        bp_html_print(&page->html, "<p>%" PRIu64 " messages are of further channels.</p>",
-                      page->summary->other_message_count);
-    }
+    (void)bp_html_fill(&page->html, "<p>{_other_messages:u} messages are of further channels.</p>",
+                       page->facts->document);
 }
 
 static void write_types(html_page *page, const traffic_counts *traffic) {
-    bp_html_print(
-        &page->html,
-        "<details><summary>By message type</summary><table><thead><tr>"
-        "<th scope=\"col\">Type</th><th scope=\"col\">Messages</th><th scope=\"col\">Bytes</th>"
-        "</tr></thead><tbody>");
+    bp_html_print(&page->html, "<details><summary>By message type</summary>");
+    begin_table(page, "Type|Messages|Bytes");
     for (size_t i = 0; i <= type_max; i++) {
-        const char *name = traffic->types[i].name;
-        if (traffic->types[i].messages == 0) {
-            continue;
+        const char *name = i == type_max ? "further types" : traffic->types[i].name;
+        if (traffic->types[i].messages > 0) {
+            bp_html_print(&page->html,
+                          "<tr><th scope=\"row\">%s</th><td class=\"number\">%" PRIu64
+                          "</td><td class=\"number\">%" PRIu64 "</td></tr>",
+                          name[0] != '\0' ? name : "no type", traffic->types[i].messages,
+                          traffic->types[i].bytes);
         }
-        bp_html_print(&page->html,
-                      "<tr><th scope=\"row\">%s</th><td class=\"number\">%" PRIu64
-                      "</td><td class=\"number\">%" PRIu64 "</td></tr>",
-                      i == type_max     ? "further types"
-                      : name[0] != '\0' ? name
-                                        : "no type",
-                      traffic->types[i].messages, traffic->types[i].bytes);
     }
     bp_html_print(&page->html, "</tbody></table></details>");
 }
 
-static void html_traffic(html_page *page) {
-    const bp_summary *summary = page->summary;
-    traffic_counts *traffic = summary->channel_count == 0 ? NULL : calloc(1, sizeof *traffic);
-    if (traffic == NULL) {
-        page->status = summary->channel_count == 0 ? page->status : BUGPACK_ERR_NO_MEMORY;
-        return;
-    }
-    traffic->summary = summary;
+/* From the first message of any channel to the last. */
+static void set_span(traffic_counts *traffic) {
     traffic->from_ns = UINT64_MAX;
-    for (size_t i = 0; i < summary->channel_count; i++) {
-        const bp_summary_channel *channel = &summary->channels[i];
-        traffic->from_ns = channel->first_wall_ns != 0 && channel->first_wall_ns < traffic->from_ns
-                               ? channel->first_wall_ns
-                               : traffic->from_ns;
-        traffic->to_ns =
-            channel->last_wall_ns > traffic->to_ns ? channel->last_wall_ns : traffic->to_ns;
+    for (const bp_json_tree *row = bp_json_tree_first(traffic->channels); row != NULL;
+         row = bp_json_tree_next(row)) {
+        uint64_t ns;
+        if (bp_clock_parse(bp_json_tree_text_or(row, "_first", ""), &ns)) {
+            traffic->from_ns = ns < traffic->from_ns ? ns : traffic->from_ns;
+        }
+        if (bp_clock_parse(bp_json_tree_text_or(row, "last", ""), &ns)) {
+            traffic->to_ns = ns > traffic->to_ns ? ns : traffic->to_ns;
+        }
     }
     traffic->to_ns = traffic->to_ns < traffic->from_ns ? traffic->from_ns : traffic->to_ns;
     traffic->bin_ns = (traffic->to_ns - traffic->from_ns) / bin_count + 1;
-    html_begin_section(page, "traffic", "Traffic");
+}
+
+static void html_traffic(html_page *page) {
+    const bp_json_tree *channels = find_list(page, "traffic");
+    traffic_counts *traffic = channels == NULL ? NULL : calloc(1, sizeof *traffic);
+    if (traffic == NULL) {
+        page->status = channels == NULL ? page->status : BUGPACK_ERR_NO_MEMORY;
+        return;
+    }
+    traffic->channels = channels;
+    set_span(traffic);
+    begin_section(page, "traffic", "Traffic");
     if (html_may_read(page, "traffic-index.jsonl", UINT64_MAX)) {
         bp_line_stream lines;
         bp_line_stream_init(&lines, count_message, traffic);
@@ -240,73 +275,60 @@ static void html_traffic(html_page *page) {
     }
     write_channels(page, traffic);
     write_types(page, traffic);
-    html_end_section(page);
+    end_section(page);
     free(traffic);
 }
 
 /* `by` ends the title. */
-static void write_tasks(html_page *page, const char *title, const char *by,
-                        const bp_machine_list *list, bool is_process) {
-    if (list->count == 0) {
-        return;
+static void write_tasks(html_page *page, const bp_json_tree *machine, const char *key,
+                        const char *title, const char *by) {
+    static const char process[] =
+        "<tr><th scope=\"row\">{name|} <span class=\"entry\">{pid:u} </span></th>"
+        "<td>{[{cpu_percent:.1f} %]}</td><td>{[{cpu_ns:.1n} s]}</td>"
+        "<td>{[{born_in_window:!} (born in the window) ]}{[{rss_kb:.1m} MiB]}</td></tr>";
+    static const char thread[] =
+        "<tr><th scope=\"row\">{name|} <span class=\"entry\">{tid:u} {process|}</span></th>"
+        "<td>{[{cpu_percent:.1f} %]}</td><td>{[{cpu_ns:.1n} s]}</td>"
+        "<td>{state}{[{born_in_window:!} (born in the window) ]}</td></tr>";
+    const bp_json_tree *tasks = bp_json_tree_array(machine, key);
+    bool is_thread = strcmp(key, "busiest_threads") == 0;
+    if (bp_json_tree_first(tasks) != NULL) {
+        bp_html_print(&page->html, "<h3>%s %s</h3>", title, by);
+        write_table(page, tasks,
+                    is_thread ? "Thread|CPU|CPU time|State" : "Process|CPU|CPU time|Resident",
+                    is_thread ? thread : process);
     }
-    bp_html_print(
-        &page->html,
-        "<h3>%s %s</h3><table><thead><tr><th scope=\"col\">%s</th><th scope=\"col\">CPU</th>"
-        "<th scope=\"col\">CPU time</th><th scope=\"col\">%s</th></tr></thead><tbody>",
-        title, by, is_process ? "Process" : "Thread", is_process ? "Resident" : "State");
-    for (size_t i = 0; i < list->count; i++) {
-        const bp_machine_task *task = &list->rows[i];
-        bp_html_print(&page->html,
-                      "<tr><th scope=\"row\">%s <span class=\"entry\">%" PRIu64
-                      " %s</span></th><td>",
-                      task->name, is_process ? task->pid : task->tid, task->process);
-        if (task->has_percent) {
-            bp_html_print(&page->html, "%.1f %%", task->cpu_percent);
-        }
-        bp_html_print(&page->html, "</td><td>");
-        if (task->has_cpu) {
-            bp_html_print(&page->html, "%.1f s", (double)task->cpu_ns / 1e9);
-        }
-        bp_html_print(&page->html, "</td><td>%s%s", is_process ? "" : bp_machine_state_name(task),
-                      task->is_born ? " (born in the window) " : "");
-        if (task->has_rss) {
-            bp_html_print(&page->html, "%.1f MiB", (double)task->rss_kb / 1024);
-        }
-        bp_html_print(&page->html, "</td></tr>");
-    }
-    bp_html_print(&page->html, "</tbody></table>");
 }
 
 static void html_machine(html_page *page) {
-    const bp_machine *machine = &page->summary->machine;
-    if (!machine->is_there) {
+    const bp_json_tree *machine = bp_json_tree_object(page->facts->document, "machine");
+    char by_cpu[48] = "since they began";
+    double window_ms;
+    if (machine == NULL) {
         return;
     }
-    html_begin_section(page, "machine", "Machine");
-    bp_html_print(&page->html,
-                  "<p>%" PRIu64 " threads of %" PRIu64 " processes: %" PRIu64
-                  " running or ready to, %" PRIu64 " blocked.</p>",
-                  machine->thread_count, machine->process_count, machine->running_count,
-                  machine->blocked_count);
-    if (machine->denied_process_count > 0) {
-        bp_html_print(&page->html, "<p>%" PRIu64 " more processes could not be read.</p>",
-                      machine->denied_process_count);
+    if (bp_json_tree_number(machine, "window_ms", &window_ms)) {
+        (void)snprintf(by_cpu, sizeof by_cpu, "over %.2f s", window_ms / 1000);
     }
-    char by_cpu[48];
-    bp_machine_name_period(machine, by_cpu, sizeof by_cpu);
-    write_tasks(page, "Processes by CPU", by_cpu, &machine->busiest, true);
-    if (machine->has_collector) {
-        bp_html_print(&page->html, "<p>bugpack itself is left out: %.1f %%.</p>",
-                      machine->collector_percent);
-    }
-    write_tasks(page, "Processes by", "resident memory", &machine->largest, true);
-    if (machine->no_rss_count > 0) {
-        bp_html_print(&page->html, "<p>And %" PRIu64 " whose memory is not known.</p>",
-                      machine->no_rss_count);
-    }
-    write_tasks(page, "Threads by CPU", by_cpu, &machine->threads, false);
-    html_end_section(page);
+    begin_section(page, "machine", "Machine");
+    (void)bp_html_fill(&page->html,
+                       "<p>{threads:u} threads of {processes:u} processes: {running_threads:u} "
+                       "running or ready to, {blocked_threads:u} blocked.</p>",
+                       machine);
+    (void)bp_html_fill(&page->html,
+                       "{denied_processes:+}<p>{denied_processes:u} more processes could not be "
+                       "read.</p>",
+                       machine);
+    write_tasks(page, machine, "busiest_processes", "Processes by CPU", by_cpu);
+    (void)bp_html_fill(
+        &page->html, "<p>bugpack itself is left out: {collector_cpu_percent:.1f} %.</p>", machine);
+    write_tasks(page, machine, "largest_processes", "Processes by", "resident memory");
+    (void)bp_html_fill(&page->html,
+                       "{unknown_rss_processes:+}<p>And {unknown_rss_processes:u} whose memory is "
+                       "not known.</p>",
+                       machine);
+    write_tasks(page, machine, "busiest_threads", "Threads by CPU", by_cpu);
+    end_section(page);
 }
 
 /* A picture in pieces that base64 can be made of one by one. */
@@ -341,11 +363,11 @@ static void html_pictures(html_page *page) {
     bool has_any = false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         picture_stream picture = {.html = &page->html};
-        if (!bp_report_file_has(page->summary->report, names[i], NULL)) {
+        if (!bp_report_file_has(page->facts->report, names[i], NULL)) {
             continue;
         }
         if (!has_any) {
-            html_begin_section(page, "screenshots", "Screenshots");
+            begin_section(page, "screenshots", "Screenshots");
         }
         has_any = true;
         if (html_may_read(page, names[i], picture_max_bytes)) {
@@ -357,7 +379,7 @@ static void html_pictures(html_page *page) {
         }
     }
     if (has_any) {
-        html_end_section(page);
+        end_section(page);
     }
 }
 
@@ -404,7 +426,7 @@ static bp_json_tree *read_tree(html_page *page, const char *entry) {
         return NULL;
     }
     bp_buffer_init(&text, document_max_bytes);
-    if (bp_report_file_read(page->summary->report, entry, &text, NULL) == BUGPACK_OK) {
+    if (bp_report_file_read(page->facts->report, entry, &text, NULL) == BUGPACK_OK) {
         (void)bp_json_tree_read(bp_buffer_text(&text), text.size, &tree, NULL);
     }
     bp_buffer_release(&text);
@@ -419,149 +441,98 @@ static void write_fact(html_page *page, const char *name, const char *value) {
     }
 }
 
-static void write_unsearched(html_page *page) {
-    bp_buffer names;
-    bp_buffer_init(&names, (size_t)1 << 20);
-    bp_manifest_append_unsearched(&names, page->summary->manifest);
-    write_fact(page, "Not searched for secrets", bp_buffer_text(&names));
-    bp_buffer_release(&names);
-}
-
 static void write_identity(html_page *page) {
-    const bp_json_tree *metadata = page->summary->metadata;
-    const bp_json_tree *app = bp_json_tree_object(metadata, "app");
+    static const struct {
+        const char *name, *path;
+    } rows[] = {{"Process", "process"}, {"Started", "started_at"}, {"Build", "build_id"},
+                {"Gap", "gap_key"},     {"Channel", "channel"},    {"Machine", "machine"}};
+    const bp_json_tree *report = bp_json_tree_object(page->facts->document, "report");
+    const bp_json_tree *metadata = page->facts->metadata;
     const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
-    const bp_json_tree *tags = bp_json_tree_object(metadata, "tags");
-    char kind[BP_SUMMARY_KIND_BYTES];
-    bp_summary_kind(page->summary, kind);
-    bp_html_print(&page->html, "<header><h1>%s%s%s: %s</h1><dl>",
-                  bp_json_tree_text_or(app, "name", "Report"),
-                  bp_json_tree_text(app, "version") != NULL ? " " : "",
-                  bp_json_tree_text_or(app, "version", ""), kind);
-    write_fact(page, "Description", bp_json_tree_text(metadata, "description"));
-    write_fact(page, bp_summary_has_died_unseen(page->summary) ? "Last sign of life" : "Triggered",
-               bp_json_tree_text(metadata, "triggered_at"));
-    if (bp_json_tree_text(metadata, "triggered_at") == NULL) {
-        write_fact(page, "Written", bp_json_tree_text(metadata, "timestamp"));
+    const bp_json_tree *tag = bp_json_tree_first(bp_json_tree_object(metadata, "tags"));
+    const char *triggered = bp_json_tree_text(report, "triggered_at");
+    bool is_last = bp_json_tree_is_true(report, "_died_unseen");
+    bp_buffer names;
+    (void)bp_html_fill(&page->html, "<header><h1>{app|Report}{[ {version}]}: {_kind}</h1><dl>",
+                       report);
+    write_fact(page, "Description", bp_json_tree_text(report, "description"));
+    write_fact(page, is_last ? "Last sign of life" : "Triggered", triggered);
+    write_fact(page, "Written", triggered == NULL ? bp_json_tree_text(report, "_timestamp") : NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        write_fact(page, rows[i].name, bp_json_tree_text(report, rows[i].path));
     }
-    write_fact(page, "Process", page->summary->process_name);
-    write_fact(page, "Started", bp_json_tree_text(metadata, "started_at"));
-    write_fact(page, "Build", bp_json_tree_text(app, "build_id"));
-    write_fact(page, "Gap", bp_json_tree_text(metadata, "gap_key"));
-    write_fact(page, "Channel", bp_json_tree_text(metadata, "channel"));
-    write_fact(page, "Machine", bp_json_tree_text(metadata, "machine"));
     write_fact(page, "System", bp_json_tree_text(platform, "os"));
     write_fact(page, "Kernel", bp_json_tree_text(platform, "kernel"));
-    for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;
-         tag = bp_json_tree_next(tag)) {
+    for (; tag != NULL; tag = bp_json_tree_next(tag)) {
         write_fact(page, bp_json_tree_key(tag), bp_json_tree_value(tag));
     }
-    write_fact(page, "Report", bp_json_tree_text(metadata, "report_id"));
-    write_unsearched(page);
+    write_fact(page, "Report", bp_json_tree_text(report, "report_id"));
+    bp_buffer_init(&names, (size_t)1 << 20);
+    bp_manifest_append_unsearched(&names, page->facts->manifest);
+    write_fact(page, "Not searched for secrets", bp_buffer_text(&names));
+    bp_buffer_release(&names);
     bp_html_print(&page->html, "</dl></header>\n<main>\n");
 }
 
 static void write_findings(html_page *page) {
-    const bp_summary *summary = page->summary;
-    html_begin_section(page, "findings", "Findings");
-    bp_html_print(&page->html,
-                  summary->findings->count > 0 ? "<ul class=\"findings\">" : "<p>None.</p>");
-    for (size_t i = 0; i < summary->findings->count; i++) {
-        const bp_finding *finding = &summary->findings->rows[i];
-        const char *name = bp_severity_name(bp_finding_severity(finding));
-        bp_html_print(&page->html,
-                      "<li class=\"%s\"><span class=\"severity\">%s:</span> %s "
-                      "<span class=\"entry\">%s</span></li>",
-                      name, name, finding->text, finding->entry);
-    }
-    bp_html_print(&page->html, summary->findings->count > 0 ? "</ul>" : "");
-    if (bp_findings_other_count(summary->findings) > 0) {
-        bp_html_print(&page->html, "<p>And %" PRIu64 " more, %" PRIu64 " of them critical.</p>",
-                      bp_findings_other_count(summary->findings),
-                      summary->findings->other_counts[BP_SEVERITY_CRITICAL]);
-    }
-    html_end_section(page);
+    const bp_json_tree *findings = find_list(page, "findings");
+    begin_section(page, "findings", "Findings");
+    bp_html_print(&page->html, findings != NULL ? "<ul class=\"findings\">" : "<p>None.</p>");
+    write_rows(page, findings,
+               "<li class=\"{severity}\"><span class=\"severity\">{severity}:</span> {text} "
+               "<span class=\"entry\">{entry}</span></li>");
+    bp_html_print(&page->html, findings != NULL ? "</ul>" : "");
+    (void)bp_html_fill(&page->html,
+                       "<p>And {other_findings:u} more, {_other_critical:u} of them critical.</p>",
+                       page->facts->document);
+    end_section(page);
 }
 
 static void write_history(html_page *page) {
-    const bp_summary *summary = page->summary;
-    if (!summary->use.has_metrics && summary->sample_count == 0 && !summary->has_heap[0]) {
+    const bp_json_tree *process = bp_json_tree_object(page->facts->document, "process");
+    const bp_json_tree *heap = bp_json_tree_object(page->facts->document, "heap");
+    if (bp_json_tree_member(process, "cpu_percent") == NULL && page->facts->sample_count == 0 &&
+        bp_json_tree_member(heap, "allocated_bytes") == NULL) {
         return;
     }
-    html_begin_section(page, "metrics", "CPU and memory");
-    if (summary->use.has_metrics) {
-        bp_html_print(&page->html, "<p>%.1f %% of one CPU over %.2f s", summary->use.cpu_percent,
-                      summary->window_ms / 1000);
-        if (summary->use.has_rss) {
-            bp_html_print(&page->html, ", %.1f MiB resident", (double)summary->use.rss_kb / 1024);
-        }
-        bp_html_print(&page->html, ", %" PRIu64 " thread%s.</p>", summary->use.thread_count,
-                      summary->use.thread_count == 1 ? "" : "s");
-    }
-    bp_html_history(&page->html, summary);
-    if (summary->has_heap[0]) {
-        bp_html_print(&page->html, "<p>Heap: %" PRIu64 " KiB allocated, %s.</p>",
-                      summary->heap_bytes[0] >> 10, summary->allocator);
-    }
-    html_end_section(page);
+    begin_section(page, "metrics", "CPU and memory");
+    (void)bp_html_fill(&page->html,
+                       "<p>{cpu_percent:.1f} % of one CPU over {sample_window_ms:.2t} s"
+                       "{[, {rss_kb:.1m} MiB resident]}, {thread_count:u} "
+                       "thread{thread_count:p}.</p>",
+                       process);
+    bp_html_history(&page->html, page->facts);
+    (void)bp_html_fill(&page->html, "<p>Heap: {allocated_bytes:K} KiB allocated, {allocator|}.</p>",
+                       heap);
+    end_section(page);
 }
 
 static void write_threads(html_page *page) {
-    const bp_summary *summary = page->summary;
-    if (summary->listed_count == 0) {
-        return;
+    const bp_json_tree *threads = find_list(page, "busiest_threads");
+    if (threads != NULL) {
+        begin_section(page, "threads", "Busiest threads");
+        write_table(page, threads, "Thread|CPU|State",
+                    "<tr><th scope=\"row\">{name} <span class=\"entry\">{tid:u}</span></th>"
+                    "<td>{cpu_percent:.1f} %<svg class=\"cpu\" viewBox=\"0 0 100 8\" "
+                    "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect "
+                    "width=\"{cpu_percent:.1c}\" height=\"8\"/></svg></td>"
+                    "<td>" BP_FILL_STATE "{[ in {syscall}]}" BP_FILL_WAIT "</td></tr>");
+        end_section(page);
     }
-    html_begin_section(page, "threads", "Busiest threads");
-    bp_html_print(&page->html,
-                  "<table><thead><tr><th scope=\"col\">Thread</th><th scope=\"col\">CPU</th>"
-                  "<th scope=\"col\">State</th></tr></thead><tbody>");
-    for (size_t i = 0; i < summary->listed_count; i++) {
-        const bp_summary_thread *thread = &summary->threads[i];
-        double percent = thread->cpu_percent < 100 ? thread->cpu_percent : 100;
-        bp_html_print(&page->html,
-                      "<tr><th scope=\"row\">%s <span class=\"entry\">%" PRIu64
-                      "</span></th><td>%.1f %%<svg class=\"cpu\" viewBox=\"0 0 100 8\" "
-                      "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"%.1f\" "
-                      "height=\"8\"/></svg></td><td>%s%s%s%s%s%s</td></tr>",
-                      thread->name, thread->tid, thread->cpu_percent, percent,
-                      bp_summary_born_words(thread), thread->state,
-                      thread->syscall[0] != '\0' ? " in " : "", thread->syscall,
-                      bp_summary_wait_words(thread), thread->waits_for);
-    }
-    bp_html_print(&page->html, "</tbody></table>");
-    html_end_section(page);
 }
 
 static void write_processes(html_page *page) {
-    const bp_summary *summary = page->summary;
-    if (summary->process_count == 0) {
-        return;
+    const bp_json_tree *processes = find_list(page, "further_processes");
+    if (processes != NULL) {
+        begin_section(page, "processes", "Further processes");
+        write_table(page, processes, "Process|CPU|Resident|Entries",
+                    "<tr><th scope=\"row\">{name|}{[ <span class=\"entry\">{pid:u}</span>]}</th>"
+                    "<td>{[{cpu_percent:.1f} %]}</td><td>{[{rss_kb:.1m} MiB]}</td>"
+                    "<td class=\"entry\">{folder}</td></tr>");
+        (void)bp_html_fill(&page->html, "<p>And {_other_processes:u} more.</p>",
+                           page->facts->document);
+        end_section(page);
     }
-    html_begin_section(page, "processes", "Further processes");
-    bp_html_print(&page->html, "<table><thead><tr><th scope=\"col\">Process</th>"
-                               "<th scope=\"col\">CPU</th><th scope=\"col\">Resident</th>"
-                               "<th scope=\"col\">Entries</th></tr></thead><tbody>");
-    for (size_t i = 0; i < summary->process_count; i++) {
-        const bp_summary_process *process = &summary->processes[i];
-        bp_html_print(&page->html, "<tr><th scope=\"row\">%s", process->name);
-        if (process->pid > 0) {
-            bp_html_print(&page->html, " <span class=\"entry\">%" PRIu64 "</span>", process->pid);
-        }
-        bp_html_print(&page->html, "</th><td>");
-        if (process->use.has_metrics) {
-            bp_html_print(&page->html, "%.1f %%", process->use.cpu_percent);
-        }
-        bp_html_print(&page->html, "</td><td>");
-        if (process->use.has_rss) {
-            bp_html_print(&page->html, "%.1f MiB", (double)process->use.rss_kb / 1024);
-        }
-        bp_html_print(&page->html, "</td><td class=\"entry\">%s</td></tr>", process->folder);
-    }
-    bp_html_print(&page->html, "</tbody></table>");
-    if (summary->other_process_count > 0) {
-        bp_html_print(&page->html, "<p>And %" PRIu64 " more.</p>", summary->other_process_count);
-    }
-    html_end_section(page);
 }
 
 /* The lines of one stack. */
@@ -585,7 +556,7 @@ static void write_frame(void *context, const bp_frame_text *frame) {
 static void write_frames(html_page *page, const bp_json_tree *frames) {
     frame_lines lines = {.page = page};
     bp_buffer_init(&lines.line, SIZE_MAX / 4);
-    bp_frames_each(frames, &page->summary->finder, write_frame, &lines);
+    bp_frames_each(frames, &page->facts->finder, write_frame, &lines);
     bp_buffer_release(&lines.line);
 }
 
@@ -599,17 +570,15 @@ typedef struct stack_list {
 static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_error *error) {
     stack_list *list = context;
     html_page *page = list->page;
-    uint64_t tid = 0;
     (void)error;
     if (!list->has_any) {
-        html_begin_section(page, "stacks", "Stacks");
+        begin_section(page, "stacks", "Stacks");
         list->has_any = true;
     }
-    (void)bp_json_tree_uint(row, "tid", &tid);
-    bp_html_print(&page->html,
-                  "<details><summary>%s <span class=\"entry\">%" PRIu64 " %s</span></summary><pre>",
-                  bp_json_tree_text_or(row, "name", ""), tid,
-                  bp_json_tree_text_or(row, "state", ""));
+    (void)bp_html_fill(&page->html,
+                       "<details><summary>{name|} <span class=\"entry\">{tid:u|0} {state|}</span>"
+                       "</summary><pre>",
+                       row);
     write_frames(page, bp_json_tree_array(row, "frames"));
     bp_html_print(&page->html, "%s</pre></details>", bp_json_tree_text_or(row, "reason", ""));
     return page->html.status;
@@ -621,76 +590,54 @@ static void write_stacks(html_page *page) {
     static const bp_json_tree_list lists[] = {{"threads", write_stack, false}, {NULL, NULL, false}};
     stack_list list = {.page = page};
     if (html_may_read(page, entry, UINT64_MAX)) {
-        (void)bp_report_file_each(page->summary->report, entry, lists, &list, NULL, NULL);
+        (void)bp_report_file_each(page->facts->report, entry, lists, &list, NULL, NULL);
     }
     if (list.has_any) {
-        html_end_section(page);
+        end_section(page);
     }
 }
 
 static void write_triggers(html_page *page) {
-    const bp_json_tree *row =
-        bp_json_tree_first(bp_json_tree_array(page->summary->manifest, "triggers"));
-    if (row == NULL) {
-        return;
+    const bp_json_tree *triggers = find_list(page, "triggers");
+    if (triggers != NULL) {
+        begin_section(page, "triggers", "Gaps and other automatic triggers");
+        write_table(page, triggers, "Kind|Key|Count|Last",
+                    "<tr><td>{report_type|}</td><td>{key|}</td><td class=\"number\">{count:u}</td>"
+                    "<td>{last|}</td></tr>");
+        end_section(page);
     }
-    html_begin_section(page, "triggers", "Gaps and other automatic triggers");
-    bp_html_print(&page->html,
-                  "<table><thead><tr><th scope=\"col\">Kind</th><th scope=\"col\">Key</th>"
-                  "<th scope=\"col\">Count</th><th scope=\"col\">Last</th></tr></thead><tbody>");
-    for (; row != NULL; row = bp_json_tree_next(row)) {
-        uint64_t count = 0;
-        (void)bp_json_tree_uint(row, "count", &count);
-        bp_html_print(
-            &page->html,
-            "<tr><td>%s</td><td>%s</td><td class=\"number\">%" PRIu64 "</td><td>%s</td></tr>",
-            bp_json_tree_text_or(row, "report_type", ""), bp_json_tree_text_or(row, "key", ""),
-            count, bp_json_tree_text_or(row, "last", ""));
-    }
-    bp_html_print(&page->html, "</tbody></table>");
-    html_end_section(page);
 }
 
 static void write_notifications(html_page *page) {
     bp_json_tree *document = read_tree(page, "notifications.json");
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(document, "notifications"));
-    if (row != NULL) {
-        html_begin_section(page, "notifications", "Notifications");
+    const bp_json_tree *rows = bp_json_tree_array(document, "notifications");
+    if (bp_json_tree_first(rows) != NULL) {
+        begin_section(page, "notifications", "Notifications");
         bp_html_print(&page->html, "<ul>");
-        for (; row != NULL; row = bp_json_tree_next(row)) {
-            bp_html_print(&page->html, "<li><span class=\"entry\">%s %s</span> %s</li>",
-                          bp_json_tree_text_or(row, "last", ""),
-                          bp_json_tree_text_or(row, "level", ""),
-                          bp_json_tree_text_or(row, "text", ""));
-        }
+        write_rows(page, rows, "<li><span class=\"entry\">{last|} {level|}</span> {text|}</li>");
         bp_html_print(&page->html, "</ul>");
-        html_end_section(page);
+        end_section(page);
     }
     bp_json_tree_free(document);
 }
 
 static void write_manifest(html_page *page) {
     const bp_json_tree *row =
-        bp_json_tree_first(bp_json_tree_array(page->summary->manifest, "artefacts"));
-    html_begin_section(page, "entries", "Entries");
-    bp_html_print(
-        &page->html,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-        "aria-label=\"List of entries\"><table><thead><tr><th scope=\"col\">Entry</th>"
-        "<th scope=\"col\">Status</th><th scope=\"col\">Bytes</th><th scope=\"col\">Reason or "
-        "note</th></tr></thead><tbody>");
+        bp_json_tree_first(bp_json_tree_array(page->facts->manifest, "artefacts"));
+    begin_section(page, "entries", "Entries");
+    bp_html_print(&page->html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                               "aria-label=\"List of entries\">");
+    begin_table(page, "Entry|Status|Bytes|Reason or note");
     for (; row != NULL; row = bp_json_tree_next(row)) {
-        uint64_t byte_count = 0;
-        (void)bp_json_tree_uint(row, "bytes", &byte_count);
-        bp_html_print(&page->html,
-                      "<tr><th scope=\"row\">%s</th><td>%s</td><td class=\"number\">%" PRIu64
-                      "</td><td>%s</td></tr>",
-                      bp_json_tree_text_or(row, "name", ""),
-                      bp_json_tree_text_or(row, "status", ""), byte_count,
+        (void)bp_html_fill(&page->html,
+                           "<tr><th scope=\"row\">{name|}</th><td>{status|}</td>"
+                           "<td class=\"number\">{bytes:u|0}</td><td>",
+                           row);
+        bp_html_print(&page->html, "%s</td></tr>",
                       bp_json_tree_text_or(row, "reason", bp_json_tree_text_or(row, "note", "")));
     }
     bp_html_print(&page->html, "</tbody></table></div>");
-    html_end_section(page);
+    end_section(page);
 }
 
 static bool ends_with(const char *text, const char *end) {
@@ -700,9 +647,9 @@ static bool ends_with(const char *text, const char *end) {
 
 /* Texts as they are, folded: small documents, and log files. */
 static void write_documents(html_page *page) {
-    html_begin_section(page, "documents", "Documents");
-    for (size_t i = 0; i < bp_report_file_count(page->summary->report); i++) {
-        const char *name = bp_report_file_name(page->summary->report, i);
+    begin_section(page, "documents", "Documents");
+    for (size_t i = 0; i < bp_report_file_count(page->facts->report); i++) {
+        const char *name = bp_report_file_name(page->facts->report, i);
         bool is_text =
             ends_with(name, ".json") || ends_with(name, ".txt") || strncmp(name, "logs/", 5) == 0;
         if (is_text) {
@@ -713,7 +660,7 @@ static void write_documents(html_page *page) {
             bp_html_print(&page->html, "</pre></details>");
         }
     }
-    html_end_section(page);
+    end_section(page);
 }
 
 /* --- the page ----------------------------------------------------------------------------- */
@@ -726,12 +673,9 @@ static void (*const sections[])(html_page *page) = {
 static void write_head(html_page *page) {
     struct sha256_ctx hash;
     uint8_t digest[SHA256_DIGEST_SIZE];
-    const bp_json_tree *app = bp_json_tree_object(page->summary->metadata, "app");
     sha256_init(&hash);
     sha256_update(&hash, sizeof style - 1, (const uint8_t *)style);
     sha256_digest(&hash, sizeof digest, digest);
-    char kind[BP_SUMMARY_KIND_BYTES];
-    bp_summary_kind(page->summary, kind);
     bp_html_print(&page->html,
                   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
@@ -739,16 +683,15 @@ static void write_head(html_page *page) {
     bp_html_base64(&page->html, digest, sizeof digest);
     bp_html_print(&page->html,
                   "'\">\n<meta name=\"viewport\" content=\"width=device-width, "
-                  "initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
-                  "<title>%s: %s</title>\n<style>",
-                  bp_json_tree_text_or(app, "name", "Report"), kind);
+                  "initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n");
+    (void)bp_html_fill(&page->html, "<title>{app|Report}: {_kind}</title>\n<style>",
+                       bp_json_tree_object(page->facts->document, "report"));
     (void)bp_buffer_append(&page->html.out, style, sizeof style - 1);
     bp_html_print(&page->html, "</style>\n</head>\n<body>\n");
 }
 
-bugpack_status bp_html_write(bp_summary *summary, bp_sink *sink, void *context,
-                             bugpack_error *error) {
-    html_page page = {.summary = summary};
+bugpack_status bp_html_write(bp_facts *facts, bp_sink *sink, void *context, bugpack_error *error) {
+    html_page page = {.facts = facts};
     bp_html_init(&page.html, sink, context);
     write_head(&page);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "inspect/fill.h"
 
 static const size_t piece_bytes = 64 * 1024;
 
@@ -93,6 +94,22 @@ void bp_html_print(bp_html *html, const char *format, ...) {
     pass_on(html, piece_bytes);
 }
 
+/* A bp_fill_taker. */
+static void append(void *context, const char *text, size_t byte_count, bool is_fact) {
+    bp_html *html = context;
+    if (is_fact) {
+        (void)bp_html_text(html, text, byte_count);
+    } else {
+        (void)bp_buffer_append(&html->out, text, byte_count);
+    }
+}
+
+bool bp_html_fill(bp_html *html, const char *pattern, const bp_json_tree *facts) {
+    bool is_known = bp_fill(pattern, facts, append, html);
+    pass_on(html, piece_bytes);
+    return is_known;
+}
+
 void bp_html_base64(bp_html *html, const void *bytes, size_t byte_count) {
     char *text = bp_buffer_reserve(&html->out, BASE64_ENCODE_RAW_LENGTH(byte_count));
     if (text != NULL) {
@@ -132,16 +149,16 @@ typedef struct time_span {
     uint64_t from_ns, to_ns;
 } time_span;
 
-static time_span span_of(const bp_summary *summary) {
-    time_span span = {summary->samples[0].wall_ns, summary->samples[0].wall_ns};
-    for (size_t i = 0; i < summary->sample_count; i++) {
-        uint64_t wall_ns = summary->samples[i].wall_ns;
+static time_span span_of(const bp_facts *facts) {
+    time_span span = {facts->samples[0].wall_ns, facts->samples[0].wall_ns};
+    for (size_t i = 0; i < facts->sample_count; i++) {
+        uint64_t wall_ns = facts->samples[i].wall_ns;
         span.from_ns = wall_ns < span.from_ns ? wall_ns : span.from_ns;
         span.to_ns = wall_ns > span.to_ns ? wall_ns : span.to_ns;
     }
-    if (summary->triggered_wall_ns > span.to_ns &&
-        summary->triggered_wall_ns - span.to_ns < 3600 * BP_NS_PER_SEC) {
-        span.to_ns = summary->triggered_wall_ns;
+    if (facts->triggered_wall_ns > span.to_ns &&
+        facts->triggered_wall_ns - span.to_ns < 3600 * BP_NS_PER_SEC) {
+        span.to_ns = facts->triggered_wall_ns;
     }
     span.to_ns += span.to_ns == span.from_ns;
     return span;
@@ -152,15 +169,15 @@ static double place_of(const time_span *span, uint64_t wall_ns) {
                       ((double)(wall_ns - span->from_ns) / (double)(span->to_ns - span->from_ns));
 }
 
-static void draw_line(bp_html *html, const bp_summary *summary, const time_span *span, double most,
+static void draw_line(bp_html *html, const bp_facts *facts, const time_span *span, double most,
                       double (*value_of)(const bp_sample *sample)) {
     double columns[column_max];
     for (size_t i = 0; i < column_max; i++) {
         columns[i] = -1;
     }
-    for (size_t i = 0; i < summary->sample_count; i++) {
-        double share = (place_of(span, summary->samples[i].wall_ns) - left) / (right - left);
-        double value = value_of(&summary->samples[i]);
+    for (size_t i = 0; i < facts->sample_count; i++) {
+        double share = (place_of(span, facts->samples[i].wall_ns) - left) / (right - left);
+        double value = value_of(&facts->samples[i]);
         double *column = &columns[(size_t)(share * (column_max - 1))];
         *column = value > *column ? value : *column;
     }
@@ -174,19 +191,19 @@ static void draw_line(bp_html *html, const bp_summary *summary, const time_span 
     bp_html_print(html, "\"/>");
 }
 
-static void draw_chart(bp_html *html, const bp_summary *summary, const char *title,
-                       const char *unit, double (*value_of)(const bp_sample *sample)) {
+static void draw_chart(bp_html *html, const bp_facts *facts, const char *title, const char *unit,
+                       double (*value_of)(const bp_sample *sample)) {
     double highest = -1;
-    for (size_t i = 0; i < summary->sample_count; i++) {
-        double value = value_of(&summary->samples[i]);
+    for (size_t i = 0; i < facts->sample_count; i++) {
+        double value = value_of(&facts->samples[i]);
         highest = value > highest ? value : highest;
     }
     if (highest < 0) {
         return;
     }
-    time_span span = span_of(summary);
+    time_span span = span_of(facts);
     double most = round_up(highest), secs = (double)(span.to_ns - span.from_ns) / 1e9;
-    uint64_t trigger_ns = summary->triggered_wall_ns;
+    uint64_t trigger_ns = facts->triggered_wall_ns;
     bp_html_print(html,
                   "<figure><figcaption>%s, at most %.1f %s</figcaption><svg viewBox=\"0 0 %d %d\" "
                   "role=\"img\" aria-label=\"%s over %.0f seconds, at most %.1f %s\">",
@@ -198,7 +215,7 @@ static void draw_chart(bp_html *html, const bp_summary *summary, const char *tit
                       "y=\"%.1f\">%.1f</text>",
                       (int)left, y, (int)right, (int)left - 4, y + 4, most * i / 2);
     }
-    draw_line(html, summary, &span, most, value_of);
+    draw_line(html, facts, &span, most, value_of);
     if (trigger_ns >= span.from_ns && trigger_ns <= span.to_ns) {
         double x = place_of(&span, trigger_ns);
         bp_html_print(html,
@@ -210,10 +227,10 @@ static void draw_chart(bp_html *html, const bp_summary *summary, const char *tit
                   (int)left, (int)height - 8, secs);
 }
 
-void bp_html_history(bp_html *html, const bp_summary *summary) {
-    if (summary->sample_count > 0) {
-        draw_chart(html, summary, "CPU", "%", bp_summary_sample_cpu);
-        draw_chart(html, summary, "Resident memory", "MiB", bp_summary_sample_memory);
+void bp_html_history(bp_html *html, const bp_facts *facts) {
+    if (facts->sample_count > 0) {
+        draw_chart(html, facts, "CPU", "%", bp_sample_cpu);
+        draw_chart(html, facts, "Resident memory", "MiB", bp_sample_memory);
     }
 }
 

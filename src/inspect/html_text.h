@@ -13,7 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/sink.h"
-#include "inspect/summary.h"
+#include "inspect/facts.h"
 
 /* A page being written; the first failure sticks. */
 typedef struct bp_html {
@@ -36,6 +36,10 @@ bugpack_status bp_html_finish(bp_html *html);
  */
 void bp_html_print(bp_html *html, const char *format, ...) BUGPACK_PRINTF(2, 3);
 
+/* Markup by a pattern of inspect/fill.h, with facts that are escaped; false, and nothing, where
+ * what it needs is not known. */
+bool bp_html_fill(bp_html *html, const char *pattern, const bp_json_tree *facts);
+
 /* The same of any bytes; a bp_sink whose context is the page. */
 bugpack_status bp_html_text(void *html, const void *bytes, size_t byte_count);
 
@@ -45,7 +49,7 @@ void bp_html_base64(bp_html *html, const void *bytes, size_t byte_count);
 
 /* CPU and memory over the history, each a chart with the trigger marked. Nothing without samples.
  */
-void bp_html_history(bp_html *html, const bp_summary *summary);
+void bp_html_history(bp_html *html, const bp_facts *facts);
 
 /* A row of bars: of each of `count` parts of the time from `from_ns` to `to_ns`. */
 void bp_html_bars(bp_html *html, const char *title, const uint64_t *values, size_t count);

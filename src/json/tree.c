@@ -265,6 +265,44 @@ bool bp_json_tree_number(const bp_json_tree *object, const char *key, double *re
     return true;
 }
 
+const bp_json_tree *bp_json_tree_member(const bp_json_tree *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+const bp_json_tree *bp_json_tree_at(const bp_json_tree *object, const char *path) {
+    char key[48];
+    for (;; path++) {
+        size_t length = strcspn(path, ".");
+        if (object == NULL || length >= sizeof key) {
+            return NULL;
+        }
+        memcpy(key, path, length);
+        key[length] = '\0';
+        object = bp_json_tree_member(cJSON_IsArray(object) ? object->child : object, key);
+        path += length;
+        if (*path == '\0') {
+            return object;
+        }
+    }
+}
+
+const char *bp_json_tree_value_text(const bp_json_tree *member) {
+    return cJSON_GetStringValue(member);
+}
+
+bool bp_json_tree_value_number(const bp_json_tree *member, double *ret_value) {
+    if (!cJSON_IsNumber(member) ||
+        !(member->valuedouble > -exact_max && member->valuedouble < exact_max)) {
+        return false;
+    }
+    *ret_value = member->valuedouble;
+    return true;
+}
+
+bool bp_json_tree_value_is_false(const bp_json_tree *member) {
+    return cJSON_IsFalse(member);
+}
+
 bool bp_json_tree_is_true(const bp_json_tree *object, const char *key) {
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
 }
@@ -329,4 +367,95 @@ bugpack_status bp_json_tree_print(const bp_json_tree *tree, bp_buffer *out, bugp
     bugpack_status status = bp_json_reformat(text, strlen(text), out, error);
     cJSON_free(text);
     return status;
+}
+
+/* --- making ------------------------------------------------------------------------------- */
+
+void bp_json_maker_begin(bp_json_maker *maker) {
+    *maker = (bp_json_maker){.root = cJSON_CreateObject()};
+    maker->open[0] = maker->root;
+    maker->lacks_memory = maker->root == NULL;
+}
+
+static bool make(bp_json_maker *maker, const char *key, bp_json_tree *value) {
+    bp_json_tree *parent = maker->open[maker->depth];
+    bool is_added = !maker->lacks_memory && value != NULL &&
+                    (key == NULL ? cJSON_AddItemToArray(parent, value)
+                                 : cJSON_AddItemToObjectCS(parent, key, value));
+    if (!is_added) {
+        cJSON_Delete(value);
+        maker->lacks_memory = true;
+    }
+    return is_added;
+}
+
+static void open_value(bp_json_maker *maker, const char *key, bp_json_tree *value) {
+    if (make(maker, key, value)) {
+        maker->open[++maker->depth] = value;
+    }
+}
+
+void bp_json_make_object(bp_json_maker *maker, const char *key) {
+    open_value(maker, key, cJSON_CreateObject());
+}
+
+void bp_json_make_array(bp_json_maker *maker, const char *key) {
+    open_value(maker, key, cJSON_CreateArray());
+}
+
+void bp_json_make_end(bp_json_maker *maker) {
+    maker->depth -= maker->lacks_memory ? 0 : 1;
+}
+
+void bp_json_make_text(bp_json_maker *maker, const char *key, const char *text) {
+    if (text != NULL) {
+        (void)make(maker, key, cJSON_CreateString(text));
+    }
+}
+
+/* cJSON keeps an integer beside the double, which it does not look at when it compares or prints:
+ * here it is the number of decimals. */
+void bp_json_make_number(bp_json_maker *maker, const char *key, bool is_known, double value,
+                         unsigned decimals) {
+    bp_json_tree *number = is_known ? cJSON_CreateNumber(value) : NULL;
+    if (number != NULL) {
+        number->valueint = (int)decimals;
+    }
+    if (is_known) {
+        (void)make(maker, key, number);
+    }
+}
+
+void bp_json_make_uint(bp_json_maker *maker, const char *key, bool is_known, uint64_t value) {
+    bp_json_make_number(maker, key, is_known, (double)value, 0);
+}
+
+void bp_json_make_bool(bp_json_maker *maker, const char *key, bool value) {
+    (void)make(maker, key, cJSON_CreateBool(value));
+}
+
+void bp_json_add_made(bp_json *json, const char *key, const bp_json_tree *made) {
+    if (cJSON_IsString(made)) {
+        bp_json_add_text(json, key, made->valuestring);
+    } else if (cJSON_IsBool(made)) {
+        bp_json_add_bool(json, key, cJSON_IsTrue(made));
+    } else if (cJSON_IsNumber(made) && made->valueint == 0 && made->valuedouble >= 0) {
+        bp_json_add_uint(json, key, (uint64_t)made->valuedouble);
+    } else if (cJSON_IsNumber(made)) {
+        bp_json_add_number(json, key, made->valuedouble, (unsigned)made->valueint);
+    } else if (cJSON_IsArray(made)) {
+        bp_json_array_begin(json, key);
+        for (const bp_json_tree *element = made->child; element != NULL; element = element->next) {
+            bp_json_add_made(json, NULL, element);
+        }
+        bp_json_array_end(json);
+    } else if (cJSON_IsObject(made)) {
+        bp_json_object_begin(json, key);
+        for (const bp_json_tree *member = made->child; member != NULL; member = member->next) {
+            if (member->string[0] != '_') {
+                bp_json_add_made(json, member->string, member);
+            }
+        }
+        bp_json_object_end(json);
+    }
 }

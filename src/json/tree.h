@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/sink.h"
+#include "json/json.h"
 
 /* Bounds a tree together with its text. What reads reports has 64 MiB for everything. */
 #define BP_JSON_TREE_MAX_BYTES ((size_t)20 << 20)
@@ -83,6 +84,15 @@ bool bp_json_tree_value_uint(const bp_json_tree *member, uint64_t *ret_value);
 /* A number between -2^53 and 2^53. 1e999 is none: a double has infinity for it. */
 bool bp_json_tree_number(const bp_json_tree *object, const char *key, double *ret_value);
 
+/* A member of any type by exact name, or NULL; then the one at a path such as "report.app", where
+ * of an array the first element is meant. */
+const bp_json_tree *bp_json_tree_member(const bp_json_tree *object, const char *key);
+const bp_json_tree *bp_json_tree_at(const bp_json_tree *object, const char *path);
+/* What an element or member, which may be NULL, is; NULL, or false, for one of another type. */
+const char *bp_json_tree_value_text(const bp_json_tree *member);
+bool bp_json_tree_value_number(const bp_json_tree *member, double *ret_value);
+bool bp_json_tree_value_is_false(const bp_json_tree *member);
+
 /* Whether the member is there and true. */
 bool bp_json_tree_is_true(const bp_json_tree *object, const char *key);
 
@@ -104,5 +114,32 @@ bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key);
 
 /* Appends the document, indented by two spaces. NO_MEMORY, LIMIT of the buffer. */
 bugpack_status bp_json_tree_print(const bp_json_tree *tree, bp_buffer *out, bugpack_error *error);
+
+/*
+ * Builds a tree, member by member, for what renders one document in several ways. The first failure
+ * sticks; from then on nothing is added. All zero is a maker whose root is no more than begun.
+ */
+enum { BP_JSON_MAKER_DEPTH = 8 };
+typedef struct bp_json_maker {
+    bp_json_tree *root; /* an object; the caller's */
+    bp_json_tree *open[BP_JSON_MAKER_DEPTH];
+    size_t depth;
+    bool lacks_memory;
+} bp_json_maker;
+
+void bp_json_maker_begin(bp_json_maker *maker);
+/* Keys are literals, and NULL in an array. What is not known, a NULL text or `is_known`, is left
+ * out. A number is printed with so many decimals. */
+void bp_json_make_object(bp_json_maker *maker, const char *key);
+void bp_json_make_array(bp_json_maker *maker, const char *key);
+void bp_json_make_end(bp_json_maker *maker);
+void bp_json_make_text(bp_json_maker *maker, const char *key, const char *text);
+void bp_json_make_number(bp_json_maker *maker, const char *key, bool is_known, double value,
+                         unsigned decimals);
+void bp_json_make_uint(bp_json_maker *maker, const char *key, bool is_known, uint64_t value);
+void bp_json_make_bool(bp_json_maker *maker, const char *key, bool value);
+
+/* Adds what was made to a document: without the members whose names begin with '_'. */
+void bp_json_add_made(bp_json *json, const char *key, const bp_json_tree *made);
 
 #endif

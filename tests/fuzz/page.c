@@ -1,6 +1,6 @@
 /*
  * A libFuzzer target for what is shown of a report: the first byte of an input chooses an entry,
- * the rest is its content, and the other entries are as they should be. The summary must print as
+ * the rest is its content, and the other entries are as they should be. The facts must print as
  * JSON, the page must have no markup but that of the page writer, and lines of logs must be within
  * their bounds.
  */
@@ -77,33 +77,25 @@ static bugpack_status keep(void *out, const void *bytes, size_t byte_count) {
     return bp_buffer_append(out, bytes, byte_count);
 }
 
-static void show(bp_report_file *report) {
-    static bp_summary summary;
-    static bp_findings findings;
+static void show(const char *path) {
+    bp_facts *facts = NULL;
     bp_buffer text, again;
-    summary = (bp_summary){.path = "input",
-                           .report = report,
-                           .findings = &findings,
-                           .folder = "",
-                           .left_bytes = (uint64_t)1 << 20};
-    findings.count = 0;
-    if (bp_summary_read(&summary, false, NULL) != BUGPACK_OK) {
-        bp_summary_release(&summary);
+    if (bp_facts_open(path, (uint64_t)1 << 20, false, (bp_frame_finder){NULL, NULL, NULL}, &facts,
+                      NULL) != BUGPACK_OK) {
         return;
     }
-    bp_findings_sort(summary.findings);
     bp_buffer_init(&text, output_max_bytes);
     bp_buffer_init(&again, output_max_bytes);
-    require(bp_summary_print(&summary, &text, NULL) == BUGPACK_OK);
+    require(bp_facts_print(facts, &text, NULL) == BUGPACK_OK);
     require(bp_json_reformat(bp_buffer_text(&text), text.size, &again, NULL) == BUGPACK_OK);
     bp_buffer_clear(&text);
-    summary.left_bytes = (uint64_t)1 << 20;
-    require(bp_html_write(&summary, keep, &text, NULL) == BUGPACK_OK);
+    facts->left_bytes = (uint64_t)1 << 20;
+    require(bp_html_write(facts, keep, &text, NULL) == BUGPACK_OK);
     require(strlen(bp_buffer_text(&text)) == text.size);
     check_page(bp_buffer_text(&text));
     bp_buffer_release(&text);
     bp_buffer_release(&again);
-    bp_summary_release(&summary);
+    bp_facts_close(facts);
 }
 
 static void read_logs(bp_report_file *report) {
@@ -141,7 +133,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count) {
     require(fd >= 0);
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (bp_report_file_open_any(path, &report, NULL) == BUGPACK_OK) {
-        show(report);
+        show(path);
         read_logs(report);
     }
     bp_report_file_close(report);
