@@ -1,6 +1,7 @@
 #include "inspect/evidence.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,38 @@
 /* What the trees of threads may take together: more for those of interest, most for the busiest. */
 enum { tier_any, tier_wanted, tier_busiest };
 static const size_t tree_max_bytes[] = {(size_t)4 << 20, (size_t)6 << 20, (size_t)8 << 20};
+
+/* --- findings ----------------------------------------------------------------------------- */
+
+static void find(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
+                 const char *format, va_list arguments) {
+    char name[256], text[800];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    (void)snprintf(name, sizeof name, "%s%s", evidence->folder, entry);
+    bp_findings_add(evidence->findings, diagnosis, name, text);
+}
+
+void bp_find(bp_evidence *evidence, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    find(evidence, evidence->running, bp_diagnoses[evidence->running].entry, format, arguments);
+    va_end(arguments);
+}
+
+void bp_find_in(bp_evidence *evidence, const char *entry, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    find(evidence, evidence->running, entry, format, arguments);
+    va_end(arguments);
+}
+
+void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
+                const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    find(evidence, diagnosis, entry, format, arguments);
+    va_end(arguments);
+}
 
 /* --- threads ------------------------------------------------------------------------------ */
 
@@ -302,17 +335,15 @@ static void release_rows(bp_rows *rows) {
     *rows = (bp_rows){.count = 0};
 }
 
-void bp_evidence_keep(bp_evidence *evidence, bp_json_tree **ret_place, const char *entry,
-                      bp_json_tree *document) {
+bool bp_evidence_keep(bp_evidence *evidence, bp_json_tree **ret_place, bp_json_tree *document) {
     size_t memory_bytes = bp_json_tree_memory(document);
     if (memory_bytes > evidence->left_bytes) {
-        bp_find_as(evidence, BP_DIAGNOSIS_NOT_READ, entry,
-                   "not judged: it would take over %zu MiB of memory", evidence->left_bytes >> 20);
         bp_json_tree_free(document);
-        return;
+        return false;
     }
     evidence->left_bytes -= memory_bytes;
     *ret_place = document;
+    return true;
 }
 
 /* --- the end of a process ----------------------------------------------------------------- */

@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 #include <bugpack/error.h>
+#include <bugpack/export.h>
 
 #include "base/clock.h"
-#include "inspect/diagnose.h"
+#include "inspect/findings.h"
 #include "inspect/report_file.h"
 #include "model/stacks.h"
 #include "json/tree.h"
@@ -99,6 +100,18 @@ typedef struct bp_evidence {
     uint64_t output_count;                  /* of all; the newest is at count - 1 */
 } bp_evidence;
 
+/* Adds a finding of the diagnosis whose function runs; what does not fit is cut. The second: about
+ * another entry of the process than that of the row. */
+void bp_find(bp_evidence *evidence, const char *format, ...) BUGPACK_PRINTF(2, 3);
+void bp_find_in(bp_evidence *evidence, const char *entry, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+/* While entries are read. */
+void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
+                const char *format, ...) BUGPACK_PRINTF(4, 5);
+
+/* Runs all diagnoses. Once for each process, as soon as all is read of it. */
+void bp_diagnose(bp_evidence *evidence);
+
 /* Whether it is a zombie, or dead; and whether it did not run once in the window. */
 bool bp_thread_has_ended(const bp_thread *thread);
 bool bp_thread_is_idle(const bp_thread *thread);
@@ -139,9 +152,8 @@ bugpack_status bp_rows_add(bp_rows *rows, bp_json_tree *row, size_t max_bytes,
 bool bp_evidence_wants_output(const bp_evidence *evidence);
 bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, const char *text);
 
-/* Keeps a document until the end, or frees it and says so where it would take too much memory. */
-void bp_evidence_keep(bp_evidence *evidence, bp_json_tree **ret_place, const char *entry,
-                      bp_json_tree *document);
+/* Keeps a document until the end; false, and frees it, where it would take too much memory. */
+bool bp_evidence_keep(bp_evidence *evidence, bp_json_tree **ret_place, bp_json_tree *document);
 
 void bp_evidence_release(bp_evidence *evidence);
 

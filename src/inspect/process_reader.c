@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "inspect/diagnose.h"
 #include "inspect/json_lines.h"
 #include "inspect/line_time.h"
 
@@ -275,9 +276,11 @@ static bugpack_status read_document(bp_process_reader *reader, size_t index, bug
         status = bp_report_file_each(reader->evidence.report, path, documents[index].lists, reader,
                                      &rest, &failure);
     }
-    if (rest != NULL) {
-        char *place = (char *)&reader->evidence + documents[index].place;
-        bp_evidence_keep(&reader->evidence, (bp_json_tree **)(void *)place, entry, rest);
+    char *place = (char *)&reader->evidence + documents[index].place;
+    if (rest != NULL &&
+        !bp_evidence_keep(&reader->evidence, (bp_json_tree **)(void *)place, rest)) {
+        bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
+                   "not judged: with the other documents it would take too much memory");
     }
     if (documents[index].end != NULL) {
         documents[index].end(reader);
