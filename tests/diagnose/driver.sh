@@ -1,0 +1,342 @@
+# How a row of the corpus is run and judged. Source it from run: a row is a program, how it is
+# captured, and what the report has to say.
+# shellcheck shell=sh disable=SC2013,SC2015,SC2016,SC2030,SC2031,SC2034,SC2046,SC2086,SC2154 # words; a row is a subshell
+#
+#   living NAME ID [PATTERN]              captured by its process id
+#   ended NAME ID PATTERN COMMAND...      under `bugpack run`
+#   traced_end NAME ID PATTERN COMMAND... the same with --stacks
+#   hosted NAME ID [PATTERN]              reports by itself, through the library
+#   healthy NAME [COMMAND...]             has no finding at all
+#   wanted ROW...                         not named yet: this is said, and is no failure
+#
+# The finding ID has to be the first or the second, and its text to match PATTERN, in which @holder@ is
+# what the program told as `holder=123`. A program is `begin_NAME` where there is such a function
+# (which sets pid, or skips), or else a sick one of this name. `witness_NAME` asks another instrument
+# while the program lives; where it fails, the program is not as sick as it should be.
+
+rows=$scratch/rows
+places=$scratch/places
+mkdir "$rows"
+mkfifo "$places"
+exec 8<>"$places"
+row_count=0
+mark=
+kind=sick
+
+# tree PID...: these and all their descendants.
+tree() {
+    for member in "$@"; do
+        echo "$member"
+        tree $(cat /proc/"$member"/task/*/children 2>/dev/null)
+    done
+}
+
+# The programs of a row are a session each, and go with it, as do what it has mounted and its group.
+end_row() {
+    members=$(tree $(cat sessions 2>/dev/null))
+    [ -z "$members" ] || kill -CONT $members
+    [ -z "$members" ] || kill -KILL $members
+    for session in $(cat sessions 2>/dev/null); do
+        pkill -KILL -s "$session"
+    done
+    if [ -e group ]; then
+        remove_group "$(cat group)"
+        rm group
+    fi
+    if mountpoint -q mounted; then
+        umount -l mounted
+    fi
+    : >sessions
+}
+
+end_all() {
+    for folder in "$rows"/*/; do
+        [ ! -d "$folder" ] || (cd "$folder" && end_row)
+    done
+}
+trap 'end_all 2>/dev/null; clean_up' EXIT
+
+# room COUNT: so many rows at a time. Waits for those that run.
+room() {
+    wait
+    while [ "${room_count:-0}" -gt 0 ]; do
+        read -r _ <&8
+        room_count=$((room_count - 1))
+    done
+    room_count=$1
+    for _ in $(seq "$1"); do
+        echo >&8
+    done
+}
+
+function_name() {
+    printf '%s_%s' "$1" "$(printf %s "$2" | tr -c 'A-Za-z0-9' _)"
+}
+
+# row HOW NAME ID...: in a process and a folder of its own, as soon as there is room.
+row() {
+    row_count=$((row_count + 1))
+    case "$kind $2" in
+    *${ONLY:-}*) ;;
+    *) return 0 ;;
+    esac
+    read -r _ <&8
+    (
+        scratch=$rows/$(printf %03d "$row_count")
+        mkdir "$scratch"
+        cd "$scratch" || exit 1
+        failures=0 name=$2 expected=$3 current=$2
+        ("$@") >log 2>&1 8>&-
+        [ -e result ] || verdict wrong 'there is no result'
+        echo >&8
+    ) &
+}
+
+# verdict WORD TEXT: what the table says of this row.
+verdict() {
+    printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$kind" "$name" "$expected" "$2" >result
+}
+
+# leave_out REASON: this row cannot be tried here.
+leave_out() {
+    verdict skipped "$1"
+    end_row
+    exit 0
+}
+
+needs() {
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null || leave_out "$tool is not installed"
+    done
+}
+
+# Root of this system, and not of a container that may not mount.
+needs_root() {
+    [ "$(id -u)" = 0 ] && [ -n "${SICK_MOUNTS:-}" ] || leave_out 'needs root, and a mount namespace'
+}
+
+# begin COMMAND...: in a session of its own; its id is in pid. Output goes to `said`.
+begin() {
+    setsid "$@" >>said 2>&1 <"${input:-/dev/null}" &
+    pid=$!
+    echo "$pid" >>sessions
+}
+
+# told KEY: what the program said of itself.
+told() {
+    sed -n "s/^$1=//p" said
+}
+
+tell() {
+    echo "$1" >>said
+}
+
+living() {
+    row living_row "$@"
+}
+
+living_row() {
+    : >said
+    begin=$(function_name begin "$1")
+    witness=$(function_name witness "$1")
+    if command -v "$begin" >/dev/null; then
+        "$begin"
+    else
+        begin "$sick" "$1"
+        await "grep -q '^ready' said || ! kill -0 $pid"
+    fi
+    [ -z "$(told subject)" ] || pid=$(told subject)
+    if command -v "$witness" >/dev/null && ! "$witness" >witnessed 2>&1; then
+        cat witnessed
+        verdict wrong 'another instrument does not see it'
+    elif ! kill -0 "$pid"; then
+        cat said
+        verdict wrong 'the program has ended'
+    else
+        "$BUGPACK" capture --pid "$pid" --quiet --output report.zip >/dev/null
+        judge "${3:-}"
+    fi
+    end_row
+}
+
+# under_run OPTIONS NAME ID PATTERN COMMAND...
+under_run() {
+    options=$1
+    pattern=$4
+    : >said
+    shift 4
+    prepare=$(function_name prepare "$name")
+    if command -v "$prepare" >/dev/null; then
+        "$prepare"
+    fi
+    mkdir reports
+    timeout 100 "$BUGPACK" run $options --quiet -o reports -- "$@" >/dev/null 2>&1 </dev/null
+    mv reports/*.zip report.zip
+    judge "$pattern"
+    end_row
+}
+
+ended_row() {
+    under_run '' "$@"
+}
+
+ended() {
+    row ended_row "$@"
+}
+
+traced_row() {
+    under_run --stacks "$@"
+}
+
+traced_end() {
+    row traced_row "$@"
+}
+
+hosted_row() {
+    mkdir reports
+    "${sick%/*}/diagnose_host" "$1" "$PWD/reports" >said 2>&1 </dev/null
+    "$BUGPACK" recover -o reports reports/rings >/dev/null 2>&1
+    mv reports/*.zip report.zip
+    judge "${3:-}"
+}
+
+hosted() {
+    row hosted_row "$@"
+}
+
+wanted() {
+    mark=wanted
+    "$@"
+    mark=
+}
+
+# healthy NAME [COMMAND...]: waits for input that never comes, or does what its begin_NAME has it do.
+healthy() {
+    healthy_name=$1
+    shift
+    row healthy_row "$healthy_name" - "$@"
+}
+
+# shellcheck disable=SC2094 # the input has a writer, this shell, and no bytes
+healthy_row() {
+    healthy_name=$1
+    shift 2
+    if [ $# -gt 0 ]; then
+        needs "$1"
+        mkfifo input
+        exec 7<>input
+        : >said
+        input=input
+        begin "$@"
+        input=
+        await "! cmp -s /proc/$pid/cmdline /proc/$$/cmdline && grep -q '^State:.[SR]' /proc/$pid/status"
+        "$BUGPACK" capture --pid "$pid" --quiet --output report.zip >/dev/null
+        judge
+        end_row
+    else
+        living_row "$healthy_name" -
+    fi
+}
+
+# judge PATTERN: the first two findings of report.zip; none at all for what is healthy.
+judge() {
+    pattern=${1:-}
+    "$BUGPACK" show --json report.zip >found.json
+    ids=$(jq -r '[.findings[].id] | join(" ")' found.json)
+    jq -r '.findings[] | "    \(.id): \(.text)"' found.json
+    if [ "$expected" = - ]; then
+        [ -z "$ids" ] && verdict named none || verdict "${mark:-wrong}" "accused: $ids"
+        return
+    fi
+    while IFS='=' read -r key value; do
+        case $key in
+        *[!a-z0-9]* | '') ;;
+        *) pattern=$(printf %s "$pattern" | sed "s|@$key@|$value|g") ;;
+        esac
+    done <<END
+$(grep -E '^[a-z0-9]+=[A-Za-z0-9_./-]*$' said 2>/dev/null)
+END
+    text=$(jq -r --arg id "$expected" '.findings[:2][] | select(.id == $id) | .text' found.json)
+    if [ -z "$text" ]; then
+        verdict "${mark:-wrong}" "named: ${ids:-nothing}"
+    elif ! printf '%s\n' "$text" | grep -Eq -e "$pattern"; then
+        echo "    does not match: $pattern"
+        verdict "${mark:-wrong}" "named, without: $pattern"
+    else
+        verdict named "$ids"
+    fi
+}
+
+# --- control groups -------------------------------------------------------------------------------
+
+# make_group CONTROLLER: a new one; its folder is in `group`.
+make_group() {
+    [ "$(id -u)" = 0 ] || leave_out 'needs root'
+    group=/sys/fs/cgroup/$1/bugpack-sick-$$-$row_count
+    if [ ! -d "/sys/fs/cgroup/$1" ]; then
+        group=/sys/fs/cgroup/bugpack-sick-$$-$row_count
+        grep -qw "$1" /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null ||
+            [ "$1" = freezer ] || leave_out "there is no control group with $1"
+    fi
+    mkdir "$group" 2>/dev/null || leave_out 'no control group can be made'
+    echo "$group" >group
+}
+
+# set_group VALUE FILE...: the first of the files that there is, as the two versions name it.
+set_group() {
+    value=$1
+    shift
+    for file in "$@"; do
+        if [ -e "$group/$file" ]; then
+            echo "$value" >"$group/$file" && return 0
+        fi
+    done
+    leave_out "the control group has no $1"
+}
+
+# begin_in_group COMMAND...
+begin_in_group() {
+    begin sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
+}
+
+remove_group() {
+    for file in freezer.state cgroup.freeze; do
+        if [ -e "$1/$file" ]; then
+            case $file in freezer.state) echo THAWED ;; *) echo 0 ;; esac >"$1/$file"
+        fi
+    done
+    while read -r member; do
+        kill -KILL "$member"
+    done <"$1/cgroup.procs"
+    tries=0
+    until rmdir "$1" 2>/dev/null || [ "$tries" -gt 100 ]; do
+        tries=$((tries + 1))
+        sleep 0.02
+    done
+}
+
+# --- the table -----------------------------------------------------------------------------------
+
+# report KIND: a line for each row of this kind; counts in `named`, `tried`, `not_yet`.
+report() {
+    named=0 tried=0 not_yet=0 skipped=0
+    for folder in "$rows"/*/; do
+        IFS='	' read -r word of name expected text <"$folder/result" || continue
+        [ "$of" = "$1" ] || continue
+        case $word in
+        named) named=$((named + 1)) tried=$((tried + 1)) ;;
+        wanted) not_yet=$((not_yet + 1)) tried=$((tried + 1)) word='not yet' ;;
+        skipped) skipped=$((skipped + 1)) ;;
+        *)
+            tried=$((tried + 1)) current=$name
+            : >"$scratch/err"
+            wrong "$text"
+            cat "$folder/log"
+            ;;
+        esac
+        printf '%-8s %-26s %-22s %s\n' "$word" "$name" "$expected" "$text"
+        if [ -n "${VERBOSE:-}" ]; then
+            cat "$folder/log"
+        fi
+    done
+}

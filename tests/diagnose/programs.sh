@@ -1,0 +1,706 @@
+# How the programs of the corpus begin that are not just `sick NAME`, and the other instruments.
+# shellcheck shell=sh disable=SC2009,SC2016,SC2034,SC2046,SC2086,SC2154 # of driver.sh; texts for other shells
+
+# --- variants of ours -----------------------------------------------------------------------------
+
+# variant SUFFIX NAME: the same program, built in another way.
+variant() {
+    [ -x "$sick$1" ] || leave_out "diagnose_sick$1 is not built"
+    begin "$sick$1" "$2"
+    await "grep -q '^ready' said"
+}
+begin_spin_with_frames() { variant _frames spin; }
+begin_spin_static() { variant _static spin; }
+begin_lock_held_static() { variant _static lock-held; }
+begin_cpp_spin() { variant _cpp cpp-spin; }
+begin_cpp_lock_held() { variant _cpp cpp-lock-held; }
+
+begin_deleted_executable() {
+    cp "$sick" "${sick%/*}/libdiagnose_library.so" .
+    begin ./diagnose_sick deleted-executable
+    await "[ \"\$(readlink /proc/$pid/exe)\" = \"$PWD/diagnose_sick\" ]"
+    rm diagnose_sick
+}
+
+# --- mounts and control groups --------------------------------------------------------------------
+
+# mount_small OPTIONS NAME: a file system of its own under `mounted`, and the sick program NAME in it.
+mount_small() {
+    needs_root
+    mkdir mounted
+    mount -t tmpfs -o "$1" sick mounted || leave_out 'nothing can be mounted'
+    begin "$sick" "$2"
+    await "grep -q '^ready' said"
+}
+begin_disk_full() { mount_small size=1m disk-full; }
+begin_inodes_exhausted() { mount_small nr_inodes=32 inodes-exhausted; }
+
+# ext4 becomes read-only when the kernel finds an error in it (ext4(5), errors=remount-ro).
+begin_disk_read_only() {
+    needs_root
+    needs mke2fs losetup
+    mkdir mounted
+    truncate -s 8M image
+    mke2fs -q -F -t ext4 image
+    mount -o loop,errors=remount-ro image mounted || leave_out 'nothing can be mounted'
+    begin "$sick" disk-read-only
+    await "grep -q '^ready' said"
+    device=$(findmnt -n -o SOURCE mounted)
+    echo 1 >"/sys/fs/ext4/${device##*/}/trigger_fs_error" || leave_out 'no error can be made'
+}
+
+begin_group_memory() {
+    make_group memory
+    set_group 67108864 memory.limit_in_bytes memory.max
+    begin_in_group "$sick" group-memory
+    await "grep -q '^ready' said"
+}
+
+begin_group_tasks() {
+    make_group pids
+    set_group 32 pids.max
+    begin_in_group "$sick" group-tasks
+    await "grep -q '^ready' said"
+}
+
+begin_throttled() {
+    make_group cpu
+    if [ -e "$group/cpu.max" ]; then
+        set_group '10000 100000' cpu.max
+    else
+        set_group 10000 cpu.cfs_quota_us
+    fi
+    begin_in_group "$sick" spin
+    await "[ \$(sed -n 's/^nr_throttled //p' $group/cpu.stat) -ge 12 ]"
+}
+
+begin_frozen() {
+    make_group freezer
+    begin_in_group "$sick" server
+    await "grep -q '^ready' said"
+    if [ -e "$group/freezer.state" ]; then
+        set_group FROZEN freezer.state
+        await "grep -q FROZEN $group/freezer.state"
+    else
+        set_group 1 cgroup.freeze
+        await "grep -q 'frozen 1' $group/cgroup.events"
+    fi
+}
+
+prepare_out_of_memory() {
+    make_group memory
+    set_group 67108864 memory.limit_in_bytes memory.max
+    export group
+}
+
+# Swap is the whole machine's: only by hand.
+begin_swapped() {
+    needs_root
+    [ -n "${BY_HAND:-}" ] || leave_out 'only by hand: BY_HAND=1'
+    fallocate -l 256M swap
+    chmod 600 swap
+    mkswap swap
+    swapon swap || leave_out 'there is no swap'
+    begin "$sick" swapped
+    await "grep -q '^ready' said"
+    await "[ \$(sed -n 's/^VmSwap:[^0-9]*\([0-9]*\).*/\1/p' /proc/$pid/status) -gt 65536 ]"
+}
+
+# --- Debian's: made sick --------------------------------------------------------------------------
+
+is_in_state() {
+    grep -q "^State:.[$2]" "/proc/$1/status"
+}
+
+# stop PID: and waits until it is.
+stop() {
+    kill -STOP "$1"
+    await "is_in_state $1 T"
+}
+
+begin_python_spin() {
+    begin python3 -c 'import re; print("ready", flush=True); re.match(r"(a+)+$", "a" * 64 + "b")'
+    await "grep -q '^ready' said"
+}
+
+begin_python_deadlock() {
+    begin python3 -c '
+import threading
+one, two, both = threading.Lock(), threading.Lock(), threading.Barrier(2)
+def take(first, second):
+    with first:
+        both.wait()
+        print("waiting", flush=True)
+        second.acquire()
+threads = [threading.Thread(target=take, args=pair) for pair in ((one, two), (two, one))]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]'
+    await '[ $(grep -c ^waiting said) = 2 ]'
+}
+
+begin_java_deadlock() {
+    needs java javac
+    cat >Dead.java <<'END'
+import java.util.concurrent.CountDownLatch;
+public class Dead {
+    static void take(Object first, Object second, CountDownLatch both) {
+        synchronized (first) {
+            both.countDown();
+            try { both.await(); } catch (InterruptedException e) { }
+            System.out.println("waiting");
+            synchronized (second) { }
+        }
+    }
+    public static void main(String[] arguments) throws Exception {
+        Object one = new Object(), two = new Object();
+        CountDownLatch both = new CountDownLatch(2);
+        Thread first = new Thread(() -> take(one, two, both)), second = new Thread(() -> take(two, one, both));
+        first.start(); second.start(); first.join();
+    }
+}
+END
+    javac Dead.java
+    begin java -Xshare:auto -XX:+UseSerialGC -XX:TieredStopAtLevel=1 Dead
+    await '[ $(grep -c ^waiting said) = 2 ]'
+}
+
+begin_node_spin() {
+    needs node
+    begin node -e 'console.log("ready"); for (;;);'
+    await "grep -q '^ready' said"
+}
+
+begin_awk_spin() {
+    begin awk 'BEGIN { print "ready"; fflush(); while (1) n++ }'
+    await "grep -q '^ready' said"
+}
+
+begin_dd_spin() {
+    begin dd if=/dev/zero of=/dev/null
+    await "is_in_state $pid R"
+}
+
+begin_perl_growth() {
+    begin perl -e '$| = 1; print "ready\n"; while (@all < 1200) {
+        push @all, "x" x 2621440; select undef, undef, undef, 0.1 }'
+    await "grep -q '^ready' said"
+}
+
+begin_bash_waits() {
+    begin bash -c 'sleep 1000 & kill -STOP $!; echo child=$!; echo ready; wait'
+    await "grep -q '^ready' said"
+}
+
+begin_make_waits() {
+    needs make
+    printf 'all:\n\t@echo child=$$$$; kill -STOP $$$$\n' >Makefile
+    begin make
+    await 'grep -q ^child= said'
+    await "is_in_state $(told child) T"
+}
+
+begin_flock_waits() {
+    begin flock -o lock sleep 1000
+    tell "holder=$pid"
+    await "grep -q '^lock:' /proc/$pid/fdinfo/*"
+    begin flock lock true
+    await "grep -q -e '-> .* $pid ' /proc/locks"
+}
+
+begin_tar_waits() {
+    begin sh -c 'tar cf - /usr/share | sleep 1000'
+    await "pgrep -P $pid -x tar && pgrep -P $pid -x sleep"
+    tell "peer=$(pgrep -P "$pid" -x sleep)"
+    pid=$(pgrep -P "$pid" -x tar)
+    await "grep -q pipe_w /proc/$pid/wchan"
+}
+
+begin_sqlite_busy() {
+    needs sqlite3
+    sqlite3 mail.db 'CREATE TABLE message(x)'
+    printf 'BEGIN EXCLUSIVE;\n.print held\n.shell sleep 1000\n' >script
+    input=script
+    begin sqlite3 mail.db
+    input=
+    tell "holder=$pid"
+    await 'grep -q ^held said'
+    begin sqlite3 -cmd '.timeout 600000' mail.db 'INSERT INTO message VALUES (1)'
+    await "[ -s /proc/$pid/wchan ] && ls -l /proc/$pid/fd | grep -q mail.db"
+}
+
+start_redis() {
+    needs redis-server redis-cli
+    begin redis-server --port 0 --unixsocket "$PWD/redis.sock" --save '' --dir "$PWD"
+    redis=$pid
+    tell "peer=$redis"
+    await 'redis-cli -s redis.sock ping'
+}
+
+begin_redis_spin() {
+    start_redis
+    begin redis-cli -s redis.sock eval 'while true do end' 0
+    pid=$redis
+    await "is_in_state $pid R && ! timeout 1 redis-cli -s redis.sock ping | grep -q PONG"
+}
+
+begin_redis_stopped() {
+    start_redis
+    stop "$pid"
+}
+
+begin_redis_client() {
+    start_redis
+    begin redis-cli -s redis.sock subscribe news
+    await 'grep -q news said'
+    stop "$redis"
+}
+
+# As one that sends a job to a server and does not come back: BLPOP of a list that nobody fills.
+begin_redis_healthy_client() {
+    start_redis
+    begin redis-cli -s redis.sock blpop jobs 0
+    await "redis-cli -s redis.sock client list | grep -q cmd=blpop"
+}
+
+start_nginx() {
+    needs nginx
+    truncate -s 128M access.log
+    cat >nginx.conf <<END
+daemon off;
+master_process off;
+error_log $PWD/error.log;
+pid $PWD/nginx.pid;
+events { worker_connections 64; }
+http {
+    access_log $PWD/access.log;
+    client_body_temp_path $PWD/body;
+    proxy_temp_path $PWD/proxy;
+    fastcgi_temp_path $PWD/fastcgi;
+    uwsgi_temp_path $PWD/uwsgi;
+    scgi_temp_path $PWD/scgi;
+    server { listen unix:$PWD/nginx.sock; root $PWD; }
+}
+END
+    begin nginx -p "$PWD" -c "$PWD/nginx.conf"
+    nginx=$pid
+    tell "peer=$nginx"
+    await 'curl -s --unix-socket nginx.sock http://localhost/nginx.conf | grep -q daemon'
+}
+
+# A log that was rotated, and the server not told.
+begin_nginx_log() {
+    start_nginx
+    rm access.log
+}
+
+# The connection was made by the kernel; the server that should accept it is stopped.
+begin_curl_waits() {
+    start_nginx
+    stop "$nginx"
+    begin curl -s --unix-socket nginx.sock http://localhost/
+    await "ls -l /proc/$pid/fd | grep -q socket: && is_in_state $pid S"
+}
+
+as_postgres() {
+    setpriv --reuid postgres --regid postgres --clear-groups "$@"
+}
+
+start_postgres() {
+    needs_root
+    postgres=$(find /usr/lib/postgresql -name postgres -path '*/bin/*' 2>/dev/null | tail -n 1)
+    [ -n "$postgres" ] || leave_out 'postgresql is not installed'
+    mkdir data run
+    chown postgres data run
+    as_postgres "${postgres%/*}/initdb" -A trust --no-sync -D data >/dev/null
+    begin setpriv --reuid postgres --regid postgres --clear-groups "$postgres" -D data -k "$PWD/run" \
+        -c listen_addresses= -c fsync=off -c shared_buffers=1MB
+    postmaster=$pid
+    await 'sql "SELECT 1"'
+}
+
+sql() {
+    psql -qAt -h "$PWD/run" -U postgres -c "$1" postgres
+}
+
+# backend TITLE: waits for the process of the server whose title ends so.
+backend() {
+    await "pgrep -P $postmaster -f '$1\$'"
+    pid=$(pgrep -P "$postmaster" -f "$1\$")
+}
+
+begin_postgres_spin() {
+    start_postgres
+    begin psql -h "$PWD/run" -U postgres -c 'DO $$ BEGIN LOOP END LOOP; END $$' postgres
+    backend ' DO'
+}
+
+# The lock is in the server's shared memory: each waits on a semaphore of its own.
+begin_postgres_lock() {
+    start_postgres
+    sql 'CREATE TABLE account(x int)'
+    begin psql -h "$PWD/run" -U postgres -c 'BEGIN; LOCK TABLE account; SELECT pg_sleep(1000)' postgres
+    backend ' SELECT'
+    tell "holder=$pid"
+    begin psql -h "$PWD/run" -U postgres -c 'DELETE FROM account' postgres
+    backend ' DELETE waiting'
+}
+
+begin_psql_waits() {
+    start_postgres
+    begin psql -h "$PWD/run" -U postgres -c 'SELECT pg_sleep(1000)' postgres
+    client=$pid
+    backend ' SELECT'
+    tell "peer=$pid"
+    stop "$pid"
+    pid=$client
+}
+
+start_sshd() {
+    needs_root
+    needs /usr/sbin/sshd ssh ssh-keygen ss
+    mkdir -p /run/sshd
+    ssh-keygen -q -t ed25519 -N '' -f key
+    printf 'HostKey %s/key\nPidFile none\nUsePAM no\nListenAddress 127.0.0.1\n' "$PWD" >sshd_config
+    port=$((20000 + $$ % 10000 + row_count))
+    begin /usr/sbin/sshd -D -e -p "$port" -f "$PWD/sshd_config"
+    sshd=$pid
+    tell "peer=$sshd"
+    await "ss -tlnH sport = :$port | grep -q LISTEN"
+}
+
+begin_ssh_waits() {
+    start_sshd
+    stop "$sshd"
+    begin ssh -F none -o BatchMode=yes -p "$port" 127.0.0.1
+    await "ss -tnpH dport = :$port | grep -q pid=$pid"
+}
+
+begin_rsync_waits() {
+    needs rsync
+    mkdir from to
+    truncate -s 1G from/large
+    begin rsync -a --bwlimit=100 from/ to/
+    client=$pid
+    await "pgrep -P $client -x rsync"
+    tell "peer=$(pgrep -P "$client" -x rsync)"
+    await "[ -n \"\$(find to -name '.large*')\" ]"
+    for member in $(tree "$(told peer)"); do
+        stop "$member"
+    done
+    pid=$client
+}
+
+# --- Debian's: healthy ----------------------------------------------------------------------------
+
+begin_redis_idle() { start_redis; }
+
+begin_redis_working() {
+    start_redis
+    begin redis-benchmark -s redis.sock -c 4 -n 1000000000 -r 1000 -t set,get
+    pid=$redis
+    await "redis-cli -s redis.sock info stats | grep -q 'instantaneous_ops_per_sec:[1-9]'"
+}
+
+begin_nginx_idle() { start_nginx; }
+
+begin_nginx_working() {
+    start_nginx
+    begin sh -c 'while curl -s --unix-socket nginx.sock http://localhost/nginx.conf; do :; done'
+    pid=$nginx
+}
+
+begin_postgres_idle() { start_postgres; }
+
+# A session that waits for its client, as of a pool.
+begin_postgres_session() {
+    start_postgres
+    mkfifo input
+    exec 7<>input
+    input=input
+    begin psql -q -h "$PWD/run" -U postgres postgres
+    input=
+    backend ' idle'
+}
+
+begin_sshd_idle() { start_sshd; }
+
+begin_python_pool() {
+    begin python3 -c '
+import concurrent.futures, socket
+pool = concurrent.futures.ThreadPoolExecutor(16)
+list(pool.map(len, ["x"] * 1000))
+server = socket.create_server(("127.0.0.1", 0))
+print("ready", flush=True)
+server.accept()'
+    await "grep -q '^ready' said"
+}
+
+begin_python_http() {
+    begin python3 -u -m http.server --bind 127.0.0.1 0
+    await 'grep -q Serving said'
+}
+
+begin_python_asyncio() {
+    begin python3 -c '
+import asyncio
+async def main():
+    server = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
+    print("ready", flush=True)
+    await server.serve_forever()
+asyncio.run(main())'
+    await "grep -q '^ready' said"
+}
+
+begin_python_processes() {
+    begin python3 -c '
+import multiprocessing, time
+if __name__ == "__main__":
+    pool = multiprocessing.Pool(3)
+    pool.map(len, ["x"] * 9)
+    print("ready", flush=True)
+    time.sleep(1000)'
+    await "grep -q '^ready' said"
+}
+
+begin_node_http() {
+    needs node
+    begin node -e 'require("http").createServer().listen(0, "127.0.0.1", () => console.log("ready"))'
+    await "grep -q '^ready' said"
+}
+
+begin_java_idle() {
+    needs java javac
+    cat >Idle.java <<'END'
+public class Idle {
+    public static void main(String[] arguments) throws Exception {
+        System.out.println("ready");
+        new java.net.ServerSocket(0).accept();
+    }
+}
+END
+    javac Idle.java
+    begin java -XX:+UseSerialGC Idle
+    await "grep -q '^ready' said"
+}
+
+# in_terminal COMMAND: the child of script, which has a terminal.
+in_terminal() {
+    needs script "${1%% *}"
+    mkfifo input
+    exec 7<>input
+    input=input
+    begin env TERM=xterm script -qfc "exec $1" screen
+    input=
+    await "pgrep -P $pid && [ -s screen ]"
+    pid=$(pgrep -P "$pid" | head -n 1)
+    await "! cmp -s /proc/$pid/cmdline /proc/$$/cmdline && is_in_state $pid S"
+}
+begin_vim() { in_terminal 'vim.tiny driver'; }
+begin_less() { in_terminal 'less /etc/services'; }
+begin_htop() { in_terminal htop; }
+begin_top() { in_terminal top; }
+begin_bash_interactive() { in_terminal 'bash --norc'; }
+begin_zsh_interactive() { in_terminal 'zsh -f'; }
+begin_python_interactive() { in_terminal 'python3 -q'; }
+
+begin_tmux() {
+    needs tmux
+    tmux -f /dev/null -S "$PWD/tmux.sock" new-session -d 'sleep 1000'
+    pid=$(tmux -S "$PWD/tmux.sock" display-message -p '#{pid}')
+    echo "$pid" >>sessions
+}
+
+begin_shell_with_jobs() {
+    begin bash -c 'sleep 1000 & sleep 1000 & echo ready; wait'
+    await "grep -q '^ready' said"
+}
+
+begin_shell_pipeline() {
+    begin sh -c 'sleep 1000 | cat'
+    await "pgrep -P $pid -x cat"
+}
+
+# A reader in a pipeline whose writer is quiet.
+begin_quiet_writer() {
+    begin sh -c 'sleep 1000 | cat'
+    await "pgrep -P $pid -x cat"
+    pid=$(pgrep -P "$pid" -x cat)
+}
+
+begin_make() {
+    needs make
+    printf 'all:\n\t@echo ready; sleep 1000\n' >Makefile
+    begin make
+    await "grep -q '^ready' said"
+}
+
+begin_tail_follow() {
+    echo line >log.txt
+    begin tail -f log.txt
+    await 'grep -q line said'
+}
+
+begin_lock_holder() {
+    begin flock lock sleep 1000
+    await "grep -q '^lock:' /proc/$pid/fdinfo/*"
+}
+
+begin_git_batch() {
+    needs git
+    git init -q repository
+    mkfifo input
+    exec 7<>input
+    input=input
+    begin git -C repository cat-file --batch
+    input=
+    await "is_in_state $pid S"
+}
+
+begin_sqlite_shell() {
+    needs sqlite3
+    mkfifo input
+    exec 7<>input
+    input=input
+    begin sqlite3 mail.db
+    input=
+    await "is_in_state $pid S"
+}
+
+begin_tar_works() {
+    begin sh -c 'while :; do tar cf - /usr/lib/python3 | cat; done >/dev/null'
+    await "pgrep -P $pid -x tar"
+}
+
+begin_tar_itself() {
+    begin sh -c 'tar cf - /usr | cat >/dev/null'
+    await "pgrep -P $pid -x tar"
+    pid=$(pgrep -P "$pid" -x tar)
+}
+
+# A large translation unit; the driver, and the compiler proper.
+begin_gcc() {
+    needs gcc
+    awk 'BEGIN { for (i = 0; i < 60000; i++)
+        print "int f" i "(int a) { for (int i = 0; i < a; i++) a += i * " i "; return a; }" }' >large.c
+    begin env CCACHE_DISABLE=1 gcc -O2 -c large.c
+    await "pgrep -P $pid -x cc1"
+}
+
+begin_cc1() {
+    begin_gcc
+    pid=$(pgrep -P "$pid" -x cc1)
+}
+
+begin_xz() {
+    needs xz
+    begin sh -c 'exec xz -9 -c </dev/zero >/dev/null'
+    await "[ \$(sed 's/.*) //' /proc/$pid/stat | cut -d' ' -f12) -gt 20 ]"
+}
+
+begin_ssh_agent() {
+    needs ssh-agent
+    begin ssh-agent -D -a "$PWD/agent.sock"
+    await '[ -S agent.sock ]'
+}
+
+begin_busybox_httpd() {
+    needs busybox
+    begin busybox httpd -f -p 127.0.0.1:$((30000 + $$ % 10000 + row_count))
+    await "ls -l /proc/$pid/fd | grep -q socket:"
+}
+
+begin_qemu() {
+    needs qemu-system-x86_64
+    begin qemu-system-x86_64 -S -display none -nodefaults -m 64
+    await "[ \$(ls /proc/$pid/task | wc -l) -ge 2 ] && is_in_state $pid S"
+}
+
+begin_dbus() {
+    needs dbus-daemon
+    begin dbus-daemon --session --nofork --print-address --address="unix:path=$PWD/bus"
+    await 'grep -q unix: said'
+}
+
+# --- other instruments ----------------------------------------------------------------------------
+
+# at_least COUNT COMMAND...: that many lines.
+at_least() {
+    least=$1
+    shift
+    [ "$("$@" | wc -l)" -ge "$least" ]
+}
+
+runs() { [ "$(ps -o cp= -p "$1" | tr -d ' ')" -gt 100 ] || ps -L -o stat= -p "$1" | grep -q R; }
+witness_spin() { runs "$pid"; }
+witness_spin_in_thread() { runs "$pid"; }
+witness_spin_in_library() { runs "$pid"; }
+witness_redis_spin() { runs "$pid"; }
+witness_throttled() { grep -q 'nr_throttled [1-9]' "$group/cpu.stat"; }
+
+# Of a starved one the second figure of schedstat grows: nanoseconds on a run queue (proc(5)).
+witness_starved() { await "[ \$(cut -d' ' -f2 /proc/$pid/schedstat) -gt \$((\$(cut -d' ' -f1 /proc/$pid/schedstat) * 4)) ]"; }
+
+# Both threads are in the function that waits.
+witness_deadlock_of_two() {
+    command -v gdb >/dev/null || return 0
+    gdb -batch -nx -p "$pid" -ex 'thread apply all bt' 2>/dev/null >gdb.txt
+    at_least 2 grep lll_lock_wait gdb.txt
+}
+
+locks_of() { grep -qs "^lock:.*$2" /proc/"$1"/fdinfo/*; }
+waits_in_locks() { await "grep -q -e '-> .* $pid ' /proc/locks"; }
+witness_flock_held() { locks_of "$(told holder)" FLOCK && waits_in_locks; }
+witness_flock_waits() { waits_in_locks; }
+witness_posix_lock_held() { locks_of "$(told holder)" POSIX && waits_in_locks; }
+witness_description_lock_held() { locks_of "$(told holder)" OFDLCK; }
+witness_lease_held() { grep -q "LEASE *BREAK.* $(told holder) " /proc/locks; }
+witness_sqlite_busy() { lslocks -n -o PID,PATH | grep -q "^ *$(told holder) .*mail.db"; }
+
+peer_is_stopped() { ps -o stat= -p "$(told peer)" | grep -q ^T; }
+witness_pipe_peer_stopped() { peer_is_stopped; }
+witness_unix_peer_stopped() { peer_is_stopped; }
+witness_tcp_peer_stopped() { peer_is_stopped && ss -tnpH state established | grep -q "pid=$pid,"; }
+witness_redis_client() { peer_is_stopped; }
+witness_psql_waits() { peer_is_stopped; }
+witness_chain_to_stopped() { ps -o stat=,ppid= -p "$(told end)" | grep -q "^T.* $(told middle)\$"; }
+witness_chain_to_file_lock() { locks_of "$(told end)" FLOCK; }
+witness_child_stopped() { ps -o stat=,ppid= -p "$(told child)" | grep -q "^T.* $pid\$"; }
+witness_bash_waits() { ps -o stat=,ppid= -p "$(told child)" | grep -q "^T.* $pid\$"; }
+witness_many_zombies() { [ "$(ps --ppid "$pid" -o stat= | grep -c ^Z)" -ge 300 ]; }
+
+witness_close_wait() {
+    command -v ss >/dev/null || return 0
+    [ "$(ss -tnpH state close-wait | grep -c "pid=$pid,")" -ge 50 ]
+}
+
+# Of a listener the first figure is what waits, the second the backlog (ss(8)).
+witness_tcp_accept_queue() {
+    command -v ss >/dev/null || return 0
+    ss -tlnH sport = ":$(told port)" | awk '{ exit !($2 > $3) }'
+}
+witness_unix_accept_queue() {
+    command -v ss >/dev/null || return 0
+    ss -xlpH | grep "pid=$pid," | awk '{ exit !($3 > $4) }'
+}
+witness_connect_to_full() {
+    command -v ss >/dev/null || return 0
+    await "ss -tnpH state syn-sent | grep -q 'pid=$pid,'"
+}
+witness_pipe_full() { await "grep -q pipe_w /proc/$pid/wchan"; }
+witness_uninterruptible() { await "is_in_state $pid D"; }
+witness_stopped() { await "is_in_state $pid T"; }
+witness_traced() { grep -q "^TracerPid:.$(told tracer)\$" "/proc/$pid/status" && is_in_state "$pid" t; }
+
+witness_descriptors() { [ "$(find "/proc/$pid/fd" -type l | wc -l)" -ge 60 ]; }
+witness_deleted_file() { find "/proc/$pid/fd" -lname '*sick-*(deleted)' | grep -q .; }
+witness_nginx_log() { find "/proc/$pid/fd" -lname '*access.log (deleted)' | grep -q .; }
+witness_deleted_executable() { readlink "/proc/$pid/exe" | grep -q deleted; }
+witness_disk_full() { [ "$(df --output=avail mounted | tail -n 1)" -eq 0 ]; }
+witness_inodes_exhausted() { [ "$(df --output=iavail mounted | tail -n 1)" -eq 0 ]; }
+witness_disk_read_only() { await '! touch mounted/other'; }
+witness_growth() { await "[ \$(ps -o rss= -p $pid) -gt 10000 ]"; }
+witness_perl_growth() { await "[ \$(ps -o rss= -p $pid) -gt 10000 ]"; }
+witness_address_space() { [ "$(ps -o vsz= -p "$pid")" -gt 240000 ]; }
+witness_data() { grep -q 'VmData:[^0-9]*2[56]' "/proc/$pid/status"; }
+witness_group_tasks() { [ "$(cat "$group/pids.current")" -ge 30 ]; }
+witness_many_threads() { [ "$(ps -o nlwp= -p "$pid")" -ge 600 ]; }

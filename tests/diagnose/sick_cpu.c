@@ -1,0 +1,154 @@
+/* Programs that use a processor too much, or do not get one. */
+#include "sick.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Names that a finding can have: they are called, and call. */
+__attribute__((noinline)) static void decode_pixels(void) {
+    for (volatile uint64_t i = 0;; i++) {}
+}
+
+__attribute__((noinline)) static void decode_picture(void) {
+    decode_pixels();
+    __asm__ volatile(""); /* not a tail call */
+}
+
+static void spin(void) {
+    say_ready();
+    decode_picture();
+}
+
+static void *decode_in_thread(void *unused) {
+    decode_picture();
+    return unused;
+}
+
+static void spin_in_thread(void) {
+    tell("spinner=%d", (int)start(decode_in_thread, NULL, "decoder"));
+    say_ready();
+    wait_for_ever();
+}
+
+static void spin_in_library(void) {
+    tell("spinner=%d", (int)start(sick_library_spin, NULL, "filter"));
+    say_ready();
+    wait_for_ever();
+}
+
+static pthread_spinlock_t spin_lock;
+
+static void spin_on_lock(void) {
+    check(pthread_spin_init(&spin_lock, PTHREAD_PROCESS_PRIVATE));
+    check(pthread_spin_lock(&spin_lock));
+    say_ready();
+    check(pthread_spin_lock(&spin_lock));
+}
+
+static void poll_without_timeout(void) {
+    say_ready();
+    for (;;) {
+        (void)poll(NULL, 0, 0);
+    }
+}
+
+/* As of one that takes the end of a file for no data yet. */
+static void read_end_of_file(void) {
+    char byte;
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    say_ready();
+    while (read(fd, &byte, 1) == 0) {}
+}
+
+static void yield(void) {
+    say_ready();
+    for (;;) {
+        (void)sched_yield();
+    }
+}
+
+/* A listener that was closed: each attempt is refused at once. */
+static void connect_again(void) {
+    struct sockaddr_in address;
+    check(close(listen_here(1, &address)));
+    say_ready();
+    for (;;) {
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        (void)connect(fd, (struct sockaddr *)&address, sizeof address);
+        (void)close(fd);
+    }
+}
+
+static void work_a_little(void) {
+    say_ready();
+    for (;;) {
+        for (volatile uint64_t i = 0; i < 100000; i++) {}
+        (void)usleep(10000);
+    }
+}
+
+static void compete(void) {
+    for (volatile uint64_t i = 0;; i++) {}
+}
+
+/* All on one processor, and this one the least important. */
+static void starve(void) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    check(sched_getaffinity(0, sizeof one, &one));
+    size_t processor = 0;
+    while (!CPU_ISSET(processor, &one)) {
+        processor++;
+    }
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    check(sched_setaffinity(0, sizeof one, &one));
+    say_ready();
+    for (int i = 0; i < 4; i++) {
+        (void)start_child(compete);
+    }
+    check(setpriority(PRIO_PROCESS, 0, 19));
+    decode_picture();
+}
+
+static pthread_mutex_t contended = PTHREAD_MUTEX_INITIALIZER;
+
+/* The lock is free only while it goes from one to the next. */
+static void *lock_always(void *unused) {
+    for (;;) {
+        check(pthread_mutex_lock(&contended));
+        (void)usleep(2000);
+        check(pthread_mutex_unlock(&contended));
+    }
+    return unused;
+}
+
+static void contend(void) {
+    pid_t last = 0;
+    for (int i = 0; i < 32; i++) {
+        last = start(lock_always, NULL, "worker");
+    }
+    await_call(last, SYS_futex);
+    say_ready();
+    wait_for_ever();
+}
+
+const sick_program sick_cpu[] = {{"spin", spin},
+                                 {"spin-in-thread", spin_in_thread},
+                                 {"spin-in-library", spin_in_library},
+                                 {"spin-on-lock", spin_on_lock},
+                                 {"poll-spin", poll_without_timeout},
+                                 {"read-spin", read_end_of_file},
+                                 {"yield-spin", yield},
+                                 {"connect-spin", connect_again},
+                                 {"work-a-little", work_a_little},
+                                 {"starved", starve},
+                                 {"contended", contend},
+                                 {NULL, NULL}};

@@ -1,0 +1,384 @@
+/* Programs that wait for a lock: of a thread, of another process, of a file. */
+#include "sick.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pthread_mutex_t locks[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                                   PTHREAD_MUTEX_INITIALIZER};
+static pthread_rwlock_t rwlocks[2] = {PTHREAD_RWLOCK_INITIALIZER, PTHREAD_RWLOCK_INITIALIZER};
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t all_hold;
+
+/* --- held by a thread --------------------------------------------------------------------- */
+
+static void *hold_lock(void *lock) {
+    check(pthread_mutex_lock(lock));
+    (void)pthread_barrier_wait(&all_hold);
+    (void)sleep(1000);
+    return NULL;
+}
+
+static void *want_lock(void *lock) {
+    check(pthread_mutex_lock(lock));
+    check(pthread_mutex_unlock(lock));
+    return NULL;
+}
+
+/* A thread that holds the lock when this returns. */
+static pid_t start_holder(void *(*hold)(void *), void *lock) {
+    check(pthread_barrier_init(&all_hold, NULL, 2));
+    pid_t holder = start(hold, lock, "holder");
+    (void)pthread_barrier_wait(&all_hold);
+    tell("holder=%d", (int)holder);
+    return holder;
+}
+
+static pid_t start_waiter(void *(*want)(void *), void *lock, const char *name) {
+    pid_t waiter = start(want, lock, name);
+    await_call(waiter, SYS_futex);
+    return waiter;
+}
+
+static void lock_held(void) {
+    (void)start_holder(hold_lock, &locks[0]);
+    for (int i = 0; i < 6; i++) {
+        (void)start_waiter(want_lock, &locks[0], "worker");
+    }
+    say_ready();
+    wait_for_ever();
+}
+
+static void *hold_second_want_first(void *unused) {
+    check(pthread_mutex_lock(&locks[1]));
+    (void)want_lock(&locks[0]);
+    return unused;
+}
+
+/* Those that wait for the second lock wait for the holder of the first. */
+static void lock_chain(void) {
+    (void)start_holder(hold_lock, &locks[0]);
+    (void)start_waiter(hold_second_want_first, NULL, "middle");
+    (void)start_waiter(want_lock, &locks[1], "last");
+    say_ready();
+    wait_for_ever();
+}
+
+static void *hold_and_read(void *lock) {
+    int ends[2];
+    char byte;
+    check(pipe(ends));
+    check(pthread_mutex_lock(lock));
+    (void)pthread_barrier_wait(&all_hold);
+    (void)!read(ends[0], &byte, 1);
+    return NULL;
+}
+
+static void lock_held_in_read(void) {
+    await_call(start_holder(hold_and_read, &locks[0]), SYS_read);
+    (void)start_waiter(want_lock, &locks[0], "worker");
+    say_ready();
+    wait_for_ever();
+}
+
+static void *hold_rwlock(void *lock) {
+    check(pthread_rwlock_wrlock(lock));
+    (void)pthread_barrier_wait(&all_hold);
+    (void)sleep(1000);
+    return NULL;
+}
+
+static void *want_rwlock(void *lock) {
+    check(pthread_rwlock_rdlock(lock));
+    return NULL;
+}
+
+static void rwlock_held(void) {
+    (void)start_holder(hold_rwlock, &rwlocks[0]);
+    for (int i = 0; i < 3; i++) {
+        (void)start_waiter(want_rwlock, &rwlocks[0], "reader");
+    }
+    say_ready();
+    wait_for_ever();
+}
+
+static void *lock_and_end(void *lock) {
+    check(pthread_mutex_lock(lock));
+    (void)pthread_barrier_wait(&all_hold);
+    return NULL;
+}
+
+/* Its owner is a thread that is not there any more. */
+static void lock_of_ended(void) {
+    pid_t holder = start_holder(lock_and_end, &locks[0]);
+    while (syscall(SYS_tgkill, getpid(), holder, 0) == 0) {
+        (void)usleep(1000);
+    }
+    (void)start_waiter(want_lock, &locks[0], "worker");
+    say_ready();
+    wait_for_ever();
+}
+
+/* --- a circle ----------------------------------------------------------------------------- */
+
+typedef struct two_locks {
+    void *first, *second;
+    bool are_rwlocks;
+} two_locks;
+
+static void take(const two_locks *pair, void *lock) {
+    check(pair->are_rwlocks ? pthread_rwlock_wrlock(lock) : pthread_mutex_lock(lock));
+}
+
+static void *lock_two(void *argument) {
+    const two_locks *pair = argument;
+    take(pair, pair->first);
+    (void)pthread_barrier_wait(&all_hold);
+    take(pair, pair->second);
+    return NULL;
+}
+
+static void deadlock(const two_locks *pairs, unsigned count) {
+    pid_t tids[3];
+    check(pthread_barrier_init(&all_hold, NULL, count));
+    for (unsigned i = 0; i < count; i++) {
+        two_locks *pair = malloc(sizeof *pair);
+        *pair = pairs[i];
+        tids[i] = start(lock_two, pair, "philosopher");
+    }
+    /* The barrier is a futex, too, but the last to arrive does not wait there. */
+    for (unsigned i = 0; i < count; i++) {
+        tell("tid%u=%d", i, (int)tids[i]);
+        await_call(tids[i], SYS_futex);
+    }
+    say_ready();
+    wait_for_ever();
+}
+
+static void deadlock_of_two(void) {
+    deadlock((two_locks[]){{&locks[0], &locks[1], false}, {&locks[1], &locks[0], false}}, 2);
+}
+
+static void deadlock_of_three(void) {
+    deadlock((two_locks[]){{&locks[0], &locks[1], false},
+                           {&locks[1], &locks[2], false},
+                           {&locks[2], &locks[0], false}},
+             3);
+}
+
+static void deadlock_of_rwlocks(void) {
+    deadlock((two_locks[]){{&rwlocks[0], &rwlocks[1], true}, {&rwlocks[1], &rwlocks[0], true}}, 2);
+}
+
+static void *lock_twice(void *lock) {
+    check(pthread_mutex_lock(lock));
+    check(pthread_mutex_lock(lock));
+    return NULL;
+}
+
+static void deadlock_of_one(void) {
+    pid_t tid = start_waiter(lock_twice, &locks[0], "forgetful");
+    tell("tid0=%d", (int)tid);
+    say_ready();
+    wait_for_ever();
+}
+
+/* --- held by a process -------------------------------------------------------------------- */
+
+static pthread_mutex_t *shared;
+static int pipe_ends[2];
+
+static void tell_held(void) {
+    check(write(pipe_ends[1], "", 1) == 1 ? 0 : -1);
+}
+
+static void await_held(void) {
+    char byte;
+    check(read(pipe_ends[0], &byte, 1) == 1 ? 0 : -1);
+    check(close(pipe_ends[0]));
+    check(close(pipe_ends[1]));
+}
+
+static void hold_shared(void) {
+    check(pthread_mutex_lock(shared));
+    tell_held();
+}
+
+static void want_shared(int robust, int protocol) {
+    pthread_mutexattr_t attributes;
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(pthread_mutexattr_init(&attributes));
+    check(pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED));
+    check(pthread_mutexattr_setrobust(&attributes, robust));
+    check(pthread_mutexattr_setprotocol(&attributes, protocol));
+    check(pthread_mutex_init(shared, &attributes));
+    check(pipe(pipe_ends));
+    tell("holder=%d", (int)start_child(hold_shared));
+    await_held();
+    (void)start_waiter(want_lock, shared, "worker");
+    say_ready();
+    wait_for_ever();
+}
+
+static void want_process_shared(void) {
+    want_shared(PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE);
+}
+
+static void want_robust(void) {
+    want_shared(PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE);
+}
+
+static void want_inheriting(void) {
+    want_shared(PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_INHERIT);
+}
+
+/* --- of a file ---------------------------------------------------------------------------- */
+
+static const char *const locked_file = "locked-file";
+
+static int open_locked_file(void) {
+    int fd = open(locked_file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    check(fd < 0 ? -1 : 0);
+    return fd;
+}
+
+static void lock_by_flock(void) {
+    int fd = open_locked_file();
+    say_ready();
+    check(flock(fd, LOCK_EX));
+}
+
+static void lock_by_fcntl(int command) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd = open_locked_file();
+    say_ready();
+    check(fcntl(fd, command, &whole));
+}
+
+static void lock_by_posix(void) {
+    lock_by_fcntl(F_SETLKW);
+}
+
+static void lock_by_description(void) {
+    lock_by_fcntl(F_OFD_SETLKW);
+}
+
+/* Holds the lock, in a child, that `want` says "ready" about and waits for. */
+static void hold_flock(void) {
+    check(flock(open_locked_file(), LOCK_EX));
+    tell_held();
+}
+
+static void hold_fcntl(int command) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    check(fcntl(open_locked_file(), command, &whole));
+    tell_held();
+}
+
+static void hold_posix(void) {
+    hold_fcntl(F_SETLK);
+}
+
+static void hold_description(void) {
+    hold_fcntl(F_OFD_SETLK);
+}
+
+static void hold_lease(void) {
+    check(signal(SIGIO, SIG_IGN) == SIG_ERR ? -1 : 0);
+    check(fcntl(open_locked_file(), F_SETLEASE, F_WRLCK));
+    tell_held();
+}
+
+static void held_file(void (*hold)(void), void (*want)(void)) {
+    check(pipe(pipe_ends));
+    tell("holder=%d", (int)start_child(hold));
+    await_held();
+    want();
+}
+
+static void flock_held(void) {
+    held_file(hold_flock, lock_by_flock);
+}
+
+static void posix_lock_held(void) {
+    held_file(hold_posix, lock_by_posix);
+}
+
+static void description_lock_held(void) {
+    held_file(hold_description, lock_by_description);
+}
+
+/* Until lease-break-time is over, 45 s: open(2) of another waits. */
+static void open_leased(void) {
+    say_ready();
+    (void)open_locked_file();
+}
+
+static void lease_held(void) {
+    held_file(hold_lease, open_leased);
+}
+
+/* --- healthy ------------------------------------------------------------------------------ */
+
+static void *lock_and_work(void *lock) {
+    for (;;) {
+        check(pthread_mutex_lock(lock));
+        (void)usleep(500);
+        check(pthread_mutex_unlock(lock));
+        (void)usleep(500);
+    }
+    return NULL;
+}
+
+static void lock_in_use(void) {
+    for (int i = 0; i < 4; i++) {
+        (void)start(lock_and_work, &locks[0], "worker");
+    }
+    say_ready();
+    wait_for_ever();
+}
+
+static void *wait_for_work(void *lock) {
+    check(pthread_mutex_lock(lock));
+    for (;;) {
+        check(pthread_cond_wait(&never, lock));
+    }
+    return NULL;
+}
+
+static void idle_pool(void) {
+    for (int i = 0; i < 16; i++) {
+        (void)start_waiter(wait_for_work, &locks[0], "pool");
+    }
+    say_ready();
+    wait_for_ever();
+}
+
+const sick_program sick_locks[] = {{"lock-held", lock_held},
+                                   {"lock-chain", lock_chain},
+                                   {"lock-held-in-read", lock_held_in_read},
+                                   {"rwlock-held", rwlock_held},
+                                   {"lock-of-ended", lock_of_ended},
+                                   {"deadlock-of-two", deadlock_of_two},
+                                   {"deadlock-of-three", deadlock_of_three},
+                                   {"deadlock-of-rwlocks", deadlock_of_rwlocks},
+                                   {"deadlock-of-one", deadlock_of_one},
+                                   {"process-shared", want_process_shared},
+                                   {"robust", want_robust},
+                                   {"inheriting", want_inheriting},
+                                   {"flock-held", flock_held},
+                                   {"posix-lock-held", posix_lock_held},
+                                   {"description-lock-held", description_lock_held},
+                                   {"lease-held", lease_held},
+                                   {"lock-in-use", lock_in_use},
+                                   {"idle-pool", idle_pool},
+                                   {NULL, NULL}};

@@ -1,0 +1,298 @@
+/* Programs that wait for another process, or for a tracer. */
+#include "sick.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The two ends of a connection; the child keeps the second. */
+static int ends[2];
+
+static void be_silent(void) {
+    check(close(ends[0]));
+    wait_for_ever();
+}
+
+static void read_for_ever(void) {
+    char byte;
+    say_ready();
+    (void)!read(ends[0], &byte, 1);
+}
+
+static pid_t start_peer(void (*run)(void)) {
+    pid_t peer = start_child(run);
+    check(close(ends[1]));
+    tell("peer=%d", (int)peer);
+    await_call(peer, SYS_rt_sigsuspend);
+    return peer;
+}
+
+static void connect_ends(void) {
+    struct sockaddr_in address;
+    int listener = listen_here(1, &address);
+    ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+    check(connect(ends[0], (struct sockaddr *)&address, sizeof address));
+    ends[1] = accept(listener, NULL, NULL);
+    check(ends[1] < 0 ? -1 : 0);
+    check(close(listener));
+}
+
+static void pipe_peer_stopped(void) {
+    check(pipe(ends));
+    stop_child(start_peer(be_silent));
+    read_for_ever();
+}
+
+static void unix_peer_stopped(void) {
+    check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+    stop_child(start_peer(be_silent));
+    read_for_ever();
+}
+
+static void tcp_peer_stopped(void) {
+    connect_ends();
+    stop_child(start_peer(be_silent));
+    read_for_ever();
+}
+
+/* Nothing is wrong with a server that has nothing to say. */
+static void peer_idle(void) {
+    check(pipe(ends));
+    (void)start_peer(be_silent);
+    read_for_ever();
+}
+
+/* --- chains ------------------------------------------------------------------------------- */
+
+/* What the middle of a chain tells goes through the same standard output. */
+static void wait_for_stopped_child(void) {
+    check(close(ends[0]));
+    pid_t child = start_child(wait_for_ever);
+    stop_child(child);
+    tell("end=%d", (int)child);
+    (void)waitpid(child, NULL, 0);
+}
+
+static void wait_for_file_lock(void) {
+    int held = open("chain-lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int wanted = open("chain-lock", O_RDWR | O_CLOEXEC);
+    check(close(ends[0]));
+    check(flock(held, LOCK_EX));
+    pid_t child = start_child(wait_for_ever);
+    check(close(held)); /* now the child alone has it */
+    tell("end=%d", (int)child);
+    check(flock(wanted, LOCK_EX));
+}
+
+static void wait_for_one_that(void (*waits)(void), long in_call) {
+    pid_t middle = start_child(waits);
+    check(close(ends[1]));
+    tell("middle=%d", (int)middle);
+    await_call(middle, in_call);
+    read_for_ever();
+}
+
+static void chain_to_stopped(void) {
+    check(pipe(ends));
+    wait_for_one_that(wait_for_stopped_child, SYS_wait4);
+}
+
+static void chain_to_file_lock(void) {
+    check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+    wait_for_one_that(wait_for_file_lock, SYS_flock);
+}
+
+/* --- children ----------------------------------------------------------------------------- */
+
+static void child_stopped(void) {
+    pid_t child = start_child(wait_for_ever);
+    stop_child(child);
+    tell("child=%d", (int)child);
+    say_ready();
+    (void)waitpid(child, NULL, 0);
+}
+
+static void lock_twice(void) {
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    check(pthread_mutex_lock(&lock));
+    check(pthread_mutex_lock(&lock));
+}
+
+static void child_hangs(void) {
+    pid_t child = start_child(lock_twice);
+    await_call(child, SYS_futex);
+    tell("child=%d", (int)child);
+    say_ready();
+    (void)waitpid(child, NULL, 0);
+}
+
+static void many_zombies(void) {
+    for (int i = 0; i < 300; i++) {
+        siginfo_t info;
+        pid_t child = fork();
+        if (child == 0) {
+            _exit(0);
+        }
+        check(child < 0 ? -1 : waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT));
+    }
+    say_ready();
+    wait_for_ever();
+}
+
+/* --- connections -------------------------------------------------------------------------- */
+
+static void close_wait(void) {
+    struct sockaddr_in address;
+    int listener = listen_here(16, &address);
+    for (int i = 0; i < 100; i++) {
+        int client = socket(AF_INET, SOCK_STREAM, 0);
+        check(connect(client, (struct sockaddr *)&address, sizeof address));
+        check(accept(listener, NULL, NULL) < 0 ? -1 : 0);
+        check(close(client));
+    }
+    say_ready();
+    wait_for_ever();
+}
+
+static void server(void) {
+    struct sockaddr_in address;
+    int listener = listen_here(16, &address);
+    say_ready();
+    (void)accept(listener, NULL, NULL);
+}
+
+/* A backlog of n has room for n + 1 connections; the SYN of the next is dropped. */
+static void fill_backlog(int backlog, struct sockaddr_in *ret_address) {
+    (void)listen_here(backlog, ret_address);
+    for (int i = 0; i <= backlog; i++) {
+        int client = socket(AF_INET, SOCK_STREAM, 0);
+        check(connect(client, (struct sockaddr *)ret_address, sizeof *ret_address));
+    }
+    tell("port=%d", ntohs(ret_address->sin_port));
+}
+
+static void tcp_accept_queue(void) {
+    struct sockaddr_in address;
+    fill_backlog(4, &address);
+    say_ready();
+    wait_for_ever();
+}
+
+static struct sockaddr_in full_server;
+
+static void keep_backlog_full(void) {
+    fill_backlog(1, &full_server);
+    check(write(ends[1], &full_server, sizeof full_server) == sizeof full_server ? 0 : -1);
+}
+
+static void connect_to_full(void) {
+    check(pipe(ends));
+    tell("peer=%d", (int)start_child(keep_backlog_full));
+    check(read(ends[0], &full_server, sizeof full_server) == sizeof full_server ? 0 : -1);
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+    say_ready();
+    (void)connect(client, (struct sockaddr *)&full_server, sizeof full_server);
+}
+
+static const struct sockaddr_un unix_address = {.sun_family = AF_UNIX, .sun_path = "full.socket"};
+
+static void fill_unix_backlog(void) {
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(bind(listener, (const struct sockaddr *)&unix_address, sizeof unix_address));
+    check(listen(listener, 4));
+    for (int i = 0; i <= 4; i++) {
+        int client = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        check(connect(client, (const struct sockaddr *)&unix_address, sizeof unix_address));
+    }
+}
+
+static void unix_accept_queue(void) {
+    fill_unix_backlog();
+    say_ready();
+    wait_for_ever();
+}
+
+static void keep_unix_backlog_full(void) {
+    fill_unix_backlog();
+    check(write(ends[1], "", 1) == 1 ? 0 : -1);
+}
+
+static void connect_to_full_unix(void) {
+    char byte;
+    check(pipe(ends));
+    tell("peer=%d", (int)start_child(keep_unix_backlog_full));
+    check(read(ends[0], &byte, 1) == 1 ? 0 : -1);
+    int client = socket(AF_UNIX, SOCK_STREAM, 0);
+    say_ready();
+    (void)connect(client, (const struct sockaddr *)&unix_address, sizeof unix_address);
+}
+
+static void pipe_full(void) {
+    static char block[1 << 20];
+    check(pipe(ends));
+    pid_t reader = start_child(wait_for_ever);
+    check(close(ends[0]));
+    tell("peer=%d", (int)reader);
+    say_ready();
+    (void)!write(ends[1], block, sizeof block);
+}
+
+/* --- states ------------------------------------------------------------------------------- */
+
+/* The parent of a child made by vfork waits for it without being interruptible. */
+static void uninterruptible(void) {
+    say_ready();
+    if (vfork() == 0) {
+        wait_for_ever();
+    }
+}
+
+static void stop_all(void) {
+    say_ready();
+    check(raise(SIGSTOP));
+    wait_for_ever();
+}
+
+/* The one to look at is the child. */
+static void traced(void) {
+    pid_t child = start_child(wait_for_ever);
+    check(ptrace(PTRACE_SEIZE, child, NULL, NULL));
+    check(ptrace(PTRACE_INTERRUPT, child, NULL, NULL));
+    check(waitpid(child, NULL, __WALL) == child ? 0 : -1);
+    tell("subject=%d", (int)child);
+    tell("tracer=%d", (int)getpid());
+    say_ready();
+    wait_for_ever();
+}
+
+const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
+                                   {"unix-peer-stopped", unix_peer_stopped},
+                                   {"tcp-peer-stopped", tcp_peer_stopped},
+                                   {"peer-idle", peer_idle},
+                                   {"chain-to-stopped", chain_to_stopped},
+                                   {"chain-to-file-lock", chain_to_file_lock},
+                                   {"child-stopped", child_stopped},
+                                   {"child-hangs", child_hangs},
+                                   {"many-zombies", many_zombies},
+                                   {"close-wait", close_wait},
+                                   {"server", server},
+                                   {"tcp-accept-queue", tcp_accept_queue},
+                                   {"unix-accept-queue", unix_accept_queue},
+                                   {"connect-to-full", connect_to_full},
+                                   {"connect-to-full-unix", connect_to_full_unix},
+                                   {"pipe-full", pipe_full},
+                                   {"uninterruptible", uninterruptible},
+                                   {"stopped", stop_all},
+                                   {"traced", traced},
+                                   {NULL, NULL}};

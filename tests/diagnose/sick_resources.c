@@ -1,0 +1,175 @@
+/* Programs that come to the end of something, or use more and more of it. */
+#include "sick.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { mib = 1 << 20 };
+
+static void descriptors(void) {
+    struct rlimit limit = {64, 64};
+    check(setrlimit(RLIMIT_NOFILE, &limit));
+    while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {}
+    check(close(63));
+    say_ready();
+    wait_for_ever();
+}
+
+static void deleted_file(void) {
+    char name[] = "sick-XXXXXX";
+    int fd = mkstemp(name);
+    check(unlink(name));
+    check(ftruncate(fd, (off_t)128 * mib));
+    say_ready();
+    wait_for_ever();
+}
+
+/* A file in `mounted`, where the test has mounted something small. */
+static void fill_file_system(void) {
+    static char block[4096];
+    int fd = open("mounted/spool", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    check(fd < 0 ? -1 : 0);
+    while (write(fd, block, sizeof block) > 0) {}
+    say_ready();
+    wait_for_ever();
+}
+
+static void use_all_inodes(void) {
+    char path[64];
+    int first = open("mounted/first", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    check(first < 0 ? -1 : 0);
+    for (int i = 0;; i++) {
+        (void)snprintf(path, sizeof path, "mounted/mail-%d", i);
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        if (fd < 0) {
+            break;
+        }
+        check(close(fd));
+    }
+    say_ready();
+    wait_for_ever();
+}
+
+static void write_to_file(void) {
+    int fd = open("mounted/journal", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    check(fd < 0 ? -1 : 0);
+    say_ready();
+    for (;;) {
+        (void)!pwrite(fd, "x", 1, 0);
+        (void)usleep(10000);
+    }
+}
+
+static void use_memory(size_t bytes) {
+    char *block = malloc(bytes);
+    check(block == NULL ? -1 : 0);
+    memset(block, 1, bytes);
+    __asm__ volatile("" : : "r"(block) : "memory"); /* it is used, for all the compiler knows */
+}
+
+/* 25 MiB/s, for at most `seconds`. */
+static void grow(int seconds) {
+    for (int i = 0; i < 10 * seconds; i++) {
+        use_memory(5 * mib / 2);
+        (void)usleep(100000);
+    }
+}
+
+static void grow_for_ever(void) {
+    say_ready();
+    grow(60);
+    wait_for_ever();
+}
+
+static void grow_and_fail(void) {
+    grow(14);
+    exit(1);
+}
+
+static void use_up(int limit) {
+    struct rlimit bytes = {256 * mib, 256 * mib};
+    check(setrlimit(limit, &bytes));
+    volatile char *block;
+    do {
+        block = malloc(mib); /* not touched: it is about addresses */
+    } while (block != NULL);
+    say_ready();
+    wait_for_ever();
+}
+
+static void use_address_space(void) {
+    use_up(RLIMIT_AS);
+}
+
+static void use_data(void) {
+    use_up(RLIMIT_DATA);
+}
+
+/* 60 MiB, in a control group of 64. */
+static void fill_group(void) {
+    use_memory((size_t)60 * mib);
+    say_ready();
+    wait_for_ever();
+}
+
+static void out_of_memory(void) {
+    use_memory((size_t)200 * mib);
+}
+
+static void swapped_out(void) {
+    size_t bytes = (size_t)128 * mib;
+    char *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(block == MAP_FAILED ? -1 : 0);
+    for (size_t i = 0; i < bytes; i += 4096) {
+        memcpy(block + i, &i, sizeof i);
+    }
+    check(madvise(block, bytes, MADV_PAGEOUT));
+    say_ready();
+    wait_for_ever();
+}
+
+static void *pause_in_thread(void *unused) {
+    wait_for_ever();
+    return unused;
+}
+
+static void start_threads(int count) {
+    for (int i = 0; i < count; i++) {
+        (void)start(pause_in_thread, NULL, "connection");
+    }
+    say_ready();
+    wait_for_ever();
+}
+
+static void many_threads(void) {
+    start_threads(600);
+}
+
+/* In a control group of 32 tasks. */
+static void fill_task_limit(void) {
+    start_threads(30);
+}
+
+const sick_program sick_resources[] = {{"descriptors", descriptors},
+                                       {"deleted-file", deleted_file},
+                                       {"deleted-executable", wait_for_ever},
+                                       {"disk-full", fill_file_system},
+                                       {"inodes-exhausted", use_all_inodes},
+                                       {"disk-read-only", write_to_file},
+                                       {"growth", grow_for_ever},
+                                       {"growth-and-end", grow_and_fail},
+                                       {"address-space", use_address_space},
+                                       {"data", use_data},
+                                       {"group-memory", fill_group},
+                                       {"group-tasks", fill_task_limit},
+                                       {"out-of-memory", out_of_memory},
+                                       {"swapped", swapped_out},
+                                       {"many-threads", many_threads},
+                                       {NULL, NULL}};
