@@ -170,7 +170,7 @@ under_run() {
         "$prepare"
     fi
     mkdir reports
-    timeout 100 "$BUGPACK" run $options --quiet -o reports -- "$@" >/dev/null 2>&1 </dev/null
+    timeout 300 "$BUGPACK" run $options --quiet -o reports -- "$@" >/dev/null 2>&1 </dev/null
     mv reports/*.zip report.zip
     judge "$pattern"
     end_row
