@@ -31,14 +31,30 @@ tree() {
     done
 }
 
+# began PID: when, in clock ticks since boot; nothing if it is gone. An id is used again, a time with it is not.
+began() {
+    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20
+}
+
+# end_session PID TIME: the session that began so, and all that descend from it. Where its first process
+# has ended and the id is another's now, nothing is touched.
+end_session() {
+    now=$(began "$1")
+    if [ "$now" = "$2" ]; then
+        members=$(tree "$1")
+        kill -CONT $members
+        kill -KILL $members
+        pkill -KILL -s "$1"
+    elif [ -z "$now" ]; then
+        pkill -KILL -s "$1" # those that are left: their session keeps the id from being used again
+    fi
+}
+
 # The programs of a row are a session each, and go with it, as do what it has mounted and its group.
 end_row() {
-    members=$(tree $(cat sessions 2>/dev/null))
-    [ -z "$members" ] || kill -CONT $members
-    [ -z "$members" ] || kill -KILL $members
-    for session in $(cat sessions 2>/dev/null); do
-        pkill -KILL -s "$session"
-    done
+    while read -r session time; do
+        end_session "$session" "$time"
+    done <sessions
     if [ -e group ]; then
         remove_group "$(cat group)"
         rm group
@@ -51,21 +67,21 @@ end_row() {
 
 end_all() {
     for folder in "$rows"/*/; do
-        [ ! -d "$folder" ] || (cd "$folder" && end_row)
+        [ ! -e "$folder/sessions" ] || (cd "$folder" && end_row)
     done
 }
 trap 'end_all 2>/dev/null; clean_up' EXIT
 
-# room COUNT: so many rows at a time. Waits for those that run.
+# room COUNT: so many rows at a time. Waits for those that run, each of which gives its place back.
 room() {
-    wait
     while [ "${room_count:-0}" -gt 0 ]; do
         read -r _ <&8
         room_count=$((room_count - 1))
     done
-    room_count=$1
-    for _ in $(seq "$1"); do
+    room_count=0
+    while [ "$room_count" -lt "$1" ]; do
         echo >&8
+        room_count=$((room_count + 1))
     done
 }
 
@@ -85,6 +101,7 @@ row() {
         scratch=$rows/$(printf %03d "$row_count")
         mkdir "$scratch"
         cd "$scratch" || exit 1
+        : >sessions
         failures=0 name=$2 expected=$3 current=$2
         ("$@") >log 2>&1 8>&-
         [ -e result ] || verdict wrong 'there is no result'
@@ -115,11 +132,16 @@ needs_root() {
     [ "$(id -u)" = 0 ] && [ -n "${SICK_MOUNTS:-}" ] || leave_out 'needs root, and a mount namespace'
 }
 
+# own PID: it goes with this row.
+own() {
+    echo "$1 $(began "$1")" >>sessions
+}
+
 # begin COMMAND...: in a session of its own; its id is in pid. Output goes to `said`.
 begin() {
     setsid "$@" >>said 2>&1 <"${input:-/dev/null}" &
     pid=$!
-    echo "$pid" >>sessions
+    own "$pid"
 }
 
 # told KEY: what the program said of itself.
@@ -307,7 +329,7 @@ remove_group() {
     done
     while read -r member; do
         kill -KILL "$member"
-    done <"$1/cgroup.procs"
+    done <"$1/cgroup.procs" # what is in our group now is ours
     tries=0
     until rmdir "$1" 2>/dev/null || [ "$tries" -gt 100 ]; do
         tries=$((tries + 1))

@@ -507,7 +507,7 @@ begin_tmux() {
     needs tmux
     tmux -f /dev/null -S "$PWD/tmux.sock" new-session -d 'sleep 1000'
     pid=$(tmux -S "$PWD/tmux.sock" display-message -p '#{pid}')
-    echo "$pid" >>sessions
+    own "$pid"
 }
 
 begin_shell_with_jobs() {
@@ -579,10 +579,10 @@ begin_tar_itself() {
 
 # A large translation unit; the driver, and the compiler proper.
 begin_gcc() {
-    needs gcc
+    needs /usr/bin/gcc
     awk 'BEGIN { for (i = 0; i < 60000; i++)
         print "int f" i "(int a) { for (int i = 0; i < a; i++) a += i * " i "; return a; }" }' >large.c
-    begin env CCACHE_DISABLE=1 gcc -O2 -c large.c
+    begin /usr/bin/gcc -O2 -c large.c # not what ccache puts before it
     await "pgrep -P $pid -x cc1"
 }
 
