@@ -3,36 +3,230 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/status.h"
 #include "base/temp_file.h"
+#include "platform/linux/files.h"
 #include "platform/thread.h"
 #include "probe/machine_private.h"
 
+/* --- what every process and thread has used, read twice: the window of a capture ------------- */
+
+static void release_usage(bp_machine_usage *usage) {
+    free(usage->processes);
+    free(usage->threads);
+    *usage = (bp_machine_usage){.process_count = 0};
+}
+
+/* Counts what failed at one end of a window. What has ended, may not be read (EACCES, EPERM) or is
+ * malformed (EBADMSG) is counted by the passes, which read all of it again. */
+static void count_unused(bp_machine_summary *summary, int system_errno) {
+    if (system_errno != 0 && system_errno != EACCES && system_errno != EPERM &&
+        system_errno != EBADMSG && !bp_machine_is_gone(system_errno)) {
+        bp_machine_summary_error(summary, system_errno)->file_count++;
+    }
+}
+
+/* The scheduler's time, which is exact; in ticks where this kernel does not count it. 0 or an
+ * errno. */
+static int read_run_time(int process_fd, uint32_t tid, uint64_t tick_ns, uint64_t *ret_run_ns) {
+    char text[128];
+    bp_proc_stat stat;
+    ssize_t length = bp_proc_read_at(process_fd, text, sizeof text, "task/%u/schedstat", tid);
+    if (length > 0 && text[0] >= '0' && text[0] <= '9') {
+        *ret_run_ns = strtoull(text, NULL, 10);
+        return 0;
+    }
+    if (length < 0 && !bp_machine_is_gone(errno)) {
+        return errno; /* ticks at one end and nanoseconds at the other differ in precision */
+    }
+    int result = bp_proc_read_stat(process_fd, &stat, "task/%u/stat", tid);
+    *ret_run_ns = result == 0 ? stat.cpu_ticks * tick_ns : 0;
+    return result;
+}
+
+/* False without memory. */
+static bool add_used_threads(bp_machine_usage *usage, int process_fd,
+                             bp_machine_used_process *process, bp_machine_summary *summary) {
+    uint32_t *tids = NULL;
+    size_t count = 0;
+    int tasks_fd = openat(process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = tasks_fd < 0 ? errno : bp_machine_list_ids(tasks_fd, &tids, &count);
+    bool has_memory = result != ENOMEM;
+    bp_file_close(tasks_fd);
+    count_unused(summary, result);
+    process->first_thread = usage->thread_count;
+    for (size_t i = 0; has_memory && i < count; i++) {
+        uint64_t run_ns = 0;
+        has_memory =
+            bp_array_reserve(&usage->threads, usage->thread_count, &usage->thread_capacity);
+        result = has_memory ? read_run_time(process_fd, tids[i], usage->tick_ns, &run_ns) : ENOMEM;
+        if (result == 0) {
+            usage->threads[usage->thread_count++] = (bp_machine_used_thread){tids[i], run_ns};
+        }
+        count_unused(summary, result);
+    }
+    process->thread_count = usage->thread_count - process->first_thread;
+    free(tids);
+    return has_memory;
+}
+
+/* A process that has ended, or may not be read, is left out. False without memory. */
+static bool add_used_process(bp_machine_usage *usage, int proc_fd, uint32_t tgid,
+                             bp_machine_summary *summary) {
+    bp_proc_stat stat;
+    bool has_memory = true;
+    int process_fd = bp_proc_open_at(proc_fd, O_PATH | O_DIRECTORY, "%u", tgid);
+    int result = process_fd < 0 ? errno : 0;
+    bp_machine_used_process process = {.tgid = tgid, .read_ns = bp_clock_monotonic_ns()};
+    result = result == 0 ? bp_proc_read_stat(process_fd, &stat, "stat") : result;
+    count_unused(summary, result);
+    if (result == 0) {
+        process.start_ticks = stat.start_ticks;
+        process.cpu_ns = stat.cpu_ticks * usage->tick_ns;
+        process.children_ns = stat.waited_ticks * usage->tick_ns;
+        has_memory =
+            bp_array_reserve(&usage->processes, usage->process_count, &usage->process_capacity) &&
+            add_used_threads(usage, process_fd, &process, summary);
+        if (has_memory) {
+            usage->processes[usage->process_count++] = process;
+        }
+    }
+    bp_file_close(process_fd);
+    return has_memory;
+}
+
+/* Reads what may be read, on one thread: 10,000 threads take a tenth of a second. What fails for
+ * another reason than that it has ended or is denied is counted in the summary. NO_MEMORY. */
+static bugpack_status read_usage(int proc_fd, uint64_t ticks_per_sec, const atomic_bool *stop,
+                                 bp_machine_usage *ret_usage, bp_machine_summary *summary,
+                                 bugpack_error *error) {
+    bp_machine_usage usage = {.taken_ns = bp_clock_monotonic_ns(),
+                              .boottime_ns = bp_clock_read_ns(CLOCK_BOOTTIME),
+                              .tick_ns = BP_NS_PER_SEC / ticks_per_sec};
+    uint32_t *tgids = NULL;
+    size_t count = 0;
+    int result = bp_machine_list_ids(proc_fd, &tgids, &count);
+    bool has_memory = result != ENOMEM;
+    count_unused(summary, result);
+    for (size_t i = 0; has_memory && i < count && !(stop != NULL && atomic_load(stop)); i++) {
+        has_memory = add_used_process(&usage, proc_fd, tgids[i], summary);
+    }
+    free(tgids);
+    if (!has_memory) {
+        release_usage(&usage);
+        return bp_fail_memory(error, "read what all threads have used");
+    }
+    *ret_usage = usage;
+    return BUGPACK_OK;
+}
+
+static const bp_machine_used_process *find_process(const bp_machine_usage *usage, uint64_t tgid) {
+    return usage->process_count == 0 ? NULL
+                                     : bsearch(&tgid, usage->processes, usage->process_count,
+                                               sizeof *usage->processes, bp_array_compare_u64);
+}
+
+static const bp_machine_used_thread *
+find_thread(const bp_machine_usage *usage, const bp_machine_used_process *process, uint64_t tid) {
+    return process == NULL || process->thread_count == 0
+               ? NULL
+               : bsearch(&tid, usage->threads + process->first_thread, process->thread_count,
+                         sizeof *usage->threads, bp_array_compare_u64);
+}
+
+static uint64_t subtract(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+/* What the threads of a process have used that are there at both ends, or were born in between. */
+static uint64_t sum_threads(const bp_machine_usage *before, const bp_machine_usage *after,
+                            const bp_machine_used_process *was,
+                            const bp_machine_used_process *now) {
+    uint64_t sum_ns = 0;
+    for (size_t i = 0; i < now->thread_count; i++) {
+        const bp_machine_used_thread *thread = &after->threads[now->first_thread + i];
+        const bp_machine_used_thread *old = find_thread(before, was, thread->tid);
+        sum_ns += subtract(thread->run_ns, old != NULL ? old->run_ns : 0);
+    }
+    return sum_ns;
+}
+
+/* The sum of all threads has those that have ended, in ticks; that of the present ones is exact. */
+static void compare_process(const bp_machine_usage *before, const bp_machine_usage *after,
+                            const bp_machine_used_process *was, const bp_machine_used_process *now,
+                            bp_machine_window *window) {
+    static const bp_machine_used_process none = {.tgid = 0};
+    uint64_t threads_ns = sum_threads(before, after, was, now);
+    was = was != NULL ? was : &none;
+    window->has_process = true;
+    window->process_ns = subtract(now->cpu_ns, was->cpu_ns);
+    window->process_ns = window->process_ns > threads_ns ? window->process_ns : threads_ns;
+    window->children_ns = subtract(now->children_ns, was->children_ns);
+}
+
+void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_usage *after,
+                              bp_machine_thread *thread) {
+    bp_machine_window *window = &thread->window;
+    const bp_machine_used_process *was = find_process(before, thread->tgid);
+    const bp_machine_used_process *now = find_process(after, thread->tgid);
+    const bp_machine_used_thread *end = find_thread(after, now, thread->tid);
+    if (end == NULL || !thread->has_start) {
+        return; /* it began later */
+    }
+    if (was != NULL && was->start_ticks != now->start_ticks) {
+        was = NULL;
+    }
+    const bp_machine_used_thread *begin = find_thread(before, was, thread->tid);
+    /* The time of a birth is rounded down. */
+    bool is_new = thread->start_ticks * after->tick_ns + after->tick_ns > before->boottime_ns;
+    window->is_born = begin == NULL && is_new;
+    window->is_known = begin != NULL || is_new;
+    if (window->is_known) {
+        window->elapsed_ns =
+            was != NULL ? now->read_ns - was->read_ns : after->taken_ns - before->taken_ns;
+        window->cpu_ns = subtract(end->run_ns, begin != NULL ? begin->run_ns : 0);
+        if (thread->tid == thread->tgid) {
+            compare_process(before, after, was, now, window);
+        }
+    }
+}
+
+/* --- two passes by a few threads ------------------------------------------------------------- */
+
 /*
- * Two passes by a few threads: over the processes, and over their threads in batches. Each reader
- * prints its batch; batches are written to a temporary file in their sequence. Linux only.
+ * Over the processes, and over their threads in batches. Each reader prints its batch; batches are
+ * written to a temporary file in their sequence.
  */
 
-#define BP_MACHINE_BATCH_THREADS 32u
+enum { batch_threads = 32, reader_max = 8 };
 
-/* The thread of a process that the second pass reads. */
-typedef struct host_place {
-    uint32_t process, thread; /* indices */
-} host_place;
+static const size_t batch_bytes_max = (size_t)8 << 20;
+static const size_t header_bytes_max = (size_t)256 << 20;
+static const uint64_t temp_file_bytes_max = (uint64_t)8 << 30;
+static const uint64_t look_again_ns = 50 * BP_NS_PER_MS;
 
-typedef struct host_passes {
+/* The thread of a process that the second pass reads: indices. */
+struct place {
+    uint32_t process, thread;
+};
+
+struct capture {
+    const bp_machine_root *root;
     const bp_machine_plan *plan;
+    int proc_fd;
+    bp_machine_usage before, after;
+    bp_machine_summary summary; /* of the thread that captures */
     bp_machine_process *processes;
     size_t process_count;
-    host_place *places;
+    struct place *places;
     size_t place_count, batch_count;
     bp_machine_cgroups cgroups;
 
@@ -41,55 +235,51 @@ typedef struct host_passes {
     pthread_cond_t changed;
     size_t written_batches;
     bp_temp_file body;
-    bugpack_status status; /* the first failure of memory or of the temp_file */
-} host_passes;
+    bugpack_status status; /* the first failure of memory or of the temporary file */
+};
 
 /* One of our threads. */
-typedef struct host_member {
-    host_passes *passes;
+struct member {
+    struct capture *capture;
     bp_machine_reader reader;
-    void (*run)(struct host_member *member); /* the pass */
-    bool is_caller;  /* the thread that runs the passes is one of ours too, and reports progress */
+    void (*run)(struct member *member); /* the pass */
+    bool is_caller;  /* the thread that captures is one of ours too, and reports progress */
     bool is_started; /* a thread of its own; not looked at by that thread */
     pthread_t thread;
-} host_member;
+};
 
-static const size_t batch_bytes_max = (size_t)8 << 20;
-static const uint64_t look_again_ns = 50 * BP_NS_PER_MS;
-
-static bool must_stop(const host_passes *passes) {
-    return passes->plan->stop != NULL &&
-           atomic_load_explicit(passes->plan->stop, memory_order_relaxed);
+static bool must_stop(const bp_machine_plan *plan) {
+    return plan->stop != NULL && atomic_load_explicit(plan->stop, memory_order_relaxed);
 }
 
-static void report_progress(const host_passes *passes) {
-    if (passes->plan->on_progress != NULL) {
+static void report_progress(const struct capture *capture) {
+    if (capture->plan->on_progress != NULL) {
         /* In the first pass the batches are not known yet: one for each process is a fair guess. */
-        size_t total = passes->process_count +
-                       (passes->batch_count > 0 ? passes->batch_count : passes->process_count);
-        size_t done = atomic_load_explicit(&passes->steps_done, memory_order_relaxed);
-        passes->plan->on_progress(done, total, passes->plan->context);
+        size_t total = capture->process_count +
+                       (capture->batch_count > 0 ? capture->batch_count : capture->process_count);
+        size_t done = atomic_load_explicit(&capture->steps_done, memory_order_relaxed);
+        capture->plan->on_progress(done, total, capture->plan->context);
     }
 }
 
-/* A process counts as much as a batch: both cost some hundred microseconds. The thread that runs
- * the passes reports for all, so that the callback runs under no lock. */
-static void end_step(host_member *member) {
-    atomic_fetch_add_explicit(&member->passes->steps_done, 1, memory_order_relaxed);
+/* A process counts as much as a batch: both cost some hundred microseconds. The thread that
+ * captures reports for all, so that the callback runs under no lock. */
+static void end_step(struct member *member) {
+    atomic_fetch_add_explicit(&member->capture->steps_done, 1, memory_order_relaxed);
     if (member->is_caller) {
-        report_progress(member->passes);
+        report_progress(member->capture);
     }
 }
 
-static void read_processes(host_member *member) {
-    host_passes *passes = member->passes;
-    while (!must_stop(passes)) {
-        size_t i = atomic_fetch_add_explicit(&passes->next_process, 1, memory_order_relaxed);
-        if (i >= passes->process_count) {
+static void read_processes(struct member *member) {
+    struct capture *capture = member->capture;
+    bp_machine_summary *tally = &member->reader.tally;
+    while (!must_stop(capture->plan)) {
+        size_t i = atomic_fetch_add_explicit(&capture->next_process, 1, memory_order_relaxed);
+        if (i >= capture->process_count) {
             return;
         }
-        bp_machine_summary *tally = &member->reader.tally;
-        int result = bp_machine_read_process(&member->reader, &passes->processes[i]);
+        int result = bp_machine_read_process(&member->reader, &capture->processes[i]);
         if (result == 0) {
             tally->process_count++;
         } else if (bp_machine_is_gone(result)) {
@@ -103,64 +293,65 @@ static void read_processes(host_member *member) {
     }
 }
 
-static void read_batch(host_member *member, size_t batch, bp_buffer *text) {
-    host_passes *passes = member->passes;
+static void read_batch(struct member *member, size_t batch, bp_buffer *text) {
+    const struct capture *capture = member->capture;
     bp_machine_summary *tally = &member->reader.tally;
-    size_t end = (batch + 1) * BP_MACHINE_BATCH_THREADS;
-    for (size_t i = batch * BP_MACHINE_BATCH_THREADS; i < end && i < passes->place_count; i++) {
-        const bp_machine_process *process = &passes->processes[passes->places[i].process];
+    size_t end = (batch + 1) * batch_threads;
+    for (size_t i = batch * batch_threads; i < end && i < capture->place_count; i++) {
+        const bp_machine_process *process = &capture->processes[capture->places[i].process];
         bp_machine_thread thread;
         int result = bp_machine_read_thread(&member->reader, process,
-                                            process->tids[passes->places[i].thread], &thread);
+                                            process->tids[capture->places[i].thread], &thread);
         if (bp_machine_is_gone(result)) {
             tally->vanished_thread_count++;
         } else if (result != 0) {
             bp_machine_summary_error(tally, result)->thread_count++;
+        } else {
+            tally->thread_count++;
+            tally->kernel_thread_count += thread.is_kernel_thread ? 1 : 0;
+            if (capture->plan->window_ms > 0) {
+                bp_machine_usage_compare(&capture->before, &capture->after, &thread);
+            }
+            bp_machine_print_thread(&thread, text);
         }
-        if (result != 0) {
-            continue;
-        }
-        tally->thread_count++;
-        tally->kernel_thread_count += thread.is_kernel_thread ? 1 : 0;
-        bp_machine_print_thread(&thread, text);
     }
 }
 
 /* Writes a batch when all before it are written: a reader that is stuck in the kernel holds the
  * others back, and no text piles up in memory. */
-static void write_batch(host_passes *passes, size_t batch, const bp_buffer *text) {
+static void write_batch(struct capture *capture, size_t batch, const bp_buffer *text) {
     static const size_t separator_bytes = 1; /* no comma before the first thread */
-    bp_lock_acquire(&passes->lock);
-    while (passes->written_batches < batch && !must_stop(passes)) {
-        (void)bp_lock_wait_until(&passes->lock, &passes->changed,
+    bp_lock_acquire(&capture->lock);
+    while (capture->written_batches < batch && !must_stop(capture->plan)) {
+        (void)bp_lock_wait_until(&capture->lock, &capture->changed,
                                  bp_clock_monotonic_ns() + look_again_ns);
     }
-    if (passes->written_batches == batch) {
-        size_t skipped = passes->body.size == 0 && text->size > 0 ? separator_bytes : 0;
-        if (passes->status == BUGPACK_OK) {
-            passes->status = text->status;
+    if (capture->written_batches == batch) {
+        size_t skipped = capture->body.size == 0 && text->size > 0 ? separator_bytes : 0;
+        if (capture->status == BUGPACK_OK) {
+            capture->status = text->status;
         }
-        if (passes->status == BUGPACK_OK && text->size > skipped) {
-            passes->status =
-                bp_temp_file_write(&passes->body, text->data + skipped, text->size - skipped);
+        if (capture->status == BUGPACK_OK && text->size > skipped) {
+            capture->status =
+                bp_temp_file_write(&capture->body, text->data + skipped, text->size - skipped);
         }
-        passes->written_batches++;
-        (void)pthread_cond_broadcast(&passes->changed);
+        capture->written_batches++;
+        (void)pthread_cond_broadcast(&capture->changed);
     }
-    bp_lock_release(&passes->lock);
+    bp_lock_release(&capture->lock);
 }
 
-static void read_threads(host_member *member) {
-    host_passes *passes = member->passes;
+static void read_threads(struct member *member) {
+    struct capture *capture = member->capture;
     bp_buffer text;
     bp_buffer_init(&text, batch_bytes_max);
-    while (!must_stop(passes)) {
-        size_t batch = atomic_fetch_add_explicit(&passes->next_batch, 1, memory_order_relaxed);
-        if (batch >= passes->batch_count) {
+    while (!must_stop(capture->plan)) {
+        size_t batch = atomic_fetch_add_explicit(&capture->next_batch, 1, memory_order_relaxed);
+        if (batch >= capture->batch_count) {
             break;
         }
         read_batch(member, batch, &text);
-        write_batch(passes, batch, &text);
+        write_batch(capture, batch, &text);
         bp_buffer_clear(&text);
         end_step(member);
     }
@@ -168,7 +359,7 @@ static void read_threads(host_member *member) {
 }
 
 static void *run_member(void *argument) {
-    host_member *member = argument;
+    struct member *member = argument;
     bp_thread_set_name("bugpack-host");
     member->run(member);
     return NULL;
@@ -176,8 +367,8 @@ static void *run_member(void *argument) {
 
 /* Runs one pass on all members. The calling thread is the first; members that cannot be started are
  * left out. Between the passes `places` are filled. */
-static void host_passes_run(host_member *members, unsigned member_count,
-                            void (*run)(host_member *member)) {
+static void run_pass(struct member *members, unsigned member_count,
+                     void (*run)(struct member *member)) {
     for (unsigned i = 0; i < member_count; i++) {
         members[i].run = run;
         members[i].is_caller = i == 0;
@@ -190,84 +381,93 @@ static void host_passes_run(host_member *members, unsigned member_count,
             (void)pthread_join(members[i].thread, NULL);
         }
     }
-    report_progress(members[0].passes);
+    report_progress(members[0].capture);
 }
 
-/* All zero but for the plan and an open body. */
-static bugpack_status host_passes_init(host_passes *passes, bugpack_error *error) {
-    if (!bp_machine_cgroups_init(&passes->cgroups)) {
-        return bp_fail_memory(error, "read the threads of the machine");
-    }
-    if (!bp_lock_init(&passes->lock, BP_LOCK_HOST_READERS)) {
-        bp_machine_cgroups_release(&passes->cgroups);
-        return bp_fail_memory(error, "read the threads of the machine");
-    }
-    bugpack_status status = bp_condition_init(&passes->changed, error);
-    if (status != BUGPACK_OK) {
-        bp_lock_destroy(&passes->lock);
-        bp_machine_cgroups_release(&passes->cgroups);
-    }
-    return status;
-}
-
-static void host_passes_release(host_passes *passes) {
-    for (size_t i = 0; i < passes->process_count; i++) {
-        bp_machine_process_release(&passes->processes[i]);
-    }
-    free(passes->places);
-    free(passes->processes);
-    bp_machine_cgroups_release(&passes->cgroups);
-    bp_lock_destroy(&passes->lock);
-    (void)pthread_cond_destroy(&passes->changed);
-}
-
-enum { reader_max = 8 };
-
-static const size_t header_bytes_max = (size_t)256 << 20;
-static const uint64_t temp_file_bytes_max = (uint64_t)8 << 30;
-
-static bugpack_status list_processes(host_passes *passes, int proc_fd, bugpack_error *error) {
+static bugpack_status list_processes(struct capture *capture, bugpack_error *error) {
     uint32_t *tgids = NULL;
     size_t count = 0;
-    int result = bp_machine_list_ids(proc_fd, &tgids, &count);
-    if (result != 0) {
-        free(tgids);
-        return bp_fail_errno(error, result, "cannot list the processes of the machine");
-    }
-    passes->processes = calloc(count + 1, sizeof *passes->processes);
-    for (; passes->processes != NULL && passes->process_count < count; passes->process_count++) {
-        passes->processes[passes->process_count].tgid = tgids[passes->process_count];
-    }
-    free(tgids);
-    return passes->processes != NULL ? BUGPACK_OK
-                                     : bp_fail_memory(error, "list the processes of the machine");
-}
-
-static bugpack_status place_threads(host_passes *passes, bugpack_error *error) {
-    size_t count = 0;
-    for (size_t i = 0; i < passes->process_count; i++) {
-        count += passes->processes[i].tid_count;
-    }
-    passes->places = malloc((count + 1) * sizeof *passes->places);
-    if (passes->places == NULL) {
-        return bp_fail_memory(error, "list the threads of the machine");
-    }
-    for (size_t i = 0; i < passes->process_count; i++) {
-        for (size_t j = 0; j < passes->processes[i].tid_count; j++) {
-            passes->places[passes->place_count++] = (host_place){(uint32_t)i, (uint32_t)j};
+    int result = bp_machine_list_ids(capture->proc_fd, &tgids, &count);
+    capture->processes = calloc(count + 1, sizeof *capture->processes);
+    if (result == 0 && capture->processes != NULL) {
+        for (; capture->process_count < count; capture->process_count++) {
+            capture->processes[capture->process_count].tgid = tgids[capture->process_count];
         }
     }
-    passes->batch_count = (count + BP_MACHINE_BATCH_THREADS - 1) / BP_MACHINE_BATCH_THREADS;
+    free(tgids);
+    if (result != 0) {
+        return bp_fail_errno(error, result, "cannot list the processes of the machine");
+    }
+    return capture->processes != NULL ? BUGPACK_OK
+                                      : bp_fail_memory(error, "list the processes of the machine");
+}
+
+static bugpack_status place_threads(struct capture *capture, bugpack_error *error) {
+    size_t count = 0;
+    for (size_t i = 0; i < capture->process_count; i++) {
+        count += capture->processes[i].tid_count;
+    }
+    capture->places = malloc((count + 1) * sizeof *capture->places);
+    if (capture->places == NULL) {
+        return bp_fail_memory(error, "list the threads of the machine");
+    }
+    for (size_t i = 0; i < capture->process_count; i++) {
+        for (size_t j = 0; j < capture->processes[i].tid_count; j++) {
+            capture->places[capture->place_count++] = (struct place){(uint32_t)i, (uint32_t)j};
+        }
+    }
+    capture->batch_count = (count + batch_threads - 1) / batch_threads;
     return BUGPACK_OK;
 }
 
+/* Both passes. A write that failed shows when the body is flushed. */
+static bugpack_status run_passes(struct capture *capture, const bp_machine_reader *model,
+                                 bugpack_error *error) {
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned count = capture->plan->reader_count;
+    count = count == 0 && cpus > 0 ? (unsigned)cpus : count;
+    count = count < 1 ? 1 : count;
+    count = count > reader_max ? reader_max : count;
+    struct member *members = calloc(count, sizeof *members);
+    bool has_memory = members != NULL;
+    for (unsigned i = 0; members != NULL && i < count; i++) {
+        members[i].capture = capture;
+        members[i].reader = *model;
+        has_memory = bp_machine_reader_init(&members[i].reader) && has_memory;
+    }
+    bugpack_status status =
+        has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of the machine");
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    run_pass(members, count, read_processes);
+    status = place_threads(capture, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    run_pass(members, count, read_threads);
+    if (capture->status == BUGPACK_ERR_NO_MEMORY) {
+        status = bp_fail_memory(error, "write down the threads of the machine");
+    } else if (capture->status == BUGPACK_ERR_LIMIT) {
+        status = bp_fail(error, BUGPACK_ERR_LIMIT,
+                         "the threads of the machine take more than the limit of 8 GiB");
+    }
+out:
+    for (unsigned i = 0; members != NULL && i < count; i++) {
+        bp_machine_summary_add(&capture->summary, &members[i].reader.tally);
+        bp_machine_reader_release(&members[i].reader);
+    }
+    free(members);
+    return status;
+}
+
 /* Copies the threads from the temporary file. */
-static bugpack_status print_body(host_passes *passes, bp_sink *sink, void *context,
+static bugpack_status print_body(struct capture *capture, bp_sink *sink, void *context,
                                  bugpack_error *error) {
     char piece[16384];
-    bugpack_status status = bp_temp_file_flush(&passes->body, error);
-    for (uint64_t at = 0; status == BUGPACK_OK && at < passes->body.size;) {
-        int64_t count = bp_temp_file_read(&passes->body, at, piece, sizeof piece);
+    bugpack_status status = bp_temp_file_flush(&capture->body, error);
+    for (uint64_t at = 0; status == BUGPACK_OK && at < capture->body.size;) {
+        int64_t count = bp_temp_file_read(&capture->body, at, piece, sizeof piece);
         if (count <= 0) {
             return bp_fail_errno(error, count < 0 ? errno : EIO,
                                  "cannot read a temporary file of a report");
@@ -279,35 +479,38 @@ static bugpack_status print_body(host_passes *passes, bp_sink *sink, void *conte
 }
 
 /* The header, now that everything is known, and the threads after it. */
-static bugpack_status assemble(host_passes *passes, int proc_fd, int cgroup_fd,
-                               bp_machine_summary *summary, bp_sink *sink, void *context,
-                               bugpack_error *error) {
+static bugpack_status print_capture(struct capture *capture, bp_sink *sink, void *context,
+                                    bugpack_error *error) {
+    bp_machine_summary *summary = &capture->summary;
     bp_machine_cgroup *cgroups = NULL;
     bp_machine_header header = {.summary = summary,
-                                .processes = passes->processes,
-                                .process_count = passes->process_count,
-                                .cgroup_count = passes->cgroups.count};
+                                .processes = capture->processes,
+                                .process_count = capture->process_count,
+                                .cgroup_count = capture->cgroups.count};
     bp_buffer text;
     bp_buffer_init(&text, header_bytes_max);
-    bp_machine_read_pressure(proc_fd, header.pressure, summary);
-    if (!bp_machine_cgroups_read(&passes->cgroups, cgroup_fd, &cgroups, summary)) {
+    int cgroup_fd = open(capture->root->cgroup_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (cgroup_fd < 0 && errno != ENOENT && errno != ENOTDIR) {
+        bp_machine_summary_error(summary, errno)->file_count++;
+    }
+    bp_machine_read_pressure(capture->proc_fd, header.pressure, summary);
+    bool has_memory = bp_machine_cgroups_read(&capture->cgroups, cgroup_fd, &cgroups, summary);
+    bp_file_close(cgroup_fd);
+    if (!has_memory) {
         return bp_fail_memory(error, "list the cgroups of the machine");
     }
     header.cgroups = cgroups;
     bugpack_status status = bp_machine_print_header(&header, &text, error);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    status = sink(context, text.data, text.size);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    status = print_body(passes, sink, context, error);
     if (status == BUGPACK_OK) {
-        const char *tail = passes->body.size > 0 ? bp_machine_tail : bp_machine_tail_empty;
+        status = sink(context, text.data, text.size);
+    }
+    if (status == BUGPACK_OK) {
+        status = print_body(capture, sink, context, error);
+    }
+    if (status == BUGPACK_OK) {
+        const char *tail = capture->body.size > 0 ? bp_machine_tail : bp_machine_tail_empty;
         status = sink(context, tail, strlen(tail));
     }
-out:
     free(cgroups);
     bp_buffer_release(&text);
     if (status != BUGPACK_OK && error != NULL && error->status == BUGPACK_OK) {
@@ -317,50 +520,13 @@ out:
     return status;
 }
 
-/* Both passes. A write that failed shows when the body is flushed. */
-static bugpack_status run_passes(host_passes *passes, const bp_machine_reader *model,
-                                 bp_machine_summary *summary, bugpack_error *error) {
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned count = passes->plan->reader_count;
-    count = count == 0 && cpus > 0 ? (unsigned)cpus : count;
-    count = count < 1 ? 1 : count;
-    count = count > reader_max ? reader_max : count;
-    host_member *members = calloc(count, sizeof *members);
-    bool has_memory = members != NULL;
-    for (unsigned i = 0; members != NULL && i < count; i++) {
-        members[i].passes = passes;
-        members[i].reader = *model;
-        has_memory = bp_machine_reader_init(&members[i].reader) && has_memory;
-    }
-    bugpack_status status =
-        has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of the machine");
-    if (status == BUGPACK_OK) {
-        host_passes_run(members, count, read_processes);
-        status = place_threads(passes, error);
-    }
-    if (status == BUGPACK_OK) {
-        host_passes_run(members, count, read_threads);
-    }
-    if (status == BUGPACK_OK && passes->status == BUGPACK_ERR_NO_MEMORY) {
-        status = bp_fail_memory(error, "write down the threads of the machine");
-    } else if (status == BUGPACK_OK && passes->status == BUGPACK_ERR_LIMIT) {
-        status = bp_fail(error, BUGPACK_ERR_LIMIT,
-                         "the threads of the machine take more than the limit of 8 GiB");
-    }
-    for (unsigned i = 0; members != NULL && i < count; i++) {
-        bp_machine_summary_add(summary, &members[i].reader.tally);
-        bp_machine_reader_release(&members[i].reader);
-    }
-    free(members);
-    return status;
-}
-
 /* Our own id as this /proc has it, and whether ids in it are those that system calls take. */
-static uint64_t find_self(const bp_machine_root *root, int proc_fd, bool *ret_has_our_ids) {
+static uint64_t find_self(const struct capture *capture, bool *ret_has_our_ids) {
     char target[24];
     *ret_has_our_ids = false;
-    ssize_t length =
-        root->is_recording ? -1 : readlinkat(proc_fd, "self", target, sizeof target - 1);
+    ssize_t length = capture->root->is_recording
+                         ? -1
+                         : readlinkat(capture->proc_fd, "self", target, sizeof target - 1);
     if (length <= 0) {
         return 0;
     }
@@ -372,134 +538,132 @@ static uint64_t find_self(const bp_machine_root *root, int proc_fd, bool *ret_ha
 
 /* Mounted with hidepid=2 or 4 it lists our own processes alone (proc(5)); then the first process of
  * the namespace exists and is not there. */
-static bool hides_processes(const host_passes *passes) {
-    bool has_first = passes->process_count > 0 && passes->processes[0].tgid == 1;
+static bool hides_processes(const struct capture *capture) {
+    bool has_first = capture->process_count > 0 && capture->processes[0].tgid == 1;
     return !has_first && (kill(1, 0) == 0 || errno == EPERM);
 }
 
-/* -1 where there are no cgroups, or with the error in the summary. */
-static int open_cgroups(const bp_machine_root *root, bp_machine_summary *summary) {
-    int fd = open(root->cgroup_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno != ENOENT && errno != ENOTDIR) {
-        bp_machine_summary_error(summary, errno)->file_count++;
-    }
-    return fd;
-}
-
 /* The window, before all else is read. */
-static bugpack_status read_window(const bp_machine_plan *plan, int proc_fd, uint64_t ticks_per_sec,
-                                  bp_machine_usage *before, bp_machine_usage *after,
-                                  bp_machine_summary *tally, bugpack_error *error) {
-    static const uint64_t look_ns = 50 * BP_NS_PER_MS;
-    bugpack_status status =
-        bp_machine_usage_read(proc_fd, ticks_per_sec, plan->stop, before, tally, error);
-    uint64_t end_ns = before->taken_ns + plan->window_ms * BP_NS_PER_MS;
+static bugpack_status read_window(struct capture *capture, uint64_t ticks_per_sec,
+                                  bugpack_error *error) {
+    const bp_machine_plan *plan = capture->plan;
+    bugpack_status status = read_usage(capture->proc_fd, ticks_per_sec, plan->stop,
+                                       &capture->before, &capture->summary, error);
+    uint64_t end_ns = capture->before.taken_ns + plan->window_ms * BP_NS_PER_MS;
     uint64_t now_ns = bp_clock_monotonic_ns();
-    while (status == BUGPACK_OK && now_ns < end_ns &&
-           !(plan->stop != NULL && atomic_load(plan->stop))) {
-        bp_clock_sleep_until(now_ns + look_ns < end_ns ? now_ns + look_ns : end_ns);
+    while (status == BUGPACK_OK && now_ns < end_ns && !must_stop(plan)) {
+        bp_clock_sleep_until(now_ns + look_again_ns < end_ns ? now_ns + look_again_ns : end_ns);
         now_ns = bp_clock_monotonic_ns();
     }
-    return status == BUGPACK_OK
-               ? bp_machine_usage_read(proc_fd, ticks_per_sec, plan->stop, after, tally, error)
-               : status;
-}
-
-static uint64_t ticks_of(const bp_machine_root *root) {
-    long ticks = sysconf(_SC_CLK_TCK);
-    uint64_t of_system = ticks > 0 ? (uint64_t)ticks : 100;
-    return root->ticks_per_sec != 0 ? root->ticks_per_sec : of_system;
+    return status != BUGPACK_OK ? status
+                                : read_usage(capture->proc_fd, ticks_per_sec, plan->stop,
+                                             &capture->after, &capture->summary, error);
 }
 
 /* Captures of one boot have the same id, which a thread's ids and start do not show. */
-static void read_boot_id(int proc_fd, bp_machine_summary *summary) {
-    char text[sizeof summary->boot_id];
+static void read_boot_id(int proc_fd, char boot_id[37]) {
+    char text[37];
     int fd = openat(proc_fd, "sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    int64_t count = fd >= 0 ? bp_file_read_range(fd, text, sizeof text - 1, 0) : -1;
+    int64_t count = fd >= 0 ? bp_file_read_range(fd, text, 36, 0) : -1;
     bp_file_close(fd);
-    if (count == sizeof text - 1) {
-        memcpy(summary->boot_id, text, sizeof text - 1);
+    if (count == 36) {
+        memcpy(boot_id, text, 36);
     }
 }
 
-static bugpack_status capture(const bp_machine_root *root, const bp_machine_plan *plan, int proc_fd,
-                              host_passes *passes, bp_sink *sink, void *context,
-                              bp_machine_summary *summary, bugpack_error *error) {
+static bugpack_status read_machine(struct capture *capture, bugpack_error *error) {
+    bp_machine_summary *summary = &capture->summary;
+    long ticks = sysconf(_SC_CLK_TCK);
     bool has_our_ids;
-    bp_machine_usage before = {.process_count = 0}, after = {.process_count = 0};
-    bp_machine_summary window_tally = {.process_count = 0};
     bugpack_status status = BUGPACK_OK;
-    if (plan->window_ms > 0) {
-        status = read_window(plan, proc_fd, ticks_of(root), &before, &after, &window_tally, error);
+    summary->ticks_per_sec = ticks > 0 ? (uint64_t)ticks : 100;
+    if (capture->root->ticks_per_sec != 0) {
+        summary->ticks_per_sec = capture->root->ticks_per_sec;
+    }
+    if (capture->plan->window_ms > 0) {
+        status = read_window(capture, summary->ticks_per_sec, error);
     }
     if (status != BUGPACK_OK) {
-        goto out;
+        return status;
     }
     bp_instant began = bp_clock_now();
-    uint64_t self = find_self(root, proc_fd, &has_our_ids);
-    *summary = (bp_machine_summary){.captured_wall_ns = began.wall_ns,
-                                    .boottime_ns =
-                                        root->is_recording ? 0 : bp_clock_read_ns(CLOCK_BOOTTIME),
-                                    .self_tgid = self,
-                                    .ticks_per_sec = ticks_of(root),
-                                    .window_ns = after.taken_ns - before.taken_ns,
-                                    .is_root = geteuid() == 0};
-    bp_machine_summary_add(summary, &window_tally);
-    read_boot_id(proc_fd, summary);
-    const bp_machine_reader model = {.proc_fd = proc_fd,
+    summary->captured_wall_ns = began.wall_ns;
+    summary->boottime_ns = capture->root->is_recording ? 0 : bp_clock_read_ns(CLOCK_BOOTTIME);
+    summary->self_tgid = find_self(capture, &has_our_ids);
+    summary->window_ns = capture->after.taken_ns - capture->before.taken_ns;
+    summary->is_root = geteuid() == 0;
+    read_boot_id(capture->proc_fd, summary->boot_id);
+    const bp_machine_reader model = {.proc_fd = capture->proc_fd,
                                      .has_our_ids = has_our_ids,
                                      .ticks_per_sec = summary->ticks_per_sec,
-                                     .cgroups = &passes->cgroups,
-                                     .prober = has_our_ids ? plan->prober : NULL,
-                                     .before = plan->window_ms > 0 ? &before : NULL,
-                                     .after = &after,
-                                     .self_tgid = self,
+                                     .cgroups = &capture->cgroups,
+                                     .prober = has_our_ids ? capture->plan->prober : NULL,
+                                     .self_tgid = summary->self_tgid,
                                      .process_fd = -1};
     summary->is_heap_probed = model.prober != NULL;
-    status = list_processes(passes, proc_fd, error);
+    status = list_processes(capture, error);
     if (status != BUGPACK_OK) {
-        goto out;
+        return status;
     }
-    summary->is_hidden = has_our_ids && hides_processes(passes);
-    status = run_passes(passes, &model, summary, error);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    summary->is_cut = passes->written_batches < passes->batch_count ||
-                      atomic_load(&passes->next_process) < passes->process_count;
+    summary->is_hidden = has_our_ids && hides_processes(capture);
+    status = run_passes(capture, &model, error);
+    summary->is_cut = capture->written_batches < capture->batch_count ||
+                      atomic_load(&capture->next_process) < capture->process_count;
     summary->duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
-    int cgroup_fd = open_cgroups(root, summary);
-    status = assemble(passes, proc_fd, cgroup_fd, summary, sink, context, error);
-    bp_file_close(cgroup_fd);
-out:
-    bp_machine_usage_release(&before);
-    bp_machine_usage_release(&after);
     return status;
+}
+
+static void release(struct capture *capture) {
+    for (size_t i = 0; i < capture->process_count; i++) {
+        bp_machine_process_release(&capture->processes[i]);
+    }
+    free(capture->places);
+    free(capture->processes);
+    release_usage(&capture->before);
+    release_usage(&capture->after);
+    bp_machine_cgroups_release(&capture->cgroups);
+    bp_lock_destroy(&capture->lock);
+    (void)pthread_cond_destroy(&capture->changed);
 }
 
 bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_plan *plan,
                                   int dir_fd, bp_sink *sink, void *context,
                                   bp_machine_summary *ret_summary, bugpack_error *error) {
-    bp_machine_summary summary;
-    host_passes passes = {.plan = plan, .body = BP_TEMP_FILE_INIT};
-    int proc_fd = open(root->proc_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (proc_fd < 0) {
+    struct capture capture = {.root = root, .plan = plan, .body = BP_TEMP_FILE_INIT};
+    bool has_cgroups = false, has_lock = false;
+    capture.proc_fd = open(root->proc_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (capture.proc_fd < 0) {
         return errno == ENOENT || errno == ENOTDIR
                    ? bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "there is no \"%s\"", root->proc_path)
                    : bp_fail_errno(error, errno, "cannot open \"%s\"", root->proc_path);
     }
-    bugpack_status status = bp_temp_file_open(&passes.body, dir_fd, temp_file_bytes_max, error);
+    bugpack_status status = bp_temp_file_open(&capture.body, dir_fd, temp_file_bytes_max, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    has_cgroups = bp_machine_cgroups_init(&capture.cgroups);
+    has_lock = has_cgroups && bp_lock_init(&capture.lock, BP_LOCK_HOST_READERS);
+    status = has_lock ? bp_condition_init(&capture.changed, error)
+                      : bp_fail_memory(error, "read the threads of the machine");
     if (status == BUGPACK_OK) {
-        status = host_passes_init(&passes, error);
+        status = read_machine(&capture, error);
         if (status == BUGPACK_OK) {
-            status = capture(root, plan, proc_fd, &passes, sink, context, &summary, error);
-            host_passes_release(&passes);
+            status = print_capture(&capture, sink, context, error);
+        }
+        release(&capture);
+    } else {
+        if (has_lock) {
+            bp_lock_destroy(&capture.lock);
+        }
+        if (has_cgroups) {
+            bp_machine_cgroups_release(&capture.cgroups);
         }
     }
     if (status == BUGPACK_OK) {
-        *ret_summary = summary;
+        *ret_summary = capture.summary;
     }
-    bp_temp_file_release(&passes.body);
-    (void)close(proc_fd);
+out:
+    bp_temp_file_release(&capture.body);
+    (void)close(capture.proc_fd);
     return status;
 }

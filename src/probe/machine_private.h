@@ -1,5 +1,6 @@
 /*
- * What the files of a host capture share. Linux only.
+ * Reading one process, thread or control group for a capture of the whole machine, and comparing
+ * the two ends of its window. Linux only.
  */
 #ifndef BP_PROBE_MACHINE_PRIVATE_H
 #define BP_PROBE_MACHINE_PRIVATE_H
@@ -59,14 +60,6 @@ typedef struct bp_machine_usage {
     size_t process_count, process_capacity, thread_count, thread_capacity;
 } bp_machine_usage;
 
-/* Reads what may be read, on one thread: 10,000 threads take a tenth of a second. What
- * fails for another reason than that it has ended or is denied is counted in the summary.
- * NO_MEMORY. */
-bugpack_status bp_machine_usage_read(int proc_fd, uint64_t ticks_per_sec, const atomic_bool *stop,
-                                     bp_machine_usage *ret_usage, bp_machine_summary *summary,
-                                     bugpack_error *error);
-void bp_machine_usage_release(bp_machine_usage *usage);
-
 /* Fills the window of a thread that was read after the second one. Any thread. */
 void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_usage *after,
                               bp_machine_thread *thread);
@@ -78,7 +71,6 @@ typedef struct bp_machine_reader {
     uint64_t ticks_per_sec;
     bp_machine_cgroups *cgroups;
     bp_heap_prober *prober;
-    const bp_machine_usage *before, *after; /* the window; NULL: there is none */
     uint64_t self_tgid;
     char *text;     /* one file */
     int process_fd; /* /proc/<open_tgid>, or -1 */

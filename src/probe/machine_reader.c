@@ -1,7 +1,4 @@
-/*
- * The files of one thread, and what an unreadable one means; and what every process and thread of
- * the machine has used, read twice: the window of a capture.
- */
+/* The files of one process, thread or control group, and what an unreadable one means. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/status.h"
+#include "base/hash.h"
+#include "base/lock.h"
 #include "platform/linux/files.h"
 #include "platform/linux/machine_text.h"
 #include "platform/linux/proc_text.h"
@@ -24,185 +21,6 @@ int bp_machine_list_ids(int directory_fd, uint32_t **ret_ids, size_t *ret_count)
         qsort(*ret_ids, *ret_count, sizeof **ret_ids, bp_proc_compare_numbers);
     }
     return result;
-}
-
-void bp_machine_usage_release(bp_machine_usage *usage) {
-    free(usage->processes);
-    free(usage->threads);
-    *usage = (bp_machine_usage){.process_count = 0};
-}
-
-/* Counts what failed at one end of a window. What has ended, may not be read (EACCES, EPERM) or is
- * malformed (EBADMSG) is counted by the passes, which read all of it again. */
-static void count_unused(bp_machine_summary *summary, int system_errno) {
-    if (system_errno != 0 && system_errno != EACCES && system_errno != EPERM &&
-        system_errno != EBADMSG && !bp_machine_is_gone(system_errno)) {
-        bp_machine_summary_error(summary, system_errno)->file_count++;
-    }
-}
-
-/* The scheduler's time, which is exact; in ticks where this kernel does not count it. 0 or an
- * errno. */
-static int read_run_time(int process_fd, uint32_t tid, uint64_t tick_ns, uint64_t *ret_run_ns) {
-    char text[128];
-    bp_proc_stat stat;
-    ssize_t length = bp_proc_read_at(process_fd, text, sizeof text, "task/%u/schedstat", tid);
-    if (length > 0 && text[0] >= '0' && text[0] <= '9') {
-        *ret_run_ns = strtoull(text, NULL, 10);
-        return 0;
-    }
-    if (length < 0 && !bp_machine_is_gone(errno)) {
-        return errno; /* ticks at one end and nanoseconds at the other would be a wrong difference
-                       */
-    }
-    int result = bp_proc_read_stat(process_fd, &stat, "task/%u/stat", tid);
-    *ret_run_ns = result == 0 ? stat.cpu_ticks * tick_ns : 0;
-    return result;
-}
-
-/* False without memory. */
-static bool add_threads(bp_machine_usage *usage, int process_fd, bp_machine_used_process *process,
-                        bp_machine_summary *summary) {
-    uint32_t *tids = NULL;
-    size_t count = 0;
-    int tasks_fd = openat(process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = tasks_fd < 0 ? errno : bp_machine_list_ids(tasks_fd, &tids, &count);
-    bool has_memory = result != ENOMEM;
-    bp_file_close(tasks_fd);
-    count_unused(summary, result);
-    process->first_thread = usage->thread_count;
-    for (size_t i = 0; has_memory && i < count; i++) {
-        uint64_t run_ns = 0;
-        has_memory =
-            bp_array_reserve(&usage->threads, usage->thread_count, &usage->thread_capacity);
-        result = has_memory ? read_run_time(process_fd, tids[i], usage->tick_ns, &run_ns) : ENOMEM;
-        if (result == 0) {
-            usage->threads[usage->thread_count++] = (bp_machine_used_thread){tids[i], run_ns};
-        }
-        count_unused(summary, result);
-    }
-    process->thread_count = usage->thread_count - process->first_thread;
-    free(tids);
-    return has_memory;
-}
-
-/* A process that has ended, or may not be read, is left out. False without memory. */
-static bool add_process(bp_machine_usage *usage, int proc_fd, uint32_t tgid,
-                        bp_machine_summary *summary) {
-    bp_proc_stat stat;
-    bool has_memory = true;
-    int process_fd = bp_proc_open_at(proc_fd, O_PATH | O_DIRECTORY, "%u", tgid);
-    int result = process_fd < 0 ? errno : 0;
-    bp_machine_used_process process = {.tgid = tgid, .read_ns = bp_clock_monotonic_ns()};
-    result = result == 0 ? bp_proc_read_stat(process_fd, &stat, "stat") : result;
-    count_unused(summary, result);
-    if (result == 0) {
-        process.start_ticks = stat.start_ticks;
-        process.cpu_ns = stat.cpu_ticks * usage->tick_ns;
-        process.children_ns = stat.waited_ticks * usage->tick_ns;
-        has_memory =
-            bp_array_reserve(&usage->processes, usage->process_count, &usage->process_capacity) &&
-            add_threads(usage, process_fd, &process, summary);
-        if (has_memory) {
-            usage->processes[usage->process_count++] = process;
-        }
-    }
-    bp_file_close(process_fd);
-    return has_memory;
-}
-
-bugpack_status bp_machine_usage_read(int proc_fd, uint64_t ticks_per_sec, const atomic_bool *stop,
-                                     bp_machine_usage *ret_usage, bp_machine_summary *summary,
-                                     bugpack_error *error) {
-    bp_machine_usage usage = {.taken_ns = bp_clock_monotonic_ns(),
-                              .boottime_ns = bp_clock_read_ns(CLOCK_BOOTTIME),
-                              .tick_ns = BP_NS_PER_SEC / ticks_per_sec};
-    uint32_t *tgids = NULL;
-    size_t count = 0;
-    int result = bp_machine_list_ids(proc_fd, &tgids, &count);
-    bool has_memory = result != ENOMEM;
-    count_unused(summary, result);
-    for (size_t i = 0; has_memory && i < count && !(stop != NULL && atomic_load(stop)); i++) {
-        has_memory = add_process(&usage, proc_fd, tgids[i], summary);
-    }
-    free(tgids);
-    if (!has_memory) {
-        bp_machine_usage_release(&usage);
-        return bp_fail_memory(error, "read what all threads have used");
-    }
-    *ret_usage = usage;
-    return BUGPACK_OK;
-}
-
-static const bp_machine_used_process *find_process(const bp_machine_usage *usage, uint64_t tgid) {
-    return usage->process_count == 0 ? NULL
-                                     : bsearch(&tgid, usage->processes, usage->process_count,
-                                               sizeof *usage->processes, bp_array_compare_u64);
-}
-
-static const bp_machine_used_thread *
-find_thread(const bp_machine_usage *usage, const bp_machine_used_process *process, uint64_t tid) {
-    return process == NULL || process->thread_count == 0
-               ? NULL
-               : bsearch(&tid, usage->threads + process->first_thread, process->thread_count,
-                         sizeof *usage->threads, bp_array_compare_u64);
-}
-
-static uint64_t subtract(uint64_t a, uint64_t b) {
-    return a > b ? a - b : 0;
-}
-
-/* What the threads of a process have used that are there at both ends, or were born in between. */
-static uint64_t sum_threads(const bp_machine_usage *before, const bp_machine_usage *after,
-                            const bp_machine_used_process *was,
-                            const bp_machine_used_process *now) {
-    uint64_t sum_ns = 0;
-    for (size_t i = 0; i < now->thread_count; i++) {
-        const bp_machine_used_thread *thread = &after->threads[now->first_thread + i];
-        const bp_machine_used_thread *old = find_thread(before, was, thread->tid);
-        sum_ns += subtract(thread->run_ns, old != NULL ? old->run_ns : 0);
-    }
-    return sum_ns;
-}
-
-/* The sum of all threads has those that have ended, in ticks; that of the present ones is exact. */
-static void compare_process(const bp_machine_usage *before, const bp_machine_usage *after,
-                            const bp_machine_used_process *was, const bp_machine_used_process *now,
-                            bp_machine_window *window) {
-    static const bp_machine_used_process none = {.tgid = 0};
-    uint64_t threads_ns = sum_threads(before, after, was, now);
-    was = was != NULL ? was : &none;
-    window->has_process = true;
-    window->process_ns = subtract(now->cpu_ns, was->cpu_ns);
-    window->process_ns = window->process_ns > threads_ns ? window->process_ns : threads_ns;
-    window->children_ns = subtract(now->children_ns, was->children_ns);
-}
-
-void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_usage *after,
-                              bp_machine_thread *thread) {
-    bp_machine_window *window = &thread->window;
-    const bp_machine_used_process *was = find_process(before, thread->tgid);
-    const bp_machine_used_process *now = find_process(after, thread->tgid);
-    const bp_machine_used_thread *end = find_thread(after, now, thread->tid);
-    if (end == NULL || !thread->has_start) {
-        return; /* it began later */
-    }
-    if (was != NULL && was->start_ticks != now->start_ticks) {
-        was = NULL;
-    }
-    const bp_machine_used_thread *begin = find_thread(before, was, thread->tid);
-    /* The time of a birth is rounded down. */
-    bool is_new = thread->start_ticks * after->tick_ns + after->tick_ns > before->boottime_ns;
-    window->is_born = begin == NULL && is_new;
-    window->is_known = begin != NULL || is_new;
-    if (window->is_known) {
-        window->elapsed_ns =
-            was != NULL ? now->read_ns - was->read_ns : after->taken_ns - before->taken_ns;
-        window->cpu_ns = subtract(end->run_ns, begin != NULL ? begin->run_ns : 0);
-        if (thread->tid == thread->tgid) {
-            compare_process(before, after, was, now, window);
-        }
-    }
 }
 
 /* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
@@ -390,9 +208,6 @@ int bp_machine_read_thread(bp_machine_reader *reader, const bp_machine_process *
         read_memory(reader, thread_fd, ret_thread);
         read_cgroup(reader, thread_fd, ret_thread);
         take_heap(reader, process, ret_thread);
-        if (reader->before != NULL) {
-            bp_machine_usage_compare(reader->before, reader->after, ret_thread);
-        }
     }
     (void)close(thread_fd);
     return result;
@@ -499,4 +314,273 @@ int bp_machine_read_process(bp_machine_reader *reader, bp_machine_process *proce
         probe_heap(reader, process);
     }
     return 0;
+}
+
+/* --- control groups -------------------------------------------------------------------------- */
+
+enum {
+    ns_per_us = 1000,
+    bucket_count = 4096,
+    cgroup_max = 65536,
+    path_bytes_max = 4096,
+    figure_bytes_max = 4096
+};
+
+typedef struct bp_machine_cgroup_node {
+    struct bp_machine_cgroup_node *next;
+    uint64_t thread_count;
+    char path[]; /* with its NUL */
+} node;
+
+bool bp_machine_cgroups_init(bp_machine_cgroups *cgroups) {
+    cgroups->count = 0;
+    cgroups->buckets = calloc(bucket_count, sizeof *cgroups->buckets);
+    if (cgroups->buckets != NULL && !bp_lock_init(&cgroups->lock, BP_LOCK_CGROUPS)) {
+        free(cgroups->buckets);
+        cgroups->buckets = NULL;
+    }
+    return cgroups->buckets != NULL;
+}
+
+void bp_machine_cgroups_release(bp_machine_cgroups *cgroups) {
+    for (size_t i = 0; i < bucket_count; i++) {
+        while (cgroups->buckets[i] != NULL) {
+            node *first = cgroups->buckets[i];
+            cgroups->buckets[i] = first->next;
+            free(first);
+        }
+    }
+    free(cgroups->buckets);
+    bp_lock_destroy(&cgroups->lock);
+}
+
+const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *path,
+                                     size_t path_bytes) {
+    if (path_bytes >= path_bytes_max || memchr(path, '\0', path_bytes) != NULL) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    bp_lock_acquire(&cgroups->lock);
+    node **at = &cgroups->buckets[XXH3_64bits(path, path_bytes) % bucket_count];
+    while (*at != NULL &&
+           (strlen((*at)->path) != path_bytes || memcmp((*at)->path, path, path_bytes) != 0)) {
+        at = &(*at)->next;
+    }
+    if (*at == NULL && cgroups->count < cgroup_max) {
+        *at = calloc(1, sizeof **at + path_bytes + 1);
+        if (*at != NULL) {
+            memcpy((*at)->path, path, path_bytes);
+            cgroups->count++;
+        }
+    }
+    node *found = *at;
+    bool is_full = cgroups->count == cgroup_max;
+    if (found != NULL) {
+        found->thread_count++;
+    }
+    bp_lock_release(&cgroups->lock);
+    errno = is_full ? E2BIG : ENOMEM;
+    return found != NULL ? found->path : NULL;
+}
+
+/* Whether a file or directory of a cgroup is not there, or has nothing to say: a controller is off,
+ * or the cgroup has ended (ENODEV, kernfs_get_active in fs/kernfs/file.c). */
+static bool is_absent(int system_errno) {
+    return system_errno == ENOENT || system_errno == ENODEV || system_errno == EOPNOTSUPP;
+}
+
+/* A directory of figures, and where failures are counted. */
+typedef struct place {
+    int fd; /* -1: none */
+    bp_machine_summary *summary;
+} place;
+
+static void count_place_failure(const place *from) {
+    if (!is_absent(errno)) {
+        bp_machine_summary_error(from->summary, errno)->file_count++;
+    }
+}
+
+/* Reads one small file; 0 bytes when it is not there, or too long. */
+static size_t read_place(const place *from, const char *name, char text[figure_bytes_max]) {
+    ssize_t count = from->fd < 0 ? 0 : bp_proc_read_small(from->fd, name, text, figure_bytes_max);
+    if (count < 0) {
+        count_place_failure(from);
+    }
+    return count > 0 && count < figure_bytes_max ? (size_t)count : 0;
+}
+
+/* Version 1 writes -1 or a huge number where there is no limit. */
+static bool is_unlimited_v1(const char *text, size_t length, const bp_machine_figure *figure) {
+    static const uint64_t unlimited = (uint64_t)1 << 62;
+    bool is_minus_one = length == 3 && memcmp(text, "-1\n", 3) == 0;
+    return is_minus_one || (figure->is_known && figure->value >= unlimited);
+}
+
+/* A file with one number. */
+static void read_figure(const place *from, const char *name, bool is_limit_v1, uint64_t scale,
+                        bp_machine_figure *figure) {
+    char text[figure_bytes_max] = "";
+    bp_machine_figure read = {.is_known = false};
+    size_t length = read_place(from, name, text);
+    (void)bp_machine_parse_figure(text, length, &read);
+    if (is_limit_v1 && is_unlimited_v1(text, length, &read)) {
+        read = (bp_machine_figure){.is_known = true, .is_unlimited = true};
+    }
+    if (read.is_known && read.value <= UINT64_MAX / scale) {
+        read.value *= scale;
+        *figure = read;
+    }
+}
+
+static void read_pressure_files(const place *from, const char *const names[BP_PRESSURE_COUNT],
+                                bp_pressure pressure[BP_PRESSURE_COUNT]) {
+    char text[figure_bytes_max];
+    for (size_t i = 0; i < BP_PRESSURE_COUNT; i++) {
+        size_t length = read_place(from, names[i], text);
+        (void)bp_machine_parse_pressure(text, length, &pressure[i]);
+    }
+}
+
+void bp_machine_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
+                              bp_machine_summary *summary) {
+    static const char *const names[] = {"pressure/cpu", "pressure/memory", "pressure/io",
+                                        "pressure/irq"};
+    read_pressure_files(&(place){proc_fd, summary}, names, pressure);
+}
+
+/* Where the figures of both versions are. Version 2 has one directory for all; version 1 has a
+ * hierarchy for each controller, which are taken to have the same paths. */
+static const struct figure_row {
+    bp_cgroup_figure figure;
+    const char *controller; /* NULL: version 2 */
+    const char *file;
+    const char *key; /* NULL: the file is the number */
+    bool is_limit_v1;
+    uint64_t scale;
+} rows[] = {{BP_CGROUP_CPU_USAGE, NULL, "cpu.stat", "usage_usec", false, ns_per_us},
+            {BP_CGROUP_CPU_USER, NULL, "cpu.stat", "user_usec", false, ns_per_us},
+            {BP_CGROUP_CPU_SYSTEM, NULL, "cpu.stat", "system_usec", false, ns_per_us},
+            {BP_CGROUP_CPU_PERIODS, NULL, "cpu.stat", "nr_periods", false, 1},
+            {BP_CGROUP_CPU_THROTTLED_PERIODS, NULL, "cpu.stat", "nr_throttled", false, 1},
+            {BP_CGROUP_CPU_THROTTLED, NULL, "cpu.stat", "throttled_usec", false, ns_per_us},
+            {BP_CGROUP_MEMORY_CURRENT, NULL, "memory.current", NULL, false, 1},
+            {BP_CGROUP_MEMORY_PEAK, NULL, "memory.peak", NULL, false, 1},
+            {BP_CGROUP_MEMORY_HIGH, NULL, "memory.high", NULL, false, 1},
+            {BP_CGROUP_MEMORY_MAX, NULL, "memory.max", NULL, false, 1},
+            {BP_CGROUP_MEMORY_SWAP, NULL, "memory.swap.current", NULL, false, 1},
+            {BP_CGROUP_MEMORY_OOM_KILLS, NULL, "memory.events", "oom_kill", false, 1},
+            {BP_CGROUP_PIDS_CURRENT, NULL, "pids.current", NULL, false, 1},
+            {BP_CGROUP_PIDS_PEAK, NULL, "pids.peak", NULL, false, 1},
+            {BP_CGROUP_PIDS_MAX, NULL, "pids.max", NULL, false, 1},
+            {BP_CGROUP_CPU_USAGE, "cpuacct", "cpuacct.usage", NULL, false, 1},
+            {BP_CGROUP_CPU_QUOTA, "cpu", "cpu.cfs_quota_us", NULL, true, ns_per_us},
+            {BP_CGROUP_CPU_PERIOD, "cpu", "cpu.cfs_period_us", NULL, false, ns_per_us},
+            {BP_CGROUP_CPU_PERIODS, "cpu", "cpu.stat", "nr_periods", false, 1},
+            {BP_CGROUP_CPU_THROTTLED_PERIODS, "cpu", "cpu.stat", "nr_throttled", false, 1},
+            {BP_CGROUP_CPU_THROTTLED, "cpu", "cpu.stat", "throttled_time", false, 1},
+            {BP_CGROUP_MEMORY_CURRENT, "memory", "memory.usage_in_bytes", NULL, false, 1},
+            {BP_CGROUP_MEMORY_PEAK, "memory", "memory.max_usage_in_bytes", NULL, false, 1},
+            {BP_CGROUP_MEMORY_MAX, "memory", "memory.limit_in_bytes", NULL, true, 1},
+            {BP_CGROUP_PIDS_CURRENT, "pids", "pids.current", NULL, false, 1},
+            {BP_CGROUP_PIDS_MAX, "pids", "pids.max", NULL, false, 1}};
+
+static place open_below(const place *from, const char *top, const char *path) {
+    char relative[path_bytes_max + 32]; /* a path is shorter, see bp_machine_cgroups_count */
+    (void)snprintf(relative, sizeof relative, "%s%s", top, path);
+    place below = {.fd = openat(from->fd, relative, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                   .summary = from->summary};
+    if (below.fd < 0) {
+        count_place_failure(from);
+    }
+    return below;
+}
+
+static void read_row(const place *from, const struct figure_row *row, bp_machine_figure *figure) {
+    char text[figure_bytes_max];
+    if (row->key == NULL) {
+        read_figure(from, row->file, row->is_limit_v1, row->scale, figure);
+    } else {
+        size_t length = read_place(from, row->file, text);
+        (void)bp_machine_find_figure(text, length, row->key, row->scale, figure);
+    }
+}
+
+/* What only version 2 has, beside its rows. */
+static void read_unified(const place *from, bp_machine_cgroup *cgroup) {
+    static const char *const pressure_names[] = {"cpu.pressure", "memory.pressure", "io.pressure",
+                                                 "irq.pressure"};
+    char text[figure_bytes_max];
+    size_t length = read_place(from, "cpu.max", text);
+    (void)bp_machine_parse_cpu_max(text, length, &cgroup->figures[BP_CGROUP_CPU_QUOTA],
+                                   &cgroup->figures[BP_CGROUP_CPU_PERIOD]);
+    read_pressure_files(from, pressure_names, cgroup->pressure);
+}
+
+static void read_figures(const place *top, bool is_unified, bp_machine_cgroup *cgroup) {
+    const char *open_controller = NULL;
+    place from = {.fd = -1, .summary = top->summary};
+    if (is_unified) {
+        from = open_below(top, ".", cgroup->path);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if ((rows[i].controller == NULL) != is_unified) {
+            continue;
+        }
+        if (rows[i].controller != open_controller) {
+            bp_file_close(from.fd);
+            from = open_below(top, rows[i].controller, cgroup->path);
+            open_controller = rows[i].controller;
+        }
+        read_row(&from, &rows[i], &cgroup->figures[rows[i].figure]);
+    }
+    if (is_unified) {
+        read_unified(&from, cgroup);
+    }
+    bp_file_close(from.fd);
+}
+
+/* From outside a cgroup namespace a path may lead above its root: "/../other". */
+static bool leads_up(const char *path) {
+    for (const char *at = strstr(path, "/.."); at != NULL; at = strstr(at + 1, "/..")) {
+        if (at[3] == '\0' || at[3] == '/') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int compare_paths(const void *one, const void *other) {
+    const bp_machine_cgroup *left = one;
+    const bp_machine_cgroup *right = other;
+    return strcmp(left->path, right->path);
+}
+
+void bp_machine_cgroup_read(int cgroup_fd, bp_machine_cgroup *cgroup, bp_machine_summary *summary) {
+    const place top = {cgroup_fd, summary};
+    if (cgroup_fd >= 0 && !leads_up(cgroup->path)) {
+        bool is_unified = faccessat(cgroup_fd, "cgroup.controllers", F_OK, 0) == 0;
+        read_figures(&top, is_unified, cgroup);
+    }
+}
+
+bool bp_machine_cgroups_read(const bp_machine_cgroups *cgroups, int cgroup_fd,
+                             bp_machine_cgroup **ret_list, bp_machine_summary *summary) {
+    size_t count = 0;
+    bp_machine_cgroup *list = calloc(cgroups->count + 1, sizeof *list);
+    if (list == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < bucket_count; i++) {
+        for (node *at = cgroups->buckets[i]; at != NULL; at = at->next) {
+            list[count].path = at->path;
+            list[count++].thread_count = at->thread_count;
+        }
+    }
+    qsort(list, count, sizeof *list, compare_paths);
+    for (size_t i = 0; i < count; i++) {
+        bp_machine_cgroup_read(cgroup_fd, &list[i], summary);
+    }
+    *ret_list = list;
+    return true;
 }
