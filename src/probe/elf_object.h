@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "probe/tls_address.h"
+typedef enum bp_tls_arch {
+    BP_TLS_X86_64, /* variant II: the executable's block ends at the thread pointer */
+    BP_TLS_AARCH64 /* variant I: it begins after the thread control block of 16 bytes */
+} bp_tls_arch;
 
 /* The architecture that this program was built for, as ELF and as our arithmetic call it. */
 #if defined(__aarch64__)
@@ -25,6 +28,13 @@
 #endif
 
 #define BP_ELF_SEGMENT_MAX 64
+
+/* The PT_TLS segment of an executable. `alignment` 0 and 1 both mean none. */
+typedef struct bp_tls_segment {
+    uint64_t address; /* p_vaddr, which need not be a multiple of the alignment */
+    uint64_t bytes;   /* p_memsz */
+    uint64_t alignment;
+} bp_tls_segment;
 
 typedef struct bp_elf_object {
     int fd;         /* borrowed */
@@ -50,7 +60,6 @@ bool bp_elf_read_at(bp_elf_object *object, uint64_t address, void *out, size_t b
 /* Finds a defined dynamic symbol by its exact name, through the GNU hash table. */
 bool bp_elf_find_symbol(bp_elf_object *object, const char *name, Elf64_Sym *ret_symbol);
 
-/* The PT_TLS segment. */
 bool bp_elf_tls_segment(bp_elf_object *object, bp_tls_segment *ret_segment);
 
 /* The address of the first executable segment, rounded down to the page. Its distance from the

@@ -1,4 +1,4 @@
-#include "probe/jemalloc_dwarf.h"
+#include "probe/jemalloc_find.h"
 
 #include <errno.h>
 #include <fcntl.h>

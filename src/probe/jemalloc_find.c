@@ -13,7 +13,6 @@
 #include "platform/linux/files.h"
 #include "platform/linux/mapped_files.h"
 #include "probe/calibration.h"
-#include "probe/jemalloc_dwarf.h"
 
 /* The usual ones; jemalloc's configure calls it --with-jemalloc-prefix. */
 static const char *const prefixes[] = {"", "je_", "_rjem_", "jemalloc_"};

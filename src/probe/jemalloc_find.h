@@ -8,9 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "model/thread_heap.h"
 #include "platform/task.h"
-#include "probe/heap_prober.h"
+#include "probe/thread_heap.h"
 #include "probe/thread_pointers.h"
 
 typedef enum bp_object_kind {
@@ -71,8 +70,9 @@ typedef struct bp_heap_target {
     int memory_fd; /* /proc/<pid>/mem, which stays with the program that it was opened on */
 } bp_heap_target;
 
-/* This and what follows is in thread_heap.c. Finds the jemalloc of the process, unless `found` has
- * a failure already. Errors as those of bp_jemalloc_find, and NO_PROCESS, DENIED. */
+/* This and what follows, up to the debug data, is in thread_heap.c. Finds the jemalloc of the
+ * process, unless `found` has a failure already. Errors as those of bp_jemalloc_find, and
+ * NO_PROCESS, DENIED. */
 bugpack_status bp_heap_target_find(bp_heap_prober *prober, bp_heap_target *target,
                                    bugpack_error *error);
 
@@ -90,5 +90,32 @@ void bp_heap_target_release(bp_heap_target *target);
  */
 bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
                                      bp_thread_heap_snapshot *ret_snapshot, bugpack_error *error);
+
+/* Where a jemalloc's thread-local block is, and where in it the two counters are, from debug data:
+ * jemalloc_dwarf.c. */
+typedef struct bp_jemalloc_layout {
+    uint64_t block;           /* st_value of the symbol: its place in the file's TLS segment */
+    uint64_t block_bytes;     /* st_size */
+    uint64_t allocated_place; /* of the counters, from the start of the block */
+    uint64_t deallocated_place;
+} bp_jemalloc_layout;
+
+typedef enum bp_dwarf_status {
+    BP_DWARF_FOUND,
+    BP_DWARF_NO_JEMALLOC, /* no symbol `tsd_tls` of any prefix, or no symbols at all */
+    BP_DWARF_NO_LAYOUT,   /* a jemalloc, but no debug data that describes `tsd_s` */
+    BP_DWARF_NO_LIBRARY,  /* libdw was not there when bugpack was built, or is not there now */
+    BP_DWARF_TOO_MUCH,    /* symbols and debug data that would take too much memory to look at */
+    BP_DWARF_UNREADABLE   /* it, or a separate file, could not be read; errno says why */
+} bp_dwarf_status;
+
+/*
+ * Reads the file itself, and then separate debug data: by build id and by debug link below
+ * /usr/lib/debug, and by debug link beside `path`. A separate file must have the same build id.
+ * Nothing is fetched. A file made to keep us busy costs at most 1 GiB of memory and some ten
+ * seconds. `reason` gets a clause on failure.
+ */
+bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_layout *ret_layout,
+                                       char *reason, size_t reason_bytes);
 
 #endif

@@ -1,8 +1,10 @@
 #include <stdio.h>
 
 #include "base/status.h"
-#include "probe/jemalloc_dwarf.h"
 #include "probe/stacks.h"
+#if defined(__linux__)
+#include "probe/jemalloc_find.h"
+#endif
 
 /* Nothing is done with what is given. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -29,8 +31,10 @@ bp_frame_finder bp_frame_finder_new(void) {
     return (bp_frame_finder){NULL, NULL, NULL};
 }
 
+#if defined(__linux__)
 bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_layout *ret_layout,
                                        char *reason, size_t reason_bytes) {
     (void)snprintf(reason, reason_bytes, "this bugpack was built without libdw");
     return BP_DWARF_NO_LIBRARY;
 }
+#endif

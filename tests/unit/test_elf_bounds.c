@@ -16,7 +16,7 @@
 
 #include "platform/linux/files.h"
 #include "probe/elf_object.h"
-#include "probe/jemalloc_dwarf.h"
+#include "probe/jemalloc_find.h"
 #include "support/temp_dir.h"
 
 static const uint64_t limit_bytes = (uint64_t)1 << 30;
