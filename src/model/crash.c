@@ -10,82 +10,66 @@
 
 /* The codes of sigaction(2) and the kernel's include/uapi/asm-generic/siginfo.h. */
 typedef struct code_name {
+    int signal; /* 0: of each signal that is sent, and not raised by a fault */
     int code;
     const char *name, *meaning;
 } code_name;
 
-static const code_name segv_codes[] = {
-    {1, "SEGV_MAPERR", "nothing is mapped there"},
-    {2, "SEGV_ACCERR", "what is mapped there may not be used so"},
-    {3, "SEGV_BNDERR", "it is out of bounds"},
-    {4, "SEGV_PKUERR", "a protection key forbids it"},
-    {128, "SI_KERNEL", "an address that cannot exist"},
-    {0, NULL, NULL}};
-static const code_name bus_codes[] = {
-    {1, "BUS_ADRALN", "it is not aligned"},
-    {2, "BUS_ADRERR", "the file that is mapped there ends before it"},
-    {3, "BUS_OBJERR", "its memory has failed"},
-    {4, "BUS_MCEERR_AR", "its memory has failed"},
-    {5, "BUS_MCEERR_AO", "its memory has failed"},
-    {0, NULL, NULL}};
-static const code_name ill_codes[] = {{1, "ILL_ILLOPC", "illegal instruction"},
-                                      {2, "ILL_ILLOPN", "illegal operand"},
-                                      {3, "ILL_ILLADR", "illegal addressing mode"},
-                                      {4, "ILL_ILLTRP", "illegal trap"},
-                                      {5, "ILL_PRVOPC", "privileged instruction"},
-                                      {6, "ILL_PRVREG", "privileged register"},
-                                      {7, "ILL_COPROC", "coprocessor error"},
-                                      {8, "ILL_BADSTK", "internal stack error"},
-                                      {0, NULL, NULL}};
-static const code_name fpe_codes[] = {{1, "FPE_INTDIV", "integer division by zero"},
-                                      {2, "FPE_INTOVF", "integer overflow"},
-                                      {3, "FPE_FLTDIV", "floating-point division by zero"},
-                                      {4, "FPE_FLTOVF", "floating-point overflow"},
-                                      {5, "FPE_FLTUND", "floating-point underflow"},
-                                      {6, "FPE_FLTRES", "floating-point inexact result"},
-                                      {7, "FPE_FLTINV", "invalid floating-point operation"},
-                                      {8, "FPE_FLTSUB", "subscript out of range"},
-                                      {0, NULL, NULL}};
-static const code_name trap_codes[] = {{1, "TRAP_BRKPT", "breakpoint"},
-                                       {2, "TRAP_TRACE", "trace trap"},
-                                       {128, "SI_KERNEL", "breakpoint"},
-                                       {0, NULL, NULL}};
-static const code_name sys_codes[] = {{1, "SYS_SECCOMP", "a filter of system calls refused it"},
-                                      {0, NULL, NULL}};
-static const code_name sent_codes[] = {{0, "SI_USER", "sent by kill"},
-                                       {-1, "SI_QUEUE", "sent by sigqueue"},
-                                       {-2, "SI_TIMER", "sent by a timer"},
-                                       {-6, "SI_TKILL", "sent by a thread, as abort and raise do"},
-                                       {128, "SI_KERNEL", "sent by the kernel"},
-                                       {1, NULL, NULL}};
+static const code_name codes[] = {
+    {SIGSEGV, 1, "SEGV_MAPERR", "nothing is mapped there"},
+    {SIGSEGV, 2, "SEGV_ACCERR", "what is mapped there may not be used so"},
+    {SIGSEGV, 3, "SEGV_BNDERR", "it is out of bounds"},
+    {SIGSEGV, 4, "SEGV_PKUERR", "a protection key forbids it"},
+    {SIGSEGV, 128, "SI_KERNEL", "an address that cannot exist"},
+    {SIGBUS, 1, "BUS_ADRALN", "it is not aligned"},
+    {SIGBUS, 2, "BUS_ADRERR", "the file that is mapped there ends before it"},
+    {SIGBUS, 3, "BUS_OBJERR", "its memory has failed"},
+    {SIGBUS, 4, "BUS_MCEERR_AR", "its memory has failed"},
+    {SIGBUS, 5, "BUS_MCEERR_AO", "its memory has failed"},
+    {SIGILL, 1, "ILL_ILLOPC", "illegal instruction"},
+    {SIGILL, 2, "ILL_ILLOPN", "illegal operand"},
+    {SIGILL, 3, "ILL_ILLADR", "illegal addressing mode"},
+    {SIGILL, 4, "ILL_ILLTRP", "illegal trap"},
+    {SIGILL, 5, "ILL_PRVOPC", "privileged instruction"},
+    {SIGILL, 6, "ILL_PRVREG", "privileged register"},
+    {SIGILL, 7, "ILL_COPROC", "coprocessor error"},
+    {SIGILL, 8, "ILL_BADSTK", "internal stack error"},
+    {SIGFPE, 1, "FPE_INTDIV", "integer division by zero"},
+    {SIGFPE, 2, "FPE_INTOVF", "integer overflow"},
+    {SIGFPE, 3, "FPE_FLTDIV", "floating-point division by zero"},
+    {SIGFPE, 4, "FPE_FLTOVF", "floating-point overflow"},
+    {SIGFPE, 5, "FPE_FLTUND", "floating-point underflow"},
+    {SIGFPE, 6, "FPE_FLTRES", "floating-point inexact result"},
+    {SIGFPE, 7, "FPE_FLTINV", "invalid floating-point operation"},
+    {SIGFPE, 8, "FPE_FLTSUB", "subscript out of range"},
+    {SIGTRAP, 1, "TRAP_BRKPT", "breakpoint"},
+    {SIGTRAP, 2, "TRAP_TRACE", "trace trap"},
+    {SIGTRAP, 128, "SI_KERNEL", "breakpoint"},
+    {SIGSYS, 1, "SYS_SECCOMP", "a filter of system calls refused it"},
+    {0, 0, "SI_USER", "sent by kill"},
+    {0, -1, "SI_QUEUE", "sent by sigqueue"},
+    {0, -2, "SI_TIMER", "sent by a timer"},
+    {0, -6, "SI_TKILL", "sent by a thread, as abort and raise do"},
+    {0, 128, "SI_KERNEL", "sent by the kernel"}};
 
-static const struct {
-    int number;
-    const code_name *codes;
-} signals[] = {{SIGSEGV, segv_codes}, {SIGBUS, bus_codes},   {SIGILL, ill_codes},
-               {SIGFPE, fpe_codes},   {SIGTRAP, trap_codes}, {SIGSYS, sys_codes}};
-
-/* NULL: the signal is not raised by a fault. */
-static const code_name *codes_of(int number) {
-    const code_name *codes = NULL;
-    for (size_t i = 0; codes == NULL && i < sizeof signals / sizeof signals[0]; i++) {
-        codes = signals[i].number == number ? signals[i].codes : NULL;
-    }
-    return codes;
+static bool is_fault(int signal) {
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+           signal == SIGTRAP || signal == SIGSYS;
 }
 
 static const code_name *find_code(const bp_crash_page *page) {
-    const code_name *codes = page->code <= 0 ? NULL : codes_of(page->signal);
-    codes = codes != NULL ? codes : sent_codes;
-    while (codes->name != NULL && codes->code != page->code) {
-        codes++;
+    int signal = page->code > 0 && is_fault(page->signal) ? page->signal : 0;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (codes[i].signal == signal && codes[i].code == page->code) {
+            return &codes[i];
+        }
     }
-    return codes->name != NULL ? codes : NULL;
+    return NULL;
 }
 
 /* The kernel gives no address with SI_KERNEL: what is there is 0. */
 static bool has_address(const bp_crash_page *page) {
-    return page->code > 0 && page->code != 128 && codes_of(page->signal) != NULL;
+    return page->code > 0 && page->code != 128 && is_fault(page->signal);
 }
 
 static uint64_t stack_pointer_of(const bp_crash_page *page) {
