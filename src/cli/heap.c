@@ -103,7 +103,7 @@ static bp_cli_exit print_heap(const heap_options *given) {
     bp_buffer_init(&text, counters_limit_bytes);
     bugpack_status status = read_heap(given, &reading, &error);
     if (status == BUGPACK_OK) {
-        status = given->as_json ? bp_thread_heap_print(&reading, &text, &error)
+        status = given->as_json ? bp_thread_heap_print(&reading, 1, &text, &error)
                                 : bp_thread_heap_print_text(&reading, &text, &error);
     }
     if (status != BUGPACK_OK) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "model/metadata.h"
 
 void bp_model_add_time(bp_json *json, const char *key, uint64_t wall_ns) {
     char text[BP_CLOCK_ISO_BYTES];
@@ -71,6 +72,28 @@ void bp_model_add_command_line(bp_json *json, const char *line, size_t line_byte
         bp_json_add_bytes(json, NULL, line + at, length);
     }
     bp_json_array_end(json);
+}
+
+bugpack_status bp_model_print_tree(const void *items, size_t item_bytes, size_t count,
+                                   bp_model_add_item *add, bp_model_add_item *add_more,
+                                   const void *more, bp_buffer *out, bugpack_error *error) {
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
+    add(items, &json);
+    if (add_more != NULL) {
+        add_more(more, &json);
+    }
+    if (count > 1) {
+        bp_json_array_begin(&json, "descendants");
+        for (size_t i = 1; i < count; i++) {
+            bp_json_object_begin(&json, NULL);
+            add((const char *)items + i * item_bytes, &json);
+            bp_json_object_end(&json);
+        }
+        bp_json_array_end(&json);
+    }
+    return bp_json_finish(&json, error);
 }
 
 void bp_model_add_app(bp_json *json, const char *name, const char *version, const char *build_id) {

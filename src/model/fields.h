@@ -43,6 +43,16 @@ void bp_model_add_known_text(bp_json *json, const char *key, const char *text);
 /* `command_line`: arguments, each ended by NUL, which the last may lack; left out without any. */
 void bp_model_add_command_line(bp_json *json, const char *line, size_t line_bytes);
 
+/*
+ * Appends a document of a process and its descendants: `add` adds the members of one of the `count`
+ * items, at least one, to the open object. The first one's are those of the document, to which
+ * `add_more`, if it is not NULL, adds further ones; the others are in the array `descendants`.
+ */
+typedef void bp_model_add_item(const void *item, bp_json *json);
+bugpack_status bp_model_print_tree(const void *items, size_t item_bytes, size_t count,
+                                   bp_model_add_item *add, bp_model_add_item *add_more,
+                                   const void *more, bp_buffer *out, bugpack_error *error);
+
 /* The program a report is about; NULL and "" are left out. */
 void bp_model_add_app(bp_json *json, const char *name, const char *version, const char *build_id);
 

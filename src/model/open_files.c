@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "model/fields.h"
-#include "model/metadata.h"
 #include "json/json.h"
 
 /*
@@ -142,7 +141,8 @@ void bp_open_file_add_ends(const bp_open_file *file, bp_json *json) {
     }
 }
 
-void bp_fd_search_add(const bp_fd_search *search, bp_json *json) {
+void bp_fd_search_add(const void *more, bp_json *json) {
+    const bp_fd_search *search = more;
     if (search->was_needed) {
         bp_json_object_begin(json, "other_ends");
         bp_json_add_uint(json, "searched_processes", search->process_count);
@@ -166,7 +166,8 @@ static void add_file(const bp_open_file *file, bp_json *json) {
     bp_json_object_end(json);
 }
 
-static void add_process(const bp_open_files *process, bp_json *json) {
+static void add_process(const void *item, bp_json *json) {
+    const bp_open_files *process = item;
     bp_json_add_uint(json, "pid", process->pid);
     bp_model_add_name(json, "name", process->name, sizeof process->name);
     bp_json_add_uint(json, "open", process->open_count);
@@ -192,19 +193,6 @@ static void add_process(const bp_open_files *process, bp_json *json) {
 bugpack_status bp_open_files_print(const bp_open_files *processes, size_t count,
                                    const bp_fd_search *search, bp_buffer *out,
                                    bugpack_error *error) {
-    bp_json json;
-    bp_json_begin(&json, out);
-    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
-    add_process(&processes[0], &json);
-    bp_fd_search_add(search, &json);
-    if (count > 1) {
-        bp_json_array_begin(&json, "descendants");
-        for (size_t i = 1; i < count; i++) {
-            bp_json_object_begin(&json, NULL);
-            add_process(&processes[i], &json);
-            bp_json_object_end(&json);
-        }
-        bp_json_array_end(&json);
-    }
-    return bp_json_finish(&json, error);
+    return bp_model_print_tree(processes, sizeof *processes, count, add_process, bp_fd_search_add,
+                               search, out, error);
 }

@@ -72,8 +72,8 @@ typedef struct bp_fd_search {
 /* Adds `socket` and `other_end` to an object, as far as they are known. */
 void bp_open_file_add_ends(const bp_open_file *file, bp_json *json);
 
-/* Adds `other_ends`, if there was a search. */
-void bp_fd_search_add(const bp_fd_search *search, bp_json *json);
+/* Adds `other_ends`, if there was a search: a bp_model_add_item of a bp_fd_search. */
+void bp_fd_search_add(const void *search, bp_json *json);
 
 /* Appends files.json of a process and its descendants, as bp_threads_print does. */
 bugpack_status bp_open_files_print(const bp_open_files *processes, size_t count,

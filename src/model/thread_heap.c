@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "model/fields.h"
-#include "model/metadata.h"
 
 /* Scripts compare these, so none is ever renamed. */
 static const char *const failure_names[BP_HEAP_FAILURE_COUNT] = {
@@ -96,7 +95,8 @@ static void add_snapshot(bp_json *json, const bp_thread_heap_snapshot *snapshot)
     bp_json_object_end(json);
 }
 
-static void add_reading(bp_json *json, const bp_thread_heap_reading *reading) {
+static void add_reading(const void *item, bp_json *json) {
+    const bp_thread_heap_reading *reading = item;
     bp_json_add_uint(json, "pid", reading->pid);
     bp_model_add_name(json, "name", reading->process_name, sizeof reading->process_name);
     bp_json_add_bool(json, "measured", reading->failure == BP_HEAP_FAILURE_NONE);
@@ -123,27 +123,10 @@ static void add_reading(bp_json *json, const bp_thread_heap_reading *reading) {
     bp_json_array_end(json);
 }
 
-bugpack_status bp_thread_heap_print_tree(const bp_thread_heap_reading *readings, size_t count,
-                                         bp_buffer *out, bugpack_error *error) {
-    bp_json json;
-    bp_json_begin(&json, out);
-    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
-    add_reading(&json, &readings[0]);
-    if (count > 1) {
-        bp_json_array_begin(&json, "descendants");
-        for (size_t i = 1; i < count; i++) {
-            bp_json_object_begin(&json, NULL);
-            add_reading(&json, &readings[i]);
-            bp_json_object_end(&json);
-        }
-        bp_json_array_end(&json);
-    }
-    return bp_json_finish(&json, error);
-}
-
-bugpack_status bp_thread_heap_print(const bp_thread_heap_reading *reading, bp_buffer *out,
-                                    bugpack_error *error) {
-    return bp_thread_heap_print_tree(reading, 1, out, error);
+bugpack_status bp_thread_heap_print(const bp_thread_heap_reading *readings, size_t count,
+                                    bp_buffer *out, bugpack_error *error) {
+    return bp_model_print_tree(readings, sizeof *readings, count, add_reading, NULL, NULL, out,
+                               error);
 }
 
 /* Shows plain ASCII alone, because a terminal obeys some other bytes. */

@@ -94,16 +94,12 @@ void bp_thread_heap_reading_release(bp_thread_heap_reading *reading);
 /* Threads of the last snapshot whose counters could not be read. */
 size_t bp_thread_heap_unread_count(const bp_thread_heap_reading *reading);
 
-/* Appends thread-heap.json. */
-bugpack_status bp_thread_heap_print(const bp_thread_heap_reading *reading, bp_buffer *out,
-                                    bugpack_error *error);
-
 /* Appends thread-heap.json of a process and its descendants: the first of the `count` readings, at
  * least one, and the others below it. */
-bugpack_status bp_thread_heap_print_tree(const bp_thread_heap_reading *readings, size_t count,
-                                         bp_buffer *out, bugpack_error *error);
+bugpack_status bp_thread_heap_print(const bp_thread_heap_reading *readings, size_t count,
+                                    bp_buffer *out, bugpack_error *error);
 
-/* The same as plain text for a person. */
+/* One reading as plain text for a person. */
 bugpack_status bp_thread_heap_print_text(const bp_thread_heap_reading *reading, bp_buffer *out,
                                          bugpack_error *error);
 

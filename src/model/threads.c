@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "model/fields.h"
-#include "model/metadata.h"
 
 enum { sentence_max_bytes = 4096 };
 
@@ -247,7 +246,8 @@ static void add_deadlock(const bp_process_threads *process, size_t first, bp_jso
     bp_buffer_release(&sentence);
 }
 
-static void add_process(const bp_process_threads *process, bp_json *json) {
+static void add_process(const void *item, bp_json *json) {
+    const bp_process_threads *process = item;
     unsigned char *is_seen = calloc(process->thread_count + 1, sizeof *is_seen);
     bp_json_add_uint(json, "pid", process->pid);
     bp_model_add_name(json, "name", process->name, sizeof process->name);
@@ -271,19 +271,6 @@ static void add_process(const bp_process_threads *process, bp_json *json) {
 
 bugpack_status bp_threads_print(const bp_process_threads *processes, size_t count,
                                 const bp_fd_search *search, bp_buffer *out, bugpack_error *error) {
-    bp_json json;
-    bp_json_begin(&json, out);
-    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
-    add_process(&processes[0], &json);
-    bp_fd_search_add(search, &json);
-    if (count > 1) {
-        bp_json_array_begin(&json, "descendants");
-        for (size_t i = 1; i < count; i++) {
-            bp_json_object_begin(&json, NULL);
-            add_process(&processes[i], &json);
-            bp_json_object_end(&json);
-        }
-        bp_json_array_end(&json);
-    }
-    return bp_json_finish(&json, error);
+    return bp_model_print_tree(processes, sizeof *processes, count, add_process, bp_fd_search_add,
+                               search, out, error);
 }

@@ -121,7 +121,7 @@ static bugpack_status write_readings(const struct readings *readings, bugpack_wr
         bp_writer_truncate(writer, false, "the counters of %zu thread%s could not be read",
                            unread_count, unread_count == 1 ? "" : "s");
     }
-    return bp_thread_heap_print_tree(readings->items, readings->count, &writer->content, error);
+    return bp_thread_heap_print(readings->items, readings->count, &writer->content, error);
 }
 
 int bp_source_thread_heap(bugpack_writer *writer, void *context) {

@@ -97,7 +97,7 @@ static bugpack_status add_history(bp_history *history) {
 
 static bugpack_status print_heaps(void) {
     const bp_thread_heap_reading readings[] = {sample_heap_full, sample_heap_bare};
-    return bp_thread_heap_print_tree(readings, 2, &text, &error);
+    return bp_thread_heap_print(readings, 2, &text, &error);
 }
 
 static bugpack_status read_spool(bp_temp_file *out) {
@@ -278,8 +278,8 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           "files.json") &&
            write_artefact(sample_system_print(false, &text, &error), directory, report,
                           "system.json") &&
-           write_artefact(bp_thread_heap_print(&sample_heap_bare, &text, &error), directory, report,
-                          "thread-heap.json") &&
+           write_artefact(bp_thread_heap_print(&sample_heap_bare, 1, &text, &error), directory,
+                          report, "thread-heap.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_bare, &text, &error), directory,
                           report, "manifest.json");
 }

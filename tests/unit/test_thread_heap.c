@@ -23,7 +23,7 @@ static void end(void) {
 TestSuite(thread_heap, .init = begin, .fini = end);
 
 Test(thread_heap, has_every_key_in_order_and_hostile_names_made_valid) {
-    cr_assert(eq(int, bp_thread_heap_print(&sample_heap_full, &out, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_thread_heap_print(&sample_heap_full, 1, &out, NULL), BUGPACK_OK));
     cr_assert(eq(str, out.data,
                  "{\n"
                  "  \"schema\": 2,\n"
@@ -66,7 +66,7 @@ Test(thread_heap, has_every_key_in_order_and_hostile_names_made_valid) {
 
 Test(thread_heap, has_the_descendants_of_a_process_below_it) {
     const bp_thread_heap_reading readings[] = {sample_heap_bare, sample_heap_full};
-    cr_assert(eq(int, bp_thread_heap_print_tree(readings, 2, &out, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_thread_heap_print(readings, 2, &out, NULL), BUGPACK_OK));
     cr_expect(strstr(out.data, "\n  \"failure\": \"jemalloc-not-found\",\n") != NULL);
     cr_expect(strstr(out.data, "\n  \"snapshots\": [],\n"
                                "  \"descendants\": [\n"
@@ -76,7 +76,7 @@ Test(thread_heap, has_the_descendants_of_a_process_below_it) {
 }
 
 Test(thread_heap, says_why_nothing_is_measured) {
-    cr_assert(eq(int, bp_thread_heap_print(&sample_heap_bare, &out, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_thread_heap_print(&sample_heap_bare, 1, &out, NULL), BUGPACK_OK));
     cr_assert(eq(str, out.data,
                  "{\n"
                  "  \"schema\": 2,\n"
