@@ -61,7 +61,7 @@ const char *bp_machine_cause_name(bp_machine_cause cause) {
 
 void bp_machine_process_release(bp_machine_process *process) {
     free(process->command_line);
-    free(process->tids);
+    free(process->threads.items);
     free(process->heap);
     *process = (bp_machine_process){.tgid = 0};
 }
@@ -461,7 +461,7 @@ static void add_process(bp_json *json, const bp_machine_process *process) {
     bp_model_add_name(json, "name", process->name, sizeof process->name);
     bp_json_add_bool(json, "kernel_thread", process->is_kernel_thread);
     bp_json_add_bool(json, "self", process->is_self);
-    bp_json_add_uint(json, "threads", process->tid_count);
+    bp_json_add_uint(json, "threads", process->threads.count);
     bp_model_add_command_line(json, process->command_line, process->command_line_bytes);
     bp_model_add_flag(json, "command_line_cut", process->is_command_line_cut);
     bp_json_add_bool(json, "heap_measured", process->is_heap_measured);
@@ -494,7 +494,7 @@ bugpack_status bp_machine_print_header(const bp_machine_header *header, bp_buffe
     bp_machine_add_pressure(&json, header->pressure);
     bp_json_array_begin(&json, "processes");
     for (size_t i = 0; i < header->process_count; i++) {
-        if (header->processes[i].tid_count > 0) {
+        if (header->processes[i].threads.count > 0) {
             add_process(&json, &header->processes[i]);
         }
     }

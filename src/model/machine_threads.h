@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "model/thread_heap.h"
+#include "platform/linux/proc_list.h"
 #include "platform/machine_threads.h"
 #include "json/json.h"
 
@@ -23,8 +24,7 @@ typedef struct bp_machine_process {
     char *command_line; /* arguments, each ended by NUL; owned, NULL: none or not known */
     size_t command_line_bytes;
     bool is_command_line_cut;
-    uint32_t *tids; /* ascending; owned */
-    size_t tid_count;
+    bp_proc_list threads; /* ascending */
     bool is_heap_measured;
     bp_heap_failure heap_failure; /* why not; NONE also where nobody looked */
     bp_thread_heap *heap;         /* ascending by tid; owned, NULL without */

@@ -29,7 +29,7 @@ static void release_usage(bp_machine_usage *usage) {
  * malformed (EBADMSG) is counted by the passes, which read all of it again. */
 static void count_unused(bp_machine_summary *summary, int system_errno) {
     if (system_errno != 0 && system_errno != EACCES && system_errno != EPERM &&
-        system_errno != EBADMSG && !bp_machine_is_gone(system_errno)) {
+        system_errno != EBADMSG && !bp_proc_is_gone(system_errno)) {
         bp_machine_summary_error(summary, system_errno)->file_count++;
     }
 }
@@ -44,7 +44,7 @@ static int read_run_time(int process_fd, uint32_t tid, uint64_t tick_ns, uint64_
         *ret_run_ns = strtoull(text, NULL, 10);
         return 0;
     }
-    if (length < 0 && !bp_machine_is_gone(errno)) {
+    if (length < 0 && !bp_proc_is_gone(errno)) {
         return errno; /* ticks at one end and nanoseconds at the other differ in precision */
     }
     int result = bp_proc_read_stat(process_fd, &stat, "task/%u/stat", tid);
@@ -55,26 +55,25 @@ static int read_run_time(int process_fd, uint32_t tid, uint64_t tick_ns, uint64_
 /* False without memory. */
 static bool add_used_threads(bp_machine_usage *usage, int process_fd,
                              bp_machine_used_process *process, bp_machine_summary *summary) {
-    uint32_t *tids = NULL;
-    size_t count = 0;
-    int tasks_fd = openat(process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = tasks_fd < 0 ? errno : bp_machine_list_ids(tasks_fd, &tids, &count);
+    bp_proc_list list;
+    int result = bp_proc_list_read(process_fd, "task", &list);
     bool has_memory = result != ENOMEM;
-    bp_file_close(tasks_fd);
+    bp_proc_list_sort(&list);
     count_unused(summary, result);
     process->first_thread = usage->thread_count;
-    for (size_t i = 0; has_memory && i < count; i++) {
+    for (size_t i = 0; has_memory && i < list.count; i++) {
+        uint32_t tid = (uint32_t)list.items[i].id;
         uint64_t run_ns = 0;
         has_memory =
             bp_array_reserve(&usage->threads, usage->thread_count, &usage->thread_capacity);
-        result = has_memory ? read_run_time(process_fd, tids[i], usage->tick_ns, &run_ns) : ENOMEM;
+        result = has_memory ? read_run_time(process_fd, tid, usage->tick_ns, &run_ns) : ENOMEM;
         if (result == 0) {
-            usage->threads[usage->thread_count++] = (bp_machine_used_thread){tids[i], run_ns};
+            usage->threads[usage->thread_count++] = (bp_machine_used_thread){tid, run_ns};
         }
         count_unused(summary, result);
     }
     process->thread_count = usage->thread_count - process->first_thread;
-    free(tids);
+    bp_proc_list_release(&list);
     return has_memory;
 }
 
@@ -111,15 +110,15 @@ static bugpack_status read_usage(int proc_fd, uint64_t ticks_per_sec, const atom
     bp_machine_usage usage = {.taken_ns = bp_clock_monotonic_ns(),
                               .boottime_ns = bp_clock_read_ns(CLOCK_BOOTTIME),
                               .tick_ns = BP_NS_PER_SEC / ticks_per_sec};
-    uint32_t *tgids = NULL;
-    size_t count = 0;
-    int result = bp_machine_list_ids(proc_fd, &tgids, &count);
+    bp_proc_list list;
+    int result = bp_proc_list_read(proc_fd, NULL, &list);
+    bp_proc_list_sort(&list);
     bool has_memory = result != ENOMEM;
     count_unused(summary, result);
-    for (size_t i = 0; has_memory && i < count && !(stop != NULL && atomic_load(stop)); i++) {
-        has_memory = add_used_process(&usage, proc_fd, tgids[i], summary);
+    for (size_t i = 0; has_memory && i < list.count && !(stop != NULL && atomic_load(stop)); i++) {
+        has_memory = add_used_process(&usage, proc_fd, (uint32_t)list.items[i].id, summary);
     }
-    free(tgids);
+    bp_proc_list_release(&list);
     if (!has_memory) {
         release_usage(&usage);
         return bp_fail_memory(error, "read what all threads have used");
@@ -282,7 +281,7 @@ static void read_processes(struct member *member) {
         int result = bp_machine_read_process(&member->reader, &capture->processes[i]);
         if (result == 0) {
             tally->process_count++;
-        } else if (bp_machine_is_gone(result)) {
+        } else if (bp_proc_is_gone(result)) {
             tally->vanished_process_count++;
         } else if (result == EACCES || result == EPERM) {
             tally->denied_process_count++;
@@ -300,9 +299,10 @@ static void read_batch(struct member *member, size_t batch, bp_buffer *text) {
     for (size_t i = batch * batch_threads; i < end && i < capture->place_count; i++) {
         const bp_machine_process *process = &capture->processes[capture->places[i].process];
         bp_machine_thread thread;
-        int result = bp_machine_read_thread(&member->reader, process,
-                                            process->tids[capture->places[i].thread], &thread);
-        if (bp_machine_is_gone(result)) {
+        int result =
+            bp_machine_read_thread(&member->reader, process,
+                                   process->threads.items[capture->places[i].thread].id, &thread);
+        if (bp_proc_is_gone(result)) {
             tally->vanished_thread_count++;
         } else if (result != 0) {
             bp_machine_summary_error(tally, result)->thread_count++;
@@ -385,16 +385,16 @@ static void run_pass(struct member *members, unsigned member_count,
 }
 
 static bugpack_status list_processes(struct capture *capture, bugpack_error *error) {
-    uint32_t *tgids = NULL;
-    size_t count = 0;
-    int result = bp_machine_list_ids(capture->proc_fd, &tgids, &count);
-    capture->processes = calloc(count + 1, sizeof *capture->processes);
+    bp_proc_list list;
+    int result = bp_proc_list_read(capture->proc_fd, NULL, &list);
+    bp_proc_list_sort(&list);
+    capture->processes = calloc(list.count + 1, sizeof *capture->processes);
     if (result == 0 && capture->processes != NULL) {
-        for (; capture->process_count < count; capture->process_count++) {
-            capture->processes[capture->process_count].tgid = tgids[capture->process_count];
+        for (; capture->process_count < list.count; capture->process_count++) {
+            capture->processes[capture->process_count].tgid = list.items[capture->process_count].id;
         }
     }
-    free(tgids);
+    bp_proc_list_release(&list);
     if (result != 0) {
         return bp_fail_errno(error, result, "cannot list the processes of the machine");
     }
@@ -405,14 +405,14 @@ static bugpack_status list_processes(struct capture *capture, bugpack_error *err
 static bugpack_status place_threads(struct capture *capture, bugpack_error *error) {
     size_t count = 0;
     for (size_t i = 0; i < capture->process_count; i++) {
-        count += capture->processes[i].tid_count;
+        count += capture->processes[i].threads.count;
     }
     capture->places = malloc((count + 1) * sizeof *capture->places);
     if (capture->places == NULL) {
         return bp_fail_memory(error, "list the threads of the machine");
     }
     for (size_t i = 0; i < capture->process_count; i++) {
-        for (size_t j = 0; j < capture->processes[i].tid_count; j++) {
+        for (size_t j = 0; j < capture->processes[i].threads.count; j++) {
             capture->places[capture->place_count++] = (struct place){(uint32_t)i, (uint32_t)j};
         }
     }

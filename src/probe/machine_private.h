@@ -89,13 +89,4 @@ int bp_machine_read_process(bp_machine_reader *reader, bp_machine_process *proce
 int bp_machine_read_thread(bp_machine_reader *reader, const bp_machine_process *process,
                            uint64_t tid, bp_machine_thread *ret_thread);
 
-/* Whether the process or the thread has ended. No other errno says so. */
-static inline bool bp_machine_is_gone(int system_errno) {
-    return system_errno == ENOENT || system_errno == ESRCH;
-}
-
-/* The ids that are the names in an open directory, ascending. 0 or an errno; what was read before
- * an error is there all the same. The array is the caller's to free. */
-int bp_machine_list_ids(int directory_fd, uint32_t **ret_ids, size_t *ret_count);
-
 #endif

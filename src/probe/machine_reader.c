@@ -15,14 +15,6 @@
 #include "platform/linux/proc_text.h"
 #include "probe/machine_private.h"
 
-int bp_machine_list_ids(int directory_fd, uint32_t **ret_ids, size_t *ret_count) {
-    int result = bp_proc_list_numbers(directory_fd, ret_ids, ret_count);
-    if (*ret_count > 0) {
-        qsort(*ret_ids, *ret_count, sizeof **ret_ids, bp_proc_compare_numbers);
-    }
-    return result;
-}
-
 /* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
 static const size_t text_bytes_max = (size_t)64 * 1024;
 
@@ -257,7 +249,7 @@ static void read_command_line(bp_machine_reader *reader, const bp_proc_stat *sta
                               bp_machine_process *process) {
     ssize_t length =
         bp_proc_read_small(reader->process_fd, "cmdline", reader->text, command_line_bytes_max + 1);
-    if (length < 0 && !bp_machine_is_gone(errno)) {
+    if (length < 0 && !bp_proc_is_gone(errno)) {
         bp_machine_summary_error(&reader->tally, errno)->file_count++;
     }
     if (length <= 0) {
@@ -286,15 +278,11 @@ int bp_machine_read_process(bp_machine_reader *reader, bp_machine_process *proce
     if (result != 0) {
         return result;
     }
-    int tasks_fd = openat(reader->process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (tasks_fd < 0) {
-        return errno;
-    }
-    result = bp_machine_list_ids(tasks_fd, &process->tids, &process->tid_count);
-    (void)close(tasks_fd);
+    result = bp_proc_list_read(reader->process_fd, "task", &process->threads);
     if (result != 0) {
         return result;
     }
+    bp_proc_list_sort(&process->threads);
     ssize_t length = read_file(reader, reader->process_fd, "stat");
     if (length < 0) {
         return errno;

@@ -298,7 +298,7 @@ static bool open_sockets_read(int fds_fd, uint64_t deadline_ns, bp_open_files *p
 struct reader {
     int fds_fd; /* /proc/<pid>/fd; everything else is found from there */
     bp_open_files process;
-    const uint32_t *wanted; /* ascending; NULL: all */
+    const uint64_t *wanted; /* ascending; NULL: all */
     size_t wanted_count;
     char target[target_bytes_max], again[target_bytes_max];
     char text[text_bytes_max];
@@ -402,50 +402,43 @@ static void read_name(struct reader *reader) {
     }
 }
 
-/* Takes the descriptor of this reading off the list of our own ones. */
-static size_t leave_out(uint32_t *numbers, size_t count, int number) {
+/* Takes the descriptor of this reading off the list of our own ones; and with `wanted`, what is not
+ * among these. */
+static void leave_out(const struct reader *reader, bool is_own, bool wanted, bp_proc_list *list) {
     size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (numbers[i] != (uint32_t)number) {
-            numbers[kept++] = numbers[i];
+    for (size_t i = 0; i < list->count; i++) {
+        uint64_t number = list->items[i].id;
+        bool is_left = is_own && number == (uint64_t)reader->fds_fd;
+        if (wanted && bsearch(&number, reader->wanted, reader->wanted_count, sizeof number,
+                              bp_array_compare_u64) == NULL) {
+            is_left = true;
+        }
+        if (!is_left) {
+            list->items[kept++] = list->items[i];
         }
     }
-    return kept;
-}
-
-static size_t leave_wanted(const struct reader *reader, uint32_t *numbers, size_t count) {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (bsearch(&numbers[i], reader->wanted, reader->wanted_count, sizeof *numbers,
-                    bp_proc_compare_numbers) != NULL) {
-            numbers[kept++] = numbers[i];
-        }
-    }
-    return kept;
+    list->count = kept;
 }
 
 static int read_files(struct reader *reader, bool is_own, size_t file_max, uint64_t deadline_ns) {
     bp_open_files *process = &reader->process;
-    uint32_t *numbers = NULL;
-    size_t count = 0;
-    int result = bp_proc_list_numbers(reader->fds_fd, &numbers, &count);
+    bp_proc_list list;
+    int result = bp_proc_list_read(reader->fds_fd, NULL, &list);
     if (result == 0) {
-        count = is_own ? leave_out(numbers, count, reader->fds_fd) : count;
-        process->open_count = count;
-        count = reader->wanted != NULL ? leave_wanted(reader, numbers, count) : count;
-        if (count > 1) {
-            qsort(numbers, count, sizeof *numbers, bp_proc_compare_numbers);
-        }
-        size_t wanted = count < file_max ? count : file_max;
+        leave_out(reader, is_own, false, &list);
+        process->open_count = list.count;
+        leave_out(reader, is_own, reader->wanted != NULL, &list);
+        bp_proc_list_sort(&list);
+        size_t wanted = list.count < file_max ? list.count : file_max;
         process->files = calloc(wanted + 1, sizeof *process->files);
         result = process->files == NULL ? ENOMEM : 0;
         size_t at = 0;
         while (result == 0 && at < wanted && bp_clock_monotonic_ns() <= deadline_ns) {
-            result = read_file(reader, numbers[at++]);
+            result = read_file(reader, (uint32_t)list.items[at++].id);
         }
-        process->passed_over_count = count - at;
+        process->passed_over_count = list.count - at;
     }
-    free(numbers);
+    bp_proc_list_release(&list);
     return result;
 }
 
@@ -456,7 +449,7 @@ static int open_descriptors(pid_t pid) {
     return fds_fd;
 }
 
-static bugpack_status read_process(pid_t pid, const uint32_t *wanted, size_t file_max,
+static bugpack_status read_process(pid_t pid, const uint64_t *wanted, size_t file_max,
                                    uint64_t deadline_ns, bp_open_files *ret_process,
                                    bugpack_error *error) {
     struct reader *reader = calloc(1, sizeof *reader);
@@ -497,7 +490,7 @@ bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_
     return read_process(pid, NULL, file_max, deadline_ns, ret_process, error);
 }
 
-bugpack_status bp_open_files_read_some(pid_t pid, const uint32_t *numbers, size_t count,
+bugpack_status bp_open_files_read_some(pid_t pid, const uint64_t *numbers, size_t count,
                                        uint64_t deadline_ns, bp_open_files *ret_process,
                                        bugpack_error *error) {
     return read_process(pid, numbers, count, deadline_ns, ret_process, error);
@@ -665,22 +658,21 @@ static bool check_link(struct search *search, struct place *place, uint32_t numb
 
 /* False without memory. */
 static bool search_process(struct search *search, int proc_fd, uint64_t pid) {
-    uint32_t *numbers = NULL;
-    size_t count = 0;
+    bp_proc_list list = {0};
     struct place place = {.pid = pid};
     place.fds_fd = bp_proc_open_at(proc_fd, O_RDONLY | O_DIRECTORY, "%" PRIu64 "/fd", pid);
-    int result = place.fds_fd < 0 ? errno : bp_proc_list_numbers(place.fds_fd, &numbers, &count);
+    int result = place.fds_fd < 0 ? errno : bp_proc_list_read(place.fds_fd, NULL, &list);
     bool has_memory = result != ENOMEM;
     size_t at = 0;
-    while (has_memory && at < count && search->link_count < link_max &&
+    while (has_memory && at < list.count && search->link_count < link_max &&
            bp_clock_monotonic_ns() <= search->deadline_ns) {
-        has_memory = check_link(search, &place, numbers[at++]);
+        has_memory = check_link(search, &place, (uint32_t)list.items[at++].id);
         search->link_count++;
     }
-    search->found.is_cut = search->found.is_cut || at < count;
-    search->found.process_count += result == 0 && at == count ? 1 : 0;
+    search->found.is_cut = search->found.is_cut || at < list.count;
+    search->found.process_count += result == 0 && at == list.count ? 1 : 0;
     search->found.denied_count += result == EACCES || result == EPERM ? 1 : 0;
-    free(numbers);
+    bp_proc_list_release(&list);
     bp_file_close(place.fds_fd);
     return has_memory;
 }
@@ -689,28 +681,27 @@ bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, u
                                        bp_fd_search *ret_search, bugpack_error *error) {
     uint64_t latest_ns = bp_clock_monotonic_ns() + search_max_ns;
     struct search *search = calloc(1, sizeof *search);
-    uint32_t *pids = NULL;
-    size_t pid_count = 0;
+    bp_proc_list list = {0};
     int proc_fd = -1;
     bool has_memory = search != NULL && list_ends(processes, count, search);
     if (has_memory && search->count > 0) {
         search->found.was_needed = true;
         search->deadline_ns = deadline_ns < latest_ns ? deadline_ns : latest_ns;
         proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        int result = proc_fd < 0 ? errno : bp_proc_list_numbers(proc_fd, &pids, &pid_count);
+        int result = proc_fd < 0 ? errno : bp_proc_list_read(proc_fd, NULL, &list);
         search->found.is_cut = result != 0;
         has_memory = result != ENOMEM;
     }
     size_t at = 0;
-    for (; has_memory && at < pid_count && bp_clock_monotonic_ns() <= search->deadline_ns; at++) {
-        has_memory = search_process(search, proc_fd, pids[at]);
+    for (; has_memory && at < list.count && bp_clock_monotonic_ns() <= search->deadline_ns; at++) {
+        has_memory = search_process(search, proc_fd, list.items[at].id);
     }
     if (has_memory) {
-        search->found.is_cut = search->found.is_cut || at < pid_count;
+        search->found.is_cut = search->found.is_cut || at < list.count;
         *ret_search = search->found;
     }
     bp_file_close(proc_fd);
-    free(pids);
+    bp_proc_list_release(&list);
     if (search != NULL) {
         free(search->ends);
     }

@@ -22,7 +22,7 @@ bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_
                                   bp_open_files *ret_process, bugpack_error *error);
 
 /* The same of the `count` descriptors at `numbers`, ascending, as far as they are open. */
-bugpack_status bp_open_files_read_some(pid_t pid, const uint32_t *numbers, size_t count,
+bugpack_status bp_open_files_read_some(pid_t pid, const uint64_t *numbers, size_t count,
                                        uint64_t deadline_ns, bp_open_files *ret_process,
                                        bugpack_error *error);
 

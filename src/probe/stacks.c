@@ -565,10 +565,10 @@ static int add_thread(struct unwinder *unwinder, uint32_t tid) {
 /* Our own threads, and those of others that may be read. The first errno of a refusal. */
 static bugpack_status read_threads(struct unwinder *unwinder, bugpack_error *error) {
     bp_stacks *out = &unwinder->out;
-    uint32_t *tids = NULL;
-    size_t count = 0;
+    bp_proc_list threads;
     bugpack_status status = BUGPACK_OK;
-    int first_errno = bp_proc_list_numbers(unwinder->task_fd, &tids, &count);
+    int first_errno = bp_proc_list_read(unwinder->task_fd, NULL, &threads);
+    size_t count = threads.count;
     if (first_errno != 0) {
         status = bp_fail_process_errno(error, first_errno, "cannot list threads");
         goto out;
@@ -585,7 +585,7 @@ static bugpack_status read_threads(struct unwinder *unwinder, bugpack_error *err
             out->passed_over_count = count - i;
             break;
         }
-        int result = add_thread(unwinder, tids[i]);
+        int result = add_thread(unwinder, (uint32_t)threads.items[i].id);
         first_errno = first_errno == 0 ? result : first_errno;
     }
     if (unwinder->has_failed) {
@@ -594,7 +594,7 @@ static bugpack_status read_threads(struct unwinder *unwinder, bugpack_error *err
         status = bp_fail_process_errno(error, first_errno, "cannot read where threads are");
     }
 out:
-    free(tids);
+    bp_proc_list_release(&threads);
     return status;
 }
 

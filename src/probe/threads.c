@@ -240,30 +240,30 @@ static void read_thread(struct reader *reader, uint64_t tid) {
 static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
                                    bugpack_error *error) {
     bp_process_threads *process = &reader->process;
-    uint32_t *tids = NULL;
-    size_t count = 0;
-    int result = bp_proc_list_numbers(reader->threads_fd, &tids, &count);
+    bp_proc_list list;
+    int result = bp_proc_list_read(reader->threads_fd, NULL, &list);
+    size_t count = list.count;
     process->threads = calloc(count + 1, sizeof *process->threads);
     reader->ids = calloc(count + 1, sizeof *reader->ids);
     reader->text = malloc(text_bytes_max);
     if (result == 0 && count > 0 && process->threads != NULL && reader->ids != NULL &&
         reader->text != NULL) {
-        bp_thread_state first = {.tid = tids[0]}; /* the kernel lists it first */
+        bp_thread_state first = {.tid = list.items[0].id}; /* the kernel lists it first */
         (void)read_stat(reader, &first);
         process->birth = first.birth;
         memcpy(process->name, first.name, sizeof process->name);
-        qsort(tids, count, sizeof *tids, bp_proc_compare_numbers);
+        bp_proc_list_sort(&list);
         for (size_t i = 0; i < count; i++) {
             if (bp_clock_monotonic_ns() > deadline_ns) {
                 process->passed_over_count = count - i;
                 break;
             }
-            read_thread(reader, tids[i]);
+            read_thread(reader, list.items[i].id);
         }
     } else if (result == 0 && count > 0) {
         result = ENOMEM;
     }
-    free(tids);
+    bp_proc_list_release(&list);
     if (result == 0 && process->thread_count == 0 && process->passed_over_count == 0) {
         result = ESRCH;
     }
@@ -349,7 +349,7 @@ bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threa
 static bugpack_status read_files(bp_process_threads *process, uint64_t deadline_ns,
                                  bugpack_error *error) {
     size_t count = 0;
-    uint32_t *numbers = calloc(process->thread_count + 1, sizeof *numbers);
+    uint64_t *numbers = calloc(process->thread_count + 1, sizeof *numbers);
     if (numbers == NULL) {
         return bp_fail_memory(error, "read the open files of a process");
     }
@@ -358,7 +358,7 @@ static bugpack_status read_files(bp_process_threads *process, uint64_t deadline_
             numbers[count++] = process->threads[i].fd_wait.fd;
         }
     }
-    qsort(numbers, count, sizeof *numbers, bp_proc_compare_numbers);
+    qsort(numbers, count, sizeof *numbers, bp_array_compare_u64);
     bugpack_status status = BUGPACK_OK;
     if (count > 0) {
         pid_t pid = process->pid == (uint64_t)getpid() ? 0 : (pid_t)process->pid;
@@ -372,8 +372,9 @@ static bugpack_status read_files(bp_process_threads *process, uint64_t deadline_
 }
 
 static int compare_files(const void *one, const void *other) {
-    return bp_proc_compare_numbers(&((const bp_open_file *)one)->number,
-                                   &((const bp_open_file *)other)->number);
+    uint32_t left = ((const bp_open_file *)one)->number;
+    uint32_t right = ((const bp_open_file *)other)->number;
+    return (left > right) - (left < right);
 }
 
 /* The pipe or socket that has the number; NULL where it is anything else. */

@@ -28,7 +28,7 @@ bugpack_status sample_host_print(bool is_full, bp_buffer *out, bugpack_error *er
     bp_machine_summary summary = {.ticks_per_sec = 100};
     bp_machine_cgroup cgroup = {.path = path, .thread_count = 1};
     char command_line[] = "net\0--listen\0\xff";
-    bp_machine_process process = {.tgid = 1, .tid_count = 1};
+    bp_machine_process process = {.tgid = 1, .threads = {.count = 1}};
     bp_machine_header header = {
         .summary = &summary, .processes = &process, .process_count = 1, .cgroups = &cgroup};
     bp_machine_thread thread = {.tgid = 1, .tid = 2};
@@ -57,7 +57,7 @@ bugpack_status sample_host_print(bool is_full, bp_buffer *out, bugpack_error *er
                                        .command_line = command_line,
                                        .command_line_bytes = sizeof command_line - 1,
                                        .is_command_line_cut = true,
-                                       .tid_count = 1,
+                                       .threads = {.count = 1},
                                        .is_heap_measured = true};
         fill_thread(&thread);
     } else {

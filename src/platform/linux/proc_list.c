@@ -134,21 +134,3 @@ int bp_proc_open_process(pid_t pid) {
     bp_file_close(fd);
     return thread_fd;
 }
-
-int bp_proc_compare_numbers(const void *one, const void *other) {
-    uint32_t left = *(const uint32_t *)one;
-    uint32_t right = *(const uint32_t *)other;
-    return (left > right) - (left < right);
-}
-
-int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count) {
-    bp_proc_list list;
-    int result = bp_proc_list_read(directory_fd, NULL, &list);
-    *ret_numbers = calloc(list.count + 1, sizeof **ret_numbers);
-    *ret_count = *ret_numbers != NULL ? list.count : 0;
-    for (size_t i = 0; i < *ret_count; i++) {
-        (*ret_numbers)[i] = (uint32_t)list.items[i].id;
-    }
-    bp_proc_list_release(&list);
-    return *ret_numbers != NULL ? result : ENOMEM;
-}

@@ -55,10 +55,4 @@ int bp_proc_open_living_thread(int threads_fd, pid_t *ret_tid);
 /* Opens /proc/<pid>, or that directory in its place; 0 is our own process. -1 with errno. */
 int bp_proc_open_process(pid_t pid);
 
-/* bp_proc_list_read of the directory itself, as numbers, which the caller frees. */
-int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count);
-
-/* Their order, for qsort and bsearch. */
-int bp_proc_compare_numbers(const void *one, const void *other);
-
 #endif
