@@ -24,7 +24,7 @@ typedef struct bp_machine_process {
     char *command_line; /* arguments, each ended by NUL; owned, NULL: none or not known */
     size_t command_line_bytes;
     bool is_command_line_cut;
-    bp_proc_list threads; /* ascending */
+    bp_proc_list threads; /* ascending; owned */
     bool is_heap_measured;
     bp_heap_failure heap_failure; /* why not; NONE also where nobody looked */
     bp_thread_heap *heap;         /* ascending by tid; owned, NULL without */

@@ -179,10 +179,6 @@ static int open_cache(bool create) {
     return fd;
 }
 
-static void file_name(const char *build_id, char out[96]) {
-    (void)snprintf(out, 96, "jemalloc-%s", build_id);
-}
-
 bool bp_calibration_cache_load(const char *build_id, uint64_t slot,
                                bp_calibration *ret_calibration) {
     char name[96];
@@ -192,7 +188,7 @@ bool bp_calibration_cache_load(const char *build_id, uint64_t slot,
     if (directory_fd < 0) {
         return false;
     }
-    file_name(build_id, name);
+    (void)snprintf(name, sizeof name, "jemalloc-%s", build_id);
     int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     (void)close(directory_fd);
     if (fd < 0) {
@@ -216,7 +212,7 @@ void bp_calibration_cache_store(const char *build_id, uint64_t slot,
     if (directory_fd < 0) {
         return;
     }
-    file_name(build_id, name);
+    (void)snprintf(name, sizeof name, "jemalloc-%s", build_id);
     bp_calibration_format(slot, calibration, text);
     int fd = bp_private_file_open_named(directory_fd, temporary);
     if (fd >= 0) {

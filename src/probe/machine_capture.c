@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +37,11 @@ static void count_unused(bp_machine_summary *summary, int system_errno) {
 
 /* The scheduler's time, which is exact; in ticks where this kernel does not count it. 0 or an
  * errno. */
-static int read_run_time(int process_fd, uint32_t tid, uint64_t tick_ns, uint64_t *ret_run_ns) {
+static int read_run_time(int process_fd, uint64_t tid, uint64_t tick_ns, uint64_t *ret_run_ns) {
     char text[128];
     bp_proc_stat stat;
-    ssize_t length = bp_proc_read_at(process_fd, text, sizeof text, "task/%u/schedstat", tid);
+    ssize_t length =
+        bp_proc_read_at(process_fd, text, sizeof text, "task/%" PRIu64 "/schedstat", tid);
     if (length > 0 && text[0] >= '0' && text[0] <= '9') {
         *ret_run_ns = strtoull(text, NULL, 10);
         return 0;
@@ -47,7 +49,7 @@ static int read_run_time(int process_fd, uint32_t tid, uint64_t tick_ns, uint64_
     if (length < 0 && !bp_proc_is_gone(errno)) {
         return errno; /* ticks at one end and nanoseconds at the other differ in precision */
     }
-    int result = bp_proc_read_stat(process_fd, &stat, "task/%u/stat", tid);
+    int result = bp_proc_read_stat(process_fd, &stat, "task/%" PRIu64 "/stat", tid);
     *ret_run_ns = result == 0 ? stat.cpu_ticks * tick_ns : 0;
     return result;
 }
@@ -58,11 +60,11 @@ static bool add_used_threads(bp_machine_usage *usage, int process_fd,
     bp_proc_list list;
     int result = bp_proc_list_read(process_fd, "task", &list);
     bool has_memory = result != ENOMEM;
-    bp_proc_list_sort(&list);
     count_unused(summary, result);
+    bp_proc_list_sort(&list);
     process->first_thread = usage->thread_count;
     for (size_t i = 0; has_memory && i < list.count; i++) {
-        uint32_t tid = (uint32_t)list.items[i].id;
+        uint64_t tid = list.items[i].id;
         uint64_t run_ns = 0;
         has_memory =
             bp_array_reserve(&usage->threads, usage->thread_count, &usage->thread_capacity);
@@ -78,11 +80,11 @@ static bool add_used_threads(bp_machine_usage *usage, int process_fd,
 }
 
 /* A process that has ended, or may not be read, is left out. False without memory. */
-static bool add_used_process(bp_machine_usage *usage, int proc_fd, uint32_t tgid,
+static bool add_used_process(bp_machine_usage *usage, int proc_fd, uint64_t tgid,
                              bp_machine_summary *summary) {
     bp_proc_stat stat;
     bool has_memory = true;
-    int process_fd = bp_proc_open_at(proc_fd, O_PATH | O_DIRECTORY, "%u", tgid);
+    int process_fd = bp_proc_open_at(proc_fd, O_PATH | O_DIRECTORY, "%" PRIu64, tgid);
     int result = process_fd < 0 ? errno : 0;
     bp_machine_used_process process = {.tgid = tgid, .read_ns = bp_clock_monotonic_ns()};
     result = result == 0 ? bp_proc_read_stat(process_fd, &stat, "stat") : result;
@@ -112,11 +114,11 @@ static bugpack_status read_usage(int proc_fd, uint64_t ticks_per_sec, const atom
                               .tick_ns = BP_NS_PER_SEC / ticks_per_sec};
     bp_proc_list list;
     int result = bp_proc_list_read(proc_fd, NULL, &list);
-    bp_proc_list_sort(&list);
     bool has_memory = result != ENOMEM;
     count_unused(summary, result);
+    bp_proc_list_sort(&list);
     for (size_t i = 0; has_memory && i < list.count && !(stop != NULL && atomic_load(stop)); i++) {
-        has_memory = add_used_process(&usage, proc_fd, (uint32_t)list.items[i].id, summary);
+        has_memory = add_used_process(&usage, proc_fd, list.items[i].id, summary);
     }
     bp_proc_list_release(&list);
     if (!has_memory) {
@@ -389,10 +391,8 @@ static bugpack_status list_processes(struct capture *capture, bugpack_error *err
     int result = bp_proc_list_read(capture->proc_fd, NULL, &list);
     bp_proc_list_sort(&list);
     capture->processes = calloc(list.count + 1, sizeof *capture->processes);
-    if (result == 0 && capture->processes != NULL) {
-        for (; capture->process_count < list.count; capture->process_count++) {
-            capture->processes[capture->process_count].tgid = list.items[capture->process_count].id;
-        }
+    for (size_t i = 0; result == 0 && capture->processes != NULL && i < list.count; i++) {
+        capture->processes[capture->process_count++].tgid = list.items[i].id;
     }
     bp_proc_list_release(&list);
     if (result != 0) {
@@ -563,10 +563,7 @@ static bugpack_status read_window(struct capture *capture, uint64_t ticks_per_se
 /* Captures of one boot have the same id, which a thread's ids and start do not show. */
 static void read_boot_id(int proc_fd, char boot_id[37]) {
     char text[37];
-    int fd = openat(proc_fd, "sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    int64_t count = fd >= 0 ? bp_file_read_range(fd, text, 36, 0) : -1;
-    bp_file_close(fd);
-    if (count == 36) {
+    if (bp_proc_read_small(proc_fd, "sys/kernel/random/boot_id", text, 36) == 36) {
         memcpy(boot_id, text, 36);
     }
 }

@@ -5,8 +5,6 @@
 #ifndef BP_PROBE_MACHINE_PRIVATE_H
 #define BP_PROBE_MACHINE_PRIVATE_H
 
-#include <errno.h>
-
 #include "base/lock.h"
 #include "probe/machine_capture.h"
 

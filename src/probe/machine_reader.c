@@ -283,14 +283,12 @@ int bp_machine_read_process(bp_machine_reader *reader, bp_machine_process *proce
         return result;
     }
     bp_proc_list_sort(&process->threads);
-    ssize_t length = read_file(reader, reader->process_fd, "stat");
-    if (length < 0) {
-        return errno;
+    result = bp_proc_read_stat(reader->process_fd, &stat, "stat");
+    if (result != 0 && result != EBADMSG) {
+        return result;
     }
-    if (bp_proc_parse_stat(reader->text, (size_t)length, &stat)) {
-        memcpy(process->name, stat.name, sizeof process->name);
-        process->is_kernel_thread = stat.is_kernel_thread;
-    }
+    memcpy(process->name, stat.name, sizeof process->name);
+    process->is_kernel_thread = stat.is_kernel_thread;
     process->is_self = process->tgid == reader->self_tgid;
     if (bp_proc_has_process_ended(&stat) || process->is_kernel_thread) {
         return 0;
@@ -484,16 +482,6 @@ static place open_below(const place *from, const char *top, const char *path) {
     return below;
 }
 
-static void read_row(const place *from, const struct figure_row *row, bp_machine_figure *figure) {
-    char text[figure_bytes_max];
-    if (row->key == NULL) {
-        read_figure(from, row->file, row->is_limit_v1, row->scale, figure);
-    } else {
-        size_t length = read_place(from, row->file, text);
-        (void)bp_machine_find_figure(text, length, row->key, row->scale, figure);
-    }
-}
-
 /* What only version 2 has, beside its rows. */
 static void read_unified(const place *from, bp_machine_cgroup *cgroup) {
     static const char *const pressure_names[] = {"cpu.pressure", "memory.pressure", "io.pressure",
@@ -520,7 +508,14 @@ static void read_figures(const place *top, bool is_unified, bp_machine_cgroup *c
             from = open_below(top, rows[i].controller, cgroup->path);
             open_controller = rows[i].controller;
         }
-        read_row(&from, &rows[i], &cgroup->figures[rows[i].figure]);
+        bp_machine_figure *figure = &cgroup->figures[rows[i].figure];
+        if (rows[i].key == NULL) {
+            read_figure(&from, rows[i].file, rows[i].is_limit_v1, rows[i].scale, figure);
+        } else {
+            char text[figure_bytes_max];
+            size_t length = read_place(&from, rows[i].file, text);
+            (void)bp_machine_find_figure(text, length, rows[i].key, rows[i].scale, figure);
+        }
     }
     if (is_unified) {
         read_unified(&from, cgroup);

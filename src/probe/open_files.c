@@ -402,34 +402,29 @@ static void read_name(struct reader *reader) {
     }
 }
 
-/* Takes the descriptor of this reading off the list of our own ones; and with `wanted`, what is not
- * among these. */
-static void leave_out(const struct reader *reader, bool is_own, bool wanted, bp_proc_list *list) {
-    size_t kept = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        uint64_t number = list->items[i].id;
-        bool is_left = is_own && number == (uint64_t)reader->fds_fd;
-        if (wanted && bsearch(&number, reader->wanted, reader->wanted_count, sizeof number,
-                              bp_array_compare_u64) == NULL) {
-            is_left = true;
-        }
-        if (!is_left) {
-            list->items[kept++] = list->items[i];
-        }
-    }
-    list->count = kept;
+static bool is_wanted(const struct reader *reader, uint64_t number) {
+    return reader->wanted == NULL || bsearch(&number, reader->wanted, reader->wanted_count,
+                                             sizeof number, bp_array_compare_u64) != NULL;
 }
 
+/* The descriptor of this reading is not one of our own process's list. */
 static int read_files(struct reader *reader, bool is_own, size_t file_max, uint64_t deadline_ns) {
     bp_open_files *process = &reader->process;
     bp_proc_list list;
     int result = bp_proc_list_read(reader->fds_fd, NULL, &list);
     if (result == 0) {
-        leave_out(reader, is_own, false, &list);
         process->open_count = list.count;
-        leave_out(reader, is_own, reader->wanted != NULL, &list);
+        size_t count = 0;
+        for (size_t i = 0; i < list.count; i++) {
+            bool is_reading = is_own && list.items[i].id == (uint64_t)reader->fds_fd;
+            process->open_count -= is_reading;
+            if (!is_reading && is_wanted(reader, list.items[i].id)) {
+                list.items[count++] = list.items[i];
+            }
+        }
+        list.count = count;
         bp_proc_list_sort(&list);
-        size_t wanted = list.count < file_max ? list.count : file_max;
+        size_t wanted = count < file_max ? count : file_max;
         process->files = calloc(wanted + 1, sizeof *process->files);
         result = process->files == NULL ? ENOMEM : 0;
         size_t at = 0;
@@ -442,16 +437,9 @@ static int read_files(struct reader *reader, bool is_own, size_t file_max, uint6
     return result;
 }
 
-static int open_descriptors(pid_t pid) {
-    int process_fd = bp_proc_open_process(pid);
-    int fds_fd = process_fd < 0 ? -1 : openat(process_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bp_file_close(process_fd);
-    return fds_fd;
-}
-
-static bugpack_status read_process(pid_t pid, const uint64_t *wanted, size_t file_max,
-                                   uint64_t deadline_ns, bp_open_files *ret_process,
-                                   bugpack_error *error) {
+bugpack_status bp_open_files_read(pid_t pid, const uint64_t *wanted, size_t file_max,
+                                  uint64_t deadline_ns, bp_open_files *ret_process,
+                                  bugpack_error *error) {
     struct reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL) {
         return bp_fail_memory(error, "read the open files of a process");
@@ -459,8 +447,11 @@ static bugpack_status read_process(pid_t pid, const uint64_t *wanted, size_t fil
     reader->wanted = wanted;
     reader->wanted_count = file_max;
     reader->process.pid = (uint64_t)(pid == 0 ? getpid() : pid);
-    reader->fds_fd = open_descriptors(pid);
+    int process_fd = bp_proc_open_process(pid);
+    reader->fds_fd =
+        process_fd < 0 ? -1 : openat(process_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int result = reader->fds_fd < 0 ? errno : 0;
+    bp_file_close(process_fd);
     if (result == 0) {
         read_name(reader);
         read_limit(reader);
@@ -483,17 +474,6 @@ static bugpack_status read_process(pid_t pid, const uint64_t *wanted, size_t fil
     bp_file_close(reader->fds_fd);
     free(reader);
     return status;
-}
-
-bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_ns,
-                                  bp_open_files *ret_process, bugpack_error *error) {
-    return read_process(pid, NULL, file_max, deadline_ns, ret_process, error);
-}
-
-bugpack_status bp_open_files_read_some(pid_t pid, const uint64_t *numbers, size_t count,
-                                       uint64_t deadline_ns, bp_open_files *ret_process,
-                                       bugpack_error *error) {
-    return read_process(pid, numbers, count, deadline_ns, ret_process, error);
 }
 
 /* Who has the other ends of pipes and sockets. */
@@ -658,7 +638,7 @@ static bool check_link(struct search *search, struct place *place, uint32_t numb
 
 /* False without memory. */
 static bool search_process(struct search *search, int proc_fd, uint64_t pid) {
-    bp_proc_list list = {0};
+    bp_proc_list list = {.count = 0};
     struct place place = {.pid = pid};
     place.fds_fd = bp_proc_open_at(proc_fd, O_RDONLY | O_DIRECTORY, "%" PRIu64 "/fd", pid);
     int result = place.fds_fd < 0 ? errno : bp_proc_list_read(place.fds_fd, NULL, &list);
@@ -681,27 +661,27 @@ bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, u
                                        bp_fd_search *ret_search, bugpack_error *error) {
     uint64_t latest_ns = bp_clock_monotonic_ns() + search_max_ns;
     struct search *search = calloc(1, sizeof *search);
-    bp_proc_list list = {0};
+    bp_proc_list pids = {.count = 0};
     int proc_fd = -1;
     bool has_memory = search != NULL && list_ends(processes, count, search);
     if (has_memory && search->count > 0) {
         search->found.was_needed = true;
         search->deadline_ns = deadline_ns < latest_ns ? deadline_ns : latest_ns;
         proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        int result = proc_fd < 0 ? errno : bp_proc_list_read(proc_fd, NULL, &list);
+        int result = proc_fd < 0 ? errno : bp_proc_list_read(proc_fd, NULL, &pids);
         search->found.is_cut = result != 0;
         has_memory = result != ENOMEM;
     }
     size_t at = 0;
-    for (; has_memory && at < list.count && bp_clock_monotonic_ns() <= search->deadline_ns; at++) {
-        has_memory = search_process(search, proc_fd, list.items[at].id);
+    for (; has_memory && at < pids.count && bp_clock_monotonic_ns() <= search->deadline_ns; at++) {
+        has_memory = search_process(search, proc_fd, pids.items[at].id);
     }
     if (has_memory) {
-        search->found.is_cut = search->found.is_cut || at < list.count;
+        search->found.is_cut = search->found.is_cut || at < pids.count;
         *ret_search = search->found;
     }
     bp_file_close(proc_fd);
-    bp_proc_list_release(&list);
+    bp_proc_list_release(&pids);
     if (search != NULL) {
         free(search->ends);
     }

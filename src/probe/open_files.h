@@ -15,16 +15,13 @@
 /*
  * Reads the descriptors of a process (0: our own) and what the kernel says of its sockets. Those of
  * this reading are not listed. At most `file_max` are read, and none that would begin after
- * `deadline_ns` (monotonic): `passed_over_count` has the others. The caller releases the result.
- * NO_PROCESS, DENIED, NO_MEMORY; UNSUPPORTED on other systems than Linux.
+ * `deadline_ns` (monotonic): `passed_over_count` has the others. With `wanted` only those of the
+ * `file_max` numbers there, ascending, that are open. The caller releases the result. NO_PROCESS,
+ * DENIED, NO_MEMORY; UNSUPPORTED on other systems than Linux.
  */
-bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_ns,
-                                  bp_open_files *ret_process, bugpack_error *error);
-
-/* The same of the `count` descriptors at `numbers`, ascending, as far as they are open. */
-bugpack_status bp_open_files_read_some(pid_t pid, const uint64_t *numbers, size_t count,
-                                       uint64_t deadline_ns, bp_open_files *ret_process,
-                                       bugpack_error *error);
+bugpack_status bp_open_files_read(pid_t pid, const uint64_t *wanted, size_t file_max,
+                                  uint64_t deadline_ns, bp_open_files *ret_process,
+                                  bugpack_error *error);
 
 /*
  * Finds who has the other ends of pipes, FIFOs, unix sockets and TCP connections of these

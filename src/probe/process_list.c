@@ -63,23 +63,23 @@ static bool read_one(int proc_fd, uint32_t pid, bool with_cgroup, bp_listed_proc
 
 bugpack_status bp_process_list_read(int dir_fd, bool with_cgroups, bp_process_list *ret_list,
                                     bugpack_error *error) {
-    bp_proc_list processes = {0};
+    bp_proc_list pids = {.count = 0};
     int proc_fd = dir_fd >= 0 ? openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
                               : open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int failure = proc_fd < 0 ? errno : bp_proc_list_read(proc_fd, NULL, &processes);
-    bp_process_list list = {.items = failure == 0 ? calloc(processes.count + 1, sizeof *list.items)
-                                                  : NULL};
+    int failure = proc_fd < 0 ? errno : bp_proc_list_read(proc_fd, NULL, &pids);
+    bp_process_list list = {.items =
+                                failure == 0 ? calloc(pids.count + 1, sizeof *list.items) : NULL};
     bugpack_status status = BUGPACK_OK;
     if (failure != 0) {
         status = bp_fail_errno(error, failure, "cannot list the processes");
     } else if (list.items == NULL) {
         status = bp_fail_memory(error, "list the processes");
     }
-    for (size_t i = 0; status == BUGPACK_OK && i < processes.count; i++) {
-        list.count += read_one(proc_fd, (uint32_t)processes.items[i].id, with_cgroups,
-                               &list.items[list.count]);
+    for (size_t i = 0; status == BUGPACK_OK && i < pids.count; i++) {
+        list.count +=
+            read_one(proc_fd, (uint32_t)pids.items[i].id, with_cgroups, &list.items[list.count]);
     }
-    bp_proc_list_release(&processes);
+    bp_proc_list_release(&pids);
     bp_file_close(proc_fd);
     if (status == BUGPACK_OK) {
         *ret_list = list;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,10 +189,11 @@ static const char needs_register[] =
 
 /* Where a table says how to find the caller, and libdwfl does not. */
 static const char *explain_loss(const bp_thread_copy *copy) {
-    return copy->pid == 0 && copy->has_read_more
-               ? "its caller is beyond the part of the stack that was copied"
-           : copy->register_count > 0 ? "its caller is not where the unwind table says"
-                                      : needs_register;
+    if (copy->pid == 0 && copy->has_read_more) {
+        return "its caller is beyond the part of the stack that was copied";
+    }
+    return copy->register_count > 0 ? "its caller is not where the unwind table says"
+                                    : needs_register;
 }
 
 /* libdwfl also ends without an error where it lacks a register, so the tables decide. */
@@ -200,15 +202,17 @@ static void explain_end(struct unwinder *unwinder, bp_stack_thread *thread) {
     bool has_rule = true;
     if (thread->frame_count > 0) {
         uint32_t last = unwinder->out.frames[thread->first_frame + thread->frame_count - 1].place;
-        const bp_stack_place *place = &unwinder->out.places[last];
+        uint32_t module = unwinder->out.places[last].module;
         has_rule = unwinder->notes[last].rule != BP_STACK_RULE_NONE;
-        reason = unwinder->notes[last].rule == BP_STACK_RULE_OUTERMOST ? ""
-                 : has_rule ? explain_loss(&unwinder->copy)
-                 : place->module == BP_STACK_NO_MODULE
-                     ? "this code was made at run time, or is the kernel's, and has no unwind table"
-                 : unwinder->files.items[place->module].facts.trouble[0] != '\0'
-                     ? unwinder->files.items[place->module].facts.trouble
-                     : reason;
+        if (unwinder->notes[last].rule == BP_STACK_RULE_OUTERMOST) {
+            reason = "";
+        } else if (has_rule) {
+            reason = explain_loss(&unwinder->copy);
+        } else if (module == BP_STACK_NO_MODULE) {
+            reason = "this code was made at run time, or is the kernel's, and has no unwind table";
+        } else if (unwinder->files.items[module].facts.trouble[0] != '\0') {
+            reason = unwinder->files.items[module].facts.trouble;
+        }
     }
     /* The caller of a frame without a table may be found by the frame pointer, as Go's. */
     unwinder->lacks_register =
@@ -540,12 +544,12 @@ static bool is_to_be_stopped(const struct unwinder *unwinder, const bp_stack_thr
 }
 
 /* A thread that has ended is skipped. An errno where none can be read. */
-static int add_thread(struct unwinder *unwinder, uint32_t tid) {
+static int add_thread(struct unwinder *unwinder, uint64_t tid) {
     bp_proc_stat stat;
     bp_stack_thread thread = {.tid = tid, .first_frame = unwinder->out.frame_count};
-    int fd = bp_proc_open_at(unwinder->task_fd, O_PATH | O_DIRECTORY, "%u", tid);
+    int fd = bp_proc_open_at(unwinder->task_fd, O_PATH | O_DIRECTORY, "%" PRIu64, tid);
     if (fd < 0) {
-        return errno == ENOENT || errno == ESRCH ? 0 : errno;
+        return bp_proc_is_gone(errno) ? 0 : errno;
     }
     int result = 0;
     if (bp_proc_read_stat(fd, &stat, "stat") == 0 && !bp_proc_has_thread_ended(&stat)) {
@@ -554,38 +558,37 @@ static int add_thread(struct unwinder *unwinder, uint32_t tid) {
         if (result == 0 && is_to_be_stopped(unwinder, &thread)) {
             stop_thread(unwinder, fd, &thread);
         }
-        if (result != ENOENT && result != ESRCH) {
+        if (!bp_proc_is_gone(result)) {
             unwinder->out.threads[unwinder->out.thread_count++] = thread;
         }
     }
     bp_file_close(fd);
-    return result == ENOENT || result == ESRCH ? 0 : result;
+    return bp_proc_is_gone(result) ? 0 : result;
 }
 
 /* Our own threads, and those of others that may be read. The first errno of a refusal. */
 static bugpack_status read_threads(struct unwinder *unwinder, bugpack_error *error) {
     bp_stacks *out = &unwinder->out;
-    bp_proc_list threads;
+    bp_proc_list list;
     bugpack_status status = BUGPACK_OK;
-    int first_errno = bp_proc_list_read(unwinder->task_fd, NULL, &threads);
-    size_t count = threads.count;
+    int first_errno = bp_proc_list_read(unwinder->task_fd, NULL, &list);
     if (first_errno != 0) {
         status = bp_fail_process_errno(error, first_errno, "cannot list threads");
         goto out;
     }
-    out->threads = calloc(count < BP_STACKS_THREAD_MAX ? count + 1 : BP_STACKS_THREAD_MAX,
+    out->threads = calloc(list.count < BP_STACKS_THREAD_MAX ? list.count + 1 : BP_STACKS_THREAD_MAX,
                           sizeof *out->threads);
     if (out->threads == NULL) {
         status = bp_fail_memory(error, "read stacks");
         goto out;
     }
-    for (size_t i = 0; i < count && !unwinder->has_failed; i++) {
+    for (size_t i = 0; i < list.count && !unwinder->has_failed; i++) {
         if (out->thread_count == BP_STACKS_THREAD_MAX ||
             bp_stacks_is_over(&unwinder->files, unwinder->plan->deadline_ns)) {
-            out->passed_over_count = count - i;
+            out->passed_over_count = list.count - i;
             break;
         }
-        int result = add_thread(unwinder, (uint32_t)threads.items[i].id);
+        int result = add_thread(unwinder, list.items[i].id);
         first_errno = first_errno == 0 ? result : first_errno;
     }
     if (unwinder->has_failed) {
@@ -594,7 +597,7 @@ static bugpack_status read_threads(struct unwinder *unwinder, bugpack_error *err
         status = bp_fail_process_errno(error, first_errno, "cannot read where threads are");
     }
 out:
-    bp_proc_list_release(&threads);
+    bp_proc_list_release(&list);
     return status;
 }
 

@@ -245,12 +245,8 @@ static void read_kernel(struct reader *reader) {
         }
     }
     uint64_t wall_ns = bp_clock_wall_ns();
-    struct timespec since_boot;
-    if (clock_gettime(CLOCK_BOOTTIME, &since_boot) == 0) {
-        system->uptime_ns =
-            (uint64_t)since_boot.tv_sec * BP_NS_PER_SEC + (uint64_t)since_boot.tv_nsec;
-        system->boot_wall_ns = wall_ns > system->uptime_ns ? wall_ns - system->uptime_ns : 0;
-    }
+    system->uptime_ns = bp_clock_read_ns(CLOCK_BOOTTIME);
+    system->boot_wall_ns = wall_ns > system->uptime_ns ? wall_ns - system->uptime_ns : 0;
 }
 
 static bp_known_uint count_cpus(const char *text, size_t length) {

@@ -73,12 +73,7 @@ void bp_heap_advice(bp_heap_failure failure, int system_errno, int yama_scope, c
 /* -1 where there is none. */
 static int read_yama_scope(void) {
     char digit;
-    int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0) {
-        return -1;
-    }
-    ssize_t count = read(fd, &digit, 1);
-    (void)close(fd);
+    ssize_t count = bp_proc_read_small(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", &digit, 1);
     return count == 1 && digit >= '0' && digit <= '9' ? digit - '0' : -1;
 }
 

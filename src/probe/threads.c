@@ -137,27 +137,17 @@ static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
     return status;
 }
 
-/* As bp_futex_wait_find, with the index of the thread waited for. */
-static bool find_wait(const struct reader *reader, const bp_thread_syscall *syscall,
-                      bp_futex_wait *ret_wait, size_t *ret_index) {
-    if (!bp_futex_wait_find(&reader->futexes, syscall, ret_wait)) {
-        return false;
-    }
-    *ret_index = (size_t)find_id(reader, ret_wait->tid)->index;
-    return true;
-}
-
 static ssize_t read_file(struct reader *reader, uint64_t tid, const char *name) {
     return bp_proc_read_at(reader->threads_fd, reader->text, text_bytes_max - 1, "%" PRIu64 "/%s",
                            tid, name);
 }
 
 /* False when the thread has ended. */
-static bool read_stat(struct reader *reader, bp_thread_state *thread) {
+static bool read_stat(const struct reader *reader, bp_thread_state *thread) {
     bp_proc_stat stat;
-    ssize_t length = read_file(reader, thread->tid, "stat");
-    if (length < 0 || !bp_proc_parse_stat(reader->text, (size_t)length, &stat)) {
-        return length >= 0 || (errno != ENOENT && errno != ESRCH);
+    int result = bp_proc_read_stat(reader->threads_fd, &stat, "%" PRIu64 "/stat", thread->tid);
+    if (result != 0) {
+        return !bp_proc_is_gone(result);
     }
     thread->birth = stat.start_ticks;
     memcpy(thread->name, stat.name, sizeof thread->name);
@@ -242,26 +232,25 @@ static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
     bp_process_threads *process = &reader->process;
     bp_proc_list list;
     int result = bp_proc_list_read(reader->threads_fd, NULL, &list);
-    size_t count = list.count;
-    process->threads = calloc(count + 1, sizeof *process->threads);
-    reader->ids = calloc(count + 1, sizeof *reader->ids);
+    process->threads = calloc(list.count + 1, sizeof *process->threads);
+    reader->ids = calloc(list.count + 1, sizeof *reader->ids);
     reader->text = malloc(text_bytes_max);
-    if (result == 0 && count > 0 && process->threads != NULL && reader->ids != NULL &&
-        reader->text != NULL) {
+    if (process->threads == NULL || reader->ids == NULL || reader->text == NULL) {
+        result = ENOMEM;
+    }
+    if (result == 0 && list.count > 0) {
         bp_thread_state first = {.tid = list.items[0].id}; /* the kernel lists it first */
         (void)read_stat(reader, &first);
         process->birth = first.birth;
         memcpy(process->name, first.name, sizeof process->name);
         bp_proc_list_sort(&list);
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < list.count; i++) {
             if (bp_clock_monotonic_ns() > deadline_ns) {
-                process->passed_over_count = count - i;
+                process->passed_over_count = list.count - i;
                 break;
             }
             read_thread(reader, list.items[i].id);
         }
-    } else if (result == 0 && count > 0) {
-        result = ENOMEM;
     }
     bp_proc_list_release(&list);
     if (result == 0 && process->thread_count == 0 && process->passed_over_count == 0) {
@@ -286,9 +275,8 @@ static bool has_stayed(struct reader *reader, const bp_thread_state *thread) {
 
 /* Whether what was seen is seen again. */
 static bool still_waits(struct reader *reader, const bp_thread_state *thread) {
-    size_t index = 0;
-    bp_futex_wait wait = {.tid = 0};
-    return find_wait(reader, &thread->syscall, &wait, &index) && index == thread->waits_for &&
+    bp_futex_wait wait;
+    return bp_futex_wait_find(&reader->futexes, &thread->syscall, &wait) &&
            wait.kind == thread->wait.kind && wait.tid == thread->wait.tid &&
            has_stayed(reader, thread);
 }
@@ -302,7 +290,10 @@ static void find_waits(struct reader *reader) {
     for (size_t i = 0; i < process->thread_count; i++) {
         bp_thread_state *thread = &process->threads[i];
         thread->is_waiting = thread->has_syscall &&
-                             find_wait(reader, &thread->syscall, &thread->wait, &thread->waits_for);
+                             bp_futex_wait_find(&reader->futexes, &thread->syscall, &thread->wait);
+        if (thread->is_waiting) {
+            thread->waits_for = (size_t)find_id(reader, thread->wait.tid)->index;
+        }
         thread->has_fd_wait =
             thread->has_syscall &&
             bp_fd_wait_find(process->arch, &thread->syscall, read_memory, reader, &thread->fd_wait);
@@ -330,14 +321,17 @@ bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threa
                                      reader.process.pid);
     }
     bugpack_status status = read_threads(&reader, deadline_ns, error);
-    if (status == BUGPACK_OK) {
-        status = open_memory(&reader, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
-    if (status == BUGPACK_OK) {
-        find_waits(&reader);
-        *ret_process = reader.process;
-        reader.process = (bp_process_threads){0};
+    status = open_memory(&reader, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
+    find_waits(&reader);
+    *ret_process = reader.process;
+    reader.process = (bp_process_threads){0};
+out:
     bp_process_threads_release(&reader.process);
     free(reader.ids);
     free(reader.text);
@@ -362,7 +356,7 @@ static bugpack_status read_files(bp_process_threads *process, uint64_t deadline_
     bugpack_status status = BUGPACK_OK;
     if (count > 0) {
         pid_t pid = process->pid == (uint64_t)getpid() ? 0 : (pid_t)process->pid;
-        status = bp_open_files_read_some(pid, numbers, count, deadline_ns, &process->files, error);
+        status = bp_open_files_read(pid, numbers, count, deadline_ns, &process->files, error);
     }
     free(numbers);
     if (status == BUGPACK_OK && process->files.birth != process->birth) {
@@ -371,19 +365,18 @@ static bugpack_status read_files(bp_process_threads *process, uint64_t deadline_
     return status == BUGPACK_ERR_NO_MEMORY ? status : BUGPACK_OK;
 }
 
-static int compare_files(const void *one, const void *other) {
-    uint32_t left = ((const bp_open_file *)one)->number;
-    uint32_t right = ((const bp_open_file *)other)->number;
-    return (left > right) - (left < right);
+static int compare_number(const void *number, const void *file) {
+    uint32_t wanted = *(const uint32_t *)number;
+    uint32_t found = ((const bp_open_file *)file)->number;
+    return (wanted > found) - (wanted < found);
 }
 
 /* The pipe or socket that has the number; NULL where it is anything else. */
 static const bp_open_file *find_file(const bp_open_files *files, uint32_t number) {
-    const bp_open_file key = {.number = number};
-    const bp_open_file *file =
-        files->file_count == 0
-            ? NULL
-            : bsearch(&key, files->files, files->file_count, sizeof key, compare_files);
+    const bp_open_file *file = files->file_count == 0
+                                   ? NULL
+                                   : bsearch(&number, files->files, files->file_count,
+                                             sizeof *files->files, compare_number);
     bool has_end =
         file != NULL && (file->kind == BP_OPEN_FILE_PIPE || file->kind == BP_OPEN_FILE_FIFO ||
                          file->kind == BP_OPEN_FILE_SOCKET);

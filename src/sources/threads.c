@@ -148,7 +148,7 @@ static bugpack_status read_files(const bp_source *source, const bp_subject_proce
     for (size_t i = 0; i < count; i++) {
         bp_open_files *files = &readings->items[readings->count];
         bugpack_status status =
-            bp_open_files_read(processes[i].pid, left, deadline_ns, files, error);
+            bp_open_files_read(processes[i].pid, NULL, left, deadline_ns, files, error);
         if (status != BUGPACK_OK && (i == 0 || status == BUGPACK_ERR_NO_MEMORY)) {
             return status;
         }

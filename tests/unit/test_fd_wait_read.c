@@ -148,7 +148,8 @@ Test(fd_wait, names_the_process_at_the_other_end_of_a_unix_socket) {
     int pair[2];
     cr_assert(zero(int, socketpair(AF_UNIX, SOCK_STREAM, 0, pair)));
     bp_open_files files;
-    cr_assert(eq(int, (int)bp_open_files_read(0, 1000, UINT64_MAX, &files, NULL), BUGPACK_OK));
+    cr_assert(
+        eq(int, (int)bp_open_files_read(0, NULL, 1000, UINT64_MAX, &files, NULL), BUGPACK_OK));
     bool has_peers = false;
     for (size_t i = 0; i < files.file_count; i++) {
         has_peers = has_peers || (files.files[i].number == (uint32_t)pair[0] &&

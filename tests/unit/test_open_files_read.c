@@ -29,7 +29,7 @@ static bp_open_files read_process(pid_t pid) {
     bp_open_files files;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int,
-                 (int)bp_open_files_read(pid, BP_OPEN_FILE_MAX,
+                 (int)bp_open_files_read(pid, NULL, BP_OPEN_FILE_MAX,
                                          bp_clock_monotonic_ns() + no_hurry_ns, &files, &error),
                  BUGPACK_OK),
               "%s", error.message);
@@ -109,12 +109,12 @@ Test(open_files, are_counted_where_they_are_over_the_limit_or_late) {
     int some[2];
     cr_assert(zero(int, pipe(some)));
     uint64_t now_ns = bp_clock_monotonic_ns();
-    cr_assert(
-        eq(int, (int)bp_open_files_read(0, 1, now_ns + no_hurry_ns, &files, NULL), BUGPACK_OK));
+    cr_assert(eq(int, (int)bp_open_files_read(0, NULL, 1, now_ns + no_hurry_ns, &files, NULL),
+                 BUGPACK_OK));
     cr_expect(eq(sz, files.file_count, 1));
     cr_expect(eq(sz, files.passed_over_count, files.open_count - 1));
     bp_open_files_release(&files);
-    cr_assert(eq(int, (int)bp_open_files_read(0, 100, now_ns - 1, &files, NULL), BUGPACK_OK));
+    cr_assert(eq(int, (int)bp_open_files_read(0, NULL, 100, now_ns - 1, &files, NULL), BUGPACK_OK));
     cr_expect(eq(sz, files.passed_over_count, files.open_count));
     bp_open_files_release(&files);
 }
@@ -234,10 +234,10 @@ Test(open_files, of_a_process_that_ended_are_refused) {
         _exit(0);
     }
     (void)waitpid(child, NULL, 0);
-    cr_expect(eq(
-        int,
-        (int)bp_open_files_read(child, 10, bp_clock_monotonic_ns() + no_hurry_ns, &files, &error),
-        BUGPACK_ERR_NO_PROCESS));
+    cr_expect(eq(int,
+                 (int)bp_open_files_read(child, NULL, 10, bp_clock_monotonic_ns() + no_hurry_ns,
+                                         &files, &error),
+                 BUGPACK_ERR_NO_PROCESS));
     cr_expect(strstr(error.message, "open files") != NULL);
     cr_expect(eq(u64, files.pid, 7));
 }
