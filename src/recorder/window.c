@@ -35,7 +35,8 @@ struct bp_windows {
     bp_history *history;
     bp_monitor *monitor;
     atomic_size_t held_bytes;
-    bp_lock lock; /* of what follows, and of the fields above */
+    atomic_bool is_wake_due; /* a window was asked for, and the monitor does not know */
+    bp_lock lock;            /* of what follows, and of the fields above */
     pthread_cond_t done;
     bp_window *latest; /* NULL: none was asked for */
     uint64_t share_ns;
@@ -58,6 +59,7 @@ bugpack_status bp_windows_new(bp_history *history, bp_monitor *monitor, bp_windo
     windows->monitor = monitor;
     windows->share_ns = BP_WINDOW_SHARE_NS;
     atomic_init(&windows->held_bytes, 0);
+    atomic_init(&windows->is_wake_due, false);
     *ret_windows = windows;
     return BUGPACK_OK;
 }
@@ -114,6 +116,7 @@ static bp_window *ask(bp_windows *windows, uint64_t now_ns, bool is_last, uint64
             made->asked_ns = now_ns;
             atomic_init(&made->reference_count, 1); /* ours */
             windows->latest = made;
+            atomic_store_explicit(&windows->is_wake_due, true, memory_order_relaxed);
         }
     }
     if (is_last && windows->latest != NULL) {
@@ -123,9 +126,6 @@ static bp_window *ask(bp_windows *windows, uint64_t now_ns, bool is_last, uint64
     bp_window *window = bp_window_retain(windows->latest);
     bp_lock_release(&windows->lock);
     bp_window_release(old);
-    if (made != NULL && windows->monitor != NULL) {
-        bp_monitor_wake(windows->monitor);
-    }
     return window;
 }
 
@@ -135,6 +135,13 @@ bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns) {
 
 bp_window *bp_windows_ask_last(bp_windows *windows, uint64_t now_ns, uint64_t cpu_ns) {
     return ask(windows, now_ns, true, cpu_ns);
+}
+
+void bp_windows_wake(bp_windows *windows) {
+    if (windows != NULL && atomic_load(&windows->is_wake_due) &&
+        atomic_exchange(&windows->is_wake_due, false)) {
+        bp_monitor_wake(windows->monitor);
+    }
 }
 
 /* Nothing has changed since the process ended: its last counters are those of its end. */

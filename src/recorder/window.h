@@ -34,13 +34,13 @@ typedef struct bp_window_result {
     bp_metrics metrics;
 } bp_window_result;
 
-/* Both are borrowed; `monitor` is woken for each sample, NULL: by nobody. NO_MEMORY. */
+/* Both are borrowed; `monitor` is what bp_windows_wake wakes. NO_MEMORY. */
 bugpack_status bp_windows_new(bp_history *history, bp_monitor *monitor, bp_windows **ret_windows,
                               bugpack_error *error);
 void bp_windows_free(bp_windows *windows); /* NULL is fine */
 
-/* Asks for a window that ends now. Waits for nothing. NULL without memory, or when too much is held
- * already. Any thread. */
+/* Asks for a window that ends now; its sample is taken after bp_windows_wake. Waits for nothing.
+ * NULL without memory, or when too much is held already. Any thread. */
 bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns);
 /*
  * The same for a process that has ended by `now_ns`. Its window ends then, whenever the sample is
@@ -48,6 +48,12 @@ bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns);
  * `cpu_ns`: all that the process used, with the children it waited for; 0: not known.
  */
 bp_window *bp_windows_ask_last(bp_windows *windows, uint64_t now_ns, uint64_t cpu_ns);
+
+/* Wakes the monitor where a window was asked for since the last call: apart from asking, because it
+ * is a system call, which a trigger leaves to a thread that it wakes anyway. NULL is fine. Any
+ * thread. */
+void bp_windows_wake(bp_windows *windows);
+
 bp_window *bp_window_retain(bp_window *window); /* NULL stays NULL */
 void bp_window_release(bp_window *window);      /* NULL is fine */
 

@@ -333,7 +333,12 @@ static void *copy_rings(void *argument) {
             bp_fd_reserve_take(&queue->reserve);
             bp_lock_acquire(&queue->lock);
         } else {
+            queue->is_copier_waiting = true;
             bp_lock_wait(&queue->lock, &queue->copying);
+            queue->is_copier_waiting = false;
+            bp_lock_release(&queue->lock);
+            bp_windows_wake(queue->context->recorder->windows);
+            bp_lock_acquire(&queue->lock);
         }
     }
     bp_lock_release(&queue->lock);
@@ -404,8 +409,15 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
     return BUGPACK_OK;
 }
 
-/* The worker has nothing to do before the snapshot, whose thread then wakes it. */
-static void wake_for(bp_job_queue *queue, bool needs_worker) {
+/*
+ * Wakes who works on a job that was submitted. The worker has nothing to do before the snapshot,
+ * whose thread then wakes it. That thread also wakes the monitor, for the sample of the trigger,
+ * unless it is busy: either way the trigger makes one system call.
+ */
+static void wake_for(bp_job_queue *queue, bool needs_worker, bool is_copier_waiting) {
+    if (!is_copier_waiting) {
+        bp_windows_wake(queue->context->recorder->windows);
+    }
     if (needs_worker) {
         wake_all(queue);
     } else {
@@ -420,8 +432,9 @@ bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *r
     bugpack_status status = accept(queue, job, &ticket, error);
     /* A snapshot of one that yields may have to wait until the worker has come to it. */
     bool needs_worker = job->yields || job->snapshot_state != BP_JOB_SNAPSHOT_DUE;
+    bool is_copier_waiting = queue->is_copier_waiting;
     bp_lock_release(&queue->lock);
-    wake_for(queue, needs_worker); /* which then finds the lock free */
+    wake_for(queue, needs_worker, is_copier_waiting); /* they then find the lock free */
     if (status != BUGPACK_OK) {
         bp_job_free(job);
     } else if (ret_ticket != NULL) {
@@ -438,8 +451,9 @@ bugpack_status bp_job_queue_submit_snapshot(bp_job_queue *queue, bp_job *job) {
     } else {
         job_append(&queue->first, job);
     }
+    bool is_copier_waiting = queue->is_copier_waiting;
     bp_lock_release(&queue->lock);
-    wake_for(queue, false);
+    wake_for(queue, false, is_copier_waiting);
     return status;
 }
 

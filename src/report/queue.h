@@ -33,6 +33,7 @@ typedef struct bp_job_queue {
     uint64_t last_ticket;
     bool is_stopping; /* no job is accepted, and the worker ends when none is left */
     bool is_worker_done;
+    bool is_copier_waiting; /* the snapshot thread is at `copying` */
 } bp_job_queue;
 
 /* Starts the threads. The context is borrowed and must outlive the queue. */
