@@ -33,14 +33,11 @@ static bugpack_status make_provider(bugpack *session, const char *name, bp_conte
 static bugpack_status provide(bugpack *session, const char *name, bp_content_form form,
                               bugpack_provider_callback *provider, void *context,
                               bugpack_error *error) {
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter_to(session, "register a provider", &entry, error);
-    if (status != BUGPACK_OK) {
-        return status;
+    bp_call call;
+    if (bp_session_enter(&call, session, "register a provider", error)) {
+        call.status = make_provider(session, name, form, provider, context, error);
     }
-    status = make_provider(session, name, form, provider, context, error);
-    bp_session_leave(&entry);
-    return status;
+    return bp_session_leave(&call);
 }
 
 bugpack_status bugpack_provide_json(bugpack *session, const char *name,
@@ -64,61 +61,51 @@ bugpack_status bugpack_provide_bytes(bugpack *session, const char *name,
 bugpack_status bugpack_provide_file(bugpack *session, const char *name, const char *path,
                                     bugpack_file_kind kind, uint64_t limit_bytes,
                                     bugpack_error *error) {
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter_to(session, "register a file", &entry, error);
-    if (status != BUGPACK_OK) {
-        return status;
+    bp_call call;
+    if (bp_session_enter(&call, session, "register a file", error)) {
+        call.status = bp_source_file(&session->context, name, path, kind, limit_bytes, error);
     }
-    status = bp_source_file(&session->context, name, path, kind, limit_bytes, error);
-    bp_session_leave(&entry);
-    return status;
+    return bp_session_leave(&call);
 }
 
 bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *plan,
                                       bugpack_error *error) {
-    bp_guard_entry entry;
-    bugpack_status status =
-        bp_session_enter_to(session, "provide host-threads.json", &entry, error);
-    if (status != BUGPACK_OK) {
-        return status;
+    bp_call call;
+    if (bp_session_enter(&call, session, "provide host-threads.json", error)) {
+        call.status = bp_source_host_threads(&session->context, plan, error);
     }
-    status = bp_source_host_threads(&session->context, plan, error);
-    bp_session_leave(&entry);
-    return status;
+    return bp_session_leave(&call);
 }
 
 bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error *error) {
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter_to(session, "add a process", &entry, error);
-    if (status != BUGPACK_OK) {
-        return status;
+    bp_call call;
+    if (bp_session_enter(&call, session, "add a process", error)) {
+        call.status =
+            session->settings.without_process
+                ? bp_fail(error, BUGPACK_ERR_INVALID, "the session is not about a process")
+                : bp_sources_add_process(&session->context, pid, error);
     }
-    status = session->settings.without_process
-                 ? bp_fail(error, BUGPACK_ERR_INVALID, "the session is not about a process")
-                 : bp_sources_add_process(&session->context, pid, error);
-    bp_session_leave(&entry);
-    return status;
+    return bp_session_leave(&call);
 }
 
 bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error) {
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter_to(session, "look at the process", &entry, error);
-    if (status != BUGPACK_OK) {
-        return status;
+    bp_call call;
+    if (bp_session_enter(&call, session, "look at the process", error)) {
+        call.status = bp_subject_refresh(session->context.subject, error);
+        bp_monitor_wake(session->monitor); /* which follows what it executes next */
     }
-    status = bp_subject_refresh(session->context.subject, error);
-    bp_monitor_wake(session->monitor); /* which follows what it executes next */
-    bp_session_leave(&entry);
-    return status;
+    return bp_session_leave(&call);
 }
 
 bool bugpack_unprovide(bugpack *session, const char *name) {
-    bp_guard_entry entry;
-    if (name == NULL || bp_runner_is_inside_provider() || bp_entry_refuse(name) != NULL ||
-        bp_session_enter(session, &entry) != BUGPACK_OK) {
+    bp_call call;
+    bool is_idle = false;
+    if (name == NULL || bp_runner_is_inside_provider() || bp_entry_refuse(name) != NULL) {
         return false;
     }
-    bool is_idle = bp_provider_list_remove(session->context.providers, name);
-    bp_session_leave(&entry);
+    if (bp_session_enter(&call, session, NULL, NULL)) {
+        is_idle = bp_provider_list_remove(session->context.providers, name);
+    }
+    (void)bp_session_leave(&call);
     return is_idle;
 }

@@ -116,29 +116,26 @@ static bugpack_status open_channel(bugpack *session, const char *name,
 bugpack_status bugpack_channel_open(bugpack *session, const char *name,
                                     const bugpack_channel_options *options,
                                     bugpack_channel **ret_channel, bugpack_error *error) {
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter_to(session, "open a channel", &entry, error);
-    if (status != BUGPACK_OK) {
-        return status;
+    bp_call call;
+    if (bp_session_enter(&call, session, "open a channel", error)) {
+        bp_thread_hold hold;
+        bp_thread_hold_begin(&hold); /* it writes a ring's file */
+        call.status = open_channel(session, name, options, ret_channel, error);
+        bp_thread_hold_end(&hold);
     }
-    bp_thread_hold hold;
-    bp_thread_hold_begin(&hold); /* it writes a ring's file */
-    status = open_channel(session, name, options, ret_channel, error);
-    bp_thread_hold_end(&hold);
-    bp_session_leave(&entry);
-    return status;
+    return bp_session_leave(&call);
 }
 
 void bugpack_channel_close(bugpack_channel *channel) {
-    bp_guard_entry entry;
-    bugpack *session = channel == NULL ? NULL : channel->session;
-    if (bp_session_enter(session, &entry) == BUGPACK_OK) {
+    bp_call call;
+    if (bp_session_enter(&call, channel == NULL ? NULL : channel->session, NULL, NULL)) {
+        bugpack *session = channel->session;
         bp_thread_hold hold;
         bp_thread_hold_begin(&hold); /* it removes files */
         bp_channels_close(&session->context.recorder->channels, channel);
         bp_thread_hold_end(&hold);
-        bp_session_leave(&entry);
     }
+    (void)bp_session_leave(&call);
 }
 
 void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction, uint32_t type,
@@ -225,18 +222,18 @@ static FILE *open_stream(bugpack *session, bugpack_level level, const char *chan
 
 FILE *bugpack_log_stream(bugpack *session, bugpack_level level, const char *channel,
                          bugpack_error *error) {
-    bp_guard_entry entry;
-    bool is_level = level >= BUGPACK_LEVEL_TRACE && level <= BUGPACK_LEVEL_FATAL;
-    bugpack_status status = is_level ? bp_session_enter(session, &entry) : BUGPACK_ERR_INVALID;
-    if (status != BUGPACK_OK) {
-        (void)bp_fail(error, status, "cannot open a log stream: %s", bugpack_status_name(status));
-        return NULL;
+    bp_call call;
+    FILE *file = NULL;
+    if (level < BUGPACK_LEVEL_TRACE || level > BUGPACK_LEVEL_FATAL) {
+        session = NULL; /* refused as INVALID */
     }
-    FILE *file = open_stream(session, level, channel, error);
-    if (file != NULL) {
-        bp_session_retain(session); /* until its fclose, be it after the close of the session */
+    if (bp_session_enter(&call, session, "open a log stream", error)) {
+        file = open_stream(session, level, channel, error);
+        if (file != NULL) {
+            bp_session_retain(session); /* until its fclose, which may follow the close */
+        }
     }
-    bp_session_leave(&entry);
+    (void)bp_session_leave(&call);
     return file;
 }
 

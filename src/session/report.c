@@ -200,14 +200,13 @@ static bugpack_status trigger(bugpack *session, const bugpack_report_request *re
 static bugpack_status enter_and_trigger(bugpack *session, const bugpack_report_request *request,
                                         bp_pixel_owner *owner, bugpack_report_callback *on_done,
                                         void *context, bugpack_error *error) {
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
-    if (status != BUGPACK_OK) {
-        return refuse(status, error);
+    bp_call call;
+    if (bp_session_enter(&call, session, NULL, NULL)) {
+        call.status = trigger(session, request, owner, on_done, context, error);
+    } else {
+        (void)refuse(call.status, error);
     }
-    status = trigger(session, request, owner, on_done, context, error);
-    bp_session_leave(&entry);
-    return status;
+    return bp_session_leave(&call);
 }
 
 bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_request *request,
@@ -321,93 +320,85 @@ bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *re
 }
 
 bugpack_status bugpack_cancel(bugpack *session, uint64_t ticket) {
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
-    if (status == BUGPACK_OK) {
-        status = bp_job_queue_cancel(session->jobs, ticket) ? BUGPACK_OK : BUGPACK_ERR_NO_TICKET;
-        bp_session_leave(&entry);
+    bp_call call;
+    if (bp_session_enter(&call, session, NULL, NULL) &&
+        !bp_job_queue_cancel(session->jobs, ticket)) {
+        call.status = BUGPACK_ERR_NO_TICKET;
     }
-    return status;
+    return bp_session_leave(&call);
 }
 
 bugpack_status bugpack_set_tag(bugpack *session, const char *key, const char *value) {
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
-    if (status == BUGPACK_OK) {
-        status = bp_tags_set(session->context.tags, key, value);
-        if (status == BUGPACK_OK) {
+    bp_call call;
+    if (bp_session_enter(&call, session, NULL, NULL)) {
+        call.status = bp_tags_set(session->context.tags, key, value);
+        if (call.status == BUGPACK_OK) {
             bp_crash_trigger_note_change(bp_triggers_get(session->triggers, &bp_trigger_crash));
         }
-        bp_session_leave(&entry);
     }
-    return status;
+    return bp_session_leave(&call);
 }
 
 bugpack_status bugpack_before_write(bugpack *session, bugpack_before_write_callback *callback,
                                     void *context) {
-    bp_guard_entry entry;
+    bp_call call;
     if (bp_runner_is_inside_provider()) {
         return BUGPACK_ERR_INVALID;
     }
-    bugpack_status status = bp_session_enter(session, &entry);
-    if (status == BUGPACK_OK) {
-        status = bp_before_write_set(session->context.before_write, callback, context);
-        bp_session_leave(&entry);
+    if (bp_session_enter(&call, session, NULL, NULL)) {
+        call.status = bp_before_write_set(session->context.before_write, callback, context);
     }
-    return status;
+    return bp_session_leave(&call);
 }
 
 bugpack_status bugpack_redact_add(bugpack *session, const char *text, bugpack_error *error) {
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter_to(session, "add redaction rules", &entry, error);
-    if (status != BUGPACK_OK) {
-        return status;
+    bp_call call;
+    if (!bp_session_enter(&call, session, "add redaction rules", error)) {
+        return bp_session_leave(&call);
     }
-    status = text == NULL || session->settings.without_redaction
-                 ? bp_fail(error, BUGPACK_ERR_INVALID,
-                           "there is no text of rules, or the session is without redaction")
-                 : bp_redaction_add(session->context.redaction, "rules", text, strlen(text), error);
-    bp_session_leave(&entry);
-    return status;
+    if (text == NULL || session->settings.without_redaction) {
+        call.status = bp_fail(error, BUGPACK_ERR_INVALID,
+                              "there is no text of rules, or the session is without redaction");
+    } else {
+        call.status =
+            bp_redaction_add(session->context.redaction, "rules", text, strlen(text), error);
+    }
+    return bp_session_leave(&call);
 }
 
 bugpack_status bugpack_flush(bugpack *session, uint32_t timeout_ms) {
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
-    if (status != BUGPACK_OK) {
-        return status;
+    bp_call call;
+    if (!bp_session_enter(&call, session, NULL, NULL)) {
+        return bp_session_leave(&call);
     }
     uint64_t deadline_ns = timeout_ms == BUGPACK_OFF
                                ? UINT64_MAX
                                : bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS;
     if (bp_runner_is_inside_provider() || bp_job_queue_is_own_thread(NULL)) {
-        status = BUGPACK_ERR_INVALID; /* it would wait for itself */
+        call.status = BUGPACK_ERR_INVALID; /* it would wait for itself */
     } else if (!bp_job_queue_flush(session->jobs, deadline_ns)) {
-        status = BUGPACK_ERR_TIMEOUT;
+        call.status = BUGPACK_ERR_TIMEOUT;
     }
-    bp_session_leave(&entry);
-    return status;
+    return bp_session_leave(&call);
 }
 
 int bugpack_events_fd(bugpack *session) {
-    bp_guard_entry entry;
-    if (bp_session_enter(session, &entry) != BUGPACK_OK) {
-        return -1;
-    }
-    int fd = bp_events_fd(session->context.events);
-    bp_session_leave(&entry);
+    bp_call call;
+    bool is_inside = bp_session_enter(&call, session, NULL, NULL);
+    int fd = is_inside ? bp_events_fd(session->context.events) : -1;
+    (void)bp_session_leave(&call);
     return fd;
 }
 
 bool bugpack_next_event(bugpack *session, bugpack_event *ret_event) {
     bugpack_event event;
-    bp_guard_entry entry;
-    if (bp_struct_check(&bp_of_bugpack_event, ret_event, NULL) != BUGPACK_OK ||
-        bp_session_enter(session, &entry) != BUGPACK_OK) {
+    bp_call call;
+    if (bp_struct_check(&bp_of_bugpack_event, ret_event, NULL) != BUGPACK_OK) {
         return false;
     }
-    bool is_taken = bp_events_take(session->context.events, &event);
-    bp_session_leave(&entry);
+    bool is_taken = bp_session_enter(&call, session, NULL, NULL) &&
+                    bp_events_take(session->context.events, &event);
+    (void)bp_session_leave(&call);
     if (is_taken) {
         bp_struct_write(&bp_of_bugpack_event, ret_event, &event);
     }
@@ -426,17 +417,17 @@ static bp_pedantic *pedantic_of(const bugpack *session) {
 static void see(bugpack *session, const bp_gap_key *key, const bp_occurrence *occurrence) {
     bp_pedantic *pedantic = pedantic_of(session);
     bp_gap *gap = NULL;
-    bp_guard_entry entry;
     bp_gap_occurrence seen = bp_pedantic_see(pedantic, key, &gap);
     if (seen == BP_GAP_COUNTED) {
         return;
     }
-    if (bp_session_enter(session, &entry) != BUGPACK_OK) {
+    bp_call call;
+    if (bp_session_enter(&call, session, NULL, NULL)) {
+        bp_pedantic_act(pedantic, seen, gap, occurrence);
+    } else {
         bp_pedantic_refuse(pedantic, seen, gap);
-        return;
     }
-    bp_pedantic_act(pedantic, seen, gap, occurrence);
-    bp_session_leave(&entry);
+    (void)bp_session_leave(&call);
 }
 
 void bugpack_gap(bugpack *session, const char *key) {
@@ -474,15 +465,12 @@ bugpack_status bugpack_pedantic_get(bugpack *session, bugpack_pedantic_state *re
     if (bp_struct_check(&bp_of_bugpack_pedantic_state, ret_state, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
-    if (status != BUGPACK_OK) {
-        return status;
+    bp_call call;
+    if (bp_session_enter(&call, session, NULL, NULL)) {
+        bp_pedantic_get(pedantic_of(session), &state);
+        bp_struct_write(&bp_of_bugpack_pedantic_state, ret_state, &state);
     }
-    bp_pedantic_get(pedantic_of(session), &state);
-    bp_session_leave(&entry);
-    bp_struct_write(&bp_of_bugpack_pedantic_state, ret_state, &state);
-    return BUGPACK_OK;
+    return bp_session_leave(&call);
 }
 
 static bugpack_status read_cause(const bugpack_disconnect_cause *given,
@@ -497,18 +485,15 @@ static bugpack_status read_cause(const bugpack_disconnect_cause *given,
 
 bugpack_status bugpack_disconnect_because(bugpack *session, const bugpack_disconnect_cause *cause) {
     bugpack_disconnect_cause known;
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
-    if (status != BUGPACK_OK) {
-        return status;
+    bp_call call;
+    if (bp_session_enter(&call, session, NULL, NULL)) {
+        call.status = read_cause(cause, &known);
+        if (call.status == BUGPACK_OK) {
+            call.status = bp_disconnect_see(
+                bp_triggers_get(session->triggers, &bp_trigger_disconnect), &known);
+        }
     }
-    status = read_cause(cause, &known);
-    if (status == BUGPACK_OK) {
-        status =
-            bp_disconnect_see(bp_triggers_get(session->triggers, &bp_trigger_disconnect), &known);
-    }
-    bp_session_leave(&entry);
-    return status;
+    return bp_session_leave(&call);
 }
 
 bugpack_status bugpack_disconnect(bugpack *session, const char *channel, const char *error_text) {
@@ -520,15 +505,15 @@ bugpack_status bugpack_disconnect(bugpack *session, const char *channel, const c
 
 uint64_t bugpack_notify_retain(bugpack *session, bugpack_level level, const char *source,
                                const char *format, ...) {
-    bp_guard_entry entry;
-    if (bp_session_enter(session, &entry) != BUGPACK_OK) {
-        return 0;
+    bp_call call;
+    uint64_t number = 0;
+    if (bp_session_enter(&call, session, NULL, NULL)) {
+        va_list arguments;
+        va_start(arguments, format);
+        bp_note_notifyv(session->context.recorder, level, source, format, arguments);
+        va_end(arguments);
+        number = bp_retained_add(bp_triggers_get(session->triggers, &bp_trigger_retained));
     }
-    va_list arguments;
-    va_start(arguments, format);
-    bp_note_notifyv(session->context.recorder, level, source, format, arguments);
-    va_end(arguments);
-    uint64_t number = bp_retained_add(bp_triggers_get(session->triggers, &bp_trigger_retained));
-    bp_session_leave(&entry);
+    (void)bp_session_leave(&call);
     return number;
 }

@@ -387,21 +387,18 @@ bugpack_status bugpack_open(const bugpack_options *options, bugpack **ret_sessio
 }
 
 bugpack_status bugpack_recorder_locate(bugpack *session, bugpack_recorder_location *ret_location) {
-    bp_guard_entry entry;
+    bp_call call;
     if (bp_struct_check(&bp_of_bugpack_recorder_location, ret_location, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
-    bugpack_status status = bp_session_enter(session, &entry);
-    if (status != BUGPACK_OK) {
-        return status;
+    if (bp_session_enter(&call, session, NULL, NULL)) {
+        bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
+        const char *path = bp_rings_locate(session->context.recorder->rings, &location.survives);
+        (void)snprintf(location.path, sizeof location.path, "%s", path == NULL ? "" : path);
+        bp_recorder_note_loss(session->context.recorder, location.reason, sizeof location.reason);
+        bp_struct_write(&bp_of_bugpack_recorder_location, ret_location, &location);
     }
-    bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
-    const char *path = bp_rings_locate(session->context.recorder->rings, &location.survives);
-    (void)snprintf(location.path, sizeof location.path, "%s", path == NULL ? "" : path);
-    bp_recorder_note_loss(session->context.recorder, location.reason, sizeof location.reason);
-    bp_session_leave(&entry);
-    bp_struct_write(&bp_of_bugpack_recorder_location, ret_location, &location);
-    return BUGPACK_OK;
+    return bp_session_leave(&call);
 }
 
 /* --- closing ------------------------------------------------------------------------------ */
@@ -476,43 +473,41 @@ bugpack_status bp_session_check(const bugpack *session) {
     return bp_fork_guard_is_owner(session->fork_guard) ? BUGPACK_OK : BUGPACK_ERR_INERT;
 }
 
-bugpack_status bp_session_enter(bugpack *session, bp_guard_entry *ret_entry) {
-    bugpack_status status = bp_session_check(session);
-    if (status == BUGPACK_OK && !bp_entry_guard_enter(&session->guard, ret_entry)) {
-        status = BUGPACK_ERR_CLOSED;
+bool bp_session_enter(bp_call *call, bugpack *session, const char *what, bugpack_error *error) {
+    call->status = bp_session_check(session);
+    call->is_inside =
+        call->status == BUGPACK_OK && bp_entry_guard_enter(&session->guard, &call->entry);
+    if (call->status == BUGPACK_OK && !call->is_inside) {
+        call->status = BUGPACK_ERR_CLOSED;
     }
-    return status;
+    if (!call->is_inside && what != NULL) {
+        (void)bp_fail(error, call->status, "cannot %s: %s", what,
+                      bugpack_status_name(call->status));
+    }
+    return call->is_inside;
 }
 
-bugpack_status bp_session_enter_to(bugpack *session, const char *what, bp_guard_entry *ret_entry,
-                                   bugpack_error *error) {
-    bugpack_status status = bp_session_enter(session, ret_entry);
-    return status == BUGPACK_OK
-               ? status
-               : bp_fail(error, status, "cannot %s: %s", what, bugpack_status_name(status));
-}
-
-void bp_session_leave(bp_guard_entry *entry) {
-    bp_entry_guard_leave(entry);
+bugpack_status bp_session_leave(bp_call *call) {
+    if (call->is_inside) {
+        bp_entry_guard_leave(&call->entry);
+    }
+    return call->status;
 }
 
 /* --- the crash handler, and what dead sessions left ------------------------------------------ */
 
 bugpack_status bugpack_crash_handler_install(bugpack *session) {
-    bp_guard_entry entry;
+    bp_call call;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_session_enter(session, &entry);
-    if (status != BUGPACK_OK) {
-        return status;
+    if (bp_session_enter(&call, session, NULL, NULL)) {
+        call.status =
+            bp_crash_trigger_install(bp_triggers_get(session->triggers, &bp_trigger_crash), &error);
+        if (call.status != BUGPACK_OK) {
+            bp_note_diagnose(session->context.recorder, BUGPACK_LEVEL_WARN,
+                             "a crash will not be recorded: %s", error.message);
+        }
     }
-    status =
-        bp_crash_trigger_install(bp_triggers_get(session->triggers, &bp_trigger_crash), &error);
-    if (status != BUGPACK_OK) {
-        bp_note_diagnose(session->context.recorder, BUGPACK_LEVEL_WARN,
-                         "a crash will not be recorded: %s", error.message);
-    }
-    bp_session_leave(&entry);
-    return status;
+    return bp_session_leave(&call);
 }
 
 bugpack_status bugpack_crash_thread_init(void) {

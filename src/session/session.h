@@ -35,18 +35,30 @@ struct bugpack {
  * calls that only record: the lock of their ring refuses them after a close. */
 bugpack_status bp_session_check(const bugpack *session);
 
-/*
- * Every other public call enters instead: OK, INVALID, INERT, or CLOSED once the close has begun.
- * After OK the call must leave on the same thread, and may use all of the session until then. Calls
- * may nest. A close waits for the calls that are inside; one from inside does nothing. Never waits;
- * a pthread_cancel is held back until the leave.
- */
-bugpack_status bp_session_enter(bugpack *session, bp_guard_entry *ret_entry);
-void bp_session_leave(bp_guard_entry *entry);
+/* Every other public call, from its enter to its leave. */
+typedef struct bp_call {
+    bugpack_status status; /* for the call to set, once it is inside */
+    bool is_inside;
+    bp_guard_entry entry;
+} bp_call;
 
-/* The same with a sentence: "cannot WHAT: session is closed". */
-bugpack_status bp_session_enter_to(bugpack *session, const char *what, bp_guard_entry *ret_entry,
-                                   bugpack_error *error);
+/*
+ * Enters a session; false, with the status INVALID, INERT, or CLOSED once the close has begun, and
+ * the error "cannot WHAT: session is closed" (`what` NULL: none). After true the call may use all
+ * of the session until it leaves, on the same thread. Calls may nest. A close waits for the calls
+ * that are inside; one from inside does nothing. Never waits; a pthread_cancel is held back until
+ * the leave. All calls have this shape:
+ *
+ *     bp_call call;
+ *     if (bp_session_enter(&call, session, "do something", error)) {
+ *         call.status = do_something(session, error);
+ *     }
+ *     return bp_session_leave(&call);
+ */
+bool bp_session_enter(bp_call *call, bugpack *session, const char *what, bugpack_error *error);
+
+/* Leaves, if the call is inside. The call's status. */
+bugpack_status bp_session_leave(bp_call *call);
 
 /* One reference to what is left of a closed session, for a log stream; close.c holds one to each of
  * the newest sessions. The last to drop it frees it. Any thread. */
