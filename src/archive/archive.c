@@ -21,6 +21,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/fd_mark.h"
+#include "base/pages.h"
 #include "base/status.h"
 #include "base/temp_file.h"
 #include "base/utf8.h"
@@ -66,7 +67,7 @@ struct bp_archive {
 bugpack_status bp_archive_new(const bp_archive_target *target, bp_archive **ret_archive,
                               bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
-    bp_archive *archive = calloc(1, sizeof *archive);
+    bp_archive *archive = bp_pages_new(sizeof *archive);
     if (archive == NULL) {
         return bp_fail_memory(error, "start a zip");
     }
@@ -101,7 +102,7 @@ void bp_archive_free(bp_archive *archive) {
     bp_temp_file_release(&archive->packed);
     bp_deflater_free(archive->deflater);
     zip_error_fini(&archive->zip_error);
-    free(archive);
+    bp_pages_free(archive);
 }
 
 void bp_archive_set_filter(bp_archive *archive, bp_archive_filter *filter, void *context) {

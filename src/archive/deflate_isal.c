@@ -9,10 +9,10 @@
  */
 #include "archive/deflate.h"
 
-#include <stdlib.h>
-
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
+
+#include "base/pages.h"
 
 enum { level = 1, level_bytes = ISAL_DEF_LVL1_DEFAULT, piece_bytes = 64 * 1024 };
 
@@ -23,7 +23,7 @@ struct bp_deflater {
 };
 
 bp_deflater *bp_deflater_new(void) {
-    bp_deflater *deflater = malloc(sizeof *deflater);
+    bp_deflater *deflater = bp_pages_new(sizeof *deflater);
     if (deflater != NULL) {
         isal_deflate_init(&deflater->stream);
         deflater->stream.level = level;
@@ -34,7 +34,7 @@ bp_deflater *bp_deflater_new(void) {
 }
 
 void bp_deflater_free(bp_deflater *deflater) {
-    free(deflater);
+    bp_pages_free(deflater);
 }
 
 void bp_deflater_reset(bp_deflater *deflater) {

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/pages.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
 #include "platform/linux/thread_wait.h"
@@ -461,7 +462,7 @@ static bugpack_status init(struct unwinder *unwinder, bugpack_error *error) {
     }
     if (has_room()) {
         unwinder->buckets = calloc(bucket_count, sizeof *unwinder->buckets);
-        unwinder->copy.stack = malloc(BP_STACK_COPY_BYTES);
+        unwinder->copy.stack = bp_pages_new(BP_STACK_COPY_BYTES);
     }
     return unwinder->buckets != NULL && unwinder->copy.stack != NULL
                ? BUGPACK_OK
@@ -483,7 +484,7 @@ static bugpack_status finish(struct unwinder *unwinder, bugpack_status status,
                              bp_stacks *ret_stacks) {
     bp_file_close(unwinder->files.process_fd);
     bp_stack_files_close(&unwinder->files);
-    free(unwinder->copy.stack);
+    bp_pages_free(unwinder->copy.stack);
     free(unwinder->buckets);
     free(unwinder->notes);
     bp_stop_helper_end(&unwinder->helper);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/pages.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
@@ -52,7 +53,7 @@ void bp_keywords_free(bp_keywords *keywords) {
     if (keywords != NULL) {
         free(keywords->sets);
         free(keywords->ends);
-        free(keywords->table);
+        bp_pages_free(keywords->table);
         free(keywords->state_hits);
         free(keywords->hits);
         free(keywords);
@@ -275,13 +276,13 @@ static size_t find_state(struct making *making, const uint64_t *row) {
     }
     if (making->state_count == making->row_capacity) {
         size_t capacity = making->row_capacity * 2;
-        uint64_t *rows = realloc(making->rows, capacity * row_bytes);
+        uint64_t *rows = bp_pages_resize(making->rows, capacity * row_bytes);
         if (rows == NULL) {
             return max_states;
         }
         making->rows = rows;
         uint16_t *next =
-            realloc(making->next, capacity * making->keywords->class_count * sizeof *next);
+            bp_pages_resize(making->next, capacity * making->keywords->class_count * sizeof *next);
         if (next == NULL) {
             return max_states;
         }
@@ -390,7 +391,7 @@ static bool number_states(struct making *making) {
     bp_keywords *keywords = making->keywords;
     size_t count = making->state_count, low = 0, high = count;
     uint16_t *numbers = malloc(count * sizeof *numbers);
-    keywords->table = malloc(count * keywords->class_count * sizeof *keywords->table);
+    keywords->table = bp_pages_new(count * keywords->class_count * sizeof *keywords->table);
     keywords->state_hits = calloc(count, sizeof *keywords->state_hits);
     bool is_made = numbers != NULL && keywords->table != NULL && keywords->state_hits != NULL;
     for (size_t state = 0; is_made && state < count; state++) {
@@ -418,23 +419,23 @@ static bool number_states(struct making *making) {
 bugpack_status bp_keywords_compile(bp_keywords *keywords, bugpack_error *error) {
     size_t words = keywords->bit_count / 64 + 1;
     struct making making = {.keywords = keywords, .words = words, .row_capacity = 512};
-    making.matching = calloc(256 * words, sizeof *making.matching);
+    making.matching = bp_pages_new(256 * words * sizeof *making.matching);
     making.going = calloc(keywords->bit_count + 1, sizeof *making.going);
     if (making.matching != NULL && making.going != NULL) {
         find_classes(&making);
     }
-    making.rows = malloc(making.row_capacity * words * sizeof *making.rows);
-    making.next = malloc(making.row_capacity * 256 * sizeof *making.next);
-    making.slots = calloc(slot_count, sizeof *making.slots);
+    making.rows = bp_pages_new(making.row_capacity * words * sizeof *making.rows);
+    making.next = bp_pages_new(making.row_capacity * 256 * sizeof *making.next);
+    making.slots = bp_pages_new(slot_count * sizeof *making.slots);
     bool is_made = making.matching != NULL && making.going != NULL && making.rows != NULL &&
                    making.next != NULL && making.slots != NULL;
     is_made = is_made && make_states(&making) && number_states(&making);
     bool is_full = making.state_count == max_states;
-    free(making.matching);
+    bp_pages_free(making.matching);
     free(making.going);
-    free(making.rows);
-    free(making.next);
-    free(making.slots);
+    bp_pages_free(making.rows);
+    bp_pages_free(making.next);
+    bp_pages_free(making.slots);
     return is_made   ? BUGPACK_OK
            : is_full ? bp_fail(error, BUGPACK_ERR_LIMIT,
                                "the keywords of the redaction rules are too many together")

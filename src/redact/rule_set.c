@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/buffer.h"
+#include "base/pages.h"
 #include "base/status.h"
 #include "redact/codes.h"
 
@@ -405,7 +406,7 @@ void bp_rule_set_drop(bp_rule_set *set) {
         pcre2_code_free(set->codes[i]);
     }
     free(set->codes);
-    free(set->reserve);
+    bp_pages_free(set->reserve);
     bp_keywords_free(set->keywords);
     bp_rule_list_release(&set->list);
     free(set);
@@ -446,7 +447,7 @@ static bugpack_status compile(bp_rule_set *set, size_t index, pcre2_compile_cont
 }
 
 static bugpack_status compile_all(bp_rule_set *set, bugpack_error *error) {
-    set->reserve = malloc(reserve_bytes);
+    set->reserve = bp_pages_new(reserve_bytes);
     pcre2_general_context *general = pcre2_general_context_create(allocate, release, set);
     pcre2_compile_context *context = general != NULL ? pcre2_compile_context_create(general) : NULL;
     bugpack_status status = set->reserve != NULL && context != NULL
@@ -460,7 +461,7 @@ static bugpack_status compile_all(bp_rule_set *set, bugpack_error *error) {
     pcre2_compile_context_free(context);
     pcre2_general_context_free(general);
     if (status == BUGPACK_OK) { /* else some of it is in use */
-        free(set->reserve);
+        bp_pages_free(set->reserve);
         set->reserve = NULL;
     }
     return status;

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/lock.h"
+#include "base/pages.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
@@ -75,13 +75,9 @@ struct bp_gaps {
 bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
                            bugpack_error *error) {
     /* Not calloc: from a heap that was used before it would write all of the table. */
-    bp_gaps *gaps =
-        mmap(NULL, sizeof *gaps, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (gaps == MAP_FAILED) {
-        return bp_fail_memory(error, "count gaps");
-    }
-    if (!bp_lock_init(&gaps->lock, BP_LOCK_GAPS)) {
-        (void)munmap(gaps, sizeof *gaps);
+    bp_gaps *gaps = bp_pages_new(sizeof *gaps);
+    if (gaps == NULL || !bp_lock_init(&gaps->lock, BP_LOCK_GAPS)) {
+        bp_pages_free(gaps);
         return bp_fail_memory(error, "count gaps");
     }
     gaps->options = *options;
@@ -101,7 +97,7 @@ bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
 void bp_gaps_free(bp_gaps *gaps) {
     if (gaps != NULL) {
         bp_lock_destroy(&gaps->lock);
-        (void)munmap(gaps, sizeof *gaps);
+        bp_pages_free(gaps);
     }
 }
 
@@ -446,7 +442,7 @@ void bp_gap_key_read(bp_gap_key *key, const bp_tag_key *hash_key, const char *te
     if (key->bytes > BUGPACK_GAP_KEY_MAX_BYTES) {
         seen = cut(key, hash_key, text, key->bytes);
     }
-    /* A channel without an end keeps off the hash: else each such key would be its own channel. */
+    /* Without a ':' the front alone is the channel: with the hash each key would be a channel. */
     const char *colon = memchr(key->text, ':', seen);
     key->channel_bytes = colon == NULL ? seen : (size_t)(colon - key->text);
     size_t kind = seen - key->channel_bytes;
