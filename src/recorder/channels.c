@@ -44,9 +44,8 @@ static uint64_t bytes_of_weights(uint64_t budget_bytes, uint64_t weight_sum) {
 }
 
 /*
- * The share of the next channel, in whole pages. The shares of open channels never exceed the
- * budget together, because each has at most what it would get if they were opened anew; but for
- * the least share, which the hundredth needs to be of use.
+ * The share of the next channel, in whole pages. Together the shares of open channels stay within
+ * the budget, but for the least share: a smaller ring would hold too little to be of use.
  */
 static size_t next_ring_bytes(const bp_channels *channels, uint32_t weight) {
     uint64_t weight_max =
@@ -248,16 +247,6 @@ static bugpack_status check_channel(bp_channels *channels, const char *name, uin
                : BUGPACK_OK;
 }
 
-static bugpack_status make_ring(bp_channels *channels, bp_ring_kind kind,
-                                const bp_traffic_identity *identity, size_t ring_bytes,
-                                bp_ring **ret_ring, bugpack_error *error) {
-    const bp_ring_label label = {.kind = kind,
-                                 .number = identity->number,
-                                 .about = identity,
-                                 .about_bytes = sizeof *identity};
-    return bp_rings_make(channels->rings, &label, ring_bytes, ret_ring, error);
-}
-
 /* Both rings and the channel over them. */
 static bugpack_status make_channel(bp_channels *channels, const char *name, size_t ring_bytes,
                                    const bugpack_channel_options *options, bp_traffic **ret_channel,
@@ -265,12 +254,16 @@ static bugpack_status make_channel(bp_channels *channels, const char *name, size
     bp_traffic_identity identity;
     bp_ring *ring = NULL;
     bp_ring *pins = NULL;
+    bp_ring_label label = {.kind = BP_RING_KIND_TRAFFIC,
+                           .number = channels->next_number,
+                           .about = &identity,
+                           .about_bytes = sizeof identity};
     bp_traffic_identity_init(&identity, name, channels->next_number, options);
-    bugpack_status status =
-        make_ring(channels, BP_RING_KIND_TRAFFIC, &identity, ring_bytes, &ring, error);
+    bugpack_status status = bp_rings_make(channels->rings, &label, ring_bytes, &ring, error);
     if (status == BUGPACK_OK && options->pin_bytes > 0) {
-        status = make_ring(channels, BP_RING_KIND_PINS, &identity,
-                           bp_traffic_pins_ring_bytes(options->pin_bytes), &pins, error);
+        label.kind = BP_RING_KIND_PINS;
+        status = bp_rings_make(channels->rings, &label,
+                               bp_traffic_pins_ring_bytes(options->pin_bytes), &pins, error);
     }
     if (status == BUGPACK_OK) {
         status =
@@ -285,7 +278,7 @@ static bugpack_status make_channel(bp_channels *channels, const char *name, size
     return BUGPACK_OK;
 }
 
-/* Where all three are there. */
+/* Puts an item that has its channel into the list, and opens the handle. */
 static void add_item(bp_channels *channels, bp_channel_item *item, bugpack_channel *handle,
                      uint32_t weight, uint64_t ring_bytes) {
     *item = (bp_channel_item){
@@ -350,7 +343,8 @@ bugpack_status bp_channels_open(bp_channels *channels, const char *name,
     return status;
 }
 
-/* The pins of a channel whose ring has all messages say nothing more. The lock is held. */
+/* Takes the pins of a closed channel whose ring still has all messages; else NULL. The lock is
+ * held. */
 static bp_ring *take_needless_pins(bp_channels *channels, const bp_channel_item *item) {
     bp_ring *pins = NULL;
     bp_lock_acquire(&channels->list_lock);

@@ -25,14 +25,14 @@
 #define BP_CHANNEL_CLOSED_MAX 512u
 
 /*
- * What the host holds. Its memory belongs to the session and is never freed before it; a closed one
- * becomes that of another channel after BUGPACK_CHANNEL_LATE_CALLS more were closed. So a call that
- * is late finds a closed handle, and never memory of something else.
+ * The host's handle of a channel. Its memory is the session's, and is freed with it. The handle of
+ * a closed channel is used again after BUGPACK_CHANNEL_LATE_CALLS more were closed; until then a
+ * late call finds that it is closed.
  */
 struct bugpack_channel {
     void *session;         /* the host's; the same in all of them */
     _Atomic(size_t) state; /* calls inside, times 2; and 1: closed */
-    bp_traffic *traffic;   /* for those inside who found it open */
+    bp_traffic *traffic;   /* for calls that are inside */
     struct bugpack_channel *next_closed;
 };
 

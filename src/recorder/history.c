@@ -239,23 +239,15 @@ uint64_t bp_history_ready_ns(bp_history *history, uint64_t asked_ns) {
     return ready_ns;
 }
 
-static bool hold(bp_history *history, uint64_t end_ns, uint64_t least_ns,
-                 bp_history_held *ret_held) {
+bool bp_history_hold(bp_history *history, uint64_t end_ns, bool may_be_short,
+                     bp_history_held *ret_held) {
     bp_lock_acquire(&history->lock);
-    bp_shared_snapshot *begin = find_begin(history, end_ns, least_ns);
+    bp_shared_snapshot *begin = find_begin(history, end_ns, may_be_short ? 0 : history->least_ns);
     if (begin != NULL) {
         *ret_held = (bp_history_held){.before = retain(begin)};
     }
     bp_lock_release(&history->lock);
     return begin != NULL;
-}
-
-bool bp_history_hold(bp_history *history, uint64_t end_ns, bp_history_held *ret_held) {
-    return hold(history, end_ns, history->least_ns, ret_held);
-}
-
-bool bp_history_hold_short(bp_history *history, uint64_t end_ns, bp_history_held *ret_held) {
-    return hold(history, end_ns, 0, ret_held);
 }
 
 bool bp_history_hold_last(bp_history *history, bp_history_held *ret_held) {

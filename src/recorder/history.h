@@ -71,13 +71,12 @@ uint64_t bp_history_ready_ns(bp_history *history, uint64_t asked_ns);
 
 /*
  * Holds the snapshot that begins a window ending at `end_ns`: of those so long before it as
- * bp_history_ready_ns says, the one whose window is closest to window_ms. False without one. To be
- * called when the window ends: a few seconds later the snapshot has been dropped. Any thread.
+ * bp_history_ready_ns says, the one whose window is closest to window_ms. `may_be_short`: of all,
+ * for a process that has ended. False without one. To be called when the window ends: a few seconds
+ * later the snapshot has been dropped. Any thread.
  */
-bool bp_history_hold(bp_history *history, uint64_t end_ns, bp_history_held *ret_held);
-
-/* The same for a window of an ended process, which may be shorter: all that it lived. */
-bool bp_history_hold_short(bp_history *history, uint64_t end_ns, bp_history_held *ret_held);
+bool bp_history_hold(bp_history *history, uint64_t end_ns, bool may_be_short,
+                     bp_history_held *ret_held);
 
 /* The same for the window that ended at the newest snapshot, which it holds as well. */
 bool bp_history_hold_last(bp_history *history, bp_history_held *ret_held);

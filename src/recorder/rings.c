@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/lock.h"
 #include "base/status.h"
 #include "platform/machine.h"
@@ -111,7 +112,7 @@ static uint64_t yield(void *context, uint64_t now_ns) {
                : now_ns + retry_ns;
 }
 
-/* Keeps the first reason: later ones are mostly its consequences. */
+/* Only the first reason: later ones mostly follow from it. */
 static void note_memory_reason(bp_rings *rings, const char *reason) {
     bp_lock_acquire(&rings->lock);
     if (rings->memory_reason[0] == '\0') {
@@ -120,8 +121,8 @@ static void note_memory_reason(bp_rings *rings, const char *reason) {
     bp_lock_release(&rings->lock);
 }
 
-/* Makes the session's directory in the first usable one of our own choice. The error is that of the
- * first one that is not usable, which is the one to be expected. */
+/* Makes the session's directory below the first usable one of platform/ring_dirs.h. The error is
+ * that of the first of them, where a user expects the rings. */
 static bugpack_status choose_dir(bp_rings *rings, const bp_session_identity *identity,
                                  bugpack_error *error) {
     bp_ring_dir *choice = malloc(sizeof *choice);
@@ -210,21 +211,6 @@ void bp_rings_release_guard(bp_rings *rings) {
     }
 }
 
-/* Forgets the file of a ring, if it has one. */
-static void remove_file(bp_rings *rings, const bp_ring *ring) {
-    ring_file **link = &rings->files;
-    bp_lock_acquire(&rings->lock);
-    while (*link != NULL && (*link)->ring != ring) {
-        link = &(*link)->next;
-    }
-    ring_file *file = *link;
-    if (file != NULL) {
-        *link = file->next;
-    }
-    bp_lock_release(&rings->lock);
-    free(file);
-}
-
 void bp_rings_keep(bp_rings *rings, bool is_kept) {
     atomic_store(&rings->is_kept, is_kept);
 }
@@ -246,26 +232,14 @@ void bp_rings_free(bp_rings *rings) {
             bp_session_dir_remove(rings->dir);
         }
         while (rings->files != NULL) {
-            remove_file(rings, rings->files->ring);
+            ring_file *file = rings->files;
+            rings->files = file->next;
+            free(file);
         }
         bp_anchor_files_release(&rings->published);
         bp_lock_destroy(&rings->lock);
         free(rings);
     }
-}
-
-static bugpack_status fill_file(ring_file *file, int fd, size_t capacity_bytes,
-                                bugpack_error *error) {
-    bp_rings *rings = file->rings;
-    bugpack_status status = bp_ring_new_mapped(fd, capacity_bytes, &file->ring, error);
-    if (status == BUGPACK_OK) {
-        status = bp_file_guard_add(bp_monitor_file_guard(rings->monitor), fd, yield, file, error);
-    }
-    if (status != BUGPACK_OK) {
-        bp_ring_free(file->ring);
-        file->ring = NULL;
-    }
-    return status;
 }
 
 /* Whether the directory may get a file of this size: where other programs need its file system as
@@ -290,22 +264,30 @@ static bugpack_status check_room(const bp_rings *rings, size_t byte_count, bugpa
 /* A ring in a guarded file; NULL, with memory_reason set, where that fails. */
 static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_bytes) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    ring_file *file = calloc(1, sizeof *file);
+    bp_ring *ring = NULL;
     int fd = -1;
-    bugpack_status status = file == NULL ? bp_fail_memory(&detail, "make a ring") : BUGPACK_OK;
-    if (status == BUGPACK_OK) {
-        file->rings = rings;
-        (void)snprintf(file->name, sizeof file->name, "%s", name);
-        status = check_room(rings, capacity_bytes, &detail);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_session_dir_make_file(rings->dir, name, &fd, &detail);
-    }
-    if (status == BUGPACK_OK) {
-        status = fill_file(file, fd, capacity_bytes, &detail);
-        (void)close(fd);
-    }
+    ring_file *file = calloc(1, sizeof *file);
+    bugpack_status status = file == NULL ? bp_fail_memory(&detail, "make a ring")
+                                         : check_room(rings, capacity_bytes, &detail);
     if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_session_dir_make_file(rings->dir, name, &fd, &detail);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_ring_new_mapped(fd, capacity_bytes, &ring, &detail);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    file->rings = rings;
+    file->ring = ring;
+    (void)snprintf(file->name, sizeof file->name, "%s", name);
+    status = bp_file_guard_add(bp_monitor_file_guard(rings->monitor), fd, yield, file, &detail);
+out:
+    bp_file_close(fd);
+    if (status != BUGPACK_OK) {
+        bp_ring_free(ring);
         free(file);
         bp_session_dir_unlink(rings->dir, name);
         note_memory_reason(rings, detail.message);
@@ -315,7 +297,7 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
     file->next = rings->files;
     rings->files = file;
     bp_lock_release(&rings->lock);
-    return file->ring;
+    return ring;
 }
 
 bugpack_status bp_rings_make(bp_rings *rings, const bp_ring_label *label, size_t capacity_bytes,
@@ -331,38 +313,39 @@ bugpack_status bp_rings_make(bp_rings *rings, const bp_ring_label *label, size_t
     return status;
 }
 
-static ring_file *find_file(const bp_rings *rings, const bp_ring *ring) {
-    ring_file *file = rings->files;
-    while (file != NULL && file->ring != ring) {
-        file = file->next;
+/* The link to the file of a ring, or to the end of the list. The lock is held. */
+static ring_file **find_file(bp_rings *rings, const bp_ring *ring) {
+    ring_file **link = &rings->files;
+    while (*link != NULL && (*link)->ring != ring) {
+        link = &(*link)->next;
     }
-    return file;
+    return link;
 }
 
 void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
     ring_file *file = NULL;
     if (ring != NULL && rings->monitor != NULL) {
         bp_lock_acquire(&rings->lock);
-        file = find_file(rings, ring);
+        ring_file **link = find_file(rings, ring);
+        file = *link;
+        if (file != NULL) {
+            *link = file->next;
+        }
         bp_lock_release(&rings->lock);
     }
     if (file != NULL) {
         bp_file_guard_remove(bp_monitor_file_guard(rings->monitor), file);
         bp_session_dir_unlink(rings->dir, file->name);
-        remove_file(rings, ring);
+        free(file);
     }
     bp_ring_free(ring);
 }
 
-/* For readers of this process's memory, whatever becomes of its directory. */
-static void publish_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
+bool bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
+    /* For readers of this process's memory, whatever becomes of its directory. */
     bp_lock_acquire(&rings->lock);
     bp_anchor_files_put(&rings->published, rings->session_id, name, bytes, byte_count);
     bp_lock_release(&rings->lock);
-}
-
-bool bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
-    publish_file(rings, name, bytes, byte_count);
     if (rings->dir == NULL) {
         return true;
     }
@@ -402,7 +385,7 @@ void bp_rings_note_loss(bp_rings *rings, const bp_ring *ring, char *reason, size
         return;
     }
     bp_lock_acquire(&rings->lock);
-    const ring_file *file = find_file(rings, ring);
+    const ring_file *file = *find_file(rings, ring);
     if (file == NULL) {
         (void)snprintf(reason, reason_bytes, "%s", rings->memory_reason);
     } else {

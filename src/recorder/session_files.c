@@ -511,61 +511,56 @@ bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *na
     return status;
 }
 
-static bugpack_status write_identity(const bp_session_dir *dir, const bp_session_identity *identity,
-                                     bugpack_error *error) {
-    int fd = -1;
-    size_t byte_count = 0;
-    void *bytes = bp_session_identity_seal(identity, &byte_count);
-    bugpack_status status =
-        bytes == NULL ? bp_fail_memory(error, "make a session's directory")
-                      : bp_session_dir_make_file(dir, BP_SESSION_IDENTITY_NAME, &fd, error);
-    int result = status == BUGPACK_OK ? bp_file_write_all(fd, bytes, byte_count) : 0;
-    if (result != 0) {
-        status = bp_fail_errno(error, result, "cannot write \"%s/%s\"", bp_buffer_text(&dir->path),
-                               BP_SESSION_IDENTITY_NAME);
-    }
-    bp_file_close(fd);
-    free(bytes);
-    return status;
-}
-
-/* The lock comes first: until it is there, recovery sees that the process lives. */
-static bugpack_status fill_session_dir(bp_session_dir *dir, const bp_session_identity *identity,
-                                       bugpack_error *error) {
-    int fd = -1;
-    bugpack_status status = bp_session_dir_make_file(dir, BP_SESSION_LOCK_NAME, &fd, error);
-    if (status == BUGPACK_OK) {
-        dir->lock = hold_lock(fd);
-        if (dir->lock == NULL) {
-            status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"",
-                                   bp_buffer_text(&dir->path), BP_SESSION_LOCK_NAME);
-        }
-        bp_file_close(fd);
-    }
-    return status == BUGPACK_OK ? write_identity(dir, identity, error) : status;
-}
-
+/* Makes it with its identity. The lock comes first: until it is there, recovery sees that the
+ * process lives. */
 static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
-                               bugpack_error *error) {
-    int base_fd = -1;
+                               const bp_session_identity *identity, bugpack_error *error) {
+    int base_fd = -1, lock_fd = -1, identity_fd = -1;
+    size_t byte_count = 0;
+    void *sealed = NULL;
+    const char *path = bp_buffer_text(&dir->path);
     bugpack_status status = bp_ring_base_open(base, true, &base_fd, error);
     if (status != BUGPACK_OK) {
-        return status;
+        goto out;
     }
     if (mkdirat(base_fd, dir->name, 0700) != 0) {
-        status = bp_fail_errno(error, errno, "cannot make the directory \"%s\"",
-                               bp_buffer_text(&dir->path));
-    } else {
-        (void)fchmodat(base_fd, dir->name, 0700, AT_SYMLINK_NOFOLLOW);
-        dir->dir_fd = openat(base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        dir->mark = bp_fd_mark_of(dir->dir_fd);
-        if (dir->dir_fd < 0) {
-            status = bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
-                                   bp_buffer_text(&dir->path));
-            (void)unlinkat(base_fd, dir->name, AT_REMOVEDIR);
-        }
+        status = bp_fail_errno(error, errno, "cannot make the directory \"%s\"", path);
+        goto out;
     }
-    (void)close(base_fd);
+    (void)fchmodat(base_fd, dir->name, 0700, AT_SYMLINK_NOFOLLOW);
+    dir->dir_fd = openat(base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    dir->mark = bp_fd_mark_of(dir->dir_fd);
+    if (dir->dir_fd < 0) {
+        status = bp_fail_errno(error, errno, "cannot use the directory \"%s\"", path);
+        (void)unlinkat(base_fd, dir->name, AT_REMOVEDIR);
+        goto out;
+    }
+    status = bp_session_dir_make_file(dir, BP_SESSION_LOCK_NAME, &lock_fd, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    dir->lock = hold_lock(lock_fd);
+    if (dir->lock == NULL) {
+        status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"", path, BP_SESSION_LOCK_NAME);
+        goto out;
+    }
+    sealed = bp_session_identity_seal(identity, &byte_count);
+    status = sealed == NULL
+                 ? bp_fail_memory(error, "make a session's directory")
+                 : bp_session_dir_make_file(dir, BP_SESSION_IDENTITY_NAME, &identity_fd, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    int write_errno = bp_file_write_all(identity_fd, sealed, byte_count);
+    if (write_errno != 0) {
+        status = bp_fail_errno(error, write_errno, "cannot write \"%s/%s\"", path,
+                               BP_SESSION_IDENTITY_NAME);
+    }
+out:
+    free(sealed);
+    bp_file_close(identity_fd);
+    bp_file_close(lock_fd);
+    bp_file_close(base_fd);
     return status;
 }
 
@@ -581,14 +576,8 @@ bugpack_status bp_session_dir_new(const bp_ring_base *base, const bp_session_ide
     (void)bp_buffer_printf(&dir->path, "%s/%s", base->path, dir->name);
     bugpack_status status =
         dir->path.status == BUGPACK_OK && bp_session_lock_claim(dir->name) == BUGPACK_OK
-            ? BUGPACK_OK
+            ? make_dir(dir, base, identity, error)
             : bp_fail_memory(error, "make a session's directory");
-    if (status == BUGPACK_OK) {
-        status = make_dir(dir, base, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = fill_session_dir(dir, identity, error);
-    }
     if (status != BUGPACK_OK) {
         bp_session_dir_remove(dir);
         return status;

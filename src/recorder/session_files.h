@@ -85,7 +85,7 @@ bugpack_status bp_session_identity_read(const bp_session_place *place,
 void bp_session_name(const bp_session_identity *identity, char name[BP_SESSION_NAME_BYTES]);
 
 /* What the name of a session directory says of its session; the app's name may differ in what is no
- * letter or digit. False when it is no such name. */
+ * letter or digit. False for any other name. */
 bool bp_session_name_read(const char *name, bp_session_identity *ret_identity);
 
 /*
@@ -104,8 +104,8 @@ bool bp_session_errno_is_damage(int system_errno);
 /* Lists a directory, on a descriptor of its own. NULL with errno. */
 DIR *bp_session_files_list(int dir_fd);
 
-/* When a dead session was last alive, or that it was closed (BP_RING_CLOSED_NS): the newest note in
- * its rings. False when there is none. */
+/* Reads when a dead session was last alive, or that it was closed (BP_RING_CLOSED_NS), from the
+ * newest note in its rings. False when there is none. */
 bool bp_session_files_read_alive(int dir_fd, bp_session_identity *identity);
 
 /*

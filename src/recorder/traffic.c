@@ -280,7 +280,8 @@ static void record(bp_traffic *traffic, const bp_traffic_header *header, const c
     }
 }
 
-/* How many bytes of the message are left; 0 once the channel is closed, when its ring is, too. */
+/* How many bytes the filter keeps; 0 once the channel is closed, whose ring then refuses the
+ * message. */
 static size_t run_filter(channel_filter *filter, const bp_traffic_header *header, void *bytes,
                          size_t byte_count) {
     bp_guard_entry entry;

@@ -25,8 +25,8 @@ typedef struct traffic_pin {
 typedef struct traffic_lane {
     const bp_traffic_snapshot *snapshot;
     bp_pcap_stream stream;
-    /* Its own from its first message to its last: of thousands of channels that were closed one
-     * after the other, few have one at a time. */
+    /* Allocated from its first message to its last: there may be thousands of channels, of which
+     * few were open at one time. */
     bp_traffic_window *window;
     traffic_pin *pins; /* ascending by sequence */
     size_t pin_count, next_pin;
@@ -139,7 +139,7 @@ static void lane_release(traffic_lane *at) {
     at->window = NULL;
 }
 
-/* Prints one of the two. */
+/* Prints either the pcap or the index. */
 typedef struct printer {
     bp_sink *pcap_sink; /* NULL: frames are only counted */
     bp_sink *index_sink;

@@ -181,13 +181,11 @@ static void settle(bp_window *window, bp_task_snapshot *end, const bugpack_error
     bool is_last = end_ns != 0 && end != NULL;
     if (is_last) {
         move_to_end(end_ns, cpu_ns, end);
-        is_held = bp_history_hold_short(windows->history, end->taken_ns, &held);
-    } else {
-        is_held = end != NULL ? bp_history_hold(windows->history, end->taken_ns, &held)
-                              : bp_history_hold_last(windows->history, &held);
     }
+    is_held = end != NULL ? bp_history_hold(windows->history, end->taken_ns, is_last, &held)
+                          : bp_history_hold_last(windows->history, &held);
     if (end == NULL || why->status != BUGPACK_OK) {
-        result->error = *why; /* with a sample: it is what is left of a process that has ended */
+        result->error = *why; /* with a sample: that of a process which has ended since */
     }
     if (is_held) {
         result->status = bp_history_held_compute(&held, end, &result->metrics, &result->error);
@@ -275,5 +273,6 @@ const bp_window_result *bp_window_give_up(bp_window *window) {
     bp_lock_release(&windows->lock);
     (void)bp_fail(&late, BUGPACK_ERR_TIMEOUT, "the sample at the trigger was not taken in time");
     settle(window, NULL, &late);
-    return bp_window_wait(window, UINT64_MAX); /* whoever computes needs no more than memory */
+    return bp_window_wait(window,
+                          UINT64_MAX); /* another thread may compute; it waits for nothing */
 }

@@ -22,7 +22,7 @@
 typedef struct bp_identity {
     char id[BP_ID_BYTES];
     bp_instant opened;
-    bp_machine_identity host; /* its name is "" unless reports shall have it */
+    bp_machine_identity machine; /* its name is "" unless a report may have it */
 } bp_identity;
 
 typedef struct bp_report_context {

@@ -160,7 +160,7 @@ struct recovery {
 
 /* The session's own file is not synced either: a loss of power soon after the start empties it. */
 static const char *describe_restart(const struct recovery *it) {
-    const char *then = it->found->identity.boot_id, *now = it->identity.host.boot_id;
+    const char *then = it->found->identity.boot_id, *now = it->identity.machine.boot_id;
     if (it->found->identity_error.status != BUGPACK_OK) {
         return "; the machine may have been restarted: the newest may be missing";
     }
@@ -253,7 +253,7 @@ static const bp_job_type dead_session = {.take_snapshot = recover_rings,
 
 static void identify(struct recovery *it) {
     const bp_session_identity *dead = &it->found->identity;
-    bp_machine_identity *machine = &it->identity.host;
+    bp_machine_identity *machine = &it->identity.machine;
     memcpy(it->identity.id, dead->session_id, sizeof it->identity.id);
     it->identity.opened = dead->opened;
     bp_machine_identify(machine);

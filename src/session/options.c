@@ -61,32 +61,29 @@ static bugpack_status copy_dir(const char *given, const char **ret_dir, bugpack_
     return status;
 }
 
-static bugpack_status check_private(const char *path, bugpack_error *error) {
+/* The system's directory for reports. */
+static bugpack_status copy_default_dir(const char **ret_dir, bugpack_error *error) {
+    char path[PATH_MAX];
     int fd = -1;
-    bugpack_status status = bp_file_open_directory(path, false, &fd, error);
+    bugpack_status status = bp_machine_report_directory(path, sizeof path, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_file_make_path(path, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_file_open_directory(path, false, &fd, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_file_check_private(fd, path, error);
     if (status == BUGPACK_OK) {
-        status = bp_file_check_private(fd, path, error);
-        (void)close(fd);
+        status = copy_dir(path, ret_dir, error);
     }
+out:
+    bp_file_close(fd);
     return status;
-}
-
-/* The host's directory for reports, or the system's. */
-static bugpack_status copy_report_dir(const char *given, bugpack_options *options,
-                                      bugpack_error *error) {
-    char default_dir[PATH_MAX];
-    bugpack_status status = BUGPACK_OK;
-    if (given == NULL) {
-        status = bp_machine_report_directory(default_dir, sizeof default_dir, error);
-        if (status == BUGPACK_OK) {
-            status = bp_file_make_path(default_dir, error);
-        }
-        if (status == BUGPACK_OK) {
-            status = check_private(default_dir, error);
-        }
-        given = default_dir;
-    }
-    return status == BUGPACK_OK ? copy_dir(given, &options->report_dir, error) : status;
 }
 
 /* A directory for one kind of report: the host's, or `fallback` below report_dir. */
@@ -122,20 +119,25 @@ static bugpack_status options_copy_strings(bugpack_options *options, bugpack_err
     if (!copy_patterns(&given, options) || !has_memory) {
         return bp_fail_memory(error, "open a session");
     }
-    bugpack_status status = copy_report_dir(given.report_dir, options, error);
-    if (status == BUGPACK_OK && given.recorder_dir != NULL) {
+    bugpack_status status = given.report_dir != NULL
+                                ? copy_dir(given.report_dir, &options->report_dir, error)
+                                : copy_default_dir(&options->report_dir, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (given.recorder_dir != NULL) {
         status = bp_file_absolute_path(given.recorder_dir, &recorder_dir, error);
         options->recorder_dir = recorder_dir;
+        if (status != BUGPACK_OK) {
+            return status;
+        }
     }
-    if (status == BUGPACK_OK) {
-        status = copy_kind_dir(given.pedantic_dir, options->report_dir, "", &options->pedantic_dir,
-                               error);
-    }
-    if (status == BUGPACK_OK) {
-        status = copy_kind_dir(given.auto_snapshot_dir, options->report_dir, "auto-snapshots",
+    status =
+        copy_kind_dir(given.pedantic_dir, options->report_dir, "", &options->pedantic_dir, error);
+    return status != BUGPACK_OK
+               ? status
+               : copy_kind_dir(given.auto_snapshot_dir, options->report_dir, "auto-snapshots",
                                &options->auto_snapshot_dir, error);
-    }
-    return status;
 }
 
 static void free_text(const char *text) {

@@ -157,14 +157,14 @@ void bugpack_notify(bugpack *session, bugpack_level level, const char *source, c
     }
 }
 
-/* stdio's buffer begins with a line, and holds a record's worth of it: what is too long for the one
- * is too long for the other, and nothing is kept twice. */
+/* stdio's buffer holds as much as one record: it is only full in the middle of a line that is too
+ * long for a record. */
 enum { stream_buffer_bytes = BUGPACK_LOG_MESSAGE_MAX_BYTES };
 
 typedef struct log_stream {
     bugpack *session;
     bugpack_level level;
-    char channel[BUGPACK_CHANNEL_MAX_BYTES + 2]; /* one too long stays one, and is told as cut */
+    char channel[BUGPACK_CHANNEL_MAX_BYTES + 2]; /* a longer one is recorded as cut */
     bp_line_splitter splitter;
     char buffer[stream_buffer_bytes];
 } log_stream;

@@ -114,7 +114,6 @@ static const bp_job_type loan_type = {.take_snapshot = take_snapshot,
 static bugpack_status fill_job(bugpack *session, const bugpack_report_request *request,
                                bp_pixel_owner *owner, bp_job *job) {
     struct manual_report *report = job->payload;
-    bugpack_status status = BUGPACK_OK;
     job->is_manual = true;
     job->only_channel = request->channel != NULL && request->channel[0] != '\0' &&
                         (request->flags & BUGPACK_REPORT_ALL_TRAFFIC) == 0;
@@ -131,22 +130,32 @@ static bugpack_status fill_job(bugpack *session, const bugpack_report_request *r
     }
     if (!bp_job_copy_text(request->description, &job->description) ||
         !bp_job_copy_text(request->channel, &job->channel)) {
-        status = BUGPACK_ERR_NO_MEMORY;
+        return BUGPACK_ERR_NO_MEMORY;
     }
-    if (status == BUGPACK_OK && request->screenshot != NULL) {
-        status = bp_screenshot_take(request->screenshot, &request->region, owner,
-                                    &session->held_picture_bytes, &report->screenshot);
+    if (request->screenshot != NULL) {
+        bugpack_status status =
+            bp_screenshot_take(request->screenshot, &request->region, owner,
+                               &session->held_picture_bytes, &report->screenshot);
+        if (status != BUGPACK_OK) {
+            return status;
+        }
         job->region = bp_screenshot_region(report->screenshot);
     }
-    if (status == BUGPACK_OK && request->output_path != NULL) {
-        status = bp_file_absolute_path(request->output_path, &job->output_path, NULL);
-    }
-    if (status == BUGPACK_OK && request->retained != 0) {
-        status = bp_retained_lend(bp_triggers_get(session->triggers, &bp_trigger_retained),
-                                  request->retained, job, &report->loan);
-        if (status == BUGPACK_OK) {
-            job->type = &loan_type;
+    if (request->output_path != NULL) {
+        bugpack_status status =
+            bp_file_absolute_path(request->output_path, &job->output_path, NULL);
+        if (status != BUGPACK_OK) {
+            return status;
         }
+    }
+    if (request->retained == 0) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status =
+        bp_retained_lend(bp_triggers_get(session->triggers, &bp_trigger_retained),
+                         request->retained, job, &report->loan);
+    if (status == BUGPACK_OK) {
+        job->type = &loan_type;
     }
     return status;
 }
@@ -177,18 +186,18 @@ static bugpack_status trigger(bugpack *session, const bugpack_report_request *re
                               bp_pixel_owner *owner, bugpack_report_callback *on_done,
                               void *context, bugpack_error *error) {
     bugpack_report_request known;
-    bugpack_status status = read_request(request, &known, error);
     bp_job *job = NULL;
-    if (status == BUGPACK_OK) {
-        status = make_job(session, &known, owner, &job);
-        if (status != BUGPACK_OK) {
-            (void)refuse(status, error);
-        }
+    bugpack_status status = read_request(request, &known, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
+    status = make_job(session, &known, owner, &job);
     if (status == BUGPACK_OK) {
         job->on_done = on_done;
         job->on_done_context = context;
         status = bp_job_queue_submit(session->jobs, job, known.ret_ticket, error);
+    } else {
+        (void)refuse(status, error);
     }
     if (status != BUGPACK_OK && status != BUGPACK_ERR_INVALID && known.is_crash) {
         bp_rings_keep(session->context.recorder->rings, true);

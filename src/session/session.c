@@ -96,8 +96,8 @@ static void describe(const bugpack *session, bp_session_identity *ret_identity) 
         {ret_identity->report_dir, sizeof ret_identity->report_dir, settings->report_dir},
         {ret_identity->bugpack_version, sizeof ret_identity->bugpack_version, BUGPACK_VERSION},
         {ret_identity->target_name, sizeof ret_identity->target_name, target->name},
-        {ret_identity->boot_id, sizeof ret_identity->boot_id, session->identity.host.boot_id},
-        {ret_identity->machine, sizeof ret_identity->machine, session->identity.host.name}};
+        {ret_identity->boot_id, sizeof ret_identity->boot_id, session->identity.machine.boot_id},
+        {ret_identity->machine, sizeof ret_identity->machine, session->identity.machine.name}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i].from != NULL) {
             (void)snprintf(texts[i].to, texts[i].to_bytes, "%s", texts[i].from);
@@ -351,7 +351,7 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
     }
     session->identity.opened = bp_clock_now();
     bp_id_new(session->identity.id);
-    bp_machine_identify(&session->identity.host);
+    bp_machine_identify(&session->identity.machine);
     session->context = (bp_report_context){.settings = &session->settings,
                                            .identity = &session->identity,
                                            .note_triggers = note_triggers,
@@ -360,7 +360,7 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
     atomic_init(&session->reference_count, 1);
     status = bp_options_copy(options, &session->settings, error);
     if ((session->settings.system_flags & BUGPACK_SYSTEM_HOSTNAME) == 0) {
-        session->identity.host.name[0] = '\0';
+        session->identity.machine.name[0] = '\0';
     }
     if (status == BUGPACK_OK) {
         status = bp_fork_guard_new(&session->fork_guard, error);

@@ -9,7 +9,8 @@
 #include "recorder/recorder.h"
 #include "report/stored_entries.h"
 
-/* What is kept is asked for by a job, because the worker alone calls providers. */
+/* A job asks for the entries that are kept for a crash, because the worker alone calls providers.
+ */
 struct bp_crash_trigger {
     bp_trigger_context context;
     atomic_bool is_installing, is_installed;

@@ -63,10 +63,12 @@ static void close_trigger(void *self) {
 
 static bp_trigger_note *note(void *self) {
     struct disconnects *disconnects = self;
-    bp_trigger_note *made = bp_trigger_note_new(row_max_count);
-    if (made != NULL) {
+    bp_lock_acquire(&disconnects->lock);
+    size_t row_count = disconnects->row_count; /* rows are only ever added */
+    bp_lock_release(&disconnects->lock);
+    bp_trigger_note *made = bp_trigger_note_new(row_count);
+    if (made != NULL && row_count > 0) {
         bp_lock_acquire(&disconnects->lock);
-        made->count = disconnects->row_count;
         for (size_t i = 0; i < made->count; i++) {
             const bp_trigger_entry *entry = &disconnects->rows[i].entry;
             made->rows[i] = (bp_trigger_tally){entry->count, entry->last_wall_ns};

@@ -62,7 +62,7 @@ typedef struct bp_gap bp_gap;
 
 typedef struct bp_gaps_options {
     uint32_t cap; /* reports in all; what is over BUGPACK_GAP_KEYS_MAX means that */
-    /* Of these, for one channel. 0: all, less what is held back for the channels below. */
+    /* Of these, for one channel; 0: no cap of its own, but see below. */
     uint32_t channel_cap;
     /*
      * The host's open channels; NULL: it has none. Without a channel_cap, two places are held back

@@ -25,9 +25,9 @@ typedef struct bp_trigger {
      * trigger off. */
     bugpack_status (*open)(const bp_trigger_context *context, void **ret_self,
                            bugpack_error *error);
-    /* Notes what it has come to so far; NULL without memory. Any thread. */
+    /* Notes its counts as they are now; NULL without memory. Any thread. */
     bp_trigger_note *(*note)(void *self);
-    /* Lists that for the manifest of `job`, as of the note. Worker. */
+    /* Lists its occurrences for the manifest of `job`, with the counts of the note. Worker. */
     bugpack_status (*list)(void *self, const bp_trigger_note *note, const bp_job *job,
                            bp_trigger_list *list, bugpack_error *error);
     /* Does what is due and returns when it wants to be called again; UINT64_MAX: after a wake. */

@@ -50,7 +50,7 @@ static bp_metrics computed(bp_history_held *held, bp_task_snapshot *end) {
 /* Where a window begins that ends at `end_ns`; 0: nowhere. */
 static uint64_t begin_of(uint64_t end_ns) {
     bp_history_held held = {NULL, NULL};
-    if (!bp_history_hold(history, end_ns, &held)) {
+    if (!bp_history_hold(history, end_ns, false, &held)) {
         cr_expect(eq(ptr, held.before, NULL), "left alone");
         return 0;
     }
