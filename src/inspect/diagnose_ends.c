@@ -11,15 +11,24 @@
 
 /* --- the end ------------------------------------------------------------------------------ */
 
+/* The cause where it is known, and else what the code of the signal means. */
 void bp_diagnose_crash(bp_evidence *evidence) {
-    char text[224], frames[BP_FRAME_LIST_BYTES];
-    if (evidence->crash != NULL) {
-        bp_utf8_copy(text, sizeof text,
-                     bp_json_tree_text_or(evidence->crash, "summary", "of an unknown signal"));
-        bp_frames_print(bp_json_tree_object(evidence->crash, "backtrace"), evidence->finder,
-                        frames);
-        bp_find(evidence, "crash: %s%s%s", text, frames[0] != '\0' ? ", in " : "", frames);
+    char summary[224], frames[BP_FRAME_LIST_BYTES], own[BP_FRAME_NAME_BYTES], cause[240];
+    const bp_json_tree *backtrace = bp_json_tree_object(evidence->crash, "backtrace");
+    if (evidence->crash == NULL) {
+        return;
     }
+    bp_utf8_copy(summary, sizeof summary,
+                 bp_json_tree_text_or(evidence->crash, "summary", "of an unknown signal"));
+    bp_utf8_copy(cause, sizeof cause, bp_json_tree_text_or(evidence->crash, "cause", ""));
+    bp_frames_print(backtrace, evidence->finder, frames);
+    bp_frames_print_own(backtrace, evidence->finder, own);
+    char *meaning = strstr(summary, "): "); /* behind the thread */
+    if (cause[0] != '\0' && meaning != NULL) {
+        meaning[1] = '\0';
+    }
+    bp_find(evidence, "crash%s%s: %s%s%s%s%s", own[0] != '\0' ? " in " : "", own, cause,
+            cause[0] != '\0' ? ": " : "", summary, frames[0] != '\0' ? ", in " : "", frames);
 }
 
 void bp_diagnose_disconnect(bp_evidence *evidence) {

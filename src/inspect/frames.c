@@ -144,3 +144,17 @@ void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder,
     bp_frame_list_end(&folded.list, bp_json_tree_text(stack, "reason") == NULL);
     memcpy(out, folded.list.text, sizeof folded.list.text);
 }
+
+/* Code without a name, as where a jump went, says nothing. */
+static void take_own(void *context, const bp_frame_text *frame) {
+    char *out = context;
+    if (out[0] == '\0' && frame->symbol != NULL && !frame->is_signal && !is_of_library(frame)) {
+        bp_frame_short_name(frame, out);
+    }
+}
+
+void bp_frames_print_own(const bp_json_tree *stack, const bp_frame_finder *finder,
+                         char out[BP_FRAME_NAME_BYTES]) {
+    out[0] = '\0';
+    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, take_own, out);
+}

@@ -19,4 +19,8 @@ void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, b
 void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder,
                      char out[BP_FRAME_LIST_BYTES]);
 
+/* The innermost function of the program's own, and not of the C or C++ library; "" without any. */
+void bp_frames_print_own(const bp_json_tree *stack, const bp_frame_finder *finder,
+                         char out[BP_FRAME_NAME_BYTES]);
+
 #endif

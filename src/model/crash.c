@@ -7,6 +7,9 @@
 
 #include "model/fields.h"
 #include "model/metadata.h"
+#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
+#include "platform/linux/thread_wait.h"
 
 /* The codes of sigaction(2) and the kernel's include/uapi/asm-generic/siginfo.h. */
 typedef struct code_name {
@@ -72,6 +75,10 @@ static bool has_address(const bp_crash_page *page) {
     return page->code > 0 && page->code != 128 && is_fault(page->signal);
 }
 
+static const char *const x86_64_names[] = {"rax", "rdx", "rcx", "rbx",    "rsi",    "rdi", "rbp",
+                                           "rsp", "r8",  "r9",  "r10",    "r11",    "r12", "r13",
+                                           "r14", "r15", "rip", "eflags", "trapno", "err", "cr2"};
+
 static uint64_t stack_pointer_of(const bp_crash_page *page) {
     static const uint32_t numbers[] = {[BP_CRASH_ARCH_X86_64] = 7, [BP_CRASH_ARCH_AARCH64] = 31};
     bool is_known = page->arch == BP_CRASH_ARCH_X86_64 || page->arch == BP_CRASH_ARCH_AARCH64;
@@ -80,14 +87,18 @@ static uint64_t stack_pointer_of(const bp_crash_page *page) {
                : 0;
 }
 
+enum { stack_near_bytes = 65536 };
+
+static bool is_at_stack_pointer(const bp_crash_page *page) {
+    uint64_t pointer = stack_pointer_of(page);
+    return pointer != 0 && page->address - pointer + stack_near_bytes < 2 * stack_near_bytes;
+}
+
 /* The fault is at the stack pointer, and what can be read of the stack begins above it. */
 static bool is_stack_overflow(const bp_crash_page *page) {
-    static const uint64_t near_bytes = 65536;
-    uint64_t pointer = stack_pointer_of(page);
     return page->signal == SIGSEGV && has_address(page) && page->stack_bytes > 0 &&
            page->address < page->stack_start &&
-           page->stack_start - page->address < 2 * near_bytes &&
-           page->address - pointer + near_bytes < 2 * near_bytes;
+           page->stack_start - page->address < 2 * stack_near_bytes && is_at_stack_pointer(page);
 }
 
 /* "SIG37" for one of real time, which has no name of its own. */
@@ -96,6 +107,170 @@ static const char *name_signal(int number, char made[16]) {
     (void)snprintf(made, 16, "SIG%d", number);
     return name != NULL ? name : made;
 }
+
+/* --- the cause in words ------------------------------------------------------------------- */
+
+enum { cause_bytes = 256, path_shown_max = 120 };
+
+/* Below it nothing can be mapped (vm.mmap_min_addr, proc_sys_vm(5)); a member of an object at null
+ * may also be before it. */
+static bool is_near_null(uint64_t address) {
+    static const uint64_t reach = 65536, before = 4096;
+    return address < reach || address >= (uint64_t)0 - before;
+}
+
+/* What is mapped at an address; false for nothing, and where the maps were cut. */
+static bool find_map(const bp_crash_page *page, uint64_t address, bp_proc_map *ret_map) {
+    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes}, line;
+    while (bp_proc_take_line(&scan, &line)) {
+        if (bp_proc_parse_map(line.next, (size_t)(line.end - line.next), ret_map) &&
+            ret_map->start <= address && address < ret_map->end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where the program was; 0: not known. */
+static uint64_t program_counter_of(const bp_crash_page *page) {
+    static const uint32_t numbers[] = {[BP_CRASH_ARCH_X86_64] = 16, [BP_CRASH_ARCH_AARCH64] = 32};
+    bool is_known = page->arch == BP_CRASH_ARCH_X86_64 || page->arch == BP_CRASH_ARCH_AARCH64;
+    return is_known && numbers[page->arch] < page->register_count
+               ? page->registers[numbers[page->arch]]
+               : UINT64_MAX;
+}
+
+/* By the error code of a page fault, which only a handler gets: arch/x86/include/asm/trap_pf.h. */
+static const char *name_access(const bp_crash_page *page) {
+    enum { error_number = 19, is_write = 2 };
+    if (page->arch != BP_CRASH_ARCH_X86_64 || page->register_count <= error_number) {
+        return "use";
+    }
+    return (page->registers[error_number] & is_write) != 0 ? "write" : "read";
+}
+
+/* Where what is mapped has a name: " (in /usr/bin/viewer)". */
+static const char *name_map(const bp_proc_map *map, char out[cause_bytes]) {
+    int length = map->path_bytes < path_shown_max ? (int)map->path_bytes : path_shown_max;
+    (void)snprintf(out, cause_bytes, length > 0 ? " (in %.*s)" : "%.*s", length, map->path);
+    return out;
+}
+
+static void explain_segv(const bp_crash_page *page, char out[cause_bytes]) {
+    char where[cause_bytes] = "";
+    bp_proc_map map;
+    bool is_jump = page->address == program_counter_of(page);
+    bool is_mapped = find_map(page, page->address, &map);
+    bool is_at_stack = !is_mapped || !map.is_readable;
+    const char *access = is_jump ? "call" : name_access(page);
+    is_at_stack = is_at_stack && is_at_stack_pointer(page);
+    if (is_mapped) {
+        (void)name_map(&map, where);
+    }
+    if (is_stack_overflow(page)) {
+        (void)snprintf(out, cause_bytes, "stack overflow");
+    } else if (is_at_stack) {
+        (void)snprintf(out, cause_bytes,
+                       "probably stack overflow: the stack pointer is outside of any stack");
+    } else if (is_near_null(page->address) && !is_mapped) {
+        int length = snprintf(out, cause_bytes, "%s through a null pointer", access);
+        if (page->address != 0) {
+            (void)snprintf(out + length, cause_bytes - (size_t)length,
+                           " (address 0x%" PRIx64 ", near null)", page->address);
+        }
+    } else if (is_jump && page->code == 2) {
+        (void)snprintf(out, cause_bytes, "jump to data, which may not be executed%s", where);
+    } else if (is_jump) {
+        (void)snprintf(out, cause_bytes, "jump to an address where nothing is mapped");
+    } else if (page->code == 2 && is_mapped && map.is_readable && !map.is_writable) {
+        (void)snprintf(out, cause_bytes, "write to read-only memory%s", where);
+    } else if (page->code == 2 && is_mapped && !map.is_readable && !map.is_writable) {
+        (void)snprintf(out, cause_bytes, "%s of memory that allows no access%s", access, where);
+    } else if (page->code == 1) {
+        (void)snprintf(out, cause_bytes, "%s of an address where nothing is mapped", access);
+    }
+}
+
+/* Of a fault without an address: which register has one that no pointer can have (48 bits, or 57
+ * with five levels of pages). An operand that is not aligned as SSE needs it ends the same way. */
+static void explain_protection(const bp_crash_page *page, char out[cause_bytes]) {
+    enum { register_count = 17, address_bits = 57 };
+    if (page->arch != BP_CRASH_ARCH_X86_64) {
+        return;
+    }
+    for (uint32_t i = 0; i < register_count && i < page->register_count; i++) {
+        uint64_t top = page->registers[i] >> (address_bits - 1);
+        if (top != 0 && top != UINT64_MAX >> (address_bits - 1)) {
+            (void)snprintf(out, cause_bytes,
+                           "an address that cannot exist, probably from %s, which is 0x%" PRIx64,
+                           x86_64_names[i], page->registers[i]);
+            return;
+        }
+    }
+    (void)snprintf(out, cause_bytes, "general protection, probably an operand that is not aligned");
+}
+
+static void explain_bus(const bp_crash_page *page, char out[cause_bytes]) {
+    bp_proc_map map;
+    if (page->code == 1) {
+        (void)snprintf(out, cause_bytes, "misaligned address");
+    } else if (page->code == 2 && find_map(page, page->address, &map) && map.path_bytes > 0) {
+        int length = map.path_bytes < path_shown_max ? (int)map.path_bytes : path_shown_max;
+        bool is_shared_memory = strncmp(map.path, "/dev/shm/", sizeof "/dev/shm/" - 1) == 0;
+        (void)snprintf(
+            out, cause_bytes, "the mapped file \"%.*s\" has no byte %" PRIu64 ": probably %s",
+            length, map.path, page->address - map.start + map.offset,
+            is_shared_memory ? "it was cut short, or /dev/shm is full" : "it was cut short");
+    }
+}
+
+static void explain_sent(const bp_crash_page *page, char out[cause_bytes]) {
+    if (page->sender_pid > 0 && page->sender_pid != page->pid) {
+        (void)snprintf(out, cause_bytes, "sent by process %" PRId64 " of user %" PRId64,
+                       page->sender_pid, page->sender_uid);
+    } else if (page->sender_pid == page->pid && page->signal == SIGABRT) {
+        (void)snprintf(out, cause_bytes, "the program aborted itself");
+    }
+}
+
+static void explain_system_call(const bp_crash_page *page, char out[cause_bytes]) {
+    static const bp_syscall_arch arches[] = {
+        [BP_CRASH_ARCH_X86_64] = BP_SYSCALL_X86_64, [BP_CRASH_ARCH_AARCH64] = BP_SYSCALL_AARCH64};
+    bp_syscall_arch arch =
+        page->arch < sizeof arches / sizeof arches[0] ? arches[page->arch] : BP_SYSCALL_UNKNOWN;
+    const char *name =
+        page->system_call >= 0 ? bp_syscall_name(arch, (uint64_t)page->system_call) : NULL;
+    if (name != NULL) {
+        (void)snprintf(out, cause_bytes, "a filter (seccomp) refused the system call %s", name);
+    } else if (page->system_call >= 0) {
+        (void)snprintf(out, cause_bytes, "a filter (seccomp) refused the system call %" PRId64,
+                       page->system_call);
+    }
+}
+
+/* "" where the summary has all that is known. */
+static void explain(const bp_crash_page *page, char out[cause_bytes]) {
+    out[0] = '\0';
+    if (page->code <= 0) {
+        explain_sent(page, out);
+    } else if (page->signal == SIGSEGV && page->code == 128) {
+        explain_protection(page, out);
+    } else if (page->signal == SIGSEGV) {
+        explain_segv(page, out);
+    } else if (page->signal == SIGBUS) {
+        explain_bus(page, out);
+    } else if (page->signal == SIGFPE && page->code == 1) {
+        /* x86 raises it for the least number by -1 as well */
+        (void)snprintf(out, cause_bytes, "integer division by zero, or one that overflows");
+    } else if (page->signal == SIGILL && (page->code == 1 || page->code == 2)) {
+        (void)snprintf(out, cause_bytes,
+                       "illegal instruction: __builtin_trap, or one that this processor lacks");
+    } else if (page->signal == SIGSYS) {
+        explain_system_call(page, out);
+    }
+}
+
+/* --- the document ------------------------------------------------------------------------- */
 
 static void add_summary(const bp_crash_page *page, bp_json *json) {
     char text[300], made[16];
@@ -120,8 +295,10 @@ static void add_summary(const bp_crash_page *page, bp_json *json) {
 }
 
 static void add_signal(const bp_crash_page *page, bp_json *json) {
-    char made[16];
+    char made[16], cause[cause_bytes];
     const code_name *code = find_code(page);
+    explain(page, cause);
+    bp_model_add_known_text(json, "cause", cause);
     bp_json_add_int(json, "signal", page->signal);
     bp_json_add_text(json, "name", name_signal(page->signal, made));
     bp_json_add_int(json, "code", page->code);
@@ -141,16 +318,13 @@ static void add_signal(const bp_crash_page *page, bp_json *json) {
 }
 
 static void add_registers(const bp_crash_page *page, bp_json *json) {
-    static const char *const x86_64[] = {"rax", "rdx", "rcx", "rbx",    "rsi",    "rdi", "rbp",
-                                         "rsp", "r8",  "r9",  "r10",    "r11",    "r12", "r13",
-                                         "r14", "r15", "rip", "eflags", "trapno", "err", "cr2"};
-    enum { x86_64_count = sizeof x86_64 / sizeof x86_64[0], general_count = 31 };
+    enum { x86_64_count = sizeof x86_64_names / sizeof x86_64_names[0], general_count = 31 };
     static const char *const aarch64_last[] = {"sp", "pc", "pstate"};
     bp_json_object_begin(json, "registers");
     for (uint32_t i = 0; i < page->register_count; i++) {
         char name[16];
         if (page->arch == BP_CRASH_ARCH_X86_64 && i < x86_64_count) {
-            bp_model_add_hex(json, x86_64[i], page->registers[i]);
+            bp_model_add_hex(json, x86_64_names[i], page->registers[i]);
         } else if (page->arch == BP_CRASH_ARCH_AARCH64 && i < general_count) {
             (void)snprintf(name, sizeof name, "x%u", (unsigned)i);
             bp_model_add_hex(json, name, page->registers[i]);

@@ -127,7 +127,7 @@ rm ./*-grows.zip # without a manifest
 fact 'a crash names its signal and its functions, and the machine its limits'
 run show crash.zip
 expect_status 0
-for line in '!! crash: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[crash.json\]' \
+for line in '!! crash in draw: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[crash.json\]' \
     '!! the control group "/a" uses 95 of at most 100 bytes of memory  \[system.json\]' \
     '!! the process died; its rings were recovered  \[metadata.json\]' \
     ' ! the control group "/a" ran out of memory: 2 processes were killed  \[system.json\]' \

@@ -2,6 +2,7 @@
  * A crash page is data from outside: what is not whole is not believed. And crash.json as printed.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,7 @@ Test(crash, prints_what_the_handler_saw) {
     expect_piece("{\n  \"schema\": 2,\n"
                  "  \"summary\": \"SIGSEGV at 0x0 in thread decoder)\xee\xbf\xbf (4712): nothing "
                  "is mapped there\",\n"
+                 "  \"cause\": \"write through a null pointer\",\n"
                  "  \"signal\": 11,\n  \"name\": \"SIGSEGV\",\n  \"code\": 1,\n"
                  "  \"code_name\": \"SEGV_MAPERR\",\n  \"address\": \"0x0\",\n"
                  "  \"passed_to_host\": false,\n");
@@ -172,6 +174,73 @@ Test(crash, calls_a_fault_below_the_stack_an_overflow) {
     page->address = 0x7ffd5a0f0000;
     print(page);
     expect_piece("nothing is mapped there");
+}
+
+/* What the error code of a page fault and the mappings make of it. */
+static const struct {
+    int signal, code;
+    uint64_t address, program_counter, error;
+    const char *cause;
+} causes[] = {
+    {SIGSEGV, 1, 0, 0x55d0c8a01234, 4, "read through a null pointer"},
+    {SIGSEGV, 1, 0x10, 0x55d0c8a01234, 6, "write through a null pointer (address 0x10, near null)"},
+    {SIGSEGV, 1, 0, 0, 20, "call through a null pointer"},
+    {SIGSEGV, 1, 0x123456789000, 0x123456789000, 20, "jump to an address where nothing is mapped"},
+    {SIGSEGV, 1, 0x123456789000, 0x55d0c8a01234, 6, "write of an address where nothing is mapped"},
+    {SIGSEGV, 2, 0x55d0c8a00010, 0x55d0c8a01234, 7,
+     "write to read-only memory (in /usr/bin/viewer)"},
+    {SIGSEGV, 2, 0x7ffd5a0f0010, 0x7ffd5a0f0010, 21,
+     "jump to data, which may not be executed (in [stack])"},
+    {SIGSEGV, 1, 0x7ffd1a110008, 0x55d0c8a01234, 6,
+     "probably stack overflow: the stack pointer is outside of any stack"},
+    {SIGSEGV, 128, 0, 0x55d0c8a01234, 0,
+     "general protection, probably an operand that is not aligned"},
+    {SIGSEGV, 128, 0, 0x4141414141414141, 0,
+     "an address that cannot exist, probably from rip, which is 0x4141414141414141"},
+    {SIGBUS, 1, 0x55d0c8a01001, 0x55d0c8a01234, 0, "misaligned address"},
+    {SIGBUS, 2, 0x55d0c8a01010, 0x55d0c8a01234, 4,
+     "the mapped file \\\"/usr/bin/viewer\\\" has no byte 4112: probably it was cut short"},
+    {SIGFPE, 1, 0x55d0c8a01234, 0x55d0c8a01234, 0,
+     "integer division by zero, or one that overflows"},
+};
+
+Test(crash, says_the_cause_in_words) {
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
+        bp_crash_page *page = sample_crash_page();
+        char piece[200];
+        page->signal = causes[i].signal;
+        page->code = causes[i].code;
+        page->address = causes[i].address;
+        page->registers[7] =
+            strstr(causes[i].cause, "stack overflow") ? 0x7ffd1a110000 : 0x7ffd5a110000;
+        page->registers[16] = causes[i].program_counter;
+        page->registers[19] = causes[i].error;
+        print(page);
+        (void)snprintf(piece, sizeof piece, "  \"cause\": \"%s\",\n", causes[i].cause);
+        expect_piece(piece);
+    }
+}
+
+Test(crash, names_who_sent_a_signal_and_the_call_that_a_filter_refused) {
+    bp_crash_page *page = sample_crash_page();
+    page->code = 0;
+    page->sender_pid = 5000;
+    page->sender_uid = 33;
+    print(page);
+    expect_piece("  \"cause\": \"sent by process 5000 of user 33\",\n");
+    page->signal = SIGABRT;
+    page->sender_pid = page->pid;
+    print(page);
+    expect_piece("  \"cause\": \"the program aborted itself\",\n");
+    page->signal = SIGSYS;
+    page->code = 1;
+    page->system_call = 121;
+    print(page);
+    expect_piece("  \"cause\": \"a filter (seccomp) refused the system call getpgid\",\n");
+    page->signal = SIGXCPU;
+    page->code = 128;
+    print(page);
+    cr_expect(strstr(bp_buffer_text(&out), "cause") == NULL);
 }
 
 Test(crash, names_the_registers_of_aarch64) {

@@ -330,11 +330,10 @@ bool bp_proc_parse_map(const char *line, size_t line_bytes, bp_proc_map *ret_map
     bp_proc_scan scan = {line, line + line_bytes};
     bp_proc_scan permissions;
     bp_proc_map map = {.path = ""};
-    uint64_t offset;
     if (!bp_proc_take_number(&scan, 16, &map.start) || !bp_proc_take_byte(&scan, '-') ||
         !bp_proc_take_number(&scan, 16, &map.end) || !bp_proc_take_byte(&scan, ' ') ||
         !bp_proc_take_word(&scan, &permissions) || permissions.end - permissions.next != 4 ||
-        !bp_proc_take_byte(&scan, ' ') || !bp_proc_take_number(&scan, 16, &offset) ||
+        !bp_proc_take_byte(&scan, ' ') || !bp_proc_take_number(&scan, 16, &map.offset) ||
         !bp_proc_take_byte(&scan, ' ') || !bp_proc_take_number(&scan, 16, &map.device_major) ||
         !bp_proc_take_byte(&scan, ':') || !bp_proc_take_number(&scan, 16, &map.device_minor) ||
         !bp_proc_take_byte(&scan, ' ') || !bp_proc_take_number(&scan, 10, &map.inode)) {
@@ -344,6 +343,7 @@ bool bp_proc_parse_map(const char *line, size_t line_bytes, bp_proc_map *ret_map
         return false;
     }
     map.is_readable = permissions.next[0] == 'r';
+    map.is_writable = permissions.next[1] == 'w';
     map.is_executable = permissions.next[2] == 'x';
     map.is_shared = permissions.next[3] == 's';
     /* The kernel pads to a column; a path of a file begins with '/', so no space of it is lost. */

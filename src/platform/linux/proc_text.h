@@ -80,7 +80,8 @@ bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char **ret_p
 /* A line of maps. */
 typedef struct bp_proc_map {
     uint64_t start, end;
-    bool is_readable, is_executable, is_shared;
+    uint64_t offset; /* in the file */
+    bool is_readable, is_writable, is_executable, is_shared;
     uint64_t device_major, device_minor, inode;
     const char *path; /* a slice of the text, as the kernel wrote it; "" when it has none */
     size_t path_bytes;
