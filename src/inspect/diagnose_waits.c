@@ -78,12 +78,24 @@ void bp_diagnose_peer_stopped(bp_evidence *evidence) {
     }
 }
 
+static bool is_frozen(const bp_thread *thread) {
+    static const char *const functions[] = {"do_freezer_trap", "__refrigerator",
+                                            "cgroup_enter_frozen"};
+    const char *channel = bp_json_tree_text_or(thread->row, "wait_channel", "");
+    bool has_it = false;
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        has_it = has_it || strcmp(channel, functions[i]) == 0;
+    }
+    return has_it;
+}
+
 void bp_diagnose_uninterruptible(bp_evidence *evidence) {
     const bp_thread *first = NULL;
     uint64_t count = 0;
     for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
-        if (bp_thread_is_idle(thread) && strcmp(thread->state, "uninterruptible sleep") == 0) {
+        if (bp_thread_is_idle(thread) && strcmp(thread->state, "uninterruptible sleep") == 0 &&
+            !is_frozen(thread)) {
             first = count++ == 0 ? thread : first;
         }
     }
@@ -99,6 +111,219 @@ void bp_diagnose_uninterruptible(bp_evidence *evidence) {
     bp_find(evidence, "thread %" PRIu64 " \"%s\" is in uninterruptible sleep in %s%s%s%s",
             first->tid, first->name, name, first->syscall[0] != '\0' ? ", called by " : "",
             first->syscall, name_more(count, more));
+}
+
+static bool is_stopped_by_tracer(const bp_thread *thread) {
+    return strcmp(thread->state, "stopped by tracer") == 0;
+}
+
+/* How many threads there are, if it is so of every one of them that has not ended, and none ran in
+ * the window; else 0. */
+static uint64_t count_if_all(const bp_evidence *evidence, bool (*is_so)(const bp_thread *thread)) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        if (!thread->is_listed || bp_thread_has_ended(thread)) {
+            continue;
+        }
+        if (!is_so(thread) || !bp_thread_is_idle(thread)) {
+            return 0;
+        }
+        count++;
+    }
+    return evidence->waits != NULL ? count : 0;
+}
+
+void bp_diagnose_traced(bp_evidence *evidence) {
+    const bp_json_tree *tracer = bp_json_tree_object(evidence->waits, "traced_by");
+    uint64_t pid = 0, count = count_if_all(evidence, is_stopped_by_tracer);
+    if (count > 0 && bp_json_tree_uint(tracer, "pid", &pid)) {
+        bp_find(evidence,
+                "the process is stopped by its tracer, %.40s (%" PRIu64 "), with %" PRIu64
+                " thread%s, for all of the %.1f s measured",
+                bp_json_tree_text_or(tracer, "name", "?"), pid, count, count == 1 ? "" : "s",
+                evidence->window_ms / 1000);
+    }
+}
+
+void bp_diagnose_frozen(bp_evidence *evidence) {
+    uint64_t count = count_if_all(evidence, is_frozen);
+    if (count > 0) {
+        bp_find(evidence,
+                "the process is frozen by its control group, with %" PRIu64 " thread%s, for all of "
+                "the %.1f s measured",
+                count, count == 1 ? "" : "s", evidence->window_ms / 1000);
+    }
+}
+
+/* --- other processes ---------------------------------------------------------------------- */
+
+/* For less than this, a program that works would be accused. */
+static const double window_min_ms = 100;
+
+static bool waited_all_the_while(const bp_evidence *evidence, const bp_thread *thread) {
+    return evidence->window_ms >= window_min_ms && bp_thread_is_idle(thread);
+}
+
+/* "make (12), which is stopped" */
+static void print_process(const bp_json_tree *process, char *out, size_t out_bytes) {
+    const char *state = bp_json_tree_text_or(process, "state", "");
+    uint64_t pid = 0;
+    (void)bp_json_tree_uint(process, "pid", &pid);
+    (void)snprintf(out, out_bytes, "%.40s (%" PRIu64 ")%s%.24s",
+                   bp_json_tree_text_or(process, "name", "?"), pid,
+                   state[0] != '\0' ? ", which is " : "", state);
+}
+
+/* "b (12), which waits for the end of its child c (13), which is stopped": the end is always named,
+ * and the first two before it. */
+static void print_chain(const bp_json_tree *wait, char *out, size_t out_bytes) {
+    const bp_json_tree *link = bp_json_tree_first(bp_json_tree_array(wait, "chain"));
+    size_t at = 0, place = 0;
+    for (; link != NULL && at < out_bytes - 1; link = bp_json_tree_next(link), place++) {
+        const bp_json_tree *next = bp_json_tree_next(link);
+        const char *waits = bp_json_tree_text_or(link, "waits_for", "");
+        const char *of = strncmp(waits, "a ", 2) == 0 ? " held by " : " ";
+        uint64_t pid = 0;
+        int length = 0;
+        (void)bp_json_tree_uint(link, "pid", &pid);
+        if (next == NULL && waits[0] == '\0') {
+            char last[128];
+            print_process(link, last, sizeof last);
+            length = snprintf(out + at, out_bytes - at, "%s", last);
+        } else if (next == NULL || place < 2) {
+            length = snprintf(
+                out + at, out_bytes - at, "%.40s (%" PRIu64 "), which waits for %.96s%s",
+                bp_json_tree_text_or(link, "name", "?"), pid, waits, next == NULL ? "" : of);
+        } else if (place == 2) {
+            length = snprintf(out + at, out_bytes - at, "further ones, and the last for ");
+        }
+        at += length > 0 ? (size_t)length : 0;
+    }
+}
+
+/* The first thread that waited all the while for what `takes` accepts, and how many there are. */
+static const bp_thread *find_first(const bp_evidence *evidence, const char *kind, const char *key,
+                                   uint64_t *ret_count) {
+    const bp_thread *first = NULL;
+    *ret_count = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+        bool has_it = bp_json_tree_object(wait, key) != NULL ||
+                      bp_json_tree_array(wait, key) != NULL || bp_json_tree_is_true(wait, key);
+        bool is_kind = kind == NULL || strcmp(thread->waits_for_kind, kind) == 0;
+        if (has_it && is_kind && waited_all_the_while(evidence, thread)) {
+            first = first == NULL ? thread : first;
+            (*ret_count)++;
+        }
+    }
+    return first;
+}
+
+void bp_diagnose_file_lock_held(bp_evidence *evidence) {
+    char holder[128], more[48];
+    uint64_t count;
+    const bp_thread *thread = find_first(evidence, "file_lock", "holder", &count);
+    if (thread == NULL) {
+        return;
+    }
+    const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+    const char *path = bp_json_tree_text_or(wait, "path", "");
+    print_process(bp_json_tree_object(wait, "holder"), holder, sizeof holder);
+    bp_find(
+        evidence,
+        "thread %" PRIu64 " \"%s\" waits for a lock of %.160s (%.8s) that %s%sholds%s, for all of "
+        "the %.1f s measured",
+        thread->tid, thread->name, path[0] != '\0' ? path : "a file",
+        bp_json_tree_text_or(wait, "lock", "?"), holder, strchr(holder, ',') != NULL ? ", " : " ",
+        name_more(count, more), evidence->window_ms / 1000);
+}
+
+void bp_diagnose_process_lock_held(bp_evidence *evidence) {
+    char holder[128], more[48];
+    uint64_t count;
+    const bp_thread *thread = find_first(evidence, "mutex", "process", &count);
+    if (thread != NULL) {
+        const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+        print_process(bp_json_tree_object(wait, "process"), holder, sizeof holder);
+        bp_find(evidence,
+                "thread %" PRIu64 " \"%s\" waits for a mutex in shared memory that thread %" PRIu64
+                " of another process holds: %s%s; for all of the %.1f s measured",
+                thread->tid, thread->name, thread->waits_for_tid, holder, name_more(count, more),
+                evidence->window_ms / 1000);
+    }
+}
+
+void bp_diagnose_owner_ended(bp_evidence *evidence) {
+    char more[48];
+    uint64_t count;
+    const bp_thread *thread = find_first(evidence, NULL, "owner_ended", &count);
+    if (thread != NULL) {
+        bp_find(evidence,
+                "thread %" PRIu64 " \"%s\" waits for a %s that thread %" PRIu64
+                " held when it ended%s, for all of the %.1f s measured",
+                thread->tid, thread->name, thread->waits_for_kind, thread->waits_for_tid,
+                name_more(count, more), evidence->window_ms / 1000);
+    }
+}
+
+void bp_diagnose_child_waits(bp_evidence *evidence) {
+    char chain[400], more[48];
+    uint64_t count;
+    const bp_thread *thread = find_first(evidence, "child", "chain", &count);
+    if (thread != NULL) {
+        print_chain(bp_json_tree_object(thread->row, "waits_for"), chain, sizeof chain);
+        bp_find(evidence, "thread %" PRIu64 " \"%s\" waits for the end of its child %s%s",
+                thread->tid, thread->name, chain, name_more(count, more));
+    }
+}
+
+void bp_diagnose_peer_waits(bp_evidence *evidence) {
+    static const char *const kinds[] = {"pipe", "fifo", "socket"};
+    char chain[400], more[48];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        uint64_t count, fd = 0;
+        const bp_thread *thread = find_first(evidence, kinds[i], "chain", &count);
+        const bp_json_tree *wait =
+            thread != NULL ? bp_json_tree_object(thread->row, "waits_for") : NULL;
+        if (wait == NULL || find_stopped_peer(wait) != NULL) {
+            continue;
+        }
+        (void)bp_json_tree_uint(wait, "fd", &fd);
+        print_chain(wait, chain, sizeof chain);
+        bp_find(evidence, "thread %" PRIu64 " \"%s\" waits on %s %" PRIu64 " of %s%s", thread->tid,
+                thread->name, kinds[i], fd, chain, name_more(count, more));
+    }
+}
+
+/* A request is sent again after 1 s without an answer (TCP_TIMEOUT_INIT in include/net/tcp.h). */
+void bp_diagnose_connect_pending(bp_evidence *evidence) {
+    static const double answer_ms = 1000;
+    char more[48];
+    const bp_thread *first = NULL;
+    const char *remote = NULL;
+    uint64_t count = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+        const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
+        uint64_t retransmits = 0;
+        (void)bp_json_tree_uint(socket, "retransmits", &retransmits);
+        bool is_pending = strcmp(bp_json_tree_text_or(socket, "state", ""), "syn_sent") == 0 &&
+                          (retransmits > 0 || evidence->window_ms >= answer_ms);
+        if (is_pending && waited_all_the_while(evidence, thread)) {
+            remote = count == 0 ? bp_json_tree_text_or(socket, "remote", "?") : remote;
+            first = count++ == 0 ? thread : first;
+        }
+    }
+    if (first != NULL) {
+        bp_find(
+            evidence,
+            "thread %" PRIu64 " \"%s\" waits for an answer of %.80s to its connect%s, for all of "
+            "the %.1f s measured",
+            first->tid, first->name, remote, name_more(count, more), evidence->window_ms / 1000);
+    }
 }
 
 /* --- locks -------------------------------------------------------------------------------- */
@@ -154,7 +379,6 @@ static void print_holder(bp_evidence *evidence, const lock_holder *holder) {
  * once. For less, a program that works would be accused. */
 void bp_diagnose_lock_held(bp_evidence *evidence) {
     enum { holder_max = 4 };
-    static const double window_min_ms = 100;
     lock_holder holders[holder_max];
     size_t count = 0;
     for (size_t i = 0; i < evidence->thread_count && evidence->window_ms >= window_min_ms; i++) {

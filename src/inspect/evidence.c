@@ -96,10 +96,17 @@ static void print_file(const bp_json_tree *wait, const char *kind, char *out, si
 void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes) {
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
     const char *kind = bp_json_tree_text_or(wait, "kind", thread->waits_for_kind);
+    const bp_json_tree *other = bp_json_tree_object(wait, "holder");
+    other = other != NULL ? other : bp_json_tree_object(wait, "child");
+    uint64_t pid = 0;
     out[0] = '\0';
     if (thread->waits_for_tid != 0) {
         (void)snprintf(out, out_bytes, "%" PRIu64 " (%.32s)", thread->waits_for_tid,
                        kind[0] != '\0' ? kind : "?");
+    } else if (bp_json_tree_uint(other, "pid", &pid)) {
+        const char *name = bp_json_tree_text_or(other, "name", "?");
+        (void)snprintf(out, out_bytes, "%s %.*s (%" PRIu64 ")",
+                       kind[0] == 'c' ? "child" : "file lock of", cut_length(name), name, pid);
     } else if (wait != NULL && kind[0] != '\0') {
         print_file(wait, kind, out, out_bytes);
     } else if (kind[0] != '\0') {
@@ -274,8 +281,10 @@ bugpack_status bp_evidence_listed(bp_evidence *evidence, bp_json_tree *row, bugp
     CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
     CUT_TO(thread->waits_for_kind, bp_json_tree_text(wait, "kind"));
     (void)bp_json_tree_uint(wait, "tid", &thread->waits_for_tid);
-    bool is_wanted = strcmp(thread->state, "uninterruptible sleep") == 0 ||
-                     bp_json_tree_array(wait, "other_end") != NULL;
+    bool is_wanted =
+        strcmp(thread->state, "uninterruptible sleep") == 0 ||
+        bp_json_tree_array(wait, "chain") != NULL || bp_json_tree_is_true(wait, "owner_ended") ||
+        strcmp(thread->syscall, "connect") == 0 || bp_json_tree_array(wait, "other_end") != NULL;
     int tier = is_wanted ? tier_wanted : tier_any;
     tier = thread->rank > 0 ? tier_busiest : tier;
     take_tree(evidence, row, tier, &thread->row);

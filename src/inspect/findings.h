@@ -42,6 +42,22 @@ const char *bp_severity_name(bp_severity severity);
         "kill -CONT lets it go on; a debugger or a shell may have stopped it") \
     ROW(PEER_STOPPED, "peer-stopped", CRITICAL, peer_stopped, PROCESS, "threads.json", \
         ".threads[].waits_for.other_end", "capture the other process") \
+    ROW(TRACED, "traced", CRITICAL, traced, PROCESS, "threads.json", ".traced_by", \
+        "a debugger that holds a process up has to let it go on, or to detach") \
+    ROW(FROZEN, "frozen", CRITICAL, frozen, PROCESS, "threads.json", ".threads[].wait_channel", \
+        "cgroup.freeze of its control group, or freezer.state, holds it up; so does docker pause") \
+    ROW(PEER_WAITS, "peer-waits", CRITICAL, peer_waits, PROCESS, "threads.json", \
+        ".threads[].waits_for.chain", "capture the process at the end of the chain") \
+    ROW(CHILD_WAITS, "child-waits", CRITICAL, child_waits, PROCESS, "threads.json", \
+        ".threads[].waits_for.chain", "capture the process at the end of the chain") \
+    ROW(FILE_LOCK, "file-lock-held", CRITICAL, file_lock_held, PROCESS, "threads.json", \
+        ".threads[].waits_for.holder", "capture the process that holds it") \
+    ROW(PROCESS_LOCK, "lock-held-by-process", CRITICAL, process_lock_held, PROCESS, \
+        "threads.json", ".threads[].waits_for.process", "capture the process that holds it") \
+    ROW(OWNER_ENDED, "lock-owner-ended", CRITICAL, owner_ended, PROCESS, "threads.json", \
+        ".threads[].waits_for", "what returns or ends a thread without an unlock") \
+    ROW(CONNECT, "connect-pending", CRITICAL, connect_pending, PROCESS, "threads.json", \
+        ".threads[].waits_for.socket", "whether the server accepts, and a firewall drops packets") \
     ROW(UNINTERRUPTIBLE, "uninterruptible", CRITICAL, uninterruptible, PROCESS, "threads.json", \
         ".threads[].kernel_stack", "the kernel stack names the file system or the driver") \
     ROW(LOCK_HELD, "lock-held", CRITICAL, lock_held, PROCESS, "threads.json", \

@@ -12,6 +12,7 @@ enum { sentence_max_bytes = 4096 };
 void bp_process_threads_release(bp_process_threads *process) {
     for (size_t i = 0; i < process->thread_count; i++) {
         free(process->threads[i].kernel_stack);
+        free(process->threads[i].process_wait);
     }
     free(process->threads);
     bp_open_files_release(&process->files);
@@ -188,6 +189,65 @@ static void add_wait(const bp_process_threads *process, const bp_thread_state *t
     bp_json_object_end(json);
 }
 
+/* `key` NULL: as an element of a list. */
+static void add_link(const char *key, const bp_wait_link *link, bool with_wait, bp_json *json) {
+    bp_json_object_begin(json, key);
+    bp_json_add_uint(json, "pid", link->pid);
+    bp_model_add_name(json, "name", link->name, sizeof link->name);
+    if (link->state != 0) {
+        add_state(link->state, json);
+    }
+    if (with_wait && link->waits_for[0] != '\0') {
+        bp_model_add_name(json, "waits_for", link->waits_for, sizeof link->waits_for);
+    }
+    bp_json_object_end(json);
+}
+
+static void add_chain(const bp_process_wait *wait, bp_json *json) {
+    bp_json_array_begin(json, "chain");
+    for (size_t i = 0; i < wait->link_count; i++) {
+        add_link(NULL, &wait->links[i], true, json);
+    }
+    bp_json_array_end(json);
+}
+
+/* Each of these has a link at least. */
+static void add_process_wait(const bp_thread_state *thread, bp_json *json) {
+    static const char *const kinds[] = {[BP_WAIT_FOR_FILE_LOCK] = "file_lock",
+                                        [BP_WAIT_FOR_MUTEX] = "mutex",
+                                        [BP_WAIT_FOR_CHILD] = "child"};
+    static const char *const keys[] = {[BP_WAIT_FOR_FILE_LOCK] = "holder",
+                                       [BP_WAIT_FOR_MUTEX] = "process",
+                                       [BP_WAIT_FOR_CHILD] = "child"};
+    const bp_process_wait *wait = thread->process_wait;
+    bp_json_object_begin(json, "waits_for");
+    bp_json_add_text(json, "kind", kinds[wait->kind]);
+    if (wait->kind == BP_WAIT_FOR_FILE_LOCK) {
+        if (wait->lock != BP_FILE_LOCK_LEASE) {
+            bp_json_add_uint(json, "fd", wait->fd);
+            bp_model_add_name(json, "path", wait->path, sizeof wait->path);
+        }
+        bp_json_add_text(json, "lock", bp_file_lock_kind_name(wait->lock));
+    } else if (wait->kind == BP_WAIT_FOR_MUTEX) {
+        bp_json_add_uint(json, "tid", thread->wait.tid);
+        bp_model_add_hex(json, "address", thread->wait.address);
+        bp_json_add_bool(json, "timed", thread->wait.is_timed);
+    }
+    add_link(keys[wait->kind], &wait->links[0], false, json);
+    add_chain(wait, json);
+    bp_json_object_end(json);
+}
+
+static void add_ended_owner(const bp_thread_state *thread, bp_json *json) {
+    bp_json_object_begin(json, "waits_for");
+    bp_json_add_uint(json, "tid", thread->wait.tid);
+    bp_json_add_text(json, "kind", thread->wait.kind == BP_FUTEX_KIND_MUTEX ? "mutex" : "rwlock");
+    bp_model_add_hex(json, "address", thread->wait.address);
+    bp_json_add_bool(json, "timed", thread->wait.is_timed);
+    bp_json_add_bool(json, "owner_ended", true);
+    bp_json_object_end(json);
+}
+
 static void add_file_wait(const bp_thread_state *thread, bp_json *json) {
     bp_json_object_begin(json, "waits_for");
     bp_json_add_text(json, "kind", bp_open_file_kind_name(thread->file->kind));
@@ -196,6 +256,9 @@ static void add_file_wait(const bp_thread_state *thread, bp_json *json) {
         bp_json_add_bool(json, "timed", thread->fd_wait.is_timed);
     }
     bp_open_file_add_ends(thread->file, json);
+    if (thread->process_wait != NULL) {
+        add_chain(thread->process_wait, json);
+    }
     bp_json_object_end(json);
 }
 
@@ -224,6 +287,10 @@ static void add_thread(const bp_process_threads *process, const bp_thread_state 
         add_wait(process, thread, json);
     } else if (thread->file != NULL) {
         add_file_wait(thread, json);
+    } else if (thread->process_wait != NULL) {
+        add_process_wait(thread, json);
+    } else if (thread->other_owner == BP_FUTEX_OWNER_ENDED) {
+        add_ended_owner(thread, json);
     }
     bp_json_object_end(json);
 }
@@ -252,6 +319,9 @@ static void add_process(const void *item, bp_json *json) {
     bp_json_add_uint(json, "pid", process->pid);
     bp_model_add_name(json, "name", process->name, sizeof process->name);
     bp_json_add_uint(json, "vanished_threads", process->vanished_count);
+    if (process->tracer.pid != 0) {
+        add_link("traced_by", &process->tracer, false, json);
+    }
     bp_json_array_begin(json, "deadlocks");
     size_t first = is_seen == NULL ? SIZE_MAX : bp_deadlock_next(process, is_seen);
     for (; first != SIZE_MAX; first = bp_deadlock_next(process, is_seen)) {

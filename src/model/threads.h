@@ -8,7 +8,35 @@
 
 #include "base/buffer.h"
 #include "model/open_files.h"
+#include "platform/linux/file_locks.h"
 #include "platform/linux/thread_wait.h"
+
+/* A process of a chain, and what it waits for itself. */
+typedef struct bp_wait_link {
+    uint64_t pid;
+    char name[64];       /* any bytes */
+    char state;          /* of its first thread; 0: not known */
+    char waits_for[128]; /* any bytes; "": it waits for none, or that is not known */
+} bp_wait_link;
+
+#define BP_WAIT_LINK_MAX 8
+
+typedef enum bp_process_wait_kind {
+    BP_WAIT_FOR_PEER, /* at the other end of a pipe or socket */
+    BP_WAIT_FOR_FILE_LOCK,
+    BP_WAIT_FOR_MUTEX, /* that another process holds */
+    BP_WAIT_FOR_CHILD
+} bp_process_wait_kind;
+
+/* That a thread waits for another process: the first of the chain, which waits for the second. */
+typedef struct bp_process_wait {
+    bp_process_wait_kind kind;
+    uint32_t fd; /* of a file lock */
+    bp_file_lock_kind lock;
+    char path[256]; /* of the file of the lock; any bytes */
+    bp_wait_link links[BP_WAIT_LINK_MAX];
+    size_t link_count;
+} bp_process_wait;
 
 /* One thread. What is not known is 0, and left out. */
 typedef struct bp_thread_state {
@@ -32,6 +60,9 @@ typedef struct bp_thread_state {
     bp_fd_wait fd_wait;
     bool has_fd_wait;
     const bp_open_file *file; /* a pipe or socket that it waits on, in `files`; NULL: none */
+    /* The lock of `wait` is not a thread's of this process: another one's, or of one that ended. */
+    bp_futex_owner other_owner;
+    bp_process_wait *process_wait; /* owned; NULL: for no other process, as far as is known */
 } bp_thread_state;
 
 /* The threads of one process. Starts zeroed. */
@@ -48,6 +79,7 @@ typedef struct bp_process_threads {
     int unread_errno;         /* the last reason */
     int kernel_stack_errno;   /* why there are no kernel stacks; or 0 */
     bp_open_files files;      /* those that threads wait on */
+    bp_wait_link tracer;      /* pid 0: nobody traces it */
 } bp_process_threads;
 
 void bp_process_threads_release(bp_process_threads *process);

@@ -73,6 +73,11 @@ bugpack_status bp_threads_find_files(bp_process_threads *processes, size_t count
     return BUGPACK_OK;
 }
 
+bugpack_status bp_threads_find_processes(bp_process_threads *processes, size_t count,
+                                         uint64_t deadline_ns, bugpack_error *error) {
+    return BUGPACK_OK;
+}
+
 bugpack_status bp_open_files_read(pid_t pid, const uint64_t *wanted, size_t file_max,
                                   uint64_t deadline_ns, bp_open_files *ret_process,
                                   bugpack_error *error) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@ struct reader {
     bp_process_threads process;
     struct own_id *ids; /* of the threads whose own id is known; ascending when waits are found */
     size_t id_count;
+    bool counts_as_we_do; /* its ids are ours: it is in our pid namespace */
     bp_futex_process futexes;
     int memory_fd; /* stays with the program that it was opened on; -1: nothing can be read */
 };
@@ -46,6 +48,25 @@ static const struct own_id *find_id(const struct reader *reader, uint64_t tid) {
 
 static bool has_thread(void *context, uint64_t tid) {
     return find_id(context, tid) != NULL;
+}
+
+/* Only where the process counts its ids as we do. Where processes are hidden from us (hidepid in
+ * proc(5)), kill(2) still knows them. */
+static bp_futex_owner find_other(void *context, uint64_t tid) {
+    struct reader *reader = context;
+    uint64_t pid;
+    if (!reader->counts_as_we_do) {
+        return BP_FUTEX_OWNER_UNKNOWN;
+    }
+    ssize_t length = bp_proc_read_at(AT_FDCWD, reader->text, text_bytes_max - 1,
+                                     "/proc/%" PRIu64 "/status", tid);
+    if (length < 0) {
+        bool is_gone = bp_proc_is_gone(errno) && kill((pid_t)tid, 0) != 0 && errno == ESRCH;
+        return is_gone ? BP_FUTEX_OWNER_ENDED : BP_FUTEX_OWNER_UNKNOWN;
+    }
+    bool is_other = bp_proc_find_number(reader->text, (size_t)length, "Tgid", 0, &pid) &&
+                    pid != reader->process.pid;
+    return is_other ? BP_FUTEX_OWNER_PROCESS : BP_FUTEX_OWNER_UNKNOWN;
 }
 
 /* At an address that a process made up: beyond INT64_MAX there is no memory of a program. */
@@ -121,8 +142,11 @@ static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
     int thread_fd = bp_proc_open_living_thread(reader->threads_fd, NULL);
     process->arch = thread_fd < 0 ? BP_SYSCALL_UNKNOWN : arch_of(thread_fd);
-    reader->futexes = (bp_futex_process){
-        .arch = process->arch, .read = read_memory, .has_thread = has_thread, .context = reader};
+    reader->futexes = (bp_futex_process){.arch = process->arch,
+                                         .read = read_memory,
+                                         .has_thread = has_thread,
+                                         .find_other = find_other,
+                                         .context = reader};
     bool has_locks = is_any(process, bp_futex_wait_is_possible);
     if (has_locks || is_any(process, bp_fd_wait_is_possible)) {
         reader->memory_fd = openat(thread_fd, "mem", O_RDONLY | O_CLOEXEC);
@@ -130,6 +154,12 @@ static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
     if (has_locks) {
         status = find_glibc(thread_fd, &reader->futexes, error);
         qsort(reader->ids, reader->id_count, sizeof *reader->ids, bp_array_compare_u64);
+        reader->counts_as_we_do = reader->id_count > 0;
+        for (size_t i = 0; i < reader->id_count; i++) {
+            const struct own_id *id = &reader->ids[i];
+            reader->counts_as_we_do =
+                reader->counts_as_we_do && process->threads[id->index].tid == id->tid;
+        }
     } else {
         reader->id_count = 0;
     }
@@ -173,6 +203,7 @@ static uint64_t read_status(struct reader *reader, bp_thread_state *thread) {
     size_t bytes = (size_t)length;
     thread->has_switches = bp_proc_find_switches(reader->text, bytes, &thread->voluntary_switches,
                                                  &thread->involuntary_switches);
+    (void)bp_proc_find_number(reader->text, bytes, "TracerPid", 0, &reader->process.tracer.pid);
     for (size_t i = 0; bp_proc_find_number(reader->text, bytes, "NSpid", i, &own_tid); i++) {}
     return own_tid;
 }
@@ -278,7 +309,7 @@ static bool still_waits(struct reader *reader, const bp_thread_state *thread) {
     bp_futex_wait wait;
     return bp_futex_wait_find(&reader->futexes, &thread->syscall, &wait) &&
            wait.kind == thread->wait.kind && wait.tid == thread->wait.tid &&
-           has_stayed(reader, thread);
+           wait.owner == thread->wait.owner && has_stayed(reader, thread);
 }
 
 /*
@@ -291,7 +322,7 @@ static void find_waits(struct reader *reader) {
         bp_thread_state *thread = &process->threads[i];
         thread->is_waiting = thread->has_syscall &&
                              bp_futex_wait_find(&reader->futexes, &thread->syscall, &thread->wait);
-        if (thread->is_waiting) {
+        if (thread->is_waiting && thread->wait.owner == BP_FUTEX_OWNER_THREAD) {
             thread->waits_for = (size_t)find_id(reader, thread->wait.tid)->index;
         }
         thread->has_fd_wait =
@@ -300,7 +331,10 @@ static void find_waits(struct reader *reader) {
     }
     for (size_t i = 0; i < process->thread_count; i++) {
         bp_thread_state *thread = &process->threads[i];
-        thread->is_waiting = thread->is_waiting && still_waits(reader, thread);
+        bool is_held = thread->is_waiting && still_waits(reader, thread);
+        thread->is_waiting = is_held && thread->wait.owner == BP_FUTEX_OWNER_THREAD;
+        thread->other_owner =
+            is_held && !thread->is_waiting ? thread->wait.owner : BP_FUTEX_OWNER_UNKNOWN;
     }
 }
 
@@ -381,6 +415,14 @@ static const bp_open_file *find_file(const bp_open_files *files, uint32_t number
         file != NULL && (file->kind == BP_OPEN_FILE_PIPE || file->kind == BP_OPEN_FILE_FIFO ||
                          file->kind == BP_OPEN_FILE_SOCKET);
     return has_end ? file : NULL;
+}
+
+bool bp_thread_has_stayed(uint64_t pid, const bp_thread_state *thread) {
+    struct reader reader = {.threads_fd = open_threads(pid), .text = malloc(text_bytes_max)};
+    bool has_it = reader.text != NULL && reader.threads_fd >= 0 && has_stayed(&reader, thread);
+    bp_file_close(reader.threads_fd);
+    free(reader.text);
+    return has_it;
 }
 
 /* Only of a thread that has not run since its call was read. */

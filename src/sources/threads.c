@@ -44,6 +44,9 @@ static bugpack_status read_threads(const bp_source *source, const bp_subject_pro
     }
     bugpack_status status = bp_threads_find_files(readings->items, readings->count, deadline_ns,
                                                   &readings->search, error);
+    if (status == BUGPACK_OK) {
+        status = bp_threads_find_processes(readings->items, readings->count, deadline_ns, error);
+    }
     return status == BUGPACK_OK ? bp_subject_check(source->subject, error) : status;
 }
 

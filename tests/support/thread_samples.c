@@ -17,6 +17,20 @@ static bp_open_file files[] = {
      .has_more_holders = true},
     {.number = 5, .kind = BP_OPEN_FILE_SOCKET, .socket = &connection, .has_other_end = true}};
 
+static bp_process_wait lock_wait = {
+    .kind = BP_WAIT_FOR_FILE_LOCK,
+    .fd = 6,
+    .lock = BP_FILE_LOCK_FLOCK,
+    .path = "/var/lib/mail/\xff",
+    .links = {{.pid = 4730, .name = "backup", .state = 'S', .waits_for = "the end of its child"},
+              {.pid = 4731, .name = "tar", .state = 'T'}},
+    .link_count = 2};
+static bp_process_wait mutex_wait = {
+    .kind = BP_WAIT_FOR_MUTEX, .links = {{.pid = 4740, .name = "cache"}}, .link_count = 1};
+static bp_process_wait child_wait = {.kind = BP_WAIT_FOR_CHILD,
+                                     .links = {{.pid = 4750, .name = "make", .state = 'T'}},
+                                     .link_count = 1};
+
 static bp_thread_state threads[] = {
     {.tid = 4711, .name = "main)\n\xff", .state = '?'},
     {.tid = 4712,
@@ -51,7 +65,14 @@ static bp_thread_state threads[] = {
     {.tid = 4715,
      .name = "poller",
      .fd_wait = {.has_limit = true, .is_timed = true},
-     .file = &files[1]}};
+     .file = &files[1]},
+    {.tid = 4716, .name = "file-lock", .process_wait = &lock_wait},
+    {.tid = 4717, .name = "shared", .wait = {.tid = 4741}, .process_wait = &mutex_wait},
+    {.tid = 4718, .name = "parent", .process_wait = &child_wait},
+    {.tid = 4719,
+     .name = "left",
+     .wait = {.tid = 4760, .address = 0x7f0000000080},
+     .other_owner = BP_FUTEX_OWNER_ENDED}};
 
 static bp_thread_state bare_threads[] = {{.tid = 4711}};
 
@@ -60,7 +81,8 @@ static const bp_process_threads samples[] = {
      .name = "viewer\xff",
      .arch = BP_SYSCALL_X86_64,
      .threads = threads,
-     .thread_count = 5,
+     .thread_count = 9,
+     .tracer = {.pid = 4770, .name = "gdb", .state = 'S'},
      .vanished_count = 1},
     {.pid = 4711, .threads = bare_threads, .thread_count = 1}};
 

@@ -75,6 +75,35 @@ Test(futex_wait, finds_the_owner_of_a_mutex) {
     cr_expect(not(wait.is_timed));
 }
 
+/* 51 is a thread of another process, and 52 has ended. */
+static bp_futex_owner find_other(void *context, uint64_t tid) {
+    (void)context;
+    if (tid == 51) {
+        return BP_FUTEX_OWNER_PROCESS;
+    }
+    return tid == 52 ? BP_FUTEX_OWNER_ENDED : BP_FUTEX_OWNER_UNKNOWN;
+}
+
+static bp_futex_owner kind_of_owner(uint32_t tid, bool is_shared) {
+    struct memory memory = locked;
+    bp_futex_process process = process_of(&memory);
+    bp_thread_syscall syscall = futex(MUTEX, is_shared ? WAIT : WAIT | PRIVATE, 2);
+    bp_futex_wait wait = {.tid = 0};
+    process.find_other = find_other;
+    memory.words[MUTEX + 2] = tid;
+    memory.words[MUTEX + 4] = is_shared ? 128 : 0;
+    return bp_futex_wait_find(&process, &syscall, &wait) ? wait.owner : BP_FUTEX_OWNER_UNKNOWN;
+}
+
+Test(futex_wait, knows_an_owner_of_another_process_and_one_that_ended) {
+    cr_expect(eq(int, (int)kind_of_owner(41, false), BP_FUTEX_OWNER_THREAD));
+    cr_expect(eq(int, (int)kind_of_owner(51, true), BP_FUTEX_OWNER_PROCESS));
+    cr_expect(eq(int, (int)kind_of_owner(51, false), BP_FUTEX_OWNER_UNKNOWN), "it is private");
+    cr_expect(eq(int, (int)kind_of_owner(52, true), BP_FUTEX_OWNER_ENDED));
+    cr_expect(eq(int, (int)kind_of_owner(52, false), BP_FUTEX_OWNER_ENDED));
+    cr_expect(eq(int, (int)kind_of_owner(53, true), BP_FUTEX_OWNER_UNKNOWN));
+}
+
 Test(futex_wait, knows_a_wait_that_ends_by_itself) {
     struct memory memory = locked;
     bp_futex_process process = process_of(&memory);

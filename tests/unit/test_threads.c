@@ -126,6 +126,15 @@ Test(threads, prints_what_is_known_and_leaves_out_the_rest) {
         "\"remote\": \"127.0.0.1:5900\"",
         "\"timed\": true",
         "\"searched_processes\": 119",
+        "\"kind\": \"file_lock\"",
+        "\"path\": \"/var/lib/mail/",
+        "\"lock\": \"flock\"",
+        "\"holder\": {",
+        "\"waits_for\": \"the end of its child\"",
+        "\"process\": {",
+        "\"child\": {",
+        "\"owner_ended\": true",
+        "\"traced_by\": {",
         "\"descendants\""};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         cr_expect(strstr(printed, parts[i]) != NULL, "%s", parts[i]);

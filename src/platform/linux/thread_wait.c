@@ -221,13 +221,30 @@ static bool is_thread(const bp_futex_process *process, uint64_t tid) {
     return tid != 0 && process->has_thread(process->context, tid);
 }
 
+/* Another process can hold only what is shared. Of a lock that looks like one by chance, the id of
+ * its owner is hardly one that the kernel gives out (PID_MAX_LIMIT in linux/threads.h). */
+static bp_futex_owner owner_of(const bp_futex_process *process, const struct call *call,
+                               uint64_t tid) {
+    static const uint64_t tid_max = 4194304;
+    if (tid == 0 || tid > tid_max) {
+        return BP_FUTEX_OWNER_UNKNOWN;
+    }
+    if (process->has_thread(process->context, tid)) {
+        return BP_FUTEX_OWNER_THREAD;
+    }
+    bp_futex_owner owner = process->find_other != NULL ? process->find_other(process->context, tid)
+                                                       : BP_FUTEX_OWNER_UNKNOWN;
+    bool is_possible = owner == BP_FUTEX_OWNER_ENDED || !call->is_private;
+    return is_possible ? owner : BP_FUTEX_OWNER_UNKNOWN;
+}
+
 /* The kernel defines the word (futex(2), "Priority-inheritance futexes"), whatever the library. */
 static bool find_inheriting(const bp_futex_process *process, const struct call *call,
                             uint64_t *ret_tid) {
     uint32_t word;
     if (!process->read(process->context, call->address, &word, sizeof word) ||
         (word & futex_has_waiters) == 0 || (word & futex_owner_died) != 0 ||
-        !is_thread(process, word & futex_tid_mask)) {
+        owner_of(process, call, word & futex_tid_mask) == BP_FUTEX_OWNER_UNKNOWN) {
         return false;
     }
     *ret_tid = word & futex_tid_mask;
@@ -263,7 +280,8 @@ static bool find_mutex(const bp_futex_process *process, const struct call *call,
     }
     bool is_held = (mutex.kind & KIND_ROBUST) != 0 ? is_held_robust(call, &mutex)
                                                    : is_held_plain(call, &mutex);
-    if (!is_held || mutex.user_count == 0 || !is_thread(process, mutex.owner)) {
+    if (!is_held || mutex.user_count == 0 ||
+        owner_of(process, call, mutex.owner) == BP_FUTEX_OWNER_UNKNOWN) {
         return false;
     }
     *ret_tid = mutex.owner;
@@ -276,7 +294,7 @@ static bool is_held_by_writer(const bp_futex_process *process, const struct call
            (rwlock->readers & RWLOCK_HELD_BY_WRITER) == RWLOCK_HELD_BY_WRITER &&
            rwlock->pad3 == 0 && rwlock->pad4 == 0 && rwlock->pad1 == 0 && rwlock->pad2 == 0 &&
            rwlock->is_shared == !call->is_private && rwlock->flags <= 3 &&
-           is_thread(process, rwlock->writer);
+           owner_of(process, call, rwlock->writer) != BP_FUTEX_OWNER_UNKNOWN;
 }
 
 /* Readers wait on the third word, and further writers on the fourth. */
@@ -341,6 +359,7 @@ bool bp_futex_wait_find(const bp_futex_process *process, const bp_thread_syscall
         }
     }
     if (is_found) {
+        wait.owner = owner_of(process, &call, wait.tid);
         wait.address = call.address;
         wait.is_timed = call.is_timed;
         *ret_wait = wait;

@@ -91,11 +91,20 @@ typedef enum bp_futex_kind {
     BP_FUTEX_KIND_COUNT
 } bp_futex_kind;
 
+/* Who holds the lock. */
+typedef enum bp_futex_owner {
+    BP_FUTEX_OWNER_UNKNOWN,
+    BP_FUTEX_OWNER_THREAD,  /* a thread of the same process */
+    BP_FUTEX_OWNER_PROCESS, /* one of another process, which shares the lock */
+    BP_FUTEX_OWNER_ENDED    /* nobody any more: the thread ended, and left it locked */
+} bp_futex_owner;
+
 typedef struct bp_futex_wait {
     bp_futex_kind kind;
-    bool is_timed;    /* it gives up after some time */
-    uint64_t address; /* of the futex word */
-    uint64_t tid;     /* of the thread waited for, as the process itself counts */
+    bp_futex_owner owner; /* of a found one not UNKNOWN */
+    bool is_timed;        /* it gives up after some time */
+    uint64_t address;     /* of the futex word */
+    uint64_t tid;         /* of the thread waited for, as the process itself counts */
 } bp_futex_wait;
 
 /* A process, as far as it has to be known. */
@@ -111,6 +120,8 @@ typedef struct bp_futex_process {
     bool (*read)(void *context, uint64_t address, void *out, size_t bytes);
     /* Whether it has this thread. */
     bool (*has_thread)(void *context, uint64_t tid);
+    /* Who another id is, PROCESS or ENDED; NULL: not known of any. */
+    bp_futex_owner (*find_other)(void *context, uint64_t tid);
 } bp_futex_process;
 
 /* Whether this is a wait on a futex without end or with one: else no memory need be read. */
