@@ -219,9 +219,11 @@ static void print_threads(const bp_facts *facts) {
         } while (row != NULL && strcmp(bp_buffer_text(&text), bp_buffer_text(&other)) == 0);
         (void)bp_json_tree_uint(first, "tid", &tid);
         (void)bp_json_tree_number(first, "cpu_percent", &percent);
-        (void)snprintf(name, sizeof name, count > 1 ? "%zu x " : "", count);
-        (void)snprintf(name + strlen(name), sizeof name - strlen(name), "%s",
-                       bp_json_tree_text_or(first, "name", ""));
+        const char *only = bp_json_tree_text_or(first, "name", "");
+        (void)snprintf(name, sizeof name, "%s", only);
+        if (count > 1) {
+            (void)snprintf(name, sizeof name, "%zu x %s", count, only);
+        }
         const char *words = strchr(bp_buffer_text(&text), '\n');
         bp_screen_wrap(BP_SCREEN_PLAIN, indent, "%6.1f %%  %7" PRIu64 " %-16s %s", percent, tid,
                        name, words != NULL ? words + 1 : "");

@@ -34,8 +34,11 @@ void bp_diagnose_stopped(bp_evidence *evidence) {
 
 /* "…, and 3 more threads" behind a sentence about the first of so many. */
 static const char *name_more(uint64_t count, char out[48]) {
-    (void)snprintf(out, 48, count > 1 ? ", and %" PRIu64 " more thread%s" : "", count - 1,
-                   count == 2 ? "" : "s");
+    out[0] = '\0';
+    if (count > 1) {
+        (void)snprintf(out, 48, ", and %" PRIu64 " more thread%s", count - 1,
+                       count == 2 ? "" : "s");
+    }
     return out;
 }
 

@@ -151,6 +151,11 @@ with zipfile.ZipFile("busy.zip", "w") as report:
     for i in range(1, 61):
         report.writestr(f"processes/{i}-w/runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 100},
             "threads": [{"tid": i, "name": "w", "cpu_percent": 100}]}))
+with zipfile.ZipFile("both.zip", "w") as report:
+    report.writestr("metadata.json", "{}")
+    for i, folder in (9, "processes/9-w/"), (1, ""):
+        report.writestr(folder + "runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 100},
+            "threads": [{"tid": i, "name": "w", "cpu_percent": 100}]}))
 with zipfile.ZipFile("groups.zip", "w") as report:
     report.writestr("metadata.json", metadata)
     report.writestr("system.json", json.dumps({"cgroups": [
@@ -172,7 +177,9 @@ grep -q '<p>And 74 more, 13 of them critical.</p>' out || wrong 'the page does n
 run index groups.zip
 jq -e '.finding_count == 122 and .critical_findings == 61 and (.findings | length) == 48
     and (.finding_ids | unique) == ["cgroup-limit", "killed-by-signal"]' out >/dev/null || wrong "it is $(cat out)"
-rm busy.zip groups.zip # they are not ours
+run show both.zip
+[ "$(sed -n 's/^ ! thread \([0-9]*\) .*/\1/p' out | tr '\n' ' ')" = '1 9 ' ] || wrong "a further process comes first: $(cat out)"
+rm both.zip busy.zip groups.zip # they are not ours
 
 fact 'threads that do the same are one row, and those that are not listed are counted'
 python3 -c 'import json, zipfile

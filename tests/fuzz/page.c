@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <bugpack/log.h>
+
 #include "inspect/html.h"
 #include "inspect/logs.h"
 #include "support/made_zip.h"
