@@ -1,6 +1,7 @@
 /* Diagnoses of how a process ended, what it said before, and what is missing from its report. */
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,11 +10,102 @@
 #include "inspect/frames.h"
 #include "model/fields.h"
 
+/* --- what it said ------------------------------------------------------------------------- */
+
+/* How runtimes begin what they say of an end: the cause is in this line or the next, and what
+ * follows is a trace. Of others the last line is the cause, as of Python. */
+static const struct {
+    const char *words;
+    bool goes_on;                                                /* in the next line */
+} endings[] = {{"terminate called after throwing", true},        /* libstdc++ */
+               {"terminating due to uncaught exception", false}, /* libc++ */
+               {"terminate called", false},
+               {"Assertion `", false},      /* glibc */
+               {"Assertion failed", false}, /* musl, macOS */
+               {"*** ", false},             /* glibc's fortify and stack protector */
+               {"free(): ", false},
+               {"malloc(): ", false},
+               {"double free or corruption", false},
+               {"corrupted ", false},
+               {"munmap_chunk(): ", false},
+               {"realloc(): ", false},
+               {"panicked at", true}, /* Rust */
+               {"panic: ", false},    /* Go */
+               {"fatal error: ", false},
+               {"Exception in thread", false}, /* Java */
+               {"AddressSanitizer: ", false},
+               {"ThreadSanitizer: ", false},
+               {"runtime error: ", false},
+               {"error while loading shared libraries", false}};
+
+enum { words_bytes = 2 * BP_EVIDENCE_LINE_BYTES };
+
+static const char *output_line(const bp_evidence *evidence, uint64_t number) {
+    const char *line = evidence->output[number % BP_EVIDENCE_LINE_MAX];
+    return line + strspn(line, " \t");
+}
+
+/* The last output line with one of these words, or NULL. */
+static const char *find_line(const bp_evidence *evidence, const char *const *words,
+                             const char **ret_at) {
+    uint64_t count = evidence->output_count;
+    uint64_t kept = count < BP_EVIDENCE_LINE_MAX ? count : BP_EVIDENCE_LINE_MAX;
+    for (uint64_t i = 1; i <= kept; i++) {
+        const char *line = output_line(evidence, count - i);
+        for (size_t k = 0; words[k] != NULL; k++) {
+            *ret_at = strstr(line, words[k]);
+            if (*ret_at != NULL) {
+                return line;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool begins_end(const char *line, bool *ret_goes_on) {
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (strstr(line, endings[i].words) != NULL) {
+            *ret_goes_on = endings[i].goes_on;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What it said of its end, or without that its last line, if any line will do; false with "" for
+ * none. */
+static bool find_last_words(const bp_evidence *evidence, bool takes_any, char out[words_bytes]) {
+    uint64_t count = evidence->output_count;
+    uint64_t at = count > BP_EVIDENCE_LINE_MAX ? count - BP_EVIDENCE_LINE_MAX : 0;
+    bool goes_on = false;
+    out[0] = '\0';
+    while (at < count && !begins_end(output_line(evidence, at), &goes_on)) {
+        at++;
+    }
+    if (count == 0 || (at == count && !takes_any)) {
+        return false;
+    }
+    at = at < count ? at : count - 1;
+    goes_on = goes_on && at + 1 < count;
+    (void)snprintf(out, words_bytes, "%s%s%s", output_line(evidence, at), goes_on ? " " : "",
+                   goes_on ? output_line(evidence, at + 1) : "");
+    return true;
+}
+
+void bp_diagnose_last_words(bp_evidence *evidence) {
+    char words[words_bytes];
+    if (find_last_words(evidence, true, words)) {
+        bp_find(evidence, "its last words: %s", words);
+    }
+}
+
 /* --- the end ------------------------------------------------------------------------------ */
 
-/* The cause where it is known, and else what the code of the signal means. */
+/* The cause where it is known, and else what the code of the signal means. Who calls abort says
+ * why before: that is the cause. */
 void bp_diagnose_crash(bp_evidence *evidence) {
-    char summary[224], frames[BP_FRAME_LIST_BYTES], own[BP_FRAME_NAME_BYTES], cause[240];
+    char summary[224], frames[BP_FRAME_LIST_BYTES], own[BP_FRAME_NAME_BYTES], cause[words_bytes];
+    enum { cause_max = 160 };
     const bp_json_tree *backtrace = bp_json_tree_object(evidence->crash, "backtrace");
     if (evidence->crash == NULL) {
         return;
@@ -21,6 +113,13 @@ void bp_diagnose_crash(bp_evidence *evidence) {
     bp_utf8_copy(summary, sizeof summary,
                  bp_json_tree_text_or(evidence->crash, "summary", "of an unknown signal"));
     bp_utf8_copy(cause, sizeof cause, bp_json_tree_text_or(evidence->crash, "cause", ""));
+    if (strcmp(bp_json_tree_text_or(evidence->crash, "name", ""), "SIGABRT") == 0) {
+        char words[words_bytes];
+        if (find_last_words(evidence, false, words)) {
+            bp_utf8_copy(cause, sizeof cause, words);
+        }
+    }
+    cause[bp_utf8_cut(cause, strlen(cause), cause_max)] = '\0'; /* the rest has to fit */
     bp_frames_print(backtrace, evidence->finder, frames);
     bp_frames_print_own(backtrace, evidence->finder, own);
     char *meaning = strstr(summary, "): "); /* behind the thread */
@@ -41,13 +140,30 @@ void bp_diagnose_disconnect(bp_evidence *evidence) {
     }
 }
 
+/* What a signal means that a limit of the process leads to, or its use of the kernel. */
+static const struct {
+    const char *name, *meaning;
+} meanings[] = {
+    {"SIGSYS", ": probably a filter (seccomp) refused a system call"},
+    {"SIGXFSZ", ": probably it wrote beyond its limit of the size of files"},
+    {"SIGXCPU", ": probably it used up its limit of CPU time"},
+    {"SIGPIPE", ": probably nobody reads any more what it wrote to a pipe or socket"},
+};
+
+/* Nothing where `crash` has the same signal, and more of it. */
 void bp_diagnose_killed(bp_evidence *evidence) {
     const bp_json_tree *end = bp_json_tree_object(evidence->metadata, "exit");
     char signal[BP_SIGNAL_BYTES];
-    if (bp_exit_signal(evidence->metadata, signal)) {
-        bp_find(evidence, "it died of %s%s", signal,
-                bp_json_tree_is_true(end, "core_dumped") ? " (core dumped)" : "");
+    const char *meaning = "";
+    if (!bp_exit_signal(evidence->metadata, signal) ||
+        strcmp(bp_json_tree_text_or(evidence->crash, "name", ""), signal) == 0) {
+        return;
     }
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        meaning = strcmp(signal, meanings[i].name) == 0 ? meanings[i].meaning : meaning;
+    }
+    bp_find(evidence, "it died of %s%s%s", signal,
+            bp_json_tree_is_true(end, "core_dumped") ? " (core dumped)" : "", meaning);
 }
 
 /* The exit status; 0 also for a process that did not exit. */
@@ -76,8 +192,61 @@ void bp_diagnose_exit_status(bp_evidence *evidence) {
     } else if (signal != NULL) {
         words = ", a shell's word for a child that died of ";
     }
-    bp_find(evidence, "it ended with exit status %" PRIu64 "%s%s", status, words,
-            signal != NULL ? signal : "");
+    bool has_line = evidence->output_count > 0;
+    bp_find(evidence, "it ended with exit status %" PRIu64 "%s%s%s%s", status, words,
+            signal != NULL ? signal : "", has_line ? "; its last line: " : "",
+            has_line ? output_line(evidence, evidence->output_count - 1) : "");
+}
+
+void bp_diagnose_not_found(bp_evidence *evidence) {
+    static const char *const words[] = {"not found", "No such file or directory", NULL};
+    const char *at;
+    const char *line = exit_status(evidence) == 127 ? find_line(evidence, words, &at) : NULL;
+    if (line != NULL && strstr(line, "shared librar") == NULL) {
+        bp_find(evidence, "a command was not found: %s", line);
+    }
+}
+
+/* As the loaders of glibc and musl say it. */
+void bp_diagnose_library(bp_evidence *evidence) {
+    static const char *const words[] = {
+        "error while loading shared libraries: ", "Error loading shared library ", NULL};
+    const char *at;
+    if (exit_status(evidence) == 127 && find_line(evidence, words, &at) != NULL) {
+        at = strstr(at, words[0]) == at ? at + strlen(words[0]) : at + strlen(words[1]);
+        int length = (int)strcspn(at, ":");
+        bp_find(evidence, "the library \"%.*s\" could not be loaded%s", length, at, at + length);
+    }
+}
+
+/* How a shell names the signal that a child died of (strsignal(3)), before its own exit. */
+static const struct {
+    int number;
+    const char *words[2];
+} deaths[] = {
+    {SIGILL, {"Illegal instruction", NULL}},
+    {SIGTRAP, {"Trace/breakpoint trap", NULL}},
+    {SIGABRT, {"Aborted", NULL}},
+    {SIGBUS, {"Bus error", NULL}},
+    {SIGFPE, {"Floating point", NULL}},
+    {SIGKILL, {"Killed", NULL}},
+    {SIGSEGV, {"Segmentation fault", NULL}},
+    {SIGTERM, {"Terminated", NULL}},
+    {SIGSYS, {"Bad system call", NULL}},
+};
+
+void bp_diagnose_child_killed(bp_evidence *evidence) {
+    uint64_t status = exit_status(evidence);
+    for (size_t i = 0; i < sizeof deaths / sizeof deaths[0]; i++) {
+        const char *at;
+        if (status == 128 + (uint64_t)deaths[i].number &&
+            find_line(evidence, deaths[i].words, &at) != NULL) {
+            bp_find(evidence,
+                    "a child of it died, probably of %s: its exit status is %" PRIu64
+                    ", and its output has \"%s\"",
+                    bp_model_signal_name(deaths[i].number), status, deaths[i].words[0]);
+        }
+    }
 }
 
 void bp_diagnose_died(bp_evidence *evidence) {
@@ -87,63 +256,6 @@ void bp_diagnose_died(bp_evidence *evidence) {
     if (has_died && exit_status(evidence) == 0 && !bp_exit_signal(evidence->metadata, signal)) {
         bp_find(evidence, "the process died; its rings were recovered");
     }
-}
-
-/* How runtimes begin what they say of an end: the cause is in this line or the next, and what
- * follows is a trace. Of others the last line is the cause, as of Python. */
-static const struct {
-    const char *words;
-    bool goes_on;                                                /* in the next line */
-} endings[] = {{"terminate called after throwing", true},        /* libstdc++ */
-               {"terminating due to uncaught exception", false}, /* libc++ */
-               {"terminate called", false},
-               {"Assertion `", false},      /* glibc */
-               {"Assertion failed", false}, /* musl, macOS */
-               {"*** ", false},             /* glibc's fortify and stack protector */
-               {"free(): ", false},
-               {"malloc(): ", false},
-               {"double free or corruption", false},
-               {"corrupted ", false},
-               {"munmap_chunk(): ", false},
-               {"realloc(): ", false},
-               {"panicked at", true}, /* Rust */
-               {"panic: ", false},    /* Go */
-               {"fatal error: ", false},
-               {"Exception in thread", false}, /* Java */
-               {"AddressSanitizer: ", false},
-               {"ThreadSanitizer: ", false},
-               {"runtime error: ", false},
-               {"error while loading shared libraries", false}};
-
-static const char *output_line(const bp_evidence *evidence, uint64_t number) {
-    const char *line = evidence->output[number % BP_EVIDENCE_LINE_MAX];
-    return line + strspn(line, " \t");
-}
-
-static bool begins_end(const char *line, bool *ret_goes_on) {
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        if (strstr(line, endings[i].words) != NULL) {
-            *ret_goes_on = endings[i].goes_on;
-            return true;
-        }
-    }
-    return false;
-}
-
-void bp_diagnose_last_words(bp_evidence *evidence) {
-    uint64_t count = evidence->output_count;
-    uint64_t at = count > BP_EVIDENCE_LINE_MAX ? count - BP_EVIDENCE_LINE_MAX : 0;
-    bool goes_on = false;
-    if (count == 0) {
-        return;
-    }
-    while (at < count && !begins_end(output_line(evidence, at), &goes_on)) {
-        at++;
-    }
-    at = at < count ? at : count - 1;
-    goes_on = goes_on && at + 1 < count;
-    bp_find(evidence, "its last words: %s%s%s", output_line(evidence, at), goes_on ? " " : "",
-            goes_on ? output_line(evidence, at + 1) : "");
 }
 
 void bp_diagnose_log_errors(bp_evidence *evidence) {

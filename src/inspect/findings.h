@@ -35,6 +35,12 @@ const char *bp_severity_name(bp_severity severity);
     ROW(KILLED, "killed-by-signal", CRITICAL, killed, REPORT, "metadata.json", ".exit", "") \
     ROW(DIED, "died-unseen", CRITICAL, died, REPORT, "metadata.json", ".session_end", \
         "the newest log records say what it did last") \
+    ROW(NOT_FOUND, "command-not-found", CRITICAL, not_found, REPORT, "metadata.json", \
+        ".exit.status", "the name of the command, and PATH") \
+    ROW(LIBRARY, "library-missing", CRITICAL, library, REPORT, "logs.jsonl", ".message", \
+        "ldd shows which libraries are found, and where") \
+    ROW(CHILD_KILLED, "child-killed", CRITICAL, child_killed, REPORT, "metadata.json", \
+        ".exit.status", "run --stacks of the child itself") \
     ROW(LAST_WORDS, "last-words", CRITICAL, last_words, REPORT, "logs.jsonl", ".message", "") \
     ROW(DEADLOCK, "deadlock", CRITICAL, deadlock, PROCESS, "threads.json", ".deadlocks[]", \
         "stacks.txt shows where each of them took its first lock") \
@@ -107,6 +113,8 @@ const char *bp_severity_name(bp_severity severity);
     ROW(LOG_ERRORS, "log-errors", WARNING, log_errors, REPORT, "logs.jsonl", ".message", "") \
     ROW(NOT_READ, "entry-not-read", WARNING, none, REPORT, "", "", "") \
     ROW(MISSING, "entry-missing", WARNING, missing, REPORT, "", "", "") \
+    ROW(INTERPRETER, "interpreter-waits", INFO, interpreter, PROCESS, "threads.json", \
+        ".threads[].syscall", "the tool that the sentence names shows functions of the language") \
     ROW(NO_MANIFEST, "no-manifest", INFO, no_manifest, REPORT, "manifest.json", "", "")
 /* clang-format on */
 

@@ -204,6 +204,74 @@ run index signal.zip
 jq -e '.signal == "signal 36"' out >/dev/null || wrong "it is $(cat out)"
 rm signal.zip # it is not ours
 
+fact 'an end is named by what the command said before it'
+python3 -c 'import json, zipfile
+def report(name, end, lines, **documents):
+    with zipfile.ZipFile(name + ".end.zip", "w") as out:
+        out.writestr("metadata.json", json.dumps({"exit": end}))
+        out.writestr("logs.jsonl", "".join(json.dumps({"time": "2026-01-01T00:00:00Z", "level": "info",
+            "channel": "stderr", "message": line}) + "\n" for line in lines))
+        for entry, document in documents.items():
+            out.writestr(entry + ".json", json.dumps(document))
+report("library", {"status": 127}, ["./a: error while loading shared libraries: libx.so.1: cannot open shared object file: No such file or directory"])
+report("command", {"status": 127}, ["begin", "sh: 1: frobnicate: not found"])
+report("other", {"status": 127}, ["all is well"])
+report("child", {"status": 139}, ["Segmentation fault (core dumped)"])
+report("own", {"status": 139}, ["too many rows"])
+report("abort", {"signal": 6, "name": "SIGABRT"}, ["free(): double free detected in tcache 2"],
+    crash={"name": "SIGABRT", "summary": "SIGABRT in thread a (1): sent", "cause": "the program aborted itself"})
+report("null", {"signal": 11, "name": "SIGSEGV"}, ["free(): not the cause"],
+    crash={"name": "SIGSEGV", "summary": "SIGSEGV at 0x0 in thread a (1): nothing", "cause": "use through a null pointer"})'
+while IFS='|' read -r name line; do
+    run show "$name.end.zip"
+    grep -Eq "^.. $line  \[" out || wrong "$name: $(cat out)"
+done <<'END'
+library|the library "libx.so.1" could not be loaded: cannot open shared object file: No such file or directory
+command|a command was not found: sh: 1: frobnicate: not found
+other|it ended with exit status 127, .*; its last line: all is well
+child|a child of it died, probably of SIGSEGV: its exit status is 139, and its output has "Segmentation fault"
+abort|crash: free\(\): double free detected in tcache 2: SIGABRT in thread a \(1\)
+abort|its last words: free\(\): double free detected in tcache 2
+null|crash: use through a null pointer: SIGSEGV at 0x0 in thread a \(1\)
+END
+for name in library other own; do
+    run show "$name.end.zip"
+    if grep -q -e 'a command was not found' -e 'a child of it' out; then wrong "$name: $(cat out)"; fi
+done
+run show null.end.zip
+if grep -q 'it died of' out; then wrong "it is $(cat out)"; fi
+rm ./*.end.zip # they are not ours
+
+fact 'an interpreter is said to wait if nothing from outside can wake it'
+python3 -c 'import json, zipfile
+def call(name, *arguments): return {"name": name, "number": 202, "arguments": [hex(value) for value in arguments]}
+forever, limited = call("futex", 4096, 0x189, 0, 0, 0, 0), call("futex", 4096, 0x189, 0, 8192, 0, 0)
+read = call("read", 0, 0, 1, 0, 0, 0)
+def report(name, executable, *threads):
+    with zipfile.ZipFile(name + ".wait.zip", "w") as out:
+        out.writestr("metadata.json", "{}")
+        out.writestr("process.json", json.dumps({"pid": 7, "executable": executable}))
+        out.writestr("threads.json", json.dumps({"pid": 7, "threads": [
+            {"tid": i + 7, "name": name, "state": "sleeping", "syscall": call} for i, (name, call) in enumerate(threads)]}))
+report("python", "/usr/bin/python3.11", ("python3", forever), ("python3", forever))
+report("one", "/usr/bin/python3.11", ("python3", forever))
+report("reads", "/usr/bin/python3.11", ("python3", read), ("python3", forever), ("python3", forever))
+report("sleeps", "/usr/bin/python3.11", ("python3", limited), ("python3", forever), ("python3", forever))
+report("other", "/usr/bin/viewer", ("viewer", forever), ("viewer", forever))
+report("java", "/opt/bin/java", ("java", forever), ("java", forever), ("VM Periodic Tas", limited), ("Thread-0", forever), ("Thread-1", forever))
+report("java-idle", "/opt/bin/java", ("java", forever), ("java", read), ("pool-1-thread-1", forever), ("pool-1-thread-2", forever))
+report("java-main", "/opt/bin/java", ("java", forever), ("java", forever), ("Signal Dispatch", forever))'
+for name in python java; do
+    run show "$name.wait.zip"
+    grep -q "^   all threads of this $name (2) wait for locks without a limit of time, .* 7 shows where  \[threads.json\]" out ||
+        wrong "$name: $(cat out)"
+done
+for name in one reads sleeps other java-idle java-main; do
+    run show "$name.wait.zip"
+    if grep -q 'all threads of this' out; then wrong "$name: $(cat out)"; fi
+done
+rm ./*.wait.zip # they are not ours
+
 fact 'what is not known is neither shown as 0, nor hides what is known'
 python3 -c 'import json, zipfile
 def at(second): return f"2026-11-22T10:00:{second:02}Z"

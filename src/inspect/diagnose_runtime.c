@@ -1,0 +1,106 @@
+/* Diagnoses of interpreters, whose locks and stacks the kernel does not know. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect/evidence.h"
+
+/* Who looks further. Executables by the beginning of their names; threads of the runtime itself by
+ * theirs, which wait for work as long as it lives. */
+typedef struct bp_runtime {
+    const char *executable, *tool; /* the tool before the process id */
+    const char *const *own_threads;
+} bp_runtime;
+
+/* HotSpot names its threads in src/hotspot/share/runtime; the kernel keeps 15 bytes. Who waits for
+ * the monitor of an object does so with a limit, again and again: only locks of
+ * java.util.concurrent have none. */
+static const char *const java_threads[] = {"VM ",
+                                           "GC Thread",
+                                           "G1 ",
+                                           "C1 Compiler",
+                                           "C2 Compiler",
+                                           "Signal Disp",
+                                           "Finalizer",
+                                           "Reference Han",
+                                           "Common-Cleaner",
+                                           "Service Thre",
+                                           "Monitor Defl",
+                                           "Notification Th",
+                                           "Sweeper thread",
+                                           "Attach Listen",
+                                           NULL};
+static const char *const no_threads[] = {NULL};
+
+static const bp_runtime runtimes[] = {
+    {"python", "py-spy dump --pid", no_threads},
+    {"ruby", "rbspy snapshot --pid", no_threads},
+    {"java", "jstack", java_threads},
+};
+
+static const bp_runtime *find_runtime(const bp_evidence *evidence) {
+    const char *path = bp_json_tree_text_or(evidence->process, "executable", "");
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof runtimes / sizeof runtimes[0]; i++) {
+        if (strncmp(name, runtimes[i].executable, strlen(runtimes[i].executable)) == 0) {
+            return &runtimes[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_own_thread(const bp_runtime *runtime, const bp_thread *thread) {
+    const char *const *name = runtime->own_threads;
+    while (*name != NULL && strncmp(thread->name, *name, strlen(*name)) != 0) {
+        name++;
+    }
+    return *name != NULL;
+}
+
+/* Whether it waits on a futex without a limit of time: its fourth argument is null (futex(2)),
+ * which those that only wake have not. */
+static bool waits_for_ever(const bp_thread *thread) {
+    enum { command_mask = 0x7f, wait = 0, wait_bitset = 9, operation_at = 1, limit_at = 3 };
+    const bp_json_tree *argument = bp_json_tree_first(
+        bp_json_tree_array(bp_json_tree_object(thread->row, "syscall"), "arguments"));
+    uint64_t values[limit_at + 1];
+    size_t count = 0;
+    for (; argument != NULL && count <= limit_at; argument = bp_json_tree_next(argument)) {
+        values[count++] = strtoull(bp_json_tree_value(argument), NULL, 16);
+    }
+    if (strcmp(thread->syscall, "futex") != 0 || count <= limit_at || values[limit_at] != 0) {
+        return false;
+    }
+    uint64_t command = values[operation_at] & command_mask;
+    return (command == wait || command == wait_bitset) && thread->cpu_ms <= 0;
+}
+
+/* No thread waits for anything from outside, or for a time: what they wait for can only come from
+ * each other, or from a signal. A server that is idle has one that reads, polls or accepts. */
+void bp_diagnose_interpreter(bp_evidence *evidence) {
+    const bp_runtime *runtime = find_runtime(evidence);
+    uint64_t count = 0, pid = 0;
+    if (runtime == NULL || !bp_json_tree_uint(evidence->process, "pid", &pid)) {
+        return;
+    }
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        if (bp_thread_has_ended(thread) || is_own_thread(runtime, thread)) {
+            continue;
+        }
+        if (!thread->is_listed || !waits_for_ever(thread)) {
+            return;
+        }
+        /* The first thread of java waits for the one that runs main: both have its name. */
+        count += strcmp(thread->name, runtime->executable) != 0 || runtime->own_threads[0] == NULL;
+    }
+    if (count >= 2) {
+        bp_find(evidence,
+                "all threads of this %s (%" PRIu64 ") wait for locks without a limit of time, and "
+                "none for anything outside; %s %" PRIu64 " shows where",
+                runtime->executable, count, runtime->tool, pid);
+    }
+}
