@@ -11,11 +11,12 @@
 #include "cli/screen.h"
 #include "inspect/facts.h"
 #include "inspect/fill.h"
+#include "inspect/frames.h"
 #include "inspect/manifest_lines.h"
 #include "probe/stacks.h"
 
 typedef struct show_options {
-    bool as_json;
+    bool as_json, is_all;
     uint64_t max_bytes;
 } show_options;
 
@@ -185,57 +186,115 @@ static void print_metrics(const bp_facts *facts) {
               "{allocator|}");
 }
 
-/* A thread in words, without its id. */
-static void fill_thread(const bp_json_tree *thread, bp_buffer *out) {
-    bp_buffer_clear(out);
-    (void)bp_fill("{cpu_percent:6.1f} %{name}\n" BP_FILL_STATE BP_FILL_WAIT
-                  "{[{waits_for:!}{_place:!},]}{[ in {_place}]}",
-                  thread, append, out);
+/* Threads that do the same, as the workers of a pool, are one row. */
+static void print_thread_rows(const bp_json_tree *row) {
+    enum { indent = 28 };
+    bp_buffer words;
+    bp_buffer_init(&words, SIZE_MAX / 4);
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        char name[96];
+        uint64_t tid = 0, count = 1;
+        double percent = 0;
+        (void)bp_json_tree_uint(row, "tid", &tid);
+        (void)bp_json_tree_uint(row, "_count", &count);
+        (void)bp_json_tree_number(row, "cpu_percent", &percent);
+        const char *only = bp_json_tree_text_or(row, "name", "");
+        (void)snprintf(name, sizeof name, "%s", only);
+        if (count > 1) {
+            (void)snprintf(name, sizeof name, "%" PRIu64 " x %s", count, only);
+        }
+        bp_buffer_clear(&words);
+        (void)bp_fill(BP_FILL_STATE BP_FILL_WAIT "{[{waits_for:!}{_place:!},]}{[ in {_place}]}",
+                      row, append, &words);
+        bp_screen_wrap(BP_SCREEN_PLAIN, indent, "%6.1f %%  %7" PRIu64 " %-16s %s", percent, tid,
+                       name, bp_buffer_text(&words));
+    }
+    bp_buffer_release(&words);
 }
 
-/* Threads that do the same, as the workers of a pool, are one row. */
-static void print_threads(const bp_facts *facts) {
-    enum { indent = 28 };
-    const bp_json_tree *row =
-        bp_json_tree_first(bp_json_tree_array(facts->document, "busiest_threads"));
-    bp_buffer text, other;
+static void print_threads(const bp_facts *facts, bool is_all) {
+    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(facts->document, "_threads"));
+    const bp_json_tree *own =
+        bp_json_tree_first(bp_json_tree_array(facts->document, "_own_threads"));
     if (row == NULL) {
         return;
     }
-    bp_buffer_init(&text, SIZE_MAX / 4);
-    bp_buffer_init(&other, SIZE_MAX / 4);
     bp_screen_heading("Busiest threads");
-    while (row != NULL) {
-        const bp_json_tree *first = row;
-        char name[96];
-        uint64_t tid = 0;
-        size_t count = 0;
-        double percent = 0;
-        fill_thread(first, &text);
-        do {
-            row = bp_json_tree_next(row);
-            count++;
-            fill_thread(row, &other);
-        } while (row != NULL && strcmp(bp_buffer_text(&text), bp_buffer_text(&other)) == 0);
-        (void)bp_json_tree_uint(first, "tid", &tid);
-        (void)bp_json_tree_number(first, "cpu_percent", &percent);
-        const char *only = bp_json_tree_text_or(first, "name", "");
-        (void)snprintf(name, sizeof name, "%s", only);
-        if (count > 1) {
-            (void)snprintf(name, sizeof name, "%zu x %s", count, only);
-        }
-        const char *words = strchr(bp_buffer_text(&text), '\n');
-        bp_screen_wrap(BP_SCREEN_PLAIN, indent, "%6.1f %%  %7" PRIu64 " %-16s %s", percent, tid,
-                       name, words != NULL ? words + 1 : "");
-    }
+    print_thread_rows(row);
     (void)say(BP_SCREEN_PLAIN, facts->document, "and {_other_threads:u} more");
-    bp_buffer_release(&text);
-    bp_buffer_release(&other);
+    if (is_all) {
+        print_thread_rows(own);
+    } else {
+        (void)say(BP_SCREEN_PLAIN, facts->document, "and {_own_count:u} of bugpack itself");
+    }
+}
+
+/* Of each thread all frames, one a line. */
+typedef struct stack_lines {
+    const bp_facts *facts;
+    bp_buffer line;
+    size_t count, thread_count;
+} stack_lines;
+
+/* A bp_frame_taker. */
+static void print_frame(void *context, const bp_frame_text *frame) {
+    stack_lines *lines = context;
+    bp_buffer_clear(&lines->line);
+    bp_frame_append_line(&lines->line, frame, lines->count++);
+    bp_screen_print(BP_SCREEN_PLAIN, "  %.*s", (int)strcspn(bp_buffer_text(&lines->line), "\n"),
+                    bp_buffer_text(&lines->line));
+}
+
+/* A bp_json_tree_taker. */
+static bugpack_status print_stack(void *context, bp_json_tree *row, bugpack_error *error) {
+    stack_lines *lines = context;
+    (void)error;
+    if (lines->thread_count++ == 0) {
+        bp_screen_heading("Stacks  [stacks.json]");
+    }
+    (void)say(BP_SCREEN_BOLD, row, "{tid:7u|?} {name|}{[, {state}]}{[, {reason}]}");
+    lines->count = 0;
+    bp_frames_each(bp_json_tree_array(row, "frames"), &lines->facts->finder, print_frame, lines);
+    return lines->line.status;
+}
+
+/* What is wrong with the entry is a finding. */
+static void print_stacks(const bp_facts *facts) {
+    static const bp_json_tree_list lists[] = {{"threads", print_stack, false}, {NULL, NULL, false}};
+    stack_lines lines = {.facts = facts};
+    uint64_t byte_count;
+    bp_buffer_init(&lines.line, SIZE_MAX / 4);
+    if (bp_report_file_has(facts->report, "stacks.json", &byte_count) &&
+        byte_count <= facts->left_bytes) {
+        (void)bp_report_file_each(facts->report, "stacks.json", lists, &lines, NULL, NULL);
+    }
+    bp_buffer_release(&lines.line);
+}
+
+static void print_crash(const bp_facts *facts) {
+    const bp_json_tree *crash = bp_json_tree_object(facts->document, "_crash");
+    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(crash, "frames"));
+    if (row != NULL) {
+        bp_screen_heading("Where it crashed, innermost first  [crash.json]");
+        (void)say(BP_SCREEN_PLAIN, crash, "thread {name|?}{[ ({tid:u})]}");
+    }
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        (void)say(BP_SCREEN_PLAIN, row, "   {name}{[ x{count:u}]}{[  {place}]}");
+    }
+    (void)say(BP_SCREEN_PLAIN, crash, "   and {other_frames:u} more frames");
+    (void)say(BP_SCREEN_PLAIN, crash, "   what called it was not found: {reason}");
+}
+
+static void print_output(const bp_facts *facts) {
+    list(bp_json_tree_array(facts->document, "_output"), "Last lines of its output  [logs.jsonl]",
+         "  {text}");
 }
 
 static void print_processes(const bp_facts *facts) {
-    list(bp_json_tree_array(facts->document, "further_processes"), "Further processes",
-         "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {name:-16s|} [{folder}]");
+    list(bp_json_tree_array(facts->document, "further_processes"),
+         "Further processes  [processes/PID-NAME/]",
+         "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {[{title}]}{[{_no_title:!}{name:-16s|} "
+         "[{folder}]]}");
     (void)say(BP_SCREEN_PLAIN, facts->document, "and {_other_processes:u} more");
 }
 
@@ -358,16 +417,21 @@ static void print_traffic(const bp_facts *facts) {
     (void)say(BP_SCREEN_PLAIN, facts->document, "and {_other_messages:u} more messages");
 }
 
-static void print_screen(const bp_facts *facts) {
+static void print_screen(const bp_facts *facts, bool is_all) {
     print_identity(facts);
     print_findings(facts);
+    print_crash(facts);
+    print_output(facts);
     print_metrics(facts);
-    print_threads(facts);
+    print_threads(facts, is_all);
     print_processes(facts);
     print_machine(facts);
     print_triggers(facts);
     print_log(facts);
     print_traffic(facts);
+    if (is_all) {
+        print_stacks(facts);
+    }
 }
 
 /* --- the command -------------------------------------------------------------------------- */
@@ -385,7 +449,7 @@ static bp_cli_exit show_facts(const char *path, const show_options *options) {
         bp_buffer_release(&text);
     } else if (status == BUGPACK_OK) {
         bp_screen_look();
-        print_screen(facts);
+        print_screen(facts, options->is_all);
     }
     bp_facts_close(facts);
     if (status != BUGPACK_OK) {
@@ -431,6 +495,7 @@ static bp_cli_exit show_entry(const char *path, const char *name, const show_opt
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(show_options, as_json, 0, "json", "JSON instead of text"),
+    BP_CLI_FLAG(show_options, is_all, 0, "all", "also every frame, and the threads of bugpack"),
     BP_CLI_VALUE(show_options, max_bytes, 0, "max-bytes", "BYTES",
                  "read at most this much content (default 256M)", bp_cli_read_size, NULL),
     BP_CLI_OPTIONS_END};

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "inspect/frames.h"
 #include "inspect/process_reader.h"
+#include "inspect/screen_facts.h"
 #include "inspect/thread_facts.h"
 #include "model/metadata.h"
 #include "json/json.h"
@@ -172,30 +173,13 @@ static void make_process(bp_json_maker *maker, const bp_evidence *evidence) {
 static void make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     bp_json_make_array(maker, "busiest_threads");
     for (size_t i = 0; i < evidence->busiest_count; i++) {
-        const bp_thread *thread = evidence->busiest[i];
-        char wait[128], frames[BP_FRAME_LIST_BYTES] = "";
-        bp_thread_print_wait(thread, wait, sizeof wait);
-        if (thread->stack != NULL) {
-            bp_frames_print(thread->stack, evidence->finder, frames);
+        char frames[BP_FRAME_LIST_BYTES] = "";
+        if (evidence->busiest[i]->stack != NULL) {
+            bp_frames_print(evidence->busiest[i]->stack, evidence->finder, frames);
         }
-        bp_json_make_object(maker, NULL);
-        bp_json_make_uint(maker, "tid", true, thread->tid);
-        bp_json_make_text(maker, "name", thread->name);
-        bp_json_make_number(maker, "cpu_percent", true, thread->cpu_percent, 2);
-        bp_json_make_number(maker, "cpu_ms", thread->cpu_ms >= 0, thread->cpu_ms, 3);
-        make_flag(maker, "born_in_window", thread->is_born);
-        make_known_text(maker, "state", thread->state);
-        make_known_text(maker, "syscall", thread->syscall);
-        make_known_text(maker, "waits_for", wait);
-        make_known_text(maker, "frames", frames);
-        make_known_text(maker, "_place", frames[0] != '\0' ? frames : thread->syscall);
-        make_flag(maker, thread->waits_for_tid != 0 ? "_waits_for_thread" : "_waits_on",
-                  wait[0] != '\0');
-        bp_json_make_end(maker);
+        bp_make_thread(maker, evidence->busiest[i], 1, frames);
     }
     bp_json_make_end(maker);
-    bp_json_make_uint(maker, "_other_threads", evidence->measured_count > evidence->busiest_count,
-                      evidence->measured_count - evidence->busiest_count);
 }
 
 static void make_heap(bp_json_maker *maker, const bp_evidence *evidence) {
@@ -322,6 +306,7 @@ static void make_first_process(bp_json_maker *maker, const bp_process_reader *re
     }
     make_process(maker, &reader->evidence);
     make_threads(maker, &reader->evidence);
+    bp_make_screen(maker, &reader->evidence);
     if (reader->machine != NULL) {
         bp_make_machine(maker, reader->machine, reader->evidence.system);
     }
@@ -339,6 +324,7 @@ static void make_further_process(bp_json_maker *maker, const bp_evidence *eviden
     bp_json_make_text(maker, "folder", evidence->folder);
     make_known_text(maker, "name", process_name(evidence, name));
     bp_json_make_uint(maker, "pid", pid > 0, pid);
+    make_flag(maker, "_no_title", !bp_make_title(maker, evidence->process));
     make_use(maker, evidence);
     bp_json_make_end(maker);
 }

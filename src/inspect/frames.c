@@ -1,5 +1,7 @@
 #include "inspect/frames.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,10 +82,14 @@ void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, b
 /*
  * A list for one line begins with the function of the C or C++ library that the program called, and
  * ends with `main`, or with the function of the thread: of a row of frames in these libraries only
- * the outermost is shown, and none behind the last frame of the program's own.
+ * the outermost is shown, and none behind the last frame of the program's own. On a screen those at
+ * the innermost end are one word, the system call: "futex… < take < main".
  */
 struct folded {
-    bp_frame_list list;
+    bp_frame_taker *take;
+    void *context;
+    const char *call;      /* NULL: not for a screen; "": not known */
+    size_t pending_count;  /* that the pending one stands for */
     bp_frame_text pending; /* of the library; module NULL: none. Its texts are in `texts` */
     char symbol[256], demangled[256], module[64];
     bool has_own, is_over;
@@ -109,6 +115,25 @@ static const char *keep(char *out, size_t out_bytes, const char *text) {
     return out;
 }
 
+static void add_pending(struct folded *folded) {
+    char word[BP_FRAME_NAME_BYTES + sizeof "\u2026"];
+    if (folded->pending.module == NULL) {
+        return;
+    }
+    if (folded->call != NULL && !folded->has_own) {
+        char name[BP_FRAME_NAME_BYTES];
+        bp_frame_short_name(&folded->pending, name);
+        const char *call = folded->call[0] != '\0' ? folded->call : name;
+        bool is_whole = folded->pending_count == 1 &&
+                        strcmp(name + strspn(name, "_"), call + strspn(call, "_")) == 0;
+        (void)snprintf(word, sizeof word, "%.63s%s", call, is_whole ? "" : "\u2026");
+        folded->pending = (bp_frame_text){.symbol = word, .module = folded->pending.module};
+    }
+    folded->take(folded->context, &folded->pending);
+    folded->pending = (bp_frame_text){.module = NULL};
+    folded->pending_count = 0;
+}
+
 static void add_folded(void *context, const bp_frame_text *frame) {
     struct folded *folded = context;
     static const char start[] = "__libc_start_"; /* it called `main`, and _start called it */
@@ -118,6 +143,7 @@ static void add_folded(void *context, const bp_frame_text *frame) {
     if (is_of_library(frame) && !frame->is_signal) {
         folded->is_over =
             frame->symbol != NULL && strncmp(frame->symbol, start, sizeof start - 1) == 0;
+        folded->pending_count++;
         folded->pending = *frame;
         folded->pending.symbol = keep(folded->symbol, sizeof folded->symbol, frame->symbol);
         folded->pending.demangled =
@@ -125,24 +151,92 @@ static void add_folded(void *context, const bp_frame_text *frame) {
         folded->pending.module = keep(folded->module, sizeof folded->module, frame->module);
         folded->pending.source = NULL;
     } else {
-        if (folded->pending.module != NULL) {
-            bp_frame_list_add(&folded->list, &folded->pending);
-            folded->pending.module = NULL;
-        }
-        bp_frame_list_add(&folded->list, frame);
+        add_pending(folded);
+        folded->take(folded->context, frame);
         folded->has_own = true;
     }
 }
 
+static void fold(const bp_json_tree *stack, const bp_frame_finder *finder, const char *call,
+                 bp_frame_taker *take, void *context) {
+    struct folded folded = {.take = take, .context = context, .call = call};
+    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, add_folded, &folded);
+    if (!folded.has_own) {
+        add_pending(&folded);
+    }
+}
+
+/* A bp_frame_taker. */
+static void add_to_list(void *context, const bp_frame_text *frame) {
+    bp_frame_list_add(context, frame);
+}
+
+void bp_frames_print_at(const bp_json_tree *stack, const bp_frame_finder *finder, const char *call,
+                        char out[BP_FRAME_LIST_BYTES]) {
+    bp_frame_list list = {.names_module_once = call != NULL};
+    fold(stack, finder, call, add_to_list, &list);
+    bp_frame_list_end(&list, bp_json_tree_text(stack, "reason") == NULL);
+    memcpy(out, list.text, sizeof list.text);
+}
+
 void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder,
                      char out[BP_FRAME_LIST_BYTES]) {
-    struct folded folded = {.list = {.used = 0}};
-    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, add_folded, &folded);
-    if (!folded.has_own && folded.pending.module != NULL) {
-        bp_frame_list_add(&folded.list, &folded.pending);
+    bp_frames_print_at(stack, finder, NULL, out);
+}
+
+/* Rows of an array; the last is not in it yet. */
+struct frame_rows {
+    bp_json_maker *maker;
+    char name[BP_FRAME_NAME_BYTES], place[BP_FRAME_NAME_BYTES + 24];
+    uint64_t count; /* in a row */
+    size_t row_count, other_count;
+};
+
+static void end_row(struct frame_rows *rows) {
+    enum { row_max = 24 };
+    if (rows->count > 0 && rows->row_count++ < row_max) {
+        bp_json_make_object(rows->maker, NULL);
+        bp_json_make_text(rows->maker, "name", rows->name);
+        bp_json_make_text(rows->maker, "place", rows->place[0] != '\0' ? rows->place : NULL);
+        bp_json_make_uint(rows->maker, "count", rows->count > 1, rows->count);
+        bp_json_make_end(rows->maker);
+    } else {
+        rows->other_count += rows->count;
     }
-    bp_frame_list_end(&folded.list, bp_json_tree_text(stack, "reason") == NULL);
-    memcpy(out, folded.list.text, sizeof folded.list.text);
+    rows->count = 0;
+}
+
+/* A bp_frame_taker. */
+static void add_row(void *context, const bp_frame_text *frame) {
+    struct frame_rows *rows = context;
+    const char *file = frame->source != NULL ? frame->source : frame->module;
+    const char *base = file != NULL ? strrchr(file, '/') : NULL;
+    char name[BP_FRAME_NAME_BYTES];
+    bp_frame_short_name(frame, name);
+    if (strcmp(name, rows->name) != 0) {
+        end_row(rows);
+    }
+    if (rows->count++ > 0) {
+        return;
+    }
+    memcpy(rows->name, name, sizeof name);
+    rows->place[0] = '\0';
+    file = base != NULL ? base + 1 : file;
+    if (frame->source != NULL) {
+        (void)snprintf(rows->place, sizeof rows->place, "%.60s:%" PRIu64, file, frame->line);
+    } else if (file != NULL && frame->symbol != NULL) {
+        bp_utf8_copy(rows->place, BP_FRAME_NAME_BYTES, file);
+    }
+}
+
+void bp_make_frames(bp_json_maker *maker, const bp_json_tree *stack,
+                    const bp_frame_finder *finder) {
+    struct frame_rows rows = {.maker = maker};
+    bp_json_make_array(maker, "frames");
+    fold(stack, finder, "", add_row, &rows);
+    end_row(&rows);
+    bp_json_make_end(maker);
+    bp_json_make_uint(maker, "other_frames", rows.other_count > 0, rows.other_count);
 }
 
 /* Code without a name, as where a jump went, says nothing. */

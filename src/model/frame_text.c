@@ -281,12 +281,12 @@ static void list_next(bp_frame_list *list, bool is_last) {
         (void)snprintf(count, sizeof count, " \u00d7%zu", list->next_count);
     }
     const char *between = list->used > 0 ? separator : "";
-    size_t length = strlen(between) + strlen(list->next) + strlen(count);
+    size_t length = strlen(between) + strlen(list->next + list->next_start) + strlen(count);
     size_t reserve = is_last ? 0 : sizeof separator - 1 + sizeof ellipsis - 1;
     list->is_full = list->used + length + reserve >= sizeof list->text;
-    int written =
-        snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s%s", between,
-                 list->is_full ? ellipsis : list->next, list->is_full ? "" : count);
+    int written = snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s%s",
+                           between, list->is_full ? ellipsis : list->next + list->next_start,
+                           list->is_full ? "" : count);
     list->used += (size_t)written;
     list->next_count = 0;
 }
@@ -297,8 +297,20 @@ void bp_frame_list_add(bp_frame_list *list, const bp_frame_text *frame) {
     if (list->next_count > 0 && strcmp(name, list->next) != 0) {
         list_next(list, false);
     }
+    if (list->next_count++ > 0) {
+        return;
+    }
     memcpy(list->next, name, sizeof name);
-    list->next_count++;
+    list->next_start = 0;
+    size_t module_bytes = frame->symbol == NULL && frame->demangled == NULL && !frame->is_signal &&
+                                  frame->module != NULL
+                              ? (size_t)(strrchr(name, '+') - name)
+                              : 0;
+    if (list->names_module_once && module_bytes > 0 &&
+        strncmp(list->module, name, module_bytes) == 0 && list->module[module_bytes] == '\0') {
+        list->next_start = module_bytes;
+    }
+    (void)snprintf(list->module, sizeof list->module, "%.*s", (int)module_bytes, name);
 }
 
 void bp_frame_list_end(bp_frame_list *list, bool is_complete) {

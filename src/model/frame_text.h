@@ -52,7 +52,10 @@ typedef struct bp_frame_list {
     size_t used;
     char next[BP_FRAME_NAME_BYTES]; /* not yet in `text` */
     size_t next_count;
+    size_t next_start;                /* of what is printed of it */
+    char module[BP_FRAME_NAME_BYTES]; /* of the frame before, if it has no name */
     bool is_full;
+    bool names_module_once; /* set by the caller: "viewer+0x1221 < +0x1310" */
 } bp_frame_list;
 
 void bp_frame_list_add(bp_frame_list *list, const bp_frame_text *frame);

@@ -190,9 +190,62 @@ with zipfile.ZipFile("alike.zip", "w") as report:
 run show alike.zip
 expect_status 0
 grep -q '^   2.0 %        1 main *$' out || wrong "it is $(cat out)"
-grep -q '^   0.0 %        2 11 x pool *$' out || wrong "it is $(cat out)"
+grep -q '^   0.0 %        2 18 x pool *$' out || wrong "it is $(cat out)"
+python3 -c 'import json, zipfile
+def thread(i, name, cpu): return {"tid": i, "name": name, "cpu_percent": cpu}
+with zipfile.ZipFile("alike.zip", "w") as report:
+    report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 3},
+        "threads": [thread(i, f"t{i}", 0) for i in range(1, 20)]}))'
+run show alike.zip
 grep -q '^and 7 more$' out || wrong "it is $(cat out)"
 rm alike.zip
+
+fact 'busy threads, those that wait for a thread or hold it up, and those in the kernel come first; of the C library is one word'
+python3 -c 'import json, zipfile
+libc = "/lib/x86_64-linux-gnu/libc.so.6"
+def thread(i, name, cpu=0): return {"tid": i, "name": name, "cpu_percent": cpu}
+def listed(i, syscall, **keys): return {"tid": i, "state": "sleeping", "syscall": {"name": syscall}, **keys}
+def stack(i, *names): return {"tid": i, "frames": [{"symbol": n, "module": libc if n[0] == "_" else "/bin/app"} for n in names]}
+with zipfile.ZipFile("order.zip", "w") as report:
+    report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 3},
+        "threads": [thread(1, "idle", 0.5), *(thread(i, "worker") for i in range(2, 20)), thread(20, "busy", 90),
+            thread(21, "waiter"), thread(22, "holder"), thread(23, "stuck"), thread(24, "bugpack-monitor"), thread(25, "raw")]}))
+    report.writestr("threads.json", json.dumps({"threads": [*(listed(i, "poll") for i in range(2, 20)),
+        listed(21, "futex", waits_for={"tid": 22, "kind": "mutex"}), listed(22, "clock_nanosleep"),
+        {"tid": 23, "state": "uninterruptible sleep"}, listed(24, "ppoll"), listed(25, "read")]}))
+    report.writestr("stacks.json", json.dumps({"threads": [*(stack(i, "__poll", "serve", "main") for i in range(2, 20)),
+        stack(21, "__lll_lock_wait", "__pthread_mutex_lock", "want", "main"), stack(22, "__nanosleep", "hold"),
+        {"tid": 25, "frames": [{"module": "/bin/raw", "offset": f"0x{i}"} for i in (1, 2, 2)]}]}))'
+LC_ALL=C.UTF-8 run show order.zip
+expect_same 'the rows' 'busy waiter holder stuck idle worker raw' \
+    "$(sed -n '/^Busiest/,/^and/s/^ .\{17\}\([0-9]* x \)*\([a-z-]*\).*/\2/p' out | tr '\n' ' ' | sed 's/ $//')"
+for line in 'waiter           sleeping, waits for thread 22 (mutex), in futex… < want < main' \
+    'holder           sleeping in clock_nanosleep… < hold' '18 x worker      sleeping in poll < serve < main' \
+    'raw              sleeping in raw+0x1 < +0x2 ×2' 'and 1 of bugpack itself'; do
+    grep -qF "$line" out || wrong "no '$line' in $(cat out)"
+done
+LC_ALL=C.UTF-8 run show --all order.zip
+grep -q 'bugpack-monitor  sleeping in ppoll' out || wrong "it is $(cat out)"
+grep -q '^  #0 .* in __lll_lock_wait ' out || wrong "it is $(cat out)"
+rm order.zip
+
+fact 'a crash has its frames one a line, a failed command its last lines, and a further process its title'
+python3 -c 'import json, zipfile
+with zipfile.ZipFile("end.zip", "w") as report:
+    report.writestr("metadata.json", json.dumps({"exit": {"signal": 6, "name": "SIGABRT"}}))
+    report.writestr("crash.json", json.dumps({"summary": "SIGABRT", "thread": {"tid": 7, "name": "worker"}, "backtrace": {"frames": [
+        {"symbol": n, "module": "/lib/libc.so.6"} for n in ("raise", "abort")] + [
+        {"symbol": "check", "source": "/src/check.c", "line": 12}] + 3 * [{"symbol": "walk", "module": "/bin/app"}]}}))
+    report.writestr("logs.jsonl", "".join(json.dumps({"channel": "stderr", "message": f"line {i}"}) + "\n" for i in range(20)))
+    report.writestr("processes/9-postgres/process.json", json.dumps({"pid": 9, "name": "postgres", "command_line": ["postgres: app UPDATE waiting"]}))
+    report.writestr("processes/10-cat/process.json", json.dumps({"pid": 10, "name": "cat", "command_line": ["/bin/cat", "-n"]}))'
+LC_ALL=C.UTF-8 run show end.zip
+for line in 'thread worker (7)' '   abort…  libc.so.6' '   check  check.c:12' '   walk x3  app' '  line 12' '  line 19' \
+    '     ? %          ?        9 postgres: app UPDATE waiting' '     ? %          ?       10 cat -n'; do
+    grep -qxF "$line" out || wrong "no '$line' in $(cat out)"
+done
+if grep -q 'line 11' out; then wrong "it is $(cat out)"; fi
+rm end.zip
 
 fact 'a signal without a name ended a process as well'
 python3 -c 'import json, zipfile

@@ -122,8 +122,8 @@ expect_same 'frames of the program' true "$(value "$zip" stacks.json '[.threads[
     length >= 7 and all')"
 run show "$zip"
 expect_same 'what show prints' "$(value "$zip" stacks.json '[.threads[0].frames[] |
-    select(.module | endswith("stripped")) | "stack_worker_stripped+\(.offset)"] |
-    "\(.[0]) < \(.[1]) < \(.[2]) ×5"')" \
+    select(.module | endswith("stripped")) | "+\(.offset)"] |
+    "stack_worker_stripped\(.[0]) < \(.[1]) < \(.[2]) ×5"')" \
     "$(sed -n '/^Busiest threads/,$p' out | grep -o 'stack_worker_stripped+.* ×5')"
 expect_same 'complete' true "$(value "$zip" stacks.json '.threads[0].complete')"
 kill "$target"

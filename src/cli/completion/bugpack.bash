@@ -170,7 +170,7 @@ _bugpack() {
             ;;
         show)
             if [[ $current == -* ]]; then
-                _bugpack_words '--json --max-bytes --help' "$current"
+                _bugpack_words '--all --json --max-bytes --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi

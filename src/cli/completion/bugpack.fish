@@ -71,6 +71,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture run' -s q -l quiet -
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l json -d 'Print a JSON object instead of the path'
 
 complete -c bugpack -n '__fish_seen_subcommand_from html index logs show' -F
+complete -c bugpack -n '__fish_seen_subcommand_from show' -l all -d 'Also every frame, and the threads of bugpack'
 complete -c bugpack -n '__fish_seen_subcommand_from logs show' -l json -d 'Print JSON instead of text'
 complete -c bugpack -n '__fish_seen_subcommand_from html logs show' -l max-bytes -x -d 'Read at most this much content'
 complete -c bugpack -n '__fish_seen_subcommand_from logs' -l level -x -a 'trace debug info warn error fatal' -d 'Only this level and above'
