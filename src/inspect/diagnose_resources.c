@@ -9,12 +9,148 @@
 
 /* --- the process -------------------------------------------------------------------------- */
 
+/* What files.json says of a descriptor: "sockets in CLOSE_WAIT", and of what, "10.0.0.9:80". */
+typedef struct fd_use {
+    char kind[48], of[96];
+} fd_use;
+
+static void describe_fd(const bp_json_tree *file, fd_use *use) {
+    static const struct {
+        const char *kind, *name;
+    } names[] = {{"file", "files"},
+                 {"directory", "directories"},
+                 {"character_device", "devices"},
+                 {"block_device", "devices"},
+                 {"fifo", "pipes"},
+                 {"pipe", "pipes"},
+                 {"socket", "sockets"}};
+    const char *kind = bp_json_tree_text_or(file, "kind", "other");
+    const bp_json_tree *socket = bp_json_tree_object(file, "socket");
+    char state[24] = "";
+    const char *of = bp_json_tree_text_or(socket, "remote", bp_json_tree_text(socket, "local"));
+    bp_utf8_copy(state, sizeof state, bp_json_tree_text(socket, "state"));
+    for (char *at = state; *at != '\0'; at++) {
+        *at = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at; /* as ss(8) has it */
+    }
+    (void)snprintf(use->kind, sizeof use->kind, "%.16s descriptors", kind);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(kind, names[i].kind) == 0) {
+            (void)snprintf(use->kind, sizeof use->kind, "%s%s%s", names[i].name,
+                           state[0] != '\0' ? " in " : "", state);
+        }
+    }
+    bool has_name = use->kind[0] == 'f' || strcmp(use->kind, "devices") == 0;
+    bp_utf8_copy(use->of, sizeof use->of, has_name ? bp_json_tree_text(file, "target") : of);
+}
+
+/*
+ * "590 sockets in CLOSE_WAIT, 590 of them of 10.0.0.9:80": what more than half of the descriptors
+ * are, and of what more than half of those; "" where they are of many kinds. What has the majority
+ * outvotes all others.
+ */
+static void describe_fds(const bp_rows *files, char *out, size_t out_bytes) {
+    fd_use most = {.kind = ""}, use;
+    size_t votes = 0, of_votes = 0, count = 0, of_count = 0;
+    for (size_t i = 0; i < files->count; i++) {
+        describe_fd(files->rows[i], &use);
+        bool is_same = strcmp(use.kind, most.kind) == 0;
+        if (votes == 0) {
+            memcpy(most.kind, use.kind, sizeof most.kind);
+        }
+        votes = votes == 0 || is_same ? votes + 1 : votes - 1;
+    }
+    for (size_t i = 0; i < files->count; i++) {
+        describe_fd(files->rows[i], &use);
+        if (strcmp(use.kind, most.kind) == 0) {
+            count++;
+            if (of_votes == 0) {
+                memcpy(most.of, use.of, sizeof most.of);
+            }
+            of_votes = of_votes == 0 || strcmp(use.of, most.of) == 0 ? of_votes + 1 : of_votes - 1;
+        }
+    }
+    for (size_t i = 0; i < files->count; i++) {
+        describe_fd(files->rows[i], &use);
+        of_count += strcmp(use.kind, most.kind) == 0 && strcmp(use.of, most.of) == 0;
+    }
+    out[0] = '\0';
+    if (count > 1 && count * 2 > files->count) {
+        int length = snprintf(out, out_bytes, ": %zu of them %s", count, most.kind);
+        if (most.of[0] != '\0' && of_count > 1 && of_count * 2 > count) {
+            (void)snprintf(out + length, out_bytes - (size_t)length, ", %zu of %s", of_count,
+                           most.of);
+        }
+    }
+}
+
 void bp_diagnose_fd_limit(bp_evidence *evidence) {
-    uint64_t open_count, limit_count = bp_open_files_limit(evidence->process);
+    uint64_t open_count, limit_count = bp_soft_limit(evidence->process, "Max open files");
     if (bp_json_tree_uint(evidence->process, "open_files", &open_count) && limit_count > 0 &&
         open_count >= limit_count - limit_count / 10) {
-        bp_find(evidence, "%" PRIu64 " of at most %" PRIu64 " file descriptors are open",
-                open_count, limit_count);
+        char what[256];
+        describe_fds(&evidence->files, what, sizeof what);
+        bp_find(evidence, "%" PRIu64 " of at most %" PRIu64 " file descriptors are open%s",
+                open_count, limit_count, what);
+    }
+}
+
+/* The kernel counts all threads of the user; root's are not limited (copy_process, kernel/fork.c).
+ */
+void bp_diagnose_thread_limit(bp_evidence *evidence) {
+    uint64_t uid, count, limit_count = bp_soft_limit(evidence->process, "Max processes");
+    if (bp_json_tree_uint(evidence->process, "uid", &uid) && uid != 0 && limit_count > 0 &&
+        bp_json_tree_uint(evidence->process, "threads", &count) &&
+        count >= limit_count - limit_count / 10) {
+        bp_find(evidence,
+                "it has %" PRIu64 " threads; its user may have %" PRIu64
+                " in all processes (RLIMIT_NPROC)",
+                count, limit_count);
+    }
+}
+
+void bp_diagnose_memory_limit(bp_evidence *evidence) {
+    static const struct {
+        const char *limit, *key, *what, *name;
+    } rows[] = {{"Max address space", "vm_size_kb", "address space", "RLIMIT_AS"},
+                {"Max data size", "data_kb", "data", "RLIMIT_DATA"}};
+    const bp_json_tree *memory = bp_json_tree_object(evidence->process, "memory");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint64_t used_kb, limit_kb = bp_soft_limit(evidence->process, rows[i].limit) >> 10;
+        if (bp_json_tree_uint(memory, rows[i].key, &used_kb) && limit_kb > 0 &&
+            used_kb >= limit_kb - limit_kb / 10) {
+            bp_find(evidence, "%" PRIu64 " of at most %" PRIu64 " MiB of %s are in use (%s)",
+                    used_kb >> 10, limit_kb >> 10, rows[i].what, rows[i].name);
+        }
+    }
+}
+
+/* What has not been used for days is swapped out of a healthy machine, too; of a process that works
+ * it is little. */
+void bp_diagnose_swapped(bp_evidence *evidence) {
+    static const uint64_t least_kb = 64 << 10;
+    const bp_json_tree *memory = bp_json_tree_object(evidence->process, "memory");
+    uint64_t swap_kb, rss_kb;
+    if (bp_json_tree_uint(memory, "swap_kb", &swap_kb) &&
+        bp_json_tree_uint(memory, "rss_kb", &rss_kb) && swap_kb >= least_kb &&
+        swap_kb >= rss_kb / 3) {
+        bp_find(evidence, "%" PRIu64 " MiB of its memory are swapped out, %" PRIu64 " resident",
+                swap_kb >> 10, rss_kb >> 10);
+    }
+}
+
+/* A shell or a server that works has a few for a moment; one that waits only once a second, as some
+ * do, has at most what it starts in that time. */
+void bp_diagnose_many_zombies(bp_evidence *evidence) {
+    enum { zombies_min = 20 };
+    uint64_t count;
+    if (bp_json_tree_uint(evidence->process, "zombie_children", &count) && count >= zombies_min) {
+        char name[64];
+        bp_utf8_copy(name, sizeof name,
+                     bp_json_tree_text_or(evidence->process, "zombie_name", "?"));
+        bp_find(evidence,
+                "%" PRIu64
+                " of its children have ended and were not waited for, most of them \"%s\"",
+                count, name);
     }
 }
 
@@ -218,13 +354,13 @@ void bp_diagnose_cgroup_kills(bp_evidence *evidence) {
     }
 }
 
-/* "/, /tmp and the working directory"; "?" where the document does not say. */
+/* "/ and /tmp and the working directory", or a file; "?" where the document does not say. */
 static void name_places(const bp_json_tree *filesystem, char *out, size_t out_bytes) {
     static const struct {
         const char *key, *name;
     } places[] = {{"root", "/"}, {"tmp", "/tmp"}, {"working_directory", "the working directory"}};
     size_t used = 0;
-    (void)snprintf(out, out_bytes, "?");
+    bp_utf8_copy(out, out_bytes, bp_json_tree_text_or(filesystem, "file", "?"));
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         const bp_json_tree *of = bp_json_tree_first(bp_json_tree_array(filesystem, "of"));
         while (of != NULL && strcmp(bp_json_tree_value(of), places[i].key) != 0) {
@@ -257,7 +393,7 @@ static const bp_json_tree *first_filesystem(const bp_evidence *evidence) {
 static void find_disks(bp_evidence *evidence, bool is_wanted_full) {
     for (const bp_json_tree *row = first_filesystem(evidence); row != NULL;
          row = next_filesystem(bp_json_tree_next(row))) {
-        char places[64];
+        char places[160];
         double percent;
         uint64_t left;
         if (bp_json_tree_uint(row, "available_bytes", &left) &&
@@ -282,7 +418,7 @@ void bp_diagnose_disk_low(bp_evidence *evidence) {
 static void find_inodes(bp_evidence *evidence, bool is_wanted_full) {
     for (const bp_json_tree *row = first_filesystem(evidence); row != NULL;
          row = next_filesystem(bp_json_tree_next(row))) {
-        char places[64];
+        char places[160];
         uint64_t left, total;
         if (!bp_json_tree_uint(row, "total_inodes", &total) ||
             !bp_json_tree_uint(row, "free_inodes", &left) || left > total || total == 0) {
@@ -303,4 +439,20 @@ void bp_diagnose_inodes_full(bp_evidence *evidence) {
 
 void bp_diagnose_inodes_low(bp_evidence *evidence) {
     find_inodes(evidence, false);
+}
+
+/* A file that is open for writing was opened before the file system became so, as after an error of
+ * the disk (ext4(5), errors=remount-ro). */
+void bp_diagnose_disk_read_only(bp_evidence *evidence) {
+    const bp_json_tree *row =
+        bp_json_tree_first(bp_json_tree_array(evidence->system, "filesystems"));
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        const char *file = bp_json_tree_text(row, "file");
+        if (file != NULL && bp_json_tree_is_true(row, "read_only")) {
+            char name[160];
+            bp_utf8_copy(name, sizeof name, file);
+            bp_find(evidence, "the file system of %s is read-only, and the file open for writing",
+                    name);
+        }
+    }
 }

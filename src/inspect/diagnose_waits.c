@@ -92,6 +92,39 @@ static bool is_frozen(const bp_thread *thread) {
     return has_it;
 }
 
+/* A pipe that took nothing through the whole window is full. That its reader is stopped says more,
+ * and is said instead. */
+void bp_diagnose_pipe_full(bp_evidence *evidence) {
+    static const char *const calls[] = {"write", "writev", "splice", "sendfile", "tee", "vmsplice"};
+    static const double window_min_ms = 1000;
+    char first[256], more[48];
+    uint64_t count = 0;
+    for (size_t i = 0; i < evidence->thread_count && evidence->window_ms >= window_min_ms; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+        const bp_json_tree *reader = bp_json_tree_first(bp_json_tree_array(wait, "other_end"));
+        const char *kind = bp_json_tree_text_or(wait, "kind", "");
+        bool is_write = false;
+        for (size_t k = 0; k < sizeof calls / sizeof calls[0]; k++) {
+            is_write = is_write || strcmp(thread->syscall, calls[k]) == 0;
+        }
+        if (is_write && (strcmp(kind, "pipe") == 0 || strcmp(kind, "fifo") == 0) &&
+            reader != NULL && find_stopped_peer(wait) == NULL && bp_thread_is_idle(thread) &&
+            count++ == 0) {
+            char end[128];
+            bp_thread_print_wait(thread, end, sizeof end);
+            (void)snprintf(first, sizeof first,
+                           "thread %" PRIu64
+                           " \"%s\" waits to write into %s, which did not read for "
+                           "%.1f s",
+                           thread->tid, thread->name, end, evidence->window_ms / 1000);
+        }
+    }
+    if (count > 0) {
+        bp_find(evidence, "%s%s", first, name_more(count, more));
+    }
+}
+
 void bp_diagnose_uninterruptible(bp_evidence *evidence) {
     const bp_thread *first = NULL;
     uint64_t count = 0;

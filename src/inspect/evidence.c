@@ -114,11 +114,11 @@ void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes) 
     }
 }
 
-uint64_t bp_open_files_limit(const bp_json_tree *process) {
+uint64_t bp_soft_limit(const bp_json_tree *process, const char *name) {
     const bp_json_tree *limit = bp_json_tree_first(bp_json_tree_array(process, "limits"));
     uint64_t count = 0;
     for (; limit != NULL; limit = bp_json_tree_next(limit)) {
-        if (strcmp(bp_json_tree_text_or(limit, "name", ""), "Max open files") == 0) {
+        if (strcmp(bp_json_tree_text_or(limit, "name", ""), name) == 0) {
             (void)bp_json_tree_uint(limit, "soft", &count);
         }
     }

@@ -120,8 +120,8 @@ bool bp_thread_is_idle(const bp_thread *thread);
  * known. */
 void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes);
 
-/* The soft limit of descriptors in process.json; 0: not known. */
-uint64_t bp_open_files_limit(const bp_json_tree *process);
+/* The soft limit of that name in process.json, as "Max open files"; 0: none, or not known. */
+uint64_t bp_soft_limit(const bp_json_tree *process, const char *name);
 
 /* The signal that ended the process: "SIGSEGV", or "signal 36", as a realtime signal has no name.
  * False with "" for none. */

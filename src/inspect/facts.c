@@ -157,7 +157,7 @@ static void make_use(bp_json_maker *maker, const bp_evidence *evidence) {
 
 static void make_process(bp_json_maker *maker, const bp_evidence *evidence) {
     const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
-    uint64_t limit = bp_open_files_limit(evidence->process);
+    uint64_t limit = bp_soft_limit(evidence->process, "Max open files");
     double percent;
     bp_json_make_object(maker, "process");
     bp_json_make_number(maker, "sample_window_ms",

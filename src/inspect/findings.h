@@ -72,11 +72,17 @@ const char *bp_severity_name(bp_severity severity);
         ".error", "") \
     ROW(FD_LIMIT, "fd-limit", CRITICAL, fd_limit, PROCESS, "process.json", ".open_files", \
         "files.json lists what they are") \
+    ROW(THREAD_LIMIT, "thread-limit", CRITICAL, thread_limit, PROCESS, "process.json", ".threads", \
+        "") \
+    ROW(MEMORY_LIMIT, "memory-limit", CRITICAL, memory_limit, PROCESS, "process.json", ".memory", \
+        "") \
     ROW(CGROUP_LIMIT, "cgroup-limit", CRITICAL, cgroup_limit, PROCESS, "system.json", \
         ".cgroups[]", "") \
     ROW(DISK_FULL, "disk-full", CRITICAL, disk_full, PROCESS, "system.json", ".filesystems[]", "") \
     ROW(INODES_FULL, "inodes-exhausted", CRITICAL, inodes_full, PROCESS, "system.json", \
         ".filesystems[].free_inodes", "") \
+    ROW(DISK_READ_ONLY, "disk-read-only", CRITICAL, disk_read_only, PROCESS, "system.json", \
+        ".filesystems[].read_only", "the kernel's log says why: dmesg, journalctl -k") \
     ROW(ACCEPT_QUEUE, "accept-queue-full", CRITICAL, accept_queue, PROCESS, "files.json", \
         ".files[].socket", "the thread that should accept") \
     ROW(SPIN, "spin", WARNING, spin, PROCESS, "runtime-metrics.json", ".threads[].cpu_ms", \
@@ -91,12 +97,17 @@ const char *bp_severity_name(bp_severity severity);
     ROW(CLOSE_WAIT, "close-wait", WARNING, close_wait, PROCESS, "files.json", \
         ".files[].socket.state", \
         "the program does not close connections that its peers have closed") \
+    ROW(PIPE_FULL, "pipe-full", WARNING, pipe_full, PROCESS, "threads.json", \
+        ".threads[].waits_for.other_end", "capture the process that should read") \
+    ROW(MANY_ZOMBIES, "many-zombies", WARNING, many_zombies, PROCESS, "process.json", \
+        ".zombie_children", "the program does not wait for children that have ended") \
     ROW(MANY_THREADS, "many-threads", WARNING, many_threads, PROCESS, "runtime-metrics.json", \
         ".threads[].name", "what starts threads of this name without an end") \
     ROW(THROTTLED, "cpu-throttled", WARNING, throttled, PROCESS, "system.json", \
         ".cgroups[].cpu.throttled_periods", "") \
     ROW(MEMORY_GROWTH, "memory-growth", WARNING, memory_growth, REPORT, "metrics-history.jsonl", \
         ".rss_kb", "") \
+    ROW(SWAPPED, "swapped", WARNING, swapped, PROCESS, "process.json", ".memory.swap_kb", "") \
     ROW(CGROUP_KILLS, "cgroup-oom-kill", WARNING, cgroup_kills, PROCESS, "system.json", \
         ".cgroups[].memory.oom_kills", "") \
     ROW(DISK_LOW, "disk-nearly-full", WARNING, disk_low, PROCESS, "system.json", \

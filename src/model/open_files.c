@@ -24,11 +24,7 @@ static size_t app_bytes_of(const char *component, size_t length) {
     return at < end && at > 1 && component[at - 1] == '-' ? at - 1 : 0;
 }
 
-/*
- * The path of a descriptor. The name of the program may be a secret, which the rules find in it,
- * but not in the word that it becomes in the name of a session's directory: there it is left out.
- */
-static void add_path(bp_json *json, const char *key, const char *target) {
+void bp_model_add_path(bp_json *json, const char *key, const char *target) {
     for (const char *at = target; at != NULL && *at != '\0'; at = strchr(at, '/')) {
         at += *at == '/';
         size_t length = strcspn(at, "/"), app_bytes = app_bytes_of(at, length);
@@ -47,7 +43,7 @@ static void add_path(bp_json *json, const char *key, const char *target) {
 
 static void add_address(bp_json *json, const char *key, const char *address) {
     if (address[0] != '\0') {
-        add_path(json, key, address);
+        bp_model_add_path(json, key, address);
     }
 }
 
@@ -156,7 +152,7 @@ static void add_file(const bp_open_file *file, bp_json *json) {
     bp_json_object_begin(json, NULL);
     bp_json_add_uint(json, "number", file->number);
     bp_json_add_text(json, "kind", bp_open_file_kind_name(file->kind));
-    add_path(json, "target", file->target);
+    bp_model_add_path(json, "target", file->target);
     bp_model_add_flag(json, "deleted", file->is_deleted);
     bp_model_add_known_uint(json, "inode", file->has_inode, file->inode);
     bp_model_add_known_uint(json, "size_bytes", file->has_size, file->size_bytes);

@@ -69,6 +69,13 @@ typedef struct bp_fd_search {
     bool is_cut;          /* a bound was met before the end */
 } bp_fd_search;
 
+/*
+ * Adds the path of a descriptor. The name of the program may be a secret, which the rules find in
+ * it, but not in the word that it becomes in the name of a session's directory: there it is left
+ * out.
+ */
+void bp_model_add_path(bp_json *json, const char *key, const char *target);
+
 /* Adds `socket` and `other_end` to an object, as far as they are known. */
 void bp_open_file_add_ends(const bp_open_file *file, bp_json *json);
 

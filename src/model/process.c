@@ -51,8 +51,16 @@ static void add_counters(bp_json *json, const bp_process_facts *facts) {
               (group_member[]){
                   {"minor", facts->minor_faults}, {"major", facts->major_faults}, {.key = NULL}});
     add_group(json, "memory",
-              (group_member[]){
-                  {"peak_rss_kb", facts->peak_rss_kb}, {"swap_kb", facts->swap_kb}, {.key = NULL}});
+              (group_member[]){{"rss_kb", facts->rss_kb},
+                               {"peak_rss_kb", facts->peak_rss_kb},
+                               {"swap_kb", facts->swap_kb},
+                               {"vm_size_kb", facts->vm_size_kb},
+                               {"data_kb", facts->data_kb},
+                               {.key = NULL}});
+    bp_model_add_known(json, "zombie_children", facts->zombie_count);
+    if (facts->zombie_count.known && facts->zombie_count.value > 0) {
+        bp_model_add_name(json, "zombie_name", facts->zombie_name, sizeof facts->zombie_name);
+    }
     add_group(json, "io",
               (group_member[]){{"read_bytes", facts->read_bytes},
                                {"written_bytes", facts->written_bytes},

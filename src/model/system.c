@@ -6,6 +6,7 @@
 #include "model/fields.h"
 #include "model/machine_threads.h"
 #include "model/metadata.h"
+#include "model/open_files.h"
 #include "json/json.h"
 
 static const struct {
@@ -23,6 +24,9 @@ const char *bp_system_memory_key(size_t row) {
 void bp_system_forget_process(bp_system *system) {
     for (size_t i = 0; i < system->cgroup_count; i++) {
         free(system->cgroups[i].path);
+    }
+    for (size_t i = 0; i < system->filesystem_count; i++) {
+        free(system->filesystems[i].file);
     }
     free(system->executable);
     system->executable = NULL;
@@ -124,6 +128,9 @@ static void add_filesystem(bp_json *json, const bp_filesystem *filesystem) {
         }
     }
     bp_json_array_end(json);
+    if (filesystem->file != NULL) {
+        bp_model_add_path(json, "file", filesystem->file);
+    }
     bp_json_add_uint(json, "total_bytes", filesystem->total_bytes);
     bp_json_add_uint(json, "available_bytes", filesystem->available_bytes);
     if (usable > 0) {

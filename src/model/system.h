@@ -53,8 +53,12 @@ enum {
         BP_SYSTEM_PLACE_COUNT
 };
 
+/* More file systems of one process are not described. */
+#define BP_SYSTEM_FILESYSTEM_MAX 64
+
 typedef struct bp_filesystem {
     bool is_of[BP_SYSTEM_PLACE_COUNT]; /* several may be on one */
+    char *file; /* one on it that is open for writing; any bytes but NUL; owned; NULL: none */
     uint64_t total_bytes, used_bytes;
     uint64_t available_bytes;          /* to an unprivileged user */
     uint64_t inode_count, inodes_free; /* 0 and 0: they are not counted */
@@ -81,7 +85,7 @@ typedef struct bp_system {
     size_t namespace_count;
     bp_machine_cgroup cgroups[BP_SYSTEM_CGROUP_MAX]; /* from its own one up; paths are owned */
     size_t cgroup_count;
-    bp_filesystem filesystems[BP_SYSTEM_PLACE_COUNT];
+    bp_filesystem filesystems[BP_SYSTEM_FILESYSTEM_MAX];
     size_t filesystem_count;
     char *executable; /* owned */
     bool is_executable_deleted;

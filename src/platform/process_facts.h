@@ -52,7 +52,11 @@ typedef struct bp_process_facts {
     /* Of all threads; in another process, of those that are running now. */
     bp_known_uint voluntary_switches, involuntary_switches;
     bp_known_uint minor_faults, major_faults;
-    bp_known_uint peak_rss_kb, swap_kb;
+    bp_known_uint rss_kb, peak_rss_kb, swap_kb;
+    bp_known_uint vm_size_kb, data_kb; /* what RLIMIT_AS and RLIMIT_DATA limit */
+    /* Children that have ended and that nobody waited for; and the name that most of them have. */
+    bp_known_uint zombie_count;
+    char zombie_name[64];                    /* any bytes */
     bp_known_uint read_bytes, written_bytes; /* storage I/O */
     bp_known_uint read_chars, written_chars; /* through read(2) and write(2) */
     bp_known_uint read_calls, write_calls;

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,11 +199,12 @@ static bool read_connections(struct sockets *sockets) {
     return connections != NULL;
 }
 
-static void take_diag(struct sockets *sockets, const bp_unix_diag *diag) {
+static void take_diag(struct sockets *sockets, const bp_socket_diag *diag) {
     for (size_t i = find_first(sockets, diag->inode);
          i < sockets->count && sockets->items[i]->inode == diag->inode; i++) {
         bp_socket *socket = sockets->items[i];
-        if (strcmp(socket->protocol, "unix") == 0) {
+        bool is_unix = strcmp(socket->protocol, "unix") == 0;
+        if (is_unix || (strncmp(socket->protocol, "tcp", 3) == 0 && socket->is_listening)) {
             socket->peer_inode = diag->peer_inode;
             socket->has_queues = socket->has_send_queue = diag->has_queues;
             socket->receive_queue = diag->receive_queue;
@@ -218,33 +221,60 @@ static bool is_our_network(int fds_fd) {
            ours.st_ino == theirs.st_ino;
 }
 
-/* Peers and queues of unix sockets, which the table does not have (sock_diag(7)). Best effort. */
-static void read_peers(struct sockets *sockets) {
-    const struct {
+/* Dumps the sockets that a request of sock_diag(7) is about. Best effort. */
+static void ask_kernel(struct sockets *sockets, const void *request, size_t request_bytes) {
+    struct {
         struct nlmsghdr header;
-        struct unix_diag_req request;
-    } message = {.header = {.nlmsg_len = sizeof message,
+        char request[64];
+    } message = {.header = {.nlmsg_len = (uint32_t)(sizeof message.header + request_bytes),
                             .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                            .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-                 .request = {.sdiag_family = AF_UNIX,
-                             .udiag_states = UINT32_MAX,
-                             .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN}};
+                            .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
+    memcpy(message.request, request, request_bytes);
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     bool is_last = fd < 0 ||
                    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &answer_time, sizeof answer_time) != 0 ||
-                   send(fd, &message, sizeof message, MSG_NOSIGNAL) != (ssize_t)sizeof message;
+                   send(fd, &message, message.header.nlmsg_len, MSG_NOSIGNAL) !=
+                       (ssize_t)message.header.nlmsg_len;
     while (!is_last && bp_clock_monotonic_ns() <= sockets->deadline_ns) {
         ssize_t count = recv(fd, sockets->piece, piece_bytes, 0);
         is_last = count <= 0;
         for (size_t at = 0; !is_last && at < (size_t)count;) {
-            bp_unix_diag diag;
-            if (bp_unix_diag_take((const unsigned char *)sockets->piece, (size_t)count, &at, &diag,
-                                  &is_last)) {
+            bp_socket_diag diag;
+            if (bp_socket_diag_take((const unsigned char *)sockets->piece, (size_t)count, &at,
+                                    &diag, &is_last)) {
                 take_diag(sockets, &diag);
             }
         }
     }
     bp_file_close(fd);
+}
+
+/* What the tables do not have: peers and queues of unix sockets, and how many connections may wait
+ * on a listener of TCP. */
+static void read_queues(struct sockets *sockets) {
+    static const struct unix_diag_req of_unix = {.sdiag_family = AF_UNIX,
+                                                 .udiag_states = UINT32_MAX,
+                                                 .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN};
+    bool has_listeners[2] = {false, false};
+    if ((sockets->tables >> BP_SOCKET_UNIX & 1u) != 0) {
+        ask_kernel(sockets, &of_unix, sizeof of_unix);
+    }
+    for (size_t i = 0; i < sockets->count; i++) {
+        const bp_socket *socket = sockets->items[i];
+        for (size_t k = 0; k < 2; k++) {
+            has_listeners[k] |=
+                socket->is_listening && strcmp(socket->protocol, k == 0 ? "tcp" : "tcp6") == 0;
+        }
+    }
+    for (size_t k = 0; k < 2; k++) {
+        enum { listen_state = 10 }; /* TCP_LISTEN */
+        const struct inet_diag_req_v2 of_tcp = {.sdiag_family = k == 0 ? AF_INET : AF_INET6,
+                                                .sdiag_protocol = IPPROTO_TCP,
+                                                .idiag_states = 1u << listen_state};
+        if (has_listeners[k]) {
+            ask_kernel(sockets, &of_tcp, sizeof of_tcp);
+        }
+    }
 }
 
 static bool list_sockets(struct sockets *sockets) {
@@ -284,8 +314,8 @@ static bool open_sockets_read(int fds_fd, uint64_t deadline_ns, bp_open_files *p
         process->are_sockets_cut = process->are_sockets_cut || result == ETIME;
         process->sockets_errno = result != 0 && result != ETIME ? result : process->sockets_errno;
     }
-    if (has_memory && (sockets.tables >> BP_SOCKET_UNIX & 1u) != 0 && is_our_network(fds_fd)) {
-        read_peers(&sockets);
+    if (has_memory && sockets.count > 0 && is_our_network(fds_fd)) {
+        read_queues(&sockets);
     }
     has_memory = has_memory && read_connections(&sockets);
     free(sockets.items);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@
 
 static const size_t list_bytes_max = (size_t)8 << 20;
 static const size_t status_bytes_max = (size_t)64 << 20;
+static const size_t mounts_bytes_max = (size_t)1 << 20;
 
 /* An answer takes 20 ms. One that waits for a lock would hold up the entries that come next. */
 static const uint64_t rpm_max_ns = 5 * BP_NS_PER_SEC;
@@ -456,38 +458,124 @@ static bool measure(const struct statvfs *info, bp_filesystem *filesystem) {
            !__builtin_mul_overflow(info->f_bavail, info->f_frsize, &filesystem->available_bytes);
 }
 
-/* What is not ours to see is left out. One file system may be mounted in several places, and be
- * read-only in some. */
+/* What of a file system is being described. */
+struct filesystems {
+    bp_system *system;
+    dev_t devices[BP_SYSTEM_FILESYSTEM_MAX];
+    unsigned long ids[BP_SYSTEM_FILESYSTEM_MAX]; /* 0: not known. Files of overlayfs differ in the
+                                                    device, but not in this */
+};
+
+/*
+ * The file system of a descriptor, which is closed; one may be mounted in several places, and be
+ * read-only in some. NULL where it is not ours to see, is none with a size, or is one too many.
+ */
+static bp_filesystem *take_filesystem(struct filesystems *all, int fd) {
+    bp_system *system = all->system;
+    bp_filesystem found = {.file = NULL};
+    struct statvfs info;
+    struct stat file;
+    size_t at = 0;
+    bool is_measured =
+        fd >= 0 && fstat(fd, &file) == 0 && fstatvfs(fd, &info) == 0 && measure(&info, &found);
+    bp_file_close(fd);
+    while (
+        is_measured && at < system->filesystem_count &&
+        ((all->devices[at] != file.st_dev && (info.f_fsid == 0 || all->ids[at] != info.f_fsid)) ||
+         system->filesystems[at].is_read_only != found.is_read_only)) {
+        at++;
+    }
+    if (!is_measured || at == BP_SYSTEM_FILESYSTEM_MAX) {
+        return NULL;
+    }
+    if (at == system->filesystem_count) {
+        all->devices[at] = file.st_dev;
+        all->ids[at] = info.f_fsid;
+        system->filesystems[system->filesystem_count++] = found;
+    }
+    return &system->filesystems[at];
+}
+
+/* Whether a descriptor is a regular file, open for writing, of a device that was not yet seen. The
+ * link's own mode says for what it is open (tid_fd_update_inode, fs/proc/fd.c). */
+static bool is_new_file(int fds_fd, const char *name, const dev_t *seen, size_t seen_count) {
+    struct stat link;
+    struct statx file;
+    if (fstatat(fds_fd, name, &link, AT_SYMLINK_NOFOLLOW) != 0 || (link.st_mode & S_IWUSR) == 0 ||
+        statx(fds_fd, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE, &file) != 0 ||
+        !S_ISREG(file.stx_mode)) {
+        return false;
+    }
+    size_t at = 0;
+    while (at < seen_count && seen[at] != makedev(file.stx_dev_major, file.stx_dev_minor)) {
+        at++;
+    }
+    return at == seen_count;
+}
+
+/* Those of files that are open for writing: by O_PATH, which opens nothing. */
+static void read_file_filesystems(const struct reader *reader, struct filesystems *all) {
+    enum { file_max = 4096 };
+    dev_t seen[BP_SYSTEM_FILESYSTEM_MAX];
+    bp_proc_list list = {.count = 0};
+    size_t seen_count = 0;
+    int fds_fd = openat(reader->process_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_listed = fds_fd >= 0 && bp_proc_list_read(fds_fd, NULL, &list) == 0;
+    size_t count = list.count < file_max ? list.count : file_max;
+    for (size_t i = 0; is_listed && i < count && seen_count < BP_SYSTEM_FILESYSTEM_MAX; i++) {
+        char name[24], path[path_bytes_max];
+        struct stat file;
+        (void)snprintf(name, sizeof name, "%u", (unsigned)list.items[i].id);
+        int fd = is_new_file(fds_fd, name, seen, seen_count)
+                     ? openat(fds_fd, name, O_PATH | O_CLOEXEC)
+                     : -1;
+        if (fd < 0 || fstat(fd, &file) != 0) {
+            bp_file_close(fd);
+            continue;
+        }
+        seen[seen_count++] = file.st_dev;
+        bp_filesystem *filesystem = take_filesystem(all, fd);
+        ssize_t length = readlinkat(fds_fd, name, path, sizeof path);
+        if (filesystem != NULL && filesystem->file == NULL && length > 0) {
+            filesystem->file = strndup(path, (size_t)length);
+        }
+    }
+    bp_proc_list_release(&list);
+    bp_file_close(fds_fd);
+}
+
+static void find_read_only(const struct reader *reader, const struct filesystems *all) {
+    bp_buffer mounts;
+    bp_buffer_init(&mounts, mounts_bytes_max);
+    (void)bp_file_read_at(reader->process_fd, "mountinfo", &mounts, NULL);
+    for (size_t i = 0; i < all->system->filesystem_count; i++) {
+        bp_filesystem *filesystem = &all->system->filesystems[i];
+        filesystem->is_read_only |=
+            filesystem->file != NULL &&
+            bp_mount_is_read_only(mounts.data, mounts.size, major(all->devices[i]),
+                                  minor(all->devices[i]));
+    }
+    bp_buffer_release(&mounts);
+}
+
+/* Those that the process writes to come last: they may be of a network. */
 static void read_filesystems(struct reader *reader) {
     static const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-    dev_t devices[BP_SYSTEM_PLACE_COUNT];
-    bp_system *system = &reader->system;
+    struct filesystems all = {.system = &reader->system};
     for (size_t place = 0; reader->has_root && place < BP_SYSTEM_PLACE_COUNT; place++) {
-        bp_filesystem found = {.is_of = {false}};
-        struct statvfs info;
-        struct stat directory;
         int fd;
         if (place == BP_SYSTEM_PLACE_TMP) {
             fd = system_open_below(reader->root_fd, "tmp", flags);
         } else {
             fd = openat(reader->process_fd, place == BP_SYSTEM_PLACE_ROOT ? "root" : "cwd", flags);
         }
-        if (fd >= 0 && fstat(fd, &directory) == 0 && fstatvfs(fd, &info) == 0 &&
-            measure(&info, &found)) {
-            size_t at = 0;
-            while (at < system->filesystem_count &&
-                   (devices[at] != directory.st_dev ||
-                    system->filesystems[at].is_read_only != found.is_read_only)) {
-                at++;
-            }
-            if (at == system->filesystem_count) {
-                devices[at] = directory.st_dev;
-                system->filesystems[system->filesystem_count++] = found;
-            }
-            system->filesystems[at].is_of[place] = true;
+        bp_filesystem *filesystem = take_filesystem(&all, fd);
+        if (filesystem != NULL) {
+            filesystem->is_of[place] = true;
         }
-        bp_file_close(fd);
     }
+    read_file_filesystems(reader, &all);
+    find_read_only(reader, &all);
 }
 
 static bool read_process(struct reader *reader) {

@@ -39,8 +39,9 @@ static const bp_system full_sample = {
                      .inode_count = 10},
                     {.is_of = {[BP_SYSTEM_PLACE_WORKING_DIRECTORY] = true},
                      .total_bytes = 1,
-                     .is_read_only = true}},
-    .filesystem_count = 2,
+                     .is_read_only = true},
+                    {.file = (char[]){"/mnt/spool"}, .total_bytes = 1, .used_bytes = 1}},
+    .filesystem_count = 3,
     .executable = (char[]){"/usr/bin/viewer"},
     .has_package = true,
     .package = {.name = "viewer", .version = "1:2.0-1", .architecture = "amd64"}};

@@ -30,7 +30,9 @@ Test(model_process, keeps_every_fact_exactly) {
         "  \"threads\": 3,\n  \"open_files\": 17,\n",
         "  \"context_switches\": {\n    \"voluntary\": 100,\n    \"involuntary\": 7\n  },\n"
         "  \"page_faults\": {\n    \"minor\": 2000,\n    \"major\": 0\n  },\n"
-        "  \"memory\": {\n    \"peak_rss_kb\": 50000,\n    \"swap_kb\": 0\n  },\n"
+        "  \"memory\": {\n    \"rss_kb\": 40000,\n    \"peak_rss_kb\": 50000,\n"
+        "    \"swap_kb\": 0,\n    \"vm_size_kb\": 90000,\n    \"data_kb\": 60000\n  },\n"
+        "  \"zombie_children\": 21,\n  \"zombie_name\": \"worker\",\n"
         "  \"io\": {\n    \"read_bytes\": 4096,\n    \"written_bytes\": 18446744073709551615,\n"
         "    \"read_chars\": 5000,\n    \"written_chars\": 6000,\n    \"read_calls\": 10,\n"
         "    \"write_calls\": 20\n  },\n",

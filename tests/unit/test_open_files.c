@@ -220,23 +220,41 @@ Test(sockets, have_a_table_by_their_name_in_the_kernel) {
 }
 
 Test(unix_diag, reads_peers_and_queues_until_the_last_message) {
-    static const bp_unix_diag expected[] = {{14419244, 14419245, true, 0, 768},
-                                            {14419259, 0, true, 0, 0},
-                                            {14419245, 14419244, true, 3, 0},
-                                            {14419260, 0, true, 0, 0},
-                                            {14419258, 0, true, 1, 3}};
+    static const bp_socket_diag expected[] = {{14419244, 14419245, true, 0, 768},
+                                              {14419259, 0, true, 0, 0},
+                                              {14419245, 14419244, true, 3, 0},
+                                              {14419260, 0, true, 0, 0},
+                                              {14419258, 0, true, 1, 3}};
     size_t bytes;
     size_t at = 0;
     size_t count = 0;
     bool is_last = false;
     const unsigned char *answer = (const unsigned char *)recorded("net/unix_diag", &bytes);
-    for (bp_unix_diag diag; bp_unix_diag_take(answer, bytes, &at, &diag, &is_last); count++) {
+    for (bp_socket_diag diag; bp_socket_diag_take(answer, bytes, &at, &diag, &is_last); count++) {
         cr_assert(lt(sz, count, 5));
         cr_expect(eq(u64, diag.inode, expected[count].inode));
         cr_expect(eq(u64, diag.peer_inode, expected[count].peer_inode));
         cr_expect(eq(u64, diag.receive_queue, expected[count].receive_queue));
     }
     cr_expect(eq(sz, count, 5));
+    cr_expect(is_last);
+}
+
+/* As the kernel answers for a listener: struct inet_diag_msg has the queues and the inode last. */
+Test(unix_diag, reads_the_queues_of_a_listener_of_tcp) {
+    unsigned char answer[108] = {[0] = 88, [4] = 20, [16] = 2, [17] = 10};
+    const unsigned char queues[] = {5, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0x2a, 1, 0, 0};
+    bp_socket_diag diag = {.inode = 0};
+    bool is_last = false;
+    size_t at = 0;
+    memcpy(answer + 16 + 56, queues, sizeof queues);
+    cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
+    cr_expect(eq(u64, diag.inode, 0x12a));
+    cr_expect(diag.has_queues && diag.receive_queue == 5 && diag.send_queue == 0x104);
+    cr_expect(eq(sz, at, 88));
+    answer[0] = 84; /* shorter than the structure */
+    at = 0;
+    cr_expect(not(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last)));
     cr_expect(is_last);
 }
 
@@ -249,12 +267,12 @@ Test(unix_diag, reads_no_byte_beyond_what_came) {
             unsigned char *exact = malloc(length);
             size_t at = 0;
             bool is_last = false;
-            bp_unix_diag diag;
+            bp_socket_diag diag;
             memcpy(exact, answer, length);
             exact[flipped] ^= 0x81;
             while (at < length && !is_last) {
                 size_t before = at;
-                (void)bp_unix_diag_take(exact, length, &at, &diag, &is_last);
+                (void)bp_socket_diag_take(exact, length, &at, &diag, &is_last);
                 cr_assert(at > before && at <= length);
             }
             free(exact);

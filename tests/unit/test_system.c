@@ -161,6 +161,22 @@ Test(rpm, makes_no_package_of_other_text) {
     }
 }
 
+Test(mounts, are_read_only_by_the_options_of_the_file_system) {
+    static const char text[] =
+        "107 87 7:1 / /mnt/ro rw,relatime shared:1 - ext4 /dev/loop1 rw,errors=remount-ro,"
+        "emergency_ro\n"
+        "108 87 7:2 / /mnt rw,relatime - ext4 /dev/loop2 rw,errors=remount-ro\n"
+        "109 87 7:3 / /a ro,relatime - ext4 /dev/loop3 rw\n"
+        "110 87 7:4 /\\040 /b rw - ext4 /dev/loop4 ro,relatime\n"
+        "111 87 0:5 / / 7:2 - tmpfs - ro\n7:2 - ro";
+    static const bool are_read_only[] = {true, false, false, true};
+    for (unsigned i = 0; i < 4; i++) {
+        cr_expect(eq(int, bp_mount_is_read_only(text, sizeof text - 1, 7, i + 1), are_read_only[i]),
+                  "7:%u", i + 1);
+    }
+    cr_expect(not(bp_mount_is_read_only(text, 0, 7, 1)));
+}
+
 Test(system_json, has_what_is_known_and_nothing_else) {
     bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -174,6 +190,7 @@ Test(system_json, has_what_is_known_and_nothing_else) {
     cr_expect(strstr(text.data, "\"free_inodes\": 0") != NULL);
     cr_expect(strstr(text.data, "\"available_bytes\": 0,\n      \"read_only\": true") != NULL,
               "neither used_percent nor inodes");
+    cr_expect(strstr(text.data, "\"of\": [],\n      \"file\": \"/mnt/spool\"") != NULL);
     bp_buffer_clear(&text);
     cr_assert(eq(int, (int)sample_system_print(false, &text, &error), BUGPACK_OK));
     cr_expect(strstr(text.data, "hostname") == NULL && strstr(text.data, "load") == NULL &&

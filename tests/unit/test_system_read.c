@@ -63,6 +63,28 @@ Test(system, is_what_system_calls_say) {
     bp_system_release(&system);
 }
 
+/* Where there is a memory file system of another device, as on any Linux. */
+Test(system, has_the_file_system_of_a_file_that_is_open_for_writing) {
+    char path[] = "/dev/shm/test-system-XXXXXX";
+    struct statvfs info;
+    size_t at = 0;
+    int fd = mkstemp(path);
+    if (fd < 0 || fstatvfs(fd, &info) != 0 || info.f_blocks == 0) {
+        cr_skip("no /dev/shm");
+    }
+    bp_system system = read_system(true, false);
+    (void)unlink(path);
+    while (at < system.filesystem_count && (system.filesystems[at].file == NULL ||
+                                            strcmp(system.filesystems[at].file, path) != 0)) {
+        at++;
+    }
+    cr_assert(at < system.filesystem_count);
+    cr_expect(eq(u64, system.filesystems[at].total_bytes, (uint64_t)info.f_blocks * info.f_frsize));
+    cr_expect(not(system.filesystems[at].is_read_only));
+    (void)close(fd);
+    bp_system_release(&system);
+}
+
 Test(system, names_neither_host_nor_process_where_nobody_asked) {
     bp_system system = read_system(false, false);
     cr_expect(eq(str, system.hostname, ""));

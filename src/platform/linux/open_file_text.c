@@ -428,7 +428,8 @@ static uint64_t number_at(const unsigned char *bytes, size_t end, size_t at, siz
 /* struct nlmsghdr, struct unix_diag_msg, struct nlattr: their sizes, and what is aligned to 4. */
 enum { header_bytes = 16, diag_bytes = 16, attribute_bytes = 4 };
 
-static void take_attributes(const unsigned char *bytes, size_t at, size_t end, bp_unix_diag *diag) {
+static void take_attributes(const unsigned char *bytes, size_t at, size_t end,
+                            bp_socket_diag *diag) {
     enum { peer = 2, queues = 4 }; /* UNIX_DIAG_PEER, UNIX_DIAG_RQLEN */
     while (end - at >= attribute_bytes) {
         size_t length = (size_t)number_at(bytes, end, at, 2);
@@ -448,23 +449,37 @@ static void take_attributes(const unsigned char *bytes, size_t at, size_t end, b
     }
 }
 
-bool bp_unix_diag_take(const unsigned char *bytes, size_t byte_count, size_t *at,
-                       bp_unix_diag *ret_diag, bool *ret_is_last) {
-    enum { by_family = 20, family_unix = 1 }; /* SOCK_DIAG_BY_FAMILY, AF_UNIX */
+/* The queues and the inode are the last of struct inet_diag_msg. */
+enum { inet_diag_bytes = 72, inet_receive = 56, inet_send = 60, inet_inode = 68 };
+
+bool bp_socket_diag_take(const unsigned char *bytes, size_t byte_count, size_t *at,
+                         bp_socket_diag *ret_diag, bool *ret_is_last) {
+    enum { by_family = 20, family_unix = 1, family_inet = 2, family_inet6 = 10 };
     size_t start = *at;
     size_t left = byte_count - start;
     size_t length = (size_t)number_at(bytes, byte_count, start, 4);
     uint64_t type = number_at(bytes, byte_count, start + 4, 2);
     *at = byte_count;
-    if (left < header_bytes || length < header_bytes + diag_bytes || length > left ||
-        type != by_family || bytes[start + header_bytes] != family_unix) {
+    size_t body = start + header_bytes;
+    bool is_whole = left > header_bytes && length <= left && length > header_bytes;
+    unsigned char family = is_whole ? bytes[body] : 0;
+    bool is_inet = family == family_inet || family == family_inet6;
+    if (type != by_family || (!is_inet && family != family_unix) ||
+        length < header_bytes + (size_t)(is_inet ? inet_diag_bytes : diag_bytes)) {
         *ret_is_last = true;
         return false;
     }
     size_t step = (length + 3) & ~(size_t)3;
     *at = step < left ? start + step : byte_count;
-    bp_unix_diag diag = {.inode = number_at(bytes, byte_count, start + header_bytes + 4, 4)};
-    take_attributes(bytes, start + header_bytes + diag_bytes, start + length, &diag);
+    bp_socket_diag diag = {.inode =
+                               number_at(bytes, byte_count, body + (is_inet ? inet_inode : 4), 4)};
+    if (is_inet) {
+        diag.has_queues = true;
+        diag.receive_queue = number_at(bytes, byte_count, body + inet_receive, 4);
+        diag.send_queue = number_at(bytes, byte_count, body + inet_send, 4);
+    } else {
+        take_attributes(bytes, body + diag_bytes, start + length, &diag);
+    }
     *ret_diag = diag;
     return true;
 }

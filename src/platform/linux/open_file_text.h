@@ -139,20 +139,20 @@ bool bp_socket_parse(bp_socket_table table, const char *line, size_t line_bytes,
 bool bp_socket_connection(const bp_socket *socket, bool from_remote,
                           char out[BP_SOCKET_CONNECTION_BYTES]);
 
-/* What sock_diag adds of a unix socket. */
-typedef struct bp_unix_diag {
+/* What sock_diag adds of a unix socket, and of a listener of TCP: the queues. */
+typedef struct bp_socket_diag {
     uint64_t inode, peer_inode; /* 0: it has none */
     bool has_queues;
     uint64_t receive_queue, send_queue;
-} bp_unix_diag;
+} bp_socket_diag;
 
 /*
- * Takes the next message off an answer to a SOCK_DIAG_BY_FAMILY dump of AF_UNIX, and advances
- * `*at`.
+ * Takes the next message off an answer to a SOCK_DIAG_BY_FAMILY dump of AF_UNIX, AF_INET or
+ * AF_INET6, and advances `*at`.
  * `*ret_is_last` is set where nothing more will come: the end, an error, or a malformed message.
  * False where there is no socket in it.
  */
-bool bp_unix_diag_take(const unsigned char *bytes, size_t byte_count, size_t *at,
-                       bp_unix_diag *ret_diag, bool *ret_is_last);
+bool bp_socket_diag_take(const unsigned char *bytes, size_t byte_count, size_t *at,
+                         bp_socket_diag *ret_diag, bool *ret_is_last);
 
 #endif

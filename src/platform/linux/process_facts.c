@@ -44,7 +44,10 @@ static void read_numbers(const bp_process *process, bp_process_facts *facts, con
     } rows[] = {/* The effective ids, which are the second of four: what the process may do. */
                 {"status", "Uid", 1, &facts->uid},
                 {"status", "Gid", 1, &facts->gid},
+                {"status", "VmRSS", 0, &facts->rss_kb},
                 {"status", "VmHWM", 0, &facts->peak_rss_kb},
+                {"status", "VmSize", 0, &facts->vm_size_kb},
+                {"status", "VmData", 0, &facts->data_kb},
                 {"status", "VmSwap", 0, &facts->swap_kb},
                 {"io", "read_bytes", 0, &facts->read_bytes},
                 {"io", "write_bytes", 0, &facts->written_bytes},
@@ -225,6 +228,45 @@ static bugpack_status read_switches(const bp_process *process, bp_process_facts 
     return status;
 }
 
+/* Takes one child that has ended: a name that most of them have outvotes the others. */
+static void take_zombie(const bp_proc_stat *stat, int64_t *votes, bp_process_facts *facts) {
+    facts->zombie_count.value++;
+    if (*votes == 0) {
+        memcpy(facts->zombie_name, stat->name, sizeof facts->zombie_name);
+    }
+    *votes += strcmp(facts->zombie_name, stat->name) == 0 ? 1 : -1;
+}
+
+/* The children that have ended, of the first threads: servers fork in few of them, and a report
+ * must not cost more for a process of thousands. */
+static bugpack_status read_zombies(const bp_process *process, bp_process_facts *facts,
+                                   bugpack_error *error) {
+    enum { thread_max = 64, child_max = 4096 };
+    bp_proc_list threads = {0};
+    bp_pid_list children = {.pids = NULL};
+    bool has_memory = true;
+    int64_t votes = 0;
+    bugpack_status status = bp_process_list_threads(process, &threads, error);
+    for (size_t i = 0; has_memory && i < threads.count && i < thread_max; i++) {
+        int result = bp_process_list_children(process, threads.items[i].id, &children);
+        facts->zombie_count.known = facts->zombie_count.known || result == 0;
+        has_memory = result != ENOMEM;
+    }
+    for (size_t i = 0; has_memory && i < children.count && i < child_max; i++) {
+        bp_proc_stat stat;
+        if (bp_proc_read_stat(process->directory_fd, &stat, "../%d/stat", (int)children.pids[i]) ==
+                0 &&
+            stat.state == 'Z' && stat.parent_pid == (uint64_t)process->pid) {
+            take_zombie(&stat, &votes, facts);
+        }
+    }
+    free(children.pids);
+    bp_proc_list_release(&threads);
+    return status == BUGPACK_OK && !has_memory
+               ? bp_fail_memory(error, "read the children of a process")
+               : status;
+}
+
 /* A name that ends in " (deleted)" may be the real name of a file that is there. In a recording no
  * file is looked for. */
 static void fill_object(const bp_process *process, bp_mapped_file *file, bp_process_facts *facts,
@@ -338,6 +380,9 @@ static bugpack_status read_facts(bp_process *process, bool *ret_is_between,
     }
     if (status == BUGPACK_OK) {
         status = read_switches(process, &facts, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = read_zombies(process, &facts, error);
     }
     is_between = is_between || is_between_programs(process, &stat);
     if (status == BUGPACK_OK && !process->is_own) {

@@ -82,6 +82,10 @@ uint64_t bp_process_boottime_ns(const bp_process *process);
 /* After reading: checks that the process had not ended by then. */
 bugpack_status bp_process_check_alive(const bp_process *process, bugpack_error *error);
 
+/* Appends the children that one thread has forked. 0, or an errno: ENOENT where the thread has
+ * ended or the kernel has no such list (CONFIG_PROC_CHILDREN). */
+int bp_process_list_children(const bp_process *process, uint64_t tid, bp_pid_list *children);
+
 /* All threads, as the kernel lists them; the list is the caller's to release. */
 bugpack_status bp_process_list_threads(const bp_process *process, bp_proc_list *ret_threads,
                                        bugpack_error *error);

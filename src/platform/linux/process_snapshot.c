@@ -323,8 +323,7 @@ static bool take_numbers(char *text, size_t *text_bytes, bool is_end, bp_pid_lis
     }
 }
 
-/* The children that one thread has forked. 0, or an errno. */
-static int read_children_file(const bp_process *process, uint64_t tid, bp_pid_list *children) {
+int bp_process_list_children(const bp_process *process, uint64_t tid, bp_pid_list *children) {
     char text[4096];
     size_t text_bytes = 0;
     int fd =
@@ -371,7 +370,7 @@ static bugpack_status list_children(const bp_process *process, int proc_fd,
     bool has_failed = false;
     int result = 0;
     for (size_t i = 0; i < snapshot->thread_count && result != ENOMEM; i++) {
-        result = read_children_file(process, snapshot->threads[i].tid, children);
+        result = bp_process_list_children(process, snapshot->threads[i].tid, children);
         has_file = has_file || result == 0;
         has_failed = has_failed || bp_errno_is_trouble(result);
     }

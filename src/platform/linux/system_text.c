@@ -184,3 +184,35 @@ bool bp_rpm_parse(const char *text, size_t text_bytes, bp_package *ret_package) 
     *ret_package = found;
     return true;
 }
+
+static bool has_option(bp_proc_scan options, const char *wanted) {
+    size_t wanted_bytes = strlen(wanted);
+    for (const char *at = options.next; at < options.end;) {
+        const char *comma = memchr(at, ',', (size_t)(options.end - at));
+        const char *end = comma == NULL ? options.end : comma;
+        if ((size_t)(end - at) == wanted_bytes && memcmp(at, wanted, wanted_bytes) == 0) {
+            return true;
+        }
+        at = end + 1;
+    }
+    return false;
+}
+
+/* "107 87 7:1 / /mnt rw,relatime shared:1 - ext4 /dev/loop1 rw,emergency_ro" */
+bool bp_mount_is_read_only(const char *text, size_t text_bytes, unsigned major, unsigned minor) {
+    enum { device_word = 2 };
+    bp_proc_scan rest = {text, text + text_bytes}, line, word;
+    char device[32];
+    (void)snprintf(device, sizeof device, "%u:%u", major, minor);
+    while (bp_proc_take_line(&rest, &line)) {
+        bool is_wanted = false;
+        word = (bp_proc_scan){line.next, line.next};
+        for (size_t i = 0; bp_proc_take_word(&line, &word); i++) {
+            is_wanted = is_wanted || (i == device_word && has_option(word, device));
+        }
+        if (is_wanted && (has_option(word, "ro") || has_option(word, "emergency_ro"))) {
+            return true; /* the options of the file system are the last word */
+        }
+    }
+    return false;
+}

@@ -46,4 +46,11 @@ bool bp_dpkg_find(const char *text, size_t text_bytes, bp_package *package);
 #define BP_RPM_FORMAT "%{NAME}\\t%{EVR}\\t%{ARCH}\\n"
 bool bp_rpm_parse(const char *text, size_t text_bytes, bp_package *ret_package);
 
+/*
+ * Whether the file system of a device became read-only, from the options behind " - " in its line
+ * of mountinfo (proc_pid_mountinfo(5)): "ro", or what ext4 has there after an error since Linux
+ * 6.15, "emergency_ro", where statfs(2) does not say so.
+ */
+bool bp_mount_is_read_only(const char *text, size_t text_bytes, unsigned major, unsigned minor);
+
 #endif
