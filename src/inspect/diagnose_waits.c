@@ -439,3 +439,52 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
         }
     }
 }
+
+/* The address of the lock that a thread waits for; NULL where it waits for none. It has the form of
+ * a mutex of glibc in any case: FUTEX_WAIT while the word is 2, which no condition, semaphore or
+ * barrier asks for (lll_lock_wait in nptl/lowlevellock.c). */
+static const char *find_contended(const bp_thread *thread) {
+    const bp_json_tree *call = bp_json_tree_object(thread->row, "syscall");
+    const bp_json_tree *address = bp_json_tree_first(bp_json_tree_array(call, "arguments"));
+    const bp_json_tree *operation = address != NULL ? bp_json_tree_next(address) : NULL;
+    const bp_json_tree *value = operation != NULL ? bp_json_tree_next(operation) : NULL;
+    const char *word = value != NULL ? bp_json_tree_value_text(value) : NULL;
+    const char *name = operation != NULL ? bp_json_tree_value_text(operation) : NULL;
+    bool is_lock = strcmp(thread->syscall, "futex") == 0 && word != NULL &&
+                   strcmp(word, "0x2") == 0 && name != NULL &&
+                   (strcmp(name, "0x80") == 0 || strcmp(name, "0x0") == 0);
+    return is_lock ? bp_json_tree_value_text(address) : NULL;
+}
+
+/*
+ * One lock that is not held for long at a time, and that nearly all threads wait for: of those that
+ * ran in the window three quarters, and at least four. A pool that shares a lock now and then has
+ * one or two in it at any instant.
+ */
+void bp_diagnose_lock_contended(bp_evidence *evidence) {
+    enum { waiters_min = 4 };
+    const char *lock = NULL;
+    const bp_thread *first = NULL;
+    uint64_t active_count = 0, waiter_count = 0, other_count = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        const char *address = find_contended(thread);
+        bool is_idle = bp_thread_is_idle(thread);
+        active_count += !is_idle;
+        if (address == NULL || is_idle || !thread->is_measured) {
+            other_count += address != NULL;
+            continue;
+        }
+        lock = lock != NULL ? lock : address;
+        first = first != NULL ? first : thread;
+        waiter_count += strcmp(address, lock) == 0;
+    }
+    bool is_most = waiter_count >= waiters_min && waiter_count * 4 >= active_count * 3;
+    if (is_most && other_count == 0 && evidence->window_ms >= window_min_ms) {
+        bp_find(
+            evidence,
+            "%" PRIu64 " of the %" PRIu64 " threads that ran wait for one lock, %.24s, as \"%s\" "
+            "(%" PRIu64 "); none of them did so for all of the %.1f s measured",
+            waiter_count, active_count, lock, first->name, first->tid, evidence->window_ms / 1000);
+    }
+}

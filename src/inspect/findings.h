@@ -89,6 +89,8 @@ const char *bp_severity_name(bp_severity severity);
         "capture --stacks=all shows where a running thread is") \
     ROW(SPIN_CALLS, "spin-in-system-calls", WARNING, spin_calls, PROCESS, "runtime-metrics.json", \
         ".threads[].system_ms", "strace -c -f -p names the call; capture --stacks=all the caller") \
+    ROW(CONTENDED, "lock-contended", WARNING, lock_contended, PROCESS, "threads.json", \
+        ".threads[].syscall", "the stacks of those that wait; hold the lock for less, or split it") \
     ROW(EXIT_STATUS, "exit-status", WARNING, exit_status, REPORT, "metadata.json", ".exit.status", \
         "") \
     ROW(GAP, "gap", WARNING, gap, REPORT, "metadata.json", ".gap_key", "") \
