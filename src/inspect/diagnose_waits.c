@@ -213,17 +213,23 @@ static void print_process(const bp_json_tree *process, char *out, size_t out_byt
 
 /* "b (12), which waits for the end of its child c (13), which is stopped": the end is always named,
  * and the first two before it. */
-static void print_chain(const bp_json_tree *wait, char *out, size_t out_bytes) {
+static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, char *out,
+                        size_t out_bytes) {
     const bp_json_tree *link = bp_json_tree_first(bp_json_tree_array(wait, "chain"));
     size_t at = 0, place = 0;
+    uint64_t own_pid = 0;
+    (void)bp_json_tree_uint(evidence->waits, "pid", &own_pid);
     for (; link != NULL && at < out_bytes - 1; link = bp_json_tree_next(link), place++) {
         const bp_json_tree *next = bp_json_tree_next(link);
         const char *waits = bp_json_tree_text_or(link, "waits_for", "");
-        const char *of = strncmp(waits, "a ", 2) == 0 ? " held by " : " ";
+        const char *of = strncmp(waits, "a ", 2) == 0 ? " held by " : " of ";
+        of = strncmp(waits, "the ", 4) == 0 ? " " : of;
         uint64_t pid = 0;
         int length = 0;
         (void)bp_json_tree_uint(link, "pid", &pid);
-        if (next == NULL && waits[0] == '\0') {
+        if (next == NULL && pid == own_pid) {
+            length = snprintf(out + at, out_bytes - at, "this process: they wait in a circle");
+        } else if (next == NULL && waits[0] == '\0') {
             char last[128];
             print_process(link, last, sizeof last);
             length = snprintf(out + at, out_bytes - at, "%s", last);
@@ -309,7 +315,7 @@ void bp_diagnose_child_waits(bp_evidence *evidence) {
     uint64_t count;
     const bp_thread *thread = find_first(evidence, "child", "chain", &count);
     if (thread != NULL) {
-        print_chain(bp_json_tree_object(thread->row, "waits_for"), chain, sizeof chain);
+        print_chain(evidence, bp_json_tree_object(thread->row, "waits_for"), chain, sizeof chain);
         bp_find(evidence, "thread %" PRIu64 " \"%s\" waits for the end of its child %s%s",
                 thread->tid, thread->name, chain, name_more(count, more));
     }
@@ -327,7 +333,7 @@ void bp_diagnose_peer_waits(bp_evidence *evidence) {
             continue;
         }
         (void)bp_json_tree_uint(wait, "fd", &fd);
-        print_chain(wait, chain, sizeof chain);
+        print_chain(evidence, wait, chain, sizeof chain);
         bp_find(evidence, "thread %" PRIu64 " \"%s\" waits on %s %" PRIu64 " of %s%s", thread->tid,
                 thread->name, kinds[i], fd, chain, name_more(count, more));
     }

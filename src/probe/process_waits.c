@@ -24,6 +24,9 @@
 enum { extra_max = 64, target_max = 16, searched_max = 64 };
 static const size_t locks_bytes_max = (size_t)256 * 1024;
 static const uint64_t cpu_max_ns = 2 * BP_NS_PER_MS;
+/* For the one search, of all processes, for the other end of a further one's pipe; if it needs
+ * longer, as on a busy machine, nothing is found. */
+static const uint64_t search_max_ns = 50 * BP_NS_PER_MS;
 
 struct finder {
     const bp_process_threads *processes; /* of the report */
@@ -31,6 +34,7 @@ struct finder {
     bp_process_threads
         extra[extra_max]; /* further ones; without threads where it may not be read */
     size_t extra_count;
+    bool has_searched;     /* for who has the other end of the pipe of a further one */
     size_t searched_count; /* processes whose descriptors were looked at for a lock */
     uint64_t deadline_ns, cpu_end_ns;
     char *locks; /* /proc/locks; NULL: not yet read */
@@ -44,6 +48,7 @@ struct wait {
     uint32_t fd;
     char path[256];
     char text[128];
+    bool is_socket;
     uint64_t targets[target_max]; /* processes; it goes on when one of them does something */
     size_t target_count;
 };
@@ -312,9 +317,33 @@ static bool find_child(const bp_process_threads *process, const bp_thread_state 
     return is_one || (is_any && list_children(process, wait));
 }
 
-static bool find_peer(const bp_process_threads *process, const bp_thread_state *thread,
-                      struct wait *wait) {
+/* What a thread of a further process waits on; NULL where it waits on no pipe or socket, and where
+ * not all processes could be searched in time for its other end. */
+static const bp_open_file *find_further_file(struct finder *finder,
+                                             const bp_process_threads *process,
+                                             const bp_thread_state *thread) {
+    bp_fd_search search = {.is_cut = true};
+    size_t i = 0;
+    while (i < finder->extra_count && &finder->extra[i] != process) {
+        i++;
+    }
+    if (i == finder->extra_count || finder->has_searched || !has_time(finder)) {
+        return NULL;
+    }
+    uint64_t deadline_ns = bp_clock_monotonic_ns() + search_max_ns;
+    finder->has_searched = true;
+    (void)bp_threads_find_files(
+        &finder->extra[i], 1, deadline_ns < finder->deadline_ns ? deadline_ns : finder->deadline_ns,
+        &search, NULL);
+    return search.is_cut ? NULL : thread->file;
+}
+
+static bool find_peer(struct finder *finder, const bp_process_threads *process,
+                      const bp_thread_state *thread, struct wait *wait) {
     const bp_open_file *file = thread->file;
+    if (file == NULL && thread->has_fd_wait) {
+        file = find_further_file(finder, process, thread);
+    }
     bool is_timed = thread->fd_wait.has_limit && thread->fd_wait.is_timed;
     if (file == NULL || file->holder_count == 0 || file->has_more_holders || is_timed) {
         return false;
@@ -326,6 +355,7 @@ static bool find_peer(const bp_process_threads *process, const bp_thread_state *
         add_target(wait, file->holders[i].pid);
     }
     wait->kind = BP_WAIT_FOR_PEER;
+    wait->is_socket = file->kind == BP_OPEN_FILE_SOCKET;
     (void)snprintf(wait->text, sizeof wait->text, "%s %" PRIu32, bp_open_file_kind_name(file->kind),
                    file->number);
     return true;
@@ -336,7 +366,7 @@ static bool find_wait(struct finder *finder, const bp_process_threads *process,
     *wait = (struct wait){.fd = 0};
     return thread->has_syscall &&
            (find_mutex(thread, wait) || find_file_lock(finder, process, thread, wait) ||
-            find_lease(finder, process, thread, wait) || find_peer(process, thread, wait) ||
+            find_lease(finder, process, thread, wait) || find_peer(finder, process, thread, wait) ||
             find_child(process, thread, wait));
 }
 
@@ -374,15 +404,13 @@ static bool follow_all(struct finder *finder, const struct wait *wait, struct ch
 // NOLINTNEXTLINE(misc-no-recursion): no deeper than a chain has links
 static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
     struct wait wait;
-    if (is_in_chain(chain, pid)) {
-        return true;
-    }
+    bool is_circle = is_in_chain(chain, pid);
     if (chain->count == BP_WAIT_LINK_MAX || pid == (uint64_t)getpid()) {
         return false;
     }
     bp_wait_link *link = &chain->links[chain->count++];
     name_process(pid, link);
-    if (link->state == 'T' || link->state == 't') {
+    if (is_circle || link->state == 'T' || link->state == 't') {
         return true;
     }
     const bp_process_threads *process = link->state != 'S' ? NULL : find_process(finder, pid);
@@ -402,15 +430,19 @@ static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
     return is_bad || wait.kind == BP_WAIT_FOR_FILE_LOCK || wait.kind == BP_WAIT_FOR_MUTEX;
 }
 
-/* All that it may be helped by have to be stuck, or be in the chain of one that is. The longest
- * chain stays. */
+/*
+ * All that it may be helped by have to be stuck, or be in the chain of one that is. The longest
+ * chain stays. Two that read from one socket are no circle: each may wait there for the end of the
+ * other alone, and for something else by a signal.
+ */
 // NOLINTNEXTLINE(misc-no-recursion): no deeper than a chain has links
 static bool follow_all(struct finder *finder, const struct wait *wait, struct chain *chain) {
     const struct chain begin = *chain;
     bool is_stuck[target_max] = {false}, is_best_stuck = false;
     for (size_t i = 0; i < wait->target_count; i++) {
         struct chain next = begin;
-        is_stuck[i] = follow(finder, wait->targets[i], &next);
+        is_stuck[i] = !(wait->is_socket && is_in_chain(&begin, wait->targets[i])) &&
+                      follow(finder, wait->targets[i], &next);
         bool is_longer = is_stuck[i] == is_best_stuck && next.count > chain->count;
         bool is_best = is_longer || (is_stuck[i] && !is_best_stuck);
         if (is_best) {

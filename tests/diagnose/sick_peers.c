@@ -137,6 +137,61 @@ static void child_hangs(void) {
     (void)waitpid(child, NULL, 0);
 }
 
+/* --- circles ------------------------------------------------------------------------------ */
+
+static int back[2];
+
+static void read_back(void) {
+    char byte;
+    check(close(ends[0]));
+    check(close(back[1]));
+    (void)!read(back[0], &byte, 1);
+}
+
+/* Each reads what the other one would have to write. */
+static void pipe_circle(void) {
+    check(pipe(ends));
+    check(pipe(back));
+    pid_t child = start_child(read_back);
+    check(close(ends[1]));
+    check(close(back[0]));
+    await_call(child, SYS_read);
+    tell("peer=%d", (int)child);
+    read_for_ever();
+}
+
+static void fill_pipe(void) {
+    static char block[1 << 20];
+    check(close(ends[0]));
+    (void)!write(ends[1], block, sizeof block);
+}
+
+/* The parent would have to read first, and to wait then. */
+static void child_fills_pipe(void) {
+    check(pipe(ends));
+    pid_t child = start_child(fill_pipe);
+    check(close(ends[1]));
+    await_call(child, SYS_write);
+    tell("child=%d", (int)child);
+    say_ready();
+    (void)waitpid(child, NULL, 0);
+}
+
+static void read_other_end(void) {
+    char byte;
+    check(close(ends[0]));
+    (void)!read(ends[1], &byte, 1);
+}
+
+/* Each may just wait for the end of the other. */
+static void socket_watched(void) {
+    check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+    pid_t child = start_child(read_other_end);
+    check(close(ends[1]));
+    await_call(child, SYS_read);
+    read_for_ever();
+}
+
 static void many_zombies(void) {
     for (int i = 0; i < 300; i++) {
         siginfo_t info;
@@ -284,6 +339,9 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"chain-to-file-lock", chain_to_file_lock},
                                    {"child-stopped", child_stopped},
                                    {"child-hangs", child_hangs},
+                                   {"pipe-circle", pipe_circle},
+                                   {"child-fills-pipe", child_fills_pipe},
+                                   {"socket-watched", socket_watched},
                                    {"many-zombies", many_zombies},
                                    {"close-wait", close_wait},
                                    {"server", server},
