@@ -33,10 +33,11 @@ BUGPACK_BEGIN_DECLS
 
 /*
  * In an integer field of a struct: switch off what the field configures (a ring, a limit, an
- * interval). Each field says whether it accepts it. The same value is used for fields of 32 and 64
- * bits and for size_t, so a 64-bit field cannot be set to exactly 4,294,967,295. Since 0.1.0.
+ * interval). Each field says whether it accepts it: the first in a field of 32 bits, the second in
+ * one of 64 bits. Since 0.1.0.
  */
 #define BUGPACK_OFF 0xffffffffu
+#define BUGPACK_OFF64 0xffffffffffffffffu
 
 /* An initialiser with `struct_size` set and every other field 0, in C and in C++. Since 0.1.0. */
 #ifdef __cplusplus

@@ -58,7 +58,7 @@ typedef struct bugpack_recover_options {
     bugpack_running_callback *on_running;
     void *context; /* of all callbacks, which are called on the calling thread */
     /* No report is begun if it would leave the file system with fewer free bytes. Default 16 MiB;
-     * BUGPACK_OFF: no check. */
+     * BUGPACK_OFF64: no check. */
     uint64_t min_free_bytes;
     bugpack_recover_note_callback *on_note;
     /* As in bugpack_options. A session whose report is refused is kept for the next try. */

@@ -107,7 +107,7 @@ typedef struct bugpack_report_request {
 } bugpack_report_request;
 
 /* With a `channel`: the report has the traffic of all channels. */
-#define BUGPACK_REPORT_ALL_TRAFFIC UINT64_C(1)
+#define BUGPACK_REPORT_ALL_TRAFFIC 1
 
 /* For answer_flags of bugpack_options: `bugpack trigger` may ask for a report. It asks by a socket
  * of mode 0600 in the session's directory; only this user and root are heard. One report at a time
@@ -115,7 +115,7 @@ typedef struct bugpack_report_request {
  * (bugpack_recorder_locate); on_diagnostic says if there is none. The command finds a recorder_dir
  * by the files that the process has mapped, unless it may not be read (prctl(2),
  * PR_SET_DUMPABLE). Since 0.1.0. */
-#define BUGPACK_ANSWER_TRIGGER UINT64_C(1)
+#define BUGPACK_ANSWER_TRIGGER 1
 
 #define BUGPACK_REPORT_REQUEST_INIT BUGPACK_INIT(bugpack_report_request)
 BUGPACK_API void bugpack_report_request_init(bugpack_report_request *fresh, size_t struct_size);

@@ -74,17 +74,17 @@ typedef enum bugpack_stacks {
 typedef void bugpack_diagnostic_callback(bugpack_level level, const char *text, void *context);
 
 /* Find secrets inside of base64, too (docs/REDACTION.md has the cost). Since 0.1.0. */
-#define BUGPACK_REDACT_BASE64 UINT64_C(1)
+#define BUGPACK_REDACT_BASE64 1
 
 /* Redact log messages and notifications where they are recorded, on the calling thread, so that no
  * ring and no file of the recorder holds a secret of theirs. Names of threads and channels, and
  * traffic, are recorded as they are. All reports of the session have the same tags. Since 0.1.0. */
-#define BUGPACK_REDACT_AT_CALL UINT64_C(2)
+#define BUGPACK_REDACT_AT_CALL 2
 
 /*
  * How a session behaves. 0 is the default of every field (bugpack/common.h); only app_name is
- * required. BUGPACK_OFF turns off what an integer field configures, where the field says so.
- * bugpack_open copies the strings. Since 0.1.0.
+ * required. BUGPACK_OFF, in a field of 64 bits BUGPACK_OFF64, turns off what a field configures,
+ * where the field says so. bugpack_open copies the strings. Since 0.1.0.
  */
 typedef struct bugpack_options {
     size_t struct_size;
@@ -117,8 +117,8 @@ typedef struct bugpack_options {
     /* The time limit of one provider, in milliseconds. Default 2000. */
     uint32_t provider_timeout_ms;
 
-    /* The size of the log ring, in bytes: 4 KiB to 1 GiB. Default 4 MiB; BUGPACK_OFF: no log. */
-    size_t log_ring_bytes;
+    /* The size of the log ring, in bytes: 4 KiB to 1 GiB. Default 4 MiB; BUGPACK_OFF64: no log. */
+    uint64_t log_ring_bytes;
     /* Records below this level are dropped at the call. Default BUGPACK_LEVEL_DEBUG. */
     bugpack_level log_level;
 
@@ -127,7 +127,7 @@ typedef struct bugpack_options {
 
     /* The memory that all traffic channels share by weight, in bytes, allocated as they are opened.
      * Hundreds of open ones exceed it (bugpack_channel_options.weight). Default 50 MiB;
-     * BUGPACK_OFF: no traffic. */
+     * BUGPACK_OFF64: no traffic. */
     uint64_t traffic_budget_bytes;
     /* The interval of the metrics history, in milliseconds. Default 1000; BUGPACK_OFF: no history.
      * With a history the window of a report ends at its trigger: a thread of the library takes the
@@ -167,8 +167,8 @@ typedef struct bugpack_options {
     /* Take a report every so many milliseconds, the first after one interval. Default and
      * BUGPACK_OFF: never. They are written to auto_snapshot_dir (NULL:
      * report_dir/auto-snapshots), whose last component is created if it is missing. Only the newest
-     * are kept there, by count, default 20, and by bytes, default 512 MiB; BUGPACK_OFF: no such
-     * limit. */
+     * are kept there, by count, default 20, and by bytes, default 512 MiB; BUGPACK_OFF and
+     * BUGPACK_OFF64: no such limit. */
     uint32_t auto_snapshot_interval_ms;
     const char *auto_snapshot_dir;
     uint32_t auto_snapshot_max_count;
@@ -187,13 +187,13 @@ typedef struct bugpack_options {
     uint32_t crash_refresh_interval_ms;
 
     /* Limits of all reports of this app in a directory, by count, default 1000, and by bytes,
-     * default 4 GiB; BUGPACK_OFF: no such limit. They do not count reports with an output_path.
-     * After a report was written the oldest ones over a limit are deleted: first those that the
-     * library triggered, then the others, never the new one. */
+     * default 4 GiB; BUGPACK_OFF and BUGPACK_OFF64: no such limit. They do not count reports with
+     * an output_path. After a report was written the oldest ones over a limit are deleted: first
+     * those that the library triggered, then the others, never the new one. */
     uint32_t report_dir_max_count;
     uint64_t report_dir_max_bytes;
     /* No report is begun if it would leave the file system with fewer free bytes. Default 16 MiB;
-     * BUGPACK_OFF: no check. */
+     * BUGPACK_OFF64: no check. */
     uint64_t min_free_bytes;
     /* What a trigger by a user or by the API does while such a report is under way. */
     bugpack_when_busy when_busy;
@@ -248,8 +248,8 @@ typedef struct bugpack_options {
 /* metadata.json and system.json have the name of the machine; system.json has the package of the
  * target_pid by rpm, which is run as a child where dpkg does not know it (docs/EMBEDDING.md);
  * INVALID without one. Since 0.1.0. */
-#define BUGPACK_SYSTEM_HOSTNAME UINT64_C(1)
-#define BUGPACK_SYSTEM_RPM UINT64_C(2)
+#define BUGPACK_SYSTEM_HOSTNAME 1
+#define BUGPACK_SYSTEM_RPM 2
 
 #define BUGPACK_OPTIONS_INIT BUGPACK_INIT(bugpack_options)
 BUGPACK_API void bugpack_options_init(bugpack_options *fresh, size_t struct_size);
@@ -268,10 +268,10 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options 
                                                           bugpack_error *error);
 
 /* What the records of a session survive, besides the end of its process. Since 0.1.0. */
-#define BUGPACK_SURVIVES_KILL UINT64_C(1)    /* kill -9, and a crash */
-#define BUGPACK_SURVIVES_SERVICE UINT64_C(2) /* the end of the service that the process runs in */
-#define BUGPACK_SURVIVES_LOGOUT UINT64_C(4)  /* the end of the user's last log-in */
-#define BUGPACK_SURVIVES_REBOOT UINT64_C(8)  /* but rings are not synced: the newest may be lost */
+#define BUGPACK_SURVIVES_KILL 1    /* kill -9, and a crash */
+#define BUGPACK_SURVIVES_SERVICE 2 /* the end of the service that the process runs in */
+#define BUGPACK_SURVIVES_LOGOUT 4  /* the end of the user's last log-in */
+#define BUGPACK_SURVIVES_REBOOT 8  /* but rings are not synced: the newest may be lost */
 
 /* Where the rings of a session are. Since 0.1.0. */
 typedef struct bugpack_recorder_location {

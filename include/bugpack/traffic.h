@@ -42,12 +42,12 @@ typedef size_t bugpack_filter_callback(bugpack_direction direction, uint32_t typ
 /* Flags of a channel. Since 0.1.0. */
 /* Record no byte of any message: traffic.pcap and its index have times, directions, types and real
  * lengths. The filter is not called. bugpack_gap_unknown reports no byte of them either. */
-#define BUGPACK_CHANNEL_WITHOUT_PAYLOAD UINT64_C(1)
+#define BUGPACK_CHANNEL_WITHOUT_PAYLOAD 1
 /* Leave the payload as it was recorded, byte for byte. Without this flag the redaction rules are
  * applied to it when a report is written: a secret is overwritten by as many bytes, so that the
  * lengths in its protocol stay right (docs/REDACTION.md, Traffic). The manifest names the channels
  * with this flag. INVALID together with BUGPACK_CHANNEL_WITHOUT_PAYLOAD. */
-#define BUGPACK_CHANNEL_EXACT UINT64_C(2)
+#define BUGPACK_CHANNEL_EXACT 2
 
 /* How a channel is recorded. 0 is the default of every field (bugpack/common.h). Since 0.1.0. */
 typedef struct bugpack_channel_options {

@@ -93,12 +93,13 @@ bugpack_status bp_struct_fill(void *fields_of, const bp_field *fields, size_t fi
     for (size_t i = 0; i < field_count; i++) {
         void *field = (char *)fields_of + fields[i].offset;
         uint64_t value = get(field, fields[i].bytes);
-        if (value == BUGPACK_OFF && fields[i].off_value == BP_FIELD_NEVER_OFF) {
+        bool is_off = value == (fields[i].bytes == 4 ? BUGPACK_OFF : BUGPACK_OFF64);
+        if (is_off && fields[i].off_value == BP_FIELD_NEVER_OFF) {
             return bp_fail(error, BUGPACK_ERR_INVALID, "%s cannot be BUGPACK_OFF", fields[i].name);
         }
         if (value == 0) {
             set(field, fields[i].bytes, fields[i].default_value);
-        } else if (value == BUGPACK_OFF) {
+        } else if (is_off) {
             set(field, fields[i].bytes, fields[i].off_value);
         }
     }

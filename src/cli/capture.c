@@ -448,14 +448,14 @@ static bugpack_status open_session(capture_options *options, pid_t pid, bool say
     session_options.artefact_limit_bytes =
         BP_BUFFER_LIMIT_MAX; /* --log-limit and --attach-limit count */
     /* One report, and no history. */
-    session_options.log_ring_bytes = BUGPACK_OFF;
-    session_options.traffic_budget_bytes = BUGPACK_OFF;
+    session_options.log_ring_bytes = BUGPACK_OFF64;
+    session_options.traffic_budget_bytes = BUGPACK_OFF64;
     session_options.history_interval_ms = BUGPACK_OFF;
     session_options.recorder_in_memory = true;
     /* A person asked for this report: refuse nothing and remove nothing. */
-    session_options.min_free_bytes = BUGPACK_OFF;
+    session_options.min_free_bytes = BUGPACK_OFF64;
     session_options.report_dir_max_count = BUGPACK_OFF;
-    session_options.report_dir_max_bytes = BUGPACK_OFF;
+    session_options.report_dir_max_bytes = BUGPACK_OFF64;
     session_options.stacks = options->stacks;
     session_options.system_flags = options->host ? 0 : BUGPACK_SYSTEM_RPM;
     session_options.before_publish = bp_cli_publish_call(&options->publish);

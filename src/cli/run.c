@@ -333,7 +333,7 @@ static bugpack_status run_session_open(run_session *session, const run_options *
     options.report_dir = given->output_dir != NULL ? given->output_dir : ".";
     options.target_pid = child->pid;
     options.target_with_descendants = true;
-    options.traffic_budget_bytes = BUGPACK_OFF;
+    options.traffic_budget_bytes = BUGPACK_OFF64;
     options.pedantic = given->is_pedantic;
     options.pedantic_dir = given->pedantic_dir;
     options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;

@@ -197,7 +197,7 @@ static const bp_field fields[] = {
 static bugpack_status check_fields(const bugpack_options *options, bugpack_error *error) {
     const char *app = options->app_name;
     const bool has_target = options->target_pid != 0;
-    const size_t log_bytes = options->log_ring_bytes;
+    const uint64_t log_bytes = options->log_ring_bytes;
     const uint64_t redaction = options->redaction_flags;
     const struct {
         bool is_wrong;
@@ -207,7 +207,7 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         {app != NULL && (app[0] == '\0' || strlen(app) > app_name_max_bytes),
          "app_name must have 1 to 64 bytes"},
         {log_bytes != 0 && (log_bytes < log_ring_min_bytes || log_bytes > log_ring_max_bytes),
-         "log_ring_bytes must be BUGPACK_OFF or between 4 KiB and 1 GiB"},
+         "log_ring_bytes must be BUGPACK_OFF64 or between 4 KiB and 1 GiB"},
         {(unsigned)options->log_level > BUGPACK_LEVEL_OFF, "log_level has an unknown value"},
         {(unsigned)options->stacks > BUGPACK_STACKS_ALL_PTRACER, "stacks has an unknown value"},
         {(options->system_flags & ~(BUGPACK_SYSTEM_HOSTNAME | BUGPACK_SYSTEM_RPM)) != 0,

@@ -102,7 +102,7 @@ static int open_session(bugpack **ret_session) {
     /* A host that closes descriptors does it between two samples. */
     options.history_interval_ms = getenv("FAULTS_CLOSES") != NULL ? 2000 : 20;
     options.sample_window_ms = 20;
-    options.min_free_bytes = BUGPACK_OFF;
+    options.min_free_bytes = BUGPACK_OFF64;
     options.on_event = print_event;
     options.on_diagnostic = print_diagnostic;
     if (bugpack_open(&options, ret_session, &error) != BUGPACK_OK) {

@@ -46,7 +46,7 @@ static void open_host(void) {
     options.app_name = "crashing";
     options.report_dir = dir.path;
     options.recorder_dir = own_dir; /* those before it are not to be recovered */
-    options.traffic_budget_bytes = BUGPACK_OFF;
+    options.traffic_budget_bytes = BUGPACK_OFF64;
     options.log_ring_bytes = 4096;
     (void)snprintf(own_dir, sizeof own_dir, "%s/%ld", dir.path, (long)getpid());
     (void)setrlimit(RLIMIT_CORE, &no_core);

@@ -101,8 +101,8 @@ static void take_report(pid_t pid, const char *without, char path[400]) {
     (void)snprintf(path, 400, "%s/outside-%d.zip", dir.path, (int)pid);
     options.target_pid = pid;
     options.report_dir = dir.path;
-    options.log_ring_bytes = BUGPACK_OFF;
-    options.traffic_budget_bytes = BUGPACK_OFF;
+    options.log_ring_bytes = BUGPACK_OFF64;
+    options.traffic_budget_bytes = BUGPACK_OFF64;
     options.history_interval_ms = BUGPACK_OFF;
     options.sample_window_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;

@@ -77,7 +77,7 @@ int main(void) {
     options.auto_snapshot_max_count = rolling_max;
     options.report_dir_max_count = all_max;
     options.disconnect_cooldown_ms = 5;
-    options.min_free_bytes = BUGPACK_OFF;
+    options.min_free_bytes = BUGPACK_OFF64;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "main", NULL, &channel, NULL) == BUGPACK_OK);
 

@@ -50,7 +50,7 @@ static void open_session(void) {
     options.log_ring_bytes = 8192;
     options.traffic_budget_bytes = 65536;
     options.provider_timeout_ms = 60000;
-    options.min_free_bytes = BUGPACK_OFF;
+    options.min_free_bytes = BUGPACK_OFF64;
     options.stacks = BUGPACK_STACKS_NONE;   /* libdw crashes where an allocation of its own fails */
     options.without_entries = "files.json"; /* it looks at every process */
     options.without_redaction = true;       /* redact_torture */

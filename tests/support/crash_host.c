@@ -53,7 +53,7 @@ static void open_session(void) {
     options.app_name = mode;
     options.report_dir = options.recorder_dir = directory;
     options.create_report_dir = true;
-    options.traffic_budget_bytes = BUGPACK_OFF;
+    options.traffic_budget_bytes = BUGPACK_OFF64;
     options.log_ring_bytes = 4096;
     if (strcmp(mode, "kept-killed") == 0) {
         options.crash_refresh_interval_ms = 1000;

@@ -12,7 +12,7 @@ bugpack_options auto_options(const temp_dir *dir) {
     options.sample_window_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     options.provider_timeout_ms = 600000;
-    options.min_free_bytes = BUGPACK_OFF;
+    options.min_free_bytes = BUGPACK_OFF64;
     return options;
 }
 

@@ -20,7 +20,7 @@ static void open_session(const temp_dir *dir, bool without_process, bugpack **re
     options.sample_window_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     options.history_interval_ms = BUGPACK_OFF;
-    options.log_ring_bytes = BUGPACK_OFF;
+    options.log_ring_bytes = BUGPACK_OFF64;
     options.without_process = without_process;
     options.stacks = BUGPACK_STACKS_NONE;
     cr_assert(eq(int, bugpack_open(&options, ret_session, &error), BUGPACK_OK), "%s",

@@ -54,7 +54,7 @@ Test(log_level, nothing_is_wanted_without_a_session_or_a_log) {
     cr_assert(temp_dir_make(&dir));
     options.app_name = "mute";
     options.report_dir = dir.path;
-    options.log_ring_bytes = BUGPACK_OFF;
+    options.log_ring_bytes = BUGPACK_OFF64;
     options.recorder_in_memory = true;
     cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));

@@ -298,7 +298,7 @@ Test(pedantic, shows_no_byte_where_the_reports_have_no_traffic) {
     for (int i = 0; i < 2; i++) {
         pedantic p;
         bugpack_options options = pedantic_options(&p);
-        options.traffic_budget_bytes = i == 0 ? BUGPACK_OFF : 0;
+        options.traffic_budget_bytes = i == 0 ? BUGPACK_OFF64 : 0;
         options.without_entries = i == 0 ? NULL : "traffic.pcap";
         p.session = open_session(&options);
         bugpack_gap_unknown(p.session, "display", 9, "hunter2", 7);

@@ -193,7 +193,7 @@ static void check_killed_host(const temp_dir *dir, bugpack_recorder_location *lo
     options.app_name = app;
     options.on_report = note_path;
     options.context = path;
-    options.min_free_bytes = BUGPACK_OFF;
+    options.min_free_bytes = BUGPACK_OFF64;
     path[0] = '\0';
     cr_expect(zero(int, (int)bugpack_recover(&options, &error)), "%s", error.message);
     cr_expect(report_entry_contains(path, "logs.jsonl", "the last words"));

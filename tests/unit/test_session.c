@@ -140,8 +140,8 @@ Test(session, turns_off_by_name_and_says_what_cannot_be_off) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = quick_options(&dir);
-    options.log_ring_bytes = BUGPACK_OFF;
-    options.traffic_budget_bytes = BUGPACK_OFF;
+    options.log_ring_bytes = BUGPACK_OFF64;
+    options.traffic_budget_bytes = BUGPACK_OFF64;
     options.pedantic_cap = BUGPACK_OFF;
     bugpack *session = open_session(&options);
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));

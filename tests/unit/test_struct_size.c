@@ -145,7 +145,7 @@ Test(struct_size, write_stays_inside_an_older_hosts_struct_and_keeps_its_size) {
 }
 
 Test(struct_size, zero_is_the_default_and_off_is_off) {
-    today given = {.limit = 3, .bytes = BUGPACK_OFF};
+    today given = {.limit = 3, .bytes = BUGPACK_OFF64};
     cr_assert(zero(int, (int)bp_struct_fill(&given, fields, 3, NULL)));
     cr_expect(eq(uint, given.interval_ms, 1000u));
     cr_expect(eq(uint, given.limit, 3u));
@@ -155,6 +155,9 @@ Test(struct_size, zero_is_the_default_and_off_is_off) {
     cr_expect(zero(uint, given.interval_ms));
     cr_expect(eq(uint, given.limit, 50u));
     cr_expect(eq(u64, given.bytes, (uint64_t)4 << 30));
+    given = (today){.bytes = BUGPACK_OFF};
+    cr_assert(zero(int, (int)bp_struct_fill(&given, fields, 3, NULL)));
+    cr_expect(eq(u64, given.bytes, BUGPACK_OFF), "of 64 bits it is a number");
 }
 
 Test(struct_size, what_cannot_be_off_is_refused_by_name) {
