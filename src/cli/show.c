@@ -285,6 +285,25 @@ static void print_crash(const bp_facts *facts) {
     (void)say(BP_SCREEN_PLAIN, crash, "   what called it was not found: {reason}");
 }
 
+static void print_waits(const bp_facts *facts) {
+    bool has_any = false;
+    for (size_t i = 0; i < facts->waits.node_count; i++) {
+        bp_buffer line;
+        bp_buffer_init(&line, SIZE_MAX / 4);
+        if (bp_waits_print(&facts->waits, i, &line)) {
+            if (!has_any) {
+                bp_screen_heading("Who waits for whom  [threads.json]");
+            }
+            has_any = true;
+            bp_screen_wrap(BP_SCREEN_PLAIN, 5, "   %s", bp_buffer_text(&line));
+        }
+        bp_buffer_release(&line);
+    }
+    if (facts->waits.is_cut) {
+        bp_screen_print(BP_SCREEN_PLAIN, "   and more");
+    }
+}
+
 static void print_output(const bp_facts *facts) {
     list(bp_json_tree_array(facts->document, "_output"), "Last lines of its output  [logs.jsonl]",
          "  {text}");
@@ -422,6 +441,7 @@ static void print_screen(const bp_facts *facts, bool is_all) {
     print_findings(facts);
     print_crash(facts);
     print_output(facts);
+    print_waits(facts);
     print_metrics(facts);
     print_threads(facts, is_all);
     print_processes(facts);

@@ -378,6 +378,7 @@ static bugpack_status read_further(report_reader *reader, bp_facts *facts, bugpa
         status = bp_process_read(&reader->process, true, error);
         make_further_process(&reader->maker, &reader->process.evidence);
         bp_deadlocks_add(&reader->deadlocks, &reader->process.evidence);
+        bp_waits_add(&facts->waits, &reader->process.evidence);
         bp_process_release(&reader->process);
         process_count++;
     }
@@ -410,11 +411,13 @@ static bugpack_status read_report(report_reader *reader, bp_facts *facts, bool i
     bugpack_status status = bp_process_read(&reader->process, is_brief, error);
     make_first_process(&reader->maker, &reader->process, facts->path);
     bp_deadlocks_add(&reader->deadlocks, &reader->process.evidence);
+    bp_waits_add(&facts->waits, &reader->process.evidence);
     keep_lists(facts, &reader->process);
     bp_process_release(&reader->process);
     if (status == BUGPACK_OK) {
         status = read_further(reader, facts, error);
     }
+    bp_waits_end(&facts->waits);
     bp_findings_sort(&reader->findings);
     make_findings(&reader->maker, &reader->findings);
     bp_make_deadlocks(&reader->maker, &reader->deadlocks);

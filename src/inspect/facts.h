@@ -17,6 +17,7 @@
 #include "inspect/evidence.h"
 #include "inspect/report_file.h"
 #include "inspect/thread_facts.h"
+#include "inspect/waits.h"
 #include "json/tree.h"
 
 typedef struct bp_facts {
@@ -32,6 +33,8 @@ typedef struct bp_facts {
     bp_sample *samples; /* oldest first */
     size_t sample_count;
     bp_thread_names names; /* of all threads that have one; busiest first */
+
+    bp_waits waits;
 
     bp_buffer log_tail; /* the end of the first text log, where there are no log records */
     char log_name[64];

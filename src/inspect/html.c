@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "inspect/frames.h"
+#include "inspect/html_style.h"
 #include "inspect/html_text.h"
 #include "inspect/json_lines.h"
 #include "inspect/manifest_lines.h"
@@ -17,20 +18,24 @@
  * The sections of a page that are made of many records, and what all sections share.
  */
 
+enum {
+    channel_max = 64,
+    log_line_max = 2000,
+    tail_bytes = 8 << 10, /* of a log file */
+    picture_max_bytes = 16 << 20,
+    bin_count = 60,
+    type_max = 48,
+    stack_max = 1024
+};
+
 /* A page being written. */
 typedef struct html_page {
     bp_html html;
     bp_facts *facts;
-    bugpack_status status; /* NO_MEMORY */
+    bugpack_status status;      /* NO_MEMORY */
+    uint64_t stacks[stack_max]; /* threads that have one; of further ones it is not known */
+    size_t stack_count;
 } html_page;
-
-enum {
-    channel_max = 64,
-    log_line_max = 2000,
-    picture_max_bytes = 16 << 20,
-    bin_count = 60,
-    type_max = 48
-};
 
 static void begin_section(html_page *page, const char *id, const char *title) {
     bp_html_print(&page->html, "<section aria-labelledby=\"%s\"><h2 id=\"%s\">%s</h2>", id, id,
@@ -102,8 +107,19 @@ static void html_stream(html_page *page, const char *entry, bp_sink *sink, void 
 /* The log: the lines before the newest ones are passed over. */
 typedef struct log_lines {
     html_page *page;
-    uint64_t skipped, number;
+    uint64_t skipped, number, after_count; /* the last: after the trigger */
 } log_lines;
+
+/* A box with its end in sight, as the newest before the trigger matter most; those after it are in
+ * one that begins with the first. */
+static void begin_log_box(html_page *page, const char *label, bool is_at_end) {
+    bp_html_print(&page->html,
+                  is_at_end ? "<div class=\"scroll log at-end\" tabindex=\"0\" role=\"region\" "
+                              "aria-label=\"%s\"><div>"
+                            : "<div class=\"scroll log\" tabindex=\"0\" role=\"region\" "
+                              "aria-label=\"%s\"><div>",
+                  label);
+}
 
 static bugpack_status write_record(void *context, const char *line, size_t line_bytes) {
     log_lines *log = context;
@@ -118,6 +134,12 @@ static bugpack_status write_record(void *context, const char *line, size_t line_
     bp_json_line_text(&fields[1].value, level, sizeof level);
     bp_json_line_text(&fields[2].value, channel, sizeof channel);
     bp_json_line_text(&fields[3].value, message, sizeof message);
+    uint64_t trigger_ns = log->page->facts->triggered_wall_ns;
+    if (trigger_ns != 0 && bp_json_line_time(&fields[0].value) > trigger_ns &&
+        log->after_count++ == 0) {
+        bp_html_print(&log->page->html, "</div></div><h3>After the trigger</h3>");
+        begin_log_box(log->page, "Log records after the trigger", false);
+    }
     bp_html_print(&log->page->html,
                   "<div id=\"log-%" PRIu64 "\" class=\"%s\"><a href=\"#log-%" PRIu64
                   "\">%s</a> %s %s%s%s</div>\n",
@@ -132,21 +154,61 @@ static void html_log(html_page *page) {
     if (count == 0) {
         return;
     }
-    log_lines log = {page, count > log_line_max ? count - log_line_max : 0, 0};
+    log_lines log = {page, count > log_line_max ? count - log_line_max : 0, 0, 0};
     begin_section(page, "log", "Log");
-    bp_html_print(
-        &page->html,
-        "<p>%" PRIu64 " records, the newest %" PRIu64 " of them:</p>"
-        "<div class=\"scroll log\" tabindex=\"0\" role=\"region\" aria-label=\"Log records\">",
-        count, count - log.skipped);
+    bp_html_print(&page->html, "<p>%" PRIu64 " records, the newest %" PRIu64 " of them:</p>", count,
+                  count - log.skipped);
+    begin_log_box(page, "Log records", true);
     if (html_may_read(page, "logs.jsonl", UINT64_MAX)) {
         bp_line_stream lines;
         bp_line_stream_init(&lines, write_record, &log);
         html_stream(page, "logs.jsonl", bp_line_stream_write, &lines);
         bp_line_stream_release(&lines);
     }
-    bp_html_print(&page->html, "</div>");
+    bp_html_print(&page->html, "</div></div>");
     end_section(page);
+}
+
+/* A bp_sink for a bp_buffer: keeps the end, whole lines. */
+static bugpack_status keep_end(void *context, const void *bytes, size_t byte_count) {
+    bp_buffer *tail = context;
+    if (tail->size > 2 * tail_bytes) {
+        memmove(tail->data, tail->data + tail->size - tail_bytes, tail_bytes);
+        tail->size = tail_bytes;
+    }
+    return bp_buffer_append(tail, bytes, byte_count);
+}
+
+/* The ends of the log files; what is before them is among the documents. */
+static void html_log_files(html_page *page) {
+    bool has_any = false;
+    for (size_t i = 0; i < bp_report_file_count(page->facts->report); i++) {
+        const char *name = bp_report_file_name(page->facts->report, i);
+        bp_buffer tail;
+        if (strncmp(name, "logs/", 5) != 0) {
+            continue;
+        }
+        if (!has_any) {
+            begin_section(page, "log-files", "Ends of the log files");
+        }
+        has_any = true;
+        bp_html_print(&page->html, "<h3>%s</h3>", name);
+        bp_buffer_init(&tail, SIZE_MAX / 4);
+        if (html_may_read(page, name, UINT64_MAX)) {
+            html_stream(page, name, keep_end, &tail);
+        }
+        size_t start = tail.size > tail_bytes ? tail.size - tail_bytes : 0;
+        const char *line = start > 0 ? memchr(tail.data + start, '\n', tail_bytes) : NULL;
+        start = line != NULL ? (size_t)(line + 1 - bp_buffer_text(&tail)) : start;
+        begin_log_box(page, name, true);
+        bp_html_print(&page->html, "<pre>");
+        (void)bp_html_text(&page->html, bp_buffer_text(&tail) + start, tail.size - start);
+        bp_html_print(&page->html, "</pre></div></div>");
+        bp_buffer_release(&tail);
+    }
+    if (has_any) {
+        end_section(page);
+    }
 }
 
 /* Messages by type, and of each channel over time. */
@@ -319,6 +381,21 @@ static void html_machine(html_page *page) {
                        "{denied_processes:+}<p>{denied_processes:u} more processes could not be "
                        "read.</p>",
                        machine);
+    (void)bp_html_fill(&page->html,
+                       "<p>Load: {load.avg1:.2f} over 1 min, {load.avg5:.2f} over 5 min, "
+                       "{load.avg15:.2f} over 15 min{[; {cpus:u} CPU{cpus:p}]}.</p>",
+                       machine);
+    (void)bp_html_fill(&page->html,
+                       "<p>Memory: {memory_available_kb:k} of {memory_total_kb:k} available.</p>",
+                       machine);
+    if (bp_json_tree_first(bp_json_tree_object(machine, "pressure_avg10_percent")) != NULL) {
+        (void)bp_html_fill(&page->html,
+                           "<p>Waiting in the last 10 s: for CPUs "
+                           "{pressure_avg10_percent.cpu:.1f %|?}, for memory "
+                           "{pressure_avg10_percent.memory:.1f %|?}, for I/O "
+                           "{pressure_avg10_percent.io:.1f %|?}.</p>",
+                           machine);
+    }
     write_tasks(page, machine, "busiest_processes", "Processes by CPU", by_cpu);
     (void)bp_html_fill(
         &page->html, "<p>bugpack itself is left out: {collector_cpu_percent:.1f} %.</p>", machine);
@@ -331,38 +408,11 @@ static void html_machine(html_page *page) {
     end_section(page);
 }
 
-/* A picture in pieces that base64 can be made of one by one. */
-typedef struct picture_stream {
-    bp_html *html;
-    unsigned char rest[3];
-    size_t rest_bytes;
-} picture_stream;
-
-static bugpack_status write_picture_bytes(void *context, const void *bytes, size_t byte_count) {
-    picture_stream *picture = context;
-    const unsigned char *at = bytes;
-    while (byte_count > 0 && (picture->rest_bytes > 0 || byte_count < 3)) {
-        picture->rest[picture->rest_bytes++] = *at++;
-        byte_count--;
-        if (picture->rest_bytes == 3) {
-            bp_html_base64(picture->html, picture->rest, 3);
-            picture->rest_bytes = 0;
-        } else if (byte_count == 0) {
-            return picture->html->status;
-        }
-    }
-    size_t whole = byte_count - byte_count % 3;
-    bp_html_base64(picture->html, at, whole);
-    picture->rest_bytes = byte_count - whole;
-    memcpy(picture->rest, at + whole, picture->rest_bytes);
-    return picture->html->status;
-}
-
 static void html_pictures(html_page *page) {
     static const char *const names[] = {"screenshot.png", "screenshot-region.png"};
     bool has_any = false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        picture_stream picture = {.html = &page->html};
+        bp_html_picture picture = {.html = &page->html};
         if (!bp_report_file_has(page->facts->report, names[i], NULL)) {
             continue;
         }
@@ -373,7 +423,7 @@ static void html_pictures(html_page *page) {
         if (html_may_read(page, names[i], picture_max_bytes)) {
             bp_html_print(&page->html, "<figure><img alt=\"%s\" src=\"data:image/png;base64,",
                           names[i]);
-            html_stream(page, names[i], write_picture_bytes, &picture);
+            html_stream(page, names[i], bp_html_picture_write, &picture);
             bp_html_base64(&page->html, picture.rest, picture.rest_bytes);
             bp_html_print(&page->html, "\"><figcaption>%s</figcaption></figure>", names[i]);
         }
@@ -382,39 +432,6 @@ static void html_pictures(html_page *page) {
         end_section(page);
     }
 }
-
-/* No element has a style of its own, so that the policy can name this text alone. */
-static const char style[] =
-    ":root{color-scheme:light dark;--ink:#1b1f24;--dim:#57606a;--page:#fff;--card:#f6f8fa;"
-    "--edge:#d0d7de;--bar:#0969da;--bad:#b3261e;--warn:#8a5a00;--soft:#ddf4ff}"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9aa4af;--page:#0d1117;"
-    "--card:#161b22;--edge:#30363d;--bar:#58a6ff;--bad:#ff8a80;--warn:#e3b341;--soft:#12304f}}"
-    "*{box-sizing:border-box}body{margin:0 auto;max-width:64rem;padding:1rem;color:var(--ink);"
-    "background:var(--page);font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}"
-    "h1{font-size:1.6rem;margin:.2rem 0}h2{font-size:1.2rem;margin:2rem 0 .5rem;border-bottom:1px "
-    "solid var(--edge)}a{color:var(--bar)}nav ul{display:flex;flex-wrap:wrap;gap:.2rem "
-    "1rem;padding:0;"
-    "list-style:none}dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:0}"
-    "dt{color:var(--dim)}dd{margin:0}.findings{list-style:none;padding:0}.findings li{margin:.4rem "
-    "0;"
-    "padding:.5rem .8rem;border-left:.3rem solid var(--edge);background:var(--card)}"
-    ".findings .critical{border-color:var(--bad)}.findings .warning{border-color:var(--warn)}"
-    ".severity{font-weight:600}.critical .severity,.error,.fatal{color:var(--bad)}"
-    ".warning .severity,.warn{color:var(--warn)}.entry,.trace,.debug{color:var(--dim)}"
-    "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.2rem .6rem;"
-    "border-bottom:1px solid "
-    "var(--edge);vertical-align:top}thead th,.scroll th,.scroll td{"
-    "overflow-wrap:normal}.number{text-align:right;"
-    "font-variant-numeric:tabular-nums}.scroll{overflow:auto;max-height:32rem;border:1px solid "
-    "var(--edge)}pre,code,.log{font:.85rem/1.45 ui-monospace,monospace}pre{margin:0;padding:.6rem;"
-    "white-space:pre-wrap}figure{margin:.5rem 0}figcaption{color:var(--dim)}svg{width:100%;"
-    "height:auto;display:block}svg text{font:11px system-ui,sans-serif;fill:var(--dim)}.end{"
-    "text-anchor:end}.line{fill:none;stroke:var(--bar);stroke-width:1.5}.grid{stroke:var(--edge);"
-    "fill:none}.trigger{stroke:var(--bad);stroke-dasharray:4 3;fill:none}rect{fill:var(--bar)}"
-    ".bars{height:1.5rem;width:15rem;max-width:100%}.cpu{width:8rem;height:.8rem}"
-    "summary{cursor:pointer;padding:.2rem 0}img{max-width:100%;border:1px solid var(--edge)}"
-    "@media(max-width:40rem){svg text{font-size:20px}dl{grid-template-columns:1fr}}"
-    "@media print{.scroll{max-height:none;overflow:visible}nav{display:none}}";
 
 static const size_t document_max_bytes = (size_t)4 << 20;
 
@@ -474,18 +491,56 @@ static void write_identity(html_page *page) {
     bp_html_print(&page->html, "</dl></header>\n<main>\n");
 }
 
+/* A bp_json_tree_taker. */
+static bugpack_status take_stack_tid(void *context, bp_json_tree *row, bugpack_error *error) {
+    html_page *page = context;
+    (void)error;
+    if (page->stack_count < stack_max &&
+        bp_json_tree_uint(row, "tid", &page->stacks[page->stack_count])) {
+        page->stack_count++;
+    }
+    return BUGPACK_OK;
+}
+
+/* Which threads have a stack further down. */
+static void find_stacks(html_page *page) {
+    static const bp_json_tree_list lists[] = {{"threads", take_stack_tid, false},
+                                              {NULL, NULL, false}};
+    uint64_t byte_count;
+    if (bp_report_file_has(page->facts->report, "stacks.json", &byte_count) &&
+        byte_count <= page->facts->left_bytes) {
+        (void)bp_report_file_each(page->facts->report, "stacks.json", lists, page, NULL, NULL);
+    }
+}
+
 static void write_findings(html_page *page) {
     const bp_json_tree *findings = find_list(page, "findings");
     begin_section(page, "findings", "Findings");
     bp_html_print(&page->html, findings != NULL ? "<ul class=\"findings\">" : "<p>None.</p>");
-    write_rows(page, findings,
-               "<li class=\"{severity}\"><span class=\"severity\">{severity}:</span> {text} "
-               "<span class=\"entry\">{entry}</span></li>");
+    for (const bp_json_tree *row = bp_json_tree_first(findings); row != NULL;
+         row = bp_json_tree_next(row)) {
+        (void)bp_html_fill(&page->html,
+                           "<li class=\"{severity}\"><span class=\"severity\">{severity}:</span> ",
+                           row);
+        bool is_first = strncmp(bp_json_tree_text_or(row, "entry", ""), "processes/", 10) != 0;
+        bp_html_linked(&page->html, bp_json_tree_text_or(row, "text", ""), page->stacks,
+                       is_first ? page->stack_count : 0);
+        (void)bp_html_fill(&page->html, " <span class=\"entry\">{entry}</span></li>", row);
+    }
     bp_html_print(&page->html, findings != NULL ? "</ul>" : "");
     (void)bp_html_fill(&page->html,
                        "<p>And {other_findings:u} more, {_other_critical:u} of them critical.</p>",
                        page->facts->document);
     end_section(page);
+}
+
+/* Who waits for whom. */
+static void write_waits(html_page *page) {
+    if (page->facts->waits.edge_count > 0) {
+        begin_section(page, "waits", "Who waits for whom");
+        bp_html_waits(&page->html, &page->facts->waits);
+        end_section(page);
+    }
 }
 
 static void write_history(html_page *page) {
@@ -508,15 +563,48 @@ static void write_history(html_page *page) {
 }
 
 static void write_threads(html_page *page) {
-    const bp_json_tree *threads = find_list(page, "busiest_threads");
+    const bp_json_tree *threads = find_list(page, "_threads");
     if (threads != NULL) {
         begin_section(page, "threads", "Busiest threads");
-        write_table(page, threads, "Thread|CPU|State",
-                    "<tr><th scope=\"row\">{name} <span class=\"entry\">{tid:u}</span></th>"
+        write_table(page, threads, "Thread|CPU|State and functions",
+                    "<tr><th scope=\"row\">{[{_count:u} x ]}{name} <span "
+                    "class=\"entry\">{tid:u}</span></th>"
                     "<td>{cpu_percent:.1f} %<svg class=\"cpu\" viewBox=\"0 0 100 8\" "
                     "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect "
                     "width=\"{cpu_percent:.1c}\" height=\"8\"/></svg></td>"
-                    "<td>" BP_FILL_STATE "{[ in {syscall}]}" BP_FILL_WAIT "</td></tr>");
+                    "<td>" BP_FILL_STATE "{[ in {syscall}]}" BP_FILL_WAIT
+                    "{[<br><code>{frames}</code>]}</td></tr>");
+        (void)bp_html_fill(&page->html, "<p>And {_other_threads:u} more.</p>",
+                           page->facts->document);
+        (void)bp_html_fill(&page->html, "<p>And {_own_count:u} of bugpack itself.</p>",
+                           page->facts->document);
+        end_section(page);
+    }
+}
+
+/* Where it crashed, and what it said last. */
+static void write_crash(html_page *page) {
+    const bp_json_tree *crash = bp_json_tree_object(page->facts->document, "_crash");
+    const bp_json_tree *output = find_list(page, "_output");
+    if (crash != NULL) {
+        begin_section(page, "crash", "Where it crashed");
+        (void)bp_html_fill(&page->html, "<p>Thread {name|?}{[ ({tid:u})]}, innermost first:</p>",
+                           crash);
+        bp_html_print(&page->html, "<ol class=\"frames\">");
+        write_rows(
+            page, bp_json_tree_array(crash, "frames"),
+            "<li><code>{name}</code>{[ &#215;{count:u}]}{[ <span class=\"entry\">{place}</span>]}"
+            "</li>");
+        bp_html_print(&page->html, "</ol>");
+        (void)bp_html_fill(&page->html, "<p>And {other_frames:u} more frames.</p>", crash);
+        (void)bp_html_fill(&page->html, "<p>What called it was not found: {reason}</p>", crash);
+        end_section(page);
+    }
+    if (output != NULL) {
+        begin_section(page, "output", "Last lines of its output");
+        bp_html_print(&page->html, "<pre>");
+        write_rows(page, output, "{text}\n");
+        bp_html_print(&page->html, "</pre>");
         end_section(page);
     }
 }
@@ -526,7 +614,8 @@ static void write_processes(html_page *page) {
     if (processes != NULL) {
         begin_section(page, "processes", "Further processes");
         write_table(page, processes, "Process|CPU|Resident|Entries",
-                    "<tr><th scope=\"row\">{name|}{[ <span class=\"entry\">{pid:u}</span>]}</th>"
+                    "<tr><th scope=\"row\">{[{title}]}{[{_no_title:!}{name|}]}{[ <span "
+                    "class=\"entry\">{pid:u}</span>]}</th>"
                     "<td>{[{cpu_percent:.1f} %]}</td><td>{[{rss_kb:.1m} MiB]}</td>"
                     "<td class=\"entry\">{folder}</td></tr>");
         (void)bp_html_fill(&page->html, "<p>And {_other_processes:u} more.</p>",
@@ -576,7 +665,8 @@ static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_erro
         list->has_any = true;
     }
     (void)bp_html_fill(&page->html,
-                       "<details><summary>{name|} <span class=\"entry\">{tid:u|0} {state|}</span>"
+                       "<details id=\"stack-{tid:u|0}\"><summary>{name|} <span "
+                       "class=\"entry\">{tid:u|0} {state|}</span>"
                        "</summary><pre>",
                        row);
     write_frames(page, bp_json_tree_array(row, "frames"));
@@ -666,9 +756,10 @@ static void write_documents(html_page *page) {
 /* --- the page ----------------------------------------------------------------------------- */
 
 static void (*const sections[])(html_page *page) = {
-    write_identity, write_findings, write_history,  write_threads,  write_processes,
-    html_machine,   write_stacks,   write_triggers, html_log,       write_notifications,
-    html_traffic,   html_pictures,  write_manifest, write_documents};
+    find_stacks,   write_identity, write_findings, write_crash,     write_waits,
+    html_pictures, write_history,  write_threads,  write_processes, html_machine,
+    write_stacks,  write_triggers, html_log,       html_log_files,  write_notifications,
+    html_traffic,  write_manifest, write_documents};
 
 static void write_head(html_page *page) {
     struct sha256_ctx hash;

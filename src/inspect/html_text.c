@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <nettle/base64.h>
@@ -117,6 +118,46 @@ void bp_html_base64(bp_html *html, const void *bytes, size_t byte_count) {
         bp_buffer_commit(&html->out, BASE64_ENCODE_RAW_LENGTH(byte_count));
     }
     pass_on(html, piece_bytes);
+}
+
+bugpack_status bp_html_picture_write(void *context, const void *bytes, size_t byte_count) {
+    bp_html_picture *picture = context;
+    const unsigned char *at = bytes;
+    while (byte_count > 0 && (picture->rest_bytes > 0 || byte_count < 3)) {
+        picture->rest[picture->rest_bytes++] = *at++;
+        byte_count--;
+        if (picture->rest_bytes == 3) {
+            bp_html_base64(picture->html, picture->rest, 3);
+            picture->rest_bytes = 0;
+        } else if (byte_count == 0) {
+            return picture->html->status;
+        }
+    }
+    size_t whole = byte_count - byte_count % 3;
+    bp_html_base64(picture->html, at, whole);
+    picture->rest_bytes = byte_count - whole;
+    memcpy(picture->rest, at + whole, picture->rest_bytes);
+    return picture->html->status;
+}
+
+void bp_html_linked(bp_html *html, const char *text, const uint64_t *ids, size_t count) {
+    const char *done = text;
+    for (const char *at = text; *at != '\0';) {
+        size_t digits = strspn(at, "0123456789"), i = 0;
+        bool is_id = (at - text >= 7 && strncmp(at - 7, "thread ", 7) == 0) ||
+                     (at > text && at[-1] == '(' && at[digits] == ')');
+        uint64_t id = digits > 0 && is_id ? strtoull(at, NULL, 10) : 0;
+        while (i < count && ids[i] != id) {
+            i++;
+        }
+        if (id != 0 && i < count) {
+            (void)bp_html_text(html, done, (size_t)(at - done));
+            bp_html_print(html, "<a href=\"#stack-%" PRIu64 "\">%" PRIu64 "</a>", id, id);
+            done = at + digits;
+        }
+        at += digits > 0 ? digits : 1;
+    }
+    bp_html_print(html, "%s", done);
 }
 
 /* --- charts, as SVG in the page ----------------------------------------------------------- */
@@ -250,4 +291,69 @@ void bp_html_bars(bp_html *html, const char *title, const uint64_t *values, size
         }
     }
     bp_html_print(html, "</svg>");
+}
+
+/* --- who waits for whom ------------------------------------------------------------------- */
+
+/* Of a box, and of the lanes to its right, in which what does not wait for the next one leads. */
+enum { box_width = 292, box_height = 42, box_step = 62, lane_width = 9, lane_max = 6 };
+
+static void draw_box(bp_html *html, const bp_waits *waits, size_t place) {
+    const bp_waits_node *node = &waits->nodes[place];
+    int top_y = 4 + (int)place * box_step;
+    bp_html_print(html,
+                  node->is_cause
+                      ? "<rect class=\"cause\" x=\"4\" y=\"%d\" width=\"%d\" height=\"%d\"/>"
+                      : "<rect x=\"4\" y=\"%d\" width=\"%d\" height=\"%d\"/>",
+                  top_y, (int)box_width, (int)box_height);
+    bp_html_print(html, "<text x=\"12\" y=\"%d\">", top_y + 17);
+    if (node->count > 1) {
+        bp_html_print(html, "%" PRIu64 " x %s", node->count, node->name);
+    } else {
+        bp_html_print(html, "%s (%" PRIu64 ")", node->name, node->id);
+    }
+    bp_html_print(html, "</text><text class=\"entry\" x=\"12\" y=\"%d\">%s", top_y + 33,
+                  node->state);
+    for (size_t i = 0; i < waits->edge_count; i++) {
+        if (waits->edges[i].from == place) {
+            bp_html_print(html, ", waits for %s", waits->edges[i].label);
+            break;
+        }
+    }
+    bp_html_print(html, "</text>");
+}
+
+/* To the next box straight down; to any other in the lane of that one. */
+static void draw_arrow(bp_html *html, const bp_waits_edge *edge) {
+    int from_y = 4 + (int)edge->from * box_step, to_y = 4 + (int)edge->to * box_step;
+    if (edge->to == edge->from + 1) {
+        int x = 4 + box_width / 2;
+        bp_html_print(html, "<path d=\"M%d %dV%d\"/><path class=\"head\" d=\"M%d %dl-5 -8h10z\"/>",
+                      x, from_y + box_height, to_y, x, to_y);
+    } else {
+        int lane = 4 + box_width + lane_width * (1 + (int)(edge->to % lane_max));
+        int out_y = from_y + box_height - 12, in_y = to_y + 12;
+        bp_html_print(html,
+                      "<path d=\"M%d %dH%dV%dH%d\"/><path class=\"head\" d=\"M%d %dl8 -5v10z\"/>",
+                      4 + box_width, out_y, lane, in_y, 4 + box_width, 4 + box_width, in_y);
+    }
+}
+
+void bp_html_waits(bp_html *html, const bp_waits *waits) {
+    bp_html_print(html,
+                  "<svg class=\"waits\" viewBox=\"0 0 %d %d\" role=\"img\" "
+                  "aria-label=\"Threads and processes that wait for each other\">",
+                  8 + box_width + lane_width * (lane_max + 1), (int)waits->node_count * box_step);
+    for (size_t i = 0; i < waits->edge_count; i++) {
+        draw_arrow(html, &waits->edges[i]);
+    }
+    for (size_t i = 0; i < waits->node_count; i++) {
+        draw_box(html, waits, i);
+    }
+    bp_html_print(html,
+                  "</svg><p>An arrow leads to what is waited for; a thick edge marks what does not "
+                  "wait itself, or waits in a circle.</p>");
+    if (waits->is_cut) {
+        bp_html_print(html, "<p>There are more.</p>");
+    }
 }

@@ -47,9 +47,26 @@ bugpack_status bp_html_text(void *html, const void *bytes, size_t byte_count);
  * multiple of three bytes. */
 void bp_html_base64(bp_html *html, const void *bytes, size_t byte_count);
 
+/* A picture in pieces of any size, of which the rest is to be passed on at the end; and its
+ * bp_sink. */
+typedef struct bp_html_picture {
+    bp_html *html;
+    unsigned char rest[3];
+    size_t rest_bytes;
+} bp_html_picture;
+bugpack_status bp_html_picture_write(void *picture, const void *bytes, size_t byte_count);
+
+/* A text in which the ids of threads that are among `ids` lead to their stacks: "thread 12 …",
+ * "viewer (12)". */
+void bp_html_linked(bp_html *html, const char *text, const uint64_t *ids, size_t count);
+
 /* CPU and memory over the history, each a chart with the trigger marked. Nothing without samples.
  */
 void bp_html_history(bp_html *html, const bp_facts *facts);
+
+/* Boxes of threads and processes, each above what it waits for, with arrows; the causes are marked.
+ */
+void bp_html_waits(bp_html *html, const bp_waits *waits);
 
 /* A row of bars: of each of `count` parts of the time from `from_ns` to `to_ns`. */
 void bp_html_bars(bp_html *html, const char *title, const uint64_t *values, size_t count);

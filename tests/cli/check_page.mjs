@@ -55,7 +55,7 @@ const inspect = `(() => {
     if (!tags.has(element.localName)) found.push('element ' + element.localName);
     for (const { name, value } of element.attributes) {
       if (!attributes.has(name)) found.push('attribute ' + name);
-      if (name === 'href' && !/^#log-[0-9]+$/.test(value)) found.push('address ' + value);
+      if (name === 'href' && !/^#(log|stack)-[0-9]+$/.test(value)) found.push('address ' + value);
       if (name === 'src' && !/^data:image\\/png;base64,[A-Za-z0-9+/=]*$/.test(value)) found.push('address ' + value.slice(0, 40));
     }
   }

@@ -229,6 +229,29 @@ grep -q 'bugpack-monitor  sleeping in ppoll' out || wrong "it is $(cat out)"
 grep -q '^  #0 .* in __lll_lock_wait ' out || wrong "it is $(cat out)"
 rm order.zip
 
+fact 'who waits for whom is a line from the waiter to the cause, and on the page a picture'
+python3 -c 'import json, zipfile
+def lock(i, name, tid): return {"tid": i, "name": name, "state": "sleeping", "waits_for": {"tid": tid, "kind": "mutex"}}
+with zipfile.ZipFile("waits.zip", "w") as report:
+    report.writestr("process.json", json.dumps({"pid": 12, "name": "reader"}))
+    report.writestr("threads.json", json.dumps({"threads": [
+        {"tid": 12, "name": "reader", "state": "sleeping", "waits_for": {"kind": "pipe", "fd": 3,
+            "other_end": [{"pid": 13, "name": "child", "state": "sleeping"}],
+            "chain": [{"pid": 13, "name": "child", "state": "sleeping", "waits_for": "its child"},
+                {"pid": 14, "name": "<last>", "state": "stopped"}]}},
+        lock(15, "one", 16), lock(16, "two", 15), *(lock(i, "pool", 12) for i in range(20, 60))]}))
+    report.writestr("stacks.json", json.dumps({"threads": [{"tid": 15, "frames": [{"symbol": "take"}]}]}))
+    report.writestr("logs.jsonl", "")'
+run show waits.zip
+for line in '   one (15) -> mutex -> two (16) -> mutex -> one (15) in a circle' \
+    '   40 x pool -> mutex -> reader (12) -> pipe 3 -> child (13) -> its child -> <last> (14) stopped'; do
+    grep -qxF "$line" out || wrong "no '$line' in $(cat out)"
+done
+run html waits.zip
+[ "$(grep -o 'rect class="cause"' out | wc -l)" = 3 ] || wrong 'the causes are not marked'
+grep -q '>&#60;last&#62; (14)</text>' out || wrong 'a name is not escaped'
+rm waits.zip
+
 fact 'a crash has its frames one a line, a failed command its last lines, and a further process its title'
 python3 -c 'import json, zipfile
 with zipfile.ZipFile("end.zip", "w") as report:
@@ -245,6 +268,8 @@ for line in 'thread worker (7)' '   abort…  libc.so.6' '   check  check.c:12' 
     grep -qxF "$line" out || wrong "no '$line' in $(cat out)"
 done
 if grep -q 'line 11' out; then wrong "it is $(cat out)"; fi
+run html end.zip
+grep -q '<li><code>check</code> <span class="entry">check.c:12</span></li><li><code>walk</code> &#215;3 ' out || wrong 'the page has no stack of it'
 rm end.zip
 
 fact 'a signal without a name ended a process as well'
