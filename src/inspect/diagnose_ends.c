@@ -72,8 +72,8 @@ static bool begins_end(const char *line, bool *ret_goes_on) {
     return false;
 }
 
-/* What it said of its end, or without that its last line, if any line will do; false with "" for
- * none. */
+/* What it said of its end, or without that its last line, if any line will do, or what glibc kept
+ * in memory for a crash handler; false with "" for none. */
 static bool find_last_words(const bp_evidence *evidence, bool takes_any, char out[words_bytes]) {
     uint64_t count = evidence->output_count;
     uint64_t at = count > BP_EVIDENCE_LINE_MAX ? count - BP_EVIDENCE_LINE_MAX : 0;
@@ -83,7 +83,9 @@ static bool find_last_words(const bp_evidence *evidence, bool takes_any, char ou
         at++;
     }
     if (count == 0 || (at == count && !takes_any)) {
-        return false;
+        const char *message = bp_json_tree_text_or(evidence->crash, "abort_message", "");
+        bp_utf8_copy(out, words_bytes, message);
+        return out[0] != '\0';
     }
     at = at < count ? at : count - 1;
     goes_on = goes_on && at + 1 < count;
@@ -95,7 +97,8 @@ static bool find_last_words(const bp_evidence *evidence, bool takes_any, char ou
 void bp_diagnose_last_words(bp_evidence *evidence) {
     char words[words_bytes];
     if (find_last_words(evidence, true, words)) {
-        bp_find(evidence, "its last words: %s", words);
+        bp_find_in(evidence, evidence->output_count > 0 ? "logs.jsonl" : "crash.json",
+                   "its last words: %s", words);
     }
 }
 
@@ -245,6 +248,28 @@ void bp_diagnose_child_killed(bp_evidence *evidence) {
                     "a child of it died, probably of %s: its exit status is %" PRIu64
                     ", and its output has \"%s\"",
                     bp_model_signal_name(deaths[i].number), status, deaths[i].words[0]);
+        }
+    }
+}
+
+/* The groups of the process; their counts are since they began, and so may be of other processes.
+ */
+void bp_diagnose_oom_killed(bp_evidence *evidence) {
+    char signal[BP_SIGNAL_BYTES], path[121];
+    bool was_child = exit_status(evidence) == 128 + SIGKILL;
+    bool was_killed = bp_exit_signal(evidence->metadata, signal) && strcmp(signal, "SIGKILL") == 0;
+    const bp_json_tree *cgroup =
+        bp_json_tree_first(bp_json_tree_array(evidence->system, "cgroups"));
+    for (; cgroup != NULL && (was_killed || was_child); cgroup = bp_json_tree_next(cgroup)) {
+        uint64_t kills;
+        if (bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &kills) &&
+            kills > 0) {
+            bp_utf8_copy(path, sizeof path, bp_json_tree_text_or(cgroup, "path", "?"));
+            bp_find(evidence,
+                    "%s was probably killed for lack of memory, for which the kernel has killed "
+                    "%" PRIu64 " in the control group \"%s\" since that began",
+                    was_child ? "a child of it" : "it", kills, path);
+            return;
         }
     }
 }

@@ -32,6 +32,8 @@ const char *bp_severity_name(bp_severity severity);
 #define BP_DIAGNOSES(ROW) \
     ROW(CRASH, "crash", CRITICAL, crash, PROCESS, "crash.json", ".summary", \
         "crash.json has the backtrace and the registers") \
+    ROW(OOM_KILLED, "out-of-memory-killed", CRITICAL, oom_killed, REPORT, "system.json", \
+        ".cgroups[].memory.oom_kills", "the kernel's log names the process and its memory") \
     ROW(KILLED, "killed-by-signal", CRITICAL, killed, REPORT, "metadata.json", ".exit", "") \
     ROW(DIED, "died-unseen", CRITICAL, died, REPORT, "metadata.json", ".session_end", \
         "the newest log records say what it did last") \

@@ -299,6 +299,13 @@ static void add_signal(const bp_crash_page *page, bp_json *json) {
     const code_name *code = find_code(page);
     explain(page, cause);
     bp_model_add_known_text(json, "cause", cause);
+    size_t message_bytes = strlen(page->abort_message);
+    while (message_bytes > 0 && page->abort_message[message_bytes - 1] == '\n') {
+        message_bytes--;
+    }
+    if (message_bytes > 0) {
+        bp_json_add_bytes(json, "abort_message", page->abort_message, message_bytes);
+    }
     bp_json_add_int(json, "signal", page->signal);
     bp_json_add_text(json, "name", name_signal(page->signal, made));
     bp_json_add_int(json, "code", page->code);

@@ -18,7 +18,8 @@ enum {
     BP_CRASH_TID_MAX = 1024,
     BP_CRASH_MODULE_MAX = 512,
     BP_CRASH_REGISTER_MAX = 40,
-    BP_CRASH_BUILD_ID_BYTES = 72
+    BP_CRASH_BUILD_ID_BYTES = 72,
+    BP_CRASH_ABORT_BYTES = 256
 };
 
 typedef enum bp_crash_arch {
@@ -55,6 +56,7 @@ typedef struct bp_crash_page {
     uint64_t was_passed_to_host; /* to its own handler, which may have ended the process in another
                                     way */
     uint64_t stack_start, stack_bytes, maps_bytes;
+    char abort_message[BP_CRASH_ABORT_BYTES];  /* what glibc aborts for, with a NUL; "" */
     uint64_t registers[BP_CRASH_REGISTER_MAX]; /* by DWARF number, then others */
     int32_t tids[BP_CRASH_TID_MAX];            /* of all threads, without `tid` */
     bp_crash_module modules[BP_CRASH_MODULE_MAX];

@@ -28,7 +28,7 @@ dies 139 segv null-call sent thread two overflow-main overflow overflow-plain in
 dies 135 bus
 dies 132 ill
 dies 136 fpe
-dies 134 abort abort-handler abort-ignored jump-abort jump-thread shared
+dies 134 abort assert abort-handler abort-ignored jump-abort jump-thread shared
 dies 133 trap
 dies 159 sys
 dies 137 kept-killed killed resumed-killed jump-killed shared-killed
@@ -51,7 +51,7 @@ fact 'each session that died becomes a report, and no other'
 run recover "$scratch/sessions"
 expect_status 3 # for the pages that are not whole
 for mode in segv null-call sent thread two overflow-main overflow overflow-plain inside constructor kept kept-none kept-killed \
-    no-descriptors small-stack chained-default chained-exit truncated without bus ill fpe abort abort-handler \
+    no-descriptors small-stack chained-default chained-exit truncated without bus ill fpe abort assert abort-handler \
     abort-ignored trap sys killed resumed-killed jump-abort jump-thread jump-killed shared shared-killed \
     replaced; do
     echo "$mode"
@@ -83,6 +83,7 @@ cat >wanted <<'END'
 abort SIGABRT 6 SI_TKILL null
 abort-handler SIGABRT 6 SI_TKILL null
 abort-ignored SIGABRT 6 SI_TKILL null
+assert SIGABRT 6 SI_TKILL null
 bus SIGBUS 7 BUS_ADRERR address
 chained-default SIGSEGV 11 SEGV_MAPERR 0x0
 chained-exit SIGSEGV 11 SEGV_MAPERR 0x0
@@ -124,6 +125,16 @@ expect_same 'of two' decoder "$(of two .thread.name)"
 expect_same 'inside' bugpack-provide "$(of inside .thread.name)"
 expect_same 'after another thread jumped' decoder "$(of jump-thread .thread.name)"
 expect_same 'of the parent' true "$(of shared '.thread.tid == .pid')"
+
+if getconf GNU_LIBC_VERSION >/dev/null 2>&1; then
+    fact 'what glibc aborts for is in the report, and is the cause'
+    message="crash_host: host.c:1: draw: Assertion \`rows == 7' failed."
+    expect_same 'the message' "$message" "$(of assert .abort_message)"
+    run show "$(sed -n 's/^assert //p' zips)"
+    grep -qF "its last words: $message  [crash.json]" out || wrong "$(cat out)"
+    grep -q "^!! crash.*: $message: SIGABRT in thread" out || wrong "$(cat out)"
+fi
+expect_same 'an abort without words' null "$(of abort .abort_message)"
 
 fact 'the mappings have the program, with its build id'
 expect_same 'count' 1 "$(of segv '[.mappings[] | select(.build_id and (.line | test("crash_host$")))] | length')"

@@ -298,6 +298,12 @@ report("child", {"status": 139}, ["Segmentation fault (core dumped)"])
 report("own", {"status": 139}, ["too many rows"])
 report("abort", {"signal": 6, "name": "SIGABRT"}, ["free(): double free detected in tcache 2"],
     crash={"name": "SIGABRT", "summary": "SIGABRT in thread a (1): sent", "cause": "the program aborted itself"})
+groups = {"cgroups": [{"path": "/web", "memory": {"current_bytes": 5, "max_bytes": 100, "oom_kills": 1}}]}
+report("killed", {"signal": 9, "name": "SIGKILL"}, [], system=groups)
+report("child-killed", {"status": 137}, ["Killed"], system=groups)
+report("term", {"signal": 15, "name": "SIGTERM"}, [], system=groups)
+report("host", {"signal": 6, "name": "SIGABRT"}, [],
+    crash={"name": "SIGABRT", "summary": "SIGABRT in thread a (1): sent", "abort_message": "a: Assertion failed"})
 report("null", {"signal": 11, "name": "SIGSEGV"}, ["free(): not the cause"],
     crash={"name": "SIGSEGV", "summary": "SIGSEGV at 0x0 in thread a (1): nothing", "cause": "use through a null pointer"})'
 while IFS='|' read -r name line; do
@@ -310,11 +316,16 @@ other|it ended with exit status 127, .*; its last line: all is well
 child|a child of it died, probably of SIGSEGV: its exit status is 139, and its output has "Segmentation fault"
 abort|crash: free\(\): double free detected in tcache 2: SIGABRT in thread a \(1\)
 abort|its last words: free\(\): double free detected in tcache 2
+host|crash: a: Assertion failed: SIGABRT in thread a \(1\)
+host|its last words: a: Assertion failed
+killed|it was probably killed for lack of memory, for which the kernel has killed 1 in the control group "/web" since that began
+child-killed|a child of it was probably killed for lack of memory.*
+child-killed|a child of it died, probably of SIGKILL: .*
 null|crash: use through a null pointer: SIGSEGV at 0x0 in thread a \(1\)
 END
-for name in library other own; do
+for name in library other own term; do
     run show "$name.end.zip"
-    if grep -q -e 'a command was not found' -e 'a child of it' out; then wrong "$name: $(cat out)"; fi
+    if grep -q -e 'a command was not found' -e 'a child of it' -e 'probably killed' out; then wrong "$name: $(cat out)"; fi
 done
 run show null.end.zip
 if grep -q 'it died of' out; then wrong "it is $(cat out)"; fi

@@ -149,6 +149,16 @@ NOINLINE static void call_nowhere(void) {
     zero++;
 }
 
+/* As assert does where it is compiled in. */
+static void fail_assertion(void) {
+#ifdef __GLIBC__
+    extern _Noreturn void __assert_fail(const char *, const char *, unsigned int, const char *);
+    __assert_fail("rows == 7", "host.c", 1, "draw");
+#else
+    abort();
+#endif
+}
+
 static void crash_plainly(void) {
     if (strcmp(mode, "bus") == 0) {
         crash_bus();
@@ -156,6 +166,8 @@ static void crash_plainly(void) {
         crash_sys();
     } else if (strcmp(mode, "abort") == 0) {
         abort();
+    } else if (strcmp(mode, "assert") == 0) {
+        fail_assertion();
     } else if (strcmp(mode, "null-call") == 0) {
         call_nowhere();
     } else if (strcmp(mode, "sent") == 0) {

@@ -243,6 +243,15 @@ Test(crash, names_who_sent_a_signal_and_the_call_that_a_filter_refused) {
     cr_expect(strstr(bp_buffer_text(&out), "cause") == NULL);
 }
 
+Test(crash, has_the_message_of_an_abort_without_its_newline) {
+    bp_crash_page *page = sample_crash_page();
+    (void)snprintf(page->abort_message, sizeof page->abort_message, "%s", "free(): bad\n");
+    print(page);
+    expect_piece("  \"abort_message\": \"free(): bad\",\n");
+    memset(page->abort_message, 'x', sizeof page->abort_message);
+    expect_damaged(page, "a message that does not end");
+}
+
 Test(crash, names_the_registers_of_aarch64) {
     bp_crash_page *page = sample_crash_page();
     page->arch = BP_CRASH_ARCH_AARCH64;

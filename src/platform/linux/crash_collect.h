@@ -14,6 +14,10 @@
 /* The mappings of this process. */
 #define BP_CRASH_MAPS_PATH "/proc/self/maps"
 
+/* Finds what bp_crash_collect reads of the C library, before there is a crash: that is not safe in
+ * a signal handler. */
+void bp_crash_collect_prepare(void);
+
 /*
  * Fills the page, its check last. Calls only what is safe in a signal handler, and needs 11 KiB of
  * stack. `maps_fd` is of a bp_crash_source. Memory that cannot be read ends what it is part of: the

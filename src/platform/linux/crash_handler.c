@@ -364,6 +364,7 @@ bugpack_status bp_crash_handler_install(bp_crash_page *page, bugpack_error *erro
     }
     atomic_store(&mine->pid, getpid());
     hold_maps(mine);
+    bp_crash_collect_prepare();
     install_actions();
     return BUGPACK_OK;
 }
