@@ -36,6 +36,8 @@ static const struct {
                {"AddressSanitizer: ", false},
                {"ThreadSanitizer: ", false},
                {"runtime error: ", false},
+               {"fatal: ", false},       /* git */
+               {"Parse error: ", false}, /* SQLite */
                {"error while loading shared libraries", false}};
 
 enum { words_bytes = 2 * BP_EVIDENCE_LINE_BYTES };
