@@ -81,7 +81,7 @@ void bp_diagnose_peer_stopped(bp_evidence *evidence) {
     }
 }
 
-static bool is_frozen(const bp_thread *thread) {
+static bool is_paused(const bp_thread *thread) {
     static const char *const functions[] = {"do_freezer_trap", "__refrigerator",
                                             "cgroup_enter_frozen"};
     const char *channel = bp_json_tree_text_or(thread->row, "wait_channel", "");
@@ -131,7 +131,7 @@ void bp_diagnose_uninterruptible(bp_evidence *evidence) {
     for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
         if (bp_thread_is_idle(thread) && strcmp(thread->state, "uninterruptible sleep") == 0 &&
-            !is_frozen(thread)) {
+            !is_paused(thread)) {
             first = count++ == 0 ? thread : first;
         }
     }
@@ -182,11 +182,11 @@ void bp_diagnose_traced(bp_evidence *evidence) {
     }
 }
 
-void bp_diagnose_frozen(bp_evidence *evidence) {
-    uint64_t count = count_if_all(evidence, is_frozen);
+void bp_diagnose_paused(bp_evidence *evidence) {
+    uint64_t count = count_if_all(evidence, is_paused);
     if (count > 0) {
         bp_find(evidence,
-                "the process is frozen by its control group, with %" PRIu64 " thread%s, for all of "
+                "the process is paused by its control group, with %" PRIu64 " thread%s, for all of "
                 "the %.1f s measured",
                 count, count == 1 ? "" : "s", evidence->window_ms / 1000);
     }

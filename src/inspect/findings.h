@@ -52,8 +52,8 @@ const char *bp_severity_name(bp_severity severity);
         ".threads[].waits_for.other_end", "capture the other process") \
     ROW(TRACED, "traced", CRITICAL, traced, PROCESS, "threads.json", ".traced_by", \
         "a debugger that holds a process up has to let it go on, or to detach") \
-    ROW(FROZEN, "frozen", CRITICAL, frozen, PROCESS, "threads.json", ".threads[].wait_channel", \
-        "cgroup.freeze of its control group, or freezer.state, holds it up; so does docker pause") \
+    ROW(PAUSED, "frozen", CRITICAL, paused, PROCESS, "threads.json", ".threads[].wait_channel", \
+        "what paused its control group has to resume it, as docker unpause does") \
     ROW(PEER_WAITS, "peer-waits", CRITICAL, peer_waits, PROCESS, "threads.json", \
         ".threads[].waits_for.chain", "capture the process at the end of the chain") \
     ROW(CHILD_WAITS, "child-waits", CRITICAL, child_waits, PROCESS, "threads.json", \
@@ -92,7 +92,7 @@ const char *bp_severity_name(bp_severity severity);
     ROW(SPIN_CALLS, "spin-in-system-calls", WARNING, spin_calls, PROCESS, "runtime-metrics.json", \
         ".threads[].system_ms", "strace -c -f -p names the call; capture --stacks=all the caller") \
     ROW(CONTENDED, "lock-contended", WARNING, lock_contended, PROCESS, "threads.json", \
-        ".threads[].syscall", "the stacks of those that wait; hold the lock for less, or split it") \
+        ".threads[].syscall", "the stacks of those that wait; hold it for less, or split it") \
     ROW(EXIT_STATUS, "exit-status", WARNING, exit_status, REPORT, "metadata.json", ".exit.status", \
         "") \
     ROW(GAP, "gap", WARNING, gap, REPORT, "metadata.json", ".gap_key", "") \

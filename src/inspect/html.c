@@ -110,8 +110,8 @@ typedef struct log_lines {
     uint64_t skipped, number, after_count; /* the last: after the trigger */
 } log_lines;
 
-/* A box with its end in sight, as the newest before the trigger matter most; those after it are in
- * one that begins with the first. */
+/* A box that is scrolled to its end, as the newest before the trigger matter most; those after it
+ * are in one that begins with the first. */
 static void begin_log_box(html_page *page, const char *label, bool is_at_end) {
     bp_html_print(&page->html,
                   is_at_end ? "<div class=\"scroll log at-end\" tabindex=\"0\" role=\"region\" "

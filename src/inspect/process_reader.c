@@ -451,7 +451,7 @@ bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack
         status = read_log_files(reader, error);
     }
     for (size_t i = 0; i < reader->names.count; i++) {
-        const bp_thread_name *name = &reader->names.rows[i];
+        const bp_threads_of_name *name = &reader->names.rows[i];
         if (name->count > evidence->common_count) {
             evidence->common_count = name->count;
             evidence->common_name = name->name;

@@ -18,7 +18,7 @@ enum { name_max = 1 << 17 }; /* all different */
 
 /* Busiest first; then by name, so that equal reports have equal lines. */
 static int compare_cpu(const void *one, const void *other) {
-    const bp_thread_name *first = one, *second = other;
+    const bp_threads_of_name *first = one, *second = other;
     return first->cpu_percent != second->cpu_percent
                ? (first->cpu_percent < second->cpu_percent) -
                      (first->cpu_percent > second->cpu_percent)
@@ -62,7 +62,7 @@ static bool reserve(bp_thread_names *names) {
 
 bugpack_status bp_thread_names_add(bp_thread_names *names, const bp_json_tree *thread,
                                    bugpack_error *error) {
-    bp_thread_name row = {.count = 1};
+    bp_threads_of_name row = {.count = 1};
     const char *name = bp_json_tree_text(thread, "name");
     if (name == NULL || !bp_json_tree_number(thread, "cpu_percent", &row.cpu_percent)) {
         return BUGPACK_OK;

@@ -8,15 +8,15 @@
 #include "inspect/evidence.h"
 
 /* All threads of one name. */
-typedef struct bp_thread_name {
+typedef struct bp_threads_of_name {
     uint64_t count;
     double cpu_percent; /* their sum */
     double born_cpu_ms; /* of those that were born in the window; then part of the sum */
     char name[64];
-} bp_thread_name;
+} bp_threads_of_name;
 
 typedef struct bp_thread_names {
-    bp_thread_name *rows;
+    bp_threads_of_name *rows;
     size_t count, capacity;
     uint32_t *slots; /* places in `rows`, from 1, by hash; 0 is free */
     size_t slot_count;
