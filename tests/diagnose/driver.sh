@@ -104,6 +104,12 @@ row() {
         : >sessions
         failures=0 name=$2 expected=$3 current=$2
         ("$@") >log 2>&1 8>&-
+        # What a busy machine hid from one capture is looked for in another; who is accused once is accused.
+        if [ "$kind" = sick ] && grep -q ^wrong result 2>/dev/null; then
+            rm -rf "$scratch" && mkdir "$scratch" && cd "$scratch" || exit 1
+            : >sessions
+            ("$@") >log 2>&1 8>&-
+        fi
         [ -e result ] || verdict wrong 'there is no result'
         echo >&8
     ) &
