@@ -18,8 +18,8 @@ static const size_t tree_max_bytes[] = {(size_t)4 << 20, (size_t)6 << 20, (size_
 
 /* --- findings ----------------------------------------------------------------------------- */
 
-static void find(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
-                 const char *format, va_list arguments) {
+static void BUGPACK_PRINTF(4, 0) find(bp_evidence *evidence, bp_diagnosis diagnosis,
+                                      const char *entry, const char *format, va_list arguments) {
     char name[256], text[800];
     (void)vsnprintf(text, sizeof text, format, arguments);
     (void)snprintf(name, sizeof name, "%s%s", evidence->folder, entry);
