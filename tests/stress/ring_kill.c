@@ -42,13 +42,13 @@ static void *append_forever(void *argument) {
     for (uint32_t tag = (uint32_t)(seed + thread * 7919);; tag++) {
         uint64_t sequence = append_number(ring, tag, tag, size_of(tag));
         atomic_store(&told->returned[thread], sequence);
+        atomic_store(&told->is_writing, true);
     }
     return NULL;
 }
 
 static void write_until_killed(int fd) {
     CHECK(bp_ring_new_mapped(fd, capacity_bytes, &ring, NULL) == BUGPACK_OK);
-    atomic_store(&told->is_writing, true);
     pthread_t other;
     CHECK(pthread_create(&other, NULL, append_forever, (void *)(uintptr_t)1) == 0);
     (void)append_forever((void *)(uintptr_t)0);
