@@ -46,11 +46,12 @@ enum { fixed_count = sizeof fixed / sizeof fixed[0] };
 /* Every '<' of the page begins one of these, and every '>' ends one. */
 static bool is_ours(const char *tag) {
     static const char *const names[] = {
-        "!DOCTYPE", "html",    "head",       "meta",  "title", "style", "body",     "header",
-        "main",     "section", "h1",         "h2",    "dl",    "dt",    "dd",       "ul",
-        "li",       "p",       "span",       "table", "thead", "tbody", "tr",       "th",
-        "td",       "figure",  "figcaption", "svg",   "path",  "text",  "polyline", "rect",
-        "details",  "summary", "pre",        "div",   "a",     "img"};
+        "!DOCTYPE", "html", "head",     "meta", "title",   "style",      "body",
+        "header",   "main", "section",  "h1",   "h2",      "dl",         "dt",
+        "dd",       "ul",   "li",       "p",    "span",    "table",      "thead",
+        "tbody",    "tr",   "th",       "td",   "figure",  "figcaption", "svg",
+        "path",     "text", "polyline", "rect", "details", "summary",    "pre",
+        "div",      "a",    "img",      "ol",   "code",    "br"};
     tag += *tag == '/';
     size_t length = strcspn(tag, " >/\n");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
