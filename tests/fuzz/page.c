@@ -51,7 +51,7 @@ static bool is_ours(const char *tag) {
         "dd",       "ul",   "li",       "p",    "span",    "table",      "thead",
         "tbody",    "tr",   "th",       "td",   "figure",  "figcaption", "svg",
         "path",     "text", "polyline", "rect", "details", "summary",    "pre",
-        "div",      "a",    "img",      "ol",   "code",    "br"};
+        "div",      "a",    "img",      "ol",   "code",    "br",         "h3"};
     tag += *tag == '/';
     size_t length = strcspn(tag, " >/\n");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
