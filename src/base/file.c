@@ -321,7 +321,10 @@ static int64_t count_cut_character(int fd, uint64_t at, uint64_t size) {
     while (skip < count && ((unsigned char)bytes[skip] & 0xC0) == 0x80) {
         skip++;
     }
-    return count < 0 ? -1 : (uint64_t)skip < size - at ? skip : 1;
+    if (count < 0) {
+        return -1;
+    }
+    return (uint64_t)skip < size - at ? skip : 1;
 }
 
 /*

@@ -33,7 +33,10 @@ void bp_screen_look(void) {
     screen.has_colour = is_terminal && bp_cli_wants_colour();
     screen.has_utf8 = is_utf8();
     bool is_known = is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    screen.columns = is_known ? size.ws_col : is_terminal ? 80 : 0;
+    screen.columns = is_terminal ? 80 : 0;
+    if (is_known) {
+        screen.columns = size.ws_col;
+    }
 }
 
 bool bp_screen_has_utf8(void) {
@@ -41,7 +44,10 @@ bool bp_screen_has_utf8(void) {
 }
 
 size_t bp_screen_columns_left(size_t used) {
-    return screen.columns == 0 ? SIZE_MAX : used < screen.columns ? screen.columns - used : 0;
+    if (screen.columns == 0) {
+        return SIZE_MAX;
+    }
+    return used < screen.columns ? screen.columns - used : 0;
 }
 
 static void set_style(int style) {

@@ -347,14 +347,10 @@ static void print_machine(const bp_facts *facts) {
         "{cpu_percent:6.1f|?} %  {cpu_ns:10.2n|?} s  {tid:7u} {name:-16s|} {state}, of {pid:u} "
         "{process|}{[{born_in_window:!}, born in the window]}";
     const bp_json_tree *machine = bp_json_tree_object(facts->document, "machine");
-    char by_cpu[48] = "since they began";
-    double window_ms;
     if (machine == NULL) {
         return;
     }
-    if (bp_json_tree_number(machine, "window_ms", &window_ms)) {
-        (void)snprintf(by_cpu, sizeof by_cpu, "over %.2f s", window_ms / 1000);
-    }
+    const char *period = bp_json_tree_text_or(machine, "_period", "");
     bp_screen_heading("Machine  [host-threads.json]");
     say_all(machine, state);
     if (bp_json_tree_first(bp_json_tree_object(machine, "pressure_avg10_percent")) != NULL) {
@@ -363,13 +359,13 @@ static void print_machine(const bp_facts *facts) {
                   "{pressure_avg10_percent.memory:.1f %|?}, for I/O {pressure_avg10_percent.io:.1f "
                   "%|?} of the last 10 s  [system.json]");
     }
-    list_tasks(machine, "busiest_processes", "Processes by CPU", by_cpu, process);
+    list_tasks(machine, "busiest_processes", "Processes by CPU", period, process);
     (void)say(BP_SCREEN_PLAIN, machine,
               "bugpack itself is left out: {collector_cpu_percent:.1f} %");
     list_tasks(machine, "largest_processes", "Processes by", "resident memory", process);
     (void)say(BP_SCREEN_PLAIN, machine,
               "{unknown_rss_processes:+}and {unknown_rss_processes:u} whose memory is not known");
-    list_tasks(machine, "busiest_threads", "Threads by CPU", by_cpu, thread);
+    list_tasks(machine, "busiest_threads", "Threads by CPU", period, thread);
 }
 
 static void print_triggers(const bp_facts *facts) {

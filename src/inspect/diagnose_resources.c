@@ -399,7 +399,10 @@ static void find_disks(bp_evidence *evidence, bool is_wanted_full) {
         if (bp_json_tree_uint(row, "available_bytes", &left) &&
             bp_json_tree_number(row, "used_percent", &percent) && percent >= 0 && percent <= 100 &&
             (percent >= low_percent || left == 0) && is_full(percent, left) == is_wanted_full) {
-            int unit = left >= UINT64_C(1) << 30 ? 2 : left >= UINT64_C(1) << 20 ? 1 : 0;
+            int unit = 0;
+            while (unit < 2 && left >= UINT64_C(1) << 10 * (unit + 2)) {
+                unit++;
+            }
             name_places(row, places, sizeof places);
             bp_find(evidence, "the file system of %s is %d %% full: %.1f %ciB are left", places,
                     (int)percent, (double)left / (double)(1 << 10 * (unit + 1)), "KMG"[unit]);

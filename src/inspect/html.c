@@ -364,14 +364,10 @@ static void write_tasks(html_page *page, const bp_json_tree *machine, const char
 
 static void html_machine(html_page *page) {
     const bp_json_tree *machine = bp_json_tree_object(page->facts->document, "machine");
-    char by_cpu[48] = "since they began";
-    double window_ms;
     if (machine == NULL) {
         return;
     }
-    if (bp_json_tree_number(machine, "window_ms", &window_ms)) {
-        (void)snprintf(by_cpu, sizeof by_cpu, "over %.2f s", window_ms / 1000);
-    }
+    const char *period = bp_json_tree_text_or(machine, "_period", "");
     begin_section(page, "machine", "Machine");
     (void)bp_html_fill(&page->html,
                        "<p>{threads:u} threads of {processes:u} processes: {running_threads:u} "
@@ -396,7 +392,7 @@ static void html_machine(html_page *page) {
                            "{pressure_avg10_percent.io:.1f %|?}.</p>",
                            machine);
     }
-    write_tasks(page, machine, "busiest_processes", "Processes by CPU", by_cpu);
+    write_tasks(page, machine, "busiest_processes", "Processes by CPU", period);
     (void)bp_html_fill(
         &page->html, "<p>bugpack itself is left out: {collector_cpu_percent:.1f} %.</p>", machine);
     write_tasks(page, machine, "largest_processes", "Processes by", "resident memory");
@@ -404,7 +400,7 @@ static void html_machine(html_page *page) {
                        "{unknown_rss_processes:+}<p>And {unknown_rss_processes:u} whose memory is "
                        "not known.</p>",
                        machine);
-    write_tasks(page, machine, "busiest_threads", "Threads by CPU", by_cpu);
+    write_tasks(page, machine, "busiest_threads", "Threads by CPU", period);
     end_section(page);
 }
 

@@ -501,6 +501,7 @@ static void make_pressure(bp_json_maker *maker, const bp_json_tree *system) {
 }
 
 void bp_make_machine(bp_json_maker *maker, const bp_machine *machine, const bp_json_tree *system) {
+    char period[48] = "since they began";
     bp_json_make_object(maker, "machine");
     make_known_text(maker, "captured_at", machine->captured_at);
     bp_json_make_uint(maker, "processes", true, machine->process_count);
@@ -512,6 +513,10 @@ void bp_make_machine(bp_json_maker *maker, const bp_machine *machine, const bp_j
     make_system(maker, system);
     make_pressure(maker, system);
     bp_json_make_number(maker, "window_ms", machine->window_ms > 0, machine->window_ms, 3);
+    if (machine->window_ms > 0) {
+        (void)snprintf(period, sizeof period, "over %.2f s", machine->window_ms / 1000);
+    }
+    bp_json_make_text(maker, "_period", period); /* what shares of the CPU are of */
     bp_json_make_number(maker, "collector_cpu_percent", machine->has_collector,
                         machine->collector_percent, 2);
     make_tasks(maker, "busiest_processes", &machine->busiest, true);
