@@ -63,7 +63,8 @@ static bool is_own_thread(const bp_runtime *runtime, const bp_thread *thread) {
 /* Whether it waits on a futex without a limit of time: its fourth argument is null (futex(2)),
  * which those that only wake have not. */
 static bool waits_for_ever(const bp_thread *thread) {
-    enum { command_mask = 0x7f, wait = 0, wait_bitset = 9, operation_at = 1, limit_at = 3 };
+    enum { operation_at = 1, limit_at = 3 };
+    enum { command_mask = 0x7f, command_wait = 0, command_wait_bitset = 9 }; /* linux/futex.h */
     const bp_json_tree *argument = bp_json_tree_first(
         bp_json_tree_array(bp_json_tree_object(thread->row, "syscall"), "arguments"));
     uint64_t values[limit_at + 1];
@@ -75,7 +76,7 @@ static bool waits_for_ever(const bp_thread *thread) {
         return false;
     }
     uint64_t command = values[operation_at] & command_mask;
-    return (command == wait || command == wait_bitset) && thread->cpu_ms <= 0;
+    return (command == command_wait || command == command_wait_bitset) && thread->cpu_ms <= 0;
 }
 
 /* No thread waits for anything from outside, or for a time: what they wait for can only come from
