@@ -47,7 +47,8 @@ const ask = (method, params = {}, sessionId = undefined) => new Promise((done, f
 // What the page writer writes, and nothing else.
 const inspect = `(() => {
   const tags = new Set(('html head meta title style body header main section h1 h2 dl dt dd ul li p span table ' +
-    'thead tbody tr th td figure figcaption svg polyline path text rect details summary pre div a img').split(' '));
+    'thead tbody tr th td figure figcaption svg polyline path text rect details summary pre div a img ' +
+    'ol code br h3').split(' '));
   const attributes = new Set(('lang charset http-equiv content name class id href src alt scope role tabindex ' +
     'aria-label aria-labelledby aria-hidden viewBox preserveAspectRatio d x y width height points').split(' '));
   const found = [];
