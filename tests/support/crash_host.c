@@ -284,13 +284,24 @@ static void crash_inside(void) {
     (void)bugpack_report(session, NULL, NULL);
 }
 
+/* Whether the file is there and has the text: what is stored first may have the tags alone. */
+static bool holds(const char *path, const char *text) {
+    static char bytes[1 << 16];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = fd < 0 ? -1 : read(fd, bytes, sizeof bytes);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return count >= 0 && memmem(bytes, (size_t)count, text, strlen(text)) != NULL;
+}
+
 /* Until the worker has kept what providers wrote; then another program truncates the page. */
-static void await_file(const char *name, bool truncates) {
+static void await_file(const char *name, const char *text, bool truncates) {
     static bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
     char path[5000];
     MUST(bugpack_recorder_locate(session, &location) == BUGPACK_OK);
     (void)snprintf(path, sizeof path, "%s/%s", location.path, name);
-    while (access(path, F_OK) != 0) {
+    while (!holds(path, text)) {
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     MUST(!truncates || truncate(path, 0) == 0);
@@ -298,7 +309,7 @@ static void await_file(const char *name, bool truncates) {
 
 /* Without a crash handler. */
 static void kill_when_kept(void) {
-    await_file("stored-entries", false);
+    await_file("stored-entries", "session.json", false);
     (void)raise(SIGKILL);
 }
 
@@ -464,9 +475,9 @@ static void run(void) {
     } else if (strcmp(mode, "killed") == 0) {
         (void)raise(SIGKILL);
     } else if (strncmp(mode, "kept", 4) == 0) {
-        await_file("stored-entries", false);
+        await_file("stored-entries", "process.json", false);
     } else if (strcmp(mode, "truncated") == 0) {
-        await_file("crash", true);
+        await_file("crash", "", true);
     }
     crash_outer();
 }
