@@ -122,7 +122,7 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
                   .base_dir = settings->recorder_dir,
                   .identity = &identity,
                   .monitor = session->monitor},
-        .log_ring_bytes = settings->log_ring_bytes,
+        .log_ring_bytes = (size_t)settings->log_ring_bytes,
         .log_level = settings->log_level,
         .traffic_budget_bytes = settings->traffic_budget_bytes,
         .session = session,
