@@ -186,9 +186,9 @@ static void note_file_losses(const struct file_readings *readings, bugpack_write
         passed_over_count += files->passed_over_count;
         unread_count += files->unread_count;
         are_sockets_cut = are_sockets_cut || files->are_sockets_cut || files->sockets_errno != 0;
-        unread_errno = unread_errno != 0          ? unread_errno
-                       : files->unread_errno != 0 ? files->unread_errno
-                                                  : files->sockets_errno;
+        if (unread_errno == 0) {
+            unread_errno = files->unread_errno != 0 ? files->unread_errno : files->sockets_errno;
+        }
     }
     if (passed_over_count > 0) {
         bp_writer_truncate(writer, true, "%zu more open files are not listed: the limit is %d%s",

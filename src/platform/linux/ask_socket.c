@@ -104,9 +104,12 @@ bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, uint64_t deadline_ns
         }
         return is_nobody ? BUGPACK_ERR_NO_PROCESS : BUGPACK_ERR_IO;
     }
-    const char *refusal = !is_trusted(fd, &peer_pid)    ? "another user answers there"
-                          : pid != 0 && peer_pid != pid ? "another process answers there"
-                                                        : NULL;
+    const char *refusal = NULL;
+    if (!is_trusted(fd, &peer_pid)) {
+        refusal = "another user answers there";
+    } else if (pid != 0 && peer_pid != pid) {
+        refusal = "another process answers there";
+    }
     if (refusal != NULL) {
         (void)close(fd);
         return bp_fail(error, BUGPACK_ERR_DENIED, "%s", refusal);

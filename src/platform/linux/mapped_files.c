@@ -27,24 +27,20 @@ typedef struct map_list {
     size_t count, capacity;
 } map_list;
 
-static bool push_map(map_list *list, const bp_proc_map *map) {
-    if (!bp_array_reserve(&list->maps, list->count, &list->capacity)) {
-        return false;
-    }
-    list->maps[list->count++] = *map;
-    return true;
-}
-
 /* Collects the mappings of files; one of no file ("[heap]", "[vdso]") has no inode. */
 static bool parse_maps(const bp_buffer *text, map_list *list) {
     bp_proc_scan scan = {text->data, text->data + text->size};
     bp_proc_scan line;
     while (bp_proc_take_line(&scan, &line)) {
         bp_proc_map map;
-        if (bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) && map.inode != 0 &&
-            map.path_bytes > 0 && map.path[0] == '/' && !push_map(list, &map)) {
+        if (!bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) || map.inode == 0 ||
+            map.path_bytes == 0 || map.path[0] != '/') {
+            continue;
+        }
+        if (!bp_array_reserve(&list->maps, list->count, &list->capacity)) {
             return false;
         }
+        list->maps[list->count++] = map;
     }
     return true;
 }

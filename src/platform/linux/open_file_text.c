@@ -314,9 +314,11 @@ static bool parse_unix(bp_proc_scan line, bp_socket *socket) {
     }
     socket->is_listening = (flags & accepts) != 0;
     socket->type = type_name(type);
-    socket->state = socket->is_listening                       ? "listening"
-                    : state < sizeof states / sizeof states[0] ? states[state]
-                                                               : NULL;
+    if (socket->is_listening) {
+        socket->state = "listening";
+    } else if (state < sizeof states / sizeof states[0]) {
+        socket->state = states[state];
+    }
     if (bp_proc_take_byte(&line, ' ')) {
         (void)snprintf(socket->local, sizeof socket->local, "%.*s", (int)(line.end - line.next),
                        line.next);
@@ -366,10 +368,20 @@ bool bp_socket_parse(bp_socket_table table, const char *line, size_t line_bytes,
                      bp_socket *ret_socket) {
     bp_socket socket = {.inode = 0};
     bp_proc_scan scan = {line, line + line_bytes};
-    bool is_parsed = table == BP_SOCKET_UNIX      ? parse_unix(scan, &socket)
-                     : table == BP_SOCKET_NETLINK ? parse_netlink(scan, &socket)
-                     : table == BP_SOCKET_PACKET  ? parse_packet(scan, &socket)
-                                                  : parse_inet(table, scan, &socket);
+    bool is_parsed;
+    switch (table) {
+    case BP_SOCKET_UNIX:
+        is_parsed = parse_unix(scan, &socket);
+        break;
+    case BP_SOCKET_NETLINK:
+        is_parsed = parse_netlink(scan, &socket);
+        break;
+    case BP_SOCKET_PACKET:
+        is_parsed = parse_packet(scan, &socket);
+        break;
+    default:
+        is_parsed = parse_inet(table, scan, &socket);
+    }
     if (!is_parsed) {
         return false;
     }

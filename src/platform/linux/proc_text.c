@@ -298,7 +298,10 @@ static int cgroup_rank(bp_proc_scan controllers, size_t path_bytes) {
     if (path_bytes == 1) {
         return 0;
     }
-    return bp_proc_is(controllers, "") ? 3 : bp_proc_is(controllers, "name=systemd") ? 2 : 1;
+    if (bp_proc_is(controllers, "")) {
+        return 3;
+    }
+    return bp_proc_is(controllers, "name=systemd") ? 2 : 1;
 }
 
 bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char **ret_path,

@@ -363,18 +363,14 @@ bool bp_task_program_now(bp_task *task, bp_task_program *ret_program) {
     return true;
 }
 
-/* When the process began, in nanoseconds since boot. */
-static uint64_t start_ns(const bp_process *process) {
-    uint64_t per_sec = process->root.ticks_per_sec;
-    uint64_t secs = process->start_ticks / per_sec;
-    uint64_t rest_ns = process->start_ticks % per_sec * BP_NS_PER_SEC / per_sec;
-    return secs > UINT64_MAX / BP_NS_PER_SEC - 1 ? UINT64_MAX : secs * BP_NS_PER_SEC + rest_ns;
-}
-
 /* A clock tick is coarse: the start may seem to be a little later than now. */
 bool bp_process_uptime(bp_process *process, uint64_t *ret_uptime_ns) {
     uint64_t now_ns = bp_process_boottime_ns(process);
-    uint64_t began_ns = start_ns(process);
+    uint64_t per_sec = process->root.ticks_per_sec;
+    uint64_t secs = process->start_ticks / per_sec;
+    uint64_t rest_ns = process->start_ticks % per_sec * BP_NS_PER_SEC / per_sec;
+    uint64_t began_ns =
+        secs > UINT64_MAX / BP_NS_PER_SEC - 1 ? UINT64_MAX : secs * BP_NS_PER_SEC + rest_ns;
     *ret_uptime_ns = now_ns > began_ns ? now_ns - began_ns : 0;
     return true;
 }
