@@ -7,7 +7,6 @@
 
 #include "model/fields.h"
 #include "model/metadata.h"
-#include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
 #include "platform/linux/thread_wait.h"
 

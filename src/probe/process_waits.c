@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
 
 enum { extra_max = 64, target_max = 16, searched_max = 64 };
 static const size_t locks_bytes_max = (size_t)256 * 1024;

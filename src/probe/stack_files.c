@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
 #include "probe/elf_object.h"
 #include "probe/remote_memory.h"

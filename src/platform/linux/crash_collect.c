@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "platform/linux/build_id.h"
-#include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
 
 /* The second one also gets what the kernel stores of the registers. */

@@ -23,7 +23,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/crash_collect.h"
-#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
 
 /* Alternate stacks: a handler cannot run on a stack that has overflowed. */
 

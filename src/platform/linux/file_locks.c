@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
 
 const char *bp_file_lock_kind_name(bp_file_lock_kind kind) {
     static const char *const names[] = {"flock", "posix", "ofd", "lease"};

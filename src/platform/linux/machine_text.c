@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
 
 enum { ns_per_ms = 1000000, ns_digits = 6 };

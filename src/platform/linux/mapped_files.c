@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
 
 static const size_t maps_max_bytes = (size_t)16 << 20;

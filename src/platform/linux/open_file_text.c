@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
 
 static const struct {
     const char *name, *inode_name;

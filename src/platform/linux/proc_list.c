@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "platform/linux/files.h"
-#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
 
 /* The most ids that Linux gives out (PID_MAX_LIMIT in include/linux/threads.h). */
 static const size_t entry_max = (size_t)4 << 20;

@@ -1,6 +1,7 @@
 /*
- * Parsers of the texts under /proc. Pure, tested everywhere. The bytes may be anything: each
- * function returns false and leaves its outputs alone when they are malformed.
+ * Parsers of the texts under /proc, and the cursor that they use. Pure, tested everywhere. The
+ * bytes may be anything, and be cut off anywhere: each function returns false and leaves its
+ * outputs alone when they are malformed.
  *
  * Layouts: proc(5) and fs/proc/array.c, fs/proc/base.c of the kernel.
  */
@@ -12,6 +13,33 @@
 #include <stdint.h>
 
 #include "platform/process_facts.h"
+
+/* What is left of a text. Borrowed. */
+typedef struct bp_proc_scan {
+    const char *next;
+    const char *end;
+} bp_proc_scan;
+
+/* Steps over spaces and tabs. */
+void bp_proc_skip_blanks(bp_proc_scan *scan);
+
+/* Takes one line, without its newline. False at the end of the text. */
+bool bp_proc_take_line(bp_proc_scan *scan, bp_proc_scan *ret_line);
+
+/* Takes the bytes up to the next space, tab, newline or the end. False when there are none. */
+bool bp_proc_take_word(bp_proc_scan *scan, bp_proc_scan *ret_word);
+
+/* Takes one given byte, or nothing. */
+bool bp_proc_take_byte(bp_proc_scan *scan, char byte);
+
+/* Takes a given text, or nothing. */
+bool bp_proc_take_text(bp_proc_scan *scan, const char *text);
+
+/* Whether all that is left is this text. */
+bool bp_proc_is(bp_proc_scan scan, const char *text);
+
+/* Takes an unsigned number of base 10 or 16 that fits in 64 bits, or nothing. */
+bool bp_proc_take_number(bp_proc_scan *scan, unsigned base, uint64_t *ret_value);
 
 /* The fields of <pid>/stat, or task/<tid>/stat, that we use. */
 typedef struct bp_proc_stat {

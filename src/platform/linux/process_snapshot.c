@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
 #include "platform/linux/process_private.h"
 
 /* One of so many known threads is read again at a time. */

@@ -10,7 +10,6 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "platform/linux/files.h"
-#include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
 #include "platform/machine.h"
 

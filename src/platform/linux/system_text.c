@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
 
 static void copy(bp_proc_scan text, char *out, size_t out_bytes) {
     (void)snprintf(out, out_bytes, "%.*s", (int)(text.end - text.next), text.next);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
 
 /* Takes " 0x7f", as it follows the number of the call. */
 static bool take_value(bp_proc_scan *scan, uint64_t *ret_value) {
