@@ -42,7 +42,7 @@ static const char *name_more(uint64_t count, char out[48]) {
     return out;
 }
 
-/* The other end of what a thread waits on, if all that hold it are stopped: one that runs may
+/* The other end of one that a thread waits on, if all that hold it are stopped: one that runs may
  * answer. */
 static const bp_json_tree *find_stopped_peer(const bp_json_tree *wait) {
     const bp_json_tree *end = bp_json_tree_first(bp_json_tree_array(wait, "other_end"));
@@ -57,23 +57,114 @@ static const bp_json_tree *find_stopped_peer(const bp_json_tree *wait) {
     return last;
 }
 
+/* The descriptor of that number in files.json; NULL where it is not listed, or another one now. */
+static const bp_json_tree *find_polled(const bp_evidence *evidence, const bp_json_tree *polled) {
+    const bp_rows *files = &evidence->files;
+    uint64_t fd = 0, number = 0, wanted = 0, inode = 0;
+    size_t low = 0, high = files->count;
+    bool has_fd = bp_json_tree_uint(polled, "fd", &fd);
+    while (has_fd && low < high) {
+        size_t middle = low + (high - low) / 2;
+        (void)bp_json_tree_uint(files->rows[middle], "number", &number);
+        if (number == fd) {
+            bool is_same = !bp_json_tree_uint(polled, "inode", &wanted) ||
+                           !bp_json_tree_uint(files->rows[middle], "inode", &inode) ||
+                           inode == wanted;
+            return is_same ? files->rows[middle] : NULL;
+        }
+        low = number < fd ? middle + 1 : low;
+        high = number < fd ? high : middle;
+    }
+    return NULL;
+}
+
+/* Whether a process wakes itself by it, or the clock does. */
+static bool is_for_itself(const bp_json_tree *file, uint64_t own_pid) {
+    static const char *const kinds[] = {"eventfd", "timerfd", "signalfd"};
+    const bp_json_tree *end = bp_json_tree_first(bp_json_tree_array(file, "other_end"));
+    const char *kind = bp_json_tree_text_or(file, "kind", "");
+    bool is_own = end != NULL && !bp_json_tree_is_true(file, "other_end_has_more");
+    for (; is_own && end != NULL; end = bp_json_tree_next(end)) {
+        uint64_t pid = 0;
+        is_own = bp_json_tree_uint(end, "pid", &pid) && pid == own_pid;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        is_own = is_own || strcmp(kind, kinds[i]) == 0;
+    }
+    return is_own;
+}
+
+enum { peer_max = 2 };
+
+/*
+ * The pipes and sockets on which a thread waits, if the other ends of all of them are stopped: the
+ * first ones. What wakes the process by itself is passed over; a terminal, a listener or another
+ * machine may bring something, and there are none then.
+ */
+static size_t list_stopped(const bp_evidence *evidence, const bp_thread *thread,
+                           const bp_json_tree *ret_files[peer_max]) {
+    const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+    const bp_json_tree *polled = bp_json_tree_first(bp_json_tree_array(thread->row, "polled"));
+    uint64_t own_pid = 0;
+    size_t count = 0;
+    (void)bp_json_tree_uint(evidence->waits, "pid", &own_pid);
+    if (find_stopped_peer(wait) != NULL) {
+        ret_files[count++] = wait;
+    }
+    for (; polled != NULL; polled = bp_json_tree_next(polled)) {
+        const bp_json_tree *file = find_polled(evidence, polled);
+        bool is_stopped =
+            find_stopped_peer(file) != NULL && !bp_json_tree_is_true(file, "other_end_has_more");
+        if (is_for_itself(file, own_pid)) {
+            continue;
+        }
+        if (!is_stopped) {
+            return 0;
+        }
+        if (count < peer_max) {
+            ret_files[count++] = file;
+        }
+    }
+    return count;
+}
+
+/* " end, cat (7), is", and " ends, cat (7) and tee (8), are" of two. */
+static void print_peers(const bp_json_tree *const *files, size_t count, char *out,
+                        size_t out_bytes) {
+    const bp_json_tree *first = find_stopped_peer(files[0]);
+    const bp_json_tree *other = find_stopped_peer(files[count - 1]);
+    uint64_t pid = 0, other_pid = 0;
+    char second[64] = "";
+    (void)bp_json_tree_uint(first, "pid", &pid);
+    if (bp_json_tree_uint(other, "pid", &other_pid) && other_pid != pid) {
+        (void)snprintf(second, sizeof second, " and %.32s (%" PRIu64 ")",
+                       bp_json_tree_text_or(other, "name", "?"), other_pid);
+    }
+    (void)snprintf(out, out_bytes, " end%s, %.40s (%" PRIu64 ")%s, %s",
+                   second[0] != '\0' ? "s" : "", bp_json_tree_text_or(first, "name", "?"), pid,
+                   second, second[0] != '\0' ? "are" : "is");
+}
+
+static bool is_unaccepted(const bp_json_tree *wait) {
+    uint64_t listener = 0;
+    return bp_json_tree_uint(bp_json_tree_object(wait, "socket"), "listener_inode", &listener);
+}
+
 void bp_diagnose_peer_stopped(bp_evidence *evidence) {
-    char first[256], more[48];
+    const bp_json_tree *files[peer_max];
+    char first[320], peers[160], more[48];
     uint64_t count = 0;
     for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
-        const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-        const bp_json_tree *peer = find_stopped_peer(wait);
-        if (peer != NULL && count++ == 0) {
-            uint64_t pid = 0;
-            (void)bp_json_tree_uint(peer, "pid", &pid);
+        size_t file_count = list_stopped(evidence, thread, files);
+        if (file_count > 0 && count++ == 0) {
+            print_peers(files, file_count, peers, sizeof peers);
             (void)snprintf(first, sizeof first,
-                           "thread %" PRIu64
-                           " \"%s\" waits on a %.16s whose other end, %.40s (%" PRIu64
-                           "), is %.24s",
-                           thread->tid, thread->name, bp_json_tree_text_or(wait, "kind", "file"),
-                           bp_json_tree_text_or(peer, "name", "?"), pid,
-                           bp_json_tree_text_or(peer, "state", "?"));
+                           "thread %" PRIu64 " \"%s\" waits on a %.16s whose other%s %.24s%s",
+                           thread->tid, thread->name,
+                           bp_json_tree_text_or(files[0], "kind", "file"), peers,
+                           bp_json_tree_text_or(find_stopped_peer(files[0]), "state", "?"),
+                           is_unaccepted(files[0]) ? ", and has not accepted the connection" : "");
         }
     }
     if (count > 0) {
@@ -339,33 +430,61 @@ void bp_diagnose_peer_waits(bp_evidence *evidence) {
     }
 }
 
-/* A request is sent again after 1 s without an answer (TCP_TIMEOUT_INIT in include/net/tcp.h). */
-void bp_diagnose_connect_pending(bp_evidence *evidence) {
+typedef enum pending { NOTHING, ANSWER, ACCEPT } pending;
+
+/*
+ * A request to connect by TCP, which was sent again; a call that waits for room in the queue of a
+ * unix listener; or a connection that the kernel made, and nobody has accepted.
+ */
+static pending find_pending(const bp_evidence *evidence, const bp_thread *thread) {
+    /* A request is sent again after 1 s (TCP_TIMEOUT_INIT in include/net/tcp.h). */
     static const double answer_ms = 1000;
-    char more[48];
+    const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+    const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
+    const char *state = bp_json_tree_text_or(socket, "state", "");
+    bool is_long = evidence->window_ms >= answer_ms;
+    uint64_t retransmits = 0;
+    (void)bp_json_tree_uint(socket, "retransmits", &retransmits);
+    bool is_request = strcmp(state, "syn_sent") == 0 && (retransmits > 0 || is_long);
+    bool is_unix = strcmp(state, "unconnected") == 0 && strcmp(thread->syscall, "connect") == 0;
+    if (!waited_all_the_while(evidence, thread) || find_stopped_peer(wait) != NULL) {
+        return NOTHING;
+    }
+    if (is_request || (is_unix && is_long)) {
+        return ANSWER;
+    }
+    return is_unaccepted(wait) && is_long ? ACCEPT : NOTHING;
+}
+
+void bp_diagnose_connect_pending(bp_evidence *evidence) {
+    char server[128], more[48];
     const bp_thread *first = NULL;
-    const char *remote = NULL;
+    pending found = NOTHING;
     uint64_t count = 0;
     for (size_t i = 0; i < evidence->thread_count; i++) {
-        const bp_thread *thread = &evidence->threads[i];
-        const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-        const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
-        uint64_t retransmits = 0;
-        (void)bp_json_tree_uint(socket, "retransmits", &retransmits);
-        bool is_pending = strcmp(bp_json_tree_text_or(socket, "state", ""), "syn_sent") == 0 &&
-                          (retransmits > 0 || evidence->window_ms >= answer_ms);
-        if (is_pending && waited_all_the_while(evidence, thread)) {
-            remote = count == 0 ? bp_json_tree_text_or(socket, "remote", "?") : remote;
-            first = count++ == 0 ? thread : first;
+        pending what = find_pending(evidence, &evidence->threads[i]);
+        if (what != NOTHING && count++ == 0) {
+            first = &evidence->threads[i];
+            found = what;
         }
     }
-    if (first != NULL) {
-        bp_find(
-            evidence,
-            "thread %" PRIu64 " \"%s\" waits for an answer of %.80s to its connect%s, for all of "
-            "the %.1f s measured",
-            first->tid, first->name, remote, name_more(count, more), evidence->window_ms / 1000);
+    if (first == NULL) {
+        return;
     }
+    const bp_json_tree *wait = bp_json_tree_object(first->row, "waits_for");
+    const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
+    const bp_json_tree *end = bp_json_tree_first(bp_json_tree_array(wait, "other_end"));
+    if (found == ACCEPT && end != NULL) {
+        print_process(end, server, sizeof server);
+    } else {
+        bp_utf8_copy(server, sizeof server, bp_json_tree_text_or(socket, "remote", "?"));
+    }
+    const char *has_not = strchr(server, ',') != NULL ? ", has not accepted" : " has not accepted";
+    bp_find(evidence,
+            "thread %" PRIu64 " \"%s\" waits %s %.110s%s%s, for all of the %.1f s measured",
+            first->tid, first->name, found == ANSWER ? "for an answer of" : "on a connection that",
+            server, found == ANSWER ? " to its connect" : has_not, name_more(count, more),
+            evidence->window_ms / 1000);
 }
 
 /* --- locks -------------------------------------------------------------------------------- */

@@ -54,9 +54,14 @@ bool bp_thread_has_ended(const bp_thread *thread) {
     return strcmp(thread->state, "zombie") == 0 || strcmp(thread->state, "dead") == 0;
 }
 
+/* Without its switches, as in a host that reports by itself, only where the clock of the CPU does
+ * not count in ticks: then the kernel's part is not known. */
 bool bp_thread_is_idle(const bp_thread *thread) {
-    return thread->cpu_ms == 0 && thread->voluntary_switches == 0 &&
-           thread->involuntary_switches == 0 && !thread->is_born;
+    bool has_switches = thread->voluntary_switches >= 0;
+    bool has_not_run = has_switches
+                           ? thread->voluntary_switches == 0 && thread->involuntary_switches == 0
+                           : thread->is_measured && thread->system_ms < 0;
+    return thread->cpu_ms == 0 && has_not_run && !thread->is_born;
 }
 
 /* A name or an address takes so many bytes at most. */

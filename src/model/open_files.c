@@ -110,6 +110,8 @@ static void add_socket(const bp_socket *socket, bp_json *json) {
     bp_model_add_known_uint(json, "retransmits", socket->has_retransmits, socket->retransmits);
     bp_model_add_known_uint(json, "drops", socket->has_drops, socket->drops);
     bp_model_add_known_uint(json, "peer_inode", socket->peer_inode != 0, socket->peer_inode);
+    bp_model_add_known_uint(json, "listener_inode", socket->listener_inode != 0,
+                            socket->listener_inode);
     bp_json_object_end(json);
 }
 

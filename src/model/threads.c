@@ -262,6 +262,17 @@ static void add_file_wait(const bp_thread_state *thread, bp_json *json) {
     bp_json_object_end(json);
 }
 
+static void add_polled(const bp_fd_wait *wait, bp_json *json) {
+    bp_json_array_begin(json, "polled");
+    for (size_t i = 0; i < wait->count; i++) {
+        bp_json_object_begin(json, NULL);
+        bp_json_add_uint(json, "fd", wait->fds[i]);
+        bp_model_add_known_uint(json, "inode", wait->inodes[i] != 0, wait->inodes[i]);
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
 static void add_thread(const bp_process_threads *process, const bp_thread_state *thread,
                        bp_json *json) {
     bp_json_object_begin(json, NULL);
@@ -282,6 +293,9 @@ static void add_thread(const bp_process_threads *process, const bp_thread_state 
     }
     if (thread->kernel_stack != NULL) {
         add_kernel_stack(thread->kernel_stack, json);
+    }
+    if (thread->does_poll) {
+        add_polled(&thread->fd_wait, json);
     }
     if (thread->is_waiting) {
         add_wait(process, thread, json);

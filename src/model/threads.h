@@ -58,8 +58,10 @@ typedef struct bp_thread_state {
     bp_futex_wait wait;
     size_t waits_for; /* its index */
     bp_fd_wait fd_wait;
-    bool has_fd_wait;
+    bool has_fd_wait;         /* on one */
+    bool does_poll;           /* it waits on several, or in an epoll */
     const bp_open_file *file; /* a pipe or socket that it waits on, in `files`; NULL: none */
+    char connects_to[BP_UNIX_NAME_BYTES]; /* name of a unix socket; any bytes; "": to none */
     /* The lock of `wait` is not a thread's of this process: another one's, or of one that ended. */
     bp_futex_owner other_owner;
     bp_process_wait *process_wait; /* owned; NULL: for no other process, as far as is known */

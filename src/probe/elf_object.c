@@ -144,6 +144,35 @@ bool bp_elf_find_symbol(bp_elf_object *object, const char *name, Elf64_Sym *ret_
     return false;
 }
 
+/* The kernel whose calls the program needs: NT_GNU_ABI_TAG, for Linux. */
+static bool has_abi_tag(bp_elf_object *object, const Elf64_Phdr *segment) {
+    static const struct {
+        Elf64_Nhdr header;
+        char name[4];
+        uint32_t system;
+    } tag = {{4, 16, NT_GNU_ABI_TAG}, "GNU", ELF_NOTE_OS_LINUX};
+    unsigned char notes[1024];
+    size_t bytes = segment->p_filesz < sizeof notes ? (size_t)segment->p_filesz : sizeof notes;
+    if (segment->p_type != PT_NOTE || !bp_elf_read_at(object, segment->p_vaddr, notes, bytes)) {
+        return false;
+    }
+    for (size_t at = 0; at + sizeof tag <= bytes; at += 4) {
+        if (memcmp(notes + at, &tag, sizeof tag) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bp_elf_is_static_glibc(bp_elf_object *object) {
+    bool has_loader = false, has_tag = false;
+    for (size_t i = 0; i < object->segment_count; i++) {
+        has_loader = has_loader || object->segments[i].p_type == PT_INTERP;
+        has_tag = has_tag || has_abi_tag(object, &object->segments[i]);
+    }
+    return has_tag && !has_loader;
+}
+
 bool bp_elf_tls_segment(bp_elf_object *object, bp_tls_segment *ret_segment) {
     for (size_t i = 0; i < object->segment_count; i++) {
         const Elf64_Phdr *segment = &object->segments[i];

@@ -37,6 +37,8 @@ static const struct timeval answer_time = {.tv_usec = 200000};
 struct connection {
     char ends[BP_SOCKET_CONNECTION_BYTES]; /* as the other socket has them; they are sorted by it */
     bp_socket *socket;
+    bool is_pending; /* the other socket has no inode: it was not accepted */
+    size_t listener_count;
 };
 
 /* The sockets of a process by inode; several descriptors may have the same one. */
@@ -51,6 +53,7 @@ struct sockets {
     char *piece;                    /* piece_bytes */
     struct connection *connections; /* NULL while the process's own sockets are read */
     size_t connection_count;
+    bool has_pending, finds_listeners;
 };
 
 /* Asks for the protocol, which the kernel says of any socket (sockfs_xattr_get in net/socket.c). */
@@ -103,11 +106,31 @@ static void take_peer(struct sockets *sockets, const bp_socket *found) {
     if (!bp_socket_connection(found, false, key.ends)) {
         return;
     }
+    bool is_pending =
+        found->inode == 0 && found->state != NULL && strcmp(found->state, "established") == 0;
     for (size_t i = bp_array_find_first(&key, sockets->connections, sockets->connection_count,
                                         sizeof key, compare_connections);
          i < sockets->connection_count && compare_connections(&sockets->connections[i], &key) == 0;
          i++) {
-        sockets->connections[i].socket->peer_inode = found->inode;
+        struct connection *connection = &sockets->connections[i];
+        if (found->inode != 0) {
+            connection->socket->peer_inode = found->inode;
+        }
+        connection->is_pending = is_pending && connection->socket->peer_inode == 0;
+        sockets->has_pending = sockets->has_pending || connection->is_pending;
+    }
+}
+
+/* Of several listeners of one port it is not known which. */
+static void take_listener(struct sockets *sockets, const bp_socket *found) {
+    for (size_t i = 0; i < sockets->connection_count; i++) {
+        struct connection *connection = &sockets->connections[i];
+        bp_socket *socket = connection->socket;
+        if (connection->is_pending && socket->listener_inode != found->inode &&
+            bp_socket_is_listener_of(found, socket)) {
+            bool is_only = connection->listener_count++ == 0;
+            socket->listener_inode = is_only ? found->inode : 0;
+        }
     }
 }
 
@@ -118,7 +141,12 @@ static void take_peer(struct sockets *sockets, const bp_socket *found) {
 static void take_line(struct sockets *sockets, bp_socket_table table, const char *line,
                       size_t line_bytes) {
     bp_socket found;
-    if (!bp_socket_parse(table, line, line_bytes, &found) || found.inode == 0) {
+    if (!bp_socket_parse(table, line, line_bytes, &found) ||
+        (found.inode == 0 && sockets->connections == NULL)) {
+        return;
+    }
+    if (sockets->finds_listeners) {
+        take_listener(sockets, &found);
         return;
     }
     if (sockets->connections != NULL) {
@@ -169,7 +197,8 @@ static int read_table(struct sockets *sockets, bp_socket_table table) {
 
 /*
  * Reads the tables of TCP once more for the other sockets of connections within this machine, if
- * there are such. Best effort; false without memory.
+ * there are such, and for the listeners of those that were not accepted. Best effort; false without
+ * memory.
  */
 static bool read_connections(struct sockets *sockets) {
     size_t count = 0;
@@ -192,14 +221,30 @@ static bool read_connections(struct sockets *sockets) {
     if (connections != NULL) {
         qsort(connections, count, sizeof *connections, compare_connections);
         sockets->connections = connections;
-        (void)read_table(sockets, BP_SOCKET_TCP);
-        (void)read_table(sockets, BP_SOCKET_TCP6);
+        for (unsigned pass = 0; pass < 2 && (pass == 0 || sockets->has_pending); pass++) {
+            sockets->finds_listeners = pass == 1;
+            (void)read_table(sockets, BP_SOCKET_TCP);
+            (void)read_table(sockets, BP_SOCKET_TCP6);
+        }
     }
     free(connections);
     return connections != NULL;
 }
 
+/* Those that wait on a unix listener: the sockets which it will accept have no inodes yet. */
+static void take_pending(struct sockets *sockets, const bp_socket_diag *listener) {
+    for (size_t k = 0; k < listener->pending_count; k++) {
+        uint32_t inode;
+        memcpy(&inode, listener->pending + k * sizeof inode, sizeof inode);
+        for (size_t i = find_first(sockets, inode);
+             i < sockets->count && sockets->items[i]->inode == inode; i++) {
+            sockets->items[i]->listener_inode = listener->inode;
+        }
+    }
+}
+
 static void take_diag(struct sockets *sockets, const bp_socket_diag *diag) {
+    take_pending(sockets, diag);
     for (size_t i = find_first(sockets, diag->inode);
          i < sockets->count && sockets->items[i]->inode == diag->inode; i++) {
         bp_socket *socket = sockets->items[i];
@@ -254,7 +299,8 @@ static void ask_kernel(struct sockets *sockets, const void *request, size_t requ
 static void read_queues(struct sockets *sockets) {
     static const struct unix_diag_req of_unix = {.sdiag_family = AF_UNIX,
                                                  .udiag_states = UINT32_MAX,
-                                                 .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN};
+                                                 .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_ICONS |
+                                                               UDIAG_SHOW_RQLEN};
     bool has_listeners[2] = {false, false};
     if ((sockets->tables >> BP_SOCKET_UNIX & 1u) != 0) {
         ask_kernel(sockets, &of_unix, sizeof of_unix);
@@ -536,7 +582,8 @@ static bool make_end(const bp_open_files *process, bp_open_file *file, struct en
     const char *access = file->info.has_flags ? bp_fd_access(file->info.flags) : NULL;
     struct end end = {.kind = file->kind, .inode = file->inode, .file = file, .pid = process->pid};
     if (file->kind == BP_OPEN_FILE_SOCKET) {
-        end.inode = file->socket->peer_inode;
+        end.inode =
+            file->socket->peer_inode != 0 ? file->socket->peer_inode : file->socket->listener_inode;
         *ret_end = end;
         return end.inode != 0;
     }

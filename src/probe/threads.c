@@ -23,6 +23,9 @@
 /* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
 static const size_t text_bytes_max = (size_t)64 * 1024;
 
+/* Lines of 80 bytes, of more watches than are looked at. */
+static const size_t watches_bytes_max = 4096;
+
 /* The id of a thread as the process itself counts, and the index of the thread. */
 struct own_id {
     uint64_t tid, index;
@@ -37,6 +40,7 @@ struct reader {
     size_t id_count;
     bool counts_as_we_do; /* its ids are ours: it is in our pid namespace */
     bp_futex_process futexes;
+    size_t epoll_count;
     int memory_fd; /* stays with the program that it was opened on; -1: nothing can be read */
 };
 
@@ -77,10 +81,11 @@ static bool read_memory(void *context, uint64_t address, void *out, size_t bytes
 }
 
 /* The system calls of a 32-bit program have other numbers. */
-static bp_syscall_arch arch_of(int thread_fd) {
+static bp_syscall_arch arch_of(int thread_fd, bool *ret_is_static_glibc) {
     bp_elf_object executable;
     int fd = openat(thread_fd, "exe", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     bool is_ours = fd >= 0 && bp_elf_object_read(fd, &executable) == BP_ELF_OK;
+    *ret_is_static_glibc = is_ours && bp_elf_is_static_glibc(&executable);
     bp_file_close(fd);
     return is_ours ? BP_SYSCALL_OWN_ARCH : BP_SYSCALL_UNKNOWN;
 }
@@ -140,9 +145,11 @@ static bool is_any(const bp_process_threads *process,
 static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
     bp_process_threads *process = &reader->process;
     bugpack_status status = BUGPACK_OK;
+    bool has_glibc = false;
     int thread_fd = bp_proc_open_living_thread(reader->threads_fd, NULL);
-    process->arch = thread_fd < 0 ? BP_SYSCALL_UNKNOWN : arch_of(thread_fd);
+    process->arch = thread_fd < 0 ? BP_SYSCALL_UNKNOWN : arch_of(thread_fd, &has_glibc);
     reader->futexes = (bp_futex_process){.arch = process->arch,
+                                         .has_glibc = has_glibc,
                                          .read = read_memory,
                                          .has_thread = has_thread,
                                          .find_other = find_other,
@@ -312,6 +319,35 @@ static bool still_waits(struct reader *reader, const bp_thread_state *thread) {
            wait.owner == thread->wait.owner && has_stayed(reader, thread);
 }
 
+/* Of an epoll what it watches. */
+static bool take_watches(struct reader *reader, bp_thread_state *thread) {
+    bp_fd_wait *wait = &thread->fd_wait;
+    ssize_t length = bp_proc_read_at(reader->threads_fd, reader->text, watches_bytes_max,
+                                     "%" PRIu64 "/fdinfo/%" PRIu32, thread->tid, wait->fds[0]);
+    return length > 0 && (size_t)length < watches_bytes_max &&
+           bp_fd_wait_take_watches(wait, reader->text, (size_t)length);
+}
+
+/* On one descriptor alone, or on several, or on what an epoll watches. */
+static void find_fd_wait(struct reader *reader, bp_thread_state *thread) {
+    enum { epoll_max = 32 };
+    bp_syscall_arch arch = reader->process.arch;
+    bp_fd_wait *wait = &thread->fd_wait;
+    if (!thread->has_syscall ||
+        !bp_fd_wait_find(arch, &thread->syscall, read_memory, reader, wait)) {
+        return;
+    }
+    thread->has_fd_wait = !wait->is_epoll && wait->count == 1;
+    if (thread->has_fd_wait) {
+        (void)bp_unix_connect_find(arch, &thread->syscall, read_memory, reader,
+                                   thread->connects_to);
+    } else if (wait->is_epoll) {
+        thread->does_poll = reader->epoll_count++ < epoll_max && take_watches(reader, thread);
+    } else {
+        thread->does_poll = true;
+    }
+}
+
 /*
  * All waits are found before the first is checked again. A thread that has not run between its two
  * checks waited all the while, so all that is left held at one instant.
@@ -325,9 +361,7 @@ static void find_waits(struct reader *reader) {
         if (thread->is_waiting && thread->wait.owner == BP_FUTEX_OWNER_THREAD) {
             thread->waits_for = (size_t)find_id(reader, thread->wait.tid)->index;
         }
-        thread->has_fd_wait =
-            thread->has_syscall &&
-            bp_fd_wait_find(process->arch, &thread->syscall, read_memory, reader, &thread->fd_wait);
+        find_fd_wait(reader, thread);
     }
     for (size_t i = 0; i < process->thread_count; i++) {
         bp_thread_state *thread = &process->threads[i];
@@ -383,7 +417,7 @@ static bugpack_status read_files(bp_process_threads *process, uint64_t deadline_
     }
     for (size_t i = 0; i < process->thread_count; i++) {
         if (process->threads[i].has_fd_wait) {
-            numbers[count++] = process->threads[i].fd_wait.fd;
+            numbers[count++] = process->threads[i].fd_wait.fds[0];
         }
     }
     qsort(numbers, count, sizeof *numbers, bp_array_compare_u64);
@@ -433,8 +467,12 @@ static bugpack_status take_files(bp_process_threads *process, bugpack_error *err
     for (size_t i = 0; has_memory && i < process->thread_count; i++) {
         bp_thread_state *thread = &process->threads[i];
         const bp_open_file *file =
-            thread->has_fd_wait ? find_file(&process->files, thread->fd_wait.fd) : NULL;
+            thread->has_fd_wait ? find_file(&process->files, thread->fd_wait.fds[0]) : NULL;
         thread->file = file != NULL && has_stayed(&reader, thread) ? file : NULL;
+        bool is_socket = thread->file != NULL && thread->file->socket != NULL;
+        if (is_socket && thread->connects_to[0] != '\0') {
+            memcpy(thread->file->socket->remote, thread->connects_to, sizeof thread->connects_to);
+        }
     }
     bp_file_close(reader.threads_fd);
     free(reader.text);

@@ -375,11 +375,12 @@ begin_ssh_waits() {
     await "ss -tnpH dport = :$port | grep -q pid=$pid"
 }
 
+# It waits as soon as the socket is full: in poll, or ppoll on aarch64.
 begin_rsync_waits() {
     needs rsync
     mkdir from to
     truncate -s 1G from/large
-    begin rsync -a --bwlimit=100 from/ to/
+    begin rsync -a --bwlimit=2000 from/ to/
     client=$pid
     await "pgrep -P $client -x rsync"
     tell "peer=$(pgrep -P "$client" -x rsync)"
@@ -387,6 +388,7 @@ begin_rsync_waits() {
     for member in $(tree "$(told peer)"); do
         stop "$member"
     done
+    await "grep -Eq '^(7|73) ' /proc/$client/syscall"
     pid=$client
 }
 
@@ -661,6 +663,15 @@ witness_pipe_peer_stopped() { peer_is_stopped; }
 witness_unix_peer_stopped() { peer_is_stopped; }
 witness_tcp_peer_stopped() { peer_is_stopped && ss -tnpH state established | grep -q "pid=$pid,"; }
 witness_redis_client() { peer_is_stopped; }
+witness_epoll_peer_stopped() { peer_is_stopped && grep -c ^tfd: /proc/"$pid"/fdinfo/* | grep -q ':2$'; }
+witness_curl_waits() { peer_is_stopped; }
+witness_rsync_waits() { peer_is_stopped; }
+
+# The first figure of a listener is how many it has not accepted.
+witness_ssh_waits() { peer_is_stopped && ss -tlnH sport = ":$port" | awk '{ exit !($2 == 1) }'; }
+witness_not_accepted() { ss -tlnpH | grep "pid=$(told peer)," | awk '{ exit !($2 == 1) }'; }
+witness_not_accepted_unix() { ss -xlpH | grep "pid=$(told peer)," | awk '{ exit !($3 == 1) }'; }
+witness_connect_to_full_unix() { await "grep -q unix_wait_for_peer /proc/$pid/wchan"; }
 witness_psql_waits() { peer_is_stopped; }
 witness_chain_to_stopped() { ps -o stat=,ppid= -p "$(told end)" | grep -q "^T.* $(told middle)\$"; }
 witness_chain_to_file_lock() { locks_of "$(told end)" FLOCK; }

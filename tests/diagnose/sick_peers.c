@@ -4,10 +4,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -64,6 +67,46 @@ static void tcp_peer_stopped(void) {
     connect_ends();
     stop_child(start_peer(be_silent));
     read_for_ever();
+}
+
+/* As of a client with a loop of events: what wakes the loop itself is nobody else. */
+static void epoll_peer_stopped(void) {
+    struct epoll_event event = {.events = EPOLLIN};
+    int watched = epoll_create1(EPOLL_CLOEXEC);
+    connect_ends();
+    stop_child(start_peer(be_silent));
+    check(epoll_ctl(watched, EPOLL_CTL_ADD, ends[0], &event));
+    check(epoll_ctl(watched, EPOLL_CTL_ADD, eventfd(0, EFD_CLOEXEC), &event));
+    say_ready();
+    (void)epoll_wait(watched, &event, 1, -1);
+}
+
+/* Of the two clients of a server one is stopped; the other one, or a new one, may still ask. */
+static void client_stopped(void) {
+    struct sockaddr_in address;
+    int listener = listen_here(1, &address);
+    connect_ends();
+    stop_child(start_peer(be_silent));
+    int stopped = ends[0];
+    connect_ends();
+    (void)start_peer(be_silent);
+    struct pollfd items[] = {{.fd = stopped, .events = POLLIN},
+                             {.fd = ends[0], .events = POLLIN},
+                             {.fd = listener, .events = POLLIN}};
+    say_ready();
+    (void)poll(items, 3, -1);
+}
+
+/* Of the two programs that one reads from, one is stopped. */
+static void source_stopped(void) {
+    check(pipe(ends));
+    stop_child(start_peer(be_silent));
+    int stopped = ends[0];
+    check(pipe(ends));
+    (void)start_peer(be_silent);
+    struct pollfd items[] = {{.fd = stopped, .events = POLLIN}, {.fd = ends[0], .events = POLLIN}};
+    say_ready();
+    (void)poll(items, 2, -1);
 }
 
 /* Nothing is wrong with a server that has nothing to say. */
@@ -278,6 +321,18 @@ static void unix_accept_queue(void) {
     wait_for_ever();
 }
 
+static void listen_only(void) {
+    (void)listen_here(4, &full_server);
+    check(write(ends[1], &full_server, sizeof full_server) == sizeof full_server ? 0 : -1);
+}
+
+static void listen_only_unix(void) {
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(bind(listener, (const struct sockaddr *)&unix_address, sizeof unix_address));
+    check(listen(listener, 4));
+    check(write(ends[1], "", 1) == 1 ? 0 : -1);
+}
+
 static void keep_unix_backlog_full(void) {
     fill_unix_backlog();
     check(write(ends[1], "", 1) == 1 ? 0 : -1);
@@ -291,6 +346,29 @@ static void connect_to_full_unix(void) {
     int client = socket(AF_UNIX, SOCK_STREAM, 0);
     say_ready();
     (void)connect(client, (const struct sockaddr *)&unix_address, sizeof unix_address);
+}
+
+/* The kernel has accepted the connection; the server never does. */
+static void not_accepted(void) {
+    char byte;
+    check(pipe(ends));
+    tell("peer=%d", (int)start_child(listen_only));
+    check(read(ends[0], &full_server, sizeof full_server) == sizeof full_server ? 0 : -1);
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+    check(connect(client, (struct sockaddr *)&full_server, sizeof full_server));
+    say_ready();
+    (void)!read(client, &byte, 1);
+}
+
+static void not_accepted_unix(void) {
+    char byte;
+    check(pipe(ends));
+    tell("peer=%d", (int)start_child(listen_only_unix));
+    check(read(ends[0], &byte, 1) == 1 ? 0 : -1);
+    int client = socket(AF_UNIX, SOCK_STREAM, 0);
+    check(connect(client, (const struct sockaddr *)&unix_address, sizeof unix_address));
+    say_ready();
+    (void)!read(client, &byte, 1);
 }
 
 static void pipe_full(void) {
@@ -334,6 +412,9 @@ static void traced(void) {
 const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"unix-peer-stopped", unix_peer_stopped},
                                    {"tcp-peer-stopped", tcp_peer_stopped},
+                                   {"epoll-peer-stopped", epoll_peer_stopped},
+                                   {"client-stopped", client_stopped},
+                                   {"source-stopped", source_stopped},
                                    {"peer-idle", peer_idle},
                                    {"chain-to-stopped", chain_to_stopped},
                                    {"chain-to-file-lock", chain_to_file_lock},
@@ -349,6 +430,8 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"unix-accept-queue", unix_accept_queue},
                                    {"connect-to-full", connect_to_full},
                                    {"connect-to-full-unix", connect_to_full_unix},
+                                   {"not-accepted", not_accepted},
+                                   {"not-accepted-unix", not_accepted_unix},
                                    {"pipe-full", pipe_full},
                                    {"uninterruptible", uninterruptible},
                                    {"stopped", stop_all},

@@ -8,6 +8,7 @@ static bp_socket connection = {.protocol = "tcp",
                                .local = "127.0.0.1:57808",
                                .remote = "127.0.0.1:5900",
                                .peer_inode = 14402192};
+static bp_socket pending = {.protocol = "unix", .type = "stream", .listener_inode = 14402193};
 static bp_open_file files[] = {
     {.number = 4,
      .kind = BP_OPEN_FILE_PIPE,
@@ -15,7 +16,8 @@ static bp_open_file files[] = {
      .holders = &holder,
      .holder_count = 1,
      .has_more_holders = true},
-    {.number = 5, .kind = BP_OPEN_FILE_SOCKET, .socket = &connection, .has_other_end = true}};
+    {.number = 5, .kind = BP_OPEN_FILE_SOCKET, .socket = &connection, .has_other_end = true},
+    {.number = 7, .kind = BP_OPEN_FILE_SOCKET, .socket = &pending, .has_other_end = true}};
 
 static bp_process_wait lock_wait = {
     .kind = BP_WAIT_FOR_FILE_LOCK,
@@ -72,7 +74,12 @@ static bp_thread_state threads[] = {
     {.tid = 4719,
      .name = "left",
      .wait = {.tid = 4760, .address = 0x7f0000000080},
-     .other_owner = BP_FUTEX_OWNER_ENDED}};
+     .other_owner = BP_FUTEX_OWNER_ENDED},
+    {.tid = 4720, .name = "client", .file = &files[2]},
+    {.tid = 4721,
+     .name = "events",
+     .fd_wait = {.fds = {5, 7}, .inodes = {0, 14402191}, .count = 2},
+     .does_poll = true}};
 
 static bp_thread_state bare_threads[] = {{.tid = 4711}};
 
@@ -81,7 +88,7 @@ static const bp_process_threads samples[] = {
      .name = "viewer\xff",
      .arch = BP_SYSCALL_X86_64,
      .threads = threads,
-     .thread_count = 9,
+     .thread_count = 11,
      .tracer = {.pid = 4770, .name = "gdb", .state = 'S'},
      .vanished_count = 1},
     {.pid = 4711, .threads = bare_threads, .thread_count = 1}};

@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <criterion/criterion.h>
@@ -54,6 +56,38 @@ Test(elf_object, reads_how_the_c_library_keeps_its_threads) {
     cr_assert(gt(u64, layout.descriptor_bytes, layout.descriptor_tid));
     cr_assert(ne(u64, layout.lists[0], layout.lists[1]));
     (void)close(fd);
+}
+
+/* An executable with two segments: notes, and one of a kind that is given. */
+static bool is_static_glibc(uint32_t other, uint32_t note_type) {
+    struct {
+        Elf64_Ehdr header;
+        Elf64_Phdr segments[3];
+        uint32_t notes[4 + 8];
+    } file = {.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB},
+                         .e_machine = BP_ELF_OWN_MACHINE,
+                         .e_phoff = offsetof(__typeof__(file), segments),
+                         .e_phentsize = sizeof(Elf64_Phdr),
+                         .e_phnum = 3},
+              .segments = {{.p_type = PT_LOAD, .p_filesz = sizeof file},
+                           {.p_type = PT_NOTE,
+                            .p_vaddr = offsetof(__typeof__(file), notes),
+                            .p_filesz = sizeof file.notes},
+                           {.p_type = other}},
+              .notes = {4, 0, 77, 0x554e47, 4, 16, note_type, 0x554e47, 0, 3, 2, 0}};
+    bp_elf_object elf;
+    int fd = memfd_create("elf", MFD_CLOEXEC);
+    cr_assert(eq(sz, (size_t)write(fd, &file, sizeof file), sizeof file));
+    cr_assert(eq(int, bp_elf_object_read(fd, &elf), BP_ELF_OK));
+    bool is_it = bp_elf_is_static_glibc(&elf);
+    (void)close(fd);
+    return is_it;
+}
+
+Test(elf_object, with_the_note_of_glibc_and_without_a_loader_is_static) {
+    cr_expect(is_static_glibc(PT_NULL, NT_GNU_ABI_TAG));
+    cr_expect(not(is_static_glibc(PT_INTERP, NT_GNU_ABI_TAG)));
+    cr_expect(not(is_static_glibc(PT_NULL, NT_GNU_BUILD_ID)), "as of musl");
 }
 
 Test(elf_object, every_cut_of_a_file_is_refused_or_read_within_its_bounds) {

@@ -163,6 +163,26 @@ Test(fd_wait, names_the_process_at_the_other_end_of_a_unix_socket) {
 }
 
 /* The reader is stopped in its call, and goes on to read the end of the file only afterwards. */
+/* The listener is the child's, who does not accept. */
+static void expect_listener(struct sockaddr *address, socklen_t bytes) {
+    int listener = socket(address->sa_family, SOCK_STREAM, 0);
+    int client = socket(address->sa_family, SOCK_STREAM, 0);
+    cr_assert(zero(int, bind(listener, address, bytes)));
+    cr_assert(zero(int, listen(listener, 1)));
+    cr_assert(zero(int, getsockname(listener, address, &bytes)));
+    cr_assert(zero(int, connect(client, address, bytes)));
+    pid_t child = start_child(client);
+    (void)close(listener);
+    expect_wait(client, true, BP_OPEN_FILE_SOCKET, child, listener);
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0);
+}
+
+Test(fd_wait, names_the_listener_that_has_not_accepted_a_connection) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    expect_listener((struct sockaddr *)&address, sizeof address);
+}
+
 Test(fd_wait, names_nobody_where_the_other_end_was_closed) {
     int ends[2];
     cr_assert(zero(int, pipe(ends)));

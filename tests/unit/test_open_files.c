@@ -220,11 +220,11 @@ Test(sockets, have_a_table_by_their_name_in_the_kernel) {
 }
 
 Test(unix_diag, reads_peers_and_queues_until_the_last_message) {
-    static const bp_socket_diag expected[] = {{14419244, 14419245, true, 0, 768},
-                                              {14419259, 0, true, 0, 0},
-                                              {14419245, 14419244, true, 3, 0},
-                                              {14419260, 0, true, 0, 0},
-                                              {14419258, 0, true, 1, 3}};
+    static const bp_socket_diag expected[] = {{14419244, 14419245, true, 0, 768, NULL, 0},
+                                              {14419259, 0, true, 0, 0, NULL, 0},
+                                              {14419245, 14419244, true, 3, 0, NULL, 0},
+                                              {14419260, 0, true, 0, 0, NULL, 0},
+                                              {14419258, 0, true, 1, 3, NULL, 0}};
     size_t bytes;
     size_t at = 0;
     size_t count = 0;
@@ -238,6 +238,22 @@ Test(unix_diag, reads_peers_and_queues_until_the_last_message) {
     }
     cr_expect(eq(sz, count, 5));
     cr_expect(is_last);
+}
+
+/* UNIX_DIAG_ICONS: those who have connected, and were not accepted. */
+Test(unix_diag, reads_who_waits_to_be_accepted) {
+    unsigned char answer[44] = {
+        [0] = 44, [4] = 20, [16] = 1, [20] = 9, [32] = 12, [34] = 3, [36] = 5, [40] = 6};
+    bp_socket_diag diag = {.inode = 0};
+    bool is_last = false;
+    size_t at = 0;
+    cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
+    cr_expect(eq(u64, diag.inode, 9));
+    cr_expect(diag.pending == answer + 36 && diag.pending_count == 2);
+    answer[32] = 16; /* more than there is */
+    at = 0;
+    cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
+    cr_expect(eq(sz, diag.pending_count, 0));
 }
 
 /* As the kernel answers for a listener: struct inet_diag_msg has the queues and the inode last. */

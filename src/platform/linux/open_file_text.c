@@ -426,6 +426,19 @@ bool bp_socket_connection(const bp_socket *socket, bool from_remote,
     return length > 0 && length < BP_SOCKET_CONNECTION_BYTES;
 }
 
+bool bp_socket_is_listener_of(const bp_socket *listener, const bp_socket *socket) {
+    const char *local = listener->local, *remote = socket->remote;
+    size_t local_bytes = 0, remote_bytes = 0;
+    const char *local_port = split_address(&local, &local_bytes);
+    const char *remote_port = split_address(&remote, &remote_bytes);
+    if (!listener->is_listening || strncmp(listener->protocol, "tcp", 3) != 0 ||
+        local_port == NULL || remote_port == NULL || strcmp(local_port, remote_port) != 0) {
+        return false;
+    }
+    bool is_any = strncmp(local, "0.0.0.0:", 8) == 0 || strncmp(local, "[::]:", 5) == 0;
+    return is_any || (local_bytes == remote_bytes && memcmp(local, remote, local_bytes) == 0);
+}
+
 /* A number of `size` bytes in the order of this machine, as netlink(7) has it; 0 beyond the end. */
 static uint64_t number_at(const unsigned char *bytes, size_t end, size_t at, size_t size) {
     uint16_t small = 0;
@@ -442,7 +455,7 @@ enum { header_bytes = 16, diag_bytes = 16, attribute_bytes = 4 };
 
 static void take_attributes(const unsigned char *bytes, size_t at, size_t end,
                             bp_socket_diag *diag) {
-    enum { peer = 2, queues = 4 }; /* UNIX_DIAG_PEER, UNIX_DIAG_RQLEN */
+    enum { peer = 2, pending = 3, queues = 4 }; /* UNIX_DIAG_PEER, …_ICONS, …_RQLEN */
     while (end - at >= attribute_bytes) {
         size_t length = (size_t)number_at(bytes, end, at, 2);
         uint64_t type = number_at(bytes, end, at + 2, 2);
@@ -455,6 +468,9 @@ static void take_attributes(const unsigned char *bytes, size_t at, size_t end,
             diag->has_queues = true;
             diag->receive_queue = number_at(bytes, end, at + attribute_bytes, 4);
             diag->send_queue = number_at(bytes, end, at + attribute_bytes + 4, 4);
+        } else if (type == pending) {
+            diag->pending = bytes + at + attribute_bytes;
+            diag->pending_count = (length - attribute_bytes) / 4;
         }
         size_t step = (length + 3) & ~(size_t)3;
         at = step < end - at ? at + step : end;

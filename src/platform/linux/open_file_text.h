@@ -114,7 +114,7 @@ typedef struct bp_socket {
     const char *state; /* static; NULL: it has none */
     /* "127.0.0.1:80", "[::1]:80", a port of netlink, or the name of a unix socket: any bytes, "@"
      * in front of one that is no file. */
-    char local[BP_SOCKET_NAME_BYTES], remote[64];
+    char local[BP_SOCKET_NAME_BYTES], remote[BP_SOCKET_NAME_BYTES];
     bool is_listening; /* then the queues count connections */
     bool has_queues;
     uint64_t receive_queue; /* bytes not yet read; listening: connections not yet accepted */
@@ -123,7 +123,8 @@ typedef struct bp_socket {
     bool has_retransmits, has_drops;
     uint64_t retransmits; /* timeouts in a row without an answer */
     uint64_t drops;
-    uint64_t peer_inode; /* of the socket at the other end, which is on this machine */
+    uint64_t peer_inode;     /* of the socket at the other end, which is on this machine */
+    uint64_t listener_inode; /* of a listener on this machine that has not accepted it */
 } bp_socket;
 
 /* A line of a table; its first one has titles and is none. False with the output left alone. */
@@ -139,11 +140,20 @@ bool bp_socket_parse(bp_socket_table table, const char *line, size_t line_bytes,
 bool bp_socket_connection(const bp_socket *socket, bool from_remote,
                           char out[BP_SOCKET_CONNECTION_BYTES]);
 
+/*
+ * Whether a listener is one that the remote end of a TCP socket may belong to: of its port, and of
+ * its address or of any.
+ */
+bool bp_socket_is_listener_of(const bp_socket *listener, const bp_socket *socket);
+
 /* What sock_diag adds of a unix socket, and of a listener of TCP: the queues. */
 typedef struct bp_socket_diag {
     uint64_t inode, peer_inode; /* 0: it has none */
     bool has_queues;
     uint64_t receive_queue, send_queue;
+    const unsigned char *pending; /* of a unix listener: 32-bit inodes of those who have connected,
+                                     and are not accepted; in the answer, of any alignment */
+    size_t pending_count;
 } bp_socket_diag;
 
 /*

@@ -49,7 +49,7 @@ bool bp_thread_syscall_parse(const char *text, size_t text_bytes, bp_thread_sysc
 /* Calls with more descriptors than these are not looked at. */
 enum { polled_max = 64, selected_max = 1024 };
 
-typedef enum call_form { NONE, FIRST_ARGUMENT, POLL, SELECT } call_form;
+typedef enum call_form { NONE, FIRST_ARGUMENT, POLL, SELECT, EPOLL } call_form;
 
 static call_form form_of(bp_syscall_arch arch, const bp_thread_syscall *syscall,
                          const char **ret_name) {
@@ -74,7 +74,10 @@ static call_form form_of(bp_syscall_arch arch, const bp_thread_syscall *syscall,
                 {"poll", POLL},
                 {"ppoll", POLL},
                 {"select", SELECT},
-                {"pselect6", SELECT}};
+                {"pselect6", SELECT},
+                {"epoll_wait", EPOLL},
+                {"epoll_pwait", EPOLL},
+                {"epoll_pwait2", EPOLL}};
     const char *name =
         syscall->place == BP_THREAD_IN_CALL ? bp_syscall_name(arch, syscall->number) : NULL;
     for (size_t i = 0; name != NULL && i < sizeof rows / sizeof rows[0]; i++) {
@@ -91,64 +94,143 @@ bool bp_fd_wait_is_possible(bp_syscall_arch arch, const bp_thread_syscall *sysca
     return form_of(arch, syscall, &name) != NONE;
 }
 
-/* Takes a descriptor; false where there is another one already. */
-static bool take(int64_t fd, int64_t *only) {
-    bool is_only = *only < 0 || *only == fd;
-    *only = fd;
-    return is_only;
+/* Takes a descriptor, once; false where there is no room. */
+static bool take(bp_fd_wait *wait, uint64_t fd, uint64_t inode) {
+    for (size_t i = 0; i < wait->count; i++) {
+        if (wait->fds[i] == fd) {
+            return true;
+        }
+    }
+    if (wait->count == BP_FD_WAIT_MAX || fd > INT32_MAX) {
+        return false;
+    }
+    wait->fds[wait->count] = (uint32_t)fd;
+    wait->inodes[wait->count++] = inode;
+    return true;
 }
 
 /* struct pollfd of poll(2); one below 0 is passed over. */
 static bool find_polled(const bp_thread_syscall *syscall, bp_fd_wait_reader *read, void *context,
-                        int64_t *only) {
+                        bp_fd_wait *wait) {
     struct {
         int32_t fd;
         int16_t events, returned;
     } items[polled_max];
     uint64_t count = (uint32_t)syscall->arguments[1];
-    bool is_only = count > 0 && count <= polled_max &&
-                   read(context, syscall->arguments[0], items, (size_t)count * sizeof items[0]);
-    for (size_t i = 0; is_only && i < count; i++) {
-        is_only = items[i].fd < 0 || take(items[i].fd, only);
+    bool has_room = count > 0 && count <= polled_max &&
+                    read(context, syscall->arguments[0], items, (size_t)count * sizeof items[0]);
+    for (size_t i = 0; has_room && i < count; i++) {
+        has_room = items[i].fd < 0 || take(wait, (uint64_t)items[i].fd, 0);
     }
-    return is_only;
+    return has_room;
 }
 
 /* Three sets of bits, in words of 64 bits. */
 static bool find_selected(const bp_thread_syscall *syscall, bp_fd_wait_reader *read, void *context,
-                          int64_t *only) {
+                          bp_fd_wait *wait) {
     uint64_t words[selected_max / 64];
     uint64_t count = (uint32_t)syscall->arguments[0];
-    bool is_only = count <= selected_max;
-    for (size_t set = 1; is_only && set <= 3; set++) {
+    bool has_room = count <= selected_max;
+    for (size_t set = 1; has_room && set <= 3; set++) {
         uint64_t address = syscall->arguments[set];
-        is_only = address == 0 ||
-                  read(context, address, words, (size_t)(count + 63) / 64 * sizeof *words);
-        for (size_t i = 0; is_only && address != 0 && i < count; i++) {
-            is_only = (words[i / 64] >> (i % 64) & 1) == 0 || take((int64_t)i, only);
+        has_room = address == 0 ||
+                   read(context, address, words, (size_t)(count + 63) / 64 * sizeof *words);
+        for (size_t i = 0; has_room && address != 0 && i < count; i++) {
+            has_room = (words[i / 64] >> (i % 64) & 1) == 0 || take(wait, i, 0);
         }
     }
-    return is_only;
+    return has_room;
+}
+
+/* Of these calls a null pointer is no limit, of the others a number below 0. */
+static bool is_timed(const char *name, const bp_thread_syscall *syscall) {
+    static const struct {
+        const char *name;
+        size_t argument;
+        bool is_pointer;
+    } rows[] = {{"poll", 2, false},       {"ppoll", 2, true},       {"select", 4, true},
+                {"pselect6", 4, true},    {"epoll_wait", 3, false}, {"epoll_pwait", 3, false},
+                {"epoll_pwait2", 3, true}};
+    size_t i = 0;
+    while (strcmp(name, rows[i].name) != 0) {
+        i++;
+    }
+    uint64_t limit = syscall->arguments[rows[i].argument];
+    return rows[i].is_pointer ? limit != 0 : (int32_t)(uint32_t)limit >= 0;
 }
 
 bool bp_fd_wait_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
                      bp_fd_wait_reader *read, void *context, bp_fd_wait *ret_wait) {
     const char *name = "";
     call_form form = form_of(arch, syscall, &name);
-    int64_t only = form == FIRST_ARGUMENT ? (int32_t)(uint32_t)syscall->arguments[0] : -1;
-    bp_fd_wait wait = {.has_limit = form == POLL || form == SELECT};
-    if (form == POLL) {
-        wait.is_timed = strcmp(name, "ppoll") == 0 ? syscall->arguments[2] != 0
-                                                   : (int32_t)(uint32_t)syscall->arguments[2] >= 0;
-    } else {
-        wait.is_timed = wait.has_limit && syscall->arguments[4] != 0;
+    uint32_t first = (uint32_t)syscall->arguments[0];
+    bp_fd_wait wait = {.has_limit = form >= POLL, .is_epoll = form == EPOLL};
+    bool is_found = false;
+    if (form == FIRST_ARGUMENT || form == EPOLL) {
+        is_found = take(&wait, first, 0);
+    } else if (form == POLL) {
+        is_found = find_polled(syscall, read, context, &wait);
+    } else if (form == SELECT) {
+        is_found = find_selected(syscall, read, context, &wait);
     }
-    if ((form == POLL && !find_polled(syscall, read, context, &only)) ||
-        (form == SELECT && !find_selected(syscall, read, context, &only)) || only < 0) {
+    if (!is_found || wait.count == 0) {
         return false;
     }
-    wait.fd = (uint32_t)only;
+    wait.is_timed = wait.has_limit && is_timed(name, syscall);
     *ret_wait = wait;
+    return true;
+}
+
+/* "tfd:        5 events:       19 data: 5  pos:0 ino:2f0c sdev:9" (ep_show_fdinfo in
+ * fs/eventpoll.c). The events are 0 of one that was disabled, but for the flags. */
+static bool take_watch(bp_fd_wait *wait, bp_proc_scan line) {
+    static const uint64_t input_or_output = 0x7; /* EPOLLIN, EPOLLPRI, EPOLLOUT */
+    uint64_t fd, events, data, inode;
+    bp_proc_skip_blanks(&line);
+    bool is_whole = bp_proc_take_number(&line, 10, &fd) && bp_proc_take_text(&line, " events:");
+    bp_proc_skip_blanks(&line);
+    is_whole =
+        is_whole && bp_proc_take_number(&line, 16, &events) && bp_proc_take_text(&line, " data:");
+    bp_proc_skip_blanks(&line);
+    is_whole = is_whole && bp_proc_take_number(&line, 16, &data) && bp_proc_take_text(&line, " ");
+    bp_proc_skip_blanks(&line);
+    is_whole = is_whole && bp_proc_take_text(&line, "pos:");
+    (void)bp_proc_take_byte(&line, '-');
+    is_whole = is_whole && bp_proc_take_number(&line, 10, &data) &&
+               bp_proc_take_text(&line, " ino:") && bp_proc_take_number(&line, 16, &inode) &&
+               bp_proc_take_text(&line, " ");
+    return is_whole && ((events & input_or_output) == 0 || take(wait, fd, inode));
+}
+
+bool bp_fd_wait_take_watches(bp_fd_wait *wait, const char *text, size_t text_bytes) {
+    bp_proc_scan scan = {text, text + text_bytes}, line;
+    bool is_whole = true;
+    wait->count = 0;
+    wait->is_epoll = false;
+    while (is_whole && bp_proc_take_line(&scan, &line)) {
+        is_whole = !bp_proc_take_text(&line, "tfd:") || take_watch(wait, line);
+    }
+    return is_whole && wait->count > 0;
+}
+
+bool bp_unix_connect_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
+                          bp_fd_wait_reader *read, void *context, char out[BP_UNIX_NAME_BYTES]) {
+    enum { family_unix = 1, family_bytes = 2 };
+    struct {
+        uint16_t family;
+        char path[BP_UNIX_NAME_BYTES];
+    } address = {.family = 0};
+    const char *name = NULL;
+    uint32_t bytes = (uint32_t)syscall->arguments[2];
+    if (form_of(arch, syscall, &name) == NONE || strcmp(name, "connect") != 0 ||
+        bytes <= family_bytes || bytes >= family_bytes + BP_UNIX_NAME_BYTES ||
+        !read(context, syscall->arguments[1], &address, bytes) || address.family != family_unix) {
+        return false;
+    }
+    if (address.path[0] == '\0') {
+        address.path[0] = '@';
+    }
+    memcpy(out, address.path, BP_UNIX_NAME_BYTES);
     return true;
 }
 

@@ -57,10 +57,17 @@ bool bp_thread_syscall_parse(const char *text, size_t text_bytes, bp_thread_sysc
  */
 int bp_thread_syscall_read(int threads_fd, uint64_t tid, bp_thread_syscall *ret_syscall);
 
+/* A call that waits on more descriptors than these is one of a server, and nothing is said of it.
+ */
+#define BP_FD_WAIT_MAX 8
+
 typedef struct bp_fd_wait {
-    uint32_t fd;
+    uint32_t fds[BP_FD_WAIT_MAX];    /* the first one is known, but of an epoll without watches */
+    uint64_t inodes[BP_FD_WAIT_MAX]; /* of an epoll, which keeps the file; else 0 */
+    size_t count;
     bool has_limit; /* the call is one that may have a limit of time; else it is not known */
     bool is_timed;  /* it has one */
+    bool is_epoll;  /* the first one is that of an epoll, before its watches are taken */
 } bp_fd_wait;
 
 /* Copies memory of the process, all of it or false. */
@@ -70,12 +77,22 @@ typedef bool bp_fd_wait_reader(void *context, uint64_t address, void *out, size_
 bool bp_fd_wait_is_possible(bp_syscall_arch arch, const bp_thread_syscall *syscall);
 
 /*
- * The only descriptor on which a call of read(2), write(2), recv(2), send(2), accept(2) and their
- * like waits, or one of poll(2) and select(2). False where it waits on several or on none, and
- * where it is not known.
+ * The descriptor on which a call of read(2), write(2), recv(2), send(2), accept(2) and their like
+ * waits, or those of poll(2) and select(2), or the epoll of epoll_wait(2). False where it waits on
+ * none or on too many, and where it is not known.
  */
 bool bp_fd_wait_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
                      bp_fd_wait_reader *read, void *context, bp_fd_wait *ret_wait);
+
+/* Replaces an epoll by what it watches for input or output, as its fdinfo lists it (proc(5)). False
+ * for none, for too many, and where the text is not whole. Pure. */
+bool bp_fd_wait_take_watches(bp_fd_wait *wait, const char *text, size_t text_bytes);
+
+/* The name of the unix socket that a connect(2) asks for, "@" in front of one that is no file.
+ * False for any other call or address. */
+#define BP_UNIX_NAME_BYTES 109 /* sun_path, and a NUL */
+bool bp_unix_connect_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
+                          bp_fd_wait_reader *read, void *context, char out[BP_UNIX_NAME_BYTES]);
 
 /*
  * For which other thread a thread waits in futex(2), as far as the memory at the futex proves it.
