@@ -313,7 +313,7 @@ start_postgres() {
     chown postgres data run
     as_postgres "${postgres%/*}/initdb" -A trust --no-sync -D data >/dev/null
     begin setpriv --reuid postgres --regid postgres --clear-groups "$postgres" -D data -k "$PWD/run" \
-        -c listen_addresses= -c fsync=off -c shared_buffers=1MB
+        -c listen_addresses= -c fsync=off -c shared_buffers=1MB -c log_lock_waits=on
     postmaster=$pid
     await 'sql "SELECT 1"'
 }
@@ -343,6 +343,7 @@ begin_postgres_lock() {
     tell "holder=$pid"
     begin psql -h "$PWD/run" -U postgres -c 'DELETE FROM account' postgres
     backend ' DELETE waiting'
+    await "grep -q '^.* LOG:  process $pid still waiting for' said" # it has looked for a deadlock
 }
 
 begin_psql_waits() {
@@ -666,6 +667,7 @@ witness_redis_client() { peer_is_stopped; }
 witness_epoll_peer_stopped() { peer_is_stopped && grep -c ^tfd: /proc/"$pid"/fdinfo/* | grep -q ':2$'; }
 witness_curl_waits() { peer_is_stopped; }
 witness_rsync_waits() { peer_is_stopped; }
+witness_postgres_lock() { [ "$(sql "SELECT pg_blocking_pids($pid)")" = "{$(told holder)}" ]; }
 
 # The first figure of a listener is how many it has not accepted.
 witness_ssh_waits() { peer_is_stopped && ss -tlnH sport = ":$port" | awk '{ exit !($2 == 1) }'; }
