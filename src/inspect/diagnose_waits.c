@@ -492,7 +492,8 @@ void bp_diagnose_connect_pending(bp_evidence *evidence) {
 /* The thread that holds the lock that a thread waits for, or NULL. */
 static const bp_thread *find_holder(const bp_evidence *evidence, const bp_thread *thread) {
     bool is_lock = strcmp(thread->waits_for_kind, "mutex") == 0 ||
-                   strcmp(thread->waits_for_kind, "rwlock") == 0;
+                   strcmp(thread->waits_for_kind, "rwlock") == 0 ||
+                   strcmp(thread->waits_for_kind, "monitor") == 0;
     return is_lock && thread->waits_for_tid != 0
                ? bp_evidence_thread(evidence, thread->waits_for_tid)
                : NULL;
@@ -516,7 +517,8 @@ static const bp_thread *find_root(const bp_evidence *evidence, const bp_thread *
 /* A thread that holds, itself or through those it holds up, what others wait for. */
 typedef struct lock_holder {
     const bp_thread *thread;
-    uint64_t waiter_count, idle_count, rwlock_count;
+    uint64_t waiter_count, idle_count;
+    const char *kind; /* that all wait for; of several, a mutex */
 } lock_holder;
 
 static void print_holder(bp_evidence *evidence, const lock_holder *holder) {
@@ -529,11 +531,10 @@ static void print_holder(bp_evidence *evidence, const lock_holder *holder) {
             "%" PRIu64 " thread%s wait%s for a %s that thread %" PRIu64
             " \"%s\" holds, which is %s%s%s%s%s; %" PRIu64 " did so for all of the %.1f s measured",
             holder->waiter_count, holder->waiter_count == 1 ? "" : "s",
-            holder->waiter_count == 1 ? "s" : "",
-            holder->rwlock_count == holder->waiter_count ? "rwlock" : "mutex", thread->tid,
-            thread->name, thread->state[0] != '\0' ? thread->state : "not listed",
-            place[0] != '\0' ? " in " : "", place, wait[0] != '\0' ? ", waiting on " : "", wait,
-            holder->idle_count, evidence->window_ms / 1000);
+            holder->waiter_count == 1 ? "s" : "", holder->kind, thread->tid, thread->name,
+            thread->state[0] != '\0' ? thread->state : "not listed", place[0] != '\0' ? " in " : "",
+            place, wait[0] != '\0' ? ", waiting on " : "", wait, holder->idle_count,
+            evidence->window_ms / 1000);
 }
 
 /* A lock is said to be held if somebody waited for it through the whole window, without running
@@ -552,11 +553,13 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
             continue;
         }
         if (at == count) {
-            holders[count++] = (lock_holder){.thread = root};
+            holders[count++] = (lock_holder){.thread = root, .kind = waiter->waits_for_kind};
         }
         holders[at].waiter_count++;
         holders[at].idle_count += bp_thread_is_idle(waiter);
-        holders[at].rwlock_count += waiter->waits_for_kind[0] == 'r';
+        if (strcmp(holders[at].kind, waiter->waits_for_kind) != 0) {
+            holders[at].kind = "mutex";
+        }
     }
     for (size_t i = 0; i < count; i++) {
         if (holders[i].idle_count > 0) {

@@ -78,17 +78,20 @@ static void append_wait(const bp_process_threads *process, const bp_thread_state
         [BP_FUTEX_KIND_MUTEX] = "waits for a mutex of ",
         [BP_FUTEX_KIND_RWLOCK] = "waits for an rwlock of ",
         [BP_FUTEX_KIND_THREAD] = "waits for the end of ",
+        [BP_FUTEX_KIND_MONITOR] = "waits for a monitor of ",
     };
     (void)bp_buffer_append_text(out, phrases[thread->wait.kind]);
     append_name(&process->threads[thread->waits_for], out);
 }
 
 static void append_pair(const bp_thread_state *one, const bp_thread_state *other, bp_buffer *out) {
+    static const char *const words[] = {[BP_FUTEX_KIND_MUTEX] = "mutexes",
+                                        [BP_FUTEX_KIND_RWLOCK] = "rwlocks",
+                                        [BP_FUTEX_KIND_MONITOR] = "monitors"};
     append_name(one, out);
     (void)bp_buffer_append_text(out, " and ");
     append_name(other, out);
-    (void)bp_buffer_printf(out, " wait for each other's %s",
-                           one->wait.kind == BP_FUTEX_KIND_MUTEX ? "mutexes" : "rwlocks");
+    (void)bp_buffer_printf(out, " wait for each other's %s", words[one->wait.kind]);
 }
 
 static void append_circle(const bp_process_threads *process, size_t first, size_t length,
@@ -180,7 +183,8 @@ static void add_wait(const bp_process_threads *process, const bp_thread_state *t
                      bp_json *json) {
     static const char *const kinds[] = {[BP_FUTEX_KIND_MUTEX] = "mutex",
                                         [BP_FUTEX_KIND_RWLOCK] = "rwlock",
-                                        [BP_FUTEX_KIND_THREAD] = "thread"};
+                                        [BP_FUTEX_KIND_THREAD] = "thread",
+                                        [BP_FUTEX_KIND_MONITOR] = "monitor"};
     bp_json_object_begin(json, "waits_for");
     bp_json_add_uint(json, "tid", process->threads[thread->waits_for].tid);
     bp_json_add_text(json, "kind", kinds[thread->wait.kind]);

@@ -17,6 +17,7 @@
 #include "platform/linux/mapped_files.h"
 #include "platform/linux/proc_text.h"
 #include "probe/elf_object.h"
+#include "probe/java_threads.h"
 #include "probe/open_files.h"
 #include "probe/thread_pointers.h"
 
@@ -25,6 +26,8 @@ static const size_t text_bytes_max = (size_t)64 * 1024;
 
 /* Lines of 80 bytes, of more watches than are looked at. */
 static const size_t watches_bytes_max = 4096;
+
+enum { monitor_max = 64 };
 
 /* The id of a thread as the process itself counts, and the index of the thread. */
 struct own_id {
@@ -41,6 +44,8 @@ struct reader {
     bool counts_as_we_do; /* its ids are ours: it is in our pid namespace */
     bp_futex_process futexes;
     size_t epoll_count;
+    bool has_java;
+    bp_java_layout java;
     int memory_fd; /* stays with the program that it was opened on; -1: nothing can be read */
 };
 
@@ -90,14 +95,18 @@ static bp_syscall_arch arch_of(int thread_fd, bool *ret_is_static_glibc) {
     return is_ours ? BP_SYSCALL_OWN_ARCH : BP_SYSCALL_UNKNOWN;
 }
 
+static const char *name_of(const bp_mapped_file *file) {
+    const char *slash = strrchr(file->path, '/');
+    return slash != NULL ? slash + 1 : file->path;
+}
+
 /* libc.so.6 or, before 2.34, also libc-2.31.so: with a symbol that musl does not have. */
 static bool read_glibc(int thread_fd, bp_mapped_file *file, bp_futex_process *process) {
     bp_elf_object libc;
     bp_libc_layout layout;
     Elf64_Sym symbol;
     bool is_there;
-    const char *slash = strrchr(file->path, '/');
-    const char *name = slash != NULL ? slash + 1 : file->path;
+    const char *name = name_of(file);
     if (strncmp(name, "libc.so.6", 9) != 0 && strncmp(name, "libc-2.", 7) != 0) {
         return false;
     }
@@ -114,11 +123,29 @@ static bool read_glibc(int thread_fd, bp_mapped_file *file, bp_futex_process *pr
     return is_glibc;
 }
 
-static bugpack_status find_glibc(int thread_fd, bp_futex_process *process, bugpack_error *error) {
+static bool read_java(struct reader *reader, int thread_fd, bp_mapped_file *file) {
+    bp_elf_object libjvm;
+    uint64_t code;
+    bool is_there;
+    if (strcmp(name_of(file), "libjvm.so") != 0) {
+        return false;
+    }
+    int fd = bp_mapped_file_open(thread_fd, file, &is_there);
+    bool is_java =
+        fd >= 0 && bp_elf_object_read(fd, &libjvm) == BP_ELF_OK &&
+        bp_elf_code_address(&libjvm, &code) &&
+        bp_java_layout_read(&libjvm, file->code_start - code, read_memory, reader, &reader->java);
+    bp_file_close(fd);
+    return is_java;
+}
+
+static bugpack_status find_libraries(struct reader *reader, int thread_fd, bugpack_error *error) {
     bp_mapped_files files = {0};
+    bp_futex_process *process = &reader->futexes;
     int result = bp_mapped_files_read(thread_fd, &files);
-    for (size_t i = 0; result == 0 && !process->has_glibc && i < files.count; i++) {
-        process->has_glibc = read_glibc(thread_fd, &files.items[i], process);
+    for (size_t i = 0; result == 0 && i < files.count; i++) {
+        process->has_glibc = process->has_glibc || read_glibc(thread_fd, &files.items[i], process);
+        reader->has_java = reader->has_java || read_java(reader, thread_fd, &files.items[i]);
     }
     if (result == 0) {
         bp_mapped_files_release(&files);
@@ -159,7 +186,7 @@ static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
         reader->memory_fd = openat(thread_fd, "mem", O_RDONLY | O_CLOEXEC);
     }
     if (has_locks) {
-        status = find_glibc(thread_fd, &reader->futexes, error);
+        status = find_libraries(reader, thread_fd, error);
         qsort(reader->ids, reader->id_count, sizeof *reader->ids, bp_array_compare_u64);
         reader->counts_as_we_do = reader->id_count > 0;
         for (size_t i = 0; i < reader->id_count; i++) {
@@ -311,9 +338,57 @@ static bool has_stayed(struct reader *reader, const bp_thread_state *thread) {
            again.voluntary_switches == thread->voluntary_switches;
 }
 
+/* The waits for monitors of Java, which its virtual machine knows of. */
+struct monitors {
+    bp_java_wait waits[monitor_max];
+    size_t count;
+};
+
+static void read_monitors(struct reader *reader, struct monitors *ret_monitors) {
+    ret_monitors->count = !reader->has_java ? 0
+                                            : bp_java_find_waits(&reader->java, read_memory, reader,
+                                                                 ret_monitors->waits, monitor_max);
+}
+
+static void take_monitors(struct reader *reader) {
+    struct monitors monitors;
+    read_monitors(reader, &monitors);
+    for (size_t i = 0; i < monitors.count; i++) {
+        const bp_java_wait *wait = &monitors.waits[i];
+        const struct own_id *waiter = find_id(reader, wait->tid);
+        const struct own_id *owner = find_id(reader, wait->owner_tid);
+        bp_thread_state *thread = waiter != NULL ? &reader->process.threads[waiter->index] : NULL;
+        if (thread != NULL && owner != NULL && thread->has_syscall && !thread->is_waiting &&
+            bp_futex_wait_is_possible(reader->process.arch, &thread->syscall)) {
+            thread->is_waiting = true;
+            thread->waits_for = (size_t)owner->index;
+            thread->wait = (bp_futex_wait){.kind = BP_FUTEX_KIND_MONITOR,
+                                           .owner = BP_FUTEX_OWNER_THREAD,
+                                           .address = wait->monitor,
+                                           .tid = wait->owner_tid};
+        }
+    }
+}
+
+static bool has_monitor(const struct reader *reader, const struct monitors *monitors,
+                        const bp_thread_state *thread) {
+    for (size_t i = 0; i < monitors->count; i++) {
+        const bp_java_wait *wait = &monitors->waits[i];
+        const struct own_id *waiter = find_id(reader, wait->tid);
+        if (waiter != NULL && &reader->process.threads[waiter->index] == thread) {
+            return wait->monitor == thread->wait.address && wait->owner_tid == thread->wait.tid;
+        }
+    }
+    return false;
+}
+
 /* Whether what was seen is seen again. */
-static bool still_waits(struct reader *reader, const bp_thread_state *thread) {
+static bool still_waits(struct reader *reader, const struct monitors *monitors,
+                        const bp_thread_state *thread) {
     bp_futex_wait wait;
+    if (thread->wait.kind == BP_FUTEX_KIND_MONITOR) {
+        return has_monitor(reader, monitors, thread) && has_stayed(reader, thread);
+    }
     return bp_futex_wait_find(&reader->futexes, &thread->syscall, &wait) &&
            wait.kind == thread->wait.kind && wait.tid == thread->wait.tid &&
            wait.owner == thread->wait.owner && has_stayed(reader, thread);
@@ -363,9 +438,12 @@ static void find_waits(struct reader *reader) {
         }
         find_fd_wait(reader, thread);
     }
+    take_monitors(reader);
+    struct monitors again;
+    read_monitors(reader, &again);
     for (size_t i = 0; i < process->thread_count; i++) {
         bp_thread_state *thread = &process->threads[i];
-        bool is_held = thread->is_waiting && still_waits(reader, thread);
+        bool is_held = thread->is_waiting && still_waits(reader, &again, thread);
         thread->is_waiting = is_held && thread->wait.owner == BP_FUTEX_OWNER_THREAD;
         thread->other_owner =
             is_held && !thread->is_waiting ? thread->wait.owner : BP_FUTEX_OWNER_UNKNOWN;

@@ -164,6 +164,35 @@ END
     await '[ $(grep -c ^waiting said) = 2 ]'
 }
 
+# One thread sleeps in the monitor of an object that three want.
+begin_java_monitor_held() {
+    needs java javac
+    cat >Held.java <<'END'
+public class Held {
+    static final Object lock = new Object();
+    static void take(long millis) {
+        System.out.println("waiting");
+        synchronized (lock) { try { Thread.sleep(millis); } catch (InterruptedException e) { } }
+    }
+    public static void main(String[] arguments) throws Exception {
+        Thread holder = new Thread(() -> take(1000000), "holder");
+        holder.start();
+        while (holder.getState() != Thread.State.TIMED_WAITING) Thread.sleep(10);
+        for (int i = 0; i < 3; i++) {
+            Thread thread = new Thread(() -> take(0), "worker");
+            thread.start();
+            while (thread.getState() != Thread.State.BLOCKED) Thread.sleep(10);
+        }
+        System.out.println("ready");
+        holder.join();
+    }
+}
+END
+    javac Held.java
+    begin java -XX:+UseSerialGC Held
+    await "grep -q ^ready said"
+}
+
 begin_node_spin() {
     needs node
     begin node -e 'console.log("ready"); for (;;);'
@@ -667,6 +696,8 @@ witness_redis_client() { peer_is_stopped; }
 witness_epoll_peer_stopped() { peer_is_stopped && grep -c ^tfd: /proc/"$pid"/fdinfo/* | grep -q ':2$'; }
 witness_curl_waits() { peer_is_stopped; }
 witness_rsync_waits() { peer_is_stopped; }
+witness_java_deadlock() { jstack "$pid" | grep -q 'Found one Java-level deadlock'; }
+witness_java_monitor_held() { [ "$(jstack "$pid" | grep -c 'waiting to lock')" = 3 ]; }
 witness_postgres_lock() { [ "$(sql "SELECT pg_blocking_pids($pid)")" = "{$(told holder)}" ]; }
 
 # The first figure of a listener is how many it has not accepted.

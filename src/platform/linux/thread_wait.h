@@ -105,7 +105,9 @@ typedef enum bp_futex_kind {
     BP_FUTEX_KIND_MUTEX,
     BP_FUTEX_KIND_RWLOCK, /* held by a writer; the readers that hold one leave no trace in it */
     BP_FUTEX_KIND_THREAD, /* pthread_join */
-    BP_FUTEX_KIND_COUNT
+    BP_FUTEX_KIND_COUNT,
+    BP_FUTEX_KIND_MONITOR = BP_FUTEX_KIND_COUNT /* of an object of Java, of which the futex says
+                                                   nothing: see probe/java_threads.h */
 } bp_futex_kind;
 
 /* Who holds the lock. */
