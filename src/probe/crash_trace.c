@@ -20,6 +20,7 @@
 #include "platform/child_end.h"
 #include "platform/linux/crash_collect.h"
 #include "platform/linux/files.h"
+#include "platform/linux/thread_wait.h"
 #include "platform/machine.h"
 #include "platform/thread.h"
 #include "probe/remote_memory.h"
@@ -34,6 +35,8 @@ static struct trace {
     int status_fd; /* /proc/<pid>/status */
     bp_crash_page *page;
     sem_t has_begun, has_ended;
+    bool has_threads; /* beside the first one */
+    bool is_refused;  /* the page is of a call that a filter refused, as to one thread of several */
     bool is_running;
     int seize_errno;
 } trace = {.status_fd = -1};
@@ -76,24 +79,61 @@ static void read_name(pid_t tid, char name[16]) {
     memset(name + (count > 0 ? count - 1 : 0), 0, (size_t)(count > 0 ? 17 - count : 16));
 }
 
-static void copy_crash(struct trace *self, pid_t tid) {
+static void copy_crash(struct trace *self, pid_t tid, const siginfo_t *info) {
     bp_crash_page *page = self->page;
-    siginfo_t info;
     char maps[path_bytes], threads[path_bytes];
     (void)snprintf(maps, sizeof maps, "/proc/%d/maps", (int)tid);
     (void)snprintf(threads, sizeof threads, "/proc/%d/task", (int)self->pid);
     const bp_crash_source source = {maps, threads, -1, copy_memory, has_thread_ended, self};
-    if (ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) != 0) {
-        return; /* it was killed meanwhile */
-    }
     self->tid = tid;
     page->is_begun = 1;
     page->pid = self->pid;
     page->tid = tid;
     page->at = bp_clock_now();
-    bp_crash_collect_signal(page, &info);
+    bp_crash_collect_signal(page, info);
     read_name(tid, page->thread_name);
     bp_crash_collect_memory(page, &source, read_registers(tid, page));
+}
+
+/* The system call that a thread was in as it began to end, and where; false for none. */
+static bool read_call(const struct trace *self, pid_t tid, bp_thread_syscall *call) {
+    char path[path_bytes];
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)self->pid);
+    int threads_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool is_read = threads_fd >= 0 && bp_thread_syscall_read(threads_fd, (uint64_t)tid, call) == 0;
+    bp_file_close(threads_fd);
+    return is_read && call->place == BP_THREAD_IN_CALL;
+}
+
+/*
+ * What a thread ends by: its process has taken a signal, or a filter has refused a call of it, by a
+ * SIGSYS for which no stop comes (SA_IMMUTABLE, kernel/signal.c). The registers are still as at the
+ * call, whose number the kernel puts back where a result would be (syscall_rollback); threads that
+ * only end with their process have another one there.
+ */
+static void look_at_exit(struct trace *self, pid_t tid) {
+    bp_crash_page *page = self->page;
+    enum { seccomp_code = 1 }; /* SYS_SECCOMP of asm-generic/siginfo.h */
+    bp_thread_syscall call;
+    unsigned long code = 0;
+    bool is_read = ptrace(PTRACE_GETEVENTMSG, tid, NULL, &code) == 0;
+    int number = (int)(code & 0x7f);
+    if (page->is_begun != 0 && page->tid == tid && number != page->signal) {
+        page->is_begun = 0; /* it has survived */
+    }
+    if (!is_read || number != SIGSYS || page->is_begun != 0 || !read_call(self, tid, &call)) {
+        return;
+    }
+    (void)read_registers(tid, page);
+    bool has_result = page->arch == BP_CRASH_ARCH_X86_64; /* its first register */
+    if (has_result ? page->registers[0] == call.number : !self->has_threads) {
+        const siginfo_t info = {.si_signo = SIGSYS,
+                                .si_code = seccomp_code,
+                                .si_call_addr = (void *)(uintptr_t)call.program_counter,
+                                .si_syscall = (int)call.number};
+        copy_crash(self, tid, &info);
+        self->is_refused = true;
+    }
 }
 
 /* Whether /proc/<pid>/status has the signal in this set, such as "SigCgt:". */
@@ -128,7 +168,11 @@ static void pass_on(struct trace *self, pid_t tid, int status) {
     int number = status & 0x7f;
     int event = status >> 8;
     bool is_own_signal = event == 0;
-    if (self->page->is_begun != 0 && self->page->tid == tid) {
+    siginfo_t info;
+    self->has_threads = self->has_threads || tid != self->pid;
+    if (event == PTRACE_EVENT_EXIT) {
+        look_at_exit(self, tid);
+    } else if (self->page->is_begun != 0 && self->page->tid == tid) {
         self->page->is_begun = 0; /* it has survived */
     }
     if (event == PTRACE_EVENT_STOP && number != SIGTRAP) {
@@ -140,8 +184,11 @@ static void pass_on(struct trace *self, pid_t tid, int status) {
         return;
     }
     /* Of two threads that crash at once, the first one ends the process. */
-    if (is_own_signal && self->page->is_begun == 0 && is_fatal(self, number)) {
-        copy_crash(self, tid);
+    bool is_first = self->page->is_begun == 0 || self->is_refused;
+    if (is_own_signal && is_first && is_fatal(self, number) &&
+        ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) == 0) { /* else it was killed meanwhile */
+        copy_crash(self, tid, &info);
+        self->is_refused = false;
     }
     (void)ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)(is_own_signal ? number : 0));
 }
@@ -151,7 +198,7 @@ static void pass_on(struct trace *self, pid_t tid, int status) {
 static void *run(void *context) {
     struct trace *self = context;
     bp_thread_set_name("bugpack-trace");
-    long options = PTRACE_O_TRACECLONE;
+    long options = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXIT;
     self->seize_errno = ptrace(PTRACE_SEIZE, self->pid, NULL, (void *)options) == 0 ? 0 : errno;
     bool is_traced = self->seize_errno == 0;
     (void)sem_post(&self->has_begun);
@@ -251,8 +298,7 @@ const bp_crash_page *bp_crash_trace_finish(int number, const char **ret_reason) 
     if (number == SIGKILL) {
         *ret_reason = "the process was killed, which cannot be observed";
     } else if (trace.page == NULL || trace.page->is_begun == 0) {
-        *ret_reason = "the process ended without stopping for its tracer, as after a system call "
-                      "that a filter refused";
+        *ret_reason = "the process ended without stopping for its tracer";
     } else if (trace.page->signal != number) {
         *ret_reason = "the process ended by another signal than that which was observed";
     }

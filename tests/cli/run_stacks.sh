@@ -69,10 +69,12 @@ dies reset 139
 
 fact 'what cannot be seen is said'
 dies kill 137
+expect_same kill omitted "$(line kill status)"
+
+fact 'a system call that a filter refused is named'
 dies filter 159
-for mode in kill filter; do
-    expect_same "$mode" omitted "$(line "$mode" status)"
-done
+expect_same 'the cause' 'a filter (seccomp) refused the system call getppid' "$(of filter .cause)"
+expect_same 'the signal' 'SIGSYS SYS_SECCOMP' "$(of filter '"\(.name) \(.code_name)"')"
 exec 2>&1
 
 if [ "$(of main '.backtrace.frames | length')" -gt 0 ]; then
