@@ -73,6 +73,9 @@ static void add_memory(bp_json *json, const bp_system *system) {
             bp_json_object_begin(json, rows[i].group);
         }
         bp_model_add_known(json, rows[i].name, system->memory[i]);
+        if (i == BP_SYSTEM_COMMITTED) {
+            bp_model_add_known(json, "oom_kills_in_session", system->oom_kills);
+        }
         if (i + 1 == BP_SYSTEM_MEMORY_COUNT || strcmp(rows[i].group, rows[i + 1].group) != 0) {
             bp_json_object_end(json);
         }

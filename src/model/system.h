@@ -73,6 +73,7 @@ typedef struct bp_system {
     char cpu_model[128];
     bp_known_uint cpu_count, cpu_online_count, cpu_usable_count; /* the last: of the process */
     bp_known_uint memory[BP_SYSTEM_MEMORY_COUNT];
+    bp_known_uint oom_kills; /* of the machine, since the session began */
     bool has_load;
     bp_load load;
     bp_pressure pressure[BP_PRESSURE_COUNT];

@@ -468,6 +468,7 @@ static const struct figure_row {
             {BP_CGROUP_MEMORY_CURRENT, "memory", "memory.usage_in_bytes", NULL, false, 1},
             {BP_CGROUP_MEMORY_PEAK, "memory", "memory.max_usage_in_bytes", NULL, false, 1},
             {BP_CGROUP_MEMORY_MAX, "memory", "memory.limit_in_bytes", NULL, true, 1},
+            {BP_CGROUP_MEMORY_OOM_KILLS, "memory", "memory.oom_control", "oom_kill", false, 1},
             {BP_CGROUP_PIDS_CURRENT, "pids", "pids.current", NULL, false, 1},
             {BP_CGROUP_PIDS_MAX, "pids", "pids.max", NULL, false, 1}};
 

@@ -91,6 +91,10 @@ bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, u
     return BUGPACK_OK;
 }
 
+bp_known_uint bp_system_oom_kills(void) {
+    return (bp_known_uint){.known = false};
+}
+
 bugpack_status bp_system_read(const bp_system_plan *plan, bp_system *ret_system,
                               bugpack_error *error) {
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the machine is not described on this system");

@@ -284,8 +284,22 @@ static void read_cpus(struct reader *reader) {
     (void)bp_cpu_model_find(reader->text, length, system->cpu_model, sizeof system->cpu_model);
 }
 
+bp_known_uint bp_system_oom_kills(void) {
+    char text[text_bytes_max];
+    bp_machine_figure kills = {.is_known = false};
+    ssize_t length = bp_proc_read_small(AT_FDCWD, "/proc/vmstat", text, sizeof text);
+    bool is_known =
+        length > 0 && bp_machine_find_figure(text, (size_t)length, "oom_kill", 1, &kills);
+    return (bp_known_uint){is_known, kills.value};
+}
+
 static void read_memory(struct reader *reader) {
     bp_system *system = &reader->system;
+    bp_known_uint before = reader->plan->oom_kills_before;
+    if (before.known) {
+        system->oom_kills = bp_system_oom_kills();
+        system->oom_kills.value -= before.value;
+    }
     size_t length = read_text(reader, AT_FDCWD, "/proc/meminfo");
     for (size_t i = 0; i < BP_SYSTEM_MEMORY_COUNT; i++) {
         system->memory[i].known = bp_proc_find_number(reader->text, length, bp_system_memory_key(i),

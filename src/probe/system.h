@@ -21,10 +21,15 @@ typedef struct bp_system_plan {
     bool with_process; /* else of the machine alone */
     pid_t pid;         /* 0: our own */
     bool with_hostname;
-    bool asks_rpm;        /* where dpkg does not know the program */
-    uint64_t deadline_ns; /* monotonic; a package is not searched for after it */
+    bool asks_rpm;                  /* where dpkg does not know the program */
+    bp_known_uint oom_kills_before; /* of bp_system_oom_kills, as the session began */
+    uint64_t deadline_ns;           /* monotonic; a package is not searched for after it */
     bp_package_memory *memory;
 } bp_system_plan;
+
+/* How many processes of the machine the kernel has killed for lack of memory since boot. Linux
+ * 4.13. */
+bp_known_uint bp_system_oom_kills(void);
 
 /*
  * Reads all of it. What cannot be read is absent; of a process that has ended, everything of the

@@ -72,6 +72,9 @@ static bugpack_status new_source(const bp_report_context *context, bp_source **r
     source->without_process = settings->without_process;
     source->without_stacks_json = settings->without_entries != NULL &&
                                   bp_entry_is_in_list(settings->without_entries, "stacks.json");
+    if (is_other(context)) {
+        source->oom_kills_before = bp_system_oom_kills();
+    }
     *ret_source = source;
     return BUGPACK_OK;
 }

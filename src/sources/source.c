@@ -82,6 +82,7 @@ static bugpack_status read_system(bp_source *source, bp_package_memory *memory,
         .pid = bp_subject_target(source->subject)->pid,
         .with_hostname = (source->system_flags & BUGPACK_SYSTEM_HOSTNAME) != 0,
         .asks_rpm = (source->system_flags & BUGPACK_SYSTEM_RPM) != 0,
+        .oom_kills_before = source->oom_kills_before,
         .deadline_ns = bp_source_deadline_ns(source, reading_share_percent),
         .memory = memory};
     bugpack_error ended = BUGPACK_ERROR_INIT;

@@ -24,6 +24,7 @@ typedef struct bp_source {
     bugpack_stacks stacks; /* this and what follows as in bugpack_options */
     uint64_t system_flags;
     bool without_process, without_stacks_json;
+    bp_known_uint oom_kills_before;            /* the session; of another process alone */
     _Atomic(bp_stacks *) stacks_left;          /* by stacks.json, for stacks.txt; NULL: nothing */
     _Atomic(bp_package_memory *) package_left; /* by one call for the next; NULL: nothing */
 } bp_source;
