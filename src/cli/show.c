@@ -94,7 +94,7 @@ static void print_identity(const bp_facts *facts) {
     (void)say(BP_SCREEN_PLAIN, report, "machine    {machine}");
     (void)say(BP_SCREEN_PLAIN, facts->metadata,
               "platform   {platform.os|?} {platform.kernel|} {platform.arch|}");
-    (void)say(BP_SCREEN_PLAIN, report, "says       {description}");
+    (void)say(BP_SCREEN_PLAIN, report, "says       {_description}");
     for (; tag != NULL; tag = bp_json_tree_next(tag)) {
         bp_screen_print(BP_SCREEN_PLAIN, "tag        %s=%s", bp_json_tree_key(tag),
                         bp_json_tree_value(tag));
@@ -123,6 +123,10 @@ static void print_findings(const bp_facts *facts) {
         bp_screen_wrap(severities[at].style, 3, "%s %s  [%s]", severities[at].sign,
                        bp_json_tree_text_or(row, "text", ""),
                        bp_json_tree_text_or(row, "entry", ""));
+        const char *next = bp_json_tree_text(row, "_next");
+        if (next != NULL) {
+            bp_screen_wrap(BP_SCREEN_DIM, 9, "   next: %s", next);
+        }
     }
     (void)say(BP_SCREEN_PLAIN, facts->document,
               "   and {other_findings:u} more, {_other_critical:u} of them critical");
@@ -282,7 +286,10 @@ static void print_crash(const bp_facts *facts) {
         (void)say(BP_SCREEN_PLAIN, row, "   {name}{[ x{count:u}]}{[  {place}]}");
     }
     (void)say(BP_SCREEN_PLAIN, crash, "   and {other_frames:u} more frames");
-    (void)say(BP_SCREEN_PLAIN, crash, "   what called it was not found: {reason}");
+    const char *reason = bp_json_tree_text(crash, "reason");
+    if (reason != NULL) {
+        bp_screen_wrap(BP_SCREEN_PLAIN, 5, "   what called it was not found: %s", reason);
+    }
 }
 
 static void print_waits(const bp_facts *facts) {
@@ -407,9 +414,19 @@ static void print_tail(const bp_facts *facts) {
     }
 }
 
+/* From a record on, the next that was not shown as output. */
+static const bp_json_tree *skip_output(const bp_facts *facts, const bp_json_tree *row) {
+    bool has_output = bp_json_tree_first(bp_json_tree_array(facts->document, "_output")) != NULL;
+    while (has_output && row != NULL &&
+           strcmp(bp_json_tree_text_or(row, "channel", ""), "stderr") == 0) {
+        row = bp_json_tree_next(row);
+    }
+    return row;
+}
+
 static void print_log(const bp_facts *facts) {
-    const bp_json_tree *row =
-        bp_json_tree_first(bp_json_tree_at(facts->document, "log.newest_warnings"));
+    const bp_json_tree *row = skip_output(
+        facts, bp_json_tree_first(bp_json_tree_at(facts->document, "log.newest_warnings")));
     if (row == NULL && facts->log_tail.size > 0) {
         (void)fputc('\n', stdout);
         bp_screen_print(BP_SCREEN_BOLD, "End of the log  [%s]", facts->log_name);
@@ -417,7 +434,7 @@ static void print_log(const bp_facts *facts) {
     } else if (row != NULL) {
         bp_screen_heading("Newest warnings and errors, in seconds from the trigger  [logs.jsonl]");
     }
-    for (; row != NULL; row = bp_json_tree_next(row)) {
+    for (; row != NULL; row = skip_output(facts, bp_json_tree_next(row))) {
         bool is_warning = strcmp(bp_json_tree_text_or(row, "level", ""), "warn") == 0;
         (void)say(is_warning ? BP_SCREEN_YELLOW : BP_SCREEN_RED, row,
                   "{_from_trigger:12s|}  {level:-5s} {[{channel}: ]}{message}");

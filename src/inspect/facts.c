@@ -78,8 +78,9 @@ static void make_path(bp_json_maker *maker, const char *path) {
 }
 
 /* What the report is about, in words: its kind, or the exit status of a process that did not
- * crash. */
+ * crash; and a description that says more. */
 static void make_kind(bp_json_maker *maker, const bp_json_tree *metadata) {
+    const char *description = bp_json_tree_text_or(metadata, "description", "");
     char kind[48];
     uint64_t status;
     bp_utf8_copy(kind, sizeof kind, bp_json_tree_text_or(metadata, "report_type", "report"));
@@ -87,6 +88,7 @@ static void make_kind(bp_json_maker *maker, const bp_json_tree *metadata) {
         (void)snprintf(kind, sizeof kind, "exited with status %" PRIu64, status);
     }
     bp_json_make_text(maker, "_kind", kind);
+    make_known_text(maker, "_description", strcmp(description, kind) != 0 ? description : "");
 }
 
 /* The name in process.json, or else in metadata.json, for the first process of a report. */
@@ -285,6 +287,10 @@ static void make_findings(bp_json_maker *maker, const bp_findings *findings) {
         make_known_text(maker, "path", diagnosis->path);
         bp_json_make_text(maker, "text", finding->text);
         make_known_text(maker, "next", diagnosis->next);
+        bool is_said_again =
+            i + 1 < findings->count &&
+            strcmp(diagnosis->next, bp_diagnoses[findings->rows[i + 1].diagnosis].next) == 0;
+        make_known_text(maker, "_next", is_said_again ? "" : diagnosis->next);
         bp_json_make_end(maker);
         critical_count += diagnosis->severity == BP_SEVERITY_CRITICAL;
     }

@@ -457,8 +457,11 @@ static void write_fact(html_page *page, const char *name, const char *value) {
 static void write_identity(html_page *page) {
     static const struct {
         const char *name, *path;
-    } rows[] = {{"Process", "process"}, {"Started", "started_at"}, {"Build", "build_id"},
-                {"Gap", "gap_key"},     {"Channel", "channel"},    {"Machine", "machine"}};
+    } rows[] = {{"Started", "started_at"},
+                {"Build", "build_id"},
+                {"Gap", "gap_key"},
+                {"Channel", "channel"},
+                {"Machine", "machine"}};
     const bp_json_tree *report = bp_json_tree_object(page->facts->document, "report");
     const bp_json_tree *metadata = page->facts->metadata;
     const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
@@ -468,9 +471,11 @@ static void write_identity(html_page *page) {
     bp_buffer names;
     (void)bp_html_fill(&page->html, "<header><h1>{app|Report}{[ {version}]}: {_kind}</h1><dl>",
                        report);
-    write_fact(page, "Description", bp_json_tree_text(report, "description"));
+    write_fact(page, "Description", bp_json_tree_text(report, "_description"));
     write_fact(page, is_last ? "Last sign of life" : "Triggered", triggered);
     write_fact(page, "Written", triggered == NULL ? bp_json_tree_text(report, "_timestamp") : NULL);
+    (void)bp_html_fill(&page->html, "{_is_process:!}<dt>Process</dt><dd>{[{process} ]}{pid:u}</dd>",
+                       report);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         write_fact(page, rows[i].name, bp_json_tree_text(report, rows[i].path));
     }
@@ -521,7 +526,8 @@ static void write_findings(html_page *page) {
         bool is_first = strncmp(bp_json_tree_text_or(row, "entry", ""), "processes/", 10) != 0;
         bp_html_linked(&page->html, bp_json_tree_text_or(row, "text", ""), page->stacks,
                        is_first ? page->stack_count : 0);
-        (void)bp_html_fill(&page->html, " <span class=\"entry\">{entry}</span></li>", row);
+        (void)bp_html_fill(&page->html,
+                           " <span class=\"entry\">{entry}</span>{[<br>Next: {_next}]}</li>", row);
     }
     bp_html_print(&page->html, findings != NULL ? "</ul>" : "");
     (void)bp_html_fill(&page->html,
@@ -550,7 +556,7 @@ static void write_history(html_page *page) {
     (void)bp_html_fill(&page->html,
                        "<p>{cpu_percent:.1f} % of one CPU over {sample_window_ms:.2t} s"
                        "{[, {rss_kb:.1m} MiB resident]}, {thread_count:u} "
-                       "thread{thread_count:p}.</p>",
+                       "thread{thread_count:p}{[, up {uptime_secs:.0f} s]}.</p>",
                        process);
     bp_html_history(&page->html, page->facts);
     (void)bp_html_fill(&page->html, "<p>Heap: {allocated_bytes:K} KiB allocated, {allocator|}.</p>",
