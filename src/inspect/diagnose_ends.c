@@ -12,38 +12,94 @@
 
 /* --- what it said ------------------------------------------------------------------------- */
 
-/* How runtimes begin what they say of an end: the cause is in this line or the next, and what
- * follows is a trace. Of others the last line is the cause, as of Python. */
+/* How runtimes begin what they say of an end, before a trace of any length; `line_max`: that many
+ * lines at most, 0 for any. What a shell script survived may be further back. */
 static const struct {
     const char *words;
-    bool goes_on;                                                /* in the next line */
-} endings[] = {{"terminate called after throwing", true},        /* libstdc++ */
-               {"terminating due to uncaught exception", false}, /* libc++ */
-               {"terminate called", false},
-               {"Assertion `", false},      /* glibc */
-               {"Assertion failed", false}, /* musl, macOS */
-               {"*** ", false},             /* glibc's fortify and stack protector */
-               {"free(): ", false},
-               {"malloc(): ", false},
-               {"double free or corruption", false},
-               {"corrupted ", false},
-               {"munmap_chunk(): ", false},
-               {"realloc(): ", false},
-               {"panicked at", true}, /* Rust */
-               {"panic: ", false},    /* Go */
-               {"fatal error: ", false},
-               {"Exception in thread", false}, /* Java */
-               {"AddressSanitizer: ", false},
-               {"ThreadSanitizer: ", false},
-               {"runtime error: ", false},
-               {"fatal: ", false},       /* git */
-               {"Parse error: ", false}, /* SQLite */
-               {"error while loading shared libraries", false}};
+    uint64_t line_max;
+} endings[] = {{"terminate called", 0},                      /* libstdc++ */
+               {"terminating due to uncaught exception", 0}, /* libc++ */
+               {"Assertion `", 0},                           /* glibc */
+               {"Assertion failed", 0},                      /* musl, macOS */
+               {"detected ***", 0}, /* glibc's fortify and stack protector */
+               {"***: terminated", 0},
+               {"free(): ", 0},
+               {"malloc(): ", 0},
+               {"double free or corruption", 0},
+               {"corrupted size vs. prev_size", 0},
+               {"corrupted double-linked list", 0},
+               {"munmap_chunk(): ", 0},
+               {"realloc(): ", 0},
+               {"panicked at", 0}, /* Rust */
+               {"panic: ", 0},     /* Go */
+               {"fatal error: ", 0},
+               {"Exception in thread", 0}, /* Java */
+               {"AddressSanitizer: ", 0},
+               {"ThreadSanitizer: ", 0},
+               {"runtime error: ", 0},
+               {"fatal: ", 8},                     /* git, and advice */
+               {"Could not read package.json", 8}, /* npm */
+               {"404 Not Found - ", 8},
+               {"error while loading shared libraries", 0}};
+
+/* Lines that only say that something failed before, or what to try: how they begin, behind a number
+ * if there is one, and what is in them. */
+static const struct {
+    const char *begin, *has;
+} trailers[] = {{"make", ": *** ["},
+                {"make", ": *** Waiting for unfinished jobs"},
+                {"make", "not remade because of errors"},
+                {"make", ": Leaving directory"},
+                {"ninja: build stopped", ""},
+                {"FAILED: ", ""},
+                {"-- Configuring incomplete", ""}, /* CMake */
+                {"See also \"", ""},
+                {"compilation terminated.", ""},
+                {"collect2: error: ld returned", ""},
+                {"", ": note: "}, /* gcc, clang */
+                {"note: ", ""},   /* Rust */
+                {" error", ""},   /* "1 error" of javac, and clang */
+                {" warning", "generated."},
+                {"error: aborting due to", ""},
+                {"error: could not compile", ""},
+                {"For more information about this error", ""},
+                {"Some errors have detailed explanations", ""},
+                {"warning: build failed, waiting for other jobs", ""},
+                {"exit status ", ""},                      /* go run */
+                {"", "aborted due to compilation errors"}, /* Perl */
+                {"BEGIN failed--compilation aborted", ""},
+                {"Node.js v", ""},
+                {"}", ""},
+                {"Require stack:", ""},
+                {"- /", ""},
+                {"npm ", "A complete log of this run"},
+                {"tar: Exiting with failure status", ""},
+                {"tar: Error is not recoverable", ""},
+                {"tar: Child returned status", ""},
+                {"rsync error: ", ""},
+                {"rsync: connection unexpectedly closed", ""},
+                {"", ": terminating, "}, /* sshd */
+                {"nginx: ", " test failed"},
+                {"dpkg: error processing", ""},
+                {"Errors were encountered while processing", ""},
+                {"E: Sub-process ", ""}, /* apt */
+                {"error: failed to push some refs", ""},
+                {"", " records in"}, /* dd */
+                {"", " records out"},
+                {" bytes", " copied, "},
+                {"Usage: ", ""},
+                {"usage: ", ""},
+                {"", "--help"}};
 
 enum { words_bytes = 2 * BP_EVIDENCE_LINE_BYTES };
 
+/* With its indentation. */
+static const char *raw_line(const bp_evidence *evidence, uint64_t number) {
+    return evidence->output[number % BP_EVIDENCE_LINE_MAX];
+}
+
 static const char *output_line(const bp_evidence *evidence, uint64_t number) {
-    const char *line = evidence->output[number % BP_EVIDENCE_LINE_MAX];
+    const char *line = raw_line(evidence, number);
     return line + strspn(line, " \t");
 }
 
@@ -64,35 +120,90 @@ static const char *find_line(const bp_evidence *evidence, const char *const *wor
     return NULL;
 }
 
-static bool begins_end(const char *line, bool *ret_goes_on) {
+static bool starts_with(const char *line, const char *words) {
+    return strncmp(line, words, strlen(words)) == 0;
+}
+
+static bool begins_end(const char *line, uint64_t lines_left) {
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        if (strstr(line, endings[i].words) != NULL) {
-            *ret_goes_on = endings[i].goes_on;
+        if ((endings[i].line_max == 0 || lines_left <= endings[i].line_max) &&
+            strstr(line, endings[i].words) != NULL) {
             return true;
         }
     }
     return false;
 }
 
-/* What it said of its end, or without that its last line, if any line will do, or what glibc kept
- * in memory for a crash handler; false with "" for none. */
-static bool find_last_words(const bp_evidence *evidence, bool takes_any, char out[words_bytes]) {
-    uint64_t count = evidence->output_count;
-    uint64_t at = count > BP_EVIDENCE_LINE_MAX ? count - BP_EVIDENCE_LINE_MAX : 0;
-    bool goes_on = false;
-    out[0] = '\0';
-    while (at < count && !begins_end(output_line(evidence, at), &goes_on)) {
-        at++;
+static bool is_trailer(const char *line) {
+    line += strspn(line, "0123456789");
+    for (size_t i = 0; i < sizeof trailers / sizeof trailers[0]; i++) {
+        if (starts_with(line, trailers[i].begin) && strstr(line, trailers[i].has) != NULL) {
+            return true;
+        }
     }
-    if (count == 0 || (at == count && !takes_any)) {
-        const char *message = bp_json_tree_text_or(evidence->crash, "abort_message", "");
-        bp_utf8_copy(out, words_bytes, message);
+    return false;
+}
+
+/* A trace, a line of source with its number, as Rust's, or one above a caret. */
+static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
+    const char *line = raw_line(evidence, number);
+    size_t digits = strspn(line, "0123456789");
+    bool is_above_caret = number + 1 < evidence->output_count &&
+                          output_line(evidence, number + 1)[0] == '^' &&
+                          raw_line(evidence, number + 1)[0] != '^';
+    return line[0] == ' ' || line[0] == '\t' || is_above_caret ||
+           (digits > 0 && starts_with(line + digits, " |"));
+}
+
+/* The line that says why: where a runtime begins to, or else the last one that is not a mere
+ * continuation or trailer. The count of all where only another one is left, and none `is_wanted`.
+ */
+static uint64_t find_cause(const bp_evidence *evidence, bool takes_any) {
+    uint64_t count = evidence->output_count;
+    uint64_t first = count > BP_EVIDENCE_LINE_MAX ? count - BP_EVIDENCE_LINE_MAX : 0;
+    bool has_failed = takes_any;
+    for (uint64_t at = first; at < count; at++) {
+        if (begins_end(output_line(evidence, at), count - at)) {
+            return at;
+        }
+    }
+    for (uint64_t at = count; at > first; at--) {
+        bool is_over = is_trailer(output_line(evidence, at - 1));
+        if (!is_over && !is_continuation(evidence, at - 1)) {
+            return has_failed ? at - 1 : count;
+        }
+        has_failed = has_failed || is_over;
+    }
+    return takes_any && count > 0 ? count - 1 : count;
+}
+
+/* Its root in Java, or the next line where that belongs to it; "" for nothing more. */
+static const char *find_rest(const bp_evidence *evidence, uint64_t at) {
+    const char *line = output_line(evidence, at);
+    for (uint64_t i = evidence->output_count; i > at + 1; i--) {
+        if (starts_with(raw_line(evidence, i - 1), "Caused by: ")) {
+            return output_line(evidence, i - 1);
+        }
+    }
+    if (at + 1 == evidence->output_count) {
+        return "";
+    }
+    const char *next = output_line(evidence, at + 1);
+    bool belongs = line[0] != '\0' && line[strlen(line) - 1] == ':';
+    return belongs || starts_with(next, "what():") || starts_with(next, "--> ") ? next : "";
+}
+
+/* What it said of its end, or what glibc kept in memory for a crash handler; false with "" for
+ * none. */
+static bool find_last_words(const bp_evidence *evidence, bool takes_any, char out[words_bytes]) {
+    uint64_t at = find_cause(evidence, takes_any && !evidence->is_output_stdout);
+    if (at == evidence->output_count) {
+        bp_utf8_copy(out, words_bytes, bp_json_tree_text_or(evidence->crash, "abort_message", ""));
         return out[0] != '\0';
     }
-    at = at < count ? at : count - 1;
-    goes_on = goes_on && at + 1 < count;
-    (void)snprintf(out, words_bytes, "%s%s%s", output_line(evidence, at), goes_on ? " " : "",
-                   goes_on ? output_line(evidence, at + 1) : "");
+    const char *rest = find_rest(evidence, at);
+    (void)snprintf(out, words_bytes, "%s%s%s", output_line(evidence, at),
+                   rest[0] != '\0' ? " " : "", rest);
     return true;
 }
 
@@ -197,10 +308,8 @@ void bp_diagnose_exit_status(bp_evidence *evidence) {
     } else if (signal != NULL) {
         words = ", a shell's word for a child that died of ";
     }
-    bool has_line = evidence->output_count > 0;
-    bp_find(evidence, "it ended with exit status %" PRIu64 "%s%s%s%s", status, words,
-            signal != NULL ? signal : "", has_line ? "; its last line: " : "",
-            has_line ? output_line(evidence, evidence->output_count - 1) : "");
+    bp_find(evidence, "it ended with exit status %" PRIu64 "%s%s", status, words,
+            signal != NULL ? signal : "");
 }
 
 void bp_diagnose_not_found(bp_evidence *evidence) {
@@ -254,7 +363,10 @@ void bp_diagnose_child_killed(bp_evidence *evidence) {
     }
 }
 
-/* The groups of the process; their counts are since they began, and so may be of other processes.
+/*
+ * The groups of the process, whose counts are since they began, and so may be of other processes;
+ * or else the machine, which counts while the session is open. In version 1 a process that has
+ * ended is said to be in "/".
  */
 void bp_diagnose_oom_killed(bp_evidence *evidence) {
     char signal[BP_SIGNAL_BYTES], path[121];
@@ -262,17 +374,31 @@ void bp_diagnose_oom_killed(bp_evidence *evidence) {
     bool was_killed = bp_exit_signal(evidence->metadata, signal) && strcmp(signal, "SIGKILL") == 0;
     const bp_json_tree *cgroup =
         bp_json_tree_first(bp_json_tree_array(evidence->system, "cgroups"));
-    for (; cgroup != NULL && (was_killed || was_child); cgroup = bp_json_tree_next(cgroup)) {
-        uint64_t kills;
-        if (bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &kills) &&
-            kills > 0) {
-            bp_utf8_copy(path, sizeof path, bp_json_tree_text_or(cgroup, "path", "?"));
+    const char *subject = was_child ? "a child of it" : "it";
+    uint64_t kills = 0;
+    bool is_counted = bp_json_tree_uint(bp_json_tree_object(evidence->system, "memory"),
+                                        "oom_kills_in_session", &kills);
+    if ((!was_killed && !was_child) || (is_counted && kills == 0)) {
+        return;
+    }
+    for (; cgroup != NULL; cgroup = bp_json_tree_next(cgroup)) {
+        uint64_t group_kills;
+        bp_utf8_copy(path, sizeof path, bp_json_tree_text_or(cgroup, "path", "?"));
+        if (strcmp(path, "/") != 0 &&
+            bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &group_kills) &&
+            group_kills > 0) {
             bp_find(evidence,
                     "%s was probably killed for lack of memory, for which the kernel has killed "
                     "%" PRIu64 " in the control group \"%s\" since that began",
-                    was_child ? "a child of it" : "it", kills, path);
+                    subject, group_kills, path);
             return;
         }
+    }
+    if (is_counted) {
+        bp_find(evidence,
+                "%s was probably killed for lack of memory, for which the kernel has killed "
+                "%" PRIu64 " process%s of this machine while the command ran",
+                subject, kills, kills == 1 ? "" : "es");
     }
 }
 

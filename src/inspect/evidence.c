@@ -368,9 +368,38 @@ bool bp_evidence_wants_output(const bp_evidence *evidence) {
     return end != NULL && (!bp_json_tree_uint(end, "status", &status) || status != 0);
 }
 
-bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, const char *text) {
-    bool is_output = strcmp(channel, "stderr") == 0 || strcmp(channel, "terminal") == 0;
-    if (!is_output || text[strspn(text, " \t\r")] == '\0') {
+/* What follows an escape sequence of a terminal (ECMA-48), as of colours. */
+static const char *pass_escape(const char *at) {
+    bool has_parameters = *at == '[';
+    at += *at != '\0';
+    while (has_parameters && *at >= 0x20 && *at < 0x40) {
+        at++;
+    }
+    return has_parameters && *at != '\0' ? at + 1 : at;
+}
+
+/* As it is read on a terminal. */
+static void take_off_escapes(char *line) {
+    char *to = line;
+    for (const char *from = line; *from != '\0';) {
+        if (*from == '\x1b') {
+            from = pass_escape(from + 1);
+        } else {
+            *to++ = *from++;
+        }
+    }
+    *to = '\0';
+}
+
+/* Standard output alone says little of a failure, and is kept until there is something else. */
+bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, char *text) {
+    bool is_stdout = strcmp(channel, "stdout") == 0;
+    bool is_error = strcmp(channel, "stderr") == 0 || strcmp(channel, "terminal") == 0 ||
+                    strcmp(channel, "output") == 0;
+    take_off_escapes(text);
+    bool is_wanted =
+        is_error || (is_stdout && (evidence->is_output_stdout || evidence->output_count == 0));
+    if (!is_wanted || text[strspn(text, " \t\r")] == '\0') {
         return BUGPACK_OK;
     }
     if (evidence->output == NULL) {
@@ -379,6 +408,10 @@ bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, co
     if (evidence->output == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
+    if (evidence->is_output_stdout && !is_stdout) {
+        evidence->output_count = 0;
+    }
+    evidence->is_output_stdout = is_stdout;
     bp_utf8_copy(evidence->output[evidence->output_count++ % BP_EVIDENCE_LINE_MAX],
                  sizeof *evidence->output, text);
     return BUGPACK_OK;

@@ -21,7 +21,7 @@
 enum {
     BP_EVIDENCE_THREAD_MAX = 1 << 17,
     BP_EVIDENCE_BUSIEST_MAX = 12,
-    BP_EVIDENCE_LINE_MAX = 48,
+    BP_EVIDENCE_LINE_MAX = 256, /* more than a trace has, mostly */
     BP_EVIDENCE_LINE_BYTES = 240
 };
 
@@ -98,6 +98,7 @@ typedef struct bp_evidence {
     char recent_error[512];                 /* the newest */
     char (*output)[BP_EVIDENCE_LINE_BYTES]; /* the last lines of a command that failed, a ring */
     uint64_t output_count;                  /* of all; the newest is at count - 1 */
+    bool is_output_stdout;                  /* there is no other */
 } bp_evidence;
 
 /* Adds a finding of the diagnosis whose function runs; what does not fit is cut. The second: about
@@ -148,9 +149,10 @@ void bp_evidence_stack(bp_evidence *evidence, bp_json_tree *stack);
 bugpack_status bp_rows_add(bp_rows *rows, bp_json_tree *row, size_t max_bytes,
                            bugpack_error *error);
 
-/* Whether the output of the process is of interest, as it failed; then a line of it. NO_MEMORY. */
+/* Whether the output of the process is of interest, as it failed; then a line of it, which is
+ * changed. NO_MEMORY. */
 bool bp_evidence_wants_output(const bp_evidence *evidence);
-bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, const char *text);
+bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, char *text);
 
 /* Keeps a document until the end; false, and frees it, where it would take too much memory. */
 bool bp_evidence_keep(bp_evidence *evidence, bp_json_tree **ret_place, bp_json_tree *document);

@@ -33,8 +33,9 @@ const char *bp_severity_name(bp_severity severity);
     ROW(CRASH, "crash", CRITICAL, crash, PROCESS, "crash.json", ".summary", \
         "crash.json has the backtrace and the registers") \
     ROW(OOM_KILLED, "out-of-memory-killed", CRITICAL, oom_killed, REPORT, "system.json", \
-        ".cgroups[].memory.oom_kills", "the kernel's log names the process and its memory") \
-    ROW(KILLED, "killed-by-signal", CRITICAL, killed, REPORT, "metadata.json", ".exit", "") \
+        ".memory, .cgroups[].memory", "the kernel's log names the process and its memory") \
+    ROW(KILLED, "killed-by-signal", CRITICAL, killed, REPORT, "metadata.json", ".exit", \
+        "of a crash, bugpack run --stacks shows where it was") \
     ROW(DIED, "died-unseen", CRITICAL, died, REPORT, "metadata.json", ".session_end", \
         "the newest log records say what it did last") \
     ROW(NOT_FOUND, "command-not-found", CRITICAL, not_found, REPORT, "metadata.json", \
@@ -43,7 +44,8 @@ const char *bp_severity_name(bp_severity severity);
         "ldd shows which libraries are found, and where") \
     ROW(CHILD_KILLED, "child-killed", CRITICAL, child_killed, REPORT, "metadata.json", \
         ".exit.status", "run --stacks of the child itself") \
-    ROW(LAST_WORDS, "last-words", CRITICAL, last_words, REPORT, "logs.jsonl", ".message", "") \
+    ROW(LAST_WORDS, "last-words", CRITICAL, last_words, REPORT, "logs.jsonl", ".message", \
+        "bugpack logs prints all that it wrote") \
     ROW(DEADLOCK, "deadlock", CRITICAL, deadlock, PROCESS, "threads.json", ".deadlocks[]", \
         "stacks.txt shows where each of them took its first lock") \
     ROW(STOPPED, "stopped", CRITICAL, stopped, PROCESS, "threads.json", ".threads[].state", \
@@ -82,9 +84,10 @@ const char *bp_severity_name(bp_severity severity);
         "") \
     ROW(CGROUP_LIMIT, "cgroup-limit", CRITICAL, cgroup_limit, PROCESS, "system.json", \
         ".cgroups[]", "") \
-    ROW(DISK_FULL, "disk-full", CRITICAL, disk_full, PROCESS, "system.json", ".filesystems[]", "") \
+    ROW(DISK_FULL, "disk-full", CRITICAL, disk_full, PROCESS, "system.json", ".filesystems[]", \
+        "du -x shows what fills it") \
     ROW(INODES_FULL, "inodes-exhausted", CRITICAL, inodes_full, PROCESS, "system.json", \
-        ".filesystems[].free_inodes", "") \
+        ".filesystems[].free_inodes", "du -x --inodes shows where they are") \
     ROW(DISK_READ_ONLY, "disk-read-only", CRITICAL, disk_read_only, PROCESS, "system.json", \
         ".filesystems[].read_only", "the kernel's log says why: dmesg, journalctl -k") \
     ROW(ACCEPT_QUEUE, "accept-queue-full", CRITICAL, accept_queue, PROCESS, "files.json", \

@@ -162,7 +162,7 @@ with zipfile.ZipFile("groups.zip", "w") as report:
         {"path": f"/{i}", "memory": {"current_bytes": 95, "max_bytes": 100, "oom_kills": 1}} for i in range(60)]}))'
 run show busy.zip
 expect_status 0
-sed -n '/^Findings/,/^$/p' out >findings
+sed -n '/^Findings/,/^$/p' out | grep -v '^   next: ' >findings
 [ "$(sed -n 2p findings)" = '!! it died of SIGSEGV  [metadata.json]' ] || wrong "it is $(cat findings)"
 [ "$(sed -n 3p findings)" = ' ! thread 1 "w" used 100 % of one CPU for 2.0 s  [processes/1-w/runtime-metrics.json]' ] ||
     wrong "it is $(cat findings)"
@@ -284,11 +284,11 @@ rm signal.zip # it is not ours
 
 fact 'an end is named by what the command said before it'
 python3 -c 'import json, zipfile
-def report(name, end, lines, **documents):
+def report(name, end, lines, channel="stderr", **documents):
     with zipfile.ZipFile(name + ".end.zip", "w") as out:
         out.writestr("metadata.json", json.dumps({"exit": end}))
         out.writestr("logs.jsonl", "".join(json.dumps({"time": "2026-01-01T00:00:00Z", "level": "info",
-            "channel": "stderr", "message": line}) + "\n" for line in lines))
+            "channel": channel, "message": line}) + "\n" for line in lines))
         for entry, document in documents.items():
             out.writestr(entry + ".json", json.dumps(document))
 report("library", {"status": 127}, ["./a: error while loading shared libraries: libx.so.1: cannot open shared object file: No such file or directory"])
@@ -301,9 +301,23 @@ report("abort", {"signal": 6, "name": "SIGABRT"}, ["free(): double free detected
 groups = {"cgroups": [{"path": "/web", "memory": {"current_bytes": 5, "max_bytes": 100, "oom_kills": 1}}]}
 report("killed", {"signal": 9, "name": "SIGKILL"}, [], system=groups)
 report("child-killed", {"status": 137}, ["Killed"], system=groups)
+report("machine-killed", {"signal": 9, "name": "SIGKILL"}, [], system={"memory": {"oom_kills_in_session": 2}, "cgroups": groups["cgroups"][:0]})
+report("other-killed", {"signal": 9, "name": "SIGKILL"}, [], system={"memory": {"oom_kills_in_session": 0}, **groups})
 report("term", {"signal": 15, "name": "SIGTERM"}, [], system=groups)
 report("host", {"signal": 6, "name": "SIGABRT"}, [],
     crash={"name": "SIGABRT", "summary": "SIGABRT in thread a (1): sent", "abort_message": "a: Assertion failed"})
+source = ["x.c:1:24: error: y undeclared", "    1 | return y;", "      | ^", "x.c:1:24: note: once"]
+report("made", {"status": 2}, source + ["make[1]: *** [Makefile:2: all] Error 1", "make: *** [Makefile:2: all] Error 2"])
+report("caret", {"status": 1}, ["\x1b[1mX.java:1: \x1b[31merror:\x1b[0m missing", "class X {", "   ^", "1 error"])
+report("java", {"status": 1}, ["Exception in thread \"main\" E: cannot load", "\tat X.main", "Caused by: F: disk on fire", "\t... 1 more"])
+report("rust", {"status": 1}, ["error[E1]: mismatched", " --> x.rs:1:26", "  |", "1 | fn main()", "  | ^", "error: aborting due to 1 previous error"])
+report("advice", {"status": 128}, ["fatal: it is locked", "", "Another git process seems to be running"])
+report("past", {"status": 1}, ["fatal: no names found"] + 9 * ["building"] + ["ld: cannot find -lx"])
+report("trailer", {"status": 2}, ["make: *** [Makefile:2: all] Error 1"])
+report("long", {"status": 134}, ["a.c:1: f: Assertion `b\x27 failed."] + 100 * ["  at g"])
+report("stdout", {"status": 1}, ["[1/1] cat x", "FAILED: x", "cat: x: No such file", "ninja: build stopped: subcommand failed."], "stdout")
+report("rows", {"status": 1}, ["row 1", "row 2"], "stdout")
+report("merged", {"status": 1}, ["cat: x: No such file"], "output")
 report("null", {"signal": 11, "name": "SIGSEGV"}, ["free(): not the cause"],
     crash={"name": "SIGSEGV", "summary": "SIGSEGV at 0x0 in thread a (1): nothing", "cause": "use through a null pointer"})'
 while IFS='|' read -r name line; do
@@ -312,7 +326,8 @@ while IFS='|' read -r name line; do
 done <<'END'
 library|the library "libx.so.1" could not be loaded: cannot open shared object file: No such file or directory
 command|a command was not found: sh: 1: frobnicate: not found
-other|it ended with exit status 127, .*; its last line: all is well
+other|it ended with exit status 127, a shell's word for a command that was not found
+other|its last words: all is well
 child|a child of it died, probably of SIGSEGV: its exit status is 139, and its output has "Segmentation fault"
 abort|crash: free\(\): double free detected in tcache 2: SIGABRT in thread a \(1\)
 abort|its last words: free\(\): double free detected in tcache 2
@@ -322,11 +337,24 @@ killed|it was probably killed for lack of memory, for which the kernel has kille
 child-killed|a child of it was probably killed for lack of memory.*
 child-killed|a child of it died, probably of SIGKILL: .*
 null|crash: use through a null pointer: SIGSEGV at 0x0 in thread a \(1\)
+machine-killed|it was probably killed for lack of memory, for which the kernel has killed 2 processes of this machine while the command ran
+made|its last words: x.c:1:24: error: y undeclared
+caret|its last words: X.java:1: error: missing
+java|its last words: Exception in thread "main" E: cannot load Caused by: F: disk on fire
+rust|its last words: error\[E1\]: mismatched --> x.rs:1:26
+advice|its last words: fatal: it is locked
+past|its last words: ld: cannot find -lx
+trailer|its last words: make: \*\*\* \[Makefile:2: all\] Error 1
+long|its last words: a.c:1: f: Assertion `b' failed.
+stdout|its last words: cat: x: No such file
+merged|its last words: cat: x: No such file
 END
-for name in library other own term; do
+for name in library other own term other-killed; do
     run show "$name.end.zip"
     if grep -q -e 'a command was not found' -e 'a child of it' -e 'probably killed' out; then wrong "$name: $(cat out)"; fi
 done
+run show rows.end.zip
+if grep -q 'last words' out; then wrong "it is $(cat out)"; fi
 run show null.end.zip
 if grep -q 'it died of' out; then wrong "it is $(cat out)"; fi
 rm ./*.end.zip # they are not ours
