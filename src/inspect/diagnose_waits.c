@@ -354,12 +354,12 @@ static const bp_thread *find_first(const bp_evidence *evidence, const char *kind
     return first;
 }
 
-void bp_diagnose_file_lock_held(bp_evidence *evidence) {
+static bool find_waiting_for_lock(bp_evidence *evidence) {
     char holder[128], more[48];
     uint64_t count;
     const bp_thread *thread = find_first(evidence, "file_lock", "holder", &count);
     if (thread == NULL) {
-        return;
+        return false;
     }
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
     const char *path = bp_json_tree_text_or(wait, "path", "");
@@ -371,6 +371,89 @@ void bp_diagnose_file_lock_held(bp_evidence *evidence) {
         thread->tid, thread->name, path[0] != '\0' ? path : "a file",
         bp_json_tree_text_or(wait, "lock", "?"), holder, strchr(holder, ',') != NULL ? ", " : " ",
         name_more(count, more), evidence->window_ms / 1000);
+    return true;
+}
+
+/* "lock" as a word of a name, and not as the end of clock, block or unlock. */
+static bool has_lock_word(const char *name) {
+    static const char *const words[] = {"lock", "Lock", "busy", "Busy"};
+    bool has_it = false;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        const char *at = strstr(name, words[i]);
+        char before = at != NULL && at > name ? (char)(at[-1] | 0x20) : '_'; /* in lower case */
+        bool is_inside = before >= 'a' && before <= 'z' && words[i][0] >= 'a';
+        has_it = has_it || (at != NULL && !is_inside);
+    }
+    return has_it;
+}
+
+/* The innermost function of the program or its libraries whose name says that it locks. */
+struct asking {
+    size_t count;
+    char name[BP_FRAME_NAME_BYTES];
+};
+
+static void take_asking(void *context, const bp_frame_text *frame) {
+    enum { frame_max = 12 };
+    struct asking *asking = context;
+    if (asking->count++ < frame_max && asking->name[0] == '\0' && frame->symbol != NULL &&
+        has_lock_word(frame->symbol)) {
+        bp_frame_short_name(frame, asking->name);
+    }
+}
+
+/* Sleeps for a time, and waits on nothing. */
+static bool sleeps(const bp_thread *thread) {
+    static const char *const calls[] = {"clock_nanosleep", "nanosleep", "select",
+                                        "pselect6",        "poll",      "ppoll"};
+    bool is_call = false;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        is_call = is_call || strcmp(thread->syscall, calls[i]) == 0;
+    }
+    return is_call && bp_json_tree_object(thread->row, "waits_for") == NULL &&
+           bp_json_tree_array(thread->row, "polled") == NULL && thread->voluntary_switches != 0;
+}
+
+/*
+ * One that sleeps and asks again, as SQLite does: in a function whose name says that it locks,
+ * while another process has a lock of a file that this one has open for writing. That it is this
+ * lock is likely, and no more.
+ */
+static void find_asking(bp_evidence *evidence) {
+    const bp_json_tree *file = NULL;
+    for (size_t i = 0; file == NULL && i < evidence->files.count; i++) {
+        const bp_json_tree *row = evidence->files.rows[i];
+        file = bp_json_tree_object(row, "locked_by") != NULL ? row : NULL;
+    }
+    for (size_t i = 0; file != NULL && i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        const bp_json_tree *lock = bp_json_tree_object(file, "locked_by");
+        struct asking asking = {.count = 0};
+        char holder[128];
+        if (!sleeps(thread)) {
+            continue;
+        }
+        bp_frames_each(bp_json_tree_array(thread->stack, "frames"), evidence->finder, take_asking,
+                       &asking);
+        if (asking.name[0] != '\0') {
+            print_process(lock, holder, sizeof holder);
+            bp_find(evidence,
+                    "thread %" PRIu64
+                    " \"%s\" sleeps and asks again in %.64s, probably for a lock of %.120s (%.8s) "
+                    "that %s%sholds",
+                    thread->tid, thread->name, asking.name,
+                    bp_json_tree_text_or(file, "target", "a file"),
+                    bp_json_tree_text_or(lock, "lock", "?"), holder,
+                    strchr(holder, ',') != NULL ? ", " : " ");
+            return;
+        }
+    }
+}
+
+void bp_diagnose_file_lock_held(bp_evidence *evidence) {
+    if (!find_waiting_for_lock(evidence)) {
+        find_asking(evidence);
+    }
 }
 
 void bp_diagnose_process_lock_held(bp_evidence *evidence) {

@@ -39,6 +39,8 @@ typedef struct bp_open_file {
     bp_fd_holder *holders; /* owned */
     size_t holder_count;
     bool has_more_holders;
+    bp_fd_holder locked_by; /* has an exclusive lock of the file; pid 0: none is known */
+    bool is_flock;          /* by flock(2); else by fcntl(2) */
 } bp_open_file;
 
 /* The descriptors of one process. Starts zeroed. */

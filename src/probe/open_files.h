@@ -31,4 +31,11 @@ bugpack_status bp_open_files_read(pid_t pid, const uint64_t *wanted, size_t file
 bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, uint64_t deadline_ns,
                                        bp_fd_search *ret_search, bugpack_error *error);
 
+/*
+ * Finds which other process has an exclusive lock of a file that one of these processes has open
+ * for writing, and has no lock of itself: the `locked_by` of each. By /proc/locks, which is read
+ * once. Locks of a description (F_OFD_SETLK) name no process. What is not found is not known.
+ */
+void bp_open_files_find_locks(bp_open_files *processes, size_t count);
+
 #endif

@@ -164,6 +164,7 @@ static bugpack_status read_files(const bp_source *source, const bp_subject_proce
     }
     bugpack_status status = bp_open_files_find_ends(readings->items, readings->count, deadline_ns,
                                                     &readings->search, error);
+    bp_open_files_find_locks(readings->items, readings->count);
     return status == BUGPACK_OK ? bp_subject_check(source->subject, error) : status;
 }
 

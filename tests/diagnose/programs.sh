@@ -254,7 +254,7 @@ begin_sqlite_busy() {
     tell "holder=$pid"
     await 'grep -q ^held said'
     begin sqlite3 -cmd '.timeout 600000' mail.db 'INSERT INTO message VALUES (1)'
-    await "[ -s /proc/$pid/wchan ] && ls -l /proc/$pid/fd | grep -q mail.db"
+    await "grep -q nanosleep /proc/$pid/wchan && ls -l /proc/$pid/fd | grep -q mail.db"
 }
 
 start_redis() {
@@ -596,6 +596,27 @@ begin_sqlite_shell() {
     begin sqlite3 mail.db
     input=
     await "is_in_state $pid S"
+}
+
+# A program that has a database open, and wakes now and then for something else, while another one
+# writes to it.
+begin_sqlite_open() {
+    needs sqlite3
+    sqlite3 mail.db 'CREATE TABLE message(x)'
+    printf 'BEGIN EXCLUSIVE;\n.print held\n.shell sleep 1000\n' >script
+    begin python3 -c '
+import sqlite3, time
+database = sqlite3.connect("mail.db")
+database.execute("SELECT * FROM message").fetchall()
+print("ready", flush=True)
+while True: time.sleep(0.1)'
+    reader=$pid
+    await "grep -q ^ready said"
+    input=script
+    begin sqlite3 mail.db
+    input=
+    await 'grep -q ^held said'
+    pid=$reader
 }
 
 begin_tar_works() {

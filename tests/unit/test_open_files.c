@@ -305,6 +305,7 @@ Test(files_json, has_what_is_known_and_nothing_else) {
     cr_expect(strstr(text.data, "\"hard\": null") != NULL);
     cr_expect(strstr(text.data, "\"backlog\": 5") != NULL);
     cr_expect(strstr(text.data, "\"other_end\": []") != NULL, "a pipe that nobody reads");
+    cr_expect(strstr(text.data, "\"lock\": \"posix\"") != NULL);
     cr_expect(strstr(text.data, "\"position\": 7") != NULL);
     cr_expect(strstr(text.data, "\"position\": 0") == NULL, "a pipe has none");
     bp_buffer_clear(&text);

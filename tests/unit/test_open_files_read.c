@@ -241,3 +241,52 @@ Test(open_files, of_a_process_that_ended_are_refused) {
     cr_expect(strstr(error.message, "open files") != NULL);
     cr_expect(eq(u64, files.pid, 7));
 }
+
+/* An exclusive lock of a child. */
+static pid_t start_locker(const char *path, short type) {
+    int ready[2];
+    char byte;
+    cr_assert(zero(int, pipe(ready)));
+    pid_t child = fork();
+    if (child == 0) {
+        const struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        bool has_it = fcntl(fd, F_SETLK, &lock) == 0 && write(ready[1], "", 1) == 1;
+        while (has_it && getppid() != 1) {
+            (void)usleep(10000);
+        }
+        _exit(1);
+    }
+    (void)close(ready[1]);
+    cr_assert(eq(int, (int)read(ready[0], &byte, 1), 1));
+    (void)close(ready[0]);
+    return child;
+}
+
+/* Who has locked `path`, of which `fd` is a descriptor; 0 for nobody. */
+static uint64_t locked_by(const char *path, int fd, short type) {
+    pid_t child = start_locker(path, type);
+    bp_open_files files = read_process(0);
+    bp_open_files_find_locks(&files, 1);
+    uint64_t pid = find(&files, fd)->locked_by.pid;
+    cr_expect(pid == 0 || pid == (uint64_t)child);
+    bp_open_files_release(&files);
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0);
+    return pid;
+}
+
+Test(open_files, names_who_has_locked_a_file_that_is_open_for_writing) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/a.db", dir.path);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int reading = open(path, O_RDONLY | O_CLOEXEC);
+    cr_expect(ne(u64, locked_by(path, fd, F_WRLCK), 0));
+    cr_expect(eq(u64, locked_by(path, fd, F_RDLCK), 0), "many may read");
+    cr_expect(eq(u64, locked_by(path, reading, F_WRLCK), 0));
+    (void)close(reading);
+    (void)close(fd);
+    temp_dir_remove(&dir);
+}

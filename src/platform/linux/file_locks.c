@@ -58,6 +58,7 @@ bool bp_file_lock_parse(const char *line, size_t line_bytes, bp_file_lock *ret_l
     }
     bp_proc_skip_blanks(&scan);
     lock.is_breaking = bp_proc_is(mode, "BREAKING");
+    lock.is_exclusive = bp_proc_is(access, "WRITE");
     lock.pid = is_negative ? -(int64_t)pid : (int64_t)pid;
     if (!take_file(&scan, &lock)) {
         return false;

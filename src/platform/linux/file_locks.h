@@ -23,7 +23,8 @@ const char *bp_file_lock_kind_name(bp_file_lock_kind kind);
 
 typedef struct bp_file_lock {
     bp_file_lock_kind kind;
-    bool is_wanted;   /* its process waits for it */
+    bool is_wanted; /* its process waits for it */
+    bool is_exclusive;
     bool is_breaking; /* a lease that another process has asked to be given up */
     int64_t pid;      /* that took it, -1 of a kind that belongs to no process; 0: not visible */
     uint64_t major, minor, inode;

@@ -123,6 +123,7 @@ void bp_fd_info_parse(const char *text, size_t text_bytes, bool is_cut, bp_fd_in
     while (bp_proc_take_line(&scan, &line)) {
         bool is_watch = bp_proc_take_text(&line, "tfd:") || bp_proc_take_text(&line, "inotify wd:");
         info.watch_count += is_watch ? 1 : 0;
+        info.has_lock = info.has_lock || bp_proc_take_text(&line, "lock:");
         if (bp_proc_is(line, "Pid:\t-1")) {
             info.has_pid = true;
             info.pid = -1;

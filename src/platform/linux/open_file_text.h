@@ -63,6 +63,7 @@ typedef struct bp_fd_info {
     uint64_t signals; /* of a signalfd: bit 0 is signal 1 */
     bool has_watches; /* of epoll and inotify; not where the text may be cut off */
     uint64_t watch_count;
+    bool has_lock; /* it holds a lock of the file */
 } bp_fd_info;
 
 /* Lines that are malformed are passed over. `is_cut`: the file may have more. */
