@@ -25,5 +25,6 @@
 #include <bugpack/session.h>
 #include <bugpack/traffic.h>
 #include <bugpack/version.h>
+#include <bugpack/watchdog.h>
 
 #endif

@@ -233,6 +233,36 @@ class channel {
     bugpack_channel *handle_ = nullptr;
 };
 
+/* A watchdog (bugpack/watchdog.h); the session owns it. Copies are the same watchdog. */
+class watchdog {
+  public:
+    watchdog() noexcept = default;
+    explicit watchdog(bugpack_watchdog *handle) noexcept : handle_(handle) {
+    }
+
+    explicit operator bool() const noexcept {
+        return handle_ != nullptr;
+    }
+    bugpack_watchdog *get() const noexcept {
+        return handle_;
+    }
+
+    void beat() noexcept {
+        bugpack_watchdog_beat(handle_);
+    }
+    void pause() noexcept {
+        bugpack_watchdog_pause(handle_);
+    }
+    /* Frees it: no copy may be used any more. */
+    void close() {
+        bugpack_watchdog_close(handle_);
+        handle_ = nullptr;
+    }
+
+  private:
+    bugpack_watchdog *handle_ = nullptr;
+};
+
 /* A session: opened by its constructor, closed by its destructor. Movable, not copyable. */
 class session {
   public:
@@ -429,6 +459,18 @@ class session {
     }
     bugpack_status disconnect(const std::string &channel, const std::string &error_text) {
         return bugpack_disconnect(handle_, channel.c_str(), error_text.c_str());
+    }
+    /* Empty where it failed, as `error` says. */
+    watchdog open_watchdog(const std::string &name, std::chrono::milliseconds limit,
+                           bugpack_error *error = nullptr) {
+        bugpack_watchdog *opened = nullptr;
+        const auto ms = limit.count();
+        const std::uint32_t limit_ms = ms < 0             ? 0
+                                       : ms > BUGPACK_OFF ? BUGPACK_OFF
+                                                          : static_cast<std::uint32_t>(ms);
+        const bugpack_status status =
+            bugpack_watchdog_open(handle_, name.c_str(), limit_ms, &opened, error);
+        return watchdog(status == BUGPACK_OK ? opened : nullptr);
     }
     /* Records what the process dies of, until close() (bugpack/crash.h). */
     bugpack_status install_crash_handler() {

@@ -15,6 +15,7 @@
 
 #include <bugpack/error.h>
 #include <bugpack/export.h>
+#include <bugpack/log.h>
 #include <bugpack/report.h>
 
 BUGPACK_BEGIN_DECLS
@@ -26,7 +27,10 @@ typedef enum bugpack_event_kind {
     BUGPACK_EVENT_STARTED = 0,  /* the worker began the report */
     BUGPACK_EVENT_PROGRESS = 1, /* `percent` has grown */
     BUGPACK_EVENT_WRITTEN = 2,  /* the zip is complete and on disk under `path` */
-    BUGPACK_EVENT_FAILED = 3    /* there is no zip; `error` says why, for example CANCELLED */
+    BUGPACK_EVENT_FAILED = 3,   /* there is no zip; `error` says why, for example CANCELLED */
+    /* A thread beats again (bugpack/watchdog.h). `ticket` is that of the report of its hang, 0 if
+     * there was none. */
+    BUGPACK_EVENT_HANG_ENDED = 4
 } bugpack_event_kind;
 
 /* One event. Since 0.1.0. */
@@ -39,6 +43,8 @@ typedef struct bugpack_event {
     uint32_t missing_count; /* of WRITTEN, as in bugpack_report_result */
     bugpack_error error;    /* of FAILED */
     char path[BUGPACK_REPORT_PATH_BYTES];
+    char watchdog[BUGPACK_CHANNEL_MAX_BYTES + 1]; /* of HANG_ENDED: its name */
+    uint64_t duration_ms; /* of HANG_ENDED: from the last beat before it to the first after it */
 } bugpack_event;
 
 #define BUGPACK_EVENT_INIT BUGPACK_INIT(bugpack_event)

@@ -243,6 +243,11 @@ typedef struct bugpack_options {
 
     /* BUGPACK_ANSWER_…; INVALID for others. */
     uint64_t answer_flags;
+
+    /* After the report of a hang (bugpack/watchdog.h) none of another one is taken for so many
+     * milliseconds, default 60,000; and so many are taken in all, default 20. BUGPACK_OFF: no
+     * pause, no such limit. */
+    uint32_t hang_cooldown_ms, hang_cap;
 } bugpack_options;
 
 /* metadata.json and system.json have the name of the machine; system.json has the package of the

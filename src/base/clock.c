@@ -29,6 +29,16 @@ uint64_t bp_clock_wall_ns(void) {
     return bp_clock_read_ns(CLOCK_REALTIME);
 }
 
+uint64_t bp_clock_monotonic_tick_ns(void) {
+#ifdef CLOCK_MONOTONIC_COARSE
+    uint64_t now_ns = bp_clock_read_ns(CLOCK_MONOTONIC_COARSE);
+    if (now_ns != 0) {
+        return now_ns;
+    }
+#endif
+    return bp_clock_monotonic_ns();
+}
+
 uint64_t bp_clock_wall_tick_ns(void) {
 #ifdef CLOCK_REALTIME_COARSE
     uint64_t now_ns = bp_clock_read_ns(CLOCK_REALTIME_COARSE);

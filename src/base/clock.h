@@ -22,6 +22,8 @@ typedef struct bp_instant {
 bp_instant bp_clock_now(void);
 uint64_t bp_clock_monotonic_ns(void);
 uint64_t bp_clock_wall_ns(void);
+/* The monotonic clock as of the system's last tick, as the next one. */
+uint64_t bp_clock_monotonic_tick_ns(void);
 /* The wall clock as of the system's last tick, where it has such a clock: at most a few
  * milliseconds late, at a fifth of the cost. */
 uint64_t bp_clock_wall_tick_ns(void);

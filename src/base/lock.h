@@ -27,6 +27,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_ELF_OBJECTS,
 
     /* -- Held for a few instructions, or a walk along a short list. */
+    /* open watchdogs | walk over 64 | bugpack_watchdog_open, bugpack_watchdog_close, monitor */
+    BP_LOCK_WATCHDOGS,
     /* retained snapshots | walk over 5 | bugpack_notify_retain, monitor, worker */
     BP_LOCK_RETAINED,
     /* accepted jobs and their queue | walk over them | triggers, worker, snapshot thread */
@@ -43,8 +45,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_PROVIDER,
     /* counters of auto-snapshots | changing them | monitor, worker */
     BP_LOCK_AUTO_SNAPSHOT,
-    /* disconnects in the manifest | copying 65 | bugpack_disconnect, worker */
-    BP_LOCK_DISCONNECTS,
+    /* disconnects and hangs in the manifest | copying 65 | bugpack_disconnect, monitor, worker */
+    BP_LOCK_OCCASIONS,
     /* the set of tags | one reference, or copying it | bugpack_set_tag, triggers */
     BP_LOCK_TAGS,
     /* redaction rules | compiling them (10 ms) | worker, bugpack_redact_add */

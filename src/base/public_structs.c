@@ -22,8 +22,9 @@ static const bp_member bugpack_disconnect_cause_members[] = {M(keepalive_fired),
 #undef TYPE
 
 #define TYPE bugpack_event
-static const bp_member bugpack_event_members[] = {
-    M(kind), M(ticket), M(report_type), M(percent), M(missing_count), M(error), M(path)};
+static const bp_member bugpack_event_members[] = {M(kind),    M(ticket),        M(report_type),
+                                                  M(percent), M(missing_count), M(error),
+                                                  M(path),    M(watchdog),      M(duration_ms)};
 #undef TYPE
 
 #define TYPE bugpack_pedantic_state
@@ -106,7 +107,9 @@ static const bp_member bugpack_options_members[] = {M(app_name),
                                                     M(redaction_flags),
                                                     M(without_entries),
                                                     M(system_flags),
-                                                    M(answer_flags)};
+                                                    M(answer_flags),
+                                                    M(hang_cooldown_ms),
+                                                    M(hang_cap)};
 #undef TYPE
 
 #define TYPE bugpack_recorder_location

@@ -434,7 +434,9 @@ void bp_diagnose_triggers(bp_evidence *evidence) {
     uint64_t newest_ns = 0, now_ns = evidence->triggered_wall_ns;
     char newest[121] = "";
     const char *own_key = bp_json_tree_text_or(
-        evidence->metadata, "gap_key", bp_json_tree_text_or(evidence->metadata, "channel", ""));
+        evidence->metadata, "gap_key",
+        bp_json_tree_text_or(evidence->metadata, "channel",
+                             bp_json_tree_text_or(evidence->hang, "name", "")));
     for (const bp_json_tree *row =
              bp_json_tree_first(bp_json_tree_array(evidence->manifest, "triggers"));
          row != NULL; row = bp_json_tree_next(row)) {
@@ -454,11 +456,11 @@ void bp_diagnose_triggers(bp_evidence *evidence) {
     }
     if (near_count > 0) {
         bp_find(evidence,
-                "%zu other gap%s or disconnect%s in the %d s before the trigger, the last "
+                "%zu other gap%s, disconnect%s or hang%s in the %d s before the trigger, the last "
                 "%.1f s before: \"%s\"",
                 near_count, near_count == 1 ? "" : "s", near_count == 1 ? "" : "s",
-                (int)(BP_EVIDENCE_RECENT_NS / BP_NS_PER_SEC), (double)(now_ns - newest_ns) / 1e9,
-                newest);
+                near_count == 1 ? "" : "s", (int)(BP_EVIDENCE_RECENT_NS / BP_NS_PER_SEC),
+                (double)(now_ns - newest_ns) / 1e9, newest);
     }
 }
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <bugpack/log.h>
+
 #include "base/utf8.h"
 #include "inspect/evidence.h"
 #include "inspect/frames.h"
@@ -469,6 +471,31 @@ void bp_diagnose_process_lock_held(bp_evidence *evidence) {
                 thread->tid, thread->name, thread->waits_for_tid, holder, name_more(count, more),
                 evidence->window_ms / 1000);
     }
+}
+
+/* What a host saw itself: a thread that did not beat its watchdog. */
+void bp_diagnose_hang(bp_evidence *evidence) {
+    const bp_json_tree *who = bp_json_tree_object(evidence->hang, "thread");
+    char name[BUGPACK_CHANNEL_MAX_BYTES + 1], thread_name[64], wait[128] = "";
+    char frames[BP_FRAME_LIST_BYTES] = "";
+    uint64_t tid = 0;
+    double silent_ms = 0;
+    if (evidence->hang == NULL) {
+        return;
+    }
+    (void)bp_json_tree_uint(who, "tid", &tid);
+    bp_utf8_copy(name, sizeof name, bp_json_tree_text_or(evidence->hang, "name", "?"));
+    bp_utf8_copy(thread_name, sizeof thread_name, bp_json_tree_text_or(who, "name", "?"));
+    (void)bp_json_tree_number(evidence->hang, "since_last_beat_ms", &silent_ms);
+    const bp_thread *thread = bp_evidence_thread(evidence, tid);
+    if (thread != NULL) {
+        bp_thread_print_wait(thread, wait, sizeof wait);
+        bp_frames_print_at(thread->stack, evidence->finder, thread->syscall, frames);
+    }
+    bp_find(evidence,
+            "thread %" PRIu64 " \"%s\" hangs: no beat of watchdog \"%s\" for %.1f s%s%s%s%s", tid,
+            thread_name, name, silent_ms / 1000, wait[0] != '\0' ? "; it waits for " : "", wait,
+            frames[0] != '\0' ? ", in " : "", frames);
 }
 
 void bp_diagnose_owner_ended(bp_evidence *evidence) {

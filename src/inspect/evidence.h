@@ -77,7 +77,7 @@ typedef struct bp_evidence {
 
     /* Documents without the lists that are below; NULL for one that is not there or not whole. */
     bp_json_tree *metrics, *process, *waits /* threads.json */, *files_rest, *heap, *disconnect,
-        *crash, *system;
+        *hang, *crash, *system;
     bp_rows deadlocks, files;
     size_t left_bytes; /* of memory for documents */
 

@@ -46,6 +46,8 @@ const char *bp_severity_name(bp_severity severity);
         ".exit.status", "run --stacks of the child itself") \
     ROW(LAST_WORDS, "last-words", CRITICAL, last_words, REPORT, "logs.jsonl", ".message", \
         "bugpack logs prints all that it wrote") \
+    ROW(HANG, "hang", CRITICAL, hang, REPORT, "hang.json", ".since_last_beat_ms", \
+        "stacks.txt has all its functions") \
     ROW(DEADLOCK, "deadlock", CRITICAL, deadlock, PROCESS, "threads.json", ".deadlocks[]", \
         "stacks.txt shows where each of them took its first lock") \
     ROW(STOPPED, "stopped", CRITICAL, stopped, PROCESS, "threads.json", ".threads[].state", \

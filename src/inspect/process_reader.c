@@ -262,6 +262,7 @@ static const struct {
     {"files.json", offsetof(bp_evidence, files_rest), {{"files", take_file, false}}, NULL},
     {"heap-state.json", offsetof(bp_evidence, heap), {{NULL, NULL, false}}, NULL},
     {"disconnect-cause.json", offsetof(bp_evidence, disconnect), {{NULL, NULL, false}}, NULL},
+    {"hang.json", offsetof(bp_evidence, hang), {{NULL, NULL, false}}, NULL},
     {"crash.json", offsetof(bp_evidence, crash), {{NULL, NULL, false}}, NULL},
     {"system.json", offsetof(bp_evidence, system), {{NULL, NULL, false}}, NULL}};
 

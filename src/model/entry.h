@@ -32,6 +32,7 @@ enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_B
 #define BP_ENTRIES(ROW, SOURCE) \
     ROW(METADATA, "metadata.json", JSON, FIXED, "description, tags, names of programs and, on request, the machine") \
     ROW(CRASH, "crash.json", JSON, FIXED, "numbers in registers, paths of files") \
+    ROW(HANG, "hang.json", JSON, FIXED, "name of the thread") \
     ROW(METRICS, "runtime-metrics.json", JSON, FIXED, "names of threads") \
     ROW(HISTORY, "metrics-history.jsonl", JSON_LINES, OPTIONAL, "names of threads") \
     SOURCE(PROCESS, "process.json", JSON, OPTIONAL, "command line, paths, user id", \

@@ -62,6 +62,7 @@ typedef struct bp_trigger_entry {
     uint64_t written_count; /* reports on disk */
     uint64_t first_wall_ns, last_wall_ns;
     const char *reason; /* why an occurrence led to no report; NULL or "" when each did */
+    uint64_t last_duration_ns, longest_duration_ns; /* of those that are over; 0: none is */
 } bp_trigger_entry;
 
 /* What changes in such an entry, as it was at an instant. */

@@ -6,10 +6,13 @@
 #include "json/json.h"
 
 const char *bp_report_kind_name(bp_report_kind kind) {
-    static const char *const names[] = {
-        [BP_REPORT_BUGREPORT] = "bugreport",         [BP_REPORT_PEDANTIC] = "pedantic",
-        [BP_REPORT_DISCONNECT] = "disconnect",       [BP_REPORT_NOTIFICATION] = "notification",
-        [BP_REPORT_AUTO_SNAPSHOT] = "auto-snapshot", [BP_REPORT_CRASH] = "crash"};
+    static const char *const names[] = {[BP_REPORT_BUGREPORT] = "bugreport",
+                                        [BP_REPORT_PEDANTIC] = "pedantic",
+                                        [BP_REPORT_DISCONNECT] = "disconnect",
+                                        [BP_REPORT_NOTIFICATION] = "notification",
+                                        [BP_REPORT_AUTO_SNAPSHOT] = "auto-snapshot",
+                                        [BP_REPORT_HANG] = "hang",
+                                        [BP_REPORT_CRASH] = "crash"};
     return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
 }
 

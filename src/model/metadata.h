@@ -27,6 +27,7 @@ typedef enum bp_report_kind {
     BP_REPORT_DISCONNECT,
     BP_REPORT_NOTIFICATION,
     BP_REPORT_AUTO_SNAPSHOT,
+    BP_REPORT_HANG,
     BP_REPORT_CRASH
 } bp_report_kind;
 const char *bp_report_kind_name(bp_report_kind kind);

@@ -24,6 +24,11 @@ uint64_t bp_thread_id(void);
 #define BP_THREAD_NAME_BYTES 64
 void bp_thread_name(char out[BP_THREAD_NAME_BYTES]);
 
+/* The same of a thread of this process, by its id, and whether it is traced, as by a debugger: ""
+ * and false where it has ended, and on systems that do not tell. They read a file. */
+void bp_thread_name_of(uint64_t tid, char out[BP_THREAD_NAME_BYTES]);
+bool bp_thread_is_traced(uint64_t tid);
+
 /*
  * The name at most BP_THREAD_NAME_STALE_NS ago, without its NUL, for frequent callers that have
  * just read the monotonic clock: reading it costs some hundred nanoseconds. Valid until the

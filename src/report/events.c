@@ -87,6 +87,18 @@ static void put(bp_events *events, const bugpack_event *event) {
     }
 }
 
+static void post(bp_events *events, const bugpack_event *event) {
+    if (atomic_load(&events->has_queue)) {
+        bp_lock_acquire(&events->lock);
+        put(events, event);
+        bp_lock_release(&events->lock);
+    }
+    bp_lock_check_none_held();
+    if (events->callback != NULL) {
+        events->callback(event, events->context);
+    }
+}
+
 static void post_new(bp_events *events, bugpack_event_kind kind, bp_report_kind report_kind,
                      uint64_t ticket, uint32_t percent, const bugpack_report_result *result) {
     if (events->callback == NULL && !atomic_load(&events->has_queue)) {
@@ -103,15 +115,19 @@ static void post_new(bp_events *events, bugpack_event_kind kind, bp_report_kind 
         event.error = result->error;
         (void)snprintf(event.path, sizeof event.path, "%s", result->path);
     }
-    if (atomic_load(&events->has_queue)) {
-        bp_lock_acquire(&events->lock);
-        put(events, &event);
-        bp_lock_release(&events->lock);
-    }
-    bp_lock_check_none_held();
-    if (events->callback != NULL) {
-        events->callback(&event, events->context);
-    }
+    post(events, &event);
+}
+
+void bp_events_post_hang_end(bp_events *events, const char *watchdog, uint64_t ticket,
+                             uint64_t duration_ms) {
+    bugpack_event event = BUGPACK_EVENT_INIT;
+    event.kind = BUGPACK_EVENT_HANG_ENDED;
+    event.ticket = ticket;
+    event.duration_ms = duration_ms;
+    (void)snprintf(event.report_type, sizeof event.report_type, "%s",
+                   bp_report_kind_name(BP_REPORT_HANG));
+    (void)snprintf(event.watchdog, sizeof event.watchdog, "%s", watchdog);
+    post(events, &event);
 }
 
 void bp_events_post(bp_events *events, bugpack_event_kind kind, bp_report_kind report_kind,

@@ -31,6 +31,10 @@ void bp_events_post(bp_events *events, bugpack_event_kind kind, bp_report_kind r
 void bp_events_post_result(bp_events *events, bp_report_kind report_kind, uint64_t ticket,
                            uint32_t percent, const bugpack_report_result *result);
 
+/* Posts that a thread beats again (bugpack/watchdog.h). Worker. */
+void bp_events_post_hang_end(bp_events *events, const char *watchdog, uint64_t ticket,
+                             uint64_t duration_ms);
+
 /* The descriptor that is readable exactly while an event waits; made by the first call, with the
  * queue, and again after the host has closed it. -1 when it cannot be had. Any thread. */
 int bp_events_fd(bp_events *events);

@@ -21,7 +21,8 @@
 /* What bugpack takes by itself. */
 #define BP_RETENTION_AUTOMATIC_KINDS                                                               \
     (BP_RETENTION_KIND(BP_REPORT_PEDANTIC) | BP_RETENTION_KIND(BP_REPORT_DISCONNECT) |             \
-     BP_RETENTION_KIND(BP_REPORT_AUTO_SNAPSHOT) | BP_RETENTION_KIND(BP_REPORT_CRASH))
+     BP_RETENTION_KIND(BP_REPORT_AUTO_SNAPSHOT) | BP_RETENTION_KIND(BP_REPORT_HANG) |              \
+     BP_RETENTION_KIND(BP_REPORT_CRASH))
 
 /* Which reports count, and how much of them may stay. */
 typedef struct bp_retention_policy {

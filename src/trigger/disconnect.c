@@ -4,36 +4,19 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/lock.h"
 #include "base/status.h"
 #include "model/disconnect.h"
+#include "trigger/occasions.h"
 #include "trigger/trigger.h"
 
-/* Rows of the manifest: one for each of the first names, and one for all further ones. */
-enum { row_max_count = 64 + 1, text_max_bytes = 4096 };
+enum { text_max_bytes = 4096 };
 
 /* Channels of disconnect-cause.json, for which the limit has room. */
 static const size_t channel_max_count = 2000, json_limit_bytes = (size_t)1 << 20;
-static const char cooldown_reason[] = "a disconnect report was taken shortly before";
-static const char busy_reason[] = "too many reports waited";
-static const char failed_reason[] = "a report could not be written";
-static const char cancelled_reason[] = "a report was cancelled";
-
-/* What the disconnects of one channel came to. */
-struct row {
-    char channel[BUGPACK_CHANNEL_MAX_BYTES + 1]; /* "" for the row of all further names */
-    bp_trigger_entry entry;
-};
 
 struct disconnects {
     bp_trigger_context context;
-    bp_lock lock; /* of what follows */
-    unsigned pending_count;
-    bool was_written;
-    uint64_t written_ns;       /* monotonic: when the last report was written */
-    uint64_t suppressed_count; /* that no written report lists */
-    size_t row_count;
-    struct row rows[row_max_count];
+    bp_occasions *occasions;
 };
 
 struct cause {
@@ -45,119 +28,42 @@ struct cause {
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
+    const bp_occasions_rule rule = {
+        .kind = BP_REPORT_DISCONNECT,
+        .cooldown_ns = context->report->settings->disconnect_cooldown_ms * BP_NS_PER_MS,
+        .cooldown_reason = "a disconnect report was taken shortly before"};
     struct disconnects *disconnects = calloc(1, sizeof *disconnects);
-    if (disconnects == NULL || !bp_lock_init(&disconnects->lock, BP_LOCK_DISCONNECTS)) {
-        free(disconnects);
+    if (disconnects == NULL) {
         return bp_fail_memory(error, "open a session");
     }
     disconnects->context = *context;
+    bugpack_status status = bp_occasions_new(&rule, &disconnects->occasions, error);
+    if (status != BUGPACK_OK) {
+        free(disconnects);
+        return status;
+    }
     *ret_self = disconnects;
     return BUGPACK_OK;
 }
 
 static void close_trigger(void *self) {
     struct disconnects *disconnects = self;
-    bp_lock_destroy(&disconnects->lock);
+    bp_occasions_free(disconnects->occasions);
     free(disconnects);
 }
 
 static bp_trigger_note *note(void *self) {
-    struct disconnects *disconnects = self;
-    bp_lock_acquire(&disconnects->lock);
-    size_t row_count = disconnects->row_count; /* rows are only ever added */
-    bp_lock_release(&disconnects->lock);
-    bp_trigger_note *made = bp_trigger_note_new(row_count);
-    if (made != NULL && row_count > 0) {
-        bp_lock_acquire(&disconnects->lock);
-        for (size_t i = 0; i < made->count; i++) {
-            const bp_trigger_entry *entry = &disconnects->rows[i].entry;
-            made->rows[i] = (bp_trigger_tally){entry->count, entry->last_wall_ns};
-        }
-        bp_lock_release(&disconnects->lock);
-    }
-    return made;
+    const struct disconnects *disconnects = self;
+    return bp_occasions_note(disconnects->occasions);
 }
 
 static bugpack_status list_entries(void *self, const bp_trigger_note *noted, const bp_job *job,
                                    bp_trigger_list *list, bugpack_error *error) {
-    struct disconnects *disconnects = self;
+    const struct disconnects *disconnects = self;
     (void)job;
     (void)error;
-    bp_lock_acquire(&disconnects->lock);
-    for (size_t i = 0; i < disconnects->row_count; i++) {
-        bp_trigger_entry entry = disconnects->rows[i].entry;
-        entry.key = disconnects->rows[i].channel;
-        if (bp_trigger_note_apply(noted, i, &entry)) {
-            bp_trigger_list_add(list, &entry);
-        }
-    }
-    bp_lock_release(&disconnects->lock);
+    bp_occasions_list(disconnects->occasions, noted, list);
     return BUGPACK_OK;
-}
-
-/* The row of a channel, made when it is new. The lock is held. */
-static bp_trigger_entry *entry_of(struct disconnects *disconnects, const char *channel) {
-    size_t i = 0;
-    while (i < disconnects->row_count && strcmp(disconnects->rows[i].channel, channel) != 0) {
-        i++;
-    }
-    if (i == row_max_count) {
-        i = row_max_count - 1;
-    } else if (i == disconnects->row_count) {
-        struct row *row = &disconnects->rows[disconnects->row_count++];
-        bool is_rest = i == row_max_count - 1;
-        (void)snprintf(row->channel, sizeof row->channel, "%s", is_rest ? "" : channel);
-        row->entry =
-            (bp_trigger_entry){.kind = BP_REPORT_DISCONNECT, .first_wall_ns = bp_clock_wall_ns()};
-    }
-    return &disconnects->rows[i].entry;
-}
-
-/*
- * Counts an occurrence and says whether it leads to a report, which then is pending. A pending
- * report suppresses others as a written one does; when it fails, no cool-down has begun.
- */
-static bool begin(struct disconnects *disconnects, const char *channel, uint64_t cooldown_ns,
-                  uint64_t *ret_suppressed_count) {
-    uint64_t now_ns = bp_clock_monotonic_ns();
-    bp_lock_acquire(&disconnects->lock);
-    bp_trigger_entry *entry = entry_of(disconnects, channel);
-    entry->count++;
-    entry->last_wall_ns = bp_clock_wall_ns();
-    bool is_cool = cooldown_ns == 0 ||
-                   (disconnects->pending_count == 0 &&
-                    (!disconnects->was_written || now_ns - disconnects->written_ns >= cooldown_ns));
-    if (is_cool) {
-        disconnects->pending_count++;
-        *ret_suppressed_count = disconnects->suppressed_count;
-    } else {
-        disconnects->suppressed_count++;
-        entry->reason = cooldown_reason;
-    }
-    bp_lock_release(&disconnects->lock);
-    return is_cool;
-}
-
-/* A pending report has ended; `reason` is NULL when it was written, and lists `listed_count`
- * suppressed ones. */
-static void end(struct disconnects *disconnects, const char *channel, uint64_t listed_count,
-                const char *reason) {
-    bp_lock_acquire(&disconnects->lock);
-    bp_trigger_entry *entry = entry_of(disconnects, channel);
-    disconnects->pending_count--;
-    if (reason == NULL) {
-        entry->written_count++;
-        disconnects->was_written = true;
-        disconnects->written_ns = bp_clock_monotonic_ns();
-        /* Others may have been suppressed while it was being written. */
-        disconnects->suppressed_count -= listed_count < disconnects->suppressed_count
-                                             ? listed_count
-                                             : disconnects->suppressed_count;
-    } else {
-        entry->reason = reason;
-        disconnects->suppressed_count++;
-    }
-    bp_lock_release(&disconnects->lock);
 }
 
 static void free_cause(struct cause *cause) {
@@ -242,9 +148,8 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
 
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct cause *cause = job->payload;
-    const char *reason = result->status == BUGPACK_ERR_CANCELLED ? cancelled_reason : failed_reason;
-    end(cause->disconnects, cause->model.channel, cause->model.suppressed_count,
-        result->status == BUGPACK_OK ? NULL : reason);
+    bp_occasions_end(cause->disconnects->occasions, cause->model.channel,
+                     cause->model.suppressed_count, result->status);
 }
 
 static void free_payload(bp_job *job) {
@@ -276,15 +181,12 @@ static bugpack_status submit(struct disconnects *disconnects, const bugpack_disc
 bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *cause) {
     struct disconnects *disconnects = self;
     uint64_t suppressed_count = 0;
-    uint64_t cooldown_ns =
-        disconnects->context.report->settings->disconnect_cooldown_ms * BP_NS_PER_MS;
-    if (!begin(disconnects, cause->channel, cooldown_ns, &suppressed_count)) {
+    if (!bp_occasions_begin(disconnects->occasions, cause->channel, &suppressed_count)) {
         return BUGPACK_ERR_BUSY;
     }
     bugpack_status status = submit(disconnects, cause, suppressed_count);
     if (status != BUGPACK_OK) {
-        end(disconnects, cause->channel, 0,
-            status == BUGPACK_ERR_BUSY ? busy_reason : failed_reason);
+        bp_occasions_end(disconnects->occasions, cause->channel, 0, status);
     }
     return status;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <bugpack/disconnect.h>
+#include <bugpack/watchdog.h>
 
 #include "recorder/monitor.h"
 #include "report/queue.h"
@@ -43,6 +44,7 @@ typedef struct bp_trigger {
 /* The triggers of every session. A new one is a file and one row. */
 #define BP_TRIGGERS(ROW)                                                                           \
     ROW(disconnect)                                                                                \
+    ROW(watchdog)                                                                                  \
     ROW(auto_snapshot)                                                                             \
     ROW(retained)                                                                                  \
     ROW(pedantic)                                                                                  \
@@ -107,6 +109,18 @@ void bp_crash_trigger_note_change(bp_crash_trigger *trigger);
 /* Counts a disconnect, and makes a report of it unless another one was made shortly before: then
  * BUSY. `self` is the trigger's object; the strings are copied. NO_MEMORY, CLOSED. Any thread. */
 bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *cause);
+
+/*
+ * Watchdogs: threads that hang (bugpack/watchdog.h, which says what the calls do).
+ */
+
+bugpack_status bp_watchdog_open(void *self, struct bugpack *session, const char *name,
+                                uint32_t limit_ms, bugpack_watchdog **ret_watchdog,
+                                bugpack_error *error);
+struct bugpack *bp_watchdog_session(const bugpack_watchdog *watchdog);
+void bp_watchdog_beat(bugpack_watchdog *watchdog);
+void bp_watchdog_pause(bugpack_watchdog *watchdog);
+void bp_watchdog_close(void *self, bugpack_watchdog *watchdog);
 
 /*
  * Auto-snapshots: a report every so often into a directory that holds the newest ones.

@@ -90,6 +90,39 @@ static void measure_prune(const temp_dir *dir) {
     print_row("the worker, looking at 1000 reports of which none has to go", prune_count);
 }
 
+static uint64_t process_cpu_ns(void) {
+    return bp_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* What a beat costs the thread, and what looking at a watchdog costs the process. */
+static void measure_watchdog(bugpack *session) {
+    enum { beat_count = 50000000, idle_seconds = 20 };
+    bugpack_watchdog *watchdog = NULL;
+    uint64_t idle_ns[2];
+    for (unsigned with = 0; with < 2; with++) {
+        if (with == 1) {
+            CHECK(bugpack_watchdog_open(session, "ui", 2000, &watchdog, NULL) == BUGPACK_OK);
+        }
+        uint64_t began_ns = process_cpu_ns();
+        for (unsigned i = 0; i < idle_seconds; i++) {
+            (void)sleep(1);
+            bugpack_watchdog_beat(watchdog);
+        }
+        idle_ns[with] = process_cpu_ns() - began_ns;
+    }
+    uint64_t began_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    for (unsigned i = 0; i < beat_count; i++) {
+        bugpack_watchdog_beat(watchdog);
+    }
+    double beats_ns = (double)(bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns);
+    printf(
+        "a beat: %.1f ns of CPU; a watchdog of 2 s: %.4f %% of a CPU, beside %.4f %% without\n\n",
+        beats_ns / beat_count,
+        ((double)idle_ns[1] - (double)idle_ns[0]) / (double)(idle_seconds * BP_NS_PER_SEC) * 100,
+        (double)idle_ns[0] / (double)(idle_seconds * BP_NS_PER_SEC) * 100);
+    bugpack_watchdog_close(watchdog);
+}
+
 int main(void) {
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
@@ -101,6 +134,7 @@ int main(void) {
     options.report_dir_max_count = 10;
     bugpack *session = NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    measure_watchdog(session);
     printf("| microseconds | median | p99 | largest |\n| --- | ---: | ---: | ---: |\n");
     measure_suppressed(session);
     measure_keep(session);

@@ -49,7 +49,7 @@ for (const name of ['full', 'bare', 'unavailable']) {
 
 test('accepts keys that a later version adds', () => {
   for (const name of ['metadata.json', 'runtime-metrics.json', 'process.json', 'manifest.json',
-    'notifications.json', 'disconnect-cause.json', 'heap-state.json', 'thread-heap.json',
+    'notifications.json', 'disconnect-cause.json', 'heap-state.json', 'thread-heap.json', 'hang.json',
     'threads.json', 'files.json', 'system.json', 'crash.json']) {
     const report = changedDocument(name, (document) => { document.added_later = { x: 1 }; });
     assert.deepEqual(checkReport(report, validators), []);
@@ -105,6 +105,8 @@ const broken = [
   ['process.json', (d) => { d.loaded_objects[0].address = 1; }, '/loaded_objects/0/address must'],
   ['process.json', (d) => { d.command_line = 'viewer'; }, '/command_line must be array'],
   ['process.json', (d) => { d.memory.swap_kb = -1; }, '/memory/swap_kb must be >= 0'],
+  ['hang.json', (d) => { delete d.thread.tid; }, "/thread must have required property 'tid'"],
+  ['hang.json', (d) => { d.last_beat = 'now'; }, '/last_beat must'],
   ['disconnect-cause.json', (d) => { d.channel = ''; }, '/channel must NOT have fewer'],
   ['disconnect-cause.json', (d) => { delete d.channels; }, "/ must have required property 'channels'"],
   ['disconnect-cause.json', (d) => { d.keepalive_fired = 1; }, '/keepalive_fired must be boolean'],

@@ -33,6 +33,7 @@ const known = {
   'notifications.json': 'notifications',
   'traffic-index.jsonl': 'traffic-index',
   'disconnect-cause.json': 'disconnect-cause',
+  'hang.json': 'hang',
   'thread-heap.json': 'thread-heap',
   'host-threads.json': 'host-threads',
   'diff.json': 'diff', // no artefact: what bugpack diff --json prints

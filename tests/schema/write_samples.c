@@ -236,6 +236,8 @@ static bool write_full(const char *directory) {
                           "traffic-index.jsonl") &&
            write_artefact(bp_disconnect_print(&sample_disconnect_full, &text, &error), directory,
                           "full", "disconnect-cause.json") &&
+           write_artefact(bp_hang_print(&sample_hang, &text, &error), directory, "full",
+                          "hang.json") &&
            write_artefact(bp_pedantic_summary_print(&sample_summary_full, &text, &error), directory,
                           "full", sample_summary_name) &&
            write_artefact(sample_host_print(true, &text, &error), directory, "full",

@@ -1,7 +1,7 @@
 /*
  * Everything that triggers without a person, at once: the clock, disconnects from several threads,
- * rings that are kept and reported, beside ordinary reports and traffic; and then the close.
- * Afterwards no directory is over its bounds. Run under ThreadSanitizer too.
+ * watchdogs, rings that are kept and reported, beside ordinary reports and traffic; and then the
+ * close. Afterwards no directory is over its bounds. Run under ThreadSanitizer too.
  */
 #include <bugpack/bugpack.h>
 
@@ -42,6 +42,21 @@ static void *lose_connections(void *unused) {
     return NULL;
 }
 
+/* Hangs, beats and ends, while another one is opened and closed. */
+static void *hang_and_beat(void *unused) {
+    (void)unused;
+    bugpack_watchdog *watchdog = NULL, *other = NULL;
+    CHECK(bugpack_watchdog_open(session, "ui", 100, &watchdog, NULL) == BUGPACK_OK);
+    for (unsigned i = 0; i < turn_count; i++) {
+        CHECK(bugpack_watchdog_open(session, "other", 100, &other, NULL) == BUGPACK_OK);
+        (void)usleep(i % 3 == 0 ? 200000 : 1000);
+        bugpack_watchdog_beat(watchdog);
+        bugpack_watchdog_close(other);
+    }
+    bugpack_watchdog_pause(watchdog);
+    return NULL; /* the session closes it */
+}
+
 static void *keep_and_report(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < turn_count; i++) {
@@ -77,19 +92,23 @@ int main(void) {
     options.auto_snapshot_max_count = rolling_max;
     options.report_dir_max_count = all_max;
     options.disconnect_cooldown_ms = 5;
+    options.hang_cooldown_ms = 5;
+    options.hang_cap = BUGPACK_OFF;
     options.min_free_bytes = BUGPACK_OFF64;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "main", NULL, &channel, NULL) == BUGPACK_OK);
 
-    pthread_t traffic, losing[thread_count], keeping[thread_count];
+    pthread_t traffic, losing[thread_count], keeping[thread_count], hanging[thread_count];
     CHECK(pthread_create(&traffic, NULL, make_traffic, NULL) == 0);
     for (unsigned i = 0; i < thread_count; i++) {
         CHECK(pthread_create(&losing[i], NULL, lose_connections, NULL) == 0);
         CHECK(pthread_create(&keeping[i], NULL, keep_and_report, NULL) == 0);
+        CHECK(pthread_create(&hanging[i], NULL, hang_and_beat, NULL) == 0);
     }
     for (unsigned i = 0; i < thread_count; i++) {
         CHECK(pthread_join(losing[i], NULL) == 0);
         CHECK(pthread_join(keeping[i], NULL) == 0);
+        CHECK(pthread_join(hanging[i], NULL) == 0);
     }
     atomic_store(&must_stop, true);
     CHECK(pthread_join(traffic, NULL) == 0);

@@ -241,6 +241,17 @@ const bp_disconnect sample_disconnect_full = {
 const bp_disconnect sample_disconnect_bare = {
     .channel = "m", .error_text = "", .triggered = {.wall_ns = 1795221411 * BP_NS_PER_SEC}};
 
+const bp_hang sample_hang = {
+    .watchdog = "ui\n\xff",
+    .thread = "main \x1b[31m",
+    .tid = 4711,
+    .limit_ns = 2 * BP_NS_PER_SEC,
+    .last_beat_ns = 4 * BP_NS_PER_SEC,
+    .silent_ns = 2 * BP_NS_PER_SEC + 1000,
+    .number = 1,
+    .suppressed_count = 3,
+    .seen = {.monotonic_ns = 7 * BP_NS_PER_SEC, .wall_ns = 1795221411 * BP_NS_PER_SEC}};
+
 static const bp_pedantic_gap sample_gaps[] = {
     {.key = "display:unimpl:\xff\x01",
      .channel = "display:unimpl:\xff\x01",

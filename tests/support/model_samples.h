@@ -6,6 +6,7 @@
 #define TESTS_SUPPORT_MODEL_SAMPLES_H
 
 #include "model/disconnect.h"
+#include "model/hang.h"
 #include "model/heap_state.h"
 #include "model/manifest.h"
 #include "model/metadata.h"
@@ -24,6 +25,7 @@ extern const bugpack_heap_state sample_heap_state_full, sample_heap_state_bare;
 extern const bp_stacks sample_stacks_full, sample_stacks_bare;
 
 extern const bp_disconnect sample_disconnect_full, sample_disconnect_bare;
+extern const bp_hang sample_hang;
 
 #define SAMPLE_LEDGER_COUNT 4
 extern const bp_manifest_line sample_ledger[SAMPLE_LEDGER_COUNT];

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/linux/files.h"
 #include "platform/linux/thread_wait.h"
 
 /*
@@ -31,6 +33,21 @@ uint64_t bp_thread_id(void) {
         id_guard_number = number;
     }
     return id;
+}
+
+void bp_thread_name_of(uint64_t tid, char out[BP_THREAD_NAME_BYTES]) {
+    ssize_t length = bp_proc_read_at(AT_FDCWD, out, BP_THREAD_NAME_BYTES,
+                                     "/proc/self/task/%" PRIu64 "/comm", tid);
+    out[length > 0 ? length - 1 : 0] = '\0'; /* it ends in a newline */
+}
+
+bool bp_thread_is_traced(uint64_t tid) {
+    char text[4096];
+    uint64_t tracer = 0;
+    ssize_t length =
+        bp_proc_read_at(AT_FDCWD, text, sizeof text, "/proc/self/task/%" PRIu64 "/status", tid);
+    return length > 0 && bp_proc_find_number(text, (size_t)length, "TracerPid", 0, &tracer) &&
+           tracer != 0;
 }
 
 void bp_thread_set_name(const char *name) {

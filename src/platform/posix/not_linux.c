@@ -62,6 +62,16 @@ bool bp_fork_guard_is_owner(const bp_fork_guard *guard) {
     return guard->owner == getpid();
 }
 
+void bp_thread_name_of(uint64_t tid, char out[BP_THREAD_NAME_BYTES]) {
+    (void)tid;
+    out[0] = '\0';
+}
+
+bool bp_thread_is_traced(uint64_t tid) {
+    (void)tid;
+    return false;
+}
+
 bool bp_thread_waits_for(uint64_t tid, uint64_t owner_tid) {
     return false;
 }

@@ -13,7 +13,7 @@ WORDS = [
     (r"(?!zookeeper)\w*keepers?\w*|bp_kept\w*|(session|order|job)->kept|kept (rings|reports?)", "retained"),
     (r"bp_home\w*|homes|(an?|its|the|whose|each|own|unlocked|dead|session's) home(?! director)",
      "session directory"),
-    (r"\w*pulses?\w*|\w*heartbeats?\w*|(bp_\w*)?beats?", "sampler thread, tick"),
+    (r"\w*pulses?\w*|\w*heartbeats?\w*", "sampler thread, tick"),
     (r"\w*crews?\w*|(un)?hir(e|es|ed|ing)(_\w+)?|bury|buries|buried|burying",
      "worker pool; start, stop"),
     (r"(bp_\w*)?halt(s|ed|ing)?(_\w+)?|halt\.h", "cancel token; cancel"),
@@ -69,12 +69,12 @@ def check(tree):
 
 SAMPLES = """an order; bp_order_new(); orders_mutex; live_orders; make_order(); order->kind;
 bp_taking; bp_recorded_open; freezer; may_freeze; frozen; keeper; bp_kept_new; session->kept; bp_home_open;
-a home; bp_pulse; pulse; heartbeat; beat; crew; hired; bury; bp_halt; halt; gate; bp_visit;
+a home; bp_pulse; pulse; heartbeat; crew; hired; bury; bp_halt; halt; gate; bp_visit;
 bp_rescue; bp_spool_open; spools; bp_traffic_head; ledger; first sight; sights; take it back;
 taken back; stands back; a guest; lies in; rooms""".replace("\n", " ").split("; ")
 BAD = [{"src/base/a.c": f"/* {sample} */\n"} for sample in SAMPLES]
 BAD += [{"README.md": "It is a guest.\n"}, {"docs/a.md": "The ledger says so.\n"},
-        {"docs/man/a.1": "a crew\n"}, {"include/bugpack/a.h": "/* at each beat */\n"},
+        {"docs/man/a.1": "a crew\n"}, {"include/bugpack/a.h": "/* at each pulse */\n"},
         {"src/probe/pulse.c": "int x;\n"}, {"src/base/a.c": 'say("the ledger is full");\n'}]
 GOOD = [{
     "src/base/a.c": "/* in both byte orders, in an order that is kept; in order to keep the order;\n"

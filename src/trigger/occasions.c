@@ -1,0 +1,160 @@
+#include "trigger/occasions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bugpack/log.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/status.h"
+
+enum { row_max_count = 64 + 1 };
+
+static const char busy_reason[] = "too many reports waited";
+static const char failed_reason[] = "a report could not be written";
+static const char cancelled_reason[] = "a report was cancelled";
+
+struct row {
+    char key[BUGPACK_CHANNEL_MAX_BYTES + 1]; /* "" for the row of all further ones */
+    bp_trigger_entry entry;
+};
+
+struct bp_occasions {
+    bp_occasions_rule rule;
+    bp_lock lock; /* of what follows */
+    unsigned pending_count;
+    uint64_t report_count;     /* written */
+    uint64_t written_ns;       /* monotonic: when the last one was */
+    uint64_t suppressed_count; /* that no written report lists */
+    size_t row_count;
+    struct row rows[row_max_count];
+};
+
+bugpack_status bp_occasions_new(const bp_occasions_rule *rule, bp_occasions **ret_occasions,
+                                bugpack_error *error) {
+    bp_occasions *occasions = calloc(1, sizeof *occasions);
+    if (occasions == NULL || !bp_lock_init(&occasions->lock, BP_LOCK_OCCASIONS)) {
+        free(occasions);
+        return bp_fail_memory(error, "open a session");
+    }
+    occasions->rule = *rule;
+    *ret_occasions = occasions;
+    return BUGPACK_OK;
+}
+
+void bp_occasions_free(bp_occasions *occasions) {
+    if (occasions != NULL) {
+        bp_lock_destroy(&occasions->lock);
+        free(occasions);
+    }
+}
+
+/* The row of a key, made when it is new. The lock is held. */
+static bp_trigger_entry *entry_of(bp_occasions *occasions, const char *key) {
+    size_t i = 0;
+    while (i < occasions->row_count && strcmp(occasions->rows[i].key, key) != 0) {
+        i++;
+    }
+    if (i == row_max_count) {
+        i = row_max_count - 1;
+    } else if (i == occasions->row_count) {
+        struct row *row = &occasions->rows[occasions->row_count++];
+        bool is_rest = i == row_max_count - 1;
+        (void)snprintf(row->key, sizeof row->key, "%s", is_rest ? "" : key);
+        row->entry =
+            (bp_trigger_entry){.kind = occasions->rule.kind, .first_wall_ns = bp_clock_wall_ns()};
+    }
+    return &occasions->rows[i].entry;
+}
+
+/* Why there is no report now; NULL: there is one. The lock is held. */
+static const char *refuse(const bp_occasions *occasions) {
+    const bp_occasions_rule *rule = &occasions->rule;
+    if (rule->report_max_count > 0 &&
+        occasions->report_count + occasions->pending_count >= rule->report_max_count) {
+        return rule->count_reason;
+    }
+    bool is_hot = occasions->pending_count > 0 ||
+                  (occasions->report_count > 0 &&
+                   bp_clock_monotonic_ns() - occasions->written_ns < rule->cooldown_ns);
+    return rule->cooldown_ns > 0 && is_hot ? rule->cooldown_reason : NULL;
+}
+
+bool bp_occasions_begin(bp_occasions *occasions, const char *key, uint64_t *ret_suppressed_count) {
+    bp_lock_acquire(&occasions->lock);
+    bp_trigger_entry *entry = entry_of(occasions, key);
+    const char *reason = refuse(occasions);
+    entry->count++;
+    entry->last_wall_ns = bp_clock_wall_ns();
+    if (reason == NULL) {
+        occasions->pending_count++;
+        *ret_suppressed_count = occasions->suppressed_count;
+    } else {
+        occasions->suppressed_count++;
+        entry->reason = reason;
+    }
+    bp_lock_release(&occasions->lock);
+    return reason == NULL;
+}
+
+void bp_occasions_end(bp_occasions *occasions, const char *key, uint64_t listed_count,
+                      bugpack_status status) {
+    bp_lock_acquire(&occasions->lock);
+    bp_trigger_entry *entry = entry_of(occasions, key);
+    occasions->pending_count--;
+    if (status == BUGPACK_OK) {
+        entry->written_count++;
+        occasions->report_count++;
+        occasions->written_ns = bp_clock_monotonic_ns();
+        /* Others may have been suppressed while it was being written. */
+        occasions->suppressed_count -=
+            listed_count < occasions->suppressed_count ? listed_count : occasions->suppressed_count;
+    } else {
+        entry->reason = status == BUGPACK_ERR_CANCELLED ? cancelled_reason
+                        : status == BUGPACK_ERR_BUSY    ? busy_reason
+                                                        : failed_reason;
+        occasions->suppressed_count++;
+    }
+    bp_lock_release(&occasions->lock);
+}
+
+void bp_occasions_note_duration(bp_occasions *occasions, const char *key, uint64_t duration_ns) {
+    bp_lock_acquire(&occasions->lock);
+    bp_trigger_entry *entry = entry_of(occasions, key);
+    entry->last_duration_ns = duration_ns;
+    if (duration_ns > entry->longest_duration_ns) {
+        entry->longest_duration_ns = duration_ns;
+    }
+    bp_lock_release(&occasions->lock);
+}
+
+bp_trigger_note *bp_occasions_note(bp_occasions *occasions) {
+    bp_lock_acquire(&occasions->lock);
+    size_t row_count = occasions->row_count; /* rows are only ever added */
+    bp_lock_release(&occasions->lock);
+    bp_trigger_note *made = bp_trigger_note_new(row_count);
+    if (made != NULL && row_count > 0) {
+        bp_lock_acquire(&occasions->lock);
+        for (size_t i = 0; i < made->count; i++) {
+            const bp_trigger_entry *entry = &occasions->rows[i].entry;
+            made->rows[i] = (bp_trigger_tally){entry->count, entry->last_wall_ns};
+        }
+        bp_lock_release(&occasions->lock);
+    }
+    return made;
+}
+
+void bp_occasions_list(bp_occasions *occasions, const bp_trigger_note *noted,
+                       bp_trigger_list *list) {
+    bp_lock_acquire(&occasions->lock);
+    for (size_t i = 0; i < occasions->row_count; i++) {
+        bp_trigger_entry entry = occasions->rows[i].entry;
+        entry.key = occasions->rows[i].key;
+        if (bp_trigger_note_apply(noted, i, &entry)) {
+            bp_trigger_list_add(list, &entry);
+        }
+    }
+    bp_lock_release(&occasions->lock);
+}

@@ -1,0 +1,51 @@
+/*
+ * What has happened of one kind, by key, and when it may lead to another report: for triggers that
+ * write one report and then pause, as those of disconnects and hangs.
+ */
+#ifndef BP_TRIGGER_OCCASIONS_H
+#define BP_TRIGGER_OCCASIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bugpack/report.h>
+
+#include "report/trigger_list.h"
+
+/* The rows of the manifest: one for each of the first 64 keys, and one for all further ones. */
+typedef struct bp_occasions bp_occasions;
+
+/* One pause for all keys. Strings are borrowed. */
+typedef struct bp_occasions_rule {
+    bp_report_kind kind;
+    uint64_t cooldown_ns;        /* after a report was written; 0: none */
+    uint32_t report_max_count;   /* 0: any number */
+    const char *cooldown_reason; /* why there is no report */
+    const char *count_reason;
+} bp_occasions_rule;
+
+/* NO_MEMORY. */
+bugpack_status bp_occasions_new(const bp_occasions_rule *rule, bp_occasions **ret_occasions,
+                                bugpack_error *error);
+void bp_occasions_free(bp_occasions *occasions); /* NULL is fine */
+
+/*
+ * Counts an occasion and says whether it leads to a report, which then is pending. A pending report
+ * suppresses others as a written one does; when it fails, no cool-down has begun.
+ * `ret_suppressed_count`: how many had none since the last report. Any thread, as all of these.
+ */
+bool bp_occasions_begin(bp_occasions *occasions, const char *key, uint64_t *ret_suppressed_count);
+
+/* A pending report has ended as `status` says, and lists `listed_count` suppressed ones. */
+void bp_occasions_end(bp_occasions *occasions, const char *key, uint64_t listed_count,
+                      bugpack_status status);
+
+/* How long the last one of the key took. */
+void bp_occasions_note_duration(bp_occasions *occasions, const char *key, uint64_t duration_ns);
+
+/* As bp_trigger has them. */
+bp_trigger_note *bp_occasions_note(bp_occasions *occasions);
+void bp_occasions_list(bp_occasions *occasions, const bp_trigger_note *noted,
+                       bp_trigger_list *list);
+
+#endif

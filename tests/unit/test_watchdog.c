@@ -1,0 +1,156 @@
+/*
+ * Watchdogs: a thread that hangs gives one report while it hangs, and its end is told.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/report_reader.h"
+#include "trigger/trigger.h"
+#include "unit/auto_session.h"
+
+/* What the events of hangs said. The semaphores are raised for each. */
+static struct events {
+    sem_t written, ended;
+    bugpack_event last_end;
+} events;
+
+static void on_event(const bugpack_event *event, void *context) {
+    (void)context;
+    if (event->kind == BUGPACK_EVENT_WRITTEN && strcmp(event->report_type, "hang") == 0) {
+        (void)sem_post(&events.written);
+    } else if (event->kind == BUGPACK_EVENT_HANG_ENDED) {
+        events.last_end = *event;
+        (void)sem_post(&events.ended);
+    }
+}
+
+static bugpack *open_watched(const temp_dir *dir, uint32_t cooldown_ms, uint32_t cap) {
+    bugpack_options options = auto_options(dir);
+    (void)sem_init(&events.written, 0, 0);
+    (void)sem_init(&events.ended, 0, 0);
+    options.on_event = on_event;
+    options.hang_cooldown_ms = cooldown_ms;
+    options.hang_cap = cap;
+    return open_session(&options);
+}
+
+static bugpack_watchdog *open_watchdog(bugpack *session, const char *name) {
+    bugpack_watchdog *watchdog = NULL;
+    cr_assert(zero(int, (int)bugpack_watchdog_open(session, name, 100, &watchdog, NULL)));
+    return watchdog;
+}
+
+Test(watchdog, a_hang_is_reported_while_it_lasts_and_its_end_is_told) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_watched(&dir, 0, 0);
+    bugpack_watchdog *watchdog = open_watchdog(session, "ui");
+    (void)sem_wait(&events.written); /* this thread does not beat */
+    char path[512];
+    cr_assert(report_find_only(&dir, path, sizeof path));
+    cr_assert(ne(ptr, strstr(path, "/viewer-hang-ui-20"), NULL), "%s", path);
+    static const char *const parts[] = {"\"name\": \"ui\"", "\"limit_ms\": 100",
+                                        "\"last_beat\": \"20", "\"hang\": 1",
+                                        "\"suppressed_before\": 0"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        cr_assert(report_entry_contains(path, "hang.json", parts[i]), "%s", parts[i]);
+    }
+    cr_assert(report_entry_contains(path, "metadata.json", "\"report_type\": \"hang\""));
+    bugpack_watchdog_beat(watchdog);
+    (void)sem_wait(&events.ended);
+    cr_assert(eq(str, events.last_end.watchdog, "ui"));
+    cr_assert(ge(u64, events.last_end.duration_ms, 100));
+    cr_assert(eq(u64, events.last_end.ticket, 1));
+    bp_trigger_entry entry = auto_count(session, BP_REPORT_HANG, "ui");
+    cr_assert(eq(u64, entry.written_count, 1));
+    cr_assert(ge(u64, entry.last_duration_ns, 100 * BP_NS_PER_MS));
+    bugpack_watchdog_close(watchdog);
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(watchdog, a_paused_one_does_not_hang) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_watched(&dir, BUGPACK_OFF, 0);
+    bugpack_watchdog *paused = open_watchdog(session, "paused");
+    bugpack_watchdog_pause(paused);
+    bugpack_watchdog *hung = open_watchdog(session, "hung");
+    (void)sem_wait(&events.written); /* as long as the paused one would have had */
+    cr_assert(eq(u64, auto_count(session, BP_REPORT_HANG, "paused").count, 0));
+    cr_assert(eq(u64, auto_count(session, BP_REPORT_HANG, "hung").count, 1));
+    bugpack_watchdog_close(hung); /* which ends the hang */
+    (void)sem_wait(&events.ended);
+    cr_assert(eq(str, events.last_end.watchdog, "hung"));
+    bugpack_watchdog_beat(paused);
+    (void)sem_wait(&events.written); /* now something is expected of it */
+    bugpack_close(session);
+    bugpack_watchdog_beat(paused); /* does nothing */
+    bugpack_watchdog_close(paused);
+    temp_dir_remove(&dir);
+}
+
+Test(watchdog, one_within_the_cool_down_or_over_the_cap_is_counted) {
+    static const struct {
+        uint32_t cooldown_ms, cap;
+        const char *reason;
+    } cases[] = {{0, 0, "a hang report was taken shortly before"},
+                 {BUGPACK_OFF, 1, "as many hang reports as hang_cap allows were taken"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        temp_dir dir;
+        cr_assert(temp_dir_make(&dir));
+        bugpack *session = open_watched(&dir, cases[i].cooldown_ms, cases[i].cap);
+        bugpack_watchdog *watchdog = open_watchdog(session, "ui");
+        (void)sem_wait(&events.written);
+        for (uint64_t count = 2; count <= 3; count++) {
+            bugpack_watchdog_beat(watchdog);
+            (void)sem_wait(&events.ended);
+            while (auto_count(session, BP_REPORT_HANG, "ui").count < count) {
+                (void)usleep(1000);
+            }
+        }
+        bp_trigger_entry entry = auto_count(session, BP_REPORT_HANG, "ui");
+        cr_assert(eq(u64, entry.written_count, 1));
+        cr_assert(eq(str, (char *)(uintptr_t)entry.reason, (char *)(uintptr_t)cases[i].reason));
+        bugpack_close(session);
+        temp_dir_remove(&dir);
+    }
+}
+
+Test(watchdog, refuses_what_it_cannot_watch) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_watched(&dir, 0, 0);
+    bugpack_watchdog *all[BUGPACK_WATCHDOGS_MAX], *more = NULL;
+    char name[BUGPACK_CHANNEL_MAX_BYTES + 2] = "";
+    memset(name, 'x', sizeof name - 1);
+    static const struct {
+        const char *name;
+        uint32_t limit_ms;
+    } wrong[] = {{NULL, 1000}, {"", 1000}, {"ui", 0}, {"ui", 99}, {"ui", 86400001}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        cr_assert(eq(
+            int, (int)bugpack_watchdog_open(session, wrong[i].name, wrong[i].limit_ms, &more, NULL),
+            (int)BUGPACK_ERR_INVALID));
+    }
+    cr_assert(eq(int, (int)bugpack_watchdog_open(session, name, 1000, &more, NULL),
+                 (int)BUGPACK_ERR_INVALID));
+    for (size_t i = 0; i < BUGPACK_WATCHDOGS_MAX; i++) {
+        cr_assert(zero(int, (int)bugpack_watchdog_open(session, "ui", 86400000, &all[i], NULL)));
+    }
+    cr_assert(eq(int, (int)bugpack_watchdog_open(session, "ui", 1000, &more, NULL),
+                 (int)BUGPACK_ERR_LIMIT));
+    bugpack_watchdog_close(all[0]);
+    cr_assert(zero(int, (int)bugpack_watchdog_open(session, "ui", 86400000, &more, NULL)));
+    bugpack_watchdog_beat(NULL);
+    bugpack_watchdog_pause(NULL);
+    bugpack_watchdog_close(NULL);
+    bugpack_close(session);
+    cr_assert(eq(int, (int)bugpack_watchdog_open(session, "ui", 1000, &more, NULL),
+                 (int)BUGPACK_ERR_CLOSED));
+    temp_dir_remove(&dir);
+}
