@@ -245,21 +245,25 @@ static bugpack_status read_zombies(const bp_process *process, bp_process_facts *
     bp_proc_list threads = {0};
     bp_pid_list children = {.pids = NULL};
     bool has_memory = true;
+    int trouble = 0;
     int64_t votes = 0;
     bugpack_status status = bp_process_list_threads(process, &threads, error);
     for (size_t i = 0; has_memory && i < threads.count && i < thread_max; i++) {
         int result = bp_process_list_children(process, threads.items[i].id, &children);
         facts->zombie_count.known = facts->zombie_count.known || result == 0;
         has_memory = result != ENOMEM;
+        trouble = result == 0 || bp_proc_is_gone(result) ? trouble : result;
     }
     for (size_t i = 0; has_memory && i < children.count && i < child_max; i++) {
         bp_proc_stat stat;
-        if (bp_proc_read_stat(process->directory_fd, &stat, "../%d/stat", (int)children.pids[i]) ==
-                0 &&
-            stat.state == 'Z' && stat.parent_pid == (uint64_t)process->pid) {
+        int result =
+            bp_proc_read_stat(process->directory_fd, &stat, "../%d/stat", (int)children.pids[i]);
+        if (result == 0 && stat.state == 'Z' && stat.parent_pid == (uint64_t)process->pid) {
             take_zombie(&stat, &votes, facts);
         }
+        trouble = result == 0 || bp_proc_is_gone(result) ? trouble : result;
     }
+    bp_facts_deny(facts, "children", trouble);
     free(children.pids);
     bp_proc_list_release(&threads);
     return status == BUGPACK_OK && !has_memory
