@@ -84,7 +84,7 @@ typedef struct bp_system {
     bool has_namespaces;
     const char *namespaces[BP_SYSTEM_NAMESPACE_MAX]; /* its own, not the machine's; static */
     size_t namespace_count;
-    bp_machine_cgroup cgroups[BP_SYSTEM_CGROUP_MAX]; /* from its own one up; paths are owned */
+    bp_machine_cgroup cgroups[BP_SYSTEM_CGROUP_MAX]; /* each path from its group up; owned */
     size_t cgroup_count;
     bp_filesystem filesystems[BP_SYSTEM_FILESYSTEM_MAX];
     size_t filesystem_count;

@@ -31,8 +31,11 @@ const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *pa
 bool bp_machine_cgroups_read(const bp_machine_cgroups *cgroups, int cgroup_fd,
                              bp_machine_cgroup **ret_list, bp_machine_summary *summary);
 
-/* The present figures of one, whose path is set, from `cgroup_fd`. */
-void bp_machine_cgroup_read(int cgroup_fd, bp_machine_cgroup *cgroup, bp_machine_summary *summary);
+/* The present figures of one, whose path is set, from `cgroup_fd`. `lines`, if not NULL, is /proc's
+ * `cgroup` of a process: of version 1 only those of controllers whose group of the process is this
+ * one or below it. */
+void bp_machine_cgroup_read(int cgroup_fd, const char *lines, size_t lines_bytes,
+                            bp_machine_cgroup *cgroup, bp_machine_summary *summary);
 
 /* The pressure on the machine, from the directory `proc_fd`/pressure. */
 void bp_machine_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],

@@ -436,7 +436,7 @@ void bp_machine_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUN
 }
 
 /* Where the figures of both versions are. Version 2 has one directory for all; version 1 has a
- * hierarchy for each controller, which are taken to have the same paths. */
+ * hierarchy for each controller. */
 static const struct figure_row {
     bp_cgroup_figure figure;
     const char *controller; /* NULL: version 2 */
@@ -494,7 +494,19 @@ static void read_unified(const place *from, bp_machine_cgroup *cgroup) {
     read_pressure_files(from, pressure_names, cgroup->pressure);
 }
 
-static void read_figures(const place *top, bool is_unified, bp_machine_cgroup *cgroup) {
+/* Whether the process of these lines is in the group of that path, or in one below it. */
+static bool is_in(const char *lines, size_t lines_bytes, const char *controller, const char *path) {
+    const char *own;
+    size_t own_bytes, bytes = strlen(path);
+    bytes -= bytes == 1; /* "/" */
+    return lines == NULL ||
+           (bp_proc_find_controller(lines, lines_bytes, controller, &own, &own_bytes) &&
+            own_bytes >= bytes && memcmp(own, path, bytes) == 0 &&
+            (own_bytes == bytes || own[bytes] == '/'));
+}
+
+static void read_figures(const place *top, bool is_unified, const char *lines, size_t lines_bytes,
+                         bp_machine_cgroup *cgroup) {
     const char *open_controller = NULL;
     place from = {.fd = -1, .summary = top->summary};
     if (is_unified) {
@@ -506,8 +518,11 @@ static void read_figures(const place *top, bool is_unified, bp_machine_cgroup *c
         }
         if (rows[i].controller != open_controller) {
             bp_file_close(from.fd);
-            from = open_below(top, rows[i].controller, cgroup->path);
+            from.fd = -1;
             open_controller = rows[i].controller;
+            if (is_in(lines, lines_bytes, open_controller, cgroup->path)) {
+                from = open_below(top, open_controller, cgroup->path);
+            }
         }
         bp_machine_figure *figure = &cgroup->figures[rows[i].figure];
         if (rows[i].key == NULL) {
@@ -540,11 +555,12 @@ static int compare_paths(const void *one, const void *other) {
     return strcmp(left->path, right->path);
 }
 
-void bp_machine_cgroup_read(int cgroup_fd, bp_machine_cgroup *cgroup, bp_machine_summary *summary) {
+void bp_machine_cgroup_read(int cgroup_fd, const char *lines, size_t lines_bytes,
+                            bp_machine_cgroup *cgroup, bp_machine_summary *summary) {
     const place top = {cgroup_fd, summary};
     if (cgroup_fd >= 0 && !leads_up(cgroup->path)) {
         bool is_unified = faccessat(cgroup_fd, "cgroup.controllers", F_OK, 0) == 0;
-        read_figures(&top, is_unified, cgroup);
+        read_figures(&top, is_unified, lines, lines_bytes, cgroup);
     }
 }
 
@@ -563,7 +579,7 @@ bool bp_machine_cgroups_read(const bp_machine_cgroups *cgroups, int cgroup_fd,
     }
     qsort(list, count, sizeof *list, compare_paths);
     for (size_t i = 0; i < count; i++) {
-        bp_machine_cgroup_read(cgroup_fd, &list[i], summary);
+        bp_machine_cgroup_read(cgroup_fd, NULL, 0, &list[i], summary);
     }
     *ret_list = list;
     return true;

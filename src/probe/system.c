@@ -357,14 +357,20 @@ static void read_container(struct reader *reader) {
                    (int)(line < length ? line : length), reader->text);
 }
 
-/* Appends a control group, if anything is known of it. False without memory. */
-static bool add_cgroup(struct reader *reader, int cgroup_fd, const char *path, size_t path_bytes) {
+/* Appends a control group, if anything is known of it and it is not there. False without memory. */
+static bool add_cgroup(struct reader *reader, int cgroup_fd, size_t lines_bytes, const char *path,
+                       size_t path_bytes) {
     bp_machine_cgroup cgroup = {.path = strndup(path, path_bytes)};
     if (cgroup.path == NULL) {
         return false;
     }
-    bp_machine_cgroup_read(cgroup_fd, &cgroup, &reader->summary);
-    bool is_known = false;
+    bool is_new = true, is_known = false;
+    for (size_t i = 0; i < reader->system.cgroup_count; i++) {
+        is_new = is_new && strcmp(reader->system.cgroups[i].path, cgroup.path) != 0;
+    }
+    if (is_new) {
+        bp_machine_cgroup_read(cgroup_fd, reader->text, lines_bytes, &cgroup, &reader->summary);
+    }
     for (size_t i = 0; i < BP_CGROUP_FIGURE_COUNT; i++) {
         is_known = is_known || cgroup.figures[i].is_known;
     }
@@ -376,21 +382,13 @@ static bool add_cgroup(struct reader *reader, int cgroup_fd, const char *path, s
     return true;
 }
 
-/* From the group of the process up to the root: each may have a limit. False without memory. */
-static bool read_cgroups(struct reader *reader) {
-    char path[path_bytes_max];
-    const char *found;
-    size_t bytes;
-    size_t length = read_text(reader, reader->process_fd, "cgroup");
-    if (!bp_proc_find_cgroup(reader->text, length, &found, &bytes) || bytes == 0 ||
-        bytes >= sizeof path || found[0] != '/') {
-        return true;
-    }
-    memcpy(path, found, bytes);
-    int cgroup_fd = open("/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC);
+/* From that group up to the root: each may have a limit. False without memory. */
+static bool add_cgroups(struct reader *reader, int cgroup_fd, size_t lines_bytes, const char *path,
+                        size_t bytes) {
     bool has_memory = true;
-    while (cgroup_fd >= 0 && has_memory && reader->system.cgroup_count < BP_SYSTEM_CGROUP_MAX) {
-        has_memory = add_cgroup(reader, cgroup_fd, path, bytes);
+    bool is_path = bytes > 0 && bytes < path_bytes_max && path[0] == '/';
+    while (is_path && has_memory && reader->system.cgroup_count < BP_SYSTEM_CGROUP_MAX) {
+        has_memory = add_cgroup(reader, cgroup_fd, lines_bytes, path, bytes);
         if (bytes == 1) {
             break;
         }
@@ -398,6 +396,26 @@ static bool read_cgroups(struct reader *reader) {
             bytes--;
         }
         bytes -= bytes > 1 ? 1 : 0;
+    }
+    return has_memory;
+}
+
+/* The process is in one group, and of version 1 perhaps in another for each controller. */
+static bool read_cgroups(struct reader *reader) {
+    static const char *const controllers[] = {"memory", "cpu", "cpuacct", "pids"};
+    const char *path;
+    size_t bytes;
+    size_t length = read_text(reader, reader->process_fd, "cgroup");
+    if (!bp_proc_find_cgroup(reader->text, length, &path, &bytes)) {
+        return true;
+    }
+    int cgroup_fd = open("/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool has_memory = cgroup_fd < 0 || add_cgroups(reader, cgroup_fd, length, path, bytes);
+    for (size_t i = 0; cgroup_fd >= 0 && i < sizeof controllers / sizeof controllers[0]; i++) {
+        if (has_memory &&
+            bp_proc_find_controller(reader->text, length, controllers[i], &path, &bytes)) {
+            has_memory = add_cgroups(reader, cgroup_fd, length, path, bytes);
+        }
     }
     bp_file_close(cgroup_fd);
     return has_memory;

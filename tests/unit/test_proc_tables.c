@@ -68,6 +68,20 @@ Test(proc_cgroup, takes_systemds_path_and_then_any_where_the_unified_one_says_no
     expect_cgroup("4:cpu,cpuacct:/\n0::/\n", "/");
 }
 
+Test(proc_cgroup, has_a_path_for_each_controller_of_version_1) {
+    static const char text[] = "4:cpu,cpuacct:/c\n3:memory:/m\nx\n2:cpuset:/s\n0::/u\n";
+    static const char *const pairs[][2] = {{"cpu", "/c"}, {"cpuacct", "/c"}, {"memory", "/m"}};
+    const char *path = "untouched";
+    size_t path_bytes = 0;
+    cr_expect(not(bp_proc_find_controller(text, sizeof text - 1, "pids", &path, &path_bytes)));
+    cr_expect(not(bp_proc_find_controller(text, sizeof text - 1, "cpuse", &path, &path_bytes)));
+    cr_expect(eq(str, (char *)path, "untouched"));
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        cr_assert(bp_proc_find_controller(text, sizeof text - 1, pairs[i][0], &path, &path_bytes));
+        cr_expect(path_bytes == 2 && memcmp(path, pairs[i][1], 2) == 0, "%s", pairs[i][0]);
+    }
+}
+
 Test(proc_cgroup, rejects_garbage_and_leaves_output_alone) {
     expect_cgroup("", "untouched");
     expect_cgroup("0:\n0::\nx::/y\n1:cpu:relative\n", "untouched");

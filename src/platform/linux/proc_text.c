@@ -389,29 +389,67 @@ static int cgroup_rank(bp_proc_scan controllers, size_t path_bytes) {
     return bp_proc_is(controllers, "name=systemd") ? 2 : 1;
 }
 
+/* Takes "4:cpu,cpuacct:/a": the controllers, and the path. False for what is no such line. */
+static bool take_cgroup(bp_proc_scan line, bp_proc_scan *ret_controllers, bp_proc_scan *ret_path) {
+    uint64_t hierarchy;
+    if (!bp_proc_take_number(&line, 10, &hierarchy) || !bp_proc_take_byte(&line, ':')) {
+        return false;
+    }
+    const char *colon = memchr(line.next, ':', (size_t)(line.end - line.next));
+    if (colon == NULL || colon + 1 == line.end || colon[1] != '/') {
+        return false;
+    }
+    *ret_controllers = (bp_proc_scan){line.next, colon};
+    *ret_path = (bp_proc_scan){colon + 1, line.end};
+    return true;
+}
+
 bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char **ret_path,
                          size_t *ret_path_bytes) {
     bp_proc_scan scan = {text, text + text_bytes};
-    bp_proc_scan line;
+    bp_proc_scan line, controllers, path;
     int best_rank = -1;
     while (bp_proc_take_line(&scan, &line)) {
-        uint64_t hierarchy;
-        if (!bp_proc_take_number(&line, 10, &hierarchy) || !bp_proc_take_byte(&line, ':')) {
+        if (!take_cgroup(line, &controllers, &path)) {
             continue;
         }
-        const char *colon = memchr(line.next, ':', (size_t)(line.end - line.next));
-        if (colon == NULL || colon + 1 == line.end || colon[1] != '/') {
-            continue;
-        }
-        size_t path_bytes = (size_t)(line.end - colon - 1);
-        int rank = cgroup_rank((bp_proc_scan){line.next, colon}, path_bytes);
+        size_t path_bytes = (size_t)(path.end - path.next);
+        int rank = cgroup_rank(controllers, path_bytes);
         if (rank > best_rank) {
             best_rank = rank;
-            *ret_path = colon + 1;
+            *ret_path = path.next;
             *ret_path_bytes = path_bytes;
         }
     }
     return best_rank >= 0;
+}
+
+/* One of "cpu,cpuacct". */
+static bool has_controller(bp_proc_scan controllers, const char *controller) {
+    while (controllers.next < controllers.end) {
+        size_t left = (size_t)(controllers.end - controllers.next);
+        const char *comma = memchr(controllers.next, ',', left);
+        bp_proc_scan one = {controllers.next, comma != NULL ? comma : controllers.end};
+        if (bp_proc_is(one, controller)) {
+            return true;
+        }
+        controllers.next = comma != NULL ? comma + 1 : controllers.end;
+    }
+    return false;
+}
+
+bool bp_proc_find_controller(const char *text, size_t text_bytes, const char *controller,
+                             const char **ret_path, size_t *ret_path_bytes) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan line, controllers, path;
+    while (bp_proc_take_line(&scan, &line)) {
+        if (take_cgroup(line, &controllers, &path) && has_controller(controllers, controller)) {
+            *ret_path = path.next;
+            *ret_path_bytes = (size_t)(path.end - path.next);
+            return true;
+        }
+    }
+    return false;
 }
 
 bool bp_proc_parse_map(const char *line, size_t line_bytes, bp_proc_map *ret_map) {
@@ -466,4 +504,16 @@ size_t bp_proc_deleted_path_length(const char *path, size_t path_bytes) {
         return 0;
     }
     return path_bytes - suffix_bytes;
+}
+
+bool bp_proc_parse_run_delay(const char *text, size_t text_bytes, uint64_t *ret_delay_ns) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    uint64_t cpu_ns, delay_ns, slices;
+    if (!bp_proc_take_number(&scan, 10, &cpu_ns) || !bp_proc_take_byte(&scan, ' ') ||
+        !bp_proc_take_number(&scan, 10, &delay_ns) || !bp_proc_take_byte(&scan, ' ') ||
+        !bp_proc_take_number(&scan, 10, &slices)) {
+        return false;
+    }
+    *ret_delay_ns = delay_ns;
+    return true;
 }

@@ -91,6 +91,10 @@ bool bp_proc_find_number(const char *text, size_t text_bytes, const char *key, s
 bool bp_proc_find_switches(const char *text, size_t text_bytes, uint64_t *ret_voluntary,
                            uint64_t *ret_involuntary);
 
+/* The second number of schedstat: nanoseconds on a run queue (Documentation/scheduler/sched-stats).
+ */
+bool bp_proc_parse_run_delay(const char *text, size_t text_bytes, uint64_t *ret_delay_ns);
+
 /* A signed decimal number, followed by white space only: oom_score. */
 bool bp_proc_parse_number(const char *text, size_t text_bytes, int64_t *ret_value);
 
@@ -104,6 +108,11 @@ size_t bp_proc_parse_limits(const char *text, size_t text_bytes, bp_resource_lim
  */
 bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char **ret_path,
                          size_t *ret_path_bytes);
+
+/* The path of the version 1 hierarchy that has this controller, "memory"; false where there is
+ * none. */
+bool bp_proc_find_controller(const char *text, size_t text_bytes, const char *controller,
+                             const char **ret_path, size_t *ret_path_bytes);
 
 /* A line of maps. */
 typedef struct bp_proc_map {
