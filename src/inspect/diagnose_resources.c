@@ -182,6 +182,43 @@ void bp_diagnose_deleted_code(bp_evidence *evidence) {
     }
 }
 
+/*
+ * Within the sample window, where there is no history: memory that is more at each of its samples,
+ * by 16 MiB and a twentieth in all. A program that was begun a moment ago is still reading what it
+ * needs.
+ */
+static void find_growth_in_window(bp_evidence *evidence) {
+    enum { sample_min = 4 };
+    static const uint64_t least_kb = 16 << 10;
+    static const double age_min_secs = 10;
+    const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
+    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(process, "rss_samples"));
+    double age_secs, from_ms = 0, to_ms = 0;
+    uint64_t from_kb = 0, to_kb = 0;
+    size_t count = 0;
+    for (; row != NULL; row = bp_json_tree_next(row), count++) {
+        uint64_t kb;
+        double at_ms;
+        if (!bp_json_tree_uint(row, "rss_kb", &kb) || !bp_json_tree_number(row, "at_ms", &at_ms) ||
+            (count > 0 && (kb <= to_kb || at_ms <= to_ms))) {
+            return;
+        }
+        from_kb = count == 0 ? kb : from_kb;
+        from_ms = count == 0 ? at_ms : from_ms;
+        to_kb = kb;
+        to_ms = at_ms;
+    }
+    double secs = (to_ms - from_ms) / 1000;
+    uint64_t grown_kb = to_kb - from_kb;
+    if (count >= sample_min && grown_kb >= least_kb && grown_kb >= from_kb / 20 &&
+        bp_json_tree_number(process, "uptime_secs", &age_secs) && age_secs - secs >= age_min_secs) {
+        bp_find_in(evidence, "runtime-metrics.json",
+                   "resident memory grew by %" PRIu64 " MiB in %.1f s (%.0f MiB/s), to %" PRIu64
+                   " MiB",
+                   grown_kb >> 10, secs, (double)grown_kb / 1024 / secs, to_kb >> 10);
+    }
+}
+
 /* Memory, without bugpack's own, that rose by a quarter and 16 MiB from the first half of the
  * history to its end. */
 void bp_diagnose_memory_growth(bp_evidence *evidence) {
@@ -194,6 +231,7 @@ void bp_diagnose_memory_growth(bp_evidence *evidence) {
         last--;
     }
     if (last - first < 10) {
+        find_growth_in_window(evidence);
         return;
     }
     const bp_sample *from = &evidence->samples[first], *to = &evidence->samples[last - 1];

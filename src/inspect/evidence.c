@@ -141,9 +141,26 @@ bool bp_exit_signal(const bp_json_tree *metadata, char out[BP_SIGNAL_BYTES]) {
     return out[0] != '\0';
 }
 
-static double number_of(const bp_json_tree *row, const char *key) {
-    double value;
-    return bp_json_tree_number(row, key, &value) ? value : -1;
+#define NUMBER(name)                                                                               \
+    { #name, offsetof(bp_thread, name) }
+static const struct {
+    const char *key;
+    size_t offset;
+} thread_numbers[] = {NUMBER(cpu_percent),        NUMBER(cpu_ms),
+                      NUMBER(system_ms),          NUMBER(age_ms),
+                      NUMBER(voluntary_switches), NUMBER(involuntary_switches),
+                      NUMBER(run_delay_ms),       NUMBER(page_faults),
+                      NUMBER(read_chars),         NUMBER(written_chars),
+                      NUMBER(write_calls)};
+#undef NUMBER
+
+/* -1 for what the row, or NULL, does not have. */
+static void set_numbers(bp_thread *thread, const bp_json_tree *row) {
+    for (size_t i = 0; i < sizeof thread_numbers / sizeof thread_numbers[0]; i++) {
+        double value = -1;
+        (void)bp_json_tree_number(row, thread_numbers[i].key, &value);
+        memcpy((char *)thread + thread_numbers[i].offset, &value, sizeof value);
+    }
 }
 
 /* NULL where there are too many, or no memory. */
@@ -157,13 +174,8 @@ static bugpack_status add_thread(bp_evidence *evidence, uint64_t tid, bp_thread 
         return bp_fail_memory(error, "read a report");
     }
     *ret_thread = &evidence->threads[evidence->thread_count++];
-    **ret_thread = (bp_thread){.tid = tid,
-                               .cpu_percent = -1,
-                               .cpu_ms = -1,
-                               .system_ms = -1,
-                               .age_ms = -1,
-                               .voluntary_switches = -1,
-                               .involuntary_switches = -1};
+    **ret_thread = (bp_thread){.tid = tid};
+    set_numbers(*ret_thread, NULL);
     return BUGPACK_OK;
 }
 
@@ -179,12 +191,7 @@ bugpack_status bp_evidence_measured(bp_evidence *evidence, const bp_json_tree *r
         thread->is_measured = true;
         thread->place = (uint32_t)evidence->thread_count;
         thread->is_born = bp_json_tree_is_true(row, "born_in_window");
-        thread->cpu_percent = number_of(row, "cpu_percent");
-        thread->cpu_ms = number_of(row, "cpu_ms");
-        thread->system_ms = number_of(row, "system_ms");
-        thread->age_ms = number_of(row, "age_ms");
-        thread->voluntary_switches = number_of(row, "voluntary_switches");
-        thread->involuntary_switches = number_of(row, "involuntary_switches");
+        set_numbers(thread, row);
         CUT_TO(thread->name, bp_json_tree_text(row, "name"));
     }
     return status;

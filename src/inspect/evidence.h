@@ -36,7 +36,8 @@ typedef struct bp_thread {
     bool is_waited_for; /* another one waits for a lock that it holds */
     uint32_t place;     /* in runtime-metrics.json, from 1 */
     uint32_t rank;      /* among the busiest, from 1; 0: it is none of them */
-    double cpu_percent, cpu_ms, system_ms, age_ms, voluntary_switches, involuntary_switches;
+    double cpu_percent, cpu_ms, system_ms, age_ms, voluntary_switches, involuntary_switches,
+        run_delay_ms, page_faults, read_chars, written_chars, write_calls;
     char name[64];
     /* Of threads.json; `waits_for_tid` is 0 where it waits for no thread. */
     bool is_listed;

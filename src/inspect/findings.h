@@ -116,6 +116,8 @@ const char *bp_severity_name(bp_severity severity);
         ".threads[].name", "what starts threads of this name without an end") \
     ROW(THROTTLED, "cpu-throttled", WARNING, throttled, PROCESS, "system.json", \
         ".cgroups[].cpu.throttled_periods", "") \
+    ROW(STARVED, "cpu-starved", WARNING, starved, PROCESS, "runtime-metrics.json", \
+        ".threads[].run_delay_ms", "") \
     ROW(MEMORY_GROWTH, "memory-growth", WARNING, memory_growth, REPORT, "metrics-history.jsonl", \
         ".rss_kb", "") \
     ROW(SWAPPED, "swapped", WARNING, swapped, PROCESS, "process.json", ".memory.swap_kb", "") \

@@ -69,6 +69,14 @@ static void compute_thread(const bp_thread_counters *was, const bp_thread_counte
     thread->has_times = was->has_system_cpu && now->has_system_cpu;
     thread->user_ns = multiply(user, unit_ns);
     thread->system_ns = multiply(system, unit_ns);
+    thread->has_faults = was->is_awake && now->is_awake;
+    thread->page_faults = subtract(now->page_faults, was->page_faults);
+    thread->has_run_delay = was->has_run_delay && now->has_run_delay;
+    thread->run_delay_ns = subtract(now->run_delay_ns, was->run_delay_ns);
+    thread->has_io = was->has_io && now->has_io;
+    thread->read_chars = subtract(now->read_chars, was->read_chars);
+    thread->written_chars = subtract(now->written_chars, was->written_chars);
+    thread->write_calls = subtract(now->write_calls, was->write_calls);
     thread->has_switches = was->has_switches && now->has_switches;
     thread->voluntary_switches = subtract(now->voluntary_switches, was->voluntary_switches);
     thread->involuntary_switches = subtract(now->involuntary_switches, was->involuntary_switches);
@@ -82,7 +90,10 @@ static void compute_new_thread(const bp_task_snapshot *before, const bp_task_sna
                                const bp_thread_counters *now, uint64_t elapsed_ns,
                                bp_thread_metrics *thread) {
     const bp_thread_counters none = {.has_system_cpu = now->has_system_cpu,
-                                     .has_switches = now->has_switches};
+                                     .has_switches = now->has_switches,
+                                     .is_awake = now->is_awake,
+                                     .has_run_delay = now->has_run_delay,
+                                     .has_io = now->has_io};
     bool has_birth = now->birth != 0 && after->boottime_ns != 0;
     uint64_t birth_ns = multiply(now->birth, after->birth_unit_ns);
     /* The time of a birth is rounded down. */
@@ -211,6 +222,17 @@ static void add_process(bp_json *json, const bp_metrics *metrics) {
         bp_json_add_uint(json, "rss_kb", metrics->rss_kb);
         bp_json_add_uint(json, "vm_size_kb", metrics->vm_size_kb);
     }
+    if (metrics->memory_count > 2) { /* the end is above */
+        bp_json_array_begin(json, "rss_samples");
+        for (size_t i = 0; i < metrics->memory_count; i++) {
+            bp_json_object_begin(json, NULL);
+            bp_model_add_ms(json, "at_ms",
+                            subtract(metrics->memory[i].taken_ns, metrics->began_ns));
+            bp_json_add_uint(json, "rss_kb", metrics->memory[i].rss_kb);
+            bp_json_object_end(json);
+        }
+        bp_json_array_end(json);
+    }
     if (metrics->has_uptime) {
         bp_json_add_number(json, "uptime_secs", metrics->uptime_secs, 3);
     }
@@ -233,6 +255,13 @@ static void add_thread(bp_json *json, const bp_thread_metrics *thread) {
         bp_model_add_ms(json, "user_ms", thread->user_ns);
         bp_model_add_ms(json, "system_ms", thread->system_ns);
     }
+    bp_model_add_known_uint(json, "page_faults", thread->has_faults, thread->page_faults);
+    if (thread->has_run_delay) {
+        bp_model_add_ms(json, "run_delay_ms", thread->run_delay_ns);
+    }
+    bp_model_add_known_uint(json, "read_chars", thread->has_io, thread->read_chars);
+    bp_model_add_known_uint(json, "written_chars", thread->has_io, thread->written_chars);
+    bp_model_add_known_uint(json, "write_calls", thread->has_io, thread->write_calls);
     bp_model_add_switches(json, thread->has_switches, thread->voluntary_switches,
                           thread->involuntary_switches);
     bp_json_object_end(json);

@@ -33,14 +33,26 @@ typedef struct bp_thread_metrics {
     uint64_t age_ns;
     /* As far as both snapshots have them. */
     bool has_times, has_switches;
-    uint64_t user_ns, system_ns, voluntary_switches, involuntary_switches;
+    uint64_t user_ns, system_ns, page_faults, voluntary_switches, involuntary_switches;
+    bool has_faults, has_run_delay, has_io; /* of those that were awake at both ends */
+    uint64_t run_delay_ns;                  /* how long it was ready to run, and did not */
+    uint64_t read_chars, written_chars, write_calls;
 } bp_thread_metrics;
+
+/* The memory of a process within a window. */
+typedef struct bp_memory_sample {
+    uint64_t taken_ns; /* monotonic */
+    uint64_t rss_kb;
+} bp_memory_sample;
+#define BP_METRICS_MEMORY_MAX 16
 
 typedef struct bp_metrics {
     uint64_t sample_window_ms; /* the time that really passed */
     double cpu_percent;
     bool has_memory;
     uint64_t rss_kb, vm_size_kb;
+    bp_memory_sample memory[BP_METRICS_MEMORY_MAX]; /* as far as they were taken; oldest first */
+    size_t memory_count;
     bool has_uptime;
     double uptime_secs;
     bp_thread_metrics *threads; /* those alive at the second snapshot, ascending by tid */

@@ -16,11 +16,16 @@ typedef struct bp_thread_counters {
     /* The thread's start in the system's own unit, constant for its lifetime: with the tid it
      * identifies a thread. 0 where it is not known. */
     uint64_t birth;
-    uint64_t cpu;        /* CPU time so far, user and system, in units of cpu_unit_ns */
-    bool has_system_cpu; /* of other processes on Linux, whose threads have it in the same file */
-    uint64_t system_cpu; /* the part of `cpu` in the kernel */
-    bool has_switches;   /* after bp_task_read_switches */
+    uint64_t cpu;         /* CPU time so far, user and system, in units of cpu_unit_ns */
+    bool has_system_cpu;  /* of other processes on Linux, whose threads have it in the same file */
+    uint64_t system_cpu;  /* the part of `cpu` in the kernel */
+    uint64_t page_faults; /* with system_cpu */
+    bool is_awake;        /* the same: it runs, or is ready to */
+    bool has_switches;    /* after bp_task_read_switches, as all below */
     uint64_t voluntary_switches, involuntary_switches;
+    bool has_run_delay, has_io;
+    uint64_t run_delay_ns; /* how long it was ready to run, and did not, since it began */
+    uint64_t read_chars, written_chars, write_calls; /* by calls as read(2) and write(2) */
     char name[64]; /* any bytes, NUL-terminated; "" when it has none or none was asked for */
 } bp_thread_counters;
 
@@ -110,7 +115,8 @@ bugpack_status bp_task_snapshot_take_last(bp_task *task, bool with_names,
                                           bp_task_snapshot *ret_snapshot, bugpack_error *error);
 
 /* Adds how often each thread was switched, where that is known: of another process on Linux. Costs
- * more than the snapshot. Errors as bp_task_snapshot_take. */
+ * more than the snapshot. Of threads that are awake, which are few, also their run delay, and their
+ * input and output as far as we may see them. Errors as bp_task_snapshot_take. */
 bugpack_status bp_task_read_switches(const bp_task *task, bp_task_snapshot *snapshot,
                                      bugpack_error *error);
 

@@ -1,6 +1,7 @@
 #include "probe/sampler.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/status.h"
 
@@ -10,6 +11,8 @@ struct bp_sampler {
     bp_task_snapshot first;
     bool has_last;
     bp_task_snapshot last; /* for when the process has ended at the end of the window */
+    bp_memory_sample memory[BP_METRICS_MEMORY_MAX];
+    size_t memory_count;
 };
 
 static bugpack_status open_sampler(pid_t pid, bool with_descendants, bp_sampler **ret_sampler,
@@ -41,6 +44,7 @@ static void drop_window(bp_sampler *sampler) {
     bp_task_snapshot_release(&sampler->last);
     sampler->has_first = false;
     sampler->has_last = false;
+    sampler->memory_count = 0;
 }
 
 void bp_sampler_close(bp_sampler *sampler) {
@@ -74,11 +78,21 @@ static bugpack_status take(bp_sampler *sampler, snapshot_taker *take_counters, b
     return status;
 }
 
+static void note_memory(bp_sampler *sampler, const bp_task_snapshot *snapshot) {
+    if (snapshot->has_memory && sampler->memory_count < BP_METRICS_MEMORY_MAX) {
+        sampler->memory[sampler->memory_count++] =
+            (bp_memory_sample){snapshot->taken_ns, snapshot->rss_bytes / 1024};
+    }
+}
+
 bugpack_status bp_sampler_begin(bp_sampler *sampler, bugpack_error *error) {
     drop_window(sampler);
     /* Names are read once a window, with the threads that will be reported. */
     bugpack_status status = take(sampler, bp_task_snapshot_take, false, &sampler->first, error);
     sampler->has_first = status == BUGPACK_OK;
+    if (status == BUGPACK_OK) {
+        note_memory(sampler, &sampler->first);
+    }
     return status;
 }
 
@@ -89,6 +103,7 @@ bugpack_status bp_sampler_keep(bp_sampler *sampler, bugpack_error *error) {
         bp_task_snapshot_release(&sampler->last);
         sampler->last = now;
         sampler->has_last = true;
+        note_memory(sampler, &now);
     }
     return status;
 }
@@ -103,7 +118,12 @@ bugpack_status bp_sampler_end_or_last(bp_sampler *sampler, bp_metrics *ret_metri
     if (status == BUGPACK_ERR_NO_PROCESS && sampler->has_last) {
         status = bp_metrics_compute(&sampler->first, &sampler->last, ret_metrics, NULL);
     } else if (status == BUGPACK_OK) {
+        note_memory(sampler, &second);
         status = bp_metrics_compute(&sampler->first, &second, ret_metrics, error);
+    }
+    if (status == BUGPACK_OK) {
+        memcpy(ret_metrics->memory, sampler->memory, sizeof sampler->memory);
+        ret_metrics->memory_count = sampler->memory_count;
     }
     bp_task_snapshot_release(&second);
     drop_window(sampler);

@@ -66,9 +66,9 @@ begin_group_tasks() {
 begin_throttled() {
     make_group cpu
     if [ -e "$group/cpu.max" ]; then
-        set_group '10000 100000' cpu.max
+        set_group '2000 100000' cpu.max
     else
-        set_group 10000 cpu.cfs_quota_us
+        set_group 2000 cpu.cfs_quota_us
     fi
     begin_in_group "$sick" spin
     await "[ \$(sed -n 's/^nr_throttled //p' $group/cpu.stat) -ge 12 ]"
@@ -107,6 +107,11 @@ begin_swapped() {
 }
 
 # --- Debian's: made sick --------------------------------------------------------------------------
+
+# Until it has used a processor for a while: it is no longer being started.
+await_work() {
+    await "[ \$(sed 's/.*) //' /proc/$pid/stat | awk '{ print \$12 + \$13 }') -gt 20 ]"
+}
 
 is_in_state() {
     grep -q "^State:.[$2]" "/proc/$1/status"
@@ -204,15 +209,37 @@ begin_awk_spin() {
     await "grep -q '^ready' said"
 }
 
+# Garbage is collected, and the same memory used again.
+begin_node_garbage_spin() {
+    needs node
+    begin node -e 'console.log("ready"); for (let x;;) x = [1, 2, 3];'
+    await "grep -q '^ready' said"
+}
+
+begin_sqlite_spin() {
+    needs sqlite3
+    begin sqlite3 :memory: 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT sum(x) FROM c'
+    await_work
+}
+
 begin_dd_spin() {
     begin dd if=/dev/zero of=/dev/null
     await "is_in_state $pid R"
 }
 
+# Of a program that was begun a moment ago growth is no finding.
+await_age() {
+    await "[ \$(ps -o etimes= -p $pid) -gt 11 ]"
+}
+begin_growth() {
+    begin "$sick" growth
+    await_age
+}
 begin_perl_growth() {
     begin perl -e '$| = 1; print "ready\n"; while (@all < 1200) {
         push @all, "x" x 2621440; select undef, undef, undef, 0.1 }'
     await "grep -q '^ready' said"
+    await_age
 }
 
 begin_bash_waits() {
@@ -647,7 +674,52 @@ begin_cc1() {
 begin_xz() {
     needs xz
     begin sh -c 'exec xz -9 -c </dev/zero >/dev/null'
-    await "[ \$(sed 's/.*) //' /proc/$pid/stat | cut -d' ' -f12) -gt 20 ]"
+    await_work
+}
+
+# filter COMMAND...: reads the libraries of the machine, again and again.
+filter() {
+    needs "$1"
+    begin sh -c 'while cat /usr/lib/*/lib*.so*; do :; done 2>/dev/null | "$@" >/dev/null' filter "$@"
+    await "pgrep -P $pid -x $1"
+    pid=$(pgrep -P "$pid" -x "$1")
+    await_work
+}
+begin_gzip() { filter gzip -c; }
+begin_bzip2() { filter bzip2 -c; }
+begin_zstd() { filter zstd -q -19 -c; }
+begin_sha256sum() { filter sha256sum; }
+begin_sort() { filter sort --buffer-size=256M -T .; }
+
+begin_cc1plus() {
+    needs /usr/bin/g++
+    cat >large.cc <<'END'
+#include <map>
+#include <string>
+template <int N> struct count {
+    static int all() {
+        std::map<int, std::string> names;
+        names[N] = std::to_string(N);
+        return count<N - 1>::all() + names.size();
+    }
+};
+template <> struct count<0> {
+    static int all() { return 0; }
+};
+int main() { return count<800>::all(); }
+END
+    begin /usr/bin/g++ -O2 -c large.cc
+    await "pgrep -P $pid -x cc1plus"
+    pid=$(pgrep -P "$pid" -x cc1plus)
+    await_work
+}
+
+begin_sqlite_import() {
+    needs sqlite3
+    begin sh -c 'seq 100000000 | sqlite3 new.db -cmd "CREATE TABLE n(x)" ".import /dev/stdin n"'
+    await "pgrep -P $pid -x sqlite3"
+    pid=$(pgrep -P "$pid" -x sqlite3)
+    await_work
 }
 
 begin_ssh_agent() {

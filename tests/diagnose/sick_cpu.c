@@ -6,9 +6,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Names that a finding can have: they are called, and call. */
@@ -86,6 +88,69 @@ static void connect_again(void) {
     }
 }
 
+/* The other end was closed, and this one is asked for again and again. */
+static void poll_closed_pipe(void) {
+    int ends[2];
+    check(pipe(ends));
+    check(close(ends[1]));
+    say_ready();
+    for (;;) {
+        struct pollfd end = {.fd = ends[0], .events = POLLIN};
+        (void)poll(&end, 1, -1);
+    }
+}
+
+/* A byte that nobody takes. */
+static void wait_for_what_is_there(void) {
+    int ends[2], epoll = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN};
+    check(pipe(ends));
+    check(write(ends[1], "x", 1) == 1 ? 0 : -1);
+    check(epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &event));
+    say_ready();
+    for (;;) {
+        (void)epoll_wait(epoll, &event, 1, -1);
+    }
+}
+
+static void read_without_waiting(void) {
+    int ends[2];
+    char byte;
+    check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends));
+    say_ready();
+    while (read(ends[0], &byte, 1) < 0) {}
+}
+
+/* A connection waits, and there is no descriptor left for it. */
+static void accept_without_descriptors(void) {
+    struct sockaddr_in address;
+    struct rlimit limit = {32, 32};
+    int listener = listen_here(8, &address);
+    check(connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&address, sizeof address));
+    check(setrlimit(RLIMIT_NOFILE, &limit));
+    while (dup(listener) >= 0) {}
+    say_ready();
+    for (;;) {
+        struct pollfd end = {.fd = listener, .events = POLLIN};
+        (void)poll(&end, 1, -1);
+        (void)accept(listener, NULL, NULL);
+    }
+}
+
+static void ask_for_child(void) {
+    (void)start_child(wait_for_ever);
+    say_ready();
+    while (waitpid(-1, NULL, WNOHANG) == 0) {}
+}
+
+/* The same error again and again. */
+static void log_again(void) {
+    static const char line[] = "cannot accept a connection: Too many open files\n";
+    int fd = open("log.txt", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    say_ready();
+    while (pwrite(fd, line, sizeof line - 1, 0) > 0) {}
+}
+
 static void work_a_little(void) {
     say_ready();
     for (;;) {
@@ -148,6 +213,12 @@ const sick_program sick_cpu[] = {{"spin", spin},
                                  {"read-spin", read_end_of_file},
                                  {"yield-spin", yield},
                                  {"connect-spin", connect_again},
+                                 {"hangup-spin", poll_closed_pipe},
+                                 {"epoll-spin", wait_for_what_is_there},
+                                 {"again-spin", read_without_waiting},
+                                 {"accept-spin", accept_without_descriptors},
+                                 {"child-spin", ask_for_child},
+                                 {"log-spin", log_again},
                                  {"work-a-little", work_a_little},
                                  {"starved", starve},
                                  {"contended", contend},

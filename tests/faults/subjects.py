@@ -47,6 +47,10 @@ class Assets:
             worker = worker.replace("shared", "plain")
         self._start([worker, "--bytes", "1000000", "--ready", self.path("ready")], "ready")
         self.target = self.processes[0].pid
+        # Always ready to run, of which more is read, and in nobody's way.
+        self._start(["nice", "-n", "19", "sh", "-c", ': >"$0"; while :; do :; done',
+                     self.path("busy")], "busy")
+        self.busy = self.processes[1].pid
         # A machine of a few processes: what a capture of the real one does depends on everybody.
         script = (f'for i in $(seq {TARGETS}); do "$0" --bytes 1000 --ready "$1/ready-$i" & '
                   'echo $! >>"$1/pids"; done; wait')
@@ -78,7 +82,7 @@ class Assets:
             time.sleep(0.01)
 
     def enter_machine(self):
-        init = subprocess.run(["pgrep", "-P", str(self.processes[1].pid)], check=True,
+        init = subprocess.run(["pgrep", "-P", str(self.processes[2].pid)], check=True,
                               capture_output=True, text=True).stdout.split()[0]
         user = [] if os.getuid() == 0 else ["--user", "--preserve-credentials"]
         return ["nsenter", "--target", init, *user, "--pid", "--mount", "--"]
@@ -273,6 +277,9 @@ SUBJECTS = {subject.name: subject for subject in (
                                    "--log", place.assets.path("app.log"),
                                    "--attach", place.assets.path("attached")),
             attached, (*_PROCESS, "thread-heap.json"), Place.copy_cache),
+    Subject("capture-busy",
+            lambda place: _capture(place, "--pid", str(place.assets.busy), "--window", "0"),
+            lambda place: [], _PROCESS, Place.copy_cache),
     Subject("capture-host", lambda place: _capture(place, "--host"), machine,
             ("metadata.json", "host-threads.json"), Place.copy_cache,
             enter=lambda place: place.assets.enter_machine()),

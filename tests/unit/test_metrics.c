@@ -204,7 +204,15 @@ Test(metrics, times_and_switches_are_those_of_the_window_where_both_ends_have_th
                                    .system_cpu = 20,
                                    .has_switches = true,
                                    .voluntary_switches = 7,
-                                   .involuntary_switches = 3},
+                                   .involuntary_switches = 3,
+                                   .is_awake = true,
+                                   .page_faults = 40,
+                                   .has_run_delay = true,
+                                   .run_delay_ns = 5,
+                                   .has_io = true,
+                                   .read_chars = 100,
+                                   .written_chars = 200,
+                                   .write_calls = 1},
                                   {.tid = 2, .has_system_cpu = true}};
     bp_thread_counters second[] = {{.tid = 1,
                                     .cpu = 90,
@@ -212,7 +220,15 @@ Test(metrics, times_and_switches_are_those_of_the_window_where_both_ends_have_th
                                     .system_cpu = 25,
                                     .has_switches = true,
                                     .voluntary_switches = 107,
-                                    .involuntary_switches = 4},
+                                    .involuntary_switches = 4,
+                                    .is_awake = true,
+                                    .page_faults = 47,
+                                    .has_run_delay = true,
+                                    .run_delay_ns = 905,
+                                    .has_io = true,
+                                    .read_chars = 100,
+                                    .written_chars = 5200,
+                                    .write_calls = 11},
                                    {.tid = 2, .has_switches = true, .voluntary_switches = 9},
                                    {.tid = 3, .cpu = 1, .has_system_cpu = true}};
     bp_task_snapshot before = snapshot_of(0, first, 2);
@@ -225,6 +241,12 @@ Test(metrics, times_and_switches_are_those_of_the_window_where_both_ends_have_th
     cr_expect(eq(u64, threads[0].system_ns, 50000000));
     cr_expect(eq(u64, threads[0].voluntary_switches, 100));
     cr_expect(eq(u64, threads[0].involuntary_switches, 1));
+    cr_expect(threads[0].has_run_delay && threads[0].run_delay_ns == 900);
+    cr_expect(not(threads[1].has_run_delay || threads[2].has_run_delay));
+    cr_expect(threads[0].has_faults && threads[0].page_faults == 7);
+    cr_expect(threads[0].has_io && threads[0].read_chars == 0);
+    cr_expect(threads[0].written_chars == 5000 && threads[0].write_calls == 10);
+    cr_expect(not(threads[1].has_io || threads[2].has_io || threads[1].has_faults));
     cr_expect(not(threads[1].has_times || threads[1].has_switches));
     cr_expect(threads[2].has_times, "born in the window");
     cr_expect(eq(u64, threads[2].user_ns, 10000000));

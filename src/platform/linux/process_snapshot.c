@@ -68,6 +68,8 @@ static int read_thread(const bp_process *process, bool with_names, bp_thread_cou
     thread->cpu = stat.cpu_ticks;
     thread->system_cpu = stat.system_ticks;
     thread->has_system_cpu = true;
+    thread->page_faults = stat.minor_faults + stat.major_faults;
+    thread->is_awake = stat.state == 'R';
     if (with_names) {
         memcpy(thread->name, stat.name, sizeof thread->name);
     }
@@ -267,27 +269,63 @@ out:
     return status;
 }
 
+/* A file of a thread. No bytes where the thread has ended, the kernel has no such file, or we may
+ * not read it. */
+static bugpack_status read_of_thread(const bp_process *process, const bp_thread_counters *thread,
+                                     const char *name, char *out, size_t out_bytes,
+                                     size_t *ret_bytes, bugpack_error *error) {
+    unsigned long long tid = thread->tid;
+    ssize_t length =
+        process->is_for_tree
+            ? bp_proc_read_at(process->root.fd, out, out_bytes, "%d/task/%llu/%s", (int)thread->pid,
+                              tid, name)
+            : bp_proc_read_at(process->threads_fd, out, out_bytes, "%llu/%s", tid, name);
+    bool is_refused = length < 0 && (errno == EACCES || errno == EPERM);
+    if (length < 0 && !is_refused && !bp_proc_is_gone(errno)) {
+        return bp_fail_process_errno(error, errno, "cannot read thread %llu of process %d", tid,
+                                     (int)process->pid);
+    }
+    *ret_bytes = length > 0 ? (size_t)length : 0;
+    return BUGPACK_OK;
+}
+
+/* What only a thread that is awake may have changed by the next snapshot. */
+static bugpack_status read_activity(const bp_process *process, bp_thread_counters *thread,
+                                    bugpack_error *error) {
+    char text[512];
+    size_t length = 0;
+    bugpack_status status =
+        read_of_thread(process, thread, "schedstat", text, sizeof text, &length, error);
+    if (status == BUGPACK_OK) {
+        thread->has_run_delay = bp_proc_parse_run_delay(text, length, &thread->run_delay_ns);
+        status = read_of_thread(process, thread, "io", text, sizeof text, &length, error);
+    }
+    if (status == BUGPACK_OK) {
+        thread->has_io = bp_proc_find_number(text, length, "rchar", 0, &thread->read_chars) &&
+                         bp_proc_find_number(text, length, "wchar", 0, &thread->written_chars) &&
+                         bp_proc_find_number(text, length, "syscw", 0, &thread->write_calls);
+    }
+    return status;
+}
+
 bugpack_status bp_task_read_switches(const bp_task *task, bp_task_snapshot *snapshot,
                                      bugpack_error *error) {
     const bp_process *process = task->process;
     char text[8192]; /* they stand at the end, after a few lists */
-    for (size_t i = 0; i < snapshot->thread_count && !process->is_own; i++) {
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; i < snapshot->thread_count && !process->is_own && status == BUGPACK_OK;
+         i++) {
         bp_thread_counters *thread = &snapshot->threads[i];
-        unsigned long long tid = thread->tid;
-        ssize_t length =
-            process->is_for_tree
-                ? bp_proc_read_at(process->root.fd, text, sizeof text, "%d/task/%llu/status",
-                                  (int)thread->pid, tid)
-                : bp_proc_read_at(process->threads_fd, text, sizeof text, "%llu/status", tid);
-        if (length < 0 && !bp_proc_is_gone(errno)) {
-            return bp_fail_process_errno(error, errno, "cannot read thread %llu of process %d", tid,
-                                         (int)process->pid);
-        }
+        size_t length = 0;
+        status = read_of_thread(process, thread, "status", text, sizeof text, &length, error);
         thread->has_switches =
-            length > 0 && bp_proc_find_switches(text, (size_t)length, &thread->voluntary_switches,
-                                                &thread->involuntary_switches);
+            status == BUGPACK_OK && bp_proc_find_switches(text, length, &thread->voluntary_switches,
+                                                          &thread->involuntary_switches);
+        if (status == BUGPACK_OK && thread->is_awake) {
+            status = read_activity(process, thread, error);
+        }
     }
-    return BUGPACK_OK;
+    return status;
 }
 
 void bp_task_reread_names(bp_task *task) {
