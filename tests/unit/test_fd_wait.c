@@ -121,7 +121,8 @@ Test(fd_wait, of_epoll_is_what_is_watched_for_input_or_output) {
     char text[1024] = "pos:\t0\nflags:\t02000002\nmnt_id:\t17\nino:\t1030\n";
     bp_fd_wait wait;
     cr_expect(not(take_watches(text, &wait)), "it watches nothing");
-    (void)strcat(strcat(text, disabled), line);
+    size_t begin = strlen(text);
+    (void)snprintf(text + begin, sizeof text - begin, "%s%s", disabled, line);
     cr_assert(take_watches(text, &wait));
     cr_expect(wait.count == 1 && wait.fds[0] == 4 && wait.inodes[0] == 0x62b29a);
     cr_expect(not(wait.is_epoll));
