@@ -224,7 +224,11 @@ static void explain_bus(const bp_crash_page *page, char out[cause_bytes]) {
 }
 
 static void explain_sent(const bp_crash_page *page, char out[cause_bytes]) {
-    if (page->sender_pid > 0 && page->sender_pid != page->pid) {
+    if (page->sender_pid == 1 && page->pid != 1 && page->signal == SIGABRT) {
+        (void)snprintf(out, cause_bytes,
+                       "sent by process 1: probably the watchdog of the service manager, as "
+                       "WatchdogSec= of systemd, or its limit for a stop");
+    } else if (page->sender_pid > 0 && page->sender_pid != page->pid) {
         (void)snprintf(out, cause_bytes, "sent by process %" PRId64 " of user %" PRId64,
                        page->sender_pid, page->sender_uid);
     } else if (page->sender_pid == page->pid && page->signal == SIGABRT) {

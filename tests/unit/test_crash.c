@@ -232,6 +232,11 @@ Test(crash, names_who_sent_a_signal_and_the_call_that_a_filter_refused) {
     page->sender_pid = page->pid;
     print(page);
     expect_piece("  \"cause\": \"the program aborted itself\",\n");
+    page->sender_pid = 1;
+    print(page);
+    expect_piece(
+        "  \"cause\": \"sent by process 1: probably the watchdog of the service manager, as "
+        "WatchdogSec= of systemd, or its limit for a stop\",\n");
     page->signal = SIGSYS;
     page->code = 1;
     page->system_call = 121;
