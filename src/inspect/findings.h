@@ -35,15 +35,15 @@ const char *bp_severity_name(bp_severity severity);
     ROW(OOM_KILLED, "out-of-memory-killed", CRITICAL, oom_killed, REPORT, "system.json", \
         ".memory, .cgroups[].memory", "the kernel's log names the process and its memory") \
     ROW(KILLED, "killed-by-signal", CRITICAL, killed, REPORT, "metadata.json", ".exit", \
-        "of a crash, bugpack run --stacks shows where it was") \
+        "bugpack run --stacks shows where a crash was") \
     ROW(DIED, "died-unseen", CRITICAL, died, REPORT, "metadata.json", ".session_end", \
         "the newest log records say what it did last") \
     ROW(NOT_FOUND, "command-not-found", CRITICAL, not_found, REPORT, "metadata.json", \
-        ".exit.status", "the name of the command, and PATH") \
+        ".exit.status", "check the name of the command, and PATH") \
     ROW(LIBRARY, "library-missing", CRITICAL, library, REPORT, "logs.jsonl", ".message", \
         "ldd shows which libraries are found, and where") \
     ROW(CHILD_KILLED, "child-killed", CRITICAL, child_killed, REPORT, "metadata.json", \
-        ".exit.status", "run --stacks of the child itself") \
+        ".exit.status", "bugpack run --stacks of the child itself shows where") \
     ROW(LAST_WORDS, "last-words", CRITICAL, last_words, REPORT, "logs.jsonl", ".message", \
         "bugpack logs prints all that it wrote") \
     ROW(HANG, "hang", CRITICAL, hang, REPORT, "hang.json", ".since_last_beat_ms", \
@@ -69,13 +69,13 @@ const char *bp_severity_name(bp_severity severity);
     ROW(DATABASE_LOCK, "database-lock", CRITICAL, database_lock, PROCESS, "process.json", \
         ".command_line[0]", "pg_stat_activity shows what the sessions that hold it do") \
     ROW(OWNER_ENDED, "lock-owner-ended", CRITICAL, owner_ended, PROCESS, "threads.json", \
-        ".threads[].waits_for", "what returns or ends a thread without an unlock") \
+        ".threads[].waits_for", "look for what returns or ends a thread without an unlock") \
     ROW(CONNECT, "connect-pending", CRITICAL, connect_pending, PROCESS, "threads.json", \
-        ".threads[].waits_for.socket", "whether the server accepts, and a firewall drops packets") \
+        ".threads[].waits_for.socket", "check the server, and that no firewall drops packets") \
     ROW(UNINTERRUPTIBLE, "uninterruptible", CRITICAL, uninterruptible, PROCESS, "threads.json", \
         ".threads[].kernel_stack", "the kernel stack names the file system or the driver") \
     ROW(LOCK_HELD, "lock-held", CRITICAL, lock_held, PROCESS, "threads.json", \
-        ".threads[].waits_for", "the stack of the thread that holds it") \
+        ".threads[].waits_for", "stacks.txt has the stack of the thread that holds it") \
     ROW(DISCONNECT, "disconnect", CRITICAL, disconnect, PROCESS, "disconnect-cause.json", \
         ".error", "") \
     ROW(FD_LIMIT, "fd-limit", CRITICAL, fd_limit, PROCESS, "process.json", ".open_files", \
@@ -93,13 +93,13 @@ const char *bp_severity_name(bp_severity severity);
     ROW(DISK_READ_ONLY, "disk-read-only", CRITICAL, disk_read_only, PROCESS, "system.json", \
         ".filesystems[].read_only", "the kernel's log says why: dmesg, journalctl -k") \
     ROW(ACCEPT_QUEUE, "accept-queue-full", CRITICAL, accept_queue, PROCESS, "files.json", \
-        ".files[].socket", "the thread that should accept") \
+        ".files[].socket", "stacks.txt shows where the thread is that should accept") \
     ROW(SPIN, "spin", WARNING, spin, PROCESS, "runtime-metrics.json", ".threads[].cpu_ms", \
         "capture --stacks=all shows where a running thread is") \
     ROW(SPIN_CALLS, "spin-in-system-calls", WARNING, spin_calls, PROCESS, "runtime-metrics.json", \
         ".threads[].system_ms", "strace -c -f -p names the call; capture --stacks=all the caller") \
     ROW(CONTENDED, "lock-contended", WARNING, lock_contended, PROCESS, "threads.json", \
-        ".threads[].syscall", "the stacks of those that wait; hold it for less, or split it") \
+        ".threads[].syscall", "hold the lock for less, or split it") \
     ROW(EXIT_STATUS, "exit-status", WARNING, exit_status, REPORT, "metadata.json", ".exit.status", \
         "") \
     ROW(GAP, "gap", WARNING, gap, REPORT, "metadata.json", ".gap_key", "") \
@@ -113,7 +113,7 @@ const char *bp_severity_name(bp_severity severity);
     ROW(MANY_ZOMBIES, "many-zombies", WARNING, many_zombies, PROCESS, "process.json", \
         ".zombie_children", "the program does not wait for children that have ended") \
     ROW(MANY_THREADS, "many-threads", WARNING, many_threads, PROCESS, "runtime-metrics.json", \
-        ".threads[].name", "what starts threads of this name without an end") \
+        ".threads[].name", "look for what starts threads of this name without an end") \
     ROW(THROTTLED, "cpu-throttled", WARNING, throttled, PROCESS, "system.json", \
         ".cgroups[].cpu.throttled_periods", "") \
     ROW(STARVED, "cpu-starved", WARNING, starved, PROCESS, "runtime-metrics.json", \
@@ -131,7 +131,7 @@ const char *bp_severity_name(bp_severity severity);
         ".memory.available_kb", "") \
     ROW(DELETED_CODE, "deleted-executable", WARNING, deleted_code, PROCESS, "process.json", \
         ".loaded_objects[].deleted", \
-        "it was replaced, as by an update: the program runs what is no longer on the disk") \
+        "restart it: it runs what is no longer on the disk, as after an update") \
     ROW(DELETED_FILE, "deleted-file-open", WARNING, deleted_file, PROCESS, "files.json", \
         ".files[].target", "its space is free when the program closes it") \
     ROW(LOG_ERRORS, "log-errors", WARNING, log_errors, REPORT, "logs.jsonl", ".message", "") \

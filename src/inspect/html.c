@@ -457,15 +457,11 @@ static void write_fact(html_page *page, const char *name, const char *value) {
 static void write_identity(html_page *page) {
     static const struct {
         const char *name, *path;
-    } rows[] = {{"Started", "started_at"},
-                {"Build", "build_id"},
-                {"Gap", "gap_key"},
-                {"Channel", "channel"},
-                {"Machine", "machine"}};
+    } rows[] = {{"Started", "started_at"}, {"Build", "build_id"},  {"Gap", "gap_key"},
+                {"Channel", "channel"},    {"Machine", "machine"}, {"Report", "report_id"}};
     const bp_json_tree *report = bp_json_tree_object(page->facts->document, "report");
-    const bp_json_tree *metadata = page->facts->metadata;
-    const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
-    const bp_json_tree *tag = bp_json_tree_first(bp_json_tree_object(metadata, "tags"));
+    const bp_json_tree *tag =
+        bp_json_tree_first(bp_json_tree_object(page->facts->metadata, "tags"));
     const char *triggered = bp_json_tree_text(report, "triggered_at");
     bool is_last = bp_json_tree_is_true(report, "_died_unseen");
     bp_buffer names;
@@ -479,15 +475,19 @@ static void write_identity(html_page *page) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         write_fact(page, rows[i].name, bp_json_tree_text(report, rows[i].path));
     }
-    write_fact(page, "System", bp_json_tree_text(platform, "os"));
-    write_fact(page, "Kernel", bp_json_tree_text(platform, "kernel"));
+    (void)bp_html_fill(
+        &page->html,
+        "<dt>Platform</dt><dd>{platform.os}{[ {platform.kernel}]}{[ {platform.arch}]}</dd>",
+        page->facts->metadata);
     for (; tag != NULL; tag = bp_json_tree_next(tag)) {
         write_fact(page, bp_json_tree_key(tag), bp_json_tree_value(tag));
     }
-    write_fact(page, "Report", bp_json_tree_text(report, "report_id"));
     bp_buffer_init(&names, (size_t)1 << 20);
     bp_manifest_append_unsearched(&names, page->facts->manifest);
-    write_fact(page, "Not searched for secrets", bp_buffer_text(&names));
+    bool is_redacted = bp_json_tree_is_true(page->facts->document, "redacted");
+    write_fact(page, "Secrets",
+               page->facts->manifest == NULL || is_redacted ? NULL : "not replaced in this report");
+    write_fact(page, "Not searched for secrets", is_redacted ? bp_buffer_text(&names) : NULL);
     bp_buffer_release(&names);
     bp_html_print(&page->html, "</dl></header>\n<main>\n");
 }

@@ -40,7 +40,8 @@ static const char style[] =
     ".cause{stroke:var(--bad);"
     "stroke-width:2.5}.waits path{fill:none;stroke:var(--dim)}.waits .head{fill:var(--dim)}"
     "summary{cursor:pointer;padding:.2rem 0}img{max-width:100%;border:1px solid var(--edge)}"
-    "@media(max-width:40rem){.cpu{width:3rem}svg text{font-size:20px}dl{grid-template-columns:1fr}}"
+    "@media(max-width:40rem){.cpu{width:3rem}svg text{font-size:20px}dl{grid-template-columns:"
+    "fit-content(40%) 1fr}}"
     "@media print{.scroll{max-height:none;overflow:visible}nav{display:none}}";
 
 #endif

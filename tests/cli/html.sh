@@ -23,7 +23,7 @@ cmp -s page.html out || wrong 'the page is not on standard output'
 
 fact 'what is on the page is what is in the report'
 for text in 'deadlock: a (1) and b (2) wait for each other' 'CPU, at most 19.0 %' 'no answer' ' in f?' \
-    'slow' 'data:image/png;base64,iVBORw0KGgo' 'Messages over 29.0 s' 'draw' 'timed_out' 'trigger</text>'; do
+    'slow' '<br>Next: stacks.txt shows where' 'data:image/png;base64,iVBORw0KGgo' 'Messages over 29.0 s' 'draw' 'timed_out' 'trigger</text>'; do
     grep -q "$text" bad.html || wrong "there is no '$text'"
 done
 python3 - <<'END' || wrong 'the picture is another one'
