@@ -71,6 +71,11 @@ static void *want_lock(void *unused) {
     return unused;
 }
 
+static void *want_lock_and_beat(void *watchdog) {
+    bugpack_watchdog_beat(watchdog);
+    return want_lock(NULL);
+}
+
 /* The thread that waits did so for all of the window, which the history has. */
 static void hold_lock(void) {
     pthread_t waiter;
@@ -95,13 +100,30 @@ static void spin(void) {
     exit(0);
 }
 
+/* Its watchdog reports it, and not a request. The report is on disk when the session is closed. */
+static void hang(void) {
+    bugpack_watchdog *watchdog = NULL;
+    pthread_t waiter;
+    (void)pthread_mutex_lock(&lock);
+    if (bugpack_watchdog_open(session, "decoder", 500, &watchdog, NULL) == BUGPACK_OK) {
+        (void)pthread_create(&waiter, NULL, want_lock_and_beat, watchdog);
+        (void)sleep(2);
+    }
+    bugpack_close(session);
+    exit(0);
+}
+
 int main(int argument_count, char **arguments) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } programs[] = {{"host-null", use_null},       {"host-stack-overflow", overflow_stack},
-                    {"host-abort", free_twice},    {"host-growth", grow},
-                    {"host-lock-held", hold_lock}, {"host-spin", spin}};
+    } programs[] = {{"host-null", use_null},
+                    {"host-stack-overflow", overflow_stack},
+                    {"host-abort", free_twice},
+                    {"host-growth", grow},
+                    {"host-lock-held", hold_lock},
+                    {"host-spin", spin},
+                    {"host-hang", hang}};
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     char rings[4096];
