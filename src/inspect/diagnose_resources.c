@@ -219,8 +219,8 @@ static void find_growth_in_window(bp_evidence *evidence) {
     }
 }
 
-/* Memory, without bugpack's own, that rose by a quarter and 16 MiB from the first half of the
- * history to its end. */
+/* Memory, without bugpack's own, that rose by a quarter and 16 MiB over the history, and by a third
+ * of that in its second half: a program that starts grows at its beginning. */
 void bp_diagnose_memory_growth(bp_evidence *evidence) {
     static const uint64_t least_kb = 16 << 10;
     size_t first = 0, last = evidence->sample_count;
@@ -239,7 +239,8 @@ void bp_diagnose_memory_growth(bp_evidence *evidence) {
     uint64_t from_kb = from->rss_kb - from->own_kb, to_kb = to->rss_kb - to->own_kb;
     uint64_t middle_kb = middle->rss_kb - middle->own_kb;
     if (to_kb >= from_kb + least_kb && to_kb / 5 >= from_kb / 4 && middle_kb > from_kb &&
-        middle_kb < to_kb && to->wall_ns > from->wall_ns) {
+        middle_kb < to_kb && (to_kb - middle_kb) * 3 >= to_kb - from_kb &&
+        to->wall_ns > from->wall_ns) {
         char own[48] = "";
         if (to->own_kb >> 10 > from->own_kb >> 10) {
             (void)snprintf(own, sizeof own, ", %" PRIu64 " MiB of it bugpack's",
