@@ -91,6 +91,11 @@ bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, u
     return BUGPACK_OK;
 }
 
+void bp_open_files_find_locks(bp_open_files *processes, size_t count) {
+    (void)processes;
+    (void)count;
+}
+
 bp_known_uint bp_system_oom_kills(void) {
     return (bp_known_uint){.known = false};
 }
