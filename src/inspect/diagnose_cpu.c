@@ -28,10 +28,11 @@ static bool has_endless_input(const bp_evidence *evidence) {
  * ever has none of it: no page faults in loops of C, and of the interpreters of Python, Perl,
  * JavaScript, awk, sh and SQL. Short lines alone may be the same error again and again.
  */
-static bool gets_on(const bp_evidence *evidence, const bp_thread *thread, double secs,
-                    bool is_in_kernel) {
+static bool gets_on(const bp_evidence *evidence, const bp_thread *thread, bool is_in_kernel) {
     static const double faults_per_sec = 16, wakes_per_sec = 100, chars_per_sec = 4096,
                         line_chars = 512;
+    /* It cannot do much in a small share of a CPU. */
+    double secs = (thread->cpu_ms > 0 ? thread->cpu_ms : evidence->window_ms) / 1000;
     if (thread->page_faults >= faults_per_sec * secs ||
         thread->voluntary_switches >= wakes_per_sec * secs) {
         return true;
@@ -50,12 +51,14 @@ static bool gets_on(const bp_evidence *evidence, const bp_thread *thread, double
  * on a machine with too few processors one that used some of it, and was ready to run for the rest.
  */
 static void find_busy(bp_evidence *evidence, bool is_wanted_in_kernel) {
-    static const double busy_percent = 90, starved_percent = 20, least_ms = 250;
+    static const double busy_percent = 90, least_ms = 250;
     for (size_t i = 0; i < evidence->busiest_count; i++) {
         const bp_thread *thread = evidence->busiest[i];
         bool has_rate = thread->is_born && thread->age_ms >= least_ms;
         double lived_ms = has_rate ? thread->age_ms : evidence->window_ms;
         double percent = has_rate ? thread->cpu_ms / lived_ms * 100 : thread->cpu_percent;
+        /* Less where it is known to have been ready at both ends. */
+        double starved_percent = thread->run_delay_ms >= 0 ? 5 : 20;
         bool is_starved = thread->voluntary_switches == 0 && !thread->is_born &&
                           percent < busy_percent && percent >= starved_percent &&
                           lived_ms >= least_ms;
@@ -63,7 +66,7 @@ static void find_busy(bp_evidence *evidence, bool is_wanted_in_kernel) {
         bool is_in_kernel = system_ms * 4 >= thread->cpu_ms && thread->cpu_ms > 0;
         char share[64] = "", moved[96] = "";
         if ((percent < busy_percent && !is_starved) || is_in_kernel != is_wanted_in_kernel ||
-            gets_on(evidence, thread, lived_ms / 1000, is_in_kernel)) {
+            gets_on(evidence, thread, is_in_kernel)) {
             continue;
         }
         if (is_in_kernel) {
