@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -238,14 +237,8 @@ static void take_zombie(const bp_proc_stat *stat, int64_t *votes, bp_process_fac
     *votes += strcmp(facts->zombie_name, stat->name) == 0 ? 1 : -1;
 }
 
-/* Whether one of our own children has ended and was not waited for, by whichever thread. */
-static bool has_own_zombie(void) {
-    siginfo_t child = {.si_pid = 0};
-    return waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && child.si_pid != 0;
-}
-
 /* The children that have ended, of the first threads: servers fork in few of them, and a report
- * must not cost more for a process of thousands. Our own mostly has none, and no file is read. */
+ * must not cost more for a process of thousands. */
 static bugpack_status read_zombies(const bp_process *process, bp_process_facts *facts,
                                    bugpack_error *error) {
     enum { thread_max = 64, child_max = 4096 };
@@ -254,10 +247,6 @@ static bugpack_status read_zombies(const bp_process *process, bp_process_facts *
     bool has_memory = true;
     int trouble = 0;
     int64_t votes = 0;
-    if (process->is_own && !has_own_zombie()) {
-        facts->zombie_count = known(0);
-        return BUGPACK_OK;
-    }
     bugpack_status status = bp_process_list_threads(process, &threads, error);
     for (size_t i = 0; has_memory && i < threads.count && i < thread_max; i++) {
         int result = bp_process_list_children(process, threads.items[i].id, &children);
