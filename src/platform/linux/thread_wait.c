@@ -49,49 +49,55 @@ bool bp_thread_syscall_parse(const char *text, size_t text_bytes, bp_thread_sysc
 /* Calls with more descriptors than these are not looked at. */
 enum { polled_max = 64, selected_max = 1024 };
 
-typedef enum call_form { NONE, FIRST_ARGUMENT, POLL, SELECT, EPOLL } call_form;
+typedef enum call_form { FIRST_ARGUMENT, POLL, SELECT, EPOLL } call_form;
 
-static call_form form_of(bp_syscall_arch arch, const bp_thread_syscall *syscall,
-                         const char **ret_name) {
-    static const struct {
-        const char *name;
-        call_form form;
-    } rows[] = {{"read", FIRST_ARGUMENT},
-                {"readv", FIRST_ARGUMENT},
-                {"preadv2", FIRST_ARGUMENT},
-                {"write", FIRST_ARGUMENT},
-                {"writev", FIRST_ARGUMENT},
-                {"pwritev2", FIRST_ARGUMENT},
-                {"recvfrom", FIRST_ARGUMENT},
-                {"recvmsg", FIRST_ARGUMENT},
-                {"recvmmsg", FIRST_ARGUMENT},
-                {"sendto", FIRST_ARGUMENT},
-                {"sendmsg", FIRST_ARGUMENT},
-                {"sendmmsg", FIRST_ARGUMENT},
-                {"accept", FIRST_ARGUMENT},
-                {"accept4", FIRST_ARGUMENT},
-                {"connect", FIRST_ARGUMENT},
-                {"poll", POLL},
-                {"ppoll", POLL},
-                {"select", SELECT},
-                {"pselect6", SELECT},
-                {"epoll_wait", EPOLL},
-                {"epoll_pwait", EPOLL},
-                {"epoll_pwait2", EPOLL}};
+/* How a call gives its limit of time: not in an argument that we know, as a number of which one
+ * below 0 is none, or as a pointer of which null is none. */
+typedef enum call_limit { UNKNOWN, NUMBER, POINTER } call_limit;
+
+typedef struct fd_call {
+    const char *name;
+    call_form form;
+    call_limit limit;
+    size_t limit_argument;
+} fd_call;
+
+/* NULL for a call that waits on no descriptor. */
+static const fd_call *find_fd_call(bp_syscall_arch arch, const bp_thread_syscall *syscall) {
+    static const fd_call calls[] = {{"read", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"readv", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"preadv2", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"write", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"writev", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"pwritev2", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"recvfrom", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"recvmsg", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"recvmmsg", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"sendto", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"sendmsg", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"sendmmsg", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"accept", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"accept4", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"connect", FIRST_ARGUMENT, UNKNOWN, 0},
+                                    {"poll", POLL, NUMBER, 2},
+                                    {"ppoll", POLL, POINTER, 2},
+                                    {"select", SELECT, POINTER, 4},
+                                    {"pselect6", SELECT, POINTER, 4},
+                                    {"epoll_wait", EPOLL, NUMBER, 3},
+                                    {"epoll_pwait", EPOLL, NUMBER, 3},
+                                    {"epoll_pwait2", EPOLL, POINTER, 3}};
     const char *name =
         syscall->place == BP_THREAD_IN_CALL ? bp_syscall_name(arch, syscall->number) : NULL;
-    for (size_t i = 0; name != NULL && i < sizeof rows / sizeof rows[0]; i++) {
-        if (strcmp(name, rows[i].name) == 0) {
-            *ret_name = name;
-            return rows[i].form;
+    for (size_t i = 0; name != NULL && i < sizeof calls / sizeof calls[0]; i++) {
+        if (strcmp(name, calls[i].name) == 0) {
+            return &calls[i];
         }
     }
-    return NONE;
+    return NULL;
 }
 
 bool bp_fd_wait_is_possible(bp_syscall_arch arch, const bp_thread_syscall *syscall) {
-    const char *name;
-    return form_of(arch, syscall, &name) != NONE;
+    return find_fd_call(arch, syscall) != NULL;
 }
 
 /* Takes a descriptor, once; false where there is no room. */
@@ -142,41 +148,27 @@ static bool find_selected(const bp_thread_syscall *syscall, bp_fd_wait_reader *r
     return has_room;
 }
 
-/* Of these calls a null pointer is no limit, of the others a number below 0. */
-static bool is_timed(const char *name, const bp_thread_syscall *syscall) {
-    static const struct {
-        const char *name;
-        size_t argument;
-        bool is_pointer;
-    } rows[] = {{"poll", 2, false},       {"ppoll", 2, true},       {"select", 4, true},
-                {"pselect6", 4, true},    {"epoll_wait", 3, false}, {"epoll_pwait", 3, false},
-                {"epoll_pwait2", 3, true}};
-    size_t i = 0;
-    while (strcmp(name, rows[i].name) != 0) {
-        i++;
-    }
-    uint64_t limit = syscall->arguments[rows[i].argument];
-    return rows[i].is_pointer ? limit != 0 : (int32_t)(uint32_t)limit >= 0;
-}
-
 bool bp_fd_wait_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
                      bp_fd_wait_reader *read, void *context, bp_fd_wait *ret_wait) {
-    const char *name = "";
-    call_form form = form_of(arch, syscall, &name);
-    uint32_t first = (uint32_t)syscall->arguments[0];
-    bp_fd_wait wait = {.has_limit = form >= POLL, .is_epoll = form == EPOLL};
-    bool is_found = false;
-    if (form == FIRST_ARGUMENT || form == EPOLL) {
-        is_found = take(&wait, first, 0);
-    } else if (form == POLL) {
+    const fd_call *found = find_fd_call(arch, syscall);
+    if (found == NULL) {
+        return false;
+    }
+    uint64_t limit = syscall->arguments[found->limit_argument];
+    bp_fd_wait wait = {.has_limit = found->limit != UNKNOWN, .is_epoll = found->form == EPOLL};
+    wait.is_timed = found->limit == NUMBER ? (int32_t)(uint32_t)limit >= 0
+                                           : found->limit == POINTER && limit != 0;
+    bool is_found;
+    if (found->form == POLL) {
         is_found = find_polled(syscall, read, context, &wait);
-    } else if (form == SELECT) {
+    } else if (found->form == SELECT) {
         is_found = find_selected(syscall, read, context, &wait);
+    } else {
+        is_found = take(&wait, (uint32_t)syscall->arguments[0], 0);
     }
     if (!is_found || wait.count == 0) {
         return false;
     }
-    wait.is_timed = wait.has_limit && is_timed(name, syscall);
     *ret_wait = wait;
     return true;
 }
@@ -220,10 +212,10 @@ bool bp_unix_connect_find(bp_syscall_arch arch, const bp_thread_syscall *syscall
         uint16_t family;
         char path[BP_UNIX_NAME_BYTES];
     } address = {.family = 0};
-    const char *name = NULL;
+    const fd_call *found = find_fd_call(arch, syscall);
     uint32_t bytes = (uint32_t)syscall->arguments[2];
-    if (form_of(arch, syscall, &name) == NONE || strcmp(name, "connect") != 0 ||
-        bytes <= family_bytes || bytes >= family_bytes + BP_UNIX_NAME_BYTES ||
+    if (found == NULL || strcmp(found->name, "connect") != 0 || bytes <= family_bytes ||
+        bytes >= family_bytes + BP_UNIX_NAME_BYTES ||
         !read(context, syscall->arguments[1], &address, bytes) || address.family != family_unix) {
         return false;
     }
