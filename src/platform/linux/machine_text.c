@@ -56,16 +56,13 @@ bool bp_machine_parse_stat(const char *text, size_t text_bytes, uint64_t ticks_p
 }
 
 bool bp_machine_parse_schedstat(const char *text, size_t text_bytes, bp_machine_thread *thread) {
-    bp_proc_scan scan = {text, text + text_bytes};
-    uint64_t run, delay, slices;
-    if (!bp_proc_take_number(&scan, 10, &run) || !bp_proc_take_byte(&scan, ' ') ||
-        !bp_proc_take_number(&scan, 10, &delay) || !bp_proc_take_byte(&scan, ' ') ||
-        !bp_proc_take_number(&scan, 10, &slices) || !bp_proc_take_byte(&scan, '\n')) {
+    bp_proc_schedstat stat;
+    if (!bp_proc_parse_schedstat(text, text_bytes, &stat)) {
         return false;
     }
-    thread->counters[BP_MACHINE_RUN] = run;
-    thread->counters[BP_MACHINE_RUN_DELAY] = delay;
-    thread->counters[BP_MACHINE_TIMESLICES] = slices;
+    thread->counters[BP_MACHINE_RUN] = stat.run_ns;
+    thread->counters[BP_MACHINE_RUN_DELAY] = stat.run_delay_ns;
+    thread->counters[BP_MACHINE_TIMESLICES] = stat.timeslices;
     thread->measured |= 1u << BP_MACHINE_SCHEDSTAT;
     return true;
 }

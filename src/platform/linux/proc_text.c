@@ -506,14 +506,14 @@ size_t bp_proc_deleted_path_length(const char *path, size_t path_bytes) {
     return path_bytes - suffix_bytes;
 }
 
-bool bp_proc_parse_run_delay(const char *text, size_t text_bytes, uint64_t *ret_delay_ns) {
+bool bp_proc_parse_schedstat(const char *text, size_t text_bytes, bp_proc_schedstat *ret_stat) {
     bp_proc_scan scan = {text, text + text_bytes};
-    uint64_t cpu_ns, delay_ns, slices;
-    if (!bp_proc_take_number(&scan, 10, &cpu_ns) || !bp_proc_take_byte(&scan, ' ') ||
-        !bp_proc_take_number(&scan, 10, &delay_ns) || !bp_proc_take_byte(&scan, ' ') ||
-        !bp_proc_take_number(&scan, 10, &slices)) {
+    bp_proc_schedstat stat;
+    if (!bp_proc_take_number(&scan, 10, &stat.run_ns) || !bp_proc_take_byte(&scan, ' ') ||
+        !bp_proc_take_number(&scan, 10, &stat.run_delay_ns) || !bp_proc_take_byte(&scan, ' ') ||
+        !bp_proc_take_number(&scan, 10, &stat.timeslices) || !bp_proc_take_byte(&scan, '\n')) {
         return false;
     }
-    *ret_delay_ns = delay_ns;
+    *ret_stat = stat;
     return true;
 }

@@ -269,10 +269,10 @@ out:
     return status;
 }
 
-/* A file of a thread. No bytes where the thread has ended, the kernel has no such file, or we may
- * not read it. */
+/* A file of a thread. No bytes where the thread has ended, the kernel has no such file, or it
+ * `is_guarded`, as what ptrace(2) guards, and we may not read it. */
 static bugpack_status read_of_thread(const bp_process *process, const bp_thread_counters *thread,
-                                     const char *name, char *out, size_t out_bytes,
+                                     const char *name, bool is_guarded, char *out, size_t out_bytes,
                                      size_t *ret_bytes, bugpack_error *error) {
     unsigned long long tid = thread->tid;
     ssize_t length =
@@ -280,7 +280,7 @@ static bugpack_status read_of_thread(const bp_process *process, const bp_thread_
             ? bp_proc_read_at(process->root.fd, out, out_bytes, "%d/task/%llu/%s", (int)thread->pid,
                               tid, name)
             : bp_proc_read_at(process->threads_fd, out, out_bytes, "%llu/%s", tid, name);
-    bool is_refused = length < 0 && (errno == EACCES || errno == EPERM);
+    bool is_refused = length < 0 && is_guarded && (errno == EACCES || errno == EPERM);
     if (length < 0 && !is_refused && !bp_proc_is_gone(errno)) {
         return bp_fail_process_errno(error, errno, "cannot read thread %llu of process %d", tid,
                                      (int)process->pid);
@@ -294,11 +294,15 @@ static bugpack_status read_activity(const bp_process *process, bp_thread_counter
                                     bugpack_error *error) {
     char text[512];
     size_t length = 0;
+    bp_proc_schedstat stat;
     bugpack_status status =
-        read_of_thread(process, thread, "schedstat", text, sizeof text, &length, error);
+        read_of_thread(process, thread, "schedstat", false, text, sizeof text, &length, error);
+    if (status == BUGPACK_OK && bp_proc_parse_schedstat(text, length, &stat)) {
+        thread->has_run_delay = true;
+        thread->run_delay_ns = stat.run_delay_ns;
+    }
     if (status == BUGPACK_OK) {
-        thread->has_run_delay = bp_proc_parse_run_delay(text, length, &thread->run_delay_ns);
-        status = read_of_thread(process, thread, "io", text, sizeof text, &length, error);
+        status = read_of_thread(process, thread, "io", true, text, sizeof text, &length, error);
     }
     if (status == BUGPACK_OK) {
         thread->has_io = bp_proc_find_number(text, length, "rchar", 0, &thread->read_chars) &&
@@ -317,7 +321,8 @@ bugpack_status bp_task_read_switches(const bp_task *task, bp_task_snapshot *snap
          i++) {
         bp_thread_counters *thread = &snapshot->threads[i];
         size_t length = 0;
-        status = read_of_thread(process, thread, "status", text, sizeof text, &length, error);
+        status =
+            read_of_thread(process, thread, "status", false, text, sizeof text, &length, error);
         thread->has_switches =
             status == BUGPACK_OK && bp_proc_find_switches(text, length, &thread->voluntary_switches,
                                                           &thread->involuntary_switches);
