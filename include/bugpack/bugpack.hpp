@@ -119,6 +119,15 @@ struct callbacks {
 
 namespace detail {
 
+/* As the C calls take it: at least 0, and BUGPACK_OFF at most. */
+inline std::uint32_t milliseconds(std::chrono::milliseconds time) {
+    const auto ms = time.count();
+    if (ms <= 0) {
+        return 0;
+    }
+    return ms >= BUGPACK_OFF ? BUGPACK_OFF : static_cast<std::uint32_t>(ms);
+}
+
 /* Calls `run`; returns `on_exception` if it throws. No exception may cross a C frame. */
 template <class Result, class Run> Result guarded(Result on_exception, Run &&run) noexcept {
 #if defined(__cpp_exceptions)
@@ -464,12 +473,8 @@ class session {
     watchdog open_watchdog(const std::string &name, std::chrono::milliseconds limit,
                            bugpack_error *error = nullptr) {
         bugpack_watchdog *opened = nullptr;
-        const auto ms = limit.count();
-        const std::uint32_t limit_ms = ms < 0             ? 0
-                                       : ms > BUGPACK_OFF ? BUGPACK_OFF
-                                                          : static_cast<std::uint32_t>(ms);
-        const bugpack_status status =
-            bugpack_watchdog_open(handle_, name.c_str(), limit_ms, &opened, error);
+        const bugpack_status status = bugpack_watchdog_open(
+            handle_, name.c_str(), detail::milliseconds(limit), &opened, error);
         return watchdog(status == BUGPACK_OK ? opened : nullptr);
     }
     /* Records what the process dies of, until close() (bugpack/crash.h). */
@@ -477,10 +482,7 @@ class session {
         return bugpack_crash_handler_install(handle_);
     }
     bugpack_status flush(std::chrono::milliseconds timeout) {
-        const auto ms = timeout.count();
-        return bugpack_flush(handle_, ms <= 0             ? 0
-                                      : ms >= BUGPACK_OFF ? BUGPACK_OFF
-                                                          : static_cast<std::uint32_t>(ms));
+        return bugpack_flush(handle_, detail::milliseconds(timeout));
     }
 
     void gap(const std::string &key) {

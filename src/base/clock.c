@@ -29,24 +29,23 @@ uint64_t bp_clock_wall_ns(void) {
     return bp_clock_read_ns(CLOCK_REALTIME);
 }
 
-uint64_t bp_clock_monotonic_tick_ns(void) {
-#ifdef CLOCK_MONOTONIC_COARSE
-    uint64_t now_ns = bp_clock_read_ns(CLOCK_MONOTONIC_COARSE);
-    if (now_ns != 0) {
-        return now_ns;
+/* As of the last tick, or now where the system has no such clock. */
+static uint64_t read_tick(bool is_wall) {
+#ifdef CLOCK_REALTIME_COARSE
+    uint64_t tick_ns = bp_clock_read_ns(is_wall ? CLOCK_REALTIME_COARSE : CLOCK_MONOTONIC_COARSE);
+    if (tick_ns != 0) {
+        return tick_ns;
     }
 #endif
-    return bp_clock_monotonic_ns();
+    return is_wall ? bp_clock_wall_ns() : bp_clock_monotonic_ns();
+}
+
+uint64_t bp_clock_monotonic_tick_ns(void) {
+    return read_tick(false);
 }
 
 uint64_t bp_clock_wall_tick_ns(void) {
-#ifdef CLOCK_REALTIME_COARSE
-    uint64_t now_ns = bp_clock_read_ns(CLOCK_REALTIME_COARSE);
-    if (now_ns != 0) {
-        return now_ns;
-    }
-#endif
-    return bp_clock_wall_ns();
+    return read_tick(true);
 }
 
 bp_instant bp_clock_now(void) {

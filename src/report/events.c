@@ -99,17 +99,27 @@ static void post(bp_events *events, const bugpack_event *event) {
     }
 }
 
+/* False where nobody wants it. */
+static bool begin_event(const bp_events *events, bugpack_event_kind kind,
+                        bp_report_kind report_kind, uint64_t ticket, bugpack_event *ret_event) {
+    if (events->callback == NULL && !atomic_load(&events->has_queue)) {
+        return false;
+    }
+    *ret_event = (bugpack_event)BUGPACK_EVENT_INIT;
+    ret_event->kind = kind;
+    ret_event->ticket = ticket;
+    (void)snprintf(ret_event->report_type, sizeof ret_event->report_type, "%s",
+                   bp_report_kind_name(report_kind));
+    return true;
+}
+
 static void post_new(bp_events *events, bugpack_event_kind kind, bp_report_kind report_kind,
                      uint64_t ticket, uint32_t percent, const bugpack_report_result *result) {
-    if (events->callback == NULL && !atomic_load(&events->has_queue)) {
+    bugpack_event event;
+    if (!begin_event(events, kind, report_kind, ticket, &event)) {
         return;
     }
-    bugpack_event event = BUGPACK_EVENT_INIT;
-    event.kind = kind;
-    event.ticket = ticket;
     event.percent = percent;
-    (void)snprintf(event.report_type, sizeof event.report_type, "%s",
-                   bp_report_kind_name(report_kind));
     if (result != NULL) {
         event.missing_count = result->missing_count;
         event.error = result->error;
@@ -120,14 +130,12 @@ static void post_new(bp_events *events, bugpack_event_kind kind, bp_report_kind 
 
 void bp_events_post_hang_end(bp_events *events, const char *watchdog, uint64_t ticket,
                              uint64_t duration_ms) {
-    bugpack_event event = BUGPACK_EVENT_INIT;
-    event.kind = BUGPACK_EVENT_HANG_ENDED;
-    event.ticket = ticket;
-    event.duration_ms = duration_ms;
-    (void)snprintf(event.report_type, sizeof event.report_type, "%s",
-                   bp_report_kind_name(BP_REPORT_HANG));
-    (void)snprintf(event.watchdog, sizeof event.watchdog, "%s", watchdog);
-    post(events, &event);
+    bugpack_event event;
+    if (begin_event(events, BUGPACK_EVENT_HANG_ENDED, BP_REPORT_HANG, ticket, &event)) {
+        event.duration_ms = duration_ms;
+        (void)snprintf(event.watchdog, sizeof event.watchdog, "%s", watchdog);
+        post(events, &event);
+    }
 }
 
 void bp_events_post(bp_events *events, bugpack_event_kind kind, bp_report_kind report_kind,

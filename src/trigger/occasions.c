@@ -12,10 +12,6 @@
 
 enum { row_max_count = 64 + 1 };
 
-static const char busy_reason[] = "too many reports waited";
-static const char failed_reason[] = "a report could not be written";
-static const char cancelled_reason[] = "a report was cancelled";
-
 struct row {
     char key[BUGPACK_CHANNEL_MAX_BYTES + 1]; /* "" for the row of all further ones */
     bp_trigger_entry entry;
@@ -99,6 +95,18 @@ bool bp_occasions_begin(bp_occasions *occasions, const char *key, uint64_t *ret_
     return reason == NULL;
 }
 
+/* Why a report that was begun is not there. Static, as a list borrows it. */
+static const char *reason_of(bugpack_status status) {
+    switch (status) {
+    case BUGPACK_ERR_CANCELLED:
+        return "a report was cancelled";
+    case BUGPACK_ERR_BUSY:
+        return "too many reports waited";
+    default:
+        return "a report could not be written";
+    }
+}
+
 void bp_occasions_end(bp_occasions *occasions, const char *key, uint64_t listed_count,
                       bugpack_status status) {
     bp_lock_acquire(&occasions->lock);
@@ -112,9 +120,7 @@ void bp_occasions_end(bp_occasions *occasions, const char *key, uint64_t listed_
         occasions->suppressed_count -=
             listed_count < occasions->suppressed_count ? listed_count : occasions->suppressed_count;
     } else {
-        entry->reason = status == BUGPACK_ERR_CANCELLED ? cancelled_reason
-                        : status == BUGPACK_ERR_BUSY    ? busy_reason
-                                                        : failed_reason;
+        entry->reason = reason_of(status);
         occasions->suppressed_count++;
     }
     bp_lock_release(&occasions->lock);
