@@ -100,9 +100,12 @@ void bp_diagnose_many_threads(bp_evidence *evidence) {
     }
 }
 
+enum { cause_bytes = 96 };
+
 /* Why a thread has less than its share: "; nice 19; it may run on 1 of 2 CPUs". False where nothing
  * of its own is the reason. */
-static bool name_cause(const bp_evidence *evidence, const bp_thread *thread, char out[96]) {
+static bool name_cause(const bp_evidence *evidence, const bp_thread *thread,
+                       char out[cause_bytes]) {
     const bp_json_tree *cpus = bp_json_tree_object(evidence->system, "cpus");
     double nice = 0;
     uint64_t online = 0, usable = 0;
@@ -115,7 +118,7 @@ static bool name_cause(const bp_evidence *evidence, const bp_thread *thread, cha
         usable == 1 && online > 1) {
         (void)snprintf(limit, sizeof limit, "; it may run on 1 of %" PRIu64 " CPUs", online);
     }
-    (void)snprintf(out, 96, "%s%s", low, limit);
+    (void)snprintf(out, cause_bytes, "%s%s", low, limit);
     return out[0] != '\0';
 }
 
@@ -133,7 +136,7 @@ static double waited_ms(const bp_evidence *evidence, const bp_thread *thread) {
 void bp_diagnose_starved(bp_evidence *evidence) {
     static const double window_min_ms = 1000;
     const bp_thread *worst = NULL;
-    char cause[96], unused[96];
+    char cause[cause_bytes], unused[cause_bytes];
     uint64_t count = 0;
     for (size_t i = 0; i < evidence->thread_count && evidence->window_ms >= window_min_ms; i++) {
         const bp_thread *thread = &evidence->threads[i];

@@ -156,8 +156,8 @@ static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
 }
 
 /* The line that says why: where a runtime begins to, or else the last one that is not a mere
- * continuation or trailer. The count of all where only another one is left, and none `is_wanted`.
- */
+ * continuation or trailer. Without `takes_any`, only where a trailer follows it; the count of all
+ * for none. */
 static uint64_t find_cause(const bp_evidence *evidence, bool takes_any) {
     uint64_t count = evidence->output_count;
     uint64_t first = count > BP_EVIDENCE_LINE_MAX ? count - BP_EVIDENCE_LINE_MAX : 0;

@@ -422,14 +422,13 @@ static bool sleeps(const bp_thread *thread) {
  * lock is likely, and no more.
  */
 static void find_asking(bp_evidence *evidence) {
-    const bp_json_tree *file = NULL;
-    for (size_t i = 0; file == NULL && i < evidence->files.count; i++) {
-        const bp_json_tree *row = evidence->files.rows[i];
-        file = bp_json_tree_object(row, "locked_by") != NULL ? row : NULL;
+    const bp_json_tree *file = NULL, *lock = NULL;
+    for (size_t i = 0; lock == NULL && i < evidence->files.count; i++) {
+        file = evidence->files.rows[i];
+        lock = bp_json_tree_object(file, "locked_by");
     }
-    for (size_t i = 0; file != NULL && i < evidence->thread_count; i++) {
+    for (size_t i = 0; lock != NULL && i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
-        const bp_json_tree *lock = bp_json_tree_object(file, "locked_by");
         struct asking asking = {.count = 0};
         char holder[128];
         if (!sleeps(thread)) {
