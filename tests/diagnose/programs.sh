@@ -779,7 +779,7 @@ witness_flock_waits() { waits_in_locks; }
 witness_posix_lock_held() { locks_of "$(told holder)" POSIX && waits_in_locks; }
 witness_description_lock_held() { locks_of "$(told holder)" OFDLCK; }
 witness_lease_held() { grep -q "LEASE *BREAK.* $(told holder) " /proc/locks; }
-witness_sqlite_busy() { lslocks -n -o PID,PATH | grep -q "^ *$(told holder) .*mail.db"; }
+witness_sqlite_busy() { locks_of "$(told holder)" POSIX; }
 
 peer_is_stopped() { ps -o stat= -p "$(told peer)" | grep -q ^T; }
 witness_pipe_peer_stopped() { peer_is_stopped; }
