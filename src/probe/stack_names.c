@@ -300,15 +300,26 @@ static const char *find_interpreter(const bp_stack_files *files) {
 /* What describes places of the files of one Dwfl. */
 typedef struct describing {
     bp_stack_files *files;
+    bool has_searched; /* for a demangler, which the first mangled name needs: C has none */
     demangler *demangle;
     bool is_mangled; /* there was none */
 } describing;
+
+static void find_demangler(describing *with) {
+    errno = 0;
+    with->demangle = get_demangler(with->files->is_host);
+    with->has_searched = true;
+    bp_stack_files_note_errno(with->files);
+}
 
 /* The plain name, to be freed; NULL where there is none. */
 static char *demangle_symbol(describing *with, const char *symbol) {
     int status = -1;
     if (symbol == NULL || !bp_demangle_is_bounded(symbol)) {
         return NULL;
+    }
+    if (!with->has_searched) {
+        find_demangler(with);
     }
     if (with->demangle == NULL) {
         with->is_mangled = true;
@@ -338,12 +349,6 @@ static void add_symbol(describing *with, const bp_stack_file *file, bp_stack_pla
     place->demangled = demangle_symbol(with, place->symbol);
 }
 
-static void find_demangler(describing *with) {
-    errno = 0;
-    with->demangle = get_demangler(with->files->is_host);
-    bp_stack_files_note_errno(with->files);
-}
-
 bool bp_stacks_is_over(const bp_stack_files *files, uint64_t deadline_ns) {
     return bp_clock_monotonic_ns() > deadline_ns ||
            (files->stop != NULL && atomic_load_explicit(files->stop, memory_order_relaxed));
@@ -355,7 +360,6 @@ static void describe_places(bp_stack_files *files, uint64_t until_ns, bp_stacks 
     static void (*const steps[])(describing *, const bp_stack_file *,
                                  bp_stack_place *) = {add_symbol, add_lines};
     describing with = {.files = files};
-    find_demangler(&with);
     for (size_t step = 0; step < sizeof steps / sizeof steps[0]; step++) {
         out->undescribed_count = 0;
         for (size_t i = 0; i < out->place_count; i++) {
@@ -424,7 +428,6 @@ static void open_lookup(frame_lookup *lookup) {
                                          .is_of_report = true,
                                          .items = calloc(reported_files_max, sizeof(bp_stack_file)),
                                          .dwfl = dw->dwfl_begin(&bp_stack_file_callbacks)};
-        find_demangler(&lookup->with);
     }
 }
 
