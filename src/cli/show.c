@@ -233,6 +233,26 @@ static void print_threads(const bp_facts *facts, bool is_all) {
     }
 }
 
+/* Where each thread spent its time. */
+static void print_profile(const bp_facts *facts) {
+    const bp_json_tree *profile = bp_json_tree_object(facts->document, "profile");
+    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(profile, "threads"));
+    bp_buffer words;
+    if (row == NULL) {
+        return;
+    }
+    bp_screen_heading("Where the CPU time went  [profile.folded]");
+    (void)say(BP_SCREEN_PLAIN, profile, BP_FILL_PROFILE);
+    bp_buffer_init(&words, SIZE_MAX / 4);
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        bp_buffer_clear(&words);
+        (void)bp_fill("{name} {_percent:.0f %}" BP_FILL_PATH, row, append, &words);
+        bp_screen_wrap(BP_SCREEN_PLAIN, 5, "   %s", bp_buffer_text(&words));
+    }
+    bp_buffer_release(&words);
+    (void)say(BP_SCREEN_PLAIN, profile, "   and {_other_threads:u} more");
+}
+
 /* Of each thread all frames, one a line. */
 typedef struct stack_lines {
     const bp_facts *facts;
@@ -457,6 +477,7 @@ static void print_screen(const bp_facts *facts, bool is_all) {
     print_waits(facts);
     print_metrics(facts);
     print_threads(facts, is_all);
+    print_profile(facts);
     print_processes(facts);
     print_machine(facts);
     print_triggers(facts);

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "image/png_check.h"
+#include "inspect/call_tree.h"
 #include "model/entry.h"
 #include "json/parts.h"
 
@@ -95,14 +96,50 @@ static const char *pcap_check_end(const pcap_check *check) {
     return check->header_bytes > 0 || check->payload_left > 0 ? "its last record is cut" : NULL;
 }
 
+/* The lines of a profile, and the begin of one that is not whole. */
+typedef struct profile_check {
+    bp_buffer line;
+    uint64_t line_number;
+} profile_check;
+
+/* With `bytes` NULL the entry ends. */
+static bugpack_status write_profile(profile_check *check, const char *bytes, size_t byte_count,
+                                    bugpack_error *error) {
+    const char *wrong = bytes == NULL && check->line.size > 0 ? "its end is missing" : NULL;
+    size_t stack_bytes;
+    uint64_t samples;
+    while (byte_count > 0 && wrong == NULL) {
+        const char *newline = memchr(bytes, '\n', byte_count);
+        size_t taken = newline != NULL ? (size_t)(newline - bytes) : byte_count;
+        (void)bp_buffer_append(&check->line, bytes, taken);
+        if (check->line.status == BUGPACK_ERR_NO_MEMORY) {
+            return bp_fail_memory(error, "check a profile");
+        }
+        if (check->line.status != BUGPACK_OK) {
+            wrong = "it is too long";
+        } else if (newline != NULL) {
+            wrong = bp_call_tree_divide(bp_buffer_text(&check->line), check->line.size,
+                                        &stack_bytes, &samples);
+            bp_buffer_clear(&check->line);
+            check->line_number += wrong == NULL;
+        }
+        bytes += taken + (newline != NULL);
+        byte_count -= taken + (newline != NULL);
+    }
+    return wrong == NULL ? BUGPACK_OK
+                         : bp_fail(error, BUGPACK_ERR_CORRUPT, "line %llu: %s",
+                                   (unsigned long long)check->line_number + 1, wrong);
+}
+
 /* Keys that a processor's cache does not hold cost more to compare. */
 enum { steps_per_token = 6, steps_per_far_key = 32, key_count_cached = 4096 };
 
 struct bp_content {
     bp_content_budget *budget;
     bp_entry_form form;
-    bool is_open;
+    bool is_open, is_profile;
     bp_json_parts json;
+    profile_check profile;
     pcap_check pcap;
     bp_png_check *png;
 };
@@ -129,6 +166,7 @@ static void close_entry(bp_content *content) {
     }
     bp_png_check_free(content->png);
     content->png = NULL;
+    bp_buffer_release(&content->profile.line);
     content->is_open = false;
 }
 
@@ -161,6 +199,11 @@ bugpack_status bp_content_begin(bp_content *content, const char *name, bugpack_e
     if (content->form == BP_ENTRY_PNG) {
         content->png = bp_png_check_new(content->budget->picture_bytes);
         return content->png != NULL ? BUGPACK_OK : bp_fail_memory(error, "check a PNG");
+    }
+    content->is_profile = id == BP_ENTRY_PROFILE;
+    if (content->is_profile) {
+        content->profile.line_number = 0;
+        bp_buffer_init(&content->profile.line, BP_CALL_TREE_LINE_BYTES);
     }
     if (content->form == BP_ENTRY_PCAP) {
         content->pcap = (pcap_check){.header_bytes = 0};
@@ -197,7 +240,8 @@ bugpack_status bp_content_write(bp_content *content, const void *bytes, size_t b
     case BP_ENTRY_TEXT:
         break;
     }
-    return BUGPACK_OK;
+    return content->is_profile ? write_profile(&content->profile, bytes, byte_count, error)
+                               : BUGPACK_OK;
 }
 
 bugpack_status bp_content_end(bp_content *content, bugpack_error *error) {
@@ -207,6 +251,8 @@ bugpack_status bp_content_end(bp_content *content, bugpack_error *error) {
         status = bp_json_parts_end(&content->json, error);
     } else if (content->form == BP_ENTRY_PCAP) {
         status = write_pcap(content, NULL, 0, error);
+    } else if (content->is_profile) {
+        status = write_profile(&content->profile, NULL, 0, error);
     } else if (content->form == BP_ENTRY_PNG) {
         status = bp_png_check_end(content->png, &picture_bytes, error);
         take_off(&content->budget->picture_bytes, picture_bytes);

@@ -1,5 +1,6 @@
 /*
- * Checks what an entry holds while it is read, by its name: JSON, pcap, PNG, or anything.
+ * Checks what an entry holds while it is read, by its name: JSON, pcap, PNG, a profile, or
+ * anything.
  */
 #ifndef BP_INSPECT_CONTENT_H
 #define BP_INSPECT_CONTENT_H

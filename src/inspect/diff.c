@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "inspect/call_tree.h"
 #include "inspect/json_lines.h"
 #include "model/heap_state.h"
 #include "json/pick.h"
@@ -15,6 +16,8 @@
 
 /* The limit for one artefact: a capture of some 100,000 threads. */
 static const size_t document_max_bytes = (size_t)256 << 20;
+
+static const char profile_name[] = "profile.folded";
 
 const char *bp_diff_artefact_name(bp_diff_artefact artefact) {
     static const char *const names[] = {[BP_DIFF_HOST] = "host-threads.json",
@@ -358,6 +361,87 @@ static bugpack_status compare_threads(const bp_buffer *before, const bp_buffer *
     return bp_json_diff(before, after, &rule, list, error);
 }
 
+/* --- where the CPU time went ---------------------------------------------------------------- */
+
+static bugpack_status add_stack(void *context, const char *line, size_t line_bytes) {
+    return bp_call_tree_add(context, line, line_bytes);
+}
+
+/* To be released whatever is returned. */
+static bugpack_status read_profile(const bp_diff_side *side, bp_call_tree *ret_profile,
+                                   bugpack_error *error) {
+    bp_line_stream lines;
+    bp_line_stream_init(&lines, add_stack, ret_profile);
+    bugpack_status status = bp_report_file_stream(side->report, profile_name, document_max_bytes,
+                                                  bp_line_stream_write, &lines, error);
+    bp_line_stream_release(&lines);
+    return status == BUGPACK_OK && bp_call_tree_end(ret_profile) != BUGPACK_OK
+               ? bp_fail_memory(error, "compare two reports")
+               : status;
+}
+
+/* A row where the share of a function itself differs by five points, and by more than three
+ * standard deviations of what chance makes of so many samples; and is larger on this side. */
+static bugpack_status compare_share(const bp_call_tree profiles[2], size_t larger,
+                                    const char *function, bp_json_differences *list,
+                                    bugpack_error *error) {
+    static const double points_min = 0.05, deviations_min = 3;
+    double shares[2], counts[2], total = 0;
+    char texts[2][24];
+    bp_json_token tokens[2];
+    for (size_t i = 0; i < 2; i++) {
+        counts[i] = (double)bp_call_tree_samples(&profiles[i]);
+        shares[i] = (double)bp_call_tree_self(&profiles[i], function) / counts[i];
+        total += shares[i] * counts[i];
+        int length = snprintf(texts[i], sizeof texts[i], "%.1f", 100 * shares[i]);
+        tokens[i] = (bp_json_token){BP_JSON_SCALAR, texts[i], (size_t)length};
+    }
+    double share = total / (counts[0] + counts[1]), change = shares[1] - shares[0];
+    double variance = share * (1 - share) * (1 / counts[0] + 1 / counts[1]);
+    if (shares[larger] - shares[1 - larger] < points_min ||
+        change * change < deviations_min * deviations_min * variance) {
+        return BUGPACK_OK;
+    }
+    bp_buffer path;
+    bp_buffer_init(&path, BP_CALL_TREE_LABEL_BYTES + sizeof "functions[].self_percent");
+    char label[BP_CALL_TREE_LABEL_BYTES];
+    bp_utf8_copy(label, sizeof label, function);
+    (void)bp_buffer_printf(&path, "functions[%s].self_percent", label);
+    bool has_room = path.status == BUGPACK_OK &&
+                    bp_json_differences_add(list, profile_name, &path, &tokens[0], &tokens[1]);
+    bp_buffer_release(&path);
+    return has_room ? BUGPACK_OK : bp_fail_memory(error, "compare two reports");
+}
+
+/* One whose share is larger by five points has five percent, as at most twenty can. */
+static bugpack_status compare_profiles(const bp_diff_side *before, const bp_diff_side *after,
+                                       bp_json_differences *list, bugpack_error *error) {
+    enum { top_max = 20 };
+    const bp_diff_side *sides[2] = {before, after};
+    const bp_call_name *top[top_max];
+    bp_call_tree profiles[2] = {{.node_count = 0}, {.node_count = 0}};
+    bugpack_status status = BUGPACK_OK;
+    bool is_there = true;
+    for (size_t i = 0; i < 2; i++) {
+        is_there = is_there && sides[i]->report != NULL &&
+                   bp_report_file_has(sides[i]->report, profile_name, NULL);
+    }
+    for (size_t i = 0; i < 2 && is_there && status == BUGPACK_OK; i++) {
+        status = read_profile(sides[i], &profiles[i], error);
+        is_there = bp_call_tree_samples(&profiles[i]) > 0;
+    }
+    for (size_t i = 0; i < 2 && is_there && status == BUGPACK_OK; i++) {
+        size_t count = bp_call_tree_top(&profiles[i], top, top_max);
+        for (size_t at = 0; at < count && status == BUGPACK_OK; at++) {
+            const char *function = bp_call_tree_text(&profiles[i], top[at]);
+            status = compare_share(profiles, i, function, list, error);
+        }
+    }
+    bp_call_tree_release(&profiles[0]);
+    bp_call_tree_release(&profiles[1]);
+    return status;
+}
+
 /* --- the artefacts with numbers in them --------------------------------------------------- */
 
 void bp_diff_release(bp_diff *diff) {
@@ -558,6 +642,9 @@ bugpack_status bp_diff_compute(const char *before_path, const char *after_path, 
     if (status == BUGPACK_OK) {
         diff.relation = relate(&diff.before, &diff.after);
         status = compare_documents(&diff.before, &diff.after, &diff.relation, &diff.changes, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = compare_profiles(&diff.before, &diff.after, &diff.changes, error);
     }
     for (int i = 0; i < BP_DIFF_ARTEFACT_COUNT && status == BUGPACK_OK; i++) {
         status = compare_artefact(&diff, (bp_diff_artefact)i, error);

@@ -75,7 +75,7 @@ typedef struct bp_diff {
     bp_diff_counter counters[BP_DIFF_COUNTER_MAX]; /* has_host is about the first */
     size_t counter_count;
     bp_diff_relation relation;
-    bp_json_differences changes; /* of the documents of two reports, and of threads */
+    bp_json_differences changes; /* of the documents of two reports, of threads, and of functions */
     bp_diff_figure figures[BP_DIFF_FIGURE_COUNT];
     bugpack_heap_state heap_before, heap_after;
 } bp_diff;

@@ -13,6 +13,7 @@
 #include <bugpack/export.h>
 
 #include "base/clock.h"
+#include "inspect/call_tree.h"
 #include "inspect/findings.h"
 #include "inspect/report_file.h"
 #include "model/stacks.h"
@@ -95,6 +96,7 @@ typedef struct bp_evidence {
     /* Of the whole report, and empty for a further process. */
     const bp_sample *samples; /* oldest first */
     size_t sample_count;
+    const bp_call_tree *profile;            /* NULL until it was read */
     uint64_t recent_error_count;            /* in logs.jsonl */
     char recent_error[512];                 /* the newest */
     char (*output)[BP_EVIDENCE_LINE_BYTES]; /* the last lines of a command that failed, a ring */

@@ -12,6 +12,7 @@
 #include "inspect/process_reader.h"
 #include "inspect/screen_facts.h"
 #include "inspect/thread_facts.h"
+#include "model/entry.h"
 #include "model/metadata.h"
 #include "json/json.h"
 
@@ -184,6 +185,61 @@ static void make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     bp_json_make_end(maker);
 }
 
+/* The functions of the heaviest path, innermost first, and the share of the first of them. */
+static void make_heaviest_path(bp_json_maker *maker, const bp_call_tree *profile, uint32_t thread) {
+    char label[BP_CALL_TREE_LABEL_BYTES], list[BP_FRAME_LIST_BYTES];
+    bp_call_path path;
+    bp_call_tree_find_path(profile, thread, &path);
+    double share = (double)path.samples / (double)profile->nodes[thread].samples;
+    bp_json_make_array(maker, "path");
+    for (size_t i = 0; i < path.count; i++) {
+        bp_utf8_copy(label, sizeof label, bp_call_tree_node_name(profile, path.nodes[i]));
+        bp_json_make_text(maker, NULL, label);
+    }
+    bp_json_make_end(maker);
+    bp_json_make_number(maker, "share", path.count > 0, share, 4);
+    bp_json_make_number(maker, "_share_percent", path.count > 0, 100 * share, 1);
+    bp_call_tree_print_path(profile, &path, list);
+    make_known_text(maker, "_path", list);
+    make_flag(maker, "_no_path", path.count == 0);
+}
+
+static void make_profile(bp_json_maker *maker, const bp_call_tree *profile,
+                         const bp_json_tree *manifest) {
+    enum { thread_max = 12 };
+    const bp_json_tree *taken = bp_json_tree_object(manifest, "profile");
+    uint64_t samples = bp_call_tree_samples(profile);
+    char label[BP_CALL_TREE_LABEL_BYTES];
+    uint64_t count = 0;
+    if (samples == 0) {
+        return;
+    }
+    bp_json_make_object(maker, "profile");
+    bp_json_make_text(maker, "method", bp_json_tree_text(taken, "method"));
+    make_flag(maker, "_stops", strcmp(bp_json_tree_text_or(taken, "method", ""), "stops") == 0);
+    make_flag(maker, "_without_kernel", bp_json_tree_is_true(taken, "without_kernel"));
+    bp_json_make_uint(maker, "samples", true, samples);
+    copy_uint(maker, taken, "lost");
+    copy_number(maker, taken, "window_ms", 3);
+    bp_json_make_array(maker, "threads");
+    for (uint32_t i = profile->nodes[0].first_child; i != 0; i = profile->nodes[i].next) {
+        if (count++ >= thread_max) {
+            continue;
+        }
+        bp_utf8_copy(label, sizeof label, bp_call_tree_node_name(profile, i));
+        bp_json_make_object(maker, NULL);
+        bp_json_make_text(maker, "name", label);
+        bp_json_make_uint(maker, "samples", true, profile->nodes[i].samples);
+        bp_json_make_number(maker, "_percent", true,
+                            100 * (double)profile->nodes[i].samples / (double)samples, 1);
+        make_heaviest_path(maker, profile, i);
+        bp_json_make_end(maker);
+    }
+    bp_json_make_end(maker);
+    bp_json_make_uint(maker, "_other_threads", count > thread_max, count - thread_max);
+    bp_json_make_end(maker);
+}
+
 static void make_heap(bp_json_maker *maker, const bp_evidence *evidence) {
     char allocator[32];
     bp_utf8_copy(allocator, sizeof allocator, bp_json_tree_text(evidence->heap, "allocator"));
@@ -273,6 +329,16 @@ static void make_traffic(bp_json_maker *maker, const bp_process_reader *reader) 
                       reader->other_message_count);
 }
 
+/* Where a profile says where the thread was, it is no JSON, and there is nothing more to look for.
+ */
+static bool has_profile(const bp_finding *finding) {
+    return bp_entry_find(finding->entry) == BP_ENTRY_PROFILE;
+}
+
+static const char *next_of(const bp_finding *finding) {
+    return has_profile(finding) ? "" : bp_diagnoses[finding->diagnosis].next;
+}
+
 static void make_findings(bp_json_maker *maker, const bp_findings *findings) {
     uint64_t others = bp_findings_other_count(findings);
     uint64_t critical_count = findings->other_counts[BP_SEVERITY_CRITICAL];
@@ -284,13 +350,12 @@ static void make_findings(bp_json_maker *maker, const bp_findings *findings) {
         bp_json_make_text(maker, "id", diagnosis->id);
         bp_json_make_text(maker, "severity", bp_severity_name(diagnosis->severity));
         bp_json_make_text(maker, "entry", finding->entry);
-        make_known_text(maker, "path", diagnosis->path);
+        make_known_text(maker, "path", has_profile(finding) ? "" : diagnosis->path);
         bp_json_make_text(maker, "text", finding->text);
-        make_known_text(maker, "next", diagnosis->next);
-        bool is_said_again =
-            i + 1 < findings->count &&
-            strcmp(diagnosis->next, bp_diagnoses[findings->rows[i + 1].diagnosis].next) == 0;
-        make_known_text(maker, "_next", is_said_again ? "" : diagnosis->next);
+        const char *next = next_of(finding);
+        make_known_text(maker, "next", next);
+        bool is_said_again = i + 1 < findings->count && strcmp(next, next_of(finding + 1)) == 0;
+        make_known_text(maker, "_next", is_said_again ? "" : next);
         bp_json_make_end(maker);
         critical_count += diagnosis->severity == BP_SEVERITY_CRITICAL;
     }
@@ -312,6 +377,7 @@ static void make_first_process(bp_json_maker *maker, const bp_process_reader *re
     }
     make_process(maker, &reader->evidence);
     make_threads(maker, &reader->evidence);
+    make_profile(maker, &reader->profile, manifest);
     bp_make_screen(maker, &reader->evidence);
     if (reader->machine != NULL) {
         bp_make_machine(maker, reader->machine, reader->evidence.system);
@@ -396,11 +462,13 @@ static bugpack_status read_further(report_reader *reader, bp_facts *facts, bugpa
 /* Takes over what is not in the document. */
 static void keep_lists(bp_facts *facts, bp_process_reader *reader) {
     facts->names = reader->names;
+    facts->profile = reader->profile;
     facts->samples = reader->samples;
     facts->sample_count = reader->sample_count;
     facts->log_tail = reader->log_tail;
     bp_utf8_copy(facts->log_name, sizeof facts->log_name, reader->log_name);
     reader->names = (bp_thread_names){.count = 0};
+    reader->profile = (bp_call_tree){.node_count = 0};
     reader->samples = NULL;
     bp_buffer_init(&reader->log_tail, 0);
 }
@@ -473,6 +541,7 @@ void bp_facts_close(bp_facts *facts) {
     bp_json_tree_free(facts->document);
     free(facts->samples);
     bp_thread_names_release(&facts->names);
+    bp_call_tree_release(&facts->profile);
     bp_buffer_release(&facts->log_tail);
     bp_report_file_close(facts->report);
     free(facts);

@@ -14,6 +14,7 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "inspect/call_tree.h"
 #include "inspect/evidence.h"
 #include "inspect/report_file.h"
 #include "inspect/thread_facts.h"
@@ -32,6 +33,7 @@ typedef struct bp_facts {
     /* What would take too much memory as a tree: the members `history`, and of an index. */
     bp_sample *samples; /* oldest first */
     size_t sample_count;
+    bp_call_tree profile;  /* empty where there is none */
     bp_thread_names names; /* of all threads that have one; busiest first */
 
     bp_waits waits;
@@ -57,6 +59,13 @@ void bp_facts_close(bp_facts *facts);
 #define BP_FILL_WAIT                                                                               \
     "{[{_waits_for_thread:!}, waits for thread {waits_for}]}{[{_waits_on:!}, waits on "            \
     "{waits_for}]}"
+
+/* A profile, and behind its share of all samples where a thread of it was. */
+#define BP_FILL_PROFILE                                                                            \
+    "{samples:u} sample{samples:p}{[ in {window_ms:.2t} s]}{[{_stops:!}, by short stops]}"         \
+    "{[{_without_kernel:!}, not of the kernel]}{[{lost:+}; {lost:u} more were lost]}"
+#define BP_FILL_PATH                                                                               \
+    "{[: {_share_percent:.0f} % in {_path}]}{[{_no_path:!}: no function has half of them]}"
 
 /* What is drawn of a sample: percent, and MiB; negative for what is not known. */
 double bp_sample_cpu(const bp_sample *sample);

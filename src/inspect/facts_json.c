@@ -24,9 +24,10 @@ static void add_history(bp_json *json, const bp_facts *facts) {
 
 bugpack_status bp_facts_print(const bp_facts *facts, bp_buffer *out, bugpack_error *error) {
     static const char *const members[] = {
-        "schema",   "report",         "complete", "redacted",        "not_searched",
-        "findings", "other_findings", "process",  "busiest_threads", "further_processes",
-        "machine",  "history",        "heap",     "triggers",        "log",
+        "schema",          "report",   "complete",          "redacted",
+        "not_searched",    "findings", "other_findings",    "process",
+        "busiest_threads", "profile",  "further_processes", "machine",
+        "history",         "heap",     "triggers",          "log",
         "traffic"};
     bp_json json;
     bp_json_begin(&json, out);

@@ -79,22 +79,6 @@ void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, b
     }
 }
 
-/*
- * A list for one line begins with the function of the C or C++ library that the program called, and
- * ends with `main`, or with the function of the thread: of a row of frames in these libraries only
- * the outermost is shown, and none behind the last frame of the program's own. On a screen those at
- * the innermost end are one word, the system call: "futex… < take < main".
- */
-struct folded {
-    bp_frame_taker *take;
-    void *context;
-    const char *call;      /* NULL: not for a screen; "": not known */
-    size_t pending_count;  /* that the pending one stands for */
-    bp_frame_text pending; /* of the library; module NULL: none. Its texts are in `texts` */
-    char symbol[256], demangled[256], module[64];
-    bool has_own, is_over;
-};
-
 static bool is_of_library(const bp_frame_text *frame) {
     static const char *const libraries[] = {"libc.so", "libc-2.",      "libpthread",  "ld-linux",
                                             "ld-2.",   "libstdc++.so", "libgcc_s.so", "ld-musl"};
@@ -115,7 +99,7 @@ static const char *keep(char *out, size_t out_bytes, const char *text) {
     return out;
 }
 
-static void add_pending(struct folded *folded) {
+static void add_pending(bp_frame_fold *folded) {
     char word[BP_FRAME_NAME_BYTES + sizeof "\u2026"];
     if (folded->pending.module == NULL) {
         return;
@@ -134,8 +118,8 @@ static void add_pending(struct folded *folded) {
     folded->pending_count = 0;
 }
 
-static void add_folded(void *context, const bp_frame_text *frame) {
-    struct folded *folded = context;
+void bp_frame_fold_add(void *context, const bp_frame_text *frame) {
+    bp_frame_fold *folded = context;
     static const char start[] = "__libc_start_"; /* it called `main`, and _start called it */
     if (folded->is_over) {
         return;
@@ -157,13 +141,17 @@ static void add_folded(void *context, const bp_frame_text *frame) {
     }
 }
 
+void bp_frame_fold_end(bp_frame_fold *folded) {
+    if (!folded->has_own) {
+        add_pending(folded);
+    }
+}
+
 static void fold(const bp_json_tree *stack, const bp_frame_finder *finder, const char *call,
                  bp_frame_taker *take, void *context) {
-    struct folded folded = {.take = take, .context = context, .call = call};
-    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, add_folded, &folded);
-    if (!folded.has_own) {
-        add_pending(&folded);
-    }
+    bp_frame_fold folded = {.take = take, .context = context, .call = call};
+    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, bp_frame_fold_add, &folded);
+    bp_frame_fold_end(&folded);
 }
 
 /* A bp_frame_taker. */

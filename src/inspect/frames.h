@@ -15,6 +15,27 @@ typedef void bp_frame_taker(void *context, const bp_frame_text *frame);
 void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, bp_frame_taker *take,
                     void *context);
 
+/*
+ * A list for one line begins with the function of the C or C++ library that the program called, and
+ * ends with `main`, or with the function of the thread: of a row of frames in these libraries only
+ * the outermost is shown, and none behind the last frame of the program's own. On a screen those at
+ * the innermost end are one word, the system call: "futex… < take < main".
+ */
+typedef struct bp_frame_fold {
+    bp_frame_taker
+        *take; /* of those that are shown; a frame and its texts live as long as the call */
+    void *context;
+    const char *call;      /* NULL: not for a screen; "": not known */
+    size_t pending_count;  /* that the pending one stands for */
+    bp_frame_text pending; /* of the library; module NULL: none. Its texts are in `texts` */
+    char symbol[256], demangled[256], module[64];
+    bool has_own, is_over;
+} bp_frame_fold;
+
+/* Innermost first; the fold is a bp_frame_taker's context. Then the end, once. */
+void bp_frame_fold_add(void *fold, const bp_frame_text *frame);
+void bp_frame_fold_end(bp_frame_fold *fold);
+
 /* "poll < wait_for_frame < main", of an object with `frames`; "" without any. */
 void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder,
                      char out[BP_FRAME_LIST_BYTES]);

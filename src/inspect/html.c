@@ -46,19 +46,6 @@ static void end_section(html_page *page) {
     bp_html_print(&page->html, "</section>\n");
 }
 
-/* A table with these columns, "Thread|CPU", whose rows are of a pattern of inspect/fill.h. */
-static void begin_table(html_page *page, const char *columns) {
-    bp_html_print(&page->html, "<table><thead><tr>");
-    while (*columns != '\0') {
-        char name[32];
-        size_t length = strcspn(columns, "|");
-        (void)snprintf(name, sizeof name, "%.*s", (int)length, columns);
-        bp_html_print(&page->html, "<th scope=\"col\">%s</th>", name);
-        columns += length + (columns[length] == '|');
-    }
-    bp_html_print(&page->html, "</tr></thead><tbody>");
-}
-
 static void write_rows(html_page *page, const bp_json_tree *array, const char *pattern) {
     for (const bp_json_tree *row = bp_json_tree_first(array); row != NULL;
          row = bp_json_tree_next(row)) {
@@ -68,7 +55,7 @@ static void write_rows(html_page *page, const bp_json_tree *array, const char *p
 
 static void write_table(html_page *page, const bp_json_tree *array, const char *columns,
                         const char *pattern) {
-    begin_table(page, columns);
+    bp_html_begin_table(&page->html, columns);
     write_rows(page, array, pattern);
     bp_html_print(&page->html, "</tbody></table>");
 }
@@ -268,7 +255,7 @@ static void write_channels(html_page *page, const traffic_counts *traffic) {
     size_t i = 0;
     (void)snprintf(columns, sizeof columns, "Channel|Sent|Received|Messages over %.1f s",
                    (double)(traffic->to_ns - traffic->from_ns) / 1e9);
-    begin_table(page, columns);
+    bp_html_begin_table(&page->html, columns);
     for (const bp_json_tree *row = bp_json_tree_first(traffic->channels); row != NULL;
          row = bp_json_tree_next(row)) {
         (void)bp_html_fill(
@@ -288,7 +275,7 @@ static void write_channels(html_page *page, const traffic_counts *traffic) {
 
 static void write_types(html_page *page, const traffic_counts *traffic) {
     bp_html_print(&page->html, "<details><summary>By message type</summary>");
-    begin_table(page, "Type|Messages|Bytes");
+    bp_html_begin_table(&page->html, "Type|Messages|Bytes");
     for (size_t i = 0; i <= type_max; i++) {
         const char *name = i == type_max ? "further types" : traffic->types[i].name;
         if (traffic->types[i].messages > 0) {
@@ -584,6 +571,14 @@ static void write_threads(html_page *page) {
     }
 }
 
+static void write_profile(html_page *page) {
+    if (bp_call_tree_samples(&page->facts->profile) > 0) {
+        begin_section(page, "profile", "Where the CPU time went");
+        bp_html_profile(&page->html, page->facts);
+        end_section(page);
+    }
+}
+
 /* Where it crashed, and what it said last. */
 static void write_crash(html_page *page) {
     const bp_json_tree *crash = bp_json_tree_object(page->facts->document, "_crash");
@@ -719,7 +714,7 @@ static void write_manifest(html_page *page) {
     begin_section(page, "entries", "Entries");
     bp_html_print(&page->html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                                "aria-label=\"List of entries\">");
-    begin_table(page, "Entry|Status|Bytes|Reason or note");
+    bp_html_begin_table(&page->html, "Entry|Status|Bytes|Reason or note");
     for (; row != NULL; row = bp_json_tree_next(row)) {
         (void)bp_html_fill(&page->html,
                            "<tr><th scope=\"row\">{name|}</th><td>{status|}</td>"
@@ -758,10 +753,10 @@ static void write_documents(html_page *page) {
 /* --- the page ----------------------------------------------------------------------------- */
 
 static void (*const sections[])(html_page *page) = {
-    find_stacks,   write_identity, write_findings, write_crash,     write_waits,
-    html_pictures, write_history,  write_threads,  write_processes, html_machine,
-    write_stacks,  write_triggers, html_log,       html_log_files,  write_notifications,
-    html_traffic,  write_manifest, write_documents};
+    find_stacks,         write_identity, write_findings, write_crash,    write_waits,
+    html_pictures,       write_history,  write_threads,  write_profile,  write_processes,
+    html_machine,        write_stacks,   write_triggers, html_log,       html_log_files,
+    write_notifications, html_traffic,   write_manifest, write_documents};
 
 static void write_head(html_page *page) {
     struct sha256_ctx hash;

@@ -140,6 +140,18 @@ bugpack_status bp_html_picture_write(void *context, const void *bytes, size_t by
     return picture->html->status;
 }
 
+void bp_html_begin_table(bp_html *html, const char *columns) {
+    bp_html_print(html, "<table><thead><tr>");
+    while (*columns != '\0') {
+        char name[32];
+        size_t length = strcspn(columns, "|");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, columns);
+        bp_html_print(html, "<th scope=\"col\">%s</th>", name);
+        columns += length + (columns[length] == '|');
+    }
+    bp_html_print(html, "</tr></thead><tbody>");
+}
+
 void bp_html_linked(bp_html *html, const char *text, const uint64_t *ids, size_t count) {
     const char *done = text;
     for (const char *at = text; *at != '\0';) {

@@ -56,6 +56,9 @@ typedef struct bp_html_picture {
 } bp_html_picture;
 bugpack_status bp_html_picture_write(void *picture, const void *bytes, size_t byte_count);
 
+/* The begin of a table with these columns, "Thread|CPU". */
+void bp_html_begin_table(bp_html *html, const char *columns);
+
 /* A text in which the ids of threads that are among `ids` lead to their stacks: "thread 12 …",
  * "viewer (12)". */
 void bp_html_linked(bp_html *html, const char *text, const uint64_t *ids, size_t count);
@@ -67,6 +70,10 @@ void bp_html_history(bp_html *html, const bp_facts *facts);
 /* Boxes of threads and processes, each above what it waits for, with arrows; the causes are marked.
  */
 void bp_html_waits(bp_html *html, const bp_waits *waits);
+
+/* What a profile says: a flame graph, from the threads at the top down, and the functions in which
+ * most samples were taken. Not for an empty one. */
+void bp_html_profile(bp_html *html, const bp_facts *facts);
 
 /* A row of bars: of each of `count` parts of the time from `from_ns` to `to_ns`. */
 void bp_html_bars(bp_html *html, const char *title, const uint64_t *values, size_t count);

@@ -141,14 +141,22 @@ static bugpack_status add_message(void *context, const char *line, size_t line_b
     return BUGPACK_OK;
 }
 
+static bugpack_status add_stack(void *context, const char *line, size_t line_bytes) {
+    return bp_call_tree_add(&((bp_process_reader *)context)->profile, line, line_bytes);
+}
+
 /* Each fills members that the others do not touch. */
 static const struct line_entry {
     const char *name;
     bp_json_line_taker *take;
 } line_entries[] = {{"metrics-history.jsonl", add_sample},
                     {"logs.jsonl", add_record},
-                    {"traffic-index.jsonl", add_message}};
-enum { line_entry_count = sizeof line_entries / sizeof line_entries[0] };
+                    {"traffic-index.jsonl", add_message},
+                    {"profile.folded", add_stack}};
+enum {
+    line_entry_count = sizeof line_entries / sizeof line_entries[0],
+    profile_place = line_entry_count - 1
+};
 
 /* The reading of one of them. */
 typedef struct line_job {
@@ -325,6 +333,28 @@ static bugpack_status read_machine(bp_process_reader *reader, bugpack_error *err
     return keep_failure(reader, entry, status, &failure, error);
 }
 
+/* Shares of a part of it would be wrong. */
+static bugpack_status end_profile(bp_process_reader *reader, bool is_whole, bugpack_error *error) {
+    const char *entry = line_entries[profile_place].name;
+    bp_call_tree *profile = &reader->profile;
+    if (!is_whole) {
+        bp_call_tree_release(profile);
+    }
+    if (profile->bad_line_count > 0) {
+        bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
+                   "%" PRIu64 " of its %" PRIu64 " lines are malformed, and left out",
+                   profile->bad_line_count, profile->line_count);
+    }
+    if (profile->left_samples > 0) {
+        bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
+                   "%" PRIu64 " samples are left out: it has too many different frames",
+                   profile->left_samples);
+    }
+    reader->evidence.profile = profile;
+    return bp_call_tree_end(profile) == BUGPACK_OK ? BUGPACK_OK
+                                                   : bp_fail_memory(error, "read a report");
+}
+
 /* Long ones are read at once, each by a thread of its own. */
 static bugpack_status read_lines(bp_process_reader *reader, bugpack_error *error) {
     line_job jobs[line_entry_count];
@@ -352,7 +382,8 @@ static bugpack_status read_lines(bp_process_reader *reader, bugpack_error *error
                 keep_failure(reader, jobs[i].entry->name, jobs[i].status, &jobs[i].failure, error);
         }
     }
-    return status;
+    bool is_whole = jobs[profile_place].status == BUGPACK_OK;
+    return status == BUGPACK_OK ? end_profile(reader, is_whole, error) : status;
 }
 
 /* A bp_sink for a bp_buffer: keeps the end. */
@@ -469,6 +500,7 @@ bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack
 void bp_process_release(bp_process_reader *reader) {
     bp_evidence_release(&reader->evidence);
     bp_thread_names_release(&reader->names);
+    bp_call_tree_release(&reader->profile);
     bp_buffer_release(&reader->log_tail);
     free(reader->samples);
     free(reader->machine);

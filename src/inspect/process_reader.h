@@ -7,6 +7,7 @@
 #include <bugpack/log.h>
 
 #include "base/buffer.h"
+#include "inspect/call_tree.h"
 #include "inspect/evidence.h"
 #include "inspect/thread_facts.h"
 
@@ -46,6 +47,7 @@ typedef struct bp_process_reader {
     bp_channel_row channels[BP_READER_CHANNEL_MAX];
     size_t channel_count;
     uint64_t other_message_count; /* of channels beyond the maximum */
+    bp_call_tree profile;         /* empty without a profile.folded that can be read */
     bp_machine *machine;          /* NULL: there is no host-threads.json that can be read */
 } bp_process_reader;
 

@@ -50,6 +50,7 @@ enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_B
            stacks_text, has_stacks, 64 << 10, 2) \
     SOURCE(STACKS, "stacks.json", JSON, OPTIONAL, "names of threads and functions, paths", \
            stacks_json, has_stacks, 64 << 10, 1) \
+    ROW(PROFILE, "profile.folded", TEXT, OPTIONAL, "names of threads and functions") \
     ROW(SESSION, "session.json", JSON, HOSTS, "what the program says of itself") \
     ROW(CHANNEL_STATE, "channel-state.json", JSON, HOSTS, "what the program says of itself") \
     ROW(LOGS, "logs.jsonl", JSON_LINES, OPTIONAL, "log messages: addresses, paths, names") \

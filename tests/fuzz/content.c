@@ -41,7 +41,8 @@ static const struct {
 } rows[] = {{"session.json", is_json},      {"manifest.json", is_json},
             {"metadata.json", is_json},     {"threads.json", is_json},
             {"host-threads.json", is_json}, {"logs.jsonl", is_anything},
-            {"traffic.pcap", is_anything},  {"screenshot.png", is_anything}};
+            {"traffic.pcap", is_anything},  {"screenshot.png", is_anything},
+            {"profile.folded", is_anything}};
 enum { row_count = sizeof rows / sizeof rows[0] };
 
 /* In pieces of just their size, so that a read behind one is seen. */

@@ -27,11 +27,11 @@ static void require(bool is_so) {
 }
 
 static const char *const chosen[] = {
-    "metadata.json", "manifest.json",       "runtime-metrics.json", "process.json",
-    "threads.json",  "stacks.json",         "heap-state.json",      "disconnect-cause.json",
-    "crash.json",    "system.json",         "notifications.json",   "metrics-history.jsonl",
-    "logs.jsonl",    "traffic-index.jsonl", "logs/a.log",           "notes.txt",
-    "screenshot.png"};
+    "metadata.json",  "manifest.json",       "runtime-metrics.json", "process.json",
+    "threads.json",   "stacks.json",         "heap-state.json",      "disconnect-cause.json",
+    "crash.json",     "system.json",         "notifications.json",   "metrics-history.jsonl",
+    "logs.jsonl",     "traffic-index.jsonl", "logs/a.log",           "notes.txt",
+    "screenshot.png", "profile.folded"};
 enum { chosen_count = sizeof chosen / sizeof chosen[0] };
 
 static const made_member fixed[] = {

@@ -1,5 +1,5 @@
 /*
- * What entries hold, checked in pieces as it is read: JSON, pcap, PNG.
+ * What entries hold, checked in pieces as it is read: JSON, pcap, PNG, profiles.
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -167,6 +167,50 @@ Test(content, refuses_every_damage_to_a_png) {
     }
     free((void *)pixels.bytes);
     bp_buffer_release(&file);
+}
+
+Test(content, reads_a_profile_in_pieces_of_any_size) {
+    static const char text[] = "a thread;main;operator new(unsigned long) 182\nidle 1\nw;f 20\n";
+    static const char *const wrongs[][2] = {{"a;main 1\nb;main\n", "line 2: there is no count"},
+                                            {"a;main 1\n\n", "line 2: there is no count"},
+                                            {"a;main 1\nb;main 18", "line 2: its end is missing"},
+                                            {";main 1\n", "line 1: a name is empty"}};
+    for (size_t piece = 1; piece < sizeof text; piece++) {
+        cr_expect(eq(int, check("profile.folded", text, sizeof text - 1, piece), BUGPACK_OK),
+                  "%zu: %s", piece, error.message);
+        cr_expect(eq(int, check("processes/9-a/profile.folded", text, sizeof text - 2, piece),
+                     BUGPACK_ERR_CORRUPT));
+        for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
+            size_t length = strlen(wrongs[i][0]);
+            cr_expect(
+                eq(int, check("profile.folded", wrongs[i][0], length, piece), BUGPACK_ERR_CORRUPT));
+            cr_expect(eq(str, error.message, (char *)wrongs[i][1]));
+        }
+    }
+    cr_expect(eq(int, check("profile.folded", "", 0, 1), BUGPACK_OK));
+    cr_expect(eq(int, check("commands/profile.folded", "x", 1, 1), BUGPACK_OK));
+}
+
+Test(content, bounds_a_line_of_a_profile) {
+    bp_buffer text;
+    bp_buffer_init(&text, (size_t)4 << 20);
+    while (text.size < (1 << 20) - 2) {
+        (void)bp_buffer_append_char(&text, 'x');
+    }
+    (void)bp_buffer_append_text(&text, " 1\n");
+    for (size_t piece = 1000; piece < 3 << 20; piece *= 10) {
+        text.data[0] = 'x';
+        cr_expect(eq(int, check("profile.folded", text.data, text.size, piece), BUGPACK_OK), "%s",
+                  error.message);
+    }
+    text.data[text.size - 1] = '1';
+    (void)bp_buffer_append_text(&text, "\na;b 1\n");
+    for (size_t piece = 1000; piece < 3 << 20; piece *= 10) {
+        cr_expect(
+            eq(int, check("profile.folded", text.data, text.size, piece), BUGPACK_ERR_CORRUPT));
+        cr_expect(eq(str, error.message, "line 1: it is too long"));
+    }
+    bp_buffer_release(&text);
 }
 
 Test(content, stops_before_a_picture_that_is_too_large) {

@@ -54,7 +54,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture' -l journal -x -d 'T
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l command -x -d 'What a command prints'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l shell -d 'Let sh run the commands'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l input-timeout -x -d 'How many seconds each may take'
-complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l without -x -a 'process.json threads.json files.json system.json stacks.txt stacks.json thread-heap.json screen.txt logs.jsonl notifications.json metrics-history.jsonl traffic.pcap traffic-index.jsonl' -d 'Leave out these entries'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l without -x -a 'process.json threads.json files.json system.json stacks.txt stacks.json profile.folded thread-heap.json screen.txt logs.jsonl notifications.json metrics-history.jsonl traffic.pcap traffic-index.jsonl' -d 'Leave out these entries'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -l hostname -d 'Name the machine in the report'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l no-hostname -d 'Do not name the machine'
 complete -c bugpack -n '__fish_seen_subcommand_from capture redact run' -l redact -r -F -d 'Replace also what these rules match'
