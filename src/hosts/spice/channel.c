@@ -1,0 +1,463 @@
+#include "hosts/spice/channel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <spice/protocol.h>
+
+#include "hosts/spice/base.h"
+#include "hosts/spice/link.h"
+#include "hosts/spice/output.h"
+#include "hosts/spice/report.h"
+
+enum { header_bytes = 6, pixmap_cache_id = 1, glz_window_pixels = 4 << 20 };
+
+/* --- sending ------------------------------------------------------------------------------ */
+
+static bool transmit(spice_channel *channel, uint16_t type, const void *body, size_t body_bytes,
+                     spice_failure *failure) {
+    uint8_t message[header_bytes + 32];
+    spice_put(message, type, 2);
+    spice_put(message + 2, body_bytes, 4);
+    memcpy(message + header_bytes, body, body_bytes);
+    size_t size = header_bytes + body_bytes;
+    size_t place;
+    const spice_opcode *opcode =
+        spice_opcode_row(&spice_base_sent, channel->kind->sent, type, &place);
+    (void)pthread_mutex_lock(&channel->lock);
+    channel->sent.bytes += size;
+    channel->sent.messages[place]++;
+    (void)pthread_mutex_unlock(&channel->lock);
+    bugpack_traffic(channel->traffic, BUGPACK_SENT, type, opcode ? opcode->name : NULL, message,
+                    size);
+    return spice_stream_write(&channel->stream, message, size, SPICE_SEND_MS, failure);
+}
+
+/* --- what the kinds do -------------------------------------------------------------------- */
+
+static bool start_channel(spice_channel *channel);
+
+static bool attach(spice_channel *channel, spice_failure *failure) {
+    return transmit(channel, SPICE_MSGC_MAIN_ATTACH_CHANNELS, "", 0, failure);
+}
+
+/* Starts the first channel of each kind that the server offers; of the others a gap is told. */
+static void start_others(spice_channel *channel) {
+    spice_client *client = channel->client;
+    const spice_main_state *offered = &channel->state.main; /* written by this thread alone */
+    for (size_t i = 0; i < offered->listed_count; i++) {
+        const char *gap = offered->listed[i].id == 0 ? "channel:not_supported" : "channel:second";
+        for (size_t k = 0; k < SPICE_CHANNEL_KINDS && offered->listed[i].id == 0; k++) {
+            spice_channel *other = &client->channels[k];
+            if (other->kind->type == offered->listed[i].type) {
+                gap = NULL;
+                if (!other->is_started && !start_channel(other)) {
+                    bugpack_log(client->session, BUGPACK_LEVEL_ERROR, other->kind->name,
+                                "no thread");
+                }
+            }
+        }
+        if (gap != NULL) {
+            spice_report_gap(channel, NULL, gap);
+        }
+    }
+}
+
+static bool on_main_message(spice_channel *channel, spice_failure *failure) {
+    spice_main_state *main_state = &channel->state.main;
+    if (main_state->has_init && channel->sent.messages[spice_base_sent.count] == 0) {
+        spice_say(channel->client->options->is_json, "connected", "", "connected");
+        return attach(channel, failure);
+    }
+    if (main_state->has_list && main_state->listed_count > 0) {
+        start_others(channel);
+        (void)pthread_mutex_lock(&channel->lock);
+        main_state->listed_count = 0; /* done */
+        (void)pthread_mutex_unlock(&channel->lock);
+    }
+    return true;
+}
+
+/* Without a cache, whose images a server would refer to. It compresses by GLZ as it likes. */
+static bool init_display(spice_channel *channel, spice_failure *failure) {
+    uint8_t body[14] = {pixmap_cache_id};
+    body[9] = pixmap_cache_id;
+    spice_put(body + 10, glz_window_pixels, 4);
+    return transmit(channel, SPICE_MSGC_DISPLAY_INIT, body, sizeof body, failure);
+}
+
+/* Keys that were typed before there was anybody to send them to are nobody's. */
+static bool drop_keys(spice_channel *channel, spice_failure *failure) {
+    (void)failure;
+    uint32_t codes[64];
+    while (read(channel->client->keys_fds[0], codes, sizeof codes) > 0) {}
+    return true;
+}
+
+static bool send_keys(spice_channel *channel, spice_failure *failure) {
+    uint32_t codes[64]; /* written as a whole, and read so: a pipe is atomic up to 4 KiB */
+    ssize_t size = read(channel->client->keys_fds[0], codes, sizeof codes);
+    for (size_t i = 0; size > 0 && i < (size_t)size / sizeof codes[0]; i++) {
+        uint8_t body[4];
+        spice_put(body, codes[i], sizeof body);
+        uint16_t type = codes[i] & 0x80 ? SPICE_MSGC_INPUTS_KEY_UP : SPICE_MSGC_INPUTS_KEY_DOWN;
+        if (!transmit(channel, type, body, sizeof body, failure)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const spice_opcode main_sent_rows[] = {
+    {SPICE_MSGC_MAIN_ATTACH_CHANNELS, "attach_channels", NULL}};
+static const spice_opcode display_sent_rows[] = {{SPICE_MSGC_DISPLAY_INIT, "init", NULL}};
+static const spice_opcode inputs_sent_rows[] = {{SPICE_MSGC_INPUTS_KEY_DOWN, "key_down", NULL},
+                                                {SPICE_MSGC_INPUTS_KEY_UP, "key_up", NULL}};
+static const spice_opcodes main_sent = {main_sent_rows, 1};
+static const spice_opcodes display_sent = {display_sent_rows, 1};
+static const spice_opcodes inputs_sent = {inputs_sent_rows, 2};
+static const spice_opcodes nothing_sent = {NULL, 0};
+
+/* Weights add up to BUGPACK_TRAFFIC_WEIGHT_TOTAL, so that display has 4/5 of three quarters of the
+ * traffic budget: 30 MiB. */
+static const spice_kind kinds[SPICE_CHANNEL_KINDS] = {
+    [SPICE_MAIN] = {.type = SPICE_CHANNEL_MAIN,
+                    .name = "main",
+                    .thread_name = "spice-main",
+                    .weight = 4,
+                    .message_max_bytes = 4 << 20,
+                    .received = &spice_main_opcodes,
+                    .sent = &main_sent,
+                    .on_message = on_main_message},
+    [SPICE_DISPLAY] = {.type = SPICE_CHANNEL_DISPLAY,
+                       .name = "display",
+                       .thread_name = "spice-display",
+                       .weight = 40,
+                       .message_max_bytes = 64 << 20,
+                       .received = &spice_display_opcodes,
+                       .sent = &display_sent,
+                       .on_up = init_display},
+    [SPICE_INPUTS] = {.type = SPICE_CHANNEL_INPUTS,
+                      .name = "inputs",
+                      .thread_name = "spice-inputs",
+                      .weight = 2,
+                      .message_max_bytes = 1 << 20,
+                      .traffic_flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD,
+                      .received = &spice_inputs_opcodes,
+                      .sent = &inputs_sent,
+                      .on_up = drop_keys},
+    [SPICE_CURSOR] = {.type = SPICE_CHANNEL_CURSOR,
+                      .name = "cursor",
+                      .thread_name = "spice-cursor",
+                      .weight = 2,
+                      .message_max_bytes = 4 << 20,
+                      .received = &spice_cursor_opcodes,
+                      .sent = &nothing_sent},
+    [SPICE_PLAYBACK] = {.type = SPICE_CHANNEL_PLAYBACK,
+                        .name = "playback",
+                        .thread_name = "spice-playback",
+                        .weight = 2,
+                        .message_max_bytes = 1 << 20,
+                        .received = &spice_playback_opcodes,
+                        .sent = &nothing_sent},
+};
+
+/* --- receiving ---------------------------------------------------------------------------- */
+
+static bool reserve(spice_channel *channel, size_t byte_count, spice_failure *failure) {
+    if (byte_count <= channel->buffer_bytes) {
+        return true;
+    }
+    uint8_t *larger = realloc(channel->buffer, byte_count);
+    if (larger == NULL) {
+        return spice_fail(failure, "protocol", ENOMEM, "no memory for a message of %zu bytes",
+                          byte_count);
+    }
+    channel->buffer = larger;
+    channel->buffer_bytes = byte_count;
+    return true;
+}
+
+/* Reads a message into the buffer, which grows as the bytes come: no server gets memory for a size
+ * that it only names. */
+static bool receive(spice_channel *channel, uint16_t *ret_type, size_t *ret_body_bytes,
+                    spice_failure *failure) {
+    enum { first_bytes = 64 << 10 };
+    int64_t deadline_ms = spice_now_ms() + SPICE_MESSAGE_MS;
+    if (!reserve(channel, first_bytes, failure) ||
+        !spice_stream_read(&channel->stream, channel->buffer, header_bytes, SPICE_MESSAGE_MS,
+                           failure)) {
+        return false;
+    }
+    spice_reader header = {.body = channel->buffer, .size = header_bytes};
+    uint16_t type = spice_read_u16(&header);
+    size_t body_bytes = spice_read_u32(&header);
+    if (body_bytes > channel->kind->message_max_bytes) {
+        return spice_fail(failure, "protocol", EMSGSIZE, "a message of type %u has %zu bytes",
+                          (unsigned)type, body_bytes);
+    }
+    size_t wanted = header_bytes + body_bytes;
+    for (size_t at = header_bytes; at < wanted;) {
+        size_t space = channel->buffer_bytes < 2 * at ? 2 * at : channel->buffer_bytes;
+        space = space > wanted ? wanted : space;
+        if (!reserve(channel, space, failure) ||
+            !spice_stream_read(&channel->stream, channel->buffer + at, space - at,
+                               deadline_ms - spice_now_ms(), failure)) {
+            return false;
+        }
+        at = space;
+    }
+    *ret_type = type;
+    *ret_body_bytes = body_bytes;
+    return true;
+}
+
+/* What a message asks for at once: an acknowledgement of the new window, a pong. */
+static bool answer(spice_channel *channel, uint16_t type, const uint8_t *body,
+                   spice_failure *failure) {
+    if (type == SPICE_MSG_SET_ACK) {
+        return transmit(channel, SPICE_MSGC_ACK_SYNC, body, 4, failure);
+    }
+    return type != SPICE_MSG_PING || transmit(channel, SPICE_MSGC_PONG, body, 12, failure);
+}
+
+/* Counts a message against the window; whether an acknowledgement is due. With the lock. */
+static bool is_ack_due(spice_channel *channel) {
+    if (channel->ack_window == 0 || --channel->ack_left > 0) {
+        return false;
+    }
+    channel->ack_left = channel->ack_window;
+    return true;
+}
+
+static void note_result(spice_channel *channel, const char *opcode, const char *gap, size_t bytes) {
+    channel->results[channel->result_count++ % SPICE_RESULTS_KEPT] =
+        (spice_result){spice_now_ms(), opcode, gap, bytes};
+    channel->gap_count += gap != NULL;
+}
+
+/* Carries out the message in the buffer. */
+static bool handle(spice_channel *channel, uint16_t type, size_t body_bytes,
+                   spice_failure *failure) {
+    const uint8_t *body = channel->buffer + header_bytes;
+    spice_reader message = {.body = body, .size = body_bytes};
+    size_t place;
+    const spice_opcode *opcode =
+        spice_opcode_row(&spice_base_received, channel->kind->received, type, &place);
+    bugpack_traffic(channel->traffic, BUGPACK_RECEIVED, type, opcode ? opcode->name : NULL,
+                    channel->buffer, header_bytes + body_bytes);
+    const char *gap = opcode ? "unimpl" : "unknown";
+    (void)pthread_mutex_lock(&channel->lock);
+    channel->received.bytes += header_bytes + body_bytes;
+    channel->received.messages[place]++;
+    bool is_due = is_ack_due(channel);
+    uint64_t draws =
+        channel->kind->type == SPICE_CHANNEL_DISPLAY ? channel->state.display.draw_count : 0;
+    if (opcode != NULL && opcode->handle != NULL) {
+        void *state = place < spice_base_received.count ? (void *)channel : (void *)&channel->state;
+        gap = opcode->handle(state, &message);
+    }
+    channel->has_drawn |=
+        channel->kind->type == SPICE_CHANNEL_DISPLAY && channel->state.display.draw_count != draws;
+    note_result(channel, opcode ? opcode->name : "unknown", gap, body_bytes);
+    (void)pthread_mutex_unlock(&channel->lock);
+    if (opcode == NULL) {
+        bugpack_gap_unknown(channel->client->session, channel->kind->name, type, body, body_bytes);
+    } else if (gap != NULL) {
+        spice_report_gap(channel, opcode->name, gap);
+    }
+    return (gap != NULL || answer(channel, type, body, failure)) &&
+           (!is_due || transmit(channel, SPICE_MSGC_ACK, "", 0, failure)) &&
+           (channel->kind->on_message == NULL || channel->kind->on_message(channel, failure));
+}
+
+/* What was drawn since the last wait is a frame: a window would show it now. */
+static void end_frame(spice_channel *channel) {
+    if (channel->has_drawn) {
+        channel->has_drawn = false;
+        (void)pthread_mutex_lock(&channel->lock);
+        channel->frame_count++;
+        (void)pthread_mutex_unlock(&channel->lock);
+    }
+}
+
+static bool serve(spice_channel *channel, spice_failure *failure) {
+    bool is_inputs = channel->kind->type == SPICE_CHANNEL_INPUTS;
+    uint16_t type = 0;
+    size_t body_bytes = 0;
+    for (;;) {
+        bool has_input = spice_stream_has_input(&channel->stream);
+        bugpack_watchdog_pause(channel->watchdog);
+        if (!has_input) {
+            end_frame(channel);
+            spice_stream_wait(&channel->stream, is_inputs ? channel->client->keys_fds[0] : -1);
+            has_input = spice_stream_has_input(&channel->stream);
+        }
+        /* A server that stops in a message is no hang: that has a time limit of its own. */
+        if (has_input && !receive(channel, &type, &body_bytes, failure)) {
+            return false;
+        }
+        bugpack_watchdog_beat(channel->watchdog);
+        if ((has_input && !handle(channel, type, body_bytes, failure)) ||
+            (is_inputs && !send_keys(channel, failure))) {
+            return false;
+        }
+    }
+}
+
+/* --- the thread --------------------------------------------------------------------------- */
+
+static void open_records(spice_channel *channel) {
+    bugpack *session = channel->client->session;
+    const spice_options *options = channel->client->options;
+    bugpack_channel_options traffic = BUGPACK_CHANNEL_OPTIONS_INIT;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    const char *port = options->tls_port ? options->tls_port : options->port;
+    traffic.weight = channel->kind->weight;
+    traffic.peer_port = (uint16_t)strtoul(port, NULL, 10);
+    traffic.flags = channel->kind->traffic_flags;
+    if (bugpack_channel_open(session, channel->kind->name, &traffic, &channel->traffic, &error) !=
+            BUGPACK_OK ||
+        bugpack_watchdog_open(session, channel->kind->name, SPICE_HANG_MS, &channel->watchdog,
+                              &error) != BUGPACK_OK) {
+        bugpack_log(session, BUGPACK_LEVEL_WARN, channel->kind->name, "%s", error.message);
+    }
+    bugpack_watchdog_pause(channel->watchdog);
+    (void)bugpack_crash_thread_init();
+}
+
+/* Lets others end the connection from now on; false if they want to already. */
+static bool publish(spice_channel *channel, const char *phase) {
+    (void)pthread_mutex_lock(&channel->lock);
+    channel->socket = channel->stream.fd;
+    channel->phase = phase;
+    channel->up_at_ms = spice_now_ms();
+    bool is_wanted = !atomic_load(&channel->client->is_ending);
+    (void)pthread_mutex_unlock(&channel->lock);
+    return is_wanted;
+}
+
+static bool link_up(spice_channel *channel, spice_failure *failure) {
+    spice_client *client = channel->client;
+    const spice_channel *first = &client->channels[SPICE_MAIN];
+    /* Main's thread set it before it started this one. */
+    uint32_t id = channel == first ? 0 : first->state.main.session_id;
+    if (!spice_stream_open(&channel->stream, client->options, failure)) {
+        return false;
+    }
+    if (!publish(channel, "connecting") ||
+        !spice_link(&channel->stream, channel->kind->type, id, client->options->password,
+                    channel->traffic, failure) ||
+        !publish(channel, "up")) {
+        return false;
+    }
+    char fields[64];
+    (void)snprintf(fields, sizeof fields, "\"channel\": \"%s\"", channel->kind->name);
+    spice_say(client->options->is_json, "up", fields, "%s is up", channel->kind->name);
+    bugpack_log(client->session, BUGPACK_LEVEL_INFO, channel->kind->name, "up");
+    return channel->kind->on_up == NULL || channel->kind->on_up(channel, failure);
+}
+
+static void note_end(spice_channel *channel, const spice_failure *failure) {
+    (void)pthread_mutex_lock(&channel->lock);
+    bool was_up = strcmp(channel->phase, "up") == 0;
+    channel->phase = "lost";
+    channel->failure = *failure;
+    channel->socket = -1;
+    (void)pthread_mutex_unlock(&channel->lock);
+    if (!atomic_load(&channel->client->is_ending)) {
+        spice_report_lost(channel, failure, was_up);
+    }
+    atomic_store(&channel->client->is_lost, true);
+    (void)eventfd_write(channel->client->wake_fd, 1);
+}
+
+static void *run_channel(void *argument) {
+    spice_channel *channel = argument;
+    spice_failure failure = {.kind = "io"};
+    (void)pthread_setname_np(pthread_self(), channel->kind->thread_name);
+    open_records(channel);
+    if (link_up(channel, &failure)) {
+        (void)serve(channel, &failure);
+    }
+    bugpack_watchdog_close(channel->watchdog);
+    note_end(channel, &failure);
+    bugpack_channel_close(channel->traffic);
+    spice_stream_close(&channel->stream);
+    free(channel->buffer);
+    channel->buffer = NULL;
+    channel->buffer_bytes = 0;
+    channel->watchdog = NULL;
+    channel->traffic = NULL;
+    return NULL;
+}
+
+/* --- connections -------------------------------------------------------------------------- */
+
+void spice_channels_init(spice_client *client) {
+    for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
+        spice_channel *channel = &client->channels[i];
+        *channel = (spice_channel){.kind = &kinds[i], .client = client, .stream = {.fd = -1}};
+        channel->socket = -1;
+        channel->phase = "closed";
+        (void)pthread_mutex_init(&channel->lock, NULL);
+    }
+}
+
+/* What the last connection left; reports may be reading it. */
+static void forget(spice_channel *channel) {
+    (void)pthread_mutex_lock(&channel->lock);
+    if (channel->kind->type == SPICE_CHANNEL_DISPLAY) {
+        spice_display_clear(&channel->state.display);
+    }
+    memset(&channel->state, 0, sizeof channel->state);
+    memset(&channel->received, 0, sizeof channel->received);
+    memset(&channel->sent, 0, sizeof channel->sent);
+    channel->ack_generation = channel->ack_window = channel->ack_left = 0;
+    channel->ping_count = channel->gap_count = channel->frame_count = 0;
+    channel->ping_bytes = channel->result_count = 0;
+    channel->rtt_us = 0;
+    channel->has_drawn = false;
+    channel->failure = (spice_failure){0};
+    channel->phase = "closed";
+    (void)pthread_mutex_unlock(&channel->lock);
+}
+
+static bool start_channel(spice_channel *channel) {
+    (void)pthread_mutex_lock(&channel->lock);
+    channel->phase = "connecting";
+    (void)pthread_mutex_unlock(&channel->lock);
+    channel->is_started = pthread_create(&channel->thread, NULL, run_channel, channel) == 0;
+    return channel->is_started;
+}
+
+bool spice_connection_start(spice_client *client) {
+    for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
+        forget(&client->channels[i]);
+    }
+    atomic_store(&client->is_ending, false);
+    atomic_store(&client->is_lost, false);
+    atomic_fetch_add(&client->connection_count, 1);
+    return start_channel(&client->channels[SPICE_MAIN]);
+}
+
+void spice_connection_end(spice_client *client) {
+    atomic_store(&client->is_ending, true);
+    /* Main first: once its thread has ended no other is started. */
+    for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
+        spice_channel *channel = &client->channels[i];
+        (void)pthread_mutex_lock(&channel->lock);
+        if (channel->socket >= 0) {
+            (void)shutdown(channel->socket, SHUT_RDWR);
+        }
+        (void)pthread_mutex_unlock(&channel->lock);
+        if (channel->is_started) {
+            (void)pthread_join(channel->thread, NULL);
+            channel->is_started = false;
+        }
+    }
+}

@@ -1,0 +1,268 @@
+/*
+ * bugpack-spice: a SPICE client without a window that measures a server and takes reports. This
+ * file has the first thread: keys, signals, the line of each second, and connections that are lost
+ * and made again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "hosts/spice/channel.h"
+#include "hosts/spice/keys.h"
+#include "hosts/spice/output.h"
+#include "hosts/spice/report.h"
+
+enum { first_pause_ms = 250, longest_pause_ms = 8000, flush_ms = 5000 };
+
+typedef struct program {
+    spice_client client;
+    spice_keys keys;
+    int signal_fd;
+    bool has_keyboard;
+    bool must_quit, is_failed;
+    bool is_connected;      /* there are threads of a connection */
+    bool was_connected;     /* a server has let us in */
+    int64_t pause_ms;       /* before the next connection */
+    int64_t next_try_ms;    /* of a connection; where there is none */
+    int64_t next_second_ms; /* of a line */
+    spice_second totals;    /* as of the last line */
+} program;
+
+/* --- the terminal ------------------------------------------------------------------------- */
+
+static struct termios saved_terminal;
+
+static void restore_terminal(void) {
+    (void)tcsetattr(STDIN_FILENO, TCSANOW, &saved_terminal);
+}
+
+static void prepare_terminal(void) {
+    if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &saved_terminal) != 0) {
+        return;
+    }
+    struct termios raw = saved_terminal;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    (void)atexit(restore_terminal);
+}
+
+static void handle_keyboard(program *self) {
+    char bytes[64];
+    ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) {
+        self->has_keyboard = false; /* standard input has ended; signals go on */
+    }
+    for (ssize_t i = 0; i < count; i++) {
+        uint32_t codes[SPICE_KEY_CODES_MAX];
+        size_t code_count;
+        if (spice_keys_take(&self->keys, bytes[i], codes, &code_count)) {
+            spice_report_take(&self->client, "F12 was pressed");
+        } else if (code_count > 0 &&
+                   write(self->client.keys_fds[1], codes, code_count * sizeof codes[0]) < 0) {
+            /* The server reads no keys: they are dropped, as a keyboard's would be. */
+            continue;
+        }
+    }
+}
+
+static void handle_signal(program *self) {
+    struct signalfd_siginfo info;
+    if (read(self->signal_fd, &info, sizeof info) != (ssize_t)sizeof info) {
+        return;
+    }
+    if (info.ssi_signo == SIGUSR1) {
+        spice_report_take(&self->client, "SIGUSR1");
+    } else {
+        self->must_quit = true;
+    }
+}
+
+/* --- the line of each second -------------------------------------------------------------- */
+
+static spice_second read_totals(spice_client *client) {
+    spice_second totals = {0};
+    for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
+        spice_channel *channel = &client->channels[i];
+        (void)pthread_mutex_lock(&channel->lock);
+        totals.received_bytes += channel->received.bytes;
+        totals.sent_bytes += channel->sent.bytes;
+        totals.frames += channel->frame_count;
+        if (channel->kind->type == client->channels[SPICE_DISPLAY].kind->type) {
+            totals.draws = channel->state.display.draw_count;
+        }
+        if (channel->socket >= 0) {
+            channel->rtt_us = spice_stream_rtt_us(&(spice_stream){.fd = channel->socket});
+        }
+        (void)pthread_mutex_unlock(&channel->lock);
+    }
+    return totals;
+}
+
+/* Pings and round trips of the channels that are up, as members of a JSON object. */
+static size_t print_pings(spice_client *client, char *fields, size_t size) {
+    size_t at = 0;
+    for (size_t i = 0; i < SPICE_CHANNEL_KINDS && at < size; i++) {
+        spice_channel *channel = &client->channels[i];
+        (void)pthread_mutex_lock(&channel->lock);
+        if (channel->socket >= 0) {
+            at += (size_t)snprintf(
+                fields + at, size - at,
+                "%s\"%s\": {\"pings\": %" PRIu64 ", \"tcp_rtt_us\": %" PRIu32 "}", at ? ", " : "",
+                channel->kind->name, channel->ping_count, channel->rtt_us);
+        }
+        (void)pthread_mutex_unlock(&channel->lock);
+    }
+    return at;
+}
+
+static void end_second(program *self) {
+    spice_client *client = &self->client;
+    spice_second now = read_totals(client);
+    spice_second last = {now.received_bytes - self->totals.received_bytes,
+                         now.sent_bytes - self->totals.sent_bytes, now.frames - self->totals.frames,
+                         now.draws - self->totals.draws};
+    self->totals = now;
+    (void)pthread_mutex_lock(&client->lock);
+    client->seconds[client->second_count++ % SPICE_SECONDS_KEPT] = last;
+    (void)pthread_mutex_unlock(&client->lock);
+    char pings[600] = "", fields[900];
+    (void)print_pings(client, pings, sizeof pings);
+    (void)snprintf(fields, sizeof fields,
+                   "\"frames\": %" PRIu64 ", \"draws\": %" PRIu64 ", \"received_bytes\": %" PRIu64
+                   ", \"sent_bytes\": %" PRIu64 ", \"channels\": {%s}",
+                   last.frames, last.draws, last.received_bytes, last.sent_bytes, pings);
+    spice_say(client->options->is_json, "second", fields,
+              "%" PRIu64 " frames, %" PRIu64 " draws, %" PRIu64 " bytes in, %" PRIu64
+              " out   F12 report, Ctrl-C quit",
+              last.frames, last.draws, last.received_bytes, last.sent_bytes);
+}
+
+/* --- connections -------------------------------------------------------------------------- */
+
+static void start_connection(program *self) {
+    self->totals = (spice_second){0};
+    self->is_connected = spice_connection_start(&self->client);
+    self->next_try_ms = spice_now_ms() + self->pause_ms;
+}
+
+/* A connection that is lost: its reports are written before its state goes. */
+static void end_connection(program *self) {
+    spice_channel *first = &self->client.channels[SPICE_MAIN];
+    spice_connection_end(&self->client);
+    self->is_connected = false;
+    bool was_let_in = first->state.main.has_init;
+    if (!was_let_in && !self->was_connected) {
+        (void)fprintf(stderr, "bugpack-spice: cannot connect to %s: %s\n",
+                      self->client.options->host, first->failure.text);
+        self->must_quit = self->is_failed = true;
+        return;
+    }
+    self->was_connected = true;
+    (void)bugpack_flush(self->client.session, flush_ms);
+    int64_t longer_ms = self->pause_ms * 2;
+    longer_ms = longer_ms > longest_pause_ms ? longest_pause_ms : longer_ms;
+    self->pause_ms = was_let_in ? first_pause_ms : longer_ms;
+    self->next_try_ms = spice_now_ms() + self->pause_ms;
+    char fields[64];
+    (void)snprintf(fields, sizeof fields, "\"pause_ms\": %" PRId64, self->pause_ms);
+    spice_say(self->client.options->is_json, "reconnecting", fields,
+              "trying again in %" PRId64 " ms", self->pause_ms);
+}
+
+static int time_left_ms(const program *self) {
+    int64_t next_ms = self->next_second_ms;
+    if (!self->is_connected && self->next_try_ms < next_ms) {
+        next_ms = self->next_try_ms;
+    }
+    int64_t left_ms = next_ms - spice_now_ms();
+    return left_ms > 0 ? (int)left_ms : 0;
+}
+
+static void run_loop(program *self) {
+    self->pause_ms = first_pause_ms;
+    self->next_second_ms = spice_now_ms() + 1000;
+    start_connection(self);
+    while (!self->must_quit) {
+        struct pollfd inputs[3] = {
+            {.fd = self->signal_fd, .events = POLLIN},
+            {.fd = self->client.wake_fd, .events = POLLIN},
+            {.fd = self->has_keyboard ? STDIN_FILENO : -1, .events = POLLIN}};
+        (void)poll(inputs, 3, time_left_ms(self));
+        if (inputs[0].revents != 0) {
+            handle_signal(self);
+        }
+        if (inputs[2].revents != 0) {
+            handle_keyboard(self);
+        }
+        eventfd_t count;
+        (void)eventfd_read(self->client.wake_fd, &count);
+        if (self->is_connected && atomic_load(&self->client.is_lost)) {
+            end_connection(self);
+        }
+        if (!self->must_quit && !self->is_connected && spice_now_ms() >= self->next_try_ms) {
+            start_connection(self);
+        }
+        if (spice_now_ms() >= self->next_second_ms) {
+            self->next_second_ms += 1000;
+            end_second(self);
+        }
+    }
+    spice_connection_end(&self->client);
+}
+
+/* --- the program -------------------------------------------------------------------------- */
+
+/* Signals are read from a descriptor. All threads are started later, and inherit the mask. */
+static bool prepare_signals(program *self) {
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGUSR1);
+    (void)sigaddset(&signals, SIGPIPE);
+    if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0) {
+        return false;
+    }
+    (void)sigdelset(&signals, SIGPIPE);
+    self->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    self->client.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return self->signal_fd >= 0 && self->client.wake_fd >= 0 &&
+           pipe2(self->client.keys_fds, O_CLOEXEC | O_NONBLOCK) == 0;
+}
+
+int main(int argument_count, char **arguments) {
+    static spice_options options;
+    static program self;
+    int status = spice_options_read(&options, argument_count, arguments);
+    if (status >= 0) {
+        return status;
+    }
+    self.client.options = &options;
+    self.has_keyboard = true;
+    (void)pthread_mutex_init(&self.client.lock, NULL);
+    spice_channels_init(&self.client);
+    if (!prepare_signals(&self)) {
+        (void)fprintf(stderr, "bugpack-spice: %s\n", strerror(errno));
+        return 1;
+    }
+    if (!spice_report_open(&self.client)) {
+        return 1;
+    }
+    prepare_terminal();
+    run_loop(&self);
+    bugpack_close(self.client.session); /* waits for reports that are being written */
+    for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
+        free(self.client.channels[i].buffer);
+    }
+    spice_display_clear(&self.client.channels[SPICE_DISPLAY].state.display);
+    return self.is_failed ? 1 : 0;
+}

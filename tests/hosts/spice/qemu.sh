@@ -1,0 +1,122 @@
+#!/bin/sh
+# bugpack-spice against a real QEMU, without KVM: a boot sector that draws.
+# shellcheck disable=SC2016,SC2154 # await runs texts; lib.sh sets names
+. "$(dirname "$0")/lib.sh"
+need qemu-system-x86_64 as ld script
+if ! as --32 -o bars.o "$source_dir/fixtures/spice/bars.s" ||
+    ! ld -m elf_i386 -Ttext 0x7c00 --oformat binary -o bars.img bars.o; then
+    skip 'the boot sector cannot be built here'
+fi
+printf 'secret' >password
+
+# start_qemu ARGUMENT...: -spice options; its port is in `port`. The port is a free one: QEMU takes
+# none of its own choice.
+start_qemu() {
+    port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    run_qemu "$@"
+}
+
+run_qemu() {
+    rm -f qmp
+    qemu-system-x86_64 -M pc -m 16 -accel tcg -nodefaults -vga std -audiodev spice,id=sound \
+        -device AC97,audiodev=sound -qmp unix:qmp,server=on,wait=off \
+        -object secret,id=pw,file=password -drive file=bars.img,format=raw,snapshot=on,file.locking=off \
+        -spice "port=$port,addr=127.0.0.1,password-secret=pw,$1" </dev/null >qemu.out 2>&1 &
+    qemu=$!
+    started="$started $qemu"
+    await '! kill -0 "$qemu" 2>/dev/null || (: </dev/tcp/127.0.0.1/'"$port"') 2>/dev/null ||
+        python3 -c "import socket; socket.create_connection((\"127.0.0.1\", $port))" 2>/dev/null'
+    kill -0 "$qemu" 2>/dev/null || skip "QEMU does not start: $(cat qemu.out)"
+}
+
+# monitor COMMAND [ARGUMENTS]: one of QMP.
+monitor() {
+    python3 - "$@" <<'END'
+import json, socket, sys
+link = socket.socket(socket.AF_UNIX)
+link.connect("qmp")
+lines = link.makefile("rw")
+lines.readline()
+for command in {"execute": "qmp_capabilities"}, {
+        "execute": sys.argv[1], "arguments": json.loads(sys.argv[2]) if len(sys.argv) > 2 else {}}:
+    lines.write(json.dumps(command) + "\n")
+    lines.flush()
+    while "return" not in (answer := json.loads(lines.readline())):
+        if "error" in answer:
+            sys.exit(answer["error"]["desc"])
+END
+}
+
+fact 'a wrong password gives the reason of the server'
+start_qemu image-compression=off
+timeout 60 "$BUGPACK_SPICE" --password wrong --report-dir reports "spice://127.0.0.1:$port" \
+    >out 2>err </dev/null
+expect_same 'the status' 1 $?
+expect_err 'the server refuses: permission denied'
+
+fact 'it draws what QEMU shows, to the pixel'
+start_client --password-file password --pedantic
+sign '"event": "up".*"channel": "playback"'
+sign '"event": "second", .*"draws": [1-9]' 3
+monitor stop
+: >client.out
+sign '"event": "second", .*"draws": 0,' 2
+monitor screendump "{\"filename\": \"$scratch/qemu.ppm\"}"
+kill -USR1 "$client"
+next_report bugreport
+unzip -p "$zip" screenshot.png >shot.png
+expect_same 'the size, the pixels, more than one colour' 'True True True' \
+    "$(python3 "$here/png.py" shot.png --ppm qemu.ppm)"
+[ -z "${KEEP:-}" ] || cp "$zip" shot.png qemu.ppm "$KEEP"
+expect_same 'gaps without compression' 0 \
+    "$(value "$zip" manifest.json '[.triggers[] | select(.key | startswith("display:"))] | length')"
+
+fact 'tshark finds as many drawing messages as the client'
+if command -v tshark >/dev/null 2>&1; then
+    unzip -p "$zip" traffic.pcap >recorded.pcap
+    expect_same 'DRAW_COPY' "$(value "$zip" session.json .display.draws)" \
+        "$(tshark -r recorded.pcap -Y spice -T fields -e _ws.col.Info 2>/dev/null |
+            grep -o DRAW_COPY | wc -l)"
+fi
+
+fact 'a client that is stopped is captured from outside, with its traffic'
+kill -STOP "$client"
+run capture --pid "$client" --window 50 --output outside.zip
+kill -CONT "$client"
+[ "$(unzip -p outside.zip traffic.pcap | wc -c)" -gt 10000 ] || wrong 'there is no traffic'
+end_client TERM
+
+fact 'the six tests, for F12 on a terminal'
+monitor cont
+printf '#!/bin/sh\nexec "%s" --password-file "%s" "$@" spice://127.0.0.1:%s\n' \
+    "$BUGPACK_SPICE" "$scratch/password" "$port" >client
+chmod +x client
+ONLY_HOST=$scratch/client sh "$source_dir/tests/cli/acceptance" >acceptance 2>&1 || wrong "$(cat acceptance)"
+expect_same 'the tests that passed' 7 "$(grep -c '^PASS' acceptance)"
+
+fact 'with compression each kind of image is one report'
+kill -KILL "$qemu"
+start_qemu image-compression=auto_glz
+start_client --password-file password --pedantic-dir "$scratch/gaps"
+sign '"event": "second", .*"received_bytes": [1-9]' 5
+sign '"type": "pedantic"'
+tell_gaps() {
+    for each in gaps/*.zip; do value "$each" metadata.json .gap_key; done | sort
+}
+kill -USR1 "$client"
+next_report bugreport
+tell_gaps >keys
+expect_same 'distinct keys' "$(sort -u keys)" "$(cat keys)"
+grep -q '^display:image:glz_rgb$' keys || wrong "the gaps are $(cat keys)"
+
+fact 'without QEMU there is one disconnect report, with the pings, and it comes back'
+kill -KILL "$qemu"
+next_report disconnect
+expect_same 'the channels with their pings' 5 "$(value "$zip" session.json '[.channels[].ping.count] | length')"
+: >client.out
+run_qemu image-compression=off
+sign '"event": "up".*"channel": "playback"'
+expect_same 'disconnect reports' 1 "$(find reports -name '*-disconnect-*' | wc -l)"
+end_client TERM
+kill -KILL "$qemu"
+finish
