@@ -169,6 +169,41 @@ static bool read_header(const bp_ring_record *record, const void *payload, log_h
     return claimed == record->payload_bytes;
 }
 
+typedef struct following {
+    bp_log_reader *reader;
+    void *context;
+} following;
+
+static bugpack_status read_lines(void *context, const void *bytes, size_t byte_count) {
+    const following *to = context;
+    const char *at = bytes, *end = at + byte_count;
+    while (at < end) {
+        const bp_ring_record *record = (const void *)at;
+        const char *text = at + sizeof *record + sizeof(log_header);
+        log_header header;
+        if (read_header(record, record + 1, &header)) {
+            const bp_log_line line = {.channel = text,
+                                      .message = text + header.channel_bytes + header.thread_bytes,
+                                      .channel_bytes = header.channel_bytes,
+                                      .message_bytes = header.message_bytes,
+                                      .sequence = record->sequence};
+            to->reader(to->context, &line);
+        }
+        at += sizeof *record + ((size_t)record->payload_bytes + 7) / 8 * 8;
+    }
+    return BUGPACK_OK;
+}
+
+void bp_log_recorder_follow(bp_log_recorder *recorder, bp_ring_follower *follower, size_t max_bytes,
+                            bp_log_reader *reader, void *context, uint64_t *ret_lost_count,
+                            bool *ret_is_rest) {
+    following to = {reader, context};
+    *ret_lost_count = 0;
+    *ret_is_rest = false;
+    (void)bp_ring_follow(recorder->ring, follower, max_bytes, read_lines, &to, ret_lost_count,
+                         ret_is_rest, NULL);
+}
+
 bugpack_status bp_log_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_sink *sink,
                             void *context, bugpack_error *error) {
     bp_ring_reader reader;

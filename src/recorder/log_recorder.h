@@ -50,6 +50,20 @@ void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, cons
 /* The ring, borrowed, for snapshots of it. */
 bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder);
 
+/* A record of the log; its texts have no NUL, and are there during the call. */
+typedef struct bp_log_line {
+    const char *channel, *message;
+    size_t channel_bytes, message_bytes;
+    uint64_t sequence;
+} bp_log_line;
+typedef void bp_log_reader(void *context, const bp_log_line *line);
+
+/* Gives `reader` what was logged since the last call, as bp_ring_follow does. Without memory the
+ * same records come again. One thread for each follower. */
+void bp_log_recorder_follow(bp_log_recorder *recorder, bp_ring_follower *follower, size_t max_bytes,
+                            bp_log_reader *reader, void *context, uint64_t *ret_lost_count,
+                            bool *ret_is_rest);
+
 /*
  * Prints logs.jsonl from copied or recovered records: one JSON object a line, in their order.
  * Invalid records are skipped. NO_MEMORY, IO where not all of `records` can be read, or the sink's

@@ -542,7 +542,7 @@ static size_t take_fetched(copying *copy) {
             return (size_t)frame_bytes;
         }
         if (frame.record.sequence > copy->newest_sequence) {
-            copy->position = copy->end;
+            copy->end = copy->position; /* it comes with what follows it */
             return 0;
         }
         const bp_ring_record *record = (const void *)(at + offsetof(bp_frame, record));
@@ -553,38 +553,70 @@ static size_t take_fetched(copying *copy) {
     return 0;
 }
 
-bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
-                            bp_ring_view *ret_view, bugpack_error *error) {
-    bp_frame_page *page = ring->page;
-    copying copy = {.ring = ring, .until_ns = until_ns};
+/* From `from` or the oldest record, up to what is there now and until `max_bytes` were given. */
+static bugpack_status copy_from(copying *copy, uint64_t from, uint64_t max_bytes, bp_sink *sink,
+                                void *context, bugpack_error *error) {
+    bp_frame_page *page = copy->ring->page;
     /* In the reverse order of the writer, so that head covers the sequence. */
-    copy.newest_sequence = atomic_load_explicit(&page->sequence, memory_order_acquire);
-    copy.end = atomic_load_explicit(&page->head, memory_order_acquire);
-    copy.position = atomic_load_explicit(&page->tail, memory_order_acquire);
-    bp_buffer_init(&copy.raw, BP_FRAME_CAPACITY_MAX);
+    copy->newest_sequence = atomic_load_explicit(&page->sequence, memory_order_acquire);
+    copy->end = atomic_load_explicit(&page->head, memory_order_acquire);
+    copy->position = atomic_load_explicit(&page->tail, memory_order_acquire);
+    copy->position = copy->position < from ? from : copy->position;
+    bp_buffer_init(&copy->raw, BP_FRAME_CAPACITY_MAX);
     bugpack_status status = BUGPACK_OK;
     size_t wanted = piece_bytes;
-    while (status == BUGPACK_OK && copy.position < copy.end) {
-        fetch(&copy, wanted);
-        size_t frame_bytes = take_fetched(&copy);
+    uint64_t given_bytes = 0;
+    while (status == BUGPACK_OK && copy->position < copy->end && given_bytes < max_bytes) {
+        fetch(copy, wanted);
+        size_t frame_bytes = take_fetched(copy);
         wanted = frame_bytes > piece_bytes ? frame_bytes : piece_bytes;
-        if (copy.raw.status != BUGPACK_OK) {
+        if (copy->raw.status != BUGPACK_OK) {
             status = bp_fail_memory(error, "copy a ring");
-        } else if (copy.out_bytes > 0) {
-            status = sink(context, copy.raw.data, copy.out_bytes);
+        } else if (copy->out_bytes > 0) {
+            given_bytes += copy->out_bytes;
+            status = sink(context, copy->raw.data, copy->out_bytes);
             if (status != BUGPACK_OK) {
                 (void)bp_fail(error, status, "a ring's records could not be written");
             }
         }
     }
-    bp_buffer_release(&copy.raw);
+    bp_buffer_release(&copy->raw);
+    return status;
+}
+
+bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
+                            bp_ring_view *ret_view, bugpack_error *error) {
+    copying copy = {.ring = ring, .until_ns = until_ns};
+    bugpack_status status = copy_from(&copy, 0, UINT64_MAX, sink, context, error);
     if (status != BUGPACK_OK) {
         return status;
     }
     copy.view.evicted_count = copy.newest_sequence - copy.seen_count;
-    copy.view.refused_count = atomic_load_explicit(&page->refused_count, memory_order_relaxed);
+    copy.view.refused_count =
+        atomic_load_explicit(&ring->page->refused_count, memory_order_relaxed);
     *ret_view = copy.view;
     return BUGPACK_OK;
+}
+
+bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t max_bytes,
+                              bp_sink *sink, void *context, uint64_t *ret_lost_count,
+                              bool *ret_is_rest, bugpack_error *error) {
+    copying copy = {.ring = ring, .until_ns = UINT64_MAX};
+    bugpack_status status = copy_from(&copy, follower->position, max_bytes, sink, context, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    uint64_t last_sequence = copy.view.last_sequence;
+    *ret_lost_count =
+        last_sequence == 0 ? 0 : last_sequence - follower->sequence - copy.view.record_count;
+    *ret_is_rest = copy.position < copy.end;
+    follower->position = copy.position;
+    follower->sequence = last_sequence == 0 ? follower->sequence : last_sequence;
+    return BUGPACK_OK;
+}
+
+uint64_t bp_ring_newest(const bp_ring *ring) {
+    return atomic_load_explicit(&ring->page->sequence, memory_order_acquire);
 }
 
 #ifdef MREMAP_FIXED

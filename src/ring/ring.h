@@ -178,6 +178,24 @@ void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record);
 bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
                             bp_ring_view *ret_view, bugpack_error *error);
 
+/* How far somebody has read who follows a ring. All zero: nothing yet. */
+typedef struct bp_ring_follower {
+    uint64_t position, sequence; /* the latter is of the last record, or an older one */
+} bp_ring_follower;
+
+/*
+ * Gives `sink` the records that were appended since the last call, as bp_ring_copy does, until
+ * there are `max_bytes` of them. `ret_lost_count`: of records that were overwritten before.
+ * `ret_is_rest`: there are more. After a failure the same records come again. One thread for each
+ * follower.
+ */
+bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t max_bytes,
+                              bp_sink *sink, void *context, uint64_t *ret_lost_count,
+                              bool *ret_is_rest, bugpack_error *error);
+
+/* The sequence of the newest record; 0: none was appended. Any thread. */
+uint64_t bp_ring_newest(const bp_ring *ring);
+
 /* A ring in a file, which may hold several; each begins at a multiple of 8. */
 typedef struct bp_ring_place {
     int fd;

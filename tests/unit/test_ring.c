@@ -308,3 +308,59 @@ Test(ring, a_reader_stops_at_bytes_that_are_no_whole_record) {
     bp_temp_file_release(&temp_file);
     temp_dir_remove(&dir);
 }
+
+/* Counts what a follower gets, and checks that nothing comes twice. */
+static bugpack_status count_records(void *context, const void *bytes, size_t byte_count) {
+    uint64_t *next = context;
+    const char *at = bytes;
+    for (size_t offset = 0; offset < byte_count;) {
+        const bp_ring_record *record = (const void *)(at + offset);
+        cr_assert(ge(u64, record->sequence, *next));
+        *next = record->sequence + 1;
+        offset += sizeof *record + (record->payload_bytes + 7u) / 8 * 8;
+    }
+    return BUGPACK_OK;
+}
+
+static uint64_t follow(bp_ring *ring, bp_ring_follower *follower, size_t max_bytes,
+                       uint64_t *ret_lost_count, bool *ret_is_rest) {
+    uint64_t next = follower->sequence + 1;
+    cr_assert(zero(int, (int)bp_ring_follow(ring, follower, max_bytes, count_records, &next,
+                                            ret_lost_count, ret_is_rest, NULL)));
+    cr_assert(eq(u64, next, follower->sequence + 1));
+    return follower->sequence;
+}
+
+Test(ring, a_follower_gets_each_record_once_and_knows_how_many_it_missed) {
+    bp_ring *ring = new_ring(256 << 10);
+    bp_ring_follower follower = {0};
+    uint64_t lost_count = 0, sequence = 0, turn = 0;
+    bool is_rest = false;
+    cr_assert(zero(u64, bp_ring_newest(ring)));
+    cr_assert(zero(u64, follow(ring, &follower, SIZE_MAX, &lost_count, &is_rest)));
+    for (; turn < 3000; turn++) {
+        for (uint64_t i = 0; i < turn % 7; i++) {
+            sequence = append_number(ring, 1, sequence + 1, turn % 300);
+        }
+        cr_assert(eq(u64, follow(ring, &follower, SIZE_MAX, &lost_count, &is_rest), sequence));
+        cr_assert(zero(u64, lost_count));
+        cr_assert(not(is_rest));
+    }
+    cr_assert(eq(u64, bp_ring_newest(ring), sequence));
+    for (uint64_t i = 0; i < 10000; i++) { /* more than it holds */
+        sequence = append_number(ring, 1, sequence + 1, 100);
+    }
+    uint64_t before = follower.sequence, given = 0, calls = 0;
+    do { /* in pieces */
+        uint64_t was = follower.sequence, lost = 0;
+        cr_assert(le(u64, follow(ring, &follower, 1, &lost, &is_rest), sequence));
+        given += follower.sequence - was - lost;
+        lost_count = calls == 0 ? lost : lost_count + lost;
+        calls++;
+    } while (is_rest);
+    cr_assert(gt(u64, calls, 2));
+    cr_assert(eq(u64, follower.sequence, sequence));
+    cr_assert(eq(u64, given + lost_count, sequence - before));
+    cr_assert(gt(u64, lost_count, 0));
+    bp_ring_free(ring);
+}
