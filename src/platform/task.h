@@ -88,11 +88,16 @@ void bp_task_name(const bp_task *task, char *out, size_t out_bytes);
 typedef struct bp_task_program {
     char name[64];  /* any bytes */
     uint64_t image; /* another one after each execve(2); 0 where it is not known */
+    char state;     /* of its first thread, as in proc(5) */
 } bp_task_program;
 
 /* What it executes now, or did when it ended, while nobody has waited for it. False where that is
  * not known; Linux only. As a reading of facts. */
 bool bp_task_program_now(bp_task *task, bp_task_program *ret_program);
+
+/* How many descriptors it has open; of a tree, the first process. Errors: NO_PROCESS, DENIED,
+ * NO_MEMORY, IO, UNSUPPORTED. As a reading of facts. */
+bugpack_status bp_task_count_files(bp_task *task, uint64_t *ret_count, bugpack_error *error);
 
 /* How long ago the process began, suspended time included; also after its end. False where it is
  * not known. Not while the same task takes a snapshot. */

@@ -133,6 +133,19 @@ static bool count_fds(const bp_process *process, bp_process_facts *facts) {
     return true;
 }
 
+bugpack_status bp_task_count_files(bp_task *task, uint64_t *ret_count, bugpack_error *error) {
+    bp_process_facts facts = {0};
+    if (!count_fds(task->process, &facts)) {
+        return bp_fail_memory(error, "count open files");
+    }
+    if (!facts.fd_count.known) {
+        return bp_fail(error, facts.is_refused ? BUGPACK_ERR_DENIED : BUGPACK_ERR_IO,
+                       "cannot count %s", facts.denied);
+    }
+    *ret_count = facts.fd_count.value;
+    return BUGPACK_OK;
+}
+
 /* A copy of a path that may lack its NUL; false when memory is short. */
 static bool copy_path(const char *path, size_t capacity, char **ret_path) {
     size_t length = strnlen(path, capacity);

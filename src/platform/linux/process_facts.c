@@ -153,23 +153,39 @@ static bool read_link(const bp_process *process, bp_process_facts *facts, const 
     return true;
 }
 
-/* Counts open files. Since Linux 6.2 the directory's size is their number (proc(5)). */
-static void count_fds(const bp_process *process, bp_process_facts *facts) {
+/* Counts open files. Since Linux 6.2 the directory's size is their number (proc(5)). 0, or an
+ * errno. */
+static int count_fds(const bp_process *process, uint64_t *ret_count) {
     struct stat info;
     if (!process->root.is_recording && fstatat(process->directory_fd, "fd", &info, 0) == 0 &&
         info.st_size > 0) {
-        facts->fd_count = known((uint64_t)info.st_size);
-        return;
+        *ret_count = (uint64_t)info.st_size;
+        return 0;
     }
     bp_proc_list list;
     int result = bp_proc_list_read(process->directory_fd, "fd", &list);
-    if (result == 0) {
-        /* Our own include the one that lists them. */
-        facts->fd_count = known(list.count - (process->is_own && list.count > 0));
-    } else {
-        bp_facts_deny(facts, "open files", result);
-    }
+    /* Our own include the one that lists them. */
+    *ret_count = list.count - (process->is_own && list.count > 0);
     bp_proc_list_release(&list);
+    return result;
+}
+
+bugpack_status bp_task_count_files(bp_task *task, uint64_t *ret_count, bugpack_error *error) {
+    bp_process *process = task->process;
+    uint64_t count = 0;
+    bugpack_status status = bp_process_hold(process, error);
+    int result = status == BUGPACK_OK ? count_fds(process, &count) : 0;
+    if (status == BUGPACK_OK && result != 0) {
+        status =
+            bp_proc_is_gone(result)
+                ? bp_process_fail_ended(process, error)
+                : bp_fail_process_errno(error, result, "cannot count the open files of process %d",
+                                        (int)process->pid);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_count = count;
+    }
+    return status;
 }
 
 static void fill_from_stat(bp_process *process, const bp_proc_stat *stat, bp_process_facts *facts) {
@@ -362,8 +378,12 @@ static bool read_groups(const bp_process *process, const bp_process *witness,
         !read_command_line(shown, stat, facts)) {
         return false;
     }
-    if (has_files) {
-        count_fds(shown, facts);
+    uint64_t fd_count = 0;
+    int result = has_files ? count_fds(shown, &fd_count) : 0;
+    if (result != 0) {
+        bp_facts_deny(facts, "open files", result);
+    } else if (has_files) {
+        facts->fd_count = known(fd_count);
     }
     return !has_files ||
            (read_link(shown, facts, "exe", "executable", &facts->executable) &&

@@ -47,6 +47,10 @@ bool bp_task_program_now(bp_task *task, bp_task_program *ret_program) {
     return false;
 }
 
+bugpack_status bp_task_count_files(bp_task *task, uint64_t *ret_count, bugpack_error *error) {
+    return unsupported(error);
+}
+
 bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns) {
     return false;
 }
