@@ -7,6 +7,7 @@
 #define BUGPACK_BUGPACK_H
 
 #include <bugpack/common.h>
+#include <bugpack/condition.h>
 #include <bugpack/crash.h>
 #include <bugpack/disconnect.h>
 #include <bugpack/error.h>

@@ -477,6 +477,10 @@ class session {
             handle_, name.c_str(), detail::milliseconds(limit), &opened, error);
         return watchdog(status == BUGPACK_OK ? opened : nullptr);
     }
+    /* Takes a report when the condition becomes true (bugpack/condition.h). */
+    bugpack_status trigger_when(const std::string &condition, bugpack_error *error = nullptr) {
+        return bugpack_trigger_when(handle_, condition.c_str(), error);
+    }
     /* Records what the process dies of, until close() (bugpack/crash.h). */
     bugpack_status install_crash_handler() {
         return bugpack_crash_handler_install(handle_);

@@ -248,6 +248,8 @@ typedef struct bugpack_options {
      * milliseconds, default 60,000; and so many are taken in all, default 20. BUGPACK_OFF: no
      * pause, no such limit. */
     uint32_t hang_cooldown_ms, hang_cap;
+    /* The same for conditions (bugpack/condition.h), of all together. */
+    uint32_t condition_cooldown_ms, condition_cap;
 } bugpack_options;
 
 /* metadata.json and system.json have the name of the machine; system.json has the package of the

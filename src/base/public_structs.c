@@ -109,7 +109,9 @@ static const bp_member bugpack_options_members[] = {M(app_name),
                                                     M(system_flags),
                                                     M(answer_flags),
                                                     M(hang_cooldown_ms),
-                                                    M(hang_cap)};
+                                                    M(hang_cap),
+                                                    M(condition_cooldown_ms),
+                                                    M(condition_cap)};
 #undef TYPE
 
 #define TYPE bugpack_recorder_location

@@ -428,6 +428,16 @@ void bp_diagnose_gap(bp_evidence *evidence) {
     }
 }
 
+/* What somebody said to be worth a report. */
+void bp_diagnose_condition(bp_evidence *evidence) {
+    const bp_json_tree *condition = bp_json_tree_object(evidence->metadata, "condition");
+    if (condition != NULL) {
+        bp_find(evidence, "the condition \"%s\" became true: %s",
+                bp_json_tree_text_or(condition, "text", "?"),
+                bp_json_tree_text_or(condition, "found", "?"));
+    }
+}
+
 /* Automatic triggers shortly before the one of this report, which are listed below the findings. */
 void bp_diagnose_triggers(bp_evidence *evidence) {
     size_t near_count = 0;
@@ -446,7 +456,8 @@ void bp_diagnose_triggers(bp_evidence *evidence) {
         uint64_t last_ns = 0;
         bool is_near = last != NULL && now_ns != 0 && bp_clock_parse(last, &last_ns) &&
                        last_ns <= now_ns && now_ns - last_ns <= BP_EVIDENCE_RECENT_NS;
-        if (is_near && strcmp(type, "auto-snapshot") != 0 && strcmp(key, own_key) != 0) {
+        if (is_near && strcmp(type, "auto-snapshot") != 0 && strcmp(type, "condition") != 0 &&
+            strcmp(key, own_key) != 0) {
             near_count++;
             if (last_ns >= newest_ns) {
                 newest_ns = last_ns;

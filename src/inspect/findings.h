@@ -30,6 +30,8 @@ const char *bp_severity_name(bp_severity severity);
  */
 /* clang-format off */
 #define BP_DIAGNOSES(ROW) \
+    ROW(CONDITION, "condition", CRITICAL, condition, REPORT, "metadata.json", ".condition", \
+        "metrics-history.jsonl shows how it came to that") \
     ROW(CRASH, "crash", CRITICAL, crash, PROCESS, "crash.json", ".summary", \
         "crash.json has the backtrace and the registers") \
     ROW(OOM_KILLED, "out-of-memory-killed", CRITICAL, oom_killed, REPORT, "system.json", \

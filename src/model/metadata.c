@@ -2,17 +2,16 @@
 
 #include <bugpack/version.h>
 
+#include "model/condition.h"
 #include "model/fields.h"
 #include "json/json.h"
 
 const char *bp_report_kind_name(bp_report_kind kind) {
-    static const char *const names[] = {[BP_REPORT_BUGREPORT] = "bugreport",
-                                        [BP_REPORT_PEDANTIC] = "pedantic",
-                                        [BP_REPORT_DISCONNECT] = "disconnect",
-                                        [BP_REPORT_NOTIFICATION] = "notification",
-                                        [BP_REPORT_AUTO_SNAPSHOT] = "auto-snapshot",
-                                        [BP_REPORT_HANG] = "hang",
-                                        [BP_REPORT_CRASH] = "crash"};
+    static const char *const names[] = {
+        [BP_REPORT_BUGREPORT] = "bugreport",         [BP_REPORT_PEDANTIC] = "pedantic",
+        [BP_REPORT_DISCONNECT] = "disconnect",       [BP_REPORT_NOTIFICATION] = "notification",
+        [BP_REPORT_AUTO_SNAPSHOT] = "auto-snapshot", [BP_REPORT_HANG] = "hang",
+        [BP_REPORT_CONDITION] = "condition",         [BP_REPORT_CRASH] = "crash"};
     return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
 }
 
@@ -141,6 +140,7 @@ bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
     bp_model_add_known_text(&json, "gap_key", metadata->gap_key);
     bp_model_add_known_text(&json, "channel", metadata->channel);
     bp_model_add_known_text(&json, "description", metadata->description);
+    bp_condition_add(&json, metadata->condition);
     add_region(&json, metadata->region);
     add_exit(&json, metadata->exit, !metadata->is_core_unknown);
     bp_model_add_time(&json, "timestamp", metadata->written.wall_ns);

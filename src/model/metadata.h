@@ -28,6 +28,7 @@ typedef enum bp_report_kind {
     BP_REPORT_NOTIFICATION,
     BP_REPORT_AUTO_SNAPSHOT,
     BP_REPORT_HANG,
+    BP_REPORT_CONDITION,
     BP_REPORT_CRASH
 } bp_report_kind;
 const char *bp_report_kind_name(bp_report_kind kind);
@@ -60,9 +61,10 @@ typedef struct bp_metadata {
     bp_report_kind kind;
     const char *session_end; /* "died": the session was not closed */
     const char *gap_key, *channel, *description;
-    const bugpack_region *region; /* of the screenshot; NULL for none */
-    const bugpack_exit *exit;     /* NULL: not known */
-    bool is_core_unknown;         /* whether `exit` dumped one */
+    const struct bp_condition_truth *condition; /* model/condition.h; NULL: none */
+    const bugpack_region *region;               /* of the screenshot; NULL for none */
+    const bugpack_exit *exit;                   /* NULL: not known */
+    bool is_core_unknown;                       /* whether `exit` dumped one */
     /* Without a session, session_opened is all zero, and its uptimes are left out. */
     bp_instant session_opened, triggered, written;
     bp_metadata_target target;

@@ -224,7 +224,7 @@ void bp_recorder_take_snapshot(bp_recorder *recorder, const char *only_channel, 
     }
 }
 
-static const char own_name[] = "bugpack";
+const char bp_note_channel[] = "bugpack";
 
 void bp_note_logv(bp_recorder *recorder, bugpack_level level, const char *channel,
                   const char *format, va_list arguments) {
@@ -289,7 +289,7 @@ void bp_note_log(bp_recorder *recorder, bugpack_level level, const char *format,
     va_list arguments, copy;
     va_start(arguments, format);
     va_copy(copy, arguments);
-    bp_note_logv(recorder, level, own_name, format, arguments);
+    bp_note_logv(recorder, level, bp_note_channel, format, arguments);
     diagnosev(recorder, level, format, copy);
     va_end(copy);
     va_end(arguments);
@@ -298,6 +298,6 @@ void bp_note_log(bp_recorder *recorder, bugpack_level level, const char *format,
 void bp_note_notify(bp_recorder *recorder, bugpack_level level, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    bp_note_notifyv(recorder, level, own_name, format, arguments);
+    bp_note_notifyv(recorder, level, bp_note_channel, format, arguments);
     va_end(arguments);
 }

@@ -98,7 +98,8 @@ void bp_recorder_take_snapshot(bp_recorder *recorder, const char *only_channel, 
 void bp_note_diagnose(bp_recorder *recorder, bugpack_level level, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
 
-/* A diagnostic that is also a record of the channel "bugpack". Any thread. */
+/* A diagnostic that is also a record of the channel bp_note_channel, "bugpack". Any thread. */
+extern const char bp_note_channel[];
 void bp_note_log(bp_recorder *recorder, bugpack_level level, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
 

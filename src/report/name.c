@@ -62,7 +62,7 @@ static const struct {
 } kinds[] = {{BP_REPORT_BUGREPORT, false},     {BP_REPORT_PEDANTIC, true},
              {BP_REPORT_DISCONNECT, true},     {BP_REPORT_NOTIFICATION, false},
              {BP_REPORT_AUTO_SNAPSHOT, false}, {BP_REPORT_HANG, true},
-             {BP_REPORT_CRASH, false}};
+             {BP_REPORT_CONDITION, true},      {BP_REPORT_CRASH, false}};
 
 /* "2026-11-21T00-36-51Z", and only a moment that the clock can show in just these letters. */
 static bool read_time(const char *text, uint64_t *ret_secs) {

@@ -22,7 +22,7 @@
 #define BP_RETENTION_AUTOMATIC_KINDS                                                               \
     (BP_RETENTION_KIND(BP_REPORT_PEDANTIC) | BP_RETENTION_KIND(BP_REPORT_DISCONNECT) |             \
      BP_RETENTION_KIND(BP_REPORT_AUTO_SNAPSHOT) | BP_RETENTION_KIND(BP_REPORT_HANG) |              \
-     BP_RETENTION_KIND(BP_REPORT_CRASH))
+     BP_RETENTION_KIND(BP_REPORT_CONDITION) | BP_RETENTION_KIND(BP_REPORT_CRASH))
 
 /* Which reports count, and how much of them may stay. */
 typedef struct bp_retention_policy {

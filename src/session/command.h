@@ -9,6 +9,8 @@
 #include <bugpack/error.h>
 #include <bugpack/session.h>
 
+#include "model/condition.h"
+#include "model/metadata.h"
 #include "probe/machine_capture.h"
 
 /*
@@ -47,5 +49,20 @@ bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *p
  * NO_MEMORY, CLOSED. Any thread.
  */
 bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error);
+
+/* The process that the session is about, borrowed until it is closed; its pid is 0 where that is
+ * its own, or none. */
+const bp_metadata_target *bp_session_target(const bugpack *session);
+
+/* For the condition `idle`: the target has printed something that is not in the log. Not during a
+ * close. Any thread. */
+void bp_session_note_output(bugpack *session);
+
+/*
+ * Calls back when a condition becomes true, and with NULL when the target has ended (with a metrics
+ * history), which may come twice. On the monitor's thread or this one: `callback` must not wait.
+ * Before a condition is added.
+ */
+void bp_session_tell_conditions(bugpack *session, bp_condition_callback *callback, void *context);
 
 #endif

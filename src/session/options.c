@@ -189,6 +189,8 @@ static const bp_field fields[] = {
     FIELD(disconnect_cooldown_ms,    60000,                            0),
     FIELD(hang_cooldown_ms,          60000,                            0),
     FIELD(hang_cap,                  20,                               0),
+    FIELD(condition_cooldown_ms,     60000,                            0),
+    FIELD(condition_cap,             20,                               0),
     FIELD(report_dir_max_count,      1000,                             0),
     FIELD(report_dir_max_bytes,      (uint64_t)4 << 30,                0),
     FIELD(min_free_bytes,            (uint64_t)16 << 20,               0),

@@ -12,6 +12,7 @@
 #include "base/struct_size.h"
 #include "recorder/recorder.h"
 #include "report/screenshot.h"
+#include "session/command.h"
 #include "session/session.h"
 #include "trigger/pedantic.h"
 #include "trigger/retained.h"
@@ -551,6 +552,36 @@ void bugpack_watchdog_pause(bugpack_watchdog *watchdog) {
     if (watchdog != NULL) {
         bp_watchdog_pause(watchdog);
     }
+}
+
+bugpack_status bugpack_trigger_when(bugpack *session, const char *condition, bugpack_error *error) {
+    bp_call call;
+    if (bp_session_enter(&call, session, "add a condition", error)) {
+        void *conditions = bp_triggers_get(session->triggers, &bp_trigger_condition);
+        call.status = bp_conditions_add(conditions, condition, error);
+        atomic_store(&session->conditions, conditions);
+    }
+    return bp_session_leave(&call);
+}
+
+void bp_session_note_output(bugpack *session) {
+    void *conditions = atomic_load(&session->conditions);
+    if (conditions != NULL) {
+        bp_conditions_note_output(conditions);
+    }
+}
+
+void bp_session_tell_conditions(bugpack *session, bp_condition_callback *callback, void *context) {
+    void *conditions = bp_triggers_get(session->triggers, &bp_trigger_condition);
+    bp_conditions_tell(conditions, callback, context);
+    atomic_store(&session->conditions, conditions);
+    if (atomic_load(&session->has_target_ended)) {
+        callback(NULL, false, context); /* nobody looks any more */
+    }
+}
+
+const bp_metadata_target *bp_session_target(const bugpack *session) {
+    return bp_subject_target(session->context.subject);
 }
 
 void bugpack_watchdog_close(bugpack_watchdog *watchdog) {

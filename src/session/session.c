@@ -193,9 +193,16 @@ static bugpack_status register_sources(bugpack *session, bugpack_error *error) {
 }
 
 static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_error *error) {
-    const bugpack *session = context;
+    bugpack *session = context;
     bp_history *history = session->context.recorder->history;
-    (void)error;
+    bool has_ended = snapshot == NULL && error->status == BUGPACK_ERR_NO_PROCESS;
+    if (has_ended) {
+        atomic_store(&session->has_target_ended, true);
+    }
+    void *conditions = atomic_load(&session->conditions);
+    if (conditions != NULL && (snapshot != NULL || has_ended)) {
+        bp_conditions_look(conditions, snapshot);
+    }
     if (snapshot != NULL) {
         bp_subject_note(session->context.subject, snapshot);
         if (session->settings.target_pid == 0) {
@@ -211,6 +218,10 @@ static uint64_t sample(void *context, uint64_t now_ns) {
     const bugpack *session = context;
     bp_windows *windows = session->context.recorder->windows;
     uint64_t tick_ns = bp_ticker_tick(session->ticker, now_ns);
+    void *conditions = atomic_load(&session->conditions);
+    if (conditions != NULL) {
+        bp_conditions_expect(conditions, tick_ns);
+    }
     uint64_t asked_ns =
         bp_windows_serve(windows, bp_clock_monotonic_ns(), bp_ticker_sample_now, session->ticker);
     uint64_t follow_ns =
@@ -305,8 +316,8 @@ static void session_retire(bugpack *session) {
     end_task(session, bp_triggers_tick);
     bp_triggers_stop(session->triggers);
     bp_job_queue_stop(session->jobs);
+    end_task(session, sample); /* which conditions look at */
     bp_triggers_close(session->triggers);
-    end_task(session, sample);
     bp_ticker_free(session->ticker);
     bp_job_queue_free(session->jobs);
     if (context->providers != NULL) {

@@ -27,6 +27,8 @@ struct bugpack {
     bp_job_queue *jobs;
     bp_triggers *triggers;
     bp_monitor *monitor;
+    _Atomic(void *) conditions; /* the trigger's object, once it has something to do */
+    atomic_bool has_target_ended;
     bp_ticker *ticker;                    /* NULL without a metrics history */
     _Atomic(uint64_t) held_picture_bytes; /* of all reports together */
 };

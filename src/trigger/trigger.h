@@ -10,6 +10,8 @@
 #include <bugpack/disconnect.h>
 #include <bugpack/watchdog.h>
 
+#include "model/condition.h"
+#include "platform/task.h"
 #include "recorder/monitor.h"
 #include "report/queue.h"
 
@@ -45,6 +47,7 @@ typedef struct bp_trigger {
 #define BP_TRIGGERS(ROW)                                                                           \
     ROW(disconnect)                                                                                \
     ROW(watchdog)                                                                                  \
+    ROW(condition)                                                                                 \
     ROW(auto_snapshot)                                                                             \
     ROW(retained)                                                                                  \
     ROW(pedantic)                                                                                  \
@@ -121,6 +124,24 @@ struct bugpack *bp_watchdog_session(const bugpack_watchdog *watchdog);
 void bp_watchdog_beat(bugpack_watchdog *watchdog);
 void bp_watchdog_pause(bugpack_watchdog *watchdog);
 void bp_watchdog_close(void *self, bugpack_watchdog *watchdog);
+
+/*
+ * Conditions (bugpack/condition.h, which says what the calls do). `self` is the trigger's object.
+ */
+
+bugpack_status bp_conditions_add(void *self, const char *text, bugpack_error *error);
+
+/* The monitor: when the next sample of the history is due, and that it was taken; NULL: the process
+ * has ended. */
+void bp_conditions_expect(void *self, uint64_t due_ns);
+void bp_conditions_look(void *self, const bp_task_snapshot *snapshot);
+
+/* The process has printed something that is not in the log. Any thread. */
+void bp_conditions_note_output(void *self);
+
+/* Tells who has opened the session, on the monitor's thread: `callback` must not wait. Before a
+ * condition is added. */
+void bp_conditions_tell(void *self, bp_condition_callback *callback, void *callback_context);
 
 /*
  * Auto-snapshots: a report every so often into a directory that holds the newest ones.

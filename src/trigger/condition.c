@@ -1,0 +1,371 @@
+/*
+ * Conditions: a report when something becomes true of the process, or is logged.
+ *
+ * The monitor looks: at each sample of the metrics history, and once a second at what was logged.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/status.h"
+#include "base/utf8.h"
+#include "model/condition.h"
+#include "recorder/recorder.h"
+#include "trigger/occasions.h"
+#include "trigger/trigger.h"
+
+/* How much of the log is searched before other tasks of the monitor have their turn. */
+static const size_t log_piece_bytes = (size_t)256 << 10;
+
+typedef struct watched {
+    bp_condition *condition;
+    uint64_t from_sequence; /* what was logged before is not looked at */
+    bool has_matched;       /* in this look at the log, of which one match counts. The monitor's */
+} watched;
+
+struct conditions {
+    bp_trigger_context context;
+    bp_occasions *occasions;
+    bp_lock lock;                          /* of adding one */
+    watched items[BUGPACK_CONDITIONS_MAX]; /* each is written before it is counted */
+    atomic_size_t count;
+    _Atomic(bp_task *) task; /* for what the history does not sample; NULL: not needed */
+    atomic_uint needs;       /* of all */
+    atomic_bool is_stopped;
+    atomic_bool is_active; /* something was printed or logged since the last sample */
+
+    bp_condition_callback *_Atomic callback; /* of the command; NULL: none */
+    void *callback_context;
+
+    /* Of the monitor. */
+    bp_ring_follower follower;
+    uint64_t next_look_ns;
+    uint64_t sample_due_ns;
+    bool has_told_loss;
+};
+
+struct truth {
+    struct conditions *owner;
+    bp_condition_truth model;
+    uint64_t suppressed_count;
+    char key[BUGPACK_CHANNEL_MAX_BYTES + 1];
+};
+
+static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+                                   bugpack_error *error) {
+    const bugpack_options *settings = context->report->settings;
+    const bp_occasions_rule rule = {
+        .kind = BP_REPORT_CONDITION,
+        .cooldown_ns = settings->condition_cooldown_ms * BP_NS_PER_MS,
+        .report_max_count = settings->condition_cap,
+        .cooldown_reason = "a report of a condition was taken shortly before",
+        .count_reason = "as many reports of conditions as condition_cap allows were taken"};
+    struct conditions *self = calloc(1, sizeof *self);
+    if (self == NULL || !bp_lock_init(&self->lock, BP_LOCK_CONDITIONS)) {
+        free(self);
+        return bp_fail_memory(error, "open a session");
+    }
+    self->context = *context;
+    bugpack_status status = bp_occasions_new(&rule, &self->occasions, error);
+    if (status != BUGPACK_OK) {
+        bp_lock_destroy(&self->lock);
+        free(self);
+        return status;
+    }
+    *ret_self = self;
+    return BUGPACK_OK;
+}
+
+/* Samples may come until the close. */
+static void stop(void *context) {
+    struct conditions *self = context;
+    atomic_store(&self->is_stopped, true);
+}
+
+static void close_trigger(void *context) {
+    struct conditions *self = context;
+    for (size_t i = 0; i < self->count; i++) {
+        bp_condition_free(self->items[i].condition);
+    }
+    bp_task_close(self->task);
+    bp_occasions_free(self->occasions);
+    bp_lock_destroy(&self->lock);
+    free(self);
+}
+
+static bp_trigger_note *note(void *context) {
+    const struct conditions *self = context;
+    return bp_occasions_note(self->occasions);
+}
+
+static bugpack_status list_entries(void *context, const bp_trigger_note *noted, const bp_job *job,
+                                   bp_trigger_list *list, bugpack_error *error) {
+    const struct conditions *self = context;
+    (void)job;
+    (void)error;
+    bp_occasions_list(self->occasions, noted, list);
+    return BUGPACK_OK;
+}
+
+/* --- the report ------------------------------------------------------------------------------- */
+
+static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *writer) {
+    const struct truth *truth = job->payload;
+    (void)writer;
+    metadata->condition = &truth->model;
+}
+
+static void settled(const bp_job *job, const bugpack_report_result *result) {
+    const struct truth *truth = job->payload;
+    bp_occasions_end(truth->owner->occasions, truth->key, truth->suppressed_count, result->status);
+}
+
+static void free_payload(bp_job *job) {
+    free(job->payload);
+}
+
+static const bp_job_type job_type = {
+    .describe = describe, .settled = settled, .free = free_payload};
+
+static bugpack_status submit(const struct truth *truth, const char *subject) {
+    struct conditions *self = truth->owner;
+    struct truth *payload = malloc(sizeof *payload);
+    bp_job *job = payload == NULL
+                      ? NULL
+                      : bp_job_new(self->context.report, &job_type, BP_REPORT_CONDITION, payload);
+    if (job == NULL) {
+        free(payload);
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    *payload = *truth;
+    if (!bp_job_copy_text(truth->key, &job->key) || !bp_job_copy_text(subject, &job->name_detail)) {
+        bp_job_free(job);
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    return bp_job_queue_submit(self->context.jobs, job, NULL, NULL);
+}
+
+static void begin(struct conditions *self, const bp_condition *condition,
+                  const bp_condition_truth *found) {
+    struct truth truth = {.owner = self, .model = *found};
+    char value[BP_CONDITION_VALUE_BYTES];
+    bp_condition_print_value(found, value);
+    bp_utf8_copy(truth.key, sizeof truth.key, found->text);
+    bp_note_log(self->context.report->recorder, BUGPACK_LEVEL_WARN, "condition \"%s\" is true: %s",
+                found->text, value);
+    bool has_report = bp_occasions_begin(self->occasions, truth.key, &truth.suppressed_count);
+    bp_condition_callback *callback = atomic_load(&self->callback);
+    if (callback != NULL) {
+        callback(found, has_report, self->callback_context);
+    }
+    bugpack_status status =
+        has_report ? submit(&truth, bp_condition_subject(condition)) : BUGPACK_OK;
+    if (status != BUGPACK_OK) {
+        bp_occasions_end(self->occasions, truth.key, 0, status);
+    }
+}
+
+/* --- what the monitor looks at ---------------------------------------------------------------- */
+
+/* Our own records say that a condition is true: they neither make one true nor end a silence. */
+static void look_at_line(void *context, const bp_log_line *line) {
+    struct conditions *self = context;
+    bp_condition_truth truth;
+    if (line->channel_bytes == strlen(bp_note_channel) &&
+        memcmp(line->channel, bp_note_channel, line->channel_bytes) == 0) {
+        return;
+    }
+    atomic_store(&self->is_active, true);
+    size_t count = atomic_load_explicit(&self->count, memory_order_acquire);
+    for (size_t i = 0; i < count; i++) {
+        watched *item = &self->items[i];
+        if (!item->has_matched && line->sequence > item->from_sequence &&
+            bp_condition_look_at_line(item->condition, line->message, line->message_bytes,
+                                      line->sequence, &truth)) {
+            item->has_matched = true;
+            begin(self, item->condition, &truth);
+        }
+    }
+}
+
+/* True: there is more. */
+static bool look_at_log(struct conditions *self) {
+    bp_log_recorder *log = self->context.report->recorder->log;
+    uint64_t lost_count = 0;
+    bool is_rest = false;
+    if (log == NULL || (atomic_load(&self->needs) & BP_CONDITION_NEEDS_LOG) == 0) {
+        return false;
+    }
+    bool is_first = self->follower.sequence == 0;
+    for (size_t i = 0; i < atomic_load(&self->count); i++) {
+        self->items[i].has_matched = false;
+    }
+    bp_log_recorder_follow(log, &self->follower, log_piece_bytes, look_at_line, self, &lost_count,
+                           &is_rest);
+    if (lost_count > 0 && !is_first && !self->has_told_loss) {
+        self->has_told_loss = true;
+        bp_note_log(self->context.report->recorder, BUGPACK_LEVEL_WARN,
+                    "conditions did not see at least %llu log records: they were overwritten "
+                    "within a second",
+                    (unsigned long long)lost_count);
+    }
+    return is_rest;
+}
+
+static uint64_t tick(void *context, uint64_t now_ns) {
+    struct conditions *self = context;
+    if ((atomic_load(&self->needs) & BP_CONDITION_NEEDS_LOG) == 0) {
+        return UINT64_MAX;
+    }
+    if (now_ns >= self->next_look_ns) {
+        self->next_look_ns = look_at_log(self) ? now_ns : now_ns + BP_NS_PER_SEC;
+    }
+    return self->next_look_ns;
+}
+
+void bp_conditions_expect(void *context, uint64_t due_ns) {
+    struct conditions *self = context;
+    self->sample_due_ns = due_ns;
+}
+
+void bp_conditions_look(void *context, const bp_task_snapshot *snapshot) {
+    struct conditions *self = context;
+    bp_task *task = atomic_load(&self->task);
+    unsigned needs = atomic_load(&self->needs);
+    size_t count = atomic_load_explicit(&self->count, memory_order_acquire);
+    bp_task_program program;
+    bp_condition_truth truth;
+    if (atomic_load(&self->is_stopped)) {
+        return;
+    }
+    (void)look_at_log(self);
+    if (snapshot == NULL) {
+        bp_condition_callback *callback = atomic_load(&self->callback);
+        if (callback != NULL) {
+            callback(NULL, false, self->callback_context);
+        }
+        return;
+    }
+    bp_condition_sample sample = {.taken_ns = snapshot->taken_ns,
+                                  .due_ns = self->sample_due_ns,
+                                  .cpu_ns = snapshot->process_cpu * snapshot->cpu_unit_ns +
+                                            snapshot->extra_ns,
+                                  .rss_bytes = {snapshot->has_memory, snapshot->rss_bytes},
+                                  .thread_count = {true, snapshot->thread_count},
+                                  .is_active = atomic_exchange(&self->is_active, false)};
+    if ((needs & BP_CONDITION_NEEDS_FILES) != 0) {
+        sample.file_count.known =
+            bp_task_count_files(task, &sample.file_count.value, NULL) == BUGPACK_OK;
+    }
+    if ((needs & BP_CONDITION_NEEDS_STATE) != 0 && bp_task_program_now(task, &program)) {
+        sample.state = program.state;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (bp_condition_look(self->items[i].condition, &sample, &truth)) {
+            begin(self, self->items[i].condition, &truth);
+        }
+    }
+}
+
+/* --- adding one ------------------------------------------------------------------------------- */
+
+void bp_conditions_note_output(void *context) {
+    struct conditions *self = context;
+    atomic_store_explicit(&self->is_active, true, memory_order_relaxed);
+}
+
+void bp_conditions_tell(void *context, bp_condition_callback *callback, void *callback_context) {
+    struct conditions *self = context;
+    self->callback_context = callback_context;
+    atomic_store(&self->callback, callback);
+}
+
+/* Opens the process once more where a condition needs what the history does not sample, and tries
+ * to have it. The lock is held. */
+static bugpack_status prepare(struct conditions *self, unsigned needs, bugpack_error *error) {
+    bp_task *task = atomic_load(&self->task);
+    bp_task_program program;
+    uint64_t count;
+    if ((needs & (BP_CONDITION_NEEDS_FILES | BP_CONDITION_NEEDS_STATE)) == 0) {
+        return BUGPACK_OK;
+    }
+    if (task == NULL) {
+        bugpack_status status = bp_task_clone(
+            bp_sampler_task(bp_subject_sampler(self->context.report->subject, NULL)), &task, error);
+        if (status != BUGPACK_OK) {
+            return status;
+        }
+        atomic_store(&self->task, task);
+    }
+    if ((needs & BP_CONDITION_NEEDS_STATE) != 0 && !bp_task_program_now(task, &program)) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the state of the process is not known");
+    }
+    return (needs & BP_CONDITION_NEEDS_FILES) != 0 ? bp_task_count_files(task, &count, error)
+                                                   : BUGPACK_OK;
+}
+
+/* Whether the session has what the condition is about. */
+static bugpack_status check(const struct conditions *self, const bp_condition *condition,
+                            bugpack_error *error) {
+    const bp_recorder *recorder = self->context.report->recorder;
+    unsigned needs = bp_condition_needs(condition);
+    if ((needs & BP_CONDITION_NEEDS_SAMPLES) != 0 && recorder->history == NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "condition '%.80s' needs a session with a metrics history",
+                       bp_condition_text(condition));
+    }
+    if (needs == BP_CONDITION_NEEDS_LOG && recorder->log == NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "condition '%.80s' needs a session with a log",
+                       bp_condition_text(condition));
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status add(struct conditions *self, bp_condition *condition, bugpack_error *error) {
+    bp_log_recorder *log = self->context.report->recorder->log;
+    unsigned needs = bp_condition_needs(condition);
+    size_t count = atomic_load(&self->count);
+    if (count == BUGPACK_CONDITIONS_MAX) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "the session has %d conditions already",
+                       BUGPACK_CONDITIONS_MAX);
+    }
+    bugpack_status status = prepare(self, needs, error);
+    if (status == BUGPACK_OK) {
+        self->items[count] =
+            (watched){.condition = condition,
+                      .from_sequence = log == NULL ? 0 : bp_ring_newest(bp_log_recorder_ring(log))};
+        atomic_store_explicit(&self->count, count + 1, memory_order_release);
+        (void)atomic_fetch_or(&self->needs, needs);
+    }
+    return status;
+}
+
+bugpack_status bp_conditions_add(void *context, const char *text, bugpack_error *error) {
+    struct conditions *self = context;
+    bp_condition *condition = NULL;
+    bugpack_status status = bp_condition_new(text, &condition, error);
+    if (status == BUGPACK_OK) {
+        status = check(self, condition, error);
+    }
+    if (status == BUGPACK_OK) {
+        bp_lock_acquire(&self->lock);
+        status = add(self, condition, error);
+        bp_lock_release(&self->lock);
+    }
+    if (status != BUGPACK_OK) {
+        bp_condition_free(condition);
+        return status;
+    }
+    bp_monitor_wake(self->context.monitor);
+    return BUGPACK_OK;
+}
+
+const bp_trigger bp_trigger_condition = {.open = open_trigger,
+                                         .note = note,
+                                         .list = list_entries,
+                                         .tick = tick,
+                                         .stop = stop,
+                                         .close = close_trigger};

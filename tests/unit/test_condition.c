@@ -1,0 +1,336 @@
+/*
+ * Conditions as text, judged by recorded series of samples.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "model/condition.h"
+
+static bp_condition *made(const char *text) {
+    bp_condition *condition = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(zero(int, (int)bp_condition_new(text, &condition, &error)), "%s", error.message);
+    return condition;
+}
+
+Test(condition, reads_every_form) {
+    static const char *const good[] = {"cpu > 90",
+                                       "cpu > 90%",
+                                       "cpu<0.5 for 1.5h",
+                                       "  rss>2G  ",
+                                       "rss < 10.5M for 500ms",
+                                       "rss > 4096",
+                                       "rss grows 100M in 1min",
+                                       "threads > 500",
+                                       "threads grows 50 in 10s",
+                                       "fds > 900",
+                                       "fds grows 1 in 1s",
+                                       "state = D for 30s",
+                                       "state=T",
+                                       "log /a\\/b|c/",
+                                       "log // /",
+                                       "idle for 30s"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        bp_condition_free(made(good[i]));
+    }
+}
+
+Test(condition, refuses_with_what_is_wrong) {
+    static char too_long[BUGPACK_CONDITION_MAX_BYTES + 2];
+    memset(too_long, ' ', sizeof too_long - 1);
+    memcpy(too_long, "cpu > 9", 7);
+    static const struct {
+        const char *text, *part;
+    } bad[] = {{NULL, "1 to 255 bytes"},
+               {"", "1 to 255 bytes"},
+               {too_long, "1 to 255 bytes"},
+               {"cpu > 9\n", "1 to 255 bytes"},
+               {"cpu > \xff", "1 to 255 bytes"},
+               {"log /\x1b[31m/", "1 to 255 bytes"},
+               {"memory > 2G", "it is to begin with cpu, rss (resident memory)"},
+               {"CPU > 2", "it is to begin with cpu"},
+               {" ", "it is to begin with cpu"},
+               {"cpu", "'' does not follow cpu; write it as cpu > 90"},
+               {"cpu = 90", "'= 90' does not follow cpu"},
+               {"cpu >> 90", "'>> 90' does not follow cpu"},
+               {"cpu >= 90", "'= 90' is no number of percent"},
+               {"cpu > -1", "'-1' is no number of percent"},
+               {"cpu > +1", "'+1' is no number of percent"},
+               {"cpu > 1e99", "'1e99' is no number of percent"},
+               {"cpu > nan", "'nan' is no number of percent"},
+               {"cpu > 0x10", "'0x10' is no number of percent"},
+               {"cpu > 90.", "'90.' is no number of percent"},
+               {"cpu > .5", "'.5' is no number of percent"},
+               {"cpu > 1G", "'1G' is no number of percent"},
+               {"cpu grows 10 in 1min", "does not follow cpu"},
+               {"cpu > 90 for", "'for' has no time"},
+               {"cpu > 90 for 10", "'for 10' has no time"},
+               {"cpu > 90 for 0s", "'for 0s' has no time"},
+               {"cpu > 90 for 999999h", "has no time"},
+               {"cpu > 90 for 10s 5s", "'5s' is too much"},
+               {"cpu > 90 rss > 2G", "'rss > 2G' is too much"},
+               {"rss > 2X", "'2X' is no number of bytes; write it as rss > 2G"},
+               {"rss > 99999999999999999999999999999999", "is no number of bytes"},
+               {"rss > 99999999999999G", "is no number of bytes"},
+               {"rss grows 100M", "'' is no time in which it grows"},
+               {"rss grows 100M in", "'in' is no time"},
+               {"rss grows 100M for 1min", "'for 1min' is no time in which it grows"},
+               {"rss grows 100M in 1min for 3s", "'for 3s' is too much"},
+               {"threads > 1.5", "'1.5' is no number of threads"},
+               {"threads > 5K", "'5K' is no number of threads"},
+               {"fds > many", "'many' is no number of fds"},
+               {"state = X", "'X' is no state"},
+               {"state = DD", "'DD' is no state"},
+               {"state =", "'' is no state"},
+               {"state > D", "does not follow state"},
+               {"log", "does not follow log"},
+               {"log error", "does not follow log"},
+               {"log /error", "has no second /"},
+               {"log //", "the pattern is empty"},
+               {"log /(/", "at byte 1: missing closing parenthesis; write it as log /PATTERN/"},
+               {"log /x/ for 3s", "'for 3s' is too much"},
+               {"idle", "does not follow idle"},
+               {"idle for ever", "'ever' is no time"}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        bp_condition *condition = NULL;
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        cr_assert(eq(int, (int)bp_condition_new(bad[i].text, &condition, &error),
+                     (int)BUGPACK_ERR_INVALID),
+                  "%s", bad[i].text);
+        cr_assert(ne(ptr, strstr(error.message, bad[i].part), NULL), "<%s> lacks <%s>",
+                  error.message, bad[i].part);
+        cr_assert(eq(ptr, condition, NULL));
+    }
+}
+
+/* A sample a second. `value` is the memory in MiB, or the CPU time of this second in per cent. */
+typedef struct series {
+    bp_condition *condition;
+    bp_condition_sample sample;
+    bp_condition_truth truth;
+} series;
+
+static series begin(const char *text) {
+    series it = {.condition = made(text)};
+    it.sample.taken_ns = it.sample.due_ns = 1000 * BP_NS_PER_SEC;
+    return it;
+}
+
+/* `secs` later, of which `due_secs` were meant. */
+static bool look(series *it, double secs, double due_secs) {
+    it->sample.due_ns = it->sample.taken_ns + (uint64_t)(due_secs * 1e9);
+    it->sample.taken_ns += (uint64_t)(secs * 1e9);
+    return bp_condition_look(it->condition, &it->sample, &it->truth);
+}
+
+static bool use_cpu(series *it, double percent, double secs, double due_secs) {
+    it->sample.cpu_ns += (uint64_t)(percent / 100 * secs * 1e9);
+    return look(it, secs, due_secs);
+}
+
+static bool use_memory(series *it, double mib) {
+    it->sample.rss_bytes = (bp_known_uint){true, (uint64_t)(mib * 1048576)};
+    return look(it, 1, 1);
+}
+
+static void expect_found(const series *it, const char *wanted) {
+    char text[BP_CONDITION_VALUE_BYTES];
+    bp_condition_print_value(&it->truth, text);
+    cr_assert(eq(str, text, (char *)(uintptr_t)wanted));
+}
+
+Test(condition, is_true_once_until_it_was_false) {
+    series it = begin("rss > 2G");
+    static const struct {
+        double mib;
+        bool is_edge;
+    } steps[] = {{2048, false}, {2049, true}, {3000, false}, {2048, false}, {2050, true}};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        cr_assert(eq(int, use_memory(&it, steps[i].mib), steps[i].is_edge), "step %zu", i);
+    }
+    cr_assert(eq(str, it.truth.text, "rss > 2G"));
+    cr_assert(eq(u64, it.truth.lasted_ns, 0));
+    expect_found(&it, "2.0 GiB");
+    bp_condition_free(it.condition);
+}
+
+Test(condition, is_true_at_once_where_it_was_before) {
+    series it = begin("rss < 10M");
+    cr_assert(use_memory(&it, 9));
+    expect_found(&it, "9.0 MiB");
+    bp_condition_free(it.condition);
+}
+
+Test(condition, cpu_is_of_one_cpu_and_of_the_time_between_two_samples) {
+    series it = begin("cpu > 150");
+    it.sample.cpu_ns = 500 * BP_NS_PER_SEC; /* what it used before says nothing */
+    cr_assert(not(use_cpu(&it, 0, 1, 1)));
+    cr_assert(not(use_cpu(&it, 150, 1, 1)));
+    cr_assert(use_cpu(&it, 151, 1, 1));
+    expect_found(&it, "151.0 % of a CPU, for 1.0 s");
+    it.sample.cpu_ns -= BP_NS_PER_SEC; /* no counter goes back: nothing is known */
+    cr_assert(not(look(&it, 1, 1)));
+    bp_condition_free(it.condition);
+}
+
+Test(condition, has_to_hold_at_every_sample_for_so_long) {
+    series it = begin("cpu > 90 for 3s");
+    static const double percent[] = {0, 99, 99, 50, 95, 95, 95};
+    for (size_t i = 0; i < sizeof percent / sizeof percent[0]; i++) {
+        bool is_edge = use_cpu(&it, percent[i], 1, 1);
+        cr_assert(eq(int, is_edge, i == 6), "step %zu", i);
+    }
+    expect_found(&it, "95.0 % of a CPU, for 3.0 s");
+    bp_condition_free(it.condition);
+}
+
+Test(condition, what_is_read_at_an_instant_begins_to_hold_there) {
+    series it = begin("rss > 1M for 2s");
+    cr_assert(not(use_memory(&it, 2)));
+    cr_assert(not(use_memory(&it, 2)));
+    cr_assert(use_memory(&it, 2));
+    expect_found(&it, "2.0 MiB, for 2.0 s");
+    bp_condition_free(it.condition);
+}
+
+Test(condition, time_in_which_nobody_looked_does_not_count) {
+    series it = begin("cpu > 90 for 10s");
+    cr_assert(not(use_cpu(&it, 0, 1, 1)));
+    for (int i = 0; i < 8; i++) {
+        cr_assert(not(use_cpu(&it, 99, 1, 1)));
+    }
+    cr_assert(not(use_cpu(&it, 99, 3600, 1))); /* a quarter more than was meant */
+    cr_assert(use_cpu(&it, 99, 1, 1));
+    cr_assert(eq(u64, it.truth.lasted_ns, 10250 * BP_NS_PER_MS));
+    bp_condition_free(it.condition);
+}
+
+Test(condition, a_sample_just_after_another_one_is_passed_over) {
+    series it = begin("cpu > 90");
+    cr_assert(not(use_cpu(&it, 0, 1, 1)));
+    cr_assert(not(use_cpu(&it, 1000, 0.01, 0.01))); /* one tick of 10 ms */
+    cr_assert(not(use_cpu(&it, 0, 0.99, 1)));
+    bp_condition_free(it.condition);
+}
+
+Test(condition, grows_is_above_the_lowest_within_the_time) {
+    series it = begin("rss grows 100M in 10s");
+    for (int i = 0; i < 100; i++) { /* 9 MiB a second: 90 in ten */
+        cr_assert(not(use_memory(&it, 500 + 9 * i)), "second %d", i);
+    }
+    cr_assert(not(use_memory(&it, 100))); /* falls */
+    cr_assert(not(use_memory(&it, 199)));
+    cr_assert(use_memory(&it, 200));
+    expect_found(&it, "100.0 MiB, more within 10.0 s");
+    cr_assert(eq(dbl, it.truth.value, 100 * 1048576.0));
+    for (int i = 0; i < 20; i++) {
+        cr_assert(not(use_memory(&it, 200)));
+    }
+    cr_assert(use_memory(&it, 301));
+    bp_condition_free(it.condition);
+}
+
+Test(condition, grows_over_a_long_time_in_few_points) {
+    series it = begin("threads grows 60 in 1h");
+    for (uint64_t i = 0; i < 20000; i++) { /* 59 in an hour */
+        it.sample.thread_count = (bp_known_uint){true, 1 + i * 59 / 3600};
+        cr_assert(not(look(&it, 1, 1)), "second %d", (int)i);
+    }
+    bool is_true = false;
+    for (uint64_t i = 0; i < 60; i++) {
+        it.sample.thread_count.value++;
+        is_true = look(&it, 1, 1) || is_true;
+    }
+    cr_assert(is_true);
+    bp_condition_free(it.condition);
+}
+
+Test(condition, what_is_not_known_changes_nothing) {
+    series it = begin("fds > 10");
+    cr_assert(not(look(&it, 1, 1)));
+    it.sample.file_count = (bp_known_uint){true, 11};
+    cr_assert(look(&it, 1, 1));
+    expect_found(&it, "11");
+    it.sample.file_count.known = false;
+    cr_assert(not(look(&it, 1, 1)));
+    it.sample.file_count.known = true;
+    cr_assert(not(look(&it, 1, 1))); /* it was not false in between */
+    bp_condition_free(it.condition);
+    cr_assert(eq(u64, (uint64_t)bp_condition_needs(made("fds > 1")),
+                 BP_CONDITION_NEEDS_SAMPLES | BP_CONDITION_NEEDS_FILES));
+}
+
+Test(condition, state_is_a_letter) {
+    series it = begin("state = D for 2s");
+    static const char states[] = {'S', 'D', 'D', 0, 'D'};
+    for (size_t i = 0; i < sizeof states; i++) {
+        it.sample.state = states[i];
+        cr_assert(eq(int, look(&it, 1, 1), i == 4), "step %zu", i);
+    }
+    expect_found(&it, "for 2.0 s");
+    bp_condition_free(it.condition);
+}
+
+Test(condition, idle_is_neither_cpu_nor_output) {
+    series it = begin("idle for 3s");
+    cr_assert(not(use_cpu(&it, 0, 1, 1)));
+    cr_assert(not(use_cpu(&it, 0.5, 1, 1)));
+    cr_assert(not(use_cpu(&it, 0.5, 1, 1)));
+    it.sample.is_active = true;
+    cr_assert(not(use_cpu(&it, 0, 0.1, 1))); /* a sample that is passed over */
+    it.sample.is_active = false;
+    cr_assert(not(use_cpu(&it, 0, 1, 1)));
+    cr_assert(not(use_cpu(&it, 2, 1, 1)));
+    cr_assert(not(use_cpu(&it, 0, 1, 1)));
+    cr_assert(not(use_cpu(&it, 0, 1, 1)));
+    cr_assert(use_cpu(&it, 0, 1, 1));
+    expect_found(&it, "0.0 % of a CPU, for 3.0 s");
+    bp_condition_free(it.condition);
+}
+
+Test(condition, a_line_of_the_log_matches) {
+    series it = begin("log /out of (memory|space)/");
+    static const char hostile[] = "\0out of\xff out of space\0";
+    cr_assert(not(bp_condition_look_at_line(it.condition, "out of", 6, 7, &it.truth)));
+    cr_assert(bp_condition_look_at_line(it.condition, hostile, sizeof hostile, 8, &it.truth));
+    expect_found(&it, "log record 8");
+    cr_assert(not(look(&it, 1, 1)));
+    bp_condition_free(it.condition);
+    it = begin("cpu > 1");
+    cr_assert(not(bp_condition_look_at_line(it.condition, "cpu > 1", 7, 1, &it.truth)));
+    bp_condition_free(it.condition);
+}
+
+Test(condition, a_pattern_that_needs_too_many_steps_does_not_match) {
+    static char line[4096];
+    series it = begin("log /(a+)+$/");
+    memset(line, 'a', sizeof line - 1);
+    line[sizeof line - 1] = 'b';
+    cr_assert(not(bp_condition_look_at_line(it.condition, line, sizeof line, 1, &it.truth)));
+    bp_condition_free(it.condition);
+}
+
+Test(condition, prints_itself_for_the_metadata) {
+    static const struct {
+        bp_condition_truth truth;
+        const char *json;
+    } cases[] = {
+        {{.text = "cpu > 90", .unit = "percent", .value = 1, .lasted_ns = 0}, "\"value\": 1"},
+        {{.text = "log /x/", .log_sequence = 7}, "\"log_seq\": 7"},
+        {{.text = "state = T", .lasted_ns = 2 * BP_NS_PER_SEC}, "\"found\": \"for 2.0 s\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bp_buffer out;
+        bp_json json;
+        bp_buffer_init(&out, 4096);
+        bp_json_begin(&json, &out);
+        bp_condition_add(&json, NULL);
+        bp_condition_add(&json, &cases[i].truth);
+        cr_assert(zero(int, (int)bp_json_finish(&json, NULL)));
+        cr_assert(ne(ptr, strstr(bp_buffer_text(&out), cases[i].json), NULL), "%s",
+                  bp_buffer_text(&out));
+        bp_buffer_release(&out);
+    }
+}
