@@ -108,6 +108,18 @@ bool bp_cli_find_choice(const bp_cli_option *option, const char *text, const cha
     return false;
 }
 
+bool bp_cli_read_stacks(const bp_cli_option *option, const char *text, void *field) {
+    static const char *const names[] = {"blocked", "all", "none", NULL};
+    static const bugpack_stacks values[] = {BUGPACK_STACKS_BLOCKED, BUGPACK_STACKS_ALL,
+                                            BUGPACK_STACKS_NONE};
+    size_t index;
+    if (!bp_cli_find_choice(option, text, names, &index)) {
+        return false;
+    }
+    *(bugpack_stacks *)field = values[index];
+    return true;
+}
+
 bool bp_cli_read_size(const bp_cli_option *option, const char *text, void *field) {
     static const char suffixes[] = "KMG";
     uint64_t value;

@@ -62,6 +62,9 @@ bp_cli_reader bp_cli_read_size;
 /* The text itself into a const char *; the bounds limit its length. */
 bp_cli_reader bp_cli_read_text;
 
+/* Which threads have stacks, into a bugpack_stacks. */
+bp_cli_reader bp_cli_read_stacks;
+
 /* The index of one of the names, which end with NULL, into `ret_index`. False, and a usage error
  * with all of them, where the text is none. */
 bool bp_cli_find_choice(const bp_cli_option *option, const char *text, const char *const *names,
