@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <bugpack/condition.h>
 #include <bugpack/gap.h>
 #include <bugpack/log.h>
 #include <bugpack/provide.h>
@@ -55,6 +57,7 @@ typedef struct run_options {
     cli_on_failure on_failure;
     uint32_t auto_snapshot_interval_ms; /* 0: never */
     uint32_t auto_snapshot_cap;
+    uint32_t hang_after_ms; /* 0: never */
     bp_cli_files files;
     bp_cli_publish publish;
     bool quiet;
@@ -127,7 +130,8 @@ static void on_done(const bugpack_report_result *result, void *context) {
 static void on_event(const bugpack_event *event, void *context) {
     run_session *session = context;
     bool is_own = strcmp(event->report_type, "pedantic") == 0 ||
-                  strcmp(event->report_type, "auto-snapshot") == 0;
+                  strcmp(event->report_type, "auto-snapshot") == 0 ||
+                  strcmp(event->report_type, "condition") == 0;
     if (is_own && event->kind == BUGPACK_EVENT_WRITTEN) {
         say_written(session, event->path);
     } else if (is_own && event->kind == BUGPACK_EVENT_FAILED) {
@@ -190,6 +194,7 @@ static void read_facts(void *context) {
 
 static void show_bytes(void *context, bp_run_stream stream, const char *bytes, size_t byte_count) {
     const run_session *session = context;
+    bp_session_note_output(session->session);
     if (session->screen != NULL && session->shows[stream]) {
         bp_run_screen_feed(session->screen, bytes, byte_count);
     }
@@ -361,6 +366,11 @@ static bugpack_status run_session_open(run_session *session, const run_options *
         return status;
     }
     status = bugpack_provide_text(session->session, "screen.txt", print_screen, session, &error);
+    if (status == BUGPACK_OK && given->hang_after_ms > 0) {
+        char condition[64];
+        (void)snprintf(condition, sizeof condition, "idle for %" PRIu32 "ms", given->hang_after_ms);
+        status = bugpack_trigger_when(session->session, condition, &error);
+    }
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return status;
@@ -448,6 +458,7 @@ static bool read_failure_kind(const bp_cli_option *option, const char *text, voi
 }
 
 static const bp_cli_bounds intervals = {"seconds", 0, UINT32_MAX / 1000u, 1000};
+static const bp_cli_bounds hang_times = {"seconds", 0, 7 * 24 * 3600, 1000};
 static const bp_cli_bounds caps = {"a number", 1, 1000000, 1};
 
 static const bp_cli_option option_rows[] = {
@@ -474,6 +485,10 @@ static const bp_cli_option option_rows[] = {
                  bp_cli_read_time, &intervals),
     BP_CLI_VALUE(run_options, auto_snapshot_cap, 0, "auto-snapshot-cap", "N",
                  "how many of these to keep (default 20)", bp_cli_read_number, &caps),
+    BP_CLI_VALUE(run_options, hang_after_ms, 0, "hang-after", "TIME",
+                 "report a command that has used no CPU and printed\nnothing for so long, in "
+                 "seconds, or such as 5min\n(default 0: never)",
+                 bp_cli_read_time, &hang_times),
     BP_CLI_REVIEW_OPTION(run_options, publish),
     BP_CLI_ENCRYPT_OPTION(run_options, publish),
     BP_CLI_FILE_OPTIONS(run_options, files),

@@ -30,7 +30,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture diff heap html index logs prune recover redact run sample show trigger verify help --help --version' "$current"
+        _bugpack_words 'capture diff heap html index logs prune recover redact run sample show trigger verify watch help --help --version' "$current"
         return
     fi
     case $previous in
@@ -107,6 +107,11 @@ _bugpack() {
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
         --channel | --grep | --since | --zone) return ;;
         --unit | --cgroup | --journal | --command | --input-timeout) return ;;
+        --max | --cooldown | --hang-after) return ;;
+        --when)
+            _bugpack_words 'cpu rss threads fds state log idle' "$current"
+            return
+            ;;
         --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | --encrypt-to | \
             --interval-ms | --count | --limit | --max-bytes | --keep | --older-than) return ;;
     esac
@@ -118,7 +123,7 @@ _bugpack() {
         run)
             if [[ $current == -* ]]; then
                 _bugpack_words '--hotkey --on-failure --stacks --review --encrypt-to --gap-pattern --pedantic --pedantic-dir
-                    --auto-snapshot-interval --auto-snapshot-cap --log --log-limit --session --attach
+                    --auto-snapshot-interval --auto-snapshot-cap --hang-after --log --log-limit --session --attach
                     --attach-limit --without --hostname --redact --redact-base64 --no-redact --app
                     --description --output-dir --quiet --help' "$current"
             else
@@ -203,7 +208,11 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
-        help) _bugpack_words 'capture diff heap html index logs prune recover redact run sample show trigger verify' "$current" ;;
+        watch)
+            _bugpack_words '--pid --name --unit --cgroup --children --when --max --cooldown --stacks --log --log-limit --session --attach --attach-limit
+                --journal --command --shell --input-timeout --without --hostname --redact --redact-base64 --no-redact --encrypt-to --app --output-dir --quiet --json --help' "$current"
+            ;;
+        help) _bugpack_words 'capture diff heap html index logs prune recover redact run sample show trigger verify watch' "$current" ;;
     esac
 }
 

@@ -1,0 +1,204 @@
+#include "run/follow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/spawn.h"
+#include "base/status.h"
+#include "run/descriptor.h"
+
+struct bp_follow {
+    char *path; /* NULL: it is a program */
+    pid_t pid;
+    int fd; /* -1: the file is not there yet */
+    uint64_t offset;
+    dev_t device;
+    ino_t inode;
+    bp_line_splitter splitter;
+};
+
+/* What one look reads at most: a file that grows faster is behind, and whoever waits has a turn. */
+enum { piece_bytes = 64 * 1024, piece_max_count = 64 };
+
+extern char **environ;
+
+static bugpack_status new_follow(bp_line_taker *take, void *context, bp_follow **ret_follow,
+                                 bugpack_error *error) {
+    bp_follow *follow = calloc(1, sizeof *follow);
+    if (follow == NULL) {
+        return bp_fail_memory(error, "follow a log");
+    }
+    follow->fd = -1;
+    bp_line_splitter_init(&follow->splitter, take, context);
+    *ret_follow = follow;
+    return BUGPACK_OK;
+}
+
+/* --- a file ----------------------------------------------------------------------------------- */
+
+static bugpack_status open_file(bp_follow *follow, bool at_end, bugpack_error *error) {
+    struct stat info;
+    int fd = -1;
+    bugpack_status status = bp_file_open_regular(AT_FDCWD, follow->path, &fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (fstat(fd, &info) != 0) {
+        status = bp_fail_errno(error, errno, "cannot read \"%s\"", follow->path);
+        bp_file_close(fd);
+        return status;
+    }
+    bp_file_close(follow->fd);
+    follow->fd = fd;
+    follow->device = info.st_dev;
+    follow->inode = info.st_ino;
+    follow->offset = at_end ? (uint64_t)info.st_size : 0;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_follow_file(const char *path, bp_line_taker *take, void *context,
+                              bp_follow **ret_follow, bugpack_error *error) {
+    bp_follow *follow = NULL;
+    bugpack_error reason = BUGPACK_ERROR_INIT;
+    bugpack_status status = new_follow(take, context, &follow, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    follow->path = strdup(path);
+    status = follow->path == NULL ? bp_fail_memory(error, "follow a log") : BUGPACK_OK;
+    if (status == BUGPACK_OK && open_file(follow, true, &reason) != BUGPACK_OK &&
+        reason.system_errno != ENOENT) {
+        status = reason.status;
+        *error = reason;
+    }
+    if (status != BUGPACK_OK) {
+        bp_follow_close(follow);
+        return status;
+    }
+    *ret_follow = follow;
+    return BUGPACK_OK;
+}
+
+static void read_file(bp_follow *follow) {
+    char piece[piece_bytes];
+    struct stat info;
+    if (follow->fd >= 0 && fstat(follow->fd, &info) == 0 &&
+        (uint64_t)info.st_size < follow->offset) {
+        bp_line_splitter_flush(&follow->splitter);
+        follow->offset = 0;
+    }
+    for (int i = 0; follow->fd >= 0 && i < piece_max_count; i++) {
+        int64_t count = bp_file_read_range(follow->fd, piece, sizeof piece, follow->offset);
+        if (count <= 0) {
+            return;
+        }
+        bp_line_splitter_feed(&follow->splitter, piece, (size_t)count);
+        follow->offset += (uint64_t)count;
+    }
+}
+
+/* The file that had the name before is read to its end first. */
+static void look_at_file(bp_follow *follow) {
+    struct stat info;
+    read_file(follow);
+    bool is_same =
+        stat(follow->path, &info) != 0 ||
+        (follow->fd >= 0 && info.st_dev == follow->device && info.st_ino == follow->inode);
+    if (!is_same && open_file(follow, false, NULL) == BUGPACK_OK) {
+        bp_line_splitter_flush(&follow->splitter);
+        read_file(follow);
+    }
+}
+
+/* --- a program -------------------------------------------------------------------------------- */
+
+/* Nothing is changed: posix_spawnp(3) has no const of its own. */
+static int spawn(const char *const *given, int output_fd, pid_t *ret_pid) {
+    char *const *arguments = (char *const *)(uintptr_t)given;
+    bp_spawn spawn;
+    int result = bp_spawn_init(&spawn, 0);
+    if (result != 0) {
+        return result;
+    }
+    result = posix_spawn_file_actions_addopen(&spawn.actions, 0, "/dev/null", O_RDONLY, 0);
+    if (result == 0) {
+        result = posix_spawn_file_actions_adddup2(&spawn.actions, output_fd, STDOUT_FILENO);
+    }
+    if (result == 0) {
+        result = posix_spawnp(ret_pid, arguments[0], &spawn.actions, &spawn.attributes, arguments,
+                              environ);
+    }
+    bp_spawn_release(&spawn);
+    return result;
+}
+
+bugpack_status bp_follow_program(const char *const *arguments, bp_line_taker *take, void *context,
+                                 bp_follow **ret_follow, bugpack_error *error) {
+    int fds[2] = {-1, -1};
+    bp_follow *follow = NULL;
+    bugpack_status status = new_follow(take, context, &follow, error);
+    if (status == BUGPACK_OK) {
+        status = bp_descriptor_pipe(fds, error);
+    }
+    if (status == BUGPACK_OK) {
+        follow->fd = fds[0];
+        int result = bp_descriptor_stop_blocking(follow->fd)
+                         ? spawn(arguments, fds[1], &follow->pid)
+                         : errno;
+        status = result == 0 ? BUGPACK_OK
+                             : bp_fail_errno(error, result, "cannot start %s", arguments[0]);
+    }
+    bp_descriptor_close(&fds[1]);
+    if (status != BUGPACK_OK) {
+        bp_follow_close(follow);
+        return status;
+    }
+    *ret_follow = follow;
+    return BUGPACK_OK;
+}
+
+static bool look_at_program(bp_follow *follow) {
+    char piece[piece_bytes];
+    for (int i = 0; i < piece_max_count; i++) {
+        ssize_t count = read(follow->fd, piece, sizeof piece);
+        if (count <= 0) {
+            return count < 0 && (errno == EAGAIN || errno == EINTR);
+        }
+        bp_line_splitter_feed(&follow->splitter, piece, (size_t)count);
+    }
+    return true;
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+int bp_follow_fd(const bp_follow *follow) {
+    return follow->path == NULL ? follow->fd : -1;
+}
+
+bool bp_follow_look(bp_follow *follow) {
+    if (follow->path == NULL) {
+        return look_at_program(follow);
+    }
+    look_at_file(follow);
+    return true;
+}
+
+void bp_follow_close(bp_follow *follow) {
+    if (follow == NULL) {
+        return;
+    }
+    if (follow->pid > 0) {
+        (void)kill(follow->pid, SIGKILL); /* it only reads */
+        while (waitpid(follow->pid, NULL, 0) < 0 && errno == EINTR) {}
+    }
+    bp_file_close(follow->fd);
+    free(follow->path);
+    free(follow);
+}
