@@ -260,7 +260,7 @@ run watch --pid 2147483647 --when 'rss > 2G'
 expect_status 4
 run watch --pid $$ --when 'rss > 2G' --output-dir /nowhere/at/all
 expect_status 1
-run watch --pid $$ --when 'log /x/' --log .
+run watch --pid $$ --when 'log /x/' --log orders
 expect_status 1
 
 fact 'run --hang-after reports a command that does nothing, and lets it go on'
