@@ -293,7 +293,7 @@ if [ -n "${WATCH_UNIT:-}" ] && command -v systemd-analyze >/dev/null 2>&1; then
     # Where the command would be installed.
     sed "s|^ExecStart=[^ ]*|ExecStart=$BUGPACK|" "$WATCH_UNIT" >bugpack-watch@.service
     cp bugpack-watch@.service bugpack-watch@nginx.service
-    systemd-analyze verify ./bugpack-watch@nginx.service >out 2>&1 || wrong "$(cat out)"
+    systemd-analyze verify --man=no ./bugpack-watch@nginx.service >out 2>&1 || wrong "$(cat out)"
     ! grep -F bugpack-watch out || wrong "$(cat out)"
 else
     echo 'not tried: systemd-analyze is not installed'
