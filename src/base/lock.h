@@ -23,6 +23,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_CHANNELS,
     /* guarded ring files | moving a ring into memory | monitor, open, close */
     BP_LOCK_FILE_GUARD,
+    /* who stops a thread | one stop, at most 200 ms | bugpack-stop */
+    BP_LOCK_STOP,
     /* known ELF objects | reading one's debug data | provider thread, probe threads */
     BP_LOCK_ELF_OBJECTS,
 
@@ -37,6 +39,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_JOBS,
     /* the gap table | a look-up, or copying all rows | bugpack_gap, worker */
     BP_LOCK_GAPS,
+    /* the state of a profile | changing it | worker, profile thread */
+    BP_LOCK_PROFILER,
     /* which provider thread is in use | one pointer | triggers, worker */
     BP_LOCK_RUNNER,
     /* call and result of a provider | handing one over | worker, provider thread */

@@ -34,6 +34,9 @@ typedef struct cli_targets {
 enum { select_tries = 3 };
 enum { target_max = 256, descriptors_each = 8, title_bytes = 256 };
 
+/* Those of a profile, one for each thread and processor. */
+static const rlim_t profile_descriptors = 16384;
+
 bool bp_cli_read_pids(const bp_cli_option *option, const char *text, void *field) {
     bp_cli_pid_list *list = field;
     pid_t pid;
@@ -118,7 +121,7 @@ static void say_choices(const bp_cli_select *select, const bp_process_choice *ch
 /* Many processes take many descriptors. Best effort: the library says where it has none left. */
 static void reserve_descriptors(size_t process_count) {
     struct rlimit limit;
-    rlim_t wanted = target_max + (rlim_t)process_count * descriptors_each;
+    rlim_t wanted = profile_descriptors + target_max + (rlim_t)process_count * descriptors_each;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
         limit.rlim_cur =
             limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max ? wanted : limit.rlim_max;

@@ -207,14 +207,19 @@ static const char *base_name(const char *path) {
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
+/* As it is in the source; NULL: it is a plain symbol, or there is none. */
+static const char *name_as_written(const bp_frame_text *frame) {
+    bool is_written =
+        frame->demangled == NULL && frame->symbol != NULL && strchr(frame->symbol, '<') != NULL;
+    return is_written ? frame->symbol : frame->demangled;
+}
+
 void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTES]) {
     short_text text = {out, 0, BP_FRAME_NAME_BYTES};
     char offset[24] = "";
     span name = {"", ""};
     out[0] = '\0';
-    bool is_written =
-        frame->demangled == NULL && frame->symbol != NULL && strchr(frame->symbol, '<') != NULL;
-    const char *written = is_written ? frame->symbol : frame->demangled; /* as in the source */
+    const char *written = name_as_written(frame);
     if (frame->is_signal) {
         (void)put(&text, signal_words, sizeof signal_words - 1);
     } else if (written != NULL) {
@@ -235,6 +240,21 @@ void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTE
     }
     text.out_bytes = BP_FRAME_NAME_BYTES;
     (void)put(&text, offset, strlen(offset));
+}
+
+bool bp_frame_append_name(bp_buffer *out, const bp_frame_text *frame) {
+    const char *written = name_as_written(frame);
+    span name = {"", ""};
+    if (frame->is_signal) {
+        name = (span){signal_words, signal_words + sizeof signal_words - 1};
+    } else if (written != NULL) {
+        name = find_name((span){written, written + strlen(written)});
+    }
+    if (name.at == name.end && frame->symbol != NULL) {
+        name = plain_symbol(frame->symbol);
+    }
+    (void)bp_buffer_append(out, name.at, (size_t)(name.end - name.at));
+    return name.at < name.end;
 }
 
 /* --- lines and lists ------------------------------------------------------------------------ */

@@ -93,6 +93,9 @@ bugpack_status bp_manifest_print(const bp_manifest *manifest, bp_buffer *out,
         add_entry(&json, &manifest->entries[i]);
     }
     bp_json_array_end(&json);
+    if (manifest->profile.is_known) {
+        bp_profile_add(&manifest->profile, &json);
+    }
     if (manifest->trigger_count > 0) {
         bp_json_array_begin(&json, "triggers");
         for (size_t i = 0; i < manifest->trigger_count; i++) {

@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "model/metadata.h"
+#include "model/profile.h"
 
 typedef enum bp_artefact_status {
     BP_ARTEFACT_OK,
@@ -76,6 +77,7 @@ typedef struct bp_manifest {
     const char *before_write; /* what became of the host's callback; NULL: there was none */
     const bp_manifest_line *entries;
     size_t entry_count;
+    bp_profile_facts profile; /* not known: none was asked for, or it was refused */
     const bp_trigger_entry *triggers;
     size_t trigger_count; /* 0 leaves `triggers` out */
 } bp_manifest;

@@ -7,7 +7,6 @@
 
 #include "base/status.h"
 #include "model/fields.h"
-#include "model/frame_text.h"
 #include "model/metadata.h"
 #include "json/json.h"
 
@@ -82,9 +81,8 @@ static uint64_t file_address_of(const bp_stacks *stacks, const bp_stack_place *p
     return module == NULL ? 0 : place->address - module->start + module->file_start;
 }
 
-/* Function number `index` of a frame: those that were inlined, innermost first, then its own. */
-static bp_frame_text frame_text(const bp_stacks *stacks, const bp_stack_frame *frame,
-                                size_t index) {
+bp_frame_text bp_stacks_frame_text(const bp_stacks *stacks, const bp_stack_frame *frame,
+                                   size_t index) {
     const bp_stack_place *place = &stacks->places[frame->place];
     const bp_stack_module *module = module_of(stacks, place);
     bp_frame_text text = {.symbol = place->symbol,
@@ -111,7 +109,7 @@ static void add_frame(bp_json *json, const bp_stacks *stacks, const bp_stack_fra
                       size_t index) {
     const bp_stack_place *place = &stacks->places[frame->place];
     const bp_stack_module *module = module_of(stacks, place);
-    const bp_frame_text text = frame_text(stacks, frame, index);
+    const bp_frame_text text = bp_stacks_frame_text(stacks, frame, index);
     bp_json_object_begin(json, NULL);
     bp_model_add_hex(json, "address", place->address);
     if (module != NULL) {
@@ -206,7 +204,7 @@ static void append_thread(bp_buffer *out, const bp_stacks *stacks, size_t number
     for (size_t i = 0, line = 0; i < thread->frame_count; i++) {
         const bp_stack_frame *frame = &stacks->frames[thread->first_frame + i];
         for (size_t index = 0; index <= stacks->places[frame->place].inlined_count; index++) {
-            const bp_frame_text text = frame_text(stacks, frame, index);
+            const bp_frame_text text = bp_stacks_frame_text(stacks, frame, index);
             bp_frame_append_line(out, &text, line++);
         }
     }

@@ -12,6 +12,7 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "model/frame_text.h"
 #include "json/json.h"
 
 /* A file that code of a frame is from. */
@@ -105,6 +106,11 @@ typedef struct bp_frame_finder {
 
 void bp_stacks_release(bp_stacks *stacks);
 void bp_stack_place_release(bp_stack_place *place);
+
+/* Function number `index` of a frame: those that were inlined, innermost first, then its own. Texts
+ * are borrowed. */
+bp_frame_text bp_stacks_frame_text(const bp_stacks *stacks, const bp_stack_frame *frame,
+                                   size_t index);
 
 /* Adds members of the open object: whether the stack is complete, and its frames. */
 void bp_stacks_add_frames(const bp_stacks *stacks, const bp_stack_thread *thread, bp_json *json);

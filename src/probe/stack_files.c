@@ -504,3 +504,64 @@ void bp_stack_file_add_symbol(const bp_stack_file *file, bp_stack_place *place) 
     }
     bp_stack_files_note_errno(file->all);
 }
+
+/* .eh_frame_hdr, in the one form that linkers write (LSB 5.0, 10.6.2): a sorted table of pairs of
+ * 32 bits, relative to the section. */
+static void find_functions(bp_stack_file *file) {
+    static const unsigned char form[] = {1, 0x1b, 0x03, 0x3b};
+    enum { head_bytes = 12, count_at = 8, pair_bytes = 8 };
+    const bp_libdw *dw = file->all->dw;
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+    uint32_t count;
+    size_t names;
+    if (dw->elf_getshdrstrndx(file->elf, &names) != 0) {
+        return;
+    }
+    while ((section = dw->elf_nextscn(file->elf, section)) != NULL) {
+        const char *name = dw->gelf_getshdr(section, &header) != NULL
+                               ? dw->elf_strptr(file->elf, names, header.sh_name)
+                               : NULL;
+        if (name != NULL && strcmp(name, ".eh_frame_hdr") == 0) {
+            break;
+        }
+    }
+    Elf_Data *data = section != NULL ? dw->elf_getdata(section, NULL) : NULL;
+    if (data == NULL || data->d_buf == NULL || data->d_size < head_bytes ||
+        memcmp(data->d_buf, form, sizeof form) != 0) {
+        return;
+    }
+    size_t room = (data->d_size - head_bytes) / pair_bytes;
+    memcpy(&count, (const unsigned char *)data->d_buf + count_at, sizeof count);
+    file->functions = (const unsigned char *)data->d_buf + head_bytes;
+    file->function_count = count < room ? count : room;
+    file->functions_base = header.sh_addr;
+}
+
+static int compare_function(const void *offset, const void *pair) {
+    int32_t start;
+    memcpy(&start, pair, sizeof start);
+    return *(const int64_t *)offset >= start ? 1 : -1;
+}
+
+uint64_t bp_stack_file_function(bp_stack_file *file, uint64_t address) {
+    Dwarf_Addr bias = 0;
+    int32_t start;
+    if (!bp_stack_file_can_ask(file) ||
+        file->all->dw->dwfl_module_eh_cfi(file->module, &bias) == NULL) {
+        return address;
+    }
+    if (!file->were_functions_sought) {
+        file->were_functions_sought = true;
+        find_functions(file);
+        bp_stack_files_note_errno(file->all);
+    }
+    const int64_t offset = (int64_t)(address - bias - file->functions_base);
+    size_t after = bp_array_find_first(&offset, file->functions, file->function_count,
+                                       2 * sizeof start, compare_function);
+    if (after == 0) {
+        return address;
+    }
+    memcpy(&start, file->functions + (after - 1) * 2 * sizeof start, sizeof start);
+    return bias + file->functions_base + (uint64_t)(int64_t)start;
+}

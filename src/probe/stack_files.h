@@ -28,8 +28,12 @@ typedef struct bp_stack_file {
     Dwfl_Module *module;
     Elf *elf; /* libdwfl's; NULL before, and where it is not to be read */
     bool was_opened, was_loaded, was_debug_sought;
-    bool is_trusted;       /* nobody but root and this user can have written it */
-    bool has_debug;        /* its debug data are few enough to read */
+    bool is_trusted;                /* nobody but root and this user can have written it */
+    bool has_debug;                 /* its debug data are few enough to read */
+    const unsigned char *functions; /* of its header of unwind tables, where they begin */
+    size_t function_count;
+    uint64_t functions_base; /* what they are relative to, in the file */
+    bool were_functions_sought;
     bool has_debug_frames; /* unwind tables among them are read: in a host, for want of others */
 } bp_stack_file;
 
@@ -100,6 +104,10 @@ void bp_stack_file_load(bp_stack_file *file);
 
 /* What the file's tables say about unwinding from this address. */
 bp_stack_rule bp_stack_file_rule(const bp_stack_file *file, uint64_t address);
+
+/* Where the function begins that has this address, says the header of the unwind tables: also in a
+ * file without symbols. The address itself where that is not known. */
+uint64_t bp_stack_file_function(bp_stack_file *file, uint64_t address);
 
 /* Fills in the symbol. */
 void bp_stack_file_add_symbol(const bp_stack_file *file, bp_stack_place *place);

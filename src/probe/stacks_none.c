@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "base/status.h"
+#include "probe/profile.h"
 #include "probe/stacks.h"
 #if defined(__linux__)
 #include "probe/jemalloc_find.h"
@@ -29,6 +30,19 @@ bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_p
 
 bp_frame_finder bp_frame_finder_new(void) {
     return (bp_frame_finder){NULL, NULL, NULL};
+}
+
+bugpack_status bp_profiler_begin(const bp_profile_plan *plan, bp_profiler **ret_profiler,
+                                 bugpack_error *error) {
+    return refuse(error);
+}
+
+bugpack_status bp_profiler_end(bp_profiler *profiler, uint64_t timeout_ns, bp_profile *ret_profile,
+                               bugpack_error *error) {
+    return refuse(error);
+}
+
+void bp_profiler_abandon(bp_profiler *profiler) {
 }
 
 #if defined(__linux__)

@@ -14,8 +14,12 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "platform/thread.h"
 #include "probe/remote_memory.h"
+
+/* A thread has one tracer: stacks and a profile of one process would refuse each other. */
+static bp_lock one_tracer = BP_LOCK_INIT(BP_LOCK_STOP);
 
 /* Page by page: where the first page that is not mapped ends it, what is before is read. */
 int bp_thread_copy_stack(bp_thread_copy *copy, pid_t pid) {
@@ -180,13 +184,15 @@ static bp_heap_failure stop(pid_t tid, uint32_t timeout_ms, int *ret_status, int
 bp_heap_failure bp_thread_stop_read_pointer(pid_t tid, uint32_t timeout_ms, uint64_t *ret_pointer,
                                             int *ret_errno) {
     int status = 0;
+    bp_lock_acquire(&one_tracer);
     bp_heap_failure failure = stop(tid, timeout_ms, &status, ret_errno);
-    if (failure != BP_HEAP_FAILURE_NONE) {
-        return failure;
+    if (failure == BP_HEAP_FAILURE_NONE) {
+        *ret_errno = read_pointer(tid, ret_pointer);
+        failure = *ret_errno == 0 ? BP_HEAP_FAILURE_NONE : BP_HEAP_FAILURE_GET_REGSET;
+        (void)ptrace(PTRACE_DETACH, tid, NULL, (void *)signal_of(status));
     }
-    *ret_errno = read_pointer(tid, ret_pointer);
-    (void)ptrace(PTRACE_DETACH, tid, NULL, (void *)signal_of(status));
-    return *ret_errno == 0 ? BP_HEAP_FAILURE_NONE : BP_HEAP_FAILURE_GET_REGSET;
+    bp_lock_release(&one_tracer);
+    return failure;
 }
 
 /* One copy, on a thread of its own. */
@@ -198,15 +204,12 @@ struct copying {
     int result;
 };
 
-static void *stop_and_copy(void *argument) {
-    struct copying *copying = argument;
+static void copy_one(struct copying *copying) {
     int status = 0;
-    bp_thread_set_name("bugpack-stop");
-    (void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* or each nap is 50 µs longer */
     uint64_t begin_ns = bp_clock_monotonic_ns();
     if (stop(copying->tid, copying->timeout_ms, &status, &copying->result) !=
         BP_HEAP_FAILURE_NONE) {
-        return NULL;
+        return;
     }
     copying->result = bp_thread_stop_read_registers(copying->tid, copying->copy);
     if (copying->result == 0) {
@@ -215,6 +218,14 @@ static void *stop_and_copy(void *argument) {
     (void)ptrace(PTRACE_DETACH, copying->tid, NULL, (void *)signal_of(status));
     copying->pause_ns = bp_clock_monotonic_ns() - begin_ns;
     copying->copy->pid = 0;
+}
+
+static void *stop_and_copy(void *argument) {
+    bp_thread_set_name("bugpack-stop");
+    (void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* or each nap is 50 µs longer */
+    bp_lock_acquire(&one_tracer);
+    copy_one(argument);
+    bp_lock_release(&one_tracer);
     return NULL;
 }
 

@@ -15,6 +15,7 @@
 #include "model/entry.h"
 #include "model/metrics.h"
 #include "platform/machine.h"
+#include "report/profile.h"
 #include "report/ring_entries.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
@@ -32,6 +33,7 @@ typedef struct process_window {
     bugpack_status status;
     bugpack_error error;
     bool has_ended;
+    bp_profile_window profile;
 } process_window;
 
 /* What one report needs while it is assembled. */
@@ -98,6 +100,7 @@ static bool begin_windows(struct assembly *assembly) {
             bp_sampler *sampler = bp_subject_sampler(subject, &window->error);
             window->status =
                 sampler == NULL ? window->error.status : bp_sampler_begin(sampler, &window->error);
+            bp_profile_window_begin(assembly->context, subject, &window->profile);
         }
     }
     return true;
@@ -227,6 +230,16 @@ static bugpack_status add_metrics(const struct assembly *assembly, bugpack_error
     }
     for (size_t i = 0; status == BUGPACK_OK && i < assembly->window_count; i++) {
         status = add_one(assembly->job, &assembly->windows[i], assembly->bundle, error);
+    }
+    return status;
+}
+
+/* After all metrics, whose windows it would prolong: samples are unwound and named. */
+static bugpack_status add_profiles(const struct assembly *assembly, bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < assembly->window_count; i++) {
+        process_window *window = &assembly->windows[i];
+        status = bp_profile_window_add(&window->profile, window->subject, assembly->bundle, error);
     }
     return status;
 }
@@ -411,7 +424,7 @@ static const struct {
     {note_process, STAGE_SNAPSHOT, true},   {ask_providers, STAGE_PROVIDERS, true},
     {add_ring_entries, STAGE_RINGS, false}, {add_own_entries, STAGE_RINGS, false},
     {wait_window, STAGE_WINDOW, true},      {add_metrics, STAGE_METRICS, true},
-    {add_metadata, STAGE_METRICS, false},
+    {add_profiles, STAGE_METRICS, true},    {add_metadata, STAGE_METRICS, false},
 };
 
 static bugpack_status assemble(struct assembly *assembly, bugpack_report_result *result,
@@ -472,6 +485,9 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
         result->status = bp_fail_memory(&result->error, "take a report");
     } else {
         result->status = assemble(&assembly, result, &result->error);
+    }
+    for (size_t i = 0; i < assembly.window_count; i++) {
+        bp_profile_window_drop(&assembly.windows[i].profile);
     }
     free(assembly.windows);
     bp_bundle_free(assembly.bundle);

@@ -39,6 +39,7 @@ struct bp_bundle {
     bp_buffer exact; /* names of channels in the open entry that no rule sees, each with its NUL */
     const bp_trigger_entry *triggers;
     size_t trigger_count;
+    bp_profile_facts profile;
 };
 
 /* A bp_sink. */
@@ -336,6 +337,10 @@ void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers,
     bundle->trigger_count = count;
 }
 
+void bp_bundle_set_profile(bp_bundle *bundle, const bp_profile_facts *facts) {
+    bundle->profile = *facts;
+}
+
 /* A host may put anything into its reason; here it must not look like another artefact's line. */
 static void keep_one_line(char *text) {
     for (; *text != '\0'; text++) {
@@ -422,6 +427,7 @@ static bugpack_status add_manifest(bp_bundle *bundle, bugpack_error *error) {
                                   .before_write = was_shown ? "applied" : not_shown,
                                   .entries = bundle->lines,
                                   .entry_count = bundle->count,
+                                  .profile = bundle->profile,
                                   .triggers = bundle->triggers,
                                   .trigger_count = bundle->trigger_count};
     sort_lines(bundle);

@@ -11,6 +11,7 @@
 #include <bugpack/error.h>
 
 #include "base/cancel.h"
+#include "model/profile.h"
 #include "platform/staged_file.h"
 #include "redact/rule_set.h"
 #include "report/before_write.h"
@@ -83,6 +84,9 @@ void bp_bundle_unsearched(const bp_bundle *bundle, char *text, size_t text_bytes
 
 /* The triggers for the manifest; borrowed until the bundle was published. */
 void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count);
+
+/* What the manifest says of the profile. */
+void bp_bundle_set_profile(bp_bundle *bundle, const bp_profile_facts *facts);
 
 /* How many artefacts are missing; their names and reasons, a line each, cut where `text` ends. */
 uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_bytes);

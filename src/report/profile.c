@@ -1,0 +1,102 @@
+#include "report/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "model/entry.h"
+
+static const size_t text_limit_bytes = 2 * (size_t)BP_PROFILE_BYTES_MAX;
+
+static bugpack_status begin(const bp_report_context *context, bp_subject *subject,
+                            bp_profile_window *window) {
+    bp_subject_process *processes = NULL;
+    size_t count;
+    bugpack_status status = bp_subject_list(subject, &processes, &count, &window->error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    const bp_profile_plan plan = {.pid = processes[0].pid,
+                                  .birth = processes[0].birth,
+                                  .window_ns = context->settings->sample_window_ms * BP_NS_PER_MS,
+                                  .may_stop = context->settings->stacks >= BUGPACK_STACKS_ALL};
+    free(processes);
+    return bp_profiler_begin(&plan, &window->profiler, &window->error);
+}
+
+void bp_profile_window_begin(const bp_report_context *context, bp_subject *subject,
+                             bp_profile_window *ret_window) {
+    const bugpack_options *settings = context->settings;
+    bp_profile_window window = {
+        .is_asked_for = bp_subject_target(subject)->pid != 0 && settings->sample_window_ms > 0,
+        .is_left_out = settings->without_entries != NULL &&
+                       bp_entry_is_in_list(settings->without_entries, "profile.folded"),
+        .error = BUGPACK_ERROR_INIT,
+        .timeout_ns = settings->provider_timeout_ms * BP_NS_PER_MS};
+    if (window.is_asked_for && !window.is_left_out) {
+        (void)begin(context, subject, &window);
+    }
+    *ret_window = window;
+}
+
+/* Where the kernel, or a limit, does not let us, or nothing ran, nothing is missing. */
+static void explain(bugpack_writer *writer, bugpack_status status, const char *reason) {
+    bool is_trouble = status == BUGPACK_ERR_NO_MEMORY || status == BUGPACK_ERR_IO;
+    bp_artefact_status outcome = is_trouble ? BP_ARTEFACT_FAILED : BP_ARTEFACT_OMITTED;
+    bp_writer_refuse(writer, status == BUGPACK_ERR_TIMEOUT ? BP_ARTEFACT_TIMED_OUT : outcome, "%s",
+                     reason);
+    writer->line.is_missing = is_trouble || status == BUGPACK_ERR_TIMEOUT;
+}
+
+static bugpack_status print(bp_profile *profile, bugpack_writer *writer, bugpack_error *error) {
+    const bp_profile_facts *facts = &profile->facts;
+    char text[BP_NOTE_BYTES];
+    bp_profile_describe(facts, text, sizeof text);
+    if (facts->sample_count == 0) {
+        char reason[BP_REASON_BYTES];
+        (void)snprintf(reason, sizeof reason, "no thread ran at an instant of a sample: %s", text);
+        explain(writer, BUGPACK_OK, reason);
+        return BUGPACK_OK;
+    }
+    (void)snprintf(writer->line.note, sizeof writer->line.note, "%s", text);
+    return bp_folded_print(&profile->folded, &writer->content, error);
+}
+
+bugpack_status bp_profile_window_add(bp_profile_window *window, const bp_subject *subject,
+                                     bp_bundle *bundle, bugpack_error *error) {
+    char own_name[BP_SUBJECT_NAME_BYTES];
+    const char *name = bp_subject_entry(subject, "profile.folded", own_name);
+    bugpack_writer writer;
+    bp_profile profile = {.facts = {.is_known = false}};
+    bp_instant began = bp_clock_now();
+    bugpack_status status = window->error.status;
+    if (!window->is_asked_for) {
+        return BUGPACK_OK;
+    }
+    if (window->is_left_out) {
+        return bp_bundle_leave_out(bundle, name, error);
+    }
+    if (window->profiler != NULL) {
+        status = bp_profiler_end(window->profiler, window->timeout_ns, &profile, &window->error);
+        window->profiler = NULL;
+    }
+    bp_writer_init(&writer, text_limit_bytes);
+    writer.is_text = true;
+    if (status != BUGPACK_OK) {
+        explain(&writer, status, window->error.message);
+        status = BUGPACK_OK;
+    } else {
+        status = print(&profile, &writer, error);
+        if (!bp_subject_is_further(subject)) {
+            bp_bundle_set_profile(bundle, &profile.facts);
+        }
+    }
+    bp_profile_release(&profile);
+    bp_writer_stamp(&writer, began);
+    return bp_bundle_put(bundle, name, status, &writer, error);
+}
+
+void bp_profile_window_drop(bp_profile_window *window) {
+    bp_profiler_abandon(window->profiler);
+    window->profiler = NULL;
+}

@@ -1,0 +1,30 @@
+/*
+ * profile.folded of a report about another process.
+ */
+#ifndef BP_REPORT_PROFILE_H
+#define BP_REPORT_PROFILE_H
+
+#include "probe/profile.h"
+#include "report/bundle.h"
+#include "report/context.h"
+
+/* The profile of one process while its window lasts. Starts zeroed: there will be no entry. */
+typedef struct bp_profile_window {
+    bool is_asked_for, is_left_out; /* the second: on request */
+    bp_profiler *profiler;          /* NULL: `error` says why */
+    bugpack_error error;
+    uint64_t timeout_ns;
+} bp_profile_window;
+
+/* Begins to sample the subject, if it is another process and there is a window. Returns at once. */
+void bp_profile_window_begin(const bp_report_context *context, bp_subject *subject,
+                             bp_profile_window *ret_window);
+
+/* Ends it, and adds the entry, or its line of the manifest that says why there is none. */
+bugpack_status bp_profile_window_add(bp_profile_window *window, const bp_subject *subject,
+                                     bp_bundle *bundle, bugpack_error *error);
+
+/* Ends it without an entry. */
+void bp_profile_window_drop(bp_profile_window *window);
+
+#endif
