@@ -78,6 +78,10 @@ class writer {
     int write_json_string(std::string_view text) {
         return bugpack_write_json_string(out_, text.data(), text.size()) == BUGPACK_OK ? 0 : -1;
     }
+    /* A PNG of the picture. */
+    int write_picture(const bugpack_picture &picture) {
+        return bugpack_write_picture(out_, &picture) == BUGPACK_OK ? 0 : -1;
+    }
     /* Sets the reason of a failure. */
     int fail(const std::string &reason) {
         return bugpack_fail(out_, "%s", reason.c_str());
@@ -372,6 +376,14 @@ class session {
     bugpack_status provide_bytes(const std::string &name, provider fill,
                                  bugpack_error *error = nullptr) {
         return provide(bugpack_provide_bytes, name, std::move(fill), error);
+    }
+    /* Calls writer::write_picture. Its name for unprovide is "screenshot.png". */
+    bugpack_status provide_screenshot(provider fill, bugpack_error *error = nullptr) {
+        const auto call = [](bugpack *handle, const char *, bugpack_provider_callback *fill_c,
+                             void *context, bugpack_error *why) {
+            return bugpack_provide_screenshot(handle, fill_c, context, why);
+        };
+        return provide(call, "screenshot.png", std::move(fill), error);
     }
     /* True: the callable has been destroyed. */
     bool unprovide(const std::string &name) {

@@ -74,6 +74,18 @@ BUGPACK_API void bugpack_truncate(bugpack_writer *writer, bool is_missing, const
  */
 BUGPACK_API int bugpack_omit(bugpack_writer *writer, const char *format, ...) BUGPACK_PRINTF(2, 3);
 
+struct bugpack_picture;
+
+/*
+ * Appends a picture (bugpack/report.h) as a PNG, encoded on the calling thread: some 8 ms for a
+ * megapixel of text, 60 ms for one of noise. In a provider of bugpack_provide_screenshot it copies
+ * the pixels, in 1 ms or less for a megapixel, and they are encoded when the provider has returned;
+ * so a lock may be held that a thread that draws waits for. Errors: as bugpack_write; INVALID also
+ * for a picture over the limits of bugpack/report.h. Since 0.1.0.
+ */
+BUGPACK_API bugpack_status bugpack_write_picture(bugpack_writer *writer,
+                                                 const struct bugpack_picture *picture);
+
 /*
  * The channel that the report is about, so that a provider of channel-state.json knows whose state
  * to write; NULL if it is about none. Valid until the provider returns. Since 0.1.0.
@@ -103,6 +115,18 @@ BUGPACK_API bugpack_status bugpack_provide_text(struct bugpack *session, const c
 BUGPACK_API bugpack_status bugpack_provide_bytes(struct bugpack *session, const char *name,
                                                  bugpack_provider_callback *provider, void *context,
                                                  bugpack_error *error);
+
+/*
+ * Registers the provider of screenshot.png, for reports whose request brings no `screenshot`: those
+ * that the library takes itself, such as of gaps, disconnects and hangs, those of `bugpack
+ * trigger`, and requests without one. It calls bugpack_write_picture once, and no other function
+ * that writes; otherwise the artefact fails. The picture is of the time of the call, shortly after
+ * the trigger; the manifest has it. bugpack_unprovide with "screenshot.png" removes it. Errors and
+ * threads as above. Since 0.1.0.
+ */
+BUGPACK_API bugpack_status bugpack_provide_screenshot(struct bugpack *session,
+                                                      bugpack_provider_callback *provider,
+                                                      void *context, bugpack_error *error);
 
 /* Which part of a file is read. */
 typedef enum bugpack_file_kind {

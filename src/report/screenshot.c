@@ -58,19 +58,17 @@ bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack
     return is_visible ? BUGPACK_OK : BUGPACK_ERR_INVALID;
 }
 
-static void copy_pixels(bp_screenshot *screenshot, size_t row_bytes) {
-    bp_pixels *pixels = &screenshot->pixels;
-    screenshot->copy = malloc(row_bytes * pixels->height);
-    if (screenshot->copy == NULL) {
-        screenshot->refusal = "there was no memory for a copy of the picture";
-    } else {
-        for (uint32_t row = 0; row < pixels->height; row++) {
-            memcpy(screenshot->copy + row * row_bytes,
-                   (const unsigned char *)pixels->bytes + row * pixels->stride_bytes, row_bytes);
-        }
+/* Replaces the bytes by a copy without padding, which is the caller's to free; NULL without memory.
+ */
+static unsigned char *copy_pixels(bp_pixels *pixels) {
+    size_t row_bytes = (size_t)pixels->width * bytes_per_pixel;
+    unsigned char *copy = malloc(row_bytes * pixels->height);
+    for (uint32_t row = 0; copy != NULL && row < pixels->height; row++) {
+        memcpy(copy + row * row_bytes, pixels->bytes + row * pixels->stride_bytes, row_bytes);
     }
-    pixels->bytes = screenshot->copy;
+    pixels->bytes = copy;
     pixels->stride_bytes = row_bytes;
+    return copy;
 }
 
 void bp_pixel_owner_release(bp_pixel_owner *owner) {
@@ -110,7 +108,10 @@ bugpack_status bp_screenshot_take(const bugpack_picture *picture, const bugpack_
         screenshot->owner = *owner;
         owner->release = NULL;
     } else {
-        copy_pixels(screenshot, row_bytes);
+        screenshot->copy = copy_pixels(&screenshot->pixels);
+        if (screenshot->copy == NULL) {
+            screenshot->refusal = "there was no memory for a copy of the picture";
+        }
     }
     *ret_screenshot = screenshot;
     return BUGPACK_OK;
@@ -170,4 +171,52 @@ bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, const bp_cance
         status = add_part(screenshot, "screenshot-region.png", region, token, bundle, error);
     }
     return status;
+}
+
+/* As of every write, a failure sticks. */
+static bugpack_status keep_failure(bugpack_writer *writer, bugpack_status status) {
+    if (status != BUGPACK_OK && writer->content.status == BUGPACK_OK) {
+        writer->content.status = status;
+    }
+    return status;
+}
+
+static bugpack_status encode(const bp_pixels *pixels, bugpack_writer *writer) {
+    return keep_failure(writer, bp_png_encode(pixels, 0, 0, pixels->width, pixels->height,
+                                              bp_writer_sink, writer, NULL));
+}
+
+bugpack_status bugpack_write_picture(bugpack_writer *writer, const bugpack_picture *picture) {
+    static const bugpack_region none = {0, 0, 0, 0};
+    if (writer->picture == BP_PICTURE_WRITTEN || picture == NULL ||
+        bp_screenshot_check(picture, &none) != BUGPACK_OK) {
+        return keep_failure(writer, BUGPACK_ERR_INVALID);
+    }
+    bp_pixels pixels = read_pixels(picture);
+    if (writer->picture == BP_PICTURE_ANY) {
+        return encode(&pixels, writer);
+    }
+    if (copy_pixels(&pixels) == NULL) {
+        return keep_failure(writer, BUGPACK_ERR_NO_MEMORY);
+    }
+    writer->pixels = pixels;
+    writer->picture = BP_PICTURE_WRITTEN;
+    return BUGPACK_OK;
+}
+
+int bp_screenshot_provide(bugpack_writer *writer, bugpack_provider_callback *provider,
+                          void *context) {
+    writer->picture = BP_PICTURE_WANTED;
+    int result = provider(writer, context);
+    bool is_omitted = writer->line.status == BP_ARTEFACT_OMITTED;
+    if (result == 0 && writer->picture == BP_PICTURE_WANTED && !is_omitted) {
+        result = bugpack_fail(writer, "the provider wrote no picture");
+    }
+    writer->picture = BP_PICTURE_ANY;
+    if (result == 0 && !is_omitted && writer->pixels.bytes != NULL) {
+        (void)encode(&writer->pixels, writer);
+    }
+    free((void *)(uintptr_t)writer->pixels.bytes);
+    writer->pixels.bytes = NULL;
+    return result;
 }

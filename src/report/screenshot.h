@@ -53,4 +53,9 @@ const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot);
 bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, const bp_cancel_token *token,
                                  bp_bundle *bundle, bugpack_error *error);
 
+/* Calls the host's provider of the screenshot, which may write nothing but a picture. That is
+ * copied when it is written, and encoded afterwards. Returns what a provider does. */
+int bp_screenshot_provide(bugpack_writer *writer, bugpack_provider_callback *provider,
+                          void *context);
+
 #endif

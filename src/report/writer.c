@@ -109,8 +109,14 @@ void bp_writer_truncate(bugpack_writer *writer, bool is_missing, const char *for
     va_end(arguments);
 }
 
-static bool is_closed(bugpack_writer *writer) {
-    return atomic_load_explicit(&writer->is_abandoned, memory_order_relaxed);
+static bugpack_status check(bugpack_writer *writer) {
+    if (atomic_load_explicit(&writer->is_abandoned, memory_order_relaxed)) {
+        return BUGPACK_ERR_TIMEOUT;
+    }
+    if (writer->picture != BP_PICTURE_ANY) {
+        return writer->content.status = BUGPACK_ERR_INVALID;
+    }
+    return BUGPACK_OK;
 }
 
 static bugpack_status pass_on_piece(bugpack_writer *writer) {
@@ -119,7 +125,7 @@ static bugpack_status pass_on_piece(bugpack_writer *writer) {
 
 bugpack_status bugpack_write(bugpack_writer *writer, const void *bytes, size_t byte_count) {
     const char *next = bytes;
-    bugpack_status status = is_closed(writer) ? BUGPACK_ERR_TIMEOUT : BUGPACK_OK;
+    bugpack_status status = check(writer);
     while (status == BUGPACK_OK && byte_count > 0) {
         /* What has a sink is never held whole, however much comes at once. */
         size_t count =
@@ -133,8 +139,9 @@ bugpack_status bugpack_write(bugpack_writer *writer, const void *bytes, size_t b
 }
 
 bugpack_status bugpack_printf(bugpack_writer *writer, const char *format, ...) {
-    if (is_closed(writer)) {
-        return BUGPACK_ERR_TIMEOUT;
+    bugpack_status status = check(writer);
+    if (status != BUGPACK_OK) {
+        return status;
     }
     va_list arguments;
     va_start(arguments, format);
@@ -145,8 +152,9 @@ bugpack_status bugpack_printf(bugpack_writer *writer, const char *format, ...) {
 
 bugpack_status bugpack_write_json_string(bugpack_writer *writer, const void *text,
                                          size_t byte_count) {
-    if (is_closed(writer)) {
-        return BUGPACK_ERR_TIMEOUT;
+    bugpack_status status = check(writer);
+    if (status != BUGPACK_OK) {
+        return status;
     }
     (void)bp_json_append_string(&writer->content, text, byte_count);
     return pass_on_piece(writer);

@@ -14,10 +14,18 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/sink.h"
+#include "image/png.h"
 #include "model/manifest.h"
 
 /* Enough for every channel that a trigger may name, with its NUL. */
 #define BP_WRITER_CHANNEL_BYTES 264
+
+/* Whether the artefact is a picture and nothing else, and how far it is. */
+typedef enum bp_writer_picture {
+    BP_PICTURE_ANY,
+    BP_PICTURE_WANTED,
+    BP_PICTURE_WRITTEN
+} bp_writer_picture;
 
 /*
  * One artefact while it is made. The functions of provide.h append to `content`; our own collectors
@@ -31,6 +39,8 @@ struct bugpack_writer {
     bool is_text;        /* make it valid UTF-8 on the way to the sink */
     bp_archive *archive; /* its open entry is this artefact; NULL: none. See bp_bundle_begin. */
     bp_manifest_line line;
+    bp_writer_picture picture;
+    bp_pixels pixels; /* a copy of it, until it is encoded */
     /* Set when nobody waits for it any more: a late provider gets TIMEOUT and can stop. */
     atomic_bool is_abandoned;
     /* "" for none. A copy: a provider that hangs outlives the report. */

@@ -1,13 +1,34 @@
 /*
  * The calls that register what a report is made of: the public ones, and those of the command.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "model/entry.h"
+#include "report/screenshot.h"
 #include "session/command.h"
 #include "session/session.h"
 #include "sources/source.h"
+
+static bugpack_status add(bugpack *session, bp_provider_spec spec, bugpack_error *error) {
+    spec.limit_bytes = session->settings.artefact_limit_bytes;
+    spec.timeout_ms = session->settings.provider_timeout_ms;
+    return bp_provider_list_add(session->context.providers, &spec, error);
+}
+
+static const char screenshot_name[] = "screenshot.png";
+
+/* The host's provider of the screenshot. */
+struct picture_source {
+    bugpack_provider_callback *provide;
+    void *context;
+};
+
+static int provide_picture(bugpack_writer *writer, void *context) {
+    const struct picture_source *source = context;
+    return bp_screenshot_provide(writer, source->provide, source->context);
+}
 
 static bugpack_status make_provider(bugpack *session, const char *name, bp_content_form form,
                                     bugpack_provider_callback *provider, void *context,
@@ -21,13 +42,10 @@ static bugpack_status make_provider(bugpack *session, const char *name, bp_conte
         return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
                        name == NULL ? "" : name, refusal == NULL ? "it has no provider" : refusal);
     }
-    const bp_provider_spec spec = {.name = name,
-                                   .form = form,
-                                   .provide = provider,
-                                   .context = context,
-                                   .limit_bytes = session->settings.artefact_limit_bytes,
-                                   .timeout_ms = session->settings.provider_timeout_ms};
-    return bp_provider_list_add(session->context.providers, &spec, error);
+    return add(
+        session,
+        (bp_provider_spec){.name = name, .form = form, .provide = provider, .context = context},
+        error);
 }
 
 static bugpack_status provide(bugpack *session, const char *name, bp_content_form form,
@@ -56,6 +74,34 @@ bugpack_status bugpack_provide_bytes(bugpack *session, const char *name,
                                      bugpack_provider_callback *provider, void *context,
                                      bugpack_error *error) {
     return provide(session, name, BP_CONTENT_BYTES, provider, context, error);
+}
+
+static bugpack_status add_screenshot(bugpack *session, bugpack_provider_callback *provider,
+                                     void *context, bugpack_error *error) {
+    if (provider == NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "the screenshot has no provider");
+    }
+    struct picture_source *source = malloc(sizeof *source);
+    if (source == NULL) {
+        return bp_fail_memory(error, "register a provider");
+    }
+    *source = (struct picture_source){provider, context};
+    return add(session,
+               (bp_provider_spec){.name = screenshot_name,
+                                  .form = BP_CONTENT_BYTES,
+                                  .provide = provide_picture,
+                                  .context = source,
+                                  .release = free},
+               error);
+}
+
+bugpack_status bugpack_provide_screenshot(bugpack *session, bugpack_provider_callback *provider,
+                                          void *context, bugpack_error *error) {
+    bp_call call;
+    if (bp_session_enter(&call, session, "register a provider", error)) {
+        call.status = add_screenshot(session, provider, context, error);
+    }
+    return bp_session_leave(&call);
 }
 
 bugpack_status bugpack_provide_file(bugpack *session, const char *name, const char *path,
@@ -100,7 +146,8 @@ bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error)
 bool bugpack_unprovide(bugpack *session, const char *name) {
     bp_call call;
     bool is_idle = false;
-    if (name == NULL || bp_runner_is_inside_provider() || bp_entry_refuse(name) != NULL) {
+    if (name == NULL || bp_runner_is_inside_provider() ||
+        (bp_entry_refuse(name) != NULL && strcmp(name, screenshot_name) != 0)) {
         return false;
     }
     if (bp_session_enter(&call, session, NULL, NULL)) {

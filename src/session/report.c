@@ -68,6 +68,11 @@ static bugpack_status take_snapshot(bp_job *job, bugpack_error *error) {
     return bp_retained_take_snapshot(report->loan, job, error);
 }
 
+static bool brings_entry(const bp_job *job, const char *name) {
+    const struct manual_report *report = job->payload;
+    return report->screenshot != NULL && strcmp(name, "screenshot.png") == 0;
+}
+
 static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error *error) {
     const struct manual_report *report = job->payload;
     if (report->screenshot == NULL) {
@@ -104,9 +109,12 @@ static void free_payload(bp_job *job) {
     free(report);
 }
 
-static const bp_job_type manual_type = {
-    .add_entries = add_entries, .settled = settled, .free = free_payload};
+static const bp_job_type manual_type = {.brings_entry = brings_entry,
+                                        .add_entries = add_entries,
+                                        .settled = settled,
+                                        .free = free_payload};
 static const bp_job_type loan_type = {.take_snapshot = take_snapshot,
+                                      .brings_entry = brings_entry,
                                       .add_entries = add_entries,
                                       .settled = settled_loan,
                                       .free = free_payload};

@@ -378,3 +378,121 @@ Test(screenshot, an_older_hosts_pixels_are_copied) {
               result.error.message);
     cr_expect(zero(uint, take_released()));
 }
+
+static int provide_shown(bugpack_writer *writer, void *context) {
+    const bugpack_picture *picture = context;
+    return bugpack_write_picture(writer, picture) == BUGPACK_OK ? 0 : -1;
+}
+
+/* The one report in the directory of the test; it is removed when the next one is looked for. */
+static char *only_report(void) {
+    static char path[512];
+    cr_assert(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    cr_assert(report_find_only(&dir, path, sizeof path));
+    return path;
+}
+
+Test(screenshot, a_provider_gives_reports_that_bring_none_a_picture) {
+    static const bugpack_region whole = {0, 0, width, height};
+    bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
+    cr_assert(zero(int, (int)bugpack_provide_screenshot(session, provide_shown, &picture, NULL)));
+    cr_expect(eq(int, (int)bugpack_provide_screenshot(session, provide_shown, &picture, NULL),
+                 BUGPACK_ERR_INVALID));
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "display", "ECONNRESET")));
+    char *path = only_report();
+    cr_expect(zero(sz, count_wrong(path, "screenshot.png", whole)));
+    cr_assert(zero(int, remove(path)));
+
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+    cr_expect(zero(sz, count_wrong(result.path, "screenshot.png", whole)));
+    cr_assert(zero(int, remove(result.path)));
+
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    bugpack_picture part = picture;
+    part.width = 9;
+    request.screenshot = &part;
+    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)));
+    cr_expect(
+        zero(sz, count_wrong(result.path, "screenshot.png", (bugpack_region){0, 0, 9, height})),
+        "a request's own comes first");
+    cr_expect(zero(uint, result.missing_count));
+    cr_assert(zero(int, remove(result.path)));
+
+    cr_expect(bugpack_unprovide(session, "screenshot.png"));
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+    cr_expect(eq(ptr, report_read(result.path, "screenshot.png", NULL), NULL));
+    cr_expect(zero(uint, result.missing_count));
+    cr_expect(
+        eq(int, (int)bugpack_provide_screenshot(session, NULL, NULL, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(
+        eq(int,
+           (int)bugpack_provide_bytes(session, "screenshot.png", provide_shown, &picture, NULL),
+           BUGPACK_ERR_INVALID),
+        "what is no picture cannot get there");
+}
+
+static int provide_wrongly(bugpack_writer *writer, void *context) {
+    static const unsigned char pixel[4];
+    const bugpack_picture good = {.pixels = pixel, .width = 1, .height = 1};
+    const bugpack_picture bad = {.pixels = pixel, .width = 0, .height = 1};
+    switch (*(const char *)context) {
+    case 'n':
+        return 0;
+    case 'b':
+        (void)bugpack_write_picture(writer, &bad);
+        return 0;
+    case 'N':
+        (void)bugpack_write_picture(writer, NULL);
+        return 0;
+    case '2':
+        (void)bugpack_write_picture(writer, &good);
+        (void)bugpack_write_picture(writer, &good);
+        return 0;
+    case 'w':
+        (void)bugpack_write(writer, "x", 1);
+        (void)bugpack_write_picture(writer, &good);
+        return 0;
+    case 'p':
+        (void)bugpack_write_picture(writer, &good);
+        (void)bugpack_printf(writer, "x");
+        return 0;
+    default:
+        return bugpack_omit(writer, "nothing was drawn yet");
+    }
+}
+
+Test(screenshot, a_provider_that_writes_no_picture_or_more_costs_the_artefact) {
+    static char kind;
+    static const char *const reasons[] = {
+        ['n'] = "wrote no picture", ['b'] = "wrote no picture", ['N'] = "wrote no picture",
+        ['2'] = "was not kept",     ['w'] = "was not kept",     ['p'] = "was not kept"};
+    cr_assert(zero(int, (int)bugpack_provide_screenshot(session, provide_wrongly, &kind, NULL)));
+    for (const char *next = "nbN2wpo"; *next != '\0'; next++) {
+        kind = *next;
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+        cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+        cr_expect(eq(ptr, report_read(result.path, "screenshot.png", NULL), NULL), "%c", kind);
+        cr_expect(eq(uint, result.missing_count, kind != 'o'), "%c", kind);
+        if (kind != 'o') {
+            cr_expect(ne(ptr, strstr(result.missing, reasons[(unsigned char)kind]), NULL), "%c: %s",
+                      kind, result.missing);
+        }
+    }
+    static bugpack_picture sizeless;
+    cr_expect(zero(
+        int, (int)bugpack_provide_bytes(session, "cursor.png", provide_shown, &sizeless, NULL)));
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+    cr_expect(ne(ptr, strstr(result.missing, "cursor.png: "), NULL), "%s", result.missing);
+}
+
+Test(screenshot, an_artefact_of_another_name_can_be_a_picture) {
+    bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
+    cr_assert(zero(
+        int, (int)bugpack_provide_bytes(session, "cursor.png", provide_shown, &picture, NULL)));
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+    cr_expect(
+        zero(sz, count_wrong(result.path, "cursor.png", (bugpack_region){0, 0, width, height})));
+}

@@ -47,6 +47,15 @@ void use(bugpackxx::session &session, int *alive) {
     check(session.provide_text("gone.txt", [held](bugpackxx::writer &) { return 0; }) == BUGPACK_OK,
           "provide_text");
     check(*alive == 3, "the session holds what it was given");
+    check(session.provide_screenshot([](bugpackxx::writer &out) {
+        static const unsigned char pixel[4] = {};
+        bugpack_picture picture = {};
+        picture.pixels = pixel;
+        picture.width = picture.height = 1;
+        return out.write_picture(picture);
+    }) == BUGPACK_OK,
+          "provide_screenshot");
+    check(session.unprovide("screenshot.png"), "unprovide the screenshot");
     check(session.unprovide("gone.txt") && !session.unprovide("gone.txt"), "unprovide");
     check(*alive == 2, "unprovide destroys");
 #if defined(__cpp_exceptions)
