@@ -295,11 +295,11 @@ size_t bp_call_tree_top(const bp_call_tree *tree, const bp_call_name *ret_names[
 
 /* --- the heaviest path -------------------------------------------------------------------- */
 
-/* "[libc.so.6+0x1234]" is of a file. Other names have none here: what is of the C library, or of
- * the kernel, is known by how it begins. The address is the node. */
+/* "[libc.so.6+0x1234]" is of a file. Other names have none here: what is of the C library
+ * is known by how it begins. The address is the node. */
 static bp_frame_text frame_of(const bp_call_tree *tree, uint32_t node) {
-    static const char *const library[] = {
-        "_start", "start_thread", "clone", "clone3", "execute_native_thread_routine", "[kernel]"};
+    static const char *const library[] = {"_start", "start_thread", "clone", "clone3",
+                                          "execute_native_thread_routine"};
     const char *name = bp_call_tree_node_name(tree, node);
     bool is_library = strncmp(name, "__", 2) == 0;
     for (size_t i = 0; i < sizeof library / sizeof library[0]; i++) {
@@ -327,6 +327,10 @@ void bp_call_tree_find_path(const bp_call_tree *tree, uint32_t thread, bp_call_p
     uint32_t node = thread;
     for (uint32_t next = nodes[node].first_child;
          next != 0 && bp_call_tree_is_half(tree, next, thread); next = nodes[node].first_child) {
+        bool is_kernel = strcmp(bp_call_tree_node_name(tree, next), "[kernel]") == 0;
+        if (is_kernel && node != thread) { /* the call says more */
+            break;
+        }
         node = next;
     }
     ret_path->count = 0;

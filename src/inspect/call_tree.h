@@ -78,9 +78,9 @@ size_t bp_call_tree_top(const bp_call_tree *tree, const bp_call_name *ret_names[
 
 /*
  * Where a thread spends its time: from it to the heaviest child, and on, while that one has at
- * least half of the samples of the thread; innermost first, and folded as the frames of a stack
- * are (inspect/frames.h). `samples` are those of the first function, with what it calls; where it
- * calls itself, of the outermost in that row.
+ * least half of the samples of the thread; innermost first, without the kernel below a system call,
+ * and folded as the frames of a stack are (inspect/frames.h). `samples` are those of the first
+ * function, with what it calls; where it calls itself, of the outermost in that row.
  */
 typedef struct bp_call_path {
     uint32_t nodes[BP_CALL_TREE_DEPTH_MAX];

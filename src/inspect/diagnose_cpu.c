@@ -75,9 +75,10 @@ static bool find_place(const bp_evidence *evidence, const bp_thread *thread,
     if (path.caller != 0) {
         bp_call_tree_short_name(profile, path.caller, caller);
     }
-    (void)snprintf(out, place_bytes, "; %.0f %% of %s %" PRIu64 " samples are in %s%s%s",
-                   100 * (double)path.samples / (double)samples,
-                   has_namesakes(evidence, thread) ? "its name's" : "its", samples, function,
+    bool is_shared = has_namesakes(evidence, thread);
+    (void)snprintf(out, place_bytes, "; %.0f %% of %s %" PRIu64 " samples%s are in %s%s%s",
+                   100 * (double)path.samples / (double)samples, is_shared ? "the" : "its", samples,
+                   is_shared ? " of its name" : "", function,
                    caller[0] != '\0' ? ", called by " : "", caller);
     return true;
 }

@@ -124,7 +124,7 @@ Test(call_tree, folds_the_c_library_as_stacks_are_folded) {
         "started;clone3;start_thread;work(int);std::vector<int, std::allocator<int> >::at(unsigned "
         "long) 9",
         "caller;main;loop;read;__libc_read;[kernel] 5", "lost;[...];deep;deeper 4", "none;[...] 4",
-        "kernel;[kernel] 7");
+        "kernel;[kernel] 7", "waits;main;epoll_wait;[kernel] 6", "waits;main;epoll_wait 3");
     cr_expect(eq(u64, find("copier"), 60));
     cr_expect(eq(str, list, "[libc.so.6+0x1234] < copy < main"));
     cr_expect(eq(u64, find("started"), 9));
@@ -136,6 +136,8 @@ Test(call_tree, folds_the_c_library_as_stacks_are_folded) {
     cr_expect(eq(u64, find("none"), 0));
     cr_expect(eq(u64, find("kernel"), 7));
     cr_expect(eq(str, list, "[kernel]"));
+    cr_expect(eq(u64, find("waits"), 9));
+    cr_expect(eq(str, list, "epoll_wait < main"));
 }
 
 Test(call_tree, counts_a_function_that_calls_itself_from_the_outermost) {
