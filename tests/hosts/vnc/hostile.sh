@@ -122,6 +122,34 @@ grep -qa '\*\*\*\*\*' pcap || wrong 'the text of the clipboard has gone'
 unzip -p "$first" logs.jsonl | jq -r .message | grep -q '^VNC server supports protocol version 3.8' ||
     wrong "the log of libvncclient is missing"
 
+fact 'a password is asked for on the terminal, and neither it nor its proof is in a report'
+serve password draw wait
+mkfifo keys
+python3 -B "$here/on_terminal.py" keys "$BUGPACK_VNC" "127.0.0.1:$port" "$where/reports" >"$where/out" 2>&1 &
+started="$started $!"
+exec 9<>keys
+await 'grep -q "Password: " "$where/out"'
+printf 'hunter22\n' >&9
+await 'grep -q "did draw" "$where/log"'
+printf '\033[24~' >&9
+await 'grep -q "bugreport report: " "$where/out"'
+printf q >&9
+only bugreport
+expect_same 'the version' '3.8, security 2' "$(value "$zip" metadata.json .tags.rfb)"
+python3 - "$here" "$zip" "$where/response" <<'END' || wrong 'the password or the answer to the challenge is in the report'
+import sys, zipfile
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import server
+with open(sys.argv[3], "rb") as file:
+    response = file.read()
+archive = zipfile.ZipFile(sys.argv[2])
+texts = [archive.read(name) for name in archive.namelist()]
+pcap = archive.read("traffic.pcap")
+is_hidden = not any(b"hunter22" in text or response in text for text in texts)
+sys.exit(0 if is_hidden and len(response) == 16 and server.CHALLENGE in pcap and bytes(16) in pcap else 1)
+END
+
 fact 'a message of an unknown type is a gap with its bytes, and an unknown encoding is one too'
 serve draw type wait
 view
@@ -152,7 +180,7 @@ unzip -tq "$zip" screenshot.png >unzipped 2>&1 || wrong 'it has no screenshot'
 fact 'what makes no sense ends the connection, and costs no memory'
 for case in 'outside:Rect too large: 40x40 at (30, 20)' 'huge:is too large' 'grow:is too large' \
     'http:Not a valid VNC server' 'refuse:VNC connection failed: no '; do
-    serve ${case%%:*} wait
+    serve "${case%%:*}" wait
     view
     leaves 1
     lost protocol "${case#*:}"

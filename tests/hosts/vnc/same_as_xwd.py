@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether RGBA pixels are those of a window dump of 32 bits a pixel (X11/XWDFile.h):
+"""Whether RGBA pixels are those of a window dump of 24 or 32 bits a pixel (X11/XWDFile.h):
 
     same_as_xwd.py DUMP PIXELS
 
@@ -13,14 +13,14 @@ import sys
 def read_dump(data):
     head = struct.unpack(">25I", data[:100])
     size, width, height, order, bits, line = (head[i] for i in (0, 4, 5, 7, 11, 12))
-    if bits != 32 or head[14:17] != (0xff0000, 0xff00, 0xff):
-        raise ValueError(f"{bits} bits, masks {head[14:17]}")
-    start = size + 12 * head[19]
+    if bits not in (24, 32) or order != 0 or head[14:17] != (0xff0000, 0xff00, 0xff):
+        raise ValueError(f"{bits} bits, byte order {order}, masks {head[14:17]}")
+    start, step = size + 12 * head[19], bits // 8
     pixels = bytearray()
     for y in range(height):
-        row = data[start + y * line:start + y * line + width * 4]
-        for (word,) in struct.iter_unpack("<I" if order == 0 else ">I", row):
-            pixels += bytes((word >> 16 & 255, word >> 8 & 255, word & 255, 255))
+        for at in range(start + y * line, start + y * line + width * step, step):
+            blue, green, red = data[at:at + 3]
+            pixels += bytes((red, green, blue, 255))
     return bytes(pixels)
 
 

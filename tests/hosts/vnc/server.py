@@ -13,6 +13,7 @@ import struct
 import sys
 
 WIDTH, HEIGHT = 40, 30
+FRAME = 1920, 1080
 CHALLENGE = bytes(range(16))
 
 
@@ -60,6 +61,8 @@ class Viewer:
         width, height = WIDTH, HEIGHT
         if "huge" in steps:
             width, height = 65535, 65535
+        if "frames" in steps:
+            width, height = FRAME
         if "refuse" in steps:
             self.send(b"RFB 003.008\n")
             self.take(12)
@@ -115,9 +118,10 @@ class Viewer:
                     self.take(1)
             except (EOFError, OSError):
                 pass
-        elif step == "flow":  # 100 updates of one pixel each, as fast as they are asked for
-            for i in range(100):
-                self.send(update(rect(i % WIDTH, 0, 1, 1, 0, pixel(i, i))))
+        elif step == "frames":  # as fast as they are asked for
+            frame = update(rect(0, 0, *FRAME, 0, os.urandom(FRAME[0] * 4) * FRAME[1]))
+            for _ in range(60):
+                self.send(frame)
                 while self.take_message()[0] != 3:
                     pass
         elif step not in ("huge", "refuse", "http", "password"):
