@@ -182,7 +182,7 @@ static bugpack_status read_lines(void *context, const void *bytes, size_t byte_c
         const char *text = at + sizeof *record + sizeof(log_header);
         log_header header;
         if (read_header(record, record + 1, &header)) {
-            const bp_log_line line = {.channel = text,
+            const bp_log_text line = {.channel = text,
                                       .message = text + header.channel_bytes + header.thread_bytes,
                                       .channel_bytes = header.channel_bytes,
                                       .message_bytes = header.message_bytes,

@@ -51,12 +51,12 @@ void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, cons
 bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder);
 
 /* A record of the log; its texts have no NUL, and are there during the call. */
-typedef struct bp_log_line {
+typedef struct bp_log_text {
     const char *channel, *message;
     size_t channel_bytes, message_bytes;
     uint64_t sequence;
-} bp_log_line;
-typedef void bp_log_reader(void *context, const bp_log_line *line);
+} bp_log_text;
+typedef void bp_log_reader(void *context, const bp_log_text *line);
 
 /* Gives `reader` what was logged since the last call, as bp_ring_follow does. Without memory the
  * same records come again. One thread for each follower. */

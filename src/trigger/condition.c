@@ -171,7 +171,7 @@ static void begin(struct conditions *self, const bp_condition *condition,
 /* --- what the monitor looks at ---------------------------------------------------------------- */
 
 /* Our own records say that a condition is true: they neither make one true nor end a silence. */
-static void look_at_line(void *context, const bp_log_line *line) {
+static void look_at_line(void *context, const bp_log_text *line) {
     struct conditions *self = context;
     bp_condition_truth truth;
     if (line->channel_bytes == strlen(bp_note_channel) &&
