@@ -250,6 +250,12 @@ typedef struct bugpack_options {
     uint32_t hang_cooldown_ms, hang_cap;
     /* The same for conditions (bugpack/condition.h), of all together. */
     uint32_t condition_cooldown_ms, condition_cap;
+
+    /* So many samples of each thread, in a second of its CPU time, are kept for the profile of a
+     * report: where threads were in the seconds before the trigger (docs/EMBEDDING.md). At most
+     * 1000; INVALID above. BUGPACK_OFF64, as 0: none. Linux; where the kernel or a limit refuses
+     * it, each manifest and on_diagnostic say why. */
+    uint64_t profile_hz;
 } bugpack_options;
 
 /* metadata.json and system.json have the name of the machine; system.json has the package of the

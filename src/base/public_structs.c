@@ -111,7 +111,8 @@ static const bp_member bugpack_options_members[] = {M(app_name),
                                                     M(hang_cooldown_ms),
                                                     M(hang_cap),
                                                     M(condition_cooldown_ms),
-                                                    M(condition_cap)};
+                                                    M(condition_cap),
+                                                    M(profile_hz)};
 #undef TYPE
 
 #define TYPE bugpack_recorder_location

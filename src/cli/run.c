@@ -61,7 +61,8 @@ typedef struct run_options {
     bp_cli_files files;
     bp_cli_publish publish;
     bool quiet;
-    bool with_stacks; /* of what the command crashes by */
+    uint32_t profile_hz; /* 0: no profiles */
+    bool with_stacks;    /* of what the command crashes by */
 } run_options;
 
 /* Room for messages that wait for the end of the command; the rest are only counted. */
@@ -338,6 +339,7 @@ static bugpack_status run_session_open(run_session *session, const run_options *
     options.report_dir = given->output_dir != NULL ? given->output_dir : ".";
     options.target_pid = child->pid;
     options.target_with_descendants = true;
+    options.profile_hz = given->profile_hz;
     options.traffic_budget_bytes = BUGPACK_OFF64;
     options.pedantic = given->is_pedantic;
     options.pedantic_dir = given->pedantic_dir;
@@ -364,6 +366,10 @@ static bugpack_status run_session_open(run_session *session, const run_options *
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return status;
+    }
+    const char *trouble = bp_session_profile_trouble(session->session);
+    if (trouble != NULL) {
+        bp_cli_say("there are no profiles: %s", trouble);
     }
     status = bugpack_provide_text(session->session, "screen.txt", print_screen, session, &error);
     if (status == BUGPACK_OK && given->hang_after_ms > 0) {
@@ -459,6 +465,7 @@ static bool read_failure_kind(const bp_cli_option *option, const char *text, voi
 
 static const bp_cli_bounds intervals = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 static const bp_cli_bounds hang_times = {"seconds", 0, 7 * 24 * 3600, 1000};
+static const bp_cli_bounds rates = {"a number", 1, 1000, 1};
 static const bp_cli_bounds caps = {"a number", 1, 1000000, 1};
 
 static const bp_cli_option option_rows[] = {
@@ -470,6 +477,10 @@ static const bp_cli_option option_rows[] = {
                  read_failure_kind, NULL),
     BP_CLI_FLAG(run_options, with_stacks, 0, "stacks",
                 "trace the command, for the backtrace of a crash"),
+    BP_CLI_VALUE(
+        run_options, profile_hz, 0, "profile-hz", "N",
+        "keep N samples of each thread in a second of its CPU\ntime, for the profile of a report",
+        bp_cli_read_number, &rates),
     BP_CLI_VALUE(run_options, patterns, 0, "gap-pattern", "REGEX",
                  "a line that matches is a gap: one report for each\n"
                  "distinct first group, or match; repeatable; implies\n"

@@ -9,6 +9,7 @@
 #include "probe/machine_capture.h"
 #include "probe/open_files.h"
 #include "probe/process_list.h"
+#include "probe/profile_ring.h"
 #include "probe/session_copies.h"
 #include "probe/system.h"
 #include "probe/thread_heap.h"
@@ -17,6 +18,12 @@
 
 /* Nothing is done with what is given. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+
+static const char no_profile[] = "this system has no way to sample threads";
+
+struct bp_profile_ring {
+    char unused;
+};
 
 struct bp_heap_prober {
     char unused;
@@ -43,6 +50,26 @@ bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_pl
                                  .failure = BP_HEAP_FAILURE_UNSUPPORTED,
                                  .reason = "this system has no way to look into another process"};
     return BUGPACK_OK;
+}
+
+bp_profile_ring *bp_profile_ring_open(pid_t pid, uint32_t rate_hz) {
+    return calloc(1, sizeof(bp_profile_ring));
+}
+
+const char *bp_profile_ring_trouble(const bp_profile_ring *ring) {
+    return no_profile;
+}
+
+void bp_profile_ring_close(bp_profile_ring *ring) {
+    free(ring);
+}
+
+bugpack_status bp_profile_ring_copy(const bp_profile_ring *ring, uint64_t until_ns,
+                                    bp_profile_samples **ret_samples, bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "%s", no_profile);
+}
+
+void bp_profile_samples_free(bp_profile_samples *samples) {
 }
 
 int bp_calibration_help(int argument_count, char **arguments) {

@@ -13,6 +13,7 @@
 #include "platform/linux/perf_events.h"
 #include "platform/thread.h"
 #include "probe/profile_fold.h"
+#include "probe/profile_samples.h"
 #include "probe/thread_stop.h"
 
 /* What perf_event_mlock_kb has by default for each processor beside its page: 62 samples. */
@@ -37,7 +38,7 @@ struct bp_profiler {
     pthread_cond_t changed;
     pthread_t thread;
     bool is_ending, is_done;
-    uint64_t ending_ns, timeout_ns; /* since when, and how long it may take */
+    uint64_t ending_ns; /* since when */
 
     /* The thread's until it is done. */
     bp_perf_events events;
@@ -51,6 +52,7 @@ struct bp_profiler {
 static void drop(bp_profiler *profiler) {
     if (atomic_fetch_sub(&profiler->references, 1) == 1) {
         bp_profile_release(&profiler->profile);
+        bp_profile_samples_free(profiler->plan.samples);
         (void)pthread_cond_destroy(&profiler->changed);
         bp_lock_destroy(&profiler->lock);
         free(profiler);
@@ -114,10 +116,12 @@ static void stop_running(bp_profiler *profiler, size_t *turn) {
         }
         count++;
         facts->stop_count++;
+        uint64_t began_ns = bp_clock_monotonic_ns();
         if (bp_thread_stop_copy(profiler->plan.pid, tid, stop_timeout_ms, &unwinder->copy,
                                 &pause_ns) == 0) {
             bp_profile_fold_take_copy(&profiler->fold, tid);
-        } else {
+        } else { /* it may have stood still until its tracer ended */
+            pause_ns = bp_clock_monotonic_ns() - began_ns;
             facts->lost_count++;
         }
         facts->stopped_ns += pause_ns;
@@ -164,7 +168,7 @@ static bugpack_status sample(bp_profiler *profiler) {
         bp_perf_events_pause(&profiler->events, true);
         facts->window_ns = bp_clock_monotonic_ns() - began_ns;
         profiler->fold.deadline_ns =
-            profiler->ending_ns + profiler->timeout_ns * unwinding_share_percent / 100;
+            profiler->ending_ns + profiler->plan.timeout_ns * unwinding_share_percent / 100;
         profiler->fold.unwinder.deadline_ns = profiler->fold.deadline_ns;
         drain(profiler);
     }
@@ -176,17 +180,31 @@ static bugpack_status sample(bp_profiler *profiler) {
     return status;
 }
 
-static void *run(void *argument) {
-    bp_profiler *profiler = argument;
+static bugpack_status sample_and_fold(bp_profiler *profiler) {
     bugpack_error fold_error = BUGPACK_ERROR_INIT;
-    bp_thread_set_name("bugpack-profile");
     bugpack_status status = sample(profiler);
-    uint64_t until_ns = profiler->ending_ns + profiler->timeout_ns * symbols_share_percent / 100;
+    uint64_t until_ns =
+        profiler->ending_ns + profiler->plan.timeout_ns * symbols_share_percent / 100;
     bugpack_status fold_status = bp_profile_fold_end(&profiler->fold, until_ns, &fold_error);
     if (status == BUGPACK_OK && fold_status != BUGPACK_OK) {
         status = fold_status;
         profiler->error = fold_error;
     }
+    return status;
+}
+
+static bugpack_status fold_samples(bp_profiler *profiler) {
+    uint64_t until_ns =
+        bp_clock_monotonic_ns() + profiler->plan.timeout_ns * symbols_share_percent / 100;
+    return bp_profile_samples_fold(profiler->plan.samples, until_ns, &profiler->is_abandoned,
+                                   &profiler->profile, &profiler->error);
+}
+
+static void *run(void *argument) {
+    bp_profiler *profiler = argument;
+    bp_thread_set_name("bugpack-profile");
+    bugpack_status status =
+        profiler->plan.samples != NULL ? fold_samples(profiler) : sample_and_fold(profiler);
     bp_lock_acquire(&profiler->lock);
     profiler->status = status;
     profiler->is_done = true;
@@ -235,17 +253,17 @@ bugpack_status bp_profiler_begin(const bp_profile_plan *plan, bp_profiler **ret_
     return BUGPACK_OK;
 }
 
-static void begin_end(bp_profiler *profiler, uint64_t timeout_ns) {
+static void begin_end(bp_profiler *profiler) {
     profiler->ending_ns = bp_clock_monotonic_ns();
-    profiler->timeout_ns = timeout_ns;
     profiler->is_ending = true;
     (void)pthread_cond_broadcast(&profiler->changed);
 }
 
-bugpack_status bp_profiler_end(bp_profiler *profiler, uint64_t timeout_ns, bp_profile *ret_profile,
+bugpack_status bp_profiler_end(bp_profiler *profiler, bp_profile *ret_profile,
                                bugpack_error *error) {
+    const uint64_t timeout_ns = profiler->plan.timeout_ns;
     bp_lock_acquire(&profiler->lock);
-    begin_end(profiler, timeout_ns);
+    begin_end(profiler);
     while (!profiler->is_done && bp_lock_wait_until(&profiler->lock, &profiler->changed,
                                                     profiler->ending_ns + timeout_ns)) {}
     bool is_done = profiler->is_done;
@@ -274,7 +292,7 @@ void bp_profiler_abandon(bp_profiler *profiler) {
     if (profiler != NULL) {
         atomic_store(&profiler->is_abandoned, true);
         bp_lock_acquire(&profiler->lock);
-        begin_end(profiler, 0);
+        begin_end(profiler);
         bp_lock_release(&profiler->lock);
         (void)pthread_detach(profiler->thread);
         drop(profiler);

@@ -12,6 +12,7 @@
 #include <bugpack/error.h>
 
 #include "model/profile.h"
+#include "probe/profile_ring.h"
 
 typedef struct bp_profile {
     bp_profile_facts facts;
@@ -23,13 +24,16 @@ static inline void bp_profile_release(bp_profile *profile) {
 }
 
 typedef struct bp_profile_plan {
+    bp_profile_samples *samples; /* fold these, which are taken over; NULL: take some */
     pid_t pid;
-    uint64_t birth;     /* of its first thread, as in platform/task.h; 0: any */
-    uint64_t window_ns; /* about how long it will be sampled: a long window has fewer a second */
-    bool may_stop;      /* where the kernel takes no samples: busy threads, for an instant each */
+    uint64_t birth;      /* of its first thread, as in platform/task.h; 0: any */
+    uint64_t window_ns;  /* about how long it will be sampled: a long window has fewer a second */
+    uint64_t timeout_ns; /* for the end: samples are unwound and named */
+    bool may_stop;       /* where the kernel takes no samples: busy threads, for an instant each */
 } bp_profile_plan;
 
-/* A process that is sampled by a thread of its own, "bugpack-profile". */
+/* A process that is sampled, or samples that are folded, by a thread of its own: "bugpack-profile".
+ */
 typedef struct bp_profiler bp_profiler;
 
 /* Returns at once; whether the process can be sampled is known at the end. NO_MEMORY. */
@@ -37,11 +41,11 @@ bugpack_status bp_profiler_begin(const bp_profile_plan *plan, bp_profiler **ret_
                                  bugpack_error *error);
 
 /*
- * Ends the window, and waits until the samples are unwound and named, at most `timeout_ns`. The
+ * Ends the window, and waits until the samples are unwound and named, or the time is over. The
  * profiler is gone afterwards, in any case. Errors, with a sentence that names what refused it:
  * DENIED, UNSUPPORTED, LIMIT, NO_PROCESS, TIMEOUT, NO_MEMORY, IO. The caller releases the profile.
  */
-bugpack_status bp_profiler_end(bp_profiler *profiler, uint64_t timeout_ns, bp_profile *ret_profile,
+bugpack_status bp_profiler_end(bp_profiler *profiler, bp_profile *ret_profile,
                                bugpack_error *error);
 
 /* The same without a result and without a wait. NULL is fine. */

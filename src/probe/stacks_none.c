@@ -37,7 +37,7 @@ bugpack_status bp_profiler_begin(const bp_profile_plan *plan, bp_profiler **ret_
     return refuse(error);
 }
 
-bugpack_status bp_profiler_end(bp_profiler *profiler, uint64_t timeout_ns, bp_profile *ret_profile,
+bugpack_status bp_profiler_end(bp_profiler *profiler, bp_profile *ret_profile,
                                bugpack_error *error) {
     return refuse(error);
 }

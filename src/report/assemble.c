@@ -100,8 +100,8 @@ static bool begin_windows(struct assembly *assembly) {
             bp_sampler *sampler = bp_subject_sampler(subject, &window->error);
             window->status =
                 sampler == NULL ? window->error.status : bp_sampler_begin(sampler, &window->error);
-            bp_profile_window_begin(assembly->context, subject, &window->profile);
         }
+        bp_profile_window_begin(assembly->context, subject, assembly->job, &window->profile);
     }
     return true;
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "platform/machine.h"
+#include "probe/profile_ring.h"
 #include "recorder/recorder.h"
 #include "report/before_write.h"
 #include "report/events.h"
@@ -34,7 +35,8 @@ typedef struct bp_report_context {
     bp_events *events;
     bp_redaction *redaction;
     bp_before_write *before_write;
-    bp_tags *tags; /* NULL: none can be set */
+    bp_profile_ring *profile_ring; /* NULL: profiles are taken when they are asked for, or not */
+    bp_tags *tags;                 /* NULL: none can be set */
     /* What triggers came to, for the manifest. */
     bp_note_triggers *note_triggers;
     bp_list_triggers *list_triggers;

@@ -8,33 +8,43 @@
 
 static const size_t text_limit_bytes = 2 * (size_t)BP_PROFILE_BYTES_MAX;
 
-static bugpack_status begin(const bp_report_context *context, bp_subject *subject,
-                            bp_profile_window *window) {
+/* Samples the subject until the window ends. */
+static bugpack_status begin_window(const bugpack_options *settings, bp_subject *subject,
+                                   bp_profile_plan *plan, bugpack_error *error) {
     bp_subject_process *processes = NULL;
     size_t count;
-    bugpack_status status = bp_subject_list(subject, &processes, &count, &window->error);
-    if (status != BUGPACK_OK) {
-        return status;
+    bugpack_status status = bp_subject_list(subject, &processes, &count, error);
+    if (status == BUGPACK_OK) {
+        plan->pid = processes[0].pid;
+        plan->birth = processes[0].birth;
+        plan->window_ns = settings->sample_window_ms * BP_NS_PER_MS;
+        plan->may_stop = settings->stacks >= BUGPACK_STACKS_ALL;
+        free(processes);
     }
-    const bp_profile_plan plan = {.pid = processes[0].pid,
-                                  .birth = processes[0].birth,
-                                  .window_ns = context->settings->sample_window_ms * BP_NS_PER_MS,
-                                  .may_stop = context->settings->stacks >= BUGPACK_STACKS_ALL};
-    free(processes);
-    return bp_profiler_begin(&plan, &window->profiler, &window->error);
+    return status;
 }
 
 void bp_profile_window_begin(const bp_report_context *context, bp_subject *subject,
-                             bp_profile_window *ret_window) {
+                             const bp_job *job, bp_profile_window *ret_window) {
     const bugpack_options *settings = context->settings;
+    const bp_profile_ring *ring =
+        bp_subject_is_further(subject) ? NULL : context->profile_ring; /* of the first alone */
+    bool has_window = job->window == NULL && settings->sample_window_ms > 0 &&
+                      bp_subject_target(subject)->pid != 0;
     bp_profile_window window = {
-        .is_asked_for = bp_subject_target(subject)->pid != 0 && settings->sample_window_ms > 0,
+        .is_asked_for = ring != NULL || has_window,
         .is_left_out = settings->without_entries != NULL &&
                        bp_entry_is_in_list(settings->without_entries, "profile.folded"),
-        .error = BUGPACK_ERROR_INIT,
-        .timeout_ns = settings->provider_timeout_ms * BP_NS_PER_MS};
+        .error = BUGPACK_ERROR_INIT};
+    bp_profile_plan plan = {.timeout_ns = settings->provider_timeout_ms * BP_NS_PER_MS};
     if (window.is_asked_for && !window.is_left_out) {
-        (void)begin(context, subject, &window);
+        bugpack_status status = ring != NULL
+                                    ? bp_profile_ring_copy(ring, job->triggered.monotonic_ns,
+                                                           &plan.samples, &window.error)
+                                    : begin_window(settings, subject, &plan, &window.error);
+        if (status == BUGPACK_OK) {
+            (void)bp_profiler_begin(&plan, &window.profiler, &window.error);
+        }
     }
     *ret_window = window;
 }
@@ -77,7 +87,7 @@ bugpack_status bp_profile_window_add(bp_profile_window *window, const bp_subject
         return bp_bundle_leave_out(bundle, name, error);
     }
     if (window->profiler != NULL) {
-        status = bp_profiler_end(window->profiler, window->timeout_ns, &profile, &window->error);
+        status = bp_profiler_end(window->profiler, &profile, &window->error);
         window->profiler = NULL;
     }
     bp_writer_init(&writer, text_limit_bytes);

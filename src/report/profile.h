@@ -6,19 +6,21 @@
 
 #include "probe/profile.h"
 #include "report/bundle.h"
-#include "report/context.h"
+#include "report/job.h"
 
 /* The profile of one process while its window lasts. Starts zeroed: there will be no entry. */
 typedef struct bp_profile_window {
     bool is_asked_for, is_left_out; /* the second: on request */
     bp_profiler *profiler;          /* NULL: `error` says why */
     bugpack_error error;
-    uint64_t timeout_ns;
 } bp_profile_window;
 
-/* Begins to sample the subject, if it is another process and there is a window. Returns at once. */
+/*
+ * Begins to sample the subject, if it is another process and the report has a window of its own; or
+ * takes what the session has sampled up to the trigger. Returns at once.
+ */
 void bp_profile_window_begin(const bp_report_context *context, bp_subject *subject,
-                             bp_profile_window *ret_window);
+                             const bp_job *job, bp_profile_window *ret_window);
 
 /* Ends it, and adds the entry, or its line of the manifest that says why there is none. */
 bugpack_status bp_profile_window_add(bp_profile_window *window, const bp_subject *subject,

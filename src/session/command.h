@@ -54,6 +54,10 @@ bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error)
  * its own, or none. */
 const bp_metadata_target *bp_session_target(const bugpack *session);
 
+/* Why the session has no samples for profiles, borrowed until it is closed; NULL: it has, or none
+ * were asked for. */
+const char *bp_session_profile_trouble(const bugpack *session);
+
 /* For the condition `idle`: the target has printed something that is not in the log. Not during a
  * close. Any thread. */
 void bp_session_note_output(bugpack *session);

@@ -191,6 +191,7 @@ static const bp_field fields[] = {
     FIELD(hang_cap,                  20,                               0),
     FIELD(condition_cooldown_ms,     60000,                            0),
     FIELD(condition_cap,             20,                               0),
+    FIELD(profile_hz,                0,                                0),
     FIELD(report_dir_max_count,      1000,                             0),
     FIELD(report_dir_max_bytes,      (uint64_t)4 << 30,                0),
     FIELD(min_free_bytes,            (uint64_t)16 << 20,               0),
@@ -231,6 +232,7 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         {(redaction & ~(BUGPACK_REDACT_BASE64 | BUGPACK_REDACT_AT_CALL)) != 0 ||
              (redaction != 0 && options->without_redaction),
          "redaction_flags has an unknown flag, or there is no redaction"},
+        {options->profile_hz > BP_PROFILE_HZ_MAX, "profile_hz is over 1000"},
         {options->artefact_limit_bytes > BP_BUFFER_LIMIT_MAX,
          "artefact_limit_bytes is out of range"},
         {options->without_process && has_target, "a session about a process cannot be without one"},

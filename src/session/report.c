@@ -592,6 +592,11 @@ const bp_metadata_target *bp_session_target(const bugpack *session) {
     return bp_subject_target(session->context.subject);
 }
 
+const char *bp_session_profile_trouble(const bugpack *session) {
+    const bp_profile_ring *ring = session->context.profile_ring;
+    return ring != NULL ? bp_profile_ring_trouble(ring) : NULL;
+}
+
 void bugpack_watchdog_close(bugpack_watchdog *watchdog) {
     bp_call call;
     bugpack *session = watchdog == NULL ? NULL : bp_watchdog_session(watchdog);

@@ -270,6 +270,26 @@ static bugpack_status open_triggers(bugpack *session, bugpack_error *error) {
     return status;
 }
 
+/* Last, so that threads of ours are there, and do not inherit it. */
+static bugpack_status open_profile(bugpack *session, bugpack_error *error) {
+    const bugpack_options *settings = &session->settings;
+    bp_report_context *context = &session->context;
+    if (settings->profile_hz == 0 || settings->without_process) {
+        return BUGPACK_OK;
+    }
+    context->profile_ring =
+        bp_profile_ring_open(settings->target_pid, (uint32_t)settings->profile_hz);
+    if (context->profile_ring == NULL) {
+        return bp_fail_memory(error, "open a session");
+    }
+    const char *trouble = bp_profile_ring_trouble(context->profile_ring);
+    if (trouble != NULL) {
+        bp_note_diagnose(context->recorder, BUGPACK_LEVEL_WARN, "there are no profiles: %s",
+                         trouble);
+    }
+    return BUGPACK_OK;
+}
+
 static bugpack_status start_monitor(bugpack *session, bugpack_error *error) {
     return bp_monitor_new(&session->monitor, error);
 }
@@ -278,7 +298,7 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     static bugpack_status (*const parts[])(bugpack * session, bugpack_error * error) = {
         check_report_dir, open_subject,   start_monitor,     open_recorder,  open_events,
         open_tags,        open_redaction, open_before_write, open_providers, register_sources,
-        start_history,    open_jobs,      open_triggers};
+        start_history,    open_jobs,      open_triggers,     open_profile};
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof parts / sizeof parts[0]; i++) {
         status = parts[i](session, error);
@@ -325,6 +345,7 @@ static void session_retire(bugpack *session) {
         bp_provider_list_free(context->providers);
     }
     bp_before_write_free(context->before_write);
+    bp_profile_ring_close(context->profile_ring);
     bp_subject_drop(context->subject);
     tell_kept(context->recorder);
     bp_recorder_close(context->recorder);

@@ -16,7 +16,7 @@ ENDS_WITH(bugpack_entry_piece, byte_count);
 ENDS_WITH(bugpack_error, message);
 ENDS_WITH(bugpack_event, duration_ms);
 ENDS_WITH(bugpack_heap_state, narenas);
-ENDS_WITH(bugpack_options, condition_cap);
+ENDS_WITH(bugpack_options, profile_hz);
 ENDS_WITH(bugpack_pedantic_state, occurrence_count);
 ENDS_WITH(bugpack_picture, reserved);
 ENDS_WITH(bugpack_recorder_location, reason);

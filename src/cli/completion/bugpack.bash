@@ -104,7 +104,7 @@ _bugpack() {
                 return
             fi
             ;;
-        --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
+        --profile-hz | --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
         --channel | --grep | --since | --zone) return ;;
         --unit | --cgroup | --journal | --command | --input-timeout) return ;;
         --max | --cooldown | --hang-after) return ;;
@@ -122,7 +122,7 @@ _bugpack() {
             ;;
         run)
             if [[ $current == -* ]]; then
-                _bugpack_words '--hotkey --on-failure --stacks --review --encrypt-to --gap-pattern --pedantic --pedantic-dir
+                _bugpack_words '--hotkey --on-failure --stacks --profile-hz --review --encrypt-to --gap-pattern --pedantic --pedantic-dir
                     --auto-snapshot-interval --auto-snapshot-cap --hang-after --log --log-limit --session --attach
                     --attach-limit --without --hostname --redact --redact-base64 --no-redact --app
                     --description --output-dir --quiet --help' "$current"

@@ -96,6 +96,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from prune' -l dry-run -d 'Print 
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l hotkey -x -a 'F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 none' -d 'The key that takes a report'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l on-failure -x -a 'any signal none' -d 'Which failures lead to a report'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l stacks -d 'Trace the command, for the backtrace of a crash'
+complete -c bugpack -n '__fish_seen_subcommand_from run' -l profile-hz -x -d 'Keep so many samples a second'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l gap-pattern -x -d 'A line that matches is a gap'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic -d 'Report gaps'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic-dir -x -a '(__fish_complete_directories)' -d 'Where reports of gaps go'

@@ -39,12 +39,15 @@ static struct perf_event_attr describe(const bp_perf_plan *plan, const bp_perf_r
         .sample_stack_user = BP_PERF_STACK_BYTES,
         .inherit = 1,
         .mmap = !plan->is_backward, /* would push samples out */
+        .comm = plan->is_followed,
+        .comm_exec = plan->is_followed,
+        .sample_id_all = plan->is_followed, /* with the time of an exec */
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
         .write_backward = plan->is_backward,
         /* Since Linux 5.13: no child processes, and no other program. */
-        .inherit_thread = 1,
-        .remove_on_exec = 1};
+        .inherit_thread = !plan->is_followed,
+        .remove_on_exec = !plan->is_followed};
 }
 
 static int open_event(struct perf_event_attr *attributes, pid_t tid, size_t cpu) {
@@ -127,11 +130,14 @@ static bool map_ring(bp_perf_events *events, size_t cpu, int fd) {
 }
 
 static bugpack_status add_event(bp_perf_events *events, size_t cpu, int fd, bugpack_error *error) {
-    if (!bp_array_reserve(&events->fds, events->fd_count, &events->fd_capacity)) {
+    uint64_t id = 0;
+    if (!bp_array_reserve(&events->items, events->count, &events->capacity)) {
         bp_file_close(fd);
         return bp_fail_memory(error, "sample a process");
     }
-    events->fds[events->fd_count++] = fd;
+    (void)ioctl(fd, PERF_EVENT_IOC_ID, &id);
+    events->mark = events->count == 0 ? bp_fd_mark_of(fd) : events->mark;
+    events->items[events->count++] = (bp_perf_event){fd, id};
     if (events->rings[cpu].map != NULL) {
         return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, events->rings[cpu].fd) == 0
                    ? BUGPACK_OK
@@ -151,20 +157,25 @@ static bugpack_status add_thread(bp_perf_events *events, struct perf_event_attr 
                                  const bp_perf_plan *plan, const bp_proc_list *threads, size_t at,
                                  bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
-    bool has_any = false;
     for (size_t cpu = 0; cpu < events->ring_count && status == BUGPACK_OK; cpu++) {
         pid_t tid = (pid_t)threads->items[at].id;
-        int fd = events->fd_count == 0 ? open_first(attributes, tid, cpu)
-                                       : open_event(attributes, tid, cpu);
+        int fd = events->count == 0 ? open_first(attributes, tid, cpu)
+                                    : open_event(attributes, tid, cpu);
         if (fd >= 0) {
             status = add_event(events, cpu, fd, error);
-            has_any = true;
         } else if (errno != ENODEV && errno != ESRCH) {
             status = explain_open(errno, plan->pid, error);
         }
     }
-    events->thread_count += has_any;
     return status;
+}
+
+static bool is_thread_of_bugpack(int process_fd, uint64_t tid) {
+    static const char prefix[] = "bugpack-";
+    char name[sizeof prefix] = "";
+    return bp_proc_read_at(process_fd, name, sizeof prefix - 1, "task/%llu/comm",
+                           (unsigned long long)tid) > 0 &&
+           strcmp(name, prefix) == 0;
 }
 
 /* The threads are listed before the first event, so that none is inherited and opened as well. */
@@ -202,15 +213,32 @@ bugpack_status bp_perf_events_open(bp_perf_events *events, const bp_perf_plan *p
         status = check_limit(threads.count * events->ring_count, error);
     }
     for (size_t i = 0; status == BUGPACK_OK && i < threads.count; i++) {
+        if (plan->pid == getpid() && is_thread_of_bugpack(process_fd, threads.items[i].id)) {
+            continue;
+        }
         status = add_thread(events, &attributes, plan, &threads, i, error);
     }
     events->excludes_kernel = attributes.exclude_kernel;
-    if (status == BUGPACK_OK && events->fd_count == 0) {
+    if (status == BUGPACK_OK && events->count == 0) {
         status = bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %ld has ended", (long)plan->pid);
     }
     bp_proc_list_release(&threads);
     bp_file_close(process_fd);
     return status;
+}
+
+static bool is_ours(const bp_perf_events *events, const bp_perf_event *event) {
+    uint64_t id;
+    return bp_fd_is_ours(event->fd, events->mark) &&
+           ioctl(event->fd, PERF_EVENT_IOC_ID, &id) == 0 && id == event->id;
+}
+
+bool bp_perf_events_are_ours(const bp_perf_events *events) {
+    size_t count = 0;
+    while (count < events->count && is_ours(events, &events->items[count])) {
+        count++;
+    }
+    return count == events->count;
 }
 
 void bp_perf_events_close(bp_perf_events *events) {
@@ -220,11 +248,13 @@ void bp_perf_events_close(bp_perf_events *events) {
             (void)munmap(events->rings[i].map, page_bytes + events->rings[i].data_bytes);
         }
     }
-    for (size_t i = 0; i < events->fd_count; i++) {
-        bp_file_close(events->fds[i]);
+    for (size_t i = 0; i < events->count; i++) {
+        if (is_ours(events, &events->items[i])) {
+            bp_file_close(events->items[i].fd);
+        }
     }
     free(events->rings);
-    free(events->fds);
+    free(events->items);
     *events = (bp_perf_events){.rings = NULL};
 }
 

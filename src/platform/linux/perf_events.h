@@ -12,6 +12,7 @@
 
 #include <bugpack/error.h>
 
+#include "base/fd_mark.h"
 #include "platform/linux/perf_records.h"
 
 enum {
@@ -25,7 +26,14 @@ typedef struct bp_perf_plan {
     uint64_t rate_hz;
     size_t ring_bytes; /* of each processor at most; a power of two of pages */
     bool is_backward;  /* overwritten, until it is paused */
+    bool is_followed;  /* with child processes and other programs */
 } bp_perf_plan;
+
+/* One may be closed by a host that takes it for its own; the kernel's id says which it is. */
+typedef struct bp_perf_event {
+    int fd;
+    uint64_t id;
+} bp_perf_event;
 
 typedef struct bp_perf_ring {
     unsigned char *map; /* a page of the kernel's, and then the data; NULL: no such processor */
@@ -39,8 +47,9 @@ typedef struct bp_perf_events {
     bp_perf_ring *rings; /* by the number of the processor */
     size_t ring_count;
     size_t least_ring_bytes; /* of the smallest, where locked memory was short */
-    int *fds;
-    size_t fd_count, fd_capacity, thread_count;
+    bp_perf_event *items;
+    size_t count, capacity;
+    bp_fd_mark mark;      /* of each descriptor */
     bool excludes_kernel; /* the kernel does not let us sample in itself */
     bool is_backward;
 } bp_perf_events;
@@ -53,6 +62,9 @@ typedef struct bp_perf_events {
 bugpack_status bp_perf_events_open(bp_perf_events *events, const bp_perf_plan *plan,
                                    bugpack_error *error);
 void bp_perf_events_close(bp_perf_events *events);
+
+/* Whether each descriptor is still what it was. */
+bool bp_perf_events_are_ours(const bp_perf_events *events);
 
 /* Writes no more into the rings; or again. */
 void bp_perf_events_pause(const bp_perf_events *events, bool is_paused);

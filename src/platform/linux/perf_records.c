@@ -7,9 +7,11 @@ enum {
     header_bytes = 8,
     record_mmap = 1,
     record_lost = 2,
+    record_comm = 3,
     record_sample = 9,
     misc_mode_mask = 7,
     misc_mode_kernel = 1,
+    misc_exec = 1 << 13,
     abi_64_bits = 2
 };
 
@@ -133,6 +135,11 @@ bool bp_perf_parse(const unsigned char *bytes, size_t byte_count, const bp_perf_
         is_whole = take(&rest, &id, sizeof id) && take(&rest, &record.lost, sizeof record.lost);
     } else if (is_whole && type == record_mmap) {
         record.kind = BP_PERF_MAPPED;
+    } else if (is_whole && type == record_comm && (misc & misc_exec) != 0) {
+        record.kind = BP_PERF_EXEC;
+        is_whole = take(&rest, &record.pid, sizeof record.pid) && byte_count >= 2 * header_bytes;
+        memcpy(&record.time_ns, bytes + byte_count - sizeof record.time_ns,
+               is_whole ? sizeof record.time_ns : 0); /* it has the time at its end */
     } else if (is_whole && type == record_sample) {
         record.kind = BP_PERF_SAMPLE;
         record.is_kernel = (misc & misc_mode_mask) == misc_mode_kernel;

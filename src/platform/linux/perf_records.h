@@ -51,8 +51,9 @@ size_t bp_perf_next(bp_perf_cursor *cursor, unsigned char record[BP_PERF_RECORD_
 typedef enum bp_perf_kind {
     BP_PERF_OTHER,
     BP_PERF_SAMPLE,
-    BP_PERF_LOST,  /* there was no room for some records */
-    BP_PERF_MAPPED /* code was mapped */
+    BP_PERF_LOST,   /* there was no room for some records */
+    BP_PERF_MAPPED, /* code was mapped */
+    BP_PERF_EXEC    /* the process began another program */
 } bp_perf_kind;
 
 typedef struct bp_perf_record {
