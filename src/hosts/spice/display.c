@@ -149,17 +149,20 @@ static const char *read_target(spice_display *display, spice_reader *message, ta
 
 typedef void row_converter(uint32_t *to, const uint8_t *from, size_t count);
 
+/* Compilers make one load of it. */
+static uint32_t load_word(const uint8_t *from) {
+    return (uint32_t)from[3] << 24 | (uint32_t)from[2] << 16 | (uint32_t)from[1] << 8 | from[0];
+}
+
 static void copy_row(uint32_t *to, const uint8_t *from, size_t count) {
-    spice_reader row = {.body = from, .size = count * 4};
     for (size_t i = 0; i < count; i++) {
-        to[i] = spice_read_u32(&row);
+        to[i] = load_word(from + 4 * i);
     }
 }
 
 static void copy_opaque_row(uint32_t *to, const uint8_t *from, size_t count) {
-    copy_row(to, from, count);
     for (size_t i = 0; i < count; i++) {
-        to[i] |= 0xff000000;
+        to[i] = load_word(from + 4 * i) | 0xff000000;
     }
 }
 

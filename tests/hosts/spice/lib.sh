@@ -18,7 +18,7 @@ start_server() {
     exec 8>&-
     rm -f commands server.out
     mkfifo commands
-    python3 "$here/server.py" --key key.pem --public public.der "$@" <commands >server.out 2>server.err &
+    python3 "$here/server.py" --key key.pem --public public.der "$@" <commands >>server.out 2>server.err &
     server=$!
     started="$started $server"
     exec 8>commands

@@ -208,6 +208,7 @@ class Server:
         elif verb == "drop":
             for connection in self.channels.values():
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.shutdown(socket.SHUT_RD)  # its thread lets go of it
                 connection.close()
         else:
             raise ValueError(f"no command: {words}")

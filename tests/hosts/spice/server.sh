@@ -231,4 +231,41 @@ mkdir recovered
 "$BUGPACK" recover --output-dir recovered runtime/bugpack >out 2>err
 zip=$(ls recovered/spice-crash-*.zip)
 [ "$(unzip -p "$zip" traffic.pcap | wc -c)" -gt 1000 ] || wrong 'there is no traffic'
+fact 'TLS: a certificate that is trusted and names the server, and no other'
+for name in IP:127.0.0.1 DNS:elsewhere.example; do
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$name.key" -out "$name.pem" -days 2 \
+        -subj /CN=spice -addext "subjectAltName=$name" 2>/dev/null
+done
+kill "$server"
+start_server --tls DNS:elsewhere.example.pem DNS:elsewhere.example.key
+for each in 'DNS:elsewhere.example.pem:IP address mismatch' 'IP:127.0.0.1.pem:self-signed certificate'; do
+    timeout 60 "$BUGPACK_SPICE" --report-dir reports --tls-port "$port" --ca-file "${each%:*}" \
+        spice://127.0.0.1 >out 2>err </dev/null
+    expect_same "the status with ${each%:*}" 1 $?
+    expect_err "TLS: ${each##*:}"
+done
+kill "$server"
+start_server --tls IP:127.0.0.1.pem IP:127.0.0.1.key
+: >client.out
+start_client --tls-port "$port" --ca-file IP:127.0.0.1.pem
+all_up
+tell surface 0 32 32
+tell bitmap 0 0 32 32 123456
+tell ping main 250000
+heard '^received main 3 '
+tell ping display 0
+heard '^received display 3 '
+kill -USR1 "$client"
+next_report bugreport
+expect_same 'the draws' 1 "$(value "$zip" session.json .display.draws)"
+expect_same 'TLS' true "$(value "$zip" session.json .tls)"
+end_client TERM
+expect_same 'the status' 0 "$status"
+
+fact 'a server that says nothing is given up'
+kill "$server"
+start_server --link silent
+timeout 60 "$BUGPACK_SPICE" --report-dir reports "spice://127.0.0.1:$port" >out 2>err </dev/null
+expect_same 'the status' 1 $?
+expect_err 'the server does not answer in time'
 finish
