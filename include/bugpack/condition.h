@@ -36,10 +36,11 @@ struct bugpack;
 #define BUGPACK_CONDITIONS_MAX 32
 
 /*
- * Takes a report when the condition becomes true. It is looked at with each sample of the metrics
- * history, once a second or at history_interval_ms; log records are, too, and by their text as it
- * was recorded. No thread is added. What is true already leads to a report at once. A condition
- * that is true must be seen false before it can lead to another report.
+ * Takes a report when the condition becomes true. The monitor of the session looks once a second;
+ * with target_with_descendants, and on other systems than Linux, with each sample of the metrics
+ * history. So it does at the log records that have come, by their text as it was recorded. No
+ * thread is added. What is true already leads to a report at once. A condition that is true must be
+ * seen false before it can lead to another report.
  *
  * The report is of the kind `condition` and named <app>-condition-<subject>-<time>.zip. None is
  * taken while another one of a condition is under way, for condition_cooldown_ms after one was
@@ -51,10 +52,10 @@ struct bugpack;
  * process with target_with_descendants, cpu, rss and threads are sums over all, fds and state those
  * of the target.
  *
- * Errors: INVALID (the text: the error says what is wrong; a session without a history for what
- * needs one, or without a log for `log`), LIMIT (BUGPACK_CONDITIONS_MAX), UNSUPPORTED (fds or state
- * on this system), NO_MEMORY, INERT, CLOSED. It stays until the session is closed. Any thread.
- * Since 0.1.0.
+ * Errors: INVALID (the text: the error says what is wrong; a session about no process, without
+ * a history where that is looked at, or without a log for `log`), LIMIT (BUGPACK_CONDITIONS_MAX),
+ * UNSUPPORTED (fds or state on this system), NO_MEMORY, INERT, CLOSED. It stays until the session
+ * is closed. Any thread. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_trigger_when(struct bugpack *session,
                                                                   const char *condition,

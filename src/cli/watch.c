@@ -25,6 +25,7 @@
 #include "session/command.h"
 
 enum { follow_max = 16 };
+static const uint32_t history_interval_ms = 5000;
 
 /* Strings are borrowed from the command line; NULL: not given. */
 typedef struct watch_options {
@@ -294,6 +295,8 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all, bugp
     options.report_dir = given->output_dir != NULL ? given->output_dir : ".";
     options.target_pid = pid;
     options.target_with_descendants = given->select.with_children || given->select.pids.count == 0;
+    /* Else conditions do not need it, and a look at each thread is what a watch costs. */
+    options.history_interval_ms = options.target_with_descendants ? 0 : history_interval_ms;
     options.traffic_budget_bytes = BUGPACK_OFF64;
     options.log_ring_bytes = it->follow_count > 0 ? 0 : BUGPACK_OFF64;
     options.recorder_in_memory = true;

@@ -530,12 +530,12 @@ void bp_condition_print_value(const bp_condition_truth *truth, char out[BP_CONDI
         print_number(truth, number, sizeof number);
     }
     if (truth->lasted_ns > 0) {
-        (void)snprintf(lasted, sizeof lasted, "%s %s%.1f s", number[0] != '\0' ? "," : "",
-                       truth->grows ? "more within " : "for ",
+        (void)snprintf(lasted, sizeof lasted, "%s%s %.1f s",
+                       number[0] == '\0' || truth->grows ? "" : "; ",
+                       truth->grows ? " more within" : "true for",
                        (double)truth->lasted_ns / (double)BP_NS_PER_SEC);
     }
-    (void)snprintf(out, BP_CONDITION_VALUE_BYTES, "%s%s", number,
-                   number[0] == '\0' && lasted[0] == ' ' ? lasted + 1 : lasted);
+    (void)snprintf(out, BP_CONDITION_VALUE_BYTES, "%s%s", number, lasted);
 }
 
 void bp_condition_add(bp_json *json, const bp_condition_truth *truth) {

@@ -52,7 +52,7 @@ typedef struct bp_condition_sample {
 typedef struct bp_condition_truth {
     char text[BUGPACK_CONDITION_MAX_BYTES + 1];
     const char *unit;      /* of the value: "percent", "bytes", "count"; NULL: it has none */
-    double value;          /* of a condition that grows, by how much it did */
+    double value;          /* at that sample; of a condition that grows, by how much it did */
     bool grows;            /* within `lasted_ns` */
     uint64_t lasted_ns;    /* for how long it was seen to hold; 0: at that sample alone */
     uint64_t log_sequence; /* of the record in the log; 0: none */
@@ -73,7 +73,7 @@ bool bp_condition_look_at_line(bp_condition *condition, const char *line, size_t
 /* For who wants to know that one has become true, and whether it leads to a report. */
 typedef void bp_condition_callback(const bp_condition_truth *truth, bool has_report, void *context);
 
-/* The value in words: "2.1 GiB", "99.6 % of a CPU, for 10.0 s". */
+/* The value in words: "2.1 GiB", "99.6 % of a CPU; true for 10.0 s". */
 enum { BP_CONDITION_VALUE_BYTES = 96 };
 void bp_condition_print_value(const bp_condition_truth *truth, char out[BP_CONDITION_VALUE_BYTES]);
 

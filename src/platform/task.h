@@ -88,12 +88,25 @@ void bp_task_name(const bp_task *task, char *out, size_t out_bytes);
 typedef struct bp_task_program {
     char name[64];  /* any bytes */
     uint64_t image; /* another one after each execve(2); 0 where it is not known */
-    char state;     /* of its first thread, as in proc(5) */
 } bp_task_program;
 
 /* What it executes now, or did when it ended, while nobody has waited for it. False where that is
  * not known; Linux only. As a reading of facts. */
 bool bp_task_program_now(bp_task *task, bp_task_program *ret_program);
+
+/* What a process is in all. */
+typedef struct bp_task_totals {
+    uint64_t taken_ns; /* monotonic */
+    uint64_t cpu_ns;   /* user and system time of all threads, ended ones too */
+    bool has_memory;   /* a kernel thread or a zombie has none */
+    uint64_t rss_bytes, thread_count;
+    char state; /* of its first thread, as in proc(5) */
+} bp_task_totals;
+
+/* Reads them without a look at each thread, which costs as much for many as for one; of a tree, the
+ * first process. Errors: NO_PROCESS when it has ended, IO, UNSUPPORTED (on other systems than
+ * Linux). As a reading of facts. */
+bugpack_status bp_task_read_totals(bp_task *task, bp_task_totals *ret_totals, bugpack_error *error);
 
 /* How many descriptors it has open; of a tree, the first process. Errors: NO_PROCESS, DENIED,
  * NO_MEMORY, IO, UNSUPPORTED. As a reading of facts. */

@@ -1,7 +1,9 @@
 /*
  * Conditions: a report when something becomes true of the process, or is logged.
  *
- * The monitor looks: at each sample of the metrics history, and once a second at what was logged.
+ * The monitor looks once a second: at the process as a whole, which costs no more for a thousand
+ * threads than for one, and at what was logged. A process with its descendants is looked at with
+ * each sample of the metrics history, which has their sums.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,8 +34,9 @@ struct conditions {
     bp_lock lock;                          /* of adding one */
     watched items[BUGPACK_CONDITIONS_MAX]; /* each is written before it is counted */
     atomic_size_t count;
-    _Atomic(bp_task *) task; /* for what the history does not sample; NULL: not needed */
-    atomic_uint needs;       /* of all */
+    _Atomic(bp_task *) task;  /* NULL: not needed */
+    atomic_bool looks_itself; /* and not with the history */
+    atomic_uint needs;        /* of all */
     atomic_bool is_stopped;
     atomic_bool is_active; /* something was printed or logged since the last sample */
 
@@ -42,8 +45,8 @@ struct conditions {
 
     /* Of the monitor. */
     bp_ring_follower follower;
-    uint64_t next_look_ns;
-    uint64_t sample_due_ns;
+    uint64_t next_log_ns, next_sample_ns;
+    uint64_t sample_due_ns; /* of the history */
     bool has_told_loss;
 };
 
@@ -215,15 +218,67 @@ static bool look_at_log(struct conditions *self) {
     return is_rest;
 }
 
+static void tell_end(struct conditions *self) {
+    bp_condition_callback *callback = atomic_load(&self->callback);
+    if (callback != NULL) {
+        callback(NULL, false, self->callback_context);
+    }
+}
+
+/* Adds what only some conditions need, and asks all of them. */
+static void look(struct conditions *self, bp_condition_sample *sample) {
+    bp_task *task = atomic_load(&self->task);
+    size_t count = atomic_load_explicit(&self->count, memory_order_acquire);
+    bp_condition_truth truth;
+    (void)look_at_log(self);
+    sample->is_active = atomic_exchange(&self->is_active, false);
+    if ((atomic_load(&self->needs) & BP_CONDITION_NEEDS_FILES) != 0) {
+        sample->file_count.known =
+            bp_task_count_files(task, &sample->file_count.value, NULL) == BUGPACK_OK;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (bp_condition_look(self->items[i].condition, sample, &truth)) {
+            begin(self, self->items[i].condition, &truth);
+        }
+    }
+}
+
+static void look_at_totals(struct conditions *self, uint64_t now_ns) {
+    bp_task_totals totals;
+    bugpack_status status = bp_task_read_totals(atomic_load(&self->task), &totals, NULL);
+    bp_condition_sample sample = {.due_ns = self->next_sample_ns};
+    self->next_sample_ns = now_ns + BP_NS_PER_SEC;
+    if (status == BUGPACK_OK) {
+        sample.taken_ns = totals.taken_ns;
+        sample.cpu_ns = totals.cpu_ns;
+        sample.rss_bytes = (bp_known_uint){totals.has_memory, totals.rss_bytes};
+        sample.thread_count = (bp_known_uint){true, totals.thread_count};
+        sample.state = totals.state;
+        look(self, &sample);
+    } else if (status == BUGPACK_ERR_NO_PROCESS) {
+        self->next_sample_ns = UINT64_MAX;
+        (void)look_at_log(self);
+        tell_end(self);
+    }
+}
+
 static uint64_t tick(void *context, uint64_t now_ns) {
     struct conditions *self = context;
-    if ((atomic_load(&self->needs) & BP_CONDITION_NEEDS_LOG) == 0) {
-        return UINT64_MAX;
+    unsigned needs = atomic_load(&self->needs);
+    uint64_t next_ns = UINT64_MAX;
+    if ((needs & BP_CONDITION_NEEDS_SAMPLES) != 0 && atomic_load(&self->looks_itself)) {
+        if (now_ns >= self->next_sample_ns) {
+            look_at_totals(self, now_ns);
+        }
+        next_ns = self->next_sample_ns;
     }
-    if (now_ns >= self->next_look_ns) {
-        self->next_look_ns = look_at_log(self) ? now_ns : now_ns + BP_NS_PER_SEC;
+    if ((needs & BP_CONDITION_NEEDS_LOG) != 0) {
+        if (now_ns >= self->next_log_ns) {
+            self->next_log_ns = look_at_log(self) ? now_ns : now_ns + BP_NS_PER_SEC;
+        }
+        next_ns = self->next_log_ns < next_ns ? self->next_log_ns : next_ns;
     }
-    return self->next_look_ns;
+    return next_ns;
 }
 
 void bp_conditions_expect(void *context, uint64_t due_ns) {
@@ -233,20 +288,16 @@ void bp_conditions_expect(void *context, uint64_t due_ns) {
 
 void bp_conditions_look(void *context, const bp_task_snapshot *snapshot) {
     struct conditions *self = context;
-    bp_task *task = atomic_load(&self->task);
-    unsigned needs = atomic_load(&self->needs);
-    size_t count = atomic_load_explicit(&self->count, memory_order_acquire);
-    bp_task_program program;
-    bp_condition_truth truth;
+    bp_task_totals totals;
     if (atomic_load(&self->is_stopped)) {
         return;
     }
-    (void)look_at_log(self);
     if (snapshot == NULL) {
-        bp_condition_callback *callback = atomic_load(&self->callback);
-        if (callback != NULL) {
-            callback(NULL, false, self->callback_context);
-        }
+        (void)look_at_log(self);
+        tell_end(self);
+        return;
+    }
+    if (atomic_load(&self->looks_itself) || atomic_load(&self->count) == 0) {
         return;
     }
     bp_condition_sample sample = {.taken_ns = snapshot->taken_ns,
@@ -254,20 +305,12 @@ void bp_conditions_look(void *context, const bp_task_snapshot *snapshot) {
                                   .cpu_ns = snapshot->process_cpu * snapshot->cpu_unit_ns +
                                             snapshot->extra_ns,
                                   .rss_bytes = {snapshot->has_memory, snapshot->rss_bytes},
-                                  .thread_count = {true, snapshot->thread_count},
-                                  .is_active = atomic_exchange(&self->is_active, false)};
-    if ((needs & BP_CONDITION_NEEDS_FILES) != 0) {
-        sample.file_count.known =
-            bp_task_count_files(task, &sample.file_count.value, NULL) == BUGPACK_OK;
+                                  .thread_count = {true, snapshot->thread_count}};
+    if ((atomic_load(&self->needs) & BP_CONDITION_NEEDS_STATE) != 0 &&
+        bp_task_read_totals(atomic_load(&self->task), &totals, NULL) == BUGPACK_OK) {
+        sample.state = totals.state;
     }
-    if ((needs & BP_CONDITION_NEEDS_STATE) != 0 && bp_task_program_now(task, &program)) {
-        sample.state = program.state;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (bp_condition_look(self->items[i].condition, &sample, &truth)) {
-            begin(self, self->items[i].condition, &truth);
-        }
-    }
+    look(self, &sample);
 }
 
 /* --- adding one ------------------------------------------------------------------------------- */
@@ -283,62 +326,74 @@ void bp_conditions_tell(void *context, bp_condition_callback *callback, void *ca
     atomic_store(&self->callback, callback);
 }
 
-/* Opens the process once more where a condition needs what the history does not sample, and tries
- * to have it. The lock is held. */
-static bugpack_status prepare(struct conditions *self, unsigned needs, bugpack_error *error) {
-    bp_task *task = atomic_load(&self->task);
-    bp_task_program program;
+/* Whether the condition has what it needs of a process. `ret_looks_itself`: no history. */
+static bugpack_status try_task(const struct conditions *self, const bp_condition *condition,
+                               bp_task *task, bool *ret_looks_itself, bugpack_error *error) {
+    const bp_report_context *report = self->context.report;
+    unsigned needs = bp_condition_needs(condition);
+    bp_task_totals totals;
     uint64_t count;
-    if ((needs & (BP_CONDITION_NEEDS_FILES | BP_CONDITION_NEEDS_STATE)) == 0) {
-        return BUGPACK_OK;
+    bool has_totals = bp_task_read_totals(task, &totals, error) == BUGPACK_OK;
+    *ret_looks_itself = has_totals && !report->settings->target_with_descendants;
+    if (!*ret_looks_itself && report->recorder->history == NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "condition '%.80s' needs a session with a metrics history",
+                       bp_condition_text(condition));
     }
-    if (task == NULL) {
-        bugpack_status status = bp_task_clone(
-            bp_sampler_task(bp_subject_sampler(self->context.report->subject, NULL)), &task, error);
-        if (status != BUGPACK_OK) {
-            return status;
-        }
-        atomic_store(&self->task, task);
-    }
-    if ((needs & BP_CONDITION_NEEDS_STATE) != 0 && !bp_task_program_now(task, &program)) {
+    if ((needs & BP_CONDITION_NEEDS_STATE) != 0 && !has_totals) {
         return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the state of the process is not known");
     }
     return (needs & BP_CONDITION_NEEDS_FILES) != 0 ? bp_task_count_files(task, &count, error)
                                                    : BUGPACK_OK;
 }
 
-/* Whether the session has what the condition is about. */
-static bugpack_status check(const struct conditions *self, const bp_condition *condition,
-                            bugpack_error *error) {
-    const bp_recorder *recorder = self->context.report->recorder;
-    unsigned needs = bp_condition_needs(condition);
-    if ((needs & BP_CONDITION_NEEDS_SAMPLES) != 0 && recorder->history == NULL) {
+/* Opens the process once more: the monitor may be reading the one that is open. The lock is held.
+ */
+static bugpack_status prepare(struct conditions *self, const bp_condition *condition,
+                              bugpack_error *error) {
+    const bp_report_context *report = self->context.report;
+    bp_sampler *sampler = bp_subject_sampler(report->subject, NULL);
+    bp_task *task = NULL;
+    bool looks_itself = false;
+    if (bp_condition_needs(condition) == BP_CONDITION_NEEDS_LOG) {
+        return report->recorder->log != NULL
+                   ? BUGPACK_OK
+                   : bp_fail(error, BUGPACK_ERR_INVALID,
+                             "condition '%.80s' needs a session with a log",
+                             bp_condition_text(condition));
+    }
+    if (sampler == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "condition '%.80s' needs a session with a metrics history",
+                       "condition '%.80s' needs a session about a process",
                        bp_condition_text(condition));
     }
-    if (needs == BP_CONDITION_NEEDS_LOG && recorder->log == NULL) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "condition '%.80s' needs a session with a log",
-                       bp_condition_text(condition));
+    bugpack_status status = bp_task_clone(bp_sampler_task(sampler), &task, error);
+    if (status == BUGPACK_OK) {
+        status = try_task(self, condition, task, &looks_itself, error);
     }
-    return BUGPACK_OK;
+    if (status == BUGPACK_OK && atomic_load(&self->task) == NULL) {
+        atomic_store(&self->task, task);
+        atomic_store(&self->looks_itself, looks_itself);
+        task = NULL;
+    }
+    bp_task_close(task);
+    return status;
 }
 
 static bugpack_status add(struct conditions *self, bp_condition *condition, bugpack_error *error) {
     bp_log_recorder *log = self->context.report->recorder->log;
-    unsigned needs = bp_condition_needs(condition);
     size_t count = atomic_load(&self->count);
     if (count == BUGPACK_CONDITIONS_MAX) {
         return bp_fail(error, BUGPACK_ERR_LIMIT, "the session has %d conditions already",
                        BUGPACK_CONDITIONS_MAX);
     }
-    bugpack_status status = prepare(self, needs, error);
+    bugpack_status status = prepare(self, condition, error);
     if (status == BUGPACK_OK) {
         self->items[count] =
             (watched){.condition = condition,
                       .from_sequence = log == NULL ? 0 : bp_ring_newest(bp_log_recorder_ring(log))};
         atomic_store_explicit(&self->count, count + 1, memory_order_release);
-        (void)atomic_fetch_or(&self->needs, needs);
+        (void)atomic_fetch_or(&self->needs, bp_condition_needs(condition));
     }
     return status;
 }
@@ -347,9 +402,6 @@ bugpack_status bp_conditions_add(void *context, const char *text, bugpack_error 
     struct conditions *self = context;
     bp_condition *condition = NULL;
     bugpack_status status = bp_condition_new(text, &condition, error);
-    if (status == BUGPACK_OK) {
-        status = check(self, condition, error);
-    }
     if (status == BUGPACK_OK) {
         bp_lock_acquire(&self->lock);
         status = add(self, condition, error);

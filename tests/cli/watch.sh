@@ -89,9 +89,9 @@ awk "BEGIN { exit !($found > 5 && $found < 110) }" || wrong "it is $found per ce
 end_target
 
 fact 'CPU time for a while, and the history before it'
-becomes 'cpu > 2 for 2s' cpu spin
-[ "$(value "$zip" metadata.json '.condition.lasted_ms >= 2000')" = true ] || wrong 'it was too short'
-[ "$(value "$zip" metrics-history.jsonl .cpu_percent | wc -l)" -ge 2 ] || wrong 'there is no history'
+becomes 'cpu > 2 for 6s' cpu spin
+[ "$(value "$zip" metadata.json '.condition.lasted_ms >= 6000')" = true ] || wrong 'it was too short'
+[ "$(value "$zip" metrics-history.jsonl .cpu_percent | wc -l)" -ge 1 ] || wrong 'there is no history'
 end_target
 
 fact 'memory'

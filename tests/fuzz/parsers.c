@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "inspect/machine_diff.h"
+#include "model/condition.h"
 #include "model/machine_threads.h"
 #include "platform/darwin/convert.h"
 #include "platform/linux/build_id.h"
@@ -244,12 +245,39 @@ static void check_darwin_numbers(const char *bytes, size_t byte_count) {
     require(memchr(name, '\0', sizeof name) != NULL);
 }
 
+/* A condition is refused with a sentence, or judges any series and line. */
+static void check_condition(const char *text, size_t byte_count) {
+    char *terminated = strndup(text, byte_count);
+    bp_condition *condition = NULL;
+    bp_condition_truth truth;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    require(terminated != NULL);
+    if (bp_condition_new(terminated, &condition, &error) != BUGPACK_OK) {
+        require(error.message[0] != '\0');
+        free(terminated);
+        return;
+    }
+    for (uint64_t i = 1; i < 200; i++) {
+        const bp_condition_sample sample = {.taken_ns = i << 30,
+                                            .due_ns = i << 30,
+                                            .cpu_ns = i * i << 20,
+                                            .rss_bytes = {true, i << 20},
+                                            .thread_count = {true, i % 50},
+                                            .file_count = {i % 2 == 0, UINT64_MAX - i},
+                                            .state = "RSDTtZI"[i / 30]};
+        (void)bp_condition_look(condition, &sample, &truth);
+    }
+    (void)bp_condition_look_at_line(condition, text, byte_count, 1, &truth);
+    bp_condition_free(condition);
+    free(terminated);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count) {
     static void (*const checks[])(const char *,
                                   size_t) = {check_json,      check_counters, check_tables,
                                              check_map,       check_elf,      check_host_thread,
                                              check_host_rest, check_procargs, check_darwin_numbers,
-                                             check_object};
+                                             check_object,    check_condition};
     if (byte_count == 0) {
         return 0;
     }

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "support/check.h"
@@ -40,6 +41,28 @@ static void *lose_connections(void *unused) {
         (void)usleep(2000);
     }
     return NULL;
+}
+
+static atomic_uint condition_count;
+
+static void on_event(const bugpack_event *event, void *context) {
+    (void)context;
+    atomic_fetch_add(&condition_count, event->kind == BUGPACK_EVENT_WRITTEN &&
+                                           strcmp(event->report_type, "condition") == 0);
+}
+
+/* Adds conditions while they are looked at, and logs what one is about, until a report of it. */
+static void *wait_for_conditions(void *unused) {
+    static const char *const texts[] = {"log /turn \\d+/", "fds > 0", "threads grows 1 in 1min",
+                                        "cpu > 1 for 300ms", "rss < 1K"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        CHECK(bugpack_trigger_when(session, texts[i], NULL) == BUGPACK_OK);
+    }
+    for (unsigned i = 0; i < turn_count || atomic_load(&condition_count) == 0; i++) {
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "turn %u", i);
+        (void)usleep(1000);
+    }
+    return unused;
 }
 
 /* Hangs, beats and ends, while another one is opened and closed. */
@@ -94,21 +117,27 @@ int main(void) {
     options.disconnect_cooldown_ms = 5;
     options.hang_cooldown_ms = 5;
     options.hang_cap = BUGPACK_OFF;
+    options.condition_cooldown_ms = 5;
+    options.condition_cap = BUGPACK_OFF;
+    options.on_event = on_event;
     options.min_free_bytes = BUGPACK_OFF64;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "main", NULL, &channel, NULL) == BUGPACK_OK);
 
     pthread_t traffic, losing[thread_count], keeping[thread_count], hanging[thread_count];
+    pthread_t waiting[thread_count];
     CHECK(pthread_create(&traffic, NULL, make_traffic, NULL) == 0);
     for (unsigned i = 0; i < thread_count; i++) {
         CHECK(pthread_create(&losing[i], NULL, lose_connections, NULL) == 0);
         CHECK(pthread_create(&keeping[i], NULL, keep_and_report, NULL) == 0);
         CHECK(pthread_create(&hanging[i], NULL, hang_and_beat, NULL) == 0);
+        CHECK(pthread_create(&waiting[i], NULL, wait_for_conditions, NULL) == 0);
     }
     for (unsigned i = 0; i < thread_count; i++) {
         CHECK(pthread_join(losing[i], NULL) == 0);
         CHECK(pthread_join(keeping[i], NULL) == 0);
         CHECK(pthread_join(hanging[i], NULL) == 0);
+        CHECK(pthread_join(waiting[i], NULL) == 0);
     }
     atomic_store(&must_stop, true);
     CHECK(pthread_join(traffic, NULL) == 0);

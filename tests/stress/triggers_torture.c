@@ -172,6 +172,25 @@ static void fail_each(const char *name, void (*trigger)(void), bool has_summary,
                  and_all_later ? "one and all later" : "one allocation", failed, written);
 }
 
+/* Each allocation of a condition fails in turn: it is refused, and nothing is left of it. */
+static void add_conditions(void) {
+    static const char *const texts[] = {"log /x(y|z)/", "rss grows 1G in 1h", "fds > 900000"};
+    open_session();
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        bugpack_status status = BUGPACK_ERR_NO_MEMORY;
+        unsigned long nth = 0;
+        for (; status != BUGPACK_OK; nth++) {
+            failing_malloc_arm(nth + 1, nth % 2 == 0);
+            status = bugpack_trigger_when(session, texts[i], NULL);
+            (void)failing_malloc_disarm();
+            CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_MEMORY);
+        }
+        (void)printf("a condition: %lu failed and were tried again\n", nth - 1);
+    }
+    bugpack_close(session);
+    CHECK(temp_dir_count(&dir) == 0);
+}
+
 int main(void) {
     static const struct {
         const char *name;
@@ -182,6 +201,7 @@ int main(void) {
                     {"a disconnect", disconnect, false},
                     {"kept rings", keep_and_report, false}};
     CHECK(temp_dir_make(&dir));
+    add_conditions();
     for (size_t i = 0; i < sizeof triggers / sizeof triggers[0]; i++) {
         fail_each(triggers[i].name, triggers[i].trigger, triggers[i].has_summary, false);
         fail_each(triggers[i].name, triggers[i].trigger, triggers[i].has_summary, true);

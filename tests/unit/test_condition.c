@@ -170,7 +170,7 @@ Test(condition, cpu_is_of_one_cpu_and_of_the_time_between_two_samples) {
     cr_assert(not(use_cpu(&it, 0, 1, 1)));
     cr_assert(not(use_cpu(&it, 150, 1, 1)));
     cr_assert(use_cpu(&it, 151, 1, 1));
-    expect_found(&it, "151.0 % of a CPU, for 1.0 s");
+    expect_found(&it, "151.0 % of a CPU; true for 1.0 s");
     it.sample.cpu_ns -= BP_NS_PER_SEC; /* no counter goes back: nothing is known */
     cr_assert(not(look(&it, 1, 1)));
     bp_condition_free(it.condition);
@@ -183,7 +183,7 @@ Test(condition, has_to_hold_at_every_sample_for_so_long) {
         bool is_edge = use_cpu(&it, percent[i], 1, 1);
         cr_assert(eq(int, is_edge, i == 6), "step %zu", i);
     }
-    expect_found(&it, "95.0 % of a CPU, for 3.0 s");
+    expect_found(&it, "95.0 % of a CPU; true for 3.0 s");
     bp_condition_free(it.condition);
 }
 
@@ -192,7 +192,7 @@ Test(condition, what_is_read_at_an_instant_begins_to_hold_there) {
     cr_assert(not(use_memory(&it, 2)));
     cr_assert(not(use_memory(&it, 2)));
     cr_assert(use_memory(&it, 2));
-    expect_found(&it, "2.0 MiB, for 2.0 s");
+    expect_found(&it, "2.0 MiB; true for 2.0 s");
     bp_condition_free(it.condition);
 }
 
@@ -224,7 +224,7 @@ Test(condition, grows_is_above_the_lowest_within_the_time) {
     cr_assert(not(use_memory(&it, 100))); /* falls */
     cr_assert(not(use_memory(&it, 199)));
     cr_assert(use_memory(&it, 200));
-    expect_found(&it, "100.0 MiB, more within 10.0 s");
+    expect_found(&it, "100.0 MiB more within 10.0 s");
     cr_assert(eq(dbl, it.truth.value, 100 * 1048576.0));
     for (int i = 0; i < 20; i++) {
         cr_assert(not(use_memory(&it, 200)));
@@ -270,7 +270,7 @@ Test(condition, state_is_a_letter) {
         it.sample.state = states[i];
         cr_assert(eq(int, look(&it, 1, 1), i == 4), "step %zu", i);
     }
-    expect_found(&it, "for 2.0 s");
+    expect_found(&it, "true for 2.0 s");
     bp_condition_free(it.condition);
 }
 
@@ -287,7 +287,7 @@ Test(condition, idle_is_neither_cpu_nor_output) {
     cr_assert(not(use_cpu(&it, 0, 1, 1)));
     cr_assert(not(use_cpu(&it, 0, 1, 1)));
     cr_assert(use_cpu(&it, 0, 1, 1));
-    expect_found(&it, "0.0 % of a CPU, for 3.0 s");
+    expect_found(&it, "0.0 % of a CPU; true for 3.0 s");
     bp_condition_free(it.condition);
 }
 
@@ -320,7 +320,7 @@ Test(condition, prints_itself_for_the_metadata) {
     } cases[] = {
         {{.text = "cpu > 90", .unit = "percent", .value = 1, .lasted_ns = 0}, "\"value\": 1"},
         {{.text = "log /x/", .log_sequence = 7}, "\"log_seq\": 7"},
-        {{.text = "state = T", .lasted_ns = 2 * BP_NS_PER_SEC}, "\"found\": \"for 2.0 s\""}};
+        {{.text = "state = T", .lasted_ns = 2 * BP_NS_PER_SEC}, "\"found\": \"true for 2.0 s\""}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bp_buffer out;
         bp_json json;

@@ -344,6 +344,13 @@ static bugpack_status snapshot_other(bp_process *process, bool with_names,
     return BUGPACK_OK;
 }
 
+bugpack_status bp_task_read_totals(bp_task *task, bp_task_totals *ret_totals,
+                                   bugpack_error *error) {
+    (void)task;
+    (void)ret_totals;
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "there are no totals of a process on macOS");
+}
+
 bool bp_task_program_now(bp_task *task, bp_task_program *ret_program) {
     (void)task;
     (void)ret_program;

@@ -358,7 +358,7 @@ bool bp_task_program_now(bp_task *task, bp_task_program *ret_program) {
         stat.start_ticks != process->start_ticks) {
         return false;
     }
-    *ret_program = (bp_task_program){.image = stat.stack_start, .state = stat.state};
+    *ret_program = (bp_task_program){.image = stat.stack_start};
     memcpy(ret_program->name, stat.name, sizeof ret_program->name);
     return true;
 }

@@ -269,6 +269,31 @@ out:
     return status;
 }
 
+bugpack_status bp_task_read_totals(bp_task *task, bp_task_totals *ret_totals,
+                                   bugpack_error *error) {
+    bp_process *process = task->process;
+    bp_task_snapshot memory = {0};
+    bp_proc_stat stat;
+    bugpack_status status = bp_process_hold(process, error);
+    uint64_t taken_ns = bp_clock_monotonic_ns();
+    if (status == BUGPACK_OK) {
+        status = bp_process_read_stat(process, &stat, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = read_memory(process, &memory, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_totals = (bp_task_totals){
+            .taken_ns = taken_ns,
+            .cpu_ns = multiply(stat.cpu_ticks, BP_NS_PER_SEC / process->root.ticks_per_sec),
+            .has_memory = memory.has_memory,
+            .rss_bytes = memory.rss_bytes,
+            .thread_count = stat.thread_count,
+            .state = stat.state};
+    }
+    return status;
+}
+
 /* A file of a thread. No bytes where the thread has ended, the kernel has no such file, or it
  * `is_guarded`, as what ptrace(2) guards, and we may not read it. */
 static bugpack_status read_of_thread(const bp_process *process, const bp_thread_counters *thread,

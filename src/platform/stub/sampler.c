@@ -47,6 +47,11 @@ bool bp_task_program_now(bp_task *task, bp_task_program *ret_program) {
     return false;
 }
 
+bugpack_status bp_task_read_totals(bp_task *task, bp_task_totals *ret_totals,
+                                   bugpack_error *error) {
+    return unsupported(error);
+}
+
 bugpack_status bp_task_count_files(bp_task *task, uint64_t *ret_count, bugpack_error *error) {
     return unsupported(error);
 }
