@@ -184,13 +184,13 @@ void bp_diagnose_deleted_code(bp_evidence *evidence) {
 
 /*
  * Within the sample window, where there is no history: memory that is more at each of its samples,
- * by 16 MiB and a twentieth in all. A program that was begun a moment ago is still reading what it
- * needs.
+ * by 16 MiB and a twentieth in all. The end of the window may come so soon after a sample that
+ * nothing has been added. A program that was begun a moment ago is still reading what it needs.
  */
 static void find_growth_in_window(bp_evidence *evidence) {
     enum { sample_min = 4 };
     static const uint64_t least_kb = 16 << 10;
-    static const double age_min_secs = 10;
+    static const double age_min_secs = 10, close_ms = 150;
     const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
     const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(process, "rss_samples"));
     double age_secs, from_ms = 0, to_ms = 0;
@@ -200,7 +200,8 @@ static void find_growth_in_window(bp_evidence *evidence) {
         uint64_t kb;
         double at_ms;
         if (!bp_json_tree_uint(row, "rss_kb", &kb) || !bp_json_tree_number(row, "at_ms", &at_ms) ||
-            (count > 0 && (kb <= to_kb || at_ms <= to_ms))) {
+            (count > 0 &&
+             (at_ms <= to_ms || kb < to_kb || (kb == to_kb && at_ms - to_ms >= close_ms)))) {
             return;
         }
         from_kb = count == 0 ? kb : from_kb;

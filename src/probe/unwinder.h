@@ -12,8 +12,10 @@
 enum {
 #if defined(__aarch64__)
     BP_STACK_POINTER_NUMBER = 31
-#else
+#elif defined(__x86_64__)
     BP_STACK_POINTER_NUMBER = 7
+#else /* unsupported: no stack is unwound from registers on another processor */
+    BP_STACK_POINTER_NUMBER = 0
 #endif
 };
 

@@ -359,7 +359,9 @@ report() {
         *)
             tried=$((tried + 1)) current=$name
             : >"$scratch/err"
-            wrong "$text"
+            if [ "$1" = healthy ]; then
+                wrong "$text"
+            fi
             cat "$folder/log"
             ;;
         esac
