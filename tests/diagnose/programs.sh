@@ -239,7 +239,7 @@ begin_growth() {
 # grows by is little of it.
 begin_perl_growth() {
     begin perl -e '$| = 1; print "ready\n"; select undef, undef, undef, 0.1 until -e "go";
-        while (@all < 1200) { push @all, "x" x 2621440; select undef, undef, undef, 0.1 }'
+        while (@all < 400) { push @all, "x" x 5242880; select undef, undef, undef, 0.1 }'
     await "grep -q '^ready' said"
     await_age
     : >go

@@ -258,9 +258,9 @@ Test(condition, what_is_not_known_changes_nothing) {
     cr_assert(not(look(&it, 1, 1)));
     it.sample.file_count.known = true;
     cr_assert(not(look(&it, 1, 1))); /* it was not false in between */
-    bp_condition_free(it.condition);
-    cr_assert(eq(u64, (uint64_t)bp_condition_needs(made("fds > 1")),
+    cr_assert(eq(u64, (uint64_t)bp_condition_needs(it.condition),
                  BP_CONDITION_NEEDS_SAMPLES | BP_CONDITION_NEEDS_FILES));
+    bp_condition_free(it.condition);
 }
 
 Test(condition, state_is_a_letter) {
