@@ -26,6 +26,13 @@
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
 
+/* Not cloned under another name. clang does not clone. */
+#if defined(__clang__)
+#define OWN_NAME __attribute__((noinline))
+#else
+#define OWN_NAME __attribute__((noinline, noipa))
+#endif
+
 static temp_dir dir;
 static volatile unsigned sink;
 
@@ -36,13 +43,13 @@ static uint64_t cpu_ms(void) {
 }
 
 /* Their names are in the report: they are no clones. */
-__attribute__((noinline, noipa)) static void price_all(unsigned rounds) {
+OWN_NAME static void price_all(unsigned rounds) {
     for (unsigned i = 0; i < rounds; i++) {
         sink = (sink ^ i) * 2654435761u;
     }
 }
 
-__attribute__((noinline, noipa)) static void serve_for(uint64_t ms) {
+OWN_NAME static void serve_for(uint64_t ms) {
     uint64_t until = cpu_ms() + ms;
     while (cpu_ms() < until) {
         price_all(10000);
