@@ -34,7 +34,7 @@
 #endif
 
 static temp_dir dir;
-static volatile unsigned sink;
+static _Thread_local volatile unsigned sink;
 
 static uint64_t cpu_ms(void) {
     struct timespec now;
