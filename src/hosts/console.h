@@ -27,14 +27,8 @@ static inline void console_catch(int number) {
     console_caught = number;
 }
 
-/* SIGUSR1, SIGINT and SIGTERM are wishes from now on, and so are keys, one by one and unechoed,
- * where standard input is a terminal. Lines of standard output are written as they end. Once, on
- * the main thread, before anything is printed. */
-static inline void console_open(void) {
-    (void)setvbuf(stdout, NULL, _IOLBF, 0);
-    (void)signal(SIGUSR1, console_catch);
-    (void)signal(SIGINT, console_catch);
-    (void)signal(SIGTERM, console_catch);
+/* Keys come one by one and unechoed, where standard input is a terminal. Once. */
+static inline void console_prepare_terminal(void) {
     if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &console_saved) != 0) {
         return;
     }
@@ -42,6 +36,16 @@ static inline void console_open(void) {
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     (void)atexit(console_restore);
+}
+
+/* SIGUSR1, SIGINT and SIGTERM are wishes from now on, and so are keys. Lines of standard output are
+ * written as they end. Once, on the main thread, before anything is printed. */
+static inline void console_open(void) {
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    (void)signal(SIGUSR1, console_catch);
+    (void)signal(SIGINT, console_catch);
+    (void)signal(SIGTERM, console_catch);
+    console_prepare_terminal();
 }
 
 /* F12 comes as five bytes, also in two reads. */

@@ -56,9 +56,13 @@ static void write_ping(bugpack_writer *writer, const spice_channel *channel) {
     bugpack_printf(writer, "}");
 }
 
+/* Which of so many is the oldest that is kept. */
+static size_t first_kept(size_t count, size_t kept_count) {
+    return count < kept_count ? 0 : count - kept_count;
+}
+
 static void write_results(bugpack_writer *writer, const spice_channel *channel) {
-    size_t first =
-        channel->result_count < SPICE_RESULTS_KEPT ? 0 : channel->result_count - SPICE_RESULTS_KEPT;
+    size_t first = first_kept(channel->result_count, SPICE_RESULTS_KEPT);
     bugpack_printf(writer, "[");
     for (size_t i = first; i < channel->result_count; i++) {
         const spice_result *result = &channel->results[i % SPICE_RESULTS_KEPT];
@@ -199,8 +203,7 @@ static void write_devices(bugpack_writer *writer, spice_client *client) {
 /* The last seconds, the newest last. */
 static void write_seconds(bugpack_writer *writer, spice_client *client) {
     (void)pthread_mutex_lock(&client->lock);
-    size_t first =
-        client->second_count < SPICE_SECONDS_KEPT ? 0 : client->second_count - SPICE_SECONDS_KEPT;
+    size_t first = first_kept(client->second_count, SPICE_SECONDS_KEPT);
     bugpack_printf(writer, ", \"seconds\": [");
     for (size_t i = first; i < client->second_count; i++) {
         const spice_second *second = &client->seconds[i % SPICE_SECONDS_KEPT];

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
-#include <termios.h>
 #include <unistd.h>
 
+#include "hosts/console.h"
 #include "hosts/spice/channel.h"
 #include "hosts/spice/keys.h"
 #include "hosts/spice/output.h"
@@ -37,23 +37,7 @@ typedef struct program {
     spice_second totals;    /* as of the last line */
 } program;
 
-/* --- the terminal ------------------------------------------------------------------------- */
-
-static struct termios saved_terminal;
-
-static void restore_terminal(void) {
-    (void)tcsetattr(STDIN_FILENO, TCSANOW, &saved_terminal);
-}
-
-static void prepare_terminal(void) {
-    if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &saved_terminal) != 0) {
-        return;
-    }
-    struct termios raw = saved_terminal;
-    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-    (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-    (void)atexit(restore_terminal);
-}
+/* --- keys and signals ---------------------------------------------------------------------- */
 
 static void handle_keyboard(program *self) {
     char bytes[64];
@@ -257,7 +241,7 @@ int main(int argument_count, char **arguments) {
     if (!spice_report_open(&self.client)) {
         return 1;
     }
-    prepare_terminal();
+    console_prepare_terminal();
     run_loop(&self);
     bugpack_close(self.client.session); /* waits for reports that are being written */
     for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
