@@ -204,7 +204,12 @@ static bool take_value(bp_condition *condition, const char **at) {
                                    {"G", 0x1p30}, {"T", 0x1p40}, {NULL, 0}},
                         shares[] = {{"", 1}, {"%", 1}, {NULL, 0}}, counts[] = {{"", 1}, {NULL, 0}};
     const char *unit = condition->subject->unit;
-    const suffix *suffixes = unit == bytes ? sizes : unit == percent ? shares : counts;
+    const suffix *suffixes = counts;
+    if (unit == bytes) {
+        suffixes = sizes;
+    } else if (unit == percent) {
+        suffixes = shares;
+    }
     size_t length = read_number(*at, suffixes, &condition->value);
     *at = skip_spaces(*at + length);
     return length > 0 &&
