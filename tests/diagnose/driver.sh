@@ -359,9 +359,7 @@ report() {
         *)
             tried=$((tried + 1)) current=$name
             : >"$scratch/err"
-            if [ "$1" = healthy ]; then
-                wrong "$text"
-            fi
+            wrong "$text"
             cat "$folder/log"
             ;;
         esac
