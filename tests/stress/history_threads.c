@@ -4,7 +4,8 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
+#include <stdint.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "probe/ticker.h"
@@ -20,6 +21,15 @@ static bp_history *history;
 static bp_windows *windows;
 static temp_dir dir;
 
+/* How long before its trigger a window ended at most, and the share of one CPU that allows it: an
+ * expensive sample stands for ten times its cost. */
+static _Atomic uint64_t earliest_ns, costliest_ns;
+
+static void raise_to(_Atomic uint64_t *most, uint64_t value) {
+    uint64_t seen = atomic_load(most);
+    while (seen < value && !atomic_compare_exchange_weak(most, &seen, value)) {}
+}
+
 static void keep(void *context, bp_task_snapshot *snapshot, const bugpack_error *error) {
     bugpack_error refused = BUGPACK_ERROR_INIT;
     (void)context;
@@ -30,8 +40,10 @@ static void keep(void *context, bp_task_snapshot *snapshot, const bugpack_error 
 
 static uint64_t sample(void *ticker, uint64_t now_ns) {
     uint64_t tick_ns = bp_ticker_tick(ticker, now_ns);
+    uint64_t cpu_before_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t asked_ns =
         bp_windows_serve(windows, bp_clock_monotonic_ns(), bp_ticker_sample_now, ticker);
+    raise_to(&costliest_ns, 10 * (bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before_ns));
     return asked_ns < tick_ns ? asked_ns : tick_ns;
 }
 
@@ -60,8 +72,10 @@ static void *ask_for_windows(void *unused) {
             bp_clock_sleep_until(triggered_ns + 3 * window_ms * BP_NS_PER_MS);
         }
         CHECK(result->status == BUGPACK_OK || i % 4 == 1);
-        CHECK(i % 4 == 1 || result->metrics.ended_ns + BP_WINDOW_SHARE_NS >= triggered_ns ||
-              result->error.status == BUGPACK_ERR_TIMEOUT);
+        if (i % 4 != 1 && result->error.status != BUGPACK_ERR_TIMEOUT &&
+            result->metrics.ended_ns < triggered_ns) {
+            raise_to(&earliest_ns, triggered_ns - result->metrics.ended_ns);
+        }
         if (result->status == BUGPACK_OK) {
             check_window(&result->metrics);
         }
@@ -115,6 +129,7 @@ int main(void) {
     CHECK(pthread_join(printer, NULL) == 0);
     bp_monitor_remove(monitor, sample);
     bp_monitor_free(monitor);
+    CHECK(earliest_ns <= BP_WINDOW_SHARE_NS || earliest_ns <= costliest_ns);
     bp_ticker_free(ticker);
     bp_windows_free(windows);
     bp_history_free(history);
