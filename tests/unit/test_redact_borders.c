@@ -37,6 +37,13 @@ TestSuite(redact_borders, .init = setup, .fini = teardown, .timeout = 600);
 
 enum { piece_max = 256 * 1024, block = 64 * 1024 };
 
+/* The address sanitizer, which makes all of it ten times as slow, sees every eighth place. */
+#ifdef __SANITIZE_ADDRESS__
+enum { stride = 8 };
+#else
+enum { stride = 1 };
+#endif
+
 /* What is around a secret. */
 static const struct {
     const char *name, *begin, *filler, *end;
@@ -132,10 +139,10 @@ Test(redact_borders, leave_nothing_of_a_secret_at_any_place) {
             const char *left = run_at(false, kind, 1000, plain, &far);
             cr_expect(strstr(left, "«»") != NULL, "%s: %.200s", plain, left);
             /* Where pieces end: somewhere before what can be held. */
-            for (size_t before = 0; before < 2600; before += 29) {
+            for (size_t before = 0; before < 2600; before += 29 * stride) {
                 check_at("a form", false, kind, piece_max + 100 - before, plain, left);
             }
-            for (size_t before = 0; before < 180; before += 5) {
+            for (size_t before = 0; before < 180; before += 5 * stride) {
                 check_at("a form", false, kind, piece_max - 8192 + 100 - before, plain, left);
                 check_at("a form", false, kind, block + 100 - before, plain, left);
             }
@@ -153,7 +160,7 @@ static void check_example(void *context, const bp_rule *rule, bool is_match, con
          kind++) {
         bp_buffer far;
         const char *left = run_at(rule->is_off, kind, 1000, plain, &far);
-        for (size_t i = 0; i < 6; i++) {
+        for (size_t i = 0; i < 6; i += stride) {
             size_t before = (*count)++ * 131 % 2400;
             size_t border = i % 2 == 0 ? piece_max + 60 : piece_max - 8192 + 2000;
             check_at(rule->id, rule->is_off, kind, border - before, plain, left);
@@ -167,7 +174,7 @@ Test(redact_borders, leave_as_much_of_each_example) {
     bp_rule_list list = {.rules = NULL};
     size_t count = 0;
     cr_assert(eq(int, bp_rule_list_add_builtin(&list, check_example, &count, NULL), BUGPACK_OK));
-    cr_expect(gt(sz, count, 4000));
+    cr_expect(gt(sz, count, 4000 / stride));
     cr_expect(zero(sz, failure_count));
     bp_rule_list_release(&list);
 }
@@ -300,11 +307,11 @@ Test(redact_borders, leave_nothing_in_parts_of_a_line) {
     static const size_t borders[] = {4096, 8192, 16384, 65536};
     for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
         for (size_t border = 0; border < 4; border++) {
-            for (int offset = -80; offset <= 80; offset += border == 0 ? 1 : 7) {
+            for (int offset = -80; offset <= 80; offset += (border == 0 ? 1 : 7) * stride) {
                 check_parts(i, borders[border] + (size_t)offset, false);
             }
         }
-        for (int offset = -80; offset <= 80; offset += 3) {
+        for (int offset = -80; offset <= 80; offset += 3 * stride) {
             check_parts(i, 4096 + (size_t)offset, true);
         }
     }
