@@ -56,6 +56,7 @@ make_machine() {
         [ -z "$worker" ] || add "$worker" "alloc_worker_$kind"
     done
     [ -z "${FAULTS_HOST:-}" ] || add "$FAULTS_HOST" faults_host
+    [ -z "${HANG_HOST:-}" ] || add "$HANG_HOST" hang_host
     if [ -n "${PLANTED_HOST:-}" ]; then
         add "$PLANTED_HOST" planted_host
         cp "$here/../cli/plant" root/bin/plant
