@@ -483,50 +483,90 @@ void bp_diagnose_no_manifest(bp_evidence *evidence) {
     }
 }
 
-/* Whether a manifest line says that something is lost. What an entry could not have is in the
- * manifest alone: a complete report lacks only what was turned off or was not there, and a process
- * that has ended has no more threads. */
-static bool is_loss(const bp_evidence *evidence, const bp_json_tree *line) {
+/* The lines of a manifest of which some say that something is lost. */
+typedef struct manifest_losses {
+    const bp_json_tree *first;
+    bool has_omitted; /* what was omitted or cut counts, too */
+} manifest_losses;
+
+/* What could not be had at all. */
+static bool has_failed(const bp_json_tree *line) {
     const char *status = bp_json_tree_text_or(line, "status", "?");
-    bool has_ended = bp_json_tree_object(evidence->metadata, "exit") != NULL;
     return strcmp(status, "ok") != 0 && strcmp(status, "disabled") != 0 &&
-           !(has_ended && (strcmp(status, "omitted") == 0 || strcmp(status, "truncated") == 0));
+           strcmp(status, "omitted") != 0 && strcmp(status, "truncated") != 0;
 }
 
-/* The first line from `line` on that is a loss for that reason, or NULL. */
-static const bp_json_tree *find_loss(const bp_evidence *evidence, const bp_json_tree *line,
-                                     const char *reason) {
-    while (line != NULL && (!is_loss(evidence, line) ||
-                            strcmp(bp_json_tree_text_or(line, "reason", ""), reason) != 0)) {
-        line = bp_json_tree_next(line);
+/* What an entry could not have is in the manifest alone: a complete report lacks only what was
+ * turned off or was not there, as does one that lacks as many entries as have failed; and a process
+ * that has ended has no more threads. */
+static manifest_losses find_losses(const bp_evidence *evidence) {
+    manifest_losses found = {
+        bp_json_tree_first(bp_json_tree_array(evidence->manifest, "artefacts")), false};
+    bool has_ended = bp_json_tree_object(evidence->metadata, "exit") != NULL;
+    uint64_t missing = UINT64_MAX, failed = 0;
+    for (const bp_json_tree *line = found.first; line != NULL; line = bp_json_tree_next(line)) {
+        failed += has_failed(line);
     }
-    return line;
+    (void)bp_json_tree_uint(evidence->manifest, "missing", &missing);
+    found.has_omitted = !has_ended && missing > failed;
+    return found;
 }
 
-/* Entries that are lost, those of one reason in one finding. */
+static bool is_loss(const manifest_losses *losses, const bp_json_tree *line) {
+    const char *status = bp_json_tree_text_or(line, "status", "?");
+    return has_failed(line) || (losses->has_omitted && (strcmp(status, "omitted") == 0 ||
+                                                        strcmp(status, "truncated") == 0));
+}
+
+/* The length of "processes/PID-NAME/", or 0. */
+static size_t folder_length(const char *name) {
+    static const char folder[] = "processes/";
+    const char *end = strncmp(name, folder, sizeof folder - 1) == 0
+                          ? strchr(name + sizeof folder - 1, '/')
+                          : NULL;
+    return end == NULL ? 0 : (size_t)(end + 1 - name);
+}
+
+/* Whether two lines say the same: for one reason, or of one further process, which has ended or may
+ * not be looked at. */
+static bool is_same_loss(const bp_json_tree *line, const bp_json_tree *other) {
+    const char *reason = bp_json_tree_text(line, "reason");
+    const char *name = bp_json_tree_text_or(line, "name", "");
+    size_t length = folder_length(name);
+    return (reason != NULL && strcmp(bp_json_tree_text_or(other, "reason", ""), reason) == 0) ||
+           (length > 0 && strncmp(bp_json_tree_text_or(other, "name", ""), name, length) == 0);
+}
+
+/* The first loss from `from` on, before `end` (NULL: all), that says what `line` says; or NULL. */
+static const bp_json_tree *find_same(const manifest_losses *losses, const bp_json_tree *from,
+                                     const bp_json_tree *end, const bp_json_tree *line) {
+    while (from != end && !(is_loss(losses, from) && is_same_loss(line, from))) {
+        from = bp_json_tree_next(from);
+    }
+    return from != end ? from : NULL;
+}
+
+/* Entries that are lost, those that say the same in one finding. */
 void bp_diagnose_missing(bp_evidence *evidence) {
     enum { looked_at_max = BP_FINDING_MAX }; /* each is compared with all others */
-    const bp_json_tree *first =
-        bp_json_tree_first(bp_json_tree_array(evidence->manifest, "artefacts"));
+    manifest_losses losses = find_losses(evidence);
     size_t looked_at = 0;
     if (bp_json_tree_is_true(evidence->manifest, "complete")) {
         return;
     }
-    for (const bp_json_tree *line = first; line != NULL && looked_at < looked_at_max;
+    for (const bp_json_tree *line = losses.first; line != NULL && looked_at < looked_at_max;
          line = bp_json_tree_next(line)) {
-        const char *reason = bp_json_tree_text_or(line, "reason", "no reason is given");
         size_t more_count = 0;
         char more[32] = "";
-        if (!is_loss(evidence, line)) {
+        if (!is_loss(&losses, line)) {
             continue;
         }
         looked_at++;
-        const bp_json_tree *other = find_loss(evidence, first, reason);
-        if (bp_json_tree_text(line, "reason") != NULL && other != line) {
+        if (find_same(&losses, losses.first, line, line) != NULL) {
             continue; /* said already */
         }
-        other = find_loss(evidence, bp_json_tree_next(line), reason);
-        for (; other != NULL; other = find_loss(evidence, bp_json_tree_next(other), reason)) {
+        for (const bp_json_tree *other = line;
+             (other = find_same(&losses, bp_json_tree_next(other), NULL, line)) != NULL;) {
             more_count++;
         }
         if (more_count > 0) {
@@ -534,6 +574,7 @@ void bp_diagnose_missing(bp_evidence *evidence) {
                            more_count == 1 ? "y" : "ies");
         }
         bp_find_in(evidence, bp_json_tree_text_or(line, "name", "?"), "%.20s%s: %s",
-                   bp_json_tree_text_or(line, "status", "?"), more, reason);
+                   bp_json_tree_text_or(line, "status", "?"), more,
+                   bp_json_tree_text_or(line, "reason", "no reason is given"));
     }
 }
