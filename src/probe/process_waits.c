@@ -24,9 +24,6 @@
 enum { extra_max = 64, target_max = 16, searched_max = 64 };
 static const size_t locks_bytes_max = (size_t)256 * 1024;
 static const uint64_t cpu_max_ns = 2 * BP_NS_PER_MS;
-/* For the one search, of all processes, for the other end of a further one's pipe; if it needs
- * longer, as on a busy machine, nothing is found. */
-static const uint64_t search_max_ns = 50 * BP_NS_PER_MS;
 
 struct finder {
     const bp_process_threads *processes; /* of the report */
@@ -330,11 +327,8 @@ static const bp_open_file *find_further_file(struct finder *finder,
     if (i == finder->extra_count || finder->has_searched || !has_time(finder)) {
         return NULL;
     }
-    uint64_t deadline_ns = bp_clock_monotonic_ns() + search_max_ns;
     finder->has_searched = true;
-    (void)bp_threads_find_files(
-        &finder->extra[i], 1, deadline_ns < finder->deadline_ns ? deadline_ns : finder->deadline_ns,
-        &search, NULL);
+    (void)bp_threads_find_files(&finder->extra[i], 1, finder->deadline_ns, &search, NULL);
     return search.is_cut ? NULL : thread->file;
 }
 
