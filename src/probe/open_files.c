@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "base/status.h"
 #include "model/open_files.h"
 #include "platform/linux/files.h"
+#include "platform/linux/libc_calls.h"
 #include "platform/linux/proc_text.h"
 
 enum { target_bytes_max = 4096, text_bytes_max = 16384, limit_max = 32 };

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
+#include "platform/linux/libc_calls.h"
 #include "platform/linux/proc_text.h"
 
 enum { extra_max = 64, target_max = 16, searched_max = 64 };

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -22,6 +21,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
+#include "platform/linux/libc_calls.h"
 #include "platform/linux/machine_text.h"
 #include "platform/linux/proc_text.h"
 #include "platform/linux/system_text.h"

@@ -129,13 +129,18 @@ static bool map_ring(bp_perf_events *events, size_t cpu, int fd) {
     return false;
 }
 
+/* musl's ioctl takes an int, the kernel an unsigned one. */
+static int read_id(int fd, uint64_t *ret_id) {
+    return ioctl(fd, (int)PERF_EVENT_IOC_ID, ret_id);
+}
+
 static bugpack_status add_event(bp_perf_events *events, size_t cpu, int fd, bugpack_error *error) {
     uint64_t id = 0;
     if (!bp_array_reserve(&events->items, events->count, &events->capacity)) {
         bp_file_close(fd);
         return bp_fail_memory(error, "sample a process");
     }
-    (void)ioctl(fd, PERF_EVENT_IOC_ID, &id);
+    (void)read_id(fd, &id);
     events->mark = events->count == 0 ? bp_fd_mark_of(fd) : events->mark;
     events->items[events->count++] = (bp_perf_event){fd, id};
     if (events->rings[cpu].map != NULL) {
@@ -229,8 +234,8 @@ bugpack_status bp_perf_events_open(bp_perf_events *events, const bp_perf_plan *p
 
 static bool is_ours(const bp_perf_events *events, const bp_perf_event *event) {
     uint64_t id;
-    return bp_fd_is_ours(event->fd, events->mark) &&
-           ioctl(event->fd, PERF_EVENT_IOC_ID, &id) == 0 && id == event->id;
+    return bp_fd_is_ours(event->fd, events->mark) && read_id(event->fd, &id) == 0 &&
+           id == event->id;
 }
 
 bool bp_perf_events_are_ours(const bp_perf_events *events) {

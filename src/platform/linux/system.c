@@ -14,6 +14,7 @@
 #include "base/sanitizer.h"
 #include "base/status.h"
 #include "platform/child_end.h"
+#include "platform/linux/libc_calls.h"
 #include "platform/staged_file.h"
 #include "platform/stream.h"
 
