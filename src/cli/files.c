@@ -140,7 +140,7 @@ enum { own_name_max = 160, extension_max = 16 };
 static const uint32_t file_timeout_ms = 30000;
 
 /* The largest session file; it is held in memory as a whole. */
-static const uint64_t session_limit_bytes = (uint64_t)64 << 20;
+static const size_t session_limit_bytes = (size_t)64 << 20;
 
 const bp_cli_bounds bp_cli_input_timeouts = {"seconds", 1, 600, 1000};
 

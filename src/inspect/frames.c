@@ -177,7 +177,7 @@ struct frame_rows {
     bp_json_maker *maker;
     char name[BP_FRAME_NAME_BYTES], place[BP_FRAME_NAME_BYTES + 24];
     uint64_t count; /* in a row */
-    size_t row_count, other_count;
+    uint64_t row_count, other_count;
 };
 
 static void end_row(struct frame_rows *rows) {

@@ -25,7 +25,8 @@
 #define BP_SESSION_IDENTITY_NAME "session"
 #define BP_RING_NAME_BYTES 32
 
-/* What recovery needs to know of a session. Texts are NUL-terminated, any bytes; "" is unknown. */
+/* What recovery needs to know of a session. Texts are NUL-terminated, any bytes; "" is unknown. A
+ * file has it as it is, so it is laid out alike in programs of 32 and of 64 bits. */
 typedef struct bp_session_identity {
     char session_id[BP_ID_BYTES];
     char app_name[65];
@@ -33,7 +34,7 @@ typedef struct bp_session_identity {
     char app_build_id[129];
     char report_dir[4096];
     char bugpack_version[16];
-    int64_t pid;
+    _Alignas(8) int64_t pid;
     uint64_t pid_namespace; /* that `pid` is of: an inode of /proc/<pid>/ns; 0: unknown */
     int64_t target_pid;     /* 0: the session was about its own process */
     char target_name[64];
