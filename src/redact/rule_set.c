@@ -434,8 +434,10 @@ static bugpack_status compile(bp_rule_set *set, size_t index, pcre2_compile_cont
         return bp_fail(error, BUGPACK_ERR_INVALID, "redaction rule \"%s\", at byte %zu: %s",
                        rule->id, offset, (const char *)message);
     }
+#ifndef BP_WITHOUT_PCRE2_JIT
     /* Where no page may be made executable, this fails and PCRE2 interprets. */
     (void)pcre2_jit_compile(set->codes[index], PCRE2_JIT_COMPLETE);
+#endif
     if (set->reserve_used > 0) {
         return bp_fail_memory(error, "compile a redaction rule");
     }
