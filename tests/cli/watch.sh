@@ -288,13 +288,21 @@ rm -f hangs/*
 expect_same 'the exit status' 0 $?
 expect_empty hangs
 
-if [ -n "${WATCH_UNIT:-}" ] && command -v systemd-analyze >/dev/null 2>&1; then
-    fact 'systemd accepts the unit'
-    # Where the command would be installed.
-    sed "s|^ExecStart=[^ ]*|ExecStart=$BUGPACK|" "$WATCH_UNIT" >bugpack-watch@.service
-    cp bugpack-watch@.service bugpack-watch@nginx.service
-    systemd-analyze verify --man=no ./bugpack-watch@nginx.service >out 2>&1 || wrong "$(cat out)"
-    ! grep -F bugpack-watch out || wrong "$(cat out)"
+if [ -d "${UNITS:-}" ] && command -v systemd-analyze >/dev/null 2>&1; then
+    fact 'systemd accepts the units, and finds little that they may do'
+    cp -R "$UNITS" units
+    # Where the command would be installed; an instance of each template.
+    sed -i "s|=[^ ]*/bugpack |=$BUGPACK |" units/*.service
+    for unit in units/*@.*; do
+        cp "$unit" "$(echo "$unit" | sed 's/@/@machine/')"
+        rm "$unit"
+    done
+    systemd-analyze verify --man=no units/*.service units/*.timer >out 2>&1 || wrong "$(cat out)"
+    ! grep -F bugpack- out || wrong "$(cat out)"
+    for unit in units/*.service; do
+        systemd-analyze security --offline=true --threshold=20 "$unit" >out 2>&1 ||
+            wrong "$(tail -n 1 out)"
+    done
 else
     echo 'not tried: systemd-analyze is not installed'
 fi
