@@ -19,6 +19,10 @@
  * know is not 0. A size that ends inside a field is refused. In structs that the library fills,
  * `struct_size` says how far it may write.
  *
+ * Nor do they need calls with variable arguments: each has a form with a finished text, such as
+ * bugpack_notify_text, or with bytes, such as bugpack_log_bytes and bugpack_write. Each constant is
+ * a literal or an enumeration (docs/EMBEDDING.md, Struct versions and bindings).
+ *
  * Ownership. Strings and structs that a host passes are copied by the call, unless the function
  * says otherwise. Text that the library returns is freed with bugpack_free.
  *

@@ -1,10 +1,12 @@
 /*
  * Compiler attributes for the other headers: visibility, argument checks, C linkage.
+ *
+ * With BUGPACK_NO_ATTRIBUTES there are none: for parsers of bindings that know plain C alone.
  */
 #ifndef BUGPACK_EXPORT_H
 #define BUGPACK_EXPORT_H
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(BUGPACK_NO_ATTRIBUTES)
 #define BUGPACK_API __attribute__((visibility("default")))
 /* Lets the compiler check a printf-style call; both positions count from 1. */
 #define BUGPACK_PRINTF(format_position, first_argument)                                            \

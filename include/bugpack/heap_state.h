@@ -21,7 +21,7 @@
 BUGPACK_BEGIN_DECLS
 
 /* The value of a number that the allocator does not give; 0 is a measured number. */
-#define BUGPACK_HEAP_UNKNOWN UINT64_MAX
+#define BUGPACK_HEAP_UNKNOWN 0xffffffffffffffffu
 
 #define BUGPACK_ALLOCATOR_NAME_BYTES 32
 

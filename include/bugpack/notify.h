@@ -28,6 +28,10 @@ struct bugpack;
 BUGPACK_API void bugpack_notify(struct bugpack *session, bugpack_level level, const char *source,
                                 const char *format, ...) BUGPACK_PRINTF(4, 5);
 
+/* bugpack_notify with a finished text, in which '%' means nothing. NULL: "". Since 0.1.0. */
+BUGPACK_API void bugpack_notify_text(struct bugpack *session, bugpack_level level,
+                                     const char *source, const char *text);
+
 /* So many snapshots are retained at a time, each for so long. */
 #define BUGPACK_RETAINED_MAX 5
 #define BUGPACK_RETAINED_SECONDS 60
@@ -44,6 +48,10 @@ BUGPACK_API void bugpack_notify(struct bugpack *session, bugpack_level level, co
 BUGPACK_API uint64_t bugpack_notify_retain(struct bugpack *session, bugpack_level level,
                                            const char *source, const char *format, ...)
     BUGPACK_PRINTF(4, 5);
+
+/* bugpack_notify_retain with a finished text. NULL: "". Since 0.1.0. */
+BUGPACK_API uint64_t bugpack_notify_retain_text(struct bugpack *session, bugpack_level level,
+                                                const char *source, const char *text);
 
 BUGPACK_END_DECLS
 

@@ -74,6 +74,11 @@ BUGPACK_API void bugpack_truncate(bugpack_writer *writer, bool is_missing, const
  */
 BUGPACK_API int bugpack_omit(bugpack_writer *writer, const char *format, ...) BUGPACK_PRINTF(2, 3);
 
+/* The same with a finished text, in which '%' means nothing. NULL: "". Since 0.1.0. */
+BUGPACK_API int bugpack_fail_text(bugpack_writer *writer, const char *text);
+BUGPACK_API void bugpack_truncate_text(bugpack_writer *writer, bool is_missing, const char *text);
+BUGPACK_API int bugpack_omit_text(bugpack_writer *writer, const char *text);
+
 struct bugpack_picture;
 
 /*

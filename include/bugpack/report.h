@@ -24,7 +24,7 @@ typedef enum bugpack_pixel_format {
 } bugpack_pixel_format;
 
 #define BUGPACK_PICTURE_MAX_SIDE 16384u
-#define BUGPACK_PICTURE_MAX_BYTES ((size_t)256 << 20) /* of pixels, without padding of rows */
+#define BUGPACK_PICTURE_MAX_BYTES 0x10000000u /* 256 MiB of pixels, without padding of rows */
 
 /* A picture in the host's memory: `height` rows of `width` pixels, the upper row first. This struct
  * never grows. Since 0.1.0. */

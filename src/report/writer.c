@@ -193,3 +193,19 @@ int bugpack_omit(bugpack_writer *writer, const char *format, ...) {
     writer->line.status = BP_ARTEFACT_OMITTED;
     return 0;
 }
+
+static const char *or_empty(const char *text) {
+    return text == NULL ? "" : text;
+}
+
+int bugpack_fail_text(bugpack_writer *writer, const char *text) {
+    return bugpack_fail(writer, "%s", or_empty(text));
+}
+
+void bugpack_truncate_text(bugpack_writer *writer, bool is_missing, const char *text) {
+    bugpack_truncate(writer, is_missing, "%s", or_empty(text));
+}
+
+int bugpack_omit_text(bugpack_writer *writer, const char *text) {
+    return bugpack_omit(writer, "%s", or_empty(text));
+}

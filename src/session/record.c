@@ -157,6 +157,11 @@ void bugpack_notify(bugpack *session, bugpack_level level, const char *source, c
     }
 }
 
+void bugpack_notify_text(bugpack *session, bugpack_level level, const char *source,
+                         const char *text) {
+    bugpack_notify(session, level, source, "%s", text == NULL ? "" : text);
+}
+
 /* stdio's buffer holds as much as one record: it is only full in the middle of a line that is too
  * long for a record. */
 enum { stream_buffer_bytes = BUGPACK_LOG_MESSAGE_MAX_BYTES };

@@ -536,6 +536,11 @@ uint64_t bugpack_notify_retain(bugpack *session, bugpack_level level, const char
     return number;
 }
 
+uint64_t bugpack_notify_retain_text(bugpack *session, bugpack_level level, const char *source,
+                                    const char *text) {
+    return bugpack_notify_retain(session, level, source, "%s", text == NULL ? "" : text);
+}
+
 /*
  * Watchdogs.
  */

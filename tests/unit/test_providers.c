@@ -203,6 +203,42 @@ Test(providers, one_that_truncates_and_fails_has_failed) {
     tear_down(&b);
 }
 
+/* `context` is a text. */
+static int fail_in_text(bugpack_writer *writer, void *context) {
+    return bugpack_fail_text(writer, context);
+}
+
+static int omit_in_text(bugpack_writer *writer, void *context) {
+    return bugpack_omit_text(writer, context);
+}
+
+static int truncate_in_text(bugpack_writer *writer, void *context) {
+    bugpack_truncate_text(writer, true, context);
+    return 0;
+}
+
+/* What a language without variable arguments calls. */
+Test(providers, a_reason_in_a_finished_text_is_no_format) {
+    bench b;
+    set_up(&b);
+    static const struct {
+        const char *name;
+        bugpack_provider_callback *provider;
+    } rows[] = {{"a.txt", fail_in_text}, {"b.txt", omit_in_text}, {"c.txt", truncate_in_text}};
+    char reason[] = "100% %s %n of it";
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cr_assert(zero(int, (int)bugpack_provide_text(b.session, rows[i].name, rows[i].provider,
+                                                      reason, NULL)));
+    }
+    cr_assert(zero(int, (int)bugpack_provide_text(b.session, "d.txt", fail_in_text, NULL, NULL)));
+    take(&b);
+    cr_expect(says(&b, "manifest.json", "\"status\": \"omitted\""));
+    cr_expect(eq(str, b.result.missing,
+                 (char *)"a.txt: 100% %s %n of it\nc.txt: 100% %s %n of it\n"
+                         "d.txt: the provider failed"));
+    tear_down(&b);
+}
+
 static int warn_and_succeed(bugpack_writer *writer, void *context) {
     (void)context;
     bugpack_fail(writer, "almost");

@@ -47,8 +47,12 @@ Test(recording, notifications_are_folded_into_a_count) {
     for (int i = 0; i < 3; i++) {
         bugpack_notify(session, BUGPACK_LEVEL_WARN, "server", "stream %d rejected", 7);
     }
+    bugpack_notify_text(session, BUGPACK_LEVEL_WARN, "server", "100% %s %n");
+    bugpack_notify_text(session, BUGPACK_LEVEL_WARN, "server", NULL);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(report_entry_contains(result.path, "notifications.json", "\"text\": \"100% %s %n\""));
+    cr_assert(report_entry_contains(result.path, "notifications.json", "\"text\": \"\""));
     cr_assert(report_entry_contains(result.path, "notifications.json", "\"count\": 3"));
     cr_assert(report_entry_contains(result.path, "notifications.json", "stream 7 rejected"));
     bugpack_close(session);

@@ -19,7 +19,7 @@
 static uint64_t keep(bugpack *session, const char *text) {
     uint64_t kept = 0;
     for (unsigned i = 0; i < 30000 && kept == 0; i++) {
-        kept = bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "server", "%s", text);
+        kept = bugpack_notify_retain_text(session, BUGPACK_LEVEL_WARN, "server", text);
         if (kept == 0) {
             (void)usleep(1000);
         }
