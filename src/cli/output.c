@@ -69,21 +69,26 @@ void bp_cli_escape(const char *text, char *out, size_t out_bytes) {
     out[used] = '\0';
 }
 
-void bp_cli_print_json(const char *text) {
-    (void)fputc('"', stdout);
+void bp_cli_write_json(FILE *out, const char *text) {
+    (void)fputc('"', out);
     while (*text != '\0') {
         bool is_safe;
         size_t length = bp_cli_next_character(text, &is_safe);
         if (!is_safe) {
             uint32_t code = 0xEF00 + (unsigned char)*text; /* of a byte that is no character */
             (void)bp_utf8_control((const unsigned char *)text, length, &code);
-            (void)printf("\\u%04x", (unsigned)code);
+            (void)fprintf(out, "\\u%04x", (unsigned)code);
         } else {
-            (void)printf("%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", (int)length, text);
+            (void)fprintf(out, "%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", (int)length,
+                          text);
         }
         text += length;
     }
-    (void)fputc('"', stdout);
+    (void)fputc('"', out);
+}
+
+void bp_cli_print_json(const char *text) {
+    bp_cli_write_json(stdout, text);
 }
 
 static void say(const char *format, va_list arguments) BUGPACK_PRINTF(1, 0);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <bugpack/error.h>
 #include <bugpack/export.h>
@@ -78,6 +79,7 @@ void bp_cli_escape(const char *text, char *out, size_t out_bytes);
  * U+EF00 plus the byte, as in a report.
  */
 void bp_cli_print_json(const char *text);
+void bp_cli_write_json(FILE *out, const char *text);
 
 /* "2.4 GiB", in units of 1,024. Returns `out`. */
 #define BP_CLI_BYTES_BYTES 16

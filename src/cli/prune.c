@@ -1,9 +1,11 @@
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "cli/event.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "report/retention.h"
@@ -12,7 +14,7 @@ typedef struct prune_options {
     uint32_t keep;
     uint64_t max_bytes, max_age_secs;
     const char *app;
-    bool is_dry_run;
+    bool is_dry_run, as_json;
 } prune_options;
 
 /* Digits with an optional unit, into seconds. */
@@ -38,9 +40,30 @@ static bool read_age(const bp_cli_option *option, const char *text, void *field)
     return false;
 }
 
-static void print_removed(const char *name, uint64_t byte_count, void *dir) {
-    (void)byte_count;
-    (void)printf("%s/%s\n", (const char *)dir, name);
+typedef struct pruned {
+    const char *dir;
+    const prune_options *options;
+} pruned;
+
+static void print_removed(const char *name, uint64_t byte_count, void *context) {
+    const pruned *it = context;
+    char path[PATH_MAX + NAME_MAX + 2];
+    if (!it->options->as_json) {
+        (void)printf("%s/%s\n", it->dir, name);
+        return;
+    }
+    (void)snprintf(path, sizeof path, "%s/%s", it->dir, name);
+    BP_CLI_PRINT_EVENT(stdout, it->options->is_dry_run ? "would-remove" : "removed", 0,
+                       {"path", BP_CLI_TEXT, path, 0}, {"bytes", BP_CLI_NUMBER, NULL, byte_count});
+}
+
+static void print_outcome(const pruned *it, const bp_retention_outcome *outcome) {
+    BP_CLI_PRINT_EVENT(stdout, "pruned", 0, {"path", BP_CLI_TEXT, it->dir, 0},
+                       {"dry_run", BP_CLI_TRUTH, NULL, it->options->is_dry_run},
+                       {"removed", BP_CLI_NUMBER, NULL, outcome->removed_count},
+                       {"removed_bytes", BP_CLI_NUMBER, NULL, outcome->removed_bytes},
+                       {"left", BP_CLI_NUMBER, NULL, outcome->count},
+                       {"left_bytes", BP_CLI_NUMBER, NULL, outcome->bytes});
 }
 
 static bp_cli_exit prune(char *dir, const prune_options *options) {
@@ -55,11 +78,17 @@ static bp_cli_exit prune(char *dir, const prune_options *options) {
     bp_retention_outcome outcome = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = -1;
+    pruned it = {dir, options};
     bp_file_trim_directory(dir);
     bugpack_status status = bp_file_open_directory(dir, false, &fd, &error);
     if (status == BUGPACK_OK) {
-        status = bp_retention_prune(fd, dir, &policy, print_removed, dir, &outcome, &error);
+        status = bp_retention_prune(fd, dir, &policy, print_removed, &it, &outcome, &error);
         bp_file_close(fd);
+    }
+    if (options->as_json && status == BUGPACK_OK) {
+        print_outcome(&it, &outcome);
+    } else if (options->as_json) {
+        bp_cli_print_failed(stdout, "failed", dir, error.message);
     }
     bp_cli_exit result = bp_cli_finish_output();
     if (status != BUGPACK_OK) {
@@ -86,6 +115,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(prune_options, app, 0, "app", "NAME", "only the reports of this program",
                  bp_cli_read_text, &bp_cli_app_names),
     BP_CLI_FLAG(prune_options, is_dry_run, 0, "dry-run", "print what would be removed"),
+    BP_CLI_FLAG(prune_options, as_json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
 
 static bp_cli_exit run(int argument_count, char **arguments) {

@@ -5,6 +5,7 @@
 #include <bugpack/recover.h>
 #include <bugpack/session.h>
 
+#include "cli/event.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/publish.h"
@@ -12,7 +13,7 @@
 typedef struct recover_options {
     const char *app;
     const char *output_dir;
-    bool with_hostname;
+    bool with_hostname, as_json;
     bp_cli_publish publish;
 } recover_options;
 
@@ -26,11 +27,13 @@ static const bp_cli_option option_rows[] = {
                 "name this machine in the reports, also where a\nprogram did not ask for it"),
     BP_CLI_REVIEW_OPTION(recover_options, publish),
     BP_CLI_ENCRYPT_OPTION(recover_options, publish),
+    BP_CLI_FLAG(recover_options, as_json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
 
 /* What came of it. */
 typedef struct recovery {
     bp_cli_exit worst;
+    bool as_json;
     bool has_told;      /* something was said of a session */
     char searched[512]; /* ", "-separated */
 } recovery;
@@ -39,11 +42,18 @@ static void print_report(const bugpack_report_result *result, void *context) {
     recovery *made = context;
     made->has_told = true;
     if (result->status != BUGPACK_OK) {
+        if (made->as_json) {
+            bp_cli_print_failed(stdout, "report-failed", NULL, result->error.message);
+        }
         bp_cli_say("%s", result->error.message);
         made->worst = BP_CLI_FAILED;
         return;
     }
-    (void)printf("%s\n", result->path);
+    if (made->as_json) {
+        bp_cli_print_written(stdout, result->path, result->missing_count, result->not_searched);
+    } else {
+        (void)printf("%s\n", result->path);
+    }
     bp_cli_say_unsearched(result);
     if (result->missing_count > 0 && made->worst == BP_CLI_COMPLETE) {
         bp_cli_say("%s: something is missing; its manifest.json says what", result->path);
@@ -56,6 +66,11 @@ static void print_running(const bugpack_running_session *session, void *context)
     recovery *made = context;
     const char *app = session->app_name[0] != '\0' ? session->app_name : session->name;
     made->has_told = true;
+    if (made->as_json) {
+        BP_CLI_PRINT_EVENT(stdout, "running", 0, {"app", BP_CLI_TEXT, session->app_name, 0},
+                           {"session", BP_CLI_TEXT, session->name, 0},
+                           {"pid", BP_CLI_ID, NULL, (uint64_t)session->pid});
+    }
     if (session->pid > 0) {
         bp_cli_say("%s: still running, as process %lld; left alone", app, (long long)session->pid);
     } else {
@@ -66,6 +81,14 @@ static void print_running(const bugpack_running_session *session, void *context)
 static void print_note(const bugpack_recover_note *note, void *context) {
     recovery *made = context;
     size_t used = strlen(made->searched);
+    static const char *const events[] = {[BUGPACK_RECOVER_SEARCHED] = "searched",
+                                         [BUGPACK_RECOVER_SKIPPED] = "skipped",
+                                         [BUGPACK_RECOVER_UNSEEN] = "unseen",
+                                         [BUGPACK_RECOVER_DROPPED] = "dropped"};
+    if (made->as_json) {
+        bool has_error = note->kind != BUGPACK_RECOVER_SEARCHED;
+        bp_cli_print_failed(stdout, events[note->kind], note->path, has_error ? note->text : NULL);
+    }
     switch ((bugpack_recover_note_kind)note->kind) {
     case BUGPACK_RECOVER_SEARCHED:
         (void)snprintf(made->searched + used, sizeof made->searched - used, "%s%s",
@@ -97,6 +120,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     made.worst = BP_CLI_COMPLETE;
+    made.as_json = given.as_json;
     options.recorder_dir = operands[0];
     options.report_dir = given.output_dir;
     options.app_name = given.app;

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "cli/event.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/publish.h"
@@ -15,7 +16,8 @@
 
 typedef struct redact_options {
     const char *output_path;
-    bool is_list;
+    bool is_list, as_json;
+    uint64_t replaced_count;
     bp_cli_redaction redaction;
     bp_cli_publish publish;
 } redact_options;
@@ -29,6 +31,7 @@ static const bp_cli_option option_rows[] = {
                  "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),
     BP_CLI_REDACTION_BASE64(redact_options, redaction),
     BP_CLI_ENCRYPT_OPTION(redact_options, publish),
+    BP_CLI_FLAG(redact_options, as_json, 0, "json", "print a JSON object instead of the path"),
     BP_CLI_OPTIONS_END};
 
 static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_set **ret_set,
@@ -54,7 +57,6 @@ static bugpack_status rewrite(redact_options *options, const char *path, const c
                               char **ret_path, bugpack_error *error) {
     bp_rule_set *rules = NULL;
     char *output = NULL, name[256];
-    uint64_t count = 0;
     bugpack_status status = compile_rules(&options->redaction, &rules, error);
     if (status == BUGPACK_OK) {
         status = bp_file_absolute_path(streamed_dir != NULL ? streamed_dir : options->output_path,
@@ -75,7 +77,7 @@ static bugpack_status rewrite(redact_options *options, const char *path, const c
                                            .hook = {bp_cli_publish_call(&options->publish),
                                                     &options->publish,
                                                     bp_cli_publish_suffix(&options->publish)}};
-        status = bp_redact_report(&request, name, sizeof name, &count, error);
+        status = bp_redact_report(&request, name, sizeof name, &options->replaced_count, error);
     }
     if (status == BUGPACK_OK) {
         *strrchr(output, '/') = '\0';
@@ -86,7 +88,7 @@ static bugpack_status rewrite(redact_options *options, const char *path, const c
         *ret_path = status == BUGPACK_OK ? written : NULL;
     }
     if (status == BUGPACK_OK) {
-        bp_cli_say("%" PRIu64 " replaced", count);
+        bp_cli_say("%" PRIu64 " replaced", options->replaced_count);
     }
     free(output);
     bp_rule_set_drop(rules);
@@ -108,6 +110,16 @@ static bugpack_status print_list(const char *path, bugpack_error *error) {
     return status;
 }
 
+static void print_written(const redact_options *options, const char *path, const char *written) {
+    if (!options->as_json) {
+        (void)printf("%s\n", written);
+        return;
+    }
+    BP_CLI_PRINT_EVENT(stdout, "redacted", 0, {"path", BP_CLI_TEXT, written, 0},
+                       {"from", BP_CLI_TEXT, path, 0},
+                       {"replaced", BP_CLI_NUMBER, NULL, options->replaced_count});
+}
+
 /* The report, and its path; or to standard output. */
 static bp_cli_exit write_report(redact_options *options, const char *path) {
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -122,8 +134,10 @@ static bp_cli_exit write_report(redact_options *options, const char *path) {
     if (is_streamed && !bp_cli_streamed_end(streamed_dir, written)) {
         result = BP_CLI_FAILED;
     } else if (!is_streamed && status == BUGPACK_OK) {
-        (void)printf("%s\n", written);
+        print_written(options, path, written);
         result = bp_cli_finish_output();
+    } else if (options->as_json) {
+        bp_cli_print_failed(stdout, "failed", path, error.message);
     }
     free(written);
     return result;
@@ -146,6 +160,9 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     }
     if (options.is_list && options.publish.recipient_count > 0) {
         return bp_cli_say_usage("--list and --encrypt-to exclude each other");
+    }
+    if (options.as_json && (options.is_list || bp_cli_is_streamed(options.output_path))) {
+        return bp_cli_say_usage("--json excludes --list and --output -");
     }
     if (!bp_cli_redaction_prepare(&options.redaction, &result) ||
         !bp_cli_publish_prepare(&options.publish, &result)) {

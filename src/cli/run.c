@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 #include <bugpack/session.h>
 
 #include "base/lock.h"
+#include "cli/event.h"
 #include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
@@ -60,7 +62,7 @@ typedef struct run_options {
     uint32_t hang_after_ms; /* 0: never */
     bp_cli_files files;
     bp_cli_publish publish;
-    bool quiet;
+    bool quiet, as_json;
     uint32_t profile_hz; /* 0: no profiles */
     bool with_stacks;    /* of what the command crashes by */
 } run_options;
@@ -90,10 +92,21 @@ typedef struct run_session {
 /* More than the largest screen has. */
 static const size_t screen_max_bytes = (size_t)16 << 20;
 
+/* What a line of --json begins with here, and no sentence does. */
+static const char event_mark[] = "\x1f";
+
+static void print_said(const char *what, const char *detail) {
+    if (what[0] == event_mark[0]) {
+        (void)fprintf(stderr, "%s%s", what + 1, detail);
+    } else {
+        bp_cli_say("%s%s", what, detail);
+    }
+}
+
 /* Says something about a report: now, or when it cannot disturb what the command shows. */
 static void say(run_session *session, const char *what, const char *detail) {
     if (session->says_at_once) {
-        bp_cli_say("%s%s", what, detail);
+        print_said(what, detail);
         return;
     }
     bp_lock_acquire(&session->lock);
@@ -108,35 +121,51 @@ static void say(run_session *session, const char *what, const char *detail) {
     bp_lock_release(&session->lock);
 }
 
-static void say_written(run_session *session, const char *path) {
-    if (!session->options->quiet) {
-        say(session, "report written: ", path);
+/* A report that was written; without a path there is none, and why. */
+static void say_report(run_session *session, const char *path, uint32_t missing_count,
+                       const char *not_searched, const char *error) {
+    if (!session->options->as_json) {
+        if (path == NULL) {
+            say(session, "no report: ", error);
+        } else if (!session->options->quiet) {
+            say(session, "report written: ", path);
+        }
+        return;
     }
+    char *line = NULL;
+    size_t line_bytes = 0;
+    FILE *out = open_memstream(&line, &line_bytes);
+    if (out != NULL && path != NULL) {
+        bp_cli_print_written(out, path, missing_count, not_searched);
+    } else if (out != NULL) {
+        bp_cli_print_failed(out, "report-failed", NULL, error);
+    }
+    if (out != NULL && fclose(out) == 0) {
+        say(session, event_mark, line);
+    }
+    free(line);
 }
 
 /* Reports that this program asked for. */
 static void on_done(const bugpack_report_result *result, void *context) {
     run_session *session = context;
-    if (result->status == BUGPACK_OK) {
-        say_written(session, result->path);
-        if (result->not_searched[0] != '\0') {
-            say(session, "not searched for secrets: ", result->not_searched);
-        }
-    } else {
-        say(session, "no report: ", result->error.message);
+    bool is_written = result->status == BUGPACK_OK;
+    say_report(session, is_written ? result->path : NULL, result->missing_count,
+               result->not_searched, result->error.message);
+    if (is_written && result->not_searched[0] != '\0' && !session->options->as_json) {
+        say(session, "not searched for secrets: ", result->not_searched);
     }
 }
 
 /* Reports that the library starts by itself. */
 static void on_event(const bugpack_event *event, void *context) {
-    run_session *session = context;
+    bool is_written = event->kind == BUGPACK_EVENT_WRITTEN;
     bool is_own = strcmp(event->report_type, "pedantic") == 0 ||
                   strcmp(event->report_type, "auto-snapshot") == 0 ||
                   strcmp(event->report_type, "condition") == 0;
-    if (is_own && event->kind == BUGPACK_EVENT_WRITTEN) {
-        say_written(session, event->path);
-    } else if (is_own && event->kind == BUGPACK_EVENT_FAILED) {
-        say(session, "no report: ", event->error.message);
+    if (is_own && (is_written || event->kind == BUGPACK_EVENT_FAILED)) {
+        say_report(context, is_written ? event->path : NULL, event->missing_count, NULL,
+                   event->error.message);
     }
 }
 
@@ -181,7 +210,7 @@ static void request_report(run_session *session, const char *description, const 
     request.target_cpu_ns = cpu_ns;
     bugpack_status status = bugpack_report_async(session->session, &request, on_done, session);
     if (status != BUGPACK_OK) {
-        say(session, "no report: ", bugpack_status_name(status));
+        say_report(session, NULL, 0, NULL, bugpack_status_name(status));
     }
 }
 
@@ -415,7 +444,7 @@ static void run_session_close(run_session *session, bp_run_child *child) {
     bugpack_close(session->session); /* waits for the reports in flight */
     bp_run_screen_free(session->screen);
     for (size_t at = 0; at < session->waiting_used; at += strlen(session->waiting + at) + 1) {
-        bp_cli_say("%s", session->waiting + at);
+        print_said(session->waiting + at, "");
     }
     if (session->dropped_count > 0) {
         bp_cli_say("and %zu more like these", session->dropped_count);
@@ -512,6 +541,8 @@ static const bp_cli_option option_rows[] = {
                  "where to write the zips (default: current directory)", bp_cli_read_output_dir,
                  &bp_cli_some_text),
     BP_CLI_FLAG(run_options, quiet, 'q', "quiet", "print no messages about reports"),
+    BP_CLI_FLAG(run_options, as_json, 0, "json",
+                "print each report as a JSON object in a line of\nstandard error"),
     BP_CLI_OPTIONS_END};
 
 /*

@@ -6,12 +6,14 @@
 #include <bugpack/report.h>
 
 #include "base/clock.h"
+#include "cli/event.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "run/ask.h"
 
 typedef struct trigger_options {
     uint32_t timeout_ms;
+    bool as_json;
 } trigger_options;
 
 static const bp_cli_bounds timeouts = {"seconds", 1, UINT32_MAX / 1000u, 1000};
@@ -19,6 +21,7 @@ static const bp_cli_bounds timeouts = {"seconds", 1, UINT32_MAX / 1000u, 1000};
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(trigger_options, timeout_ms, 0, "timeout", "TIME",
                  "how long to wait for the report (default 60 s)", bp_cli_read_time, &timeouts),
+    BP_CLI_FLAG(trigger_options, as_json, 0, "json", "JSON, an object each line"),
     BP_CLI_OPTIONS_END};
 
 static bp_cli_exit ask(const bp_run_answering *session, const trigger_options *options) {
@@ -29,10 +32,17 @@ static bp_cli_exit ask(const bp_run_answering *session, const trigger_options *o
     bugpack_status status =
         bp_run_ask(session, deadline_ns, &missing_count, path, sizeof path, &error);
     if (status != BUGPACK_OK) {
+        if (options->as_json) {
+            bp_cli_print_failed(stdout, "report-failed", NULL, error.message);
+        }
         bp_cli_say("%s (process %ld): %s", session->app_name, (long)session->pid, error.message);
         return bp_cli_exit_of(status);
     }
-    (void)printf("%s\n", path);
+    if (options->as_json) {
+        bp_cli_print_written(stdout, path, missing_count, NULL);
+    } else {
+        (void)printf("%s\n", path);
+    }
     bp_cli_exit result = bp_cli_finish_report(path, missing_count);
     if (result == BP_CLI_INCOMPLETE) {
         bp_cli_say("%s: something is missing; its manifest.json says what", path);
@@ -40,10 +50,17 @@ static bp_cli_exit ask(const bp_run_answering *session, const trigger_options *o
     return result;
 }
 
-static bp_cli_exit list(const bp_run_answering *sessions, size_t count) {
+static bp_cli_exit list(const bp_run_answering *sessions, size_t count, bool as_json) {
     bp_cli_say("%zu sessions could write a report; name one:", count);
     for (size_t i = 0; i < count; i++) {
         const bp_run_answering *session = &sessions[i];
+        if (as_json) {
+            BP_CLI_PRINT_EVENT(stdout, "session", 0,
+                               {"pid", BP_CLI_NUMBER, NULL, (uint64_t)session->pid},
+                               {"app", BP_CLI_TEXT, session->app_name, 0},
+                               {"target_pid", BP_CLI_ID, NULL, (uint64_t)session->target_pid},
+                               {"target", BP_CLI_TEXT, session->target_name, 0});
+        }
         if (session->target_pid != 0) {
             bp_cli_say("  %ld  %s, about process %ld (%s)", (long)session->pid, session->app_name,
                        (long)session->target_pid, session->target_name);
@@ -85,7 +102,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (count == 1) {
         result = ask(&sessions[0], &options);
     } else if (count > 1) {
-        result = list(sessions, count);
+        result = list(sessions, count, options.as_json);
     } else if (pid != 0) {
         bp_cli_say("process %ld has no session that answers", (long)pid);
         result = BP_CLI_NO_PROCESS;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/event.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "inspect/report_file.h"
@@ -15,6 +16,7 @@
 typedef struct verify_options {
     uint64_t max_bytes;
     const char *salvage_path;
+    bool as_json;
 } verify_options;
 
 static const bp_cli_option option_rows[] = {
@@ -25,6 +27,7 @@ static const bp_cli_option option_rows[] = {
         "write what can be saved of one report to this file; if\nit exists, -2, -3, ... is "
         "added",
         bp_cli_read_text, &bp_cli_some_text),
+    BP_CLI_FLAG(verify_options, as_json, 0, "json", "JSON, an object each line"),
     BP_CLI_OPTIONS_END};
 
 /* One line, whatever a report has in its names. False without memory. */
@@ -42,6 +45,17 @@ static bool print_line(const char *path, const char *text) {
     return true;
 }
 
+static void print_json(const char *path, const bp_verify_result *result) {
+    bool is_whole = result->fault_count == 0;
+    const char *faults = is_whole ? NULL : bp_buffer_text(&result->faults);
+    BP_CLI_PRINT_EVENT(stdout, "verified", 0, {"path", BP_CLI_TEXT, path, 0},
+                       {"whole", BP_CLI_TRUTH, NULL, is_whole},
+                       {"entries", BP_CLI_NUMBER, NULL, result->entry_count},
+                       {"bytes", BP_CLI_NUMBER, NULL, result->bytes},
+                       {"sha256", BP_CLI_TRUTH, NULL, is_whole && !result->lacks_sha256},
+                       {"faults", BP_CLI_TEXT, faults, 0});
+}
+
 static bool print_result(const char *path, const bp_verify_result *result) {
     bp_buffer text;
     bp_buffer_init(&text, (size_t)1 << 20);
@@ -57,6 +71,13 @@ static bool print_result(const char *path, const bp_verify_result *result) {
     return is_printed;
 }
 
+static void say_failed(const char *path, const char *error, const verify_options *options) {
+    if (options->as_json) {
+        bp_cli_print_failed(stdout, "failed", path, error);
+    }
+    bp_cli_say("\"%s\": %s", path, error);
+}
+
 /* Whether it is whole. What prevents an answer goes to standard error. */
 static bool verify(const char *path, const verify_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -64,17 +85,22 @@ static bool verify(const char *path, const verify_options *options) {
     int fd = -1;
     bugpack_status status = bp_report_input_open(path, &fd, &error);
     if (status != BUGPACK_OK) {
+        if (options->as_json) {
+            bp_cli_print_failed(stdout, "failed", path, error.message);
+        }
         bp_cli_say("%s", error.message);
         return false;
     }
     status = bp_verify(fd, options->max_bytes, &result, &error);
     bp_file_close(fd);
     if (status != BUGPACK_OK) {
-        bp_cli_say("\"%s\": %s", path, error.message);
+        say_failed(path, error.message, options);
         return false;
     }
     bool is_whole = result.fault_count == 0;
-    if (!print_result(path, &result)) {
+    if (options->as_json) {
+        print_json(path, &result);
+    } else if (!print_result(path, &result)) {
         bp_cli_say("\"%s\": out of memory", path);
         is_whole = false;
     }
@@ -99,6 +125,21 @@ static void say_result(const bp_salvage_result *result) {
                result->lacks_manifest ? "at least " : "", result->lost_count);
 }
 
+static void print_salvaged(const char *dir, const char *name, const bp_salvage_result *result,
+                           const verify_options *options) {
+    if (!options->as_json) {
+        (void)printf("%s/%s\n", dir, name);
+        return;
+    }
+    char path[PATH_MAX + NAME_MAX + 2];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    BP_CLI_PRINT_EVENT(stdout, "salvaged", 0, {"path", BP_CLI_TEXT, path, 0},
+                       {"complete", BP_CLI_TRUTH, NULL, result->lost_count == 0},
+                       {"saved", BP_CLI_NUMBER, NULL, result->saved_count},
+                       {"lost", BP_CLI_NUMBER, NULL, result->lost_count},
+                       {"manifest", BP_CLI_TRUTH, NULL, !result->lacks_manifest});
+}
+
 static bp_cli_exit salvage(const char *path, const verify_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_salvage_result result;
@@ -113,12 +154,12 @@ static bp_cli_exit salvage(const char *path, const verify_options *options) {
     }
     bp_file_close(fd);
     if (status != BUGPACK_OK) {
-        bp_cli_say("\"%s\": %s", path, error.message);
+        say_failed(path, error.message, options);
         free(output);
         return BP_CLI_FAILED;
     }
     *strrchr(output, '/') = '\0';
-    (void)printf("%s/%s\n", output, name);
+    print_salvaged(output, name, &result, options);
     say_result(&result);
     bp_cli_exit exit_status = result.lost_count > 0 ? BP_CLI_INCOMPLETE : BP_CLI_COMPLETE;
     bp_salvage_release(&result);

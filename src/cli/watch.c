@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <bugpack/session.h>
 
 #include "base/clock.h"
+#include "cli/event.h"
 #include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
@@ -73,33 +73,11 @@ typedef struct watch {
 
 /* --- what is printed -------------------------------------------------------------------------- */
 
-/* Begins a line of --json: the event and its time. False without --json. */
-static bool begin_event(const watch *it, const char *event, uint64_t wall_ns) {
-    char time[BP_CLOCK_ISO_BYTES];
-    if (!it->options->json) {
-        return false;
-    }
-    bp_clock_format_iso(wall_ns, time);
-    (void)printf("{\"event\":\"%s\",\"time\":\"%s\"", event, time);
-    return true;
-}
-
-static void add_text(const char *key, const char *text) {
-    (void)printf(",\"%s\":", key);
-    bp_cli_print_json(text);
-}
-
-static void end_event(void) {
-    (void)fputs("}\n", stdout);
-    (void)fflush(stdout);
-}
-
 static void say_target(const watch *it) {
-    const char *event = it->has_ended ? "target-ended" : "target-found";
-    if (begin_event(it, event, bp_clock_wall_ns())) {
-        (void)printf(",\"pid\":%d", (int)it->target.pid);
-        add_text("name", it->target.name);
-        end_event();
+    if (it->options->json) {
+        BP_CLI_PRINT_EVENT(stdout, it->has_ended ? "target-ended" : "target-found", 0,
+                           {"pid", BP_CLI_NUMBER, NULL, (uint64_t)it->target.pid},
+                           {"name", BP_CLI_TEXT, it->target.name, 0});
     } else if (!it->options->quiet) {
         bp_cli_say("%sprocess %d (%s)%s", it->has_ended ? "" : "watching ", (int)it->target.pid,
                    it->target.name, it->has_ended ? " has ended" : "");
@@ -108,25 +86,19 @@ static void say_target(const watch *it) {
 
 static void say_watching(const watch *it) {
     const struct watch_conditions *conditions = &it->options->conditions;
-    if (begin_event(it, "watching", bp_clock_wall_ns())) {
-        (void)fputs(",\"conditions\":[", stdout);
-        for (size_t i = 0; i < conditions->count; i++) {
-            (void)fputs(i > 0 ? "," : "", stdout);
-            bp_cli_print_json(conditions->texts[i]);
-        }
-        (void)fputs("]", stdout);
-        end_event();
+    if (it->options->json) {
+        BP_CLI_PRINT_EVENT(stdout, "watching", 0,
+                           {"conditions", BP_CLI_TEXTS, conditions->texts, conditions->count});
     }
 }
 
 static void say_truth(const watch *it, const notice *found) {
     char value[BP_CONDITION_VALUE_BYTES];
     bp_condition_print_value(&found->truth, value);
-    if (begin_event(it, "true", found->wall_ns)) {
-        add_text("condition", found->truth.text);
-        add_text("found", value);
-        (void)printf(",\"reported\":%s", found->has_report ? "true" : "false");
-        end_event();
+    if (it->options->json) {
+        BP_CLI_PRINT_EVENT(
+            stdout, "true", found->wall_ns, {"condition", BP_CLI_TEXT, found->truth.text, 0},
+            {"found", BP_CLI_TEXT, value, 0}, {"reported", BP_CLI_TRUTH, NULL, found->has_report});
     } else if (!it->options->quiet) {
         bp_cli_say("%s: %s%s", found->truth.text, value,
                    found->has_report ? "" : "; no report within the cool-down");
@@ -135,15 +107,10 @@ static void say_truth(const watch *it, const notice *found) {
 
 static void say_report(watch *it, const bugpack_event *event) {
     bool is_written = event->kind == BUGPACK_EVENT_WRITTEN;
-    if (begin_event(it, is_written ? "report" : "report-failed", bp_clock_wall_ns())) {
-        if (is_written) {
-            add_text("path", event->path);
-            (void)printf(",\"complete\":%s,\"missing\":%" PRIu32,
-                         event->missing_count == 0 ? "true" : "false", event->missing_count);
-        } else {
-            add_text("error", event->error.message);
-        }
-        end_event();
+    if (it->options->json && is_written) {
+        bp_cli_print_written(stdout, event->path, event->missing_count, NULL);
+    } else if (it->options->json) {
+        bp_cli_print_failed(stdout, "report-failed", NULL, event->error.message);
     } else if (is_written) {
         (void)printf("%s\n", event->path);
         (void)fflush(stdout);
@@ -428,9 +395,8 @@ static bp_cli_exit run_watch(watch *it) {
         it->has_ended = false; /* it was not the end of the watch */
         result = exit_of(it);
     }
-    if (begin_event(it, "done", bp_clock_wall_ns())) {
-        (void)printf(",\"reports\":%" PRIu32, it->report_count);
-        end_event();
+    if (it->options->json) {
+        BP_CLI_PRINT_EVENT(stdout, "done", 0, {"reports", BP_CLI_NUMBER, NULL, it->report_count});
     }
     bp_cli_exit output = bp_cli_finish_output();
     return output == BP_CLI_COMPLETE ? result : output;

@@ -40,6 +40,8 @@ const known = {
   'show.json': 'show', // likewise
   'index.jsonl': 'index', // likewise
   'log-lines.jsonl': 'log-line', // likewise
+  'events.jsonl': 'event', // likewise
+  'capture.json': 'capture', // likewise
 };
 const summary = /-pedantic-summary-[0-9TZ-]+\.json$/;
 const required = ['metadata.json', 'manifest.json'];

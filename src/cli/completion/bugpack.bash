@@ -125,7 +125,7 @@ _bugpack() {
                 _bugpack_words '--hotkey --on-failure --stacks --profile-hz --review --encrypt-to --gap-pattern --pedantic --pedantic-dir
                     --auto-snapshot-interval --auto-snapshot-cap --hang-after --log --log-limit --session --attach
                     --attach-limit --without --hostname --redact --redact-base64 --no-redact --app
-                    --description --output-dir --quiet --help' "$current"
+                    --description --output-dir --quiet --json --help' "$current"
             else
                 mapfile -t COMPREPLY < <(compgen -c -- "$current")
             fi
@@ -168,7 +168,7 @@ _bugpack() {
             ;;
         prune)
             if [[ $current == -* ]]; then
-                _bugpack_words '--keep --max-bytes --older-than --app --dry-run --help' "$current"
+                _bugpack_words '--keep --max-bytes --older-than --app --dry-run --json --help' "$current"
             else
                 _bugpack_files -d "$current"
             fi
@@ -182,28 +182,28 @@ _bugpack() {
             ;;
         recover)
             if [[ $current == -* ]]; then
-                _bugpack_words '--app --output-dir --hostname --review --encrypt-to --help' "$current"
+                _bugpack_words '--app --output-dir --hostname --review --encrypt-to --json --help' "$current"
             else
                 _bugpack_files -d "$current"
             fi
             ;;
         redact)
             if [[ $current == -* ]]; then
-                _bugpack_words '--output --list --redact --redact-base64 --encrypt-to --help' "$current"
+                _bugpack_words '--output --list --redact --redact-base64 --encrypt-to --json --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi
             ;;
         trigger)
             if [[ $current == -* ]]; then
-                _bugpack_words '--timeout --help' "$current"
+                _bugpack_words '--timeout --json --help' "$current"
             else
                 _bugpack_pids "$current"
             fi
             ;;
         verify)
             if [[ $current == -* ]]; then
-                _bugpack_words '--max-bytes --salvage --help' "$current"
+                _bugpack_words '--max-bytes --salvage --json --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi
