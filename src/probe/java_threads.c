@@ -225,7 +225,7 @@ size_t bp_java_find_waits(const bp_java_layout *layout, bp_java_reader *read, vo
     }
     for (size_t i = 0; i < threads.count && count < wait_max; i++) {
         bp_java_wait wait;
-        size_t owner;
+        size_t owner = 0; /* gcc with -Os does not see that it is set */
         if (read_word(&threads, threads.items[i] + layout->pending_monitor, &wait.monitor) &&
             wait.monitor != 0 && find_owner(&threads, wait.monitor, &owner) && owner != i &&
             read_tid(&threads, i, &wait.tid) && read_tid(&threads, owner, &wait.owner_tid)) {
