@@ -1,0 +1,36 @@
+# Sourced by what builds and runs for another system, which names $dir and $bugpack.
+# shellcheck shell=sh disable=SC2154
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+need() {
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null || skip "$tool is not installed"
+    done
+}
+# quietly NAME COMMAND...: its output goes to $dir/NAME.log, and is shown when it fails.
+quietly() {
+    log=$dir/$1.log
+    shift
+    "$@" >"$log" 2>&1 || {
+        tail -n 60 "$log" >&2
+        return 1
+    }
+}
+# expect_whole REPORT: as $bugpack, unzip and jq see it.
+expect_whole() {
+    unzip -tq "$1" || fail "unzip does not read the report"
+    "$bugpack" verify "$1" || fail "the report is not whole"
+    unzip -p "$1" manifest.json | jq -e .artefacts >/dev/null || fail "jq does not read its manifest"
+}
+# expect_reason REPORT TEXT: why it has no stacks.
+expect_reason() {
+    reason=$(unzip -p "$1" manifest.json | jq -r '.artefacts[] | select(.name == "stacks.json") | .reason')
+    [ "$reason" = "$2" ] || fail "stacks.json: $reason"
+}
