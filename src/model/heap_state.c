@@ -89,7 +89,7 @@ bugpack_status bp_heap_state_parse(const void *text, size_t byte_count,
         if (!bp_json_token_uint(&picks[i].token, &value) || value == BUGPACK_HEAP_UNKNOWN) {
             (void)snprintf(sentence, sizeof sentence,
                            "\"%s\" is not a whole number from 0 to %" PRIu64, picks[i].path,
-                           BUGPACK_HEAP_UNKNOWN - 1);
+                           (uint64_t)(BUGPACK_HEAP_UNKNOWN - 1));
             return bp_json_fail_at(text, picks[i].token.text, error, sentence);
         }
         bp_heap_number_set(&state, i, value);
