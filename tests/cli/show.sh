@@ -302,6 +302,7 @@ done
 sed -n '1s/^ ! //p' found >first
 expect_same 'the first' 'failed, and 1 more entry: process 9 has ended  [processes/9-cat/process.json]' "$(cat first)"
 grep -q 'omitted: larger than 1 byte  \[logs/a.log\]' found || wrong "they are $(cat found)"
+rm ./*.loss.zip # they are not ours
 
 fact 'a thread that was stopped for its stacks, and never slept otherwise, spins'
 python3 -c 'import json, zipfile
@@ -322,6 +323,7 @@ for case in spins:1 sleeps:0 waits:0 unstopped:0; do
     run show "${case%:*}.stops.zip"
     expect_same "the findings of ${case%:*}" "${case#*:}" "$(grep -c 'ready to run for the rest' out)"
 done
+rm ./*.stops.zip # nor are these
 
 fact 'an end is named by what the command said before it'
 python3 -c 'import json, zipfile
