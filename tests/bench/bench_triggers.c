@@ -183,7 +183,7 @@ int main(int argument_count, char **arguments) {
     options.recorder_in_memory = true;
     options.report_dir_max_count = 10;
     if (argument_count == 3 && strcmp(arguments[1], "--hangs") == 0) {
-        soak_hangs(options, (unsigned)atoi(arguments[2]));
+        soak_hangs(options, (unsigned)strtoul(arguments[2], NULL, 10));
         temp_dir_remove(&dir);
         return 0;
     }
