@@ -39,6 +39,7 @@ struct conditions {
     atomic_uint needs;        /* of all */
     atomic_bool is_stopped;
     atomic_bool is_active; /* something was printed or logged since the last sample */
+    atomic_bool has_added; /* a condition that nobody has looked at */
 
     bp_condition_callback *_Atomic callback; /* of the command; NULL: none */
     void *callback_context;
@@ -267,7 +268,7 @@ static uint64_t tick(void *context, uint64_t now_ns) {
     unsigned needs = atomic_load(&self->needs);
     uint64_t next_ns = UINT64_MAX;
     if ((needs & BP_CONDITION_NEEDS_SAMPLES) != 0 && atomic_load(&self->looks_itself)) {
-        if (now_ns >= self->next_sample_ns) {
+        if (atomic_exchange(&self->has_added, false) || now_ns >= self->next_sample_ns) {
             look_at_totals(self, now_ns);
         }
         next_ns = self->next_sample_ns;
@@ -394,6 +395,7 @@ static bugpack_status add(struct conditions *self, bp_condition *condition, bugp
                       .from_sequence = log == NULL ? 0 : bp_ring_newest(bp_log_recorder_ring(log))};
         atomic_store_explicit(&self->count, count + 1, memory_order_release);
         (void)atomic_fetch_or(&self->needs, bp_condition_needs(condition));
+        atomic_store(&self->has_added, true);
     }
     return status;
 }
