@@ -1,19 +1,8 @@
-# Sourced by what builds and runs for another system, which names $dir and $bugpack.
+# Sourced by what builds and runs for another system, which names $source, $dir and $bugpack.
 # shellcheck shell=sh disable=SC2154
 
-skip() {
-    echo "skipped: $*"
-    exit 77
-}
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
-need() {
-    for tool in "$@"; do
-        command -v "$tool" >/dev/null || skip "$tool is not installed"
-    done
-}
+. "$source/tests/support/skip.sh"
+
 # quietly NAME COMMAND...: its output goes to $dir/NAME.log, and is shown when it fails.
 quietly() {
     log=$dir/$1.log
