@@ -17,7 +17,6 @@
 typedef struct redact_options {
     const char *output_path;
     bool is_list, as_json;
-    uint64_t replaced_count;
     bp_cli_redaction redaction;
     bp_cli_publish publish;
 } redact_options;
@@ -51,10 +50,9 @@ static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_s
 }
 
 /* `streamed_dir` is NULL, or where the report is written for standard output; then it gets the
- * path.
- */
+ * path. */
 static bugpack_status rewrite(redact_options *options, const char *path, const char *streamed_dir,
-                              char **ret_path, bugpack_error *error) {
+                              char **ret_path, uint64_t *ret_replaced_count, bugpack_error *error) {
     bp_rule_set *rules = NULL;
     char *output = NULL, name[256];
     bugpack_status status = compile_rules(&options->redaction, &rules, error);
@@ -77,7 +75,7 @@ static bugpack_status rewrite(redact_options *options, const char *path, const c
                                            .hook = {bp_cli_publish_call(&options->publish),
                                                     &options->publish,
                                                     bp_cli_publish_suffix(&options->publish)}};
-        status = bp_redact_report(&request, name, sizeof name, &options->replaced_count, error);
+        status = bp_redact_report(&request, name, sizeof name, ret_replaced_count, error);
     }
     if (status == BUGPACK_OK) {
         *strrchr(output, '/') = '\0';
@@ -86,9 +84,6 @@ static bugpack_status rewrite(redact_options *options, const char *path, const c
                      ? bp_fail_memory(error, "name a report")
                      : BUGPACK_OK;
         *ret_path = status == BUGPACK_OK ? written : NULL;
-    }
-    if (status == BUGPACK_OK) {
-        bp_cli_say("%" PRIu64 " replaced", options->replaced_count);
     }
     free(output);
     bp_rule_set_drop(rules);
@@ -110,14 +105,15 @@ static bugpack_status print_list(const char *path, bugpack_error *error) {
     return status;
 }
 
-static void print_written(const redact_options *options, const char *path, const char *written) {
+static void print_written(const redact_options *options, const char *path, const char *written,
+                          uint64_t replaced_count) {
     if (!options->as_json) {
         (void)printf("%s\n", written);
         return;
     }
     BP_CLI_PRINT_EVENT(stdout, "redacted", 0, {"path", BP_CLI_TEXT, written, 0},
                        {"from", BP_CLI_TEXT, path, 0},
-                       {"replaced", BP_CLI_NUMBER, NULL, options->replaced_count});
+                       {"replaced", BP_CLI_NUMBER, NULL, replaced_count});
 }
 
 /* The report, and its path; or to standard output. */
@@ -129,12 +125,16 @@ static bp_cli_exit write_report(redact_options *options, const char *path) {
     if (is_streamed && (streamed_dir = bp_cli_streamed_begin(&result)) == NULL) {
         return result;
     }
-    bugpack_status status = rewrite(options, path, streamed_dir, &written, &error);
+    uint64_t replaced_count = 0;
+    bugpack_status status = rewrite(options, path, streamed_dir, &written, &replaced_count, &error);
     result = status == BUGPACK_OK ? BP_CLI_COMPLETE : bp_cli_say_error(&error);
+    if (status == BUGPACK_OK) {
+        bp_cli_say("%" PRIu64 " replaced", replaced_count);
+    }
     if (is_streamed && !bp_cli_streamed_end(streamed_dir, written)) {
         result = BP_CLI_FAILED;
     } else if (!is_streamed && status == BUGPACK_OK) {
-        print_written(options, path, written);
+        print_written(options, path, written, replaced_count);
         result = bp_cli_finish_output();
     } else if (options->as_json) {
         bp_cli_print_failed(stdout, "failed", path, error.message);
