@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bugpack/provide.h>
-
 #include "base/utf8.h"
 #include "cli/output.h"
 #include "model/entry.h"

@@ -17,7 +17,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "inspect/html.h"
-#include "inspect/redact_list.h"
+#include "inspect/redact_report.h"
 #include "probe/stacks.h"
 #include "run/through.h"
 

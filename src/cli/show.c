@@ -1,14 +1,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/status.h"
 #include "cli/option.h"
 #include "cli/output.h"
-#include "cli/screen.h"
 #include "inspect/facts.h"
 #include "inspect/fill.h"
 #include "inspect/frames.h"
@@ -19,6 +20,131 @@ typedef struct show_options {
     bool as_json, is_all;
     uint64_t max_bytes;
 } show_options;
+
+/* --- the screen --------------------------------------------------------------------------- */
+
+enum { STYLE_PLAIN = 0, STYLE_BOLD = 1, STYLE_DIM = 2, STYLE_RED = 31, STYLE_YELLOW = 33 };
+
+/* The screen: how wide it is, and what it can show. */
+static struct {
+    size_t columns; /* 0: a line is never cut */
+    bool has_colour, has_utf8;
+} screen;
+
+static bool is_utf8(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && value[0] != '\0') {
+            return strstr(value, "UTF-8") != NULL || strstr(value, "utf8") != NULL;
+        }
+    }
+    return false;
+}
+
+/* Before anything is printed. */
+static void look_at_screen(void) {
+    struct winsize size;
+    bool is_terminal = bp_cli_is_terminal(STDOUT_FILENO);
+    screen.has_colour = is_terminal && bp_cli_wants_colour();
+    screen.has_utf8 = is_utf8();
+    bool is_known = is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    screen.columns = is_terminal ? 80 : 0;
+    if (is_known) {
+        screen.columns = size.ws_col;
+    }
+}
+
+/* How many columns a line has behind those that are used; SIZE_MAX if it is never cut. */
+static size_t columns_left(size_t used) {
+    if (screen.columns == 0) {
+        return SIZE_MAX;
+    }
+    return used < screen.columns ? screen.columns - used : 0;
+}
+
+static void set_style(int style) {
+    if (screen.has_colour) {
+        (void)printf("\033[%dm", style);
+    }
+}
+
+/* Where the text ends that fits behind `used` columns. */
+static const char *find_fit(const char *text, size_t used) {
+    while (*text != '\0') {
+        bool is_safe;
+        size_t length = bp_cli_next_character(text, &is_safe);
+        used += length >= 3 ? 2 : 1;
+        if (screen.columns > 0 && used > screen.columns) {
+            break;
+        }
+        text += length;
+    }
+    return text;
+}
+
+/* Escapes a text into one line. */
+static void format_line(char *out, size_t out_bytes, const char *format, va_list arguments)
+    BUGPACK_PRINTF(3, 0);
+static void format_line(char *out, size_t out_bytes, const char *format, va_list arguments) {
+    char text[2048];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    for (char *tab = text; (tab = strchr(tab, '\t')) != NULL;) {
+        *tab = ' ';
+    }
+    bp_cli_escape(text, out, out_bytes);
+}
+
+enum { line_bytes = 4 * 2048 };
+
+static void put_line(int style, const char *text, const char *end) {
+    set_style(style);
+    (void)printf("%.*s", (int)(end - text), text);
+    set_style(STYLE_PLAIN);
+    (void)fputc('\n', stdout);
+}
+
+/*
+ * Prints a line, and cuts it at the end of the screen. What is from a report is escaped; a
+ * character beyond U+1100 is counted as two columns.
+ */
+static void print_line(int style, const char *format, ...) BUGPACK_PRINTF(2, 3);
+static void print_line(int style, const char *format, ...) {
+    char text[line_bytes];
+    va_list arguments;
+    va_start(arguments, format);
+    format_line(text, sizeof text, format, arguments);
+    va_end(arguments);
+    put_line(style, text, find_fit(text, 0));
+}
+
+/* The same, on as many lines as it takes: all but the first begin with so many blanks. */
+static void print_wrapped(int style, size_t indent, const char *format, ...) BUGPACK_PRINTF(3, 4);
+static void print_wrapped(int style, size_t indent, const char *format, ...) {
+    char text[line_bytes];
+    va_list arguments;
+    va_start(arguments, format);
+    format_line(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *at = text;
+    for (size_t used = 0; *at != '\0'; used = indent) {
+        const char *fit = find_fit(at, used), *end = fit;
+        while (*fit != '\0' && *fit != ' ' && end > at && end[-1] != ' ') {
+            end--;
+        }
+        end = end > at ? end : fit; /* a word that is longer than the line */
+        end = end > at ? end : at + strlen(at);
+        (void)printf("%*s", (int)used, "");
+        put_line(style, at, end);
+        at = end + strspn(end, " ");
+    }
+}
+
+/* A title, after an empty line. */
+static void print_heading(const char *title) {
+    (void)fputc('\n', stdout);
+    print_line(STYLE_BOLD, "%s", title);
+}
 
 /* --- lines -------------------------------------------------------------------------------- */
 
@@ -35,7 +161,7 @@ static bool say(int style, const bp_json_tree *facts, const char *pattern) {
     bp_buffer_init(&line, SIZE_MAX / 4);
     bool is_known = bp_fill(pattern, facts, append, &line);
     if (is_known) {
-        bp_screen_print(style, "%s", bp_buffer_text(&line));
+        print_line(style, "%s", bp_buffer_text(&line));
     }
     bp_buffer_release(&line);
     return is_known;
@@ -43,7 +169,7 @@ static bool say(int style, const bp_json_tree *facts, const char *pattern) {
 
 static void say_all(const bp_json_tree *facts, const char *const *patterns) {
     for (; *patterns != NULL; patterns++) {
-        (void)say(BP_SCREEN_PLAIN, facts, *patterns);
+        (void)say(STYLE_PLAIN, facts, *patterns);
     }
 }
 
@@ -51,10 +177,10 @@ static void say_all(const bp_json_tree *facts, const char *const *patterns) {
 static void list(const bp_json_tree *array, const char *heading, const char *pattern) {
     const bp_json_tree *row = bp_json_tree_first(array);
     if (row != NULL) {
-        bp_screen_heading(heading);
+        print_heading(heading);
     }
     for (; row != NULL; row = bp_json_tree_next(row)) {
-        (void)say(BP_SCREEN_PLAIN, row, pattern);
+        (void)say(STYLE_PLAIN, row, pattern);
     }
 }
 
@@ -66,10 +192,9 @@ static void print_unsearched(const bp_facts *facts) {
     bp_buffer_init(&names, (size_t)1 << 20);
     bp_manifest_append_unsearched(&names, facts->manifest);
     if (facts->manifest != NULL && !bp_json_tree_is_true(facts->document, "redacted")) {
-        bp_screen_print(BP_SCREEN_PLAIN, "secrets    are not replaced in this report");
+        print_line(STYLE_PLAIN, "secrets    are not replaced in this report");
     } else if (names.size > 0) {
-        bp_screen_print(BP_SCREEN_PLAIN, "secrets    not searched for in %s",
-                        bp_buffer_text(&names));
+        print_line(STYLE_PLAIN, "secrets    not searched for in %s", bp_buffer_text(&names));
     }
     bp_buffer_release(&names);
 }
@@ -81,23 +206,22 @@ static void print_identity(const bp_facts *facts) {
     const bp_json_tree *report = bp_json_tree_object(facts->document, "report");
     const bp_json_tree *tag = bp_json_tree_first(bp_json_tree_object(facts->metadata, "tags"));
     char triggered[128];
-    (void)say(BP_SCREEN_BOLD, report, "{app|(no name)}{[ {version}]}: {_kind}");
-    (void)say(BP_SCREEN_PLAIN, report,
+    (void)say(STYLE_BOLD, report, "{app|(no name)}{[ {version}]}: {_kind}");
+    (void)say(STYLE_PLAIN, report,
               "{_is_process:!}process    {[{process} ]}{pid:u}, started {started_at|at an unknown "
               "time}");
     (void)snprintf(triggered, sizeof triggered, "triggered  {triggered_at}%s", unseen);
-    if (!say(BP_SCREEN_PLAIN, report, triggered)) {
+    if (!say(STYLE_PLAIN, report, triggered)) {
         (void)snprintf(triggered, sizeof triggered, "written    {_timestamp|at an unknown time}%s",
                        unseen);
-        (void)say(BP_SCREEN_PLAIN, report, triggered);
+        (void)say(STYLE_PLAIN, report, triggered);
     }
-    (void)say(BP_SCREEN_PLAIN, report, "machine    {machine}");
-    (void)say(BP_SCREEN_PLAIN, facts->metadata,
+    (void)say(STYLE_PLAIN, report, "machine    {machine}");
+    (void)say(STYLE_PLAIN, facts->metadata,
               "platform   {platform.os|?} {platform.kernel|} {platform.arch|}");
-    (void)say(BP_SCREEN_PLAIN, report, "says       {_description}");
+    (void)say(STYLE_PLAIN, report, "says       {_description}");
     for (; tag != NULL; tag = bp_json_tree_next(tag)) {
-        bp_screen_print(BP_SCREEN_PLAIN, "tag        %s=%s", bp_json_tree_key(tag),
-                        bp_json_tree_value(tag));
+        print_line(STYLE_PLAIN, "tag        %s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag));
     }
     print_unsearched(facts);
 }
@@ -106,13 +230,12 @@ static void print_findings(const bp_facts *facts) {
     static const struct {
         const char *severity, *sign;
         int style;
-    } severities[] = {{"critical", "!!", BP_SCREEN_RED},
-                      {"warning", " !", BP_SCREEN_YELLOW},
-                      {"info", "  ", BP_SCREEN_DIM}};
+    } severities[] = {
+        {"critical", "!!", STYLE_RED}, {"warning", " !", STYLE_YELLOW}, {"info", "  ", STYLE_DIM}};
     const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(facts->document, "findings"));
-    bp_screen_heading("Findings");
+    print_heading("Findings");
     if (row == NULL) {
-        bp_screen_print(BP_SCREEN_PLAIN, "   none");
+        print_line(STYLE_PLAIN, "   none");
     }
     for (; row != NULL; row = bp_json_tree_next(row)) {
         size_t at = 0;
@@ -120,15 +243,15 @@ static void print_findings(const bp_facts *facts) {
                0) {
             at++;
         }
-        bp_screen_wrap(severities[at].style, 3, "%s %s  [%s]", severities[at].sign,
-                       bp_json_tree_text_or(row, "text", ""),
-                       bp_json_tree_text_or(row, "entry", ""));
+        print_wrapped(severities[at].style, 3, "%s %s  [%s]", severities[at].sign,
+                      bp_json_tree_text_or(row, "text", ""),
+                      bp_json_tree_text_or(row, "entry", ""));
         const char *next = bp_json_tree_text(row, "_next");
         if (next != NULL) {
-            bp_screen_wrap(BP_SCREEN_DIM, 9, "   next: %s", next);
+            print_wrapped(STYLE_DIM, 9, "   next: %s", next);
         }
     }
-    (void)say(BP_SCREEN_PLAIN, facts->document,
+    (void)say(STYLE_PLAIN, facts->document,
               "   and {other_findings:u} more, {_other_critical:u} of them critical");
 }
 
@@ -151,7 +274,7 @@ static void print_sparkline(const bp_facts *facts, const char *title, const char
         return;
     }
     (void)snprintf(range, sizeof range, "%.0f to %.0f %s", lowest, highest, unit);
-    size_t count = bp_screen_columns_left(strlen("memory       ") + strlen(range));
+    size_t count = columns_left(strlen("memory       ") + strlen(range));
     count = count < bar_max ? count : bar_max;
     count = count < facts->sample_count ? count : facts->sample_count;
     for (size_t i = 0; i < count; i++) {
@@ -164,7 +287,7 @@ static void print_sparkline(const bp_facts *facts, const char *title, const char
     }
     for (size_t i = 0, used = 0; i < count; i++) {
         double share = highest > 0 ? values[i] / highest : 0;
-        const char *bar = bars[bp_screen_has_utf8()][values[i] < 0 ? 0 : (int)(share * 7 + 0.5)];
+        const char *bar = bars[screen.has_utf8][values[i] < 0 ? 0 : (int)(share * 7 + 0.5)];
         used += (size_t)snprintf(row + used, sizeof row - used, "%s", values[i] < 0 ? " " : bar);
     }
     (void)printf("%-10s %s  %s\n", title, row, range);
@@ -178,14 +301,14 @@ static void print_metrics(const bp_facts *facts) {
         !has_heap) {
         return;
     }
-    bp_screen_heading("CPU and memory");
+    print_heading("CPU and memory");
     (void)say(
-        BP_SCREEN_PLAIN, process,
+        STYLE_PLAIN, process,
         "now        {cpu_percent:.1f} % of one CPU over {sample_window_ms:.2t} s, {rss_kb:k|?} "
         "resident, {thread_count:u} thread{thread_count:p}, up {uptime_secs:.0f s|?}");
     print_sparkline(facts, "CPU", "%", bp_sample_cpu);
     print_sparkline(facts, "memory", "MiB", bp_sample_memory);
-    (void)say(BP_SCREEN_PLAIN, heap,
+    (void)say(STYLE_PLAIN, heap,
               "heap       {allocated_bytes:b} allocated{[, resident {resident_bytes:b}]}, "
               "{allocator|}");
 }
@@ -210,8 +333,8 @@ static void print_thread_rows(const bp_json_tree *row) {
         bp_buffer_clear(&words);
         (void)bp_fill(BP_FILL_STATE BP_FILL_WAIT "{[{waits_for:!}{_place:!},]}{[ in {_place}]}",
                       row, append, &words);
-        bp_screen_wrap(BP_SCREEN_PLAIN, indent, "%6.1f %%  %7" PRIu64 " %-16s %s", percent, tid,
-                       name, bp_buffer_text(&words));
+        print_wrapped(STYLE_PLAIN, indent, "%6.1f %%  %7" PRIu64 " %-16s %s", percent, tid, name,
+                      bp_buffer_text(&words));
     }
     bp_buffer_release(&words);
 }
@@ -223,13 +346,13 @@ static void print_threads(const bp_facts *facts, bool is_all) {
     if (row == NULL) {
         return;
     }
-    bp_screen_heading("Busiest threads");
+    print_heading("Busiest threads");
     print_thread_rows(row);
-    (void)say(BP_SCREEN_PLAIN, facts->document, "and {_other_threads:u} more");
+    (void)say(STYLE_PLAIN, facts->document, "and {_other_threads:u} more");
     if (is_all) {
         print_thread_rows(own);
     } else {
-        (void)say(BP_SCREEN_PLAIN, facts->document, "and {_own_count:u} of bugpack itself");
+        (void)say(STYLE_PLAIN, facts->document, "and {_own_count:u} of bugpack itself");
     }
 }
 
@@ -241,16 +364,16 @@ static void print_profile(const bp_facts *facts) {
     if (row == NULL) {
         return;
     }
-    bp_screen_heading("Where the CPU time went  [profile.folded]");
-    (void)say(BP_SCREEN_PLAIN, profile, BP_FILL_PROFILE);
+    print_heading("Where the CPU time went  [profile.folded]");
+    (void)say(STYLE_PLAIN, profile, BP_FILL_PROFILE);
     bp_buffer_init(&words, SIZE_MAX / 4);
     for (; row != NULL; row = bp_json_tree_next(row)) {
         bp_buffer_clear(&words);
         (void)bp_fill("{name} {_percent:.0f %}" BP_FILL_PATH, row, append, &words);
-        bp_screen_wrap(BP_SCREEN_PLAIN, 5, "   %s", bp_buffer_text(&words));
+        print_wrapped(STYLE_PLAIN, 5, "   %s", bp_buffer_text(&words));
     }
     bp_buffer_release(&words);
-    (void)say(BP_SCREEN_PLAIN, profile, "   and {_other_threads:u} more");
+    (void)say(STYLE_PLAIN, profile, "   and {_other_threads:u} more");
 }
 
 /* Of each thread all frames, one a line. */
@@ -265,8 +388,8 @@ static void print_frame(void *context, const bp_frame_text *frame) {
     stack_lines *lines = context;
     bp_buffer_clear(&lines->line);
     bp_frame_append_line(&lines->line, frame, lines->count++);
-    bp_screen_print(BP_SCREEN_PLAIN, "  %.*s", (int)strcspn(bp_buffer_text(&lines->line), "\n"),
-                    bp_buffer_text(&lines->line));
+    print_line(STYLE_PLAIN, "  %.*s", (int)strcspn(bp_buffer_text(&lines->line), "\n"),
+               bp_buffer_text(&lines->line));
 }
 
 /* A bp_json_tree_taker. */
@@ -274,9 +397,9 @@ static bugpack_status print_stack(void *context, bp_json_tree *row, bugpack_erro
     stack_lines *lines = context;
     (void)error;
     if (lines->thread_count++ == 0) {
-        bp_screen_heading("Stacks  [stacks.json]");
+        print_heading("Stacks  [stacks.json]");
     }
-    (void)say(BP_SCREEN_BOLD, row, "{tid:7u|?} {name|}{[, {state}]}{[, {reason}]}");
+    (void)say(STYLE_BOLD, row, "{tid:7u|?} {name|}{[, {state}]}{[, {reason}]}");
     lines->count = 0;
     bp_frames_each(bp_json_tree_array(row, "frames"), &lines->facts->finder, print_frame, lines);
     return lines->line.status;
@@ -299,16 +422,16 @@ static void print_crash(const bp_facts *facts) {
     const bp_json_tree *crash = bp_json_tree_object(facts->document, "_crash");
     const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(crash, "frames"));
     if (row != NULL) {
-        bp_screen_heading("Where it crashed, innermost first  [crash.json]");
-        (void)say(BP_SCREEN_PLAIN, crash, "thread {name|?}{[ ({tid:u})]}");
+        print_heading("Where it crashed, innermost first  [crash.json]");
+        (void)say(STYLE_PLAIN, crash, "thread {name|?}{[ ({tid:u})]}");
     }
     for (; row != NULL; row = bp_json_tree_next(row)) {
-        (void)say(BP_SCREEN_PLAIN, row, "   {name}{[ x{count:u}]}{[  {place}]}");
+        (void)say(STYLE_PLAIN, row, "   {name}{[ x{count:u}]}{[  {place}]}");
     }
-    (void)say(BP_SCREEN_PLAIN, crash, "   and {other_frames:u} more frames");
+    (void)say(STYLE_PLAIN, crash, "   and {other_frames:u} more frames");
     const char *reason = bp_json_tree_text(crash, "reason");
     if (reason != NULL) {
-        bp_screen_wrap(BP_SCREEN_PLAIN, 5, "   what called it was not found: %s", reason);
+        print_wrapped(STYLE_PLAIN, 5, "   what called it was not found: %s", reason);
     }
 }
 
@@ -319,15 +442,15 @@ static void print_waits(const bp_facts *facts) {
         bp_buffer_init(&line, SIZE_MAX / 4);
         if (bp_waits_print(&facts->waits, i, &line)) {
             if (!has_any) {
-                bp_screen_heading("Who waits for whom  [threads.json]");
+                print_heading("Who waits for whom  [threads.json]");
             }
             has_any = true;
-            bp_screen_wrap(BP_SCREEN_PLAIN, 5, "   %s", bp_buffer_text(&line));
+            print_wrapped(STYLE_PLAIN, 5, "   %s", bp_buffer_text(&line));
         }
         bp_buffer_release(&line);
     }
     if (facts->waits.is_cut) {
-        bp_screen_print(BP_SCREEN_PLAIN, "   and more");
+        print_line(STYLE_PLAIN, "   and more");
     }
 }
 
@@ -341,7 +464,7 @@ static void print_processes(const bp_facts *facts) {
          "Further processes  [processes/PID-NAME/]",
          "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {[{title}]}{[{_no_title:!}{name:-16s|} "
          "[{folder}]]}");
-    (void)say(BP_SCREEN_PLAIN, facts->document, "and {_other_processes:u} more");
+    (void)say(STYLE_PLAIN, facts->document, "and {_other_processes:u} more");
 }
 
 /* `by` ends the title. */
@@ -378,19 +501,18 @@ static void print_machine(const bp_facts *facts) {
         return;
     }
     const char *period = bp_json_tree_text_or(machine, "_period", "");
-    bp_screen_heading("Machine  [host-threads.json]");
+    print_heading("Machine  [host-threads.json]");
     say_all(machine, state);
     if (bp_json_tree_first(bp_json_tree_object(machine, "pressure_avg10_percent")) != NULL) {
-        (void)say(BP_SCREEN_PLAIN, machine,
+        (void)say(STYLE_PLAIN, machine,
                   "waiting    for CPUs {pressure_avg10_percent.cpu:.1f %|?}, for memory "
                   "{pressure_avg10_percent.memory:.1f %|?}, for I/O {pressure_avg10_percent.io:.1f "
                   "%|?} of the last 10 s  [system.json]");
     }
     list_tasks(machine, "busiest_processes", "Processes by CPU", period, process);
-    (void)say(BP_SCREEN_PLAIN, machine,
-              "bugpack itself is left out: {collector_cpu_percent:.1f} %");
+    (void)say(STYLE_PLAIN, machine, "bugpack itself is left out: {collector_cpu_percent:.1f} %");
     list_tasks(machine, "largest_processes", "Processes by", "resident memory", process);
-    (void)say(BP_SCREEN_PLAIN, machine,
+    (void)say(STYLE_PLAIN, machine,
               "{unknown_rss_processes:+}and {unknown_rss_processes:u} whose memory is not known");
     list_tasks(machine, "busiest_threads", "Threads by CPU", period, thread);
 }
@@ -414,7 +536,7 @@ static void print_log_line(const char *line, size_t length) {
         }
     }
     text[used] = '\0';
-    bp_screen_print(BP_SCREEN_PLAIN, "  %s", text);
+    print_line(STYLE_PLAIN, "  %s", text);
 }
 
 /* The last whole lines of a text log. */
@@ -449,14 +571,14 @@ static void print_log(const bp_facts *facts) {
         facts, bp_json_tree_first(bp_json_tree_at(facts->document, "log.newest_warnings")));
     if (row == NULL && facts->log_tail.size > 0) {
         (void)fputc('\n', stdout);
-        bp_screen_print(BP_SCREEN_BOLD, "End of the log  [%s]", facts->log_name);
+        print_line(STYLE_BOLD, "End of the log  [%s]", facts->log_name);
         print_tail(facts);
     } else if (row != NULL) {
-        bp_screen_heading("Newest warnings and errors, in seconds from the trigger  [logs.jsonl]");
+        print_heading("Newest warnings and errors, in seconds from the trigger  [logs.jsonl]");
     }
     for (; row != NULL; row = skip_output(facts, bp_json_tree_next(row))) {
         bool is_warning = strcmp(bp_json_tree_text_or(row, "level", ""), "warn") == 0;
-        (void)say(is_warning ? BP_SCREEN_YELLOW : BP_SCREEN_RED, row,
+        (void)say(is_warning ? STYLE_YELLOW : STYLE_RED, row,
                   "{_from_trigger:12s|}  {level:-5s} {[{channel}: ]}{message}");
     }
 }
@@ -466,7 +588,7 @@ static void print_traffic(const bp_facts *facts) {
         bp_json_tree_array(facts->document, "traffic"), "Traffic  [traffic-index.jsonl]",
         "{channel:-16s} sent {[{at_least:!}at least ]}{sent.messages:u} ({sent.bytes:b}), received "
         "{[{at_least:!}at least ]}{received.messages:u} ({received.bytes:b})");
-    (void)say(BP_SCREEN_PLAIN, facts->document, "and {_other_messages:u} more messages");
+    (void)say(STYLE_PLAIN, facts->document, "and {_other_messages:u} more messages");
 }
 
 static void print_screen(const bp_facts *facts, bool is_all) {
@@ -502,7 +624,7 @@ static bp_cli_exit show_facts(const char *path, const show_options *options) {
         (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
         bp_buffer_release(&text);
     } else if (status == BUGPACK_OK) {
-        bp_screen_look();
+        look_at_screen();
         print_screen(facts, options->is_all);
     }
     bp_facts_close(facts);

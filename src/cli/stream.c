@@ -1,4 +1,4 @@
-#include "cli/stream.h"
+#include "cli/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

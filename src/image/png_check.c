@@ -1,4 +1,4 @@
-#include "image/png_check.h"
+#include "image/png.h"
 
 #include <png.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "image/png_check.h"
+#include "image/png.h"
 #include "inspect/call_tree.h"
 #include "model/entry.h"
 #include "json/parts.h"

@@ -113,9 +113,6 @@ void bp_find_in(bp_evidence *evidence, const char *entry, const char *format, ..
 void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
                 const char *format, ...) BUGPACK_PRINTF(4, 5);
 
-/* Runs all diagnoses. Once for each process, as soon as all is read of it. */
-void bp_diagnose(bp_evidence *evidence);
-
 /* Whether it is a zombie, or dead; and whether it did not run once in the window. */
 bool bp_thread_has_ended(const bp_thread *thread);
 bool bp_thread_is_idle(const bp_thread *thread);

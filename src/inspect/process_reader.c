@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "inspect/diagnose.h"
 #include "inspect/json_lines.h"
 #include "inspect/line_time.h"
 
@@ -462,6 +461,32 @@ static bugpack_status read_log_files(bp_process_reader *reader, bugpack_error *e
     return status;
 }
 
+/* Runs the diagnoses of inspect/findings.h: once for each process, as soon as all is read of it. */
+
+/* What is found while entries are read. */
+void bp_diagnose_none(bp_evidence *evidence) {
+    (void)evidence;
+}
+
+enum { PROCESS = false, REPORT = true };
+#define DIAGNOSIS_FUNCTION(constant, id, severity, function, scope, ...)                           \
+    [BP_DIAGNOSIS_##constant] = {bp_diagnose_##function, scope},
+static const struct {
+    bp_diagnose_function *run;
+    bool is_of_report; /* and not of each process */
+} functions[] = {BP_DIAGNOSES(DIAGNOSIS_FUNCTION)};
+#undef DIAGNOSIS_FUNCTION
+
+static void diagnose(bp_evidence *evidence) {
+    bool is_first = evidence->folder[0] == '\0';
+    for (size_t i = 0; i < BP_DIAGNOSIS_COUNT; i++) {
+        if (is_first || !functions[i].is_of_report) {
+            evidence->running = (bp_diagnosis)i;
+            functions[i].run(evidence);
+        }
+    }
+}
+
 bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack_error *error) {
     bp_evidence *evidence = &reader->evidence;
     bugpack_status status = BUGPACK_OK;
@@ -492,7 +517,7 @@ bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack
     evidence->samples = reader->samples;
     evidence->sample_count = reader->sample_count;
     if (status == BUGPACK_OK) {
-        bp_diagnose(evidence);
+        diagnose(evidence);
     }
     return status;
 }

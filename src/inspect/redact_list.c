@@ -1,4 +1,4 @@
-#include "inspect/redact_list.h"
+#include "inspect/redact_report.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
  * Rules of redaction applied to a report that is there already: a whole report again, in a new
- * file.
+ * file; and what it may hold about a person, for whoever is about to send it.
  */
 #ifndef BP_INSPECT_REDACT_REPORT_H
 #define BP_INSPECT_REDACT_REPORT_H
@@ -10,6 +10,7 @@
 
 #include <bugpack/error.h>
 
+#include "base/buffer.h"
 #include "platform/staged_file.h"
 #include "redact/rule_set.h"
 
@@ -31,5 +32,20 @@ typedef struct bp_redact_request {
  */
 bugpack_status bp_redact_report(const bp_redact_request *request, char *ret_name, size_t name_bytes,
                                 uint64_t *ret_count, bugpack_error *error);
+
+/* One of under three characters, or of other characters than those of login and host names, is not
+ * looked for. */
+typedef struct bp_person_names {
+    const char *users[8];
+    size_t count;
+    const char *machine; /* looked for up to its first dot; NULL: none */
+} bp_person_names;
+
+/* Appends a table: a line for each entry with its size, what such an entry may hold and what was
+ * replaced; what was not searched; and the lines that mention somebody. Text of
+ * the report is escaped. `fd` is closed in any case, `path` is for sentences. CORRUPT, UNSUPPORTED,
+ * IO, NO_MEMORY. */
+bugpack_status bp_redact_list(int fd, const char *path, const bp_person_names *names,
+                              bp_buffer *out, bugpack_error *error);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * disconnect-cause.json: why a channel closed, and the state of all channels at that time.
+ * What led to a report by itself. disconnect-cause.json: why a channel closed, and the state of all
+ * channels at that time. hang.json: a thread that has not beaten its watchdog for the limit.
  */
 #ifndef BP_MODEL_DISCONNECT_H
 #define BP_MODEL_DISCONNECT_H
@@ -9,9 +10,11 @@
 #include <stdint.h>
 
 #include <bugpack/error.h>
+#include <bugpack/log.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "platform/thread.h"
 
 /* One channel since it was opened; the arrays are indexed by bugpack_direction. */
 typedef struct bp_channel_activity {
@@ -35,5 +38,20 @@ typedef struct bp_disconnect {
 /* Appends disconnect-cause.json. */
 bugpack_status bp_disconnect_print(const bp_disconnect *disconnect, bp_buffer *out,
                                    bugpack_error *error);
+
+typedef struct bp_hang {
+    char watchdog[BUGPACK_CHANNEL_MAX_BYTES + 1];
+    char thread[BP_THREAD_NAME_BYTES]; /* "": not known */
+    uint64_t tid;
+    uint64_t limit_ns;
+    uint64_t last_beat_ns;     /* monotonic */
+    uint64_t silent_ns;        /* how much of the time since then counts */
+    uint64_t number;           /* 1 for the first hang of this watchdog */
+    uint64_t suppressed_count; /* hangs of the session without a report since the last one */
+    bp_instant seen;           /* when it was noticed */
+} bp_hang;
+
+/* Appends hang.json. */
+bugpack_status bp_hang_print(const bp_hang *hang, bp_buffer *out, bugpack_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-#include "redact/base64.h"
+#include "redact/record.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,7 @@
-#include "redact/nested.h"
+#include "redact/record.h"
 
 #include <ctype.h>
 #include <string.h>
-
-#include "redact/tag.h"
 
 enum {
     value_max_bytes = 1024, /* that a rule sees; a longer one is replaced as a whole */

@@ -1,4 +1,4 @@
-#include "redact/pcap.h"
+#include "redact/record.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "redact/nested.h"
 
 enum {
     margin_bytes = 1024,           /* before the end of a piece, where a keyword may be cut */

@@ -5,8 +5,6 @@
 #ifndef BP_REDACT_RECORD_H
 #define BP_REDACT_RECORD_H
 
-#include "redact/base64.h"
-#include "redact/pcap.h"
 #include "redact/redactor.h"
 #include "redact/scan.h"
 #include "redact/tag.h"
@@ -46,6 +44,9 @@ struct bp_redact_entry {
     bp_sink *pass_on;
     void *context;
 };
+
+typedef struct bp_base64 bp_base64;
+typedef struct bp_pcap_search bp_pcap_search;
 
 struct bp_redactor {
     const bp_rule_set *set;
@@ -90,5 +91,76 @@ typedef struct bp_redact_record {
 
 /* Fills `spans` and the answer. The redactor's `names` become those at the end. NO_MEMORY. */
 bugpack_status bp_redact_record_search(bp_redactor *redactor, bp_redact_record *record);
+
+/*
+ * Values whose name is not beside them: in the arrays and objects below a key of JSON, as in
+ * {"password":["a",{"x":"b"}]}, and in the columns of a table. Each is replaced if it would be as
+ * the only value of that name.
+ */
+
+/* A bp_view_value of JSON; `scan` gets its hit. */
+bool bp_nested_value(void *scan, const bp_view *view, size_t from, size_t to, bool is_bare);
+
+/* Adds the hit of a value below the innermost of `names` that has one. NO_MEMORY. */
+bugpack_status bp_nested_try(bp_scan *scan, const bp_names *names, const unsigned char *text,
+                             size_t from, size_t to, bool is_bare);
+
+/* Adds the hits in JSON that is in a text, in one line of it or in one string of JSON, with any
+ * number of backslashes. NO_MEMORY. */
+bugpack_status bp_nested_search(bp_scan *scan, const bp_view *view);
+
+/*
+ * Adds the hits in the rows of tables whose heading names a secret (CSV, what psql and mysql print,
+ * COPY), and notes headings; the rows may be in later records of the stream. Of JSON only the
+ * message of a log record is searched. NO_MEMORY.
+ */
+bugpack_status bp_nested_search_tables(bp_scan *scan, const bp_view *view, uint64_t stream);
+
+/*
+ * Secrets inside of base64 (RFC 4648, both alphabets), for callers that want them found: a text
+ * that may be base64 is decoded and searched by the same rules.
+ */
+
+/* A shorter run of its characters is not looked at. */
+enum { BP_BASE64_MIN = 24 };
+
+/* One thread at a time. */
+bp_base64 *bp_base64_new(const bp_rule_set *set);
+void bp_base64_free(bp_base64 *base64);
+
+/* The first run of at least BP_BASE64_MIN characters that is at or behind `at`; `size` where there
+ * is none. */
+size_t bp_base64_find(const char *text, size_t size, size_t at);
+
+/* The end of the lines that base64 goes on in behind the line that ends at `end`. */
+size_t bp_base64_find_end(const char *text, size_t size, size_t end);
+
+/* Adds to the hits of a record what its base64 has: the characters that a secret is in. NO_MEMORY.
+ */
+bugpack_status bp_base64_search(bp_base64 *base64, const unsigned char *text, size_t size,
+                                bp_scan *to);
+
+/*
+ * The payload of captured packets, searched while a pcap file is written.
+ *
+ * Each packet is searched by itself, because a rule may want to see that nothing precedes what it
+ * finds. What one side of a TCP connection sends is also searched as one text, so that a secret
+ * that is divided between packets is found: 64 KiB of the file are held back for that, and 4 KiB
+ * that precede them are remembered of each connection. A secret is overwritten by as many bytes,
+ * and the checksum of its segment or datagram adjusted.
+ *
+ * A file may be hostile. What is no pcap, or stops being one, is searched as one text.
+ */
+
+/* NULL without memory. The redactor is borrowed. */
+bp_pcap_search *bp_pcap_search_new(bp_redactor *redactor);
+void bp_pcap_search_free(bp_pcap_search *search);
+
+/* Leaves the connections as they are whose packets are in this whole pcap. NO_MEMORY. */
+bugpack_status bp_pcap_search_exempt(bp_pcap_search *search, const void *pcap, size_t byte_count);
+
+/* As bp_redactor_write. */
+bugpack_status bp_pcap_search_write(bp_pcap_search *search, const void *bytes, size_t byte_count,
+                                    bp_sink *pass_on, void *context);
 
 #endif

@@ -22,7 +22,7 @@
 
 typedef enum bp_redact_form {
     BP_REDACT_BINARY,    /* passed on as it is */
-    BP_REDACT_PCAP,      /* the payload of packets, without a change of lengths: redact/pcap.h */
+    BP_REDACT_PCAP,      /* the payload of packets, without a change of lengths: redact/record.h */
     BP_REDACT_TEXT,      /* binary after all if there is a NUL in its first 8 KiB */
     BP_REDACT_LOG,       /* the same if over an eighth of these are NULs */
     BP_REDACT_JSON,      /* one document */

@@ -14,8 +14,6 @@
 #include "report/screenshot.h"
 #include "session/command.h"
 #include "session/session.h"
-#include "trigger/pedantic.h"
-#include "trigger/retained.h"
 #include "trigger/trigger.h"
 
 enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };

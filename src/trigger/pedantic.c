@@ -1,5 +1,3 @@
-#include "trigger/pedantic.h"
-
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +14,6 @@
 #include "report/context.h"
 #include "report/name.h"
 #include "report/provider.h"
-#include "trigger/gaps.h"
 #include "trigger/trigger.h"
 
 /*

@@ -1,5 +1,3 @@
-#include "trigger/retained.h"
-
 #include <stdlib.h>
 #include <string.h>
 

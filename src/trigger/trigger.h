@@ -8,12 +8,14 @@
 #include <stdint.h>
 
 #include <bugpack/disconnect.h>
+#include <bugpack/gap.h>
 #include <bugpack/watchdog.h>
 
 #include "model/condition.h"
 #include "platform/task.h"
 #include "recorder/monitor.h"
 #include "report/queue.h"
+#include "trigger/gaps.h"
 
 /* What a trigger works with; borrowed, and there until the trigger is freed. */
 typedef struct bp_trigger_context {
@@ -157,5 +159,70 @@ uint64_t bp_auto_snapshot_next(uint64_t due_ns, uint64_t done_ns, uint64_t inter
 /* Whether to notify of a failure at `now_ns`, when the last notification was at `notified_ns` (0:
  * never): at most once in five minutes. Pure. */
 bool bp_auto_snapshot_may_notify(uint64_t notified_ns, uint64_t now_ns);
+
+/*
+ * Retained snapshots: the rings as they were when the host notified its user, for a report that the
+ * user may file a while later.
+ *
+ * A retained snapshot is a job that is submitted for its snapshot alone. A report borrows it; one
+ * that fails gives it back, so that the user can try again until it expires.
+ */
+
+/* One snapshot that is on loan to a report. */
+typedef struct bp_retained bp_retained;
+
+/* Retains a snapshot of now; its number, or 0. `self` is the trigger's object. Any thread. */
+uint64_t bp_retained_add(void *self);
+
+/*
+ * Lends the snapshot `number` to `job`, which becomes one of the kind `notification` with the
+ * snapshot's instant and window. NO_TICKET when it is not retained any more, or lent already. The
+ * job calls the other functions from its type. Any thread.
+ */
+bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_retained **ret_loan);
+
+/* Gives the job the rings; the reason where there are none. Snapshot thread. */
+bugpack_status bp_retained_take_snapshot(bp_retained *loan, bp_job *job, bugpack_error *error);
+
+/* The report is written: the snapshot is used up. Or it failed, and may be tried again. */
+void bp_retained_settled(bp_retained *loan, const bugpack_report_result *result);
+
+/* Ends the loan: `job` does not look at the snapshot any more. */
+void bp_retained_give_back(bp_retained *loan, const bp_job *job);
+
+/*
+ * Pedantic mode: the first occurrence of a gap becomes a report.
+ */
+
+typedef struct bp_pedantic bp_pedantic;
+
+/* What the host gives with one occurrence. */
+typedef struct bp_occurrence {
+    bugpack_provider_callback *state; /* NULL: nothing */
+    void *context;
+    const void *bytes; /* of a message without a handler; NULL: none */
+    size_t byte_count;
+    const char *channel; /* what the message came on; the row may be one of overflow. Of `bytes` */
+} bp_occurrence;
+
+/* bp_gaps_read_key, also on a closed session. Any thread. */
+void bp_pedantic_read_key(const bp_pedantic *pedantic, bp_gap_key *key, const char *text);
+
+/*
+ * Counts an occurrence. What comes back and is not BP_GAP_COUNTED has to be followed by
+ * bp_pedantic_act, or by bp_pedantic_refuse. Also on a closed session. Any thread.
+ */
+bp_gap_occurrence bp_pedantic_see(bp_pedantic *pedantic, const bp_gap_key *key, bp_gap **ret_gap);
+
+/* Makes the report, or notes that a cap is reached. Any thread, while the session is open. */
+void bp_pedantic_act(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap,
+                     const bp_occurrence *occurrence);
+void bp_pedantic_refuse(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap);
+
+/* Turns the mode on or off; whether it was on before. */
+bool bp_pedantic_enable(bp_pedantic *pedantic, bool is_enabled);
+
+/* Fills all of the state but its size. */
+void bp_pedantic_get(bp_pedantic *pedantic, bugpack_pedantic_state *ret_state);
 
 #endif

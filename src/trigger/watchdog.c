@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/status.h"
-#include "model/hang.h"
+#include "model/disconnect.h"
 #include "platform/thread.h"
 #include "recorder/recorder.h"
 #include "trigger/occasions.h"

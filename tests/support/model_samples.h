@@ -6,7 +6,6 @@
 #define TESTS_SUPPORT_MODEL_SAMPLES_H
 
 #include "model/disconnect.h"
-#include "model/hang.h"
 #include "model/heap_state.h"
 #include "model/manifest.h"
 #include "model/metadata.h"
