@@ -75,12 +75,14 @@ static const char *format_amount(const char *path, uint64_t value, unsigned deci
         char text[BP_CLI_BYTES_BYTES];
         (void)snprintf(out, cell_bytes, "%s", bp_cli_format_bytes((uint64_t)amount, text));
     } else if (kind == SECONDS) {
-        bool is_small = amount > 0 && amount < 1e-3;
-        (void)snprintf(out, cell_bytes, "%.3f %s",
-                       amount >= 1 ? amount : amount * (is_small ? 1e6 : 1e3),
-                       amount >= 1 ? "s"
-                       : is_small  ? "us"
-                                   : "ms");
+        static const struct {
+            double scale;
+            const char *name;
+        } units_of_time[] = {{1, "s"}, {1e3, "ms"}, {1e6, "us"}};
+        size_t unit = amount >= 1 ? 0 : 1;
+        unit += amount > 0 && amount < 1e-3;
+        (void)snprintf(out, cell_bytes, "%.3f %s", amount * units_of_time[unit].scale,
+                       units_of_time[unit].name);
     } else {
         format_plain(value, decimals, out);
         if (kind == SHARE) {
@@ -101,11 +103,9 @@ static void format_delta(const char *path, int64_t delta, unsigned decimals, boo
     if (end != NULL) {
         *end = '\0';
     }
-    (void)snprintf(out, cell_bytes, "%s%.50s%s",
-                   delta < 0  ? "-"
-                   : size > 0 ? "+"
-                              : "",
-                   amount, end != NULL ? points : "");
+    const char *sign = size > 0 ? "+" : "";
+    (void)snprintf(out, cell_bytes, "%s%.50s%s", delta < 0 ? "-" : sign, amount,
+                   end != NULL ? points : "");
 }
 
 /*

@@ -104,9 +104,10 @@ static int walk(const char *path) {
     struct stat info;
     bool is_link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
     char *target = is_link ? realpath(path, NULL) : NULL;
-    int result = is_link && target == NULL
-                     ? -1
-                     : nftw(is_link ? target : path, visit, descriptor_max, FTW_PHYS);
+    int result = -1;
+    if (!is_link || target != NULL) {
+        result = nftw(is_link ? target : path, visit, descriptor_max, FTW_PHYS);
+    }
     free(target);
     return result;
 }

@@ -263,10 +263,11 @@ static bool set_window(log_view *view, const char *path) {
     }
     if (options->since.text != NULL) {
         uint64_t before_ns = options->since.before_ms * BP_NS_PER_MS;
-        uint64_t from_ns =
-            options->since.wall_ns != 0 ? read_instant(options->since.text, options->zone_secs)
-            : view->printer.trigger_ns > before_ns ? view->printer.trigger_ns - before_ns
-                                                   : 1;
+        uint64_t trigger_ns = view->printer.trigger_ns;
+        uint64_t from_ns = trigger_ns > before_ns ? trigger_ns - before_ns : 1;
+        if (options->since.wall_ns != 0) {
+            from_ns = read_instant(options->since.text, options->zone_secs);
+        }
         view->from_ns = from_ns > view->from_ns ? from_ns : view->from_ns;
     }
     return true;

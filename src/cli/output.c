@@ -185,10 +185,7 @@ const char *bp_cli_format_change(uint64_t before_bytes, uint64_t after_bytes,
     char size[BP_CLI_BYTES_BYTES];
     (void)bp_cli_format_bytes(is_more ? after_bytes - before_bytes : before_bytes - after_bytes,
                               size);
-    (void)snprintf(out, BP_CLI_CHANGE_BYTES, "%s%s",
-                   is_more                      ? "+"
-                   : after_bytes < before_bytes ? "-"
-                                                : "",
-                   size);
+    const char *sign = after_bytes < before_bytes ? "-" : "";
+    (void)snprintf(out, BP_CLI_CHANGE_BYTES, "%s%s", is_more ? "+" : sign, size);
     return out;
 }

@@ -49,6 +49,15 @@ static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_s
     return status;
 }
 
+/* Appends a name to a directory, which is freed. */
+static bugpack_status join(char **path, const char *name, bugpack_error *error) {
+    char *joined = NULL;
+    bool is_joined = asprintf(&joined, "%s/%s", *path, name) >= 0;
+    free(*path);
+    *path = is_joined ? joined : NULL;
+    return is_joined ? BUGPACK_OK : bp_fail_memory(error, "name a report");
+}
+
 /* `streamed_dir` is NULL, or where the report is written for standard output; then it gets the
  * path. */
 static bugpack_status rewrite(redact_options *options, const char *path, const char *streamed_dir,
@@ -61,12 +70,7 @@ static bugpack_status rewrite(redact_options *options, const char *path, const c
                                        &output, error);
     }
     if (status == BUGPACK_OK && streamed_dir != NULL) {
-        char *file = NULL;
-        status = asprintf(&file, "%s/report.zip", output) < 0
-                     ? bp_fail_memory(error, "name a report")
-                     : BUGPACK_OK;
-        free(output);
-        output = status == BUGPACK_OK ? file : NULL;
+        status = join(&output, "report.zip", error);
     }
     if (status == BUGPACK_OK) {
         const bp_redact_request request = {.path = path,
@@ -79,11 +83,11 @@ static bugpack_status rewrite(redact_options *options, const char *path, const c
     }
     if (status == BUGPACK_OK) {
         *strrchr(output, '/') = '\0';
-        char *written = NULL;
-        status = asprintf(&written, "%s/%s", output, name) < 0
-                     ? bp_fail_memory(error, "name a report")
-                     : BUGPACK_OK;
-        *ret_path = status == BUGPACK_OK ? written : NULL;
+        status = join(&output, name, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_path = output;
+        output = NULL;
     }
     free(output);
     bp_rule_set_drop(rules);

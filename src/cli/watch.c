@@ -349,9 +349,8 @@ static bool watch_target(watch *it, bp_cli_exit *ret_exit) {
         if (it->has_ended && now_ns >= left_ns) {
             return true;
         }
-        wait_for_something(it, it->has_ended        ? left_ns
-                               : it->has_conditions ? UINT64_MAX
-                                                    : it->cool_until_ns);
+        uint64_t next_ns = it->has_conditions ? UINT64_MAX : it->cool_until_ns;
+        wait_for_something(it, it->has_ended ? left_ns : next_ns);
     }
     return true;
 }

@@ -455,9 +455,10 @@ void bp_diff_release(bp_diff *diff) {
 }
 
 const char *bp_diff_key_name(bp_machine_key key) {
-    return key == BP_MACHINE_BY_PROCESS  ? "process"
-           : key == BP_MACHINE_BY_CGROUP ? "cgroup"
-                                         : "thread";
+    static const char *const names[] = {[BP_MACHINE_BY_PROCESS] = "process",
+                                        [BP_MACHINE_BY_CGROUP] = "cgroup",
+                                        [BP_MACHINE_BY_THREAD] = "thread"};
+    return names[key];
 }
 
 /* A counter that was not measured on both sides is not compared; each side without it says so. */

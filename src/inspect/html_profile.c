@@ -72,10 +72,8 @@ static void draw(flame_graph *flame, const flame_box *box, uint64_t samples, con
                   (int)row_height);
     bool is_thin = percent < thin_percent;
     if (kind[0] != '\0' || is_thin) {
-        bp_html_print(html, " class=\"%s%s\"", kind,
-                      !is_thin          ? ""
-                      : kind[0] != '\0' ? " thin"
-                                        : "thin");
+        const char *blank = is_thin && kind[0] != '\0' ? " " : "";
+        bp_html_print(html, " class=\"%s%s%s\"", kind, blank, is_thin ? "thin" : "");
     }
     bp_html_print(html,
                   "><title>%s: %" PRIu64 ", %.1f %%</title><rect width=\"100%%\" "

@@ -327,9 +327,8 @@ static bool are_named(const comparison *both, const json_nodes *nodes, size_t ar
 static int compare_tokens(const bp_json_token *one, const bp_json_token *other) {
     size_t shorter = one->byte_count < other->byte_count ? one->byte_count : other->byte_count;
     int order = memcmp(one->text, other->text, shorter);
-    return order != 0                            ? order
-           : one->byte_count < other->byte_count ? -1
-                                                 : one->byte_count > other->byte_count;
+    int by_length = (one->byte_count > other->byte_count) - (one->byte_count < other->byte_count);
+    return order != 0 ? order : by_length;
 }
 
 /* The order of two labels; elements without a name have their number. */
@@ -428,9 +427,10 @@ static void compare_nodes(comparison *both, size_t before, size_t after) {
     labelled *olds = label_children(both, &both->before, before, is_named, &counts[0]);
     labelled *news = label_children(both, &both->after, after, is_named, &counts[1]);
     while (!both->lacks_memory && (i < counts[0] || j < counts[1])) {
-        int order = i == counts[0]   ? 1
-                    : j == counts[1] ? -1
-                                     : compare_labels(&olds[i], &news[j], is_named);
+        int order = i == counts[0] ? 1 : -1;
+        if (i < counts[0] && j < counts[1]) {
+            order = compare_labels(&olds[i], &news[j], is_named);
+        }
         compare_children(both, order <= 0 ? &olds[i] : NULL, order >= 0 ? &news[j] : NULL,
                          is_object, is_named);
         i += order <= 0;

@@ -419,10 +419,10 @@ static size_t pair_threads(const captured_host *before, const captured_host *aft
     for (size_t i = 0, j = 0; i < before->count || j < after->count;) {
         const reading *old_thread = i < before->count ? &before->threads[i] : NULL;
         const reading *new_thread = j < after->count ? &after->threads[j] : NULL;
-        int order = old_thread == NULL ? 1
-                    : new_thread == NULL
-                        ? -1
-                        : compare_ids(&old_thread->identity, &new_thread->identity);
+        int order = old_thread == NULL ? 1 : -1;
+        if (old_thread != NULL && new_thread != NULL) {
+            order = compare_ids(&old_thread->identity, &new_thread->identity);
+        }
         pairing *pair = &pairs[count++];
         if (order == 0 && is_same_boot && old_thread->identity.has_start) {
             *pair = (pairing){name_of(after, new_thread), FATE_IN_BOTH, old_thread, new_thread};

@@ -440,6 +440,9 @@ static void find_log_errors(bp_process_reader *reader, const char *entry, const 
 static bugpack_status read_log_files(bp_process_reader *reader, bugpack_error *error) {
     const bp_report_file *report = reader->evidence.report;
     bugpack_status status = BUGPACK_OK;
+    if (bp_report_file_has(report, "logs.jsonl", NULL)) {
+        return BUGPACK_OK;
+    }
     for (size_t i = 0; status == BUGPACK_OK && i < bp_report_file_count(report); i++) {
         const char *name = bp_report_file_name(report, i);
         bugpack_error failure = BUGPACK_ERROR_INIT;
@@ -488,24 +491,17 @@ static void diagnose(bp_evidence *evidence) {
 }
 
 bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack_error *error) {
+    static bugpack_status (*const steps[])(bp_process_reader * reader, bugpack_error * error) = {
+        read_stacks, read_machine, read_lines, read_log_files};
     bp_evidence *evidence = &reader->evidence;
     bugpack_status status = BUGPACK_OK;
     reader->wants_output = bp_evidence_wants_output(evidence);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof documents / sizeof documents[0]; i++) {
         status = read_document(reader, i, error);
     }
-    if (status == BUGPACK_OK && !is_brief) {
-        status = read_stacks(reader, error);
-    }
-    if (status == BUGPACK_OK && !is_brief) {
-        status = read_machine(reader, error);
-    }
-    if (status == BUGPACK_OK && !is_brief) {
-        status = read_lines(reader, error);
-    }
-    if (status == BUGPACK_OK && !is_brief &&
-        !bp_report_file_has(evidence->report, "logs.jsonl", NULL)) {
-        status = read_log_files(reader, error);
+    for (size_t i = 0; status == BUGPACK_OK && !is_brief && i < sizeof steps / sizeof steps[0];
+         i++) {
+        status = steps[i](reader, error);
     }
     for (size_t i = 0; i < reader->names.count; i++) {
         const bp_threads_of_name *name = &reader->names.rows[i];

@@ -228,21 +228,27 @@ static bugpack_status publish(struct rewriting *rewriting, int dir_fd, const cha
     bugpack_status status =
         stem == NULL ? bp_fail_memory(error, "redact a report")
                      : bp_staged_file_new(dir_fd, rewriting->request->output_path, &file, error);
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_set_hook(file, &rewriting->request->hook, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
-    if (status == BUGPACK_OK) {
-        status = rewrite(rewriting, dir_fd, bp_staged_file_fd(file), &zip_bytes, error);
+    status = bp_staged_file_set_hook(file, &rewriting->request->hook, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_ask(file, zip_bytes, &zip_bytes, error);
+    status = rewrite(rewriting, dir_fd, bp_staged_file_fd(file), &zip_bytes, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_sync(file, error);
+    status = bp_staged_file_ask(file, zip_bytes, &zip_bytes, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_publish(file, stem, ending, ret_name, name_bytes, error);
+    status = bp_staged_file_sync(file, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
+    status = bp_staged_file_publish(file, stem, ending, ret_name, name_bytes, error);
+out:
     bp_staged_file_free(file);
     free(stem);
     return status;

@@ -436,10 +436,12 @@ static const char *read_entry(rescuing *state, uint64_t offset, bugpack_status *
         if (bp_file_read_range(state->fd, state->piece, count, offset) != (int64_t)count) {
             return "the file ends in it";
         }
-        bugpack_status status =
-            !is_stored && is_over ? BUGPACK_ERR_CORRUPT
-            : is_stored           ? take(state, state->piece, count)
-                        : bp_inflate(state->inflater, state->piece, count, &is_over, take, state);
+        bugpack_status status = BUGPACK_ERR_CORRUPT;
+        if (is_stored) {
+            status = take(state, state->piece, count);
+        } else if (!is_over) {
+            status = bp_inflate(state->inflater, state->piece, count, &is_over, take, state);
+        }
         if (status == BUGPACK_ERR_CORRUPT) {
             return "it is not deflated right";
         }

@@ -218,9 +218,11 @@ bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_lay
         return BP_DWARF_TOO_MUCH;
     }
     bool is_open = bp_debug_file_open(dw, fcntl(fd, F_DUPFD_CLOEXEC, 3), &file);
-    bp_dwarf_status status = is_open                      ? search(dw, &file, path, &layout)
-                             : bp_errno_is_trouble(errno) ? BP_DWARF_UNREADABLE
-                                                          : BP_DWARF_NO_JEMALLOC;
+    bp_dwarf_status status =
+        bp_errno_is_trouble(errno) ? BP_DWARF_UNREADABLE : BP_DWARF_NO_JEMALLOC;
+    if (is_open) {
+        status = search(dw, &file, path, &layout);
+    }
     int search_errno = errno;
     bp_debug_file_close(dw, &file);
     if (status == BP_DWARF_FOUND) {

@@ -436,10 +436,11 @@ bugpack_status bp_keywords_compile(bp_keywords *keywords, bugpack_error *error) 
     bp_pages_free(making.rows);
     bp_pages_free(making.next);
     bp_pages_free(making.slots);
-    return is_made   ? BUGPACK_OK
-           : is_full ? bp_fail(error, BUGPACK_ERR_LIMIT,
-                               "the keywords of the redaction rules are too many together")
-                     : bp_fail_memory(error, "compile redaction rules");
+    if (!is_made && is_full) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT,
+                       "the keywords of the redaction rules are too many together");
+    }
+    return is_made ? BUGPACK_OK : bp_fail_memory(error, "compile redaction rules");
 }
 
 bp_keyword_state bp_keywords_start(const bp_keywords *keywords) {

@@ -278,14 +278,25 @@ static bugpack_status set(struct parser *parser, const char *key, const char *va
     if (strcmp(key, "lines") == 0) {
         return set_number(parser, &rule->line_count, value, 16, "\"lines\" is 1 to 16");
     }
-    return strcmp(key, "keyword") == 0    ? set_text(parser, &rule->keywords, value)
-           : strcmp(key, "until") == 0    ? set_text(parser, &rule->until, value)
-           : strcmp(key, "category") == 0 ? set_category(parser, value)
-           : strcmp(key, "default") == 0  ? set_flag(parser, &rule->is_off, value, "off")
-           : strcmp(key, "only") == 0     ? set_flag(parser, &rule->is_of_traffic, value, "traffic")
-           : strcmp(key, "check") == 0    ? set_check(parser, value)
-           : strcmp(key, "source") == 0   ? BUGPACK_OK
-                                          : refuse(parser, "this key is not known");
+    if (strcmp(key, "keyword") == 0) {
+        return set_text(parser, &rule->keywords, value);
+    }
+    if (strcmp(key, "until") == 0) {
+        return set_text(parser, &rule->until, value);
+    }
+    if (strcmp(key, "category") == 0) {
+        return set_category(parser, value);
+    }
+    if (strcmp(key, "default") == 0) {
+        return set_flag(parser, &rule->is_off, value, "off");
+    }
+    if (strcmp(key, "only") == 0) {
+        return set_flag(parser, &rule->is_of_traffic, value, "traffic");
+    }
+    if (strcmp(key, "check") == 0) {
+        return set_check(parser, value);
+    }
+    return strcmp(key, "source") == 0 ? BUGPACK_OK : refuse(parser, "this key is not known");
 }
 
 static bugpack_status parse_line(struct parser *parser, char *line) {
