@@ -101,8 +101,8 @@ rm -r kept cut.zip "$bad" # no reports
 fact 'each event matches its schema'
 if [ -n "${BUGPACK_SCHEMA_NODE_MODULES:-}" ] && command -v node >/dev/null 2>&1; then
     run capture --json --quiet --pid "$pid" --window 0 -o reports
-    cp out capture.json
-    node "$source_dir/tests/schema/validate.mjs" events.jsonl capture.json >out 2>err || wrong "$(cat out)"
+    expect_schema events.jsonl events.jsonl
+    expect_schema capture.json out
     sed 's/"path"/"way"/' events.jsonl >broken && mkdir broken.d && mv broken broken.d/events.jsonl
     if node "$source_dir/tests/schema/validate.mjs" broken.d/events.jsonl >out 2>err; then
         wrong 'a line without its members is accepted'

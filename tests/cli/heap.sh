@@ -81,6 +81,7 @@ expect_err 'jemalloc-not-found'
 expect_same 'the document' "false jemalloc-not-found $target false null null" "$(jq -r \
     '"\(.measured) \(.failure) " + (.snapshots[0].threads[0]
     | "\(.tid) \(.measured) \(.allocated_bytes) \(.deallocated_bytes)")' out)"
+expect_schema thread-heap.json out
 run heap --pid "$target"
 expect_status 0
 expect_out 'not measured: jemalloc-not-found'
@@ -314,6 +315,7 @@ expect_same 'what was kept' true "$(jq -s 'map(.threads[].change_bytes) | add | 
 expect_same 'that rates and counters agree' true "$(jq -s '. as $all | [range(1; length)] | map($all[.] as $now |
     ($now.threads[0].allocated_bytes - $all[. - 1].threads[0].allocated_bytes -
         $now.threads[0].allocated_bytes_per_sec * $now.interval_ms / 1000) | fabs < 65536) | all' grown_lines)"
+expect_schema heap-lines.jsonl grown_lines
 run heap --pid "$grower" --follow --interval-ms 20ms --snapshots 2
 expect_status 0
 expect_same 'the tables' 2 "$(grep -c '^[0-9:]*  *ALLOC/S  *FREED/S' out)"

@@ -165,9 +165,6 @@ expect_usage 'a directory is missing'
 run index fleet/a/b/bad.zip
 expect_status 0
 expect_same 'lines' 1 "$(wc -l <out | tr -d ' ')"
-if [ -n "${BUGPACK_SCHEMA_NODE_MODULES:-}" ]; then
-    mv out index.jsonl
-    node "$source_dir/tests/schema/validate.mjs" index.jsonl >out 2>err || wrong "$(cat out)"
-fi
+expect_schema index.jsonl out
 rm -rf fleet
 finish

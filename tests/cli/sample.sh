@@ -79,6 +79,7 @@ expect_same 'the objects' 'true true true' "$(jq -c 'has("cpu_percent") and has(
     .window_ms >= 20 and (.threads | length == 1)' out | tr '\n' ' ' | sed 's/ $//')"
 expect_same 'the changes' 'false true true' \
     "$(jq -c 'has("rss_change_kb")' out | tr '\n' ' ' | sed 's/ $//')"
+expect_schema sample-lines.jsonl out
 start sleep 300
 short=$pid
 # The shell makes each file before it goes on.

@@ -40,6 +40,8 @@ const known = {
   'show.json': 'show', // likewise
   'index.jsonl': 'index', // likewise
   'log-lines.jsonl': 'log-line', // likewise
+  'sample-lines.jsonl': 'sample-line', // likewise
+  'heap-lines.jsonl': 'heap-line', // likewise
   'events.jsonl': 'event', // likewise
   'capture.json': 'capture', // likewise
 };
