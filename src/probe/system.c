@@ -205,18 +205,26 @@ static bool is_absence(int system_errno) {
            system_errno == ENOSYS || system_errno == EOPNOTSUPP;
 }
 
+static void note_unread(struct reader *reader, int system_errno) {
+    reader->system.unread_count++;
+    reader->system.unread_errno = system_errno;
+}
+
 /* The length; 0 where there is none. */
 static size_t read_text(struct reader *reader, int dir_fd, const char *path) {
     ssize_t length = bp_proc_read_small(dir_fd, path, reader->text, text_bytes_max);
     if (length < 0 && !is_absence(errno)) {
-        reader->system.unread_count++;
-        reader->system.unread_errno = errno;
+        note_unread(reader, errno);
     }
     return length > 0 ? (size_t)length : 0;
 }
 
+/* Where there is no openat2, or a filter of system calls refuses it, no file is absent. */
 static size_t read_in_root(struct reader *reader, const char *path) {
     int fd = reader->root_fd < 0 ? -1 : system_open(reader->root_fd, path);
+    if (fd < 0 && reader->root_fd >= 0 && (errno == ENOSYS || !is_absence(errno))) {
+        note_unread(reader, errno);
+    }
     int64_t length = fd < 0 ? 0 : bp_file_read_range(fd, reader->text, text_bytes_max, 0);
     bp_file_close(fd);
     return length > 0 ? (size_t)length : 0;

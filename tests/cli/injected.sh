@@ -73,6 +73,15 @@ for call in fstatfs readlinkat; do
     expect_err 'cannot open /proc: Input/output error'
 done
 
+fact 'a system call that is refused by a filter is not a distribution that has no name'
+traced -e inject=openat2:error=ENOSYS -- capture --pid "$target" --window 0 --output filtered.zip
+if grep -q INJECTED trace; then
+    # More in a container.
+    expect_same 'the reason' 'files could not be read: Function not implemented' \
+        "$(ledger filtered.zip system.json reason | sed 's/^[23] //')"
+    expect_same 'the distribution' null "$(value filtered.zip system.json .distribution)"
+fi
+
 fact 'a name that may be lost is not called safe, and its report stays'
 mkdir named
 traced -e inject=fsync:error=EIO:when=2 -- capture --pid "$target" --window 0 -o named
