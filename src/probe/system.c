@@ -192,7 +192,7 @@ enum { text_bytes_max = 16384, path_bytes_max = 4096 };
 struct reader {
     const bp_system_plan *plan;
     int process_fd; /* /proc/<pid>, or -1 */
-    int root_fd;    /* the root directory of the process, else ours; or -1 */
+    int root_fd;    /* the root directory of the process, or ours; or -1 */
     bool has_root;  /* the former */
     bp_machine_summary summary;
     bp_system system;
@@ -627,6 +627,21 @@ static bool read_process(struct reader *reader) {
     return has_memory;
 }
 
+/* Whether the process has the mounts that we have. Its mountinfo asks for no right, and each number
+ * in it is one of the machine (mnt_alloc_id, fs/namespace.c). */
+static bool has_our_mounts(int process_fd) {
+    bp_buffer own, other;
+    bp_buffer_init(&own, mounts_bytes_max);
+    bp_buffer_init(&other, mounts_bytes_max);
+    bool is_read = bp_file_read_at(AT_FDCWD, "/proc/self/mountinfo", &own, NULL) == BUGPACK_OK &&
+                   bp_file_read_at(process_fd, "mountinfo", &other, NULL) == BUGPACK_OK;
+    bool is_same = is_read && own.size > 0 && own.size == other.size &&
+                   memcmp(own.data, other.data, own.size) == 0;
+    bp_buffer_release(&own);
+    bp_buffer_release(&other);
+    return is_same;
+}
+
 static void open_places(struct reader *reader) {
     reader->root_fd = -1;
     reader->process_fd = reader->plan->with_process ? bp_proc_open_process(reader->plan->pid) : -1;
@@ -634,7 +649,11 @@ static void open_places(struct reader *reader) {
         reader->root_fd = openat(reader->process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
     }
     reader->has_root = reader->root_fd >= 0;
-    if (!reader->has_root) {
+    int system_errno = errno;
+    if (reader->process_fd >= 0 && !reader->has_root && !is_absence(system_errno) &&
+        !has_our_mounts(reader->process_fd)) {
+        note_unread(reader, system_errno); /* it may be in a container, and we in another */
+    } else if (!reader->has_root) {
         reader->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     }
 }
