@@ -40,3 +40,17 @@ size_t bp_array_find_first(const void *key, const void *items, size_t count, siz
     }
     return low;
 }
+
+bool bp_array_has_text(const char *const *texts, const char *text) {
+    while (*texts != NULL && strcmp(*texts, text) != 0) {
+        texts++;
+    }
+    return *texts != NULL;
+}
+
+bool bp_array_has_start(const char *const *starts, const char *text) {
+    while (*starts != NULL && strncmp(text, *starts, strlen(*starts)) != 0) {
+        starts++;
+    }
+    return *starts != NULL;
+}

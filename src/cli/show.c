@@ -204,7 +204,6 @@ static void print_identity(const bp_facts *facts) {
     static const char unseen[] = "{[{_died_unseen:!}, the last sign of life: when it died is not "
                                  "known]}";
     const bp_json_tree *report = bp_json_tree_object(facts->document, "report");
-    const bp_json_tree *tag = bp_json_tree_first(bp_json_tree_object(facts->metadata, "tags"));
     char triggered[128];
     (void)say(STYLE_BOLD, report, "{app|(no name)}{[ {version}]}: {_kind}");
     (void)say(STYLE_PLAIN, report,
@@ -220,7 +219,7 @@ static void print_identity(const bp_facts *facts) {
     (void)say(STYLE_PLAIN, facts->metadata,
               "platform   {platform.os|?} {platform.kernel|} {platform.arch|}");
     (void)say(STYLE_PLAIN, report, "says       {_description}");
-    for (; tag != NULL; tag = bp_json_tree_next(tag)) {
+    BP_JSON_EACH (tag, bp_json_tree_first(bp_json_tree_object(facts->metadata, "tags"))) {
         print_line(STYLE_PLAIN, "tag        %s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag));
     }
     print_unsearched(facts);
@@ -232,7 +231,7 @@ static void print_findings(const bp_facts *facts) {
         int style;
     } severities[] = {
         {"critical", "!!", STYLE_RED}, {"warning", " !", STYLE_YELLOW}, {"info", "  ", STYLE_DIM}};
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(facts->document, "findings"));
+    const bp_json_tree *row = bp_json_tree_rows(facts->document, "findings");
     print_heading("Findings");
     if (row == NULL) {
         print_line(STYLE_PLAIN, "   none");
@@ -340,9 +339,8 @@ static void print_thread_rows(const bp_json_tree *row) {
 }
 
 static void print_threads(const bp_facts *facts, bool is_all) {
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(facts->document, "_threads"));
-    const bp_json_tree *own =
-        bp_json_tree_first(bp_json_tree_array(facts->document, "_own_threads"));
+    const bp_json_tree *row = bp_json_tree_rows(facts->document, "_threads");
+    const bp_json_tree *own = bp_json_tree_rows(facts->document, "_own_threads");
     if (row == NULL) {
         return;
     }
@@ -359,7 +357,7 @@ static void print_threads(const bp_facts *facts, bool is_all) {
 /* Where each thread spent its time. */
 static void print_profile(const bp_facts *facts) {
     const bp_json_tree *profile = bp_json_tree_object(facts->document, "profile");
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(profile, "threads"));
+    const bp_json_tree *row = bp_json_tree_rows(profile, "threads");
     bp_buffer words;
     if (row == NULL) {
         return;
@@ -420,7 +418,7 @@ static void print_stacks(const bp_facts *facts) {
 
 static void print_crash(const bp_facts *facts) {
     const bp_json_tree *crash = bp_json_tree_object(facts->document, "_crash");
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(crash, "frames"));
+    const bp_json_tree *row = bp_json_tree_rows(crash, "frames");
     if (row != NULL) {
         print_heading("Where it crashed, innermost first  [crash.json]");
         (void)say(STYLE_PLAIN, crash, "thread {name|?}{[ ({tid:u})]}");
@@ -558,7 +556,7 @@ static void print_tail(const bp_facts *facts) {
 
 /* From a record on, the next that was not shown as output. */
 static const bp_json_tree *skip_output(const bp_facts *facts, const bp_json_tree *row) {
-    bool has_output = bp_json_tree_first(bp_json_tree_array(facts->document, "_output")) != NULL;
+    bool has_output = bp_json_tree_rows(facts->document, "_output") != NULL;
     while (has_output && row != NULL &&
            strcmp(bp_json_tree_text_or(row, "channel", ""), "stderr") == 0) {
         row = bp_json_tree_next(row);

@@ -165,7 +165,3 @@ bugpack_status bp_png_encode(const bp_pixels *pixels, uint32_t x, uint32_t y, ui
     png_destroy_write_struct(&png, &info);
     return status;
 }
-
-const char *bp_png_version(void) {
-    return png_get_libpng_ver(NULL);
-}

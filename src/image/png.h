@@ -45,9 +45,6 @@ bugpack_status bp_pixels_check(const bp_pixels *pixels, size_t available_bytes,
 bugpack_status bp_png_encode(const bp_pixels *pixels, uint32_t x, uint32_t y, uint32_t width,
                              uint32_t height, bp_sink *sink, void *context, bugpack_error *error);
 
-/* The version of libpng that runs, for --version. Static. */
-const char *bp_png_version(void);
-
 typedef struct bp_png_check bp_png_check;
 
 /* A picture of over `max_bytes` after decompression is refused. NULL without memory. */

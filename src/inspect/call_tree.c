@@ -298,13 +298,10 @@ size_t bp_call_tree_top(const bp_call_tree *tree, const bp_call_name *ret_names[
 /* "[libc.so.6+0x1234]" is of a file. Other names have none here: what is of the C library
  * is known by how it begins. The address is the node. */
 static bp_frame_text frame_of(const bp_call_tree *tree, uint32_t node) {
-    static const char *const library[] = {"_start", "start_thread", "clone", "clone3",
-                                          "execute_native_thread_routine"};
+    static const char *const library[] = {
+        "_start", "start_thread", "clone", "clone3", "execute_native_thread_routine", NULL};
     const char *name = bp_call_tree_node_name(tree, node);
-    bool is_library = strncmp(name, "__", 2) == 0;
-    for (size_t i = 0; i < sizeof library / sizeof library[0]; i++) {
-        is_library = is_library || strcmp(name, library[i]) == 0;
-    }
+    bool is_library = strncmp(name, "__", 2) == 0 || bp_array_has_text(library, name);
     const char *module = name[0] == '[' ? name + 1 : NULL;
     return (bp_frame_text){.symbol = name,
                            .demangled = strpbrk(name, "(<:") != NULL ? name : NULL,

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "inspect/evidence.h"
 
 /* Whether it is a filter of bytes without an end, which it throws away. */
 static bool has_endless_input(const bp_evidence *evidence) {
-    static const char *const sources[] = {"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
+    static const char *const sources[] = {"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+                                          NULL};
     bool is_endless = false, is_lost = false;
     for (size_t i = 0; i < evidence->files.count; i++) {
         const bp_json_tree *file = evidence->files.rows[i];
@@ -16,9 +18,7 @@ static bool has_endless_input(const bp_evidence *evidence) {
         uint64_t fd = UINT64_MAX;
         (void)bp_json_tree_uint(file, "number", &fd);
         is_lost = is_lost || (fd == 1 && strcmp(target, "/dev/null") == 0);
-        for (size_t at = 0; fd == 0 && at < sizeof sources / sizeof sources[0]; at++) {
-            is_endless = is_endless || strcmp(target, sources[at]) == 0;
-        }
+        is_endless = is_endless || (fd == 0 && bp_array_has_text(sources, target));
     }
     return is_endless && is_lost;
 }

@@ -372,8 +372,6 @@ void bp_diagnose_oom_killed(bp_evidence *evidence) {
     char signal[BP_SIGNAL_BYTES], path[121];
     bool was_child = exit_status(evidence) == 128 + SIGKILL;
     bool was_killed = bp_exit_signal(evidence->metadata, signal) && strcmp(signal, "SIGKILL") == 0;
-    const bp_json_tree *cgroup =
-        bp_json_tree_first(bp_json_tree_array(evidence->system, "cgroups"));
     const char *subject = was_child ? "a child of it" : "it";
     uint64_t kills = 0;
     bool is_counted = bp_json_tree_uint(bp_json_tree_object(evidence->system, "memory"),
@@ -381,7 +379,7 @@ void bp_diagnose_oom_killed(bp_evidence *evidence) {
     if ((!was_killed && !was_child) || (is_counted && kills == 0)) {
         return;
     }
-    for (; cgroup != NULL; cgroup = bp_json_tree_next(cgroup)) {
+    BP_JSON_EACH (cgroup, bp_json_tree_rows(evidence->system, "cgroups")) {
         uint64_t group_kills;
         bp_utf8_copy(path, sizeof path, bp_json_tree_text_or(cgroup, "path", "?"));
         if (strcmp(path, "/") != 0 &&
@@ -447,9 +445,7 @@ void bp_diagnose_triggers(bp_evidence *evidence) {
         evidence->metadata, "gap_key",
         bp_json_tree_text_or(evidence->metadata, "channel",
                              bp_json_tree_text_or(evidence->hang, "name", "")));
-    for (const bp_json_tree *row =
-             bp_json_tree_first(bp_json_tree_array(evidence->manifest, "triggers"));
-         row != NULL; row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, bp_json_tree_rows(evidence->manifest, "triggers")) {
         const char *type = bp_json_tree_text_or(row, "report_type", ""),
                    *key = bp_json_tree_text_or(row, "key", "");
         const char *last = bp_json_tree_text(row, "last");
@@ -500,11 +496,10 @@ static bool has_failed(const bp_json_tree *line) {
  * turned off or was not there, as does one that lacks as many entries as have failed; and a process
  * that has ended has no more threads. */
 static manifest_losses find_losses(const bp_evidence *evidence) {
-    manifest_losses found = {
-        bp_json_tree_first(bp_json_tree_array(evidence->manifest, "artefacts")), false};
+    manifest_losses found = {bp_json_tree_rows(evidence->manifest, "artefacts"), false};
     bool has_ended = bp_json_tree_object(evidence->metadata, "exit") != NULL;
     uint64_t missing = UINT64_MAX, failed = 0;
-    for (const bp_json_tree *line = found.first; line != NULL; line = bp_json_tree_next(line)) {
+    BP_JSON_EACH (line, found.first) {
         failed += has_failed(line);
     }
     (void)bp_json_tree_uint(evidence->manifest, "missing", &missing);

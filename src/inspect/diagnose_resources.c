@@ -157,11 +157,9 @@ void bp_diagnose_many_zombies(bp_evidence *evidence) {
 /* Libraries alone are replaced by every update of a machine, and nothing is wrong. */
 void bp_diagnose_deleted_code(bp_evidence *evidence) {
     const char *executable = bp_json_tree_text_or(evidence->process, "executable", "");
-    const bp_json_tree *object =
-        bp_json_tree_first(bp_json_tree_array(evidence->process, "loaded_objects"));
     char deleted[128] = "", more[48] = "";
     uint64_t count = 0;
-    for (; object != NULL; object = bp_json_tree_next(object)) {
+    BP_JSON_EACH (object, bp_json_tree_rows(evidence->process, "loaded_objects")) {
         const char *path = bp_json_tree_text_or(object, "path", "?");
         size_t length = strlen(path);
         if (!bp_json_tree_is_true(object, "deleted")) {
@@ -192,7 +190,7 @@ static void find_growth_in_window(bp_evidence *evidence) {
     static const uint64_t least_kb = 16 << 10;
     static const double age_min_secs = 10, close_ms = 150;
     const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(process, "rss_samples"));
+    const bp_json_tree *row = bp_json_tree_rows(process, "rss_samples");
     double age_secs, from_ms = 0, to_ms = 0;
     uint64_t from_kb = 0, to_kb = 0;
     size_t count = 0;
@@ -333,7 +331,7 @@ void bp_diagnose_memory_low(bp_evidence *evidence) {
 }
 
 static const bp_json_tree *first_cgroup(const bp_evidence *evidence) {
-    return bp_json_tree_first(bp_json_tree_array(evidence->system, "cgroups"));
+    return bp_json_tree_rows(evidence->system, "cgroups");
 }
 
 static const char *cgroup_path(const bp_json_tree *cgroup, char out[121]) {
@@ -347,8 +345,7 @@ void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
     } limits[] = {{"memory", "current_bytes", "max_bytes", "bytes of memory"},
                   {"pids", "current", "max", "tasks"}};
     char path[121];
-    for (const bp_json_tree *cgroup = first_cgroup(evidence); cgroup != NULL;
-         cgroup = bp_json_tree_next(cgroup)) {
+    BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
         for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
             const bp_json_tree *group = bp_json_tree_object(cgroup, limits[i].group);
             uint64_t used, max;
@@ -365,8 +362,7 @@ void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
 void bp_diagnose_throttled(bp_evidence *evidence) {
     enum { throttled_min = 10 };
     char path[121];
-    for (const bp_json_tree *cgroup = first_cgroup(evidence); cgroup != NULL;
-         cgroup = bp_json_tree_next(cgroup)) {
+    BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
         const bp_json_tree *cpu = bp_json_tree_object(cgroup, "cpu");
         uint64_t periods, throttled;
         if (bp_json_tree_uint(cpu, "periods", &periods) &&
@@ -382,8 +378,7 @@ void bp_diagnose_throttled(bp_evidence *evidence) {
 
 void bp_diagnose_cgroup_kills(bp_evidence *evidence) {
     char path[121];
-    for (const bp_json_tree *cgroup = first_cgroup(evidence); cgroup != NULL;
-         cgroup = bp_json_tree_next(cgroup)) {
+    BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
         uint64_t kills;
         if (bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &kills) &&
             kills > 0) {
@@ -402,7 +397,7 @@ static void name_places(const bp_json_tree *filesystem, char *out, size_t out_by
     size_t used = 0;
     bp_utf8_copy(out, out_bytes, bp_json_tree_text_or(filesystem, "file", "?"));
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        const bp_json_tree *of = bp_json_tree_first(bp_json_tree_array(filesystem, "of"));
+        const bp_json_tree *of = bp_json_tree_rows(filesystem, "of");
         while (of != NULL && strcmp(bp_json_tree_value(of), places[i].key) != 0) {
             of = bp_json_tree_next(of);
         }
@@ -427,7 +422,7 @@ static const bp_json_tree *next_filesystem(const bp_json_tree *filesystem) {
 }
 
 static const bp_json_tree *first_filesystem(const bp_evidence *evidence) {
-    return next_filesystem(bp_json_tree_first(bp_json_tree_array(evidence->system, "filesystems")));
+    return next_filesystem(bp_json_tree_rows(evidence->system, "filesystems"));
 }
 
 static void find_disks(bp_evidence *evidence, bool is_wanted_full) {
@@ -487,9 +482,7 @@ void bp_diagnose_inodes_low(bp_evidence *evidence) {
 /* A file that is open for writing was opened before the file system became so, as after an error of
  * the disk (ext4(5), errors=remount-ro). */
 void bp_diagnose_disk_read_only(bp_evidence *evidence) {
-    const bp_json_tree *row =
-        bp_json_tree_first(bp_json_tree_array(evidence->system, "filesystems"));
-    for (; row != NULL; row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, bp_json_tree_rows(evidence->system, "filesystems")) {
         const char *file = bp_json_tree_text(row, "file");
         if (file != NULL && bp_json_tree_is_true(row, "read_only")) {
             char name[160];

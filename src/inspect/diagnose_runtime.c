@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "inspect/evidence.h"
 
 /* Who looks further. Executables by the beginning of their names; threads of the runtime itself by
@@ -53,11 +54,7 @@ static const bp_runtime *find_runtime(const bp_evidence *evidence) {
 }
 
 static bool is_own_thread(const bp_runtime *runtime, const bp_thread *thread) {
-    const char *const *name = runtime->own_threads;
-    while (*name != NULL && strncmp(thread->name, *name, strlen(*name)) != 0) {
-        name++;
-    }
-    return *name != NULL;
+    return bp_array_has_start(runtime->own_threads, thread->name);
 }
 
 /* Whether it waits on a futex without a limit of time: its fourth argument is null (futex(2)),
@@ -65,8 +62,8 @@ static bool is_own_thread(const bp_runtime *runtime, const bp_thread *thread) {
 static bool waits_for_ever(const bp_thread *thread) {
     enum { operation_at = 1, limit_at = 3 };
     enum { command_mask = 0x7f, command_wait = 0, command_wait_bitset = 9 }; /* linux/futex.h */
-    const bp_json_tree *argument = bp_json_tree_first(
-        bp_json_tree_array(bp_json_tree_object(thread->row, "syscall"), "arguments"));
+    const bp_json_tree *argument =
+        bp_json_tree_rows(bp_json_tree_object(thread->row, "syscall"), "arguments");
     uint64_t values[limit_at + 1];
     size_t count = 0;
     for (; argument != NULL && count <= limit_at; argument = bp_json_tree_next(argument)) {
@@ -114,8 +111,7 @@ void bp_diagnose_interpreter(bp_evidence *evidence) {
 void bp_diagnose_database_lock(bp_evidence *evidence) {
     static const char begin[] = "postgres: ", end[] = " waiting";
     static const double window_min_ms = 100;
-    const bp_json_tree *argument =
-        bp_json_tree_first(bp_json_tree_array(evidence->process, "command_line"));
+    const bp_json_tree *argument = bp_json_tree_rows(evidence->process, "command_line");
     const char *title = argument != NULL ? bp_json_tree_value_text(argument) : NULL;
     size_t length = title != NULL ? strlen(title) : 0;
     uint64_t pid = 0;

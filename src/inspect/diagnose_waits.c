@@ -6,6 +6,7 @@
 
 #include <bugpack/log.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "inspect/evidence.h"
 #include "inspect/frames.h"
@@ -47,9 +48,8 @@ static const char *name_more(uint64_t count, char out[48]) {
 /* The other end of one that a thread waits on, if all that hold it are stopped: one that runs may
  * answer. */
 static const bp_json_tree *find_stopped_peer(const bp_json_tree *wait) {
-    const bp_json_tree *end = bp_json_tree_first(bp_json_tree_array(wait, "other_end"));
     const bp_json_tree *last = NULL;
-    for (; end != NULL; end = bp_json_tree_next(end)) {
+    BP_JSON_EACH (end, bp_json_tree_rows(wait, "other_end")) {
         const char *state = bp_json_tree_text_or(end, "state", "");
         if (strcmp(state, "stopped") != 0 && strcmp(state, "stopped by tracer") != 0) {
             return NULL;
@@ -82,18 +82,15 @@ static const bp_json_tree *find_polled(const bp_evidence *evidence, const bp_jso
 
 /* Whether a process wakes itself by it, or the clock does. */
 static bool is_for_itself(const bp_json_tree *file, uint64_t own_pid) {
-    static const char *const kinds[] = {"eventfd", "timerfd", "signalfd"};
-    const bp_json_tree *end = bp_json_tree_first(bp_json_tree_array(file, "other_end"));
+    static const char *const kinds[] = {"eventfd", "timerfd", "signalfd", NULL};
+    const bp_json_tree *end = bp_json_tree_rows(file, "other_end");
     const char *kind = bp_json_tree_text_or(file, "kind", "");
     bool is_own = end != NULL && !bp_json_tree_is_true(file, "other_end_has_more");
     for (; is_own && end != NULL; end = bp_json_tree_next(end)) {
         uint64_t pid = 0;
         is_own = bp_json_tree_uint(end, "pid", &pid) && pid == own_pid;
     }
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        is_own = is_own || strcmp(kind, kinds[i]) == 0;
-    }
-    return is_own;
+    return is_own || bp_array_has_text(kinds, kind);
 }
 
 enum { peer_max = 2 };
@@ -106,14 +103,13 @@ enum { peer_max = 2 };
 static size_t list_stopped(const bp_evidence *evidence, const bp_thread *thread,
                            const bp_json_tree *ret_files[peer_max]) {
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-    const bp_json_tree *polled = bp_json_tree_first(bp_json_tree_array(thread->row, "polled"));
     uint64_t own_pid = 0;
     size_t count = 0;
     (void)bp_json_tree_uint(evidence->waits, "pid", &own_pid);
     if (find_stopped_peer(wait) != NULL) {
         ret_files[count++] = wait;
     }
-    for (; polled != NULL; polled = bp_json_tree_next(polled)) {
+    BP_JSON_EACH (polled, bp_json_tree_rows(thread->row, "polled")) {
         const bp_json_tree *file = find_polled(evidence, polled);
         bool is_stopped =
             find_stopped_peer(file) != NULL && !bp_json_tree_is_true(file, "other_end_has_more");
@@ -176,34 +172,26 @@ void bp_diagnose_peer_stopped(bp_evidence *evidence) {
 
 static bool is_paused(const bp_thread *thread) {
     static const char *const functions[] = {"do_freezer_trap", "__refrigerator",
-                                            "cgroup_enter_frozen"};
-    const char *channel = bp_json_tree_text_or(thread->row, "wait_channel", "");
-    bool has_it = false;
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        has_it = has_it || strcmp(channel, functions[i]) == 0;
-    }
-    return has_it;
+                                            "cgroup_enter_frozen", NULL};
+    return bp_array_has_text(functions, bp_json_tree_text_or(thread->row, "wait_channel", ""));
 }
 
 /* A pipe that took nothing through the whole window is full. That its reader is stopped says more,
  * and is said instead. */
 void bp_diagnose_pipe_full(bp_evidence *evidence) {
-    static const char *const calls[] = {"write", "writev", "splice", "sendfile", "tee", "vmsplice"};
+    static const char *const calls[] = {"write", "writev",   "splice", "sendfile",
+                                        "tee",   "vmsplice", NULL};
     static const double window_min_ms = 1000;
     char first[256], more[48];
     uint64_t count = 0;
     for (size_t i = 0; i < evidence->thread_count && evidence->window_ms >= window_min_ms; i++) {
         const bp_thread *thread = &evidence->threads[i];
         const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-        const bp_json_tree *reader = bp_json_tree_first(bp_json_tree_array(wait, "other_end"));
+        const bp_json_tree *reader = bp_json_tree_rows(wait, "other_end");
         const char *kind = bp_json_tree_text_or(wait, "kind", "");
-        bool is_write = false;
-        for (size_t k = 0; k < sizeof calls / sizeof calls[0]; k++) {
-            is_write = is_write || strcmp(thread->syscall, calls[k]) == 0;
-        }
-        if (is_write && (strcmp(kind, "pipe") == 0 || strcmp(kind, "fifo") == 0) &&
-            reader != NULL && find_stopped_peer(wait) == NULL && bp_thread_is_idle(thread) &&
-            count++ == 0) {
+        if (bp_array_has_text(calls, thread->syscall) &&
+            (strcmp(kind, "pipe") == 0 || strcmp(kind, "fifo") == 0) && reader != NULL &&
+            find_stopped_peer(wait) == NULL && bp_thread_is_idle(thread) && count++ == 0) {
             char end[128];
             bp_thread_print_wait(thread, end, sizeof end);
             (void)snprintf(first, sizeof first,
@@ -231,7 +219,7 @@ void bp_diagnose_uninterruptible(bp_evidence *evidence) {
     if (first == NULL) {
         return;
     }
-    const bp_json_tree *frame = bp_json_tree_first(bp_json_tree_array(first->row, "kernel_stack"));
+    const bp_json_tree *frame = bp_json_tree_rows(first->row, "kernel_stack");
     char name[64], more[48];
     bp_utf8_copy(name, sizeof name,
                  frame != NULL ? bp_json_tree_value(frame)
@@ -308,7 +296,7 @@ static void print_process(const bp_json_tree *process, char *out, size_t out_byt
  * and the first two before it. */
 static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, char *out,
                         size_t out_bytes) {
-    const bp_json_tree *link = bp_json_tree_first(bp_json_tree_array(wait, "chain"));
+    const bp_json_tree *link = bp_json_tree_rows(wait, "chain");
     size_t at = 0, place = 0;
     uint64_t own_pid = 0;
     (void)bp_json_tree_uint(evidence->waits, "pid", &own_pid);
@@ -406,13 +394,10 @@ static void take_asking(void *context, const bp_frame_text *frame) {
 
 /* Sleeps for a time, and waits on nothing. */
 static bool sleeps(const bp_thread *thread) {
-    static const char *const calls[] = {"clock_nanosleep", "nanosleep", "select",
-                                        "pselect6",        "poll",      "ppoll"};
-    bool is_call = false;
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        is_call = is_call || strcmp(thread->syscall, calls[i]) == 0;
-    }
-    return is_call && bp_json_tree_object(thread->row, "waits_for") == NULL &&
+    static const char *const calls[] = {
+        "clock_nanosleep", "nanosleep", "select", "pselect6", "poll", "ppoll", NULL};
+    return bp_array_has_text(calls, thread->syscall) &&
+           bp_json_tree_object(thread->row, "waits_for") == NULL &&
            bp_json_tree_array(thread->row, "polled") == NULL && thread->voluntary_switches != 0;
 }
 
@@ -582,7 +567,7 @@ void bp_diagnose_connect_pending(bp_evidence *evidence) {
     }
     const bp_json_tree *wait = bp_json_tree_object(first->row, "waits_for");
     const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
-    const bp_json_tree *end = bp_json_tree_first(bp_json_tree_array(wait, "other_end"));
+    const bp_json_tree *end = bp_json_tree_rows(wait, "other_end");
     if (found == ACCEPT && end != NULL) {
         print_process(end, server, sizeof server);
     } else {
@@ -682,7 +667,7 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
  * barrier asks for (lll_lock_wait in nptl/lowlevellock.c). */
 static const char *find_contended(const bp_thread *thread) {
     const bp_json_tree *call = bp_json_tree_object(thread->row, "syscall");
-    const bp_json_tree *address = bp_json_tree_first(bp_json_tree_array(call, "arguments"));
+    const bp_json_tree *address = bp_json_tree_rows(call, "arguments");
     const bp_json_tree *operation = address != NULL ? bp_json_tree_next(address) : NULL;
     const bp_json_tree *value = operation != NULL ? bp_json_tree_next(operation) : NULL;
     const char *word = value != NULL ? bp_json_tree_value_text(value) : NULL;

@@ -271,7 +271,7 @@ static bp_diff_relation relate(const bp_diff_side *before, const bp_diff_side *a
 /* The build id of the executable among the loaded objects; NULL for none. */
 static const char *find_build_id(const bp_json_tree *process) {
     const char *executable = bp_json_tree_text(process, "executable");
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(process, "loaded_objects"));
+    const bp_json_tree *row = bp_json_tree_rows(process, "loaded_objects");
     while (row != NULL && executable != NULL &&
            strcmp(bp_json_tree_text_or(row, "path", ""), executable) != 0) {
         row = bp_json_tree_next(row);

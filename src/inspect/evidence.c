@@ -75,7 +75,7 @@ static int cut_length(const char *text) {
 /* "pipe 3 of cat (4711) and 2 more", "socket 4 of 10.0.0.9:5900", "socket 5": who is at the other
  * end, as far as it is known. */
 static void print_file(const bp_json_tree *wait, const char *kind, char *out, size_t out_bytes) {
-    const bp_json_tree *holder = bp_json_tree_first(bp_json_tree_array(wait, "other_end"));
+    const bp_json_tree *holder = bp_json_tree_rows(wait, "other_end");
     const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
     const char *address =
         bp_json_tree_text_or(socket, "remote", bp_json_tree_text_or(socket, "local", ""));
@@ -84,7 +84,7 @@ static void print_file(const bp_json_tree *wait, const char *kind, char *out, si
     size_t more = 0;
     char end[96] = "", others[32] = "";
     (void)bp_json_tree_uint(wait, "fd", &fd);
-    for (const bp_json_tree *next = holder; next != NULL; next = bp_json_tree_next(next)) {
+    BP_JSON_EACH (next, holder) {
         more += next != holder ? 1 : 0;
     }
     if (more > 0) {
@@ -120,9 +120,8 @@ void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes) 
 }
 
 uint64_t bp_soft_limit(const bp_json_tree *process, const char *name) {
-    const bp_json_tree *limit = bp_json_tree_first(bp_json_tree_array(process, "limits"));
     uint64_t count = 0;
-    for (; limit != NULL; limit = bp_json_tree_next(limit)) {
+    BP_JSON_EACH (limit, bp_json_tree_rows(process, "limits")) {
         if (strcmp(bp_json_tree_text_or(limit, "name", ""), name) == 0) {
             (void)bp_json_tree_uint(limit, "soft", &count);
         }

@@ -136,11 +136,10 @@ static void make_report(bp_json_maker *maker, const bp_process_reader *reader,
 }
 
 static void make_unsearched(bp_json_maker *maker, const bp_json_tree *manifest) {
-    const bp_json_tree *line = bp_json_tree_first(bp_json_tree_array(manifest, "artefacts"));
     bp_json_make_bool(maker, "complete", bp_json_tree_is_true(manifest, "complete"));
     bp_json_make_bool(maker, "redacted", bp_json_tree_is_true(manifest, "redacted"));
     bp_json_make_array(maker, "not_searched");
-    for (; line != NULL; line = bp_json_tree_next(line)) {
+    BP_JSON_EACH (line, bp_json_tree_rows(manifest, "artefacts")) {
         if (bp_json_tree_is_true(line, "not_searched")) {
             bp_json_make_text(maker, NULL, bp_json_tree_text_or(line, "name", ""));
         }
@@ -252,9 +251,8 @@ static void make_heap(bp_json_maker *maker, const bp_evidence *evidence) {
 
 static void make_triggers(bp_json_maker *maker, const bp_json_tree *manifest) {
     static const char *const keys[] = {"report_type", "key", "first", "last", "reason", NULL};
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(manifest, "triggers"));
     bp_json_make_array(maker, "triggers");
-    for (; row != NULL; row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, bp_json_tree_rows(manifest, "triggers")) {
         uint64_t count = 0, reports = 0;
         (void)bp_json_tree_uint(row, "count", &count);
         (void)bp_json_tree_uint(row, "reports", &reports);

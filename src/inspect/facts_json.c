@@ -65,9 +65,9 @@ static void add_members(bp_json *json, const bp_facts *facts, const line_member 
 /* What each diagnosis says of all reports is left out. */
 static void add_findings(bp_json *json, const bp_facts *facts) {
     static const char *const keys[] = {"id", "severity", "entry", "path", "text"};
-    const bp_json_tree *first = bp_json_tree_first(bp_json_tree_array(facts->document, "findings"));
+    const bp_json_tree *first = bp_json_tree_rows(facts->document, "findings");
     bp_json_array_begin(json, "findings");
-    for (const bp_json_tree *row = first; row != NULL; row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, first) {
         bp_json_object_begin(json, NULL);
         for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
             bp_json_add_text(json, keys[i], bp_json_tree_text(row, keys[i]));
@@ -76,7 +76,7 @@ static void add_findings(bp_json *json, const bp_facts *facts) {
     }
     bp_json_array_end(json);
     bp_json_array_begin(json, "finding_ids"); /* for engines that do not take arrays of objects */
-    for (const bp_json_tree *row = first; row != NULL; row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, first) {
         bp_json_add_text(json, NULL, bp_json_tree_text(row, "id"));
     }
     bp_json_array_end(json);
@@ -106,13 +106,12 @@ static void add_threads(bp_json *json, const bp_thread_names *names) {
 }
 
 static void add_gap_keys(bp_json *json, const bp_facts *facts) {
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(facts->document, "triggers"));
     uint64_t count = 0;
     if (facts->manifest == NULL) {
         return;
     }
     bp_json_array_begin(json, "gap_keys");
-    for (; row != NULL; row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, bp_json_tree_rows(facts->document, "triggers")) {
         const char *key = bp_json_tree_text(row, "key");
         if (key != NULL && strcmp(bp_json_tree_text_or(row, "report_type", ""), "pedantic") == 0) {
             bp_json_add_text(json, NULL, key);
@@ -128,8 +127,7 @@ static void add_tags(bp_json *json, const bp_json_tree *tags) {
         return;
     }
     bp_json_array_begin(json, "tags");
-    for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;
-         tag = bp_json_tree_next(tag)) {
+    BP_JSON_EACH (tag, bp_json_tree_first(tags)) {
         bp_buffer text;
         bp_buffer_init(&text, (size_t)16 << 20);
         if (bp_buffer_printf(&text, "%s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag)) !=

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 
 /* A text such as "0x7f3c"; 0 for any other. */
@@ -57,8 +58,7 @@ static void pass_on(const bp_frame_text *frame, const bp_stack_place *place, bp_
 void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, bp_frame_taker *take,
                     void *context) {
     bool is_call = false, is_described = false;
-    for (const bp_json_tree *frame = bp_json_tree_first(frames); frame != NULL;
-         frame = bp_json_tree_next(frame)) {
+    BP_JSON_EACH (frame, bp_json_tree_first(frames)) {
         const bp_frame_text text = read_frame(frame);
         const char *build_id = bp_json_tree_text(frame, "build_id");
         bp_stack_place place = {.address = text.address};
@@ -80,15 +80,14 @@ void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, b
 }
 
 static bool is_of_library(const bp_frame_text *frame) {
-    static const char *const libraries[] = {"libc.so", "libc-2.",      "libpthread",  "ld-linux",
-                                            "ld-2.",   "libstdc++.so", "libgcc_s.so", "ld-musl"};
+    static const char *const libraries[] = {"libc.so",     "libc-2.", "libpthread",
+                                            "ld-linux",    "ld-2.",   "libstdc++.so",
+                                            "libgcc_s.so", "ld-musl", NULL};
     const char *name = frame->module != NULL ? strrchr(frame->module, '/') : NULL;
-    bool is_library = false;
-    name = name != NULL ? name + 1 : frame->module != NULL ? frame->module : "";
-    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
-        is_library = is_library || strncmp(name, libraries[i], strlen(libraries[i])) == 0;
+    if (frame->module == NULL) {
+        return false;
     }
-    return is_library;
+    return bp_array_has_start(libraries, name != NULL ? name + 1 : frame->module);
 }
 
 static const char *keep(char *out, size_t out_bytes, const char *text) {

@@ -47,8 +47,7 @@ static void end_section(html_page *page) {
 }
 
 static void write_rows(html_page *page, const bp_json_tree *array, const char *pattern) {
-    for (const bp_json_tree *row = bp_json_tree_first(array); row != NULL;
-         row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, bp_json_tree_first(array)) {
         (void)bp_html_fill(&page->html, pattern, row);
     }
 }
@@ -256,8 +255,7 @@ static void write_channels(html_page *page, const traffic_counts *traffic) {
     (void)snprintf(columns, sizeof columns, "Channel|Sent|Received|Messages over %.1f s",
                    (double)(traffic->to_ns - traffic->from_ns) / 1e9);
     bp_html_begin_table(&page->html, columns);
-    for (const bp_json_tree *row = bp_json_tree_first(traffic->channels); row != NULL;
-         row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, bp_json_tree_first(traffic->channels)) {
         (void)bp_html_fill(
             &page->html,
             "<tr><th scope=\"row\">{channel}</th>"
@@ -292,8 +290,7 @@ static void write_types(html_page *page, const traffic_counts *traffic) {
 /* From the first message of any channel to the last. */
 static void set_span(traffic_counts *traffic) {
     traffic->from_ns = UINT64_MAX;
-    for (const bp_json_tree *row = bp_json_tree_first(traffic->channels); row != NULL;
-         row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, bp_json_tree_first(traffic->channels)) {
         uint64_t ns;
         if (bp_clock_parse(bp_json_tree_text_or(row, "_first", ""), &ns)) {
             traffic->from_ns = ns < traffic->from_ns ? ns : traffic->from_ns;
@@ -447,8 +444,6 @@ static void write_identity(html_page *page) {
     } rows[] = {{"Started", "started_at"}, {"Build", "build_id"},  {"Gap", "gap_key"},
                 {"Channel", "channel"},    {"Machine", "machine"}, {"Report", "report_id"}};
     const bp_json_tree *report = bp_json_tree_object(page->facts->document, "report");
-    const bp_json_tree *tag =
-        bp_json_tree_first(bp_json_tree_object(page->facts->metadata, "tags"));
     const char *triggered = bp_json_tree_text(report, "triggered_at");
     bool is_last = bp_json_tree_is_true(report, "_died_unseen");
     bp_buffer names;
@@ -466,7 +461,7 @@ static void write_identity(html_page *page) {
         &page->html,
         "<dt>Platform</dt><dd>{platform.os}{[ {platform.kernel}]}{[ {platform.arch}]}</dd>",
         page->facts->metadata);
-    for (; tag != NULL; tag = bp_json_tree_next(tag)) {
+    BP_JSON_EACH (tag, bp_json_tree_first(bp_json_tree_object(page->facts->metadata, "tags"))) {
         write_fact(page, bp_json_tree_key(tag), bp_json_tree_value(tag));
     }
     bp_buffer_init(&names, (size_t)1 << 20);
@@ -505,8 +500,7 @@ static void write_findings(html_page *page) {
     const bp_json_tree *findings = find_list(page, "findings");
     begin_section(page, "findings", "Findings");
     bp_html_print(&page->html, findings != NULL ? "<ul class=\"findings\">" : "<p>None.</p>");
-    for (const bp_json_tree *row = bp_json_tree_first(findings); row != NULL;
-         row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, bp_json_tree_first(findings)) {
         (void)bp_html_fill(&page->html,
                            "<li class=\"{severity}\"><span class=\"severity\">{severity}:</span> ",
                            row);
@@ -709,13 +703,11 @@ static void write_notifications(html_page *page) {
 }
 
 static void write_manifest(html_page *page) {
-    const bp_json_tree *row =
-        bp_json_tree_first(bp_json_tree_array(page->facts->manifest, "artefacts"));
     begin_section(page, "entries", "Entries");
     bp_html_print(&page->html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                                "aria-label=\"List of entries\">");
     bp_html_begin_table(&page->html, "Entry|Status|Bytes|Reason or note");
-    for (; row != NULL; row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, bp_json_tree_rows(page->facts->manifest, "artefacts")) {
         (void)bp_html_fill(&page->html,
                            "<tr><th scope=\"row\">{name|}</th><td>{status|}</td>"
                            "<td class=\"number\">{bytes:u|0}</td><td>",

@@ -158,10 +158,9 @@ static void write_top(bp_html *html, const bp_call_tree *profile) {
 
 void bp_html_profile(bp_html *html, const bp_facts *facts) {
     const bp_json_tree *profile = bp_json_tree_object(facts->document, "profile");
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(profile, "threads"));
     (void)bp_html_fill(html, "<p>" BP_FILL_PROFILE ".</p>", profile);
     bp_html_print(html, "<ul>");
-    for (; row != NULL; row = bp_json_tree_next(row)) {
+    BP_JSON_EACH (row, bp_json_tree_rows(profile, "threads")) {
         (void)bp_html_fill(html, "<li>{name} {_percent:.0f %}" BP_FILL_PATH "</li>", row);
     }
     (void)bp_html_fill(html, "<li>and {_other_threads:u} more</li>", profile);

@@ -11,9 +11,9 @@ static int compare_lines(const void *one, const void *other) {
 
 bugpack_status bp_manifest_lines_read(const bp_json_tree *manifest, bp_manifest_lines *ret_lines,
                                       bugpack_error *error) {
-    const bp_json_tree *first = bp_json_tree_first(bp_json_tree_array(manifest, "artefacts"));
+    const bp_json_tree *first = bp_json_tree_rows(manifest, "artefacts");
     bp_manifest_lines lines = {.count = 0};
-    for (const bp_json_tree *one = first; one != NULL; one = bp_json_tree_next(one)) {
+    BP_JSON_EACH (one, first) {
         lines.count++;
     }
     lines.lines = calloc(lines.count + 1, sizeof *lines.lines);
@@ -63,8 +63,7 @@ void bp_manifest_append_safe(bp_buffer *out, const char *text) {
 
 void bp_manifest_append_exact_channels(bp_buffer *out, const bp_json_tree *line) {
     const char *before = " (";
-    const bp_json_tree *channel = bp_json_tree_first(bp_json_tree_array(line, "exact_channels"));
-    for (; channel != NULL; channel = bp_json_tree_next(channel)) {
+    BP_JSON_EACH (channel, bp_json_tree_rows(line, "exact_channels")) {
         const char *name = bp_json_tree_value(channel);
         (void)bp_buffer_append_text(out, before);
         bp_manifest_append_safe(out, name != NULL ? name : "?");
@@ -75,8 +74,7 @@ void bp_manifest_append_exact_channels(bp_buffer *out, const bp_json_tree *line)
 
 void bp_manifest_append_unsearched(bp_buffer *out, const bp_json_tree *manifest) {
     const char *before = "";
-    const bp_json_tree *line = bp_json_tree_first(bp_json_tree_array(manifest, "artefacts"));
-    for (; line != NULL; line = bp_json_tree_next(line)) {
+    BP_JSON_EACH (line, bp_json_tree_rows(manifest, "artefacts")) {
         if (bp_json_tree_is_true(line, "not_searched")) {
             (void)bp_buffer_append_text(out, before);
             bp_manifest_append_safe(out, bp_json_tree_text_or(line, "name", "?"));

@@ -235,8 +235,7 @@ static const char *find_holding(const char *name) {
 static int name_width(const bp_json_tree *lines) {
     static const size_t max_width = 40;
     size_t width = 0;
-    for (const bp_json_tree *line = bp_json_tree_first(lines); line != NULL;
-         line = bp_json_tree_next(line)) {
+    BP_JSON_EACH (line, bp_json_tree_first(lines)) {
         const char *name = bp_json_tree_text(line, "name");
         size_t length = name == NULL ? 0 : strlen(name);
         width = length > width && length <= max_width ? length : width;
@@ -265,8 +264,7 @@ static uint64_t append_line(bp_buffer *out, const bp_report_file *report, const 
         (void)bp_buffer_append_text(out, "; NOT SEARCHED for secrets");
         bp_manifest_append_exact_channels(out, line);
     }
-    for (const bp_json_tree *one = bp_json_tree_first(all); one != NULL;
-         one = bp_json_tree_next(one)) {
+    BP_JSON_EACH (one, bp_json_tree_first(all)) {
         const char *rule = bp_json_tree_text(one, "rule");
         uint64_t count = 0;
         (void)bp_json_tree_uint(one, "count", &count);
@@ -284,8 +282,7 @@ static void append_all(bp_buffer *out, const bp_report_file *report) {
     const bp_json_tree *lines = bp_json_tree_array(manifest, "artefacts");
     uint64_t total = 0, byte_count = 0;
     int width = name_width(lines);
-    for (const bp_json_tree *line = bp_json_tree_first(lines); line != NULL;
-         line = bp_json_tree_next(line)) {
+    BP_JSON_EACH (line, bp_json_tree_first(lines)) {
         total += append_line(out, report, line, width);
     }
     for (size_t i = 0; i < bp_report_file_count(report); i++) {

@@ -42,8 +42,7 @@ static bugpack_status redact(void *context, const char *entry, const void *bytes
 static bp_json_tree *find_named(const bp_json_tree *object, const char *array, const char *key,
                                 const char *name) {
     const bp_json_tree *all = bp_json_tree_array(object, array);
-    for (const bp_json_tree *one = bp_json_tree_first(all); one != NULL;
-         one = bp_json_tree_next(one)) {
+    BP_JSON_EACH (one, bp_json_tree_first(all)) {
         const char *text = bp_json_tree_text(one, key);
         if (text != NULL && strcmp(text, name) == 0) {
             return (bp_json_tree *)(uintptr_t)one; /* of a tree that is ours */

@@ -299,8 +299,7 @@ size_t bp_report_folder_bytes(const char *name) {
 }
 
 bool bp_report_file_line(const bp_report_file *report, const char *name, bp_report_line *ret_line) {
-    const bp_json_tree *artefact =
-        bp_json_tree_first(bp_json_tree_array(report->manifest, "artefacts"));
+    const bp_json_tree *artefact = bp_json_tree_rows(report->manifest, "artefacts");
     while (artefact != NULL && strcmp(bp_json_tree_text_or(artefact, "name", ""), name) != 0) {
         artefact = bp_json_tree_next(artefact);
     }

@@ -89,7 +89,6 @@ static uint64_t add_to_hash(uint64_t hash, const char *text) {
 /* Of what is shown of a thread: so that only the first of those that do the same is printed. */
 static uint64_t hash_thread(const bp_thread *thread, uint64_t seed) {
     char percent[24] = "", wait[128];
-    const bp_json_tree *frame = bp_json_tree_first(bp_json_tree_array(thread->stack, "frames"));
     bp_thread_print_wait(thread, wait, sizeof wait);
     if (thread->cpu_percent >= busy_min_percent) {
         (void)snprintf(percent, sizeof percent, "%.1f", thread->cpu_percent);
@@ -100,7 +99,7 @@ static uint64_t hash_thread(const bp_thread *thread, uint64_t seed) {
     hash = add_to_hash(hash, thread->state);
     hash = add_to_hash(hash, wait);
     hash = add_to_hash(hash, thread->syscall);
-    for (; frame != NULL; frame = bp_json_tree_next(frame)) {
+    BP_JSON_EACH (frame, bp_json_tree_rows(thread->stack, "frames")) {
         hash = add_to_hash(hash, bp_json_tree_text_or(frame, "address", ""));
         hash = add_to_hash(hash, bp_json_tree_text_or(frame, "symbol", ""));
     }
@@ -170,7 +169,7 @@ static void make_crash(bp_json_maker *maker, const bp_evidence *evidence) {
     const bp_json_tree *thread = bp_json_tree_object(evidence->crash, "thread");
     const bp_json_tree *stack = bp_json_tree_object(evidence->crash, "backtrace");
     uint64_t tid = 0;
-    if (bp_json_tree_first(bp_json_tree_array(stack, "frames")) == NULL) {
+    if (bp_json_tree_rows(stack, "frames") == NULL) {
         return;
     }
     bool has_tid = bp_json_tree_uint(thread, "tid", &tid);
@@ -201,7 +200,7 @@ void bp_make_screen(bp_json_maker *maker, const bp_evidence *evidence) {
 }
 
 bool bp_make_title(bp_json_maker *maker, const bp_json_tree *process) {
-    const bp_json_tree *argument = bp_json_tree_first(bp_json_tree_array(process, "command_line"));
+    const bp_json_tree *argument = bp_json_tree_rows(process, "command_line");
     char title[256], cut[240];
     size_t used = 0, argument_count = 0;
     for (; argument != NULL && used < sizeof title - 1; argument = bp_json_tree_next(argument)) {

@@ -118,11 +118,8 @@ static int compare_texts(const void *one, const void *other) {
  * Python, a goroutine's thread, a condition.
  */
 static bool waits_openly(const bp_thread *thread) {
-    static const char *const locks[] = {"futex", "flock", "fcntl", "semop", "semtimedop"};
-    bool is_open = thread->syscall[0] != '\0';
-    for (size_t i = 0; is_open && i < sizeof locks / sizeof locks[0]; i++) {
-        is_open = strncmp(thread->syscall, locks[i], strlen(locks[i])) != 0;
-    }
+    static const char *const locks[] = {"futex", "flock", "fcntl", "semop", "semtimedop", NULL};
+    bool is_open = thread->syscall[0] != '\0' && !bp_array_has_start(locks, thread->syscall);
     return is_open || strcmp(thread->state, "running") == 0 || thread->waits_for_tid != 0;
 }
 
@@ -154,8 +151,7 @@ void bp_deadlocks_add(bp_deadlocks *deadlocks, const bp_evidence *evidence) {
     deadlocks->is_any |= evidence->deadlocks.total_count > 0;
     deadlocks->is_unclear |= !is_clear(evidence);
     for (size_t i = 0; i < evidence->deadlocks.count; i++) {
-        const bp_json_tree *item =
-            bp_json_tree_first(bp_json_tree_array(evidence->deadlocks.rows[i], "tids"));
+        const bp_json_tree *item = bp_json_tree_rows(evidence->deadlocks.rows[i], "tids");
         for (; item != NULL && deadlocks->name_count < BP_DEADLOCKED_MAX;
              item = bp_json_tree_next(item)) {
             uint64_t tid;

@@ -83,8 +83,7 @@ static void add_process(bp_waits *waits, const bp_thread *thread, const bp_json_
 
 /* What the first process of a chain waits for, and so on: each waits for the next. */
 static void add_chain(bp_waits *waits, const bp_json_tree *wait) {
-    const bp_json_tree *link = bp_json_tree_first(bp_json_tree_array(wait, "chain"));
-    for (; link != NULL; link = bp_json_tree_next(link)) {
+    BP_JSON_EACH (link, bp_json_tree_rows(wait, "chain")) {
         const bp_json_tree *next = bp_json_tree_next(link);
         uint64_t pid = 0, next_pid = 0;
         if (!bp_json_tree_uint(link, "pid", &pid) || !bp_json_tree_uint(next, "pid", &next_pid)) {
@@ -102,8 +101,8 @@ static void add_thread(bp_waits *waits, const bp_evidence *process, const bp_thr
                        uint64_t own_pid) {
     static const char *const keys[] = {"holder", "process"};
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-    const bp_json_tree *end = bp_json_tree_first(bp_json_tree_array(wait, "other_end"));
-    const bp_json_tree *chain = bp_json_tree_first(bp_json_tree_array(wait, "chain"));
+    const bp_json_tree *end = bp_json_tree_rows(wait, "other_end");
+    const bp_json_tree *chain = bp_json_tree_rows(wait, "chain");
     char label[48];
     uint64_t fd = 0;
     bp_utf8_copy(label, sizeof label, thread->waits_for_kind);

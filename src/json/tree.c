@@ -315,6 +315,10 @@ const bp_json_tree *bp_json_tree_next(const bp_json_tree *element) {
     return element->next;
 }
 
+const bp_json_tree *bp_json_tree_rows(const bp_json_tree *object, const char *key) {
+    return bp_json_tree_first(bp_json_tree_array(object, key));
+}
+
 static bool set(bp_json_tree *object, const char *key, bp_json_tree *value) {
     if (value == NULL) {
         return false;

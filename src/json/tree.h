@@ -101,6 +101,13 @@ bool bp_json_tree_is_true(const bp_json_tree *object, const char *key);
  */
 const bp_json_tree *bp_json_tree_first(const bp_json_tree *array);
 const bp_json_tree *bp_json_tree_next(const bp_json_tree *element);
+/* The first element of an array that is a member. */
+const bp_json_tree *bp_json_tree_rows(const bp_json_tree *object, const char *key);
+
+/* A loop over the elements from `first` on, which may be NULL. */
+#define BP_JSON_EACH(element, first)                                                               \
+    for (const bp_json_tree *element = (first); element != NULL;                                   \
+         element = bp_json_tree_next(element))
 
 /* Sets a member, in place of one that is there. False without memory. */
 bool bp_json_tree_set_uint(bp_json_tree *object, const char *key, uint64_t value);

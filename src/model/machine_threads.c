@@ -53,10 +53,6 @@ static const char *const cause_names[] = {
 #undef NAME
 };
 
-const char *bp_machine_cause_name(bp_machine_cause cause) {
-    return cause_names[cause];
-}
-
 /* --- what a capture came to ------------------------------------------------------------------ */
 
 void bp_machine_process_release(bp_machine_process *process) {

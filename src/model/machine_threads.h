@@ -127,9 +127,6 @@ extern const char bp_machine_tail[], bp_machine_tail_empty[];
 /* Appends "0-3,8". "" for the empty list. */
 void bp_machine_print_cpu_list(const bp_cpu_list *list, bp_buffer *out);
 
-/* "denied", …. Static. */
-const char *bp_machine_cause_name(bp_machine_cause cause);
-
 /* "stat", "io", …; and the keys of counters: "user_cpu_ns". Static. */
 const char *bp_machine_group_name(bp_machine_group group);
 const char *bp_machine_counter_key(bp_machine_counter counter);

@@ -9,7 +9,12 @@
 #include "base/status.h"
 #include "platform/linux/files.h"
 
-enum { thread_max = 4096, word_max = 4 << 20, line_max_bytes = 256 << 10, head_words = 2 };
+enum {
+    thread_max = BP_PROFILE_THREAD_SLOTS / 2,
+    word_max = 4 << 20,
+    line_max_bytes = 256 << 10,
+    head_words = 2
+};
 static const uint32_t kernel_mark = (uint32_t)1 << 31, cut_mark = (uint32_t)1 << 30;
 
 /* A process that maps code all the time, as one with a JIT, is not listed anew each time. */
@@ -146,9 +151,10 @@ static void read_name(const bp_profile_fold *fold, bp_sampled_thread *thread) {
 
 /* The index of the thread; SIZE_MAX without memory, or beyond the bound. */
 static size_t find_thread(bp_profile_fold *fold, int32_t tid) {
-    for (size_t i = fold->thread_count; i-- > 0;) {
-        if (fold->threads[i].tid == tid) {
-            return i;
+    size_t at = (uint32_t)tid % BP_PROFILE_THREAD_SLOTS;
+    for (; fold->slots[at] != 0; at = (at + 1) % BP_PROFILE_THREAD_SLOTS) {
+        if (fold->threads[fold->slots[at] - 1].tid == tid) {
+            return fold->slots[at] - 1u;
         }
     }
     if (fold->thread_count == thread_max ||
@@ -159,7 +165,8 @@ static size_t find_thread(bp_profile_fold *fold, int32_t tid) {
     *thread = (bp_sampled_thread){.tid = tid};
     read_name(fold, thread);
     fold->out->facts.thread_count += !thread->is_ours;
-    return fold->thread_count++;
+    fold->slots[at] = (uint16_t)++fold->thread_count;
+    return fold->thread_count - 1;
 }
 
 static bool push(bp_profile_fold *fold, uint32_t word) {

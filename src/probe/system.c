@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -105,13 +106,9 @@ static bool find_list(int lists_fd, const char *path, uint64_t deadline_ns,
 /* Packages have files elsewhere, too, but no programs (Debian policy 9.1): to search costs more
  * than all the rest of system.json. */
 static bool may_be_packaged(const char *path) {
-    static const char *const places[] = {"/usr/", "/bin/", "/sbin/", "/lib", "/opt/"};
+    static const char *const places[] = {"/usr/", "/bin/", "/sbin/", "/lib", "/opt/", NULL};
     static const char local[] = "/usr/local/";
-    bool is_there = false;
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        is_there = is_there || strncmp(path, places[i], strlen(places[i])) == 0;
-    }
-    return is_there && strncmp(path, local, sizeof local - 1) != 0;
+    return bp_array_has_start(places, path) && strncmp(path, local, sizeof local - 1) != 0;
 }
 
 /* Searches the lists of dpkg below `root_fd` until the deadline, without running it. */

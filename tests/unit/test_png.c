@@ -237,7 +237,3 @@ Test(png, stops_with_what_the_sink_says_wherever_it_says_it) {
     cr_assert(gt(uint, failure_count, 10u), "header, several chunks and the end");
     free((void *)pixels.bytes);
 }
-
-Test(png, names_the_version_that_runs) {
-    cr_assert(zero(int, strncmp(bp_png_version(), "1.", 2)));
-}
