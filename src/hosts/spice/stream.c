@@ -55,10 +55,14 @@ static bool wait_until(int fd, short events, int64_t deadline_ms, spice_failure 
 
 static void set_up_socket(int fd) {
     int on = 1, idle_secs = 30, interval_secs = 10, probes = 3;
-    /* What is sent is small, and a server that does not read it is to be noticed. */
-    int send_bytes = 64 << 10;
+    /* What is sent is small, and a server that does not read it is to be noticed: by a thread that
+     * waits to send, and as soon as for an idle server where it does not even acknowledge. */
+    int send_bytes = 8 << 10;
+    unsigned unacknowledged_ms = 60000;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms,
+                     sizeof unacknowledged_ms);
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_secs, sizeof idle_secs);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_secs, sizeof interval_secs);

@@ -26,6 +26,12 @@ start_server() {
     port=$(sed -n 's/^listening //p' server.out)
 }
 
+# stop_server [SIGNAL]: returns when its port is free.
+stop_server() {
+    kill "-${1:-TERM}" "$server"
+    wait "$server" 2>/dev/null
+}
+
 tell() {
     echo "$*" >&8
 }

@@ -78,7 +78,8 @@ class Server:
         self.lock = threading.Lock()
         self.deaf = set()
         self.listener = socket.create_server(("127.0.0.1", options.port), reuse_port=False)
-        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+        # Less than a window of pings is answered by: see flood.
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.tls = None
         if options.tls:
             self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -167,11 +168,13 @@ class Server:
         self.channels[name].sendall(struct.pack("<HI", kind, len(body)) + body)
 
     def flood(self, name, count):
+        """The first window of TCP has 64 KiB of pings. Their answers have to be more than this
+        side's buffer and the client's hold: a kernel whose buffer is full may drop segments with
+        the acknowledgements in them, and then sends the next window after seconds, or minutes."""
         self.deaf.add(name)
         ping = struct.pack("<HI", 4, 12) + struct.pack("<IQ", 1, 1)
         try:
-            for _ in range(count):
-                self.channels[name].sendall(ping)
+            self.channels[name].sendall(ping * count)
         except OSError:
             pass
         say("flooded", name)

@@ -23,7 +23,7 @@ for each in 'error:the server refuses: permission denied' 'secured:this channel 
     timeout 60 "$BUGPACK_SPICE" --report-dir reports "spice://127.0.0.1:$port" >out 2>err </dev/null
     expect_same "the status with ${each%%:*}" 1 $?
     expect_err "${each#*:}"
-    kill "$server"
+    stop_server
 done
 timeout 60 "$BUGPACK_SPICE" --report-dir reports "spice://127.0.0.1:$port" >out 2>err </dev/null
 expect_err 'Connection refused'
@@ -185,7 +185,7 @@ expect_same 'payload of inputs' 0 "$(value "$zip" manifest.json \
 expect_same 'the keys' 2 "$(value "$zip" channel-state.json '.channels[2].sent.messages.key_down - 1')"
 
 fact 'a lost server is one disconnect report, and the client comes back'
-kill -KILL "$server"
+stop_server KILL
 next_report disconnect
 cause=$(value "$zip" disconnect-cause.json '"\(.channel) \(.error_kind)"')
 case $cause in
@@ -208,7 +208,7 @@ sign '"event": "disconnected"'
 
 fact 'sizes that a server only names cost nothing, and end the connection'
 : >client.out
-kill "$server"
+stop_server
 start_server --password 'open sesame' --port "$old_port"
 all_up
 before=$(awk '/^VmRSS/ { print $2 }' "/proc/$client/status")
@@ -236,7 +236,7 @@ for name in IP:127.0.0.1 DNS:elsewhere.example; do
     openssl req -x509 -newkey rsa:2048 -nodes -keyout "$name.key" -out "$name.pem" -days 2 \
         -subj /CN=spice -addext "subjectAltName=$name" 2>/dev/null
 done
-kill "$server"
+stop_server
 start_server --tls DNS:elsewhere.example.pem DNS:elsewhere.example.key
 for each in 'DNS:elsewhere.example.pem:IP address mismatch' 'IP:127.0.0.1.pem:self-signed certificate'; do
     timeout 60 "$BUGPACK_SPICE" --report-dir reports --tls-port "$port" --ca-file "${each%:*}" \
@@ -244,7 +244,7 @@ for each in 'DNS:elsewhere.example.pem:IP address mismatch' 'IP:127.0.0.1.pem:se
     expect_same "the status with ${each%:*}" 1 $?
     expect_err "TLS: ${each##*:}"
 done
-kill "$server"
+stop_server
 start_server --tls IP:127.0.0.1.pem IP:127.0.0.1.key
 : >client.out
 start_client --tls-port "$port" --ca-file IP:127.0.0.1.pem
@@ -263,7 +263,7 @@ end_client TERM
 expect_same 'the status' 0 "$status"
 
 fact 'a server that says nothing is given up'
-kill "$server"
+stop_server
 start_server --link silent
 timeout 60 "$BUGPACK_SPICE" --report-dir reports "spice://127.0.0.1:$port" >out 2>err </dev/null
 expect_same 'the status' 1 $?
