@@ -46,7 +46,8 @@ asks() {
 }
 
 start_display number
-start ico -display "$display" -faces -bg '#204080'
+# Smaller than the screen: there is more than one colour also where it is stopped before it draws.
+start ico -display "$display" -geometry 240x180+40+20 -faces -bg '#204080'
 ico=$pid
 serve
 
