@@ -112,6 +112,14 @@ grep -q '^display:image:glz_rgb$' keys || wrong "the gaps are $(cat keys)"
 fact 'without QEMU there is one disconnect report, with the pings, and it comes back'
 kill -KILL "$qemu"
 next_report disconnect
+unzip -p "$zip" disconnect-cause.json | jq -c . >cause
+[ -z "${KEEP:-}" ] || cp cause "$zip" "$KEEP"
+# Without unread data QEMU's kernel ends the connection; else it resets it.
+case $(jq -r '"\(.channel) \(.error_kind) \(.error)"' cause) in
+'main io ECONNRESET' | 'display io ECONNRESET' | 'inputs io ECONNRESET' | 'cursor io ECONNRESET' | 'playback io ECONNRESET') ;;
+'main closed '* | 'display closed '* | 'inputs closed '* | 'cursor closed '* | 'playback closed '*) ;;
+*) wrong "the cause is $(cat cause)" ;;
+esac
 expect_same 'the channels with their pings' 5 "$(value "$zip" session.json '[.channels[].ping.count] | length')"
 : >client.out
 run_qemu image-compression=off
