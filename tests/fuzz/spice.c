@@ -10,15 +10,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void handle(const spice_opcodes *opcodes, void *state, uint16_t type, const uint8_t *body,
+static void handle(const spice_opcode *opcodes, void *state, uint16_t type, const uint8_t *body,
                    size_t size) {
-    size_t row = spice_opcode_find(opcodes, type);
-    if (row < opcodes->count && opcodes->rows[row].handle != NULL) {
+    const spice_opcode *opcode = spice_opcode_find(opcodes, type);
+    if (opcode != NULL) {
         /* A block of its own, whose ends the address sanitizer watches. */
         uint8_t *copy = malloc(size + !size);
         memcpy(copy, body, size);
         spice_reader message = {.body = copy, .size = size};
-        const char *gap = opcodes->rows[row].handle(state, &message);
+        const char *gap = spice_carry_out(opcode, state, &message);
         if (gap != NULL && strlen(gap) > 60) {
             abort();
         }
@@ -44,16 +44,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         spice_link_reply reply;
         switch (channel % 5) {
         case 0:
-            handle(&spice_display_opcodes, &display, type, body, body_bytes);
+            handle(spice_display_opcodes, &display, type, body, body_bytes);
             break;
         case 1:
-            handle(&spice_main_opcodes, &main_state, type, body, body_bytes);
+            handle(spice_main_opcodes, &main_state, type, body, body_bytes);
             break;
         case 2:
-            handle(&spice_cursor_opcodes, &cursor, type, body, body_bytes);
+            handle(spice_cursor_opcodes, &cursor, type, body, body_bytes);
             break;
         case 3:
-            handle(&spice_playback_opcodes, &playback, type, body, body_bytes);
+            handle(spice_playback_opcodes, &playback, type, body, body_bytes);
             break;
         default:
             (void)spice_link_reply_read(body, body_bytes, &reply);

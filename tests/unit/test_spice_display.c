@@ -33,10 +33,10 @@ static void put_mask(made *message, uint32_t offset) {
 }
 
 static const char *take(spice_display *display, uint16_t type, const made *message) {
-    size_t row = spice_opcode_find(&spice_display_opcodes, type);
-    cr_assert(lt(sz, row, spice_display_opcodes.count));
+    const spice_opcode *opcode = spice_opcode_find(spice_display_opcodes, type);
     spice_reader reader = {.body = message->bytes, .size = message->size};
-    return spice_display_opcodes.rows[row].handle(display, &reader);
+    cr_assert(ne(ptr, (void *)(uintptr_t)opcode, NULL));
+    return spice_carry_out(opcode, display, &reader);
 }
 
 static const char *create(spice_display *display, uint32_t id, uint32_t width, uint32_t height,

@@ -1,4 +1,4 @@
-#include "hosts/spice/channel.h"
+#include "hosts/spice/client.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,41 +9,90 @@
 
 #include <spice/protocol.h>
 
-#include "hosts/spice/base.h"
-#include "hosts/spice/link.h"
-#include "hosts/spice/output.h"
-#include "hosts/spice/report.h"
-
 enum { header_bytes = 6, pixmap_cache_id = 1, glz_window_pixels = 4 << 20 };
 
-/* --- sending ------------------------------------------------------------------------------ */
+/* --- messages that all channels have ------------------------------------------------------ */
+
+static const char *set_ack(void *state, spice_reader *message) {
+    spice_channel *channel = state;
+    channel->ack_generation = spice_read_u32(message);
+    channel->ack_window = channel->ack_left = spice_read_u32(message);
+    return NULL;
+}
+
+static const char *ping(void *state, spice_reader *message) {
+    spice_channel *channel = state;
+    channel->ping_count++;
+    channel->ping_bytes = message->size;
+    channel->ping_at_ms = spice_now_ms();
+    return NULL;
+}
+
+/* Cut, as any server may send it. */
+static const char *notify(void *state, spice_reader *message) {
+    static const bugpack_level levels[] = {BUGPACK_LEVEL_INFO, BUGPACK_LEVEL_WARN,
+                                           BUGPACK_LEVEL_ERROR};
+    spice_channel *channel = state;
+    (void)spice_read_bytes(message, 8); /* its time */
+    uint32_t severity = spice_read_u32(message);
+    (void)spice_read_bytes(message, 4 + 4);
+    uint32_t length = spice_read_u32(message);
+    const uint8_t *text = spice_read_bytes(message, length);
+    if (text == NULL || severity > SPICE_NOTIFY_SEVERITY_ERROR) {
+        return SPICE_MALFORMED;
+    }
+    bugpack_notify(channel->client->session, levels[severity], channel->kind->name, "%.*s",
+                   (int)(length > 200 ? 200 : length), (const char *)text);
+    return NULL;
+}
+
+static const spice_opcode base_received[] = {
+    {SPICE_MSG_MIGRATE, "migrate", 0, NULL},
+    {SPICE_MSG_MIGRATE_DATA, "migrate_data", 0, NULL},
+    {SPICE_MSG_SET_ACK, "set_ack", 8, set_ack},
+    {SPICE_MSG_PING, "ping", 12, ping},
+    {SPICE_MSG_WAIT_FOR_CHANNELS, "wait_for_channels", 0, NULL},
+    {SPICE_MSG_DISCONNECTING, "disconnecting", 0, spice_accept}, /* the end follows */
+    {SPICE_MSG_NOTIFY, "notify", 24, notify},
+    {SPICE_MSG_LIST, "list", 0, NULL},
+    {.name = NULL},
+};
+static const spice_opcode base_sent[] = {
+    {SPICE_MSGC_ACK_SYNC, "ack_sync", 0, NULL},
+    {SPICE_MSGC_ACK, "ack", 0, NULL},
+    {SPICE_MSGC_PONG, "pong", 0, NULL},
+    {.name = NULL},
+};
+static const spice_opcode *const base_opcodes[2] = {
+    [BUGPACK_RECEIVED] = base_received, [BUGPACK_SENT] = base_sent};
+
+/* Counts a message and records it. Its opcode, or NULL. */
+static const spice_opcode *record(spice_channel *channel, bugpack_direction direction,
+                                  uint16_t type, const uint8_t *message, size_t size) {
+    const spice_opcode *opcode = spice_opcode_find(base_opcodes[direction], type);
+    opcode = opcode ? opcode : spice_opcode_find(channel->kind->opcodes[direction], type);
+    (void)pthread_mutex_lock(&channel->lock);
+    channel->counters[direction].bytes += size;
+    channel->counters[direction].messages[opcode ? type : 0]++;
+    (void)pthread_mutex_unlock(&channel->lock);
+    bugpack_traffic(channel->traffic, direction, type, opcode ? opcode->name : NULL, message, size);
+    return opcode;
+}
 
 static bool transmit(spice_channel *channel, uint16_t type, const void *body, size_t body_bytes,
                      spice_failure *failure) {
     uint8_t message[header_bytes + 32];
+    size_t size = header_bytes + body_bytes;
     spice_put(message, type, 2);
     spice_put(message + 2, body_bytes, 4);
     memcpy(message + header_bytes, body, body_bytes);
-    size_t size = header_bytes + body_bytes;
-    size_t place;
-    const spice_opcode *opcode =
-        spice_opcode_row(&spice_base_sent, channel->kind->sent, type, &place);
-    (void)pthread_mutex_lock(&channel->lock);
-    channel->sent.bytes += size;
-    channel->sent.messages[place]++;
-    (void)pthread_mutex_unlock(&channel->lock);
-    bugpack_traffic(channel->traffic, BUGPACK_SENT, type, opcode ? opcode->name : NULL, message,
-                    size);
+    (void)record(channel, BUGPACK_SENT, type, message, size);
     return spice_stream_write(&channel->stream, message, size, SPICE_SEND_MS, failure);
 }
 
 /* --- what the kinds do -------------------------------------------------------------------- */
 
 static bool start_channel(spice_channel *channel);
-
-static bool attach(spice_channel *channel, spice_failure *failure) {
-    return transmit(channel, SPICE_MSGC_MAIN_ATTACH_CHANNELS, "", 0, failure);
-}
 
 /* Starts the first channel of each kind that the server offers; of the others a gap is told. */
 static void start_others(spice_channel *channel) {
@@ -69,9 +118,10 @@ static void start_others(spice_channel *channel) {
 
 static bool on_main_message(spice_channel *channel, spice_failure *failure) {
     spice_main_state *main_state = &channel->state.main;
-    if (main_state->has_init && channel->sent.messages[spice_base_sent.count] == 0) {
-        spice_say(channel->client->options->is_json, "connected", "", "connected");
-        return attach(channel, failure);
+    if (main_state->has_init &&
+        channel->counters[BUGPACK_SENT].messages[SPICE_MSGC_MAIN_ATTACH_CHANNELS] == 0) {
+        spice_say("connected", "", "connected");
+        return transmit(channel, SPICE_MSGC_MAIN_ATTACH_CHANNELS, "", 0, failure);
     }
     if (main_state->has_list && main_state->listed_count > 0) {
         start_others(channel);
@@ -112,58 +162,57 @@ static bool send_keys(spice_channel *channel, spice_failure *failure) {
     return true;
 }
 
-static const spice_opcode main_sent_rows[] = {
-    {SPICE_MSGC_MAIN_ATTACH_CHANNELS, "attach_channels", NULL}};
-static const spice_opcode display_sent_rows[] = {{SPICE_MSGC_DISPLAY_INIT, "init", NULL}};
-static const spice_opcode inputs_sent_rows[] = {{SPICE_MSGC_INPUTS_KEY_DOWN, "key_down", NULL},
-                                                {SPICE_MSGC_INPUTS_KEY_UP, "key_up", NULL}};
-static const spice_opcodes main_sent = {main_sent_rows, 1};
-static const spice_opcodes display_sent = {display_sent_rows, 1};
-static const spice_opcodes inputs_sent = {inputs_sent_rows, 2};
-static const spice_opcodes nothing_sent = {NULL, 0};
+static const spice_opcode main_sent[] = {
+    {SPICE_MSGC_MAIN_ATTACH_CHANNELS, "attach_channels", 0, NULL}, {.name = NULL}};
+static const spice_opcode display_sent[] = {{SPICE_MSGC_DISPLAY_INIT, "init", 0, NULL},
+                                            {.name = NULL}};
+static const spice_opcode inputs_sent[] = {{SPICE_MSGC_INPUTS_KEY_DOWN, "key_down", 0, NULL},
+                                           {SPICE_MSGC_INPUTS_KEY_UP, "key_up", 0, NULL},
+                                           {.name = NULL}};
+static const spice_opcode nothing_sent[] = {{.name = NULL}};
 
 /* Weights add up to BUGPACK_TRAFFIC_WEIGHT_TOTAL, so that display has 4/5 of three quarters of the
  * traffic budget: 30 MiB. */
 static const spice_kind kinds[SPICE_CHANNEL_KINDS] = {
-    [SPICE_MAIN] = {.type = SPICE_CHANNEL_MAIN,
-                    .name = "main",
-                    .thread_name = "spice-main",
-                    .weight = 4,
-                    .message_max_bytes = 4 << 20,
-                    .received = &spice_main_opcodes,
-                    .sent = &main_sent,
-                    .on_message = on_main_message},
-    [SPICE_DISPLAY] = {.type = SPICE_CHANNEL_DISPLAY,
-                       .name = "display",
-                       .thread_name = "spice-display",
-                       .weight = 40,
-                       .message_max_bytes = 64 << 20,
-                       .received = &spice_display_opcodes,
-                       .sent = &display_sent,
-                       .on_up = init_display},
-    [SPICE_INPUTS] = {.type = SPICE_CHANNEL_INPUTS,
-                      .name = "inputs",
-                      .thread_name = "spice-inputs",
-                      .weight = 2,
-                      .message_max_bytes = 1 << 20,
-                      .traffic_flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD,
-                      .received = &spice_inputs_opcodes,
-                      .sent = &inputs_sent,
-                      .on_up = drop_keys},
-    [SPICE_CURSOR] = {.type = SPICE_CHANNEL_CURSOR,
-                      .name = "cursor",
-                      .thread_name = "spice-cursor",
-                      .weight = 2,
-                      .message_max_bytes = 4 << 20,
-                      .received = &spice_cursor_opcodes,
-                      .sent = &nothing_sent},
-    [SPICE_PLAYBACK] = {.type = SPICE_CHANNEL_PLAYBACK,
-                        .name = "playback",
-                        .thread_name = "spice-playback",
-                        .weight = 2,
-                        .message_max_bytes = 1 << 20,
-                        .received = &spice_playback_opcodes,
-                        .sent = &nothing_sent},
+    [SPICE_MAIN] =
+        {.type = SPICE_CHANNEL_MAIN,
+         .name = "main",
+         .thread_name = "spice-main",
+         .weight = 4,
+         .message_max_bytes = 4 << 20,
+         .opcodes = {[BUGPACK_SENT] = main_sent, [BUGPACK_RECEIVED] = spice_main_opcodes},
+         .on_message = on_main_message},
+    [SPICE_DISPLAY] =
+        {.type = SPICE_CHANNEL_DISPLAY,
+         .name = "display",
+         .thread_name = "spice-display",
+         .weight = 40,
+         .message_max_bytes = 64 << 20,
+         .opcodes = {[BUGPACK_SENT] = display_sent, [BUGPACK_RECEIVED] = spice_display_opcodes},
+         .on_up = init_display},
+    [SPICE_INPUTS] =
+        {.type = SPICE_CHANNEL_INPUTS,
+         .name = "inputs",
+         .thread_name = "spice-inputs",
+         .weight = 2,
+         .message_max_bytes = 1 << 20,
+         .traffic_flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD,
+         .opcodes = {[BUGPACK_SENT] = inputs_sent, [BUGPACK_RECEIVED] = spice_inputs_opcodes},
+         .on_up = drop_keys},
+    [SPICE_CURSOR] =
+        {.type = SPICE_CHANNEL_CURSOR,
+         .name = "cursor",
+         .thread_name = "spice-cursor",
+         .weight = 2,
+         .message_max_bytes = 4 << 20,
+         .opcodes = {[BUGPACK_SENT] = nothing_sent, [BUGPACK_RECEIVED] = spice_cursor_opcodes}},
+    [SPICE_PLAYBACK] =
+        {.type = SPICE_CHANNEL_PLAYBACK,
+         .name = "playback",
+         .thread_name = "spice-playback",
+         .weight = 2,
+         .message_max_bytes = 1 << 20,
+         .opcodes = {[BUGPACK_SENT] = nothing_sent, [BUGPACK_RECEIVED] = spice_playback_opcodes}},
 };
 
 /* --- receiving ---------------------------------------------------------------------------- */
@@ -234,41 +283,28 @@ static bool is_ack_due(spice_channel *channel) {
     return true;
 }
 
-static void note_result(spice_channel *channel, const char *opcode, const char *gap, size_t bytes) {
-    channel->results[channel->result_count++ % SPICE_RESULTS_KEPT] =
-        (spice_result){spice_now_ms(), opcode, gap, bytes};
-    channel->gap_count += gap != NULL;
-}
-
 /* Carries out the message in the buffer. */
 static bool handle(spice_channel *channel, uint16_t type, size_t body_bytes,
                    spice_failure *failure) {
     const uint8_t *body = channel->buffer + header_bytes;
     spice_reader message = {.body = body, .size = body_bytes};
-    size_t place;
     const spice_opcode *opcode =
-        spice_opcode_row(&spice_base_received, channel->kind->received, type, &place);
-    bugpack_traffic(channel->traffic, BUGPACK_RECEIVED, type, opcode ? opcode->name : NULL,
-                    channel->buffer, header_bytes + body_bytes);
-    const char *gap = opcode ? "unimpl" : "unknown";
+        record(channel, BUGPACK_RECEIVED, type, channel->buffer, header_bytes + body_bytes);
+    const char *gap = "unknown", *name = opcode ? opcode->name : "unknown";
     (void)pthread_mutex_lock(&channel->lock);
-    channel->received.bytes += header_bytes + body_bytes;
-    channel->received.messages[place]++;
     bool is_due = is_ack_due(channel);
-    uint64_t draws =
-        channel->kind->type == SPICE_CHANNEL_DISPLAY ? channel->state.display.draw_count : 0;
-    if (opcode != NULL && opcode->handle != NULL) {
-        void *state = place < spice_base_received.count ? (void *)channel : (void *)&channel->state;
-        gap = opcode->handle(state, &message);
+    if (opcode != NULL) {
+        bool is_base = type < SPICE_MSG_BASE_LAST;
+        gap = spice_carry_out(opcode, is_base ? (void *)channel : &channel->state, &message);
     }
-    channel->has_drawn |=
-        channel->kind->type == SPICE_CHANNEL_DISPLAY && channel->state.display.draw_count != draws;
-    note_result(channel, opcode ? opcode->name : "unknown", gap, body_bytes);
+    channel->results[channel->result_count++ % SPICE_RESULTS_KEPT] =
+        (spice_result){spice_now_ms(), name, gap, body_bytes};
+    channel->gap_count += gap != NULL;
     (void)pthread_mutex_unlock(&channel->lock);
     if (opcode == NULL) {
         bugpack_gap_unknown(channel->client->session, channel->kind->name, type, body, body_bytes);
     } else if (gap != NULL) {
-        spice_report_gap(channel, opcode->name, gap);
+        spice_report_gap(channel, name, gap);
     }
     return (gap != NULL || answer(channel, type, body, failure)) &&
            (!is_due || transmit(channel, SPICE_MSGC_ACK, "", 0, failure)) &&
@@ -277,10 +313,11 @@ static bool handle(spice_channel *channel, uint16_t type, size_t body_bytes,
 
 /* What was drawn since the last wait is a frame: a window would show it now. */
 static void end_frame(spice_channel *channel) {
-    if (channel->has_drawn) {
-        channel->has_drawn = false;
+    if (channel->kind->type == SPICE_CHANNEL_DISPLAY) {
         (void)pthread_mutex_lock(&channel->lock);
-        channel->frame_count++;
+        uint64_t draws = channel->state.display.draw_count;
+        channel->frame_count += draws != channel->framed_draws;
+        channel->framed_draws = draws;
         (void)pthread_mutex_unlock(&channel->lock);
     }
 }
@@ -335,7 +372,6 @@ static bool publish(spice_channel *channel, const char *phase) {
     (void)pthread_mutex_lock(&channel->lock);
     channel->socket = channel->stream.fd;
     channel->phase = phase;
-    channel->up_at_ms = spice_now_ms();
     bool is_wanted = !atomic_load(&channel->client->is_ending);
     (void)pthread_mutex_unlock(&channel->lock);
     return is_wanted;
@@ -357,7 +393,7 @@ static bool link_up(spice_channel *channel, spice_failure *failure) {
     }
     char fields[64];
     (void)snprintf(fields, sizeof fields, "\"channel\": \"%s\"", channel->kind->name);
-    spice_say(client->options->is_json, "up", fields, "%s is up", channel->kind->name);
+    spice_say("up", fields, "%s is up", channel->kind->name);
     bugpack_log(client->session, BUGPACK_LEVEL_INFO, channel->kind->name, "up");
     return channel->kind->on_up == NULL || channel->kind->on_up(channel, failure);
 }
@@ -402,6 +438,7 @@ void spice_channels_init(spice_client *client) {
     for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
         spice_channel *channel = &client->channels[i];
         *channel = (spice_channel){.kind = &kinds[i], .client = client, .stream = {.fd = -1}};
+        channel->base_opcodes = base_opcodes;
         channel->socket = -1;
         channel->phase = "closed";
         (void)pthread_mutex_init(&channel->lock, NULL);
@@ -414,15 +451,7 @@ static void forget(spice_channel *channel) {
     if (channel->kind->type == SPICE_CHANNEL_DISPLAY) {
         spice_display_clear(&channel->state.display);
     }
-    memset(&channel->state, 0, sizeof channel->state);
-    memset(&channel->received, 0, sizeof channel->received);
-    memset(&channel->sent, 0, sizeof channel->sent);
-    channel->ack_generation = channel->ack_window = channel->ack_left = 0;
-    channel->ping_count = channel->gap_count = channel->frame_count = 0;
-    channel->ping_bytes = channel->result_count = 0;
-    channel->rtt_us = 0;
-    channel->has_drawn = false;
-    channel->failure = (spice_failure){0};
+    memset(&channel->counters, 0, sizeof *channel - offsetof(spice_channel, counters));
     channel->phase = "closed";
     (void)pthread_mutex_unlock(&channel->lock);
 }

@@ -1,6 +1,6 @@
 /*
  * The client: its channels, and what the threads share. docs/man/bugpack-spice.1 describes the
- * program.
+ * program, its lines and its reports.
  *
  * One thread a channel does all input and output of its connection. The first thread of the
  * program draws, reads keys, and starts and ends connections (main.c). Providers of reports read
@@ -19,18 +19,19 @@
 #include "hosts/spice/states.h"
 #include "hosts/spice/stream.h"
 
+/* The channels: main first. */
+enum { SPICE_MAIN, SPICE_DISPLAY, SPICE_INPUTS, SPICE_CURSOR, SPICE_PLAYBACK, SPICE_CHANNEL_KINDS };
+
 enum {
-    SPICE_CHANNEL_KINDS = 5, /* main, display, inputs, cursor, playback */
     SPICE_RESULTS_KEPT = 16,
     SPICE_SECONDS_KEPT = 60,
     SPICE_HANG_MS = 3000,
     SPICE_SEND_MS = 10000
 };
 
-/* The place of an opcode in counters: those that all channels have come first. */
 typedef struct spice_counter {
     uint64_t bytes;
-    uint64_t messages[SPICE_OPCODES_MAX + 1]; /* the last: opcodes that have no name */
+    uint64_t messages[SPICE_OPCODE_TYPES]; /* of known opcodes by type; [0]: of all others */
 } spice_counter;
 
 typedef struct spice_result {
@@ -47,15 +48,16 @@ typedef struct spice_kind {
     const char *name, *thread_name;
     uint32_t weight, message_max_bytes;
     uint64_t traffic_flags;
-    const spice_opcodes *received, *sent;
+    const spice_opcode *opcodes[2]; /* its own, by bugpack_direction */
     /* Called on its thread when the link is made, and after each message; NULL: nothing to do. */
     bool (*on_up)(struct spice_channel *channel, spice_failure *failure);
     bool (*on_message)(struct spice_channel *channel, spice_failure *failure);
 } spice_kind;
 
-/* The state of a channel as it was when it was lost stays until the next connection has it. */
 typedef struct spice_channel {
     const spice_kind *kind;
+    /* The opcodes that all channels have. The state of those that are received is the channel. */
+    const spice_opcode *const *base_opcodes;
     struct spice_client *client;
     pthread_t thread; /* with is_started: of the first thread, and of main's while that runs */
     bool is_started;
@@ -66,33 +68,33 @@ typedef struct spice_channel {
     bugpack_watchdog *watchdog;
     uint8_t *buffer; /* a message with its header */
     size_t buffer_bytes;
-    bool has_drawn; /* since it last waited */
 
     pthread_mutex_t lock; /* for what follows */
     int socket;           /* that of the stream while it is up, for others to end; or -1 */
     const char *phase;    /* "closed", "connecting", "up", "lost" */
-    int64_t up_at_ms;
-    spice_counter received, sent;
+
+    /* Of a connection: when it is lost it stays until the next one. */
+    spice_counter counters[2]; /* by bugpack_direction */
     uint32_t ack_generation, ack_window, ack_left;
     uint64_t ping_count;
     size_t ping_bytes;
     int64_t ping_at_ms;
     uint32_t rtt_us; /* as of the last second; 0: not known */
     uint64_t gap_count, frame_count;
-    size_t result_count; /* of all; the ring has the newest */
+    uint64_t framed_draws; /* the draws in those frames */
+    size_t result_count;   /* of all; the ring has the newest */
     spice_result results[SPICE_RESULTS_KEPT];
     spice_failure failure; /* why it was lost */
     union {
         spice_main_state main;
         spice_display display;
-        spice_inputs_state inputs;
         spice_cursor_state cursor;
         spice_playback_state playback;
     } state;
 } spice_channel;
 
 typedef struct spice_second {
-    uint64_t received_bytes, sent_bytes, frames, draws;
+    uint64_t frames, draws, received_bytes, sent_bytes;
 } spice_second;
 
 typedef struct spice_client {
@@ -108,9 +110,50 @@ typedef struct spice_client {
     size_t second_count;  /* of all; the ring has the newest */
     spice_second seconds[SPICE_SECONDS_KEPT];
 
-    spice_channel channels[SPICE_CHANNEL_KINDS]; /* main first, display second */
+    spice_channel channels[SPICE_CHANNEL_KINDS];
 } spice_client;
 
-enum { SPICE_MAIN = 0, SPICE_DISPLAY = 1, SPICE_INPUTS = 2, SPICE_CURSOR = 3, SPICE_PLAYBACK = 4 };
+/* --- channel.c: the threads of channels --- */
+
+/* Sets up all channels as closed. */
+void spice_channels_init(spice_client *client);
+
+/* Starts a connection: the thread of main, which starts the others. False: no thread. */
+bool spice_connection_start(spice_client *client);
+
+/* Ends it and waits for its threads. */
+void spice_connection_end(spice_client *client);
+
+/* --- channel_json.c: providers of session.json and channel-state.json --- */
+
+/* The context is the client. channel-state.json has the channel that the report is about, else a
+ * list of all. */
+bugpack_provider_callback spice_session_json, spice_channels_json;
+
+/* One channel: the context is a spice_channel. */
+bugpack_provider_callback spice_channel_json;
+
+/* --- report.c: what bugpack and the user are told --- */
+
+/* Opens the session, with its providers and the crash handler. Says what is wrong on failure. */
+bool spice_report_open(spice_client *client);
+
+/* A report with a screenshot, if there is a surface. Any thread. */
+void spice_report_take(spice_client *client, const char *description);
+
+/* A gap of a channel, on its thread: "<channel>:<gap>". channel-state.json is that of this instant.
+ * `opcode` is for SPICE_MALFORMED and SPICE_UNIMPLEMENTED. */
+void spice_report_gap(spice_channel *channel, const char *opcode, const char *gap);
+
+/* A channel is lost, on its thread: a disconnect report, if it was up. */
+void spice_report_lost(spice_channel *channel, const spice_failure *failure, bool was_up);
+
+/*
+ * Prints an event, as text or as JSON. `fields` is what its JSON line has beside `event` and
+ * `text`, such as "\"frames\": 3", or "". A line of an `event` "second" is overwritten by the next
+ * on a terminal. Any thread.
+ */
+void spice_say(const char *event, const char *fields, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

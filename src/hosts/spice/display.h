@@ -13,7 +13,7 @@ enum { SPICE_SURFACES_MAX = 64, SPICE_SURFACE_SIDE_MAX = 16384 };
 
 /* Pixels are words 0x00RRGGBB, or 0xAARRGGBB, in the order of this machine. */
 typedef struct spice_surface {
-    uint32_t id, width, height, format;
+    uint32_t id, width, height;
     uint32_t *pixels; /* NULL: the place is free */
     bool is_primary;
 } spice_surface;
@@ -25,7 +25,7 @@ typedef struct spice_display {
     bool is_marked;       /* the server said that the primary surface is complete */
 } spice_display;
 
-extern const spice_opcodes spice_display_opcodes; /* with a spice_display as their state */
+extern const spice_opcode spice_display_opcodes[]; /* with a spice_display as their state */
 
 /* The surface that a user sees; NULL if there is none. */
 const spice_surface *spice_display_primary(const spice_display *display);

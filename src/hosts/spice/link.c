@@ -1,4 +1,4 @@
-#include "hosts/spice/link.h"
+#include "hosts/spice/stream.h"
 
 #include <openssl/evp.h>
 #include <openssl/rsa.h>
@@ -22,18 +22,13 @@ static const uint32_t common_caps = CAP(SPICE_COMMON_CAP_PROTOCOL_AUTH_SELECTION
                                     CAP(SPICE_COMMON_CAP_AUTH_SPICE) |
                                     CAP(SPICE_COMMON_CAP_MINI_HEADER);
 
-static uint32_t channel_caps(uint8_t channel_type) {
-    switch (channel_type) {
-    case SPICE_CHANNEL_MAIN:
-        return CAP(SPICE_MAIN_CAP_NAME_AND_UUID) | CAP(SPICE_MAIN_CAP_AGENT_CONNECTED_TOKENS);
-    case SPICE_CHANNEL_PLAYBACK:
-        return CAP(SPICE_PLAYBACK_CAP_VOLUME) | CAP(SPICE_PLAYBACK_CAP_LATENCY);
-    default:
-        return 0;
-    }
-}
+static const uint32_t channel_caps[] = {
+    [SPICE_CHANNEL_MAIN] =
+        CAP(SPICE_MAIN_CAP_NAME_AND_UUID) | CAP(SPICE_MAIN_CAP_AGENT_CONNECTED_TOKENS),
+    [SPICE_CHANNEL_PLAYBACK] = CAP(SPICE_PLAYBACK_CAP_VOLUME) | CAP(SPICE_PLAYBACK_CAP_LATENCY),
+};
 
-const char *spice_link_error_text(uint32_t error) {
+static const char *error_text(uint32_t error) {
     static const char *const texts[] = {
         [SPICE_LINK_ERR_OK] = "ok",
         [SPICE_LINK_ERR_ERROR] = "error",
@@ -97,7 +92,7 @@ static bool transmit(const link_call *call, const char *name, const void *bytes,
 }
 
 static bool send_link(const link_call *call, uint8_t channel_type, uint32_t connection_id) {
-    uint32_t own_caps = channel_caps(channel_type);
+    uint32_t own_caps = channel_caps[channel_type];
     size_t caps_bytes = own_caps != 0 ? 8 : 4;
     uint8_t link[header_bytes + message_bytes + 8] = {'R', 'E', 'D', 'Q'};
     uint8_t *message = link + header_bytes;
@@ -145,7 +140,7 @@ static bool receive_reply(const link_call *call, uint8_t *reply, spice_link_repl
 }
 
 static bool fail_verdict(spice_failure *failure, uint32_t error) {
-    return spice_fail(failure, "link", 0, "the server refuses: %s", spice_link_error_text(error));
+    return spice_fail(failure, "link", 0, "the server refuses: %s", error_text(error));
 }
 
 bool spice_link(spice_stream *stream, uint8_t channel_type, uint32_t connection_id,

@@ -16,16 +16,12 @@
 #include <unistd.h>
 
 #include "hosts/console.h"
-#include "hosts/spice/channel.h"
-#include "hosts/spice/keys.h"
-#include "hosts/spice/output.h"
-#include "hosts/spice/report.h"
+#include "hosts/spice/client.h"
 
 enum { first_pause_ms = 250, longest_pause_ms = 8000, flush_ms = 5000 };
 
 typedef struct program {
     spice_client client;
-    spice_keys keys;
     int signal_fd;
     bool has_keyboard;
     bool must_quit, is_failed;
@@ -39,6 +35,65 @@ typedef struct program {
 
 /* --- keys and signals ---------------------------------------------------------------------- */
 
+enum { shift_code = 0x2a, release = 0x80 };
+
+/* Rows of the keyboard: the scan code of the first key, and what the keys give. */
+static const struct {
+    uint32_t first;
+    const char *plain, *shifted;
+} rows[] = {
+    {0x02, "1234567890-=\x7f\tqwertyuiop[]\n", "!@#$%^&*()_+\x01\x01QWERTYUIOP{}"},
+    {0x1e, "asdfghjkl;'`", "ASDFGHJKL:\"~"},
+    {0x2b, "\\zxcvbnm,./", "|ZXCVBNM<>?"},
+    {0x39, " ", ""},
+};
+
+static size_t find_codes(char byte, uint32_t *codes) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *plain = strchr(rows[i].plain, byte);
+        const char *shifted = plain ? NULL : strchr(rows[i].shifted, byte);
+        if (plain != NULL) {
+            codes[0] = rows[i].first + (uint32_t)(plain - rows[i].plain);
+            codes[1] = codes[0] | release;
+            return 2;
+        }
+        if (shifted != NULL) {
+            codes[0] = shift_code;
+            codes[1] = rows[i].first + (uint32_t)(shifted - rows[i].shifted);
+            codes[2] = codes[1] | release;
+            codes[3] = shift_code | release;
+            return 4;
+        }
+    }
+    return 0;
+}
+
+/* Takes one byte. True: it ends F12. Otherwise `ret_codes` has `*ret_count` scan codes (set 1, with
+ * 0x80 for a release) of a US keyboard. Other escape sequences are dropped, and so is the Escape
+ * key, which begins them. */
+static bool take_key(char byte, uint32_t ret_codes[4], size_t *ret_count) {
+    static bool is_in_sequence;
+    static char sequence[8];
+    static size_t length;
+    *ret_count = 0;
+    if (byte == '\033') {
+        is_in_sequence = true;
+        length = 0;
+        return false;
+    }
+    if (!is_in_sequence) {
+        *ret_count = byte == '\0' || byte == '\x01' ? 0 : find_codes(byte, ret_codes);
+        return false;
+    }
+    if (length < sizeof sequence) {
+        sequence[length++] = byte;
+    }
+    /* It ends with a byte from '@' on, but for the '[' or 'O' that it begins with (ECMA-48). */
+    bool is_introducer = length == 1 && (byte == '[' || byte == 'O');
+    is_in_sequence = is_introducer || byte < '@';
+    return !is_in_sequence && length == 4 && memcmp(sequence, "[24~", 4) == 0;
+}
+
 static void handle_keyboard(program *self) {
     char bytes[64];
     ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
@@ -46,9 +101,9 @@ static void handle_keyboard(program *self) {
         self->has_keyboard = false; /* standard input has ended; signals go on */
     }
     for (ssize_t i = 0; i < count; i++) {
-        uint32_t codes[SPICE_KEY_CODES_MAX];
+        uint32_t codes[4];
         size_t code_count;
-        if (spice_keys_take(&self->keys, bytes[i], codes, &code_count)) {
+        if (take_key(bytes[i], codes, &code_count)) {
             spice_report_take(&self->client, "F12 was pressed");
         } else if (code_count > 0 &&
                    write(self->client.keys_fds[1], codes, code_count * sizeof codes[0]) < 0) {
@@ -77,12 +132,10 @@ static spice_second read_totals(spice_client *client) {
     for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
         spice_channel *channel = &client->channels[i];
         (void)pthread_mutex_lock(&channel->lock);
-        totals.received_bytes += channel->received.bytes;
-        totals.sent_bytes += channel->sent.bytes;
+        totals.received_bytes += channel->counters[BUGPACK_RECEIVED].bytes;
+        totals.sent_bytes += channel->counters[BUGPACK_SENT].bytes;
         totals.frames += channel->frame_count;
-        if (channel->kind->type == client->channels[SPICE_DISPLAY].kind->type) {
-            totals.draws = channel->state.display.draw_count;
-        }
+        totals.draws += i == SPICE_DISPLAY ? channel->state.display.draw_count : 0;
         if (channel->socket >= 0) {
             channel->rtt_us = spice_stream_rtt_us(&(spice_stream){.fd = channel->socket});
         }
@@ -92,7 +145,7 @@ static spice_second read_totals(spice_client *client) {
 }
 
 /* Pings and round trips of the channels that are up, as members of a JSON object. */
-static size_t print_pings(spice_client *client, char *fields, size_t size) {
+static void print_pings(spice_client *client, char *fields, size_t size) {
     size_t at = 0;
     for (size_t i = 0; i < SPICE_CHANNEL_KINDS && at < size; i++) {
         spice_channel *channel = &client->channels[i];
@@ -105,26 +158,25 @@ static size_t print_pings(spice_client *client, char *fields, size_t size) {
         }
         (void)pthread_mutex_unlock(&channel->lock);
     }
-    return at;
 }
 
 static void end_second(program *self) {
     spice_client *client = &self->client;
     spice_second now = read_totals(client);
-    spice_second last = {now.received_bytes - self->totals.received_bytes,
-                         now.sent_bytes - self->totals.sent_bytes, now.frames - self->totals.frames,
-                         now.draws - self->totals.draws};
+    spice_second last = {now.frames - self->totals.frames, now.draws - self->totals.draws,
+                         now.received_bytes - self->totals.received_bytes,
+                         now.sent_bytes - self->totals.sent_bytes};
     self->totals = now;
     (void)pthread_mutex_lock(&client->lock);
     client->seconds[client->second_count++ % SPICE_SECONDS_KEPT] = last;
     (void)pthread_mutex_unlock(&client->lock);
     char pings[600] = "", fields[900];
-    (void)print_pings(client, pings, sizeof pings);
+    print_pings(client, pings, sizeof pings);
     (void)snprintf(fields, sizeof fields,
                    "\"frames\": %" PRIu64 ", \"draws\": %" PRIu64 ", \"received_bytes\": %" PRIu64
                    ", \"sent_bytes\": %" PRIu64 ", \"channels\": {%s}",
                    last.frames, last.draws, last.received_bytes, last.sent_bytes, pings);
-    spice_say(client->options->is_json, "second", fields,
+    spice_say("second", fields,
               "%" PRIu64 " frames, %" PRIu64 " draws, %" PRIu64 " bytes in, %" PRIu64
               " out   F12 report, Ctrl-C quit",
               last.frames, last.draws, last.received_bytes, last.sent_bytes);
@@ -158,8 +210,7 @@ static void end_connection(program *self) {
     self->next_try_ms = spice_now_ms() + self->pause_ms;
     char fields[64];
     (void)snprintf(fields, sizeof fields, "\"pause_ms\": %" PRId64, self->pause_ms);
-    spice_say(self->client.options->is_json, "reconnecting", fields,
-              "trying again in %" PRId64 " ms", self->pause_ms);
+    spice_say("reconnecting", fields, "trying again in %" PRId64 " ms", self->pause_ms);
 }
 
 static int time_left_ms(const program *self) {
@@ -244,9 +295,6 @@ int main(int argument_count, char **arguments) {
     console_prepare_terminal();
     run_loop(&self);
     bugpack_close(self.client.session); /* waits for reports that are being written */
-    for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
-        free(self.client.channels[i].buffer);
-    }
     spice_display_clear(&self.client.channels[SPICE_DISPLAY].state.display);
     return self.is_failed ? 1 : 0;
 }

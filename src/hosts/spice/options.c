@@ -1,6 +1,5 @@
 #include "hosts/spice/options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,30 +24,17 @@ static const char usage[] =
     "  --json                         lines of JSON in place of text\n"
     "  -h, --help, --version\n";
 
-enum {
-    opt_password = 256,
-    opt_password_file,
-    opt_tls_port,
-    opt_ca_file,
-    opt_report_dir,
-    opt_pedantic,
-    opt_pedantic_dir,
-    opt_auto_snapshot,
-    opt_json,
-    opt_version
-};
-
 static const struct option long_options[] = {
-    {"password", required_argument, NULL, opt_password},
-    {"password-file", required_argument, NULL, opt_password_file},
-    {"tls-port", required_argument, NULL, opt_tls_port},
-    {"ca-file", required_argument, NULL, opt_ca_file},
-    {"report-dir", required_argument, NULL, opt_report_dir},
-    {"pedantic", no_argument, NULL, opt_pedantic},
-    {"pedantic-dir", required_argument, NULL, opt_pedantic_dir},
-    {"auto-snapshot-interval", required_argument, NULL, opt_auto_snapshot},
-    {"json", no_argument, NULL, opt_json},
-    {"version", no_argument, NULL, opt_version},
+    {"password", required_argument, NULL, 'p'},
+    {"password-file", required_argument, NULL, 'f'},
+    {"tls-port", required_argument, NULL, 't'},
+    {"ca-file", required_argument, NULL, 'c'},
+    {"report-dir", required_argument, NULL, 'r'},
+    {"pedantic", no_argument, NULL, 'P'},
+    {"pedantic-dir", required_argument, NULL, 'd'},
+    {"auto-snapshot-interval", required_argument, NULL, 'a'},
+    {"json", no_argument, NULL, 'j'},
+    {"version", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -59,15 +45,9 @@ static int complain(const char *what, const char *which) {
 }
 
 static bool read_number(const char *text, unsigned long most, unsigned long *ret_number) {
-    char *end;
-    errno = 0;
-    unsigned long number = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number == 0 ||
-        number > most) {
-        return false;
-    }
-    *ret_number = number;
-    return true;
+    char *end; /* what is too large for a long is ULONG_MAX */
+    *ret_number = strtoul(text, &end, 10);
+    return *text >= '0' && *text <= '9' && *end == '\0' && *ret_number - 1 < most;
 }
 
 static bool is_port(const char *text) {
@@ -123,45 +103,41 @@ static bool read_password_file(spice_options *options, const char *path) {
 static int take_option(spice_options *options, int option) {
     unsigned long number;
     switch (option) {
-    case opt_password:
+    case 'p':
         if (!take_password(options, optarg, strlen(optarg))) {
             return complain("a password has at most 59 bytes", "--password");
         }
         memset(optarg, '*', strlen(optarg));
         return -1;
-    case opt_password_file:
+    case 'f':
         return read_password_file(options, optarg) ? -1 : complain("no password in", optarg);
-    case opt_tls_port:
+    case 't':
         options->tls_port = optarg;
         return is_port(optarg) ? -1 : complain("not a port", optarg);
-    case opt_ca_file:
+    case 'c':
         options->ca_file = optarg;
         return -1;
-    case opt_report_dir:
+    case 'r':
         options->report_dir = optarg;
         return -1;
-    case opt_pedantic_dir:
-        options->pedantic_dir = optarg;
+    case 'd':
+        options->pedantic_dir = optarg; /* fall through */
+    case 'P':
         options->is_pedantic = true;
         return -1;
-    case opt_pedantic:
-        options->is_pedantic = true;
-        return -1;
-    case opt_auto_snapshot:
+    case 'a':
         if (!read_number(optarg, 86400, &number)) {
             return complain("not a number of seconds from 1 to 86400", optarg);
         }
         options->auto_snapshot_ms = (uint32_t)number * 1000;
         return -1;
-    case opt_json:
+    case 'j':
         options->is_json = true;
         return -1;
-    case opt_version:
-        (void)puts("bugpack-spice " BUGPACK_VERSION);
-        return 0;
+    case 'v':
+        return puts("bugpack-spice " BUGPACK_VERSION) < 0;
     case 'h':
-        (void)fputs(usage, stdout);
-        return 0;
+        return fputs(usage, stdout) < 0;
     default:
         (void)fputs("Try 'bugpack-spice --help'.\n", stderr);
         return 2;

@@ -1,35 +1,72 @@
-#include "hosts/spice/report.h"
+#include "hosts/spice/client.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "hosts/spice/channel_json.h"
-#include "hosts/spice/output.h"
+/* --- lines ------------------------------------------------------------------------------- */
+
+static bool is_json;
+
+/* `text` as a JSON string, cut to fit; bytes that are no ASCII as '?'. */
+static const char *quote(char *quoted, size_t size, const char *text) {
+    size_t at = 0;
+    quoted[at++] = '"';
+    for (const char *c = text; *c != '\0' && at + 4 < size; c++) {
+        if (*c == '"' || *c == '\\') {
+            quoted[at++] = '\\';
+        }
+        quoted[at++] = *c >= ' ' && *c <= '~' ? *c : '?';
+    }
+    quoted[at++] = '"';
+    quoted[at] = '\0';
+    return quoted;
+}
+
+void spice_say(const char *event, const char *fields, const char *format, ...) {
+    char text[4400];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    flockfile(stdout);
+    if (is_json) {
+        char quoted[2 * sizeof text];
+        printf("{\"event\": \"%s\", \"text\": %s%s%s}\n", event, quote(quoted, sizeof quoted, text),
+               *fields ? ", " : "", fields);
+    } else if (isatty(STDOUT_FILENO)) {
+        printf("\r\033[K%s%s", text, strcmp(event, "second") == 0 ? "" : "\r\n");
+    } else {
+        printf("%s\n", text);
+    }
+    (void)fflush(stdout);
+    funlockfile(stdout);
+}
 
 /* --- the session -------------------------------------------------------------------------- */
 
 static void on_event(const bugpack_event *event, void *context) {
-    const spice_client *client = context;
-    bool is_json = client->options->is_json;
+    (void)context;
     char path[2 * sizeof event->path], fields[sizeof path + 128];
     if (event->kind == BUGPACK_EVENT_WRITTEN) {
         (void)snprintf(
             fields, sizeof fields, "\"type\": \"%s\", \"missing\": %" PRIu32 ", \"path\": %s",
-            event->report_type, event->missing_count, spice_quote(path, sizeof path, event->path));
-        spice_say(is_json, "report", fields, "report: %s", event->path);
+            event->report_type, event->missing_count, quote(path, sizeof path, event->path));
+        spice_say("report", fields, "report: %s", event->path);
     } else if (event->kind == BUGPACK_EVENT_FAILED) {
         (void)snprintf(fields, sizeof fields, "\"type\": \"%s\"", event->report_type);
-        spice_say(is_json, "report_failed", fields, "no report: %s", event->error.message);
+        spice_say("report_failed", fields, "no report: %s", event->error.message);
     }
 }
 
 static void on_diagnostic(bugpack_level level, const char *text, void *context) {
-    const spice_client *client = context;
+    (void)context;
     (void)level;
-    spice_say(client->options->is_json, "diagnostic", "", "bugpack: %s", text);
+    spice_say("diagnostic", "", "bugpack: %s", text);
 }
 
 bool spice_report_open(spice_client *client) {
@@ -45,22 +82,20 @@ bool spice_report_open(spice_client *client) {
     options.auto_snapshot_interval_ms = own->auto_snapshot_ms;
     options.answer_flags = BUGPACK_ANSWER_TRIGGER;
     options.on_event = on_event;
-    options.on_event_context = client;
     options.on_diagnostic = on_diagnostic;
-    options.on_diagnostic_context = client;
-    if (bugpack_open(&options, &client->session, &error) != BUGPACK_OK) {
-        (void)fprintf(stderr, "bugpack-spice: %s\n", error.message);
-        return false;
-    }
-    if (bugpack_provide_json(client->session, "session.json", spice_session_json, client, &error) !=
+    is_json = own->is_json;
+    bugpack *session = NULL;
+    if (bugpack_open(&options, &session, &error) != BUGPACK_OK ||
+        bugpack_provide_json(session, "session.json", spice_session_json, client, &error) !=
             BUGPACK_OK ||
-        bugpack_provide_json(client->session, "channel-state.json", spice_channels_json, client,
-                             &error) != BUGPACK_OK) {
+        bugpack_provide_json(session, "channel-state.json", spice_channels_json, client, &error) !=
+            BUGPACK_OK) {
         (void)fprintf(stderr, "bugpack-spice: %s\n", error.message);
-        bugpack_close(client->session);
+        bugpack_close(session);
         return false;
     }
-    (void)bugpack_crash_handler_install(client->session); /* on_diagnostic has the reason */
+    client->session = session;
+    (void)bugpack_crash_handler_install(session); /* on_diagnostic has the reason */
     return true;
 }
 
@@ -99,21 +134,17 @@ void spice_report_take(spice_client *client, const char *description) {
     }
     bugpack_status status = bugpack_report_async(client->session, &request, NULL, NULL);
     if (status != BUGPACK_OK) {
-        spice_say(client->options->is_json, "report_failed", "\"type\": \"bugreport\"",
-                  "no report: %s", bugpack_status_name(status));
+        spice_say("report_failed", "\"type\": \"bugreport\"", "no report: %s",
+                  bugpack_status_name(status));
     }
 }
 
 void spice_report_gap(spice_channel *channel, const char *opcode, const char *gap) {
-    const char *name = channel->kind->name;
     char key[BUGPACK_GAP_KEY_MAX_BYTES + 1];
-    if (strcmp(gap, SPICE_MALFORMED) == 0) {
-        (void)snprintf(key, sizeof key, "%s:decode:%s", name, opcode);
-    } else if (strcmp(gap, "unimpl") == 0) {
-        (void)snprintf(key, sizeof key, "%s:unimpl:%s", name, opcode);
-    } else {
-        (void)snprintf(key, sizeof key, "%s:%s", name, gap);
-    }
+    bool is_malformed = strcmp(gap, SPICE_MALFORMED) == 0;
+    bool has_opcode = is_malformed || strcmp(gap, SPICE_UNIMPLEMENTED) == 0;
+    (void)snprintf(key, sizeof key, "%s:%s%s%s", channel->kind->name, is_malformed ? "decode" : gap,
+                   has_opcode ? ":" : "", has_opcode ? opcode : "");
     bugpack_gap_with_state(channel->client->session, key, spice_channel_json, channel);
 }
 
@@ -129,9 +160,8 @@ void spice_report_lost(spice_channel *channel, const spice_failure *failure, boo
     char fields[256], text[128];
     bugpack_log(client->session, BUGPACK_LEVEL_ERROR, name, "lost: %s", failure->text);
     (void)snprintf(fields, sizeof fields, "\"channel\": \"%s\", \"kind\": \"%s\", \"error\": %s",
-                   name, failure->kind, spice_quote(text, sizeof text, error_text(failure)));
-    spice_say(client->options->is_json, was_up ? "disconnected" : "refused", fields, "%s: %s", name,
-              failure->text);
+                   name, failure->kind, quote(text, sizeof text, error_text(failure)));
+    spice_say(was_up ? "disconnected" : "refused", fields, "%s: %s", name, failure->text);
     if (!was_up) {
         return;
     }

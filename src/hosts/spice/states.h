@@ -21,43 +21,34 @@ bool spice_link_reply_read(const uint8_t *body, size_t size, spice_link_reply *r
 
 enum { SPICE_NAME_MAX_BYTES = 64, SPICE_LISTED_MAX = 64 };
 
-typedef struct spice_listed {
-    uint8_t type, id;
-} spice_listed;
-
 typedef struct spice_main_state {
-    bool has_init, has_list;
+    bool has_init, has_list, has_agent;
     uint32_t session_id; /* the connection id of the other channels */
     uint32_t mouse_mode;
-    bool has_agent;
     char server_name[SPICE_NAME_MAX_BYTES + 1]; /* any bytes but NUL; "" unknown */
     size_t listed_count;
-    spice_listed listed[SPICE_LISTED_MAX]; /* the channels that the server offers */
+    struct {
+        uint8_t type, id;
+    } listed[SPICE_LISTED_MAX]; /* the channels that the server offers */
 } spice_main_state;
-
-typedef struct spice_inputs_state {
-    uint32_t modifiers; /* of the server's keyboard */
-    bool is_ready;      /* the server expects keys */
-} spice_inputs_state;
 
 typedef struct spice_cursor_state {
     int32_t x, y;
     bool is_visible;
-    bool has_shape;
-    uint16_t width, height, hot_x, hot_y;
-    const char *shape; /* the word for its type */
+    uint16_t width, height;
+    const char *shape; /* the word for its type; NULL: it has none */
 } spice_cursor_state;
 
 typedef struct spice_playback_state {
-    bool is_playing, is_muted;
+    bool is_playing;
     uint32_t channel_count, frequency;
     uint16_t mode;
     uint64_t data_bytes; /* of raw samples */
 } spice_playback_state;
 
-extern const spice_opcodes spice_main_opcodes;     /* a spice_main_state is their state */
-extern const spice_opcodes spice_inputs_opcodes;   /* a spice_inputs_state */
-extern const spice_opcodes spice_cursor_opcodes;   /* a spice_cursor_state */
-extern const spice_opcodes spice_playback_opcodes; /* a spice_playback_state */
+extern const spice_opcode spice_main_opcodes[];     /* a spice_main_state is their state */
+extern const spice_opcode spice_inputs_opcodes[];   /* they have none */
+extern const spice_opcode spice_cursor_opcodes[];   /* a spice_cursor_state */
+extern const spice_opcode spice_playback_opcodes[]; /* a spice_playback_state */
 
 #endif

@@ -51,6 +51,56 @@ static bool wait_until(int fd, short events, int64_t deadline_ms, spice_failure 
     }
 }
 
+/* --- bytes -------------------------------------------------------------------------------- */
+
+/* Why a call of OpenSSL has failed: its own error, such as of a certificate that is refused, or
+ * that of the system call below; or the server has closed the connection. */
+static bool fail_call(const spice_stream *stream, const char *call, int error_number,
+                      spice_failure *failure) {
+    unsigned long code = ERR_peek_last_error();
+    char reason[128];
+    SSL *tls = NULL;
+    ERR_error_string_n(code, reason, sizeof reason);
+    ERR_clear_error();
+    if (code == 0 && error_number == 0) {
+        return spice_fail(failure, "closed", 0, "the server closed the connection");
+    }
+    if (code == 0) {
+        return spice_fail(failure, "io", error_number, "%s: %s", call, strerror(error_number));
+    }
+    if (BIO_get_ssl(stream->bio, &tls) == 1 && SSL_get_verify_result(tls) != X509_V_OK) {
+        return spice_fail(failure, "tls", 0, "TLS: %s",
+                          X509_verify_cert_error_string(SSL_get_verify_result(tls)));
+    }
+    return spice_fail(failure, "tls", 0, "TLS: %s", reason);
+}
+
+/* Receives `count` bytes `to` there, or sends them `from` there, or makes a handshake of TLS. */
+static bool move_all(const spice_stream *stream, uint8_t *to, const uint8_t *from, size_t count,
+                     int64_t limit_ms, spice_failure *failure) {
+    int64_t deadline_ms = spice_now_ms() + limit_ms;
+    for (size_t moved = 0; moved < count;) {
+        int done, part = count - moved > (1 << 20) ? 1 << 20 : (int)(count - moved);
+        ERR_clear_error();
+        errno = 0; /* an end of the connection leaves it */
+        if (to != NULL) {
+            done = BIO_read(stream->bio, to + moved, part);
+        } else {
+            done = from ? BIO_write(stream->bio, from + moved, part)
+                        : (int)BIO_do_handshake(stream->bio);
+        }
+        if (done > 0) {
+            moved += (size_t)done;
+        } else if (!BIO_should_retry(stream->bio)) {
+            return fail_call(stream, to ? "read" : "write", errno, failure);
+        } else if (!wait_until(stream->fd, BIO_should_read(stream->bio) ? POLLIN : POLLOUT,
+                               deadline_ms, failure)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* --- connecting --------------------------------------------------------------------------- */
 
 static void set_up_socket(int fd) {
@@ -95,21 +145,7 @@ static bool connect_to(const struct addrinfo *address, int *ret_fd, spice_failur
     return true;
 }
 
-/* --- TLS ---------------------------------------------------------------------------------- */
-
-/* The newest error of OpenSSL, or why a certificate is refused. */
-static bool fail_tls(spice_failure *failure, const SSL *tls) {
-    long verdict = tls ? SSL_get_verify_result(tls) : X509_V_OK;
-    char reason[128] = "no reason given";
-    unsigned long code = ERR_peek_last_error();
-    if (verdict != X509_V_OK) {
-        (void)snprintf(reason, sizeof reason, "%s", X509_verify_cert_error_string(verdict));
-    } else if (code != 0) {
-        ERR_error_string_n(code, reason, sizeof reason);
-    }
-    ERR_clear_error();
-    return spice_fail(failure, "tls", 0, "TLS: %s", reason);
-}
+/* --- opening ------------------------------------------------------------------------------ */
 
 static bool expect_name(SSL *tls, const char *host) {
     X509_VERIFY_PARAM *rules = SSL_get0_param(tls);
@@ -123,40 +159,22 @@ static bool expect_name(SSL *tls, const char *host) {
 static bool start_tls(spice_stream *stream, const spice_options *options, spice_failure *failure) {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL *tls = NULL;
-    bool is_ready =
-        context != NULL && (options->ca_file ? SSL_CTX_load_verify_file(context, options->ca_file)
-                                             : SSL_CTX_set_default_verify_paths(context)) == 1;
-    if (is_ready) {
+    BIO *layer = NULL;
+    if (context != NULL && (options->ca_file ? SSL_CTX_load_verify_file(context, options->ca_file)
+                                             : SSL_CTX_set_default_verify_paths(context)) == 1) {
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
         (void)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
         /* A server that just goes is reported as a closed connection. */
         (void)SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF);
-        tls = SSL_new(context);
+        layer = BIO_new_ssl(context, 1);
     }
     SSL_CTX_free(context);
-    if (tls == NULL || SSL_set_fd(tls, stream->fd) != 1 || !expect_name(tls, options->host)) {
-        SSL_free(tls);
-        return fail_tls(failure, NULL);
+    if (layer == NULL || BIO_get_ssl(layer, &tls) != 1 || !expect_name(tls, options->host)) {
+        BIO_free(layer);
+        return fail_call(stream, "TLS", ENOMEM, failure);
     }
-    int64_t deadline_ms = spice_now_ms() + SPICE_LINK_MS;
-    bool is_waiting = true;
-    while (is_waiting) {
-        ERR_clear_error();
-        int done = SSL_connect(tls);
-        int why = SSL_get_error(tls, done);
-        if (done == 1) {
-            stream->tls = tls;
-            return true;
-        }
-        if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) {
-            short events = why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
-            is_waiting = wait_until(stream->fd, events, deadline_ms, failure);
-        } else {
-            is_waiting = fail_tls(failure, tls);
-        }
-    }
-    SSL_free(tls);
-    return false;
+    stream->bio = BIO_push(layer, stream->bio);
+    return move_all(stream, NULL, NULL, 1, SPICE_LINK_MS, failure);
 }
 
 bool spice_stream_open(spice_stream *ret_stream, const spice_options *options,
@@ -172,7 +190,15 @@ bool spice_stream_open(spice_stream *ret_stream, const spice_options *options,
         (void)connect_to(each, &stream.fd, failure);
     }
     freeaddrinfo(addresses);
-    if (stream.fd < 0 || (options->tls_port && !start_tls(&stream, options, failure))) {
+    if (stream.fd < 0) {
+        return false;
+    }
+    stream.bio = BIO_new_socket(stream.fd, BIO_CLOSE);
+    if (stream.bio == NULL) {
+        (void)close(stream.fd);
+        return spice_fail(failure, "io", ENOMEM, "no memory for a connection");
+    }
+    if (options->tls_port && !start_tls(&stream, options, failure)) {
         spice_stream_close(&stream);
         return false;
     }
@@ -181,93 +207,11 @@ bool spice_stream_open(spice_stream *ret_stream, const spice_options *options,
 }
 
 void spice_stream_close(spice_stream *stream) {
-    SSL_free(stream->tls);
-    if (stream->fd >= 0) {
-        (void)close(stream->fd);
-    }
+    BIO_free_all(stream->bio);
     *stream = (spice_stream){.fd = -1};
 }
 
-/* --- bytes -------------------------------------------------------------------------------- */
-
-enum { want_read = -1, want_write = -2, failed = -3 };
-
-static bool is_later(int error_number) {
-    return error_number == EAGAIN || error_number == EINTR;
-}
-
-static bool fail_call(spice_failure *failure, const char *call, int error_number) {
-    return spice_fail(failure, "io", error_number, "%s: %s", call, strerror(error_number));
-}
-
-/* How many bytes were moved, or what to wait for. 0 from a read: the server has closed. */
-static ssize_t move_tls(SSL *tls, void *to, const void *from, size_t count,
-                        spice_failure *failure) {
-    int part = count > (1 << 20) ? 1 << 20 : (int)count;
-    ERR_clear_error();
-    errno = 0;
-    int done = to ? SSL_read(tls, to, part) : SSL_write(tls, from, part);
-    int error_number = errno;
-    switch (SSL_get_error(tls, done)) {
-    case SSL_ERROR_NONE:
-        return done;
-    case SSL_ERROR_WANT_READ:
-        return want_read;
-    case SSL_ERROR_WANT_WRITE:
-        return want_write;
-    case SSL_ERROR_ZERO_RETURN:
-        return 0;
-    case SSL_ERROR_SYSCALL:
-        if (error_number == 0) {
-            return 0;
-        }
-        (void)fail_call(failure, to ? "read" : "write", error_number);
-        return failed;
-    default:
-        (void)fail_tls(failure, tls);
-        return failed;
-    }
-}
-
-static ssize_t move_some(spice_stream *stream, void *to, const void *from, size_t count,
-                         spice_failure *failure) {
-    if (stream->tls != NULL) {
-        return move_tls(stream->tls, to, from, count, failure);
-    }
-    ssize_t done =
-        to ? recv(stream->fd, to, count, 0) : send(stream->fd, from, count, MSG_NOSIGNAL);
-    if (done >= 0) {
-        return done;
-    }
-    if (is_later(errno)) {
-        return to ? want_read : want_write;
-    }
-    (void)fail_call(failure, to ? "read" : "write", errno);
-    return failed;
-}
-
-static bool move_all(spice_stream *stream, uint8_t *to, const uint8_t *from, size_t count,
-                     int64_t limit_ms, spice_failure *failure) {
-    int64_t deadline_ms = spice_now_ms() + limit_ms;
-    size_t moved = 0;
-    while (moved < count) {
-        ssize_t part = move_some(stream, to ? to + moved : NULL, from ? from + moved : NULL,
-                                 count - moved, failure);
-        if (part == 0) {
-            return spice_fail(failure, "closed", 0, "the server closed the connection");
-        }
-        if (part == failed) {
-            return false;
-        }
-        if (part > 0) {
-            moved += (size_t)part;
-        } else if (!wait_until(stream->fd, part == want_read ? POLLIN : POLLOUT, deadline_ms,
-                               failure)) {
-            return false;
-        }
-    }
-    return true;
-}
+/* --- a stream that is open ----------------------------------------------------------------- */
 
 bool spice_stream_read(spice_stream *stream, void *bytes, size_t byte_count, int64_t limit_ms,
                        spice_failure *failure) {
@@ -281,7 +225,7 @@ bool spice_stream_write(spice_stream *stream, const void *bytes, size_t byte_cou
 
 bool spice_stream_has_input(const spice_stream *stream) {
     struct pollfd wanted = {.fd = stream->fd, .events = POLLIN};
-    return (stream->tls && SSL_pending(stream->tls) > 0) || poll(&wanted, 1, 0) > 0;
+    return BIO_pending(stream->bio) > 0 || poll(&wanted, 1, 0) > 0;
 }
 
 void spice_stream_wait(const spice_stream *stream, int other_fd) {

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <bugpack/traffic.h>
+
 #include "hosts/spice/options.h"
 
 typedef struct spice_failure {
@@ -22,8 +24,8 @@ bool spice_fail(spice_failure *failure, const char *kind, int error_number, cons
     __attribute__((format(printf, 4, 5)));
 
 typedef struct spice_stream {
-    int fd;    /* -1: none */
-    void *tls; /* an SSL, or NULL */
+    int fd;             /* -1: none */
+    struct bio_st *bio; /* of OpenSSL, which closes the descriptor */
 } spice_stream;
 
 /* Connects within SPICE_CONNECT_MS for each address of the name, and checks the certificate where
@@ -45,6 +47,14 @@ void spice_stream_wait(const spice_stream *stream, int other_fd);
 
 /* The round trip that TCP measures, in microseconds; 0: not known. */
 uint32_t spice_stream_rtt_us(const spice_stream *stream);
+
+/*
+ * The link handshake of a channel: header, capabilities, the ticket, and the server's verdict.
+ * `channel_type` is one that the client has, `connection_id` 0 for the main channel. Each message
+ * is recorded in `traffic`, the ticket as zeros. Within SPICE_LINK_MS. In link.c.
+ */
+bool spice_link(spice_stream *stream, uint8_t channel_type, uint32_t connection_id,
+                const char *password, bugpack_channel *traffic, spice_failure *failure);
 
 int64_t spice_now_ms(void);
 

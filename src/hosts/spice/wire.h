@@ -19,7 +19,7 @@ typedef struct spice_reader {
     bool is_short;
 } spice_reader;
 
-static inline const uint8_t *spice_read_bytes(spice_reader *reader, size_t count) {
+static inline const uint8_t *spice_read_bytes(spice_reader *reader, uint64_t count) {
     if (count > reader->size - reader->at) {
         reader->is_short = true;
         reader->at = reader->size;
@@ -70,8 +70,10 @@ static inline void spice_put(uint8_t *bytes, uint64_t number, size_t byte_count)
     }
 }
 
-/* What a message cannot be decoded for: its gap is "<channel>:decode:<opcode>". */
+/* What a message cannot be decoded for: its gap is "<channel>:decode:<opcode>"; and what there is
+ * no code for: "<channel>:unimpl:<opcode>". */
 #define SPICE_MALFORMED "malformed"
+#define SPICE_UNIMPLEMENTED "unimpl"
 
 /*
  * Carries out a message on the state of its channel. Returns NULL, SPICE_MALFORMED, or the part of
@@ -80,27 +82,43 @@ static inline void spice_put(uint8_t *bytes, uint64_t number, size_t byte_count)
  */
 typedef const char *spice_handler(void *state, spice_reader *message);
 
-/* A known opcode. Without a handler it is not implemented: "<channel>:unimpl:<name>". */
+/* A known opcode, in a table that ends with one without a name. Shorter messages than it has at
+ * least are malformed. */
 typedef struct spice_opcode {
-    uint16_t type;
+    uint16_t type; /* below SPICE_OPCODE_TYPES */
     const char *name;
-    spice_handler *handle;
+    size_t least_bytes;
+    spice_handler *handle; /* NULL: it is not implemented */
 } spice_opcode;
 
-/* The opcodes of one direction of a channel. Counters have a place for each, and one for others. */
-enum { SPICE_OPCODES_MAX = 48 };
-typedef struct spice_opcodes {
-    const spice_opcode *rows;
-    size_t count;
-} spice_opcodes;
+enum { SPICE_OPCODE_TYPES = 512 };
 
-/* The row of a type; `count` if there is none. */
-static inline size_t spice_opcode_find(const spice_opcodes *opcodes, uint16_t type) {
-    size_t row = 0;
-    while (row < opcodes->count && opcodes->rows[row].type != type) {
-        row++;
+/* The opcode of a type, or NULL. */
+static inline const spice_opcode *spice_opcode_find(const spice_opcode *opcodes, uint16_t type) {
+    while (opcodes->name != NULL && opcodes->type != type) {
+        opcodes++;
     }
-    return row;
+    return opcodes->name ? opcodes : NULL;
+}
+
+/* Carries out a message by its handler, and says what the handler says. */
+static inline const char *spice_carry_out(const spice_opcode *opcode, void *state,
+                                          spice_reader *message) {
+    if (opcode->handle == NULL) {
+        return SPICE_UNIMPLEMENTED;
+    }
+    if (message->size < opcode->least_bytes) {
+        return SPICE_MALFORMED;
+    }
+    const char *gap = opcode->handle(state, message);
+    return message->is_short ? SPICE_MALFORMED : gap;
+}
+
+/* For messages that change nothing here. */
+static inline const char *spice_accept(void *state, spice_reader *message) {
+    (void)state;
+    (void)message;
+    return NULL;
 }
 
 #endif
