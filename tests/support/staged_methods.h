@@ -6,7 +6,6 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <criterion/parameterized.h>
 
 #include <dirent.h>
 #include <string.h>
@@ -16,14 +15,16 @@
 #include "support/no_tmpfile.h"
 #include "support/temp_dir.h"
 
-static size_t method_indices[] = {0, 1};
-
-/* A test that is given `const size_t *method`: 1 where there is no O_TMPFILE. */
+/* Two tests that are given `method`: 1 where there is no O_TMPFILE. */
 #define BOTH_METHODS(suite, name)                                                                  \
-    ParameterizedTestParameters(suite, name) {                                                     \
-        return cr_make_param_array(size_t, method_indices, 2);                                     \
+    static void suite##_##name(size_t method);                                                     \
+    Test(suite, name##_without_a_name) {                                                           \
+        suite##_##name(0);                                                                         \
     }                                                                                              \
-    ParameterizedTest(size_t *method, suite, name)
+    Test(suite, name##_under_a_temporary_name) {                                                   \
+        suite##_##name(1);                                                                         \
+    }                                                                                              \
+    static void suite##_##name(size_t method)
 
 /* How many of our temporary names there are: 1 while a file is staged under one. */
 static inline size_t own_names(const temp_dir *dir) {

@@ -18,7 +18,7 @@ static bool holds(const temp_dir *dir, const char *name, const char *text) {
 BOTH_METHODS(staged_file, appears_whole_under_its_name_and_leaves_nothing_else) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_staged_file *file = start(&dir, *method, "whole");
+    bp_staged_file *file = start(&dir, method, "whole");
     char name[NAME_MAX + 1] = "";
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(bp_staged_file_publish(file, "a-report", ".zip", name, sizeof name, &error) ==
@@ -36,9 +36,9 @@ BOTH_METHODS(staged_file, appears_whole_under_its_name_and_leaves_nothing_else) 
 BOTH_METHODS(staged_file, shows_no_name_of_a_report_before_it_is_published_and_none_when_freed) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_staged_file *file = start(&dir, *method, "unfinished");
+    bp_staged_file *file = start(&dir, method, "unfinished");
     cr_expect(eq(sz, temp_dir_count(&dir), own_names(&dir)));
-    if (*method == 1) {
+    if (method == 1) {
         cr_expect(eq(sz, own_names(&dir), 1));
     }
     bp_staged_file_free(file);
@@ -53,7 +53,7 @@ BOTH_METHODS(staged_file, descriptor_is_private_readable_and_closed_on_exec_what
     static const mode_t masks[] = {0, 0777, 0027};
     for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
         mode_t before = umask(masks[i]);
-        bp_staged_file *file = start(&dir, *method, "secret");
+        bp_staged_file *file = start(&dir, method, "secret");
         (void)umask(before);
         int fd = bp_staged_file_fd(file);
         struct stat info;
@@ -86,7 +86,7 @@ BOTH_METHODS(staged_file, never_follows_or_replaces_what_holds_the_name) {
     for (int n = 6; n <= 7; n++) {
         char expected[16];
         (void)snprintf(expected, sizeof expected, "r-%d.zip", n);
-        bp_staged_file *file = start(&dir, *method, "new");
+        bp_staged_file *file = start(&dir, method, "new");
         cr_expect(eq(int, bp_staged_file_publish(file, "r", ".zip", name, sizeof name, NULL), 0));
         bp_staged_file_free(file);
         cr_expect(eq(str, name, expected));
@@ -119,7 +119,7 @@ BOTH_METHODS(staged_file, never_takes_the_place_of_a_standard_stream) {
         (void)close(fd);
     }
     bp_staged_file *file = NULL;
-    has_no_tmpfile = *method == 1;
+    has_no_tmpfile = method == 1;
     bugpack_status status = bp_staged_file_new(dir.fd, dir.path, &file, NULL);
     int own_fd = status == BUGPACK_OK ? bp_staged_file_fd(file) : -1;
     int flags = fcntl(own_fd, F_GETFD);

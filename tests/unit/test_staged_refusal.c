@@ -30,13 +30,13 @@ BOTH_METHODS(staged_refusal, refuses_a_name_that_is_too_long) {
     char stem[NAME_MAX + 1];
     memset(stem, 'n', sizeof stem);
     stem[NAME_MAX - 3] = '\0'; /* one over, with ".zip" */
-    expect_refusal(&dir, start(&dir, *method, "x"), stem, ENAMETOOLONG);
+    expect_refusal(&dir, start(&dir, method, "x"), stem, ENAMETOOLONG);
     stem[NAME_MAX - 4] = '\0'; /* just fits, but taken it leaves no room for "-2" */
-    bp_staged_file *file = start(&dir, *method, "x");
+    bp_staged_file *file = start(&dir, method, "x");
     char name[NAME_MAX + 1];
     cr_expect(eq(int, bp_staged_file_publish(file, stem, ".zip", name, sizeof name, NULL), 0));
     bp_staged_file_free(file);
-    expect_refusal(&dir, start(&dir, *method, "x"), stem, ENAMETOOLONG);
+    expect_refusal(&dir, start(&dir, method, "x"), stem, ENAMETOOLONG);
     cr_expect(eq(sz, temp_dir_count(&dir), 1));
     temp_dir_remove(&dir);
 }
@@ -44,7 +44,7 @@ BOTH_METHODS(staged_refusal, refuses_a_name_that_is_too_long) {
 BOTH_METHODS(staged_refusal, refuses_a_name_that_the_caller_has_no_room_for) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_staged_file *file = start(&dir, *method, "x");
+    bp_staged_file *file = start(&dir, method, "x");
     char name[6] = "same";
     cr_expect(ne(int, bp_staged_file_publish(file, "12", ".zip", name, sizeof name, NULL), 0));
     cr_expect(eq(str, name, "same"));
@@ -57,7 +57,7 @@ BOTH_METHODS(staged_refusal, refuses_a_name_that_the_caller_has_no_room_for) {
 BOTH_METHODS(staged_refusal, refuses_a_path_instead_of_a_name_and_a_second_publishing) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_staged_file *file = start(&dir, *method, "x");
+    bp_staged_file *file = start(&dir, method, "x");
     char name[64] = "untouched";
     static const char *const stems[] = {"", "../up", "a/b", "/abs"};
     for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++) {
@@ -90,7 +90,7 @@ BOTH_METHODS(staged_refusal, fails_in_a_directory_that_is_read_only) {
     cr_assert(eq(int, fchmod(dir.fd, 0500), 0));
     bp_staged_file *file = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    has_no_tmpfile = *method == 1;
+    has_no_tmpfile = method == 1;
     cr_expect(eq(int, bp_staged_file_new(dir.fd, dir.path, &file, &error), BUGPACK_ERR_IO));
     cr_expect(eq(int, error.system_errno, EACCES));
     cr_expect(strstr(error.message, dir.path) != NULL, "%s", error.message);
@@ -104,7 +104,7 @@ BOTH_METHODS(staged_refusal, fails_to_publish_where_the_directory_became_read_on
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     become_ordinary_user(&dir);
-    bp_staged_file *file = start(&dir, *method, "x");
+    bp_staged_file *file = start(&dir, method, "x");
     size_t own = own_names(&dir);
     cr_assert(eq(int, fchmod(dir.fd, 0500), 0));
     char name[64];
@@ -123,7 +123,7 @@ BOTH_METHODS(staged_refusal, fails_to_publish_where_the_directory_became_read_on
 BOTH_METHODS(staged_refusal, fails_where_the_directory_was_removed) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_staged_file *file = start(&dir, *method, "x");
+    bp_staged_file *file = start(&dir, method, "x");
     char command[300];
     (void)snprintf(command, sizeof command, "rm -rf '%s'", dir.path);
     cr_assert(eq(int, system(command), 0));
@@ -134,7 +134,7 @@ BOTH_METHODS(staged_refusal, fails_where_the_directory_was_removed) {
     cr_expect(eq(int, error.system_errno, ENOENT));
     bp_staged_file_free(file);
     file = NULL;
-    has_no_tmpfile = *method == 1;
+    has_no_tmpfile = method == 1;
     cr_expect(eq(int, bp_staged_file_new(dir.fd, dir.path, &file, &error), BUGPACK_ERR_IO));
     cr_expect(eq(int, error.system_errno, ENOENT));
     cr_expect(file == NULL);

@@ -65,9 +65,7 @@ static bool stream_is(const traffic_pcap *pcap, unsigned number, unsigned direct
     bp_buffer bytes;
     traffic_pcap_stream(pcap, number, direction, &bytes);
     bool is_equal = bytes.size == strlen(expected) && memcmp(bytes.data, expected, bytes.size) == 0;
-    if (!is_equal) {
-        cr_log_error("stream: %.100s", bp_buffer_text(&bytes));
-    }
+    cr_expect(is_equal, "stream: %.100s", bp_buffer_text(&bytes));
     bp_buffer_release(&bytes);
     return is_equal;
 }

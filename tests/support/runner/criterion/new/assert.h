@@ -1,0 +1,1 @@
+#include "../criterion.h" /* comparisons are in it */
