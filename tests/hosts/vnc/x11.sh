@@ -11,9 +11,9 @@ XDG_RUNTIME_DIR=$scratch/runtime
 export XDG_RUNTIME_DIR
 unset DISPLAY
 
-# A display of its own: its number, which Xvfb chooses, is in `display`.
+# start_display FILE SIZE: a display of its own. Its number, which Xvfb chooses, is in `display`.
 start_display() {
-    Xvfb -displayfd 3 -screen 0 320x240x24 -nolisten tcp 3>"$1" >/dev/null 2>&1 &
+    Xvfb -displayfd 3 -screen 0 "$2x24" -nolisten tcp 3>"$1" >/dev/null 2>&1 &
     started="$started $!"
     await "[ -s '$1' ]"
     display=:$(cat "$1")
@@ -45,7 +45,7 @@ asks() {
     same_as_screen "$zip" 2>err
 }
 
-start_display number
+start_display number 320x240
 # Smaller than the screen: there is more than one colour also where it is stopped before it draws.
 start ico -display "$display" -geometry 240x180+40+20 -faces -bg '#204080'
 ico=$pid
@@ -71,6 +71,23 @@ fact 'once nothing moves the screenshot is what xwd shows, pixel for pixel'
 kill -STOP "$ico"
 await asks
 [ "$(sort -u <shot.rgba | wc -c)" -gt 0 ] || wrong 'the picture is empty'
+
+fact 'its window on another display shows the same'
+screen=$display
+start_display number2 800x600
+SDL_VIDEODRIVER=x11 DISPLAY=$display "$BUGPACK_VNC" "localhost:$port" window-reports window \
+    </dev/null >window.out 2>&1 &
+window=$!
+started="$started $window"
+await 'grep -q -e "updates/s" -e "^no window" window.out'
+if grep -q '^no window' window.out; then
+    echo "not tried: $(cat window.out)"
+else
+    await 'xwd -silent -name "localhost:$port" -display "$display" >window.xwd 2>err &&
+        python3 -B "$here/same_as_xwd.py" window.xwd shot.rgba 2>err'
+fi
+kill -KILL "$window"
+display=$screen
 
 fact 'it measures what the kernel counts'
 kill -CONT "$ico"
