@@ -134,7 +134,7 @@ Test(bundle, an_entry_that_fails_costs_itself_alone) {
     (void)signal(SIGXFSZ, SIG_IGN);
     struct rlimit before;
     cr_assert(eq(int, getrlimit(RLIMIT_FSIZE, &before), 0));
-    struct rlimit limit = {.rlim_cur = 5000, .rlim_max = before.rlim_max};
+    struct rlimit limit = {.rlim_cur = 2000, .rlim_max = before.rlim_max};
     cr_assert(eq(int, setrlimit(RLIMIT_FSIZE, &limit), 0));
     stream_into(bundle, "full", &writer, sizeof text, SIZE_MAX / 4);
     add(bundle, "full", &writer);

@@ -350,7 +350,12 @@ Test(redact, drops_the_rest_of_a_secret_that_has_no_end) {
     memcpy(line + size, "\nnext", 6);
     (void)run(BP_REDACT_TEXT, line);
     redacted_without_tags(out.data);
+#ifdef BP_WITHOUT_PCRE2_JIT
+    /* The interpreter reaches its limit, and the line goes whole. */
+    cr_expect(strcmp(out.data, "«»\nnext") == 0, "%.99s", out.data);
+#else
     cr_expect(strcmp(out.data, "password=«»\nnext") == 0, "%.99s", out.data);
+#endif
     memcpy(line, "{\"password\":\"1", 14);
     memcpy(line + size, "\",\"b\":1}", 9);
     (void)run(BP_REDACT_JSON, line);
