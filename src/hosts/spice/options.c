@@ -121,7 +121,9 @@ static int take_option(spice_options *options, int option) {
         options->report_dir = optarg;
         return -1;
     case 'd':
-        options->pedantic_dir = optarg; /* fall through */
+        options->pedantic_dir = optarg;
+        options->is_pedantic = true;
+        return -1;
     case 'P':
         options->is_pedantic = true;
         return -1;
