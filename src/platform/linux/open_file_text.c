@@ -147,7 +147,7 @@ const char *bp_fd_access(uint64_t flags) {
     return (flags & path_flag) != 0 ? "path" : names[flags & 3];
 }
 
-/* asm-generic/fcntl.h; arch/arm64 has three others. O_LARGEFILE says nothing. */
+/* asm-generic/fcntl.h; arch/arm and arch/arm64 have three others. O_LARGEFILE says nothing. */
 const char *bp_fd_flag(uint64_t flags, size_t index) {
     static const struct {
         uint64_t bits;
@@ -159,12 +159,12 @@ const char *bp_fd_flag(uint64_t flags, size_t index) {
         {04010000, "sync"},
         {010000, "dsync"},
         {020000, "async"},
-#if defined(__aarch64__)
+#if defined(__aarch64__) || defined(__arm__)
         {0200000, "direct"},
         {020040000, "temporary_file"},
         {040000, "directory"},
         {0100000, "no_follow"},
-#elif defined(__x86_64__) || defined(__i386__)
+#elif defined(__x86_64__) || defined(__i386__) || defined(__s390x__)
         {040000, "direct"},
         {020200000, "temporary_file"},
         {0200000, "directory"},
