@@ -1,4 +1,4 @@
-# Sourced by what builds packages: build-debs. It builds a copy of the source in TMPDIR.
+# Sourced by what builds packages: build-debs, build-rpms. It builds a copy of the source in TMPDIR.
 # shellcheck shell=sh disable=SC2034
 
 # begin SET [DIR]: goes to the copy of the source, below $work. Sets $dir, where packages go. SET is one
@@ -25,7 +25,7 @@ begin() {
     cp -R CMakeLists.txt LICENSE README.md docs include src "$work/source"
     cd "$work/source" || exit
     version=$(sed -n 's/^#define BUGPACK_VERSION "\(.*\)"/\1/p' include/bugpack/version.h)
-    sed -i "s/@VERSION@/$version/" src/packaging/debian/changelog
+    sed -i "s/@VERSION@/$version/" src/packaging/debian/changelog src/packaging/bugpack.spec
 }
 
 # build COMMAND...: shows the end of its output when it fails.
