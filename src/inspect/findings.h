@@ -1,6 +1,6 @@
 /*
  * What a report can be found to say: one row for each diagnosis, and the findings.
- * docs/DIAGNOSES.md has a section for each; docs/ARCHITECTURE.md says how to add one.
+ * docs/DIAGNOSES.md has a row for each; docs/ARCHITECTURE.md says how to add one.
  */
 #ifndef BP_INSPECT_FINDINGS_H
 #define BP_INSPECT_FINDINGS_H
