@@ -181,35 +181,37 @@ void bp_diagnose_deleted_code(bp_evidence *evidence) {
 }
 
 /*
- * Within the sample window, where there is no history: memory that is more at each of its samples,
- * by 16 MiB and a twentieth in all. The end of the window may come so soon after a sample that
- * nothing has been added. A program that was begun a moment ago is still reading what it needs.
+ * Within the sample window, where there is no history: memory that rises through it, by 16 MiB and
+ * a twentieth in all, without a pause of a quarter of it. On a busy machine the samples are few and
+ * uneven. A program that was begun a moment ago is still reading what it needs.
  */
 static void find_growth_in_window(bp_evidence *evidence) {
-    enum { sample_min = 4 };
+    enum { sample_min = 3 };
     static const uint64_t least_kb = 16 << 10;
     static const double age_min_secs = 10, close_ms = 150;
     const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
     const bp_json_tree *row = bp_json_tree_rows(process, "rss_samples");
-    double age_secs, from_ms = 0, to_ms = 0;
+    double age_secs, from_ms = 0, to_ms = 0, grown_ms = 0, pause_ms = 0;
     uint64_t from_kb = 0, to_kb = 0;
     size_t count = 0;
     for (; row != NULL; row = bp_json_tree_next(row), count++) {
         uint64_t kb;
         double at_ms;
         if (!bp_json_tree_uint(row, "rss_kb", &kb) || !bp_json_tree_number(row, "at_ms", &at_ms) ||
-            (count > 0 &&
-             (at_ms <= to_ms || kb < to_kb || (kb == to_kb && at_ms - to_ms >= close_ms)))) {
+            (count > 0 && (at_ms <= to_ms || kb < to_kb))) {
             return;
         }
         from_kb = count == 0 ? kb : from_kb;
         from_ms = count == 0 ? at_ms : from_ms;
+        grown_ms = count == 0 || kb > to_kb ? at_ms : grown_ms;
+        pause_ms = at_ms - grown_ms > pause_ms ? at_ms - grown_ms : pause_ms;
         to_kb = kb;
         to_ms = at_ms;
     }
     double secs = (to_ms - from_ms) / 1000;
     uint64_t grown_kb = to_kb - from_kb;
-    if (count >= sample_min && grown_kb >= least_kb && grown_kb >= from_kb / 20 &&
+    bool is_steady = pause_ms < close_ms || pause_ms < secs * 1000 / 4;
+    if (count >= sample_min && is_steady && grown_kb >= least_kb && grown_kb >= from_kb / 20 &&
         bp_json_tree_number(process, "uptime_secs", &age_secs) && age_secs - secs >= age_min_secs) {
         bp_find_in(evidence, "runtime-metrics.json",
                    "resident memory grew by %" PRIu64 " MiB in %.1f s (%.0f MiB/s), to %" PRIu64

@@ -324,6 +324,27 @@ for case in spins:1 sleeps:0 waits:0 unstopped:0; do
 done
 rm ./*.stops.zip # nor are these
 
+fact 'memory that rises through the window grows, however few the samples'
+python3 -c 'import json, zipfile
+def report(name, uptime, *samples):
+    rows = [{"at_ms": at, "rss_kb": mib << 10} for at, mib in samples]
+    with zipfile.ZipFile(name + ".grown.zip", "w") as out:
+        out.writestr("metadata.json", "{}")
+        out.writestr("manifest.json", json.dumps({"complete": True, "missing": 0, "artefacts": []}))
+        out.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "threads": [],
+            "process": {"rss_kb": rows[-1]["rss_kb"], "uptime_secs": uptime, "rss_samples": rows}}))
+report("few", 14, (0, 78), (1907, 104), (2003, 107))
+report("late", 14, (0, 40), (250, 60), (700, 60), (1000, 70), (2000, 90))
+report("pause", 14, (0, 40), (250, 60), (800, 60), (1000, 70), (2000, 90))
+report("falls", 14, (0, 40), (1000, 90), (2000, 89))
+report("little", 14, (0, 40), (1000, 50), (2000, 55))
+report("begun", 11, (0, 40), (1000, 60), (2000, 80))'
+for case in few:1 late:1 pause:0 falls:0 little:0 begun:0; do
+    run show "${case%:*}.grown.zip"
+    expect_same "the findings of ${case%:*}" "${case#*:}" "$(grep -c '^ ! resident memory grew by' out)"
+done
+rm ./*.grown.zip # nor are these
+
 fact 'an end is named by what the command said before it'
 python3 -c 'import json, zipfile
 def report(name, end, lines, channel="stderr", **documents):
