@@ -66,7 +66,7 @@ enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_B
            thread_heap, is_other, 256 << 10, 7) \
     ROW(COMMANDS, "commands/", ANY, HOSTS, "what commands printed: addresses, paths, names") \
     ROW(HOST_THREADS, "host-threads.json", JSON, FIXED, \
-        "names of all processes and users of the machine") \
+        "names and command lines of all processes") \
     ROW(MANIFEST, "manifest.json", JSON, FIXED, "names of entries, paths in reasons")
 /* clang-format on */
 
