@@ -172,7 +172,8 @@ enum { look_ms = 100, answer_bytes = 64 };
 
 typedef enum answer { ANSWER_NO, ANSWER_YES, ANSWER_OTHER } answer;
 
-bugpack_status bp_cli_review_list(int fd, const char *path, bp_buffer *out, bugpack_error *error) {
+bugpack_status bp_cli_review_list(int fd, const char *path, bool as_json, bp_buffer *out,
+                                  bugpack_error *error) {
     static const char *const variables[] = {"USER", "LOGNAME", "SUDO_USER"};
     enum { variable_count = sizeof variables / sizeof variables[0] };
     char machine[256] = "";
@@ -186,7 +187,7 @@ bugpack_status bp_cli_review_list(int fd, const char *path, bp_buffer *out, bugp
     if (gethostname(machine, sizeof machine - 1) == 0) {
         names.machine = machine;
     }
-    return bp_redact_list(fd, path, &names, out, error);
+    return bp_redact_list(fd, path, &names, as_json, out, error);
 }
 
 static bugpack_status print_list(int zip_fd, bugpack_error *error) {
@@ -196,7 +197,7 @@ static bugpack_status print_list(int zip_fd, bugpack_error *error) {
         return bp_fail_errno(error, errno, "cannot list the report");
     }
     bp_buffer_init(&text, (size_t)64 << 20);
-    bugpack_status status = bp_cli_review_list(fd, "the report", &text, error);
+    bugpack_status status = bp_cli_review_list(fd, "the report", false, &text, error);
     if (status == BUGPACK_OK) {
         (void)fprintf(stderr, "\r\033[K%s", bp_buffer_text(&text));
     }

@@ -47,7 +47,8 @@ bugpack_before_publish_callback *bp_cli_publish_call(const bp_cli_publish *publi
 const char *bp_cli_publish_suffix(const bp_cli_publish *publish);
 
 /* bp_redact_list, with the names of who calls and of this machine. */
-bugpack_status bp_cli_review_list(int fd, const char *path, bp_buffer *out, bugpack_error *error);
+bugpack_status bp_cli_review_list(int fd, const char *path, bool as_json, bp_buffer *out,
+                                  bugpack_error *error);
 
 /* The path of a zip, or "-", into a const char *; not one below /dev, which has no files to keep.
  */

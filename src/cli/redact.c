@@ -30,7 +30,7 @@ static const bp_cli_option option_rows[] = {
                  "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),
     BP_CLI_REDACTION_BASE64(redact_options, redaction),
     BP_CLI_ENCRYPT_OPTION(redact_options, publish),
-    BP_CLI_FLAG(redact_options, as_json, 0, "json", "print a JSON object instead of the path"),
+    BP_CLI_FLAG(redact_options, as_json, 0, "json", "print JSON"),
     BP_CLI_OPTIONS_END};
 
 static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_set **ret_set,
@@ -94,13 +94,13 @@ static bugpack_status rewrite(redact_options *options, const char *path, const c
     return status;
 }
 
-static bugpack_status print_list(const char *path, bugpack_error *error) {
+static bugpack_status print_list(const char *path, bool as_json, bugpack_error *error) {
     bp_buffer text;
     int fd = -1;
     bp_buffer_init(&text, (size_t)64 << 20);
     bugpack_status status = bp_report_input_open(path, &fd, error);
     if (status == BUGPACK_OK) {
-        status = bp_cli_review_list(fd, path, &text, error);
+        status = bp_cli_review_list(fd, path, as_json, &text, error);
     }
     if (status == BUGPACK_OK) {
         (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
@@ -165,15 +165,15 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (options.is_list && options.publish.recipient_count > 0) {
         return bp_cli_say_usage("--list and --encrypt-to exclude each other");
     }
-    if (options.as_json && (options.is_list || bp_cli_is_streamed(options.output_path))) {
-        return bp_cli_say_usage("--json excludes --list and --output -");
+    if (options.as_json && bp_cli_is_streamed(options.output_path)) {
+        return bp_cli_say_usage("--json excludes --output -");
     }
     if (!bp_cli_redaction_prepare(&options.redaction, &result) ||
         !bp_cli_publish_prepare(&options.publish, &result)) {
         return result;
     }
     if (options.is_list) {
-        bugpack_status status = print_list(operands[0], &error);
+        bugpack_status status = print_list(operands[0], options.as_json, &error);
         result = status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_error(&error);
     } else {
         result = write_report(&options, operands[0]);

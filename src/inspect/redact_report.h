@@ -5,6 +5,7 @@
 #ifndef BP_INSPECT_REDACT_REPORT_H
 #define BP_INSPECT_REDACT_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,10 +43,10 @@ typedef struct bp_person_names {
 } bp_person_names;
 
 /* Appends a table: a line for each entry with its size, what such an entry may hold and what was
- * replaced; what was not searched; and the lines that mention somebody. Text of
- * the report is escaped. `fd` is closed in any case, `path` is for sentences. CORRUPT, UNSUPPORTED,
- * IO, NO_MEMORY. */
-bugpack_status bp_redact_list(int fd, const char *path, const bp_person_names *names,
+ * replaced; what was not searched; and the lines that mention somebody. Text of the report is
+ * escaped. With `as_json` it is one document (docs/schema/redact-list.schema.json). `fd` is closed
+ * in any case, `path` is for sentences. CORRUPT, UNSUPPORTED, IO, NO_MEMORY. */
+bugpack_status bp_redact_list(int fd, const char *path, const bp_person_names *names, bool as_json,
                               bp_buffer *out, bugpack_error *error);
 
 #endif

@@ -74,10 +74,16 @@ fact 'redact prints the report'
 events 0 redact --json "$zip" -o redacted.zip
 expect_same 'the event' '{"event":"redacted","path":"'"$scratch"'/redacted.zip","from":"'"$zip"'","replaced":0}' "$(cat said)"
 events 1 redact --json nowhere.zip -o other.zip
-for with in --list '--output=-'; do
-    run redact --json "$with" "$zip"
-    expect_usage '--json excludes --list and --output -'
-done
+run redact --json --output=- "$zip"
+expect_usage '--json excludes --output -'
+
+fact 'html prints the page'
+events 0 html --json "$zip" -o page.html
+expect_same 'the event' '{"event":"page","path":"page.html","from":"'"$zip"'"}' "$(cat said)"
+events 1 html --json "$zip" -o page.html
+expect_same 'the event' "failed $zip" "$(jq -r '"\(.event) \(.path)"' said)"
+run html --json "$zip"
+expect_usage '--json needs --output FILE'
 
 fact 'prune prints each report and a sum'
 for day in 1 2 3; do

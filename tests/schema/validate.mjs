@@ -44,6 +44,7 @@ const known = {
   'heap-lines.jsonl': 'heap-line', // likewise
   'events.jsonl': 'event', // likewise
   'capture.json': 'capture', // likewise
+  'redact-list.json': 'redact-list', // likewise
 };
 const summary = /-pedantic-summary-[0-9TZ-]+\.json$/;
 const required = ['metadata.json', 'manifest.json'];

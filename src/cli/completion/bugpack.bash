@@ -147,7 +147,7 @@ _bugpack() {
         sample) _bugpack_words '--pid --window --follow --count --json --help' "$current" ;;
         html)
             if [[ $current == -* ]]; then
-                _bugpack_words '--output --max-bytes --help' "$current"
+                _bugpack_words '--output --max-bytes --json --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi

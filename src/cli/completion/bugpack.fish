@@ -115,7 +115,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from heap' -l snapshots -x -d 'Ho
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l interval-ms -x -d 'From one look to the next'
 complete -c bugpack -n '__fish_seen_subcommand_from heap sample' -l follow -d 'Print changes each interval'
 complete -c bugpack -n '__fish_seen_subcommand_from sample' -l count -x -d 'End after so many lines'
-complete -c bugpack -n '__fish_seen_subcommand_from prune recover redact run sample trigger verify' -l json -d 'JSON, an object each line'
+complete -c bugpack -n '__fish_seen_subcommand_from html prune recover redact run sample trigger verify' -l json -d 'JSON, an object each line'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l state -d 'Print the heap state of a file or report'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l json -d 'Print JSON instead of text'
 complete -c bugpack -n '__fish_seen_subcommand_from verify' -l max-bytes -x -d 'Read so many bytes of a report'
