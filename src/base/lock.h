@@ -21,7 +21,7 @@ typedef enum bp_lock_rank {
     /* opening and closing of channels | making and removing ring files | bugpack_channel_open,
      * bugpack_channel_close */
     BP_LOCK_CHANNELS,
-    /* guarded ring files | moving a ring into memory | monitor, open, close */
+    /* guarded ring files | moving a ring | monitor, open, close, bugpack_channel_open */
     BP_LOCK_FILE_GUARD,
     /* who stops a thread | one stop, at most 200 ms | bugpack-stop */
     BP_LOCK_STOP,
@@ -33,25 +33,25 @@ typedef enum bp_lock_rank {
     BP_LOCK_WATCHDOGS,
     /* conditions of a session | opening the process once more | bugpack_trigger_when */
     BP_LOCK_CONDITIONS,
-    /* retained snapshots | walk over 5 | bugpack_notify_retain, monitor, worker */
+    /* retained snapshots | walk over 5 | bugpack_notify_retain, monitor, worker, snap */
     BP_LOCK_RETAINED,
-    /* accepted jobs and their queue | walk over them | triggers, worker, snapshot thread */
+    /* accepted jobs and their queue | walk over them | triggers, cancel, flush, worker, snap */
     BP_LOCK_JOBS,
     /* the gap table | a look-up, or copying all rows | bugpack_gap, worker */
     BP_LOCK_GAPS,
     /* the state of a profile | changing it | worker, profile thread */
     BP_LOCK_PROFILER,
-    /* which provider thread is in use | one pointer | triggers, worker */
+    /* which provider thread is in use | one pointer | bugpack_cancel, close, worker */
     BP_LOCK_RUNNER,
-    /* call and result of a provider | handing one over | worker, provider thread */
+    /* call and result of a provider | handing one over | worker, provider thread, cancel, close */
     BP_LOCK_PROVIDER_THREAD,
     /* registered providers | copying the list | bugpack_provide, bugpack_unprovide, worker */
     BP_LOCK_PROVIDER_LIST,
-    /* state of one provider | changing it | worker, provider thread, bugpack_unprovide */
+    /* state of one provider | changing it | worker, provider thread, unprovide, close */
     BP_LOCK_PROVIDER,
     /* counters of auto-snapshots | changing them | monitor, worker */
     BP_LOCK_AUTO_SNAPSHOT,
-    /* disconnects and hangs in the manifest | copying 65 | bugpack_disconnect, monitor, worker */
+    /* suppressed triggers, for the manifest | copying 65 | bugpack_disconnect, monitor, worker */
     BP_LOCK_OCCASIONS,
     /* the set of tags | one reference, or copying it | bugpack_set_tag, triggers */
     BP_LOCK_TAGS,
@@ -68,7 +68,7 @@ typedef enum bp_lock_rank {
     BP_LOCK_HISTORY,
     /* a redactor for texts at their call | redacting and appending one | whoever records */
     BP_LOCK_AT_CALL,
-    /* texts seen before | appending one record | bugpack_notify */
+    /* texts seen before | appending up to three records | bugpack_notify, worker */
     BP_LOCK_NOTIFICATIONS,
     /* queued events | copying one of 4.7 KiB; making the queue, once | worker, bugpack_next_event,
      * bugpack_events_fd */
@@ -77,14 +77,14 @@ typedef enum bp_lock_rank {
     BP_LOCK_REPORT_CALL,
     /* who waits for a close | a broadcast | close, the last call that leaves */
     BP_LOCK_ENTRY_GUARD,
-    /* session directories of this process | walk over them | open, close */
+    /* session directories of this process | walk over them | open, close, worker */
     BP_LOCK_SESSION_NAMES,
     /* the list of channels | walk along it | bugpack_channel_open, _close, bugpack_gap, triggers,
      * snapshot thread */
     BP_LOCK_CHANNEL_LIST,
-    /* why rings are in memory | copying one text | bugpack_open, snapshot thread */
+    /* ring files, and why rings are in memory | walk over them | monitor, open, channels, snap */
     BP_LOCK_RINGS,
-    /* what is left to read of the machine | one step | its reader threads */
+    /* the batches of a machine capture | writing one | its reader threads */
     BP_LOCK_HOST_READERS,
     /* control groups by path | looking one up | reader threads of the machine */
     BP_LOCK_CGROUPS,
@@ -92,7 +92,7 @@ typedef enum bp_lock_rank {
     BP_LOCK_COMMAND_OUTPUT,
 
     /* -- Taken last: whoever records holds it. */
-    /* one ring | copying one record, or the move into memory | writers, monitor */
+    /* one ring | copying one record, or the last step of a move | writers, monitor, close */
     BP_LOCK_RING,
 } bp_lock_rank;
 
