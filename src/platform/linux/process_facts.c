@@ -392,12 +392,25 @@ static bool read_groups(const bp_process *process, const bp_process *witness,
 }
 
 /* Within execve(2), and when it exits, a process has no memory that shows arguments, a program or
- * objects (get_mm_cmdline, fs/proc/base.c). A zombie and a kernel thread never have. */
+ * objects (get_mm_cmdline, fs/proc/base.c). A zombie and a kernel thread never have; a first thread
+ * that is one may have ended before the others, or with them. */
 static bool is_between_programs(const bp_process *process, const bp_proc_stat *stat) {
     char byte;
-    bool can_be = !process->is_own && !process->root.is_recording && !stat->is_kernel_thread &&
-                  stat->state != 'Z';
-    return can_be && bp_proc_read_small(process->directory_fd, "cmdline", &byte, 1) == 0;
+    bool is_first_gone = stat->state == 'Z';
+    if (process->is_own || process->root.is_recording || stat->is_kernel_thread ||
+        (is_first_gone && stat->thread_count <= 1)) {
+        return false;
+    }
+    if (!is_first_gone) {
+        return bp_proc_read_small(process->directory_fd, "cmdline", &byte, 1) == 0;
+    }
+    int fd = bp_proc_open_living_thread(process->threads_fd, NULL);
+    if (fd < 0) {
+        return bp_proc_is_gone(errno);
+    }
+    bool is_between = bp_proc_read_small(fd, "cmdline", &byte, 1) == 0;
+    (void)close(fd);
+    return is_between;
 }
 
 static bugpack_status read_facts(bp_process *process, bool *ret_is_between,
