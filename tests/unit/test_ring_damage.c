@@ -11,17 +11,31 @@
 #include "support/ring_records.h"
 #include "unit/file_ring.h"
 
+/* A byte and not a word, which would be another byte where the order is the other. */
+static void flip(int fd, off_t at, uint8_t bits) {
+    uint8_t byte = 0;
+    cr_assert(eq(i64, pread(fd, &byte, 1, at), 1));
+    byte ^= bits;
+    cr_assert(eq(i64, pwrite(fd, &byte, 1, at), 1));
+}
+
+static uint64_t frame_bytes(int fd, off_t at) {
+    bp_frame frame;
+    cr_assert(eq(i64, pread(fd, &frame, sizeof frame, at), sizeof frame));
+    return bp_frame_bytes(frame.record.payload_bytes);
+}
+
 Test(ring_damage, one_damaged_record_costs_itself_alone) {
     file_ring it = make_file_ring(8 * page);
     append_numbers(it.ring, 1, 20, 120);
     off_t at = page; /* the first frame */
     uint64_t lost_bytes = 0;
     for (uint64_t i = 1; i < 5; i++) {
-        lost_bytes = bp_frame_bytes((uint32_t)read_word(it.fd, at + 24));
+        lost_bytes = frame_bytes(it.fd, at);
         at += (off_t)lost_bytes;
     }
-    lost_bytes = bp_frame_bytes((uint32_t)read_word(it.fd, at + 24));
-    write_word(it.fd, at + 40, read_word(it.fd, at + 40) ^ 1);
+    lost_bytes = frame_bytes(it.fd, at);
+    flip(it.fd, at + 40, 1);
     bp_ring_view view = recovery_well(it.fd);
     cr_assert(eq(u64, view.record_count, 19));
     cr_assert(eq(u64, view.last_sequence, 20));
@@ -73,10 +87,9 @@ Test(ring_damage, every_sector_of_a_large_record_is_under_its_checksum) {
     cr_assert(eq(u64, append_number(it.ring, 1, 1, 10000), 1));
     for (off_t sector = page; sector < page + 32 + 10000; sector += 512) {
         off_t at = sector == page ? page + 32 : sector;
-        uint64_t word = read_word(it.fd, at);
-        write_word(it.fd, at, word ^ 0x100);
+        flip(it.fd, at + 1, 1);
         cr_assert(zero(u64, recovery_well(it.fd).record_count), "at %lld", (long long)at);
-        write_word(it.fd, at, word);
+        flip(it.fd, at + 1, 1);
     }
     cr_assert(eq(u64, recovery_well(it.fd).record_count, 1));
     remove_file_ring(&it);
@@ -106,10 +119,9 @@ Test(ring_damage, what_is_no_ring_is_corrupt) {
     append_numbers(it.ring, 1, 5, 20);
     bp_ring_view view;
     for (off_t at = 0; at < 40; at += 4) { /* every field of the header that never changes */
-        uint64_t word = read_word(it.fd, at);
-        write_word(it.fd, at, word ^ 0x10);
+        flip(it.fd, at, 0x10);
         cr_assert(eq(int, (int)salvage(it.fd, &view), (int)BUGPACK_ERR_CORRUPT), "at %d", (int)at);
-        write_word(it.fd, at, word);
+        flip(it.fd, at, 0x10);
     }
     cr_assert(zero(int, (int)salvage(it.fd, &view)));
     cr_assert(temp_dir_write(&it.dir, "empty", "", 0));
