@@ -17,17 +17,30 @@ def _exists(tree, base, target):
     return path in tree.paths or any(other.startswith(path + "/") for other in tree.paths)
 
 
+def _prose(tree, path):
+    return re.sub(r"```.*?```", lambda block: "\n" * block.group(0).count("\n"), tree.text(path),
+                  flags=re.DOTALL)
+
+
+def _anchors(text):
+    """As GitHub names its headings: no punctuation, and a hyphen for each space."""
+    for heading in re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE):
+        yield re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
 def check(tree):
     for path in tree.select("docs", suffixes=(".md",)) + ["README.md"] * (
             "README.md" in tree.paths):
-        text = re.sub(r"```.*?```", lambda block: "\n" * block.group(0).count("\n"),
-                      tree.text(path), flags=re.DOTALL)
-        for line, match in lines_matching(text, LINK):
-            target = match.group(1).split("#")[0]
-            if not target or re.match(r"[a-z]+:", target):
+        for line, match in lines_matching(_prose(tree, path), LINK):
+            target, _, anchor = match.group(1).partition("#")
+            if re.match(r"[a-z]+:", match.group(1)):
                 continue
-            if not _exists(tree, os.path.dirname(path), target):
+            if target and not _exists(tree, os.path.dirname(path), target):
                 yield f"{path}:{line}: the link to {target} leads nowhere"
+                continue
+            page = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
+            if anchor and page.endswith(".md") and anchor not in _anchors(_prose(tree, page)):
+                yield f"{path}:{line}: {page} has no heading #{anchor}"
     for path in tree.select("docs", "src", "include", suffixes=(".md", ".c", ".h")) + [
             "README.md"] * ("README.md" in tree.paths):
         for line, match in lines_matching(tree.text(path), MENTION):
@@ -39,11 +52,13 @@ def check(tree):
 BAD = [
     {"docs/a.md": "See [this](missing.md).\n"},
     {"README.md": "See [this](docs/missing.md#part).\n"},
+    {"docs/a.md": "# Here\n[that](#there)\n"},
+    {"README.md": "[that](docs/a.md#there)\n", "docs/a.md": "# Here\n```\n# There\n```\n"},
     {"docs/a.md": "See `src/base/missing.c`.\n"},
     {"src/base/a.h": "/* docs/MISSING.md says more */\n"},
 ]
 GOOD = [{
-    "README.md": "[a](docs/a.md#x) [b](docs/) [c](https://example.org/x) [d](#here)\n",
-    "docs/a.md": "[up](../README.md) and `src/base/a.h`, src/*/x.c, src/<room>/x.c\n",
+    "README.md": "# Here\n[a](docs/a.md#a-word-run) [b](docs/) [c](https://example.org/x#y) [d](#here)\n",
+    "docs/a.md": "## A word: `run`\n[up](../README.md) and `src/base/a.h`, src/*/x.c, src/<room>/x.c\n",
     "src/base/a.h": '/* docs/a.md, include/linux/sched.h */\n#include "base/b.h"\n',
 }]
