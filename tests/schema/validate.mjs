@@ -53,17 +53,19 @@ const required = ['metadata.json', 'manifest.json'];
 const plainName = /^[A-Za-z0-9_.][A-Za-z0-9_./-]*$/;
 const outputLimit = { maxBuffer: 1 << 30 };
 
+// Compiles a schema when it is asked for, and as it is: it is used a few times, and compiling takes most of the time.
 export function loadValidators(nodeModules) {
   const require = createRequire(join(nodeModules, 'index.js'));
   const Ajv = require('ajv/dist/2020').default;
-  const ajv = new Ajv({ strict: true, allowUnionTypes: true, allErrors: true });
+  const ajv = new Ajv({ strict: true, allowUnionTypes: true, allErrors: true, code: { optimize: false } });
   require('ajv-formats').default(ajv);
   const validators = {};
-  for (const file of readdirSync(schemaDirectory)) {
-    if (file.endsWith('.schema.json')) {
-      const schema = JSON.parse(readFileSync(join(schemaDirectory, file), 'utf8'));
-      validators[file.replace('.schema.json', '')] = ajv.compile(schema);
-    }
+  for (const file of readdirSync(schemaDirectory).filter((name) => name.endsWith('.schema.json'))) {
+    let compiled;
+    Object.defineProperty(validators, file.replace('.schema.json', ''), {
+      enumerable: true,
+      get: () => (compiled ??= ajv.compile(JSON.parse(readFileSync(join(schemaDirectory, file), 'utf8')))),
+    });
   }
   return validators;
 }
