@@ -5,7 +5,7 @@
 
 __attribute__((constructor)) static void hang(void) {
     const char *descriptor = getenv("BUGPACK_TEST_LOADING");
-    if (descriptor == NULL || write(atoi(descriptor), "l", 1) != 1) {
+    if (descriptor == NULL || write((int)strtol(descriptor, NULL, 10), "l", 1) != 1) {
         abort();
     }
     for (;;) {
