@@ -41,7 +41,7 @@ static const char address_rules[] =
     "pattern = (?i)(?<![\\w:])(?:fe80|f[cd][0-9a-f]{2}|20[0-9a-f]{2}):"
     "(?=[0-9a-f:]{0,40}[0-9a-f]{1,4}:|:)[0-9a-f:]{3,40}+(?![\\w:])\n";
 
-/* An entry being read, by lines, and the document in which it is told of. */
+/* An entry being read, by lines, and the document that it is added to. */
 struct reading {
     bp_redactor *redactor;
     bp_json_maker *maker;
