@@ -11,10 +11,10 @@
  * occurrence of its key tries again, at most BUGPACK_GAP_TRIES times.
  *
  * When gaps come faster than reports can be written they wait in their own queue, which loses none.
- * They take at most half of the report queue, so that a user's trigger finds a place. The first
- * ones are snapshotted at once, until their copies take 256 MiB of disk or 64 descriptors. The
- * others contain nothing recorded after their gap, but the rings may have wrapped before they are
- * copied.
+ * They take no place of the BUGPACK_REPORT_QUEUE_MAX reports that may wait, and those come first.
+ * The first ones are snapshotted at once, until their copies take 256 MiB of disk or 64
+ * descriptors. The others contain nothing recorded after their gap, but the rings may have wrapped
+ * before they are copied.
  *
  * The channel of a key is the part before its first ':', or the whole key. If no traffic channel
  * has that name, the report has the traffic of all channels, and its manifest says so.

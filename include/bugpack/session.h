@@ -315,7 +315,7 @@ BUGPACK_API bugpack_status bugpack_recorder_locate(bugpack *session,
  * process.
  *
  * Errors: INVALID, with the line that is wrong, or without redaction; LIMIT (16 texts, or too many
- * rules), NO_MEMORY, CLOSED. It takes about 10 ms. Any thread. Since 0.1.0.
+ * rules), NO_MEMORY, CLOSED. It takes 10 to 20 ms. Any thread. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_redact_add(bugpack *session, const char *text,
                                                                 bugpack_error *error);

@@ -55,7 +55,7 @@ typedef enum bp_lock_rank {
     BP_LOCK_OCCASIONS,
     /* the set of tags | one reference, or copying it | bugpack_set_tag, triggers */
     BP_LOCK_TAGS,
-    /* redaction rules | compiling them (10 ms) | worker, bugpack_redact_add */
+    /* redaction rules | compiling them (10 to 20 ms) | worker, bugpack_redact_add */
     BP_LOCK_REDACTION,
     /* the callback before a write | taking a reference | worker, bugpack_before_write */
     BP_LOCK_BEFORE_WRITE,
@@ -88,7 +88,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_HOST_READERS,
     /* control groups by path | looking one up | reader threads of the machine */
     BP_LOCK_CGROUPS,
-    /* messages not yet printed by `bugpack run` | one pointer | worker, main thread */
+    /* messages not yet printed by `bugpack run`; its screen | copying one message; drawing what
+     * waits, at most 750 ms | worker, main thread */
     BP_LOCK_COMMAND_OUTPUT,
 
     /* -- Taken last: whoever records holds it. */

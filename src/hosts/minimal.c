@@ -1,6 +1,7 @@
 /*
  * The smallest host that is still a real one: three threads, a TCP protocol between two of them, a
- * terminal, and F12 for a report. docs/EMBEDDING.md walks through it.
+ * terminal, and F12 for a report. docs/EMBEDDING.md, "Example hosts", says what it
+ * shows.
  *
  * The protocol: the server sends frames of a 4-byte big-endian length, a 1-byte type and a payload;
  * the client answers each with an acknowledgement. The main loop draws a status line and answers
