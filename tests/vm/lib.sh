@@ -4,13 +4,27 @@
 # The machine is a kernel, a file system in memory with bugpack, the workers and a shell, and a disk
 # on which it leaves its results. It has no network, and needs neither privileges nor KVM. What it
 # does is tests/vm/guest/NAME; what came of it is judged here, outside.
+#
+# With BUGPACK_VM_ROOT it is a machine with another processor, aarch64: the programs are for that, and
+# what they are linked with is below that directory (tests/cross/fetch-root).
 . "$(dirname "$0")/../cli/lib.sh"
 
 # mke2fs and its kin are in nobody's path but root's.
 PATH=$PATH:/usr/sbin:/sbin
 : "${BUGPACK_VM_KERNEL:?name the kernel to boot}"
-[ "$(uname -m)" = x86_64 ] || skip "the kernel to boot is for x86_64, and this is $(uname -m)"
-need qemu-system-x86_64 busybox cpio ldd ldconfig tar jq unzip
+if [ -z "${BUGPACK_VM_ROOT:-}" ]; then
+    [ "$(uname -m)" = x86_64 ] || skip "the kernel to boot is for x86_64, and this is $(uname -m)"
+    need qemu-system-x86_64 busybox ldd ldconfig
+    emulator=qemu-system-x86_64 console=ttyS0
+    busybox=$(command -v busybox)
+    libdw=$(ldconfig -p | sed -n 's/.*libdw\.so\.1 .*x86-64.* => //p' | head -n 1)
+else
+    need qemu-system-aarch64 readelf
+    emulator='qemu-system-aarch64 -machine virt -cpu cortex-a72' console=ttyAMA0
+    busybox=$BUGPACK_VM_ROOT/bin/busybox
+    libdw=$(find "$BUGPACK_VM_ROOT" -name libdw.so.1)
+fi
+need cpio tar jq unzip
 [ -r "$BUGPACK_VM_KERNEL" ] ||
     skip "there is no kernel to boot; src/scripts/fetch-kernel fetches one"
 cd "$scratch" || exit 1
@@ -23,32 +37,49 @@ add() {
 }
 
 add_libraries() {
+    if [ -n "${BUGPACK_VM_ROOT:-}" ]; then
+        add_below_root "$1"
+        return
+    fi
     ldd "$1" 2>/dev/null | sed -n 's/.*[[:space:]]\(\/[^ ]*\) (0x.*/\1/p' >libraries
     while IFS= read -r library; do
         add_library "$library"
     done <libraries
 }
 
-# Under the same path as here, since that is where the program will look. What was built goes where
-# the loader looks last: the place it was built in may be one that the machine mounts over.
+# add_below_root FILE: what the file says that it needs, and what that needs in turn.
+add_below_root() {
+    for needed in $(readelf -dl "$1" |
+        sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p; s/.*program interpreter: .*\/\(.*\)\]/\1/p'); do
+        found=$(find "$BUGPACK_VM_ROOT" "${BUGPACK%/*}/../packaging" -name "$needed" 2>/dev/null | head -n 1)
+        if [ -z "$found" ] || [ -e "root/lib/$needed" ]; then
+            continue
+        fi
+        add_library "$found"
+        add_below_root "$found"
+    done
+}
+
+# Under the same path as here, since that is where the program will look. What was built, or is for
+# another processor, goes where the loader looks last: its own place may be one that the machine mounts over.
 add_library() {
-    case $1 in
+    case ${BUGPACK_VM_ROOT:+another }$1 in
     /lib/* | /lib64/* | /usr/*) to=$1 ;;
     *) to=/lib/${1##*/} ;;
     esac
-    [ -e "root$to" ] && return
+    [ ! -e "root$to" ] || return 0
     mkdir -p "root${to%/*}"
     cp -L "$1" "root$to" || exit 1
 }
 
 # make_machine NAME: what tests/vm/guest/NAME will find, as the file `initrd`.
 make_machine() {
-    mkdir -p root/bin root/proc root/sys root/dev root/tmp root/results root/mnt root/etc root/home
+    mkdir -p root/bin root/lib root/proc root/sys root/dev root/tmp root/results root/mnt root/etc root/home
     chmod 755 root
     echo 'root:x:0:0::/:/bin/sh' >root/etc/passwd
     echo 'nobody:x:65534:65534::/home:/bin/sh' >>root/etc/passwd
     printf 'root:x:0:\nnogroup:x:65534:\n' >root/etc/group
-    add "$(command -v busybox)" busybox
+    add "$busybox" busybox
     ln -s busybox root/bin/sh
     add "$BUGPACK" bugpack
     for kind in plain shared static; do
@@ -57,12 +88,13 @@ make_machine() {
     done
     [ -z "${FAULTS_HOST:-}" ] || add "$FAULTS_HOST" faults_host
     [ -z "${HANG_HOST:-}" ] || add "$HANG_HOST" hang_host
+    [ -z "${STACK_WORKER:-}" ] || add "$STACK_WORKER" stack_worker
+    [ -z "${CRASH_TARGET:-}" ] || add "$CRASH_TARGET" crash_target
     if [ -n "${PLANTED_HOST:-}" ]; then
         add "$PLANTED_HOST" planted_host
         cp "$here/../cli/plant" root/bin/plant
     fi
-    # bugpack loads it by name, so ldd does not tell of it.
-    libdw=$(PATH=$PATH ldconfig -p | sed -n 's/.*libdw\.so\.1 .*x86-64.* => //p' | head -n 1)
+    # bugpack loads it by name, so no program tells of it.
     if [ -n "$libdw" ]; then
         add_library "$libdw"
         add_libraries "$libdw"
@@ -83,10 +115,11 @@ machine() {
     cpus=$1
     set -- ${2:+-drive "if=none,id=disk,format=raw,file=$2"} \
         ${2:+-device nvme-ns,drive=disk,nsid=2}
-    timeout --foreground -k 1 "$deadline_secs" qemu-system-x86_64 -accel tcg -smp "$cpus" -m 384 \
+    # shellcheck disable=SC2086 # an emulator and its options
+    timeout --foreground -k 1 "$deadline_secs" $emulator -accel tcg -smp "$cpus" -m 384 \
         -nodefaults -no-user-config -no-reboot -display none -nic none -pidfile qemu.pid \
         -serial file:console -kernel "$BUGPACK_VM_KERNEL" -initrd initrd \
-        -append 'console=ttyS0 quiet panic=-1 no_timer_check random.trust_cpu=on mitigations=off' \
+        -append "console=$console quiet panic=-1 no_timer_check random.trust_cpu=on mitigations=off" \
         -device nvme,serial=bugpack -drive if=none,id=results,format=raw,file=results.img \
         -device nvme-ns,drive=results,nsid=1 "$@" </dev/null >qemu.log 2>&1
 }

@@ -10,7 +10,7 @@ mke2fs -q -t ext4 -m 0 disk.img 2>mke2fs.log ||
     skip "mke2fs cannot make an image: $(cat mke2fs.log)"
 boot planted 2 disk.img
 {
-    "$PLANTED_HOST" secrets
+    ${BUGPACK_VM_ROOT:+qemu-aarch64-static -L "$BUGPACK_VM_ROOT"} "$PLANTED_HOST" secrets
     echo 4f7c2a91b07dd7e1
 } >planted
 
