@@ -345,7 +345,7 @@ static void append_mentions(bp_buffer *out, const bp_json_tree *mentions) {
     }
 }
 
-static void append_list(bp_buffer *out, const bp_json_tree *list) {
+static void append_list(bp_buffer *out, const bp_json_tree *list, const bp_json_tree *manifest) {
     const bp_json_tree *entries = bp_json_tree_rows(list, "artefacts");
     int width = name_width(entries);
     BP_JSON_EACH (entry, entries) {
@@ -357,7 +357,7 @@ static void append_list(bp_buffer *out, const bp_json_tree *list) {
         bp_buffer_init(&unsearched, (size_t)1 << 20);
         (void)bp_json_tree_uint(list, "replaced", &replaced_count);
         (void)bp_buffer_printf(out, "replaced in all: %" PRIu64 "\n", replaced_count);
-        bp_manifest_append_unsearched(&unsearched, list);
+        bp_manifest_append_unsearched(&unsearched, manifest);
         if (unsearched.size > 0) {
             (void)bp_buffer_printf(out, "not searched for secrets: %s\n",
                                    bp_buffer_text(&unsearched));
@@ -393,7 +393,7 @@ bugpack_status bp_redact_list(int fd, const char *path, const bp_person_names *n
     if (status == BUGPACK_OK && as_json) {
         status = bp_json_tree_print(maker.root, out, error);
     } else if (status == BUGPACK_OK) {
-        append_list(out, maker.root);
+        append_list(out, maker.root, bp_report_file_manifest(report));
     }
     bp_json_tree_free(maker.root);
     bp_redactor_free(reading.redactor);

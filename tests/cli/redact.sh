@@ -210,11 +210,18 @@ expect_out '      from fe80::1c2b:3aff:fe4d:5e6f and 52:54:00:12:34:56'
 python3 - <<'END'
 import json, zipfile
 which = {"schema": 2, "report_id": "0" * 32}
+with zipfile.ZipFile("lost.zip", "w") as report:
+    report.writestr("metadata.json", json.dumps(which))
+    report.writestr("manifest.json", json.dumps({**which, "complete": True, "redacted": True, "artefacts": [
+        {"name": "metadata.json"}, {"name": "lost.bin", "not_searched": True}]}))
 with zipfile.ZipFile("elsewhere.zip", "w") as report:
     report.writestr("metadata.json", json.dumps({**which, "machine": "desk-17.example.net"}))
     report.writestr("logs/a.log", "login at desk-17\nlogin at desk-171\nlogin at desk-17.other\n")
     report.writestr("manifest.json", json.dumps({**which, "complete": True, "artefacts": []}))
 END
+run redact --list lost.zip
+expect_out 'not searched for secrets: lost.bin'
+rm lost.zip # it is not ours
 run redact --list elsewhere.zip
 expect_out '  metadata.json: 1 line'
 expect_out '  logs/a.log: 2 lines'
