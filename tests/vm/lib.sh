@@ -51,10 +51,9 @@ add_libraries() {
 add_below_root() {
     for needed in $(readelf -dl "$1" |
         sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p; s/.*program interpreter: .*\/\(.*\)\]/\1/p'); do
+        [ ! -e "root/lib/$needed" ] || continue
         found=$(find "$BUGPACK_VM_ROOT" "${BUGPACK%/*}/../packaging" -name "$needed" 2>/dev/null | head -n 1)
-        if [ -z "$found" ] || [ -e "root/lib/$needed" ]; then
-            continue
-        fi
+        [ -n "$found" ] || continue
         add_library "$found"
         add_below_root "$found"
     done
