@@ -150,6 +150,26 @@ void bp_diagnose_many_threads(bp_evidence *evidence) {
     }
 }
 
+/* A command that has ended takes all its threads along. */
+void bp_diagnose_ended_threads(bp_evidence *evidence) {
+    static const double least_percent = 20, window_min_ms = 250;
+    const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
+    double ended_ms = 0, percent = 0;
+    if (!bp_json_tree_number(process, "ended_threads_cpu_ms", &ended_ms) ||
+        !bp_json_tree_number(process, "cpu_percent", &percent) ||
+        evidence->window_ms < window_min_ms ||
+        bp_json_tree_object(evidence->metadata, "exit") != NULL) {
+        return;
+    }
+    double ended_percent = ended_ms / evidence->window_ms * 100;
+    if (ended_percent >= least_percent && ended_percent * 2 >= percent) {
+        bp_find(evidence,
+                "threads that ended within the window of %.1f s used %.1f %% of one CPU; the "
+                "whole process used %.1f %%",
+                evidence->window_ms / 1000, ended_percent, percent);
+    }
+}
+
 enum { cause_bytes = 96 };
 
 /* Why a thread has less than its share: "; nice 19; it may run on 1 of 2 CPUs". False where nothing

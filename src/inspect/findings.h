@@ -116,6 +116,9 @@ const char *bp_severity_name(bp_severity severity);
         ".zombie_children", "the program does not wait for children that have ended") \
     ROW(MANY_THREADS, "many-threads", WARNING, many_threads, PROCESS, "runtime-metrics.json", \
         ".threads[].name", "look for what starts threads of this name without an end") \
+    ROW(ENDED_THREADS, "threads-come-and-go", WARNING, ended_threads, PROCESS, \
+        "runtime-metrics.json", ".process.ended_threads_cpu_ms", \
+        "look for what starts a thread for each piece of work; perf trace -s -p shows them") \
     ROW(THROTTLED, "cpu-throttled", WARNING, throttled, PROCESS, "system.json", \
         ".cgroups[].cpu.throttled_periods", "") \
     ROW(STARVED, "cpu-starved", WARNING, starved, PROCESS, "runtime-metrics.json", \

@@ -129,6 +129,20 @@ static size_t compute_threads(const bp_task_snapshot *before, const bp_task_snap
     return gone_count + (before->thread_count - at);
 }
 
+static void compute_ended_threads(bp_metrics *metrics, uint64_t process_ns, uint64_t unit_ns) {
+    uint64_t threads_ns = 0;
+    uint64_t rounding_ns = unit_ns;
+    metrics->has_ended_threads = true;
+    for (size_t i = 0; i < metrics->thread_count; i++) {
+        const bp_thread_metrics *thread = &metrics->threads[i];
+        metrics->has_ended_threads = metrics->has_ended_threads && thread->has_cpu;
+        threads_ns = add(threads_ns, thread->cpu_ns);
+        rounding_ns = add(rounding_ns, thread->cpu_ns > 0 ? unit_ns : 0);
+    }
+    uint64_t rest_ns = subtract(process_ns, threads_ns);
+    metrics->ended_threads_ns = rest_ns > rounding_ns ? rest_ns : 0;
+}
+
 bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *after,
                                   bp_metrics *ret_metrics, bugpack_error *error) {
     if (before->cpu_unit_ns != after->cpu_unit_ns) {
@@ -169,6 +183,7 @@ bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *af
             metrics.threads[i].cpu_ns > process_ns ? metrics.threads[i].cpu_ns : process_ns;
     }
     metrics.cpu_percent = bp_metrics_cpu_percent(0, process_ns, elapsed_ns);
+    compute_ended_threads(&metrics, process_ns, after->cpu_unit_ns);
     /* A thread that ended while the second snapshot was read is in the first one too, unless it was
      * born in between: the larger of the two counts has each at least once, the sum some twice. */
     if (gone_count < after->vanished_count) {
@@ -218,6 +233,9 @@ void bp_metrics_describe(const bp_metrics *metrics, uint64_t triggered_ns, char 
 static void add_process(bp_json *json, const bp_metrics *metrics) {
     bp_json_object_begin(json, "process");
     bp_json_add_number(json, "cpu_percent", metrics->cpu_percent, 2);
+    if (metrics->has_ended_threads) {
+        bp_model_add_ms(json, "ended_threads_cpu_ms", metrics->ended_threads_ns);
+    }
     if (metrics->has_memory) {
         bp_json_add_uint(json, "rss_kb", metrics->rss_kb);
         bp_json_add_uint(json, "vm_size_kb", metrics->vm_size_kb);

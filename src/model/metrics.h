@@ -49,6 +49,10 @@ typedef struct bp_memory_sample {
 typedef struct bp_metrics {
     uint64_t sample_window_ms; /* the time that really passed */
     double cpu_percent;
+    /* Of the process, what no thread has that was there at the end. Rounding is not told apart from
+     * it, so it is 0 where it is within a unit of the counters for each thread that ran. */
+    bool has_ended_threads; /* the CPU time of every thread that is there is known */
+    uint64_t ended_threads_ns;
     bool has_memory;
     uint64_t rss_kb, vm_size_kb;
     bp_memory_sample memory[BP_METRICS_MEMORY_MAX]; /* as far as they were taken; oldest first */

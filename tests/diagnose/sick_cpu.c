@@ -39,6 +39,37 @@ static void spin_in_thread(void) {
     wait_for_ever();
 }
 
+/* Uses a CPU for that long. */
+static void *work(void *milliseconds) {
+    struct timespec now;
+    int64_t end_ms = 0, now_ms;
+    do {
+        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+        end_ms = end_ms == 0 ? now_ms + (intptr_t)milliseconds : end_ms;
+    } while (now_ms < end_ms);
+    return NULL;
+}
+
+static void work_in_turns(intptr_t own_ms, intptr_t ended_ms) {
+    say_ready();
+    for (;;) {
+        pthread_t thread;
+        (void)work((void *)own_ms);
+        check(pthread_create(&thread, NULL, work, (void *)ended_ms));
+        check(pthread_join(thread, NULL));
+    }
+}
+
+static void threads_come_and_go(void) {
+    work_in_turns(1, 20);
+}
+
+/* The thread that stays does most of the work. */
+static void threads_help(void) {
+    work_in_turns(60, 30);
+}
+
 static void spin_in_library(void) {
     tell("spinner=%d", (int)start(sick_library_spin, NULL, "filter"));
     say_ready();
@@ -209,6 +240,8 @@ const sick_program sick_cpu[] = {{"spin", spin},
                                  {"spin-in-thread", spin_in_thread},
                                  {"spin-in-library", spin_in_library},
                                  {"spin-on-lock", spin_on_lock},
+                                 {"threads-come-and-go", threads_come_and_go},
+                                 {"threads-help", threads_help},
                                  {"poll-spin", poll_without_timeout},
                                  {"read-spin", read_end_of_file},
                                  {"yield-spin", yield},

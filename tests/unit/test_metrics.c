@@ -115,6 +115,41 @@ Test(metrics, threads_that_ended_are_absent_and_counted) {
     bp_metrics_release(&metrics);
 }
 
+/* 40 ticks of the process, of which the threads that are there have 6 and 4. */
+Test(metrics, the_time_of_ended_threads_is_what_the_others_leave) {
+    bp_thread_counters first[] = {{.tid = 1, .cpu = 4}, {.tid = 2, .cpu = 7}};
+    bp_thread_counters second[] = {{.tid = 1, .cpu = 10}, {.tid = 3, .birth = 9, .cpu = 4}};
+    bp_task_snapshot before = snapshot_of(0, first, 2);
+    bp_task_snapshot after = snapshot_of(BP_NS_PER_SEC, second, 2);
+    before.process_cpu = 11;
+    after.process_cpu = 51;
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(metrics.has_ended_threads);
+    cr_expect(eq(u64, metrics.ended_threads_ns, 30 * (uint64_t)TICK_NS));
+    bp_metrics_release(&metrics);
+    after.process_cpu = 11 + 10 + 3; /* a tick for each that ran, and one for the process */
+    metrics = compute(&before, &after);
+    cr_expect(zero(u64, metrics.ended_threads_ns), "it may be rounding");
+    bp_metrics_release(&metrics);
+    after.process_cpu = 11 + 10 + 4;
+    metrics = compute(&before, &after);
+    cr_expect(eq(u64, metrics.ended_threads_ns, 4 * (uint64_t)TICK_NS));
+    bp_metrics_release(&metrics);
+}
+
+Test(metrics, without_the_time_of_each_thread_that_of_ended_ones_is_not_known) {
+    bp_thread_counters second[] = {{.tid = 1, .birth = 1, .cpu = 10}};
+    bp_task_snapshot before = snapshot_of(BP_NS_PER_SEC, NULL, 0);
+    bp_task_snapshot after = snapshot_of(2 * BP_NS_PER_SEC, second, 1);
+    before.boottime_ns = after.boottime_ns = 100 * BP_NS_PER_SEC; /* born before, and not read */
+    before.birth_unit_ns = after.birth_unit_ns = TICK_NS;
+    after.process_cpu = 10;
+    bp_metrics metrics = compute(&before, &after);
+    cr_assert(not(metrics.threads[0].has_cpu));
+    cr_expect(not(metrics.has_ended_threads));
+    bp_metrics_release(&metrics);
+}
+
 Test(metrics, threads_that_ended_while_they_were_read_are_counted_once) {
     bp_thread_counters first[] = {{.tid = 1}, {.tid = 2}};
     bp_thread_counters second[] = {{.tid = 1}};
