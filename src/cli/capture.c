@@ -27,6 +27,7 @@
 typedef struct capture_options {
     bp_cli_select select;
     bool host;           /* the whole machine */
+    bool may_stop;       /* with `host`: threads, for the counters of a jemalloc */
     uint32_t window_ms;  /* no_window: the default */
     uint32_t timeout_ms; /* 0: none */
     bugpack_stacks stacks;
@@ -52,6 +53,9 @@ static const bp_cli_bounds timeouts = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 static const bp_cli_option option_rows[] = {
     BP_CLI_SELECT_OPTIONS(capture_options, select),
     BP_CLI_FLAG(capture_options, host, 0, "host", "capture the whole machine instead"),
+    BP_CLI_FLAG(
+        capture_options, may_stop, 0, "stop-threads",
+        "with --host: stop threads for an instant where\nonly that shows what they allocate"),
     BP_CLI_VALUE(capture_options, window_ms, 0, "window", "TIME",
                  "how long to measure, in milliseconds, or such as 5s\n(default 2s, of --host 1s, "
                  "at most 10min)",
@@ -258,6 +262,7 @@ static bp_cli_exit capture(capture_options *options) {
         bugpack_error error = BUGPACK_ERROR_INIT;
         const bp_machine_plan plan = {.on_progress = on_host_progress,
                                       .context = &pending.steps,
+                                      .may_stop = options->may_stop,
                                       .window_ms = options->window_ms};
         status = bp_session_add_machine(session, &plan, &error);
         if (status != BUGPACK_OK) {
@@ -298,6 +303,9 @@ static const char *find_conflict(const capture_options *options) {
     }
     if (options->host && selected > 0) {
         return "--host and --pid exclude each other";
+    }
+    if (options->may_stop && !options->host) {
+        return "--stop-threads needs --host";
     }
     if (!options->host && selected == 0) {
         return "option '--pid' is missing";

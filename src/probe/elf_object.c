@@ -145,6 +145,44 @@ bool bp_elf_find_symbol(bp_elf_object *object, const char *name, Elf64_Sym *ret_
 }
 
 /* The kernel whose calls the program needs: NT_GNU_ABI_TAG, for Linux. */
+static bool segment_has_text(bp_elf_object *object, const Elf64_Phdr *segment, const char *text,
+                             uint64_t *left_bytes) {
+    size_t text_bytes = strlen(text);
+    char piece[1 << 16];
+    size_t kept_bytes = 0; /* the end of the piece before, which the text may begin in */
+    uint64_t at = 0;
+    while (at<segment->p_filesz && * left_bytes> 0) {
+        uint64_t rest = segment->p_filesz - at;
+        size_t room = sizeof piece - kept_bytes;
+        size_t wanted = rest < room ? (size_t)rest : room;
+        wanted = *left_bytes < wanted ? (size_t)*left_bytes : wanted;
+        if (!read_file(object, segment->p_offset + at, piece + kept_bytes, wanted)) {
+            return false;
+        }
+        size_t piece_bytes = kept_bytes + wanted;
+        if (memmem(piece, piece_bytes, text, text_bytes) != NULL) {
+            return true;
+        }
+        kept_bytes = piece_bytes < text_bytes ? piece_bytes : text_bytes - 1;
+        memmove(piece, piece + piece_bytes - kept_bytes, kept_bytes);
+        at += wanted;
+        *left_bytes -= wanted;
+    }
+    return false;
+}
+
+bool bp_elf_has_text(bp_elf_object *object, const char *text) {
+    uint64_t left_bytes = (uint64_t)256 << 20;
+    for (size_t i = 0; i < object->segment_count; i++) {
+        const Elf64_Phdr *segment = &object->segments[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) == 0 &&
+            segment_has_text(object, segment, text, &left_bytes)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool has_abi_tag(bp_elf_object *object, const Elf64_Phdr *segment) {
     static const struct {
         Elf64_Nhdr header;

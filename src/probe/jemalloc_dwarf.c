@@ -30,10 +30,16 @@ static bool is_block_name(const char *name) {
     return false;
 }
 
+/*
+ * libelf and libdw do not say that a read failed. Only the errno of a call that failed can show it:
+ * dwarf_begin_elf leaves EINVAL of an inner realpath where it succeeds.
+ */
 static bool find_in_table(const bp_libdw *dw, Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
-                          bp_jemalloc_layout *layout) {
+                          bp_jemalloc_layout *layout, int *ret_errno) {
+    errno = 0;
     Elf_Data *data = dw->elf_getdata(section, NULL);
     if (data == NULL || header->sh_entsize == 0) {
+        *ret_errno = data == NULL ? errno : *ret_errno;
         return false;
     }
     uint64_t count = header->sh_size / header->sh_entsize;
@@ -55,12 +61,12 @@ static bool find_in_table(const bp_libdw *dw, Elf *elf, Elf_Scn *section, const 
     return false;
 }
 
-static bool find_block(const bp_libdw *dw, Elf *elf, bp_jemalloc_layout *layout) {
+static bool find_block(const bp_libdw *dw, Elf *elf, bp_jemalloc_layout *layout, int *ret_errno) {
     for (Elf_Scn *section = NULL; (section = dw->elf_nextscn(elf, section)) != NULL;) {
         GElf_Shdr header;
         if (dw->gelf_getshdr(section, &header) != NULL &&
             (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
-            find_in_table(dw, elf, section, &header, layout)) {
+            find_in_table(dw, elf, section, &header, layout, ret_errno)) {
             return true;
         }
     }
@@ -137,17 +143,22 @@ static bool find_in_unit(const bp_libdw *dw, Dwarf_Die *unit, struct allowance *
 }
 
 /* Reads all debug data into memory, so it is called only for a file with the symbol. */
-static bool find_structure(const bp_libdw *dw, bp_debug_file *file, bp_jemalloc_layout *layout) {
+static bool find_structure(const bp_libdw *dw, bp_debug_file *file, bp_jemalloc_layout *layout,
+                           int *ret_errno) {
     struct allowance allowance = {entry_max, bp_clock_monotonic_ns() + search_max_ns};
     Dwarf_Off offset = 0;
     Dwarf_Off next;
     size_t header_bytes;
+    errno = 0;
     file->dwarf = dw->dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+    *ret_errno = file->dwarf == NULL ? errno : *ret_errno;
     for (unsigned i = 0; file->dwarf != NULL && i < unit_max && may_go_on(&allowance);
          i++, offset = next) {
         Dwarf_Die unit;
-        if (dw->dwarf_nextcu(file->dwarf, offset, &next, &header_bytes, NULL, NULL, NULL) != 0 ||
-            next <= offset) {
+        errno = 0;
+        int more = dw->dwarf_nextcu(file->dwarf, offset, &next, &header_bytes, NULL, NULL, NULL);
+        if (more != 0 || next <= offset) {
+            *ret_errno = more < 0 ? errno : *ret_errno;
             return false;
         }
         if (dw->dwarf_offdie(file->dwarf, offset + header_bytes, &unit) != NULL &&
@@ -162,19 +173,18 @@ static bool find_structure(const bp_libdw *dw, bp_debug_file *file, bp_jemalloc_
 static bp_dwarf_status search(const bp_libdw *dw, bp_debug_file *own, const char *path,
                               bp_jemalloc_layout *layout) {
     bp_debug_file separate = {.fd = -1};
-    errno = 0;
-    bool has_block = find_block(dw, own->elf, layout);
-    bool has_structure = has_block && find_structure(dw, own, layout);
-    if (!has_structure && bp_errno_is_trouble(errno)) {
-        return BP_DWARF_UNREADABLE; /* libelf does not say that a read failed */
+    int own_errno = 0, separate_errno = 0;
+    bool has_block = find_block(dw, own->elf, layout, &own_errno);
+    bool has_structure = has_block && find_structure(dw, own, layout, &own_errno);
+    if (!has_structure && bp_errno_is_trouble(own_errno)) {
+        errno = own_errno;
+        return BP_DWARF_UNREADABLE;
     }
-    int separate_errno = 0;
     if (!has_structure &&
         bp_debug_file_open_separate(dw, own->elf, path, &separate, &separate_errno)) {
-        errno = 0;
-        has_block = has_block || find_block(dw, separate.elf, layout);
-        has_structure = has_block && find_structure(dw, &separate, layout);
-        separate_errno = errno;
+        separate_errno = 0;
+        has_block = has_block || find_block(dw, separate.elf, layout, &separate_errno);
+        has_structure = has_block && find_structure(dw, &separate, layout, &separate_errno);
         bp_debug_file_close(dw, &separate);
     }
     if (has_structure) {

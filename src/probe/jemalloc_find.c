@@ -126,6 +126,14 @@ static void examine_library(const bp_heap_prober_options *options, bp_elf_object
     }
 }
 
+/* Every jemalloc has messages that begin with this, but for the first letter: else this program
+ * had it, too. */
+static bool has_messages(bp_elf_object *elf) {
+    char mark[] = "?jemalloc>: ";
+    mark[0] = '<';
+    return bp_elf_has_text(elf, mark);
+}
+
 /* The executable: its block has a fixed place. */
 static void examine_executable(bp_elf_object *elf, const char *path, const char *prefix,
                                bp_known_object *object) {
@@ -136,7 +144,12 @@ static void examine_executable(bp_elf_object *elf, const char *path, const char 
     if (status == BP_DWARF_UNREADABLE) {
         object->read_errno = errno;
     }
-    if ((status == BP_DWARF_NO_JEMALLOC || status == BP_DWARF_UNREADABLE) && prefix == NULL) {
+    if (status == BP_DWARF_NO_JEMALLOC && prefix == NULL && has_messages(elf)) {
+        (void)snprintf(clause, sizeof clause,
+                       "its jemalloc has no symbols, which say where the counters are");
+        status = BP_DWARF_NO_LAYOUT;
+    } else if ((status == BP_DWARF_NO_JEMALLOC || status == BP_DWARF_UNREADABLE) &&
+               prefix == NULL) {
         return;
     }
     if ((status == BP_DWARF_NO_LIBRARY || status == BP_DWARF_TOO_MUCH) && prefix == NULL) {

@@ -32,7 +32,8 @@ typedef struct bp_machine_root {
 typedef struct bp_machine_plan {
     bp_heap_prober *prober; /* borrowed; NULL: no jemalloc is looked into */
     unsigned reader_count;  /* threads that read; 0: one for each CPU, at most 8 */
-    uint32_t window_ms;     /* what all use is measured over so long before; 0: it is not */
+    bool may_stop; /* threads, for an instant each, where only that shows a jemalloc's counters */
+    uint32_t window_ms; /* what all use is measured over so long before; 0: it is not */
     /* Optional; called from time to time with the number of steps done; at the end both are equal.
      * Called on the thread that captures, under no lock. */
     void (*on_progress)(uint64_t done, uint64_t total, void *context);

@@ -28,7 +28,7 @@ static bugpack_status capture(const struct host_source *source, bugpack_writer *
     bp_machine_plan plan = source->plan;
     int dir_fd = -1;
     prober_options.calibrator_path = source->calibrator_path;
-    prober_options.allow_stop = false; /* one capture would stop threads all over the machine */
+    prober_options.allow_stop = plan.may_stop;
     bugpack_status status = bp_file_open_directory(source->temp_dir, false, &dir_fd, error);
     if (status == BUGPACK_OK) {
         status = bp_heap_prober_new(&prober_options, &plan.prober, error);

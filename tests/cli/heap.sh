@@ -189,6 +189,43 @@ else
     echo 'not tried: debug data (no libdw, or no objcopy)'
 fi
 
+if [ -n "${ALLOC_WORKER_UNDESCRIBED:-}" ] && [ -z "${WITHOUT_LIBDW:-}" ]; then
+    # The program has debug data of its own.
+    fact 'a jemalloc in the executable that no debug data describe is named, also stripped, and breaks no report'
+    strip -o undescribed_bare "$ALLOC_WORKER_UNDESCRIBED"
+    for case in "describes struct tsd_s:$ALLOC_WORKER_UNDESCRIBED" 'no symbols:./undescribed_bare'; do
+        rm -f undescribed_ready
+        start_ready undescribed_ready "${case#*:}" --bytes 1048576 --ready undescribed_ready
+        target=$pid
+        run heap --pid "$target" --json
+        expect_status 1
+        expect_err "${case%%:*}"
+        expect_same 'the failure' dwarf-parse-failure "$(jq -r .failure out)"
+        capture --window 0
+        expect_status 0
+        expect_same 'the report' 'true omitted' \
+            "$(value "$zip" manifest.json .complete) $(ledger "$zip" thread-heap.json status)"
+        kill "$target"
+    done
+else
+    echo 'not tried: a static jemalloc without debug data (no libdw, or no libjemalloc.a)'
+fi
+
+if [ -n "${TSD_STAND_IN_ALONE:-}" ] && [ -z "${WITHOUT_LIBDW:-}" ]; then
+    fact 'a capture of the machine stops a thread for its counters only where it is told to'
+    rm -f alone_ready
+    start_ready alone_ready "$TSD_STAND_IN_ALONE" alone_ready
+    for case in 'null:--quiet' '1000:--stop-threads'; do
+        run capture --host --window 0 --without process.json "${case#*:}" --output machine.zip
+        expect_status 0
+        expect_same 'the counter' "${case%%:*}" "$(value "$(tail -n 1 out)" host-threads.json \
+            "first(.threads[] | select(.tid == $pid)).heap.allocated_bytes")"
+    done
+    run capture --stop-threads --pid "$pid"
+    expect_usage '--stop-threads needs --host'
+    kill "$pid"
+fi
+
 if [ -z "${ALLOC_WORKER_SHARED:-}" ]; then
     echo 'not tried: a shared jemalloc (libjemalloc-dev was not there when this was built)'
     finish

@@ -117,7 +117,7 @@ _bugpack() {
     esac
     case $command in
         capture)
-            _bugpack_words '--pid --name --unit --cgroup --children --host --window --stacks --log --log-limit --session --attach --attach-limit --journal --command
+            _bugpack_words '--pid --name --unit --cgroup --children --host --stop-threads --window --stacks --log --log-limit --session --attach --attach-limit --journal --command
                 --shell --input-timeout --without --hostname --no-hostname --redact --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)
