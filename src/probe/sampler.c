@@ -7,7 +7,9 @@
 
 struct bp_sampler {
     bp_task *task;
-    bool has_first;
+    bool is_open;
+    bool has_first; /* of the open window; or of one before, to be shared */
+    bool is_shared; /* it outlives its window */
     bp_task_snapshot first;
     bool has_last;
     bp_task_snapshot last; /* for when the process has ended at the end of the window */
@@ -42,7 +44,7 @@ bugpack_status bp_sampler_open_tree(pid_t pid, bp_sampler **ret_sampler, bugpack
 static void drop_window(bp_sampler *sampler) {
     bp_task_snapshot_release(&sampler->first);
     bp_task_snapshot_release(&sampler->last);
-    sampler->has_first = false;
+    sampler->is_open = sampler->has_first = sampler->is_shared = false;
     sampler->has_last = false;
     sampler->memory_count = 0;
 }
@@ -89,11 +91,31 @@ bugpack_status bp_sampler_begin(bp_sampler *sampler, bugpack_error *error) {
     drop_window(sampler);
     /* Names are read once a window, with the threads that will be reported. */
     bugpack_status status = take(sampler, bp_task_snapshot_take, false, &sampler->first, error);
-    sampler->has_first = status == BUGPACK_OK;
+    sampler->is_open = sampler->has_first = status == BUGPACK_OK;
     if (status == BUGPACK_OK) {
         note_memory(sampler, &sampler->first);
     }
     return status;
+}
+
+bugpack_status bp_sampler_begin_since(bp_sampler *sampler, uint64_t since_ns,
+                                      bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    if (!sampler->is_shared || sampler->first.taken_ns < since_ns) {
+        status = bp_sampler_begin(sampler, error);
+    }
+    sampler->is_open = sampler->is_shared = status == BUGPACK_OK;
+    return status;
+}
+
+void bp_sampler_forget(bp_sampler *sampler) {
+    if (!sampler->is_open) {
+        drop_window(sampler);
+    }
+}
+
+uint64_t bp_sampler_began_ns(const bp_sampler *sampler) {
+    return sampler->first.taken_ns;
 }
 
 bugpack_status bp_sampler_keep(bp_sampler *sampler, bugpack_error *error) {
@@ -110,7 +132,7 @@ bugpack_status bp_sampler_keep(bp_sampler *sampler, bugpack_error *error) {
 
 bugpack_status bp_sampler_end_or_last(bp_sampler *sampler, bp_metrics *ret_metrics,
                                       bugpack_error *error) {
-    if (!sampler->has_first) {
+    if (!sampler->is_open) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the sampler has no open window");
     }
     bp_task_snapshot second = {0};
@@ -126,7 +148,12 @@ bugpack_status bp_sampler_end_or_last(bp_sampler *sampler, bp_metrics *ret_metri
         ret_metrics->memory_count = sampler->memory_count;
     }
     bp_task_snapshot_release(&second);
-    drop_window(sampler);
+    bp_task_snapshot_release(&sampler->last);
+    sampler->is_open = sampler->has_last = false;
+    sampler->memory_count = sampler->memory_count > 0; /* that of the first snapshot */
+    if (!sampler->is_shared) {
+        drop_window(sampler);
+    }
     return status;
 }
 

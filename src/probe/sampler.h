@@ -2,6 +2,7 @@
 #ifndef BP_PROBE_SAMPLER_H
 #define BP_PROBE_SAMPLER_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <bugpack/error.h>
@@ -24,6 +25,15 @@ bp_task *bp_sampler_task(bp_sampler *sampler);
 
 /* Takes the first snapshot, and drops an earlier one that was never ended. */
 bugpack_status bp_sampler_begin(bp_sampler *sampler, bugpack_error *error);
+
+/* The same, but where the last window began so and at `since_ns` (monotonic) or later, this one
+ * begins with it, too: reports that waited for each other share one first snapshot. It is kept for
+ * that until bp_sampler_forget. */
+bugpack_status bp_sampler_begin_since(bp_sampler *sampler, uint64_t since_ns, bugpack_error *error);
+void bp_sampler_forget(bp_sampler *sampler);
+
+/* When the open window began; monotonic. */
+uint64_t bp_sampler_began_ns(const bp_sampler *sampler);
 
 /* Takes a snapshot in between, with which the window ends where the process does not live until its
  * end. NO_PROCESS when it has ended. */

@@ -23,6 +23,9 @@ static const size_t json_limit_bytes = (size_t)256 << 20;
 /* A process that ends inside a window of our own costs the metrics at most this share of it. */
 static const uint64_t kept_share = 8;
 
+/* A host that closes waits so long at most for the window that waiting reports share. */
+static const uint64_t hurried_window_ns = 250 * BP_NS_PER_MS;
+
 /* How often a wait looks at its progress. */
 static const uint64_t look_interval_ns = 50 * BP_NS_PER_MS;
 
@@ -40,6 +43,7 @@ typedef struct process_window {
     bugpack_status status;
     bugpack_error error;
     bool has_ended;
+    bool is_cut; /* the session was closed before the window had passed */
     profile_window profile;
 } process_window;
 
@@ -196,7 +200,8 @@ static bugpack_status add_profile(profile_window *window, const bp_subject *subj
 /* ------------------------------------------------------------------------------------------- */
 
 /* Takes the first sample of each process that the session has now, but of the first where the job
- * has a window of its trigger. False without memory. */
+ * has a window of its trigger. Jobs that waited while a sample was taken share it. False without
+ * memory. */
 static bool begin_windows(struct assembly *assembly) {
     bp_subject *subject = assembly->context->subject;
     size_t count = 0;
@@ -207,16 +212,23 @@ static bool begin_windows(struct assembly *assembly) {
     if (assembly->windows == NULL) {
         return false;
     }
+    uint64_t triggered_ns = assembly->job->triggered.monotonic_ns;
+    uint64_t since_ns =
+        triggered_ns > BP_METRICS_AT_TRIGGER_NS ? triggered_ns - BP_METRICS_AT_TRIGGER_NS : 0;
     assembly->window_count = count;
-    assembly->began_ns = bp_clock_monotonic_ns();
+    assembly->began_ns = 0;
     for (size_t i = 0; i < count; i++, subject = bp_subject_next(subject)) {
         process_window *window = &assembly->windows[i];
         window->subject = subject;
         window->of_trigger = i == 0 ? assembly->job->window : NULL;
         if (window->of_trigger == NULL) {
             bp_sampler *sampler = bp_subject_sampler(subject, &window->error);
-            window->status =
-                sampler == NULL ? window->error.status : bp_sampler_begin(sampler, &window->error);
+            window->status = sampler == NULL
+                                 ? window->error.status
+                                 : bp_sampler_begin_since(sampler, since_ns, &window->error);
+            if (window->status == BUGPACK_OK && bp_sampler_began_ns(sampler) > assembly->began_ns) {
+                assembly->began_ns = bp_sampler_began_ns(sampler);
+            }
         }
         begin_profile(assembly->context, subject, assembly->job, &window->profile);
     }
@@ -238,7 +250,8 @@ static bool keep(const struct assembly *assembly, bool may_sample) {
     return may_wait;
 }
 
-/* Waits until a window of our own has passed, unless each first sample failed. */
+/* Waits until a window of our own has passed, unless each first sample failed. A session that is
+ * closed meanwhile cuts it. */
 static void wait_own_window(const struct assembly *assembly) {
     const bp_progress *progress = assembly->progress;
     uint64_t began_ns = assembly->began_ns;
@@ -250,7 +263,13 @@ static void wait_own_window(const struct assembly *assembly) {
     while (may_wait && now_ns < end_ns && !bp_cancel_is_due(&assembly->job->token)) {
         show_progress(assembly, STAGE_WINDOW, now_ns - began_ns, window_ns);
         uint64_t until_ns = now_ns + look_interval_ns < end_ns ? now_ns + look_interval_ns : end_ns;
-        may_wait = progress->wait(progress->context, until_ns);
+        if (!progress->wait(progress->context, until_ns)) {
+            bp_clock_sleep_until(began_ns + hurried_window_ns);
+            for (size_t i = 0; i < assembly->window_count; i++) {
+                assembly->windows[i].is_cut = began_ns + hurried_window_ns < end_ns;
+            }
+            return;
+        }
         now_ns = bp_clock_monotonic_ns();
         if (may_wait && now_ns >= keep_ns && now_ns < end_ns) {
             may_wait = keep(assembly, true);
@@ -320,6 +339,10 @@ static bugpack_status add_one(const bp_job *job, const process_window *given, bp
     if (given->of_trigger == NULL && own.status == BUGPACK_OK) {
         own.status = bp_sampler_end_or_last(bp_subject_sampler(given->subject, NULL), &own.metrics,
                                             &own.error);
+        if (own.status == BUGPACK_OK && given->is_cut && own.error.status == BUGPACK_OK) {
+            (void)bp_fail(&own.error, BUGPACK_ERR_CANCELLED,
+                          "the session was closed before the window had passed");
+        }
     }
     bugpack_status status;
     if (window->status == BUGPACK_OK) {

@@ -171,6 +171,20 @@ static void note_report(const bp_job_queue *queue, bool begins) {
     }
 }
 
+/* The oldest that does not yield, else the oldest. The lock is held. */
+static bp_job *next_job(const bp_job_queue *queue) {
+    bp_job *oldest = NULL;
+    for (bp_job *job = queue->first; job != NULL; job = job->next) {
+        if (is_for_worker(job) && !job->yields) {
+            return job;
+        }
+        if (is_for_worker(job) && oldest == NULL) {
+            oldest = job;
+        }
+    }
+    return oldest;
+}
+
 static void write_report(bp_job_queue *queue, bp_job *job) {
     bugpack_report_result result;
     const bp_progress progress = {.on_step = on_step,
@@ -188,6 +202,12 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
         bp_retention_apply(queue->context, result.path, &rolling);
     }
     finish(queue, job, &result);
+    bp_lock_acquire(&queue->lock);
+    bool is_last = next_job(queue) == NULL;
+    bp_lock_release(&queue->lock);
+    if (is_last) {
+        bp_subject_forget_samples(queue->context->subject);
+    }
 }
 
 static void run_job(bp_job_queue *queue, bp_job *job) {
@@ -203,20 +223,6 @@ static void run_job(bp_job_queue *queue, bp_job *job) {
     } else {
         write_report(queue, job);
     }
-}
-
-/* The oldest that does not yield, else the oldest. The lock is held. */
-static bp_job *next_job(const bp_job_queue *queue) {
-    bp_job *oldest = NULL;
-    for (bp_job *job = queue->first; job != NULL; job = job->next) {
-        if (is_for_worker(job) && !job->yields) {
-            return job;
-        }
-        if (is_for_worker(job) && oldest == NULL) {
-            oldest = job;
-        }
-    }
-    return oldest;
 }
 
 static void *work(void *argument) {

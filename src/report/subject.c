@@ -280,6 +280,14 @@ bp_sampler *bp_subject_sampler(const bp_subject *subject, bugpack_error *error) 
     return subject->sampler;
 }
 
+void bp_subject_forget_samples(bp_subject *subject) {
+    for (; subject != NULL; subject = bp_subject_next(subject)) {
+        if (subject->sampler != NULL) {
+            bp_sampler_forget(subject->sampler);
+        }
+    }
+}
+
 bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error) {
     bp_task *again = NULL;
     bugpack_status status = subject->sampler == NULL

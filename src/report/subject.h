@@ -80,6 +80,9 @@ bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error)
  */
 bp_sampler *bp_subject_sampler(const bp_subject *subject, bugpack_error *error);
 
+/* Frees what the samplers of this and all further processes keep for reports that waited. */
+void bp_subject_forget_samples(bp_subject *subject);
+
 /* Writes process.json: as the process is now or, where another process has ended, as it was when
  * it was read last. */
 bugpack_status bp_subject_write_facts(bp_subject *subject, bugpack_writer *writer,

@@ -22,6 +22,16 @@ static size_t count_of(const char *text, const char *needle) {
     return count;
 }
 
+/* The length of a report's metrics window, in milliseconds. */
+static long window_of(const char *path) {
+    static const char key[] = "\"sample_window_ms\": ";
+    char *metrics = report_read(path, "runtime-metrics.json", NULL);
+    const char *found = metrics != NULL ? strstr(metrics, key) : NULL;
+    long window_ms = found != NULL ? strtol(found + sizeof key - 1, NULL, 10) : -1;
+    free(metrics);
+    return window_ms;
+}
+
 /* 20 keys of each of so many channels. */
 static void meet(const pedantic *p, unsigned channel_count) {
     char key[64];
@@ -86,7 +96,29 @@ Test(pedantic_bounds, close_writes_what_still_waits) {
     cr_expect(eq(sz, pedantic_count(&p, "channel-0-unimpl", ".zip"), 20));
     cr_expect(eq(sz, count_of(summary, "\"written\": true"), 20));
     free(summary);
+    /* They shared one window, which was cut. */
+    const char *path = pedantic_path(&p, "channel-0-unimpl-19", ".zip");
+    cr_expect(ge(long, window_of(path), 250));
+    cr_expect(says(path, "manifest.json", "the session was closed before the window had passed"));
     temp_dir_remove(&p.dir);
+}
+
+/* Each has all of the window, also those that come last: nobody waits for another one. */
+Test(pedantic_bounds, gaps_at_once_share_one_window_that_begins_at_their_triggers) {
+    pedantic p;
+    bugpack_options options = pedantic_options(&p);
+    options.sample_window_ms = 300;
+    p.session = open_session(&options);
+    meet(&p, 1);
+    (void)pedantic_settle(&p);
+    for (unsigned i = 0; i < 20; i += 19) {
+        char part[40];
+        (void)snprintf(part, sizeof part, "channel-0-unimpl-%u-", i);
+        const char *path = pedantic_path(&p, part, ".zip");
+        cr_expect(ge(long, window_of(path), 300));
+        cr_expect(says(path, "manifest.json", "the window begins at the trigger"));
+    }
+    pedantic_remove(&p);
 }
 
 Test(pedantic_bounds, a_person_finds_room_in_the_queue_during_a_storm) {
