@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "report/name.h"
+#include "support/not_tried.h"
 #include "support/temp_dir.h"
 
 static const uint64_t now_ns = 1795221411 * BP_NS_PER_SEC; /* 2026-11-21T00:36:51Z */
@@ -233,7 +234,7 @@ Test(retain, follows_no_link_and_touches_neither_a_fifo_nor_a_directory) {
 
 Test(retain, leaves_the_reports_of_another_user) {
     if (geteuid() != 0) {
-        cr_skip_test("only root can make a file of another user");
+        not_tried("only root can make a file of another user");
     }
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
