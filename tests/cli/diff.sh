@@ -340,12 +340,12 @@ run diff --json old.zip new.zip
 expect_status 1
 expect_out '"after": "\u001b]0;x\u0007\u009b\u202e"'
 expect_same 'the lines with a control' 0 "$(LC_ALL=C grep -c "$(printf '\302\233\|\342\200\256')" out)"
-jq -e '.equal == false and .same_program and .same_build and .same_session and .changes_complete
+holds '.equal == false and .same_program and .same_build and .same_session and .changes_complete
     and ([.changes[] | select(.redacted) | .path] == ["token", "url"])
     and (.changes[] | select(.path == "io.read_bytes") | .delta == 2097152 and .entry == "process.json")
     and (.changes[] | select(.path == "loaded_objects[/new.so]") | .after.build_id == "n" and (has("before") | not))
     and (.changes[] | select(.path == "gone") | has("before") and .before == null)
-    and (.changes[] | select(.path == "list[1].b") | .before == 2 and .after == [3])' out >/dev/null || wrong "it is $(cat out)"
+    and (.changes[] | select(.path == "list[1].b") | .before == 2 and .after == [3])' out || wrong "it is $(cat out)"
 cp out documents.json
 
 fact 'another build, program and session are told, and secrets are no difference'
@@ -434,7 +434,7 @@ expect_status 1
 expect_out 'tags.gpu: "card 1"'
 run diff --json dead1.zip dead2.zip
 expect_status 1
-jq -e '.equal == false and .changes[0].path == "tags.gpu"' out >/dev/null || wrong "it is $(cat out)"
+holds '.equal == false and .changes[0].path == "tags.gpu"' out || wrong "it is $(cat out)"
 rm dead1.zip dead2.zip # they are not ours
 
 fact 'nothing in common is said, and is a failure'

@@ -18,12 +18,12 @@ jq -r .path out >paths
 printf 'fleet/a/b/%s\n' bad.zip bomb.zip crash.zip empty.zip everywhere.zip plain.zip >wanted
 echo fleet/second.zip >>wanted
 cmp -s paths wanted || wrong "the paths are $(cat paths)"
-jq -e 'del(.findings) | all(.[]; type != "object" and (type != "array" or all(.[]; type == "string" or type == "number")))' out >/dev/null || wrong 'a line is not flat'
+holds 'del(.findings) | all(.[]; type != "object" and (type != "array" or all(.[]; type == "string" or type == "number")))' out || wrong 'a line is not flat'
 expect_same 'lines' 7 "$(wc -l <out | tr -d ' ')"
-head -n 1 out | jq -e '.deadlock and .critical_findings == 2 and .cpu_percent == 101.5 and .open_files == 1000
+head -n 1 out | holds '.deadlock and .critical_findings == 2 and .cpu_percent == 101.5 and .open_files == 1000
     and (.gap_keys[0] | startswith("display:unimpl:9")) and .gap_key_count == 1 and .version == "1.2"
     and (.tags[0] | startswith("gpu=soft")) and (.busiest_thread | startswith("t20")) and .triggered_at == "2026-11-22T10:00:30.000Z"
-    and (.machine | startswith("desk-17"))' >/dev/null ||
+    and (.machine | startswith("desk-17"))' ||
     wrong "the first line is $(head -n 1 out)"
 if LC_ALL=C grep -q "$(printf '[\001-\011\013-\037\177]')" out; then wrong 'there are control bytes'; fi
 
@@ -31,7 +31,7 @@ cp out before
 
 fact 'what another program does not say is absent'
 grep /plain.zip out |
-    jq -e 'has("deadlock") or has("gap_keys") or has("gap_key_count") or has("machine") or has("tags") | not' >/dev/null ||
+    holds 'has("deadlock") or has("gap_keys") or has("gap_key_count") or has("machine") or has("tags") | not' ||
     wrong "the line is $(grep /plain.zip out)"
 
 fact 'threads are added up by name, and those in a deadlock are named'
@@ -81,9 +81,9 @@ expect_status 0
 expect_same 'who was looked at' 'a true call false cut null dead null go null hidden null lock null number null owned false runs false tree null two false unread null whole false' \
     "$(jq -r '"\(.path | ltrimstr("named/") | rtrimstr(".zip")) \(.deadlock)"' out | tr '\n' ' ' | sed 's/ $//')"
 run index named/a.zip
-jq -e '.deadlock and .deadlocked_threads == ["io", "main", "worker", "worker"]
+holds '.deadlock and .deadlocked_threads == ["io", "main", "worker", "worker"]
     and .thread_names == ["worker", "main", "é" * 31, "io"] and .thread_counts == [2, 1, 1, 2]
-    and .thread_cpu_percents == [30.5, 20.25, 9, 0]' out >/dev/null || wrong "the line is $(cat out)"
+    and .thread_cpu_percents == [30.5, 20.25, 9, 0]' out || wrong "the line is $(cat out)"
 rm -r named
 
 fact 'what is named has to be a directory or a report'
@@ -152,7 +152,7 @@ mkdir hostile
 "$source_dir/fixtures/hostile/make" "$scratch/hostile" >reasons || wrong 'they are not made'
 run index hostile
 expect_status 3
-jq -e .path out >/dev/null || wrong 'a line is no JSON'
+holds .path out || wrong 'a line is no JSON'
 expect_same 'the number of files' "$(find hostile -name '*.zip' | wc -l)" "$(cat out err | wc -l)"
 rm -r hostile
 

@@ -17,6 +17,8 @@ facts=0
 failures=0
 status=
 export here source_dir
+# shellcheck source=tests/support/holds.sh
+. "$source_dir/tests/support/holds.sh"
 
 clean_up() {
     for pid in $started; do

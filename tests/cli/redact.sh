@@ -196,8 +196,8 @@ run redact --list searched.zip
 expect_out 'not searched for secrets: core.bin'
 run redact --list --json searched.zip
 expect_schema redact-list.json out
-jq -e '.redacted and (.replaced == ([.artefacts[].redactions[].count] | add)) and
-    (.artefacts | map(select(.not_searched).name) == ["core.bin"])' out >/dev/null || wrong "it is $(cat out)"
+holds '.redacted and (.replaced == ([.artefacts[].redactions[].count] | add)) and
+    (.artefacts | map(select(.not_searched).name) == ["core.bin"])' out || wrong "it is $(cat out)"
 cat >who.log <<'END'
 from fe80::1c2b:3aff:fe4d:5e6f and 52:54:00:12:34:56
 by carol_x of host.example, version 10.2.3.4.5, at 127.0.0.1
@@ -227,8 +227,8 @@ expect_out '  metadata.json: 1 line'
 expect_out '  logs/a.log: 2 lines'
 run redact --list --json elsewhere.zip
 expect_schema redact-list.json out
-jq -e '(.artefacts | map(.name) == ["metadata.json", "logs/a.log"] and all(.in_manifest | not)) and
-    (.mentions | map(.lines) == [1, 2]) and .mentions[1].excerpts[0] == "login at desk-17"' out >/dev/null || wrong "it is $(cat out)"
+holds '(.artefacts | map(.name) == ["metadata.json", "logs/a.log"] and all(.in_manifest | not)) and
+    (.mentions | map(.lines) == [1, 2]) and .mentions[1].excerpts[0] == "login at desk-17"' out || wrong "it is $(cat out)"
 rm elsewhere.zip # without a manifest
 
 fact 'mistakes are said'

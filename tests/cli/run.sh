@@ -240,7 +240,7 @@ run show "$zip"
 if grep -q stacks.txt out; then wrong "what an ended process cannot have is a finding: $(cat out)"; fi
 grep -q ' omitted: ' out && wrong "what it cannot have is said one by one: $(cat out)"
 run index "$zip"
-jq -e 'has("deadlock") | not' out >/dev/null || wrong 'it says whether the dead process had a deadlock'
+holds 'has("deadlock") | not' out || wrong 'it says whether the dead process had a deadlock'
 forget
 
 if [ "$(run run -q -o reports -- false; only_zip; ledger "$zip" screen.txt status)" = omitted ]; then

@@ -44,14 +44,14 @@ if grep -q "$(printf '\033')" typed; then wrong 'NO_COLOR is not honoured'; fi
 fact '--json is one document with the same'
 run show --json bad.zip
 expect_status 0
-jq -e '(.findings | length) == 9 and .findings[0].entry == "threads.json" and .findings[0].id == "deadlock"
+holds '(.findings | length) == 9 and .findings[0].entry == "threads.json" and .findings[0].id == "deadlock"
     and .findings[0].path == ".deadlocks[]" and (.findings | all(.id)) and (.history | length) == 20
     and .log.counts.error == 2 and .process.open_files_limit == 1024 and .complete == false
     and .busiest_threads[0].waits_for == "7 (mutex)"
     and (.busiest_threads[1].waits_for | test("^pipe 4 of cat.* \\(9\\) and 1 more$"))
     and (.busiest_threads[2].waits_for | test("^socket 5 of 10.0.0.9:5900"))
     and (.further_processes | map(.pid, .cpu_percent) == [9, 97, 10, null])
-    and (.report.machine | startswith("desk-17")) and .busiest_threads[3].waits_for == "socket 6" and .traffic[0].sent.messages == 20' out >/dev/null ||
+    and (.report.machine | startswith("desk-17")) and .busiest_threads[3].waits_for == "socket 6" and .traffic[0].sent.messages == 20' out ||
     wrong "it is $(cat out)"
 
 for zip in bad plain; do
@@ -82,8 +82,8 @@ cat >expected <<'END'
 END
 cmp -s busiest expected || wrong "it is $(diff expected busiest)"
 run index born.zip
-jq -e '.busiest_thread == "w" and .busiest_thread_cpu_percent == 35 and .thread_names == ["w", "main", "missed"]
-    and .thread_cpu_percents == [50, 30, 0]' out >/dev/null || wrong "it is $(cat out)"
+holds '.busiest_thread == "w" and .busiest_thread_cpu_percent == 35 and .thread_names == ["w", "main", "missed"]
+    and .thread_cpu_percents == [50, 30, 0]' out || wrong "it is $(cat out)"
 run html -o born.html born.zip
 grep -q '35.0 %.*born in the window' born.html || wrong 'the page does not say so'
 rm born.zip # without a manifest
@@ -168,15 +168,15 @@ sed -n '/^Findings/,/^$/p' out | grep -v '^   next: ' >findings
     wrong "it is $(cat findings)"
 grep -q '^   and 14 more, 0 of them critical$' findings || wrong "it is $(cat findings)"
 run show --json busy.zip
-jq -e '(.findings | length) == 48 and .other_findings == 14' out >/dev/null || wrong "it is $(cat out)"
+holds '(.findings | length) == 48 and .other_findings == 14' out || wrong "it is $(cat out)"
 run show groups.zip
 [ "$(grep -c '^!! the control group' out)" = 47 ] || wrong "it is $(cat out)"
 grep -q '^   and 74 more, 13 of them critical$' out || wrong "it is $(cat out)"
 run html groups.zip
 grep -q '<p>And 74 more, 13 of them critical.</p>' out || wrong 'the page does not count them'
 run index groups.zip
-jq -e '.finding_count == 122 and .critical_findings == 61 and (.findings | length) == 48
-    and (.finding_ids | unique) == ["cgroup-limit", "killed-by-signal"]' out >/dev/null || wrong "it is $(cat out)"
+holds '.finding_count == 122 and .critical_findings == 61 and (.findings | length) == 48
+    and (.finding_ids | unique) == ["cgroup-limit", "killed-by-signal"]' out || wrong "it is $(cat out)"
 run show both.zip
 [ "$(sed -n 's/^ ! thread \([0-9]*\) .*/\1/p' out | tr '\n' ' ')" = '1 9 ' ] || wrong "a further process comes first: $(cat out)"
 rm both.zip busy.zip groups.zip # they are not ours
@@ -279,7 +279,7 @@ with zipfile.ZipFile("signal.zip", "w") as report:
 run show signal.zip
 grep -q '^!! it died of signal 36  \[metadata.json\]$' out || wrong "it is $(cat out)"
 run index signal.zip
-jq -e '.signal == "signal 36"' out >/dev/null || wrong "it is $(cat out)"
+holds '.signal == "signal 36"' out || wrong "it is $(cat out)"
 rm signal.zip # it is not ours
 
 fact 'what is missing of one further process is one finding, and what was not there is none'
@@ -487,15 +487,15 @@ with zipfile.ZipFile("huge.zip", "w") as report:
         report.writestr(name, text)'
 unzip -p huge.zip runtime-metrics.json | grep -q 'e+999' || wrong 'there is no number beyond a double'
 run show --json hidden.zip
-jq -e '.process == {open_files_limit: 1}' out >/dev/null || wrong "it is $(cat out)"
+holds '.process == {open_files_limit: 1}' out || wrong "it is $(cat out)"
 run index hidden.zip
-jq -e 'has("open_files") | not' out >/dev/null || wrong "it is $(cat out)"
+holds 'has("open_files") | not' out || wrong "it is $(cat out)"
 run show hidden.zip
 grep -q '^heap       1.0 MiB allocated, glibc$' out || wrong "a heap without metrics is not shown: $(cat out)"
 run html hidden.zip
 grep -q 'Heap: 1024 KiB allocated, glibc' out || wrong 'a heap without metrics is not on the page'
 run index unlimited.zip
-jq -e '.open_files == 12' out >/dev/null || wrong "it is $(cat out)"
+holds '.open_files == 12' out || wrong "it is $(cat out)"
 LC_ALL=C run show unlimited.zip
 grep -q '^memory      # # # # #  2 to 2 MiB$' out || wrong "memory that is not known has a bar: $(cat out)"
 env LC_ALL=C TERM=xterm script -qec "stty cols 30; '$BUGPACK' show unlimited.zip" /dev/null </dev/null 2>&1 |
@@ -513,7 +513,7 @@ run show huge.zip
 grep -q '^   5.0 %        2 c' out || wrong "it is $(cat out)"
 grep -q '^load       1.00 over 1 min, 1.00 over 5 min, 1.00 over 15 min  \[system.json\]$' out || wrong "it is $(cat out)"
 run show --json keys.zip
-jq -e '.log.counts.error == 2' out >/dev/null || wrong "it is $(cat out)"
+holds '.log.counts.error == 2' out || wrong "it is $(cat out)"
 run show nameless.zip
 grep -q '^     ? %          ?        ?  *\[processes/9-a/\]$' out || wrong "it is $(cat out)"
 run html nameless.zip
@@ -553,7 +553,7 @@ has_names 4
 run diff --json one.zip two.zip
 has_names 3
 run logs --json one.zip
-jq -e --slurpfile name name 'if .source == "logs.jsonl" then .message == $name[0] and .channel == $name[0] else .message == "raw \uefff" end' out >/dev/null ||
+holds --slurpfile name name 'if .source == "logs.jsonl" then .message == $name[0] and .channel == $name[0] else .message == "raw \uefff" end' out ||
     wrong "it is $(cat out)"
 rm one.zip two.zip # they are not ours
 
@@ -602,8 +602,8 @@ grep -q '^now .* 100000 threads, ' out || wrong "it is $(cat out)"
 grep -q '^   7.0 %    99999 t99999 .*, waits for thread 100000 (mutex), in draw ×8 < main$' out || wrong "it is $(cat out)"
 if grep -q 'cannot be read' out; then wrong "it is $(cat out)"; fi
 run index threads.zip
-jq -e '(.thread_names | length) == 100000 and (.thread_counts | add) == 100000 and .busiest_thread == "t99999"
-    and .deadlocked_threads == ["t9", "t99998"]' out >/dev/null || wrong "it is $(cut -c 1-300 out)"
+holds '(.thread_names | length) == 100000 and (.thread_counts | add) == 100000 and .busiest_thread == "t99999"
+    and .deadlocked_threads == ["t9", "t99998"]' out || wrong "it is $(cut -c 1-300 out)"
 python3 -c 'import json, zipfile
 def at(second): return f"2026-11-22T10:00:{second:02}Z"
 with zipfile.ZipFile("many.zip", "w") as report:
@@ -631,7 +631,7 @@ grep -q '^and 6 more messages$' out || wrong 'messages of further channels are n
 grep -q '^c0  *sent at least 1 (0 B), received at least 0 (0 B)$' out || wrong "the missing messages are not told: $(cat out)"
 grep -q '^c1  *sent 1 (0 B), received 0 (0 B)$' out || wrong "it is $(cat out)"
 run show --json many.zip
-jq -e '[.traffic[] | select(.at_least) | [.channel, .recorded]] == [["c0", 9]]' out >/dev/null || wrong "it is $(cat out)"
+holds '[.traffic[] | select(.at_least) | [.channel, .recorded]] == [["c0", 9]]' out || wrong "it is $(cat out)"
 run show stopped.zip
 grep -q '^!! the process is stopped by a signal (SIGSTOP or the like), with 2 threads  \[threads.json\]$' out || wrong "it is $(cat out)"
 run show half.zip
@@ -688,10 +688,9 @@ with open("damaged.zip", "r+b") as file:
     file.seek(entry.header_offset + entry.compress_size // 2 + 49)
     file.write(b"damage")'
 run show --json long.zip
-jq -e '.log.counts.info == 20000 and .traffic == [.traffic[0]] and .traffic[0].sent == {messages: 20000, bytes: 40000}' out \
-    >/dev/null || wrong "it is $(cat out)"
+holds '.log.counts.info == 20000 and .traffic == [.traffic[0]] and .traffic[0].sent == {messages: 20000, bytes: 40000}' out || wrong "it is $(cat out)"
 run show --json damaged.zip
-jq -e '.log.counts.info == 20000 and .findings[0].entry == "traffic-index.jsonl"' out >/dev/null ||
+holds '.log.counts.info == 20000 and .findings[0].entry == "traffic-index.jsonl"' out ||
     wrong "it is $(cat out)"
 run show out
 expect_status 1
@@ -757,8 +756,8 @@ Threads by CPU since they began  [host-threads.json]
 END
 cmp -s expected machine || wrong "it is $(diff expected machine)"
 run show --json host.zip
-jq -e '.machine | (.busiest_processes[0] | .pid == 7 and .cpu_percent == 90) and .largest_processes[0].rss_kb == 1048576
-    and .threads == 7 and .busiest_threads[0].tid == 8 and .pressure_avg10_percent == {cpu: 12.5, io: 0}' out >/dev/null ||
+holds '.machine | (.busiest_processes[0] | .pid == 7 and .cpu_percent == 90) and .largest_processes[0].rss_kb == 1048576
+    and .threads == 7 and .busiest_threads[0].tid == 8 and .pressure_avg10_percent == {cpu: 12.5, io: 0}' out ||
     wrong "it is $(cat out)"
 expect_schema show.json out
 run html host.zip

@@ -2,6 +2,8 @@
 # shellcheck shell=sh disable=SC2154
 
 . "$source/tests/support/skip.sh"
+# shellcheck source=tests/support/holds.sh
+. "$source/tests/support/holds.sh"
 
 # quietly NAME COMMAND...: its output goes to $dir/NAME.log, and is shown when it fails.
 quietly() {
@@ -16,7 +18,7 @@ quietly() {
 expect_whole() {
     unzip -tq "$1" || fail "unzip does not read the report"
     "$bugpack" verify "$1" || fail "the report is not whole"
-    unzip -p "$1" manifest.json | jq -e .artefacts >/dev/null || fail "jq does not read its manifest"
+    unzip -p "$1" manifest.json | holds .artefacts || fail "jq does not read its manifest"
 }
 # expect_reason REPORT PATTERN: why it has no stacks.
 expect_reason() {
