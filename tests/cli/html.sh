@@ -106,13 +106,7 @@ fact 'a browser shows it without a message, a request or a violation of accessib
 start sleep 300
 run capture --pid "$pid" --output real.zip
 run html real.zip -o real.html
-command -v node >/dev/null 2>&1 && timeout 120 node "$here/check_page.mjs" bad.html everywhere.html broken.html \
-    empty.html real.html >out 2>err
-case $? in
-0) ;;
-1) wrong "$(cat out err)" ;;
-*) echo 'not tried: there is no chromium, no node, or BUGPACK_SCHEMA_NODE_MODULES is not set' ;;
-esac
+expect_page bad.html everywhere.html broken.html empty.html real.html
 # They are not ours.
 rm -f bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
 finish

@@ -129,6 +129,15 @@ expect_schema() {
     done
 }
 
+# expect_page PAGE...: a browser shows each as check_page.mjs asks. Tries nothing where there is no browser.
+expect_page() {
+    if [ -z "${BUGPACK_SCHEMA_NODE_MODULES:-}" ] || ! command -v node >/dev/null || ! command -v chromium >/dev/null; then
+        echo 'not tried: pages in a browser (there is no chromium, no node, or BUGPACK_SCHEMA_NODE_MODULES is not set)'
+        return
+    fi
+    timeout 200 node "$here/check_page.mjs" "$@" >"$scratch/out" 2>"$scratch/err" || wrong "$(cat "$scratch/out")"
+}
+
 finish() {
     check_schemas
     printf '%s facts, %s wrong\n' "$facts" "$failures"

@@ -44,12 +44,9 @@ share() {
 start "$SPIN" serve
 spinner=$pid
 
-fact 'profiles can be taken here'
+refusal=$("$SYSTEM_ALLOWS" profile "$spinner") || [ $? -ne 1 ] || skip "profiles cannot be taken here: $refusal"
 target=$spinner
 take_many
-if [ "$(ledger "$zip" profile.folded status)" != ok ]; then
-    skip "profiles cannot be taken here: $(ledger "$zip" profile.folded reason)"
-fi
 
 fact 'the function that spins has most samples, with its callers from the thread on'
 [ "$(share '^spin;.*main;serve;price_all;count_primes ')" -ge 70 ] ||
