@@ -1,6 +1,6 @@
 /*
- * Asks the system itself what a test needs of it, so that the program under test does not decide which
- * of its tests are skipped:
+ * Asks the system itself what a test needs of it, so that the program under test does not decide
+ * which of its tests are skipped:
  *
  *     system_allows stacks|profile PID
  *
@@ -39,5 +39,5 @@ int main(int argument_count, char **arguments) {
                                     .exclude_kernel = 1,
                                     .exclude_hv = 1};
     return syscall(SYS_perf_event_open, &event, pid, -1, -1, 0) >= 0 ? 0
-                                                                      : refuse("perf_event_open");
+                                                                     : refuse("perf_event_open");
 }
