@@ -104,8 +104,10 @@ row() {
         : >sessions
         failures=0 name=$2 expected=$3 current=$2
         ("$@") >log 2>&1 8>&-
-        # What a busy machine hid from one capture is looked for in another; who is accused once is accused.
-        if [ "$kind" = sick ] && grep -q ^wrong result 2>/dev/null; then
+        # What a busy machine hid from one capture is looked for in another, and a program that was not
+        # ready in time begins again; who is accused once is accused.
+        if [ -e unready ] || { [ "$kind" = sick ] && grep -q ^wrong result 2>/dev/null; }; then
+            [ ! -e unready ] || echo "$kind $name begins again: $(cat unready)"
             rm -rf "$scratch" && mkdir "$scratch" && cd "$scratch" || exit 1
             : >sessions
             ("$@") >log 2>&1 8>&-
@@ -145,6 +147,10 @@ own() {
 
 # begin COMMAND...: in a session of its own; its id is in pid. Output goes to `said`.
 begin() {
+    case $1 in
+    "$sick"* | ./*) ;;
+    *) needs "$1" ;;
+    esac
     setsid "$@" >>said 2>&1 <"${input:-/dev/null}" &
     pid=$!
     own "$pid"
@@ -176,14 +182,11 @@ living_row() {
     [ -z "$(told subject)" ] || pid=$(told subject)
     if command -v "$witness" >/dev/null && ! "$witness" >witnessed 2>&1; then
         cat witnessed
-        verdict wrong 'another instrument does not see it'
-    elif ! kill -0 "$pid"; then
-        cat said
-        verdict wrong 'the program has ended'
-    else
-        "$BUGPACK" capture --pid "$pid" --quiet --output report.zip >/dev/null
-        judge "${3:-}"
+        unready 'another instrument does not see it'
     fi
+    kill -0 "$pid" || unready 'the program has ended'
+    take_report
+    judge "${3:-}"
     end_row
 }
 
@@ -193,7 +196,7 @@ under_run() {
     pattern=$4
     : >said
     shift 4
-    needs "$1" $(printf '%s' "$*" | sed -n 's/.*exec \([a-z0-9]*\) .*/\1/p')
+    needs "$1" $(printf '%s' "$*" | sed -n 's/.*exec \([a-z0-9\/][^ ]*\).*/\1/p')
     prepare=$(function_name prepare "$name")
     if command -v "$prepare" >/dev/null; then
         "$prepare"
@@ -259,7 +262,7 @@ healthy_row() {
         begin "$@"
         input=
         await "! cmp -s /proc/$pid/cmdline /proc/$$/cmdline && grep -q '^State:.[SR]' /proc/$pid/status"
-        "$BUGPACK" capture --pid "$pid" --quiet --output report.zip >/dev/null
+        take_report
         judge
         end_row
     else
@@ -267,10 +270,45 @@ healthy_row() {
     fi
 }
 
+# stop_row TEXT: this row has failed.
+stop_row() {
+    verdict wrong "$1"
+    end_row
+    exit 1
+}
+
+# unready TEXT: its program is not as the row wants it, which is not for bugpack to answer for.
+unready() {
+    echo "$1" >unready
+    cat said 2>/dev/null
+    stop_row "$1"
+}
+
+await() {
+    tries=0
+    until eval "$1"; do
+        tries=$((tries + 1))
+        [ "$tries" -le 1200 ] || unready "this never came true: $1"
+        sleep 0.05
+    done
+}
+
+# take_report: of `pid`; 3 is a report that is not complete (bugpack-capture(1)).
+take_report() {
+    "$BUGPACK" capture --pid "$pid" --quiet --output report.zip >/dev/null
+    captured=$?
+    case $captured in
+    0 | 3) [ -s report.zip ] || stop_row 'capture wrote no report' ;;
+    *) stop_row "capture ended with status $captured" ;;
+    esac
+    grep -q '^State:.[^ZX]' "/proc/$pid/status" || unready 'the program ended while it was captured'
+}
+
 # judge PATTERN: the first two findings of report.zip; none at all for what is healthy.
 judge() {
     pattern=${1:-}
-    "$BUGPACK" show --json report.zip >found.json
+    "$BUGPACK" show --json report.zip >found.json || stop_row "show ended with status $?"
+    holds '.findings | type == "array"' found.json || stop_row 'show printed no findings'
     ids=$(jq -r '[.findings[].id] | join(" ")' found.json)
     jq -r '.findings[] | "    \(.id): \(.text)"' found.json
     if [ "$expected" = - ]; then
@@ -364,6 +402,7 @@ report() {
             ;;
         esac
         printf '%-8s %-26s %-22s %s\n' "$word" "$name" "$expected" "$text"
+        [ "$word" != skipped ] || echo "not tried: the $of program $name: $text"
         if [ -n "${VERBOSE:-}" ]; then
             cat "$folder/log"
         fi

@@ -322,7 +322,7 @@ begin_redis_healthy_client() {
 }
 
 start_nginx() {
-    needs nginx
+    needs nginx curl
     truncate -s 128M access.log
     cat >nginx.conf <<END
 daemon off;
@@ -555,10 +555,14 @@ in_terminal() {
     input=
     await "pgrep -P $pid && [ -s screen ]"
     pid=$(pgrep -P "$pid" | head -n 1)
+    [ -n "$pid" ] || unready "$1 has ended"
     await "! cmp -s /proc/$pid/cmdline /proc/$$/cmdline && is_in_state $pid S"
 }
 begin_vim() { in_terminal 'vim.tiny driver'; }
-begin_less() { in_terminal 'less /etc/services'; }
+begin_less() {
+    seq 1000 >lines
+    in_terminal 'less lines'
+}
 begin_htop() { in_terminal htop; }
 begin_top() { in_terminal top; }
 begin_bash_interactive() { in_terminal 'bash --norc'; }
@@ -654,8 +658,9 @@ begin_tar_works() {
     await "pgrep -P $pid -x tar"
 }
 
+# The same folder again and again: one that is in memory is packed before the capture ends.
 begin_tar_itself() {
-    begin sh -c 'tar cf - /usr | cat >/dev/null'
+    begin sh -c 'tar cf - $(yes /usr | head -n 1000) 2>/dev/null | cat >/dev/null'
     await "pgrep -P $pid -x tar"
     pid=$(pgrep -P "$pid" -x tar)
 }
@@ -787,7 +792,7 @@ witness_sqlite_busy() { locks_of "$(told holder)" POSIX; }
 peer_is_stopped() { ps -o stat= -p "$(told peer)" | grep -q ^T; }
 witness_pipe_peer_stopped() { peer_is_stopped; }
 witness_unix_peer_stopped() { peer_is_stopped; }
-witness_tcp_peer_stopped() { peer_is_stopped && ss -tnpH state established | grep -q "pid=$pid,"; }
+witness_tcp_peer_stopped() { needs ss && peer_is_stopped && ss -tnpH state established | grep -q "pid=$pid,"; }
 witness_redis_client() { peer_is_stopped; }
 witness_epoll_peer_stopped() { peer_is_stopped && grep -c ^tfd: /proc/"$pid"/fdinfo/* | grep -q ':2$'; }
 witness_curl_waits() { peer_is_stopped; }
@@ -798,8 +803,8 @@ witness_postgres_lock() { [ "$(sql "SELECT pg_blocking_pids($pid)")" = "{$(told 
 
 # The first figure of a listener is how many it has not accepted.
 witness_ssh_waits() { peer_is_stopped && ss -tlnH sport = ":$port" | awk '{ exit !($2 == 1) }'; }
-witness_not_accepted() { ss -tlnpH | grep "pid=$(told peer)," | awk '{ exit !($2 == 1) }'; }
-witness_not_accepted_unix() { ss -xlpH | grep "pid=$(told peer)," | awk '{ exit !($3 == 1) }'; }
+witness_not_accepted() { needs ss && ss -tlnpH | grep "pid=$(told peer)," | awk '{ exit !($2 == 1) }'; }
+witness_not_accepted_unix() { needs ss && ss -xlpH | grep "pid=$(told peer)," | awk '{ exit !($3 == 1) }'; }
 witness_connect_to_full_unix() { await "grep -q unix_wait_for_peer /proc/$pid/wchan"; }
 witness_psql_waits() { peer_is_stopped; }
 witness_chain_to_stopped() { ps -o stat=,ppid= -p "$(told end)" | grep -q "^T.* $(told middle)\$"; }
