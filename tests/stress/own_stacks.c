@@ -4,6 +4,7 @@
  *
  *   stress_own_stacks BUGPACK
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 
 #include <bugpack/bugpack.h>
@@ -65,14 +67,24 @@ static bool has_stopped(const temp_dir *dir, const char *command, bugpack_stacks
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
     bugpack_close(session);
-    if (report_entry_contains(result.path, "manifest.json", "libdw")) {
-        SKIP("stacks cannot be read here");
-    }
     bool is_stopped = report_entry_contains(result.path, "stacks.json", "\"stopped_us\"");
     if (is_stopped) {
         CHECK(report_entry_contains(result.path, "stacks.txt", " in turn ()"));
     }
     return is_stopped;
+}
+
+/* Asked of the system: bugpack does not decide whether this is tested. */
+static bool is_tracing_allowed(void) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    bool is_allowed = ptrace(PTRACE_SEIZE, child, NULL, NULL) == 0;
+    CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+    return is_allowed;
 }
 
 int main(int argument_count, char **arguments) {
@@ -82,26 +94,32 @@ int main(int argument_count, char **arguments) {
     if (BP_THREAD_SANITIZER) {
         SKIP("the thread sanitizer knows no process that shares our memory");
     }
+    if (dlopen("libdw.so.1", RTLD_NOW) == NULL) {
+        SKIP("there is no libdw");
+    }
+    if (!is_tracing_allowed()) {
+        SKIP("ptrace is forbidden here");
+    }
     CHECK(argument_count == 2 && temp_dir_make(&dir));
     CHECK(sigaction(SIGCHLD, &action, NULL) == 0);
     CHECK(pthread_create(&threads[0], NULL, spin, NULL) == 0);
     CHECK(pthread_create(&threads[1], NULL, reap, NULL) == 0);
     CHECK(!has_stopped(&dir, arguments[1], BUGPACK_STACKS_BLOCKED));
-    bool is_allowed = has_stopped(&dir, arguments[1], BUGPACK_STACKS_ALL_PTRACER);
-    if (is_allowed) {
-        unsigned long before = atomic_load(&turns);
-        while (atomic_load(&turns) < before + 1000) {}
-        CHECK(!has_stopped(&dir, "/nonexistent", BUGPACK_STACKS_ALL));
-        /* A process that gets the children of its children would get the helper. */
-        CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
-        CHECK(!has_stopped(&dir, arguments[1], BUGPACK_STACKS_ALL));
+    /* The helper has a second to answer, which a busy machine may not give it. */
+    bool is_stopped = false;
+    for (unsigned i = 0; i < 5 && !is_stopped; i++) {
+        is_stopped = has_stopped(&dir, arguments[1], BUGPACK_STACKS_ALL_PTRACER);
     }
+    CHECK(is_stopped);
+    unsigned long before = atomic_load(&turns);
+    while (atomic_load(&turns) < before + 1000) {}
+    CHECK(!has_stopped(&dir, "/nonexistent", BUGPACK_STACKS_ALL));
+    /* A process that gets the children of its children would get the helper. */
+    CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
+    CHECK(!has_stopped(&dir, arguments[1], BUGPACK_STACKS_ALL));
     atomic_store(&is_over, true);
     CHECK(pthread_join(threads[0], NULL) == 0 && pthread_join(threads[1], NULL) == 0);
     CHECK(atomic_load(&signal_count) == 0 && atomic_load(&child_count) == 0);
     temp_dir_remove(&dir);
-    if (!is_allowed) {
-        SKIP("ptrace is forbidden here");
-    }
     return 0;
 }
