@@ -236,7 +236,8 @@ def bells():
 
 try:
     pty.openpty()
-except OSError:
+except OSError as error:
+    print(f"skipped: there is no terminal: {error}")
     sys.exit(77)
 hangups()
 stops()

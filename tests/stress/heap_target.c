@@ -51,7 +51,8 @@ void heap_target_probe(pid_t pid, uint32_t snapshot_count, bp_thread_heap_readin
     bp_heap_plan plan = BP_HEAP_PLAN_INIT;
     bp_heap_prober *prober = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    options.calibrator_path = BUGPACK_COMMAND;
+    const char *command = getenv("BUGPACK");
+    options.calibrator_path = command != NULL ? command : BUGPACK_COMMAND;
     options.calibration_timeout_ms = 30000; /* a sanitized helper on a busy machine */
     options.use_cache = false;
     plan.snapshot_count = snapshot_count;
