@@ -553,6 +553,7 @@ has_names 4
 run diff --json one.zip two.zip
 has_names 3
 run logs --json one.zip
+# shellcheck disable=SC2016 # jq expands it
 holds --slurpfile name name 'if .source == "logs.jsonl" then .message == $name[0] and .channel == $name[0] else .message == "raw \uefff" end' out ||
     wrong "it is $(cat out)"
 rm one.zip two.zip # they are not ours

@@ -27,13 +27,19 @@ def check(tree):
             yield f"{found}: bp_machine_environment"
     yield from _calls(tree, "include", f"{UNSAFE}|{SHELL}")
     yield from _calls(tree, "tests", UNSAFE)
+    for path in tree.paths:
+        if path.startswith("tests/") and (path.endswith(".sh") or tree.first_line(path).startswith("#!/bin/sh")):
+            for line, _ in lines_matching(tree.text(path), r"(?m)^[^#\n]*\bjq (-\w+ )*-\w*e"):
+                yield f"{path}:{line}: jq -e takes empty input for success: holds, of tests/support/holds.sh"
 
 
 BAD = [{"src/base/a.c": f"void f(void) {{ x = {name}(a); }}\n"}
        for name in f"{UNSAFE}|{SHELL}".split("|")]
 BAD += [{"src/probe/a.c": 'void f(void) { x = getenv("HOME"); }\n'}]
 BAD += [{"tests/unit/a.c": "int f(void) { return atoi\n(a); }\n"}]
+BAD += [{"tests/cli/a.sh": "jq -e .a out || exit 1\n"}, {"tests/cli/a": "#!/bin/sh\ncat out | jq -r -e .a\n"}]
 GOOD = [{
+    "tests/cli/a.sh": "# not jq -e\nholds .a out\njq -r .e out\n",
     "src/base/a.c": 'int f(void) { return snprintf(b, 2, "atoi(1)"); }\n/* strcpy(a, b) */\n'
                     "void g(void) { gmtime_r(a, b); my_system(1); filesystem(2); }\n",
     "src/cli/a.c": 'int f(void) { return getenv("TERM") != NULL; }\n',
