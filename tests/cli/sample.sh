@@ -52,11 +52,11 @@ while True:
     thread = threading.Thread(target=spin)
     thread.start()
     thread.join()'
-# A window may end just after a birth.
+# A window may end just after a birth, and on a busy machine the thread gets little of it.
 tries=0
 is_seen=false
-while [ "$is_seen" != true ] && [ $tries -lt 40 ]; do
-    run sample --pid "$pid" --window 100
+while [ "$is_seen" != true ] && [ $tries -lt 100 ]; do
+    run sample --pid "$pid" --window $((100 + tries * 10))
     is_seen=$(jq 'any(.threads[]; .born_in_window and .cpu_ms >= 20)' out)
     tries=$((tries + 1))
 done
