@@ -57,6 +57,8 @@ if [ -w /dev/full ]; then
     expect_err five
     expect_err 'bugpack: 5 bytes could not be written to standard output: No space left on device'
     expect_empty reports
+else
+    echo 'not tried: a full disk (there is no /dev/full)'
 fi
 
 fact 'a limit on the size of files costs what is over it, and not the command'

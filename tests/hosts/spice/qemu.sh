@@ -35,6 +35,8 @@ if command -v tshark >/dev/null 2>&1; then
     expect_same 'DRAW_COPY' "$(value "$zip" session.json .display.draws)" \
         "$(tshark -r recorded.pcap -Y spice -T fields -e _ws.col.Info 2>/dev/null |
             grep -o DRAW_COPY | wc -l)"
+else
+    echo 'not tried: tshark is not installed'
 fi
 
 fact 'a client that is stopped is captured from outside, with its traffic'
