@@ -402,7 +402,10 @@ report() {
             ;;
         esac
         printf '%-8s %-26s %-22s %s\n' "$word" "$name" "$expected" "$text"
-        [ "$word" != skipped ] || echo "not tried: the $of program $name: $text"
+        case $word in
+        skipped) echo "not tried: the $of program $name: $text" ;;
+        'not yet') echo "not tried: the $of program $name, which is not named yet" ;;
+        esac
         if [ -n "${VERBOSE:-}" ]; then
             cat "$folder/log"
         fi
