@@ -312,6 +312,9 @@ judge() {
     ids=$(jq -r '[.findings[].id] | join(" ")' found.json)
     jq -r '.findings[] | "    \(.id): \(.text)"' found.json
     if [ "$expected" = - ]; then
+        # It inherited the priority of this test, and what others take from it then is true.
+        [ "$ids" != cpu-starved ] || [ "$(nice)" -le 0 ] ||
+            leave_out "the tests have a nice value of $(nice), and the machine is busy"
         [ -z "$ids" ] && verdict named none || verdict "${mark:-wrong}" "accused: $ids"
         return
     fi
