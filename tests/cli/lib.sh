@@ -11,7 +11,7 @@ set -u
 umask 022
 unset NO_COLOR POSIXLY_CORRECT
 here=$(cd "$(dirname "$0")" && pwd)
-source_dir=$(cd "$here/../.." && pwd)
+source_dir=${here%/tests/*}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/bugpack-cli.XXXXXX") || exit 1
 started=
 facts=0

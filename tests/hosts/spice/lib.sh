@@ -3,7 +3,6 @@
 : "${BUGPACK_SPICE:?name the bugpack-spice program to test}"
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../../cli/lib.sh"
-source_dir=$(cd "$here/../../.." && pwd)
 need python3 openssl jq unzip
 cd "$scratch" || exit 1
 mkdir reports

@@ -2,7 +2,6 @@
 # bugpack-vnc against server.py: what each thing that a server may do leaves behind.
 # shellcheck disable=SC2016,SC2317 # await expands texts, and calls functions
 . "$(dirname "$0")/../../cli/lib.sh"
-source_dir=$(cd "$here/../../.." && pwd)
 need python3 unzip jq
 server=$here/server.py
 [ -x "${BUGPACK_VNC:-}" ] || skip 'bugpack-vnc is not built'

@@ -2,7 +2,6 @@
 # bugpack-vnc against x11vnc, which serves an Xvfb where a program draws.
 # shellcheck disable=SC2016,SC2317 # await expands texts, and calls functions
 . "$(dirname "$0")/../../cli/lib.sh"
-source_dir=$(cd "$here/../../.." && pwd)
 need python3 unzip jq Xvfb x11vnc xwd ico
 [ -x "${BUGPACK_VNC:-}" ] || skip 'bugpack-vnc is not built'
 cd "$scratch" || exit 1
