@@ -64,6 +64,16 @@ Test(task_made, counters_keep_the_unit_of_the_system) {
     bp_task_snapshot_release(&snapshot);
 }
 
+Test(task_made, the_first_counter_has_the_time_of_children_that_were_waited_for) {
+    made_proc_write(&made, "7/stat",
+                    "7 (made) S 1 7 7 0 -1 0 0 0 0 0 50 3 7 2 20 0 1 0 1000 4096 1\n");
+    bp_task_snapshot snapshot = expect_snapshot();
+    cr_expect(eq(u64, snapshot.process_cpu, 53));
+    cr_expect(eq(u64, snapshot.waited_cpu, 9));
+    cr_expect(eq(u64, snapshot.first_cpu, 62));
+    bp_task_snapshot_release(&snapshot);
+}
+
 Test(task_made, a_reused_process_id_is_an_end) {
     made_proc_write(&made, "7/stat", MADE_STAT("S", "50", "1001"));
     bugpack_error error = expect_failure(BUGPACK_ERR_NO_PROCESS);

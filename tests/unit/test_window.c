@@ -17,6 +17,7 @@ static bp_history *history;
 static bp_windows *windows;
 static uint64_t now_ns;       /* of the clock, when the test began */
 static unsigned sample_count; /* taken so far */
+static uint64_t ticks;        /* that the process of the next function has used */
 
 static void add(uint64_t taken_ns) {
     bp_task_snapshot snapshot = made_snapshot(taken_ns, taken_ns / 4, NULL, 0);
@@ -56,12 +57,12 @@ static bugpack_status sample(void *context, bp_task_snapshot *ret_snapshot, bugp
     return BUGPACK_OK;
 }
 
-/* Of a process that began 20 ms before the test, and has used less than a clock tick. */
+/* Of a process that began 20 ms before the test, with clock ticks of 10 ms. */
 static bugpack_status sample_of_a_ticking_one(void *context, bp_task_snapshot *ret_snapshot,
                                               bugpack_error *error) {
     bugpack_status status = sample(context, ret_snapshot, error);
     ret_snapshot->cpu_unit_ns = 10 * MS;
-    ret_snapshot->process_cpu = ret_snapshot->first_cpu = 0;
+    ret_snapshot->process_cpu = ret_snapshot->first_cpu = ticks;
     ret_snapshot->has_uptime = true;
     ret_snapshot->uptime_ns = ret_snapshot->taken_ns - now_ns + 20 * MS;
     return status;
@@ -148,16 +149,19 @@ Test(window, of_an_ended_process_ends_with_it_and_waits_for_no_length) {
 }
 
 Test(window, of_an_ended_process_that_was_never_sampled_is_its_life) {
-    bp_window *window = bp_windows_ask_last(windows, now_ns, 9 * MS);
-    serve(sample_of_a_ticking_one);
-    const bp_window_result *result = bp_window_wait(window, 0);
-    cr_assert(ne(ptr, (void *)result, NULL));
-    cr_assert(eq(int, result->status, BUGPACK_OK), "%s", result->error.message);
-    cr_expect(eq(u64, result->metrics.ended_ns, now_ns));
-    cr_expect(eq(u64, result->metrics.began_ns, now_ns - 20 * MS));
-    cr_expect(epsilon_eq(dbl, result->metrics.cpu_percent, 45.0, 0.01), "9 ms of 20, no tick");
-    cr_expect(epsilon_eq(dbl, result->metrics.uptime_secs, 0.02, 0.0001));
-    bp_window_release(window);
+    for (ticks = 0; ticks < 2; ticks++) {
+        bp_window *window = bp_windows_ask_last(windows, now_ns, ticks * 10 * MS + 9 * MS);
+        serve(sample_of_a_ticking_one);
+        const bp_window_result *result = bp_window_wait(window, 0);
+        cr_assert(ne(ptr, (void *)result, NULL));
+        cr_assert(eq(int, result->status, BUGPACK_OK), "%s", result->error.message);
+        cr_expect(eq(u64, result->metrics.ended_ns, now_ns));
+        cr_expect(eq(u64, result->metrics.began_ns, now_ns - 20 * MS));
+        cr_expect(epsilon_eq(dbl, result->metrics.cpu_percent, ticks == 0 ? 45.0 : 95.0, 0.01),
+                  "9 ms of 20, and the ticks");
+        cr_expect(epsilon_eq(dbl, result->metrics.uptime_secs, 0.02, 0.0001));
+        bp_window_release(window);
+    }
 }
 
 Test(window, of_an_end_is_also_that_of_a_trigger_that_still_waits) {
