@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "report/destination.h"
 #include "support/report_reader.h"
@@ -84,6 +85,33 @@ Test(limits, refuse_a_report_below_the_floor_and_name_it) {
     cr_assert(eq(int, (int)bugpack_report(session, NULL, NULL), (int)BUGPACK_ERR_IO));
     bugpack_close(session);
     cr_assert(zero(sz, temp_dir_count(&dir)));
+    temp_dir_remove(&dir);
+}
+
+static struct statvfs room; /* what fstatvfs finds where it has blocks, instead of the truth */
+
+/* Linked before libc's: the objects under test call it. */
+int fstatvfs(int fd, struct statvfs *ret_info) {
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int result = statvfs(path, ret_info);
+    *ret_info = result == 0 && room.f_blocks > 0 ? room : *ret_info;
+    return result;
+}
+
+Test(limits, count_the_blocks_that_this_user_may_fill_and_keep_some_of_them) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    const bp_destination here = {.dir_path = dir.path, .dir_fd = dir.fd};
+    room = (struct statvfs){
+        .f_bsize = 4096, .f_frsize = 512, .f_blocks = 1000, .f_bfree = 100, .f_bavail = 10};
+    cr_expect(zero(int, (int)bp_destination_check_room(&here, 5000, 120, NULL)));
+    cr_expect(eq(int, (int)bp_destination_check_room(&here, 5000, 121, NULL), BUGPACK_ERR_IO));
+    cr_expect(zero(int, (int)bp_destination_check_room(&here, 5120, 0, NULL)));
+    cr_expect(eq(int, (int)bp_destination_check_room(&here, 5121, 0, NULL), BUGPACK_ERR_IO));
+    room.f_frsize = 0; /* then the other size counts */
+    cr_expect(zero(int, (int)bp_destination_check_room(&here, 40960, 0, NULL)));
+    cr_expect(eq(int, (int)bp_destination_check_room(&here, 40961, 0, NULL), BUGPACK_ERR_IO));
     temp_dir_remove(&dir);
 }
 
