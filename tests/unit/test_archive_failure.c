@@ -36,6 +36,13 @@ ssize_t pwrite(int fd, const void *bytes, size_t byte_count, off_t offset) {
     return pwritev(fd, &piece, 1, offset);
 }
 
+static bool is_cut; /* this program's pread finds that somebody has cut the file */
+
+ssize_t pread(int fd, void *bytes, size_t byte_count, off_t offset) {
+    struct iovec piece = {.iov_base = bytes, .iov_len = byte_count};
+    return is_cut ? 0 : preadv(fd, &piece, 1, offset);
+}
+
 static void fill(void) {
     uint32_t state = 2463534242u;
     for (size_t i = 0; i < sizeof noise; i++) {
@@ -72,6 +79,16 @@ Test(archive_failure, refuses_a_zip_without_entries_or_with_one_open) {
     archive_file_finish(&file);
     expect_finish_fails(file.archive, BUGPACK_ERR_INVALID, 0, file.path);
     cr_expect(zip_holds(file.path, 1, "late", "x", 1));
+    archive_file_end(&file);
+}
+
+Test(archive_failure, makes_no_zip_of_packed_bytes_that_somebody_has_cut) {
+    archive_file file;
+    archive_file_start(&file, when, NULL);
+    archive_file_add(&file, "a", noise, sizeof noise);
+    is_cut = true;
+    expect_finish_fails(file.archive, BUGPACK_ERR_IO, EIO, file.path);
+    is_cut = false;
     archive_file_end(&file);
 }
 

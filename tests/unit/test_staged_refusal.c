@@ -9,6 +9,38 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+static int directory_errno; /* of fsync on a directory; 0: the system's */
+
+/* Linked before libc's: the objects under test call it. */
+int fsync(int fd) {
+    struct stat info;
+    if (directory_errno != 0 && fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+        errno = directory_errno;
+        return -1;
+    }
+    return fdatasync(fd);
+}
+
+BOTH_METHODS(staged_refusal, says_when_its_name_may_be_lost_and_leaves_the_file) {
+    static const int lost[] = {EIO, ENOSPC, EDQUOT};
+    temp_dir dir;
+    char name[64];
+    cr_assert(temp_dir_make(&dir));
+    for (size_t i = 0; i <= 3; i++) {
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        bp_staged_file *file = start(&dir, method, "x");
+        directory_errno = i < 3 ? lost[i] : EINVAL; /* the last: there is no such sync */
+        bugpack_status status =
+            bp_staged_file_publish(file, "a", ".zip", name, sizeof name, &error);
+        directory_errno = 0;
+        cr_expect(eq(int, (int)status, (int)(i < 3 ? BUGPACK_ERR_IO : BUGPACK_OK)));
+        cr_expect(i == 3 || strstr(error.message, "its name may be lost") != NULL);
+        bp_staged_file_free(file);
+        cr_expect(eq(sz, temp_dir_count(&dir), i + 1));
+    }
+    temp_dir_remove(&dir);
+}
+
 /* Publishes "x.zip" and expects it to fail with `system_errno`, untouched output and no litter. */
 static void expect_refusal(const temp_dir *dir, bp_staged_file *file, const char *stem,
                            int system_errno) {
