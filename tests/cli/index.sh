@@ -134,6 +134,9 @@ mv out before
 run index --since-index before fleet
 expect_status 0
 expect_no_out
+jq -cs 'reverse[]' before >reversed
+run index --since-index reversed fleet
+expect_no_out # whatever the order of its lines
 run index --since-index missing fleet
 expect_status 1
 

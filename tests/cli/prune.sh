@@ -46,6 +46,19 @@ fill
 run prune --app other --older-than 1 dir
 expect_same 'what is left' '01 02 03 04 now ' "$(left)"
 
+fact 'each unit of an age is its own'
+for age in 60:12h:12min 2:90min:45s; do
+    fill
+    rm -rf dir/*.zip
+    aged=dir/viewer-bugreport-$(date -u -d "-${age%%:*} min" +%Y-%m-%dT%H-%M-%SZ).zip
+    head -c 1000 /dev/zero >"$aged"
+    age=${age#*:}
+    run prune --older-than "${age%:*}" dir
+    [ -f "$aged" ] || wrong "it is not older than ${age%:*}"
+    run prune --older-than "${age#*:}" dir
+    [ ! -f "$aged" ] || wrong "it is older than ${age#*:}"
+done
+
 fact 'a dry run removes nothing'
 fill
 run prune --keep 1 --dry-run dir

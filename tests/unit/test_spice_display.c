@@ -187,7 +187,8 @@ Test(spice_display, refuses_clips_that_would_draw_a_box_over_and_over) {
 }
 
 Test(spice_display, refuses_boxes_outside_the_surface) {
-    const int boxes[][4] = {{-1, 0, 4, 4}, {0, 0, 9, 8}, {0, 0, 8, 0x7fffffff}, {4, 4, 4, 5}};
+    const int boxes[][4] = {{-1, 0, 4, 4}, {0, 0, 9, 8},          {0, 0, 8, 9},
+                            {0, -1, 4, 4}, {0, 0, 8, 0x7fffffff}, {4, 4, 4, 5}};
     for (size_t i = 0; i < sizeof boxes / sizeof boxes[0]; i++) {
         expect(fill(boxes[i], 0, NULL), SPICE_MALFORMED);
     }
