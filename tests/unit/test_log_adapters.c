@@ -171,6 +171,23 @@ Test(log_adapters, takes_the_priorities_of_syslog_whatever_the_facility) {
                          "warn - \"p4\"\ninfo - \"p5\"\ninfo - \"p6\"\ndebug - \"p7\"\n");
 }
 
+BUGPACK_PRINTF(2, 3)
+static void wrap(const logged *made, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    bugpack_logv(made->session, BUGPACK_LEVEL_WARN, "wrapped", format, arguments);
+    va_end(arguments);
+    va_start(arguments, format);
+    bugpack_vsyslog(made->session, 3, format, arguments);
+    va_end(arguments);
+}
+
+Test(log_adapters, takes_the_arguments_of_a_function_that_wraps_it) {
+    logged made = open_logged();
+    wrap(&made, "%s %d", "one", 2);
+    expect_logged(&made, "warn wrapped \"one 2\"\nerror - \"one 2\"\n");
+}
+
 /* "%m" is an extension that a pedantic compiler warns of. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat"

@@ -167,6 +167,26 @@ Test(struct_size, what_cannot_be_off_is_refused_by_name) {
     cr_expect(eq(str, error.message, (char *)"limit cannot be BUGPACK_OFF"));
 }
 
+#define EXPECT_INITIALISED(name)                                                                   \
+    do {                                                                                           \
+        name fresh, empty = {.struct_size = sizeof empty};                                         \
+        memset(&fresh, 0x5a, sizeof fresh);                                                        \
+        name##_init(&fresh, sizeof fresh);                                                         \
+        cr_expect(zero(int, memcmp(&fresh, &empty, sizeof fresh)), #name);                         \
+    } while (0)
+
+Test(struct_size, initialiser_functions_leave_all_but_the_size_empty) {
+    EXPECT_INITIALISED(bugpack_channel_options);
+    EXPECT_INITIALISED(bugpack_disconnect_cause);
+    EXPECT_INITIALISED(bugpack_event);
+    EXPECT_INITIALISED(bugpack_options);
+    EXPECT_INITIALISED(bugpack_pedantic_state);
+    EXPECT_INITIALISED(bugpack_recorder_location);
+    EXPECT_INITIALISED(bugpack_recover_options);
+    EXPECT_INITIALISED(bugpack_report_request);
+    EXPECT_INITIALISED(bugpack_report_result);
+}
+
 /* The three ways to start from the defaults are one. */
 Test(struct_size, initialiser_function_and_designated_field_agree) {
     const bugpack_options by_macro = BUGPACK_OPTIONS_INIT;
