@@ -6,7 +6,9 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,6 +255,34 @@ Test(ring_places, of_a_closed_session_are_no_crash_where_they_could_not_be_remov
     cr_expect(zero(int, (int)bugpack_recover(&options, NULL)));
     cr_expect(zero(uint, report_count));
     cr_expect(ne(int, access(location.path, F_OK), 0), "it is removed");
+    temp_dir_remove(&dir);
+}
+
+Test(ring_places, are_private_files_in_a_private_directory_whatever_the_umask) {
+    temp_dir dir;
+    bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
+    struct stat info;
+    size_t file_count = 0;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
+    mode_t before = umask(0);
+    bugpack *session = open_session(dir.path, NULL, NULL);
+    (void)umask(before);
+    cr_assert(zero(int, (int)bugpack_recorder_locate(session, &location)));
+    cr_assert(zero(int, stat(location.path, &info)));
+    cr_expect(eq(uint, info.st_mode & 07777u, 0700u));
+    DIR *files = opendir(location.path);
+    cr_assert(ne(ptr, files, NULL));
+    for (const struct dirent *file; (file = readdir(files)) != NULL;) {
+        cr_assert(zero(int, fstatat(dirfd(files), file->d_name, &info, AT_SYMLINK_NOFOLLOW)));
+        if (file->d_name[0] != '.') {
+            cr_expect(zero(uint, info.st_mode & 0077u), "%s", file->d_name);
+            file_count++;
+        }
+    }
+    cr_expect(gt(sz, file_count, 1));
+    (void)closedir(files);
+    bugpack_close(session);
     temp_dir_remove(&dir);
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "probe/system.h"
 #include "probe/tool.h"
+#include "support/temp_dir.h"
 
 static bp_package_memory memory;
 
@@ -183,4 +185,59 @@ Test(tool, is_believed_only_if_it_ends_well_in_time_and_briefly) {
     size_t length;
     cr_expect(eq(int, bp_tool_run(&missing, out, sizeof out, &length), ENOENT));
     cr_expect(eq(int, (int)waitpid(-1, NULL, WNOHANG), -1), "every child was reaped");
+}
+
+/* As the first process of a container: in a root and a namespace of its own. */
+static pid_t start_contained(const char *root) {
+    int ready[2];
+    char is_in = 0;
+    cr_assert(zero(int, pipe(ready)));
+    pid_t pid = fork();
+    if (pid == 0) {
+        is_in = unshare(CLONE_NEWUSER | CLONE_NEWUTS) == 0 && chroot(root) == 0;
+        (void)!write(ready[1], &is_in, 1);
+        (void)pause();
+    }
+    cr_assert(eq(sz, (size_t)read(ready[0], &is_in, 1), 1));
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    if (!is_in) {
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+        cr_skip("namespaces are not allowed here");
+    }
+    return pid;
+}
+
+Test(system, knows_a_container_by_the_file_that_it_leaves) {
+    static const char *const rows[][2] = {
+        {"run/.containerenv", "podman"},
+        {".dockerenv", "docker"},
+        {"var/run/secrets/kubernetes.io/serviceaccount/namespace", "kubernetes"},
+        {"run/systemd/container", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        temp_dir dir;
+        char path[128];
+        cr_assert(temp_dir_make(&dir));
+        (void)snprintf(path, sizeof path, "%s", rows[i][0]);
+        for (char *at = path; (at = strchr(at, '/')) != NULL; *at++ = '/') {
+            *at = '\0';
+            cr_assert(zero(int, mkdirat(dir.fd, path, 0700)));
+        }
+        cr_assert(temp_dir_write(&dir, path, "lxc\nrest", 8));
+        pid_t pid = start_contained(dir.path);
+        const bp_system_plan plan = {.with_process = true,
+                                     .pid = pid,
+                                     .deadline_ns = bp_clock_monotonic_ns() + 20 * BP_NS_PER_SEC,
+                                     .memory = &memory};
+        bp_system system;
+        cr_assert(zero(int, (int)bp_system_read(&plan, &system, NULL)));
+        const char *name = system.container != NULL ? system.container : "none";
+        cr_expect(eq(str, (char *)name, (char *)(rows[i][1] != NULL ? rows[i][1] : "none")));
+        cr_expect(eq(str, system.container_name, rows[i][1] != NULL ? "" : "lxc"));
+        bp_system_release(&system);
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+        temp_dir_remove(&dir);
+    }
 }
