@@ -303,6 +303,29 @@ static void check_parts(size_t i, size_t at, bool is_at_call) {
     bp_buffer_release(&other);
 }
 
+Test(redact_borders, leave_nothing_of_a_secret_without_an_end_in_the_records_that_continue_it) {
+    static const char *const begins[] = {"-----BEGIN RSA PRIVATE KEY-----", "password=\\\""};
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
+        bp_buffer records, out;
+        bp_buffer_init(&records, 4096);
+        (void)bp_buffer_printf(&records,
+                               "{\"level\":\"info\",\"tid\":7,\"message\":\"%sMIIEaa\","
+                               "\"unfinished\":true}\n"
+                               "{\"level\":\"info\",\"tid\":8,\"message\":\"of another\"}\n"
+                               "{\"level\":\"info\",\"tid\":7,\"message\":\"MIIEbb\","
+                               "\"continues\":true,\"unfinished\":true}\n"
+                               "{\"level\":\"info\",\"tid\":7,\"message\":\"MIIEcc\","
+                               "\"continues\":true}\n"
+                               "{\"level\":\"info\",\"tid\":7,\"message\":\"the next\"}\n",
+                               begins[i]);
+        redacted(redactors[0], BP_REDACT_JSON_LINES, records.data, records.size, 50000, &out);
+        cr_expect(strstr(bp_buffer_text(&out), "MIIE") == NULL, "%s", bp_buffer_text(&out));
+        cr_expect(strstr(out.data, "of another") != NULL && strstr(out.data, "the next") != NULL);
+        bp_buffer_release(&records);
+        bp_buffer_release(&out);
+    }
+}
+
 Test(redact_borders, leave_nothing_in_parts_of_a_line) {
     static const size_t borders[] = {4096, 8192, 16384, 65536};
     for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {

@@ -84,6 +84,19 @@ Test(redact_traffic, overwrites_secrets_unless_the_channel_is_exact) {
     bugpack_close(session);
 }
 
+Test(redact_traffic, overwrites_secrets_in_packets_of_ipv6) {
+    const bugpack_options options = traffic_options();
+    bugpack *session = open_session(&options);
+    bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
+    bugpack_channel *channel = NULL;
+    with.is_ipv6 = true;
+    cr_assert(zero(int, (int)bugpack_channel_open(session, "a", &with, &channel, NULL)));
+    send_text(channel, "login password=hunter2 and go on");
+    take(session, NULL, NULL);
+    cr_expect(eq(uint, count_in_pcap("login password=REDACTE and go on"), 1));
+    bugpack_close(session);
+}
+
 Test(redact_traffic, finds_a_secret_that_is_divided_between_segments_and_counts_it_once) {
     const bugpack_options options = traffic_options();
     bugpack *session = open_session(&options);
