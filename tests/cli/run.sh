@@ -116,6 +116,13 @@ expect_out y
 expect_out 1
 expect_empty reports
 
+fact 'a command ignores SIGPIPE only where we were told to'
+for before in '' 'trap "" PIPE; '; do
+    look="exec sed -n 's/^SigIgn:.*\\(.\\)...\$/\\1/p' /proc/self/status"
+    expect_same "the signals after <$before>" "$(sh -c "$before$look")" \
+        "$(sh -c "$before"'exec "$0" run -q -o reports -- sh -c "$1"' "$BUGPACK" "$look")"
+done
+
 fact 'a command that dies by a signal leaves a crash report, and so do we'
 run_command -- sh -c 'echo first; printf "last words"; kill -SEGV $$'
 expect_status 139
