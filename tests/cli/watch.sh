@@ -220,6 +220,60 @@ expect_status 0
 WATCH_TARGET=$WATCH_TARGET_BEFORE
 rm -f reports/*
 
+fact 'conditions that come true at once lead to no more reports than asked for, over all targets'
+WATCH_TARGET=$scratch/named$$
+watch --name "named$$" --max 3 --cooldown 0 --when 'threads > 0' --when 'fds > 0'
+for turn in 2 3; do
+    begin_target
+    await "[ \$(jq -r 'select(.event == \"report\").path' '$events' | wc -l) -ge $turn ]"
+    kill -KILL "$target"
+    wait "$target" 2>/dev/null
+done
+end_watch
+expect_status 0
+expect_same 'the reports' 3 "$(find reports -type f | wc -l | tr -d ' ')"
+rm -f reports/*
+
+fact 'the cool-down holds for the next process of the name'
+watch --name "named$$" --max 2 --when 'threads > 0'
+begin_target
+take_report
+kill -KILL "$target"
+wait "$target" 2>/dev/null
+begin_target
+await_event ".event == \"target-found\" and .pid == $target"
+run watch --pid "$target" --max 1 --when 'threads > 0 for 3s' --output-dir . # we would have looked by then
+expect_status 0
+kill -KILL "$target"
+wait "$target" 2>/dev/null
+await_event ".event == \"target-ended\" and .pid == $target" # then all its reports are written
+end_watch TERM
+expect_same 'the reports' 1 "$(find reports -type f | wc -l | tr -d ' ')"
+rm -f reports/*
+WATCH_TARGET=$WATCH_TARGET_BEFORE
+
+fact 'lines of the journal are followed, and a report without its entry is incomplete'
+mkdir bin
+cat >bin/journalctl <<'EOF'
+#!/bin/sh
+case "$*" in
+*--follow*'--unit nginx'*) echo 'PANIC 7' && exec sleep 1000 ;;
+*) echo 'no such unit' >&2 && exit 1 ;;
+esac
+EOF
+chmod +x bin/journalctl
+begin_target
+old_path=$PATH
+PATH=$scratch/bin:$PATH
+watch --pid "$target" --max 1 --when 'log /PANIC \d/' --journal nginx
+PATH=$old_path
+end_watch
+expect_status 3
+take_report
+expect_same 'the record' 'PANIC 7' \
+    "$(value "$zip" logs.jsonl 'select(.seq == '"$(value "$zip" metadata.json .condition.log_seq)"').message')"
+end_target
+
 fact 'without --json the path is printed, and what happens is said'
 begin_target
 tell threads 50
