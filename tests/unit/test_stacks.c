@@ -11,6 +11,7 @@
 #ifdef __linux__
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #endif
 
 #include "quick_session.h"
@@ -23,6 +24,10 @@
 #include "model/frame_text.h"
 #include "probe/stack_files.h"
 #include "probe/stacks.h"
+#ifdef __linux__
+#include "probe/profile_fold.h"
+#include "probe/threads.h"
+#endif
 
 static const char full_text[] =
     "Process 4711: the stacks of its threads. 1 was stopped, for at most 86 us each.\n"
@@ -328,5 +333,42 @@ Test(stacks, that_nobody_waits_for_any_more_are_not_read) {
     cr_expect(eq(sz, stacks.thread_count, 0));
     cr_expect(ge(sz, stacks.passed_over_count, 1));
     bp_stacks_release(&stacks);
+}
+#endif
+
+#ifdef __linux__
+/* A sample of the first thread, which comes too late to be unwound. */
+static void take_late_sample(bp_profile_fold *fold, const char *name, int pid) {
+    const bp_perf_record sample = {.kind = BP_PERF_SAMPLE, .pid = pid, .tid = getpid()};
+    cr_assert(zero(int, prctl(PR_SET_NAME, name)));
+    bp_profile_fold_take(fold, &sample);
+}
+
+Test(profile_fold, counts_what_was_lost_and_other_threads_than_ours) {
+    static bp_profile out;
+    static bp_profile_fold folds[2];
+    const bp_perf_record lost = {.kind = BP_PERF_LOST, .lost = 12};
+    const atomic_bool stop = false;
+    bp_process_threads own;
+    cr_assert(zero(int, (int)bp_threads_read(0, UINT64_MAX, &own, NULL)));
+    for (size_t i = 0; i < 2; i++) {
+        folds[i].pid = getpid();
+        folds[i].birth = own.birth;
+        folds[i].stop = &stop;
+        folds[i].out = &out;
+    }
+    bp_process_threads_release(&own);
+    bp_profile_fold_take(&folds[0], &lost);
+    cr_expect(eq(u64, out.facts.lost_count, 12));
+    take_late_sample(&folds[0], "bugpack-worker", getpid());
+    take_late_sample(&folds[1], "worker", getpid() + 1);
+    cr_expect(eq(u64, out.facts.lost_count, 12));
+    cr_expect(eq(u64, out.facts.thread_count, 0));
+    take_late_sample(&folds[1], "worker", getpid());
+    cr_expect(eq(u64, out.facts.lost_count, 13));
+    cr_expect(eq(u64, out.facts.thread_count, 1));
+    for (size_t i = 0; i < 2; i++) {
+        cr_expect(zero(int, (int)bp_profile_fold_end(&folds[i], 0, NULL)));
+    }
 }
 #endif
