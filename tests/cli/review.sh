@@ -118,6 +118,24 @@ see '^bugpack: no report: the report is not written'
 see '^ended 3'
 case $(ls asked) in asked-crash-*.zip) ;; *) wrong "there is: $(ls asked)" ;; esac
 
+fact 'recover asks, and a no keeps the session'
+rm -f reports/*
+XDG_RUNTIME_DIR=$scratch/run start "$BUGPACK" run -o reports -- sleep 1000
+await '[ -n "$(find run/bugpack -name session)" ]'
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+for answer in n y; do
+    await '[ "$(tm display-message -p "#{pane_current_command}")" = bash ]'
+    tm send-keys C-l
+    await '! tm capture-pane -p | grep -q "^Write this"'
+    tm send-keys '$BUGPACK recover --review; echo "ended $?"' Enter
+    see '^Write this report? \[y/N\]'
+    tm send-keys "$answer" Enter
+    see '^ended [01]'
+    expect_same "the reports after $answer" "$([ "$answer" = n ] || echo 1)" "$(find reports -type f | sed 's|.*|1|')"
+done
+zip=$(echo reports/*)
+
 fact 'a terminal that hangs up means no'
 ask --window 0
 tm kill-server
