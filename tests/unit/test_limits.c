@@ -88,6 +88,7 @@ Test(limits, refuse_a_report_below_the_floor_and_name_it) {
     temp_dir_remove(&dir);
 }
 
+#ifdef __linux__
 static struct statvfs room; /* what fstatvfs finds where it has blocks, instead of the truth */
 
 /* Linked before libc's: the objects under test call it. */
@@ -114,6 +115,7 @@ Test(limits, count_the_blocks_that_this_user_may_fill_and_keep_some_of_them) {
     cr_expect(eq(int, (int)bp_destination_check_room(&here, 40961, 0, NULL), BUGPACK_ERR_IO));
     temp_dir_remove(&dir);
 }
+#endif
 
 Test(limits, count_what_the_report_itself_may_take) {
     temp_dir dir;

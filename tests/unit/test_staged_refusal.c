@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#ifdef __linux__
 static int directory_errno; /* of fsync on a directory; 0: the system's */
 
 /* Linked before libc's: the objects under test call it. */
@@ -40,6 +41,7 @@ BOTH_METHODS(staged_refusal, says_when_its_name_may_be_lost_and_leaves_the_file)
     }
     temp_dir_remove(&dir);
 }
+#endif
 
 /* Publishes "x.zip" and expects it to fail with `system_errno`, untouched output and no litter. */
 static void expect_refusal(const temp_dir *dir, bp_staged_file *file, const char *stem,
