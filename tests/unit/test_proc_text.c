@@ -196,3 +196,18 @@ Test(proc_number, reads_either_sign_and_nothing_else) {
     cr_assert(bp_proc_parse_number("666", 3, &value));
     cr_expect(eq(i64, value, 666));
 }
+
+Test(proc_text, a_process_has_ended_with_its_last_thread) {
+    bp_proc_stat stat = {.state = 'Z', .thread_count = 1};
+    cr_expect(bp_proc_has_process_ended(&stat));
+    stat.thread_count = 2;
+    cr_expect(not(bp_proc_has_process_ended(&stat)));
+}
+
+Test(proc_text, a_mapping_has_a_length) {
+    static const char empty[] = "1000-1000 r-xp 00000000 08:01 7 /x";
+    static const char one[] = "1000-1001 r-xp 00000000 08:01 7 /x";
+    bp_proc_map map;
+    cr_expect(not(bp_proc_parse_map(empty, sizeof empty - 1, &map)));
+    cr_expect(bp_proc_parse_map(one, sizeof one - 1, &map));
+}
