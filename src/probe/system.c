@@ -357,9 +357,9 @@ static void read_container(struct reader *reader) {
         bp_file_close(fd);
     }
     size_t length = read_in_root(reader, "run/systemd/container");
-    size_t line = strcspn(reader->text, "\n");
-    (void)snprintf(system->container_name, sizeof system->container_name, "%.*s",
-                   (int)(line < length ? line : length), reader->text);
+    (void)snprintf(system->container_name, sizeof system->container_name, "%.*s", (int)length,
+                   reader->text);
+    system->container_name[strcspn(system->container_name, "\n")] = '\0';
 }
 
 /* Appends a control group, if anything is known of it and it is not there. False without memory. */
