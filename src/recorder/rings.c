@@ -45,6 +45,7 @@ struct bp_rings {
     bool has_new_loss;   /* a ring got no new file, and bp_rings_take_loss has not said so */
     bool is_loss_waking; /* the monitor's tasks were woken for it */
     char memory_reason[256];
+    char substitute_reason[256]; /* of `dir`; constant */
 };
 
 static uint64_t note_alive(void *context, uint64_t now_ns) {
@@ -121,8 +122,27 @@ static void note_memory_reason(bp_rings *rings, const char *reason) {
     bp_lock_release(&rings->lock);
 }
 
-/* Makes the session's directory below the first usable one of platform/ring_dirs.h. The error is
- * that of the first of them, where a user expects the rings. */
+static bugpack_status try_dir(bp_rings *rings, const bp_ring_dir *choice,
+                              const bp_session_identity *identity, bugpack_error *first_error) {
+    const bp_ring_base base = {choice->path, true, choice->is_common};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    rings->is_common = choice->is_common;
+    bugpack_status status = bp_session_dir_new(&base, identity, &rings->dir, &error);
+    if (first_error->status == BUGPACK_OK) {
+        *first_error = error;
+    }
+    if (status != BUGPACK_OK && error.system_errno == EPERM) {
+        (void)snprintf(rings->substitute_reason, sizeof rings->substitute_reason, "%.250s",
+                       error.message);
+    } else if (status == BUGPACK_OK && !choice->is_substitute) {
+        rings->substitute_reason[0] = '\0';
+    }
+    return status;
+}
+
+/* Makes the session's directory below the first usable one of platform/machine.h, or below a
+ * substitute where another user has made one of them. The error is that of the first of them, where
+ * a user expects the rings. */
 static bugpack_status choose_dir(bp_rings *rings, const bp_session_identity *identity,
                                  bugpack_error *error) {
     bp_ring_dir *choice = malloc(sizeof *choice);
@@ -132,10 +152,11 @@ static bugpack_status choose_dir(bp_rings *rings, const bp_session_identity *ide
         return bp_fail_memory(error, "choose a directory for the rings");
     }
     while (status != BUGPACK_OK && bp_ring_dirs_next(&cursor, choice)) {
-        const bp_ring_base base = {choice->path, true, choice->is_common};
-        bool is_first = error->status == BUGPACK_OK;
-        rings->is_common = choice->is_common;
-        status = bp_session_dir_new(&base, identity, &rings->dir, is_first ? error : NULL);
+        status = try_dir(rings, choice, identity, error);
+    }
+    if (status != BUGPACK_OK && rings->substitute_reason[0] != '\0' &&
+        bp_ring_dirs_make_substitute(choice)) {
+        status = try_dir(rings, choice, identity, error);
     }
     free(choice);
     return status == BUGPACK_OK || error->status != BUGPACK_OK
@@ -198,6 +219,10 @@ const char *bp_rings_locate(bp_rings *rings, uint64_t *ret_survives) {
     bp_lock_release(&rings->lock);
     *ret_survives = is_in_file ? rings->survives : 0;
     return is_in_file ? bp_session_dir_path(rings->dir) : NULL;
+}
+
+const char *bp_rings_substitute_reason(const bp_rings *rings) {
+    return rings->dir != NULL ? rings->substitute_reason : "";
 }
 
 void bp_rings_release_guard(bp_rings *rings) {

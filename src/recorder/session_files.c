@@ -270,6 +270,9 @@ static bugpack_status check_above(const bp_ring_base *base, bugpack_error *error
     if (base->is_common && !bp_ring_dirs_is_in_memory(above)) {
         return deny(error, path, EPERM, "it is not in memory");
     }
+    if (lstat(path, &info) == 0 && info.st_uid != geteuid()) {
+        return deny(error, path, EPERM, "it is another user's");
+    }
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
         return deny(error, path, EPERM, "it is a symbolic link");
     }

@@ -223,6 +223,48 @@ Test(ring_places, hold_a_killed_hosts_records_without_an_environment) {
     temp_dir_remove(&dir);
 }
 
+static void keep_text(bugpack_level level, const char *text, void *context) {
+    char *kept = context;
+    if (level == BUGPACK_LEVEL_WARN && kept[0] == '\0') {
+        (void)snprintf(kept, 512, "%s", text);
+    }
+}
+
+/* Of a user of our own, whose directory root has made first. */
+Test(ring_places, have_another_name_where_somebody_else_has_made_the_directory) {
+    temp_dir dir;
+    bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
+    char shm[64], text[512] = "", made[sizeof location.path];
+    uid_t uid = 100000 + (uid_t)getpid();
+    if (geteuid() != 0 || access("/dev/shm", W_OK) != 0) {
+        cr_skip_test("needs root and /dev/shm");
+    }
+    cr_assert(temp_dir_make(&dir));
+    (void)snprintf(shm, sizeof shm, "/dev/shm/bugpack-%u", (unsigned)uid);
+    cr_assert(zero(int, mkdir(shm, 0700)));
+    cr_assert(zero(int, chown(dir.path, uid, uid)));
+    cr_assert(zero(int, setresgid(uid, uid, 0)));
+    cr_assert(zero(int, setresuid(uid, uid, 0)));
+    cr_assert(zero(int, unsetenv("XDG_RUNTIME_DIR")));
+    cr_assert(zero(int, unsetenv("RUNTIME_DIRECTORY")));
+    cr_assert(zero(int, setenv("HOME", dir.path, 1)));
+    bugpack *session = open_session(dir.path, keep_text, text);
+    cr_expect(zero(int, (int)bugpack_recorder_locate(session, &location)));
+    cr_expect(zero(int, strncmp(location.path, shm, strlen(shm))), "%s", location.path);
+    cr_expect(ne(ptr, strstr(text, shm), NULL), "%s", text);
+    (void)snprintf(made, sizeof made, "%.*s", (int)strcspn(location.path + strlen(shm), "/"),
+                   location.path + strlen(shm));
+    bugpack_close(session);
+    check_killed_host(&dir, &location);
+    cr_expect(zero(int, strncmp(location.path + strlen(shm), made, strlen(made))), "the same");
+    (void)snprintf(made, sizeof made, "%.*s", (int)(strrchr(location.path, '/') - location.path),
+                   location.path);
+    cr_expect(zero(int, rmdir(made)));
+    cr_assert(zero(int, setresuid(0, 0, 0)));
+    cr_expect(zero(int, rmdir(shm)));
+    temp_dir_remove(&dir);
+}
+
 static void count_report(const bugpack_report_result *result, void *context) {
     (void)result;
     ++*(unsigned *)context;
@@ -295,13 +337,6 @@ Test(ring_places, are_the_users_own_where_there_is_one) {
     cr_expect(zero(int, strncmp(location.path, dir.path, strlen(dir.path))), "%s", location.path);
     cr_expect(zero(u64, location.survives & BUGPACK_SURVIVES_LOGOUT));
     temp_dir_remove(&dir);
-}
-
-static void keep_text(bugpack_level level, const char *text, void *context) {
-    char *kept = context;
-    if (level == BUGPACK_LEVEL_WARN && kept[0] == '\0') {
-        (void)snprintf(kept, 512, "%s", text);
-    }
 }
 
 Test(ring_places, are_told_at_the_opening_when_none_serves) {

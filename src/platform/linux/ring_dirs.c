@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@ static const size_t maps_max_bytes = (size_t)16 << 20;
  * logind.conf(5)), and with the service of a dynamic user (DynamicUser in systemd.exec(5)). */
 enum { first_login_uid = 1000, first_dynamic_uid = 61184, last_dynamic_uid = 65519 };
 
-/* `*cursor` counts the fixed places, then the bytes of $RUNTIME_DIRECTORY. */
-enum { PLACE_USER, PLACE_RUN, PLACE_SHM, PLACE_SERVICE };
+/* `*cursor` counts the fixed places, then the substitutes, then the bytes of $RUNTIME_DIRECTORY. */
+enum { PLACE_USER, PLACE_RUN, PLACE_SHM, PLACE_SUBSTITUTE, PLACE_SERVICE = 1 << 30 };
 
 /* The part of a list of paths that begins at `from`, up to the next ':'. */
 static size_t part_bytes(const char *list, size_t from) {
@@ -49,7 +50,44 @@ static bool next_of_service(unsigned *cursor, bp_ring_dir *ret_dir) {
     return false;
 }
 
+static void name_in_shm(const char *end, bp_ring_dir *ret_dir) {
+    (void)snprintf(ret_dir->path, sizeof ret_dir->path, "/dev/shm/bugpack-%u%s",
+                   (unsigned)geteuid(), end);
+    ret_dir->is_common = true;
+}
+
+bool bp_ring_dirs_make_substitute(bp_ring_dir *ret_dir) {
+    name_in_shm("-XXXXXX", ret_dir);
+    ret_dir->is_substitute = true;
+    return mkdtemp(ret_dir->path) != NULL;
+}
+
+/* This user's substitutes, by their number in the directory. */
+static bool find_substitute(unsigned number, bp_ring_dir *ret_dir) {
+    DIR *listing = opendir("/dev/shm");
+    struct dirent *entry;
+    struct stat info;
+    bool is_found = false;
+    name_in_shm("-", ret_dir);
+    const char *prefix = strrchr(ret_dir->path, '/') + 1;
+    size_t prefix_bytes = strlen(prefix);
+    while (listing != NULL && !is_found && (entry = readdir(listing)) != NULL) {
+        is_found = strncmp(entry->d_name, prefix, prefix_bytes) == 0 &&
+                   fstatat(dirfd(listing), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+                   S_ISDIR(info.st_mode) && info.st_uid == geteuid() && number-- == 0;
+        if (is_found) {
+            name_in_shm(entry->d_name + prefix_bytes - 1, ret_dir);
+        }
+    }
+    if (listing != NULL) {
+        (void)closedir(listing);
+    }
+    ret_dir->is_substitute = is_found;
+    return is_found;
+}
+
 bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir) {
+    ret_dir->is_substitute = false;
     if (*cursor == PLACE_USER) {
         /* The XDG specification: a relative value is invalid and to be ignored. */
         const char *runtime = bp_machine_environment("XDG_RUNTIME_DIR");
@@ -66,11 +104,15 @@ bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir) {
         }
     }
     if (*cursor == PLACE_SHM) {
-        *cursor = PLACE_SERVICE;
-        (void)snprintf(ret_dir->path, sizeof ret_dir->path, "/dev/shm/bugpack-%u",
-                       (unsigned)geteuid());
-        ret_dir->is_common = true;
+        *cursor = PLACE_SUBSTITUTE;
+        name_in_shm("", ret_dir);
         return true;
+    }
+    if (*cursor < PLACE_SERVICE) {
+        if (find_substitute((*cursor)++ - PLACE_SUBSTITUTE, ret_dir)) {
+            return true;
+        }
+        *cursor = PLACE_SERVICE;
     }
     return next_of_service(cursor, ret_dir);
 }

@@ -191,6 +191,11 @@ bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpa
     return BUGPACK_OK;
 }
 
+bool bp_ring_dirs_make_substitute(bp_ring_dir *ret_dir) {
+    (void)ret_dir;
+    return false;
+}
+
 bool bp_ring_dirs_is_in_memory(const char *path) {
     return false;
 }
