@@ -134,9 +134,10 @@ static const char *file_type_name(mode_t mode) {
     return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "of an unknown type";
 }
 
-bugpack_status bp_file_open_regular(int dir_fd, const char *path, int *ret_fd,
-                                    bugpack_error *error) {
-    int fd = openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+enum { file_flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+
+/* Takes `fd` over. */
+static bugpack_status check_regular(int fd, const char *path, int *ret_fd, bugpack_error *error) {
     if (fd < 0) {
         return bp_fail_errno(error, errno, "cannot read \"%s\"", path);
     }
@@ -154,6 +155,36 @@ bugpack_status bp_file_open_regular(int dir_fd, const char *path, int *ret_fd,
     }
     *ret_fd = fd;
     return BUGPACK_OK;
+}
+
+bugpack_status bp_file_open_regular(int dir_fd, const char *path, int *ret_fd,
+                                    bugpack_error *error) {
+    return check_regular(openat(dir_fd, path, file_flags), path, ret_fd, error);
+}
+
+bugpack_status bp_file_open_found(const char *path, size_t found_bytes, int *ret_fd,
+                                  bugpack_error *error) {
+    char name[PATH_MAX];
+    size_t begin = strlen(path) - found_bytes;
+    int fd = begin < sizeof name ? AT_FDCWD : -1;
+    int flags = file_flags; /* of what was named, which may be a link */
+    errno = ENAMETOOLONG;
+    (void)snprintf(name, sizeof name, "%.*s", (int)begin, path);
+    while (fd >= 0 || fd == AT_FDCWD) {
+        int above_fd = fd;
+        if (name[0] != '\0') {
+            fd = openat(above_fd, name, flags);
+            bp_file_close(above_fd);
+        }
+        if (path[begin] == '\0') {
+            break;
+        }
+        size_t length = strcspn(path + begin, "/");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, path + begin);
+        begin += length + strspn(path + begin + length, "/");
+        flags = file_flags | O_NOFOLLOW;
+    }
+    return check_regular(fd, path, ret_fd, error);
 }
 
 int64_t bp_file_read_range(int fd, void *bytes, size_t byte_count, uint64_t offset) {

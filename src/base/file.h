@@ -49,6 +49,12 @@ bugpack_status bp_file_make_path(const char *path, bugpack_error *error);
 bugpack_status bp_file_open_regular(int dir_fd, const char *path, int *ret_fd,
                                     bugpack_error *error);
 
+/* The same for a file of which somebody named no more than the beginning: the last `found_bytes` of
+ * `path` were found there. No link is followed among these: whoever can write there can make one.
+ */
+bugpack_status bp_file_open_found(const char *path, size_t found_bytes, int *ret_fd,
+                                  bugpack_error *error);
+
 /* Reads `byte_count` bytes at `offset`, whatever signals arrive; fewer only at the end of the file.
  * -1 with errno. */
 int64_t bp_file_read_range(int fd, void *bytes, size_t byte_count, uint64_t offset);

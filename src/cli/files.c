@@ -15,31 +15,47 @@
 #include "cli/output.h"
 #include "model/entry.h"
 #include "report/provider.h"
+#include "run/aside.h"
+#include "session/command.h"
 
 /*
  * The files that a directory or a pattern of a command line stands for.
  */
 
-/* Gets a file. `relative` is its path below the directory that was named; NULL: none was. False
- * ends it. */
-typedef bool take_found(void *context, const char *path, const char *relative);
+typedef struct found_file {
+    const char *path;
+    const char *relative; /* below the directory that was named; NULL: none was */
+    size_t found_bytes;   /* the end of `path` that nobody named; 0: all of it was */
+    bool is_stream;       /* "-", or a FIFO */
+} found_file;
+
+/* Gets a file. False ends it. */
+typedef bool take_found(void *context, const found_file *file);
 
 enum { file_max_count = 256, depth_max = 16 };
+
+/* A file system that has not answered for so long is given up. */
+static const uint32_t file_stall_ms = 10000;
 
 typedef struct expansion {
     const char *text; /* as it was written */
     bool is_deep;
+    bool is_stalled; /* nothing may be looked at */
     take_found *found;
     void *context;
     size_t count;
 } expansion;
 
-static bool give(expansion *all, const char *path, const char *relative) {
+static bool give(expansion *all, const char *path, const char *relative, size_t found_bytes) {
+    struct stat info;
+    bool is_stream = strcmp(path, "-") == 0 ||
+                     (!all->is_stalled && stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
+    const found_file file = {path, relative, found_bytes, is_stream};
     if (all->count++ == file_max_count) {
         bp_cli_say_usage("'%s' stands for more than %d files", all->text, file_max_count);
         return false;
     }
-    return all->found(all->context, path, relative);
+    return all->found(all->context, &file);
 }
 
 static bool walk(expansion *all, const char *directory, const char *relative, int depth);
@@ -59,7 +75,7 @@ static bool visit(expansion *all, const char *directory, const char *relative, c
     if (path == NULL || below == NULL) {
         is_good = bp_cli_say_no_memory();
     } else if (lstat(path, &info) == 0 && S_ISREG(info.st_mode)) {
-        is_good = give(all, path, below);
+        is_good = give(all, path, below, strlen(below));
     } else if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && all->is_deep) {
         is_good = walk(all, path, below, depth + 1);
     }
@@ -73,7 +89,7 @@ static bool walk(expansion *all, const char *directory, const char *relative, in
     struct dirent **entries = NULL;
     int count = depth > depth_max ? -1 : scandir(directory, &entries, NULL, alphasort);
     if (count < 0) {
-        return give(all, directory, depth > 0 ? relative : NULL); /* so that the report says it */
+        return give(all, directory, depth > 0 ? relative : NULL, strlen(relative)); /* to be told */
     }
     bool is_good = true;
     for (int i = 0; i < count; i++) {
@@ -85,6 +101,19 @@ static bool walk(expansion *all, const char *directory, const char *relative, in
     }
     free(entries);
     return is_good;
+}
+
+/* The part of a path that matched the wildcards of a pattern, from its first such component on: as
+ * many slashes are before it. */
+static size_t count_found_bytes(const char *pattern, const char *path) {
+    size_t begin = strcspn(pattern, "*?[");
+    for (size_t i = 0; i < begin; i++) {
+        if (pattern[i] == '/') {
+            path += strcspn(path, "/");
+            path += path[0] == '/';
+        }
+    }
+    return strlen(path);
 }
 
 static bool match(expansion *all, const char *pattern) {
@@ -99,33 +128,64 @@ static bool match(expansion *all, const char *pattern) {
     }
     bool is_good = true;
     for (size_t i = 0; i < matches.gl_pathc && is_good; i++) {
-        if (stat(matches.gl_pathv[i], &info) != 0 || !S_ISDIR(info.st_mode)) {
-            is_good = give(all, matches.gl_pathv[i], NULL);
+        const char *path = matches.gl_pathv[i];
+        bool is_there = lstat(path, &info) == 0;
+        if (!is_there || (!S_ISDIR(info.st_mode) && !S_ISLNK(info.st_mode))) {
+            is_good = give(all, path, NULL, count_found_bytes(pattern, path));
         }
     }
     globfree(&matches);
-    return is_good;
+    return is_good && (all->count > 0 || give(all, pattern, NULL, 0));
+}
+
+static bool expand(expansion *all) {
+    const char *text = all->text;
+    struct stat info;
+    if (!all->is_stalled && stat(text, &info) == 0 && S_ISDIR(info.st_mode)) {
+        /* Where there is no file, the report says that it was a directory. */
+        return walk(all, text, "", 0) && (all->count > 0 || give(all, text, NULL, 0));
+    }
+    if (all->is_stalled || access(text, F_OK) == 0) {
+        return give(all, text, NULL, 0);
+    }
+    return strpbrk(text, "*?[") != NULL ? match(all, text) : give(all, text, NULL, 0);
+}
+
+static bool pass_over(void *unused, const found_file *file) {
+    (void)unused;
+    (void)file;
+    return true;
+}
+
+/* In a child, whose messages go nowhere. */
+static void try_to_expand(const void *context, void *answer, int out_fd) {
+    expansion all = *(const expansion *)context;
+    (void)answer;
+    (void)out_fd;
+    all.found = pass_over;
+    (void)expand(&all);
+}
+
+/* A file system that does not answer would keep this program for ever. */
+static bool is_stalled(const expansion *all) {
+    pid_t left_pid = 0;
+    char no_answer;
+    const bp_aside aside = {.work = try_to_expand, .context = all, .stall_ms = file_stall_ms};
+    return bp_run_aside(&aside, NULL, NULL, &no_answer, &left_pid) == BUGPACK_ERR_TIMEOUT;
 }
 
 /*
  * What is there under that name is one file, and so is what is not there, to be reported later; but
  * a directory stands for the regular files in it (`is_deep`: and in those below), sorted by name,
- * and a pattern, as in sh, for the files that match. Symbolic links in a directory are passed over:
- * who can write there could make them. A directory without a file stands for itself. At most 256.
+ * and a pattern, as in sh, for the files that match. Symbolic links among these are passed over:
+ * who can write there could make them. What has no file stands for itself. At most 256.
  *
  * False when `found` was, or after a failure, which was reported: errno is ENOMEM without memory.
  */
 static bool cli_expand(const char *text, bool is_deep, take_found *found, void *context) {
     expansion all = {.text = text, .is_deep = is_deep, .found = found, .context = context};
-    struct stat info;
-    if (stat(text, &info) == 0 && S_ISDIR(info.st_mode)) {
-        /* Where there is no file, the report says that it was a directory. */
-        return walk(&all, text, "", 0) && (all.count > 0 || give(&all, text, NULL));
-    }
-    if (access(text, F_OK) == 0) {
-        return give(&all, text, NULL);
-    }
-    return strpbrk(text, "*?[") != NULL ? match(&all, text) : give(&all, text, NULL);
+    all.is_stalled = is_stalled(&all);
+    return expand(&all);
 }
 
 /*
@@ -246,10 +306,20 @@ static char *entry_name_new(const char *before, const char *path, const char *af
     return name;
 }
 
+/* The same of a file. */
+static bool add_file(bp_cli_inputs *inputs, const found_file *file, char *plain) {
+    if (!add_input(inputs, file->path, false, plain)) {
+        return false;
+    }
+    bp_cli_input *added = &inputs->items[inputs->count - 1];
+    added->found_bytes = file->found_bytes;
+    added->is_stream = file->is_stream;
+    return true;
+}
+
 /* A take_found whose context is the inputs. */
-static bool add_log(void *inputs, const char *path, const char *relative) {
-    (void)relative;
-    return add_input(inputs, path, false, entry_name_new("logs/", path, ""));
+static bool add_log(void *inputs, const found_file *file) {
+    return add_file(inputs, file, entry_name_new("logs/", file->path, ""));
 }
 
 bool bp_cli_read_log(const bp_cli_option *option, const char *text, void *field) {
@@ -319,8 +389,9 @@ static char *joined_name_new(const char *directory, const char *relative) {
 }
 
 /* A take_found. */
-static bool add_attachment(void *context, const char *path, const char *relative) {
+static bool add_attachment(void *context, const found_file *file) {
     attaching *all = context;
+    const char *path = file->path, *relative = file->relative;
     bool is_one = relative == NULL && strcmp(path, all->source) == 0;
     char *name = NULL;
     if (is_one) {
@@ -333,7 +404,7 @@ static bool add_attachment(void *context, const char *path, const char *relative
         name = directory != NULL ? joined_name_new(directory, relative) : NULL;
         free(directory);
     }
-    if (!add_input(all->inputs, path, false, name)) {
+    if (!add_file(all->inputs, file, name)) {
         return false;
     }
     const char *entry = all->inputs->items[all->inputs->count - 1].name;
@@ -396,16 +467,23 @@ static bugpack_status provide_input(bugpack *session, const input_group *group, 
     *stream =
         (bp_cli_stream){.kind = input->is_journal ? BP_CLI_STREAM_JOURNAL : group->stream_kind,
                         .source = input->source,
+                        .is_found = input->found_bytes > 0,
                         .limit_bytes = group->limit_bytes,
                         .timeout_ms = timeout_ms};
     if (stream->kind != BP_CLI_STREAM_LOG && stream->kind != BP_CLI_STREAM_WHOLE) {
         return bugpack_provide_text(session, input->name, bp_cli_stream_provide, stream, error);
     }
-    if (timeout_ms > 0 && bp_cli_stream_is_at(input->source)) {
+    if (timeout_ms > 0 && input->is_stream) {
         return bugpack_provide_bytes(session, input->name, bp_cli_stream_provide, stream, error);
     }
-    return bugpack_provide_file(session, input->name, input->source, group->file_kind,
-                                group->limit_bytes, error);
+    const bp_file_plan plan = {.name = input->name,
+                               .path = input->source,
+                               .found_bytes = input->found_bytes,
+                               .kind = group->file_kind,
+                               .limit_bytes = group->limit_bytes,
+                               .run_aside = bp_run_aside,
+                               .stall_ms = timeout_ms > 0 ? timeout_ms : file_stall_ms};
+    return bp_session_provide_file(session, &plan, error);
 }
 
 bugpack_status bp_cli_files_provide(const bp_cli_files *files, bugpack *session) {

@@ -28,12 +28,10 @@ typedef enum bp_cli_stream_kind {
 typedef struct bp_cli_stream {
     bp_cli_stream_kind kind;
     const char *source;
+    bool is_found; /* a FIFO that nobody named: no link to one */
     uint64_t limit_bytes;
     uint32_t timeout_ms;
 } bp_cli_stream;
-
-/* Whether a path is to be read as a stream: "-", or a FIFO. */
-bool bp_cli_stream_is_at(const char *path);
 
 /* A bugpack_provider_callback whose context is a bp_cli_stream. It returns soon after a signal has
  * ended the wait for the report. */
@@ -51,6 +49,8 @@ typedef struct bp_cli_input {
     char *source; /* the path, "-" for standard input; the unit of a journal; a command */
     char *name;   /* of the entry */
     bool is_journal;
+    size_t found_bytes;   /* of a path: as in base/file.h */
+    bool is_stream;       /* "-", or a FIFO */
     bp_cli_stream stream; /* where it can be read only once */
 } bp_cli_input;
 

@@ -72,11 +72,6 @@ static void write_tail(const tail *newest, bugpack_writer *writer) {
     }
 }
 
-bool bp_cli_stream_is_at(const char *path) {
-    struct stat info;
-    return strcmp(path, "-") == 0 || (stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
-}
-
 /*
  * Reads until the end. A FIFO without a writer is not at its end as long as nobody has written:
  * poll(2) says nothing of it. TIMEOUT, and CANCELLED; what was read is kept.
@@ -109,7 +104,8 @@ static int provide_stream(const bp_cli_stream *stream, uint64_t deadline_ns, tai
     /* Not blocked by a FIFO that nobody writes to. */
     int fd = strcmp(stream->source, "-") == 0
                  ? dup(STDIN_FILENO)
-                 : open(stream->source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+                 : open(stream->source,
+                        O_RDONLY | O_NONBLOCK | O_CLOEXEC | (stream->is_found ? O_NOFOLLOW : 0));
     if (fd < 0) {
         return bugpack_fail(writer, "cannot open \"%s\": %s", stream->source, strerror(errno));
     }

@@ -14,6 +14,7 @@
 #include <bugpack/error.h>
 #include <bugpack/provide.h>
 
+#include "base/aside.h"
 #include "base/cancel.h"
 #include "report/writer.h"
 
@@ -36,6 +37,18 @@ typedef struct bp_provider_spec {
     size_t limit_bytes;
     uint32_t timeout_ms;
 } bp_provider_spec;
+
+/* A file to register for the command (sources/source.h). */
+typedef struct bp_file_plan {
+    const char *name; /* of the entry */
+    const char *path;
+    size_t found_bytes; /* at the end of `path`, as in base/file.h; 0: all of it was named */
+    bugpack_file_kind kind;
+    uint64_t limit_bytes; /* 0: of the session */
+    /* By a child process, for at most so long in vain; NULL: by us. */
+    bp_aside_runner *run_aside;
+    uint32_t stall_ms;
+} bp_file_plan;
 
 /* A provider with one reference. On failure the context is not released. */
 bugpack_status bp_provider_new(const bp_provider_spec *spec, bp_provider **ret_provider,

@@ -12,6 +12,7 @@
 #include "model/condition.h"
 #include "model/metadata.h"
 #include "probe/machine_capture.h"
+#include "report/provider.h"
 
 /*
  * Adds another process to the reports: with the entries that a report has about a target, below
@@ -37,6 +38,11 @@ bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error
  */
 bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *plan,
                                       bugpack_error *error);
+
+/* As bugpack_provide_file, with what only the command has: files that nobody has named, and a child
+ * process that reads them. */
+bugpack_status bp_session_provide_file(bugpack *session, const bp_file_plan *plan,
+                                       bugpack_error *error);
 
 /*
  * Reads process.json of the target now, for reports that are taken after the target has ended; such

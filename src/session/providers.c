@@ -109,7 +109,18 @@ bugpack_status bugpack_provide_file(bugpack *session, const char *name, const ch
                                     bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "register a file", error)) {
-        call.status = bp_source_file(&session->context, name, path, kind, limit_bytes, error);
+        const bp_file_plan plan = {
+            .name = name, .path = path, .kind = kind, .limit_bytes = limit_bytes};
+        call.status = bp_source_file(&session->context, &plan, error);
+    }
+    return bp_session_leave(&call);
+}
+
+bugpack_status bp_session_provide_file(bugpack *session, const bp_file_plan *plan,
+                                       bugpack_error *error) {
+    bp_call call;
+    if (bp_session_enter(&call, session, "register a file", error)) {
+        call.status = bp_source_file(&session->context, plan, error);
     }
     return bp_session_leave(&call);
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/aside.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "model/entry.h"
@@ -13,8 +14,8 @@
 /* A file that is read whenever a report is taken. It owns its path. */
 typedef struct watched_file {
     char *path;
-    bugpack_file_kind kind;
-    uint64_t limit_bytes;
+    bp_file_plan plan; /* without its strings */
+    pid_t left_pid;    /* of a child that has not ended; 0: none */
 } watched_file;
 
 static void free_watched_file(void *context) {
@@ -32,7 +33,7 @@ static int fail_with(bugpack_writer *writer, const bugpack_error *error) {
 static int read_tail(int fd, const watched_file *file, bugpack_writer *writer) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_file_tail tail;
-    if (bp_file_read_tail(fd, file->path, file->limit_bytes, bp_writer_sink, writer, &tail,
+    if (bp_file_read_tail(fd, file->path, file->plan.limit_bytes, bp_writer_sink, writer, &tail,
                           &error) != BUGPACK_OK) {
         return fail_with(writer, &error);
     }
@@ -69,7 +70,7 @@ static int copy_whole(int fd, const watched_file *file, bugpack_writer *writer) 
     }
     if (writer->content.status == BUGPACK_ERR_LIMIT) {
         (void)bp_fail(&error, status, "cannot read \"%s\": it is over the limit of %llu bytes",
-                      file->path, (unsigned long long)file->limit_bytes);
+                      file->path, (unsigned long long)file->plan.limit_bytes);
     } else if (status != BUGPACK_OK && error.message[0] == '\0') {
         (void)bp_fail(&error, status, "cannot keep \"%s\": %s", file->path,
                       bugpack_status_name(status));
@@ -80,41 +81,112 @@ static int copy_whole(int fd, const watched_file *file, bugpack_writer *writer) 
 static int read_whole(int fd, const watched_file *file, bugpack_writer *writer) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     struct stat info;
-    if (fstat(fd, &info) == 0 && info.st_size >= 0 && (uint64_t)info.st_size > file->limit_bytes) {
+    if (fstat(fd, &info) == 0 && info.st_size >= 0 &&
+        (uint64_t)info.st_size > file->plan.limit_bytes) {
         writer->line.has_original_bytes = true;
         writer->line.original_bytes = (uint64_t)info.st_size;
         writer->line.status = BP_ARTEFACT_OMITTED;
         (void)bp_fail(&error, BUGPACK_ERR_IO, "\"%s\" has %llu bytes and is over the limit of %llu",
                       file->path, (unsigned long long)info.st_size,
-                      (unsigned long long)file->limit_bytes);
+                      (unsigned long long)file->plan.limit_bytes);
         return fail_with(writer, &error);
     }
     return copy_whole(fd, file, writer);
 }
 
-static int provide_file(bugpack_writer *writer, void *context) {
-    const watched_file *file = context;
+static int read_here(bugpack_writer *writer, const watched_file *file) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = -1;
-    if (bp_file_open_regular(AT_FDCWD, file->path, &fd, &error) != BUGPACK_OK) {
+    bugpack_status status =
+        file->plan.found_bytes > 0
+            ? bp_file_open_found(file->path, file->plan.found_bytes, &fd, &error)
+            : bp_file_open_regular(AT_FDCWD, file->path, &fd, &error);
+    if (status != BUGPACK_OK) {
         return fail_with(writer, &error);
     }
-    int result = file->kind == BUGPACK_FILE_LOG_TAIL ? read_tail(fd, file, writer)
-                                                     : read_whole(fd, file, writer);
+    int result = file->plan.kind == BUGPACK_FILE_LOG_TAIL ? read_tail(fd, file, writer)
+                                                          : read_whole(fd, file, writer);
     (void)close(fd);
     return result;
 }
 
-static bugpack_status make_watched_file(const bp_report_context *context, const char *path,
-                                        bugpack_file_kind kind, uint64_t limit_bytes,
+/* What a child process says of the file that it has read. */
+struct answer {
+    int result;
+    bp_manifest_line line;
+};
+
+/* A bp_sink. */
+static bugpack_status give(void *fd, const void *bytes, size_t byte_count) {
+    return bp_file_write_all(*(const int *)fd, bytes, byte_count) == 0 ? BUGPACK_OK
+                                                                       : BUGPACK_ERR_IO;
+}
+
+static void read_in_child(const void *context, void *ret_answer, int out_fd) {
+    const watched_file *file = context;
+    struct answer *answer = ret_answer;
+    bugpack_writer writer;
+    bp_writer_init(&writer, (size_t)file->plan.limit_bytes + 1);
+    writer.sink = give;
+    writer.sink_context = &out_fd;
+    answer->result = read_here(&writer, file);
+    if (answer->result == 0 && bp_writer_flush(&writer, NULL) != BUGPACK_OK) {
+        answer->result = -1;
+    }
+    answer->line = writer.line;
+}
+
+static bool is_abandoned(const void *writer) {
+    return atomic_load(&((const bugpack_writer *)writer)->is_abandoned);
+}
+
+static int read_aside(bugpack_writer *writer, watched_file *file) {
+    const bp_aside aside = {.work = read_in_child,
+                            .context = file,
+                            .answer_bytes = sizeof(struct answer),
+                            .stall_ms = file->plan.stall_ms,
+                            .is_cancelled = is_abandoned,
+                            .observed = writer};
+    struct answer answer;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status =
+        file->plan.run_aside(&aside, bp_writer_sink, writer, &answer, &file->left_pid);
+    if (status == BUGPACK_OK) {
+        writer->line = answer.line;
+        return answer.result;
+    }
+    if (status == BUGPACK_ERR_UNSUPPORTED) {
+        return read_here(writer, file);
+    }
+    if (status == BUGPACK_ERR_TIMEOUT) {
+        (void)bp_fail(&error, status, "cannot read \"%s\": nothing came within %.1f s", file->path,
+                      file->plan.stall_ms / 1000.0);
+    } else if (status == BUGPACK_ERR_BUSY) {
+        (void)bp_fail(&error, status, "cannot read \"%s\": an earlier reading still hangs",
+                      file->path);
+    } else {
+        (void)bp_fail(&error, status, "cannot read \"%s\": %s", file->path,
+                      bugpack_status_name(status));
+    }
+    return fail_with(writer, &error);
+}
+
+static int provide_file(bugpack_writer *writer, void *context) {
+    watched_file *file = context;
+    return file->plan.run_aside != NULL ? read_aside(writer, file) : read_here(writer, file);
+}
+
+static bugpack_status make_watched_file(const bp_report_context *context, const bp_file_plan *plan,
                                         watched_file **ret_file, bugpack_error *error) {
     watched_file *file = calloc(1, sizeof *file);
     if (file == NULL) {
         return bp_fail_memory(error, "register a file");
     }
-    file->kind = kind;
-    file->limit_bytes = limit_bytes != 0 ? limit_bytes : context->settings->artefact_limit_bytes;
-    bugpack_status status = bp_file_absolute_path(path, &file->path, error);
+    file->plan = *plan;
+    if (plan->limit_bytes == 0) {
+        file->plan.limit_bytes = context->settings->artefact_limit_bytes;
+    }
+    bugpack_status status = bp_file_absolute_path(plan->path, &file->path, error);
     if (status != BUGPACK_OK) {
         free(file);
         return status;
@@ -123,39 +195,39 @@ static bugpack_status make_watched_file(const bp_report_context *context, const 
     return BUGPACK_OK;
 }
 
-static bugpack_status check_arguments(const char *name, const char *path, bugpack_file_kind kind,
-                                      uint64_t limit_bytes, bugpack_error *error) {
+static bugpack_status check_plan(const bp_file_plan *plan, bugpack_error *error) {
+    const char *name = plan->name;
     const char *refusal = name == NULL ? "it is NULL" : bp_entry_refuse(name);
     if (refusal != NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
                        name == NULL ? "" : name, refusal);
     }
-    if (path == NULL || kind < BUGPACK_FILE_WHOLE || kind > BUGPACK_FILE_JSON ||
-        limit_bytes > SIZE_MAX >> 8) {
+    if (plan->path == NULL || plan->kind < BUGPACK_FILE_WHOLE || plan->kind > BUGPACK_FILE_JSON ||
+        plan->limit_bytes > SIZE_MAX >> 8) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the file for \"%s\" cannot be registered",
                        name);
     }
     return BUGPACK_OK;
 }
 
-bugpack_status bp_source_file(const bp_report_context *context, const char *name, const char *path,
-                              bugpack_file_kind kind, uint64_t limit_bytes, bugpack_error *error) {
-    bugpack_status status = check_arguments(name, path, kind, limit_bytes, error);
+bugpack_status bp_source_file(const bp_report_context *context, const bp_file_plan *plan,
+                              bugpack_error *error) {
+    bugpack_status status = check_plan(plan, error);
     watched_file *file = NULL;
     if (status == BUGPACK_OK) {
-        status = make_watched_file(context, path, kind, limit_bytes, &file, error);
+        status = make_watched_file(context, plan, &file, error);
     }
     if (status != BUGPACK_OK) {
         return status;
     }
     const bp_provider_spec spec = {
-        .name = name,
-        .form = kind == BUGPACK_FILE_JSON ? BP_CONTENT_JSON : BP_CONTENT_BYTES,
+        .name = plan->name,
+        .form = plan->kind == BUGPACK_FILE_JSON ? BP_CONTENT_JSON : BP_CONTENT_BYTES,
         .provide = provide_file,
         .context = file,
         .release = free_watched_file,
         /* One byte more is read, to find the line that a cut falls into. */
-        .limit_bytes = (size_t)file->limit_bytes + 1,
+        .limit_bytes = (size_t)file->plan.limit_bytes + 1,
         .timeout_ms = context->settings->provider_timeout_ms};
     return bp_provider_list_add(context->providers, &spec, error);
 }

@@ -13,6 +13,7 @@
 #include "probe/machine_capture.h"
 #include "probe/system.h"
 #include "report/context.h"
+#include "report/provider.h"
 
 /* The context of the providers about one process. Each has a reference to it: one that hangs
  * outlives the session. */
@@ -55,9 +56,9 @@ bugpack_status bp_sources_add_process(const bp_report_context *context, pid_t pi
 /* Registers the sources that apply to the session. */
 bugpack_status bp_sources_register(const bp_report_context *context, bugpack_error *error);
 
-/* The host asks for a file, the command for all threads of the machine. Strings are copied. */
-bugpack_status bp_source_file(const bp_report_context *context, const char *name, const char *path,
-                              bugpack_file_kind kind, uint64_t limit_bytes, bugpack_error *error);
+/* The host asks for a file, the command also for all threads of the machine. Strings are copied. */
+bugpack_status bp_source_file(const bp_report_context *context, const bp_file_plan *plan,
+                              bugpack_error *error);
 bugpack_status bp_source_host_threads(const bp_report_context *context, const bp_machine_plan *plan,
                                       bugpack_error *error);
 

@@ -78,8 +78,14 @@ expect_same 'one' logs/old/three.log "$(unzip -p "$zip" mine/old/three.log)"
 capture --log 'logs/*.log' --attach 'logs/*.txt' --attach 'few=logs/o*' --attach none='logs/*.none'
 expect_status 3
 expect_err 'none: '
-expect_same 'all' 'logs/one.log logs/link.log two.txt few/one.log ' \
-    "$(entries "$zip" | grep -v -e json -e "^stacks" | sort | tr '\n' ' ' | awk '{ print $3, $2, $4, $1 " " }')"
+expect_same 'all' 'few/one.log logs/one.log two.txt ' \
+    "$(entries "$zip" | grep -v -e json -e "^stacks" | sort | tr '\n' ' ')"
+capture --log 'logs/l*'
+expect_status 3
+expect_same 'the entry of links alone' failed "$(ledger "$zip" 'logs/l*' status)"
+capture --log logs/link.log
+expect_status 0
+expect_same 'a link that was named' "$(cat /etc/passwd)" "$(unzip -p "$zip" logs/link.log)"
 mkdir lots
 seq -f 'lots/%g' 1 300 | xargs touch
 run capture --pid "$target" --log lots

@@ -146,6 +146,32 @@ Test(file, opens_a_regular_file_close_on_exec_also_through_a_link) {
     }
 }
 
+static int open_found(const char *found) {
+    char path[600];
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    int fd = -1;
+    (void)snprintf(path, sizeof path, "%s/named/%s", dir.path, found);
+    if (bp_file_open_found(path, strlen(found), &fd, &error) != BUGPACK_OK) {
+        cr_expect(eq(int, fd, -1));
+        return error.system_errno;
+    }
+    (void)close(fd);
+    return 0;
+}
+
+Test(file, opens_what_nobody_named_without_following_a_link) {
+    cr_assert(eq(int, mkdirat(dir.fd, "directory", 0700), 0));
+    cr_assert(eq(int, mkdirat(dir.fd, "directory/below", 0700), 0));
+    cr_assert(eq(int, symlinkat("directory", dir.fd, "named"), 0));
+    cr_assert(eq(int, symlinkat("below", dir.fd, "directory/around"), 0));
+    cr_assert(eq(int, symlinkat("file", dir.fd, "directory/below/link"), 0));
+    cr_assert(temp_dir_write(&dir, "directory/below/file", "x", 1));
+    cr_expect(zero(int, open_found("below/file")), "of what was named, a link is followed");
+    cr_expect(eq(int, open_found("below/link"), ELOOP));
+    cr_expect(eq(int, open_found("around/file"), ELOOP));
+    cr_expect(eq(int, open_found("below/none"), ENOENT));
+}
+
 static void expect_refused(int dir_fd, const char *path, const char *words) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = 77;

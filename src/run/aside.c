@@ -1,0 +1,137 @@
+#include "run/aside.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+
+enum { look_ms = 50, piece_bytes = 64 * 1024, standard_count = 3, most_fds = 1 << 16 };
+
+/* Memory that both processes have. */
+struct shared {
+    atomic_bool is_done;
+    _Alignas(16) char answer[BP_ASIDE_ANSWER_MAX_BYTES];
+};
+
+/* A child that never ends would keep open what others wait to be closed, as our standard output. */
+static int close_others(int out_fd) {
+    struct rlimit limit;
+    int null_fd = open("/dev/null", O_RDWR);
+    int own_fd = fcntl(out_fd, F_DUPFD, standard_count);
+    for (int fd = 0; fd < standard_count; fd++) {
+        if (null_fd >= 0) {
+            (void)dup2(null_fd, fd);
+        } else {
+            (void)close(fd);
+        }
+    }
+    int end = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < most_fds
+                  ? (int)limit.rlim_cur
+                  : most_fds;
+    for (int fd = standard_count; fd < end; fd++) {
+        if (fd != own_fd) {
+            (void)close(fd);
+        }
+    }
+    return own_fd;
+}
+
+_Noreturn static void do_work(const bp_aside *aside, struct shared *shared, int out_fd) {
+    (void)setsid(); /* no terminal's signal or end is for it */
+    aside->work(aside->context, shared->answer, close_others(out_fd));
+    atomic_store(&shared->is_done, true);
+    _exit(0);
+}
+
+/* Until the child has closed its end. */
+static bugpack_status relay(const bp_aside *aside, int fd, bp_sink *sink, void *sink_context) {
+    char piece[piece_bytes];
+    uint64_t moved_ns = bp_clock_monotonic_ns();
+    for (;;) {
+        struct pollfd waited = {.fd = fd, .events = POLLIN};
+        int ready = poll(&waited, 1, look_ms);
+        ssize_t count = ready > 0 ? read(fd, piece, sizeof piece) : -1;
+        if (ready > 0 && count == 0) {
+            return BUGPACK_OK;
+        }
+        if ((ready < 0 || (ready > 0 && count < 0)) && errno != EINTR) {
+            return BUGPACK_ERR_IO;
+        }
+        if (count > 0) {
+            bugpack_status status = sink(sink_context, piece, (size_t)count);
+            if (status != BUGPACK_OK) {
+                return status;
+            }
+            moved_ns = bp_clock_monotonic_ns();
+        }
+        if (aside->is_cancelled != NULL && aside->is_cancelled(aside->observed)) {
+            return BUGPACK_ERR_CANCELLED;
+        }
+        if (bp_clock_monotonic_ns() - moved_ns >= aside->stall_ms * BP_NS_PER_MS) {
+            return BUGPACK_ERR_TIMEOUT;
+        }
+    }
+}
+
+/* False while the child is there. */
+static bool reap(pid_t *pid, int flags) {
+    pid_t ended;
+    do {
+        ended = waitpid(*pid, NULL, flags);
+    } while (ended < 0 && errno == EINTR);
+    *pid = ended == 0 ? *pid : 0;
+    return *pid == 0;
+}
+
+bugpack_status bp_run_aside(const bp_aside *aside, bp_sink *sink, void *sink_context,
+                            void *ret_answer, pid_t *left_pid) {
+    int ends[2] = {-1, -1};
+    bugpack_status status = BUGPACK_ERR_UNSUPPORTED;
+    assert(aside->answer_bytes <= BP_ASIDE_ANSWER_MAX_BYTES);
+    if (*left_pid != 0 && !reap(left_pid, WNOHANG)) {
+        return BUGPACK_ERR_BUSY;
+    }
+    struct shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        return BUGPACK_ERR_UNSUPPORTED;
+    }
+    pid_t child = -1;
+    if (pipe(ends) == 0) {
+        (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+        (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+        child = fork();
+    }
+    if (child == 0) {
+        do_work(aside, shared, ends[1]);
+    }
+    bp_file_close(ends[1]);
+    if (child > 0) {
+        status = relay(aside, ends[0], sink, sink_context);
+    }
+    bp_file_close(ends[0]);
+    bool is_done = atomic_load(&shared->is_done);
+    if (status == BUGPACK_OK && is_done) {
+        memcpy(ret_answer, shared->answer, aside->answer_bytes);
+    } else if (status == BUGPACK_OK) {
+        status = BUGPACK_ERR_IO; /* it died */
+    }
+    if (child > 0 && !is_done) {
+        (void)kill(child, SIGKILL);
+    }
+    if (child > 0 && !reap(&child, is_done ? 0 : WNOHANG)) {
+        *left_pid = child;
+    }
+    (void)munmap(shared, sizeof *shared);
+    return status;
+}

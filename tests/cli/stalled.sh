@@ -1,0 +1,58 @@
+#!/bin/sh
+# Files of a file system that does not answer any more: no process that waits for it can be killed.
+. "$(dirname "$0")/lib.sh"
+need unzip jq python3 umount
+start sleep 300
+target=$pid
+cd "$scratch" || exit 1
+mkdir files reports
+server=
+
+unmount() {
+    [ -z "$server" ] || kill -KILL "$server" 2>/dev/null
+    umount -l files 2>/dev/null
+}
+trap 'unmount; clean_up' EXIT
+
+# mount_stalled STAGE: as stalled_files.py has it.
+mount_stalled() {
+    unmount
+    : >ready
+    python3 "$here/stalled_files.py" files "$1" >ready 2>&1 &
+    server=$!
+    await '[ -s ready ]'
+    [ "$(cat ready)" = ready ] || skip "no file system can be mounted: $(cat ready)"
+}
+
+# capture_stalled ARGUMENT...: one that must end, and so must whoever reads what it prints. Its report
+# is in `zip`.
+capture_stalled() {
+    rm -f ended
+    ({ "$BUGPACK" capture --pid "$target" --window 50 --input-timeout 1 --output-dir reports "$@" \
+        2>err </dev/null || echo $? >status; } | cat >out; echo >ended) &
+    await '[ -e ended ]'
+    status=$(cat status)
+    zip=$(cat out)
+}
+
+fact 'a file that cannot be read costs only itself, and the command ends'
+mount_stalled read
+echo text >plain
+capture_stalled --log files/log --attach files/log --log plain
+expect_status 3
+for name in log logs/log; do
+    expect_same "the status of $name" failed "$(ledger "$zip" "$name" status)"
+    ledger "$zip" "$name" reason | grep -q 'files/log": nothing came within 1.0 s$' ||
+        wrong "the reason is $(ledger "$zip" "$name" reason)"
+done
+expect_same 'the other log' text "$(unzip -p "$zip" logs/plain)"
+
+fact 'so does one that cannot even be found, or matched'
+mount_stalled look
+capture_stalled --log 'files/*.log' --attach files/log
+expect_status 3
+expect_same 'the status' failed "$(ledger "$zip" log status)"
+expect_same 'the number of reports' 2 "$(find reports -name '*.zip' | wc -l | tr -d ' ')"
+
+unmount
+finish
