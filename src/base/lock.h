@@ -15,9 +15,12 @@
  */
 typedef enum bp_lock_rank {
     /* -- Held while files are read or made. */
-    /* facts of another process; the list of processes | one reading of /proc | provider thread,
-     * monitor, bp_session_add_process */
-    BP_LOCK_SUBJECT = 1,
+    /* the task that facts are read by | reading the facts of a process, which opens its files |
+     * provider thread, bugpack-facts */
+    BP_LOCK_FACTS = 1,
+    /* facts of another process; the list of processes | taking them over, or a file of /proc |
+     * worker, provider thread, monitor, bugpack-facts, bp_session_add_process */
+    BP_LOCK_SUBJECT,
     /* opening and closing of channels | making and removing ring files | bugpack_channel_open,
      * bugpack_channel_close */
     BP_LOCK_CHANNELS,

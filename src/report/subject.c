@@ -1,5 +1,6 @@
 #include "report/subject.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "model/entry.h"
 #include "model/process.h"
 #include "platform/process_facts.h"
+#include "platform/thread.h"
 #include "probe/thread_heap.h"
 #include "report/name.h"
 
@@ -23,6 +25,17 @@ static const uint64_t longest_refresh_ns = 60 * BP_NS_PER_SEC;
 
 static const uint64_t first_follow_ns = 2 * BP_NS_PER_MS;
 
+/* A reading takes a few milliseconds where every file answers. */
+static const uint64_t longest_end_ns = 200 * BP_NS_PER_MS;
+
+/* Facts as they are kept. */
+typedef struct known_facts {
+    bp_buffer text; /* process.json; empty: nothing is known yet */
+    uint64_t wall_ns;
+    bp_task_program program; /* "" where it is not known */
+    char denied[512];
+} known_facts;
+
 struct bp_subject {
     atomic_uint reference_count;
     bp_metadata_target target;
@@ -31,12 +44,12 @@ struct bp_subject {
     bool has_descendants;
     bp_sampler *sampler; /* NULL: sampler_error says why */
     bugpack_error sampler_error;
-    bp_lock lock;    /* of what follows; held while the facts are read */
-    bp_buffer facts; /* process.json; empty: nothing is known yet */
-    uint64_t facts_wall_ns;
-    bp_task_program facts_program; /* "" where it is not known */
+    atomic_bool is_refreshing; /* by a thread of its own */
+    bp_lock reading;           /* held while the facts are read */
+    bp_lock lock;              /* of what follows; no file of the process is read under it */
+    known_facts facts;
+    bp_task_program followed; /* the newest that was seen */
     uint64_t follow_due_ns, follow_interval_ns;
-    char facts_denied[512];
     bp_subject_process *noted;
     size_t noted_count;
     uint64_t due_ns, interval_ns; /* of the refresh; of the thread that refreshes alone */
@@ -56,13 +69,19 @@ static bugpack_status open_sampler(const bugpack_options *settings, bp_subject *
 /* One without a sampler. NULL without memory. */
 static bp_subject *new_subject(void) {
     bp_subject *subject = calloc(1, sizeof *subject);
-    if (subject == NULL || !bp_lock_init(&subject->lock, BP_LOCK_SUBJECT)) {
+    if (subject == NULL || !bp_lock_init(&subject->reading, BP_LOCK_FACTS)) {
+        free(subject);
+        return NULL;
+    }
+    if (!bp_lock_init(&subject->lock, BP_LOCK_SUBJECT)) {
+        bp_lock_destroy(&subject->reading);
         free(subject);
         return NULL;
     }
     atomic_init(&subject->reference_count, 1);
     atomic_init(&subject->next, NULL);
-    bp_buffer_init(&subject->facts, facts_limit_bytes);
+    atomic_init(&subject->is_refreshing, false);
+    bp_buffer_init(&subject->facts.text, facts_limit_bytes);
     subject->interval_ns = first_refresh_ns;
     subject->due_ns = bp_clock_monotonic_ns() + first_refresh_ns;
     return subject;
@@ -174,9 +193,10 @@ void bp_subject_drop(bp_subject *subject) {
     }
     bp_subject_drop(bp_subject_next(subject));
     bp_sampler_close(subject->sampler);
-    bp_buffer_release(&subject->facts);
+    bp_buffer_release(&subject->facts.text);
     free(subject->noted);
     bp_lock_destroy(&subject->lock);
+    bp_lock_destroy(&subject->reading);
     free(subject);
 }
 
@@ -297,37 +317,82 @@ bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error)
     return status;
 }
 
-/* Reads the facts again; those of before stay on a failure. The lock is held. */
-static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
+static bugpack_status read_facts(bp_task *task, known_facts *fresh, bugpack_error *error) {
     bp_process_facts facts;
-    bp_buffer fresh;
-    bp_task_program program = {.image = 0};
-    bp_buffer_init(&fresh, facts_limit_bytes);
-    (void)bp_task_program_now(bp_sampler_task(subject->sampler), &program);
-    uint64_t wall_ns = bp_clock_wall_ns();
-    bugpack_status status = bp_process_facts_read(bp_sampler_task(subject->sampler), &facts, error);
+    (void)bp_task_program_now(task, &fresh->program);
+    fresh->wall_ns = bp_clock_wall_ns();
+    bugpack_status status = bp_process_facts_read(task, &facts, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    status = bp_process_print(&facts, &fresh, error);
-    if (status == BUGPACK_OK) {
-        bp_buffer_release(&subject->facts);
-        bp_buffer_move(&subject->facts, &fresh);
-        subject->facts_wall_ns = wall_ns;
-        subject->facts_program = program;
-        subject->follow_interval_ns = first_follow_ns;
-        subject->follow_due_ns = bp_clock_monotonic_ns() + first_follow_ns;
-        (void)snprintf(subject->facts_denied, sizeof subject->facts_denied, "%s%s", facts.denied,
-                       facts.is_refused ? "; " BP_ADVICE_DENIED : "");
-    }
-    bp_buffer_release(&fresh);
+    (void)snprintf(fresh->denied, sizeof fresh->denied, "%s%s", facts.denied,
+                   facts.is_refused ? "; " BP_ADVICE_DENIED : "");
+    status = bp_process_print(&facts, &fresh->text, error);
     bp_process_facts_release(&facts);
     return status;
 }
 
+/* Reads the facts again; those of before stay on a failure. It may take for ever: files that the
+ * process runs are opened, and their server may be gone. */
+static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
+    known_facts fresh = {.wall_ns = 0};
+    bp_buffer_init(&fresh.text, facts_limit_bytes);
+    bp_lock_acquire(&subject->reading);
+    bugpack_status status = read_facts(bp_sampler_task(subject->sampler), &fresh, error);
+    if (status == BUGPACK_OK) {
+        bp_lock_acquire(&subject->lock);
+        known_facts old = subject->facts;
+        subject->facts = fresh;
+        fresh = old;
+        subject->followed = subject->facts.program;
+        subject->follow_interval_ns = first_follow_ns;
+        subject->follow_due_ns = bp_clock_monotonic_ns() + first_follow_ns;
+        bp_lock_release(&subject->lock);
+    }
+    bp_lock_release(&subject->reading);
+    bp_buffer_release(&fresh.text);
+    return status;
+}
+
+static void *refresh_alone(void *argument) {
+    bp_subject *subject = argument;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_thread_set_name("bugpack-facts");
+    (void)refresh(subject, &error); /* a failure leaves what is known */
+    atomic_store(&subject->is_refreshing, false);
+    bp_subject_drop(subject);
+    return NULL;
+}
+
+/* On a thread of its own, unless the last one is still at it. */
+static void begin_refresh(bp_subject *subject) {
+    pthread_t thread;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (atomic_exchange(&subject->is_refreshing, true)) {
+        return;
+    }
+    if (bp_thread_start(refresh_alone, bp_subject_retain(subject), &thread, &error) == BUGPACK_OK) {
+        (void)pthread_detach(thread);
+    } else {
+        atomic_store(&subject->is_refreshing, false);
+        bp_subject_drop(subject);
+    }
+}
+
+bool bp_subject_end_refresh(const bp_subject *subject) {
+    uint64_t until_ns = bp_clock_monotonic_ns() + longest_end_ns;
+    while (subject != NULL && atomic_load(&subject->is_refreshing)) {
+        if (bp_clock_monotonic_ns() >= until_ns) {
+            return false;
+        }
+        bp_clock_sleep_until(bp_clock_monotonic_ns() + BP_NS_PER_MS);
+    }
+    return true;
+}
+
 /* What it executed when it ended, where that is no longer what the facts are of. */
 static void say_other_program(const bp_subject *subject, char *out, size_t out_bytes) {
-    const bp_task_program *was = &subject->facts_program;
+    const bp_task_program *was = &subject->facts.program;
     bp_task_program is;
     out[0] = '\0';
     /* A zombie has no image any more. */
@@ -340,9 +405,9 @@ static void say_other_program(const bp_subject *subject, char *out, size_t out_b
 /* `ended` is NULL where the facts were read just now. */
 static bugpack_status write_facts(const bp_subject *subject, const bugpack_error *ended,
                                   bugpack_writer *writer) {
-    const char *denied = subject->facts_denied;
+    const char *denied = subject->facts.denied;
     char time[BP_CLOCK_ISO_BYTES];
-    bp_clock_format_iso(subject->facts_wall_ns, time);
+    bp_clock_format_iso(subject->facts.wall_ns, time);
     if (ended != NULL) {
         char before[128];
         say_other_program(subject, before, sizeof before);
@@ -351,22 +416,22 @@ static bugpack_status write_facts(const bp_subject *subject, const bugpack_error
     } else if (denied[0] != '\0') {
         bp_writer_truncate(writer, true, "%s", denied);
     }
-    return bp_buffer_append(&writer->content, subject->facts.data, subject->facts.size);
+    return bp_buffer_append(&writer->content, subject->facts.text.data, subject->facts.text.size);
 }
 
 bugpack_status bp_subject_write_facts(bp_subject *subject, bugpack_writer *writer,
                                       bugpack_error *error) {
-    bp_lock_acquire(&subject->lock);
     bugpack_status status = refresh(subject, error);
+    bp_lock_acquire(&subject->lock);
     if (status == BUGPACK_OK) {
         status = write_facts(subject, NULL, writer);
-    } else if (status == BUGPACK_ERR_NO_PROCESS && subject->facts.size > 0) {
+    } else if (status == BUGPACK_ERR_NO_PROCESS && subject->facts.text.size > 0) {
         status = write_facts(subject, error, writer);
     }
     if (subject->target.pid == 0) {
         /* Our own process is there whenever it is asked: nothing has to be kept. */
-        bp_buffer_release(&subject->facts);
-        bp_buffer_init(&subject->facts, facts_limit_bytes);
+        bp_buffer_release(&subject->facts.text);
+        bp_buffer_init(&subject->facts.text, facts_limit_bytes);
     }
     bp_lock_release(&subject->lock);
     return status;
@@ -376,24 +441,22 @@ bugpack_status bp_subject_refresh(bp_subject *subject, bugpack_error *error) {
     if (subject->target.pid == 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the session is about no other process");
     }
-    bp_lock_acquire(&subject->lock);
-    bugpack_status status = refresh(subject, error);
-    bp_lock_release(&subject->lock);
-    return status;
+    return refresh(subject, error);
 }
 
 void bp_subject_refresh_when_due(bp_subject *subject) {
     uint64_t now_ns = bp_clock_monotonic_ns();
-    if (subject->target.pid == 0 || now_ns < subject->due_ns ||
-        !bp_lock_try_acquire(&subject->lock)) {
+    if (subject->target.pid == 0 || now_ns < subject->due_ns) {
         return;
     }
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    (void)refresh(subject, &error); /* a failure leaves what is known */
-    bp_lock_release(&subject->lock);
+    begin_refresh(subject);
     subject->interval_ns = subject->interval_ns * 2 < longest_refresh_ns ? subject->interval_ns * 2
                                                                          : longest_refresh_ns;
     subject->due_ns = now_ns + subject->interval_ns;
+}
+
+static bool is_same_program(const bp_task_program *one, const bp_task_program *other) {
+    return one->image == other->image && strcmp(one->name, other->name) == 0;
 }
 
 uint64_t bp_subject_follow_program(bp_subject *subject, uint64_t now_ns) {
@@ -402,13 +465,19 @@ uint64_t bp_subject_follow_program(bp_subject *subject, uint64_t now_ns) {
         return UINT64_MAX;
     }
     if (now_ns >= subject->follow_due_ns) {
-        const bp_task_program *known = &subject->facts_program;
-        bugpack_error error = BUGPACK_ERROR_INIT;
+        const bp_task_program *seen = &subject->followed, *known = &subject->facts.program;
+        bool is_known = true;
         subject->follow_interval_ns += subject->follow_interval_ns / 2;
+        if (bp_task_program_now(bp_sampler_task(subject->sampler), &program)) {
+            if (!is_same_program(&program, seen)) {
+                subject->follow_interval_ns = first_follow_ns;
+            }
+            is_known = is_same_program(&program, known);
+            subject->followed = program;
+        }
         subject->follow_due_ns = now_ns + subject->follow_interval_ns;
-        if (bp_task_program_now(bp_sampler_task(subject->sampler), &program) &&
-            (program.image != known->image || strcmp(program.name, known->name) != 0)) {
-            (void)refresh(subject, &error); /* a failure leaves what is known */
+        if (!is_known) {
+            begin_refresh(subject);
         }
     }
     /* After a second the ticks are enough. */

@@ -352,6 +352,7 @@ static void session_retire(bugpack *session) {
     }
     bp_before_write_free(context->before_write);
     bp_profile_ring_close(context->profile_ring);
+    (void)bp_subject_end_refresh(context->subject);
     bp_subject_drop(context->subject);
     tell_kept(context->recorder);
     bp_recorder_close(context->recorder);

@@ -18,10 +18,10 @@ trap 'unmount; clean_up' EXIT
 mount_stalled() {
     unmount
     : >ready
-    python3 "$here/stalled_files.py" files "$1" >ready 2>&1 &
+    python3 "$source_dir/tests/support/stalled_files.py" files "$1" >ready 2>&1 &
     server=$!
     await '[ -s ready ]'
-    [ "$(cat ready)" = ready ] || skip "no file system can be mounted: $(cat ready)"
+    [ "$(head -n 1 ready)" = ready ] || skip "no file system can be mounted: $(cat ready)"
 }
 
 # capture_stalled ARGUMENT...: one that must end, and so must whoever reads what it prints. Its report

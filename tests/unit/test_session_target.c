@@ -5,10 +5,14 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +80,7 @@ static void check_facts_of_a_chain(bool has_been_followed, const char *expected_
     }
     if (has_been_followed) {
         cr_expect(ne(u64, bp_subject_follow_program(subject, UINT64_MAX / 2), 0));
+        while (!bp_subject_end_refresh(subject)) {}
     }
     siginfo_t info;
     kill(child, SIGKILL);
@@ -102,6 +107,79 @@ Test(session_target, has_the_facts_of_what_it_executed_last) {
 
 Test(session_target, says_that_its_facts_are_of_before_another_program) {
     check_facts_of_a_chain(false, "\"test_session", "Z, before it became \"sleep\"");
+}
+
+/* Starts the file system of stalled_files.py, whose words come from `*ret_said`. */
+static pid_t start_stalled(const char *directory, FILE **ret_said) {
+    int ends[2];
+    cr_assert(zero(int, pipe(ends)));
+    pid_t server = fork();
+    if (server == 0) {
+        (void)alarm(100);
+        (void)dup2(ends[1], STDOUT_FILENO);
+        (void)close(ends[0]);
+        (void)execlp("python3", "python3", BUGPACK_STALLED_FILES, directory, "read", (char *)NULL);
+        _exit(1);
+    }
+    (void)close(ends[1]);
+    *ret_said = fdopen(ends[0], "r");
+    return server;
+}
+
+/* One that has mapped a file there as code. */
+static pid_t start_mapping(const char *directory) {
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/log", directory);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *code = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE, fd, 0);
+    cr_assert(ne(ptr, code, MAP_FAILED));
+    pid_t child = fork();
+    if (child == 0) {
+        (void)alarm(200);
+        (void)pause();
+        _exit(0);
+    }
+    (void)munmap(code, 4096);
+    (void)close(fd);
+    return child;
+}
+
+/* Until the server ends, nobody who opens the file gets on. */
+Test(session_target, keeps_no_caller_waiting_for_the_files_of_a_process) {
+    temp_dir dir;
+    FILE *said = NULL;
+    char word[16] = "";
+    cr_assert(temp_dir_make(&dir));
+    pid_t server = start_stalled(dir.path, &said);
+    if (fgets(word, sizeof word, said) == NULL || strcmp(word, "ready\n") != 0) {
+        (void)waitpid(server, NULL, 0);
+        cr_skip_test("needs python3 and a file system of its own");
+    }
+    pid_t child = start_mapping(dir.path);
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    bp_subject *subject = NULL;
+    options.target_pid = child;
+    cr_assert(zero(int, (int)bp_subject_open(&options, &subject, NULL)));
+    struct pollfd reading = {.fd = fileno(said), .events = POLLIN};
+    while (poll(&reading, 1, 10) == 0) {
+        bp_subject_refresh_when_due(subject);
+    }
+    cr_expect(eq(str, fgets(word, sizeof word, said), "read\n"));
+    cr_expect(not(bp_subject_end_refresh(subject)), "it waits for the server");
+    bp_subject_process *processes = NULL;
+    size_t count = 0;
+    cr_expect(zero(int, (int)bp_subject_list(subject, &processes, &count, NULL)));
+    free(processes);
+    cr_expect(zero(int, waitpid(server, NULL, WNOHANG)), "the server has not ended");
+    (void)kill(server, SIGKILL);
+    (void)waitpid(server, NULL, 0);
+    while (!bp_subject_end_refresh(subject)) {}
+    bp_subject_drop(subject);
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0);
+    (void)fclose(said);
+    (void)umount2(dir.path, MNT_DETACH);
+    temp_dir_remove(&dir);
 }
 
 static int provide_crash(bugpack_writer *writer, void *context) {

@@ -1,7 +1,7 @@
 """stalled_files.py DIRECTORY STAGE: a file system with the file `log`, which stops to answer.
 
 STAGE is `read` (names are found, and no byte is read) or `look` (nothing is found). Prints `ready`
-when it is mounted, and unmounts when it is killed: the kernel then ends what waits for it.
+when it is mounted, `read` when somebody reads, and unmounts when it is killed: the kernel then ends what waits for it.
 """
 import ctypes
 import os
@@ -30,6 +30,8 @@ def attributes(node):
 def answer(operation, node, body):
     if operation == INIT:
         return struct.pack("<4I2H2I2H8I", 7, 31, 65536, 0, 1, 1, 65536, 1, 0, 0, *[0] * 8)
+    if operation == READ:
+        print("read", flush=True)
     if operation == READ or stage == "look":
         return None
     if operation == LOOKUP:
