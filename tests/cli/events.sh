@@ -45,9 +45,10 @@ zip=$(jq -r .path out)
 expect_same 'the event' "{\"event\":\"report\",\"path\":\"$zip\",\"complete\":true,\"missing\":0}" "$(cat said)"
 start "$BUGPACK" run -q -o reports --app other -- sleep 1000
 await '[ "$(find runtime -name trigger -type s | wc -l)" -eq 2 ]'
+# Sessions of other programs of this user are listed as well.
 events 1 trigger --json
-expect_same 'the sessions' 'session asked sleep session other sleep' \
-    "$(jq -sr 'sort_by(.app)[] | .event, .app, .target' said | tr '\n' ' ' | sed 's/ $//')"
+expect_same 'the sessions' 'session asked sleep session other sleep' "$(jq -sr --argjson asked "$asked" --argjson other "$pid" \
+    'map(select(.pid == $asked or .pid == $other)) | sort_by(.app)[] | .event, .app, .target' said | tr '\n' ' ' | sed 's/ $//')"
 
 fact 'recover prints where it looked, what runs and what it wrote'
 events 0 recover --json -o reports runtime/bugpack
