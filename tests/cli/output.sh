@@ -135,9 +135,10 @@ mkdir broken
 for signal in INT:130 TERM:143 KILL:137; do
     ended=${signal#*:}
     signal=${signal%:*}
-    # A shell without job control starts background commands with SIGINT ignored.
+    # A shell without job control starts background commands with SIGINT ignored, and nohup all with SIGHUP.
     python3 -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$BUGPACK" capture --pid "$target" --window 60000 -o broken \
         >out 2>err &
     child=$!
