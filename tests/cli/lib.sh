@@ -10,6 +10,8 @@ set -u
 : "${BUGPACK:?name the bugpack program to test}"
 umask 022
 unset NO_COLOR POSIXLY_CORRECT
+# Descriptors of whoever runs the tests would count against the limits that some tests set.
+exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 here=$(cd "$(dirname "$0")" && pwd)
 source_dir=${here%/tests/*}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/bugpack-cli.XXXXXX") || exit 1

@@ -10,8 +10,7 @@ mkdir reports
 fact 'every descriptor is listed with its number and its target'
 echo text >input
 mkfifo fifo
-# Without 3, which is a log of whoever runs the tests, and may be replaced meanwhile.
-start sh -c 'exec sleep 300 <input 3<&- 4>>log 5<>fifo 6</'
+start sh -c 'exec sleep 300 <input 4>>log 5<>fifo 6</'
 await '[ -e /proc/$pid/fd/6 ] && grep -q sleep /proc/$pid/comm'
 run capture --pid "$pid" --window 0 -o reports
 expect_status 0
