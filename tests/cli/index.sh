@@ -107,13 +107,13 @@ run index fleet
 expect_status 3
 expect_same 'lines' 7 "$(wc -l <out | tr -d ' ')"
 rm fleet/pipe fleet/pipe.zip
-if can_be_nobody && as_nobody test -x "$BUGPACK"; then
+if can_be_nobody; then
     mkdir -p theirs/closed
     chmod 755 . theirs
     chmod 700 theirs/closed
     [ "$(id -u)" -eq 0 ] || chmod 0 theirs/closed
     for name in theirs theirs/closed; do
-        as_nobody "$BUGPACK" index "$name" >out 2>err
+        as_nobody "$(reachable "$BUGPACK")" index "$name" >out 2>err
         status=$?
         expect_status "$([ "$name" = theirs ] && echo 3 || echo 1)"
         expect_err 'cannot read the directory "theirs/closed"'

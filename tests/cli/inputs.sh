@@ -160,7 +160,7 @@ if can_be_nobody; then
     mkdir -m 1777 theirs
     chmod 755 .
     start_as_nobody sleep 300
-    as_nobody "$BUGPACK" capture --pid "$pid" --window 0 -o theirs --attach private >out 2>err
+    as_nobody "$(reachable "$BUGPACK")" capture --pid "$pid" --window 0 -o theirs --attach private >out 2>err
     status=$?
     zip=$(cat out)
     lacks private 'Permission denied'

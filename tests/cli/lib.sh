@@ -254,5 +254,19 @@ start_as_nobody() {
 }
 
 can_be_nobody() {
-    [ "$(id -u)" -ne 0 ] || command -v setpriv >/dev/null 2>&1
+    [ "$(id -u)" -ne 0 ] ||
+        { command -v setpriv >/dev/null 2>&1 && as_nobody test -x "$(reachable "$BUGPACK")"; }
+}
+
+# reachable PROGRAM: its path, or that of a copy where it lies below a directory that nobody may not enter,
+# as root's home is.
+reachable() {
+    if as_nobody test -x "$1"; then
+        echo "$1"
+    else
+        mkdir -p "$scratch/.reachable"
+        cp "$1" "$scratch/.reachable"
+        chmod a+x "$scratch"
+        echo "$scratch/.reachable/${1##*/}"
+    fi
 }

@@ -122,7 +122,7 @@ if can_be_nobody; then
     chmod 755 .
     mkdir -m 555 readonly
     start_as_nobody sleep 300
-    as_nobody "$BUGPACK" capture --pid "$pid" --window 0 -o "$scratch/readonly" >out 2>err
+    as_nobody "$(reachable "$BUGPACK")" capture --pid "$pid" --window 0 -o "$scratch/readonly" >out 2>err
     status=$?
     refused 'readonly'
     expect_empty readonly

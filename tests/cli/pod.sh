@@ -92,7 +92,7 @@ expect_same 'the process' '1 sleep' "$(value general.zip process.json '"\(.pid) 
 fact 'where the mounts are ours, so is the distribution'
 "$BUGPACK" capture --pid $$ --window 0 --output own.zip >/dev/null 2>&1
 if can_be_nobody; then
-    as_nobody "$BUGPACK" capture --pid $$ --window 0 --output - >nobody.zip 2>err
+    as_nobody "$(reachable "$BUGPACK")" capture --pid $$ --window 0 --output - >nobody.zip 2>err
     expect_same 'the distribution' "$(value own.zip system.json .distribution)" "$(value nobody.zip system.json .distribution)"
 else
     echo 'not tried: the distribution as seen by another user (no setpriv)'

@@ -144,7 +144,7 @@ if [ "$(id -u)" -eq 0 ] && can_be_nobody; then
     target=$pid
     mkdir -m 1777 theirs
     chmod 755 .
-    as_nobody "$BUGPACK" capture --pid "$target" --window 50 -o theirs >out 2>err
+    as_nobody "$(reachable "$BUGPACK")" capture --pid "$target" --window 50 -o theirs >out 2>err
     status=$?
     zip=$(cat out)
     expect_status 3

@@ -173,7 +173,7 @@ if can_be_nobody && [ "$(id -u)" -eq 0 ]; then
     chown 65534:65534 closed
     chmod 711 "$scratch"
     as_nobody mkdir -m 000 closed/minimal-4194305-0123456789abcdef0123456789abcdef
-    as_nobody timeout 60 "$BUGPACK" recover "$scratch/closed" >out 2>err </dev/null
+    as_nobody timeout 60 "$(reachable "$BUGPACK")" recover "$scratch/closed" >out 2>err </dev/null
     status=$?
     expect_status 1
     expect_no_out
