@@ -17,6 +17,7 @@ dies() {
         timeout 60 "$CRASH_HOST" "$mode" "$scratch/sessions" </dev/null >host.out 2>err
         status=$?
         expect_status "$wanted"
+        [ "$status" -ne 124 ] || finish # the others would hang as long
         [ "$wanted" -ge 128 ] || expect_no_err
     done
 }
@@ -48,7 +49,9 @@ cp /bin/true copied_host # the same inode, and another program
 exec 2>&1
 
 fact 'each session that died becomes a report, and no other'
-run recover "$scratch/sessions"
+# Forty reports take a loaded machine longer than the limit of `run`.
+timeout 600 "$BUGPACK" recover "$scratch/sessions" >out 2>err </dev/null
+status=$?
 expect_status 3 # for the pages that are not whole
 for mode in segv null-call sent thread two overflow-main overflow overflow-plain inside constructor kept kept-none kept-killed \
     no-descriptors small-stack chained-default chained-exit truncated without bus ill fpe abort assert abort-handler \
@@ -57,6 +60,7 @@ for mode in segv null-call sent thread two overflow-main overflow overflow-plain
     echo "$mode"
 done | sort >wanted
 sed 's|.*/\(.*\)-crash-.*|\1|' out | grep -v '^midst' | sort | diff wanted - >diff.out || wrong "$(cat diff.out)"
+[ "$failures" -eq 0 ] || finish # what follows is about these reports
 sed -n 's|.*/\(.*\)-crash-.*|\1 &|p' out >zips
 ls "$scratch"/sessions/midst-crash-*.zip >midst.out # the next host may have been faster
 # A host that recovers the one before it may be killed between publishing the report and removing the
