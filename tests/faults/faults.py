@@ -41,6 +41,8 @@ class InjectedError(Fault):
     """The N-th call of each thread fails, by strace."""
 
     def settle(self, place):
+        if not os.path.exists(place.trace):
+            return False  # strace did not start, as where no more processes can be had
         hits, begun = [], {}
         with open(place.trace, encoding="utf-8", errors="replace") as trace:
             for thread, text in (line.rstrip().split(None, 1) for line in trace):
