@@ -11,6 +11,7 @@
 #include "base/temp_file.h"
 #include "model/entry.h"
 #include "redact/redactor.h"
+#include "report/name.h"
 
 static const char manifest_name[] = "manifest.json";
 
@@ -97,12 +98,38 @@ bugpack_status bp_bundle_overwrite(const bp_bundle *bundle, unsigned char *bytes
                : bp_redactor_overwrite(bundle->redactor, bytes, byte_count, 0, 0);
 }
 
+/* Appends the folder of a further process: its name has no secret, and then only characters of a
+ * file name. Before that, the rules would not see the '=' of a secret. */
+static bugpack_status append_folder(bp_bundle *bundle, const char *folder, size_t byte_count,
+                                    bp_buffer *out) {
+    char word[BP_NAME_APP_BYTES];
+    bp_buffer name;
+    bp_buffer_init(&name, 64 * 1024);
+    const char *dash = memchr(folder, '-', byte_count);
+    size_t prefix = dash != NULL ? (size_t)(dash + 1 - folder) : 0;
+    char *copy = strndup(folder + prefix, byte_count - prefix);
+    bugpack_status status =
+        copy == NULL ? BUGPACK_ERR_NO_MEMORY : bp_bundle_redact(bundle, copy, &name);
+    if (status == BUGPACK_OK) {
+        bp_name_app_word(bp_buffer_text(&name), word);
+        status = bp_buffer_printf(out, "%.*s%s/", (int)prefix, folder, word);
+    }
+    bp_buffer_release(&name);
+    free(copy);
+    return status;
+}
+
 /* The name of an entry, which may come from a file of the host; the caller's to free. */
 static bugpack_status redact_name(bp_bundle *bundle, const char *name, char **ret_name,
                                   bugpack_error *error) {
+    const char *own = bp_entry_in_process(name);
+    bugpack_status status = BUGPACK_OK;
     bp_buffer safe;
     bp_buffer_init(&safe, (size_t)1 << 20);
-    bugpack_status status = bp_bundle_redact(bundle, name, &safe);
+    if (own > name) {
+        status = append_folder(bundle, name, (size_t)(own - 1 - name), &safe);
+    }
+    status = status == BUGPACK_OK ? bp_bundle_redact(bundle, own, &safe) : status;
     char *copy = status == BUGPACK_OK ? strdup(bp_buffer_text(&safe)) : NULL;
     bp_buffer_release(&safe);
     if (copy == NULL) {

@@ -14,7 +14,6 @@
 #include "platform/process_facts.h"
 #include "platform/thread.h"
 #include "probe/thread_heap.h"
-#include "report/name.h"
 
 static const size_t facts_limit_bytes = (size_t)16 << 20;
 
@@ -171,13 +170,15 @@ bp_subject *bp_subject_next(const bp_subject *subject) {
 
 const char *bp_subject_entry(const bp_subject *subject, const char *entry,
                              char out[BP_SUBJECT_NAME_BYTES]) {
-    char word[BP_NAME_APP_BYTES];
     if (!subject->is_further) {
         return entry;
     }
-    bp_name_app_word(subject->target.name, word);
-    (void)snprintf(out, BP_SUBJECT_NAME_BYTES, BP_ENTRY_PROCESSES "%d-%s/%s",
-                   (int)subject->target.pid, word, entry);
+    int length = snprintf(out, BP_SUBJECT_NAME_BYTES, BP_ENTRY_PROCESSES "%d-%.64s",
+                          (int)subject->target.pid, subject->target.name);
+    for (char *at = out + strlen(BP_ENTRY_PROCESSES); *at != '\0'; at++) {
+        *at = *at == '/' ? '-' : *at;
+    }
+    (void)snprintf(out + length, BP_SUBJECT_NAME_BYTES - (size_t)length, "/%s", entry);
     return out;
 }
 

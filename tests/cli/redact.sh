@@ -21,6 +21,15 @@ expect_same 'the tags' 1 "$(unzip -p "$zip" logs/app.log process.json |
 expect_same 'the counts' 'process.json 1,logs/app.log 1' "$(unzip -p "$zip" manifest.json | jq -r \
     '[.artefacts[] | .name as $n | .redactions[]? | "\($n) \(.count)"] | join(",")')"
 
+fact 'the folder of a process whose name has a secret has none'
+cp "$(command -v sleep)" 'token=ab12CD34'
+start ./token=ab12CD34 300
+run capture --pid "$target" --pid "$pid" --window 0 --output named.zip
+expect_status 0
+expect_same 'the folder' 1 "$(unzip -Z1 named.zip | grep -c "^processes/$pid-token_REDACTED-secret-[0-9a-f]*/process.json")"
+expect_same 'the number of entries with the secret' 0 "$(unzip -Z1 named.zip | grep -c ab12CD34)"
+expect_same 'the lines with the secret' 0 "$(unzip -p named.zip | grep -c ab12CD34)"
+
 fact 'rules of a file apply too'
 run capture --pid "$target" --window 0 --log app.log --redact rules --output ticket.zip
 expect_status 0
