@@ -17,7 +17,8 @@ enum {
 /* A character that a sequence is hidden behind is a code as well: %1B[0m. */
 const char bp_code_keywords[] =
     "\\x1B [!-~\\s\\x0A]\\x9B \\xC2\\x9B \\x08 \\\\x1b \\\\x9b \\\\033 \\\\e[\\[\\]\\(] \\\\u00 "
-    "\\\\u{1b ^\\[[\\[\\]\\(] #033 %[0-7][\\da-f] &quot &apos &amp; &#\\d &#x";
+    "\\\\u{1b \\\\u{[2-7] \\\\x[2-7] \\\\[01]\\d\\d ^\\[[\\[\\]\\(] #033 %[0-7][\\da-f] &quot "
+    "&apos &amp; &#\\d &#x";
 
 /* Those that a code begins with; what is struck over is before its backspace. */
 const bool bp_code_bytes[256] = {
@@ -186,11 +187,31 @@ static bool is_shown(int byte) {
     return byte >= 0x20 && byte < 0x7F;
 }
 
-/* \u003D behind any number of backslashes, as JSON in JSON has it. */
-static bool read_unicode(struct text text, size_t at, bp_code *ret_code) {
+/* \u003D behind any number of backslashes, as JSON in JSON has it. The others may also be a part of
+ * a path, and the text is searched as it is as well: \x3D, \u{3D} and \075. */
+static bool read_escape(struct text text, size_t at, bp_code_mode mode, bp_code *ret_code) {
+    static const struct {
+        const char *begin, *end;
+        size_t digit_count;
+    } forms[] = {{"u", "", 4}, {"x", "", 2}, {"u{", "}", 2}};
+    size_t form_count = mode == BP_CODES_DECODED ? sizeof forms / sizeof forms[0] : 1;
     size_t next = skip_slashes(text, at);
-    int value = is_one_of(text, next, "u") ? hex_value(text, next + 1, 4) : -1;
-    *ret_code = (bp_code){.from = at, .to = next + 5, .byte = value};
+    for (size_t i = 0; i < form_count; i++) {
+        size_t from = next + strlen(forms[i].begin), to = from + forms[i].digit_count;
+        int value =
+            has(text, next, forms[i].begin) ? hex_value(text, from, forms[i].digit_count) : -1;
+        *ret_code = (bp_code){.from = at, .to = to + strlen(forms[i].end), .byte = value};
+        if (is_shown(value) && ret_code->to <= text.size && has(text, to, forms[i].end)) {
+            return true;
+        }
+    }
+    if (mode != BP_CODES_DECODED || !is_one_of(text, next, "01") ||
+        !is_between(text, next + 1, '0', '7') || !is_between(text, next + 2, '0', '7')) {
+        return false;
+    }
+    const unsigned char *digits = text.bytes + next;
+    int value = (digits[0] - '0') * 64 + (digits[1] - '0') * 8 + digits[2] - '0';
+    *ret_code = (bp_code){.from = at, .to = next + 3, .byte = value};
     return is_shown(value);
 }
 
@@ -251,7 +272,7 @@ static bool read_code(struct text text, size_t from, size_t at, bp_code_mode mod
     case '&':
         return mode == BP_CODES_DECODED && read_reference(text, at, ret_code);
     case '\\':
-        return read_sequence(text, at, mode, ret_code) || read_unicode(text, at, ret_code);
+        return read_sequence(text, at, mode, ret_code) || read_escape(text, at, mode, ret_code);
     default:
         return read_sequence(text, at, mode, ret_code);
     }

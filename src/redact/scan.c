@@ -303,8 +303,13 @@ static void open_block(bp_scan *scan, uint64_t stream, uint64_t key, uint16_t ru
         block = scan->blocks[i].is_open ? NULL : &scan->blocks[i];
     }
     block = block != NULL ? block : &scan->blocks[oldest];
+    bool is_same = block->is_open && block->stream == stream && block->key == key;
     scan->open_count += !block->is_open;
-    *block = (bp_open_block){.stream = stream, .key = key, .rule = rule, .is_open = true};
+    *block = (bp_open_block){.stream = stream,
+                             .key = key,
+                             .rule = rule,
+                             .begun_count = (uint16_t)(is_same ? block->begun_count + 1 : 1),
+                             .is_open = true};
 }
 
 static void close_block(bp_scan *scan, bp_open_block *block) {
@@ -324,7 +329,9 @@ static void continue_block(struct record *record, bp_open_block *block, size_t f
     }
     block->line_count++;
     block->miss_count = (uint16_t)(is_key ? 0 : block->miss_count + 1);
-    if (end < to || block->line_count > block_max_lines || block->miss_count > block_max_misses) {
+    block->begun_count = (uint16_t)(block->begun_count - (end < to));
+    if (block->begun_count == 0 || block->line_count > block_max_lines ||
+        block->miss_count > block_max_misses) {
         close_block(record->scan, block);
     }
 }
@@ -398,9 +405,6 @@ static void search_blocks(struct record *record, uint64_t stream) {
             begin_block(record, rule, stream, key, &match, to);
         } else if ((block = find_block(record->scan, stream, key)) != NULL) {
             continue_block(record, block, from, to);
-        }
-        if (to < record->size && record->view->is_json && record->text[to] == BP_VIEW_END) {
-            key = 0;
         }
     }
     record->scan->block_key = record->view->is_json ? key : record->scan->block_key;

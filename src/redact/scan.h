@@ -24,6 +24,7 @@ typedef struct bp_open_block {
     uint64_t key;    /* the member of JSON that its lines are, or 0 */
     uint16_t rule;
     uint16_t line_count, miss_count;
+    uint16_t begun_count; /* whose ends have not been seen: two may have their lines mixed */
     bool is_open;
 } bp_open_block;
 

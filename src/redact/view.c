@@ -183,8 +183,9 @@ static void take_out(struct reading *reading, size_t from, size_t first_point, b
 /* Whether the text has codes that only BP_CODES_DECODED resolves. */
 static bool has_decoded(const bp_view *view, size_t from, bp_code code) {
     do {
-        unsigned char first = view->text[code.from];
-        if (code.byte == '\n' || first == '%' || first == '&') {
+        bp_code shown;
+        if (code.byte == '\n' ||
+            !bp_code_find(view->text, code.to, code.from, BP_CODES_SHOWN, &shown)) {
             return true;
         }
         from = code.to;

@@ -278,6 +278,28 @@ Test(redact, follows_a_key_over_the_records_of_its_thread) {
     bp_buffer_release(&text);
 }
 
+Test(redact, follows_two_keys_whose_lines_are_mixed_and_one_in_an_array) {
+    use(NULL);
+    cr_expect(eq(str,
+                 (char *)(uintptr_t)run_plain(BP_REDACT_JSON_LINES,
+                                              "{\"t\":1,\"m\":\"-----BEGIN PRIVATE KEY-----\"}\n"
+                                              "{\"t\":2,\"m\":\"-----BEGIN PRIVATE KEY-----\"}\n"
+                                              "{\"t\":1,\"m\":\"MIIEvQIBADANBgkqhkiG\"}\n"
+                                              "{\"t\":1,\"m\":\"-----END PRIVATE KEY-----\"}\n"
+                                              "{\"t\":2,\"m\":\"MIIEpAIBAAKCAQEA0Z3V\"}\n"
+                                              "{\"t\":2,\"m\":\"-----END PRIVATE KEY-----\"}\n"
+                                              "{\"t\":2,\"m\":\"afterwardsallisasbefore\"}\n"),
+                 "{\"t\":1,\"m\":\"«»\"}\n{\"t\":2,\"m\":\"«»\"}\n{\"t\":1,\"m\":\"«»\"}\n"
+                 "{\"t\":1,\"m\":\"-----END PRIVATE KEY-----\"}\n{\"t\":2,\"m\":\"«»\"}\n"
+                 "{\"t\":2,\"m\":\"-----END PRIVATE KEY-----\"}\n"
+                 "{\"t\":2,\"m\":\"afterwardsallisasbefore\"}\n"));
+    cr_expect(
+        eq(str,
+           (char *)(uintptr_t)run_plain(BP_REDACT_JSON, "{\"k\":[\"-----BEGIN PRIVATE KEY-----\","
+                                                        "\"MIIEvQIBADANBgkqhkiG\",\"9Qk=\"]}"),
+           "{\"k\":[\"«»\",\"«»\",\"«»\"]}"));
+}
+
 Test(redact, follows_a_key_in_lines_with_a_prefix) {
     use(NULL);
     cr_expect(eq(str,

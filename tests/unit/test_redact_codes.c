@@ -284,9 +284,15 @@ static const struct {
      "{&amp;quot;password&amp;quot;:&amp;quot;«»&amp;quot;}"},
     {"/m?a=1&amp;key=b3Zlcmxvb2s1 x", "/m?a=1&amp;key=«» x"},
     {"&lt;password&gt;S3cr3tPw9&lt;/password&gt;", "&lt;password&gt;«»&lt;/password&gt;"},
+    {"password\\\\x3dS3cr3tPw9", "password\\\\x3d«»"},
+    {"password\\\\u{3d}S3cr3tPw9 x", "password\\\\u{3d}«» x"},
+    {"password\\\\075S3cr3tPw9 x", "password\\\\075«» x"},
+    {"{\\\\x22password\\\\x22:\\\\x22S3cr3tPw9\\\\x22}",
+     "{\\\\x22password\\\\x22:\\\\x22«»\\\\x22}"},
     /* and what is a part of a value stays one */
     {"?password=S3cr%26et%20Pw9%3Dx&b=1", "?password=«»&b=1"},
     {"100%25 of 5%2 &amp; &#9999999; %zz", "100%25 of 5%2 &amp; &#9999999; %zz"},
+    {"C:\\\\x64\\\\password\\\\099 \\\\x3", "C:\\\\x64\\\\password\\\\099 \\\\x3"},
 };
 
 Test(redact_codes, decode_what_is_written_in_another_way) {
