@@ -256,6 +256,10 @@ typedef struct bugpack_options {
      * 1000; INVALID above. BUGPACK_OFF64, as 0: none. Linux; where the kernel or a limit refuses
      * it, each manifest and on_diagnostic say why. */
     uint64_t profile_hz;
+
+    /* So many reports of disconnects (bugpack/disconnect.h) are taken in all, default 20.
+     * BUGPACK_OFF: no such limit. */
+    uint32_t disconnect_cap;
 } bugpack_options;
 
 /* metadata.json and system.json have the name of the machine; system.json has the package of the

@@ -112,7 +112,8 @@ static const bp_member bugpack_options_members[] = {M(app_name),
                                                     M(hang_cap),
                                                     M(condition_cooldown_ms),
                                                     M(condition_cap),
-                                                    M(profile_hz)};
+                                                    M(profile_hz),
+                                                    M(disconnect_cap)};
 #undef TYPE
 
 #define TYPE bugpack_recorder_location

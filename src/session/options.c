@@ -192,6 +192,7 @@ static const bp_field fields[] = {
     FIELD(condition_cooldown_ms,     60000,                            0),
     FIELD(condition_cap,             20,                               0),
     FIELD(profile_hz,                0,                                0),
+    FIELD(disconnect_cap,            20,                               0),
     FIELD(report_dir_max_count,      1000,                             0),
     FIELD(report_dir_max_bytes,      (uint64_t)4 << 30,                0),
     FIELD(min_free_bytes,            (uint64_t)16 << 20,               0),

@@ -31,7 +31,9 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     const bp_occasions_rule rule = {
         .kind = BP_REPORT_DISCONNECT,
         .cooldown_ns = context->report->settings->disconnect_cooldown_ms * BP_NS_PER_MS,
-        .cooldown_reason = "a disconnect report was taken shortly before"};
+        .report_max_count = context->report->settings->disconnect_cap,
+        .cooldown_reason = "a disconnect report was taken shortly before",
+        .count_reason = "as many disconnect reports as disconnect_cap allows were taken"};
     struct disconnects *disconnects = calloc(1, sizeof *disconnects);
     if (disconnects == NULL) {
         return bp_fail_memory(error, "open a session");

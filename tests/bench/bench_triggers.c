@@ -195,6 +195,7 @@ int main(int argument_count, char **arguments) {
     measure_keep(session);
     bugpack_close(session);
     options.disconnect_cooldown_ms = BUGPACK_OFF;
+    options.disconnect_cap = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     for (unsigned i = 0; i < 16; i++) {
         char name[16];

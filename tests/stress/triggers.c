@@ -115,6 +115,7 @@ int main(void) {
     options.auto_snapshot_max_count = rolling_max;
     options.report_dir_max_count = all_max;
     options.disconnect_cooldown_ms = 5;
+    options.disconnect_cap = BUGPACK_OFF;
     options.hang_cooldown_ms = 5;
     options.hang_cap = BUGPACK_OFF;
     options.condition_cooldown_ms = 5;

@@ -167,6 +167,26 @@ Test(disconnect, without_a_cool_down_takes_each) {
     temp_dir_remove(&dir);
 }
 
+Test(disconnect, beyond_the_cap_is_counted_in_the_ledger) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    options.disconnect_cooldown_ms = BUGPACK_OFF;
+    options.disconnect_cap = 2;
+    bugpack *session = open_session(&options);
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "a", NULL)));
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "b", NULL)));
+    cr_assert(eq(int, (int)bugpack_disconnect(session, "c", NULL), (int)BUGPACK_ERR_BUSY));
+    bp_trigger_entry entry = auto_count(session, BP_REPORT_DISCONNECT, "c");
+    cr_assert(eq(u64, entry.count, 1));
+    cr_assert(
+        eq(str, (char *)(uintptr_t)entry.reason,
+           (char *)(uintptr_t) "as many disconnect reports as disconnect_cap allows were taken"));
+    bugpack_close(session);
+    cr_assert(eq(sz, temp_dir_count(&dir), 2));
+    temp_dir_remove(&dir);
+}
+
 Test(disconnect, refuses_what_names_no_channel_and_bounds_what_it_counts) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));

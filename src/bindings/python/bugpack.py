@@ -74,6 +74,7 @@ options: size_t struct_size; str app_name, app_version, app_build_id, report_dir
  redaction_rules; ptr before_publish, before_publish_context; str publish_suffix; uint64_t
  redaction_flags; str without_entries; uint64_t system_flags, answer_flags; uint32_t
  hang_cooldown_ms, hang_cap, condition_cooldown_ms, condition_cap; uint64_t profile_hz;
+ uint32_t disconnect_cap;
 report_request: size_t struct_size; str description, channel, output_path; uint32_t timeout_ms;
  bool is_crash; ptr screenshot; region region; uint64_t retained; ptr ret_ticket; uint64_t flags;
  ptr target_exit; uint64_t target_cpu_ns; ptr screenshot_context, screenshot_release;
