@@ -175,7 +175,7 @@ typedef struct bugpack_options {
     uint64_t auto_snapshot_max_bytes;
 
     /* After a disconnect report none is taken for so many milliseconds. Default 60,000;
-     * BUGPACK_OFF: no pause. */
+     * BUGPACK_OFF: no pause. disconnect_cap limits how many are taken. */
     uint32_t disconnect_cooldown_ms;
 
     /* What the report about the death of this process has beside its rings: in the session
@@ -191,7 +191,9 @@ typedef struct bugpack_options {
      * an output_path. After a report was written the oldest ones over a limit are deleted: first
      * those that the library triggered, then the others, never the new one. */
     uint32_t report_dir_max_count;
-    uint64_t report_dir_max_bytes;
+    /* So many reports of disconnects are taken in all, default 20; BUGPACK_OFF: no such limit. */
+    uint32_t disconnect_cap;
+    uint64_t report_dir_max_bytes; /* see report_dir_max_count */
     /* No report is begun if it would leave the file system with fewer free bytes. Default 16 MiB;
      * BUGPACK_OFF64: no check. */
     uint64_t min_free_bytes;
@@ -256,10 +258,6 @@ typedef struct bugpack_options {
      * 1000; INVALID above. BUGPACK_OFF64, as 0: none. Linux; where the kernel or a limit refuses
      * it, each manifest and on_diagnostic say why. */
     uint64_t profile_hz;
-
-    /* So many reports of disconnects (bugpack/disconnect.h) are taken in all, default 20.
-     * BUGPACK_OFF: no such limit. */
-    uint32_t disconnect_cap;
 } bugpack_options;
 
 /* metadata.json and system.json have the name of the machine; system.json has the package of the

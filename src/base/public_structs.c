@@ -89,6 +89,7 @@ static const bp_member bugpack_options_members[] = {M(app_name),
                                                     M(disconnect_cooldown_ms),
                                                     M(crash_refresh_interval_ms),
                                                     M(report_dir_max_count),
+                                                    M(disconnect_cap),
                                                     M(report_dir_max_bytes),
                                                     M(min_free_bytes),
                                                     M(when_busy),
@@ -112,8 +113,7 @@ static const bp_member bugpack_options_members[] = {M(app_name),
                                                     M(hang_cap),
                                                     M(condition_cooldown_ms),
                                                     M(condition_cap),
-                                                    M(profile_hz),
-                                                    M(disconnect_cap)};
+                                                    M(profile_hz)};
 #undef TYPE
 
 #define TYPE bugpack_recorder_location

@@ -68,13 +68,12 @@ options: size_t struct_size; str app_name, app_version, app_build_id, report_dir
  pedantic; str pedantic_dir; uint32_t pedantic_cap, pedantic_channel_cap; ptr pedantic_ignore;
  size_t pedantic_ignore_count; uint32_t auto_snapshot_interval_ms; str auto_snapshot_dir; uint32_t
  auto_snapshot_max_count; uint64_t auto_snapshot_max_bytes; uint32_t disconnect_cooldown_ms,
- crash_refresh_interval_ms, report_dir_max_count; uint64_t report_dir_max_bytes, min_free_bytes;
- when_busy when_busy; stacks stacks; ptr on_event, on_event_context; str calibrator_path; bool
+ crash_refresh_interval_ms, report_dir_max_count, disconnect_cap; uint64_t report_dir_max_bytes,
+ min_free_bytes; when_busy when_busy; stacks stacks; ptr on_event, on_event_context; str calibrator_path; bool
  without_process; ptr on_diagnostic, on_diagnostic_context; bool without_redaction; str
  redaction_rules; ptr before_publish, before_publish_context; str publish_suffix; uint64_t
  redaction_flags; str without_entries; uint64_t system_flags, answer_flags; uint32_t
  hang_cooldown_ms, hang_cap, condition_cooldown_ms, condition_cap; uint64_t profile_hz;
- uint32_t disconnect_cap;
 report_request: size_t struct_size; str description, channel, output_path; uint32_t timeout_ms;
  bool is_crash; ptr screenshot; region region; uint64_t retained; ptr ret_ticket; uint64_t flags;
  ptr target_exit; uint64_t target_cpu_ns; ptr screenshot_context, screenshot_release;
