@@ -247,13 +247,29 @@ void bp_diagnose_crash(bp_evidence *evidence) {
 }
 
 void bp_diagnose_disconnect(bp_evidence *evidence) {
-    char channel[64];
-    if (evidence->disconnect != NULL) {
-        bp_utf8_copy(channel, sizeof channel,
-                     bp_json_tree_text_or(evidence->disconnect, "channel", "?"));
-        bp_find(evidence, "the channel \"%s\" was lost: %s", channel,
-                bp_json_tree_text_or(evidence->disconnect, "error", "no error was given"));
+    enum { named_max_count = 3 };
+    char channel[64], others[512] = "";
+    size_t length = 0;
+    unsigned count = 0;
+    if (evidence->disconnect == NULL) {
+        return;
     }
+    BP_JSON_EACH (other, bp_json_tree_rows(evidence->disconnect, "others")) {
+        bp_utf8_copy(channel, sizeof channel, bp_json_tree_text_or(other, "channel", "?"));
+        if (count++ < named_max_count) {
+            length += (size_t)snprintf(others + length, sizeof others - length,
+                                       "; then \"%s\": %.80s", channel,
+                                       bp_json_tree_text_or(other, "error", "no error was given"));
+        }
+    }
+    if (count > named_max_count) {
+        (void)snprintf(others + length, sizeof others - length, "; and %u others",
+                       count - named_max_count);
+    }
+    bp_utf8_copy(channel, sizeof channel,
+                 bp_json_tree_text_or(evidence->disconnect, "channel", "?"));
+    bp_find(evidence, "the channel \"%s\" was lost: %s%s", channel,
+            bp_json_tree_text_or(evidence->disconnect, "error", "no error was given"), others);
 }
 
 /* What a signal means that a limit of the process leads to, or its use of the kernel. */

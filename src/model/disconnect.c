@@ -19,17 +19,32 @@ static void add_direction(bp_json *json, const char *key, const bp_channel_activ
     bp_json_object_end(json);
 }
 
+static void add_loss(bp_json *json, const bp_loss *loss) {
+    bp_json_add_text(json, "channel", loss->channel);
+    bp_model_add_known_text(json, "error", loss->error_text);
+    bp_model_add_known_text(json, "error_kind", loss->error_kind);
+    bp_json_add_bool(json, "keepalive_fired", loss->keepalive_fired);
+    bp_model_add_time(json, "time", loss->at.wall_ns);
+}
+
 bugpack_status bp_disconnect_print(const bp_disconnect *disconnect, bp_buffer *out,
                                    bugpack_error *error) {
     bp_json json;
     bp_json_begin(&json, out);
-    bp_json_add_text(&json, "channel", disconnect->channel);
-    bp_model_add_known_text(&json, "error", disconnect->error_text);
-    bp_model_add_known_text(&json, "error_kind", disconnect->error_kind);
-    bp_json_add_bool(&json, "keepalive_fired", disconnect->keepalive_fired);
-    bp_model_add_time(&json, "time", disconnect->triggered.wall_ns);
+    add_loss(&json, &disconnect->first);
     bp_json_add_uint(&json, "cooldown_ms", disconnect->cooldown_ms);
     bp_json_add_uint(&json, "suppressed_before", disconnect->suppressed_count);
+    for (size_t i = 0; i < disconnect->other_count; i++) {
+        if (i == 0) {
+            bp_json_array_begin(&json, "others");
+        }
+        bp_json_object_begin(&json, NULL);
+        add_loss(&json, &disconnect->others[i]);
+        bp_json_object_end(&json);
+        if (i + 1 == disconnect->other_count) {
+            bp_json_array_end(&json);
+        }
+    }
     bp_json_array_begin(&json, "channels");
     for (size_t i = 0; i < disconnect->channel_count; i++) {
         const bp_channel_activity *channel = &disconnect->channels[i];
@@ -38,8 +53,8 @@ bugpack_status bp_disconnect_print(const bp_disconnect *disconnect, bp_buffer *o
         if (channel->is_closed) {
             bp_json_add_bool(&json, "closed", true);
         }
-        add_direction(&json, "sent", channel, 0, disconnect->triggered);
-        add_direction(&json, "received", channel, 1, disconnect->triggered);
+        add_direction(&json, "sent", channel, 0, disconnect->first.at);
+        add_direction(&json, "received", channel, 1, disconnect->first.at);
         bp_json_object_end(&json);
     }
     bp_json_array_end(&json);

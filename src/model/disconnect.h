@@ -25,12 +25,18 @@ typedef struct bp_channel_activity {
 } bp_channel_activity;
 
 /* Strings are borrowed and may hold any bytes; NULL and "" are left out, except for `channel`. */
-typedef struct bp_disconnect {
+typedef struct bp_loss {
     const char *channel, *error_text, *error_kind;
     bool keepalive_fired;
-    uint64_t cooldown_ms;      /* no further report for so long */
-    uint64_t suppressed_count; /* disconnects without a report since the last one */
-    bp_instant triggered;
+    bp_instant at;
+} bp_loss;
+
+typedef struct bp_disconnect {
+    bp_loss first;
+    const bp_loss *others; /* borrowed: those without a report of their own that came meanwhile */
+    size_t other_count;
+    uint64_t cooldown_ms;                /* no further report for so long */
+    uint64_t suppressed_count;           /* disconnects without a report since the last one */
     const bp_channel_activity *channels; /* borrowed */
     size_t channel_count;
 } bp_disconnect;

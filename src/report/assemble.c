@@ -544,9 +544,11 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
 
 static bugpack_status add_ring_entries(const struct assembly *assembly, bugpack_error *error) {
     const bp_job *job = assembly->job;
-    return bp_ring_entries_add(job->snapshot, job->only_channel ? job->channel : NULL,
-                               assembly->context->settings->without_entries, assembly->bundle,
-                               error);
+    const bp_channel_choice choice = {.only = job->only_channel ? job->channel : NULL,
+                                      .others = job->other_channels,
+                                      .other_count = job->other_channel_count};
+    return bp_ring_entries_add(job->snapshot, &choice, assembly->context->settings->without_entries,
+                               assembly->bundle, error);
 }
 
 static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_error *error) {
@@ -555,16 +557,33 @@ static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_e
                                           : BUGPACK_OK;
 }
 
+static bugpack_status add_early(const struct assembly *assembly, bugpack_error *error) {
+    if (assembly->job->type->take_latecomers != NULL) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = add_ring_entries(assembly, error);
+    return status == BUGPACK_OK ? add_own_entries(assembly, error) : status;
+}
+
+static bugpack_status add_late(const struct assembly *assembly, bugpack_error *error) {
+    if (assembly->job->type->take_latecomers == NULL) {
+        return BUGPACK_OK;
+    }
+    assembly->job->type->take_latecomers(assembly->job);
+    bugpack_status status = add_ring_entries(assembly, error);
+    return status == BUGPACK_OK ? add_own_entries(assembly, error) : status;
+}
+
 /* The steps after the snapshot, in their order, and the stage that each one completes. */
 static const struct {
     bugpack_status (*run)(const struct assembly *assembly, bugpack_error *error);
     stage stage;
     bool needs_subject; /* left out where the report is about a dead session */
 } steps[] = {
-    {note_process, STAGE_SNAPSHOT, true},   {ask_providers, STAGE_PROVIDERS, true},
-    {add_ring_entries, STAGE_RINGS, false}, {add_own_entries, STAGE_RINGS, false},
-    {wait_window, STAGE_WINDOW, true},      {add_metrics, STAGE_METRICS, true},
-    {add_profiles, STAGE_METRICS, true},    {add_metadata, STAGE_METRICS, false},
+    {note_process, STAGE_SNAPSHOT, true}, {ask_providers, STAGE_PROVIDERS, true},
+    {add_early, STAGE_RINGS, false},      {wait_window, STAGE_WINDOW, true},
+    {add_metrics, STAGE_METRICS, true},   {add_profiles, STAGE_METRICS, true},
+    {add_late, STAGE_METRICS, false},     {add_metadata, STAGE_METRICS, false},
 };
 
 static bugpack_status assemble(struct assembly *assembly, bugpack_report_result *result,

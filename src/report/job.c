@@ -258,9 +258,10 @@ static bugpack_status take(const bp_report_context *context, bp_job *job, uint64
     if (job->snapshot == NULL) {
         return bp_fail_memory(error, "copy the rings");
     }
-    bp_recorder_take_snapshot(context->recorder, job->only_channel ? job->channel : NULL,
-                              job->triggered.monotonic_ns, job->destination.dir_fd, &job->token,
-                              job->snapshot);
+    bp_recorder_take_snapshot(
+        context->recorder,
+        job->only_channel && job->type->take_latecomers == NULL ? job->channel : NULL,
+        job->triggered.monotonic_ns, job->destination.dir_fd, &job->token, job->snapshot);
     return copy_target_rings(context, job, error);
 }
 

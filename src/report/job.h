@@ -44,6 +44,9 @@ typedef struct bp_job_type {
     /* Worker: does this instead of writing a report. The job needs no snapshot. The runner is the
      * worker's. */
     void (*run)(bp_job *job, bp_runner *runner);
+    /* Worker: after the window, before what the rings hold and the own entries are added; without
+     * this one they are added before the window. */
+    void (*take_latecomers)(bp_job *job);
     /* Snapshot thread: provides job->snapshot instead of copying the rings. */
     bugpack_status (*take_snapshot)(bp_job *job, bugpack_error *error);
     /* Snapshot thread: the end of a job that was submitted for its snapshot alone; owns it. */
@@ -78,7 +81,9 @@ struct bp_job {
     bool is_manual;    /* a person or the API asked: the option when_busy applies */
     bool is_shared;    /* one report can serve several requests like this one */
     bool yields;       /* comes after other jobs, in a queue without bound; hurries at a close */
-    bool only_channel; /* traffic of `channel` alone */
+    bool only_channel; /* traffic of `channel` alone, and of `other_channels` */
+    const char *const *other_channels; /* of the payload */
+    size_t other_channel_count;
     bool borrows_snapshot;   /* it belongs to somebody else */
     bool makes_report_dir;   /* report_dir may be missing */
     bool has_private_dir;    /* report_dir is bugpack's own choice */

@@ -273,15 +273,23 @@ static bugpack_status add_part(struct adding *adding, const char *name, print_pa
     return bp_bundle_put(bundle, name, BUGPACK_OK, &writer, error);
 }
 
-/* The traffic of the channels of one name, where there are some; else of all. */
-static bugpack_status choose_channels(struct adding *adding, const char *only_channel,
+static bool is_chosen(const bp_channel_choice *choice, const char *name) {
+    bool is_chosen = choice->only != NULL && strcmp(name, choice->only) == 0;
+    for (size_t i = 0; i < choice->other_count && !is_chosen; i++) {
+        is_chosen = strcmp(name, choice->others[i]) == 0;
+    }
+    return is_chosen;
+}
+
+/* The traffic of the channels that are chosen, where there are some; else of all. */
+static bugpack_status choose_channels(struct adding *adding, const bp_channel_choice *choice,
                                       bugpack_error *error) {
     bp_snapshot *snapshot = adding->snapshot;
     size_t chosen_count = 0;
     adding->channels = snapshot->channels;
     adding->channel_count = snapshot->channel_count;
-    for (size_t i = 0; only_channel != NULL && i < snapshot->channel_count; i++) {
-        if (strcmp(snapshot->channels[i].identity.name, only_channel) == 0) {
+    for (size_t i = 0; i < snapshot->channel_count; i++) {
+        if (is_chosen(choice, snapshot->channels[i].identity.name)) {
             bp_traffic_snapshot chosen = snapshot->channels[i];
             snapshot->channels[i] = snapshot->channels[chosen_count];
             snapshot->channels[chosen_count++] = chosen;
@@ -290,10 +298,12 @@ static bugpack_status choose_channels(struct adding *adding, const char *only_ch
     if (chosen_count > 0) {
         adding->channel_count = chosen_count;
         (void)snprintf(adding->traffic_note, sizeof adding->traffic_note,
-                       "the channel \"%.100s\" alone", only_channel);
-    } else if (only_channel != NULL) {
+                       choice->other_count > 0 ? "the channel \"%.100s\" and others that were lost"
+                                               : "the channel \"%.100s\" alone",
+                       choice->only);
+    } else if (choice->only != NULL) {
         (void)snprintf(adding->traffic_note, sizeof adding->traffic_note,
-                       "no channel is called \"%.100s\": these are all", only_channel);
+                       "no channel is called \"%.100s\": these are all", choice->only);
     }
     adding->views = malloc((2 * adding->channel_count + 1) * sizeof adding->views[0]);
     if (adding->views == NULL) {
@@ -318,7 +328,7 @@ static bugpack_status add_traffic(struct adding *adding, bugpack_error *error) {
                                 : status;
 }
 
-bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_channel,
+bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choice *choice,
                                    const char *without, bp_bundle *bundle, bugpack_error *error) {
     struct adding adding = {.snapshot = snapshot, .bundle = bundle, .without = without};
     const struct {
@@ -329,7 +339,7 @@ bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_chann
     } rings[] = {{"logs.jsonl", print_log, &snapshot->log, true},
                  {"notifications.json", print_notifications, &snapshot->notifications, false},
                  {"metrics-history.jsonl", print_history, &snapshot->history, false}};
-    bugpack_status status = choose_channels(&adding, only_channel, error);
+    bugpack_status status = choose_channels(&adding, choice, error);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof rings / sizeof rings[0]; i++) {
         const bp_snapshot_part *part = rings[i].part;
         bugpack_error failure = part->error;

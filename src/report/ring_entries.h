@@ -7,15 +7,22 @@
 #include "recorder/snapshot.h"
 #include "report/bundle.h"
 
+/* The names of channels; `only` NULL: all. Borrowed. */
+typedef struct bp_channel_choice {
+    const char *only;
+    const char *const *others;
+    size_t other_count;
+} bp_channel_choice;
+
 /*
  * Adds logs.jsonl, notifications.json, metrics-history.jsonl, traffic.pcap and its index, each
  * where its ring is on and, but for the log, holds something. An entry that cannot be written costs
- * itself; the manifest says why. `only_channel` limits the traffic to the channel of that name, if
- * the snapshot has one; a note says so. NULL: all channels. Entries that the
+ * itself; the manifest says why. `choice` limits the traffic to the channels of its names, if the
+ * snapshot has one of them; a note says so. Entries that the
  * list `without` names (NULL: none) are left out. Fails only when the bundle cannot take
  * an entry.
  */
-bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_channel,
+bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choice *choice,
                                    const char *without, bp_bundle *bundle, bugpack_error *error);
 
 #endif

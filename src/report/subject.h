@@ -42,8 +42,8 @@ bool bp_subject_is_further(const bp_subject *subject);
 /* The process that was added after this one; NULL: none. */
 bp_subject *bp_subject_next(const bp_subject *subject);
 
-/* The name of an entry about the process, in `out` where it is a further one. The name of the process
- * is in it as it is, but for slashes: a bundle makes a word of it, without secrets. */
+/* The name of an entry about the process, in `out` where it is a further one. The name of the
+ * process is in it as it is, but for slashes: a bundle makes a word of it, without secrets. */
 enum { BP_SUBJECT_NAME_BYTES = 160 };
 const char *bp_subject_entry(const bp_subject *subject, const char *entry,
                              char out[BP_SUBJECT_NAME_BYTES]);

@@ -4,12 +4,16 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "model/disconnect.h"
 #include "trigger/occasions.h"
 #include "trigger/trigger.h"
 
-enum { text_max_bytes = 4096 };
+enum { text_max_bytes = 4096, late_max_count = 64 };
+
+/* Those that came so long before the trigger are of another time. */
+static const uint64_t late_max_age_ns = 10 * BP_NS_PER_SEC;
 
 /* Channels of disconnect-cause.json, for which the limit has room. */
 static const size_t channel_max_count = 2000, json_limit_bytes = (size_t)1 << 20;
@@ -17,13 +21,17 @@ static const size_t channel_max_count = 2000, json_limit_bytes = (size_t)1 << 20
 struct disconnects {
     bp_trigger_context context;
     bp_occasions *occasions;
+    bp_lock lock; /* of what follows */
+    size_t late_count;
+    bp_loss late[late_max_count]; /* without a report of their own; their strings are ours */
 };
 
 struct cause {
     struct disconnects *disconnects;
-    bp_disconnect model;
-    char *texts[3]; /* its strings */
+    bp_disconnect model; /* the strings of its first loss are ours */
     bp_channel_activity *channels;
+    bp_loss late[late_max_count];
+    const char *late_channels[late_max_count];
 };
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
@@ -35,12 +43,14 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
         .cooldown_reason = "a disconnect report was taken shortly before",
         .count_reason = "as many disconnect reports as disconnect_cap allows were taken"};
     struct disconnects *disconnects = calloc(1, sizeof *disconnects);
-    if (disconnects == NULL) {
+    if (disconnects == NULL || !bp_lock_init(&disconnects->lock, BP_LOCK_OCCASIONS)) {
+        free(disconnects);
         return bp_fail_memory(error, "open a session");
     }
     disconnects->context = *context;
     bugpack_status status = bp_occasions_new(&rule, &disconnects->occasions, error);
     if (status != BUGPACK_OK) {
+        bp_lock_destroy(&disconnects->lock);
         free(disconnects);
         return status;
     }
@@ -48,8 +58,19 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     return BUGPACK_OK;
 }
 
+static void free_loss(bp_loss *loss) {
+    free((char *)(uintptr_t)loss->channel);
+    free((char *)(uintptr_t)loss->error_text);
+    free((char *)(uintptr_t)loss->error_kind);
+    *loss = (bp_loss){.channel = NULL};
+}
+
 static void close_trigger(void *self) {
     struct disconnects *disconnects = self;
+    for (size_t i = 0; i < disconnects->late_count; i++) {
+        free_loss(&disconnects->late[i]);
+    }
+    bp_lock_destroy(&disconnects->lock);
     bp_occasions_free(disconnects->occasions);
     free(disconnects);
 }
@@ -70,8 +91,9 @@ static bugpack_status list_entries(void *self, const bp_trigger_note *noted, con
 
 static void free_cause(struct cause *cause) {
     if (cause != NULL) {
-        for (size_t i = 0; i < sizeof cause->texts / sizeof cause->texts[0]; i++) {
-            free(cause->texts[i]);
+        free_loss(&cause->model.first);
+        for (size_t i = 0; i < cause->model.other_count; i++) {
+            free_loss(&cause->late[i]);
         }
         free(cause->channels);
         free(cause);
@@ -79,9 +101,59 @@ static void free_cause(struct cause *cause) {
 }
 
 /* A text of which a hostile peer may have chosen the length. */
-static bool copy_cut(const char *text, char **ret_copy) {
+static bool copy_cut(const char *text, const char **ret_copy) {
     *ret_copy = text == NULL ? NULL : strndup(text, text_max_bytes);
     return text == NULL || *ret_copy != NULL;
+}
+
+static bool copy_loss(const bugpack_disconnect_cause *given, bp_loss *ret_loss) {
+    *ret_loss = (bp_loss){.keepalive_fired = given->keepalive_fired, .at = bp_clock_now()};
+    if (copy_cut(given->channel, &ret_loss->channel) &&
+        copy_cut(given->error_text, &ret_loss->error_text) &&
+        copy_cut(given->error_kind, &ret_loss->error_kind)) {
+        return true;
+    }
+    free_loss(ret_loss);
+    return false;
+}
+
+/* Keeps one that has no report of its own for the next that is written, the newest of too many. */
+static void add_latecomer(struct disconnects *disconnects, const bugpack_disconnect_cause *given) {
+    bp_loss loss, dropped = {.channel = NULL};
+    if (!copy_loss(given, &loss)) {
+        return;
+    }
+    bp_lock_acquire(&disconnects->lock);
+    if (disconnects->late_count == late_max_count) {
+        dropped = disconnects->late[0];
+        disconnects->late_count--;
+        memmove(disconnects->late, disconnects->late + 1,
+                disconnects->late_count * sizeof disconnects->late[0]);
+    }
+    disconnects->late[disconnects->late_count++] = loss;
+    bp_lock_release(&disconnects->lock);
+    free_loss(&dropped);
+}
+
+static void take_latecomers(bp_job *job) {
+    struct cause *cause = job->payload;
+    struct disconnects *disconnects = cause->disconnects;
+    size_t count = 0;
+    bp_lock_acquire(&disconnects->lock);
+    for (size_t i = 0; i < disconnects->late_count; i++) {
+        bp_loss *loss = &disconnects->late[i];
+        if (loss->at.monotonic_ns + late_max_age_ns < job->triggered.monotonic_ns) {
+            free_loss(loss);
+        } else {
+            cause->late_channels[count] = loss->channel;
+            cause->late[count++] = *loss;
+        }
+    }
+    disconnects->late_count = 0;
+    bp_lock_release(&disconnects->lock);
+    cause->model.others = cause->late;
+    cause->model.other_count = job->other_channel_count = count;
+    job->other_channels = cause->late_channels;
 }
 
 static void look_at_channel(const bp_channel_item *item, bp_channel_activity *activity) {
@@ -116,20 +188,13 @@ static bool look_at_channels(bp_recorder *recorder, struct cause *cause) {
 static struct cause *new_cause(struct disconnects *disconnects,
                                const bugpack_disconnect_cause *given, uint64_t suppressed_count) {
     struct cause *cause = calloc(1, sizeof *cause);
-    if (cause == NULL || !copy_cut(given->channel, &cause->texts[0]) ||
-        !copy_cut(given->error_text, &cause->texts[1]) ||
-        !copy_cut(given->error_kind, &cause->texts[2])) {
+    if (cause == NULL || !copy_loss(given, &cause->model.first)) {
         free_cause(cause);
         return NULL;
     }
     cause->disconnects = disconnects;
-    cause->model = (bp_disconnect){
-        .channel = cause->texts[0],
-        .error_text = cause->texts[1],
-        .error_kind = cause->texts[2],
-        .keepalive_fired = given->keepalive_fired,
-        .cooldown_ms = disconnects->context.report->settings->disconnect_cooldown_ms,
-        .suppressed_count = suppressed_count};
+    cause->model.cooldown_ms = disconnects->context.report->settings->disconnect_cooldown_ms;
+    cause->model.suppressed_count = suppressed_count;
     if (!look_at_channels(disconnects->context.report->recorder, cause)) {
         free_cause(cause);
         return NULL;
@@ -150,7 +215,7 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
 
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct cause *cause = job->payload;
-    bp_occasions_end(cause->disconnects->occasions, cause->model.channel,
+    bp_occasions_end(cause->disconnects->occasions, cause->model.first.channel,
                      cause->model.suppressed_count, result->status);
 }
 
@@ -158,8 +223,10 @@ static void free_payload(bp_job *job) {
     free_cause(job->payload);
 }
 
-static const bp_job_type job_type = {
-    .add_entries = add_entries, .settled = settled, .free = free_payload};
+static const bp_job_type job_type = {.take_latecomers = take_latecomers,
+                                     .add_entries = add_entries,
+                                     .settled = settled,
+                                     .free = free_payload};
 
 static bugpack_status submit(struct disconnects *disconnects, const bugpack_disconnect_cause *given,
                              uint64_t suppressed_count) {
@@ -175,7 +242,7 @@ static bugpack_status submit(struct disconnects *disconnects, const bugpack_disc
         bp_job_free(job);
         return BUGPACK_ERR_NO_MEMORY;
     }
-    cause->model.triggered = job->triggered;
+    cause->model.first.at = job->triggered;
     job->only_channel = true;
     return bp_job_queue_submit(disconnects->context.jobs, job, NULL, NULL);
 }
@@ -184,6 +251,7 @@ bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *cau
     struct disconnects *disconnects = self;
     uint64_t suppressed_count = 0;
     if (!bp_occasions_begin(disconnects->occasions, cause->channel, &suppressed_count)) {
+        add_latecomer(disconnects, cause);
         return BUGPACK_ERR_BUSY;
     }
     bugpack_status status = submit(disconnects, cause, suppressed_count);

@@ -227,19 +227,24 @@ static const bp_channel_activity channel_activities[] = {
      .last_ns = {5 * BP_NS_PER_SEC, 0}},
     {.name = "display", .message_count = {1, 2}, .byte_count = {0, 3}, .last_ns = {1, UINT64_MAX}}};
 
+static const bp_loss other_losses[] = {
+    {.channel = "display", .error_text = "EOF", .at = {.wall_ns = 1795221412 * BP_NS_PER_SEC}}};
+
 const bp_disconnect sample_disconnect_full = {
-    .channel = "main\n\xff",
-    .error_text = "reset\r\n\x1b[31m\xff by \"peer\"",
-    .error_kind = "io\xfe",
-    .keepalive_fired = true,
+    .first = {.channel = "main\n\xff",
+              .error_text = "reset\r\n\x1b[31m\xff by \"peer\"",
+              .error_kind = "io\xfe",
+              .keepalive_fired = true,
+              .at = {.monotonic_ns = 7 * BP_NS_PER_SEC, .wall_ns = 1795221411 * BP_NS_PER_SEC}},
+    .others = other_losses,
+    .other_count = 1,
     .cooldown_ms = UINT64_MAX,
     .suppressed_count = UINT64_MAX,
-    .triggered = {.monotonic_ns = 7 * BP_NS_PER_SEC, .wall_ns = 1795221411 * BP_NS_PER_SEC},
     .channels = channel_activities,
     .channel_count = 2};
 
 const bp_disconnect sample_disconnect_bare = {
-    .channel = "m", .error_text = "", .triggered = {.wall_ns = 1795221411 * BP_NS_PER_SEC}};
+    .first = {.channel = "m", .error_text = "", .at = {.wall_ns = 1795221411 * BP_NS_PER_SEC}}};
 
 const bp_hang sample_hang = {
     .watchdog = "ui\n\xff",

@@ -167,6 +167,42 @@ Test(disconnect, without_a_cool_down_takes_each) {
     temp_dir_remove(&dir);
 }
 
+/* The order of a session whose link was lost: the loss that says why is the second one. */
+Test(disconnect, that_comes_meanwhile_is_listed_with_its_error_and_traffic) {
+    temp_dir dir;
+    auto_gate gate = {.is_inside = false};
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    bugpack *session = open_session(&options);
+    bugpack_channel *channels[3];
+    static const char *const names[] = {"input", "display", "sound"};
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert(
+            zero(int, (int)bugpack_channel_open(session, names[i], NULL, &channels[i], NULL)));
+        bugpack_traffic(channels[i], BUGPACK_SENT, 1, NULL, "hello", 5);
+    }
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "input", "EOF")));
+    auto_wait_for_worker(&gate);
+    cr_assert(
+        eq(int, (int)bugpack_disconnect(session, "display", "ECONNRESET"), (int)BUGPACK_ERR_BUSY));
+    atomic_store(&gate.may_go, true);
+    bugpack_close(session);
+    char path[512];
+    cr_assert(report_find_only(&dir, path, sizeof path));
+    static const char *const parts[] = {
+        "\"error\": \"EOF\"", "\"others\": [\n",
+        "\"channel\": \"display\",\n      \"error\": \"ECONNRESET\""};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        cr_assert(report_entry_contains(path, "disconnect-cause.json", parts[i]), "%s", parts[i]);
+    }
+    cr_expect(report_entry_contains(path, "traffic-index.jsonl", "\"input\""));
+    cr_expect(report_entry_contains(path, "traffic-index.jsonl", "\"display\""));
+    cr_expect(not(report_entry_contains(path, "traffic-index.jsonl", "\"sound\"")));
+    temp_dir_remove(&dir);
+}
+
 Test(disconnect, beyond_the_cap_is_counted_in_the_ledger) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
