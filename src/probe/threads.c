@@ -283,9 +283,11 @@ static void read_thread(struct reader *reader, uint64_t tid) {
         return;
     }
     uint64_t own_tid = read_status(reader, &thread);
-    read_syscall(reader, &thread);
-    read_wait_channel(reader, &thread);
-    read_kernel_stack(reader, &thread);
+    if (thread.state != 'Z') { /* an ended first thread is in no call, and its own user is refused */
+        read_syscall(reader, &thread);
+        read_wait_channel(reader, &thread);
+        read_kernel_stack(reader, &thread);
+    }
     if (own_tid != 0) {
         reader->ids[reader->id_count++] = (struct own_id){own_tid, process->thread_count};
     }

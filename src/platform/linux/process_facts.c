@@ -371,7 +371,11 @@ static bool read_groups(const bp_process *process, const bp_process *witness,
     bool has_files = witness->directory_fd >= 0;
     const bp_process *shown = has_files ? witness : process;
     read_numbers(shown, facts, "status", "status");
-    read_numbers(process, facts, "io", "input and output");
+    char byte;
+    /* Where its first thread has ended, its own user is refused, too. */
+    if (stat->state != 'Z' || bp_proc_read_at(process->directory_fd, &byte, 1, "io") > 0) {
+        read_numbers(process, facts, "io", "input and output");
+    }
     facts->has_oom = read_number(process, facts, "oom_score", &facts->oom_score) &&
                      read_number(process, facts, "oom_score_adj", &facts->oom_score_adj);
     if (!read_cgroup(shown, facts) || !read_limits(shown, facts) ||
