@@ -210,7 +210,7 @@ if [ "$(id -u)" -eq 0 ]; then
     refuses "cannot use the directory \"$theirs\": it is not this user's alone" "$theirs"
     expect_status 1
     XDG_RUNTIME_DIR=$scratch/foreign
-    refuses "not searched: cannot use the directory \"$theirs\": it is not this user's alone" \
+    refuses "not searched: cannot use the directory \"$theirs\": it is another user's" \
         --app "viewer-$$" # not those of this user's programs
     expect_status 0
     XDG_RUNTIME_DIR=$scratch/runtime

@@ -13,7 +13,7 @@ expect_status 0
 expect_no_err
 expect_same 'the keys' 'sample_window_ms,process,threads,platform' \
     "$(jq -r 'keys_unsorted | join(",")' out)"
-expect_same 'the keys of the process' 'cpu_percent,rss_kb,vm_size_kb,uptime_secs' \
+expect_same 'the keys of the process' 'cpu_percent,ended_threads_cpu_ms,rss_kb,vm_size_kb,uptime_secs' \
     "$(jq -r '.process | keys_unsorted | join(",")' out)"
 expect_same 'the keys of a thread' \
     'tid,name,cpu_percent,cpu_ms,user_ms,system_ms,voluntary_switches,involuntary_switches' \
