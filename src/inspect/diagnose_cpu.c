@@ -210,7 +210,7 @@ void bp_diagnose_starved(bp_evidence *evidence) {
     uint64_t count = 0;
     for (size_t i = 0; i < evidence->thread_count && evidence->window_ms >= window_min_ms; i++) {
         const bp_thread *thread = &evidence->threads[i];
-        bool is_starved = !thread->is_born &&
+        bool is_starved = !thread->is_born && !thread->is_own &&
                           waited_ms(evidence, thread) * 2 >= evidence->window_ms &&
                           thread->cpu_ms >= 0 && thread->cpu_ms * 2 < evidence->window_ms;
         if (is_starved && name_cause(evidence, thread, unused)) {

@@ -190,6 +190,7 @@ bugpack_status bp_evidence_measured(bp_evidence *evidence, const bp_json_tree *r
         thread->is_measured = true;
         thread->place = (uint32_t)evidence->thread_count;
         thread->is_born = bp_json_tree_is_true(row, "born_in_window");
+        thread->is_own = bp_json_tree_is_true(row, "own");
         set_numbers(thread, row);
         CUT_TO(thread->name, bp_json_tree_text(row, "name"));
     }
@@ -245,7 +246,7 @@ void bp_evidence_end_measured(bp_evidence *evidence) {
     sort_threads(evidence);
     for (size_t i = 0; i < evidence->thread_count; i++) {
         bp_thread *thread = &evidence->threads[i];
-        if (thread->cpu_percent >= 0) {
+        if (thread->cpu_percent >= 0 && !thread->is_own) {
             rank(evidence, thread);
         }
     }

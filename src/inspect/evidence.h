@@ -33,7 +33,7 @@ enum {
 typedef struct bp_thread {
     uint64_t tid;
     /* Of runtime-metrics.json; the percent is over the window, also of one that was born in it. */
-    bool is_measured, is_born;
+    bool is_measured, is_born, is_own; /* the last: bugpack's */
     bool is_waited_for; /* another one waits for a lock that it holds */
     uint32_t place;     /* in runtime-metrics.json, from 1 */
     uint32_t rank;      /* among the busiest, from 1; 0: it is none of them */

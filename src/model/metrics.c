@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "model/fields.h"
+#include "platform/thread.h"
 
 static uint64_t subtract(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
@@ -265,6 +266,7 @@ static void add_thread(bp_json *json, const bp_thread_metrics *thread) {
     if (thread->has_cpu) {
         bp_model_add_ms(json, "cpu_ms", thread->cpu_ns);
     }
+    bp_model_add_flag(json, "own", bp_thread_is_own(thread->name));
     bp_model_add_flag(json, "born_in_window", thread->is_born);
     if (thread->has_age) {
         bp_model_add_ms(json, "age_ms", thread->age_ns);

@@ -43,6 +43,10 @@ const char *bp_thread_recent_name(uint64_t now_ns, size_t *ret_bytes);
  */
 void bp_thread_set_name(const char *name);
 
+/* Whether a thread of this name is one that bugpack starts, in a host or in the command; not the
+ * first thread of a program that is called so. */
+bool bp_thread_is_own(const char *name);
+
 /*
  * Starts a thread of bugpack, to be joined or detached, as SCHED_OTHER and with 256 KiB of stack
  * beside thread-local variables. All signals but those of faults on the thread itself are blocked:

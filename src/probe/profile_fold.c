@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
+#include "platform/thread.h"
 
 enum {
     thread_max = BP_PROFILE_THREAD_SLOTS / 2,
@@ -19,8 +20,6 @@ static const uint32_t kernel_mark = (uint32_t)1 << 31, cut_mark = (uint32_t)1 <<
 
 /* A process that maps code all the time, as one with a JIT, is not listed anew each time. */
 static const uint64_t least_reopen_ns = 250 * BP_NS_PER_MS;
-
-static const char own_prefix[] = "bugpack-";
 
 static bool fail(bp_profile_fold *fold, bugpack_status status) {
     fold->status = status;
@@ -145,8 +144,7 @@ static void read_name(const bp_profile_fold *fold, bp_sampled_thread *thread) {
         return;
     }
     thread->name[length - (thread->name[length - 1] == '\n')] = '\0';
-    thread->is_ours =
-        fold->pid == getpid() && strncmp(thread->name, own_prefix, sizeof own_prefix - 1) == 0;
+    thread->is_ours = fold->pid == getpid() && bp_thread_is_own(thread->name);
 }
 
 /* The index of the thread; SIZE_MAX without memory, or beyond the bound. */

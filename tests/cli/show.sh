@@ -88,6 +88,22 @@ run html -o born.html born.zip
 grep -q '35.0 %.*born in the window' born.html || wrong 'the page does not say so'
 rm born.zip # without a manifest
 
+fact "bugpack's own threads are neither ranked nor found"
+python3 -c 'import json, zipfile
+with zipfile.ZipFile("own.zip", "w") as report:
+    report.writestr("metadata.json", "{}")
+    report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 99},
+        "threads": [{"tid": 1, "name": "main", "cpu_percent": 3, "cpu_ms": 60},
+            {"tid": 2, "name": "bugpack-provide", "cpu_percent": 96, "cpu_ms": 1920, "own": True}]}))'
+run show --json own.zip
+holds '.busiest_threads | length == 1 and .[0].name == "main"' out || wrong "they are $(jq -c .busiest_threads out)"
+holds '.findings | all(.id != "spin")' out || wrong "it finds $(jq -c .findings out)"
+run show own.zip
+grep -q '^ *96.0 %.*bugpack-provide' out && wrong "it is ranked: $(cat out)"
+run index own.zip
+holds '.busiest_thread == "main"' out || wrong "it is $(cat out)"
+rm own.zip
+
 fact 'the title is what happened: a status is no crash, and the last sign of life no death'
 python3 -c 'import json, zipfile
 for name, metadata, entries in (

@@ -150,6 +150,19 @@ Test(metrics, without_the_time_of_each_thread_that_of_ended_ones_is_not_known) {
     bp_metrics_release(&metrics);
 }
 
+Test(metrics, the_threads_of_bugpack_are_marked_and_not_those_of_a_host_that_is_called_so) {
+    bp_thread_metrics threads[] = {{.tid = 1, .name = "bugpack-minimal"},
+                                   {.tid = 2, .name = "bugpack-worker"}};
+    const bp_metrics metrics = {.threads = threads, .thread_count = 2};
+    bp_buffer out;
+    bp_buffer_init(&out, 4096);
+    cr_assert(zero(int, (int)bp_metrics_print(&metrics, "linux", &out, NULL)));
+    const char *own = strstr(bp_buffer_text(&out), "\"own\": true");
+    cr_assert(ne(ptr, (void *)own, NULL));
+    cr_expect(gt(ptr, (void *)own, (void *)strstr(bp_buffer_text(&out), "bugpack-worker")));
+    bp_buffer_release(&out);
+}
+
 Test(metrics, threads_that_ended_while_they_were_read_are_counted_once) {
     bp_thread_counters first[] = {{.tid = 1}, {.tid = 2}};
     bp_thread_counters second[] = {{.tid = 1}};

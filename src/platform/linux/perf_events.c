@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "platform/linux/files.h"
 #include "platform/linux/proc_list.h"
+#include "platform/thread.h"
 
 static const size_t least_ring_bytes = (size_t)64 << 10; /* has room for seven samples */
 
@@ -176,11 +177,13 @@ static bugpack_status add_thread(bp_perf_events *events, struct perf_event_attr 
 }
 
 static bool is_thread_of_bugpack(int process_fd, uint64_t tid) {
-    static const char prefix[] = "bugpack-";
-    char name[sizeof prefix] = "";
-    return bp_proc_read_at(process_fd, name, sizeof prefix - 1, "task/%llu/comm",
-                           (unsigned long long)tid) > 0 &&
-           strcmp(name, prefix) == 0;
+    char name[BP_THREAD_NAME_BYTES] = "";
+    if (bp_proc_read_at(process_fd, name, sizeof name - 1, "task/%llu/comm",
+                        (unsigned long long)tid) <= 0) {
+        return false;
+    }
+    name[strcspn(name, "\n")] = '\0';
+    return bp_thread_is_own(name);
 }
 
 /* The threads are listed before the first event, so that none is inherited and opened as well. */

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 
 static const size_t stack_bytes = 256 * 1024;
@@ -13,6 +14,13 @@ void bp_thread_name(char out[BP_THREAD_NAME_BYTES]) {
     if (pthread_getname_np(pthread_self(), out, BP_THREAD_NAME_BYTES) != 0) {
         out[0] = '\0';
     }
+}
+
+bool bp_thread_is_own(const char *name) {
+    static const char *const names[] = {
+        "bugpack-facts", "bugpack-host", "bugpack-monitor", "bugpack-profile", "bugpack-provide",
+        "bugpack-snap",  "bugpack-stop", "bugpack-trace",   "bugpack-worker",  NULL};
+    return bp_array_has_text(names, name);
 }
 
 const char *bp_thread_recent_name(uint64_t now_ns, size_t *ret_bytes) {
