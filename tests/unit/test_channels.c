@@ -146,6 +146,15 @@ Test(channels, a_name_is_free_again_once_its_channel_is_closed) {
     cr_expect(eq(sz, channels.count, 2), "the first is still in reports");
 }
 
+Test(channels, a_closed_channel_gives_its_share_back) {
+    set_up_budget((uint64_t)10 << 20);
+    cr_assert(zero(int, (int)open_channel(BUGPACK_TRAFFIC_WEIGHT_TOTAL, NULL)));
+    uint64_t first_bytes = ring_bytes(0);
+    bp_channels_close(&channels, opened);
+    cr_assert(zero(int, (int)open_channel(BUGPACK_TRAFFIC_WEIGHT_TOTAL, NULL)));
+    cr_expect(eq(u64, ring_bytes(channels.count - 1), first_bytes));
+}
+
 Test(channels, a_closed_channel_refuses_messages_and_keeps_those_it_has) {
     bp_traffic_totals totals;
     set_up_budget((uint64_t)1 << 20);

@@ -157,6 +157,34 @@ Test(condition, is_true_once_until_it_was_false) {
     bp_condition_free(it.condition);
 }
 
+Test(condition, reads_fractions_and_units) {
+    static const struct {
+        const char *text;
+        double mib;
+    } rows[] = {{"rss > 1.25G", 1280},        {"rss > 2048K", 2},   {"rss > 10.05M", 10.05},
+                {"rss > 0.5T", 512 * 1024.0}, {"rss > 3145728", 3}, {"rss > 12M", 12}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        series it = begin(rows[i].text);
+        cr_expect(not(use_memory(&it, rows[i].mib - 0.001)), "%s", rows[i].text);
+        cr_expect(use_memory(&it, rows[i].mib + 0.001), "%s", rows[i].text);
+        bp_condition_free(it.condition);
+    }
+    static const struct {
+        const char *text;
+        int seconds;
+    } times[] = {
+        {"rss > 1M for 1.5min", 90}, {"rss > 1M for 3000ms", 3}, {"rss > 1M for 0.01h", 36}};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        series it = begin(times[i].text);
+        for (int second = 0; second <= times[i].seconds; second++) {
+            bool is_edge = use_memory(&it, 2);
+            cr_expect(eq(int, is_edge, second == times[i].seconds), "%s, %d", times[i].text,
+                      second);
+        }
+        bp_condition_free(it.condition);
+    }
+}
+
 Test(condition, is_true_at_once_where_it_was_before) {
     series it = begin("rss < 10M");
     cr_assert(use_memory(&it, 9));

@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "inspect/fill.h"
+#include "inspect/html_text.h"
 
 static void append(void *context, const char *text, size_t byte_count, bool is_fact) {
     (void)is_fact;
@@ -71,4 +72,21 @@ Test(fill, leaves_out_a_group_or_the_line_where_something_is_not_known) {
 
 Test(fill, says_what_is_from_the_report) {
     cr_expect(eq(str, (char *)fill("<p>{name:4s} {gone|none}</p>", mark), "<p> <net> none</p>"));
+}
+
+static bugpack_status take_page(void *context, const void *bytes, size_t byte_count) {
+    return bp_buffer_append(context, bytes, byte_count);
+}
+
+Test(html_text, escapes_what_could_end_a_text_or_an_attribute) {
+    static const char text[] = "a&b<c>d\"e'f\x01\xff\n\t";
+    bp_buffer out;
+    bp_html html;
+    bp_buffer_init(&out, 1024);
+    bp_html_init(&html, take_page, &out);
+    cr_assert(zero(int, (int)bp_html_text(&html, text, strlen(text))));
+    cr_assert(zero(int, (int)bp_html_finish(&html)));
+    cr_expect(
+        eq(str, bp_buffer_text(&out), (char *)"a&#38;b&#60;c&#62;d&#34;e&#39;f\\x01\\xff\n\t"));
+    bp_buffer_release(&out);
 }

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,6 +44,30 @@ Test(flush, waits_for_all_that_was_accepted_and_its_callbacks) {
     bugpack_close(session);
     cr_expect(eq(int, (int)bugpack_flush(session, 0), BUGPACK_ERR_CLOSED));
     cr_expect(eq(int, (int)bugpack_flush(NULL, 0), BUGPACK_ERR_INVALID));
+    temp_dir_remove(&dir);
+}
+
+static sem_t is_inside, may_return;
+
+static void wait_inside(const bugpack_report_result *result, void *context) {
+    (void)result;
+    (void)context;
+    (void)sem_post(&is_inside);
+    (void)sem_wait(&may_return);
+}
+
+Test(flush, waits_for_the_callback_of_the_last_report) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    cr_assert(zero(int, sem_init(&is_inside, 0, 0) + sem_init(&may_return, 0, 0)));
+    bugpack *session = open_session(&options);
+    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, wait_inside, NULL)));
+    (void)sem_wait(&is_inside);
+    cr_expect(eq(int, (int)bugpack_flush(session, 1), BUGPACK_ERR_TIMEOUT));
+    (void)sem_post(&may_return);
+    cr_expect(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    bugpack_close(session);
     temp_dir_remove(&dir);
 }
 

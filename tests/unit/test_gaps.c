@@ -128,6 +128,7 @@ Test(gaps, keep_one_channel_from_using_all_places) {
     cr_expect(eq(int, see(gaps, "noisy:4"), BP_GAP_COUNTED), "a channel's share is told once");
     cr_expect(see_and_settle(gaps, "quiet:1", true));
     expect_reason(gaps, "noisy:4", "one channel takes at most 2 reports of gaps");
+    cr_expect(see_and_settle(gaps, "noi:1", true), "another channel, whose name begins alike");
     bp_gaps_free(gaps);
 }
 

@@ -383,6 +383,10 @@ Test(redact, drops_the_rest_of_a_secret_that_has_no_end) {
     (void)run(BP_REDACT_JSON, line);
     redacted_without_tags(out.data);
     cr_expect(strcmp(out.data, "{\"password\":\"«»\",\"b\":1}") == 0, "%.99s", out.data);
+    memcpy(line + size - 40, "\\\"rest-of-it", 12); /* a quote that does not end the string */
+    (void)run(BP_REDACT_JSON, line);
+    redacted_without_tags(out.data);
+    cr_expect(strcmp(out.data, "{\"password\":\"«»\",\"b\":1}") == 0, "%.99s", out.data);
     free(line);
 }
 

@@ -127,6 +127,20 @@ Test(ring_damage, finds_all_records_whatever_the_header_says_of_head_and_tail) {
     remove_file_ring(&it);
 }
 
+/* As after a loss of power: the data was written back and the header was not. */
+Test(ring_damage, records_newer_than_the_header_are_found) {
+    file_ring it = make_file_ring(8 * page);
+    unsigned char header[page];
+    append_numbers(it.ring, 1, 20, 60);
+    cr_assert(eq(i64, pread(it.fd, header, page, 0), page));
+    append_numbers(it.ring, 21, 30, 60);
+    cr_assert(eq(i64, pwrite(it.fd, header, page, 0), page));
+    bp_ring_view view = recovery_well(it.fd);
+    cr_expect(eq(u64, view.record_count, 30));
+    cr_expect(eq(u64, view.last_sequence, 30));
+    remove_file_ring(&it);
+}
+
 Test(ring_damage, what_is_no_ring_is_corrupt) {
     file_ring it = make_file_ring(page);
     append_numbers(it.ring, 1, 5, 20);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "support/report_reader.h"
+#include "trigger/occasions.h"
 #include "trigger/trigger.h"
 #include "unit/auto_session.h"
 
@@ -153,4 +154,19 @@ Test(watchdog, refuses_what_it_cannot_watch) {
     cr_assert(eq(int, (int)bugpack_watchdog_open(session, "ui", 1000, &more, NULL),
                  (int)BUGPACK_ERR_CLOSED));
     temp_dir_remove(&dir);
+}
+
+Test(occasions, pending_reports_count_against_the_cap) {
+    const bp_occasions_rule rule = {
+        .kind = BP_REPORT_HANG, .report_max_count = 2, .count_reason = "there are two"};
+    bp_occasions *occasions = NULL;
+    uint64_t suppressed = 0;
+    cr_assert(zero(int, (int)bp_occasions_new(&rule, &occasions, NULL)));
+    cr_expect(bp_occasions_begin(occasions, "a", &suppressed));
+    cr_expect(bp_occasions_begin(occasions, "b", &suppressed));
+    cr_expect(not(bp_occasions_begin(occasions, "c", &suppressed)));
+    bp_occasions_end(occasions, "a", 0, BUGPACK_ERR_IO);
+    cr_expect(bp_occasions_begin(occasions, "c", &suppressed), "a failed one takes no place");
+    cr_expect(eq(u64, suppressed, 2));
+    bp_occasions_free(occasions);
 }

@@ -38,13 +38,8 @@ static void tell(const bugpack_report_result *result, void *context) {
     told->result = *result;
 }
 
-static void open_held(struct held *held, bugpack_when_busy when_busy, struct told *told) {
-    cr_assert(temp_dir_make(&held->dir));
-    bugpack_options options = quick_options(&held->dir);
-    options.recorder_in_memory = true;
-    options.provider_timeout_ms = 600000;
-    options.when_busy = when_busy;
-    held->session = open_session(&options);
+static void hold_first(struct held *held, const bugpack_options *options, struct told *told) {
+    held->session = open_session(options);
     cr_assert(zero(int, (int)bugpack_provide_text(held->session, "a.txt", hold, held, NULL)));
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.ret_ticket = &held->ticket;
@@ -52,6 +47,15 @@ static void open_held(struct held *held, bugpack_when_busy when_busy, struct tol
     while (!atomic_load(&held->is_inside)) {
         (void)poll(NULL, 0, 1);
     }
+}
+
+static void open_held(struct held *held, bugpack_when_busy when_busy, struct told *told) {
+    cr_assert(temp_dir_make(&held->dir));
+    bugpack_options options = quick_options(&held->dir);
+    options.recorder_in_memory = true;
+    options.provider_timeout_ms = 600000;
+    options.when_busy = when_busy;
+    hold_first(held, &options, told);
 }
 
 /* Lets it go on; all reports have ended when it returns. */
@@ -159,5 +163,47 @@ Test(when_busy, cancels_all_that_share_a_report) {
     cr_assert(eq(int, (int)first.result.status, BUGPACK_ERR_CANCELLED));
     cr_assert(eq(int, (int)second.result.status, BUGPACK_ERR_CANCELLED));
     cr_assert(zero(sz, temp_dir_count(&held.dir)));
+    temp_dir_remove(&held.dir);
+}
+
+Test(when_busy, does_not_coalesce_into_a_cancelled_one) {
+    struct held held = {.ticket = 0};
+    struct told first = {0}, second = {0};
+    open_held(&held, BUGPACK_WHEN_BUSY_COALESCE, &first);
+    cr_assert(zero(int, (int)bugpack_cancel(held.session, held.ticket)));
+    cr_assert(zero(int, (int)bugpack_report_async(held.session, NULL, tell, &second)));
+    close_held(&held);
+    cr_expect(eq(int, (int)first.result.status, BUGPACK_ERR_CANCELLED));
+    cr_expect(zero(int, (int)second.result.status), "%s", second.result.error.message);
+    temp_dir_remove(&held.dir);
+}
+
+enum { types_bytes = 128 };
+
+/* The types of the reports in the order in which they were written. */
+static void note_type(const bugpack_event *event, void *context) {
+    char *types = context;
+    size_t used = strlen(types);
+    if (event->kind == BUGPACK_EVENT_WRITTEN) {
+        (void)snprintf(types + used, types_bytes - used, "%s ", event->report_type);
+    }
+}
+
+Test(when_busy, a_gap_waits_behind_what_a_person_asked_for) {
+    struct held held = {.ticket = 0};
+    struct told others = {0};
+    char types[types_bytes] = "";
+    cr_assert(temp_dir_make(&held.dir));
+    bugpack_options options = quick_options(&held.dir);
+    options.recorder_in_memory = options.pedantic = true;
+    options.provider_timeout_ms = 600000;
+    options.on_event = note_type;
+    options.on_event_context = types;
+    hold_first(&held, &options, &others);
+    bugpack_gap(held.session, "a:b:c");
+    cr_assert(zero(int, (int)bugpack_report_async(held.session, NULL, tell, &others)));
+    close_held(&held);
+    cr_expect(eq(uint, others.count, 2));
+    cr_expect(eq(str, types, (char *)"bugreport bugreport pedantic "));
     temp_dir_remove(&held.dir);
 }
