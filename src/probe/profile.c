@@ -225,11 +225,13 @@ bugpack_status bp_profiler_begin(const bp_profile_plan *plan, bp_profiler **ret_
                                  bugpack_error *error) {
     bp_profiler *profiler = calloc(1, sizeof *profiler);
     if (profiler == NULL || !bp_lock_init(&profiler->lock, BP_LOCK_PROFILER)) {
+        bp_profile_samples_free(plan->samples);
         free(profiler);
         return bp_fail_memory(error, "profile a process");
     }
     bugpack_status status = bp_condition_init(&profiler->changed, error);
     if (status != BUGPACK_OK) {
+        bp_profile_samples_free(plan->samples);
         bp_lock_destroy(&profiler->lock);
         free(profiler);
         return status;

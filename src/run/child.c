@@ -312,7 +312,9 @@ static bugpack_status fork_child(bp_run_child *child, bugpack_error *error) {
     monitor_message message;
     if (child->monitor_pid < 0 ||
         !bp_descriptor_read_all(child->monitor_fd, &message, sizeof message)) {
-        return bp_fail_errno(error, fork_errno, "cannot start a process");
+        return child->monitor_pid < 0
+                   ? bp_fail_errno(error, fork_errno, "cannot start a process")
+                   : bp_fail(error, BUGPACK_ERR_IO, "cannot start a process: its monitor ended");
     }
     child->pid = message.pid;
     return BUGPACK_OK;
