@@ -123,7 +123,10 @@ static bp_cli_exit print_state(const char *path, bool as_json) {
     bp_buffer text;
     bp_buffer_init(&text, SIZE_MAX / 4);
     bugpack_status status = bp_diff_read_heap_file(path, &state, &error);
-    if (status == BUGPACK_OK && as_json) {
+    if (status == BUGPACK_OK && as_json && state.allocator[0] == '\0') {
+        status =
+            bp_fail(&error, BUGPACK_ERR_CORRUPT, "\"%s\" names no allocator: no JSON of it", path);
+    } else if (status == BUGPACK_OK && as_json) {
         status = bp_heap_state_print(&state, &text, &error);
     } else if (status == BUGPACK_OK && bp_heap_state_text(&state, &text) != BUGPACK_OK) {
         status = bp_fail_memory(&error, "print the state of the heap");

@@ -36,8 +36,13 @@ resident_bytes: (unknown)
 mapped_bytes: (unknown)
 narenas: 4' "$(cat out)"
 run heap --state --json state.json
+expect_status 1
+expect_no_out
+expect_err 'names no allocator'
+printf '{"narenas": 4, "allocator": "glibc"}' >named.json
+run heap --state --json named.json
 expect_status 0
-printf '{\n  "allocated_bytes": 18446744073709551614,\n  "narenas": 4\n}\n' >wanted
+printf '{\n  "narenas": 4,\n  "allocator": "glibc"\n}\n' >wanted
 cmp -s wanted out || wrong "it is $(cat out)"
 for operand in '' -; do
     # shellcheck disable=SC2086 # there may be none
