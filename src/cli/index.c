@@ -18,6 +18,7 @@
 #include "cli/output.h"
 #include "inspect/facts.h"
 #include "inspect/json_lines.h"
+#include "inspect/report_file.h"
 
 typedef struct index_options {
     const char *since; /* NULL: none */
@@ -51,6 +52,7 @@ static struct {
     bool lacks_memory;
     bool is_refused; /* something that was named */
     bool has_unread; /* a directory below */
+    bool has_input;
 } list;
 
 static int compare_texts(const void *one, const void *other) {
@@ -110,6 +112,23 @@ static int walk(const char *path) {
     }
     free(target);
     return result;
+}
+
+/* Standard input becomes a copy of itself, whose size is known; it is read once. */
+static void add_input(void) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    struct stat info = {.st_size = 0};
+    int fd = -1;
+    bool is_read = !list.has_input && bp_report_input_open("-", &fd, &error) == BUGPACK_OK;
+    if (is_read && fstat(fd, &info) == 0 && dup2(fd, STDIN_FILENO) >= 0) {
+        (void)lseek(STDIN_FILENO, 0, SEEK_SET);
+        add_report("-", (uint64_t)info.st_size);
+    } else {
+        bp_cli_say("%s", list.has_input ? "standard input is named twice" : error.message);
+        list.is_refused = true;
+    }
+    list.has_input = true;
+    bp_file_close(fd);
 }
 
 /* A bp_json_line_taker. */
@@ -256,7 +275,11 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     (void)setenv("TZ", "UTC", 1);
     result = options.since == NULL || read_known(options.since) ? BP_CLI_COMPLETE : BP_CLI_FAILED;
     for (size_t i = 0; result == BP_CLI_COMPLETE && operands[i] != NULL; i++) {
-        if (walk(operands[i]) < 0) {
+        bool is_input = strcmp(operands[i], "-") == 0;
+        if (is_input) {
+            add_input();
+        }
+        if (!is_input && walk(operands[i]) < 0) {
             bp_cli_say("cannot read \"%s\": %s", operands[i], strerror(errno));
             result = BP_CLI_FAILED;
         } else if (list.lacks_memory) {
@@ -277,7 +300,8 @@ const bp_cli_command bp_cli_index_command = {
     "Usage: bugpack index [OPTION]... DIR...\n"
     "\n"
     "Print one flat line of JSON for each report in the directories and below them,\n"
-    "in the order of their paths. What is no report is named and left out.\n",
+    "in the order of their paths. What is no report is named and left out.\n"
+    "A report may be named itself; - is standard input.\n",
     option_rows,
     "Exit status: 0 done, 1 failed, 2 usage, 3 something was left out.\n",
     BP_CLI_OTHER_COMMAND - 1,

@@ -85,24 +85,29 @@ static void add_findings(bp_json *json, const bp_facts *facts) {
 
 /* Three arrays of the same length: what an engine can unnest together. */
 static void add_threads(bp_json *json, const bp_thread_names *names) {
-    if (names->count == 0) {
+    static const size_t named_max = 1000;
+    size_t count = names->count < named_max ? names->count : named_max;
+    if (count == 0) {
         return;
     }
     bp_json_array_begin(json, "thread_names");
-    for (size_t i = 0; i < names->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         bp_json_add_text(json, NULL, names->rows[i].name);
     }
     bp_json_array_end(json);
     bp_json_array_begin(json, "thread_counts");
-    for (size_t i = 0; i < names->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         bp_json_add_uint(json, NULL, names->rows[i].count);
     }
     bp_json_array_end(json);
     bp_json_array_begin(json, "thread_cpu_percents");
-    for (size_t i = 0; i < names->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         bp_json_add_number(json, NULL, names->rows[i].cpu_percent, 2);
     }
     bp_json_array_end(json);
+    if (count < names->count) {
+        bp_json_add_uint(json, "thread_names_left_out", names->count - count);
+    }
 }
 
 static void add_gap_keys(bp_json *json, const bp_facts *facts) {
