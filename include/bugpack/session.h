@@ -102,7 +102,8 @@ typedef struct bugpack_options {
      * with mode 0700, and DENIED if it is not this user's or is open to others. A process with
      * more privileges than its caller (setuid) does not ask the environment: INVALID. */
     const char *report_dir;
-    /* Create the last component of report_dir, with mode 0700, if it is missing. */
+    /* Create the last component of report_dir, with mode 0700, if it is missing; what is above it
+     * has to be there. */
     bool create_report_dir;
 
     /* The process that reports are about; 0 means this one. Another process is held by a pidfd (by

@@ -20,6 +20,9 @@ typedef struct sample_options {
 
 static const bp_cli_bounds counts = {"a number", 1, 1000000, 1};
 
+/* CPU time is counted in ticks of 10 ms: a shorter window would show what one tick is of it. */
+enum { least_window_ms = 100 };
+
 static const bp_cli_option option_rows[] = {
     BP_CLI_PID(sample_options),
     BP_CLI_VALUE(sample_options, window_ms, 0, "window", "TIME",
@@ -182,6 +185,9 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     }
     if (options.count > 0 && !options.follows) {
         return bp_cli_say_usage("--count needs --follow");
+    }
+    if (options.window_ms > 0 && options.window_ms < least_window_ms) {
+        return bp_cli_say_usage("--window takes 0, or at least %u milliseconds", least_window_ms);
     }
     if (options.follows && options.window_ms == 0) {
         return bp_cli_say_usage("--follow needs a --window over 0");

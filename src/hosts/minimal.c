@@ -25,11 +25,12 @@
 
 #include <bugpack/bugpack.h>
 
-enum { frame_header_bytes = 5, payload_max_bytes = 512, turn_ms = 50 };
+enum { frame_header_bytes = 5, payload_max_bytes = 512, known_types = 3, turn_ms = 50 };
 
 /* What the threads share. The sockets are set before the threads start. */
 typedef struct app {
     bugpack *bp;
+    bool is_pedantic; /* the server then also sends frames of types that the client does not know */
     int server_socket;
     int client_socket;
     atomic_bool must_quit;
@@ -94,7 +95,9 @@ static void *serve(void *argument) {
         uint32_t payload_bytes = 16 + number % (payload_max_bytes - 16);
         uint32_t length = htonl(payload_bytes);
         memcpy(frame, &length, sizeof length);
-        frame[4] = (unsigned char)(number % 3);
+        bool is_unknown = host->is_pedantic && number % 1000 == 999;
+        frame[4] =
+            (unsigned char)(is_unknown ? known_types + number / 1000 % 200 : number % known_types);
         memset(frame + frame_header_bytes, (int)(number & 0xFF), payload_bytes);
         char acknowledgement;
         if (!send_all(host->server_socket, frame, frame_header_bytes + payload_bytes) ||
@@ -125,6 +128,9 @@ static void *receive(void *argument) {
         }
         unsigned long long number = atomic_fetch_add(&host->frames_received, 1) + 1;
         atomic_fetch_add(&host->bytes_received, sizeof header + length);
+        if (header[4] >= known_types) {
+            bugpack_gap_unknown(host->bp, "net", header[4], payload, length);
+        }
         if (number % 100 == 0) {
             bugpack_log(host->bp, BUGPACK_LEVEL_DEBUG, "net", "frame %llu: type %u, %u bytes",
                         number, (unsigned)header[4], (unsigned)length);
@@ -205,6 +211,7 @@ static bool open_session(app *host, const char *report_dir) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     options.app_name = "minimal";
+    options.pedantic = host->is_pedantic;
     options.app_version = BUGPACK_VERSION;
     options.report_dir = report_dir;
     options.create_report_dir = true;
@@ -283,13 +290,17 @@ static void run_loop(app *host) {
 
 int main(int argument_count, char **arguments) {
     const char *report_dir = ".";
-    if (argument_count == 3 && strcmp(arguments[1], "--report-dir") == 0) {
-        report_dir = arguments[2];
-    } else if (argument_count != 1) {
-        (void)fprintf(stderr, "usage: %s [--report-dir DIR]\n", arguments[0]);
-        return 2;
-    }
     app host = {.server_socket = -1, .client_socket = -1};
+    for (int i = 1; i < argument_count; i++) {
+        if (strcmp(arguments[i], "--pedantic") == 0) {
+            host.is_pedantic = true;
+        } else if (strcmp(arguments[i], "--report-dir") == 0 && i + 1 < argument_count) {
+            report_dir = arguments[++i];
+        } else {
+            (void)fprintf(stderr, "usage: %s [--pedantic] [--report-dir DIR]\n", arguments[0]);
+            return 2;
+        }
+    }
     if (!open_session(&host, report_dir)) {
         return 1;
     }

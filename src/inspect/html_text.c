@@ -251,7 +251,7 @@ static void draw_chart(bp_html *html, const bp_facts *facts, const char *title, 
         double value = value_of(&facts->samples[i]);
         highest = value > highest ? value : highest;
     }
-    if (highest < 0) {
+    if (highest < 0 || facts->sample_count < 2) { /* one sample is no line */
         return;
     }
     time_span span = span_of(facts);

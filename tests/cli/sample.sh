@@ -68,12 +68,12 @@ expect_same 'the row' true "$(jq '.sample_window_ms as $window | [.threads[] | s
 expect_same 'the first thread was there before' false "$(jq '.threads[0] | has("born_in_window")' out)"
 
 fact 'with --follow there is a line each window, until it is ended or the process ends'
-run sample --pid "$target" --follow --window 20ms --count 3
+run sample --pid "$target" --follow --window 100ms --count 3
 expect_status 0
 expect_no_err
 expect_same 'the lines' 4 "$(wc -l <out | tr -d ' ')"
 sed 1d out | grep -Evq '^[0-9:]{8} +[0-9.]+ +[0-9.]+ [KMG]iB +(-|[-+]?[0-9.]+ [KMG]?i?B) +1' && wrong "$(cat out)"
-run sample --pid "$target" --follow --window 20ms --count 3 --json
+run sample --pid "$target" --follow --window 100ms --count 3 --json
 expect_status 0
 expect_same 'the objects' 'true true true' "$(jq -c 'has("cpu_percent") and has("rss_kb") and
     .window_ms >= 20 and (.threads | length == 1)' out | tr '\n' ' ' | sed 's/ $//')"
@@ -84,7 +84,7 @@ start sleep 300
 short=$pid
 # The shell makes each file before it goes on.
 : >short_lines
-timeout 60 "$BUGPACK" sample --pid "$short" --follow --window 20ms >>short_lines 2>err &
+timeout 60 "$BUGPACK" sample --pid "$short" --follow --window 100ms >>short_lines 2>err &
 following=$!
 await '[ "$(wc -l <short_lines)" -ge 3 ]'
 kill -KILL "$short"
@@ -94,7 +94,7 @@ expect_status 0
 expect_err 'has ended'
 : >ended_lines
 : >err
-"$BUGPACK" sample --pid "$target" --follow --window 20ms --json >>ended_lines 2>>err &
+"$BUGPACK" sample --pid "$target" --follow --window 100ms --json >>ended_lines 2>>err &
 following=$!
 started="$started $following"
 await '[ "$(wc -l <ended_lines)" -ge 2 ]'
@@ -108,6 +108,10 @@ run sample --pid 999999999 --follow
 expect_status 4
 run sample --pid "$target" --count 2
 expect_usage '--count needs --follow'
+for window in 1 99ms; do
+    run sample --pid "$target" --window "$window"
+    expect_usage '--window takes 0, or at least 100 milliseconds'
+done
 run sample --pid "$target" --follow --window 0 --count 2
 expect_usage '--follow needs a --window over 0'
 
@@ -152,7 +156,7 @@ hostile=$(printf 'n\033[7m\302\2337m')
 cp "$(command -v sleep)" "./$hostile" || exit 1
 start "./$hostile" 300
 await '[ "$(cat "/proc/$pid/comm")" = "$hostile" ]'
-for command in 'sample --window 50' 'heap --json'; do
+for command in 'sample --window 100' 'heap --json'; do
     # shellcheck disable=SC2086 # two words
     run $command --pid "$pid"
     expect_status 0
