@@ -189,7 +189,7 @@ typedef struct machine_task {
     char name[64], process[64];
     char state[8]; /* of a thread, as in host-threads.json: "R"; "" if unknown */
     bool is_kernel_thread;
-    bool has_cpu, has_percent, has_rss;
+    bool has_cpu, has_percent, has_rss, is_zombie;
     uint64_t cpu_ns; /* since it began */
     /* Of one CPU: over the window, or, in a capture without one, since it began, and then of none
      * younger than 0.1 s. */
@@ -341,7 +341,7 @@ static void end_process(bp_machine *machine) {
     if (process->has_rss && process->rss_kb > 0) {
         keep(&machine->largest, process, is_larger);
     }
-    machine->no_rss_count += !process->has_rss && !process->is_kernel_thread;
+    machine->no_rss_count += !process->has_rss && !process->is_kernel_thread && !process->is_zombie;
 }
 
 static void add_to_process(bp_machine *machine, const machine_task *thread, const bp_json_tree *row,
@@ -355,9 +355,11 @@ static void add_to_process(bp_machine *machine, const machine_task *thread, cons
         const bp_json_tree *window = bp_json_tree_object(row, "window");
         machine->process_age_secs = age_secs;
         process->is_born = thread->is_born;
+        process->is_zombie = strcmp(thread->state, "Z") == 0;
         read_use(process, bp_json_tree_object(window, "process"));
         process->has_rss =
-            bp_json_tree_uint(find_group(row, "smaps_rollup"), "rss_kb", &process->rss_kb);
+            bp_json_tree_uint(find_group(row, "smaps_rollup"), "rss_kb", &process->rss_kb) ||
+            bp_json_tree_uint(row, "rss_kb", &process->rss_kb);
     }
 }
 
@@ -450,8 +452,9 @@ static void make_tasks(bp_json_maker *maker, const char *key, const machine_list
         bp_json_make_uint(maker, "thread_count", is_process, task->thread_count);
         bp_json_make_uint(maker, "running_threads", is_process, task->running_count);
         bp_json_make_uint(maker, "rss_kb", task->has_rss, task->rss_kb);
-        if (!task->has_rss) { /* a thread of the kernel has none */
-            bp_json_make_text(maker, "_no_rss", task->is_kernel_thread ? "-" : "?");
+        if (!task->has_rss) { /* a thread of the kernel has none, nor has a zombie */
+            bool has_none = task->is_kernel_thread || task->is_zombie;
+            bp_json_make_text(maker, "_no_rss", has_none ? "-" : "?");
         }
         bp_json_make_end(maker);
     }

@@ -620,6 +620,9 @@ void bp_machine_print_thread(const bp_machine_thread *thread, bp_buffer *out) {
     add_identity(thread, &json);
     add_window(&thread->window, &json);
     add_scheduling(thread, &json);
+    if (thread->has_rss && thread->tid == thread->tgid) {
+        bp_json_add_uint(&json, "rss_kb", thread->rss_kb);
+    }
     for (bp_machine_group group = BP_MACHINE_STAT; group < BP_MACHINE_GROUP_COUNT; group++) {
         if (group != BP_MACHINE_MEMORY || thread->tid == thread->tgid) {
             add_group(thread, group, &json);

@@ -143,6 +143,8 @@ typedef struct bp_machine_thread {
     char state;
     int64_t priority, nice;
     uint64_t policy, rt_priority, processor;
+    bool has_rss; /* of the process, by status: also where its smaps_rollup is denied */
+    uint64_t rss_kb;
     bool has_affinity;
     bp_cpu_list affinity;
     const char *heap_failure; /* the name of why the heap is not measured; static, NULL: none */

@@ -187,6 +187,9 @@ if can_be_nobody; then
         *) wrong "the note is $(ledger "$(cat out)" host-threads.json note)" ;;
     esac
     unzip -p "$(cat out)" host-threads.json >host.json
+    "$BUGPACK" show --json "$(cat out)" >shown.json
+    holds '.machine.unknown_rss_processes == 0' shown.json ||
+        wrong "the memory of $(jq .machine.unknown_rss_processes shown.json) processes is not known"
     holds '.summary.unread | any(.cause == "denied" and .threads > 0)' <host.json ||
         wrong "the causes are $(jq -c .summary.unread host.json)"
     expect_same 'the advice' true "$(jq '.summary.dominant_cause.advice | length > 0' host.json)"

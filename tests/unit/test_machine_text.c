@@ -89,13 +89,17 @@ Test(host_status, reads_affinity_and_switches_on_their_own) {
     cr_expect(not(is_measured(&thread, BP_MACHINE_STATUS)));
     cr_expect(eq(u64, thread.counters[BP_MACHINE_VOLUNTARY_SWITCHES], 0));
     cr_expect(thread.has_affinity);
-    static const char whole[] = "Cpus_allowed_list:\t3-1\nvoluntary_ctxt_switches:\t5\n"
-                                "nonvoluntary_ctxt_switches:\t6\n";
+    cr_expect(not(thread.has_rss));
+    static const char whole[] =
+        "VmRSS:\t    1234 kB\nCpus_allowed_list:\t3-1\nvoluntary_ctxt_switches:\t5\n"
+        "nonvoluntary_ctxt_switches:\t6\n";
     thread = marked();
     cr_expect(bp_machine_parse_status(whole, strlen(whole), &thread));
     cr_expect(not(thread.has_affinity));
     cr_expect(eq(u64, thread.counters[BP_MACHINE_VOLUNTARY_SWITCHES], 5));
     cr_expect(eq(u64, thread.counters[BP_MACHINE_INVOLUNTARY_SWITCHES], 6));
+    cr_expect(thread.has_rss);
+    cr_expect(eq(u64, thread.rss_kb, 1234));
 }
 
 #define GOOD_IO                                                                                    \

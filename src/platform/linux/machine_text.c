@@ -171,6 +171,7 @@ bool bp_machine_parse_status(const char *text, size_t text_bytes, bp_machine_thr
                                           &thread->affinity);
         }
     }
+    thread->has_rss = bp_proc_find_number(text, text_bytes, "VmRSS", 0, &thread->rss_kb);
     return parse_group(text, text_bytes, BP_MACHINE_STATUS, thread);
 }
 

@@ -17,7 +17,8 @@ bool bp_machine_parse_stat(const char *text, size_t text_bytes, uint64_t ticks_p
 /* The group SCHEDSTAT. */
 bool bp_machine_parse_schedstat(const char *text, size_t text_bytes, bp_machine_thread *thread);
 
-/* The group STATUS, and the affinity on its own. True when the group is measured. */
+/* The group STATUS; and the affinity and the resident memory, each on its own. True when the group
+ * is measured. */
 bool bp_machine_parse_status(const char *text, size_t text_bytes, bp_machine_thread *thread);
 
 /* The groups IO and MEMORY. */
