@@ -162,7 +162,7 @@ void bp_diagnose_ended_threads(bp_evidence *evidence) {
         return;
     }
     double ended_percent = ended_ms / evidence->window_ms * 100;
-    if (ended_percent >= least_percent && ended_percent * 2 >= percent) {
+    if (ended_percent >= least_percent && ended_percent * 4 >= percent * 3) {
         bp_find(evidence,
                 "threads that ended within the window of %.1f s used %.1f %% of one CPU; the "
                 "whole process used %.1f %%",

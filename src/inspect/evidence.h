@@ -34,9 +34,9 @@ typedef struct bp_thread {
     uint64_t tid;
     /* Of runtime-metrics.json; the percent is over the window, also of one that was born in it. */
     bool is_measured, is_born, is_own; /* the last: bugpack's */
-    bool is_waited_for; /* another one waits for a lock that it holds */
-    uint32_t place;     /* in runtime-metrics.json, from 1 */
-    uint32_t rank;      /* among the busiest, from 1; 0: it is none of them */
+    bool is_waited_for;                /* another one waits for a lock that it holds */
+    uint32_t place;                    /* in runtime-metrics.json, from 1 */
+    uint32_t rank;                     /* among the busiest, from 1; 0: it is none of them */
     double cpu_percent, cpu_ms, system_ms, age_ms, voluntary_switches, involuntary_switches,
         run_delay_ms, page_faults, read_chars, written_chars, write_calls;
     char name[64];
