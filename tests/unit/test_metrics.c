@@ -235,6 +235,20 @@ Test(metrics, a_thread_that_the_first_snapshot_missed_is_not_born_in_the_window)
     bp_metrics_release(&metrics);
 }
 
+Test(metrics, a_thread_is_born_in_the_window_from_one_tick_before_it_on) {
+    bp_thread_counters second[] = {{.tid = 4, .birth = 9998, .cpu = 1},
+                                   {.tid = 5, .birth = 9999, .cpu = 1}};
+    bp_task_snapshot before = snapshot_of(0, NULL, 0);
+    bp_task_snapshot after = snapshot_of(2 * BP_NS_PER_SEC, second, 2);
+    before.boottime_ns = 100 * BP_NS_PER_SEC;
+    after.boottime_ns = 102 * BP_NS_PER_SEC;
+    before.birth_unit_ns = after.birth_unit_ns = TICK_NS;
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(not(metrics.threads[0].is_born));
+    cr_expect(metrics.threads[1].is_born);
+    bp_metrics_release(&metrics);
+}
+
 Test(metrics, without_a_birth_the_id_alone_counts) {
     bp_thread_counters first[] = {{.tid = 7, .birth = 100, .cpu = 5}};
     bp_thread_counters second[] = {{.tid = 7, .birth = 0, .cpu = 15}};

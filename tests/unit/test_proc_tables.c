@@ -40,6 +40,17 @@ Test(proc_limits, never_writes_more_than_there_is_room_for) {
     cr_expect(eq(chr, limits[1].name[0], 0x5a));
 }
 
+Test(proc_limits, cuts_a_name_and_a_unit_at_the_last_byte_that_fits) {
+    static const char text[] =
+        "Limit                                   Soft Limit Hard Limit Units\n"
+        "Max 456789012345678901234567890123456   1         2          "
+        "unit567890123456789\n";
+    bp_resource_limit limit;
+    cr_assert(eq(sz, bp_proc_parse_limits(text, sizeof text - 1, &limit, 1), 1));
+    cr_expect(eq(str, limit.name, "Max 456789012345678901234567890"));
+    cr_expect(eq(str, limit.unit, "unit56789012345"));
+}
+
 Test(proc_limits, makes_nothing_of_a_text_without_a_header) {
     bp_resource_limit limits[2];
     cr_expect(eq(sz, bp_proc_parse_limits("", 0, limits, 2), 0));

@@ -142,3 +142,16 @@ Test(process_choose, a_circle_of_parents_ends) {
     cr_assert(zero(int, (int)bp_process_choose(&list, &query, &choice, NULL)));
     bp_process_choice_release(&choice);
 }
+
+Test(process_choose, the_smaller_id_comes_first_where_two_began_at_once) {
+    bp_listed_process twins[] = {PROCESS(7, 1, 5, "a", bash, NULL),
+                                 PROCESS(8, 1, 5, "a", bash, NULL)};
+    const bp_process_list list = {twins, 2};
+    bp_process_choice choice = {.items = NULL};
+    const bp_process_query query = by(BP_PROCESS_BY_NAME, "a");
+    cr_assert(zero(int, (int)bp_process_choose(&list, &query, &choice, NULL)));
+    cr_assert(eq(sz, choice.count, 2));
+    cr_expect(eq(int, choice.items[0]->pid, 7));
+    cr_expect(eq(int, choice.items[1]->pid, 8));
+    bp_process_choice_release(&choice);
+}
