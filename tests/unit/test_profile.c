@@ -256,3 +256,11 @@ Test(profile, lines_have_a_bound_and_known_ones_are_counted_beyond_it) {
     cr_expect(eq(int, bp_folded_add(&folded, "t;f7", 4, 1), BUGPACK_OK));
     bp_folded_release(&folded);
 }
+
+Test(profile, a_name_has_no_control_character_and_no_separator) {
+    bp_buffer line;
+    bp_buffer_init(&line, 100);
+    bp_folded_append_thread(&line, "a\x7f~\t;", 5);
+    cr_expect(eq(str, (char *)bp_buffer_text(&line), "a?~?:"));
+    bp_buffer_release(&line);
+}

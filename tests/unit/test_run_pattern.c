@@ -119,3 +119,19 @@ Test(run_pattern, a_sequence_that_is_broken_off_ends_with_the_line) {
         cr_expect(eq(str, key, "stderr:line:a"));
     }
 }
+
+Test(run_pattern, only_control_characters_become_blanks) {
+    use("(.*)");
+    cr_assert(matches("a\x7f~\tb"));
+    cr_expect(eq(str, key, "stderr:line:a ~ b"));
+}
+
+Test(run_pattern, the_longest_line_of_a_log_matches_and_its_key_is_full) {
+    static char line[BUGPACK_LOG_MESSAGE_MAX_BYTES + 2];
+    memset(line, 'x', sizeof line - 1);
+    use("x+");
+    cr_expect(not(matches(line)));
+    line[BUGPACK_LOG_MESSAGE_MAX_BYTES] = '\0';
+    cr_assert(matches(line));
+    cr_expect(eq(sz, strlen(key), BP_RUN_KEY_BYTES - 1));
+}

@@ -203,3 +203,17 @@ Test(utf8, what_is_escaped_is_not_escaped_again) {
     bp_buffer_release(&once);
     bp_buffer_release(&twice);
 }
+
+Test(utf8, knows_the_borders_of_the_characters_that_direct_writing) {
+    static const char *const controls[] = {"\u200e", "\u200f", "\u202a", "\u202e",
+                                           "\u2066", "\u2069", "\u061c", "\ufeff"};
+    static const char *const others[] = {"\u2010", "\u202f", "\u2065", "\u206a"};
+    uint32_t code = 0;
+    for (size_t i = 0; i < sizeof controls / sizeof controls[0]; i++) {
+        size_t length = strlen(controls[i]);
+        cr_expect(eq(sz, bp_utf8_control((const void *)controls[i], length, &code), length));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        cr_expect(zero(sz, bp_utf8_control((const void *)others[i], 3, &code)));
+    }
+}
