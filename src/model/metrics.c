@@ -65,8 +65,7 @@ static void compute_thread(const bp_thread_counters *was, const bp_thread_counte
     uint64_t user =
         subtract(subtract(now->cpu, now->system_cpu), subtract(was->cpu, was->system_cpu));
     thread->has_cpu = true;
-    double percent = percent_of(was->cpu, now->cpu, unit_ns, elapsed_ns);
-    thread->cpu_percent = percent < 100 ? percent : 100; /* more is a tick that began before */
+    thread->cpu_percent = percent_of(was->cpu, now->cpu, unit_ns, elapsed_ns);
     thread->cpu_ns = multiply(subtract(now->cpu, was->cpu), unit_ns);
     thread->has_times = was->has_system_cpu && now->has_system_cpu;
     thread->user_ns = multiply(user, unit_ns);
