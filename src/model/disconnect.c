@@ -34,16 +34,14 @@ bugpack_status bp_disconnect_print(const bp_disconnect *disconnect, bp_buffer *o
     add_loss(&json, &disconnect->first);
     bp_json_add_uint(&json, "cooldown_ms", disconnect->cooldown_ms);
     bp_json_add_uint(&json, "suppressed_before", disconnect->suppressed_count);
-    for (size_t i = 0; i < disconnect->other_count; i++) {
-        if (i == 0) {
-            bp_json_array_begin(&json, "others");
+    if (disconnect->other_count > 0) {
+        bp_json_array_begin(&json, "others");
+        for (size_t i = 0; i < disconnect->other_count; i++) {
+            bp_json_object_begin(&json, NULL);
+            add_loss(&json, &disconnect->others[i]);
+            bp_json_object_end(&json);
         }
-        bp_json_object_begin(&json, NULL);
-        add_loss(&json, &disconnect->others[i]);
-        bp_json_object_end(&json);
-        if (i + 1 == disconnect->other_count) {
-            bp_json_array_end(&json);
-        }
+        bp_json_array_end(&json);
     }
     bp_json_array_begin(&json, "channels");
     for (size_t i = 0; i < disconnect->channel_count; i++) {

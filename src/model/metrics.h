@@ -49,8 +49,8 @@ typedef struct bp_memory_sample {
 typedef struct bp_metrics {
     uint64_t sample_window_ms; /* the time that really passed */
     double cpu_percent;
-    /* Of the process, what no thread has that was there at the end. Rounding is not told apart from
-     * it, so it is 0 where it is within a unit of the counters for each thread that ran. */
+    /* CPU time of the process that no thread has which was there at the end. 0 where rounding could
+     * explain it: a unit of the counters for each thread that ran, and one for the process. */
     bool has_ended_threads; /* the CPU time of every thread that is there is known */
     uint64_t ended_threads_ns;
     bool has_memory;

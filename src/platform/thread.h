@@ -43,8 +43,8 @@ const char *bp_thread_recent_name(uint64_t now_ns, size_t *ret_bytes);
  */
 void bp_thread_set_name(const char *name);
 
-/* Whether a thread of this name is one that bugpack starts, in a host or in the command; not the
- * first thread of a program that is called so. */
+/* True for the names of threads that bugpack starts, in a host or in the command. The first thread
+ * of bugpack-minimal and the like is none of them. */
 bool bp_thread_is_own(const char *name);
 
 /*

@@ -60,8 +60,8 @@ bool bp_elf_read_at(bp_elf_object *object, uint64_t address, void *out, size_t b
 /* Finds a defined dynamic symbol by its exact name, through the GNU hash table. */
 bool bp_elf_find_symbol(bp_elf_object *object, const char *name, Elf64_Sym *ret_symbol);
 
-/* Whether a text of less than 64 bytes is in the first 256 MiB of what the loader maps without the
- * right to write: code and constants. */
+/* Searches code and constants, which the loader maps read-only, for a text of less than 64 bytes:
+ * at most 256 MiB. */
 bool bp_elf_has_text(bp_elf_object *object, const char *text);
 
 /* Whether it is an executable without a loader, linked with the startup code of glibc, which alone

@@ -8,9 +8,8 @@
 struct bp_sampler {
     bp_task *task;
     bool is_open;
-    bool has_first; /* of the open window; or of one before, to be shared */
-    bool is_shared; /* it outlives its window */
-    bp_task_snapshot first;
+    bool is_shared;         /* `first` outlives its window */
+    bp_task_snapshot first; /* of the open window, or of one before */
     bool has_last;
     bp_task_snapshot last; /* for when the process has ended at the end of the window */
     bp_memory_sample memory[BP_METRICS_MEMORY_MAX];
@@ -44,7 +43,7 @@ bugpack_status bp_sampler_open_tree(pid_t pid, bp_sampler **ret_sampler, bugpack
 static void drop_window(bp_sampler *sampler) {
     bp_task_snapshot_release(&sampler->first);
     bp_task_snapshot_release(&sampler->last);
-    sampler->is_open = sampler->has_first = sampler->is_shared = false;
+    sampler->is_open = sampler->is_shared = false;
     sampler->has_last = false;
     sampler->memory_count = 0;
 }
@@ -91,7 +90,7 @@ bugpack_status bp_sampler_begin(bp_sampler *sampler, bugpack_error *error) {
     drop_window(sampler);
     /* Names are read once a window, with the threads that will be reported. */
     bugpack_status status = take(sampler, bp_task_snapshot_take, false, &sampler->first, error);
-    sampler->is_open = sampler->has_first = status == BUGPACK_OK;
+    sampler->is_open = status == BUGPACK_OK;
     if (status == BUGPACK_OK) {
         note_memory(sampler, &sampler->first);
     }

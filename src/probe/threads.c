@@ -283,8 +283,8 @@ static void read_thread(struct reader *reader, uint64_t tid) {
         return;
     }
     uint64_t own_tid = read_status(reader, &thread);
-    if (thread.state !=
-        'Z') { /* an ended first thread is in no call, and its own user is refused */
+    /* An ended first thread is in no call, and its own user is refused. */
+    if (thread.state != 'Z') {
         read_syscall(reader, &thread);
         read_wait_channel(reader, &thread);
         read_kernel_stack(reader, &thread);

@@ -557,12 +557,14 @@ static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_e
                                           : BUGPACK_OK;
 }
 
-static bugpack_status add_early(const struct assembly *assembly, bugpack_error *error) {
-    if (assembly->job->type->take_latecomers != NULL) {
-        return BUGPACK_OK;
-    }
+static bugpack_status add_recorded(const struct assembly *assembly, bugpack_error *error) {
     bugpack_status status = add_ring_entries(assembly, error);
     return status == BUGPACK_OK ? add_own_entries(assembly, error) : status;
+}
+
+static bugpack_status add_early(const struct assembly *assembly, bugpack_error *error) {
+    return assembly->job->type->take_latecomers == NULL ? add_recorded(assembly, error)
+                                                        : BUGPACK_OK;
 }
 
 static bugpack_status add_late(const struct assembly *assembly, bugpack_error *error) {
@@ -570,8 +572,7 @@ static bugpack_status add_late(const struct assembly *assembly, bugpack_error *e
         return BUGPACK_OK;
     }
     assembly->job->type->take_latecomers(assembly->job);
-    bugpack_status status = add_ring_entries(assembly, error);
-    return status == BUGPACK_OK ? add_own_entries(assembly, error) : status;
+    return add_recorded(assembly, error);
 }
 
 /* The steps after the snapshot, in their order, and the stage that each one completes. */

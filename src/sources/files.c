@@ -110,7 +110,7 @@ static int read_here(bugpack_writer *writer, const watched_file *file) {
     return result;
 }
 
-/* What a child process says of the file that it has read. */
+/* The result of a child process that has read a file, beside its bytes. */
 struct answer {
     int result;
     bp_manifest_line line;

@@ -164,14 +164,16 @@ bool bp_machine_parse_status(const char *text, size_t text_bytes, bp_machine_thr
     bp_proc_scan line, list;
     /* A name cannot forge a line: status escapes a newline in it. */
     while (bp_proc_take_line(&scan, &line)) {
-        if (bp_proc_take_text(&line, "Cpus_allowed_list:")) {
+        if (bp_proc_take_text(&line, "VmRSS:")) {
+            bp_proc_skip_blanks(&line);
+            thread->has_rss = bp_proc_take_number(&line, 10, &thread->rss_kb);
+        } else if (bp_proc_take_text(&line, "Cpus_allowed_list:")) {
             thread->has_affinity =
                 bp_proc_take_word(&line, &list) &&
                 bp_machine_parse_cpu_list(list.next, (size_t)(list.end - list.next),
                                           &thread->affinity);
         }
     }
-    thread->has_rss = bp_proc_find_number(text, text_bytes, "VmRSS", 0, &thread->rss_kb);
     return parse_group(text, text_bytes, BP_MACHINE_STATUS, thread);
 }
 
