@@ -52,8 +52,8 @@ typedef struct bp_ring_dir {
  */
 bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir);
 
-/* Makes a substitute, /dev/shm/bugpack-<uid>-XXXXXX: anybody can make the name without the end.
- * False where it cannot, and on systems other than Linux. */
+/* Makes a substitute, /dev/shm/bugpack-<uid>-XXXXXX, where the name without the end is taken by
+ * somebody else. False where it is not, where none can be made, and on systems other than Linux. */
 bool bp_ring_dirs_make_substitute(bp_ring_dir *ret_dir);
 
 /*

@@ -157,6 +157,9 @@ static bugpack_status choose_dir(bp_rings *rings, const bp_session_identity *ide
     if (status != BUGPACK_OK && rings->substitute_reason[0] != '\0' &&
         bp_ring_dirs_make_substitute(choice)) {
         status = try_dir(rings, choice, identity, error);
+        if (status != BUGPACK_OK) {
+            (void)rmdir(choice->path);
+        }
     }
     free(choice);
     return status == BUGPACK_OK || error->status != BUGPACK_OK

@@ -57,6 +57,11 @@ static void name_in_shm(const char *end, bp_ring_dir *ret_dir) {
 }
 
 bool bp_ring_dirs_make_substitute(bp_ring_dir *ret_dir) {
+    struct stat info;
+    name_in_shm("", ret_dir);
+    if (lstat(ret_dir->path, &info) != 0 || (S_ISDIR(info.st_mode) && info.st_uid == geteuid())) {
+        return false;
+    }
     name_in_shm("-XXXXXX", ret_dir);
     ret_dir->is_substitute = true;
     return mkdtemp(ret_dir->path) != NULL;
