@@ -121,8 +121,10 @@ case $(ls asked) in asked-crash-*.zip) ;; *) wrong "there is: $(ls asked)" ;; es
 
 fact 'recover asks, and a no keeps the session'
 rm -f reports/*
-XDG_RUNTIME_DIR=$scratch/run start "$BUGPACK" run -o reports -- sleep 1000
-await '[ -n "$(find run/bugpack -name session)" ]'
+# The command begins when all of the session is there.
+XDG_RUNTIME_DIR=$scratch/run start "$BUGPACK" run -o reports -- sh -c 'echo $$ >begun && exec sleep 1000'
+await '[ -s begun ]'
+started="$started $(cat begun)"
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 for answer in n y; do
