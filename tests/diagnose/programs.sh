@@ -130,12 +130,12 @@ begin_python_spin() {
 
 begin_python_deadlock() {
     begin python3 -c '
-import threading
+import os, threading
 one, two, both = threading.Lock(), threading.Lock(), threading.Barrier(2)
 def take(first, second):
     with first:
         both.wait()
-        print("waiting", flush=True)
+        os.write(1, b"waiting\n") # print writes the end of a line apart
         second.acquire()
 threads = [threading.Thread(target=take, args=pair) for pair in ((one, two), (two, one))]
 [thread.start() for thread in threads]

@@ -23,11 +23,11 @@ static size_t count_of(const char *text, const char *needle) {
 }
 
 /* The length of a report's metrics window, in milliseconds. */
-static long window_of(const char *path) {
+static unsigned long window_of(const char *path) {
     static const char key[] = "\"sample_window_ms\": ";
     char *metrics = report_read(path, "runtime-metrics.json", NULL);
     const char *found = metrics != NULL ? strstr(metrics, key) : NULL;
-    long window_ms = found != NULL ? strtol(found + sizeof key - 1, NULL, 10) : -1;
+    unsigned long window_ms = found != NULL ? strtoul(found + sizeof key - 1, NULL, 10) : 0;
     free(metrics);
     return window_ms;
 }
@@ -98,7 +98,7 @@ Test(pedantic_bounds, close_writes_what_still_waits) {
     free(summary);
     /* They shared one window, which was cut. */
     const char *path = pedantic_path(&p, "channel-0-unimpl-19", ".zip");
-    cr_expect(ge(long, window_of(path), 250));
+    cr_expect(ge(ulong, window_of(path), 250));
     cr_expect(says(path, "manifest.json", "the session was closed before the window had passed"));
     temp_dir_remove(&p.dir);
 }
@@ -115,7 +115,7 @@ Test(pedantic_bounds, gaps_at_once_share_one_window_that_begins_at_their_trigger
         char part[40];
         (void)snprintf(part, sizeof part, "channel-0-unimpl-%u-", i);
         const char *path = pedantic_path(&p, part, ".zip");
-        cr_expect(ge(long, window_of(path), 300));
+        cr_expect(ge(ulong, window_of(path), 300));
         cr_expect(says(path, "manifest.json", "the window begins at the trigger"));
     }
     pedantic_remove(&p);
