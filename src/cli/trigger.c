@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <bugpack/report.h>
 
@@ -40,6 +41,11 @@ static bp_cli_exit ask(const bp_run_answering *session, const trigger_options *o
     }
     if (options->as_json) {
         bp_cli_print_written(stdout, path, missing_count, NULL);
+    } else if (bp_cli_is_terminal(
+                   STDOUT_FILENO)) { /* root reads what another user's process says */
+        char escaped[4 * sizeof path];
+        bp_cli_escape(path, escaped, sizeof escaped);
+        (void)printf("%s\n", escaped);
     } else {
         (void)printf("%s\n", path);
     }

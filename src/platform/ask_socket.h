@@ -23,8 +23,8 @@ int bp_ask_socket_accept(int fd);
 void bp_ask_socket_answer(int fd, const char *text, size_t byte_count);
 
 /* Asks whoever has made the socket in the directory `dir_fd`, if that is a process of this user or
- * of root, and `pid` where that is not 0. Errors: NO_PROCESS (nobody answers there), TIMEOUT,
- * DENIED, IO, UNSUPPORTED. */
+ * of root (of anybody where root asks), and `pid` where that is not 0. Errors: NO_PROCESS (nobody
+ * answers there), TIMEOUT, DENIED, IO, UNSUPPORTED. */
 bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, uint64_t deadline_ns, int *ret_fd,
                                      bugpack_error *error);
 

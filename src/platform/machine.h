@@ -60,7 +60,7 @@ bool bp_ring_dirs_make_substitute(bp_ring_dir *ret_dir);
  * Visits the directories of files that a process has mapped: those that `is_wanted` by their last
  * component, as the process sees them, opened for reading without following a link at the end. A
  * directory may be visited more than once, and anything may be in it. With a `pid` of 0 the
- * processes of this user are read, one after the other.
+ * processes of this user are read, one after the other, and all where this is root.
  */
 typedef struct bp_mapped_dirs {
     bool (*is_wanted)(const char *name);

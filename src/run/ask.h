@@ -21,8 +21,8 @@ typedef struct bp_run_answering {
 } bp_run_answering;
 
 /* Lists the sessions of this user that have a socket; with a `pid` those of this process or about
- * it. They are looked for where sessions are, and then in the mappings of processes: of `pid`
- * where it was not found, or of all. Errors: NO_MEMORY. */
+ * it, where root asks of any user. They are looked for where sessions are, and then in the mappings
+ * of processes: of `pid` where it was not found, or of all. Errors: NO_MEMORY. */
 bugpack_status bp_run_ask_list(pid_t pid, bp_run_answering **ret_sessions, size_t *ret_count,
                                bugpack_error *error);
 void bp_run_ask_free(bp_run_answering *sessions, size_t count);

@@ -116,8 +116,27 @@ print(len(asking.recv(100)))
 END
     expect_same 'the answer' 0 "$(cat out)"
     chmod 700 runtime runtime/bugpack runtime/bugpack/asked-*
+
+    fact 'root is heard by the process of another user that it names, or by the command that this runs'
+    mkdir -m 700 theirs
+    mkdir -m 755 theirs/reports
+    mkdir -m 700 theirs/runtime
+    chown -R 65534:65534 theirs
+    chmod 755 theirs
+    XDG_RUNTIME_DIR=$scratch/theirs/runtime
+    start_as_nobody "$(reachable "$BUGPACK")" run -q -o theirs/reports --app theirs -- sh -c 'echo $$ >theirs/reports/command; exec sleep 1000'
+    await '[ -s theirs/reports/command ]'
+    XDG_RUNTIME_DIR=$scratch/runtime
+    started="$started $(cat theirs/reports/command)"
+    for who in "$pid" "$(cat theirs/reports/command)"; do
+        run trigger "$who"
+        expect_status 0
+        expect_same 'the owner' 65534 "$(stat -c %u "$(cat out)")"
+    done
+    run trigger
+    grep -q '  theirs' err && wrong 'without a process id another user is listed'
 else
-    echo 'not tried: a request of another user (needs root)'
+    echo 'not tried: a request of another user, and of root (needs root)'
 fi
 
 fact 'a dead process does not answer, and the next session removes its socket'
