@@ -57,6 +57,7 @@ typedef struct bp_job_type {
     bugpack_status (*add_entries)(bp_job *job, bp_bundle *bundle, bugpack_error *error);
     /* Worker: changes what metadata.json says, and its line of the manifest. */
     void (*describe)(const bp_job *job, bp_metadata *metadata, bugpack_writer *writer);
+    bool is_single; /* a job gets the result of one of this type that has not ended */
     bool is_strict; /* an entry that cannot be written fails the report */
     /* Worker: the report is published, or failed; before the host is told. */
     void (*settled)(const bp_job *job, const bugpack_report_result *result);

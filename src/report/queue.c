@@ -386,11 +386,15 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
                              bugpack_error *error) {
     bugpack_when_busy when_busy =
         job->is_manual ? queue->context->settings->when_busy : BUGPACK_WHEN_BUSY_QUEUE;
-    bp_job *other = NULL;
-    if (when_busy == BUGPACK_WHEN_BUSY_REFUSE && find_manual(queue, false) != NULL) {
+    bp_job *other = job->type->is_single ? queue->first : NULL;
+    while (other != NULL && (other->type != job->type || atomic_load(&other->token.is_cancelled))) {
+        other = other->next;
+    }
+    if (other == NULL && when_busy == BUGPACK_WHEN_BUSY_REFUSE &&
+        find_manual(queue, false) != NULL) {
         return refuse(BUGPACK_ERR_BUSY, "another one is under way", error);
     }
-    if (when_busy == BUGPACK_WHEN_BUSY_COALESCE && job->is_shared) {
+    if (other == NULL && when_busy == BUGPACK_WHEN_BUSY_COALESCE && job->is_shared) {
         other = find_manual(queue, true);
     }
     if (other != NULL) {

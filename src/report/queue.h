@@ -43,7 +43,7 @@ bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue *
 /*
  * Gives the job its ticket and takes it over; on a failure it is freed. `ret_ticket` and `error`
  * are optional. A manual job may join another one instead, and gets that one's ticket, as the
- * option when_busy says. Jobs that yield wait behind the others; all others are at most
+ * option when_busy or its type says. Jobs that yield wait behind the others; all others are at most
  * BUGPACK_REPORT_QUEUE_MAX beside the one that is being written. BUSY, CLOSED. Any thread.
  */
 bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,

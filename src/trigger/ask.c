@@ -21,10 +21,17 @@ struct ask {
     int listening_fd;
     bp_fd_mark listening_mark;
     atomic_bool is_stopped;
-    atomic_bool is_busy; /* then the worker has what follows */
-    int asking_fd;
-    bp_fd_mark asking_mark;
+    atomic_uint asker_count;
 };
+
+/* A connection that waits for a report. */
+struct asker {
+    struct ask *ask;
+    int fd;
+    bp_fd_mark mark;
+};
+
+static const unsigned asker_max = 64;
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
@@ -65,40 +72,41 @@ static void answer(int fd, bugpack_status status, unsigned missing_count, const 
 }
 
 static void on_done(const bugpack_report_result *result, void *context) {
-    struct ask *self = context;
-    if (bp_fd_is_ours(self->asking_fd, self->asking_mark)) {
-        answer(self->asking_fd, result->status, result->missing_count,
+    struct asker *asker = context;
+    if (bp_fd_is_ours(asker->fd, asker->mark)) {
+        answer(asker->fd, result->status, result->missing_count,
                result->status == BUGPACK_OK ? result->path : result->error.message);
     }
-    bp_fd_close_ours(self->asking_fd, self->asking_mark);
-    atomic_store(&self->is_busy, false);
+    bp_fd_close_ours(asker->fd, asker->mark);
+    atomic_fetch_sub(&asker->ask->asker_count, 1);
+    free(asker);
 }
 
-static const bp_job_type job_type = {.free = NULL}; /* no payload */
+static const bp_job_type job_type = {.is_single = true}; /* no payload */
 
 static void serve(struct ask *self, int fd) {
-    if (atomic_load(&self->is_busy)) {
-        answer(fd, BUGPACK_ERR_BUSY, 0, "another report that was asked for is being written");
-        (void)close(fd);
-        return;
+    bugpack_status status = BUGPACK_ERR_BUSY;
+    if (atomic_fetch_add(&self->asker_count, 1) < asker_max) {
+        struct asker *asker = malloc(sizeof *asker);
+        bp_job *job = bp_job_new(self->context.report, &job_type, BP_REPORT_BUGREPORT, NULL);
+        status = BUGPACK_ERR_NO_MEMORY;
+        if (asker != NULL && job != NULL) {
+            *asker = (struct asker){self, fd, bp_fd_mark_of(fd)};
+            job->is_manual = true;
+            job->on_done = on_done;
+            job->on_done_context = asker;
+            status = bp_job_queue_submit(self->context.jobs, job, NULL, NULL);
+        } else {
+            bp_job_free(job);
+        }
+        if (status == BUGPACK_OK) {
+            return;
+        }
+        free(asker);
     }
-    atomic_store(&self->is_busy, true);
-    self->asking_fd = fd;
-    self->asking_mark = bp_fd_mark_of(fd);
-    bugpack_status status = BUGPACK_ERR_NO_MEMORY;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_job *job = bp_job_new(self->context.report, &job_type, BP_REPORT_BUGREPORT, NULL);
-    if (job != NULL) {
-        job->is_manual = true;
-        job->on_done = on_done;
-        job->on_done_context = self;
-        status = bp_job_queue_submit(self->context.jobs, job, NULL, &error);
-    }
-    if (status != BUGPACK_OK) {
-        answer(fd, status, 0, bugpack_status_name(status));
-        (void)close(fd);
-        atomic_store(&self->is_busy, false);
-    }
+    answer(fd, status, 0, bugpack_status_name(status));
+    (void)close(fd);
+    atomic_fetch_sub(&self->asker_count, 1);
 }
 
 static uint64_t tick(void *context, uint64_t now_ns) {
