@@ -173,22 +173,24 @@ static void check_end(pid_t pid, const char *what) {
     }
 }
 
-/* At once: most of the time they wait. */
-static void refuse_all_ways(unsigned number) {
+enum { way_count = 4, at_once = 16 };
+
+/* All ways and several calls at once: most of the time the hosts wait. */
+static void refuse_all_ways(const unsigned *numbers, unsigned count) {
     static const int refusals[] = {EPERM, ENOSYS};
-    enum { way_count = 4 };
-    pid_t pids[way_count];
-    for (unsigned i = 0; i < way_count; i++) {
+    pid_t pids[at_once * way_count];
+    for (unsigned i = 0; i < count * way_count; i++) {
         pids[i] = fork();
         CHECK(pids[i] >= 0);
         if (pids[i] == 0) {
-            be_refused(number, refusals[i / 2], i % 2 == 0);
+            be_refused(numbers[i / way_count], refusals[i / 2 % 2], i % 2 == 0);
         }
     }
-    for (unsigned i = 0; i < way_count; i++) {
+    for (unsigned i = 0; i < count * way_count; i++) {
         char what[80];
         (void)snprintf(what, sizeof what, "system call %u, errno %d, %s the session was opened",
-                       number, refusals[i / 2], i % 2 == 0 ? "before" : "after");
+                       numbers[i / way_count], refusals[i / 2 % 2],
+                       i % 2 == 0 ? "before" : "after");
         check_end(pids[i], what);
     }
 }
@@ -207,8 +209,21 @@ static void find_used(void) {
     CHECK(status == 0);
 }
 
+static void refuse_used(void) {
+    unsigned numbers[call_max], count = 0;
+    for (unsigned number = 0; number < call_max; number++) {
+        if (atomic_load(&is_used[number]) && !is_needed(number)) {
+            numbers[count++] = number;
+        }
+    }
+    for (unsigned i = 0; i < count; i += at_once) {
+        refuse_all_ways(&numbers[i], count - i < at_once ? count - i : at_once);
+    }
+    (void)printf("%u system calls, %u failures\n", count, failure_count);
+    CHECK(count > 40);
+}
+
 int main(int argument_count, char **arguments) {
-    unsigned count = 0;
     CHECK(argument_count > 1 && temp_dir_make(&dir));
     command = arguments[1];
     (void)snprintf(rings_dir, sizeof rings_dir, "%s/rings", dir.path);
@@ -216,17 +231,10 @@ int main(int argument_count, char **arguments) {
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(is_used != MAP_FAILED);
     if (argument_count > 2) {
-        refuse_all_ways((unsigned)strtoul(arguments[2], NULL, 10));
+        refuse_all_ways(&(unsigned){(unsigned)strtoul(arguments[2], NULL, 10)}, 1);
     } else {
         find_used();
-        for (unsigned number = 0; number < call_max; number++) {
-            if (atomic_load(&is_used[number]) && !is_needed(number)) {
-                refuse_all_ways(number);
-                count++;
-            }
-        }
-        (void)printf("%u system calls, %u failures\n", count, failure_count);
-        CHECK(count > 40);
+        refuse_used();
     }
     temp_dir_remove(&dir);
     return failure_count > 0;
