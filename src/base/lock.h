@@ -91,8 +91,7 @@ typedef enum bp_lock_rank {
     BP_LOCK_HOST_READERS,
     /* control groups by path | looking one up | reader threads of the machine */
     BP_LOCK_CGROUPS,
-    /* messages not yet printed by `bugpack run`; its screen | copying one message; drawing what
-     * waits, at most 750 ms | worker, main thread */
+    /* messages not yet printed by `bugpack run` | copying one message | worker, main thread */
     BP_LOCK_COMMAND_OUTPUT,
 
     /* -- Taken last: whoever records holds it. */

@@ -31,7 +31,6 @@
 #include "run/keyboard.h"
 #include "run/pattern.h"
 #include "run/relay.h"
-#include "run/screen.h"
 #include "session/command.h"
 
 /*
@@ -76,21 +75,14 @@ typedef struct run_session {
     bool says_at_once;          /* the command does not own our terminal */
     atomic_bool is_closing;     /* and all reports have ended */
     char app_name[65];
-    bugpack_error trace_error;       /* why the command is not traced; OK: it is, if asked for */
-    bp_run_screen *screen;           /* NULL: there is none */
-    bugpack_error screen_error;      /* why */
-    bool shows[BP_RUN_STREAM_COUNT]; /* the streams that a person sees on it */
-    int sized_fd;                    /* the terminal that has its size; -1: none */
-    bp_lock lock;                    /* of what follows, which the session's threads write */
+    bugpack_error trace_error; /* why the command is not traced; OK: it is, if asked for */
+    bp_lock lock;              /* of what follows, which the session's threads write */
     pthread_cond_t command_ended;
     bool has_ended;
     char waiting[waiting_bytes]; /* messages, each with its NUL */
     size_t waiting_used;
     size_t dropped_count;
 } run_session;
-
-/* More than the largest screen has. */
-static const size_t screen_max_bytes = (size_t)16 << 20;
 
 /* What a line of --json begins with here, and no sentence does. */
 static const char event_mark[] = "\x1f";
@@ -222,63 +214,9 @@ static void read_facts(void *context) {
     (void)ignored;
 }
 
-static void show_bytes(void *context, bp_run_stream stream, const char *bytes, size_t byte_count) {
+static void note_output(void *context) {
     const run_session *session = context;
     bp_session_note_output(session->session);
-    if (session->screen != NULL && session->shows[stream]) {
-        bp_run_screen_feed(session->screen, bytes, byte_count);
-    }
-}
-
-static void resize_screen(void *context) {
-    const run_session *session = context;
-    struct winsize size = bp_run_terminal_size(session->sized_fd);
-    if (session->screen != NULL) {
-        bp_run_screen_resize(session->screen, size.ws_row, size.ws_col);
-    }
-}
-
-/* What a person sees: the terminals. Where no output is one, all of it. */
-static void open_screen(run_session *session, const bp_run_pipes *pipes) {
-    session->sized_fd = -1;
-    for (size_t i = 0; i < pipes->output_count; i++) {
-        const bp_run_output *output = &pipes->outputs[i];
-        session->shows[output->stream] = isatty(output->to_fd) == 1;
-        if (session->shows[output->stream]) {
-            session->sized_fd = output->to_fd;
-        }
-    }
-    for (size_t i = 0; i < pipes->output_count && session->sized_fd < 0; i++) {
-        session->shows[pipes->outputs[i].stream] = true;
-    }
-    struct winsize size = bp_run_terminal_size(session->sized_fd);
-    /* Lines end as the command's own terminal makes them. */
-    bool is_bare = !session->shows[BP_RUN_TERMINAL];
-    (void)bp_run_screen_new(size.ws_row, size.ws_col, is_bare, &session->screen,
-                            &session->screen_error);
-}
-
-/* A bugpack_provider_callback. */
-static int print_screen(bugpack_writer *writer, void *context) {
-    const run_session *session = context;
-    bp_buffer text;
-    bool is_partial = false;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    if (session->screen == NULL) {
-        return bugpack_omit(writer, "%s", session->screen_error.message);
-    }
-    bp_buffer_init(&text, screen_max_bytes);
-    bugpack_status status = bp_run_screen_print(session->screen, &text, &is_partial, &error);
-    if (status == BUGPACK_OK) {
-        status = bugpack_write(writer, bp_buffer_text(&text), text.size);
-    }
-    bp_buffer_release(&text);
-    if (status == BUGPACK_OK && is_partial) {
-        bugpack_truncate(writer, true,
-                         "the output came faster than it can be drawn: what was on "
-                         "the screen for longer may be missing");
-    }
-    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
 }
 
 static void on_request(void *context) {
@@ -386,7 +324,6 @@ static bugpack_status run_session_open(run_session *session, const run_options *
     options.on_event_context = session;
     options.on_diagnostic = on_diagnostic;
     options.on_diagnostic_context = session;
-    open_screen(session, &child->pipes);
     if (given->pedantic_dir != NULL) {
         (void)mkdir(given->pedantic_dir, 0700); /* bugpack_open checks it */
     }
@@ -400,8 +337,7 @@ static bugpack_status run_session_open(run_session *session, const run_options *
     if (trouble != NULL) {
         bp_cli_say("there are no profiles: %s", trouble);
     }
-    status = bugpack_provide_text(session->session, "screen.txt", print_screen, session, &error);
-    if (status == BUGPACK_OK && given->hang_after_ms > 0) {
+    if (given->hang_after_ms > 0) {
         char condition[64];
         (void)snprintf(condition, sizeof condition, "idle for %" PRIu32 "ms", given->hang_after_ms);
         status = bugpack_trigger_when(session->session, condition, &error);
@@ -442,7 +378,6 @@ static void run_session_close(run_session *session, bp_run_child *child) {
     bp_run_child_reap(child);
     session->is_closing = true;
     bugpack_close(session->session); /* waits for the reports in flight */
-    bp_run_screen_free(session->screen);
     for (size_t at = 0; at < session->waiting_used; at += strlen(session->waiting + at) + 1) {
         print_said(session->waiting + at, "");
     }
@@ -565,8 +500,7 @@ static bp_cli_exit end_by_signal(int number) {
 static bp_cli_exit relay_command(run_options *options, bp_run_child *child, run_session *session,
                                  bp_run_end *ret_end) {
     const bp_run_calls calls = {.line = take_line,
-                                .bytes = show_bytes,
-                                .resized = resize_screen,
+                                .wrote = note_output,
                                 .report = on_request,
                                 .started = read_facts,
                                 .rings = !options->quiet,

@@ -60,7 +60,6 @@ enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_B
     ROW(TRAFFIC_INDEX, "traffic-index.jsonl", JSON_LINES, OPTIONAL, "names of channels and messages") \
     ROW(SCREENSHOT, "screenshot.png", PNG, FIXED, "SCREENSHOT") \
     ROW(SCREENSHOT_REGION, "screenshot-region.png", PNG, FIXED, "SCREENSHOT") \
-    ROW(SCREEN, "screen.txt", TEXT, BOTH, "what a terminal showed") \
     ROW(DISCONNECT, "disconnect-cause.json", JSON, FIXED, "error texts") \
     SOURCE(THREAD_HEAP, "thread-heap.json", JSON, OPTIONAL, "names of threads", \
            thread_heap, is_other, 256 << 10, 7) \

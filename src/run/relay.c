@@ -327,7 +327,7 @@ static void take_line(void *context, const char *line, size_t line_bytes, unsign
 
 static void observe(void *context, const char *bytes, size_t byte_count) {
     struct lane *lane = context;
-    lane->calls->bytes(lane->calls->context, lane->output->stream, bytes, byte_count);
+    lane->calls->wrote(lane->calls->context);
     bp_line_splitter_feed(&lane->splitter, bytes, byte_count);
 }
 
@@ -460,7 +460,6 @@ static void copy_window_size(const struct relay *relay) {
             bp_run_pty_copy_size(output->to_fd, output->from_fd);
         }
     }
-    relay->calls->resized(relay->calls->context);
     /* In our group it got its signal before its terminal had the new size. */
     if (child->monitor_pid < 0) {
         (void)kill(child->pid, SIGWINCH);

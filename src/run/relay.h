@@ -21,9 +21,7 @@ typedef struct bp_run_calls {
      * report. */
     void (*line)(void *context, bp_run_stream stream, const char *line, size_t line_bytes,
                  unsigned part);
-    /* Output as it was read; any bytes. */
-    void (*bytes)(void *context, bp_run_stream stream, const char *bytes, size_t byte_count);
-    void (*resized)(void *context); /* the command's terminal has another size */
+    void (*wrote)(void *context);   /* output was read, also less than a line */
     void (*report)(void *context);  /* a report was asked for by the key or a signal */
     void (*started)(void *context); /* the process has just become the command */
     bool rings;                     /* the terminal, when the key was pressed */

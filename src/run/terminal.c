@@ -98,12 +98,6 @@ void bp_run_terminal_restore(bp_run_terminal *terminal) {
     }
 }
 
-struct winsize bp_run_terminal_size(int fd) {
-    struct winsize size = {.ws_row = 0};
-    (void)ioctl(fd, TIOCGWINSZ, &size);
-    return size;
-}
-
 void bp_run_pty_copy_size(int size_of, int master) {
     struct winsize size;
     if (ioctl(size_of, TIOCGWINSZ, &size) == 0) {

@@ -50,9 +50,6 @@ int bp_run_open_controlling(void);
 bugpack_status bp_run_pty_open(const struct termios *like, int size_of, int *ret_master,
                                int *ret_slave, bugpack_error *error);
 
-/* The window size of a terminal; 0 rows and columns if that is not known. */
-struct winsize bp_run_terminal_size(int fd);
-
 /* Copies the window size of a terminal to a pseudo-terminal. */
 void bp_run_pty_copy_size(int size_of, int master);
 

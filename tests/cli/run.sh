@@ -252,24 +252,6 @@ run index "$zip"
 holds 'has("deadlock") | not' out || wrong 'it says whether the dead process had a deadlock'
 forget
 
-if [ "$(run run -q -o reports -- false; only_zip; ledger "$zip" screen.txt status)" = omitted ]; then
-    echo 'not tried: screen.txt (this bugpack was built without libvterm)'
-    ledger "$(echo reports/*)" screen.txt reason | grep -q libvterm || wrong 'it does not say why'
-else
-    forget
-    fact 'a report shows the screen, without secrets, and not if it is not wanted'
-    run_command -- sh -c 'seq 5000; printf "\033[31mtoo\033[0m\rt\033]0;t\007w\n"; echo password=hunter2xyz; exit 1'
-    only_zip
-    expect_same 'the screen' "$(seq 4980 5000 && echo two && echo password=)" \
-        "$(unzip -p "$zip" screen.txt | sed 's/password=.*/password=/')"
-    ! unzip -p "$zip" screen.txt | grep -q hunter2 || wrong 'the password is in it'
-    forget
-    run_command --without screen.txt -- false
-    only_zip
-    expect_same 'the status' disabled "$(ledger "$zip" screen.txt status)"
-fi
-forget
-
 fact 'a directory that takes no report is told before the command starts'
 run run -o /proc -- touch started
 expect_status 1

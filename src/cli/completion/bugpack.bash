@@ -95,7 +95,7 @@ _bugpack() {
             return
             ;;
         --without)
-            _bugpack_words 'process.json threads.json files.json system.json stacks.txt stacks.json profile.folded thread-heap.json screen.txt logs.jsonl notifications.json metrics-history.jsonl traffic.pcap traffic-index.jsonl' "$current"
+            _bugpack_words 'process.json threads.json files.json system.json stacks.txt stacks.json profile.folded thread-heap.json logs.jsonl notifications.json metrics-history.jsonl traffic.pcap traffic-index.jsonl' "$current"
             return
             ;;
         --stacks)

@@ -58,7 +58,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture watch' -l journal -x
 complete -c bugpack -n '__fish_seen_subcommand_from capture watch' -l command -x -d 'What a command prints'
 complete -c bugpack -n '__fish_seen_subcommand_from capture watch' -l shell -d 'Let sh run the commands'
 complete -c bugpack -n '__fish_seen_subcommand_from capture watch' -l input-timeout -x -d 'How many seconds each may take'
-complete -c bugpack -n '__fish_seen_subcommand_from capture run watch' -l without -x -a 'process.json threads.json files.json system.json stacks.txt stacks.json profile.folded thread-heap.json screen.txt logs.jsonl notifications.json metrics-history.jsonl traffic.pcap traffic-index.jsonl' -d 'Leave out these entries'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run watch' -l without -x -a 'process.json threads.json files.json system.json stacks.txt stacks.json profile.folded thread-heap.json logs.jsonl notifications.json metrics-history.jsonl traffic.pcap traffic-index.jsonl' -d 'Leave out these entries'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run watch' -l hostname -d 'Name the machine in the report'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l stop-threads -d 'With --host, where only that shows what they allocate'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l no-hostname -d 'Do not name the machine'
