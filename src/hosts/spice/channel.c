@@ -1,9 +1,9 @@
 #include "hosts/spice/client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -47,14 +47,11 @@ static const char *notify(void *state, spice_reader *message) {
 }
 
 static const spice_opcode base_received[] = {
-    {SPICE_MSG_MIGRATE, "migrate", 0, NULL},
-    {SPICE_MSG_MIGRATE_DATA, "migrate_data", 0, NULL},
     {SPICE_MSG_SET_ACK, "set_ack", 8, set_ack},
     {SPICE_MSG_PING, "ping", 12, ping},
     {SPICE_MSG_WAIT_FOR_CHANNELS, "wait_for_channels", 0, NULL},
     {SPICE_MSG_DISCONNECTING, "disconnecting", 0, spice_accept}, /* the end follows */
     {SPICE_MSG_NOTIFY, "notify", 24, notify},
-    {SPICE_MSG_LIST, "list", 0, NULL},
     {.name = NULL},
 };
 static const spice_opcode base_sent[] = {
@@ -87,7 +84,7 @@ static bool transmit(spice_channel *channel, uint16_t type, const void *body, si
     spice_put(message + 2, body_bytes, 4);
     memcpy(message + header_bytes, body, body_bytes);
     (void)record(channel, BUGPACK_SENT, type, message, size);
-    return spice_stream_write(&channel->stream, message, size, SPICE_SEND_MS, failure);
+    return spice_write(channel->socket, message, size, SPICE_SEND_MS, failure);
 }
 
 /* --- what the kinds do -------------------------------------------------------------------- */
@@ -120,7 +117,6 @@ static bool on_main_message(spice_channel *channel, spice_failure *failure) {
     spice_main_state *main_state = &channel->state.main;
     if (main_state->has_init &&
         channel->counters[BUGPACK_SENT].messages[SPICE_MSGC_MAIN_ATTACH_CHANNELS] == 0) {
-        spice_say("connected", "", "connected");
         return transmit(channel, SPICE_MSGC_MAIN_ATTACH_CHANNELS, "", 0, failure);
     }
     if (main_state->has_list && main_state->listed_count > 0) {
@@ -140,35 +136,10 @@ static bool init_display(spice_channel *channel, spice_failure *failure) {
     return transmit(channel, SPICE_MSGC_DISPLAY_INIT, body, sizeof body, failure);
 }
 
-/* Keys that were typed before there was anybody to send them to are nobody's. */
-static bool drop_keys(spice_channel *channel, spice_failure *failure) {
-    (void)failure;
-    uint32_t codes[64];
-    while (read(channel->client->keys_fds[0], codes, sizeof codes) > 0) {}
-    return true;
-}
-
-static bool send_keys(spice_channel *channel, spice_failure *failure) {
-    uint32_t codes[64]; /* written as a whole, and read so: a pipe is atomic up to 4 KiB */
-    ssize_t size = read(channel->client->keys_fds[0], codes, sizeof codes);
-    for (size_t i = 0; size > 0 && i < (size_t)size / sizeof codes[0]; i++) {
-        uint8_t body[4];
-        spice_put(body, codes[i], sizeof body);
-        uint16_t type = codes[i] & 0x80 ? SPICE_MSGC_INPUTS_KEY_UP : SPICE_MSGC_INPUTS_KEY_DOWN;
-        if (!transmit(channel, type, body, sizeof body, failure)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static const spice_opcode main_sent[] = {
     {SPICE_MSGC_MAIN_ATTACH_CHANNELS, "attach_channels", 0, NULL}, {.name = NULL}};
 static const spice_opcode display_sent[] = {{SPICE_MSGC_DISPLAY_INIT, "init", 0, NULL},
                                             {.name = NULL}};
-static const spice_opcode inputs_sent[] = {{SPICE_MSGC_INPUTS_KEY_DOWN, "key_down", 0, NULL},
-                                           {SPICE_MSGC_INPUTS_KEY_UP, "key_up", 0, NULL},
-                                           {.name = NULL}};
 static const spice_opcode nothing_sent[] = {{.name = NULL}};
 
 /* Weights add up to BUGPACK_TRAFFIC_WEIGHT_TOTAL, so that display has 4/5 of three quarters of the
@@ -178,7 +149,7 @@ static const spice_kind kinds[SPICE_CHANNEL_KINDS] = {
         {.type = SPICE_CHANNEL_MAIN,
          .name = "main",
          .thread_name = "spice-main",
-         .weight = 4,
+         .weight = 6,
          .message_max_bytes = 4 << 20,
          .opcodes = {[BUGPACK_SENT] = main_sent, [BUGPACK_RECEIVED] = spice_main_opcodes},
          .on_message = on_main_message},
@@ -194,25 +165,10 @@ static const spice_kind kinds[SPICE_CHANNEL_KINDS] = {
         {.type = SPICE_CHANNEL_INPUTS,
          .name = "inputs",
          .thread_name = "spice-inputs",
-         .weight = 2,
+         .weight = 4,
          .message_max_bytes = 1 << 20,
          .traffic_flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD,
-         .opcodes = {[BUGPACK_SENT] = inputs_sent, [BUGPACK_RECEIVED] = spice_inputs_opcodes},
-         .on_up = drop_keys},
-    [SPICE_CURSOR] =
-        {.type = SPICE_CHANNEL_CURSOR,
-         .name = "cursor",
-         .thread_name = "spice-cursor",
-         .weight = 2,
-         .message_max_bytes = 4 << 20,
-         .opcodes = {[BUGPACK_SENT] = nothing_sent, [BUGPACK_RECEIVED] = spice_cursor_opcodes}},
-    [SPICE_PLAYBACK] =
-        {.type = SPICE_CHANNEL_PLAYBACK,
-         .name = "playback",
-         .thread_name = "spice-playback",
-         .weight = 2,
-         .message_max_bytes = 1 << 20,
-         .opcodes = {[BUGPACK_SENT] = nothing_sent, [BUGPACK_RECEIVED] = spice_playback_opcodes}},
+         .opcodes = {[BUGPACK_SENT] = nothing_sent, [BUGPACK_RECEIVED] = spice_inputs_opcodes}},
 };
 
 /* --- receiving ---------------------------------------------------------------------------- */
@@ -238,8 +194,7 @@ static bool receive(spice_channel *channel, uint16_t *ret_type, size_t *ret_body
     enum { first_bytes = 64 << 10 };
     int64_t deadline_ms = spice_now_ms() + SPICE_MESSAGE_MS;
     if (!reserve(channel, first_bytes, failure) ||
-        !spice_stream_read(&channel->stream, channel->buffer, header_bytes, SPICE_MESSAGE_MS,
-                           failure)) {
+        !spice_read(channel->socket, channel->buffer, header_bytes, SPICE_MESSAGE_MS, failure)) {
         return false;
     }
     spice_reader header = {.body = channel->buffer, .size = header_bytes};
@@ -254,8 +209,8 @@ static bool receive(spice_channel *channel, uint16_t *ret_type, size_t *ret_body
         size_t space = channel->buffer_bytes < 2 * at ? 2 * at : channel->buffer_bytes;
         space = space > wanted ? wanted : space;
         if (!reserve(channel, space, failure) ||
-            !spice_stream_read(&channel->stream, channel->buffer + at, space - at,
-                               deadline_ms - spice_now_ms(), failure)) {
+            !spice_read(channel->socket, channel->buffer + at, space - at,
+                        deadline_ms - spice_now_ms(), failure)) {
             return false;
         }
         at = space;
@@ -311,36 +266,19 @@ static bool handle(spice_channel *channel, uint16_t type, size_t body_bytes,
            (channel->kind->on_message == NULL || channel->kind->on_message(channel, failure));
 }
 
-/* What was drawn since the last wait is a frame: a window would show it now. */
-static void end_frame(spice_channel *channel) {
-    if (channel->kind->type == SPICE_CHANNEL_DISPLAY) {
-        (void)pthread_mutex_lock(&channel->lock);
-        uint64_t draws = channel->state.display.draw_count;
-        channel->frame_count += draws != channel->framed_draws;
-        channel->framed_draws = draws;
-        (void)pthread_mutex_unlock(&channel->lock);
-    }
-}
-
 static bool serve(spice_channel *channel, spice_failure *failure) {
-    bool is_inputs = channel->kind->type == SPICE_CHANNEL_INPUTS;
+    struct pollfd input = {.fd = channel->socket, .events = POLLIN};
     uint16_t type = 0;
     size_t body_bytes = 0;
     for (;;) {
-        bool has_input = spice_stream_has_input(&channel->stream);
         bugpack_watchdog_pause(channel->watchdog);
-        if (!has_input) {
-            end_frame(channel);
-            spice_stream_wait(&channel->stream, is_inputs ? channel->client->keys_fds[0] : -1);
-            has_input = spice_stream_has_input(&channel->stream);
-        }
+        (void)poll(&input, 1, -1);
         /* A server that stops in a message is no hang: that has a time limit of its own. */
-        if (has_input && !receive(channel, &type, &body_bytes, failure)) {
+        if (!receive(channel, &type, &body_bytes, failure)) {
             return false;
         }
         bugpack_watchdog_beat(channel->watchdog);
-        if ((has_input && !handle(channel, type, body_bytes, failure)) ||
-            (is_inputs && !send_keys(channel, failure))) {
+        if (!handle(channel, type, body_bytes, failure)) {
             return false;
         }
     }
@@ -350,12 +288,10 @@ static bool serve(spice_channel *channel, spice_failure *failure) {
 
 static void open_records(spice_channel *channel) {
     bugpack *session = channel->client->session;
-    const spice_options *options = channel->client->options;
     bugpack_channel_options traffic = BUGPACK_CHANNEL_OPTIONS_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    const char *port = options->tls_port ? options->tls_port : options->port;
     traffic.weight = channel->kind->weight;
-    traffic.peer_port = (uint16_t)strtoul(port, NULL, 10);
+    traffic.peer_port = (uint16_t)strtoul(channel->client->port, NULL, 10);
     traffic.flags = channel->kind->traffic_flags;
     if (bugpack_channel_open(session, channel->kind->name, &traffic, &channel->traffic, &error) !=
             BUGPACK_OK ||
@@ -368,9 +304,9 @@ static void open_records(spice_channel *channel) {
 }
 
 /* Lets others end the connection from now on; false if they want to already. */
-static bool publish(spice_channel *channel, const char *phase) {
+static bool publish(spice_channel *channel, int socket, const char *phase) {
     (void)pthread_mutex_lock(&channel->lock);
-    channel->socket = channel->stream.fd;
+    channel->socket = socket;
     channel->phase = phase;
     bool is_wanted = !atomic_load(&channel->client->is_ending);
     (void)pthread_mutex_unlock(&channel->lock);
@@ -382,18 +318,14 @@ static bool link_up(spice_channel *channel, spice_failure *failure) {
     const spice_channel *first = &client->channels[SPICE_MAIN];
     /* Main's thread set it before it started this one. */
     uint32_t id = channel == first ? 0 : first->state.main.session_id;
-    if (!spice_stream_open(&channel->stream, client->options, failure)) {
+    int fd;
+    if (!spice_connect(client->host, client->port, &fd, failure) ||
+        !publish(channel, fd, "connecting") ||
+        !spice_link(fd, channel->kind->type, id, client->password, channel->traffic, failure) ||
+        !publish(channel, fd, "up")) {
         return false;
     }
-    if (!publish(channel, "connecting") ||
-        !spice_link(&channel->stream, channel->kind->type, id, client->options->password,
-                    channel->traffic, failure) ||
-        !publish(channel, "up")) {
-        return false;
-    }
-    char fields[64];
-    (void)snprintf(fields, sizeof fields, "\"channel\": \"%s\"", channel->kind->name);
-    spice_say("up", fields, "%s is up", channel->kind->name);
+    (void)printf("%s is up\n", channel->kind->name);
     bugpack_log(client->session, BUGPACK_LEVEL_INFO, channel->kind->name, "up");
     return channel->kind->on_up == NULL || channel->kind->on_up(channel, failure);
 }
@@ -403,13 +335,16 @@ static void note_end(spice_channel *channel, const spice_failure *failure) {
     bool was_up = strcmp(channel->phase, "up") == 0;
     channel->phase = "lost";
     channel->failure = *failure;
+    int fd = channel->socket;
     channel->socket = -1;
     (void)pthread_mutex_unlock(&channel->lock);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
     if (!atomic_load(&channel->client->is_ending)) {
         spice_report_lost(channel, failure, was_up);
     }
     atomic_store(&channel->client->is_lost, true);
-    (void)eventfd_write(channel->client->wake_fd, 1);
 }
 
 static void *run_channel(void *argument) {
@@ -423,7 +358,6 @@ static void *run_channel(void *argument) {
     bugpack_watchdog_close(channel->watchdog);
     note_end(channel, &failure);
     bugpack_channel_close(channel->traffic);
-    spice_stream_close(&channel->stream);
     free(channel->buffer);
     channel->buffer = NULL;
     channel->buffer_bytes = 0;
@@ -437,7 +371,7 @@ static void *run_channel(void *argument) {
 void spice_channels_init(spice_client *client) {
     for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
         spice_channel *channel = &client->channels[i];
-        *channel = (spice_channel){.kind = &kinds[i], .client = client, .stream = {.fd = -1}};
+        *channel = (spice_channel){.kind = &kinds[i], .client = client};
         channel->base_opcodes = base_opcodes;
         channel->socket = -1;
         channel->phase = "closed";

@@ -1,14 +1,13 @@
 #include "hosts/spice/client.h"
 
 #include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static void write_text(bugpack_writer *writer, const char *text) {
     bugpack_write_json_string(writer, text, strlen(text));
-}
-
-static const char *yes_or_no(bool is_so) {
-    return is_so ? "true" : "false";
 }
 
 /* Which of so many is the oldest that is kept. */
@@ -28,8 +27,11 @@ static void write_head(bugpack_writer *writer, const spice_channel *channel) {
         bugpack_printf(writer, ", \"last_bytes\": %zu, \"last_ms_ago\": %" PRId64,
                        channel->ping_bytes, spice_now_ms() - channel->ping_at_ms);
     }
-    if (channel->rtt_us > 0) {
-        bugpack_printf(writer, ", \"tcp_rtt_us\": %" PRIu32, channel->rtt_us);
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    if (channel->socket >= 0 &&
+        getsockopt(channel->socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
+        bugpack_printf(writer, ", \"tcp_rtt_us\": %" PRIu32, info.tcpi_rtt);
     }
     if (failure->text[0] == '\0') {
         bugpack_printf(writer, "}, \"failure\": null");
@@ -109,57 +111,7 @@ int spice_channels_json(bugpack_writer *writer, void *context) {
     return bugpack_printf(writer, "]}");
 }
 
-/* --- the session: the state of a channel each, whose lock is held --------------------------- */
-
-static void write_server(bugpack_writer *writer, const spice_channel *channel) {
-    const spice_main_state *state = &channel->state.main;
-    bugpack_printf(writer, "\"server\": {\"name\": ");
-    write_text(writer, state->server_name);
-    bugpack_printf(writer,
-                   ", \"session_id\": %" PRIu32 ", \"mouse_mode\": %" PRIu32 ", \"agent\": %s}",
-                   state->session_id, state->mouse_mode, yes_or_no(state->has_agent));
-}
-
-static void write_display(bugpack_writer *writer, const spice_channel *channel) {
-    const char *comma = "";
-    const spice_display *display = &channel->state.display;
-    bugpack_printf(writer,
-                   "\"display\": {\"frames\": %" PRIu64 ", \"draws\": %" PRIu64
-                   ", \"marked\": %s, \"surfaces\": [",
-                   channel->frame_count, display->draw_count, yes_or_no(display->is_marked));
-    for (size_t i = 0; i < SPICE_SURFACES_MAX; i++) {
-        const spice_surface *surface = &display->surfaces[i];
-        if (surface->pixels != NULL) {
-            bugpack_printf(writer,
-                           "%s{\"id\": %" PRIu32 ", \"width\": %" PRIu32 ", \"height\": %" PRIu32
-                           ", \"primary\": %s}",
-                           comma, surface->id, surface->width, surface->height,
-                           yes_or_no(surface->is_primary));
-            comma = ", ";
-        }
-    }
-    bugpack_printf(writer, "]}");
-}
-
-static void write_cursor(bugpack_writer *writer, const spice_channel *channel) {
-    const spice_cursor_state *cursor = &channel->state.cursor;
-    bugpack_printf(writer, "\"cursor\": {\"x\": %d, \"y\": %d, \"visible\": %s", cursor->x,
-                   cursor->y, yes_or_no(cursor->is_visible));
-    if (cursor->shape != NULL) {
-        bugpack_printf(writer, ", \"shape\": \"%s\", \"width\": %u, \"height\": %u", cursor->shape,
-                       cursor->width, cursor->height);
-    }
-    bugpack_printf(writer, "}");
-}
-
-static void write_playback(bugpack_writer *writer, const spice_channel *channel) {
-    const spice_playback_state *playback = &channel->state.playback;
-    bugpack_printf(writer,
-                   "\"playback\": {\"playing\": %s, \"channels\": %" PRIu32
-                   ", \"frequency\": %" PRIu32 ", \"bytes\": %" PRIu64 "}",
-                   yes_or_no(playback->is_playing), playback->channel_count, playback->frequency,
-                   playback->data_bytes);
-}
+/* --- the session -------------------------------------------------------------------------- */
 
 /* The last seconds, the newest last. */
 static void write_seconds(bugpack_writer *writer, spice_client *client) {
@@ -168,29 +120,21 @@ static void write_seconds(bugpack_writer *writer, spice_client *client) {
     for (size_t i = first; i < client->second_count; i++) {
         const spice_second *second = &client->seconds[i % SPICE_SECONDS_KEPT];
         bugpack_printf(writer,
-                       "%s{\"frames\": %" PRIu64 ", \"draws\": %" PRIu64
-                       ", \"received_bytes\": %" PRIu64 ", \"sent_bytes\": %" PRIu64 "}",
-                       i > first ? ", " : "", second->frames, second->draws, second->received_bytes,
+                       "%s{\"draws\": %" PRIu64 ", \"received_bytes\": %" PRIu64
+                       ", \"sent_bytes\": %" PRIu64 "}",
+                       i > first ? ", " : "", second->draws, second->received_bytes,
                        second->sent_bytes);
     }
     (void)pthread_mutex_unlock(&client->lock);
 }
 
 int spice_session_json(bugpack_writer *writer, void *context) {
-    static void (*const write_state[SPICE_CHANNEL_KINDS])(bugpack_writer *,
-                                                          const spice_channel *) = {
-        [SPICE_MAIN] = write_server,
-        [SPICE_DISPLAY] = write_display,
-        [SPICE_CURSOR] = write_cursor,
-        [SPICE_PLAYBACK] = write_playback,
-    };
     spice_client *client = context;
-    const spice_options *options = client->options;
+    spice_channel *shown = &client->channels[SPICE_DISPLAY];
     bugpack_printf(writer, "{\"host\": ");
-    write_text(writer, options->host);
-    bugpack_printf(writer, ", \"port\": %s, \"tls\": %s, \"connection\": %u, \"channels\": [",
-                   options->tls_port ? options->tls_port : options->port,
-                   yes_or_no(options->tls_port != NULL), atomic_load(&client->connection_count));
+    write_text(writer, client->host);
+    bugpack_printf(writer, ", \"port\": %s, \"connection\": %u, \"channels\": [", client->port,
+                   atomic_load(&client->connection_count));
     for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
         spice_channel *channel = &client->channels[i];
         (void)pthread_mutex_lock(&channel->lock);
@@ -198,15 +142,13 @@ int spice_session_json(bugpack_writer *writer, void *context) {
         (void)pthread_mutex_unlock(&channel->lock);
         bugpack_printf(writer, i + 1 < SPICE_CHANNEL_KINDS ? "}, " : "}], ");
     }
-    for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
-        spice_channel *channel = &client->channels[i];
-        if (write_state[i] != NULL) {
-            (void)pthread_mutex_lock(&channel->lock);
-            write_state[i](writer, channel);
-            (void)pthread_mutex_unlock(&channel->lock);
-            bugpack_printf(writer, ", ");
-        }
-    }
+    (void)pthread_mutex_lock(&shown->lock);
+    const spice_display *display = &shown->state.display;
+    bugpack_printf(writer,
+                   "\"display\": {\"draws\": %" PRIu64 ", \"width\": %" PRIu32
+                   ", \"height\": %" PRIu32 "}, ",
+                   display->draw_count, display->width, display->height);
+    (void)pthread_mutex_unlock(&shown->lock);
     bugpack_printf(writer, "\"seconds\": [");
     write_seconds(writer, client);
     return bugpack_printf(writer, "]}");

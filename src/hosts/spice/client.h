@@ -3,7 +3,7 @@
  * program, its lines and its reports.
  *
  * One thread a channel does all input and output of its connection. The first thread of the
- * program draws, reads keys, and starts and ends connections (main.c). Providers of reports read
+ * program prints, reads keys, and starts and ends connections (main.c). Providers of reports read
  * the state of the channels on threads of the library.
  */
 #ifndef HOSTS_SPICE_CLIENT_H
@@ -15,14 +15,14 @@
 #include <bugpack/bugpack.h>
 
 #include "hosts/spice/display.h"
-#include "hosts/spice/options.h"
 #include "hosts/spice/states.h"
 #include "hosts/spice/stream.h"
 
 /* The channels: main first. */
-enum { SPICE_MAIN, SPICE_DISPLAY, SPICE_INPUTS, SPICE_CURSOR, SPICE_PLAYBACK, SPICE_CHANNEL_KINDS };
+enum { SPICE_MAIN, SPICE_DISPLAY, SPICE_INPUTS, SPICE_CHANNEL_KINDS };
 
 enum {
+    SPICE_PASSWORD_MAX_BYTES = 59, /* and a NUL, SPICE_MAX_PASSWORD_LENGTH */
     SPICE_RESULTS_KEPT = 16,
     SPICE_SECONDS_KEPT = 60,
     SPICE_HANG_MS = 3000,
@@ -63,14 +63,13 @@ typedef struct spice_channel {
     bool is_started;
 
     /* Of its own thread. */
-    spice_stream stream;
     bugpack_channel *traffic;
     bugpack_watchdog *watchdog;
     uint8_t *buffer; /* a message with its header */
     size_t buffer_bytes;
 
     pthread_mutex_t lock; /* for what follows */
-    int socket;           /* that of the stream while it is up, for others to end; or -1 */
+    int socket;           /* which only its thread opens and closes; -1: none */
     const char *phase;    /* "closed", "connecting", "up", "lost" */
 
     /* Of a connection: when it is lost it stays until the next one. */
@@ -79,29 +78,25 @@ typedef struct spice_channel {
     uint64_t ping_count;
     size_t ping_bytes;
     int64_t ping_at_ms;
-    uint32_t rtt_us; /* as of the last second; 0: not known */
-    uint64_t gap_count, frame_count;
-    uint64_t framed_draws; /* the draws in those frames */
-    size_t result_count;   /* of all; the ring has the newest */
+    uint64_t gap_count;
+    size_t result_count; /* of all; the ring has the newest */
     spice_result results[SPICE_RESULTS_KEPT];
     spice_failure failure; /* why it was lost */
     union {
         spice_main_state main;
         spice_display display;
-        spice_cursor_state cursor;
-        spice_playback_state playback;
     } state;
 } spice_channel;
 
 typedef struct spice_second {
-    uint64_t frames, draws, received_bytes, sent_bytes;
+    uint64_t draws, received_bytes, sent_bytes;
 } spice_second;
 
 typedef struct spice_client {
-    const spice_options *options;
+    char host[256];
+    const char *port;
+    char password[SPICE_PASSWORD_MAX_BYTES + 1];
     bugpack *session;
-    int wake_fd;           /* an eventfd: something is to be looked at by the first thread */
-    int keys_fds[2];       /* a pipe of scan codes for the thread of inputs */
     atomic_bool is_ending; /* the connection is taken down: what fails now is no disconnect */
     atomic_bool is_lost;   /* a channel of the connection has ended */
     atomic_uint connection_count;
@@ -135,11 +130,12 @@ bugpack_provider_callback spice_channel_json;
 
 /* --- report.c: what bugpack and the user are told --- */
 
-/* Opens the session, with its providers and the crash handler. Says what is wrong on failure. */
-bool spice_report_open(spice_client *client);
+/* Opens the session, with its providers and the crash handler. NULL: the library's directory, and
+ * no pedantic reports. Prints what is wrong on failure. */
+bool spice_report_open(spice_client *client, const char *report_dir, const char *pedantic_dir);
 
 /* A report with a screenshot, if there is a surface. Any thread. */
-void spice_report_take(spice_client *client, const char *description);
+void spice_report_take(spice_client *client);
 
 /* A gap of a channel, on its thread: "<channel>:<gap>". channel-state.json is that of this instant.
  * `opcode` is for SPICE_MALFORMED and SPICE_UNIMPLEMENTED. */
@@ -147,13 +143,5 @@ void spice_report_gap(spice_channel *channel, const char *opcode, const char *ga
 
 /* A channel is lost, on its thread: a disconnect report, if it was up. */
 void spice_report_lost(spice_channel *channel, const spice_failure *failure, bool was_up);
-
-/*
- * Prints an event, as text or as JSON. `fields` is what its JSON line has beside `event` and
- * `text`, such as "\"frames\": 3", or "". A line of an `event` "second" is overwritten by the next
- * on a terminal. Any thread.
- */
-void spice_say(const char *event, const char *fields, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 #endif

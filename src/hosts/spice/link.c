@@ -16,17 +16,10 @@ enum { link_type = 0 };
 
 #define CAP(number) (1u << (number))
 
-/* All capabilities of the client: what it has no code for it does not claim. The order of the words
- * is that of spice/protocol.h; each channel of ours has at most one. */
+/* All capabilities of the client: what it has no code for it does not claim. */
 static const uint32_t common_caps = CAP(SPICE_COMMON_CAP_PROTOCOL_AUTH_SELECTION) |
                                     CAP(SPICE_COMMON_CAP_AUTH_SPICE) |
                                     CAP(SPICE_COMMON_CAP_MINI_HEADER);
-
-static const uint32_t channel_caps[] = {
-    [SPICE_CHANNEL_MAIN] =
-        CAP(SPICE_MAIN_CAP_NAME_AND_UUID) | CAP(SPICE_MAIN_CAP_AGENT_CONNECTED_TOKENS),
-    [SPICE_CHANNEL_PLAYBACK] = CAP(SPICE_PLAYBACK_CAP_VOLUME) | CAP(SPICE_PLAYBACK_CAP_LATENCY),
-};
 
 static const char *error_text(uint32_t error) {
     static const char *const texts[] = {
@@ -35,9 +28,9 @@ static const char *error_text(uint32_t error) {
         [SPICE_LINK_ERR_INVALID_MAGIC] = "invalid magic",
         [SPICE_LINK_ERR_INVALID_DATA] = "invalid data",
         [SPICE_LINK_ERR_VERSION_MISMATCH] = "version mismatch",
-        [SPICE_LINK_ERR_NEED_SECURED] = "this channel needs TLS (--tls-port)",
+        [SPICE_LINK_ERR_NEED_SECURED] = "this channel needs TLS, which this client lacks",
         [SPICE_LINK_ERR_NEED_UNSECURED] = "this channel needs a connection without TLS",
-        [SPICE_LINK_ERR_PERMISSION_DENIED] = "permission denied (--password)",
+        [SPICE_LINK_ERR_PERMISSION_DENIED] = "permission denied (--password-file)",
         [SPICE_LINK_ERR_BAD_CONNECTION_ID] = "bad connection id",
         [SPICE_LINK_ERR_CHANNEL_NOT_AVAILABLE] = "channel not available",
     };
@@ -70,7 +63,7 @@ static bool make_ticket(const uint8_t *public_key, const char *password, uint8_t
 }
 
 typedef struct link_call {
-    spice_stream *stream;
+    int fd;
     bugpack_channel *traffic;
     int64_t deadline_ms;
     spice_failure *failure;
@@ -81,32 +74,28 @@ static int64_t time_left_ms(const link_call *call) {
 }
 
 static bool receive(const link_call *call, void *bytes, size_t byte_count) {
-    return spice_stream_read(call->stream, bytes, byte_count, time_left_ms(call), call->failure);
+    return spice_read(call->fd, bytes, byte_count, time_left_ms(call), call->failure);
 }
 
 /* Sends; what is recorded may be other bytes, as many. */
 static bool transmit(const link_call *call, const char *name, const void *bytes,
                      const void *recorded, size_t byte_count) {
     bugpack_traffic(call->traffic, BUGPACK_SENT, link_type, name, recorded, byte_count);
-    return spice_stream_write(call->stream, bytes, byte_count, time_left_ms(call), call->failure);
+    return spice_write(call->fd, bytes, byte_count, time_left_ms(call), call->failure);
 }
 
 static bool send_link(const link_call *call, uint8_t channel_type, uint32_t connection_id) {
-    uint32_t own_caps = channel_caps[channel_type];
-    size_t caps_bytes = own_caps != 0 ? 8 : 4;
-    uint8_t link[header_bytes + message_bytes + 8] = {'R', 'E', 'D', 'Q'};
+    uint8_t link[header_bytes + message_bytes + 4] = {'R', 'E', 'D', 'Q'};
     uint8_t *message = link + header_bytes;
     spice_put(link + 4, SPICE_VERSION_MAJOR, 4);
     spice_put(link + 8, SPICE_VERSION_MINOR, 4);
-    spice_put(link + 12, message_bytes + caps_bytes, 4);
+    spice_put(link + 12, message_bytes + 4, 4);
     spice_put(message, connection_id, 4);
     spice_put(message + 4, channel_type, 1); /* and its id, 0 */
-    spice_put(message + 6, 1, 4);
-    spice_put(message + 10, own_caps != 0, 4);
+    spice_put(message + 6, 1, 4);            /* words of common capabilities, and none of its own */
     spice_put(message + 14, message_bytes, 4);
     spice_put(message + message_bytes, common_caps, 4);
-    spice_put(message + message_bytes + 4, own_caps, 4);
-    return transmit(call, "link", link, link, header_bytes + message_bytes + caps_bytes);
+    return transmit(call, "link", link, link, sizeof link);
 }
 
 /* Receives the reply into `reply`, which has SPICE_LINK_REPLY_MAX_BYTES behind a header. */
@@ -143,10 +132,10 @@ static bool fail_verdict(spice_failure *failure, uint32_t error) {
     return spice_fail(failure, "link", 0, "the server refuses: %s", error_text(error));
 }
 
-bool spice_link(spice_stream *stream, uint8_t channel_type, uint32_t connection_id,
-                const char *password, bugpack_channel *traffic, spice_failure *failure) {
+bool spice_link(int fd, uint8_t channel_type, uint32_t connection_id, const char *password,
+                bugpack_channel *traffic, spice_failure *failure) {
     static const uint8_t zeros[ticket_bytes];
-    link_call call = {.stream = stream, .traffic = traffic, .failure = failure};
+    link_call call = {.fd = fd, .traffic = traffic, .failure = failure};
     call.deadline_ms = spice_now_ms() + SPICE_LINK_MS;
     uint8_t bytes[header_bytes + SPICE_LINK_REPLY_MAX_BYTES];
     spice_link_reply reply;

@@ -1,29 +1,22 @@
 /*
  * bugpack-spice: a SPICE client without a window that measures a server and takes reports. This
- * file has the first thread: keys, signals, the line of each second, and connections that are lost
- * and made again.
+ * file has the first thread: the command line, keys, signals, the line of each second, and
+ * connections that are lost and made again.
  */
-#include <errno.h>
-#include <fcntl.h>
+#include <getopt.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "hosts/console.h"
 #include "hosts/spice/client.h"
 
-enum { first_pause_ms = 250, longest_pause_ms = 8000, flush_ms = 5000 };
+enum { first_pause_ms = 250, longest_pause_ms = 8000, flush_ms = 5000, turn_ms = 50 };
 
 typedef struct program {
     spice_client client;
-    int signal_fd;
-    bool has_keyboard;
+    const char *report_dir, *pedantic_dir;
     bool must_quit, is_failed;
     bool is_connected;      /* there are threads of a connection */
     bool was_connected;     /* a server has let us in */
@@ -33,96 +26,83 @@ typedef struct program {
     spice_second totals;    /* as of the last line */
 } program;
 
-/* --- keys and signals ---------------------------------------------------------------------- */
+/* --- the command line --------------------------------------------------------------------- */
 
-enum { shift_code = 0x2a, release = 0x80 };
+static const char usage[] =
+    "usage: bugpack-spice [OPTION...] spice://HOST[:PORT]\n"
+    "\n"
+    "Connects to a SPICE server without a window, measures it, and takes reports: by F12 in its\n"
+    "terminal, by SIGUSR1 and by bugpack trigger.\n"
+    "\n"
+    "  --password-file FILE  what the server asks for, from the first line of a file\n"
+    "  --report-dir DIR      where reports are written\n"
+    "  --pedantic-dir DIR    a report of each distinct protocol gap, 50 at most, written to DIR\n"
+    "  -h, --help\n";
 
-/* Rows of the keyboard: the scan code of the first key, and what the keys give. */
-static const struct {
-    uint32_t first;
-    const char *plain, *shifted;
-} rows[] = {
-    {0x02, "1234567890-=\x7f\tqwertyuiop[]\n", "!@#$%^&*()_+\x01\x01QWERTYUIOP{}"},
-    {0x1e, "asdfghjkl;'`", "ASDFGHJKL:\"~"},
-    {0x2b, "\\zxcvbnm,./", "|ZXCVBNM<>?"},
-    {0x39, " ", ""},
-};
-
-static size_t find_codes(char byte, uint32_t *codes) {
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *plain = strchr(rows[i].plain, byte);
-        const char *shifted = plain ? NULL : strchr(rows[i].shifted, byte);
-        if (plain != NULL) {
-            codes[0] = rows[i].first + (uint32_t)(plain - rows[i].plain);
-            codes[1] = codes[0] | release;
-            return 2;
-        }
-        if (shifted != NULL) {
-            codes[0] = shift_code;
-            codes[1] = rows[i].first + (uint32_t)(shifted - rows[i].shifted);
-            codes[2] = codes[1] | release;
-            codes[3] = shift_code | release;
-            return 4;
-        }
-    }
-    return 0;
-}
-
-/* Takes one byte. True: it ends F12. Otherwise `ret_codes` has `*ret_count` scan codes (set 1, with
- * 0x80 for a release) of a US keyboard. Other escape sequences are dropped, and so is the Escape
- * key, which begins them. */
-static bool take_key(char byte, uint32_t ret_codes[4], size_t *ret_count) {
-    static bool is_in_sequence;
-    static char sequence[8];
-    static size_t length;
-    *ret_count = 0;
-    if (byte == '\033') {
-        is_in_sequence = true;
-        length = 0;
+/* spice://HOST or spice://HOST:PORT. */
+static bool read_address(spice_client *client, const char *uri) {
+    static const char scheme[] = "spice://";
+    if (strncmp(uri, scheme, sizeof scheme - 1) != 0) {
         return false;
     }
-    if (!is_in_sequence) {
-        *ret_count = byte == '\0' || byte == '\x01' ? 0 : find_codes(byte, ret_codes);
-        return false;
-    }
-    if (length < sizeof sequence) {
-        sequence[length++] = byte;
-    }
-    /* It ends with a byte from '@' on, but for the '[' or 'O' that it begins with (ECMA-48). */
-    bool is_introducer = length == 1 && (byte == '[' || byte == 'O');
-    is_in_sequence = is_introducer || byte < '@';
-    return !is_in_sequence && length == 4 && memcmp(sequence, "[24~", 4) == 0;
+    const char *host = uri + sizeof scheme - 1;
+    size_t host_bytes = strcspn(host, ":/?#@");
+    client->port = host[host_bytes] == ':' ? host + host_bytes + 1 : "5900";
+    (void)snprintf(client->host, sizeof client->host, "%.*s", (int)host_bytes, host);
+    size_t digits = strspn(client->port, "0123456789");
+    return host_bytes > 0 && host_bytes < sizeof client->host &&
+           strchr(":", host[host_bytes]) != NULL && digits > 0 && digits <= 5 &&
+           client->port[digits] == '\0' && strtoul(client->port, NULL, 10) - 1 < 65535;
 }
 
-static void handle_keyboard(program *self) {
-    char bytes[64];
-    ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
-    if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) {
-        self->has_keyboard = false; /* standard input has ended; signals go on */
+static bool read_password(spice_client *client, const char *path) {
+    char line[SPICE_PASSWORD_MAX_BYTES + 3];
+    FILE *file = fopen(path, "re");
+    bool is_read = file != NULL && fgets(line, sizeof line, file) != NULL;
+    if (file != NULL) {
+        (void)fclose(file);
     }
-    for (ssize_t i = 0; i < count; i++) {
-        uint32_t codes[4];
-        size_t code_count;
-        if (take_key(bytes[i], codes, &code_count)) {
-            spice_report_take(&self->client, "F12 was pressed");
-        } else if (code_count > 0 &&
-                   write(self->client.keys_fds[1], codes, code_count * sizeof codes[0]) < 0) {
-            /* The server reads no keys: they are dropped, as a keyboard's would be. */
-            continue;
+    size_t byte_count = is_read ? strcspn(line, "\r\n") : 0;
+    (void)snprintf(client->password, sizeof client->password, "%.*s", (int)byte_count, line);
+    return is_read && byte_count <= SPICE_PASSWORD_MAX_BYTES;
+}
+
+/* -1, or the status to end with. */
+static int read_options(program *self, int argument_count, char **arguments) {
+    static const struct option options[] = {{"password-file", required_argument, NULL, 'f'},
+                                            {"report-dir", required_argument, NULL, 'r'},
+                                            {"pedantic-dir", required_argument, NULL, 'd'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    bool is_valid = true;
+    int option;
+    while (is_valid &&
+           (option = getopt_long(argument_count, arguments, "h", options, NULL)) != -1) {
+        switch (option) {
+        case 'f':
+            is_valid = read_password(&self->client, optarg);
+            break;
+        case 'r':
+            self->report_dir = optarg;
+            break;
+        case 'd':
+            self->pedantic_dir = optarg;
+            break;
+        case 'h':
+            return fputs(usage, stdout) < 0;
+        default:
+            is_valid = false;
         }
     }
-}
-
-static void handle_signal(program *self) {
-    struct signalfd_siginfo info;
-    if (read(self->signal_fd, &info, sizeof info) != (ssize_t)sizeof info) {
-        return;
+    if (!is_valid || optind + 1 != argument_count ||
+        !read_address(&self->client, arguments[optind])) {
+        (void)fputs("bugpack-spice: expected one address as spice://HOST:PORT, and a password of "
+                    "at most 59 bytes\n"
+                    "Try 'bugpack-spice --help'.\n",
+                    stderr);
+        return 2;
     }
-    if (info.ssi_signo == SIGUSR1) {
-        spice_report_take(&self->client, "SIGUSR1");
-    } else {
-        self->must_quit = true;
-    }
+    return -1;
 }
 
 /* --- the line of each second -------------------------------------------------------------- */
@@ -134,52 +114,25 @@ static spice_second read_totals(spice_client *client) {
         (void)pthread_mutex_lock(&channel->lock);
         totals.received_bytes += channel->counters[BUGPACK_RECEIVED].bytes;
         totals.sent_bytes += channel->counters[BUGPACK_SENT].bytes;
-        totals.frames += channel->frame_count;
         totals.draws += i == SPICE_DISPLAY ? channel->state.display.draw_count : 0;
-        if (channel->socket >= 0) {
-            channel->rtt_us = spice_stream_rtt_us(&(spice_stream){.fd = channel->socket});
-        }
         (void)pthread_mutex_unlock(&channel->lock);
     }
     return totals;
 }
 
-/* Pings and round trips of the channels that are up, as members of a JSON object. */
-static void print_pings(spice_client *client, char *fields, size_t size) {
-    size_t at = 0;
-    for (size_t i = 0; i < SPICE_CHANNEL_KINDS && at < size; i++) {
-        spice_channel *channel = &client->channels[i];
-        (void)pthread_mutex_lock(&channel->lock);
-        if (channel->socket >= 0) {
-            at += (size_t)snprintf(
-                fields + at, size - at,
-                "%s\"%s\": {\"pings\": %" PRIu64 ", \"tcp_rtt_us\": %" PRIu32 "}", at ? ", " : "",
-                channel->kind->name, channel->ping_count, channel->rtt_us);
-        }
-        (void)pthread_mutex_unlock(&channel->lock);
-    }
-}
-
 static void end_second(program *self) {
     spice_client *client = &self->client;
     spice_second now = read_totals(client);
-    spice_second last = {now.frames - self->totals.frames, now.draws - self->totals.draws,
+    spice_second last = {now.draws - self->totals.draws,
                          now.received_bytes - self->totals.received_bytes,
                          now.sent_bytes - self->totals.sent_bytes};
     self->totals = now;
+    self->next_second_ms += 1000;
     (void)pthread_mutex_lock(&client->lock);
     client->seconds[client->second_count++ % SPICE_SECONDS_KEPT] = last;
     (void)pthread_mutex_unlock(&client->lock);
-    char pings[600] = "", fields[900];
-    print_pings(client, pings, sizeof pings);
-    (void)snprintf(fields, sizeof fields,
-                   "\"frames\": %" PRIu64 ", \"draws\": %" PRIu64 ", \"received_bytes\": %" PRIu64
-                   ", \"sent_bytes\": %" PRIu64 ", \"channels\": {%s}",
-                   last.frames, last.draws, last.received_bytes, last.sent_bytes, pings);
-    spice_say("second", fields,
-              "%" PRIu64 " frames, %" PRIu64 " draws, %" PRIu64 " bytes in, %" PRIu64
-              " out   F12 report, Ctrl-C quit",
-              last.frames, last.draws, last.received_bytes, last.sent_bytes);
+    (void)printf("%" PRIu64 " draws, %" PRIu64 " bytes in, %" PRIu64 " out   F12 report, q quit\n",
+                 last.draws, last.received_bytes, last.sent_bytes);
 }
 
 /* --- connections -------------------------------------------------------------------------- */
@@ -197,8 +150,8 @@ static void end_connection(program *self) {
     self->is_connected = false;
     bool was_let_in = first->state.main.has_init;
     if (!was_let_in && !self->was_connected) {
-        (void)fprintf(stderr, "bugpack-spice: cannot connect to %s: %s\n",
-                      self->client.options->host, first->failure.text);
+        (void)fprintf(stderr, "bugpack-spice: cannot connect to %s: %s\n", self->client.host,
+                      first->failure.text);
         self->must_quit = self->is_failed = true;
         return;
     }
@@ -208,18 +161,7 @@ static void end_connection(program *self) {
     longer_ms = longer_ms > longest_pause_ms ? longest_pause_ms : longer_ms;
     self->pause_ms = was_let_in ? first_pause_ms : longer_ms;
     self->next_try_ms = spice_now_ms() + self->pause_ms;
-    char fields[64];
-    (void)snprintf(fields, sizeof fields, "\"pause_ms\": %" PRId64, self->pause_ms);
-    spice_say("reconnecting", fields, "trying again in %" PRId64 " ms", self->pause_ms);
-}
-
-static int time_left_ms(const program *self) {
-    int64_t next_ms = self->next_second_ms;
-    if (!self->is_connected && self->next_try_ms < next_ms) {
-        next_ms = self->next_try_ms;
-    }
-    int64_t left_ms = next_ms - spice_now_ms();
-    return left_ms > 0 ? (int)left_ms : 0;
+    (void)printf("trying again in %" PRId64 " ms\n", self->pause_ms);
 }
 
 static void run_loop(program *self) {
@@ -227,19 +169,11 @@ static void run_loop(program *self) {
     self->next_second_ms = spice_now_ms() + 1000;
     start_connection(self);
     while (!self->must_quit) {
-        struct pollfd inputs[3] = {
-            {.fd = self->signal_fd, .events = POLLIN},
-            {.fd = self->client.wake_fd, .events = POLLIN},
-            {.fd = self->has_keyboard ? STDIN_FILENO : -1, .events = POLLIN}};
-        (void)poll(inputs, 3, time_left_ms(self));
-        if (inputs[0].revents != 0) {
-            handle_signal(self);
+        console_wish wish = console_wait(turn_ms);
+        if (wish == CONSOLE_REPORT) {
+            spice_report_take(&self->client);
         }
-        if (inputs[2].revents != 0) {
-            handle_keyboard(self);
-        }
-        eventfd_t count;
-        (void)eventfd_read(self->client.wake_fd, &count);
+        self->must_quit = wish == CONSOLE_QUIT;
         if (self->is_connected && atomic_load(&self->client.is_lost)) {
             end_connection(self);
         }
@@ -247,52 +181,24 @@ static void run_loop(program *self) {
             start_connection(self);
         }
         if (spice_now_ms() >= self->next_second_ms) {
-            self->next_second_ms += 1000;
             end_second(self);
         }
     }
     spice_connection_end(&self->client);
 }
 
-/* --- the program -------------------------------------------------------------------------- */
-
-/* Signals are read from a descriptor. All threads are started later, and inherit the mask. */
-static bool prepare_signals(program *self) {
-    sigset_t signals;
-    (void)sigemptyset(&signals);
-    (void)sigaddset(&signals, SIGINT);
-    (void)sigaddset(&signals, SIGTERM);
-    (void)sigaddset(&signals, SIGUSR1);
-    (void)sigaddset(&signals, SIGPIPE);
-    if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0) {
-        return false;
-    }
-    (void)sigdelset(&signals, SIGPIPE);
-    self->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    self->client.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return self->signal_fd >= 0 && self->client.wake_fd >= 0 &&
-           pipe2(self->client.keys_fds, O_CLOEXEC | O_NONBLOCK) == 0;
-}
-
 int main(int argument_count, char **arguments) {
-    static spice_options options;
     static program self;
-    int status = spice_options_read(&options, argument_count, arguments);
+    int status = read_options(&self, argument_count, arguments);
     if (status >= 0) {
         return status;
     }
-    self.client.options = &options;
-    self.has_keyboard = true;
     (void)pthread_mutex_init(&self.client.lock, NULL);
     spice_channels_init(&self.client);
-    if (!prepare_signals(&self)) {
-        (void)fprintf(stderr, "bugpack-spice: %s\n", strerror(errno));
+    console_open();
+    if (!spice_report_open(&self.client, self.report_dir, self.pedantic_dir)) {
         return 1;
     }
-    if (!spice_report_open(&self.client)) {
-        return 1;
-    }
-    console_prepare_terminal();
     run_loop(&self);
     bugpack_close(self.client.session); /* waits for reports that are being written */
     spice_display_clear(&self.client.channels[SPICE_DISPLAY].state.display);

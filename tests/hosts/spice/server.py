@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A SPICE server that does what it is told, to be the other side of bugpack-spice.
 
-  server.py --key FILE --public FILE [--password TEXT] [--tls CERTIFICATE KEY] [--offer KINDS]
-            [--link NAME] [--port PORT]
+  server.py --key FILE --public FILE [--password TEXT] [--offer KINDS] [--link NAME]
+            [--port PORT]
 
 Prints "listening PORT", then a line for each thing that happens, and takes a command a line from
 standard input until that ends:
@@ -13,7 +13,6 @@ standard input until that ends:
   surface ID W H             surface_create; the primary one
   fill L T R B RRGGBB        draw_fill on surface 0
   bitmap L T R B RRGGBB      draw_copy of a bitmap of 32 bits in one colour
-  copy L T R B X Y           copy_bits
   image L T R B TYPE         draw_copy of an image of a type without bytes
   ping CHANNEL BYTES         a ping of so many bytes
   flood CHANNEL COUNT        pings that nobody reads the answers of
@@ -21,7 +20,6 @@ standard input until that ends:
 """
 import argparse
 import socket
-import ssl
 import struct
 import subprocess
 import sys
@@ -80,10 +78,6 @@ class Server:
         self.listener = socket.create_server(("127.0.0.1", options.port), reuse_port=False)
         # Less than a window of pings is answered by: see flood.
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.tls = None
-        if options.tls:
-            self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            self.tls.load_cert_chain(*options.tls)
         say("listening", self.listener.getsockname()[1])
 
     def accept(self):
@@ -104,8 +98,6 @@ class Server:
     def serve(self, connection):
         name = "?"
         try:
-            if self.tls:
-                connection = self.tls.wrap_socket(connection, server_side=True)
             name = self.link(connection)
             if name is None:
                 connection.close()
@@ -182,7 +174,7 @@ class Server:
     def obey(self, words):
         verb, rest = words[0], words[1:]
         numbers = [int(word, 16 if len(word) == 6 else 10) for word in rest
-                   if word.lstrip("-").isalnum() and verb in ("surface", "fill", "bitmap", "copy", "image")]
+                   if word.lstrip("-").isalnum() and verb in ("surface", "fill", "bitmap", "image")]
         if verb == "send":
             self.send(rest[0], int(rest[1]), bytes.fromhex(rest[2] if len(rest) > 2 else ""))
         elif verb == "header":
@@ -196,8 +188,6 @@ class Server:
         elif verb == "bitmap":
             left, top, right, bottom, color = numbers
             self.send("display", 304, copy_image(numbers[:4], bitmap(right - left, bottom - top, color)))
-        elif verb == "copy":
-            self.send("display", 104, box(0, numbers[:4]) + struct.pack("<2i", *numbers[4:]))
         elif verb == "image":
             left, top, right, bottom, kind = numbers
             image = descriptor(kind, right - left, bottom - top) + struct.pack("<I", 0)
@@ -222,8 +212,7 @@ def main():
     parser.add_argument("--key")
     parser.add_argument("--public", required=True)
     parser.add_argument("--password")
-    parser.add_argument("--tls", nargs=2)
-    parser.add_argument("--offer", default="display,inputs,cursor,playback")
+    parser.add_argument("--offer", default="display,inputs")
     parser.add_argument("--link", default="none")
     parser.add_argument("--port", type=int, default=0)
     server = Server(parser.parse_args())

@@ -4,8 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 
 fact 'a wrong command line is refused'
-for words in '' 'vnc://a' 'spice://' 'spice://a:0' 'spice://a:70000' 'spice://a/b' \
-    '--tls-port x spice://a' '--auto-snapshot-interval 0 spice://a' 'spice://a spice://b' '--bad'; do
+for words in '' 'vnc://a' 'spice://' 'spice://a:0' 'spice://a:70000' 'spice://a:1x' 'spice://a/b' \
+    '--password-file /nowhere spice://a' 'spice://a spice://b' '--bad'; do
     # shellcheck disable=SC2086 # a list of words
     "$BUGPACK_SPICE" $words >out 2>err </dev/null
     expect_same "the status of <$words>" 2 $?
@@ -29,17 +29,16 @@ timeout 60 "$BUGPACK_SPICE" --report-dir reports "spice://127.0.0.1:$port" >out 
 expect_err 'Connection refused'
 
 fact 'it links all channels, with the password'
-start_server --password 'open sesame' --offer display,inputs,cursor,playback,usbredir
-timeout 60 "$BUGPACK_SPICE" --password wrong --report-dir reports "spice://127.0.0.1:$port" \
+echo wrong >wrong
+echo 'open sesame' >password
+start_server --password 'open sesame' --offer display,inputs,cursor,usbredir
+timeout 60 "$BUGPACK_SPICE" --password-file wrong --report-dir reports "spice://127.0.0.1:$port" \
     >out 2>err </dev/null
 expect_err 'the server refuses: permission denied'
-start_client --password 'open sesame' --pedantic-dir "$scratch/gaps"
+start_client --password-file password --pedantic-dir "$scratch/gaps"
 all_up
-expect_same 'connection ids' '0 0 77 77 77 77' \
+expect_same 'connection ids' '0 0 77 77' \
     "$(awk '$1 == "link" { print $5 }' server.out | tr '\n' ' ' | sed 's/ $//')"
-if tr '\0' '\n' <"/proc/$client/cmdline" | grep -q sesame; then
-    wrong 'the command line shows the password'
-fi
 
 fact 'a channel that it does not know is a gap'
 next_report pedantic
@@ -58,7 +57,7 @@ fact 'what it draws is in the screenshot of a report'
 tell surface 0 64 48
 tell fill 0 0 64 48 0000ff
 tell bitmap 0 0 16 16 ff0000
-tell copy 32 32 48 48 8 8
+tell bitmap 32 32 40 40 ff0000
 tell fill 60 44 64 48 ffffff
 tell ping display 0
 heard '^received display 3 '
@@ -76,13 +75,13 @@ expect_same 'the pixels' '64 48
 47,47 0000ff
 63,47 ffffff' "$(cat pixels)"
 expect_same 'the surface' '64x48' \
-    "$(value "$zip" session.json '.display.surfaces[0] | "\(.width)x\(.height)"')"
+    "$(value "$zip" session.json '.display | "\(.width)x\(.height)"')"
 expect_same 'the draws' 4 "$(value "$zip" session.json .display.draws)"
 expect_same 'the pings of main' '1 250012' \
     "$(value "$zip" session.json '.channels[0].ping | "\(.count) \(.last_bytes)"')"
-expect_same 'the opcodes' '{"set_ack":1,"ping":1,"copy_bits":1,"inval_all_palettes":2,"draw_fill":2,"draw_copy":1,"surface_create":1}' \
+expect_same 'the opcodes' '{"set_ack":1,"ping":1,"inval_all_palettes":2,"draw_fill":2,"draw_copy":2,"surface_create":1}' \
     "$(value "$zip" channel-state.json '.channels[1].received.messages | tojson')"
-for thread in main display inputs cursor playback; do
+for thread in main display inputs; do
     expect_same "the thread of $thread" 1 "$(value "$zip" runtime-metrics.json \
         "[.threads[] | select(.name == \"spice-$thread\")] | length")"
 done
@@ -100,13 +99,11 @@ tell send display 122 00000000
 tell send display 309 00
 tell send display 314 00
 tell send display 4711 000102
-tell send cursor 103 0500070001000000000000000000000000002000200000000000
-tell send playback 102 00000000030000
-sign '"type": "pedantic"' 18
+tell send inputs 111
+sign '^pedantic report' 17
 tell ping display 0
 heard '^received display 3 ' 2
-expect_same 'the keys' 'cursor:shape:alpha
-display:decode:surface_create
+expect_same 'the keys' 'display:decode:surface_create
 display:image:from_cache
 display:image:from_cache_lossless
 display:image:glz_rgb
@@ -121,8 +118,8 @@ display:image:zlib_glz_rgb
 display:unimpl:draw_rop3
 display:unimpl:stream_create
 display:unknown:4711
-main:channel:not_supported
-playback:mode:compressed' "$(for each in gaps/*.zip; do value "$each" metadata.json .gap_key; done | sort)"
+inputs:unimpl:mouse_motion_ack
+main:channel:not_supported' "$(for each in gaps/*.zip; do value "$each" metadata.json .gap_key; done | sort)"
 for each in gaps/*.zip; do
     key=$(value "$each" metadata.json .gap_key)
     expect_same "the state with $key" "${key%%:*}" "$(value "$each" channel-state.json .channel)"
@@ -155,56 +152,52 @@ if command -v tshark >/dev/null 2>&1; then
     *) wrong "of 40 MiB it has $size bytes" ;;
     esac
     tshark -r recorded.pcap -Y 'tcp.len == 128' -T fields -e tcp.payload 2>/dev/null >tickets
-    expect_same 'tickets' "4 $(printf '00%.0s' $(seq 128))" "$(grep . tickets | sort | uniq -c | sed 's/^ *//')"
+    expect_same 'tickets' "2 $(printf '00%.0s' $(seq 128))" "$(grep . tickets | sort | uniq -c | sed 's/^ *//')"
 else
     echo 'not tried: tshark is not installed'
 fi
 
-fact 'keys are sent, and recorded without payload'
+fact 'what is typed is recorded without payload, and F12 is a report'
 end_client TERM
 : >client.out
 expect_same 'the status' 0 "$status"
 mkfifo keys
-"$BUGPACK_SPICE" --json --report-dir "$scratch/reports" --password 'open sesame' \
+"$BUGPACK_SPICE" --report-dir "$scratch/reports" --password-file password \
     "spice://127.0.0.1:$port" <keys >>client.out 2>client.err &
 client=$!
 started="$started $client"
 exec 9>keys
 all_up
 heard 'up inputs' 2
-tell send inputs 101 0000
-printf 'aB\033[A' >&9
-heard '^received inputs 101 1e000000$'
-heard '^received inputs 102 9e000000$'
-heard '^received inputs 101 2a000000$'
-heard '^received inputs 102 aa000000$'
+tell send inputs 102 0000
+tell ping inputs 0
+heard '^received inputs 3 '
 printf '\033[24~' >&9
 next_report bugreport
 expect_same 'payload of inputs' 0 "$(value "$zip" manifest.json \
     '[.. | objects | select(.name? == "inputs" and (.payload_bytes? // 0) > 0)] | length')"
-expect_same 'the keys' 2 "$(value "$zip" channel-state.json '.channels[2].sent.messages.key_down - 1')"
+expect_same 'its messages' 1 "$(value "$zip" channel-state.json '.channels[2].received.messages.key_modifiers')"
 
 fact 'a lost server is one disconnect report, and the client comes back'
 stop_server KILL
 next_report disconnect
 cause=$(value "$zip" disconnect-cause.json '"\(.channel) \(.error_kind)"')
 case $cause in
-'main '* | 'display '* | 'inputs '* | 'cursor '* | 'playback '*) ;;
+'main '* | 'display '* | 'inputs '*) ;;
 *) wrong "the cause is $cause" ;;
 esac
 old_port=$port
-sign '"event": "reconnecting"' 2
+sign '^trying again' 2
 : >client.out
 start_server --password 'open sesame' --port "$old_port"
 all_up
 expect_same 'disconnect reports' 1 "$(find reports -name '*-disconnect-*' | wc -l)"
 
 fact 'a server that reads nothing is a hang of the thread that sends, and then a disconnect'
-tell flood cursor 1000000
-sign '"type": "hang"'
+tell flood inputs 1000000
 next_report hang
-expect_same 'the watchdog' cursor "$(value "$zip" hang.json .name)"
-sign '"event": "disconnected"'
+expect_same 'the watchdog' inputs "$(value "$zip" hang.json .name)"
+sign 'is disconnected'
 
 fact 'sizes that a server only names cost nothing, and end the connection'
 : >client.out
@@ -215,7 +208,7 @@ before=$(awk '/^VmRSS/ { print $2 }' "/proc/$client/status")
 tell header display 304 60000000
 tell bytes display 00
 tell header main 103 4294967295
-sign '"event": "disconnected".*"channel": "main", "kind": "protocol"'
+sign '^main is disconnected: protocol'
 after=$(awk '/^VmRSS/ { print $2 }' "/proc/$client/status")
 [ "$after" -lt $((before + 16384)) ] || wrong "it has $before kB and then $after"
 
@@ -231,36 +224,6 @@ mkdir recovered
 "$BUGPACK" recover --output-dir recovered runtime/bugpack >out 2>err
 zip=$(ls recovered/spice-crash-*.zip)
 [ "$(unzip -p "$zip" traffic.pcap | wc -c)" -gt 1000 ] || wrong 'there is no traffic'
-fact 'TLS: a certificate that is trusted and names the server, and no other'
-for name in IP:127.0.0.1 DNS:elsewhere.example; do
-    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$name.key" -out "$name.pem" -days 2 \
-        -subj /CN=spice -addext "subjectAltName=$name" 2>/dev/null
-done
-stop_server
-start_server --tls DNS:elsewhere.example.pem DNS:elsewhere.example.key
-for each in 'DNS:elsewhere.example.pem:IP address mismatch' 'IP:127.0.0.1.pem:self-signed certificate'; do
-    timeout 60 "$BUGPACK_SPICE" --report-dir reports --tls-port "$port" --ca-file "${each%:*}" \
-        spice://127.0.0.1 >out 2>err </dev/null
-    expect_same "the status with ${each%:*}" 1 $?
-    expect_err "TLS: ${each##*:}"
-done
-stop_server
-start_server --tls IP:127.0.0.1.pem IP:127.0.0.1.key
-: >client.out
-start_client --tls-port "$port" --ca-file IP:127.0.0.1.pem
-all_up
-tell surface 0 32 32
-tell bitmap 0 0 32 32 123456
-tell ping main 250000
-heard '^received main 3 '
-tell ping display 0
-heard '^received display 3 '
-kill -USR1 "$client"
-next_report bugreport
-expect_same 'the draws' 1 "$(value "$zip" session.json .display.draws)"
-expect_same 'TLS' true "$(value "$zip" session.json .tls)"
-end_client TERM
-expect_same 'the status' 0 "$status"
 
 fact 'a server that says nothing is given up'
 stop_server
