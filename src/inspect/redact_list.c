@@ -168,7 +168,8 @@ static bugpack_status take(void *context, const void *bytes, size_t byte_count) 
 
 static bool is_text(const char *name) {
     bp_redact_form form = bp_redact_form_of(name);
-    return form != BP_REDACT_BINARY && form != BP_REDACT_PCAP && strcmp(name, "manifest.json") != 0;
+    return form != BP_REDACT_BINARY && form != BP_REDACT_FRAMES &&
+           strcmp(name, "manifest.json") != 0;
 }
 
 /* How many lines of an entry mention somebody, or the machine that the report names, and the first

@@ -14,6 +14,7 @@
 #include "base/sink.h"
 #include "base/temp_file.h"
 #include "recorder/pcap.h"
+#include "redact/redactor.h"
 #include "ring/ring.h"
 
 typedef struct bp_traffic bp_traffic;
@@ -143,16 +144,14 @@ typedef struct bp_traffic_extent {
  * Prints traffic.pcap of these channels, whose records are in one file, merged by time, which never
  * runs backwards. A message that is in pins and ring appears once. Where messages are missing after
  * the pinned ones, TCP's numbers go on without a gap, so that a dissector keeps its state; the
- * manifest says so. Memory: 128 KiB, 16 KiB for each channel that was open at one time, and 16
- * bytes for each pinned message.
+ * manifest says so. Secrets in messages are overwritten, but for exact channels, unless `redactor`
+ * is NULL. Memory: 128 KiB, 24 KiB for each channel that was open at one time, and 16 bytes for
+ * each pinned message.
  */
 bugpack_status bp_traffic_print_pcap(bp_temp_file *records, const bp_traffic_snapshot *channels,
-                                     size_t channel_count, bp_sink *sink, void *context,
-                                     bp_traffic_extent *ret_extent, bugpack_error *error);
-
-/* Prints a pcap of the handshake of a channel alone, which says whose its packets are. */
-bugpack_status bp_traffic_print_opening(const bp_traffic_identity *identity, bp_sink *sink,
-                                        void *context);
+                                     size_t channel_count, bp_redactor *redactor, bp_sink *sink,
+                                     void *context, bp_traffic_extent *ret_extent,
+                                     bugpack_error *error);
 
 /* Prints traffic-index.jsonl of the same channels: a line for each message of the pcap. A pass of
  * its own, because only one entry of a report can be open. */

@@ -18,6 +18,16 @@ typedef struct traffic_pin {
     uint64_t sequence, offset;
 } traffic_pin;
 
+/* Around a segment, so that a secret that is divided between two of them is found. */
+enum { margin_bytes = 4 * 1024 };
+
+/* What one side has sent last, as it was printed: a name there may say what the next message has.
+ */
+typedef struct traffic_side {
+    size_t size;
+    unsigned char bytes[margin_bytes];
+} traffic_side;
+
 /*
  * The messages of one channel, one by one in the order of the ring; first those that only the pins
  * still have. All zero before it is opened.
@@ -28,7 +38,8 @@ typedef struct traffic_lane {
     /* Allocated from its first message to its last: there may be thousands of channels, of which
      * few were open at one time. */
     bp_traffic_window *window;
-    traffic_pin *pins; /* ascending by sequence */
+    traffic_side *sides; /* by direction, as long as the window; NULL: secrets stay */
+    traffic_pin *pins;   /* ascending by sequence */
     size_t pin_count, next_pin;
     bp_traffic_part messages_left;
     bp_traffic_record message; /* the next one of the ring */
@@ -135,8 +146,10 @@ static bugpack_status lane_open(traffic_lane *at, const bp_traffic_snapshot *sna
 static void lane_release(traffic_lane *at) {
     free(at->pins);
     free(at->window);
+    free(at->sides);
     at->pins = NULL;
     at->window = NULL;
+    at->sides = NULL;
 }
 
 /* Prints either the pcap or the index. */
@@ -145,6 +158,7 @@ typedef struct printer {
     bp_sink *index_sink;
     void *context;
     bp_temp_file *records;
+    bp_redactor *redactor; /* NULL: secrets stay */
     traffic_lane *lanes;
     traffic_lane **queue; /* a heap of those that have messages left; the earliest is the first */
     size_t queue_count;
@@ -153,7 +167,9 @@ typedef struct printer {
     uint64_t frame_count;
     bp_traffic_extent extent;
     traffic_lane *source; /* whose bytes are being fetched */
-    unsigned char segment[BP_PCAP_SEGMENT_BYTES];
+    size_t ahead_bytes;   /* behind its newest segment, searched with it */
+    bugpack_status search_status;
+    unsigned char text[margin_bytes + BP_PCAP_SEGMENT_BYTES + margin_bytes];
 } printer;
 
 /* What the frames of a pcap cannot say: the cuts of a message, as part of its index line. */
@@ -204,11 +220,21 @@ static void append_index_line(const traffic_lane *at, uint64_t frame, bp_buffer 
     (void)bp_buffer_append_text(out, at->is_pinned ? ",\"pinned\":true}\n" : "}\n");
 }
 
-/* Fills `segment` from the records. False where they cannot be read. */
-static bool fill_segment(printer *print, uint64_t offset, size_t byte_count) {
+/* Copies bytes of the current message, those that the window cannot hold straight from the file.
+ * False where they cannot be read. */
+static bool read_bytes(printer *print, uint64_t offset, unsigned char *to, size_t byte_count) {
+    traffic_lane *at = print->source;
+    offset += at->current.bytes_offset;
+    if (byte_count <= BP_TRAFFIC_WINDOW_BYTES) {
+        const void *seen = bp_traffic_window_see(at->window, offset, byte_count);
+        if (seen != NULL) {
+            memcpy(to, seen, byte_count);
+        }
+        return seen != NULL;
+    }
     for (size_t done = 0; done < byte_count;) {
-        int64_t got = bp_temp_file_read(print->records, offset + done, print->segment + done,
-                                        byte_count - done);
+        int64_t got =
+            bp_temp_file_read(print->records, offset + done, to + done, byte_count - done);
         if (got <= 0) {
             return false;
         }
@@ -217,15 +243,46 @@ static bool fill_segment(printer *print, uint64_t offset, size_t byte_count) {
     return true;
 }
 
-/* A bp_pcap_fetch: from the window, or for more than it holds straight from the file. */
+/*
+ * Overwrites the secrets that begin in a segment of `size` bytes, behind which are `ahead_bytes`
+ * more of its message. A message is searched by itself first, because a rule may want to see that
+ * nothing precedes what it finds.
+ */
+static bugpack_status search_segment(printer *print, traffic_side *side, unsigned char *segment,
+                                     size_t size, bool is_first) {
+    size_t before = side->size, seen = size + print->ahead_bytes;
+    bugpack_status status = BUGPACK_OK;
+    if (is_first) {
+        status = bp_redactor_overwrite(print->redactor, segment, seen, 0, size);
+    }
+    if (before > 0 && status == BUGPACK_OK) {
+        memcpy(segment - before, side->bytes, before);
+        status = bp_redactor_overwrite(print->redactor, segment - before, before + seen, before,
+                                       before + size);
+    }
+    side->size = before + size < margin_bytes ? before + size : margin_bytes;
+    memcpy(side->bytes, segment + size - side->size, side->size);
+    return status;
+}
+
+/* A bp_pcap_fetch: a segment, without its secrets. */
 static const void *fetch(void *context, uint64_t offset, size_t byte_count) {
     printer *print = context;
-    traffic_lane *at = print->source;
-    offset += at->current.bytes_offset;
-    if (byte_count <= BP_TRAFFIC_WINDOW_BYTES) {
-        return bp_traffic_window_see(at->window, offset, byte_count);
+    const traffic_lane *at = print->source;
+    unsigned char *segment = print->text + margin_bytes;
+    uint64_t ahead = at->current.byte_count - offset - byte_count;
+    size_t have = offset > 0 ? print->ahead_bytes : 0; /* searched already */
+    ahead = at->sides == NULL ? 0 : ahead;
+    print->ahead_bytes = ahead < margin_bytes ? (size_t)ahead : margin_bytes;
+    memmove(segment, segment + BP_PCAP_SEGMENT_BYTES, have);
+    if (!read_bytes(print, offset + have, segment + have, byte_count + print->ahead_bytes - have)) {
+        return NULL;
     }
-    return fill_segment(print, offset, byte_count) ? print->segment : NULL;
+    if (at->sides != NULL) {
+        print->search_status = search_segment(print, &at->sides[at->current.direction], segment,
+                                              byte_count, offset == 0);
+    }
+    return print->search_status == BUGPACK_OK ? segment : NULL;
 }
 
 static void count(bp_traffic_extent *extent, traffic_lane *at) {
@@ -268,6 +325,7 @@ static bugpack_status print_current(printer *print, traffic_lane *at) {
                                    .source = print};
         print->source = at;
         status = bp_pcap_write_message(&at->stream, &message, print->pcap_sink, print->context);
+        status = print->search_status != BUGPACK_OK ? print->search_status : status;
     }
     if (status == BUGPACK_OK && print->index_sink != NULL) {
         status =
@@ -302,8 +360,11 @@ static void sift(printer *print, size_t place) {
 static bugpack_status print_first(printer *print) {
     traffic_lane *at = print->queue[0];
     if (at->window == NULL) {
+        bool is_searched =
+            print->redactor != NULL && (at->snapshot->identity.flags & BUGPACK_CHANNEL_EXACT) == 0;
         at->window = calloc(1, sizeof *at->window);
-        if (at->window == NULL) {
+        at->sides = is_searched ? calloc(2, sizeof *at->sides) : NULL;
+        if (at->window == NULL || (is_searched && at->sides == NULL)) {
             return BUGPACK_ERR_NO_MEMORY;
         }
         at->window->temp_file = print->records;
@@ -361,9 +422,9 @@ static bugpack_status open_lanes(printer *print, const bp_traffic_snapshot *chan
 }
 
 static bugpack_status print_channels(bp_temp_file *records, const bp_traffic_snapshot *channels,
-                                     size_t channel_count, bp_sink *pcap_sink, bp_sink *index_sink,
-                                     void *context, bp_traffic_extent *ret_extent,
-                                     bugpack_error *error) {
+                                     size_t channel_count, bp_redactor *redactor,
+                                     bp_sink *pcap_sink, bp_sink *index_sink, void *context,
+                                     bp_traffic_extent *ret_extent, bugpack_error *error) {
     printer *print = calloc(1, sizeof *print);
     traffic_lane *lanes = calloc(channel_count + 1, sizeof *lanes);
     traffic_lane **queue = calloc(channel_count + 1, sizeof *queue);
@@ -376,6 +437,7 @@ static bugpack_status print_channels(bp_temp_file *records, const bp_traffic_sna
     print->index_sink = index_sink;
     print->context = context;
     print->records = records;
+    print->redactor = redactor;
     print->lanes = lanes;
     print->queue = queue;
     bp_buffer_init(&print->line, line_max_bytes);
@@ -400,23 +462,19 @@ out:
 }
 
 bugpack_status bp_traffic_print_pcap(bp_temp_file *records, const bp_traffic_snapshot *channels,
-                                     size_t channel_count, bp_sink *sink, void *context,
-                                     bp_traffic_extent *ret_extent, bugpack_error *error) {
-    return print_channels(records, channels, channel_count, sink, NULL, context, ret_extent, error);
+                                     size_t channel_count, bp_redactor *redactor, bp_sink *sink,
+                                     void *context, bp_traffic_extent *ret_extent,
+                                     bugpack_error *error) {
+    return print_channels(records, channels, channel_count, redactor, sink, NULL, context,
+                          ret_extent, error);
 }
 
 bugpack_status bp_traffic_print_index(bp_temp_file *records, const bp_traffic_snapshot *channels,
                                       size_t channel_count, bp_sink *sink, void *context,
                                       bugpack_error *error) {
     bp_traffic_extent extent;
-    return print_channels(records, channels, channel_count, NULL, sink, context, &extent, error);
-}
-
-bugpack_status bp_traffic_print_opening(const bp_traffic_identity *identity, bp_sink *sink,
-                                        void *context) {
-    bp_pcap_stream stream = stream_of(identity);
-    bugpack_status status = bp_pcap_write_header(sink, context);
-    return status == BUGPACK_OK ? bp_pcap_write_open(&stream, 0, sink, context) : status;
+    return print_channels(records, channels, channel_count, NULL, NULL, sink, context, &extent,
+                          error);
 }
 
 const void *bp_traffic_window_see(bp_traffic_window *window, uint64_t offset, size_t byte_count) {

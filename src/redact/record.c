@@ -345,7 +345,7 @@ static void overwrite(const bp_redactor *redactor, const bp_redact_span *span,
 }
 
 bugpack_status bp_redactor_overwrite(bp_redactor *redactor, unsigned char *bytes, size_t byte_count,
-                                     size_t count_from, size_t count_to) {
+                                     size_t from, size_t to) {
     bp_scan *scan = &redactor->scan;
     bp_redact_record record = {.raw = (const char *)bytes, .size = byte_count};
     bp_scan_reset(scan);
@@ -353,8 +353,9 @@ bugpack_status bp_redactor_overwrite(bp_redactor *redactor, unsigned char *bytes
     bugpack_status status = bp_redact_record_search(redactor, &record);
     for (size_t i = 0; status == BUGPACK_OK && i < redactor->span_count; i++) {
         const bp_redact_span *span = &redactor->spans[i];
-        if (!is_filler(bytes + span->from, span->to - span->from)) {
-            redactor->counts[span->rule] += span->from >= count_from && span->from < count_to;
+        if (span->from >= from && span->from < to &&
+            !is_filler(bytes + span->from, span->to - span->from)) {
+            redactor->counts[span->rule]++;
             overwrite(redactor, span, bytes);
         }
     }

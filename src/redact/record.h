@@ -46,7 +46,6 @@ struct bp_redact_entry {
 };
 
 typedef struct bp_base64 bp_base64;
-typedef struct bp_pcap_search bp_pcap_search;
 
 struct bp_redactor {
     const bp_rule_set *set;
@@ -60,7 +59,6 @@ struct bp_redactor {
     size_t span_count, span_capacity;
     struct bp_redact_line lines[BP_REDACT_LINES];
     uint64_t line_age;
-    bp_pcap_search *pcap; /* of an entry of that form; NULL: none has begun */
     uint64_t *counts;
     uint64_t marks[BP_KEYWORD_MARK_WORDS(BP_REDACT_RECORD_MAX)]; /* of the block being searched */
 };
@@ -140,27 +138,9 @@ size_t bp_base64_find_end(const char *text, size_t size, size_t end);
 bugpack_status bp_base64_search(bp_base64 *base64, const unsigned char *text, size_t size,
                                 bp_scan *to);
 
-/*
- * The payload of captured packets, searched while a pcap file is written.
- *
- * Each packet is searched by itself, because a rule may want to see that nothing precedes what it
- * finds. What one side of a TCP connection sends is also searched as one text, so that a secret
- * that is divided between packets is found: 64 KiB of the file are held back for that, and 4 KiB
- * that precede them are remembered of each connection. A secret is overwritten by as many bytes,
- * and the checksum of its segment or datagram adjusted.
- *
- * A file may be hostile. What is no pcap, or stops being one, is searched as one text.
- */
-
-/* NULL without memory. The redactor is borrowed. */
-bp_pcap_search *bp_pcap_search_new(bp_redactor *redactor);
-void bp_pcap_search_free(bp_pcap_search *search);
-
-/* Leaves the connections as they are whose packets are in this whole pcap. NO_MEMORY. */
-bugpack_status bp_pcap_search_exempt(bp_pcap_search *search, const void *pcap, size_t byte_count);
-
-/* As bp_redactor_write. */
-bugpack_status bp_pcap_search_write(bp_pcap_search *search, const void *bytes, size_t byte_count,
-                                    bp_sink *pass_on, void *context);
+/* Searches the frame, or header, that an entry of frames holds up to its `aim`; less where the
+ * entry ends. Each frame is searched by itself. */
+enum { BP_REDACT_FRAMES_BEGIN = 24 }; /* the header of the file: the first aim */
+bugpack_status bp_redact_frames(bp_redactor *redactor);
 
 #endif

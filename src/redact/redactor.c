@@ -20,12 +20,16 @@ bp_redact_form bp_redact_form_of(const char *entry) {
         const char *ending;
         bp_redact_form form;
     } forms[] = {
-        {".json", BP_REDACT_JSON},  {".jsonl", BP_REDACT_JSON_LINES}, {".png", BP_REDACT_BINARY},
-        {".pcap", BP_REDACT_PCAP},  {".pcapng", BP_REDACT_PCAP},      {".jpg", BP_REDACT_BINARY},
-        {".gz", BP_REDACT_BINARY},  {".xz", BP_REDACT_BINARY},        {".zst", BP_REDACT_BINARY},
-        {".zip", BP_REDACT_BINARY}, {".log", BP_REDACT_LOG},          {".txt", BP_REDACT_LOG},
+        {".json", BP_REDACT_JSON},   {".jsonl", BP_REDACT_JSON_LINES}, {".png", BP_REDACT_BINARY},
+        {".pcap", BP_REDACT_BINARY}, {".pcapng", BP_REDACT_BINARY},    {".jpg", BP_REDACT_BINARY},
+        {".gz", BP_REDACT_BINARY},   {".xz", BP_REDACT_BINARY},        {".zst", BP_REDACT_BINARY},
+        {".zip", BP_REDACT_BINARY},  {".log", BP_REDACT_LOG},          {".txt", BP_REDACT_LOG},
     };
     size_t length = strlen(entry);
+    const char *slash = strrchr(entry, '/');
+    if (strcmp(slash != NULL ? slash + 1 : entry, "traffic.pcap") == 0) {
+        return BP_REDACT_FRAMES;
+    }
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         size_t ending = strlen(forms[i].ending);
         if (length > ending && strcasecmp(entry + length - ending, forms[i].ending) == 0) {
@@ -83,7 +87,6 @@ void bp_redactor_free(bp_redactor *redactor) {
         bp_scan_release(&redactor->scan);
         bp_view_release(&redactor->view);
         bp_base64_free(redactor->base64);
-        bp_pcap_search_free(redactor->pcap);
         bp_buffer_release(&redactor->entry.held);
         forget_lines(redactor);
         free(redactor->spans);
@@ -97,11 +100,12 @@ void bp_redactor_begin(bp_redactor *redactor, bp_redact_form form) {
     bp_scan_reset(&redactor->scan);
     memset(redactor->counts, 0, bp_rule_set_count(redactor->set) * sizeof *redactor->counts);
     bp_buffer_clear(&entry->held);
-    *entry = (struct bp_redact_entry){.form = form, .aim = block_bytes, .held = entry->held};
+    *entry = (struct bp_redact_entry){.form = form,
+                                      .aim = form == BP_REDACT_FRAMES ? BP_REDACT_FRAMES_BEGIN
+                                                                      : block_bytes,
+                                      .held = entry->held};
     forget_lines(redactor);
     redactor->names.count = 0;
-    bp_pcap_search_free(redactor->pcap);
-    redactor->pcap = NULL;
 }
 
 bool bp_redactor_is_searched(const bp_redactor *redactor) {
@@ -110,6 +114,10 @@ bool bp_redactor_is_searched(const bp_redactor *redactor) {
 
 const uint64_t *bp_redactor_counts(const bp_redactor *redactor) {
     return redactor->counts;
+}
+
+static bool is_passed_on(const struct bp_redact_entry *entry) {
+    return entry->form == BP_REDACT_BINARY || entry->form == BP_REDACT_MESSAGES;
 }
 
 static bool is_json(const struct bp_redact_entry *entry) {
@@ -371,6 +379,9 @@ static void drop_front(struct bp_redact_entry *entry, size_t count) {
 static bugpack_status search_held(bp_redactor *redactor, bool is_last) {
     struct bp_redact_entry *entry = &redactor->entry;
     bugpack_status status = BUGPACK_OK;
+    if (entry->form == BP_REDACT_FRAMES) {
+        return bp_redact_frames(redactor);
+    }
     entry->aim = block_bytes;
     if (entry->is_swallowing) {
         drop_front(entry, find_swallowed(entry));
@@ -401,32 +412,6 @@ static bugpack_status search_held(bp_redactor *redactor, bool is_last) {
     return status;
 }
 
-/* The search of the entry that has begun; NULL without memory. */
-static bp_pcap_search *open_pcap(bp_redactor *redactor) {
-    if (redactor->pcap == NULL) {
-        redactor->pcap = bp_pcap_search_new(redactor);
-    }
-    return redactor->pcap;
-}
-
-bugpack_status bp_redactor_exempt(bp_redactor *redactor, const void *pcap, size_t byte_count) {
-    return open_pcap(redactor) == NULL ? BUGPACK_ERR_NO_MEMORY
-                                       : bp_pcap_search_exempt(redactor->pcap, pcap, byte_count);
-}
-
-static bugpack_status write_pcap(bp_redactor *redactor, const void *bytes, size_t byte_count,
-                                 bp_sink *pass_on, void *context) {
-    bp_pcap_search *pcap = open_pcap(redactor);
-    bugpack_status status = pcap == NULL
-                                ? BUGPACK_ERR_NO_MEMORY
-                                : bp_pcap_search_write(pcap, bytes, byte_count, pass_on, context);
-    if (bytes == NULL) {
-        bp_pcap_search_free(pcap);
-        redactor->pcap = NULL;
-    }
-    return status;
-}
-
 bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_t byte_count,
                                  bp_sink *pass_on, void *context) {
     struct bp_redact_entry *entry = &redactor->entry;
@@ -434,20 +419,14 @@ bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_
     bugpack_status status = BUGPACK_OK;
     entry->pass_on = pass_on;
     entry->context = context;
-    if (entry->form == BP_REDACT_PCAP) {
-        return write_pcap(redactor, bytes, byte_count, pass_on, context);
-    }
     if (bytes == NULL) {
-        return entry->form == BP_REDACT_BINARY ? BUGPACK_OK : search_held(redactor, true);
+        return is_passed_on(entry) ? BUGPACK_OK : search_held(redactor, true);
     }
     if (!entry->is_begun && is_binary_text(entry->form, bytes, byte_count)) {
         entry->form = BP_REDACT_BINARY;
     }
     entry->is_begun = true;
-    if (entry->form == BP_REDACT_BINARY) {
-        return pass(entry, bytes, byte_count);
-    }
-    while (status == BUGPACK_OK && byte_count > 0) {
+    while (status == BUGPACK_OK && byte_count > 0 && !is_passed_on(entry)) {
         size_t room = entry->aim - entry->held.size;
         size_t count = byte_count < room ? byte_count : room;
         status = bp_buffer_append(&entry->held, next, count);
@@ -457,7 +436,7 @@ bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_
             status = search_held(redactor, false);
         }
     }
-    return status;
+    return status == BUGPACK_OK ? pass(entry, next, byte_count) : status;
 }
 
 void bp_redactor_set_key(bp_redactor *redactor, const bp_tag_key *key) {

@@ -22,7 +22,8 @@
 
 typedef enum bp_redact_form {
     BP_REDACT_BINARY,    /* passed on as it is */
-    BP_REDACT_PCAP,      /* the payload of packets, without a change of lengths: redact/record.h */
+    BP_REDACT_MESSAGES,  /* the same: its messages were overwritten before */
+    BP_REDACT_FRAMES,    /* a pcap of bugpack: redact/record.h */
     BP_REDACT_TEXT,      /* binary after all if there is a NUL in its first 8 KiB */
     BP_REDACT_LOG,       /* the same if over an eighth of these are NULs */
     BP_REDACT_JSON,      /* one document */
@@ -56,22 +57,16 @@ bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_
 /* Whether the entry was searched: false for a binary one. */
 bool bp_redactor_is_searched(const bp_redactor *redactor);
 
-/*
- * Passes on the packets of some connections as they are, in the entry of packets that has begun:
- * those that this whole pcap has packets of. NO_MEMORY.
- */
-bugpack_status bp_redactor_exempt(bp_redactor *redactor, const void *pcap, size_t byte_count);
-
 /* How often each rule of the set replaced something since the entry began. Borrowed. */
 const uint64_t *bp_redactor_counts(const bp_redactor *redactor);
 
 /*
- * Replaces secrets in a message as it is, each by as many bytes, so that its length stays. Those
- * that begin in [count_from, count_to) are counted. It must not come between the pieces of a text.
- * NO_MEMORY.
+ * Replaces the secrets of a message that begin in [from, to), each by as many bytes, so that its
+ * length stays. What is before them may be of another message. It must not come between the pieces
+ * of a text. NO_MEMORY.
  */
 bugpack_status bp_redactor_overwrite(bp_redactor *redactor, unsigned char *bytes, size_t byte_count,
-                                     size_t count_from, size_t count_to);
+                                     size_t from, size_t to);
 
 /* Appends a short text without its secrets; they count, but for those of an open entry. NO_MEMORY,
  * or LIMIT of the buffer. */

@@ -74,28 +74,29 @@ bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *
                                     : bp_redactor_text(bundle->redactor, text, strlen(text), out);
 }
 
-bugpack_status bp_bundle_exempt(bp_bundle *bundle, const char *channel, const bp_buffer *pcap) {
-    const bp_buffer *exact = &bundle->exact;
-    if (bundle->redactor == NULL) {
-        return BUGPACK_OK;
+bp_redactor *bp_bundle_begin_messages(bp_bundle *bundle) {
+    if (bundle->redactor != NULL) {
+        bp_redactor_begin(bundle->redactor, BP_REDACT_MESSAGES);
     }
+    return bundle->redactor;
+}
+
+bugpack_status bp_bundle_add_exact(bp_bundle *bundle, const char *channel) {
+    const bp_buffer *exact = &bundle->exact;
     /* Connections that follow each other may have the same name. */
     size_t at = 0;
     while (at < exact->size && strcmp(exact->data + at, channel) != 0) {
         at += strlen(exact->data + at) + 1;
     }
-    if (at >= exact->size &&
-        bp_buffer_append(&bundle->exact, channel, strlen(channel) + 1) != BUGPACK_OK) {
-        return exact->status;
-    }
-    return bp_redactor_exempt(bundle->redactor, pcap->data, pcap->size);
+    return at < exact->size ? BUGPACK_OK
+                            : bp_buffer_append(&bundle->exact, channel, strlen(channel) + 1);
 }
 
 bugpack_status bp_bundle_overwrite(const bp_bundle *bundle, unsigned char *bytes,
                                    size_t byte_count) {
     return bundle->redactor == NULL
                ? BUGPACK_OK
-               : bp_redactor_overwrite(bundle->redactor, bytes, byte_count, 0, 0);
+               : bp_redactor_overwrite(bundle->redactor, bytes, byte_count, 0, byte_count);
 }
 
 /* Appends the folder of a further process: its name has no secret, and then only characters of a

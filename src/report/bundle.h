@@ -75,9 +75,12 @@ bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *
 bugpack_status bp_bundle_overwrite(const bp_bundle *bundle, unsigned char *bytes,
                                    size_t byte_count);
 
-/* Keeps the rules from a channel in the entry that has begun (bp_redactor_exempt); the manifest
- * names it. With redaction off it does nothing. NO_MEMORY. */
-bugpack_status bp_bundle_exempt(bp_bundle *bundle, const char *channel, const bp_buffer *pcap);
+/* The entry that has begun is made of messages, each of which is searched before it is written, by
+ * what this returns (bp_redactor_overwrite). NULL with redaction off. */
+bp_redactor *bp_bundle_begin_messages(bp_bundle *bundle);
+
+/* Names a channel whose messages in that entry are not searched, for the manifest. NO_MEMORY. */
+bugpack_status bp_bundle_add_exact(bp_bundle *bundle, const char *channel);
 
 /* One line: what the rules were not applied to, as bugpack_report_result has it. */
 void bp_bundle_unsearched(const bp_bundle *bundle, char *text, size_t text_bytes);

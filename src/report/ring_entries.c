@@ -165,34 +165,22 @@ static void tell_extent(const struct adding *adding, uint64_t cut_count, bugpack
     }
 }
 
-/* Keeps the rules from the channels that are to stay as they are. */
-static bugpack_status exempt_exact(const struct adding *adding, bugpack_error *error) {
-    bugpack_status status = BUGPACK_OK;
-    bp_buffer opening;
-    bp_buffer_init(&opening, 4096);
-    for (size_t i = 0; status == BUGPACK_OK && i < adding->channel_count; i++) {
-        const bp_traffic_identity *identity = &adding->channels[i].identity;
-        if ((identity->flags & BUGPACK_CHANNEL_EXACT) != 0) {
-            bp_buffer_clear(&opening);
-            (void)bp_traffic_print_opening(identity, bp_buffer_sink, &opening);
-            status = opening.status == BUGPACK_OK
-                         ? bp_bundle_exempt(adding->bundle, identity->name, &opening)
-                         : opening.status;
-        }
-    }
-    bp_buffer_release(&opening);
-    return status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "write the traffic");
-}
-
 static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
                                  bugpack_error *error) {
-    bugpack_status status = exempt_exact(adding, error);
+    bugpack_status status = BUGPACK_OK;
+    bp_redactor *redactor = bp_bundle_begin_messages(adding->bundle);
+    for (size_t i = 0; redactor != NULL && i < adding->channel_count; i++) {
+        const bp_traffic_identity *identity = &adding->channels[i].identity;
+        if ((identity->flags & BUGPACK_CHANNEL_EXACT) != 0 && status == BUGPACK_OK) {
+            status = bp_bundle_add_exact(adding->bundle, identity->name);
+        }
+    }
     if (status != BUGPACK_OK) {
-        return status;
+        return bp_fail_memory(error, "write the traffic");
     }
     status =
         bp_traffic_print_pcap(&adding->snapshot->traffic, adding->channels, adding->channel_count,
-                              bp_writer_sink, writer, &adding->extent, error);
+                              redactor, bp_writer_sink, writer, &adding->extent, error);
     if (status != BUGPACK_OK) {
         return status;
     }

@@ -119,17 +119,6 @@ static void salvage(const bp_traffic *traffic, uint64_t offset_ns, bp_temp_file 
     *ret_snapshot = frozen;
 }
 
-/* What the pcap goes through on its way to a report. */
-struct passage {
-    bp_redactor *redactor;
-    bp_temp_file *out;
-};
-
-static bugpack_status redact(void *context, const void *bytes, size_t byte_count) {
-    const struct passage *passage = context;
-    return bp_redactor_write(passage->redactor, bytes, byte_count, bp_temp_file_sink, passage->out);
-}
-
 bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_count) {
     bp_traffic_snapshot frozen[4];
     bp_traffic_extent extent;
@@ -153,14 +142,11 @@ bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_co
     CHECK(bp_rule_list_add_builtin(&rules, NULL, NULL, NULL) == BUGPACK_OK);
     CHECK(bp_rule_set_new(&rules, &set, NULL) == BUGPACK_OK);
     bp_redactor *redactor = bp_redactor_new(set);
-    struct passage passage = {redactor, &out};
     CHECK(redactor != NULL);
-    bp_redactor_begin(redactor, BP_REDACT_PCAP);
     CHECK(bp_temp_file_open(&out, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_open(&index, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_pcap(&records, frozen, channel_count, redact, &passage, &extent, NULL) ==
-          BUGPACK_OK);
-    CHECK(redact(&passage, NULL, 0) == BUGPACK_OK);
+    CHECK(bp_traffic_print_pcap(&records, frozen, channel_count, redactor, bp_temp_file_sink, &out,
+                                &extent, NULL) == BUGPACK_OK);
     CHECK(bp_traffic_print_index(&records, frozen, channel_count, bp_temp_file_sink, &index,
                                  NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_flush(&out, NULL) == BUGPACK_OK);

@@ -73,8 +73,8 @@ int main(void) {
               BUGPACK_OK);
     }
     CHECK(bp_temp_file_open(&out, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_pcap(&records, frozen, 4, bp_temp_file_sink, &out, &extent, NULL) ==
-          BUGPACK_OK);
+    CHECK(bp_traffic_print_pcap(&records, frozen, 4, NULL, bp_temp_file_sink, &out, &extent,
+                                NULL) == BUGPACK_OK);
     long after_kb = peak_kb();
     printf("%llu messages, %llu bytes of pcap, %ld KiB more than before\n",
            (unsigned long long)extent.message_count, (unsigned long long)out.size,

@@ -72,8 +72,8 @@ static traffic_pcap print(bp_traffic *const channels[2], bp_traffic_extent *ret_
               BUGPACK_OK);
     }
     CHECK(bp_temp_file_open(&out, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_pcap(&records, frozen, 2, bp_temp_file_sink, &out, ret_extent, NULL) ==
-          BUGPACK_OK);
+    CHECK(bp_traffic_print_pcap(&records, frozen, 2, NULL, bp_temp_file_sink, &out, ret_extent,
+                                NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_flush(&out, NULL) == BUGPACK_OK);
     CHECK(traffic_pcap_read(&out, &pcap));
     bp_temp_file_release(&out);

@@ -40,7 +40,7 @@ static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_coun
                                                           &snapshots[i], NULL)));
     }
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 256u << 20, NULL)));
-    cr_assert(zero(int, (int)bp_traffic_print_pcap(&records, snapshots, channel_count,
+    cr_assert(zero(int, (int)bp_traffic_print_pcap(&records, snapshots, channel_count, NULL,
                                                    bp_temp_file_sink, &out, ret_extent, NULL)));
     traffic_pcap pcap;
     cr_assert(bp_temp_file_flush(&out, NULL) == BUGPACK_OK && traffic_pcap_read(&out, &pcap));
@@ -391,8 +391,8 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     bp_traffic_extent extent = {.message_count = 77};
     bugpack_error error;
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 1000, NULL)));
-    bugpack_status status =
-        bp_traffic_print_pcap(&records, &snapshots, 1, bp_temp_file_sink, &out, &extent, &error);
+    bugpack_status status = bp_traffic_print_pcap(&records, &snapshots, 1, NULL, bp_temp_file_sink,
+                                                  &out, &extent, &error);
     cr_expect(eq(int, (int)status, (int)BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, extent.message_count, 77));
     bp_temp_file_release(&out);

@@ -176,8 +176,8 @@ Test(traffic_index, that_has_no_room_costs_itself_and_not_the_pcap) {
     cr_assert(zero(int, bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, &records, &frozen, NULL)));
     cr_assert(zero(int, bp_temp_file_open(&pcap, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(int, bp_temp_file_open(&index, dir.fd, 16, NULL)));
-    cr_expect(zero(
-        int, bp_traffic_print_pcap(&records, &frozen, 1, bp_temp_file_sink, &pcap, &extent, NULL)));
+    cr_expect(zero(int, bp_traffic_print_pcap(&records, &frozen, 1, NULL, bp_temp_file_sink, &pcap,
+                                              &extent, NULL)));
     cr_expect(eq(int, bp_traffic_print_index(&records, &frozen, 1, bp_temp_file_sink, &index, NULL),
                  BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, extent.message_count, 1));

@@ -28,8 +28,8 @@ static bp_traffic_extent print(bp_temp_file *records, const temp_dir *dir, uint6
     bp_temp_file out;
     bp_traffic_extent extent;
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir->fd, 1 << 20, NULL)));
-    cr_assert(zero(int, (int)bp_traffic_print_pcap(records, &frozen, 1, bp_temp_file_sink, &out,
-                                                   &extent, NULL)));
+    cr_assert(zero(int, (int)bp_traffic_print_pcap(records, &frozen, 1, NULL, bp_temp_file_sink,
+                                                   &out, &extent, NULL)));
     *ret_size = out.size;
     bp_temp_file_release(&out);
     return extent;
