@@ -182,8 +182,13 @@ static const char *refuse_type(const unsigned char *header) {
     return (attributes & dos_directory) != 0 ? "it is a directory" : NULL;
 }
 
-const char *bp_header_parse_central(const unsigned char *bytes, size_t available,
-                                    bp_directory_entry *ret_entry, size_t *ret_length) {
+/*
+ * Parses the header in the directory that begins at `bytes`, of which `available` are there. The
+ * name points into them. Returns NULL with its length, or what is wrong as the end of a sentence;
+ * then `ret_entry->name` is NULL, or the name with its length where that much is known.
+ */
+static const char *parse_central(const unsigned char *bytes, size_t available,
+                                 bp_directory_entry *ret_entry, size_t *ret_length) {
     *ret_entry = (bp_directory_entry){.name = NULL};
     if (available < BP_ZIP_CENTRAL_BYTES || memcmp(bytes, "PK\1\2", 4) != 0) {
         return "its header is damaged";
@@ -467,8 +472,7 @@ static bugpack_status read_entries(look *state) {
     for (; directory->entry_count < entry_count; directory->entry_count++) {
         bp_directory_entry *entry = &directory->entries[directory->entry_count];
         size_t length = 0;
-        const char *wrong =
-            bp_header_parse_central(state->tail + at, directory_bytes - at, entry, &length);
+        const char *wrong = parse_central(state->tail + at, directory_bytes - at, entry, &length);
         if (wrong != NULL) {
             return refuse_entry(state, entry, wrong);
         }

@@ -38,14 +38,6 @@ typedef struct bp_directory {
     char *names;
 } bp_directory;
 
-/*
- * Parses the header in the directory that begins at `bytes`, of which `available` are there. The
- * name points into them. Returns NULL with its length, or what is wrong as the end of a sentence;
- * then `ret_entry->name` is NULL, or the name with its length where that much is known.
- */
-const char *bp_header_parse_central(const unsigned char *bytes, size_t available,
-                                    bp_directory_entry *ret_entry, size_t *ret_length);
-
 /* How long the header is whose first BP_ZIP_LOCAL_BYTES bytes are given; 0 when it is none. */
 size_t bp_header_local_length(const unsigned char *bytes);
 

@@ -10,23 +10,16 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "inspect/report_file.h"
-#include "inspect/salvage.h"
 #include "inspect/verify.h"
 
 typedef struct verify_options {
     uint64_t max_bytes;
-    const char *salvage_path;
     bool as_json;
 } verify_options;
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(verify_options, max_bytes, 0, "max-bytes", "BYTES",
                  "read at most so many uncompressed bytes\n(default 256M)", bp_cli_read_size, NULL),
-    BP_CLI_VALUE(
-        verify_options, salvage_path, 0, "salvage", "FILE",
-        "write what can be saved of one report to this file; if\nit exists, -2, -3, ... is "
-        "added",
-        bp_cli_read_text, &bp_cli_some_text),
     BP_CLI_FLAG(verify_options, as_json, 0, "json", "JSON, an object each line"),
     BP_CLI_OPTIONS_END};
 
@@ -108,66 +101,6 @@ static bool verify(const char *path, const verify_options *options) {
     return is_whole;
 }
 
-static void say_lines(const char *what, const bp_buffer *lines) {
-    const char *line = bp_buffer_text(lines);
-    while (*line != '\0') {
-        int length = (int)strcspn(line, "\n");
-        bp_cli_say("%s: %.*s", what, length, line);
-        line += length + 1;
-    }
-}
-
-/* Says what was lost, and what nobody vouches for, a line each, on standard error. */
-static void say_result(const bp_salvage_result *result) {
-    say_lines("lost", &result->lost);
-    say_lines("saved, and not listed in its manifest", &result->unlisted);
-    bp_cli_say("%zu entries saved, %s%zu lost", result->saved_count,
-               result->lacks_manifest ? "at least " : "", result->lost_count);
-}
-
-static void print_salvaged(const char *dir, const char *name, const bp_salvage_result *result,
-                           const verify_options *options) {
-    if (!options->as_json) {
-        (void)printf("%s/%s\n", dir, name);
-        return;
-    }
-    char path[PATH_MAX + NAME_MAX + 2];
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    BP_CLI_PRINT_EVENT(stdout, "salvaged", 0, {"path", BP_CLI_TEXT, path, 0},
-                       {"complete", BP_CLI_TRUTH, NULL, result->lost_count == 0},
-                       {"saved", BP_CLI_NUMBER, NULL, result->saved_count},
-                       {"lost", BP_CLI_NUMBER, NULL, result->lost_count},
-                       {"manifest", BP_CLI_TRUTH, NULL, !result->lacks_manifest});
-}
-
-static bp_cli_exit salvage(const char *path, const verify_options *options) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_salvage_result result;
-    char *output = NULL, name[256];
-    int fd = -1;
-    bugpack_status status = bp_report_input_open(path, &fd, &error);
-    if (status == BUGPACK_OK) {
-        status = bp_file_absolute_path(options->salvage_path, &output, &error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_salvage(fd, options->max_bytes, output, name, sizeof name, &result, &error);
-    }
-    bp_file_close(fd);
-    if (status != BUGPACK_OK) {
-        say_failed(path, error.message, options);
-        free(output);
-        return BP_CLI_FAILED;
-    }
-    *strrchr(output, '/') = '\0';
-    print_salvaged(output, name, &result, options);
-    say_result(&result);
-    bp_cli_exit exit_status = result.lost_count > 0 ? BP_CLI_INCOMPLETE : BP_CLI_COMPLETE;
-    bp_salvage_release(&result);
-    free(output);
-    bp_cli_exit finished = bp_cli_finish_output();
-    return finished == BP_CLI_COMPLETE ? exit_status : finished;
-}
-
 static bp_cli_exit run(int argument_count, char **arguments) {
     verify_options options = {.max_bytes = BP_VERIFY_MAX_BYTES};
     char **operands;
@@ -178,10 +111,6 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     }
     if (operands[0] == NULL) {
         return bp_cli_say_usage("a report is missing");
-    }
-    if (options.salvage_path != NULL) {
-        return operands[1] != NULL ? bp_cli_say_usage("--salvage takes one report")
-                                   : salvage(operands[0], &options);
     }
     bool are_whole = true;
     for (char **path = operands; *path != NULL; path++) {
@@ -195,14 +124,12 @@ const bp_cli_command bp_cli_verify_command = {
     "verify",
     "check that reports are whole",
     "Usage: bugpack verify [OPTION]... ZIP...\n"
-    "       bugpack verify --salvage FILE ZIP\n"
     "\n"
     "Check the structure of each zip, the checksum of every entry, the SHA-256 and\n"
     "the size that the manifest says of it, and what is in it: JSON, traffic and\n"
     "pictures. Print one line for each zip, which names every fault with its entry.\n"
     "A ZIP of - is read from standard input.\n",
     option_rows,
-    "Exit status: 0 all are whole, or nothing was lost, 1 one is not, or failed,\n"
-    "2 usage, 3 saved without what was lost.\n",
+    "Exit status: 0 all are whole, 1 one is not, or failed, 2 usage.\n",
     INT_MAX - 1,
     run};

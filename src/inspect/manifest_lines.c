@@ -22,8 +22,7 @@ bugpack_status bp_manifest_lines_read(const bp_json_tree *manifest, bp_manifest_
     }
     bp_manifest_row *line = lines.lines;
     for (const bp_json_tree *one = first; one != NULL; one = bp_json_tree_next(one), line++) {
-        *line = (bp_manifest_row){.tree = one,
-                                  .name = bp_json_tree_text_or(one, "name", ""),
+        *line = (bp_manifest_row){.name = bp_json_tree_text_or(one, "name", ""),
                                   .status = bp_json_tree_text_or(one, "status", ""),
                                   .sha256 = bp_json_tree_text(one, "sha256")};
         line->has_bytes = bp_json_tree_uint(one, "bytes", &line->bytes);

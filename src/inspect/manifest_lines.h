@@ -15,7 +15,6 @@
 
 /* The texts are the tree's; "" for a name or status that is not there, and sha256 may be NULL. */
 typedef struct bp_manifest_row {
-    const bp_json_tree *tree;
     const char *name, *status, *sha256;
     uint64_t bytes;
     bool has_bytes;

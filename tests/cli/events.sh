@@ -67,9 +67,6 @@ entries=$(unzip -Z1 "$zip" | wc -l | tr -d ' ')
 expect_same 'the events' "verified true $entries;verified false 0;failed null null;" \
     "$(jq -r '"\(.event) \(.whole) \(.entries);"' said | tr -d '\n')"
 expect_same 'the paths' "$zip cut.zip nowhere.zip" "$(jq -r .path said | tr '\n' ' ' | sed 's/ $//')"
-events 3 verify --json --salvage saved.zip cut.zip
-expect_same 'what is saved' 'salvaged false true' "$(jq -r '"\(.event) \(.complete) \(.saved > 0)"' said)"
-events 1 verify --json --salvage saved.zip nowhere.zip
 
 fact 'redact prints the report'
 events 0 redact --json "$zip" -o redacted.zip

@@ -42,7 +42,7 @@ _bugpack() {
             _bugpack_words "$(ps -e -o comm= 2>/dev/null | grep -v '[^[:alnum:]_.:/-]')" "$current"
             return
             ;;
-        --log | --session | --attach | --redact | --output | --since-index | --salvage)
+        --log | --session | --attach | --redact | --output | --since-index)
             _bugpack_files -f "$current"
             return
             ;;
@@ -203,7 +203,7 @@ _bugpack() {
             ;;
         verify)
             if [[ $current == -* ]]; then
-                _bugpack_words '--max-bytes --salvage --json --help' "$current"
+                _bugpack_words '--max-bytes --json --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi

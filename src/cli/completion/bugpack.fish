@@ -120,5 +120,4 @@ complete -c bugpack -n '__fish_seen_subcommand_from html prune recover redact ru
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l state -d 'Print the heap state of a file or report'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l json -d 'Print JSON instead of text'
 complete -c bugpack -n '__fish_seen_subcommand_from verify' -l max-bytes -x -d 'Read so many bytes of a report'
-complete -c bugpack -n '__fish_seen_subcommand_from verify' -l salvage -r -F -d 'Write what can be saved to this file'
 complete -c bugpack -n '__fish_seen_subcommand_from verify' -F
