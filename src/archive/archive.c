@@ -64,6 +64,9 @@ struct bp_archive {
     unsigned char piece[piece_bytes];
 };
 
+/* Readers know no zip64: what is packed leaves 64 MiB of 4 GiB for headers. */
+static const uint64_t packed_bytes_max = UINT32_MAX - ((uint64_t)64 << 20);
+
 bugpack_status bp_archive_new(const bp_archive_target *target, bp_archive **ret_archive,
                               bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
@@ -74,7 +77,7 @@ bugpack_status bp_archive_new(const bp_archive_target *target, bp_archive **ret_
     archive->target = *target;
     archive->mark = bp_fd_mark_of(target->fd);
     zip_error_init(&archive->zip_error);
-    status = bp_temp_file_open(&archive->packed, target->dir_fd, UINT64_MAX, error);
+    status = bp_temp_file_open(&archive->packed, target->dir_fd, packed_bytes_max, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
@@ -156,6 +159,9 @@ bugpack_status bp_archive_begin(bp_archive *archive, const char *name, unsigned 
 static bugpack_status deflate_piece(bp_archive *archive, bool is_last) {
     written_entry *entry = &archive->open;
     bugpack_status status = bp_cancel_check(archive->target.token, NULL);
+    if (status == BUGPACK_OK && archive->pending > UINT32_MAX - entry->bytes) {
+        status = BUGPACK_ERR_LIMIT;
+    }
     if (status == BUGPACK_OK) {
         entry->crc = bp_deflate_crc32(entry->crc, archive->piece, archive->pending);
         entry->bytes += archive->pending;

@@ -17,7 +17,7 @@
 #include "base/cancel.h"
 #include "base/sink.h"
 
-/* More than a report has. With names of 65,535 bytes the directory stays below 4 GiB. */
+/* More than a report has. */
 #define BP_ARCHIVE_ENTRY_MAX 4096u
 
 /* A zip being written. One thread at a time. */

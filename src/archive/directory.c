@@ -10,16 +10,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 
-enum { end_record_bytes = 22, zip64_locator_bytes = 20, zip64_end_bytes = 56 };
-
-enum { flag_utf8 = 1 << 11, extra_zip64 = 0x0001 /* has the real sizes and offset */ };
-
-/* How many bytes the end has, with everything that zip64 adds. */
-enum { end_bytes_max = zip64_end_bytes + zip64_locator_bytes + end_record_bytes };
-
-/* What a field of 16 or 32 bits holds when the real value is in a zip64 one. */
-static const uint16_t elsewhere_16 = UINT16_MAX;
-static const uint32_t elsewhere_32 = UINT32_MAX;
+enum { end_bytes = 22, flag_utf8 = 1 << 11 };
 
 static uint16_t u16(const unsigned char *bytes) {
     return (uint16_t)(bytes[0] | bytes[1] << 8);
@@ -27,10 +18,6 @@ static uint16_t u16(const unsigned char *bytes) {
 
 static uint32_t u32(const unsigned char *bytes) {
     return u16(bytes) | (uint32_t)u16(bytes + 2) << 16;
-}
-
-static uint64_t u64(const unsigned char *bytes) {
-    return u32(bytes) | (uint64_t)u32(bytes + 4) << 32;
 }
 
 /* Any other name needs flag_utf8. */
@@ -47,17 +34,16 @@ static bool is_ascii(const char *text, size_t byte_count) {
 enum { flag_encrypted = 1u << 0, flag_descriptor = 1u << 3 };
 static const uint16_t flags_known = 1u << 1 | 1u << 2 | flag_utf8;
 
-/* Extra fields that give another name (4.6.8, 4.6.9). */
-enum { extra_unicode_comment = 0x6375, extra_unicode_name = 0x7075 };
+/* Extra fields that give other sizes or another name (4.5.3, 4.6.8, 4.6.9). */
+enum { extra_zip64 = 0x0001, extra_unicode_comment = 0x6375, extra_unicode_name = 0x7075 };
 
 /* The host systems (4.4.2) whose external attributes hold a mode; and DOS's own directory bit. */
 enum { system_unix = 3, system_darwin = 19, dos_directory = 0x10 };
 
 /* unzip opens no entry of a later version, Python's zipfile none above 6.3. They read the low byte
- * alone; bugpack needs 2.0, or 4.5 with zip64. */
+ * alone; bugpack needs 2.0. */
 enum { version_max = 46 };
 
-static const char bad_zip64_field[] = "its zip64 field is damaged";
 static const char later_version[] = "it needs a later version of zip than readers know";
 
 static bool is_bad_component(const char *component, size_t length) {
@@ -93,60 +79,23 @@ static const char *refuse_name(const char *name, size_t byte_count) {
     return NULL;
 }
 
-/* Finds the zip64 field; refuses fields that are cut, repeated, or would give another name. */
-static const char *walk_extra(const unsigned char *extra, size_t extra_bytes,
-                              const unsigned char **ret_zip64, size_t *ret_zip64_bytes) {
-    const unsigned char *zip64 = NULL;
+static const char *refuse_extra(const unsigned char *extra, size_t extra_bytes) {
     while (extra_bytes > 0) {
         size_t field_bytes = extra_bytes >= 4 ? u16(extra + 2) : SIZE_MAX;
         if (extra_bytes < 4 || field_bytes > extra_bytes - 4) {
             return "its extra fields are damaged";
         }
         uint16_t id = u16(extra);
+        if (id == extra_zip64) {
+            return "it has other sizes in a zip64 field";
+        }
         if (id == extra_unicode_name || id == extra_unicode_comment) {
             return "it has a second name";
-        }
-        if (id == extra_zip64) {
-            if (zip64 != NULL) {
-                return bad_zip64_field;
-            }
-            zip64 = extra + 4;
-            *ret_zip64_bytes = field_bytes;
         }
         extra += 4 + field_bytes;
         extra_bytes -= 4 + field_bytes;
     }
-    *ret_zip64 = zip64;
     return NULL;
-}
-
-/* Takes the next 8 bytes of the zip64 field where the plain value says so. */
-static bool take_large(uint64_t *value, const unsigned char **zip64, size_t *zip64_bytes) {
-    if (*value != elsewhere_32) {
-        return true;
-    }
-    if (*zip64 == NULL || *zip64_bytes < 8) {
-        return false;
-    }
-    *value = u64(*zip64);
-    *zip64 += 8;
-    *zip64_bytes -= 8;
-    return true;
-}
-
-/* The sizes and, in the directory, the offset (`ret_offset` is NULL in the other header). */
-static const char *take_sizes(const unsigned char *extra, size_t extra_bytes, uint64_t *bytes,
-                              uint64_t *packed_bytes, uint64_t *ret_offset) {
-    const unsigned char *zip64;
-    size_t zip64_bytes = 0;
-    const char *wrong = walk_extra(extra, extra_bytes, &zip64, &zip64_bytes);
-    if (wrong != NULL) {
-        return wrong;
-    }
-    bool is_good = take_large(bytes, &zip64, &zip64_bytes) &&
-                   take_large(packed_bytes, &zip64, &zip64_bytes) &&
-                   (ret_offset == NULL || take_large(ret_offset, &zip64, &zip64_bytes));
-    return is_good ? NULL : bad_zip64_field;
 }
 
 static const char *refuse_kind(const bp_directory_entry *entry) {
@@ -211,8 +160,7 @@ static const char *parse_central(const unsigned char *bytes, size_t available,
     if (wrong != NULL) {
         return wrong;
     }
-    wrong = take_sizes(bytes + BP_ZIP_CENTRAL_BYTES + name_bytes, extra_bytes, &ret_entry->bytes,
-                       &ret_entry->packed_bytes, &ret_entry->header_offset);
+    wrong = refuse_extra(bytes + BP_ZIP_CENTRAL_BYTES + name_bytes, extra_bytes);
     if (wrong != NULL) {
         return wrong;
     }
@@ -236,13 +184,11 @@ size_t bp_header_local_length(const unsigned char *bytes) {
 /* Whether a whole header before the bytes says what the directory says. NULL, or what differs. */
 static const char *check_local(const unsigned char *bytes, const bp_directory_entry *entry) {
     size_t name_bytes = u16(bytes + 26), extra_bytes = u16(bytes + 28);
-    uint64_t packed_bytes = u32(bytes + 18), plain_bytes = u32(bytes + 22);
     if (name_bytes != entry->name_bytes ||
         memcmp(bytes + BP_ZIP_LOCAL_BYTES, entry->name, name_bytes) != 0) {
         return "it has two names";
     }
-    const char *wrong = take_sizes(bytes + BP_ZIP_LOCAL_BYTES + name_bytes, extra_bytes,
-                                   &plain_bytes, &packed_bytes, NULL);
+    const char *wrong = refuse_extra(bytes + BP_ZIP_LOCAL_BYTES + name_bytes, extra_bytes);
     if (wrong != NULL) {
         return wrong;
     }
@@ -251,111 +197,40 @@ static const char *check_local(const unsigned char *bytes, const bp_directory_en
     }
     if (u16(bytes + 6) != entry->flags || u16(bytes + 8) != entry->method ||
         u32(bytes + 10) != entry->time || u32(bytes + 14) != entry->crc ||
-        plain_bytes != entry->bytes || packed_bytes != entry->packed_bytes) {
+        u32(bytes + 22) != entry->bytes || u32(bytes + 18) != entry->packed_bytes) {
         return "its two headers differ";
     }
     return NULL;
 }
 
+static const char not_a_zip[] = "it is no zip, or its end is missing";
+
+/* What the end says; the directory ends where it begins. */
 typedef struct end_record {
-    uint64_t entry_count;
-    uint64_t directory_offset, directory_bytes;
+    uint16_t entry_count;
+    uint32_t directory_offset, directory_bytes;
 } end_record;
 
-static const char not_a_zip[] = "it is no zip, or its end is missing";
-static const char several_parts[] = "it is a part of a zip in several files";
-static const char bad_zip64_end[] = "its zip64 end is damaged";
-
-/* What the plain end says; its numbers may be in the zip64 one. */
-typedef struct plain_end {
-    uint16_t entry_count;
-    uint32_t directory_bytes, directory_offset;
-} plain_end;
-
-static const char *parse_plain(const unsigned char *end, plain_end *ret_end) {
-    if (memcmp(end, "PK\5\6", 4) != 0) {
-        return not_a_zip;
-    }
-    uint16_t count_here = u16(end + 8);
-    ret_end->entry_count = u16(end + 10);
-    ret_end->directory_bytes = u32(end + 12);
-    ret_end->directory_offset = u32(end + 16);
-    if (u16(end + 4) != 0 || u16(end + 6) != 0 || count_here != ret_end->entry_count) {
-        return several_parts;
-    }
-    return u16(end + 20) != 0 ? not_a_zip : NULL; /* bytes of a comment that are not there */
-}
-
-static bool is_elsewhere(const plain_end *end) {
-    return end->entry_count == elsewhere_16 || end->directory_bytes == elsewhere_32 ||
-           end->directory_offset == elsewhere_32;
-}
-
-/* A number that both have must be the same in both. */
-static bool agrees(uint64_t plain, uint64_t elsewhere, uint64_t large) {
-    return plain == elsewhere || plain == large;
-}
-
-/* `bytes` are all three parts; `offset` is where the first of them is in the file. */
-static const char *parse_zip64(const unsigned char *bytes, uint64_t offset, const plain_end *plain,
-                               end_record *ret_record) {
-    const unsigned char *locator = bytes + zip64_end_bytes;
-    if (memcmp(bytes, "PK\6\6", 4) != 0 || memcmp(locator, "PK\6\7", 4) != 0) {
-        return bad_zip64_end;
-    }
-    if (u32(locator + 4) != 0 || u32(locator + 16) != 1 || u32(bytes + 16) != 0 ||
-        u32(bytes + 20) != 0 || u64(bytes + 24) != u64(bytes + 32)) {
-        return several_parts;
-    }
-    end_record record = {u64(bytes + 32), u64(bytes + 48), u64(bytes + 40)};
-    bool is_good = u64(locator + 8) == offset &&
-                   u64(bytes + 4) == zip64_end_bytes - 12 /* counts from its own end */ &&
-                   agrees(plain->entry_count, elsewhere_16, record.entry_count) &&
-                   agrees(plain->directory_bytes, elsewhere_32, record.directory_bytes) &&
-                   agrees(plain->directory_offset, elsewhere_32, record.directory_offset);
-    if (!is_good) {
-        return bad_zip64_end;
-    }
-    *ret_record = record;
-    return NULL;
-}
-
-/*
- * Reads the last `byte_count` bytes of a file of `file_bytes`: at most end_bytes_max, and
- * less only where the file is that short. The directory ends where the record begins. Returns NULL,
- * or what is wrong as the end of a sentence.
+/* Reads the last bytes of a file of `file_bytes`. NULL, or what is wrong as the end of a sentence.
  */
-static const char *parse_end(const unsigned char *bytes, size_t byte_count, uint64_t file_bytes,
+static const char *parse_end(const unsigned char *end, uint64_t file_bytes,
                              end_record *ret_record) {
-    plain_end plain;
-    if (byte_count < end_record_bytes) {
+    const end_record record = {u16(end + 10), u32(end + 16), u32(end + 12)};
+    if (memcmp(end, "PK\5\6", 4) != 0 || u16(end + 20) != 0) { /* or a comment that is not there */
         return not_a_zip;
     }
-    const char *wrong = parse_plain(bytes + byte_count - end_record_bytes, &plain);
-    if (wrong != NULL) {
-        return wrong;
+    if (u16(end + 4) != 0 || u16(end + 6) != 0 || u16(end + 8) != record.entry_count) {
+        return "it is a part of a zip in several files";
     }
-    end_record record = {plain.entry_count, plain.directory_offset, plain.directory_bytes};
-    uint64_t end_offset = file_bytes - end_record_bytes;
-    if (is_elsewhere(&plain)) {
-        if (byte_count < end_bytes_max) {
-            return bad_zip64_end;
-        }
-        end_offset = file_bytes - end_bytes_max;
-        wrong = parse_zip64(bytes + byte_count - end_bytes_max, end_offset, &plain, &record);
-        if (wrong != NULL) {
-            return wrong;
-        }
-    }
-    if (record.directory_offset > end_offset ||
-        record.directory_bytes != end_offset - record.directory_offset) {
+    if (record.directory_bytes + (uint64_t)record.directory_offset != file_bytes - end_bytes) {
         return "its directory is not where its end says";
     }
-    if (record.entry_count == 0) {
-        return "it is empty";
+    if (record.entry_count > BP_DIRECTORY_ENTRY_MAX ||
+        record.directory_bytes > BP_DIRECTORY_BYTES_MAX) {
+        return "it has more entries than a report may have";
     }
     *ret_record = record;
-    return NULL;
+    return record.entry_count == 0 ? "it is empty" : NULL;
 }
 
 /* A zip being checked. */
@@ -363,9 +238,8 @@ typedef struct look {
     int fd;
     const char *path;
     bugpack_error *error;
-    uint64_t file_bytes;
     end_record end;
-    unsigned char *tail; /* the file from the directory on */
+    unsigned char *bytes; /* the directory */
     bp_directory directory;
     unsigned char local[BP_ZIP_LOCAL_BYTES + 2 * UINT16_MAX];
 } look;
@@ -402,9 +276,9 @@ static bugpack_status read_at(const look *state, uint64_t offset, void *bytes, s
                          "\"%s\" became shorter while it was read", state->path);
 }
 
-/* Finds the directory, and takes it with all that follows into memory. */
-static bugpack_status read_tail(look *state) {
-    unsigned char end[end_bytes_max];
+/* Takes the directory into memory. */
+static bugpack_status read_directory(look *state) {
+    unsigned char end[end_bytes];
     struct stat info;
     if (fstat(state->fd, &info) != 0) {
         return bp_fail_errno(state->error, errno, "cannot read \"%s\"", state->path);
@@ -412,38 +286,28 @@ static bugpack_status read_tail(look *state) {
     if (!S_ISREG(info.st_mode)) {
         return refuse(state, "it is no regular file");
     }
-    state->file_bytes = (uint64_t)info.st_size;
-    size_t end_bytes = state->file_bytes < sizeof end ? (size_t)state->file_bytes : sizeof end;
-    bugpack_status status = read_at(state, state->file_bytes - end_bytes, end, end_bytes);
+    uint64_t file_bytes = (uint64_t)info.st_size;
+    if (file_bytes < end_bytes) {
+        return refuse(state, not_a_zip);
+    }
+    bugpack_status status = read_at(state, file_bytes - end_bytes, end, end_bytes);
     if (status != BUGPACK_OK) {
         return status;
     }
-    const char *wrong = parse_end(end, end_bytes, state->file_bytes, &state->end);
+    const char *wrong = parse_end(end, file_bytes, &state->end);
     if (wrong != NULL) {
         return refuse(state, wrong);
     }
-    if (state->end.entry_count > BP_DIRECTORY_ENTRY_MAX ||
-        state->end.directory_bytes > BP_DIRECTORY_BYTES_MAX) {
-        return refuse(state, "it has more entries than a report may have");
-    }
-    size_t tail_bytes = (size_t)(state->file_bytes - state->end.directory_offset);
-    state->tail = malloc(tail_bytes);
-    if (state->tail == NULL) {
-        return bp_fail_memory(state->error, "read a zip");
-    }
-    status = read_at(state, state->end.directory_offset, state->tail, tail_bytes);
-    size_t both_bytes = tail_bytes < end_bytes ? tail_bytes : end_bytes;
-    if (status == BUGPACK_OK && memcmp(state->tail + tail_bytes - both_bytes,
-                                       end + end_bytes - both_bytes, both_bytes) != 0) {
-        return refuse(state, "it changed while it was read");
-    }
-    return status;
+    state->bytes = malloc(state->end.directory_bytes);
+    return state->bytes == NULL ? bp_fail_memory(state->error, "read a zip")
+                                : read_at(state, state->end.directory_offset, state->bytes,
+                                          state->end.directory_bytes);
 }
 
 /* Copies the names, which have no NUL in the directory. */
 static bugpack_status keep_names(look *state) {
     bp_directory *directory = &state->directory;
-    directory->names = malloc((size_t)state->end.directory_bytes + directory->entry_count);
+    directory->names = malloc(state->end.directory_bytes + directory->entry_count);
     if (directory->names == NULL) {
         return bp_fail_memory(state->error, "read a zip");
     }
@@ -460,8 +324,8 @@ static bugpack_status keep_names(look *state) {
 
 static bugpack_status read_entries(look *state) {
     bp_directory *directory = &state->directory;
-    size_t at = 0, directory_bytes = (size_t)state->end.directory_bytes;
-    size_t entry_count = (size_t)state->end.entry_count;
+    size_t at = 0, directory_bytes = state->end.directory_bytes;
+    size_t entry_count = state->end.entry_count;
     if (directory_bytes / BP_ZIP_CENTRAL_BYTES < entry_count) {
         return refuse(state, "its directory is damaged");
     }
@@ -472,7 +336,7 @@ static bugpack_status read_entries(look *state) {
     for (; directory->entry_count < entry_count; directory->entry_count++) {
         bp_directory_entry *entry = &directory->entries[directory->entry_count];
         size_t length = 0;
-        const char *wrong = parse_central(state->tail + at, directory_bytes - at, entry, &length);
+        const char *wrong = parse_central(state->bytes + at, directory_bytes - at, entry, &length);
         if (wrong != NULL) {
             return refuse_entry(state, entry, wrong);
         }
@@ -590,7 +454,8 @@ bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_dir
     state->fd = fd;
     state->path = path;
     state->error = error;
-    bugpack_status (*const steps[])(look *) = {read_tail, read_entries, check_places, check_names};
+    bugpack_status (*const steps[])(look *) = {read_directory, read_entries, check_places,
+                                               check_names};
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
         status = steps[i](state);
@@ -600,7 +465,7 @@ bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_dir
     } else {
         bp_directory_release(&state->directory);
     }
-    free(state->tail);
+    free(state->bytes);
     free(state);
     return status;
 }

@@ -1,11 +1,12 @@
 /*
- * Validates a zip that may be hostile, before libzip opens it.
+ * Validates a zip that may be hostile, before anything in it is read.
  *
- * libzip 1.7.3 accepts much that no report has, also with its consistency checks: names that lead
- * elsewhere, entries that share their bytes, an archive whose end was zeroed as an empty one. A
- * report has entries one after the other from byte 0, each with a header that agrees with the
- * directory; the directory after the last; then the end, without a comment; and nothing else. Its
- * entries are regular files with plain names, stored or deflated, with sizes before their bytes.
+ * Libraries accept much that no report has, libzip 1.7.3 also with its consistency checks: names
+ * that lead elsewhere, entries that share their bytes, an archive whose end was zeroed as an empty
+ * one. A report has entries one after the other from byte 0, each with a header that agrees with
+ * the directory; the directory after the last; then the end, without a comment; and nothing else.
+ * Its entries are regular files with plain names, stored or deflated, with sizes before their
+ * bytes. All sizes are below 4 GiB: there is no zip64.
  */
 #ifndef BP_ARCHIVE_DIRECTORY_H
 #define BP_ARCHIVE_DIRECTORY_H

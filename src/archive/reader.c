@@ -1,17 +1,12 @@
 #include "archive/reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zip.h>
-#include <zlib.h>
 
 #include <bugpack/error.h>
 
@@ -135,73 +130,6 @@ struct bp_archive_stream {
     char piece[];
 };
 
-/* What libzip says, by its code: it may be our memory or our disk, or the archive. */
-static bugpack_status fail(const bp_archive_reader *reader, zip_error_t *reason,
-                           bugpack_error *error) {
-    int code = zip_error_code_zip(reason), system_code = zip_error_code_system(reason);
-    if (code == ZIP_ER_MEMORY || (code == ZIP_ER_ZLIB && system_code == Z_MEM_ERROR)) {
-        return bp_fail_memory(error, "read a zip");
-    }
-    if (zip_error_system_type(reason) == ZIP_ET_SYS && system_code != 0) {
-        return bp_fail_errno(error, system_code, "cannot read \"%s\"", reader->path);
-    }
-    return bp_fail(error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: %s", reader->path,
-                   zip_error_strerror(reason));
-}
-
-/* Two readers of one format may see two archives: what libzip sees must be what was checked. */
-static bool sees_the_same(zip_t *zip, const bp_directory *directory) {
-    const zip_uint64_t needed =
-        ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_CRC | ZIP_STAT_COMP_METHOD;
-    bool is_same = zip_get_num_entries(zip, 0) == (zip_int64_t)directory->entry_count;
-    for (size_t i = 0; is_same && i < directory->entry_count; i++) {
-        const bp_directory_entry *entry = &directory->entries[i];
-        zip_stat_t info;
-        is_same = zip_stat_index(zip, i, ZIP_FL_ENC_RAW, &info) == 0 &&
-                  (info.valid & needed) == needed && strcmp(info.name, entry->name) == 0 &&
-                  info.size == entry->bytes && info.comp_size == entry->packed_bytes &&
-                  info.crc == entry->crc && info.comp_method == entry->method;
-    }
-    return is_same;
-}
-
-/* libzip's own consistency checks, on a duplicate that libzip closes. */
-static bugpack_status check_with_libzip(const bp_archive_reader *reader, bugpack_error *error) {
-    zip_source_t *source = NULL;
-    zip_t *zip = NULL;
-    zip_error_t reason;
-    bugpack_status status = BUGPACK_OK;
-    off_t offset = lseek(reader->fd, 0, SEEK_CUR); /* a duplicate shares it */
-    int copy = fcntl(reader->fd, F_DUPFD_CLOEXEC, 0);
-    FILE *file = copy >= 0 ? fdopen(copy, "rb") : NULL;
-    zip_error_init(&reason);
-    if (file == NULL) {
-        status = bp_fail_errno(error, errno, "cannot read \"%s\"", reader->path);
-        bp_file_close(copy);
-        goto out;
-    }
-    source = zip_source_filep_create(file, 0, -1, &reason);
-    if (source == NULL) {
-        (void)fclose(file);
-        status = fail(reader, &reason, error);
-        goto out;
-    }
-    zip = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &reason);
-    if (zip == NULL) {
-        zip_source_free(source);
-        status = fail(reader, &reason, error);
-    } else if (!sees_the_same(zip, &reader->directory)) {
-        status =
-            bp_fail(error, BUGPACK_ERR_CORRUPT,
-                    "\"%s\" is no report: its directory can be read in two ways", reader->path);
-    }
-    zip_discard(zip); /* NULL is fine */
-out:
-    (void)lseek(reader->fd, offset, SEEK_SET);
-    zip_error_fini(&reason);
-    return status;
-}
-
 bugpack_status bp_archive_reader_open(int fd, const char *path, bp_archive_reader **ret_reader,
                                       bugpack_error *error) {
     bp_archive_reader *reader = calloc(1, sizeof *reader);
@@ -215,9 +143,6 @@ bugpack_status bp_archive_reader_open(int fd, const char *path, bp_archive_reade
     reader->path = copy;
     copy = NULL;
     status = bp_directory_read(fd, path, &reader->directory, error);
-    if (status == BUGPACK_OK) {
-        status = check_with_libzip(reader, error);
-    }
     if (status == BUGPACK_OK) {
         *ret_reader = reader;
         reader = NULL;

@@ -1,9 +1,9 @@
 /*
  * Reads a report that may be hostile.
  *
- * We validate the zip first (archive/directory.h). Then libzip opens it with its consistency checks
- * and must see the same entries. Every byte that comes out of an entry is counted, against what the
- * entry declares and what the caller allows. No path in the archive is ever used.
+ * We validate the zip first (archive/directory.h). Every byte that comes out of an entry is
+ * counted, against what the entry declares and what the caller allows. No path in the archive is
+ * ever used.
  */
 #ifndef BP_ARCHIVE_READER_H
 #define BP_ARCHIVE_READER_H

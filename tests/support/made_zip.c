@@ -72,7 +72,7 @@ static void put_central(bp_buffer *out, const made_member *member, size_t packed
     (void)bp_buffer_append_text(out, member->name);
 }
 
-static void put_bodies(made_zip *zip, const made_member *members, size_t count) {
+void made_zip_build(made_zip *zip, const made_member *members, size_t count) {
     size_t packed_bytes[MADE_ZIP_MEMBER_MAX];
     memset(zip, 0, sizeof *zip);
     bp_buffer_init(&zip->bytes, (size_t)1 << 24);
@@ -85,38 +85,13 @@ static void put_bodies(made_zip *zip, const made_member *members, size_t count) 
         zip->central[i] = zip->bytes.size;
         put_central(&zip->bytes, &members[i], packed_bytes[i], zip->local[i]);
     }
-}
-
-static void put_end(made_zip *zip, uint64_t count, uint64_t directory_bytes, uint64_t offset) {
     zip->end = zip->bytes.size;
     (void)bp_buffer_append(&zip->bytes, "PK\5\6\0\0\0\0", 8);
     put(&zip->bytes, count, 2);
     put(&zip->bytes, count, 2);
-    put(&zip->bytes, directory_bytes, 4);
-    put(&zip->bytes, offset, 4);
+    put(&zip->bytes, zip->end - zip->directory, 4);
+    put(&zip->bytes, zip->directory, 4);
     put(&zip->bytes, 0, 2);
-}
-
-void made_zip_build(made_zip *zip, const made_member *members, size_t count) {
-    put_bodies(zip, members, count);
-    put_end(zip, count, zip->bytes.size - zip->directory, zip->directory);
-}
-
-void made_zip_build_zip64(made_zip *zip, const made_member *members, size_t count) {
-    put_bodies(zip, members, count);
-    size_t offset = zip->bytes.size;
-    (void)bp_buffer_append(&zip->bytes, "PK\6\6", 4);
-    put(&zip->bytes, 44, 8);
-    put(&zip->bytes, 45u << 16 | 45, 4);
-    put(&zip->bytes, 0, 8);
-    put(&zip->bytes, count, 8);
-    put(&zip->bytes, count, 8);
-    put(&zip->bytes, offset - zip->directory, 8);
-    put(&zip->bytes, zip->directory, 8);
-    (void)bp_buffer_append(&zip->bytes, "PK\6\7\0\0\0\0", 8);
-    put(&zip->bytes, offset, 8);
-    put(&zip->bytes, 1, 4);
-    put_end(zip, UINT16_MAX, UINT32_MAX, UINT32_MAX);
 }
 
 void made_zip_release(made_zip *zip) {

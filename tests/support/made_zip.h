@@ -29,8 +29,6 @@ typedef struct made_zip {
 /* A whole zip as a report is one: what is to be wrong with it is put in afterwards. */
 void made_zip_build(made_zip *zip, const made_member *members, size_t count);
 
-/* The same with a zip64 end, to which the plain one refers for all its numbers. */
-void made_zip_build_zip64(made_zip *zip, const made_member *members, size_t count);
 void made_zip_release(made_zip *zip);
 
 void made_zip_put16(made_zip *zip, size_t at, unsigned value);

@@ -60,38 +60,6 @@ Test(reader, lists_and_reads_entries_stored_and_deflated) {
     made_zip_release(&zip);
 }
 
-Test(reader, reads_an_archive_with_a_zip64_end) {
-    made_zip zip;
-    made_zip_build_zip64(&zip, members, 3);
-    expect_members(&zip);
-    made_zip_release(&zip);
-}
-
-/* Sizes of an entry that stand in its zip64 fields, though they are small. */
-Test(reader, reads_an_entry_with_zip64_sizes) {
-    static const unsigned char extra[] = {1, 0, 16, 0, 3, 0, 0, 0, 0, 0,
-                                          0, 0, 3,  0, 0, 0, 0, 0, 0, 0};
-    const made_member one[] = {{"a", "abc", false}};
-    made_zip zip;
-    int fd;
-    made_zip_build(&zip, one, 1);
-    for (size_t i = 0; i < 2; i++) { /* the packed size, then the other */
-        made_zip_put32(&zip, zip.local[0] + 18 + 4 * i, UINT32_MAX);
-        made_zip_put32(&zip, zip.central[0] + 20 + 4 * i, UINT32_MAX);
-    }
-    made_zip_put16(&zip, zip.local[0] + 28, sizeof extra);
-    made_zip_put16(&zip, zip.central[0] + 30, sizeof extra);
-    made_zip_put32(&zip, zip.end + 12, made_zip_get32(&zip, zip.end + 12) + sizeof extra);
-    made_zip_put32(&zip, zip.end + 16, made_zip_get32(&zip, zip.end + 16) + sizeof extra);
-    made_zip_insert(&zip, zip.central[0] + 46 + 1, extra, sizeof extra);
-    made_zip_insert(&zip, zip.local[0] + 30 + 1, extra, sizeof extra);
-    bp_archive_reader *reader = open_made(&zip, &fd);
-    expect_content(reader, "a", "abc", 3);
-    bp_archive_reader_free(reader);
-    (void)close(fd);
-    made_zip_release(&zip);
-}
-
 /* Numbers, which no compression makes so small that they come in one step. */
 static char *make_long_text(uint32_t seed) {
     char *text = calloc(1, 20001);

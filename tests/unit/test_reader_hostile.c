@@ -223,7 +223,7 @@ Test(reader_hostile, refuses_a_second_name_and_broken_extra_fields) {
                  {{0x75, 0x63, 5, 0, 1, 0, 0, 0, 0}, "it has a second name"},
                  {{0x55, 0x54, 6, 0, 1, 0, 0, 0, 0}, "its extra fields are damaged"},
                  {{0x55, 0x54, 2, 0, 1, 0, 0, 0, 0}, "its extra fields are damaged"},
-                 {{0x01, 0x00, 0, 0, 1, 0, 1, 0, 0}, "its zip64 field is damaged"}};
+                 {{0x01, 0x00, 5, 0, 1, 0, 1, 0, 0}, "it has other sizes"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         made_zip zip;
         made_zip_build(&zip, members, 2);
@@ -231,7 +231,7 @@ Test(reader_hostile, refuses_a_second_name_and_broken_extra_fields) {
         made_zip_put32(&zip, zip.end + 12,
                        made_zip_get32(&zip, zip.end + 12) + (uint32_t)sizeof cases[i].extra);
         made_zip_insert(&zip, zip.central[1] + 46 + 4, cases[i].extra, sizeof cases[i].extra);
-        expect_refusal(&zip, i == 4 ? "\"t.zip\" is no report" : cases[i].why);
+        expect_refusal(&zip, cases[i].why);
     }
 }
 
@@ -264,40 +264,16 @@ Test(reader_hostile, refuses_an_empty_archive_and_counts_that_lie) {
     }
 }
 
-Test(reader_hostile, refuses_a_zip64_end_that_lies) {
-    /* From the plain end backwards: the locator has 20 bytes, the record 56 before it. */
-    static const struct {
-        size_t before_end;
-        uint32_t value;
-        const char *why;
-    } cases[] = {{20, 1, "its zip64 end"},        {16, 1, "in several files"},
-                 {12, 1, "its zip64 end"},        {4, 2, "in several files"},
-                 {76, 1, "its zip64 end"},        {72, 45, "its zip64 end"},
-                 {60, 1, "in several files"},     {52, 1, "in several files"},
-                 {36, 1, "its directory is not"}, {28, 1, "its directory is not"},
-                 {24, 1, "its directory is not"}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        made_zip zip;
-        made_zip_build_zip64(&zip, members, 2);
-        made_zip_put32(&zip, zip.end - cases[i].before_end, cases[i].value);
-        expect_refusal(&zip, cases[i].why);
-    }
+Test(reader_hostile, refuses_a_zip64_end) {
+    static const char zip64_end[76] = "PK\6\6";
     made_zip zip;
-    for (size_t at = 8; at <= 16; at += 4) { /* the plain end has numbers of its own: others */
-        made_zip_build_zip64(&zip, members, 2);
-        made_zip_put32(&zip, zip.end + at, at == 8 ? 0x10001 : 1);
-        expect_refusal(&zip, "its zip64 end");
-    }
-    made_zip_build_zip64(&zip, members, 2);
-    for (size_t field = 0; field < 2; field++) { /* both counts: 2^33 */
-        made_zip_put32(&zip, zip.end - 52 + 8 * field, 0);
-        made_zip_put32(&zip, zip.end - 48 + 8 * field, 2);
-    }
-    expect_refusal(&zip, "more entries than a report may have");
-    made_zip_build(&zip, members, 2); /* says that there is one, and there is none */
+    made_zip_build(&zip, members, 2);
     made_zip_put16(&zip, zip.end + 8, UINT16_MAX);
     made_zip_put16(&zip, zip.end + 10, UINT16_MAX);
-    expect_refusal(&zip, "its zip64 end");
+    made_zip_put32(&zip, zip.end + 12, UINT32_MAX);
+    made_zip_put32(&zip, zip.end + 16, UINT32_MAX);
+    made_zip_insert(&zip, zip.end, zip64_end, sizeof zip64_end);
+    expect_refusal(&zip, "its directory is not where");
 }
 
 /* Reads the second entry of a zip that opens; the status of the reading. */
