@@ -106,7 +106,7 @@ Test(session_target, has_the_facts_of_what_it_executed_last) {
 }
 
 Test(session_target, says_that_its_facts_are_of_before_another_program) {
-    check_facts_of_a_chain(false, "\"test_session", "Z, before it became \"sleep\"");
+    check_facts_of_a_chain(false, "\"unit_session", "Z, before it became \"sleep\"");
 }
 
 /* Starts the file system of stalled_files.py, whose words come from `*ret_said`. */

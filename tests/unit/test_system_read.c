@@ -58,7 +58,7 @@ Test(system, is_what_system_calls_say) {
     cr_expect(eq(u64, system.cpu_online_count.value, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)));
     cr_expect(system.uptime_ns / BP_NS_PER_SEC >= (uint64_t)before.tv_sec &&
               system.uptime_ns / BP_NS_PER_SEC <= (uint64_t)after.tv_sec);
-    cr_expect(system.executable != NULL && strstr(system.executable, "test_system_read") != NULL);
+    cr_expect(system.executable != NULL && strstr(system.executable, "unit_probe") != NULL);
     cr_expect(not(system.has_package), "this test is in no package");
     cr_assert(system.filesystem_count > 0 && statvfs("/", &root) == 0);
     cr_expect(system.filesystems[0].is_of[BP_SYSTEM_PLACE_ROOT]);
@@ -123,7 +123,7 @@ Test(system, has_the_executable_and_file_systems_of_a_process_whose_first_thread
     cr_assert(eq(int, (int)bp_system_read(&plan, &system, NULL), BUGPACK_OK));
     (void)kill(child, SIGKILL);
     cr_assert(system.executable != NULL && system.filesystem_count > 0);
-    cr_expect(strstr(system.executable, "test_system_read") != NULL);
+    cr_expect(strstr(system.executable, "unit_probe") != NULL);
     bp_system_release(&system);
     (void)waitpid(child, NULL, 0);
 }

@@ -1,5 +1,6 @@
 /*
- * Runs the tests of a program, each in a fork: NAME [--jobs N] [--filter TEXT] [--list].
+ * Runs the tests of a program, each in a fork: NAME [--jobs N] [--filter PATTERN] [--list].
+ * Of Criterion's patterns it knows the one for suites, @(SUITE|SUITE) and what follows.
  * BUGPACK_LEFT_OUT names tests that are skipped, SUITE/NAME each, between spaces.
  */
 #include <errno.h>
@@ -125,6 +126,17 @@ static bool is_left_out(const struct cr_test *test) {
     return list && strstr(list, name);
 }
 
+static bool is_asked_for(const char *suite, const char *filter) {
+    const size_t length = strlen(suite);
+    for (const char *at = filter; (at = strstr(at, suite)); at++) {
+        const bool begins = at > filter && (at[-1] == '(' || at[-1] == '|');
+        if (begins && (at[length] == '|' || at[length] == ')')) {
+            return true;
+        }
+    }
+    return !*filter;
+}
+
 static int run(const struct cr_test *test) {
     const struct cr_test whole = with_suite(*test);
     running = test;
@@ -187,7 +199,7 @@ int main(int argc, char **argv) {
         } else if (strcmp(argv[i], "--filter") == 0 && i + 1 < argc) {
             filter = argv[++i];
         } else {
-            fprintf(stderr, "usage: %s [--jobs N] [--filter TEXT] [--list]\n", argv[0]);
+            fprintf(stderr, "usage: %s [--jobs N] [--filter PATTERN] [--list]\n", argv[0]);
             return 2;
         }
     }
@@ -198,7 +210,7 @@ int main(int argc, char **argv) {
     size_t count = 0;
     struct counts counts = {0};
     for (const struct cr_test *test = tests; test; test = test->next) {
-        if (!test->name || !strstr(test->name, filter)) {
+        if (!test->name || !is_asked_for(test->suite, filter)) {
             continue;
         }
         if (list) {
