@@ -304,8 +304,8 @@ BUGPACK_API void bugpack_recorder_location_init(bugpack_recorder_location *fresh
                                                 size_t struct_size);
 
 /*
- * Fills `*ret_location`, as far as its struct_size reaches. A ring may move into memory later, when
- * another program opens its file, and channels get theirs when they are opened.
+ * Fills `*ret_location`, as far as its struct_size reaches. Channels get their rings when they are
+ * opened.
  *
  * Errors: INVALID (struct_size), INERT, CLOSED. Any thread. Since 0.1.0.
  */

@@ -24,8 +24,6 @@ typedef enum bp_lock_rank {
     /* opening and closing of channels | making and removing ring files | bugpack_channel_open,
      * bugpack_channel_close */
     BP_LOCK_CHANNELS,
-    /* guarded ring files | moving a ring | monitor, open, close, bugpack_channel_open */
-    BP_LOCK_FILE_GUARD,
     /* who stops a thread | one stop, at most 200 ms | bugpack-stop */
     BP_LOCK_STOP,
     /* known ELF objects | reading one's debug data | provider thread, probe threads */

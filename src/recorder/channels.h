@@ -21,7 +21,7 @@
 #include "recorder/rings.h"
 #include "recorder/traffic.h"
 
-/* Closed channels that stay at most: each takes a file, a lease and two mappings. */
+/* Closed channels that stay at most: each takes a file and two mappings. */
 #define BP_CHANNEL_CLOSED_MAX 512u
 
 /*

@@ -17,11 +17,10 @@ struct entry {
 };
 
 struct bp_monitor {
-    bp_file_guard *guard;
     pthread_t thread;
     bp_lock lock; /* of what follows */
     pthread_cond_t changed;
-    bool is_bound, is_stopping;
+    bool is_woken, is_stopping;
     struct entry *running; /* NULL for none */
     struct entry entries[BP_MONITOR_TASK_MAX];
 };
@@ -55,27 +54,26 @@ static uint64_t run_due(bp_monitor *monitor) {
     return next_ns;
 }
 
-/* Makes every task due. The lock is held. */
-static void make_due(bp_monitor *monitor) {
-    for (size_t i = 0; i < BP_MONITOR_TASK_MAX; i++) {
-        monitor->entries[i].due_ns = 0;
-    }
+/* Ends the wait. The lock is held. */
+static void wake(bp_monitor *monitor) {
+    monitor->is_woken = true;
+    (void)pthread_cond_broadcast(&monitor->changed);
 }
 
 static void *run(void *argument) {
     bp_monitor *monitor = argument;
     bp_thread_set_name("bugpack-monitor");
-    bp_file_guard_bind(monitor->guard);
     bp_lock_acquire(&monitor->lock);
-    monitor->is_bound = true;
-    (void)pthread_cond_broadcast(&monitor->changed);
     while (!monitor->is_stopping) {
+        monitor->is_woken = false;
         uint64_t next_ns = run_due(monitor);
-        bp_lock_release(&monitor->lock);
-        bool has_news = bp_file_guard_wait(monitor->guard, next_ns);
-        bp_lock_acquire(&monitor->lock);
-        if (has_news) {
-            make_due(monitor);
+        bool is_due = false;
+        while (!monitor->is_woken && !is_due) {
+            if (next_ns == UINT64_MAX) {
+                bp_lock_wait(&monitor->lock, &monitor->changed);
+            } else {
+                is_due = !bp_lock_wait_until(&monitor->lock, &monitor->changed, next_ns);
+            }
         }
     }
     bp_lock_release(&monitor->lock);
@@ -83,7 +81,6 @@ static void *run(void *argument) {
 }
 
 static void free_monitor(bp_monitor *monitor) {
-    bp_file_guard_free(monitor->guard);
     (void)pthread_cond_destroy(&monitor->changed);
     bp_lock_destroy(&monitor->lock);
     free(monitor);
@@ -92,27 +89,18 @@ static void free_monitor(bp_monitor *monitor) {
 bugpack_status bp_monitor_new(bp_monitor **ret_monitor, bugpack_error *error) {
     bp_monitor *monitor = calloc(1, sizeof *monitor);
     bool has_lock = monitor != NULL && bp_lock_init(&monitor->lock, BP_LOCK_MONITOR);
-    if (!has_lock || pthread_cond_init(&monitor->changed, NULL) != 0) {
+    if (!has_lock || bp_condition_init(&monitor->changed, NULL) != BUGPACK_OK) {
         if (has_lock) {
             bp_lock_destroy(&monitor->lock);
         }
         free(monitor);
         return bp_fail_memory(error, "start the monitor");
     }
-    bugpack_status status = bp_file_guard_new(&monitor->guard, error);
-    if (status == BUGPACK_OK) {
-        status = bp_thread_start(run, monitor, &monitor->thread, error);
-    }
+    bugpack_status status = bp_thread_start(run, monitor, &monitor->thread, error);
     if (status != BUGPACK_OK) {
         free_monitor(monitor);
         return status;
     }
-    /* Leases name the thread, and a wake needs one. */
-    bp_lock_acquire(&monitor->lock);
-    while (!monitor->is_bound) {
-        bp_lock_wait(&monitor->lock, &monitor->changed);
-    }
-    bp_lock_release(&monitor->lock);
     *ret_monitor = monitor;
     return BUGPACK_OK;
 }
@@ -121,8 +109,8 @@ void bp_monitor_free(bp_monitor *monitor) {
     if (monitor != NULL) {
         bp_lock_acquire(&monitor->lock);
         monitor->is_stopping = true;
+        wake(monitor);
         bp_lock_release(&monitor->lock);
-        bp_file_guard_wake(monitor->guard);
         (void)pthread_join(monitor->thread, NULL);
         free_monitor(monitor);
     }
@@ -136,8 +124,8 @@ void bp_monitor_add(bp_monitor *monitor, bp_monitor_task *task, void *context) {
     }
     assert(place < BP_MONITOR_TASK_MAX);
     monitor->entries[place] = (struct entry){.task = task, .context = context};
+    wake(monitor);
     bp_lock_release(&monitor->lock);
-    bp_file_guard_wake(monitor->guard);
 }
 
 void bp_monitor_remove(bp_monitor *monitor, bp_monitor_task *task) {
@@ -156,11 +144,9 @@ void bp_monitor_remove(bp_monitor *monitor, bp_monitor_task *task) {
 
 void bp_monitor_wake(bp_monitor *monitor) {
     bp_lock_acquire(&monitor->lock);
-    make_due(monitor);
+    for (size_t i = 0; i < BP_MONITOR_TASK_MAX; i++) {
+        monitor->entries[i].due_ns = 0;
+    }
+    wake(monitor);
     bp_lock_release(&monitor->lock);
-    bp_file_guard_wake(monitor->guard);
-}
-
-bp_file_guard *bp_monitor_file_guard(bp_monitor *monitor) {
-    return monitor->guard;
 }

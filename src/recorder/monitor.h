@@ -1,9 +1,9 @@
 /*
  * The monitor: one thread of a session that does what is due at a time. It samples the process,
- * asks the triggers, marks the session as alive, and guards the ring files.
+ * asks the triggers, and marks the session as alive.
  *
- * A task must be short and must not wait for the host: while it runs, whoever opens a ring file
- * waits. It may read files under /proc, close files, and write a few bytes, but never sync.
+ * A task must be short and must not wait for the host. It may read files under /proc, close files,
+ * and write a few bytes, but never sync.
  */
 #ifndef BP_RECORDER_MONITOR_H
 #define BP_RECORDER_MONITOR_H
@@ -11,8 +11,6 @@
 #include <stdint.h>
 
 #include <bugpack/error.h>
-
-#include "platform/file_guard.h"
 
 typedef struct bp_monitor bp_monitor;
 
@@ -27,7 +25,7 @@ typedef uint64_t bp_monitor_task(void *context, uint64_t now_ns);
 /* Starts the thread, "bugpack-monitor". NO_MEMORY, IO. */
 bugpack_status bp_monitor_new(bp_monitor **ret_monitor, bugpack_error *error);
 
-/* Ends the thread. All tasks and guarded files have been removed. NULL is fine. */
+/* Ends the thread. All tasks have been removed. NULL is fine. */
 void bp_monitor_free(bp_monitor *monitor);
 
 /* Adds a task, which is called at once. At most BP_MONITOR_TASK_MAX. Any thread. */
@@ -39,8 +37,5 @@ void bp_monitor_remove(bp_monitor *monitor, bp_monitor_task *task);
 
 /* Calls every task soon, because something else may be due. Any thread. */
 void bp_monitor_wake(bp_monitor *monitor);
-
-/* Guards files; see platform/file_guard.h. */
-bp_file_guard *bp_monitor_file_guard(bp_monitor *monitor);
 
 #endif

@@ -91,7 +91,7 @@ void bp_recorder_close(bp_recorder *recorder) {
     if (recorder == NULL || recorder->rings == NULL) {
         return;
     }
-    bp_rings_release_guard(recorder->rings);
+    bp_rings_end(recorder->rings);
     bp_channels_end(&recorder->channels);
     bp_windows_free(recorder->windows);
     bp_history_free(recorder->history);

@@ -17,33 +17,23 @@
 /* How often the session's directory notes that the session runs. */
 static const uint64_t alive_interval_ns = BP_NS_PER_SEC;
 
-/* When another program opens a ring's file, the ring moves to a new file, but only if it last moved
- * so long ago. Otherwise it moves to memory, which is tried again after retry_ns if it fails. */
-static const uint64_t move_interval_ns = 5 * BP_NS_PER_SEC;
-static const uint64_t retry_ns = 100 * BP_NS_PER_MS;
-
-/* A ring that is in a file, or was. */
+/* A ring that is in a file. */
 typedef struct ring_file {
     struct ring_file *next;
-    bp_rings *rings;
     bp_ring *ring;
     char name[BP_RING_NAME_BYTES];
-    uint64_t moved_ns; /* when it last got a new file, or should have; 0: never. The monitor's */
-    char failure[160]; /* why it got none; under the lock */
 } ring_file;
 
 struct bp_rings {
     bp_session_dir *dir; /* NULL: memory only */
     bool is_common;      /* half of the file system has to stay free */
     uint64_t survives;
-    bp_monitor *monitor; /* NULL: no file is guarded */
+    bp_monitor *monitor; /* NULL: it does not note that the session runs */
     char session_id[BP_ID_BYTES];
     atomic_bool is_kept;
     bp_lock lock; /* of what follows */
     ring_file *files;
     bp_anchor_files published;
-    bool has_new_loss;   /* a ring got no new file, and bp_rings_take_loss has not said so */
-    bool is_loss_waking; /* the monitor's tasks were woken for it */
     char memory_reason[256];
     char substitute_reason[256]; /* of `dir`; constant */
 };
@@ -56,61 +46,8 @@ static uint64_t note_alive(void *context, uint64_t now_ns) {
     for (ring_file *file = rings->files; file != NULL; file = file->next) {
         bp_ring_note_alive(file->ring, now);
     }
-    bool must_wake = rings->has_new_loss && !rings->is_loss_waking;
-    rings->is_loss_waking = rings->has_new_loss;
     bp_lock_release(&rings->lock);
-    if (must_wake) {
-        bp_monitor_wake(rings->monitor);
-    }
     return now_ns + alive_interval_ns;
-}
-
-/* Moves a ring to a new file, which then gets the name of the one that it was in. */
-static bugpack_status move_to_new_file(ring_file *file, bugpack_error *error) {
-    bp_session_dir *dir = file->rings->dir;
-    bp_file_guard *guard = bp_monitor_file_guard(file->rings->monitor);
-    char new_name[BP_RING_NAME_BYTES];
-    int fd = -1;
-    (void)snprintf(new_name, sizeof new_name, "%.*s" BP_RING_NEW_SUFFIX,
-                   (int)(sizeof new_name - sizeof BP_RING_NEW_SUFFIX), file->name);
-    bugpack_status status = bp_session_dir_make_file(dir, new_name, &fd, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    status = bp_file_guard_replace(guard, fd, file, error);
-    if (status == BUGPACK_OK) {
-        status = bp_ring_move_to_file(file->ring, fd, error);
-    }
-    (void)close(fd);
-    if (status == BUGPACK_OK) {
-        bp_session_dir_rename(dir, new_name, file->name);
-    } else {
-        bp_session_dir_unlink(dir, new_name);
-    }
-    return status;
-}
-
-/*
- * Somebody opens the file of a ring: the ring moves to a new one, and nothing is lost. Where that
- * is not possible, or too soon, it goes on in memory and tries later.
- */
-static uint64_t yield(void *context, uint64_t now_ns) {
-    ring_file *file = context;
-    if (file->moved_ns == 0 || now_ns >= file->moved_ns + move_interval_ns) {
-        bugpack_error error = BUGPACK_ERROR_INIT;
-        bool is_moved = move_to_new_file(file, &error) == BUGPACK_OK;
-        file->moved_ns = now_ns;
-        bp_lock_acquire(&file->rings->lock);
-        file->rings->has_new_loss |= !is_moved && file->failure[0] == '\0';
-        (void)snprintf(file->failure, sizeof file->failure, "%.150s", error.message);
-        bp_lock_release(&file->rings->lock);
-        if (is_moved) {
-            return UINT64_MAX;
-        }
-    }
-    return bp_ring_move_to_memory(file->ring, NULL) == BUGPACK_OK
-               ? file->moved_ns + move_interval_ns
-               : now_ns + retry_ns;
 }
 
 /* Only the first reason: later ones mostly follow from it. */
@@ -170,10 +107,6 @@ static bugpack_status choose_dir(bp_rings *rings, const bp_session_identity *ide
 static bugpack_status make_dir(bp_rings *rings, const bp_rings_options *options,
                                bugpack_error *error) {
     const bp_ring_base base = {options->base_dir, false, false};
-    if (!bp_file_guard_is_supported()) {
-        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
-                       "this system has no way to guard a mapped file against truncation");
-    }
     return options->base_dir == NULL
                ? choose_dir(rings, options->identity, error)
                : bp_session_dir_new(&base, options->identity, &rings->dir, error);
@@ -214,11 +147,8 @@ bugpack_status bp_rings_new(const bp_rings_options *options, bp_rings **ret_ring
 }
 
 const char *bp_rings_locate(bp_rings *rings, uint64_t *ret_survives) {
-    bool is_in_file = false;
     bp_lock_acquire(&rings->lock);
-    for (const ring_file *file = rings->files; file != NULL; file = file->next) {
-        is_in_file = is_in_file || bp_ring_is_in_file(file->ring);
-    }
+    bool is_in_file = rings->files != NULL;
     bp_lock_release(&rings->lock);
     *ret_survives = is_in_file ? rings->survives : 0;
     return is_in_file ? bp_session_dir_path(rings->dir) : NULL;
@@ -228,13 +158,12 @@ const char *bp_rings_substitute_reason(const bp_rings *rings) {
     return rings->dir != NULL ? rings->substitute_reason : "";
 }
 
-void bp_rings_release_guard(bp_rings *rings) {
+void bp_rings_end(bp_rings *rings) {
     if (rings->monitor != NULL) {
         bp_monitor_remove(rings->monitor, note_alive);
         if (!atomic_load(&rings->is_kept)) { /* after a change of the user it cannot be removed */
             (void)note_alive(rings, BP_RING_CLOSED_NS);
         }
-        bp_file_guard_clear(bp_monitor_file_guard(rings->monitor));
         rings->monitor = NULL;
     }
 }
@@ -253,7 +182,7 @@ const bp_session_dir *bp_rings_dir(const bp_rings *rings) {
 
 void bp_rings_free(bp_rings *rings) {
     if (rings != NULL) {
-        bp_rings_release_guard(rings);
+        bp_rings_end(rings);
         if (bp_rings_is_kept(rings)) {
             bp_session_dir_leave(rings->dir);
         } else {
@@ -289,7 +218,7 @@ static bugpack_status check_room(const bp_rings *rings, size_t byte_count, bugpa
                          path);
 }
 
-/* A ring in a guarded file; NULL, with memory_reason set, where that fails. */
+/* A ring in a file; NULL, with memory_reason set, where that fails. */
 static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_bytes) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
     bp_ring *ring = NULL;
@@ -306,21 +235,17 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
     }
     status = bp_ring_new_mapped(fd, capacity_bytes, &ring, &detail);
     if (status != BUGPACK_OK) {
-        goto out;
+        bp_session_dir_unlink(rings->dir, name);
     }
-    file->rings = rings;
-    file->ring = ring;
-    (void)snprintf(file->name, sizeof file->name, "%s", name);
-    status = bp_file_guard_add(bp_monitor_file_guard(rings->monitor), fd, yield, file, &detail);
 out:
     bp_file_close(fd);
     if (status != BUGPACK_OK) {
-        bp_ring_free(ring);
         free(file);
-        bp_session_dir_unlink(rings->dir, name);
         note_memory_reason(rings, detail.message);
         return NULL;
     }
+    file->ring = ring;
+    (void)snprintf(file->name, sizeof file->name, "%s", name);
     bp_lock_acquire(&rings->lock);
     file->next = rings->files;
     rings->files = file;
@@ -341,20 +266,14 @@ bugpack_status bp_rings_make(bp_rings *rings, const bp_ring_label *label, size_t
     return status;
 }
 
-/* The link to the file of a ring, or to the end of the list. The lock is held. */
-static ring_file **find_file(bp_rings *rings, const bp_ring *ring) {
-    ring_file **link = &rings->files;
-    while (*link != NULL && (*link)->ring != ring) {
-        link = &(*link)->next;
-    }
-    return link;
-}
-
 void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
     ring_file *file = NULL;
     if (ring != NULL && rings->monitor != NULL) {
         bp_lock_acquire(&rings->lock);
-        ring_file **link = find_file(rings, ring);
+        ring_file **link = &rings->files;
+        while (*link != NULL && (*link)->ring != ring) {
+            link = &(*link)->next;
+        }
         file = *link;
         if (file != NULL) {
             *link = file->next;
@@ -362,7 +281,6 @@ void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
         bp_lock_release(&rings->lock);
     }
     if (file != NULL) {
-        bp_file_guard_remove(bp_monitor_file_guard(rings->monitor), file);
         bp_session_dir_unlink(rings->dir, file->name);
         free(file);
     }
@@ -395,30 +313,10 @@ bugpack_status bp_rings_map_file(const bp_rings *rings, const char *name, size_t
                : status;
 }
 
-bool bp_rings_take_loss(bp_rings *rings, char *reason, size_t reason_bytes) {
-    bp_lock_acquire(&rings->lock);
-    bool is_new = rings->has_new_loss;
-    rings->has_new_loss = false;
-    for (const ring_file *file = rings->files; is_new && file != NULL; file = file->next) {
-        if (file->failure[0] != '\0') {
-            (void)snprintf(reason, reason_bytes, "%s", file->failure);
-        }
-    }
-    bp_lock_release(&rings->lock);
-    return is_new;
-}
-
 void bp_rings_note_loss(bp_rings *rings, const bp_ring *ring, char *reason, size_t reason_bytes) {
-    if (ring == NULL || reason[0] != '\0' || bp_ring_is_in_file(ring)) {
-        return;
-    }
-    bp_lock_acquire(&rings->lock);
-    const ring_file *file = *find_file(rings, ring);
-    if (file == NULL) {
+    if (ring != NULL && reason[0] == '\0' && !bp_ring_is_in_file(ring)) {
+        bp_lock_acquire(&rings->lock);
         (void)snprintf(reason, reason_bytes, "%s", rings->memory_reason);
-    } else {
-        (void)snprintf(reason, reason_bytes, "another program opened its file%s%s",
-                       file->failure[0] != '\0' ? ", and it has no new one: " : "", file->failure);
+        bp_lock_release(&rings->lock);
     }
-    bp_lock_release(&rings->lock);
 }

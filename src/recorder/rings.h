@@ -1,6 +1,5 @@
 /*
- * Makes a session's rings: in guarded files of its directory, or in memory where that fails. When
- * another program opens a file, its ring moves to a new one.
+ * Makes a session's rings: in files of its directory, or in memory where that fails.
  */
 #ifndef BP_RECORDER_RINGS_H
 #define BP_RECORDER_RINGS_H
@@ -22,7 +21,7 @@ typedef struct bp_rings_options {
     bool is_in_memory;    /* nothing is to outlive the process */
     const char *base_dir; /* absolute; NULL: the first usable one of platform/machine.h */
     const bp_session_identity *identity;
-    bp_monitor *monitor; /* guards the files, and must outlive the rings */
+    bp_monitor *monitor; /* notes that the session runs; must outlive the rings */
 } bp_rings_options;
 
 /*
@@ -39,9 +38,9 @@ const char *bp_rings_locate(bp_rings *rings, uint64_t *ret_survives);
 /* Why the directory has another name than the documented one, borrowed; "" where it has not. */
 const char *bp_rings_substitute_reason(const bp_rings *rings);
 
-/* Ends the guard; the session is closed, unless it is kept. Before the first ring is freed, and
- * before bp_rings_free. */
-void bp_rings_release_guard(bp_rings *rings);
+/* Notes that the session is closed, unless it is kept. Before the first ring is freed, and before
+ * bp_rings_free. */
+void bp_rings_end(bp_rings *rings);
 
 /* Whether bp_rings_free leaves the directory for recovery. Any thread. */
 void bp_rings_keep(bp_rings *rings, bool is_kept);
@@ -58,7 +57,7 @@ void bp_rings_free(bp_rings *rings);
 bugpack_status bp_rings_make(bp_rings *rings, const bp_ring_label *label, size_t capacity_bytes,
                              bp_ring **ret_ring, bugpack_error *error);
 
-/* Frees a ring with its guard, and removes its file. NULL is fine. Any thread but the monitor's. */
+/* Frees a ring, and removes its file. NULL is fine. Any thread. */
 void bp_rings_drop(bp_rings *rings, bp_ring *ring);
 
 /* Writes a small file into the directory, for recovery, or removes it, with `bytes` NULL; no-op
@@ -78,11 +77,5 @@ bugpack_status bp_rings_map_file(const bp_rings *rings, const char *name, size_t
  * host. Leaves it alone when they would, when memory was asked for, and for NULL. Any thread.
  */
 void bp_rings_note_loss(bp_rings *rings, const bp_ring *ring, char *reason, size_t reason_bytes);
-
-/*
- * True once after a ring lost its file to a reader and got no new one; `reason` says why. Within a
- * second all tasks of the monitor are called, and one of them asks. Any thread.
- */
-bool bp_rings_take_loss(bp_rings *rings, char *reason, size_t reason_bytes);
 
 #endif

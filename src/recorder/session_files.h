@@ -89,11 +89,7 @@ void bp_session_name(const bp_session_identity *identity, char name[BP_SESSION_N
  * letter or digit. False for any other name. */
 bool bp_session_name_read(const char *name, bp_session_identity *ret_identity);
 
-/*
- * The file name of a ring. `number`: of a channel, else 0. While the ring moves there is a second
- * file, with a suffix: the ring is in that one if it has a header.
- */
-#define BP_RING_NEW_SUFFIX ".new"
+/* The file name of a ring. `number`: of a channel, else 0. */
 void bp_session_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]);
 
 /* The format of the file name of a channel's bp_traffic_identity; `%u` is its number. */

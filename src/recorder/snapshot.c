@@ -139,19 +139,6 @@ static bool open_ring(const source *from, const char *name, bp_ring_place *ret_p
     return true;
 }
 
-/* The names that a ring's file may have: while it is moved there are two, and the new one counts
- * once it has a header. */
-typedef struct ring_names {
-    char names[2][BP_RING_NAME_BYTES + sizeof BP_RING_NEW_SUFFIX];
-} ring_names;
-
-static void name_ring(bp_ring_kind kind, uint32_t number, ring_names *ret_names) {
-    char name[BP_RING_NAME_BYTES];
-    bp_session_ring_name(kind, number, name);
-    (void)snprintf(ret_names->names[0], sizeof ret_names->names[0], "%s" BP_RING_NEW_SUFFIX, name);
-    (void)snprintf(ret_names->names[1], sizeof ret_names->names[1], "%s", name);
-}
-
 /* Copies one ring's file, and reads what it says about itself. */
 static void copy_ring(const source *from, const bp_ring_label *label, bp_ring_place place,
                       bp_temp_file *records, bp_ring_view *view, void *about,
@@ -173,25 +160,17 @@ static void copy_ring(const source *from, const bp_ring_label *label, bp_ring_pl
 static bool recover_ring(const source *from, const bp_ring_label *label, bp_temp_file *records,
                          bp_traffic_part *ret_part, bp_ring_view *view, void *about,
                          bugpack_error *error) {
-    ring_names names;
-    bool is_there = false;
-    bugpack_status status = BUGPACK_ERR_CORRUPT;
-    name_ring(label->kind, label->number, &names);
-    for (size_t i = 0; i < 2 && status == BUGPACK_ERR_CORRUPT; i++) {
-        bp_ring_place place;
-        bugpack_error failure;
-        if (!open_ring(from, names.names[i], &place, &failure)) {
-            continue;
-        }
-        is_there = true;
-        ret_part->from = records->size;
-        copy_ring(from, label, place, records, view, about, &failure);
-        ret_part->to = failure.status == BUGPACK_OK ? records->size : ret_part->from;
-        bp_file_close(place.fd);
-        status = failure.status;
-        *error = failure;
+    char name[BP_RING_NAME_BYTES];
+    bp_ring_place place;
+    bp_session_ring_name(label->kind, label->number, name);
+    if (!open_ring(from, name, &place, error)) {
+        return false;
     }
-    return is_there;
+    ret_part->from = records->size;
+    copy_ring(from, label, place, records, view, about, error);
+    ret_part->to = error->status == BUGPACK_OK ? records->size : ret_part->from;
+    bp_file_close(place.fd);
+    return true;
 }
 
 static void recover_part(const source *from, bp_ring_kind kind, bp_snapshot_part *part) {
@@ -353,18 +332,13 @@ static bugpack_status list_channels(const bp_session_place *place, numbers *foun
 }
 
 static uint64_t ring_used_bytes(const source *from, bp_ring_kind kind, uint32_t number) {
-    ring_names names;
-    uint64_t used_bytes = 0;
-    name_ring(kind, number, &names);
-    for (size_t i = 0; i < 2; i++) {
-        bp_ring_place ring;
-        bugpack_error error;
-        if (open_ring(from, names.names[i], &ring, &error) && ring.fd >= 0) {
-            uint64_t file_bytes = bp_ring_file_used_bytes(ring);
-            used_bytes = file_bytes > used_bytes ? file_bytes : used_bytes;
-        }
-        bp_file_close(ring.fd);
-    }
+    char name[BP_RING_NAME_BYTES];
+    bp_ring_place ring;
+    bugpack_error error;
+    bp_session_ring_name(kind, number, name);
+    bool is_open = open_ring(from, name, &ring, &error) && ring.fd >= 0;
+    uint64_t used_bytes = is_open ? bp_ring_file_used_bytes(ring) : 0;
+    bp_file_close(ring.fd);
     return used_bytes;
 }
 

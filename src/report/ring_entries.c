@@ -48,28 +48,13 @@ static void describe_damage(const struct adding *adding, const bp_ring_view *con
     }
 }
 
-/* What the manifest says of a ring that left its file before its process died. */
-static void tell_memory(uint64_t from_ns, uint64_t wall_offset_ns, bugpack_writer *writer) {
-    char from[BP_CLOCK_ISO_BYTES], others[sizeof writer->line.reason];
-    if (from_ns == 0) {
-        return;
-    }
-    bp_clock_format_iso(from_ns + wall_offset_ns, from);
-    (void)snprintf(others, sizeof others, "%s", writer->line.reason);
-    bp_writer_truncate(writer, true,
-                       "what was recorded after %s may be missing: another program opened the "
-                       "file, and the ring went on in memory%s%s",
-                       from, others[0] != '\0' ? "; " : "", others);
-}
-
 /* What the manifest says of records that a ring no longer has, or never took. */
 static void tell_view(const struct adding *adding, const bp_ring_view *view,
                       bugpack_writer *writer) {
-    uint64_t wall_offset_ns = adding->snapshot->wall_offset_ns;
     char damage[160];
     if (view->record_count > 0) {
-        writer->line.covers_from_wall_ns = view->first_ns + wall_offset_ns;
-        writer->line.covers_to_wall_ns = view->last_ns + wall_offset_ns;
+        writer->line.covers_from_wall_ns = view->first_ns + adding->snapshot->wall_offset_ns;
+        writer->line.covers_to_wall_ns = view->last_ns + adding->snapshot->wall_offset_ns;
     }
     describe_damage(adding, &view, 1, damage, sizeof damage);
     uint64_t gone_count = view->evicted_count + view->refused_count;
@@ -82,7 +67,6 @@ static void tell_view(const struct adding *adding, const bp_ring_view *view,
         bp_writer_truncate(writer, true, "%llu records%s", (unsigned long long)view->record_count,
                            damage);
     }
-    tell_memory(view->memory_from_ns, wall_offset_ns, writer);
 }
 
 static bugpack_status print_log(struct adding *adding, bugpack_writer *writer,
@@ -184,15 +168,7 @@ static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
     if (status != BUGPACK_OK) {
         return status;
     }
-    uint64_t first_ns = 0; /* when the first ring of a channel left its file; 0: none did */
-    for (size_t i = 0; i < 2 * adding->channel_count; i++) {
-        uint64_t from_ns = adding->views[i]->memory_from_ns;
-        if (from_ns != 0 && (first_ns == 0 || from_ns < first_ns)) {
-            first_ns = from_ns;
-        }
-    }
     tell_extent(adding, adding->extent.cut_count, writer);
-    tell_memory(first_ns, adding->snapshot->wall_offset_ns, writer);
     return BUGPACK_OK;
 }
 

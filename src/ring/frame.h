@@ -34,7 +34,7 @@ typedef struct bp_frame_page {
     uint64_t check; /* hash of the fields above */
     /* Of the process that writes; 0: none. Once a second. */
     _Atomic uint64_t alive_ns, alive_offset_ns; /* monotonic time; wall time = that + offset */
-    _Atomic uint64_t memory_from_ns;            /* when the ring left this file; 0: not yet */
+    uint64_t unused;                            /* the rest has a cache line of its own */
     /* Written under the ring's lock in this order; read without it. */
     _Atomic uint64_t tail;     /* position of the oldest record */
     _Atomic uint64_t head;     /* position of the next record */

@@ -23,7 +23,7 @@ struct bp_ring {
     uint64_t capacity;
     uint64_t seed;
     size_t mapped_bytes;
-    _Atomic bool is_in_file;
+    bool is_in_file;
     bp_anchor_entry *anchor; /* NULL: not published */
     /*
      * On its own cache line: everything that an append changes. Nothing is taken inside the lock.
@@ -62,19 +62,6 @@ static bugpack_status round_capacity(size_t capacity_bytes, uint64_t *ret_capaci
     return BUGPACK_OK;
 }
 
-/* Zeroed memory for a ring, not touched; a forked child sees zeros. NULL with errno. */
-static void *map_memory(size_t byte_count) {
-    void *mapping =
-        mmap(NULL, byte_count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-#ifdef MADV_WIPEONFORK
-    /* A fork need not copy the page tables, and no append pays for copy-on-write after it. */
-    if (mapping != MAP_FAILED) {
-        (void)madvise(mapping, byte_count, MADV_WIPEONFORK);
-    }
-#endif
-    return mapping != MAP_FAILED ? mapping : NULL;
-}
-
 /* Makes a ring over `mapping`, which is all zeros. Unmaps it on failure. */
 static bugpack_status make_ring(void *mapping, size_t mapped_bytes, uint64_t capacity,
                                 bool is_in_file, bp_ring **ret_ring, bugpack_error *error) {
@@ -100,7 +87,7 @@ static bugpack_status make_ring(void *mapping, size_t mapped_bytes, uint64_t cap
     ring->capacity = capacity;
     ring->seed = page->seed;
     ring->mapped_bytes = mapped_bytes;
-    atomic_init(&ring->is_in_file, is_in_file);
+    ring->is_in_file = is_in_file;
     ring->wrap_offset = UINT64_MAX;
     *ret_ring = ring;
     return BUGPACK_OK;
@@ -113,10 +100,15 @@ bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_er
         return status;
     }
     size_t mapped_bytes = (size_t)(BP_FRAME_DATA_START + capacity);
-    void *mapping = map_memory(mapped_bytes);
-    if (mapping == NULL) {
+    void *mapping =
+        mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED) {
         return bp_fail_errno(error, errno, "cannot make a ring of %zu bytes", capacity_bytes);
     }
+#ifdef MADV_WIPEONFORK
+    /* A fork need not copy the page tables, and no append pays for copy-on-write after it. */
+    (void)madvise(mapping, mapped_bytes, MADV_WIPEONFORK);
+#endif
     return make_ring(mapping, mapped_bytes, capacity, false, ret_ring, error);
 }
 
@@ -217,7 +209,7 @@ size_t bp_ring_seal(bp_ring *ring) {
         if (ring->head < ring->capacity && used_bytes < ring->capacity &&
             (uintptr_t)(ring->data + used_bytes) % page_bytes == 0 &&
             give_back(ring->data + used_bytes, (size_t)ring->capacity - used_bytes,
-                      bp_ring_is_in_file(ring))) {
+                      ring->is_in_file)) {
             taken_bytes = BP_FRAME_DATA_START + used_bytes;
         }
     }
@@ -262,7 +254,7 @@ uint64_t bp_ring_used_bytes(bp_ring *ring) {
 }
 
 bool bp_ring_is_in_file(const bp_ring *ring) {
-    return atomic_load_explicit(&ring->is_in_file, memory_order_relaxed);
+    return ring->is_in_file;
 }
 
 void bp_ring_note_alive(bp_ring *ring, bp_instant now) {
@@ -618,87 +610,3 @@ bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t 
 uint64_t bp_ring_newest(const bp_ring *ring) {
     return atomic_load_explicit(&ring->page->sequence, memory_order_acquire);
 }
-
-#ifdef MREMAP_FIXED
-
-/* Copies the positions from `from` to `to`, at most the capacity, to the same offsets. */
-static void copy_positions(unsigned char *to_data, const bp_ring *ring, uint64_t from,
-                           uint64_t to) {
-    uint64_t byte_count = to - from < ring->capacity ? to - from : ring->capacity;
-    uint64_t offset = from % ring->capacity;
-    uint64_t first = ring->capacity - offset < byte_count ? ring->capacity - offset : byte_count;
-    copy_racing(to_data + offset, ring->data + offset, (size_t)first);
-    copy_racing(to_data, ring->data, (size_t)(byte_count - first));
-}
-
-/* The magic is written last: a process that is killed before that leaves a file that is no ring. */
-static void copy_header(uint64_t *to, const bp_frame_page *page) {
-    fence(memory_order_release);
-    copy_racing(to + 1, (const uint64_t *)page + 1, BP_FRAME_DATA_START - sizeof *to);
-    fence(memory_order_release);
-    copy_racing(to, page, sizeof *to);
-}
-
-/*
- * Moves a ring to `target`, which is unmapped on failure. First everything while writers go on,
- * then under their lock what they wrote meanwhile, and last the header, without which a file is no
- * ring: whoever recovers takes the file that the ring left until the other one has all of it. Stale
- * bytes of the first copy are before the tail, where nobody reads.
- */
-static bugpack_status move(bp_ring *ring, void *target, bool to_file, bugpack_error *error) {
-    unsigned char *to_data = (unsigned char *)target + BP_FRAME_DATA_START;
-    uint64_t head = atomic_load_explicit(&ring->page->head, memory_order_acquire);
-    copy_positions(to_data, ring, head, head + ring->capacity);
-    bp_lock_acquire(&ring->lock);
-    copy_positions(to_data, ring, head, ring->head);
-    copy_header(target, ring->page);
-    uint64_t left_ns = to_file ? 0 : bp_clock_monotonic_ns();
-    atomic_store_explicit(&ring->page->memory_from_ns, left_ns, memory_order_relaxed);
-    void *moved = mremap(target, ring->mapped_bytes, ring->mapped_bytes,
-                         MREMAP_MAYMOVE | MREMAP_FIXED, ring->page);
-    int move_errno = errno;
-    if (moved != MAP_FAILED) {
-        atomic_store_explicit(&ring->is_in_file, to_file, memory_order_relaxed);
-    } else {
-        atomic_store_explicit(&ring->page->memory_from_ns, 0, memory_order_relaxed);
-    }
-    bp_lock_release(&ring->lock);
-    if (moved == MAP_FAILED) {
-        (void)munmap(target, ring->mapped_bytes);
-        return bp_fail_errno(error, move_errno, "cannot move a ring");
-    }
-    return BUGPACK_OK;
-}
-
-bugpack_status bp_ring_move_to_file(bp_ring *ring, int fd, bugpack_error *error) {
-    void *target = NULL;
-    bugpack_status status = bp_ring_map_file(fd, ring->mapped_bytes, &target, error);
-    return status == BUGPACK_OK ? move(ring, target, true, error) : status;
-}
-
-bugpack_status bp_ring_move_to_memory(bp_ring *ring, bugpack_error *error) {
-    if (!bp_ring_is_in_file(ring)) {
-        return BUGPACK_OK;
-    }
-    void *target = map_memory(ring->mapped_bytes);
-    return target != NULL ? move(ring, target, false, error)
-                          : bp_fail_errno(error, errno, "cannot move a ring into memory");
-}
-
-#else
-
-static bugpack_status refuse_move(bugpack_error *error) {
-    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "a mapping cannot be replaced on this system");
-}
-
-bugpack_status bp_ring_move_to_file(bp_ring *ring, int fd, bugpack_error *error) {
-    (void)ring;
-    (void)fd;
-    return refuse_move(error);
-}
-
-bugpack_status bp_ring_move_to_memory(bp_ring *ring, bugpack_error *error) {
-    return bp_ring_is_in_file(ring) ? refuse_move(error) : BUGPACK_OK;
-}
-
-#endif

@@ -42,13 +42,12 @@ typedef struct bp_ring_record {
 bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error);
 
 /*
- * The same in a file. `fd` is an empty regular file, open for reading and writing; the ring
- * allocates all of it and maps it, and the caller may close the descriptor at once. A forked child
- * does not have the mapping, so that a lock or a lease of the file ends with this process.
+ * The same in a file, which others may read. `fd` is an empty regular file, open for reading and
+ * writing; the ring allocates all of it and maps it, and the caller may close the descriptor at
+ * once. A forked child does not have the mapping.
  *
- * A truncation by another process would be SIGBUS here: guard the file (platform/file_guard.h) with
- * a callback that moves the ring. Choose a directory on tmpfs: elsewhere a store waits for the file
- * system after the kernel has written its page back.
+ * Whoever truncates the file ends this process by SIGBUS. Choose a directory on tmpfs: elsewhere a
+ * store waits for the file system after the kernel has written its page back.
  */
 bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
                                   bugpack_error *error);
@@ -57,16 +56,6 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
  * what is in a file of the session and is no ring, too. IO, INVALID, NO_MEMORY. */
 bugpack_status bp_ring_map_file(int fd, size_t byte_count, void **ret_mapping,
                                 bugpack_error *error);
-
-/*
- * Moves a ring with its records, at the same addresses and while other threads use it: into the
- * empty file `fd`, as bp_ring_new_mapped, or into memory. The file that it was in keeps what it
- * has, and may then be truncated; after a move into memory it is marked, so that recovery knows
- * from when on records are missing. At any instant one of the files has all records. No-op for a
- * ring in memory that is to go there. One caller at a time. NO_MEMORY, IO, UNSUPPORTED.
- */
-bugpack_status bp_ring_move_to_file(bp_ring *ring, int fd, bugpack_error *error);
-bugpack_status bp_ring_move_to_memory(bp_ring *ring, bugpack_error *error);
 
 /* Whether it is in a file: else what is appended dies with the process. Any thread. */
 bool bp_ring_is_in_file(const bp_ring *ring);
@@ -163,7 +152,6 @@ typedef struct bp_ring_view {
     /* Of a file, what was committed, not evicted, and is not whole any more. `damaged_count` is a
      * lower bound: of records lost at the beginning the number is not known. */
     uint64_t damaged_bytes, damaged_count;
-    uint64_t memory_from_ns; /* of a file: when the ring went on in memory; 0: it did not */
     bool is_damaged;
 } bp_ring_view;
 

@@ -178,7 +178,6 @@ static bugpack_status read_header(recovery *it, bp_ring_place place, bugpack_err
         it->seed = page.seed;
         it->hash_budget_bytes = 4 * page.capacity;
         it->view.refused_count = page.refused_count;
-        it->view.memory_from_ns = page.memory_from_ns;
         take_hint(it, &page);
     }
     return status;

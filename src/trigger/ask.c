@@ -1,7 +1,7 @@
 /*
  * Reports that another process asks for: `bugpack trigger`.
  *
- * Who connects asks. The monitor accepts, and the worker answers: a line with the status, the
+ * Who connects asks. The monitor looks for it, and the worker answers: a line with the status, the
  * number of missing artefacts, and the path of the zip or a message.
  */
 #include <stdatomic.h>
@@ -15,6 +15,9 @@
 #include "platform/ask_socket.h"
 #include "recorder/recorder.h"
 #include "trigger/trigger.h"
+
+/* How often the monitor looks. */
+static const uint64_t look_interval_ns = 200 * BP_NS_PER_MS;
 
 struct ask {
     bp_trigger_context context;
@@ -59,7 +62,6 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
         return BUGPACK_OK;
     }
     self->listening_mark = bp_fd_mark_of(self->listening_fd);
-    (void)bp_file_guard_announce(bp_monitor_file_guard(context->monitor), self->listening_fd);
     *ret_self = self;
     return BUGPACK_OK;
 }
@@ -112,13 +114,14 @@ static void serve(struct ask *self, int fd) {
 static uint64_t tick(void *context, uint64_t now_ns) {
     struct ask *self = context;
     int fd;
-    (void)now_ns;
-    while (!atomic_load(&self->is_stopped) &&
-           bp_fd_is_ours(self->listening_fd, self->listening_mark) &&
-           (fd = bp_ask_socket_accept(self->listening_fd)) >= 0) {
+    if (atomic_load(&self->is_stopped) ||
+        !bp_fd_is_ours(self->listening_fd, self->listening_mark)) {
+        return UINT64_MAX;
+    }
+    while ((fd = bp_ask_socket_accept(self->listening_fd)) >= 0) {
         serve(self, fd);
     }
-    return UINT64_MAX;
+    return now_ns + look_interval_ns;
 }
 
 static void stop(void *context) {

@@ -55,8 +55,7 @@ typedef struct bp_trigger {
     ROW(pedantic)                                                                                  \
     ROW(crash)                                                                                     \
     ROW(recovery)                                                                                  \
-    ROW(ask)                                                                                       \
-    ROW(ring_loss)
+    ROW(ask)
 
 #define BP_DECLARE_TRIGGER(name) extern const bp_trigger bp_trigger_##name;
 BP_TRIGGERS(BP_DECLARE_TRIGGER)

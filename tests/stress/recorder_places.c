@@ -1,7 +1,7 @@
 /*
- * Where the rings of a session cannot lie, or no longer: the session opens all the same and keeps
- * them in memory, its report is whole, the ledger says of each ring what a crash would have lost
- * and why, and the host never gets a signal.
+ * Where the rings of a session cannot lie: the session opens all the same and keeps them in memory,
+ * its report is whole, the ledger says of each ring what a crash would have lost and why, and the
+ * host never gets a signal.
  *
  *     stress_recorder_places [full]      with "full" on a disk without room, which needs a mount
  */
@@ -159,46 +159,6 @@ static void check_file_size_limit(void) {
     CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
 }
 
-/* Another process empties the file of a ring. The path of the session's directory is not known. */
-static void truncate_ring(const char *name) {
-    char command[700];
-    (void)snprintf(command, sizeof command, "for each in %s/places-*/%s; do : >\"$each\"; done",
-                   homes_dir, name);
-    CHECK(system(command) == 0);
-}
-
-static void check_truncated_files(void) {
-    bugpack_report_result result;
-    host made = open_host(homes_dir);
-    say(&made, "before it was truncated");
-    take_report(&made, &result);
-    if (ledger_says(result.path, "logs.jsonl", "a crash would")) {
-        bugpack_close(made.session);
-        CHECK(unlink(result.path) == 0);
-        (void)printf("not tried: truncated files, since no lease can be had here\n");
-        return;
-    }
-    CHECK(!ledger_says(result.path, "traffic.pcap", "a crash would"));
-    CHECK(unlink(result.path) == 0);
-    truncate_ring("log.ring");
-    truncate_ring("pins-0.ring");
-    for (int i = 0; i < 40000; i++) { /* all over what has no file any more */
-        bugpack_log(made.session, BUGPACK_LEVEL_INFO, "test", "filling %d", i);
-    }
-    say(&made, "after it was truncated");
-    take_report(&made, &result);
-    check_holds(result.path, "logs.jsonl", "filling 39999");
-    check_holds(result.path, "logs.jsonl", "after it was truncated");
-    check_holds(result.path, "traffic.pcap", "before it was truncated");
-    check_holds(result.path, "traffic.pcap", "after it was truncated");
-    for (size_t i = 0; i < sizeof ring_entries / sizeof ring_entries[0]; i++) {
-        CHECK(
-            !ledger_says(result.path, ring_entries[i], "a crash would")); /* they have new files */
-    }
-    bugpack_close(made.session);
-    CHECK(unlink(result.path) == 0);
-}
-
 /* A disk on which a directory has room, but no ring; then not even a small file. */
 static void check_full_disk(void) {
     char disk[320], path[400], filler[400];
@@ -222,7 +182,7 @@ static void check_full_disk(void) {
 }
 
 int main(int argument_count, char **arguments) {
-    static const int fatal[] = {SIGBUS, SIGXFSZ, SIGIO};
+    static const int fatal[] = {SIGBUS, SIGXFSZ};
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
         CHECK(sigaction(fatal[i], &(struct sigaction){.sa_handler = die_of_signal}, NULL) == 0);
     }
@@ -233,7 +193,6 @@ int main(int argument_count, char **arguments) {
     } else {
         check_missing_and_open_directories();
         check_file_size_limit();
-        check_truncated_files();
         (void)rmdir(homes_dir);
         check_unwritable_directory(); /* last: root is given up */
     }

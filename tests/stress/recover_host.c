@@ -1,11 +1,14 @@
 /*
  * A host that is killed leaves its rings behind, and they become one crash report: with every
- * record whose log call had returned, in order, whoever recovers it and however many do so at once.
- * A living session is left alone.
+ * record whose log call had returned, in order, whoever reads its files meanwhile, although a child
+ * of it lives, and however many recover it at once. A living session is left alone.
+ *
+ *     stress_recover_host [KILLS]
  */
 #include <bugpack/bugpack.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,9 +25,10 @@
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
 
-enum { round_count = 20, recoverer_count = 3 };
+enum { recoverer_count = 3 };
 
-static char homes_dir[256], reports_dir[256];
+static char homes_dir[256], reports_dir[256], scratch_dir[256];
+static int outlive_fds[2]; /* a child of each host lives until the test closes the other end */
 
 static bugpack_options host_options(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
@@ -32,7 +37,6 @@ static bugpack_options host_options(void) {
     options.report_dir = reports_dir;
     options.create_report_dir = true;
     options.recorder_dir = homes_dir;
-    options.log_ring_bytes = 16 << 20; /* nothing is evicted in the time that a host has */
     options.history_interval_ms = BUGPACK_OFF;
     return options;
 }
@@ -45,6 +49,14 @@ static void run_host(atomic_uint *returned_count) {
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
     bugpack_notify(session, BUGPACK_LEVEL_WARN, "host", "about to die");
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        char word;
+        (void)close(outlive_fds[1]);
+        (void)!read(outlive_fds[0], &word, 1);
+        _exit(0);
+    }
     for (unsigned i = 1;; i++) {
         bugpack_log(session, BUGPACK_LEVEL_INFO, "count", "record %u.", i);
         bugpack_traffic(channel, BUGPACK_SENT, 1, "count", &i, sizeof i);
@@ -100,6 +112,67 @@ static void check_running(pid_t host) {
     CHECK(report_count == 0);
 }
 
+/* Maps each ring of the session, and reads all of it. */
+static void read_mapped(void) {
+    char command[400], path[600];
+    (void)snprintf(command, sizeof command, "ls %s/*/*.ring", homes_dir);
+    FILE *names = popen(command, "r");
+    CHECK(names != NULL);
+    while (fgets(path, sizeof path, names) != NULL) {
+        struct stat info;
+        path[strcspn(path, "\n")] = '\0';
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        CHECK(fd >= 0 && fstat(fd, &info) == 0);
+        unsigned char *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        CHECK(bytes != MAP_FAILED);
+        volatile unsigned char sum = 0;
+        for (off_t i = 0; i < info.st_size; i++) {
+            sum = (unsigned char)(sum + bytes[i]);
+        }
+        CHECK(munmap(bytes, (size_t)info.st_size) == 0 && close(fd) == 0);
+    }
+    (void)pclose(names);
+}
+
+/* Somebody else reads the files again and again, until it is killed. Returns when that was done
+ * once. The scripts get the directory of the sessions, their own, and the host's id. */
+static pid_t start_reader(unsigned round, pid_t host) {
+    static const char *const scripts[] = {
+        "grep -r word $0 >$1/out", "cat $0/*/* >$1/out", "rm -rf $1/copy; cp -r $0 $1/copy",
+#ifdef BUGPACK_COMMAND
+        BUGPACK_COMMAND " capture --pid $2 --window 1 --without stacks.json -o $1 >$1/out 2>&1",
+#endif
+        NULL};
+    const char *script = scripts[round % (sizeof scripts / sizeof scripts[0])];
+    char command[800], id[24], path[320];
+    CHECK(mkdir(scratch_dir, 0700) == 0);
+    (void)snprintf(path, sizeof path, "%s/done", scratch_dir);
+    (void)snprintf(id, sizeof id, "%d", (int)host);
+    pid_t reader = fork();
+    CHECK(reader >= 0);
+    if (reader == 0) {
+        (void)setpgid(0, 0);
+        while (script == NULL) {
+            read_mapped();
+            (void)close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+        }
+        (void)snprintf(command, sizeof command, "while :; do %s; : >$1/done; done", script);
+        (void)execl("/bin/sh", "sh", "-c", command, homes_dir, scratch_dir, id, (char *)NULL);
+        _exit(127);
+    }
+    while (access(path, F_OK) != 0) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return reader;
+}
+
+static void end_reader(pid_t reader) {
+    char command[320];
+    CHECK(kill(-reader, SIGKILL) == 0 && waitpid(reader, NULL, 0) == reader);
+    (void)snprintf(command, sizeof command, "rm -rf %s", scratch_dir);
+    CHECK(system(command) == 0);
+}
+
 static void kill_host(atomic_uint *returned_count, unsigned round) {
     atomic_store(returned_count, 0);
     pid_t host = fork();
@@ -111,9 +184,11 @@ static void kill_host(atomic_uint *returned_count, unsigned round) {
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     check_running(host);
+    pid_t reader = start_reader(round, host);
     (void)nanosleep(&(struct timespec){.tv_nsec = (long)(round * 137 % 20) * 1000000}, NULL);
     CHECK(kill(host, SIGKILL) == 0);
     CHECK(waitpid(host, NULL, 0) == host);
+    end_reader(reader);
 }
 
 /* Who recovers the session holds its lock, and is not the session. */
@@ -206,19 +281,22 @@ static unsigned check_report(unsigned returned_count) {
     size_t log_bytes = 0;
     char *log = report_read(path, "logs.jsonl", &log_bytes);
     CHECK(log != NULL);
-    unsigned found_count = 0;
+    unsigned found_count = 0, newest = 0;
     const char *line = log, *last = log;
     while (line < log + log_bytes) {
         const char *end = memchr(line, '\n', (size_t)(log + log_bytes - line));
         CHECK(end != NULL);
-        char wanted[32];
-        int wanted_bytes = snprintf(wanted, sizeof wanted, "\"record %u.\"", found_count + 1);
-        CHECK(memmem(line, (size_t)(end - line), wanted, (size_t)wanted_bytes) != NULL);
+        const char *text = memmem(line, (size_t)(end - line), "\"record ", 8);
+        CHECK(text != NULL);
+        unsigned number = (unsigned)strtoul(text + 8, NULL, 10);
+        CHECK(found_count == 0 || number == newest + 1);
+        newest = number;
         found_count++;
         last = line;
         line = end + 1;
     }
-    CHECK(found_count >= returned_count);
+    CHECK(newest >= returned_count);
+    CHECK(newest == found_count || found_count > 10000); /* the ring has turned over */
     check_trigger(path, last);
     free(log);
     size_t pcap_bytes = 0;
@@ -238,11 +316,14 @@ static void check_next_open_recovers(atomic_uint *returned_count) {
     (void)check_report(atomic_load(returned_count));
 }
 
-int main(void) {
+int main(int argument_count, char **arguments) {
+    const unsigned round_count = (unsigned)run_length(argument_count, arguments, 50);
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
+    CHECK(pipe(outlive_fds) == 0);
     (void)snprintf(homes_dir, sizeof homes_dir, "%.200s/homes", dir.path);
     (void)snprintf(reports_dir, sizeof reports_dir, "%.200s/reports", dir.path);
+    (void)snprintf(scratch_dir, sizeof scratch_dir, "%.200s/scratch", dir.path);
     atomic_uint *returned_count = mmap(NULL, sizeof *returned_count, PROT_READ | PROT_WRITE,
                                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(returned_count != MAP_FAILED);
@@ -263,7 +344,7 @@ int main(void) {
         CHECK(entry->d_name[0] == '.'); /* what was turned is gone, and so is what ended cleanly */
     }
     (void)closedir(listing);
-    printf("%d hosts killed, %lu records recovered, in order, none lost\n", round_count + 1,
+    printf("%u hosts killed, %lu records recovered, in order, none lost\n", round_count + 1,
            record_count);
     temp_dir_remove(&dir);
     return 0;

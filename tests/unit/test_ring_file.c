@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "ring/frame.h"
 #include "support/ring_records.h"
 #include "unit/file_ring.h"
@@ -85,72 +84,6 @@ Test(ring_file, carries_what_was_refused_and_outlives_its_ring) {
     bp_ring_view view = recovery_well(it.fd);
     cr_assert(eq(u64, view.record_count, 10));
     cr_assert(eq(u64, view.refused_count, 1));
-    remove_file_ring(&it);
-}
-
-/* Checks that the ring has the records up to `last`, and more than the file that it left. */
-static void expect_records(bp_ring *ring, uint64_t last) {
-    bp_buffer out;
-    bp_ring_view view;
-    bp_buffer_init(&out, 1 << 20);
-    cr_assert(zero(int, (int)bp_ring_copy(ring, UINT64_MAX, keep_in_buffer, &out, &view, NULL)));
-    cr_assert(eq(u64, view.last_sequence, last));
-    cr_assert(eq(u64, view.record_count + view.evicted_count, last));
-    cr_assert(zero(u64, view.memory_from_ns));
-    bp_buffer_release(&out);
-}
-
-Test(ring_file, a_ring_in_memory_survives_truncation_and_its_file_says_since_when) {
-    file_ring it = make_file_ring(4 * page);
-    append_numbers(it.ring, 1, 100, 40);
-    cr_assert(bp_ring_is_in_file(it.ring));
-    cr_assert(zero(u64, recovery_well(it.fd).memory_from_ns));
-    uint64_t before_ns = bp_clock_monotonic_ns();
-    cr_assert(zero(int, (int)bp_ring_move_to_memory(it.ring, NULL)));
-    cr_assert(zero(int, (int)bp_ring_move_to_memory(it.ring, NULL)), "it is there already");
-    cr_assert(not(bp_ring_is_in_file(it.ring)));
-    bp_ring_view view = recovery_well(it.fd);
-    cr_assert(eq(u64, view.last_sequence, 100), "the file keeps what it had");
-    cr_assert(ge(u64, view.memory_from_ns, before_ns));
-    cr_assert(le(u64, view.memory_from_ns, bp_clock_monotonic_ns()));
-    cr_assert(zero(int, ftruncate(it.fd, 0)));
-    append_numbers(it.ring, 101, 150, 40);
-    expect_records(it.ring, 150);
-    remove_file_ring(&it);
-}
-
-Test(ring_file, a_ring_moves_from_file_to_file_and_back_from_memory_with_its_records) {
-    file_ring it = make_file_ring(4 * page);
-    for (uint64_t i = 0; i < 3; i++) { /* from a file, from memory, and from a file again */
-        char name[] = "ring-?";
-        name[5] = (char)('0' + i);
-        append_numbers(it.ring, 200 * i + 1, 200 * i + 100, 40);
-        if (i == 1) {
-            cr_assert(zero(int, (int)bp_ring_move_to_memory(it.ring, NULL)));
-        }
-        append_numbers(it.ring, 200 * i + 101, 200 * i + 150, 40);
-        int fd = openat(it.dir.fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        cr_assert(zero(int, (int)bp_ring_move_to_file(it.ring, fd, NULL)));
-        cr_assert(bp_ring_is_in_file(it.ring));
-        cr_assert(zero(int, ftruncate(it.fd, 0)), "nobody uses the old file");
-        close(it.fd);
-        it.fd = fd;
-        append_numbers(it.ring, 200 * i + 151, 200 * i + 200, 40);
-        bp_ring_view view = recovery_well(it.fd);
-        cr_assert(eq(u64, view.last_sequence, 200 * i + 200));
-        cr_assert(zero(u64, view.memory_from_ns));
-        cr_assert(zero(u64, view.damaged_bytes));
-        expect_records(it.ring, 200 * i + 200);
-    }
-    remove_file_ring(&it);
-}
-
-Test(ring_file, a_move_that_fails_leaves_the_ring_where_it_is) {
-    file_ring it = make_file_ring(4 * page);
-    append_numbers(it.ring, 1, 10, 40);
-    cr_assert(ne(int, (int)bp_ring_move_to_file(it.ring, it.dir.fd, NULL), 0));
-    append_numbers(it.ring, 11, 20, 40);
-    cr_assert(eq(u64, recovery_well(it.fd).last_sequence, 20));
     remove_file_ring(&it);
 }
 
