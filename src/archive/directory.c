@@ -175,7 +175,8 @@ static const char *parse_central(const unsigned char *bytes, size_t available,
     return wrong != NULL ? wrong : refuse_type(bytes);
 }
 
-size_t bp_header_local_length(const unsigned char *bytes) {
+/* How long the header is whose first BP_ZIP_LOCAL_BYTES bytes are given; 0 when it is none. */
+static size_t local_length(const unsigned char *bytes) {
     return memcmp(bytes, "PK\3\4", 4) != 0
                ? 0
                : (size_t)BP_ZIP_LOCAL_BYTES + u16(bytes + 26) + u16(bytes + 28);
@@ -358,7 +359,7 @@ static bugpack_status check_place(look *state, const bp_directory_entry *entry, 
     if (status != BUGPACK_OK) {
         return status;
     }
-    size_t length = bp_header_local_length(state->local);
+    size_t length = local_length(state->local);
     if (length == 0 || limit - offset < length || limit - offset - length < entry->packed_bytes) {
         return refuse_entry(state, entry, misplaced);
     }

@@ -39,9 +39,6 @@ typedef struct bp_directory {
     char *names;
 } bp_directory;
 
-/* How long the header is whose first BP_ZIP_LOCAL_BYTES bytes are given; 0 when it is none. */
-size_t bp_header_local_length(const unsigned char *bytes);
-
 /*
  * Reads and checks the zip in `fd`, without moving its offset, and without the bytes of entries.
  * `path` is for sentences; the caller releases `ret_directory`. CORRUPT with what is wrong,

@@ -1,163 +1,149 @@
 #include "archive/reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zip.h>
+#include <zlib.h>
 
 #include <bugpack/error.h>
 
-#include "archive/deflate.h"
 #include "archive/directory.h"
-#include "archive/inflate.h"
 #include "base/file.h"
 #include "base/sink.h"
 #include "base/status.h"
 
-/*
- * Reads one entry of a zip, step by step. Every byte that comes out is counted before anybody gets
- * it.
- */
-
-/* The caller fills in the first seven; what they point to is the caller's. */
-typedef struct entry_reading {
-    int fd;
-    const char *path; /* for sentences */
-    const bp_directory_entry *entry;
-    bp_inflater *inflater;
-    bp_sink *sink;
-    void *context;
-    bugpack_error *error;
-    uint64_t at, left; /* what is still to be read of the zip */
-    uint64_t done;
-    uint32_t crc;
-    bool is_over;
-    bool is_told; /* the failure has its sentence */
-} entry_reading;
-
-static bugpack_status damaged(entry_reading *reading, const char *how) {
-    reading->is_told = true;
-    return bp_fail(reading->error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: entry \"%s\" %s",
-                   reading->path, reading->entry->name, how);
-}
-
-/* A bp_sink: counts what comes out before anybody else gets it. */
-static bugpack_status pass_on(void *context, const void *bytes, size_t byte_count) {
-    entry_reading *reading = context;
-    if (byte_count > reading->entry->bytes - reading->done) {
-        return damaged(reading, "is longer than it declares");
-    }
-    reading->done += byte_count;
-    reading->crc = bp_deflate_crc32(reading->crc, bytes, byte_count);
-    bugpack_status status = reading->sink(reading->context, bytes, byte_count);
-    reading->is_told = status != BUGPACK_OK;
-    return status == BUGPACK_OK
-               ? BUGPACK_OK
-               : bp_fail(reading->error, status, "cannot keep \"%s\" of \"%s\": %s",
-                         reading->entry->name, reading->path, bugpack_status_name(status));
-}
-
-/* Reads bytes of an entry, which may be fewer only if the file has been cut since it was opened. */
-static bugpack_status read_bytes(entry_reading *reading, void *bytes, size_t byte_count,
-                                 uint64_t offset) {
-    int64_t count = bp_file_read_range(reading->fd, bytes, byte_count, offset);
-    if (count < 0) {
-        reading->is_told = true;
-        return bp_fail_errno(reading->error, errno, "cannot read \"%s\"", reading->path);
-    }
-    return (size_t)count == byte_count ? BUGPACK_OK : damaged(reading, "ends too soon");
-}
-
-/*
- * In turn, the second while there is something left: finds the bytes of the entry; passes on what
- * the next of them hold, at most `max_bytes`, which are read to `piece`; checks the end. Errors:
- * those of bp_archive_reader_read.
- */
-static bugpack_status entry_begin(entry_reading *reading) {
-    const bp_directory_entry *entry = reading->entry;
-    unsigned char header[BP_ZIP_LOCAL_BYTES];
-    bugpack_status status = read_bytes(reading, header, sizeof header, entry->header_offset);
-    if (status == BUGPACK_OK) {
-        reading->at = entry->header_offset + bp_header_local_length(header);
-        reading->left = entry->packed_bytes;
-        reading->is_over = entry->method == BP_ZIP_STORED;
-        bp_inflater_reset(reading->inflater);
-    }
-    return status;
-}
-
-static bugpack_status entry_step(entry_reading *reading, char *piece, size_t max_bytes) {
-    bool is_stored = reading->entry->method == BP_ZIP_STORED;
-    size_t count = reading->left < max_bytes ? (size_t)reading->left : max_bytes;
-    if (!is_stored && reading->is_over) {
-        return damaged(reading, "has bytes behind its end");
-    }
-    bugpack_status status = read_bytes(reading, piece, count, reading->at);
-    if (status == BUGPACK_OK) {
-        status = is_stored ? pass_on(reading, piece, count)
-                           : bp_inflate(reading->inflater, piece, count, &reading->is_over, pass_on,
-                                        reading);
-    }
-    reading->at += count;
-    reading->left -= count;
-    if (status == BUGPACK_OK || reading->is_told) {
-        return status;
-    }
-    return status == BUGPACK_ERR_CORRUPT ? damaged(reading, "is not deflated right")
-                                         : bp_fail_memory(reading->error, "read a zip");
-}
-
-static bugpack_status entry_check(entry_reading *reading) {
-    if (!reading->is_over || reading->done != reading->entry->bytes) {
-        return damaged(reading, "is shorter than it declares");
-    }
-    return reading->crc == reading->entry->crc ? BUGPACK_OK
-                                               : damaged(reading, "has a wrong checksum");
-}
-
 struct bp_archive_reader {
-    int fd; /* borrowed */
-    char *path;
+    char *path; /* for sentences */
     bp_directory directory;
+    zip_t *zip;           /* under `lock`, with all its entries */
+    pthread_mutex_t lock; /* held while at most 64 KiB are read */
 };
 
 struct bp_archive_stream {
-    entry_reading reading;
+    const bp_archive_reader *reader;
+    const bp_directory_entry *entry;
+    zip_file_t *file;
+    uint64_t done;
     size_t piece_bytes;
     char piece[];
 };
 
+static void lock(const bp_archive_reader *reader) {
+    (void)pthread_mutex_lock((pthread_mutex_t *)(uintptr_t)&reader->lock);
+}
+
+static void unlock(const bp_archive_reader *reader) {
+    (void)pthread_mutex_unlock((pthread_mutex_t *)(uintptr_t)&reader->lock);
+}
+
+/* What libzip says, by its code: it may be our memory or our disk, or the archive. `name` is of the
+ * entry, or NULL. */
+static bugpack_status fail(const bp_archive_reader *reader, const char *name, zip_error_t *reason,
+                           bugpack_error *error) {
+    int code = zip_error_code_zip(reason), system_code = zip_error_code_system(reason);
+    if (code == ZIP_ER_MEMORY || (code == ZIP_ER_ZLIB && system_code == Z_MEM_ERROR)) {
+        return bp_fail_memory(error, "read a zip");
+    }
+    if (zip_error_system_type(reason) == ZIP_ET_SYS && system_code != 0) {
+        return bp_fail_errno(error, system_code, "cannot read \"%s\"", reader->path);
+    }
+    if (name == NULL) {
+        return bp_fail(error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: %s", reader->path,
+                       zip_error_strerror(reason));
+    }
+    return code == ZIP_ER_CRC
+               ? bp_fail(error, BUGPACK_ERR_CORRUPT,
+                         "\"%s\" is damaged: entry \"%s\" has a wrong checksum", reader->path, name)
+               : bp_fail(error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: entry \"%s\": %s",
+                         reader->path, name, zip_error_strerror(reason));
+}
+
+/* Two readers of one format may see two archives: what libzip sees must be what was checked. */
+static bool sees_the_same(zip_t *zip, const bp_directory *directory) {
+    const zip_uint64_t needed =
+        ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_CRC | ZIP_STAT_COMP_METHOD;
+    bool is_same = zip_get_num_entries(zip, 0) == (zip_int64_t)directory->entry_count;
+    for (size_t i = 0; is_same && i < directory->entry_count; i++) {
+        const bp_directory_entry *entry = &directory->entries[i];
+        zip_stat_t info;
+        is_same = zip_stat_index(zip, i, ZIP_FL_ENC_RAW, &info) == 0 &&
+                  (info.valid & needed) == needed && strcmp(info.name, entry->name) == 0 &&
+                  info.size == entry->bytes && info.comp_size == entry->packed_bytes &&
+                  info.crc == entry->crc && info.comp_method == entry->method;
+    }
+    return is_same;
+}
+
+/* Opens a duplicate, which libzip closes. */
+static bugpack_status open_zip(bp_archive_reader *reader, int fd, bugpack_error *error) {
+    zip_error_t reason;
+    bugpack_status status = BUGPACK_OK;
+    int own_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    FILE *file = own_fd >= 0 ? fdopen(own_fd, "rb") : NULL;
+    zip_source_t *source = NULL;
+    zip_error_init(&reason);
+    if (file == NULL) {
+        status = bp_fail_errno(error, errno, "cannot read \"%s\"", reader->path);
+        bp_file_close(own_fd);
+        goto out;
+    }
+    source = zip_source_filep_create(file, 0, -1, &reason);
+    if (source == NULL) {
+        (void)fclose(file);
+        status = fail(reader, NULL, &reason, error);
+        goto out;
+    }
+    reader->zip = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &reason);
+    if (reader->zip == NULL) {
+        zip_source_free(source);
+        status = fail(reader, NULL, &reason, error);
+    } else if (!sees_the_same(reader->zip, &reader->directory)) {
+        status =
+            bp_fail(error, BUGPACK_ERR_CORRUPT,
+                    "\"%s\" is no report: its directory can be read in two ways", reader->path);
+    }
+out:
+    zip_error_fini(&reason);
+    return status;
+}
+
 bugpack_status bp_archive_reader_open(int fd, const char *path, bp_archive_reader **ret_reader,
                                       bugpack_error *error) {
     bp_archive_reader *reader = calloc(1, sizeof *reader);
-    char *copy = strdup(path);
-    bugpack_status status = BUGPACK_OK;
-    if (reader == NULL || copy == NULL) {
-        status = bp_fail_memory(error, "read a zip");
-        goto out;
+    if (reader == NULL) {
+        return bp_fail_memory(error, "read a zip");
     }
-    reader->fd = fd;
-    reader->path = copy;
-    copy = NULL;
-    status = bp_directory_read(fd, path, &reader->directory, error);
+    (void)pthread_mutex_init(&reader->lock, NULL);
+    reader->path = strdup(path);
+    bugpack_status status = reader->path == NULL
+                                ? bp_fail_memory(error, "read a zip")
+                                : bp_directory_read(fd, path, &reader->directory, error);
     if (status == BUGPACK_OK) {
-        *ret_reader = reader;
-        reader = NULL;
+        status = open_zip(reader, fd, error);
     }
-out:
-    bp_archive_reader_free(reader);
-    free(copy);
-    return status;
+    if (status != BUGPACK_OK) {
+        bp_archive_reader_free(reader);
+        return status;
+    }
+    *ret_reader = reader;
+    return BUGPACK_OK;
 }
 
 void bp_archive_reader_free(bp_archive_reader *reader) {
     if (reader == NULL) {
         return;
     }
+    zip_discard(reader->zip); /* NULL is fine */
     bp_directory_release(&reader->directory);
+    (void)pthread_mutex_destroy(&reader->lock);
     free(reader->path);
     free(reader);
 }
@@ -181,25 +167,22 @@ bool bp_archive_reader_find(const bp_archive_reader *reader, const char *name, s
     return false;
 }
 
-/* What reads `piece_bytes` of the zip at a time. */
 static bugpack_status open_stream(const bp_archive_reader *reader, size_t index, size_t piece_bytes,
                                   bp_archive_stream **ret_stream, bugpack_error *error) {
     bp_archive_stream *stream = malloc(sizeof *stream + piece_bytes);
-    bp_inflater *inflater = bp_inflater_new();
-    if (stream == NULL || inflater == NULL) {
-        bp_inflater_free(inflater);
-        free(stream);
+    if (stream == NULL) {
         return bp_fail_memory(error, "read a zip");
     }
-    stream->piece_bytes = piece_bytes;
-    stream->reading = (entry_reading){.fd = reader->fd,
-                                      .path = reader->path,
-                                      .entry = &reader->directory.entries[index],
-                                      .inflater = inflater,
-                                      .error = error};
-    bugpack_status status = entry_begin(&stream->reading);
+    *stream = (bp_archive_stream){
+        .reader = reader, .entry = &reader->directory.entries[index], .piece_bytes = piece_bytes};
+    lock(reader);
+    stream->file = zip_fopen_index(reader->zip, index, 0);
+    bugpack_status status =
+        stream->file != NULL ? BUGPACK_OK
+                             : fail(reader, stream->entry->name, zip_get_error(reader->zip), error);
+    unlock(reader);
     if (status != BUGPACK_OK) {
-        bp_archive_stream_close(stream);
+        free(stream);
         return status;
     }
     *ret_stream = stream;
@@ -208,7 +191,7 @@ static bugpack_status open_stream(const bp_archive_reader *reader, size_t index,
 
 bugpack_status bp_archive_stream_open(const bp_archive_reader *reader, size_t index,
                                       bp_archive_stream **ret_stream, bugpack_error *error) {
-    return open_stream(reader, index, 256, ret_stream, error);
+    return open_stream(reader, index, (size_t)4 << 10, ret_stream, error);
 }
 
 bugpack_status bp_archive_reader_read(const bp_archive_reader *reader, size_t index,
@@ -232,24 +215,36 @@ bugpack_status bp_archive_reader_read(const bp_archive_reader *reader, size_t in
 
 void bp_archive_stream_close(bp_archive_stream *stream) {
     if (stream != NULL) {
-        bp_inflater_free(stream->reading.inflater);
+        lock(stream->reader);
+        (void)zip_fclose(stream->file);
+        unlock(stream->reader);
         free(stream);
     }
 }
 
 bugpack_status bp_archive_stream_next(bp_archive_stream *stream, bp_sink *sink, void *context,
                                       bool *ret_is_over, bugpack_error *error) {
-    entry_reading *reading = &stream->reading;
-    reading->sink = sink;
-    reading->context = context;
-    reading->error = error;
-    bugpack_status status = BUGPACK_OK;
-    if (reading->left > 0) {
-        status = entry_step(reading, stream->piece, stream->piece_bytes);
+    const bp_archive_reader *reader = stream->reader;
+    const bp_directory_entry *entry = stream->entry;
+    lock(reader);
+    zip_int64_t count = zip_fread(stream->file, stream->piece, stream->piece_bytes);
+    bugpack_status status =
+        count < 0 ? fail(reader, entry->name, zip_file_get_error(stream->file), error) : BUGPACK_OK;
+    unlock(reader);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    if (status == BUGPACK_OK && reading->left == 0) {
-        status = entry_check(reading);
+    *ret_is_over = count == 0;
+    /* libzip compares sizes only at the end, and a few bytes can hold gigabytes. */
+    if ((uint64_t)count > entry->bytes - stream->done ||
+        (*ret_is_over && stream->done != entry->bytes)) {
+        return bp_fail(error, BUGPACK_ERR_CORRUPT,
+                       "\"%s\" is damaged: entry \"%s\" is %s than it declares", reader->path,
+                       entry->name, count > 0 ? "longer" : "shorter");
     }
-    *ret_is_over = status == BUGPACK_OK && reading->left == 0;
-    return status;
+    stream->done += (uint64_t)count;
+    status = count > 0 ? sink(context, stream->piece, (size_t)count) : BUGPACK_OK;
+    return status == BUGPACK_OK ? BUGPACK_OK
+                                : bp_fail(error, status, "cannot keep \"%s\" of \"%s\": %s",
+                                          entry->name, reader->path, bugpack_status_name(status));
 }

@@ -1,9 +1,9 @@
 /*
  * Reads a report that may be hostile.
  *
- * We validate the zip first (archive/directory.h). Every byte that comes out of an entry is
- * counted, against what the entry declares and what the caller allows. No path in the archive is
- * ever used.
+ * We validate the zip (archive/directory.h), and libzip reads it. Every byte that comes out of an
+ * entry is counted, against what the entry declares and what the caller allows. No path in the
+ * archive is ever used.
  */
 #ifndef BP_ARCHIVE_READER_H
 #define BP_ARCHIVE_READER_H
@@ -16,7 +16,7 @@
 
 #include "base/sink.h"
 
-/* A zip being read. Nothing changes in it after the open, so threads may share it. */
+/* A zip being read. Threads may share it: they inflate in turn, and take what comes out at once. */
 typedef struct bp_archive_reader bp_archive_reader;
 
 /* One entry, as the directory declares it. */
@@ -27,8 +27,8 @@ typedef struct bp_archive_member {
 } bp_archive_member;
 
 /*
- * Opens the zip in `fd`, a regular file, which stays the caller's and must stay open until the
- * reader is freed; its offset is not moved. `path` is for sentences and copied. CORRUPT with what
+ * Opens the zip in `fd`, a regular file, which stays the caller's; its offset moves, and is the
+ * reader's alone until that is freed. `path` is for sentences and copied. CORRUPT with what
  * is wrong; IO with the errno; NO_MEMORY.
  */
 bugpack_status bp_archive_reader_open(int fd, const char *path, bp_archive_reader **ret_reader,
@@ -57,7 +57,7 @@ bugpack_status bp_archive_reader_read(const bp_archive_reader *reader, size_t in
                                       uint64_t max_bytes, bp_sink *sink, void *context,
                                       bugpack_error *error);
 
-/* An entry that is read in steps, while others are. It takes under 256 KiB. One thread at a time.
+/* An entry that is read in steps, while others are. It takes under 128 KiB. One thread at a time.
  */
 typedef struct bp_archive_stream bp_archive_stream;
 
@@ -68,9 +68,9 @@ bugpack_status bp_archive_stream_open(const bp_archive_reader *reader, size_t in
 void bp_archive_stream_close(bp_archive_stream *stream);
 
 /*
- * Gives the next bytes to `sink`: what 256 bytes of the zip hold, which is at most 258 KiB, or
- * nothing. `ret_is_over` says whether that was the end, where the checksum was checked. Errors:
- * those of bp_archive_reader_read, after which the stream is only closed.
+ * Gives the next bytes to `sink`, at most 4 KiB. `ret_is_over` says whether that was the end, where
+ * the checksum was checked. Errors: those of bp_archive_reader_read, after which the stream is only
+ * closed.
  */
 bugpack_status bp_archive_stream_next(bp_archive_stream *stream, bp_sink *sink, void *context,
                                       bool *ret_is_over, bugpack_error *error);

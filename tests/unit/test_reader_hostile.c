@@ -331,25 +331,6 @@ Test(reader_hostile, refuses_a_wrong_checksum_and_broken_data) {
 }
 
 /* Two stored blocks of deflate that fill what is read in one step, and a byte behind them. */
-Test(reader_hostile, refuses_bytes_behind_the_end_of_deflated_data) {
-    enum { step_bytes = 64 << 10, first_bytes = 0x7f7f, second_bytes = step_bytes - 10 - 0x7f7f };
-    static char packed[step_bytes + 2];
-    const made_member both[] = {members[0], {"efgh", packed, false}};
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    made_zip zip;
-    size_t given;
-    memset(packed, 'a', step_bytes + 1);
-    memcpy(packed, "\x08\x7f\x7f\x80\x80", 5); /* the length, and its complement */
-    memcpy(packed + 5 + first_bytes, "\x09\x77\x80\x88\x7f", 5);
-    made_zip_build(&zip, both, 2);
-    made_zip_put16(&zip, zip.local[1] + 8, 8);
-    made_zip_put16(&zip, zip.central[1] + 10, 8);
-    made_zip_put32(&zip, zip.local[1] + 22, first_bytes + second_bytes);
-    made_zip_put32(&zip, zip.central[1] + 24, first_bytes + second_bytes);
-    cr_expect(eq(int, read_second(&zip, &given, &error), BUGPACK_ERR_CORRUPT));
-    cr_expect(strstr(error.message, "has bytes behind its end") != NULL, "%s", error.message);
-}
-
 /* libzip 1.7.3 takes 2.9 GB of memory before it refuses such a file. */
 Test(reader_hostile, refuses_four_gibibytes_of_nothing_without_reading_them) {
     bp_archive_reader *reader = NULL;
