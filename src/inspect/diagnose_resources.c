@@ -9,88 +9,12 @@
 
 /* --- the process -------------------------------------------------------------------------- */
 
-/* What files.json says of a descriptor: "sockets in CLOSE_WAIT", and of what, "10.0.0.9:80". */
-typedef struct fd_use {
-    char kind[48], of[96];
-} fd_use;
-
-static void describe_fd(const bp_json_tree *file, fd_use *use) {
-    static const struct {
-        const char *kind, *name;
-    } names[] = {{"file", "files"},
-                 {"directory", "directories"},
-                 {"character_device", "devices"},
-                 {"block_device", "devices"},
-                 {"fifo", "pipes"},
-                 {"pipe", "pipes"},
-                 {"socket", "sockets"}};
-    const char *kind = bp_json_tree_text_or(file, "kind", "other");
-    const bp_json_tree *socket = bp_json_tree_object(file, "socket");
-    char state[24] = "";
-    const char *of = bp_json_tree_text_or(socket, "remote", bp_json_tree_text(socket, "local"));
-    bp_utf8_copy(state, sizeof state, bp_json_tree_text(socket, "state"));
-    for (char *at = state; *at != '\0'; at++) {
-        *at = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at; /* as ss(8) has it */
-    }
-    (void)snprintf(use->kind, sizeof use->kind, "%.16s descriptors", kind);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(kind, names[i].kind) == 0) {
-            (void)snprintf(use->kind, sizeof use->kind, "%s%s%s", names[i].name,
-                           state[0] != '\0' ? " in " : "", state);
-        }
-    }
-    bool has_name = use->kind[0] == 'f' || strcmp(use->kind, "devices") == 0;
-    bp_utf8_copy(use->of, sizeof use->of, has_name ? bp_json_tree_text(file, "target") : of);
-}
-
-/*
- * "590 sockets in CLOSE_WAIT, 590 of them of 10.0.0.9:80": what more than half of the descriptors
- * are, and of what more than half of those; "" where they are of many kinds. What has the majority
- * outvotes all others.
- */
-static void describe_fds(const bp_rows *files, char *out, size_t out_bytes) {
-    fd_use most = {.kind = ""}, use;
-    size_t votes = 0, of_votes = 0, count = 0, of_count = 0;
-    for (size_t i = 0; i < files->count; i++) {
-        describe_fd(files->rows[i], &use);
-        bool is_same = strcmp(use.kind, most.kind) == 0;
-        if (votes == 0) {
-            memcpy(most.kind, use.kind, sizeof most.kind);
-        }
-        votes = votes == 0 || is_same ? votes + 1 : votes - 1;
-    }
-    for (size_t i = 0; i < files->count; i++) {
-        describe_fd(files->rows[i], &use);
-        if (strcmp(use.kind, most.kind) == 0) {
-            count++;
-            if (of_votes == 0) {
-                memcpy(most.of, use.of, sizeof most.of);
-            }
-            of_votes = of_votes == 0 || strcmp(use.of, most.of) == 0 ? of_votes + 1 : of_votes - 1;
-        }
-    }
-    for (size_t i = 0; i < files->count; i++) {
-        describe_fd(files->rows[i], &use);
-        of_count += strcmp(use.kind, most.kind) == 0 && strcmp(use.of, most.of) == 0;
-    }
-    out[0] = '\0';
-    if (count > 1 && count * 2 > files->count) {
-        int length = snprintf(out, out_bytes, ": %zu of them %s", count, most.kind);
-        if (most.of[0] != '\0' && of_count > 1 && of_count * 2 > count) {
-            (void)snprintf(out + length, out_bytes - (size_t)length, ", %zu of %s", of_count,
-                           most.of);
-        }
-    }
-}
-
 void bp_diagnose_fd_limit(bp_evidence *evidence) {
     uint64_t open_count, limit_count = bp_soft_limit(evidence->process, "Max open files");
     if (bp_json_tree_uint(evidence->process, "open_files", &open_count) && limit_count > 0 &&
         open_count >= limit_count - limit_count / 10) {
-        char what[256];
-        describe_fds(&evidence->files, what, sizeof what);
-        bp_find(evidence, "%" PRIu64 " of at most %" PRIu64 " file descriptors are open%s",
-                open_count, limit_count, what);
+        bp_find(evidence, "%" PRIu64 " of at most %" PRIu64 " file descriptors are open",
+                open_count, limit_count);
     }
 }
 

@@ -5,40 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "inspect/evidence.h"
 
-/* Who looks further. Executables by the beginning of their names; threads of the runtime itself by
- * theirs, which wait for work as long as it lives. */
+/* Who looks further: executables by the beginning of their names. */
 typedef struct bp_runtime {
     const char *executable, *tool; /* the tool before the process id */
-    const char *const *own_threads;
 } bp_runtime;
 
-/* HotSpot names its threads in src/hotspot/share/runtime; the kernel keeps 15 bytes. Who waits for
- * the monitor of an object does so with a limit, again and again: only locks of
- * java.util.concurrent have none. */
-static const char *const java_threads[] = {"VM ",
-                                           "GC Thread",
-                                           "G1 ",
-                                           "C1 Compiler",
-                                           "C2 Compiler",
-                                           "Signal Disp",
-                                           "Finalizer",
-                                           "Reference Han",
-                                           "Common-Cleaner",
-                                           "Service Thre",
-                                           "Monitor Defl",
-                                           "Notification Th",
-                                           "Sweeper thread",
-                                           "Attach Listen",
-                                           NULL};
-static const char *const no_threads[] = {NULL};
-
 static const bp_runtime runtimes[] = {
-    {"python", "py-spy dump --pid", no_threads},
-    {"ruby", "rbspy snapshot --pid", no_threads},
-    {"java", "jstack", java_threads},
+    {"python", "py-spy dump --pid"},
+    {"ruby", "rbspy snapshot --pid"},
 };
 
 static const bp_runtime *find_runtime(const bp_evidence *evidence) {
@@ -51,10 +27,6 @@ static const bp_runtime *find_runtime(const bp_evidence *evidence) {
         }
     }
     return NULL;
-}
-
-static bool is_own_thread(const bp_runtime *runtime, const bp_thread *thread) {
-    return bp_array_has_start(runtime->own_threads, thread->name);
 }
 
 /* Whether it waits on a futex without a limit of time: its fourth argument is null (futex(2)),
@@ -86,14 +58,13 @@ void bp_diagnose_interpreter(bp_evidence *evidence) {
     }
     for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
-        if (bp_thread_has_ended(thread) || is_own_thread(runtime, thread)) {
+        if (bp_thread_has_ended(thread)) {
             continue;
         }
         if (!thread->is_listed || !waits_for_ever(thread)) {
             return;
         }
-        /* The first thread of java waits for the one that runs main: both have its name. */
-        count += strcmp(thread->name, runtime->executable) != 0 || runtime->own_threads[0] == NULL;
+        count++;
     }
     if (count >= 2) {
         bp_find(evidence,

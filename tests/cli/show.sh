@@ -453,16 +453,11 @@ report("python", "/usr/bin/python3.11", ("python3", forever), ("python3", foreve
 report("one", "/usr/bin/python3.11", ("python3", forever))
 report("reads", "/usr/bin/python3.11", ("python3", read), ("python3", forever), ("python3", forever))
 report("sleeps", "/usr/bin/python3.11", ("python3", limited), ("python3", forever), ("python3", forever))
-report("other", "/usr/bin/viewer", ("viewer", forever), ("viewer", forever))
-report("java", "/opt/bin/java", ("java", forever), ("java", forever), ("VM Periodic Tas", limited), ("Thread-0", forever), ("Thread-1", forever))
-report("java-idle", "/opt/bin/java", ("java", forever), ("java", read), ("pool-1-thread-1", forever), ("pool-1-thread-2", forever))
-report("java-main", "/opt/bin/java", ("java", forever), ("java", forever), ("Signal Dispatch", forever))'
-for name in python java; do
-    run show "$name.wait.zip"
-    grep -q "^   all threads of this $name (2) wait for locks without a limit of time, .* 7 shows where  \[threads.json\]" out ||
-        wrong "$name: $(cat out)"
-done
-for name in one reads sleeps other java-idle java-main; do
+report("other", "/usr/bin/viewer", ("viewer", forever), ("viewer", forever))'
+run show python.wait.zip
+grep -q '^   all threads of this python (2) wait for locks without a limit of time, .* 7 shows where  \[threads.json\]' out ||
+    wrong "python: $(cat out)"
+for name in one reads sleeps other; do
     run show "$name.wait.zip"
     if grep -q 'all threads of this' out; then wrong "$name: $(cat out)"; fi
 done
