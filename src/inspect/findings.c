@@ -15,7 +15,7 @@ const char *bp_severity_name(bp_severity severity) {
 const bp_diagnosis_row bp_diagnoses[] = {BP_DIAGNOSES(DIAGNOSIS_ROW)};
 #undef DIAGNOSIS_ROW
 
-bp_severity bp_finding_severity(const bp_finding *finding) {
+static bp_severity severity_of(const bp_finding *finding) {
     return bp_diagnoses[finding->diagnosis].severity;
 }
 
@@ -28,9 +28,8 @@ uint64_t bp_findings_other_count(const bp_findings *findings) {
 }
 
 static bool comes_before(const bp_finding *one, const bp_finding *other) {
-    return bp_finding_severity(one) != bp_finding_severity(other)
-               ? bp_finding_severity(one) < bp_finding_severity(other)
-               : one->diagnosis < other->diagnosis;
+    return severity_of(one) != severity_of(other) ? severity_of(one) < severity_of(other)
+                                                  : one->diagnosis < other->diagnosis;
 }
 
 static void add(bp_findings *findings, const bp_finding *finding) {
@@ -41,7 +40,7 @@ static void add(bp_findings *findings, const bp_finding *finding) {
             least = comes_before(&rows[i], &rows[least]) ? least : i;
         }
         bool makes_room = comes_before(finding, &rows[least]);
-        findings->other_counts[bp_finding_severity(makes_room ? &rows[least] : finding)]++;
+        findings->other_counts[severity_of(makes_room ? &rows[least] : finding)]++;
         if (!makes_room) {
             return;
         }

@@ -182,7 +182,6 @@ typedef struct bp_findings {
     uint64_t other_counts[BP_SEVERITY_COUNT];
 } bp_findings;
 
-bp_severity bp_finding_severity(const bp_finding *finding);
 uint64_t bp_findings_other_count(const bp_findings *findings);
 
 /* Adds one; what does not fit is cut. Beyond the maximum, the newest of the least severe ones is

@@ -21,7 +21,6 @@
 enum {
     channel_max = 64,
     log_line_max = 2000,
-    tail_bytes = 8 << 10, /* of a log file */
     picture_max_bytes = 16 << 20,
     bin_count = 60,
     type_max = 48,
@@ -153,48 +152,6 @@ static void html_log(html_page *page) {
     }
     bp_html_print(&page->html, "</div></div>");
     end_section(page);
-}
-
-/* A bp_sink for a bp_buffer: keeps the end, whole lines. */
-static bugpack_status keep_end(void *context, const void *bytes, size_t byte_count) {
-    bp_buffer *tail = context;
-    if (tail->size > 2 * tail_bytes) {
-        memmove(tail->data, tail->data + tail->size - tail_bytes, tail_bytes);
-        tail->size = tail_bytes;
-    }
-    return bp_buffer_append(tail, bytes, byte_count);
-}
-
-/* The ends of the log files; what is before them is among the documents. */
-static void html_log_files(html_page *page) {
-    bool has_any = false;
-    for (size_t i = 0; i < bp_report_file_count(page->facts->report); i++) {
-        const char *name = bp_report_file_name(page->facts->report, i);
-        bp_buffer tail;
-        if (strncmp(name, "logs/", 5) != 0) {
-            continue;
-        }
-        if (!has_any) {
-            begin_section(page, "log-files", "Ends of the log files");
-        }
-        has_any = true;
-        bp_html_print(&page->html, "<h3>%s</h3>", name);
-        bp_buffer_init(&tail, SIZE_MAX / 4);
-        if (html_may_read(page, name, UINT64_MAX)) {
-            html_stream(page, name, keep_end, &tail);
-        }
-        size_t start = tail.size > tail_bytes ? tail.size - tail_bytes : 0;
-        const char *line = start > 0 ? memchr(tail.data + start, '\n', tail_bytes) : NULL;
-        start = line != NULL ? (size_t)(line + 1 - bp_buffer_text(&tail)) : start;
-        begin_log_box(page, name, true);
-        bp_html_print(&page->html, "<pre>");
-        (void)bp_html_text(&page->html, bp_buffer_text(&tail) + start, tail.size - start);
-        bp_html_print(&page->html, "</pre></div></div>");
-        bp_buffer_release(&tail);
-    }
-    if (has_any) {
-        end_section(page);
-    }
 }
 
 /* Messages by type, and of each channel over time. */
@@ -745,10 +702,10 @@ static void write_documents(html_page *page) {
 /* --- the page ----------------------------------------------------------------------------- */
 
 static void (*const sections[])(html_page *page) = {
-    find_stacks,         write_identity, write_findings, write_crash,    write_waits,
-    html_pictures,       write_history,  write_threads,  write_profile,  write_processes,
-    html_machine,        write_stacks,   write_triggers, html_log,       html_log_files,
-    write_notifications, html_traffic,   write_manifest, write_documents};
+    find_stacks,   write_identity, write_findings, write_crash,   write_waits,
+    html_pictures, write_history,  write_threads,  write_profile, write_processes,
+    html_machine,  write_stacks,   write_triggers, html_log,      write_notifications,
+    html_traffic,  write_manifest, write_documents};
 
 static void write_head(html_page *page) {
     struct sha256_ctx hash;

@@ -379,12 +379,6 @@ static bugpack_status fail_at(bp_json_scanner *scanner, const unsigned char *at,
     return bp_fail(error, BUGPACK_ERR_CORRUPT, "line %zu, column %zu: %s", line, column, sentence);
 }
 
-size_t bp_json_scanner_line(const bp_json_scanner *scanner) {
-    size_t line = scanner->line, column = scanner->column;
-    count_position(scanner->text, scanner->at, &line, &column);
-    return line;
-}
-
 void bp_json_scanner_continue(bp_json_scanner *scanner, const void *text, size_t byte_count,
                               bool is_part) {
     count_position(scanner->text, scanner->at, &scanner->line, &scanner->column);

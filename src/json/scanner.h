@@ -55,9 +55,6 @@ void bp_json_scanner_release(bp_json_scanner *scanner);
 void bp_json_scanner_continue(bp_json_scanner *scanner, const void *text, size_t byte_count,
                               bool is_part);
 
-/* The line where the last token ends, from 1. */
-size_t bp_json_scanner_line(const bp_json_scanner *scanner);
-
 /*
  * CORRUPT with "line L, column C: " and a sentence about what is at `at`, in a text that was
  * checked up to there.

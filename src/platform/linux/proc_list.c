@@ -77,11 +77,6 @@ void bp_proc_list_sort(bp_proc_list *list) {
     }
 }
 
-bool bp_proc_list_has(const bp_proc_list *list, uint64_t id) {
-    return list->count > 0 && bsearch(&id, list->items, list->count, sizeof *list->items,
-                                      bp_array_compare_u64) != NULL;
-}
-
 /* One thread's directory; -1 with errno, ESRCH when it has ended. */
 static int open_living(int threads_fd, uint64_t tid) {
     bp_proc_stat stat;

@@ -36,9 +36,8 @@ typedef struct bp_proc_list {
 int bp_proc_list_read(int dir_fd, const char *name, bp_proc_list *ret_list);
 void bp_proc_list_release(bp_proc_list *list);
 
-/* Puts them in ascending order, in which they can be searched. */
+/* Puts them in ascending order. */
 void bp_proc_list_sort(bp_proc_list *list);
-bool bp_proc_list_has(const bp_proc_list *list, uint64_t id);
 
 /* Whether what was listed, or opened, has ended. */
 static inline bool bp_proc_is_gone(int system_errno) {
