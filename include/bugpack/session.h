@@ -73,13 +73,10 @@ typedef enum bugpack_stacks {
  */
 typedef void bugpack_diagnostic_callback(bugpack_level level, const char *text, void *context);
 
-/* Find secrets inside of base64, too (docs/REDACTION.md has the cost). Since 0.1.0. */
-#define BUGPACK_REDACT_BASE64 1
-
 /* Redact log messages and notifications where they are recorded, on the calling thread, so that no
  * ring and no file of the recorder holds a secret of theirs. Names of threads and channels, and
  * traffic, are recorded as they are. All reports of the session have the same tags. Since 0.1.0. */
-#define BUGPACK_REDACT_AT_CALL 2
+#define BUGPACK_REDACT_AT_CALL 1
 
 /*
  * How a session behaves. 0 is the default of every field (bugpack/common.h); only app_name is

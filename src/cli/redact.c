@@ -28,7 +28,6 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(redact_options, is_list, 0, "list", "print what is in the report instead"),
     BP_CLI_VALUE(redact_options, redaction.path, 0, "redact", "FILE",
                  "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),
-    BP_CLI_REDACTION_BASE64(redact_options, redaction),
     BP_CLI_ENCRYPT_OPTION(redact_options, publish),
     BP_CLI_FLAG(redact_options, as_json, 0, "json", "print JSON"),
     BP_CLI_OPTIONS_END};
@@ -38,7 +37,6 @@ static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_s
     const char *text = redaction->text;
     bp_rule_list list = {.rules = NULL};
     bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, error);
-    list.reads_base64 = redaction->reads_base64;
     if (status == BUGPACK_OK && text != NULL) {
         status = bp_rule_list_parse(&list, "rules", text, strlen(text), NULL, NULL, error);
     }

@@ -28,9 +28,8 @@ static bugpack_status read_text(bp_cli_redaction *redaction, bugpack_error *erro
 
 bool bp_cli_redaction_prepare(bp_cli_redaction *redaction, bp_cli_exit *ret_exit) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    if ((redaction->path != NULL || redaction->reads_base64) && redaction->is_off) {
-        *ret_exit = bp_cli_say_usage("--no-redact and %s exclude each other",
-                                     redaction->path != NULL ? "--redact" : "--redact-base64");
+    if (redaction->path != NULL && redaction->is_off) {
+        *ret_exit = bp_cli_say_usage("--no-redact and --redact exclude each other");
         return false;
     }
     bugpack_status status = redaction->path == NULL ? BUGPACK_OK : read_text(redaction, &error);
@@ -45,7 +44,6 @@ bool bp_cli_redaction_prepare(bp_cli_redaction *redaction, bp_cli_exit *ret_exit
 void bp_cli_redaction_apply(const bp_cli_redaction *redaction, bugpack_options *options) {
     options->without_redaction = redaction->is_off;
     options->redaction_rules = redaction->text;
-    options->redaction_flags = redaction->reads_base64 ? BUGPACK_REDACT_BASE64 : 0;
 }
 
 void bp_cli_redaction_release(bp_cli_redaction *redaction) {

@@ -1,5 +1,5 @@
 /*
- * The options about redaction: --redact, --redact-base64 and --no-redact.
+ * The options about redaction: --redact and --no-redact.
  */
 #ifndef BP_CLI_REDACTION_H
 #define BP_CLI_REDACTION_H
@@ -12,19 +12,14 @@
 typedef struct bp_cli_redaction {
     const char *path; /* of a file of rules, borrowed; NULL: none */
     bool is_off;
-    bool reads_base64;
     char *text; /* what is in it; owned */
 } bp_cli_redaction;
-
-#define BP_CLI_REDACTION_BASE64(type, field)                                                       \
-    BP_CLI_FLAG(type, field.reads_base64, 0, "redact-base64", "find secrets in base64, too")
 
 /* The rows of a table whose command has it in `field`. */
 #define BP_CLI_REDACTION_OPTIONS(type, field)                                                      \
     BP_CLI_VALUE(type, field.path, 0, "redact", "FILE",                                            \
                  "replace also what the rules in FILE match", bp_cli_read_text,                    \
                  &bp_cli_some_text),                                                               \
-        BP_CLI_REDACTION_BASE64(type, field),                                                      \
         BP_CLI_FLAG(type, field.is_off, 0, "no-redact",                                            \
                     "leave passwords and tokens in the report")
 

@@ -96,9 +96,7 @@ static bool is_clean(const bp_rule_set *set, const unsigned char *bytes, size_t 
     const bp_keywords *keywords = set->keywords;
     bp_keyword_state state = bp_keywords_start(keywords);
     return !set->searches_all &&
-           bp_keywords_next(keywords, bytes, byte_count, 0, &state) == SIZE_MAX &&
-           (!set->list.reads_base64 ||
-            bp_base64_find((const char *)bytes, byte_count, 0) == byte_count);
+           bp_keywords_next(keywords, bytes, byte_count, 0, &state) == SIZE_MAX;
 }
 
 /* The lines of a private key may be records of one thread and channel. The lock is held. */

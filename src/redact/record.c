@@ -173,9 +173,6 @@ static bugpack_status find_spans(bp_redactor *redactor, bp_redact_record *record
     if (status == BUGPACK_OK) {
         status = bp_nested_search(scan, view);
     }
-    if (status == BUGPACK_OK && redactor->base64 != NULL) {
-        status = bp_base64_search(redactor->base64, view->text, view->size, scan);
-    }
     if (status == BUGPACK_OK && may_have_rows) {
         status = bp_nested_search_tables(scan, view, record->stream);
     }

@@ -64,10 +64,7 @@ bp_redactor *bp_redactor_new(const bp_rule_set *set) {
     for (size_t i = 0; i < BP_REDACT_LINES; i++) {
         bp_buffer_init(&redactor->lines[i].text, line_max_bytes);
     }
-    bool has_base64 = set->list.reads_base64;
-    redactor->base64 = has_base64 ? bp_base64_new(set) : NULL;
-    if (bp_scan_init(&redactor->scan, set) != BUGPACK_OK || redactor->counts == NULL ||
-        (has_base64 && redactor->base64 == NULL)) {
+    if (bp_scan_init(&redactor->scan, set) != BUGPACK_OK || redactor->counts == NULL) {
         bp_redactor_free(redactor);
         return NULL;
     }
@@ -86,7 +83,6 @@ void bp_redactor_free(bp_redactor *redactor) {
         bp_tag_key_clear(&redactor->key);
         bp_scan_release(&redactor->scan);
         bp_view_release(&redactor->view);
-        bp_base64_free(redactor->base64);
         bp_buffer_release(&redactor->entry.held);
         forget_lines(redactor);
         free(redactor->spans);
@@ -254,7 +250,7 @@ static size_t find_next(const bp_redactor *redactor, const char *raw, size_t siz
         }
         mark = mark < *escape ? mark : *escape;
     }
-    return redactor->base64 != NULL ? bp_base64_find(raw, mark, at) : mark;
+    return mark;
 }
 
 /* How many lines behind the one that ends at `end` a rule may reach whose keyword is near its end,
@@ -329,7 +325,6 @@ static bugpack_status search_block(bp_redactor *redactor, const char *raw, bool 
                 size = *size_inout = from;
                 break;
             }
-            to = redactor->base64 != NULL ? bp_base64_find_end(raw, size, to) : to;
         }
         status = pass(&redactor->entry, raw + passed, from - passed);
         if (status == BUGPACK_OK) {

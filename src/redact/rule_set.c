@@ -232,11 +232,6 @@ static bugpack_status use_rules(const struct parser *parser, const char *ids) {
     while (*(ids += strspn(ids, " ")) != '\0') {
         size_t length = strcspn(ids, " "), i = 0;
         bp_rule_list *list = parser->list;
-        if (length == strlen("base64") && strncmp(ids, "base64", length) == 0) {
-            list->reads_base64 = true;
-            ids += length;
-            continue;
-        }
         while (i < list->count && (strncmp(list->rules[i].id, ids, length) != 0 ||
                                    list->rules[i].id[length] != '\0')) {
             i++;

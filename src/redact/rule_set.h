@@ -44,7 +44,6 @@ typedef struct bp_rule {
 typedef struct bp_rule_list {
     bp_rule *rules;
     size_t count, capacity;
-    bool reads_base64;        /* "use = base64": what is in base64 is searched too */
     struct bp_rule_let *lets; /* texts that patterns include as %{name} */
     size_t let_count, let_capacity;
 } bp_rule_list;

@@ -230,7 +230,7 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
          "crash_refresh_interval_ms must be BUGPACK_OFF or at least 1000"},
         {(unsigned)options->when_busy > BUGPACK_WHEN_BUSY_COALESCE,
          "when_busy has an unknown value"},
-        {(redaction & ~(BUGPACK_REDACT_BASE64 | BUGPACK_REDACT_AT_CALL)) != 0 ||
+        {(redaction & ~BUGPACK_REDACT_AT_CALL) != 0 ||
              (redaction != 0 && options->without_redaction),
          "redaction_flags has an unknown flag, or there is no redaction"},
         {options->profile_hz > BP_PROFILE_HZ_MAX, "profile_hz is over 1000"},

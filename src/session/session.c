@@ -169,9 +169,6 @@ static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
     bugpack_status status =
         bp_redaction_new(settings->without_redaction, recorder, &session->context.redaction, error);
     settings->redaction_rules = NULL; /* the host's, for the opening alone */
-    if (status == BUGPACK_OK && (settings->redaction_flags & BUGPACK_REDACT_BASE64) != 0) {
-        status = add_rules(session, "redaction_flags", "use = base64", error);
-    }
     if (status == BUGPACK_OK && rules != NULL) {
         status = add_rules(session, "redaction_rules", rules, error);
     }

@@ -41,20 +41,6 @@ expect_status 0
 expect_same 'the password' 1 "$(unzip -p plain.zip logs/app.log | grep -c hunter2hunter2)"
 expect_same 'the manifest' false "$(unzip -p plain.zip manifest.json | jq .redacted)"
 
-fact 'what is in base64 is found where that is asked for'
-printf 'data %s\n' "$(printf 'user=bob password=hunter2hunter2 x' | base64 -w 0)" >base64.log
-run capture --pid "$target" --window 0 --log base64.log --output encoded.zip
-expect_status 0
-expect_same 'the text' "$(cat base64.log)" "$(unzip -p encoded.zip logs/base64.log)"
-run capture --pid "$target" --window 0 --log base64.log --redact-base64 --output decoded.zip
-expect_status 0
-expect_same 'the tags' 1 "$(unzip -p decoded.zip logs/base64.log | grep -c REDACTED-password-)"
-run redact encoded.zip --redact-base64 -o decoded.zip
-expect_status 0
-expect_same 'the tags' 1 "$(unzip -p decoded-2.zip logs/base64.log | grep -c REDACTED-password-)"
-run capture --pid "$target" --no-redact --redact-base64 -o .
-expect_status 2
-
 fact 'a report of bugpack run has none'
 run run --no-redact --redact rules -- true
 expect_status 2

@@ -118,13 +118,13 @@ _bugpack() {
     case $command in
         capture)
             _bugpack_words '--pid --name --unit --cgroup --children --host --stop-threads --window --stacks --log --log-limit --session --attach --attach-limit --journal --command
-                --shell --input-timeout --without --hostname --no-hostname --redact --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
+                --shell --input-timeout --without --hostname --no-hostname --redact --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)
             if [[ $current == -* ]]; then
                 _bugpack_words '--hotkey --on-failure --stacks --profile-hz --review --encrypt-to --gap-pattern --pedantic --pedantic-dir
                     --auto-snapshot-interval --auto-snapshot-cap --hang-after --log --log-limit --session --attach
-                    --attach-limit --without --hostname --redact --redact-base64 --no-redact --app
+                    --attach-limit --without --hostname --redact --no-redact --app
                     --description --output-dir --quiet --json --help' "$current"
             else
                 mapfile -t COMPREPLY < <(compgen -c -- "$current")
@@ -189,7 +189,7 @@ _bugpack() {
             ;;
         redact)
             if [[ $current == -* ]]; then
-                _bugpack_words '--output --list --redact --redact-base64 --encrypt-to --json --help' "$current"
+                _bugpack_words '--output --list --redact --encrypt-to --json --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi
@@ -210,7 +210,7 @@ _bugpack() {
             ;;
         watch)
             _bugpack_words '--pid --name --unit --cgroup --children --when --max --cooldown --stacks --log --log-limit --session --attach --attach-limit
-                --journal --command --shell --input-timeout --without --hostname --redact --redact-base64 --no-redact --encrypt-to --app --output-dir --quiet --json --help' "$current"
+                --journal --command --shell --input-timeout --without --hostname --redact --no-redact --encrypt-to --app --output-dir --quiet --json --help' "$current"
             ;;
         help) _bugpack_words 'capture diff heap html index logs prune recover redact run sample show trigger verify watch' "$current" ;;
     esac

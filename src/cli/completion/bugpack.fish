@@ -63,7 +63,6 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture recover run watch' -
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l stop-threads -d 'With --host, where only that shows what they allocate'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l no-hostname -d 'Do not name the machine'
 complete -c bugpack -n '__fish_seen_subcommand_from capture redact run watch' -l redact -r -F -d 'Replace also what these rules match'
-complete -c bugpack -n '__fish_seen_subcommand_from capture redact run watch' -l redact-base64 -d 'Find secrets in base64, too'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run watch' -l no-redact -d 'Leave passwords and tokens in the report'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -l review -d 'Print what is in the report, and ask'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover redact run watch' -l encrypt-to -x -d 'Encrypt by age or gpg'
