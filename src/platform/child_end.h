@@ -11,19 +11,12 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
-/*
- * The exit status of a child, or the signal that ended or stopped it: si_status of waitid(2). On
- * macOS waitid leaves out the signal, so the kernel is asked about the child, which must not have
- * been reaped; 0 when that fails.
- */
-int bp_child_end_status(const siginfo_t *info);
-
 /* The CPU time of a child that has ended and is not reaped, with that of the children it has waited
  * for: what wait4(2) will say. 0 where that is not known. */
 uint64_t bp_child_cpu_ns(pid_t pid);
 
-/* Whether waitid reports an end. It also reports stops of a child that is traced, and on macOS of
- * any, when only ends are asked for. */
+/* Whether waitid reports an end. It also reports stops of a child that is traced, when only
+ * ends are asked for. */
 static inline bool bp_child_has_ended(const siginfo_t *info) {
     return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
            info->si_code == CLD_DUMPED;

@@ -11,7 +11,7 @@
 #include <bugpack/error.h>
 #include <bugpack/session.h>
 
-/* "linux", "macos", …: the `platform` of every report. Static. */
+/* "linux" or "macos": the `platform` of every report. Static. */
 const char *bp_machine_platform(void);
 
 /* The machine's name, architecture and kernel release as uname(2) has them, and the id of this

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/status.h"
-#include "platform/process.h"
 #include "platform/process_facts.h"
 
 void bp_process_facts_release(bp_process_facts *facts) {
@@ -53,15 +51,4 @@ void bp_facts_deny(bp_process_facts *facts, const char *what, int system_errno) 
 void bp_task_snapshot_release(bp_task_snapshot *snapshot) {
     free(snapshot->threads);
     *snapshot = (bp_task_snapshot){0};
-}
-
-/* More processes than a pid_t of Linux can name. */
-static const size_t pid_max = (size_t)4 << 20;
-
-bool bp_pid_list_add(bp_pid_list *list, pid_t pid) {
-    if (list->count >= pid_max || !bp_array_reserve(&list->pids, list->count, &list->capacity)) {
-        return false;
-    }
-    list->pids[list->count++] = pid;
-    return true;
 }

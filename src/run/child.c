@@ -1,6 +1,7 @@
 #include "run/child.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,8 +46,8 @@ bool bp_run_is_expected(bp_run_passed_on passed_on, const bp_run_end *end, uint6
 /* The keyboard: standard input, or else the controlling terminal, as a pager finds it. */
 static void find_keyboard(bp_run_pipes *pipes) {
     int fd = STDIN_FILENO;
-    if (isatty(STDIN_FILENO) != 1 || !bp_run_can_be_polled(fd)) {
-        fd = bp_run_open_controlling();
+    if (isatty(STDIN_FILENO) != 1) {
+        fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
         pipes->owns_keyboard = fd >= 0;
     }
     if (!bp_run_terminal_init(&pipes->terminal, fd) && pipes->owns_keyboard) {
@@ -173,7 +174,7 @@ bp_run_end bp_run_end_of(const siginfo_t *info) {
     return (bp_run_end){.cpu_ns = bp_child_has_ended(info) ? bp_child_cpu_ns(info->si_pid) : 0,
                         .is_signal = info->si_code != CLD_EXITED,
                         .has_core = info->si_code == CLD_DUMPED,
-                        .value = bp_child_end_status(info)};
+                        .value = info->si_status};
 }
 
 static void do_nothing(int number) {

@@ -25,24 +25,6 @@ bool bp_run_terminal_has_hung_up(const bp_run_terminal *terminal) {
     return terminal->fd >= 0 && poll(&fd, 1, 0) == 1 && (fd.revents & POLLHUP) != 0;
 }
 
-bool bp_run_can_be_polled(int fd) {
-    struct pollfd now = {.fd = fd, .events = POLLIN};
-    return poll(&now, 1, 0) >= 0 && (now.revents & POLLNVAL) == 0;
-}
-
-int bp_run_open_controlling(void) {
-    /* ttyname's buffer is shared: this program has one thread by now. */
-    for (int other = STDIN_FILENO; other <= STDERR_FILENO; other++) {
-        const char *name = other == STDIN_FILENO ? "/dev/tty" : ttyname(other);
-        int fd = name != NULL ? open(name, O_RDWR | O_NOCTTY | O_CLOEXEC) : -1;
-        if (fd >= 0 && tcgetpgrp(fd) >= 0 && bp_run_can_be_polled(fd)) {
-            return fd;
-        }
-        bp_descriptor_close(&fd);
-    }
-    return -1;
-}
-
 static bool is_raw(const struct termios *settings) {
     return (settings->c_lflag & (tcflag_t)(ICANON | ECHO | ISIG | IEXTEN)) == 0 &&
            (settings->c_oflag & (tcflag_t)OPOST) == 0;

@@ -33,16 +33,6 @@ bool bp_run_terminal_has_hung_up(const bp_run_terminal *terminal);
 bool bp_run_terminal_take(bp_run_terminal *terminal, int master);
 void bp_run_terminal_restore(bp_run_terminal *terminal);
 
-/* Whether poll can wait for a descriptor. On macOS it cannot wait for /dev/tty (poll(2), BUGS): it
- * says POLLNVAL at once, and a read would block. */
-bool bp_run_can_be_polled(int fd);
-
-/*
- * Opens our controlling terminal under a name that poll can wait for: /dev/tty, or the terminal of
- * standard output or standard error. Close-on-exec; -1 if there is none.
- */
-int bp_run_open_controlling(void);
-
 /*
  * Opens a pseudo-terminal, both ends close-on-exec, with the settings `like` (NULL: one that
  * changes no byte) and the window size of the terminal `size_of`. Errors: IO.

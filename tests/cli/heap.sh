@@ -162,7 +162,7 @@ exact() {
     kill "$pid"
 }
 
-if [ -n "${TSD_STAND_IN:-}" ] && [ -z "${WITHOUT_LIBDW:-}" ] &&
+if [ -n "${TSD_STAND_IN:-}" ] &&
     command -v objcopy >/dev/null 2>&1; then
     fact 'a jemalloc inside the executable is read with its debug data'
     exact "$TSD_STAND_IN"
@@ -191,10 +191,10 @@ if [ -n "${TSD_STAND_IN:-}" ] && [ -z "${WITHOUT_LIBDW:-}" ] &&
     expect_same 'the failure' jemalloc-not-found "$(jq -r .failure out)"
     kill "$pid"
 else
-    echo 'not tried: debug data (no libdw, or no objcopy)'
+    echo 'not tried: debug data (no objcopy)'
 fi
 
-if [ -n "${ALLOC_WORKER_UNDESCRIBED:-}" ] && [ -z "${WITHOUT_LIBDW:-}" ]; then
+if [ -n "${ALLOC_WORKER_UNDESCRIBED:-}" ]; then
     # The program has debug data of its own.
     fact 'a jemalloc in the executable that no debug data describe is named, also stripped, and breaks no report'
     strip -o undescribed_bare "$ALLOC_WORKER_UNDESCRIBED"
@@ -213,10 +213,10 @@ if [ -n "${ALLOC_WORKER_UNDESCRIBED:-}" ] && [ -z "${WITHOUT_LIBDW:-}" ]; then
         kill "$target"
     done
 else
-    echo 'not tried: a static jemalloc without debug data (no libdw, or no libjemalloc.a)'
+    echo 'not tried: a static jemalloc without debug data (no libjemalloc.a)'
 fi
 
-if [ -n "${TSD_STAND_IN_ALONE:-}" ] && [ -z "${WITHOUT_LIBDW:-}" ]; then
+if [ -n "${TSD_STAND_IN_ALONE:-}" ]; then
     fact 'a capture of the machine stops a thread for its counters only where it is told to'
     rm -f alone_ready
     start_ready alone_ready "$TSD_STAND_IN_ALONE" alone_ready

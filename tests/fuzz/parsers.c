@@ -201,24 +201,23 @@ static void check_host_rest(const char *text, size_t byte_count) {
 
 /* Arguments lie in the memory, end at its end or with NUL, and never reach behind the count. */
 static void check_procargs(const char *memory, size_t byte_count) {
-    bp_darwin_procargs args;
+    const char *arguments;
+    size_t bytes;
     int32_t count;
-    if (!bp_darwin_parse_procargs(memory, byte_count, &args)) {
+    if (!bp_darwin_parse_procargs(memory, byte_count, &arguments, &bytes)) {
         return;
     }
     memcpy(&count, memory, sizeof count);
     const char *end = memory + byte_count;
-    require(args.arguments >= memory + sizeof count && args.arguments <= end);
-    require(args.arguments_bytes <= (size_t)(end - args.arguments));
-    require(args.executable == NULL ||
-            memchr(args.executable, '\0', (size_t)(end - args.executable)) != NULL);
+    require(arguments >= memory + sizeof count && arguments <= end);
+    require(bytes <= (size_t)(end - arguments));
     size_t ended_count = 0;
-    for (size_t i = 0; i < args.arguments_bytes; i++) {
-        ended_count += args.arguments[i] == '\0';
+    for (size_t i = 0; i < bytes; i++) {
+        ended_count += arguments[i] == '\0';
     }
-    bool is_cut = args.arguments_bytes > 0 && args.arguments[args.arguments_bytes - 1] != '\0';
+    bool is_cut = bytes > 0 && arguments[bytes - 1] != '\0';
     require(ended_count + is_cut <= (size_t)count);
-    require(!is_cut || args.arguments + args.arguments_bytes == end);
+    require(!is_cut || arguments + bytes == end);
 }
 
 /* Any numbers of the kernel's give a time that only grows, an age within its bounds, and a name. */
@@ -239,7 +238,6 @@ static void check_darwin_numbers(const char *bytes, size_t byte_count) {
             (age_ns >= in.age.awake_ns &&
              age_ns <= bp_darwin_add(in.age.awake_ns, in.age.asleep_since_boot_ns)));
     (void)bp_darwin_time_value_ns((int32_t)in.ticks, (int32_t)in.more);
-    (void)bp_darwin_state((uint32_t)in.ticks, (int32_t)in.more);
     char name[64];
     bp_darwin_copy_name(name, bytes, byte_count);
     require(memchr(name, '\0', sizeof name) != NULL);

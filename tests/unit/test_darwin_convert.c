@@ -122,11 +122,3 @@ Test(darwin_convert, names_are_cut_and_always_ended) {
     bp_darwin_copy_name(name, "", 16);
     cr_expect(eq(str, name, ""));
 }
-
-Test(darwin_convert, a_process_runs_when_one_of_its_threads_does) {
-    cr_expect(eq(chr, bp_darwin_state(2, 1), 'R'));
-    cr_expect(eq(chr, bp_darwin_state(2, 0), 'S'));
-    cr_expect(eq(chr, bp_darwin_state(4, 1), 'T'));
-    cr_expect(eq(chr, bp_darwin_state(5, 0), 'Z'));
-    cr_expect(eq(chr, bp_darwin_state(99, 0), 0));
-}

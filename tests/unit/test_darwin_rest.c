@@ -110,6 +110,7 @@ Test(darwin_rest, a_wait_is_as_long_as_what_is_left) {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     cr_assert(eq(int, bp_condition_init(&condition, NULL), BUGPACK_OK));
     uint64_t now_ns = bp_clock_monotonic_ns();
+    darwin.skips_waits = true;
     cr_expect(not(bp_condition_wait_until(&condition, &mutex, now_ns)));
     cr_expect(eq(u64, darwin.waited_ns, 0), "a deadline that has passed is not waited for");
     uint64_t hour_ns = 3600 * BP_NS_PER_SEC;

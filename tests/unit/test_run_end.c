@@ -15,7 +15,7 @@ static siginfo_t told(int code, int status) {
     return info;
 }
 
-Test(run_end, a_stop_is_no_end_though_macos_tells_of_it_when_ends_are_asked_for) {
+Test(run_end, a_stop_is_no_end) {
     const int ends[] = {CLD_EXITED, CLD_KILLED, CLD_DUMPED};
     const int others[] = {CLD_STOPPED, CLD_TRAPPED, CLD_CONTINUED};
     for (size_t i = 0; i < 3; i++) {

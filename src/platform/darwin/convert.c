@@ -67,22 +67,6 @@ void bp_darwin_copy_name(char out[64], const char *text, size_t capacity) {
     out[length] = '\0';
 }
 
-char bp_darwin_state(uint32_t status, int32_t running_threads) {
-    switch (status) {
-    case 1:
-        return 'I'; /* being made */
-    case 2:
-    case 3:
-        return running_threads > 0 ? 'R' : 'S';
-    case 4:
-        return 'T';
-    case 5:
-        return 'Z';
-    default:
-        return 0;
-    }
-}
-
 /*
  * The arguments follow the path, which is padded to the size of a pointer. NULs after the padding
  * are empty arguments and must be counted: otherwise the count would run on into the environment.
@@ -97,8 +81,8 @@ static const char *find_arguments(const char *path, const char *path_end, const 
     return at;
 }
 
-bool bp_darwin_parse_procargs(const char *memory, size_t memory_bytes,
-                              bp_darwin_procargs *ret_args) {
+bool bp_darwin_parse_procargs(const char *memory, size_t memory_bytes, const char **ret_arguments,
+                              size_t *ret_bytes) {
     int32_t count;
     if (memory_bytes < sizeof count) {
         return false;
@@ -110,18 +94,16 @@ bool bp_darwin_parse_procargs(const char *memory, size_t memory_bytes,
     const char *path = memory + sizeof count;
     const char *end = memory + memory_bytes;
     const char *path_end = memchr(path, '\0', (size_t)(end - path));
-    bp_darwin_procargs args = {0};
     if (path_end == NULL) {
         return false; /* the arguments begin after the path */
     }
-    args.executable = path_end > path ? path : NULL;
-    const char *at = find_arguments(path, path_end, end);
-    args.arguments = at;
+    const char *arguments = find_arguments(path, path_end, end);
+    const char *at = arguments;
     for (int32_t i = 0; i < count && at < end; i++) {
         const char *argument_end = memchr(at, '\0', (size_t)(end - at));
         at = argument_end != NULL ? argument_end + 1 : end;
     }
-    args.arguments_bytes = (size_t)(at - args.arguments);
-    *ret_args = args;
+    *ret_arguments = arguments;
+    *ret_bytes = (size_t)(at - arguments);
     return true;
 }

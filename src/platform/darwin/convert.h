@@ -2,8 +2,7 @@
  * Values of the macOS kernel. Pure, without a system header, tested everywhere.
  *
  * A task's times and a process's start are in ticks (1 ns on Intel, 125/3 ns on Apple silicon),
- * Mach's times of a thread in seconds and microseconds, libproc's in nanoseconds
- * (fill_taskthreadinfo in xnu/osfmk/kern/bsd_kern.c).
+ * Mach's times of a thread in seconds and microseconds.
  */
 #ifndef BP_PLATFORM_DARWIN_CONVERT_H
 #define BP_PLATFORM_DARWIN_CONVERT_H
@@ -57,29 +56,13 @@ uint64_t bp_darwin_age_ns(const bp_darwin_age *age);
 void bp_darwin_copy_name(char out[64], const char *text, size_t capacity);
 
 /*
- * The letter of a process's state, from p_stat (sys/proc.h: SIDL 1 to SZOMB 5) and its number of
- * running threads: the kernel calls every process that is not stopped running. 0 for an unknown
- * status.
+ * Finds the arguments in the memory that KERN_PROCARGS2 shows of a process: how many arguments it
+ * has, the path that was executed, the arguments, the environment. Each is ended by NUL, but for a
+ * last one that was cut. The environment, which may hold secrets, is not part of the result unless
+ * the process has overwritten the ends of its arguments. False when the memory is too short or the
+ * count makes no sense.
  */
-char bp_darwin_state(uint32_t status, int32_t running_threads);
-
-/*
- * The memory that KERN_PROCARGS2 shows of a process: how many arguments it has, the path that was
- * executed, the arguments, the environment. These are pieces of it; arguments are each ended by
- * NUL, but for a last one that was cut.
- */
-typedef struct bp_darwin_procargs {
-    const char *executable; /* ended by NUL; NULL when there is none */
-    const char *arguments;
-    size_t arguments_bytes;
-} bp_darwin_procargs;
-
-/*
- * Finds them. The environment, which may hold secrets, is not part of the result unless the process
- * has overwritten the ends of its arguments. False when the memory is too short or the count makes
- * no sense.
- */
-bool bp_darwin_parse_procargs(const char *memory, size_t memory_bytes,
-                              bp_darwin_procargs *ret_args);
+bool bp_darwin_parse_procargs(const char *memory, size_t memory_bytes, const char **ret_arguments,
+                              size_t *ret_bytes);
 
 #endif

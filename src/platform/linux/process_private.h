@@ -7,7 +7,7 @@
 #include "base/fd_mark.h"
 #include "platform/linux/proc_list.h"
 #include "platform/linux/proc_text.h"
-#include "platform/process.h"
+#include "platform/linux/process.h"
 
 /* Where processes are read from: /proc, or a recording of it with the clocks of its time. */
 typedef struct bp_proc_root {

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -371,6 +372,17 @@ bugpack_status bp_process_snapshot_ended(bp_process *process, bool with_names,
     return status;
 }
 
+/* More processes than a pid_t of Linux can name. */
+static const size_t pid_max = (size_t)4 << 20;
+
+static bool add_pid(bp_pid_list *list, pid_t pid) {
+    if (list->count >= pid_max || !bp_array_reserve(&list->pids, list->count, &list->capacity)) {
+        return false;
+    }
+    list->pids[list->count++] = pid;
+    return true;
+}
+
 /* Takes the numbers of a piece of a "children" file. The last one may be cut, so it is moved to the
  * front. False without memory. */
 static bool take_numbers(char *text, size_t *text_bytes, bool is_end, bp_pid_list *children) {
@@ -385,7 +397,7 @@ static bool take_numbers(char *text, size_t *text_bytes, bool is_end, bp_pid_lis
             memmove(text, begin, *text_bytes);
             return true;
         }
-        if (pid > 0 && pid <= INT32_MAX && !bp_pid_list_add(children, (pid_t)pid)) {
+        if (pid > 0 && pid <= INT32_MAX && !add_pid(children, (pid_t)pid)) {
             return false;
         }
     }
@@ -422,7 +434,7 @@ static int scan_all(const bp_process *process, int proc_fd, bp_pid_list *childre
         uint64_t pid = list.items[i].id;
         if (pid > 0 && pid <= INT32_MAX &&
             bp_proc_read_stat(proc_fd, &stat, "%u/stat", (unsigned)pid) == 0 &&
-            stat.parent_pid == (uint64_t)process->pid && !bp_pid_list_add(children, (pid_t)pid)) {
+            stat.parent_pid == (uint64_t)process->pid && !add_pid(children, (pid_t)pid)) {
             result = ENOMEM;
         }
     }

@@ -111,7 +111,3 @@ uint64_t bp_child_cpu_ns(pid_t pid) {
     uint64_t secs = (uint64_t)usage.user.secs + (uint64_t)usage.system.secs;
     return secs * BP_NS_PER_SEC + ((uint64_t)usage.user.us + (uint64_t)usage.system.us) * 1000;
 }
-
-int bp_child_end_status(const siginfo_t *info) {
-    return info->si_status;
-}

@@ -60,10 +60,9 @@ int pthread_threadid_np(const pthread_t *thread, uint64_t *ret_id) {
 
 int pthread_cond_timedwait_relative_np(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                        const struct timespec *left) {
-    (void)condition;
-    (void)mutex;
     darwin.waited_ns = (uint64_t)left->tv_sec * BP_NS_PER_SEC + (uint64_t)left->tv_nsec;
-    return ETIMEDOUT;
+    struct timespec until = bp_clock_timespec(bp_clock_wall_ns() + darwin.waited_ns);
+    return darwin.skips_waits ? ETIMEDOUT : pthread_cond_timedwait(condition, mutex, &until);
 }
 
 /* funopen by fopencookie, which has no room for two functions and a cookie but in one of its own.

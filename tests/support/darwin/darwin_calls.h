@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ typedef struct darwin_calls {
     unsigned full_sync_count, sync_count;
     int sync_error;
     const char *user_temp_dir; /* NULL: confstr knows none */
+    bool skips_waits;          /* a wait says at once that its time is over */
     uint64_t waited_ns;        /* the length of the last wait */
     const char *thread_name;   /* the last one that a thread gave itself */
 } darwin_calls;
@@ -38,7 +40,6 @@ int darwin_setname(const char *name);
 int issetugid(void);
 int renameatx_np(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
 int pthread_threadid_np(const pthread_t *thread, uint64_t *ret_id);
-/* Does not wait: says that the time is over. */
 int pthread_cond_timedwait_relative_np(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                        const struct timespec *left);
 FILE *funopen(const void *cookie, int (*read)(void *, char *, int),

@@ -32,13 +32,8 @@ void mach_fake_reset(void) {
                                   .absolute = 24000000ull * 1000,
                                   .started = 24000000ull * 900,
                                   .start_secs = now_secs - 100,
-                                  .status = 2,
-                                  .parent_pid = 1,
-                                  .uid = 501,
-                                  .gid = 20,
                                   .faults = 1200,
                                   .pageins = 200,
-                                  .running = 1,
                                   .name = "Viewer",
                                   .command = "v",
                                   .path = "/Applications/Viewer.app/v",
@@ -46,7 +41,6 @@ void mach_fake_reset(void) {
                                   .arguments = arguments,
                                   .arguments_bytes = sizeof arguments,
                                   .fd_count = 12,
-                                  .has_thread_ids = true,
                                   .has_frequency = true};
     (void)mach_fake_add(9007199254740993u, "main", 1500000, 250000);
     (void)mach_fake_add(258, "", 0, 0);
@@ -124,7 +118,6 @@ int mach_fake_errno_code(void) {
 /* The allocations of the darwin sources, which are compiled to call these. */
 void *mach_fake_malloc(size_t bytes);
 void *mach_fake_calloc(size_t count, size_t bytes);
-void *mach_fake_realloc(void *memory, size_t bytes);
 
 void *mach_fake_malloc(size_t bytes) {
     void *memory = mach_fake_enter("memory") ? malloc(bytes) : NULL;
@@ -136,10 +129,4 @@ void *mach_fake_calloc(size_t count, size_t bytes) {
     void *memory = mach_fake_enter("memory") ? calloc(count, bytes) : NULL;
     mach_fake_leave();
     return memory;
-}
-
-void *mach_fake_realloc(void *memory, size_t bytes) {
-    void *moved = mach_fake_enter("memory") ? realloc(memory, bytes) : NULL;
-    mach_fake_leave();
-    return moved;
 }

@@ -1,8 +1,6 @@
 /*
- * A Mach that counts: a kernel with one process, which is asked about as our own through Mach and
- * as any other through libproc, and whose descendants a test may add. It hands out port rights and
- * memory and remembers what came back, and each of its calls can be made to fail. Any thread may
- * call it.
+ * A Mach that counts: a kernel with one process, our own. It hands out port rights and memory and
+ * remembers what came back, and each of its calls can be made to fail. Any thread may call it.
  */
 #ifndef TESTS_SUPPORT_MACH_FAKE_KERNEL_H
 #define TESTS_SUPPORT_MACH_FAKE_KERNEL_H
@@ -11,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MACH_FAKE_PID = 4711, MACH_FAKE_THREADS_MAX = 200, MACH_FAKE_CHILDREN_MAX = 200 };
+enum { MACH_FAKE_THREADS_MAX = 200 };
 
 typedef struct mach_fake_thread {
     uint64_t id;
@@ -20,24 +18,12 @@ typedef struct mach_fake_thread {
     bool is_pthread; /* else pthread_from_mach_thread_np knows none */
 } mach_fake_thread;
 
-/* Another process, with one thread, 3 MiB resident of 9 MiB; `pid` 0: there is none. */
-typedef struct mach_fake_child {
-    int pid, parent_pid;
-    uint64_t used_us, waited_us; /* its own time, and that of children it waited for */
-    uint64_t started;            /* in ticks */
-    uint64_t start_secs;
-    bool is_zombie, is_denied;
-    int wait_status; /* of a zombie, as waitpid gives it */
-} mach_fake_child;
-
 /* The process; a test changes it as it likes, between calls or in `on_call`. */
 typedef struct mach_fake_world {
     bool is_alive;
     mach_fake_thread threads[MACH_FAKE_THREADS_MAX];
     size_t thread_count;
-    uint64_t ended_us;                                /* CPU time of threads that are gone */
-    uint64_t waited_us;                               /* that of children which were waited for */
-    mach_fake_child children[MACH_FAKE_CHILDREN_MAX]; /* and grandchildren, in any order */
+    uint64_t ended_us; /* CPU time of threads that are gone */
     uint64_t virtual_bytes, resident_bytes, heap_used_bytes, heap_held_bytes;
     uint64_t read_bytes, written_bytes;
     uint32_t numer, denom;      /* of mach_timebase_info */
@@ -45,16 +31,14 @@ typedef struct mach_fake_world {
     uint64_t absolute, started; /* ticks that exclude sleep, in their own units: see below */
     uint64_t asleep_ns;
     uint64_t start_secs, start_usecs; /* by the wall clock */
-    uint32_t status, flags, parent_pid, uid, gid;
-    int32_t faults, pageins, running;
+    int32_t faults, pageins;
     char name[32], command[16];
     const char *path, *directory;
     const char *arguments; /* what KERN_PROCARGS2 shows */
     size_t arguments_bytes;
     int fd_count;
-    bool has_thread_ids; /* whether libproc lists them, or only handles */
-    bool has_frequency;  /* whether there is a hw.tbfrequency */
-    int short_by;        /* bytes that libproc leaves out at the end of each structure */
+    bool has_frequency; /* whether there is a hw.tbfrequency */
+    int short_by;       /* bytes that libproc leaves out at the end of each structure */
     /* Called before each call is answered, with the call's name. May be NULL. */
     void (*on_call)(const char *call);
 } mach_fake_world;
@@ -70,13 +54,6 @@ mach_fake_thread *mach_fake_add(uint64_t id, const char *name, uint64_t user_us,
 
 /* Ends a thread: its time goes over to `ended_us`. */
 void mach_fake_end(size_t index);
-
-/* A process that is not the one above; NULL when there is none with this id. */
-mach_fake_child *mach_fake_find_child(int pid);
-
-/* What libproc answers about one, as proc_pidinfo does. */
-int mach_fake_ask_child(const mach_fake_child *child, int flavor, uint64_t argument, void *buffer,
-                        int room);
 
 /* What is out and has not come back, and what came back that was not out. */
 typedef struct mach_fake_account {

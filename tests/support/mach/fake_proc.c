@@ -11,10 +11,8 @@
 
 #include "support/mach/fake_kernel.h"
 
-enum { LIST_THREAD_IDS = 28, HANDLES = 0x100000 };
-
 static bool is_there(int pid) {
-    return mach_fake.is_alive && (pid == MACH_FAKE_PID || pid == getpid());
+    return mach_fake.is_alive && pid == getpid();
 }
 
 static int fail(int code) {
@@ -33,12 +31,7 @@ static int give(void *buffer, int room, const void *answer, size_t bytes) {
 }
 
 static int give_bsd(void *buffer, int room) {
-    struct proc_bsdinfo info = {.pbi_flags = mach_fake.flags,
-                                .pbi_status = mach_fake.status,
-                                .pbi_ppid = mach_fake.parent_pid,
-                                .pbi_uid = mach_fake.uid,
-                                .pbi_gid = mach_fake.gid,
-                                .pbi_start_tvsec = mach_fake.start_secs,
+    struct proc_bsdinfo info = {.pbi_start_tvsec = mach_fake.start_secs,
                                 .pbi_start_tvusec = mach_fake.start_usecs};
     memcpy(info.pbi_comm, mach_fake.command, sizeof info.pbi_comm);
     memcpy(info.pbi_name, mach_fake.name, sizeof info.pbi_name);
@@ -46,45 +39,10 @@ static int give_bsd(void *buffer, int room) {
 }
 
 static int give_task(void *buffer, int room) {
-    uint64_t per_us = mach_fake.kernel_hertz / 1000000;
-    struct proc_taskinfo info = {.pti_virtual_size = mach_fake.virtual_bytes,
-                                 .pti_resident_size = mach_fake.resident_bytes,
-                                 .pti_total_user = mach_fake.ended_us * per_us,
-                                 .pti_faults = mach_fake.faults,
+    struct proc_taskinfo info = {.pti_faults = mach_fake.faults,
                                  .pti_pageins = mach_fake.pageins,
-                                 .pti_threadnum = (int32_t)mach_fake.thread_count,
-                                 .pti_numrunning = mach_fake.running};
-    for (size_t i = 0; i < mach_fake.thread_count; i++) {
-        info.pti_total_user += mach_fake.threads[i].user_us * per_us;
-        info.pti_total_system += mach_fake.threads[i].system_us * per_us;
-    }
+                                 .pti_threadnum = (int32_t)mach_fake.thread_count};
     return give(buffer, room, &info, sizeof info);
-}
-
-/* A list is cut to the room that there is, and nothing says so. */
-static int give_threads(uint64_t *ids, int room, uint64_t offset) {
-    if (room < (int)sizeof *ids) {
-        return fail(ENOMEM);
-    }
-    size_t fit = (size_t)room / sizeof *ids;
-    size_t count = mach_fake.thread_count < fit ? mach_fake.thread_count : fit;
-    for (size_t i = 0; i < count; i++) {
-        ids[i] = mach_fake.threads[i].id + offset;
-    }
-    return (int)(count * sizeof *ids);
-}
-
-static int give_thread(void *buffer, int room, uint64_t id) {
-    for (size_t i = 0; i < mach_fake.thread_count; i++) {
-        const mach_fake_thread *thread = &mach_fake.threads[i];
-        if (thread->id == id) {
-            struct proc_threadinfo info = {.pth_user_time = thread->user_us * 1000,
-                                           .pth_system_time = thread->system_us * 1000};
-            memcpy(info.pth_name, thread->name, sizeof info.pth_name);
-            return give(buffer, room, &info, sizeof info);
-        }
-    }
-    return fail(ESRCH);
 }
 
 static int give_fds(struct proc_fdinfo *list, int room) {
@@ -106,7 +64,7 @@ static int give_directory(void *buffer, int room) {
     return give(buffer, room, &info, sizeof info);
 }
 
-static int answer(int flavor, uint64_t argument, void *buffer, int room) {
+static int answer(int flavor, void *buffer, int room) {
     switch (flavor) {
     case PROC_PIDTBSDINFO:
         return give_bsd(buffer, room);
@@ -116,14 +74,6 @@ static int answer(int flavor, uint64_t argument, void *buffer, int room) {
         return give_fds(buffer, room);
     case PROC_PIDVNODEPATHINFO:
         return give_directory(buffer, room);
-    case LIST_THREAD_IDS:
-        return mach_fake.has_thread_ids ? give_threads(buffer, room, 0) : fail(EINVAL);
-    case PROC_PIDLISTTHREADS:
-        return give_threads(buffer, room, HANDLES);
-    case PROC_PIDTHREADID64INFO:
-        return give_thread(buffer, room, argument);
-    case PROC_PIDTHREADINFO:
-        return give_thread(buffer, room, argument - HANDLES);
     default:
         return fail(EINVAL);
     }
@@ -134,15 +84,7 @@ static const char *name_flavor(int flavor) {
     case PROC_PIDTBSDINFO:
         return "proc_pidinfo(PROC_PIDTBSDINFO)";
     case PROC_PIDTASKINFO:
-        return "proc_pidinfo(PROC_PIDTASKINFO)";
-    case LIST_THREAD_IDS:
-        return "proc_pidinfo(PROC_PIDLISTTHREADIDS)";
-    case PROC_PIDLISTTHREADS:
-        return "proc_pidinfo(PROC_PIDLISTTHREADS)";
-    case PROC_PIDTHREADID64INFO:
-        return "proc_pidinfo(PROC_PIDTHREADID64INFO)";
-    case PROC_PIDTHREADINFO:
-        return "proc_pidinfo(PROC_PIDTHREADINFO)";
+        return "counters";
     case PROC_PIDLISTFDS:
         return "open files";
     default:
@@ -153,18 +95,32 @@ static const char *name_flavor(int flavor) {
 int proc_pidinfo(int pid, int flavor, uint64_t argument, void *buffer, int buffer_bytes) {
     int result;
     bool works = mach_fake_enter(name_flavor(flavor));
-    const mach_fake_child *child = mach_fake_find_child(pid);
+    (void)argument;
     if (!works) {
         result = fail(mach_fake_errno_code());
-    } else if (child != NULL) {
-        result = mach_fake_ask_child(child, flavor, argument, buffer, buffer_bytes);
     } else if (!is_there(pid)) {
         result = fail(ESRCH);
     } else {
-        result = answer(flavor, argument, buffer, buffer_bytes);
+        result = answer(flavor, buffer, buffer_bytes);
     }
     mach_fake_leave();
     return result;
+}
+
+int proc_pid_rusage(int pid, int flavor, rusage_info_t *buffer) {
+    /* Whoever asks for the old structure has no room for more. */
+    struct rusage_info_v2 usage = {.ri_proc_start_abstime = mach_fake.started,
+                                   .ri_diskio_bytesread = mach_fake.read_bytes,
+                                   .ri_diskio_byteswritten = mach_fake.written_bytes};
+    bool works = mach_fake_enter(flavor == RUSAGE_INFO_V2 ? "input and output" : "proc_pid_rusage");
+    errno = works ? ESRCH : mach_fake_errno_code();
+    works = works && is_there(pid);
+    if (works) {
+        memcpy(buffer, &usage,
+               flavor == RUSAGE_INFO_V2 ? sizeof usage : sizeof(struct rusage_info_v0));
+    }
+    mach_fake_leave();
+    return works ? 0 : -1;
 }
 
 int proc_pidpath(int pid, void *buffer, uint32_t buffer_bytes) {

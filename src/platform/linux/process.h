@@ -1,10 +1,9 @@
 /*
  * A handle on a process: opened once, known to be the same process ever after. A task
- * (platform/task.h) samples one, or one with its descendants. Each system has its own struct
- * bp_process, and implements what is said of it here, in task.h, and in process_facts.h.
+ * (platform/task.h) samples one, or one with its descendants.
  */
-#ifndef BP_PLATFORM_PROCESS_H
-#define BP_PLATFORM_PROCESS_H
+#ifndef BP_PLATFORM_LINUX_PROCESS_H
+#define BP_PLATFORM_LINUX_PROCESS_H
 
 #include "platform/task.h"
 
@@ -26,9 +25,6 @@ typedef struct bp_pid_list {
     pid_t *pids;
     size_t count, capacity;
 } bp_pid_list;
-
-/* False when memory is short, or when there are more than any system has. */
-bool bp_pid_list_add(bp_pid_list *list, pid_t pid);
 
 typedef struct bp_process bp_process;
 

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/status.h"
-#include "platform/process.h"
+#include "platform/linux/process.h"
 
 static uint64_t add(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;

@@ -1,5 +1,5 @@
 /*
- * For systems without what Linux has: sessions keep their rings in memory, and no crash is handled.
+ * What only Linux has: sessions keep their rings in memory here, and no crash is handled.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,0 +1,153 @@
+/*
+ * The facts of our own process, as the fake kernel of tests/support/mach has them.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/mach/fake_kernel.h"
+
+#include "platform/process_facts.h"
+#include "platform/task.h"
+
+static bp_task *open_own(void) {
+    bp_task *task = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(zero(int, (int)bp_task_open(0, &task, &error)), "%s", error.message);
+    return task;
+}
+
+static bp_process_facts read_facts(bp_task *task) {
+    bp_process_facts facts;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(zero(int, (int)bp_process_facts_read(task, &facts, &error)), "%s", error.message);
+    return facts;
+}
+
+TestSuite(darwin_facts, .init = mach_fake_reset);
+
+Test(darwin_facts, are_of_no_other_process) {
+    bp_task *task = (bp_task *)&mach_fake;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int, (int)bp_task_open(getppid(), &task, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(ne(ptr, strstr(error.message, "needs Linux"), NULL));
+    cr_expect(eq(int, (int)bp_task_open_tree(0, &task, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(ptr, (void *)task, (void *)&mach_fake));
+}
+
+Test(darwin_facts, hold_what_macos_tells) {
+    bp_task *task = open_own();
+    bp_process_facts facts = read_facts(task);
+    cr_expect(eq(int, facts.pid, getpid()));
+    cr_expect(eq(str, facts.name, "Viewer"));
+    cr_expect(eq(chr, facts.state, 'R'));
+    cr_expect(eq(u64, facts.parent_pid.value, (uint64_t)getppid()));
+    cr_expect(eq(u64, facts.uid.value, geteuid()));
+    cr_expect(eq(str, facts.executable, "/Applications/Viewer.app/v"));
+    cr_expect(eq(str, facts.working_directory, "/Library/x"));
+    cr_assert(eq(sz, facts.command_line.size, sizeof "viewer\0--full"));
+    cr_expect(zero(int, memcmp(facts.command_line.data, "viewer\0--full", 14)));
+    cr_expect(eq(u64, facts.started_wall_ns.value, mach_fake.start_secs * 1000000000));
+    cr_expect(eq(u64, facts.fd_count.value, 12));
+    cr_expect(eq(u64, facts.thread_count.value, 3));
+    cr_expect(eq(u64, facts.minor_faults.value, 1000));
+    cr_expect(eq(u64, facts.major_faults.value, 200));
+    cr_expect(eq(u64, facts.read_bytes.value, 4096));
+    cr_expect(eq(u64, facts.written_bytes.value, 8192));
+    cr_expect(eq(str, facts.denied, ""));
+    bp_process_facts_release(&facts);
+    bp_task_close(task);
+}
+
+Test(darwin_facts, have_limits_switches_and_the_peak) {
+    bp_task *task = open_own();
+    bp_process_facts facts = read_facts(task);
+    cr_expect(eq(sz, facts.limit_count, 9));
+    cr_expect(eq(str, facts.limits[6].name, "Max open files"));
+    cr_expect(facts.voluntary_switches.known);
+    cr_expect(facts.peak_rss_kb.known);
+    bp_process_facts_release(&facts);
+    bp_task_close(task);
+}
+
+Test(darwin_facts, counters_that_have_wrapped_are_not_known) {
+    mach_fake.pageins = -1;
+    bp_task *task = open_own();
+    bp_process_facts facts = read_facts(task);
+    cr_expect(not(facts.major_faults.known));
+    bp_process_facts_release(&facts);
+    bp_task_close(task);
+}
+
+Test(darwin_facts, an_answer_that_is_cut_short_is_none) {
+    bp_task *task = open_own();
+    for (mach_fake.short_by = 1; mach_fake.short_by < 2000; mach_fake.short_by *= 3) {
+        bp_process_facts facts = read_facts(task);
+        cr_expect(ne(ptr, strstr(facts.denied, "working directory"), NULL), "%s", facts.denied);
+        cr_expect(eq(ptr, facts.working_directory, NULL));
+        bp_process_facts_release(&facts);
+    }
+    bp_task_close(task);
+}
+
+Test(darwin_facts, a_short_name_does_for_a_long_one) {
+    mach_fake.name[0] = '\0';
+    bp_task *task = open_own();
+    bp_process_facts facts = read_facts(task);
+    cr_expect(eq(str, facts.name, "v"));
+    bp_process_facts_release(&facts);
+    bp_task_close(task);
+}
+
+Test(darwin_facts, arguments_over_the_limit_are_cut_and_that_is_said) {
+    size_t bytes = (1 << 20) - 64;
+    char *memory = malloc(bytes);
+    cr_assert(ne(ptr, memory, NULL));
+    memset(memory, 'a', bytes);
+    memcpy(memory, "\2\0\0\0/bin/v\0\0", 12);
+    mach_fake.arguments = memory;
+    mach_fake.arguments_bytes = bytes;
+    bp_task *task = open_own();
+    bp_process_facts facts = read_facts(task);
+    cr_expect(eq(sz, facts.command_line.size, bytes - 12 + 1)); /* ended where it was not */
+    bp_process_facts_release(&facts);
+    memcpy(memory, "\377\377\377\377", 4);
+    facts = read_facts(task);
+    cr_expect(eq(str, facts.denied, "command line: the kernel's copy makes no sense"));
+    bp_process_facts_release(&facts);
+    bp_task_close(task);
+    free(memory);
+}
+
+/* One reading with the nth call failing; false when there was no such call. */
+static bool fail_fact(bp_task *task, unsigned long nth) {
+    bp_process_facts facts = {.pid = 42};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    mach_fake_fail(nth, 5, EPERM);
+    bugpack_status status = bp_process_facts_read(task, &facts, &error);
+    const char *call = mach_fake_failed_call();
+    if (strcmp(call, "memory") == 0) {
+        cr_expect(eq(int, (int)status, BUGPACK_ERR_NO_MEMORY), "%lu", nth);
+        cr_expect(eq(int, facts.pid, 42));
+        facts = (bp_process_facts){0};
+    } else {
+        cr_expect(zero(int, (int)status), "%lu: %s", nth, error.message);
+        cr_expect(strstr(facts.denied, call) != NULL, "\"%s\" does not name %s", facts.denied,
+                  call);
+        bp_process_facts_release(&facts);
+    }
+    return mach_fake_calls() >= nth;
+}
+
+Test(darwin_facts, each_group_that_fails_is_named_and_the_others_stay) {
+    bp_task *task = open_own();
+    unsigned long nth = 1;
+    while (fail_fact(task, nth)) {
+        nth++;
+    }
+    cr_expect(gt(ulong, nth, 8));
+    bp_task_close(task);
+}
