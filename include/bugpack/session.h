@@ -134,9 +134,10 @@ typedef struct bugpack_options {
 
     /* Where the ring files are, so that they survive a crash: a directory of this user alone,
      * preferably on tmpfs, whose last component is created if it is missing. NULL means the first
-     * usable of $XDG_RUNTIME_DIR/bugpack; for root /run/bugpack; /dev/shm/bugpack-<uid>; and
-     * bugpack in each directory of $RUNTIME_DIRECTORY. The last three are used only if they are in
-     * memory, and half of their file system stays free. The rings are in anonymous memory if none
+     * usable of $XDG_RUNTIME_DIR/bugpack; for root /run/bugpack; /dev/shm/bugpack-<uid>, or
+     * /dev/shm/bugpack-<uid>-XXXXXX where somebody else has made that; and bugpack in each
+     * directory of $RUNTIME_DIRECTORY. The last three are used only if they are in memory, and half
+     * of their file system stays free. The rings are in anonymous memory if none
      * is usable, with recorder_in_memory, and always on macOS (bugpack_recorder_locate). */
     const char *recorder_dir;
     bool recorder_in_memory;
