@@ -1,5 +1,6 @@
 #include "trigger/occasions.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,8 @@ struct bp_occasions {
 
 bugpack_status bp_occasions_new(const bp_occasions_rule *rule, bp_occasions **ret_occasions,
                                 bugpack_error *error) {
+    assert(rule->report_max_count == 0 || rule->count_reason != NULL); /* without one: no bound */
+    assert(rule->cooldown_ns == 0 || rule->cooldown_reason != NULL);
     bp_occasions *occasions = calloc(1, sizeof *occasions);
     if (occasions == NULL || !bp_lock_init(&occasions->lock, BP_LOCK_OCCASIONS)) {
         free(occasions);

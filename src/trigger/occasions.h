@@ -20,8 +20,8 @@ typedef struct bp_occasions_rule {
     bp_report_kind kind;
     uint64_t cooldown_ns;        /* after a report was written; 0: none */
     uint32_t report_max_count;   /* 0: any number */
-    const char *cooldown_reason; /* why there is no report */
-    const char *count_reason;
+    const char *cooldown_reason; /* why there is no report; not NULL with a cool-down */
+    const char *count_reason;    /* likewise, with a bound of the number */
 } bp_occasions_rule;
 
 /* NO_MEMORY. */
