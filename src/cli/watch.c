@@ -337,8 +337,7 @@ static bool watch_target(watch *it, bp_cli_exit *ret_exit) {
     uint64_t left_ns = 0;
     while (!is_over(it)) {
         uint64_t now_ns = bp_clock_monotonic_ns();
-        bool may_add = it->has_conditions || now_ns >= it->cool_until_ns;
-        if (may_add && !it->has_conditions && !add_conditions(it)) {
+        if (!it->has_conditions && now_ns >= it->cool_until_ns && !add_conditions(it)) {
             *ret_exit = BP_CLI_FAILED;
             return false;
         }
