@@ -59,6 +59,16 @@ for zip in bad plain; do
     expect_schema show.json $zip.json
 done
 
+fact 'of several disconnects the first is the cause, three further ones are named, and the others counted'
+python3 -c 'import json, zipfile
+with zipfile.ZipFile("lost.zip", "w") as report:
+    report.writestr("metadata.json", "{}")
+    report.writestr("disconnect-cause.json", json.dumps({"channel": "main", "error": "reset",
+        "others": [{"channel": f"c{i}", "error": f"e{i}"} if i else {"channel": "c0"} for i in range(5)]}))'
+run show lost.zip
+expect_out 'the channel "main" was lost: reset; then "c0": no error was given; then "c1": e1; then "c2": e2; and 2 others  [disconnect-cause.json]'
+rm lost.zip # without a manifest
+
 fact 'a thread that was born in the window is ranked by what it used'
 python3 -c 'import json, zipfile
 with zipfile.ZipFile("born.zip", "w") as report:

@@ -21,10 +21,13 @@ static const size_t whole = SIZE_MAX;
 static bugpack_error error;
 static bp_content_budget budget;
 
+static uint64_t picture_max_bytes = 1 << 20;
+
 /* Checks an entry that comes in pieces of this size. */
 static bugpack_status check(const char *name, const void *bytes, size_t byte_count,
                             size_t piece_bytes) {
-    budget = (bp_content_budget){.picture_bytes = 1 << 20, .json_steps = (uint64_t)16 << 20};
+    budget =
+        (bp_content_budget){.picture_bytes = picture_max_bytes, .json_steps = (uint64_t)16 << 20};
     bp_content *content = bp_content_new(&budget);
     cr_assert(ne(ptr, content, NULL));
     error = (bugpack_error)BUGPACK_ERROR_INIT;
@@ -150,6 +153,12 @@ Test(content, refuses_every_damage_to_a_png) {
         cr_expect(eq(int, check("screenshot.png", file.data, file.size, piece), BUGPACK_OK), "%s",
                   error.message);
     }
+    picture_max_bytes = 7 * (1 + 9 * 4);
+    cr_expect(eq(int, check("screenshot.png", file.data, file.size, whole), BUGPACK_OK));
+    cr_expect(zero(u64, budget.picture_bytes));
+    picture_max_bytes--;
+    cr_expect(eq(int, check("screenshot.png", file.data, file.size, whole), BUGPACK_ERR_LIMIT));
+    picture_max_bytes = 1 << 20;
     for (size_t size = 0; size < file.size; size++) {
         cr_expect(eq(int, check("screenshot.png", file.data, size, 13), BUGPACK_ERR_CORRUPT));
     }

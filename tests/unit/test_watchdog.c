@@ -3,11 +3,21 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#endif
 
+#include "base/clock.h"
+#include "session/session.h"
+#include "support/not_tried.h"
 #include "support/report_reader.h"
 #include "trigger/occasions.h"
 #include "trigger/trigger.h"
@@ -92,6 +102,63 @@ Test(watchdog, a_paused_one_does_not_hang) {
     bugpack_close(session);
     bugpack_watchdog_beat(paused); /* does nothing */
     bugpack_watchdog_close(paused);
+    temp_dir_remove(&dir);
+}
+
+#ifdef __linux__
+static void *open_elsewhere(void *session) {
+    return open_watchdog(session, "hung");
+}
+
+Test(watchdog, a_thread_that_a_debugger_has_does_not_hang) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_watched(&dir, BUGPACK_OFF, 0);
+    int traced[2];
+    cr_assert(zero(int, pipe(traced)));
+    pid_t parent = getpid();
+    (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    pid_t tracer = fork();
+    if (tracer == 0) {
+        bool is_allowed = ptrace(PTRACE_SEIZE, parent, NULL, NULL) == 0;
+        (void)!write(traced[1], &is_allowed, sizeof is_allowed);
+        for (;;) {
+            (void)pause();
+        }
+    }
+    bool is_allowed = false;
+    cr_assert(eq(sz, (size_t)read(traced[0], &is_allowed, sizeof is_allowed), sizeof is_allowed));
+    if (is_allowed) {
+        pthread_t other;
+        (void)open_watchdog(session, "traced");
+        cr_assert(zero(int, pthread_create(&other, NULL, open_elsewhere, session)));
+        (void)sem_wait(&events.written);
+        cr_expect(zero(u64, auto_count(session, BP_REPORT_HANG, "traced").count));
+        cr_expect(eq(u64, auto_count(session, BP_REPORT_HANG, "hung").count, 1));
+        cr_assert(zero(int, pthread_join(other, NULL)));
+    }
+    (void)kill(tracer, SIGKILL);
+    (void)waitpid(tracer, NULL, 0);
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+    if (!is_allowed) {
+        not_tried("no process may be traced here");
+    }
+}
+#endif
+
+Test(watchdog, time_in_which_nobody_could_run_is_no_hang) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_watched(&dir, BUGPACK_OFF, 0);
+    bugpack_watchdog *watchdog = NULL;
+    cr_assert(zero(int, (int)bugpack_watchdog_open(session, "ui", 60000, &watchdog, NULL)));
+    void *self = bp_triggers_get(session->triggers, &bp_trigger_watchdog);
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    (void)bp_trigger_watchdog.tick(self, now_ns); /* the monitor has not slept for ever */
+    (void)bp_trigger_watchdog.tick(self, now_ns + 3600 * BP_NS_PER_SEC);
+    cr_expect(zero(u64, auto_count(session, BP_REPORT_HANG, "ui").count));
+    bugpack_close(session);
     temp_dir_remove(&dir);
 }
 
