@@ -58,9 +58,9 @@ bool bp_ring_dirs_make_substitute(bp_ring_dir *ret_dir);
 
 /*
  * Visits the directories of files that a process has mapped: those that `is_wanted` by their last
- * component, as the process sees them, opened for reading without following a link at the end. A
- * directory may be visited more than once, and anything may be in it. With a `pid` of 0 the
- * processes of this user are read, one after the other, and all where this is root.
+ * component, of the user of that process and private, as the process sees them. A directory may be
+ * visited more than once, and anything may be in it. With a `pid` of 0 the processes of this user
+ * are read, one after the other, and all where this is root.
  */
 typedef struct bp_mapped_dirs {
     bool (*is_wanted)(const char *name);
@@ -72,6 +72,9 @@ typedef struct bp_mapped_dirs {
 /* A process that may not be read has none; systems other than Linux show none. Errors: NO_MEMORY,
  * and those of `visit`. */
 bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpack_error *error);
+
+/* Whether a process has a thread of this name; false where that cannot be read. */
+bool bp_process_has_thread(pid_t pid, const char *name);
 
 /* Whether the file system of a directory is in memory. */
 bool bp_ring_dirs_is_in_memory(const char *path);

@@ -7,7 +7,6 @@
 #include "probe/open_files.h"
 #include "probe/profile.h"
 #include "probe/profile_ring.h"
-#include "probe/session_copies.h"
 #include "probe/stacks.h"
 #include "probe/system.h"
 #include "probe/thread_heap.h"
@@ -112,14 +111,6 @@ bugpack_status bp_profiler_end(bp_profiler *profiler, bp_profile *ret_profile,
 }
 
 void bp_profiler_abandon(bp_profiler *profiler) {
-}
-
-bugpack_status bp_session_copies_take(pid_t pid, int dir_fd, const bp_cancel_token *token,
-                                      bp_session_copies *ret_copies, bugpack_error *error) {
-    return refuse(error);
-}
-
-void bp_session_copies_release(bp_session_copies *copies) {
 }
 
 bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *ret_stacks,

@@ -62,7 +62,7 @@ static void wake(bp_monitor *monitor) {
 
 static void *run(void *argument) {
     bp_monitor *monitor = argument;
-    bp_thread_set_name("bugpack-monitor");
+    bp_thread_set_name(BP_MONITOR_THREAD);
     bp_lock_acquire(&monitor->lock);
     while (!monitor->is_stopping) {
         monitor->is_woken = false;

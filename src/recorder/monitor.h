@@ -22,7 +22,8 @@ typedef uint64_t bp_monitor_task(void *context, uint64_t now_ns);
 
 #define BP_MONITOR_TASK_MAX 4
 
-/* Starts the thread, "bugpack-monitor". NO_MEMORY, IO. */
+/* Starts the thread, of this name. NO_MEMORY, IO. */
+#define BP_MONITOR_THREAD "bugpack-monitor"
 bugpack_status bp_monitor_new(bp_monitor **ret_monitor, bugpack_error *error);
 
 /* Ends the thread. All tasks have been removed. NULL is fine. */

@@ -12,7 +12,6 @@
 #include "base/lock.h"
 #include "base/status.h"
 #include "platform/machine.h"
-#include "ring/anchor.h"
 
 /* How often the session's directory notes that the session runs. */
 static const uint64_t alive_interval_ns = BP_NS_PER_SEC;
@@ -33,7 +32,6 @@ struct bp_rings {
     atomic_bool is_kept;
     bp_lock lock; /* of what follows */
     ring_file *files;
-    bp_anchor_files published;
     char memory_reason[256];
     char substitute_reason[256]; /* of `dir`; constant */
 };
@@ -112,17 +110,6 @@ static bugpack_status make_dir(bp_rings *rings, const bp_rings_options *options,
                : bp_session_dir_new(&base, options->identity, &rings->dir, error);
 }
 
-/* Without memory no other process can read this session. */
-static void publish_identity(bp_rings *rings, const bp_session_identity *identity) {
-    size_t byte_count = 0;
-    void *bytes = bp_session_identity_seal(identity, &byte_count);
-    if (bytes != NULL) {
-        bp_anchor_files_put(&rings->published, rings->session_id, BP_SESSION_IDENTITY_NAME, bytes,
-                            byte_count);
-    }
-    free(bytes);
-}
-
 bugpack_status bp_rings_new(const bp_rings_options *options, bp_rings **ret_rings,
                             bugpack_error *error) {
     bp_rings *rings = calloc(1, sizeof *rings);
@@ -135,7 +122,6 @@ bugpack_status bp_rings_new(const bp_rings_options *options, bp_rings **ret_ring
     if (!options->is_in_memory && make_dir(rings, options, &detail) != BUGPACK_OK) {
         note_memory_reason(rings, detail.message);
     }
-    publish_identity(rings, options->identity);
     if (rings->dir != NULL) {
         const char *path = bp_session_dir_path(rings->dir);
         rings->survives = bp_ring_dirs_survival(path, bp_ring_dirs_is_in_memory(path));
@@ -193,7 +179,6 @@ void bp_rings_free(bp_rings *rings) {
             rings->files = file->next;
             free(file);
         }
-        bp_anchor_files_release(&rings->published);
         bp_lock_destroy(&rings->lock);
         free(rings);
     }
@@ -288,10 +273,6 @@ void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
 }
 
 bool bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
-    /* For readers of this process's memory, whatever becomes of its directory. */
-    bp_lock_acquire(&rings->lock);
-    bp_anchor_files_put(&rings->published, rings->session_id, name, bytes, byte_count);
-    bp_lock_release(&rings->lock);
     if (rings->dir == NULL) {
         return true;
     }

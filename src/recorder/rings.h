@@ -53,7 +53,7 @@ const bp_session_dir *bp_rings_dir(const bp_rings *rings);
  * NULL is fine. */
 void bp_rings_free(bp_rings *rings);
 
-/* Makes a ring, in a file where possible, and publishes it. Any thread. */
+/* Makes a ring, in a file where possible. Any thread. */
 bugpack_status bp_rings_make(bp_rings *rings, const bp_ring_label *label, size_t capacity_bytes,
                              bp_ring **ret_ring, bugpack_error *error);
 

@@ -45,26 +45,14 @@ void *bp_session_identity_seal(const bp_session_identity *identity, size_t *ret_
     return file;
 }
 
-bp_ring_place bp_session_ring_open(const bp_session_place *place, const char *name) {
-    bp_ring_place found = {.fd = -1};
-    if (place->dir_fd >= 0) {
-        found.fd = openat(place->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        return found;
-    }
-    errno = ENOENT;
-    for (size_t i = 0; i < place->copy_count && found.fd < 0; i++) {
-        if (strcmp(place->copies[i].name, name) == 0) {
-            found.fd = fcntl(place->copies[i].fd, F_DUPFD_CLOEXEC, 0);
-            found.base = place->copies[i].base;
-        }
-    }
-    return found;
-}
-
-int bp_session_file_open(const bp_session_place *place, const char *name) {
-    int fd = bp_session_ring_open(place, name).fd;
-    if (fd >= 0 && place->dir_fd < 0) {
-        (void)lseek(fd, 0, SEEK_SET);
+int bp_session_file_open(int dir_fd, const char *name) {
+    struct stat dir, info;
+    int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 &&
+        (fstat(dir_fd, &dir) != 0 || fstat(fd, &info) != 0 || info.st_uid != dir.st_uid)) {
+        (void)close(fd);
+        fd = -1;
+        errno = ELOOP; /* a link to somebody else's file, as bp_session_errno_is_damage knows it */
     }
     return fd;
 }
@@ -107,10 +95,10 @@ static bool is_text(const char *text, size_t bytes) {
     return memchr(text, '\0', bytes) != NULL;
 }
 
-bugpack_status bp_session_identity_read(const bp_session_place *place,
-                                        bp_session_identity *ret_identity, bugpack_error *error) {
+bugpack_status bp_session_identity_read(int dir_fd, bp_session_identity *ret_identity,
+                                        bugpack_error *error) {
     identity_file file = {.version = 0};
-    int fd = bp_session_file_open(place, BP_SESSION_IDENTITY_NAME);
+    int fd = bp_session_file_open(dir_fd, BP_SESSION_IDENTITY_NAME);
     int64_t count = fd < 0 ? -1 : bp_file_read_range(fd, &file, sizeof file, 0);
     int system_errno = count < 0 ? errno : 0;
     bp_file_close(fd);
@@ -169,6 +157,16 @@ bool bp_session_name_read(const char *name, bp_session_identity *ret_identity) {
     return true;
 }
 
+bool bp_session_is_name(const char *name) {
+    bp_session_identity identity;
+    return bp_session_name_read(name, &identity);
+}
+
+bool bp_session_is_of(int dir_fd, pid_t pid, bp_session_identity *ret_identity) {
+    return bp_session_identity_read(dir_fd, ret_identity, NULL) == BUGPACK_OK &&
+           (ret_identity->pid == pid || ret_identity->pid_namespace != bp_session_pid_namespace());
+}
+
 void bp_session_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]) {
     static const char *const names[] = {[BP_RING_KIND_LOG] = "log.ring",
                                         [BP_RING_KIND_NOTIFICATIONS] = "notifications.ring",
@@ -202,7 +200,7 @@ bool bp_session_files_read_alive(int dir_fd, bp_session_identity *identity) {
             bp_file_open_regular(dir_fd, entry->d_name, &fd, NULL) != BUGPACK_OK) {
             continue;
         }
-        if (bp_ring_read_alive((bp_ring_place){.fd = fd}, &alive) &&
+        if (bp_ring_read_alive(fd, &alive) &&
             alive.monotonic_ns > identity->last_alive.monotonic_ns) {
             identity->last_alive = alive;
             identity->wall_offset_ns = alive.wall_ns - alive.monotonic_ns;
@@ -376,9 +374,10 @@ static void let_go_of_lock(void *held) {
 }
 
 /* Holds the lock of the file `fd`, which the caller closes then, until the release. NULL with
- * errno: ENOTSUP where the system has no such locks. macOS has such locks too, but there a mapping
- * keeps the file, not its lock. */
+ * errno. macOS has such locks too, but there a mapping keeps the file, not its lock. */
 #if defined F_OFD_SETLK && defined MADV_DONTFORK
+
+static const bool has_locks = true;
 
 static void *hold_lock(int fd) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -398,9 +397,10 @@ static void *hold_lock(int fd) {
 
 #else
 
+static const bool has_locks = false;
+
 static void *hold_lock(int fd) {
     (void)fd;
-    errno = ENOTSUP;
     return NULL;
 }
 
@@ -522,6 +522,10 @@ static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
     size_t byte_count = 0;
     void *sealed = NULL;
     const char *path = bp_buffer_text(&dir->path);
+    if (!has_locks) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                       "this system has no lock that ends with a mapping");
+    }
     bugpack_status status = bp_ring_base_open(base, true, &base_fd, error);
     if (status != BUGPACK_OK) {
         goto out;

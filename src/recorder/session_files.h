@@ -54,32 +54,15 @@ uint64_t bp_session_pid_namespace(void);
 /* The bytes of the identity's file; the caller frees them. NULL without memory. */
 void *bp_session_identity_seal(const bp_session_identity *identity, size_t *ret_bytes);
 
-/* A file of a session that was copied out of its process. */
-typedef struct bp_session_copy {
-    char name[BP_RING_NAME_BYTES];
-    int fd;
-    uint64_t base; /* where it begins in there; 0 but for a ring */
-} bp_session_copy;
-
-/* Where the files of a session are: in its directory, or, where that is -1, in copies. Borrowed. */
-typedef struct bp_session_place {
-    int dir_fd;
-    const bp_session_copy *copies;
-    size_t copy_count;
-} bp_session_place;
-
-/* Opens one for reading, on a descriptor of its own: close-on-exec, without following a link or
- * waiting for a FIFO. -1 with errno. */
-int bp_session_file_open(const bp_session_place *place, const char *name);
-
-/* The same for a ring: the place's descriptor is -1, with errno. */
-bp_ring_place bp_session_ring_open(const bp_session_place *place, const char *name);
+/* Opens a file of a session for reading: close-on-exec, without following a link or waiting for a
+ * FIFO, and only one of the directory's owner. -1 with errno. */
+int bp_session_file_open(int dir_fd, const char *name);
 
 /* Reads the identity from its file, and validates it as if somebody else had written it. CORRUPT
  * when it is missing, damaged, or of another version; IO or NO_MEMORY when it cannot be read now.
  */
-bugpack_status bp_session_identity_read(const bp_session_place *place,
-                                        bp_session_identity *ret_identity, bugpack_error *error);
+bugpack_status bp_session_identity_read(int dir_fd, bp_session_identity *ret_identity,
+                                        bugpack_error *error);
 
 /* Composes `<app>-<pid>-<session id>`, in characters that any file system allows. */
 #define BP_SESSION_NAME_BYTES 256
@@ -88,6 +71,12 @@ void bp_session_name(const bp_session_identity *identity, char name[BP_SESSION_N
 /* What the name of a session directory says of its session; the app's name may differ in what is no
  * letter or digit. False for any other name. */
 bool bp_session_name_read(const char *name, bp_session_identity *ret_identity);
+
+bool bp_session_is_name(const char *name);
+
+/* Whether a directory is of a session of this process: by its id, unless that is of another pid
+ * namespace. */
+bool bp_session_is_of(int dir_fd, pid_t pid, bp_session_identity *ret_identity);
 
 /* The file name of a ring. `number`: of a channel, else 0. */
 void bp_session_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]);

@@ -144,8 +144,8 @@ static bool inspect(scanning *it, bp_found_session *found, uint64_t *ret_bytes) 
     if (info.st_uid != geteuid()) {
         return fail_look(found, EPERM);
     }
-    if (bp_session_identity_read(&(bp_session_place){.dir_fd = found->dir_fd}, &found->identity,
-                                 &found->identity_error) != BUGPACK_OK) {
+    if (bp_session_identity_read(found->dir_fd, &found->identity, &found->identity_error) !=
+        BUGPACK_OK) {
         (void)bp_session_name_read(found->name, &found->identity);
     }
     if (!examine_files(found, ret_bytes, &newest_ns)) {

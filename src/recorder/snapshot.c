@@ -106,19 +106,20 @@ uint64_t bp_snapshot_newest_ns(const bp_snapshot *snapshot) {
 
 /* What is recovered, and where its records go. */
 typedef struct source {
-    const bp_session_place *place;
+    int session_fd;
     int dir_fd;
     const char *session_id;
     uint32_t ring_kinds; /* those that there should be */
+    bool is_alive;       /* its rings are being written */
+    const bp_cancel_token *token;
 } source;
 
 /* Opens a ring file. False when it is missing; its descriptor is -1 when it cannot be opened. */
-static bool open_ring(const source *from, const char *name, bp_ring_place *ret_place,
-                      bugpack_error *error) {
+static bool open_ring(const source *from, const char *name, int *ret_fd, bugpack_error *error) {
     struct stat info;
     *error = (bugpack_error)BUGPACK_ERROR_INIT;
-    *ret_place = bp_session_ring_open(from->place, name);
-    int fd = ret_place->fd;
+    int fd = bp_session_file_open(from->session_fd, name);
+    *ret_fd = fd;
     if (fd < 0 && errno == ENOENT) {
         return false;
     }
@@ -134,22 +135,31 @@ static bool open_ring(const source *from, const char *name, bp_ring_place *ret_p
     }
     if (fd >= 0 && error->status != BUGPACK_OK) {
         bp_file_close(fd);
-        ret_place->fd = -1;
+        *ret_fd = -1;
     }
     return true;
 }
 
-/* Copies one ring's file, and reads what it says about itself. */
-static void copy_ring(const source *from, const bp_ring_label *label, bp_ring_place place,
-                      bp_temp_file *records, bp_ring_view *view, void *about,
-                      bugpack_error *failure) {
-    if (place.fd >= 0 && bp_ring_file_check_owner(place, from->session_id, label->kind,
-                                                  label->number, failure) == BUGPACK_OK) {
-        (void)bp_ring_recover(place, bp_temp_file_sink, records, view, failure);
+/* Copies one ring's file, and reads what it says about itself. A ring that is being written is
+ * first copied as a whole, which takes little time. */
+static void copy_ring(const source *from, const bp_ring_label *label, int fd, bp_temp_file *records,
+                      bp_ring_view *view, void *about, bugpack_error *failure) {
+    bp_temp_file copy = BP_TEMP_FILE_INIT;
+    if (fd >= 0 &&
+        bp_ring_file_check_owner(fd, from->session_id, label->kind, label->number, failure) ==
+            BUGPACK_OK &&
+        from->is_alive &&
+        bp_temp_file_open(&copy, from->dir_fd, UINT64_MAX, failure) == BUGPACK_OK) {
+        (void)bp_ring_file_copy(fd, copy.fd, from->token, failure);
+        fd = copy.fd;
+    }
+    if (fd >= 0 && failure->status == BUGPACK_OK) {
+        (void)bp_ring_recover(fd, bp_temp_file_sink, records, view, failure);
         if (about != NULL) {
-            bp_ring_read_about(place, about, label->about_bytes);
+            bp_ring_read_about(fd, about, label->about_bytes);
         }
     }
+    bp_temp_file_release(&copy);
 }
 
 /*
@@ -161,15 +171,15 @@ static bool recover_ring(const source *from, const bp_ring_label *label, bp_temp
                          bp_traffic_part *ret_part, bp_ring_view *view, void *about,
                          bugpack_error *error) {
     char name[BP_RING_NAME_BYTES];
-    bp_ring_place place;
+    int fd = -1;
     bp_session_ring_name(label->kind, label->number, name);
-    if (!open_ring(from, name, &place, error)) {
+    if (!open_ring(from, name, &fd, error)) {
         return false;
     }
     ret_part->from = records->size;
-    copy_ring(from, label, place, records, view, about, error);
+    copy_ring(from, label, fd, records, view, about, error);
     ret_part->to = error->status == BUGPACK_OK ? records->size : ret_part->from;
-    bp_file_close(place.fd);
+    bp_file_close(fd);
     return true;
 }
 
@@ -188,8 +198,9 @@ static void recover_part(const source *from, bp_ring_kind kind, bp_snapshot_part
     }
     if (!part->is_on && (from->ring_kinds >> kind & 1) != 0) {
         part->is_on = true;
-        (void)bp_fail(&part->error, BUGPACK_ERR_CORRUPT,
-                      "the ring was in memory, or its file was removed");
+        (void)bp_fail(&part->error, from->is_alive ? BUGPACK_ERR_UNSUPPORTED : BUGPACK_ERR_CORRUPT,
+                      "the ring %s in memory, or its file was removed",
+                      from->is_alive ? "is" : "was");
     }
 }
 
@@ -217,7 +228,7 @@ static bool recover_channel_ring(const source *from, bp_ring_kind kind,
 static void read_channel(const source *from, const char *name, bp_traffic_identity *identity,
                          bugpack_error *error) {
     bp_traffic_identity found;
-    int fd = bp_session_file_open(from->place, name);
+    int fd = bp_session_file_open(from->session_fd, name);
     int system_errno = fd < 0 ? errno : 0;
     if (fd >= 0 && bp_file_read_range(fd, &found, sizeof found, 0) == (int64_t)sizeof found &&
         bp_traffic_identity_is_whole(&found, identity->number)) {
@@ -296,15 +307,11 @@ static int compare_numbers(const void *left, const void *right) {
 
 /* The channels that have files, each once and in the order of their opening. The caller frees the
  * items. IO, NO_MEMORY. */
-static bugpack_status list_channels(const bp_session_place *place, numbers *found,
-                                    bugpack_error *error) {
+static bugpack_status list_channels(int session_fd, numbers *found, bugpack_error *error) {
     *found = (numbers){.count = 0};
     bool has_memory = true;
-    for (size_t i = 0; i < place->copy_count; i++) {
-        has_memory = has_memory && add_number(found, place->copies[i].name);
-    }
-    DIR *listing = place->dir_fd >= 0 ? bp_session_files_list(place->dir_fd) : NULL;
-    int system_errno = place->dir_fd >= 0 && listing == NULL ? errno : 0;
+    DIR *listing = bp_session_files_list(session_fd);
+    int system_errno = listing == NULL ? errno : 0;
     struct dirent *entry;
     while (listing != NULL && (errno = 0, entry = readdir(listing)) != NULL) {
         has_memory = has_memory && add_number(found, entry->d_name);
@@ -333,23 +340,23 @@ static bugpack_status list_channels(const bp_session_place *place, numbers *foun
 
 static uint64_t ring_used_bytes(const source *from, bp_ring_kind kind, uint32_t number) {
     char name[BP_RING_NAME_BYTES];
-    bp_ring_place ring;
     bugpack_error error;
+    int fd = -1;
     bp_session_ring_name(kind, number, name);
-    bool is_open = open_ring(from, name, &ring, &error) && ring.fd >= 0;
-    uint64_t used_bytes = is_open ? bp_ring_file_used_bytes(ring) : 0;
-    bp_file_close(ring.fd);
+    bool is_open = open_ring(from, name, &fd, &error) && fd >= 0;
+    uint64_t used_bytes = is_open ? bp_ring_file_used_bytes(fd) : 0;
+    bp_file_close(fd);
     return used_bytes;
 }
 
-uint64_t bp_recover_used_bytes(const bp_session_place *place) {
-    const source from = {.place = place, .dir_fd = -1};
+uint64_t bp_recover_used_bytes(int session_fd) {
+    const source from = {.session_fd = session_fd, .dir_fd = -1};
     uint64_t used_bytes = 0;
     for (bp_ring_kind kind = BP_RING_KIND_LOG; kind < BP_RING_KIND_TRAFFIC; kind++) {
         used_bytes += ring_used_bytes(&from, kind, 0);
     }
     numbers channels;
-    (void)list_channels(place, &channels, NULL);
+    (void)list_channels(session_fd, &channels, NULL);
     for (size_t i = 0; i < channels.count; i++) {
         used_bytes += ring_used_bytes(&from, BP_RING_KIND_TRAFFIC, channels.items[i]) +
                       ring_used_bytes(&from, BP_RING_KIND_PINS, channels.items[i]);
@@ -358,20 +365,22 @@ uint64_t bp_recover_used_bytes(const bp_session_place *place) {
     return used_bytes;
 }
 
-bugpack_status bp_recover_rings(const bp_session_place *place, const bp_session_identity *identity,
-                                int dir_fd, bp_snapshot *ret_snapshot, bugpack_error *error) {
-    const source from = {.place = place,
+bugpack_status bp_recover_rings(int session_fd, const bp_session_identity *identity, bool is_alive,
+                                int dir_fd, const bp_cancel_token *token, bp_snapshot *ret_snapshot,
+                                bugpack_error *error) {
+    const source from = {.session_fd = session_fd,
                          .dir_fd = dir_fd,
                          .session_id = identity->session_id,
-                         .ring_kinds = identity->ring_kinds};
-    memset(ret_snapshot, 0, sizeof *ret_snapshot);
-    ret_snapshot->is_recovered = true;
-    ret_snapshot->wall_offset_ns = identity->wall_offset_ns;
+                         .ring_kinds = identity->ring_kinds,
+                         .is_alive = is_alive,
+                         .token = token};
+    *ret_snapshot = (bp_snapshot){
+        .token = token, .wall_offset_ns = identity->wall_offset_ns, .is_recovered = !is_alive};
     recover_part(&from, BP_RING_KIND_LOG, &ret_snapshot->log);
     recover_part(&from, BP_RING_KIND_NOTIFICATIONS, &ret_snapshot->notifications);
     recover_part(&from, BP_RING_KIND_HISTORY, &ret_snapshot->history);
     numbers channels;
-    (void)list_channels(place, &channels, &ret_snapshot->traffic_error);
+    (void)list_channels(session_fd, &channels, &ret_snapshot->traffic_error);
     for (size_t i = 0; i < channels.count; i++) {
         recover_channel(&from, channels.items[i], ret_snapshot);
     }

@@ -61,15 +61,21 @@ uint64_t bp_snapshot_newest_ns(const bp_snapshot *snapshot);
 unsigned bp_snapshot_fds(bp_snapshot *snapshot);
 
 /* What a copy of the rings of a dead session takes; 0 where nothing can be read. */
-uint64_t bp_recover_used_bytes(const bp_session_place *place);
+uint64_t bp_recover_used_bytes(int session_fd);
 
 /*
- * Copies the rings of a dead session, or of one that was copied, into temporary files in `dir_fd`,
+ * Copies the rings of a session, whose directory is `session_fd`, into temporary files in `dir_fd`,
  * with pread alone. A missing file is a ring that was off. Of a damaged one the whole records are
- * recovered; its view, or the error CORRUPT of its part, says so. Fails with what may pass: space,
- * descriptors, memory. The snapshot is to be released in any case.
+ * recovered; its view, or the error CORRUPT of its part, says so.
+ *
+ * `is_alive`: its process may write meanwhile, be stopped, or hang. Of each ring the copy has what
+ * was there when it began. A ring in memory cannot be read: its part has the error UNSUPPORTED.
+ *
+ * Fails with what may pass: space, descriptors, memory, and what the token says (NULL: none). The
+ * snapshot is to be released in any case.
  */
-bugpack_status bp_recover_rings(const bp_session_place *place, const bp_session_identity *identity,
-                                int dir_fd, bp_snapshot *ret_snapshot, bugpack_error *error);
+bugpack_status bp_recover_rings(int session_fd, const bp_session_identity *identity, bool is_alive,
+                                int dir_fd, const bp_cancel_token *token, bp_snapshot *ret_snapshot,
+                                bugpack_error *error);
 
 #endif

@@ -142,8 +142,8 @@ void bp_before_write_on_wake(bp_before_write *before, void (*on_wake)(void *cont
     bp_runner_on_wake(before->runner, on_wake, context);
 }
 
-bool bp_before_write_was_set(const bp_session_place *place) {
-    int fd = bp_session_file_open(place, THERE_FILE);
+bool bp_before_write_was_set(int dir_fd) {
+    int fd = bp_session_file_open(dir_fd, THERE_FILE);
     bp_file_close(fd);
     return fd >= 0;
 }

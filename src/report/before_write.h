@@ -34,7 +34,7 @@ void bp_before_write_on_wake(bp_before_write *before, void (*on_wake)(void *cont
                              void *context);
 
 /* Whether a dead session had a callback, from its directory. */
-bool bp_before_write_was_set(const bp_session_place *place);
+bool bp_before_write_was_set(int dir_fd);
 
 /* What one report needs to call it. One thread. */
 typedef struct bp_last_look bp_last_look;

@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/status.h"
-#include "probe/session_copies.h"
+#include "platform/machine.h"
 #include "report/retention.h"
 
 bool bp_job_copy_text(const char *text, char **ret_copy) {
@@ -124,85 +125,67 @@ static bugpack_status check_room_for_zip(const bp_report_context *context, const
                                      error);
 }
 
-/* The names that the files have in a session's directory. */
-static void name_copies(const bp_session_copies *copies, bp_session_copy *named) {
-    for (size_t i = 0; i < copies->count; i++) {
-        const bp_copied_file *copied = &copies->items[i];
-        named[i].fd = copied->kind == BP_ANCHOR_FILE ? copied->file.fd : copies->rings.fd;
-        named[i].base = copied->base;
-        if (copied->kind == BP_ANCHOR_FILE) {
-            memcpy(named[i].name, copied->name, sizeof copied->name);
-        } else {
-            bp_session_ring_name((bp_ring_kind)copied->kind, copied->number, named[i].name);
-        }
+/* What a search for the session of a process has found. */
+struct search {
+    bp_session_identity identity;
+    int session_fd; /* -1: none yet */
+};
+
+/* Of bp_mapped_dirs: the first session of the process counts. */
+static bugpack_status see_session(void *context, pid_t pid, int dir_fd, bugpack_error *error) {
+    struct search *found = context;
+    bp_session_identity identity;
+    (void)error;
+    if (bp_session_is_of(dir_fd, pid, &identity) &&
+        (found->session_fd < 0 ||
+         identity.opened.monotonic_ns < found->identity.opened.monotonic_ns)) {
+        bp_file_close(found->session_fd);
+        *found = (struct search){identity, dir_fd};
+    } else {
+        bp_file_close(dir_fd);
     }
+    return BUGPACK_OK;
 }
 
-/* An instant on both clocks as the process has them: when it was last noted to be alive, or, with
- * rings in memory alone, when its session was opened. */
-static bp_instant last_instant(const bp_session_copies *copies, bp_instant opened) {
-    bp_instant last = opened, alive;
-    for (size_t i = 0; i < copies->count; i++) {
-        const bp_ring_place ring = {copies->rings.fd, copies->items[i].base};
-        if (copies->items[i].kind != BP_ANCHOR_FILE && bp_ring_read_alive(ring, &alive) &&
-            alive.monotonic_ns != BP_RING_CLOSED_NS && alive.monotonic_ns > last.monotonic_ns) {
-            last = alive;
-        }
-    }
-    return last;
-}
-
-static bugpack_status recover_copies(const bp_session_place *place, const bp_session_copies *copies,
-                                     const bp_redaction *ours, int dir_fd, bp_snapshot *snapshot,
-                                     bp_hosted *hosted, bugpack_error *error) {
-    bugpack_status status = bp_session_identity_read(place, &hosted->identity, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    bp_instant at =
-        copies->is_clock_ours ? bp_clock_now() : last_instant(copies, hosted->identity.opened);
-    hosted->identity.wall_offset_ns = at.wall_ns - at.monotonic_ns;
-    hosted->had_before_write = bp_before_write_was_set(place);
-    status = bp_redaction_load(place, ours, &hosted->redaction, error);
-    if (status == BUGPACK_OK) {
-        status = bp_recover_rings(place, &hosted->identity, dir_fd, snapshot, error);
-        snapshot->is_recovered = false; /* it lives, and nothing waits for a next try */
-    }
-    return status;
+static bugpack_status copy_session(const struct search *found, const bp_redaction *ours, int dir_fd,
+                                   const bp_cancel_token *token, bp_snapshot *snapshot,
+                                   bp_hosted *hosted, bugpack_error *error) {
+    bp_session_identity *identity = &hosted->identity;
+    *identity = found->identity;
+    identity->wall_offset_ns = identity->opened.wall_ns - identity->opened.monotonic_ns;
+    /* By its own clock, which may be of another time namespace. */
+    (void)bp_session_files_read_alive(found->session_fd, identity);
+    hosted->had_before_write = bp_before_write_was_set(found->session_fd);
+    bugpack_status status = bp_redaction_load(found->session_fd, ours, &hosted->redaction, error);
+    return status == BUGPACK_OK
+               ? bp_recover_rings(found->session_fd, identity, true, dir_fd, token, snapshot, error)
+               : status;
 }
 
 bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
                               const bp_cancel_token *token, bp_snapshot *snapshot,
                               bp_hosted **ret_hosted, bugpack_error *error) {
-    bp_session_copies copies = {.count = 0};
-    bugpack_status status = bp_session_copies_take(pid, dir_fd, token, &copies, error);
-    if (status != BUGPACK_OK || copies.ring_count + copies.unread_count == 0) {
-        bp_session_copies_release(&copies);
+    struct search found = {.session_fd = -1};
+    const bp_mapped_dirs dirs = {bp_session_is_name, see_session, &found};
+    bp_hosted *hosted = NULL;
+    bugpack_status status = bp_mapped_dirs_visit(&dirs, pid, error);
+    if (status == BUGPACK_OK && found.session_fd >= 0) {
+        hosted = calloc(1, sizeof *hosted);
+        status = hosted == NULL
+                     ? bp_fail_memory(error, "copy the rings of a process")
+                     : copy_session(&found, ours, dir_fd, token, snapshot, hosted, error);
+    } else if (status == BUGPACK_OK && bp_process_has_thread(pid, BP_MONITOR_THREAD)) {
+        snapshot->log = (bp_snapshot_part){.is_on = true, .records = BP_TEMP_FILE_INIT};
+        (void)bp_fail(&snapshot->log.error, BUGPACK_ERR_UNSUPPORTED,
+                      "the rings of the process are in memory, or its files may not be read");
+    }
+    bp_file_close(found.session_fd);
+    if (status != BUGPACK_OK) {
+        bp_hosted_free(hosted);
         return status;
     }
-    bp_hosted *hosted = calloc(1, sizeof *hosted);
-    bp_session_copy *named = calloc(copies.count, sizeof *named);
-    if (hosted == NULL || named == NULL) {
-        status = bp_fail_memory(error, "copy the rings of a process");
-    } else {
-        const bp_session_place place = {.dir_fd = -1, .copies = named, .copy_count = copies.count};
-        name_copies(&copies, named);
-        status = recover_copies(&place, &copies, ours, dir_fd, snapshot, hosted, error);
-        snapshot->token = token;
-        /* A child has the table of the host that it was forked from, and no rings. */
-        if (status == BUGPACK_OK && copies.ring_count == 0 && hosted->identity.pid != pid) {
-            status = BUGPACK_ERR_CORRUPT;
-        }
-    }
-    free(named);
-    bp_session_copies_release(&copies);
-    if (status == BUGPACK_OK) {
-        *ret_hosted = hosted;
-        return BUGPACK_OK;
-    }
-    bp_hosted_free(hosted);
-    /* What the process made up is no failure of the report. */
-    return status == BUGPACK_ERR_CORRUPT ? BUGPACK_OK : status;
+    *ret_hosted = hosted;
+    return BUGPACK_OK;
 }
 
 /* A session that records nothing itself reports what the process records that it is about. One that
@@ -220,7 +203,8 @@ static bugpack_status copy_target_rings(const bp_report_context *context, bp_job
     }
     bugpack_status status = bp_hosted_take(pid, context->redaction, job->destination.dir_fd,
                                            &job->token, theirs, &job->hosted, error);
-    if (job->hosted == NULL || bp_subject_check(context->subject, NULL) != BUGPACK_OK) {
+    bool has_news = job->hosted != NULL || theirs->log.is_on;
+    if (!has_news || bp_subject_check(context->subject, NULL) != BUGPACK_OK) {
         bp_hosted_free(job->hosted);
         job->hosted = NULL;
     } else {

@@ -25,7 +25,7 @@
 typedef struct bp_job bp_job;
 
 /* The session of the process that a report is about, if that process embeds bugpack: its rings are
- * read in its memory, so that it need not answer. This is what is known beside its rings. */
+ * read in their files, so that it need not answer. This is what is known beside its rings. */
 typedef struct bp_hosted {
     bp_session_identity identity;
     bp_redaction *redaction; /* its rules and ours */
@@ -144,10 +144,11 @@ void bp_job_drop_notes(bp_job *job);
 bool bp_job_copy_text(const char *text, char **ret_copy);
 
 /*
- * Copies the rings of the process `pid` into temporary files in `dir_fd`, and recovers the records
- * as those of a dead session. It is a success, with NULL, where the process has no session, or may
- * not be read. `ours` are the rules of the report. Errors: NO_MEMORY, IO, INVALID (its rules), and
- * those of the token. The snapshot is to be released in any case.
+ * Copies the rings of the process `pid`, which may write meanwhile, into temporary files in
+ * `dir_fd`. It is a success, with NULL, where the process has no session with files, or may not be
+ * read; the log of the snapshot says so where it has one in memory. `ours` are the rules of the
+ * report. Errors: NO_MEMORY, IO, INVALID (its rules), and those of the token. The snapshot is to be
+ * released in any case.
  */
 bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
                               const bp_cancel_token *token, bp_snapshot *snapshot,

@@ -152,7 +152,6 @@ static bugpack_status add_crash(const dead_crash *crash, bp_bundle *bundle, bugp
 struct recovery {
     const bugpack_recover_options *request;
     const bp_found_session *found;
-    bp_session_place place;
     bp_identity identity; /* of the dead session, and of this machine */
     bp_instant last;      /* when it was last known to run */
     dead_crash crash;
@@ -171,9 +170,9 @@ static const char *describe_restart(const struct recovery *it) {
 static bugpack_status recover_rings(bp_job *job, bugpack_error *error) {
     struct recovery *it = job->payload;
     const bp_found_session *found = it->found;
-    bugpack_status status =
-        bp_destination_check_room(&job->destination, it->request->min_free_bytes,
-                                  bp_bundle_needed_bytes(bp_recover_used_bytes(&it->place)), error);
+    bugpack_status status = bp_destination_check_room(
+        &job->destination, it->request->min_free_bytes,
+        bp_bundle_needed_bytes(bp_recover_used_bytes(found->dir_fd)), error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -181,8 +180,8 @@ static bugpack_status recover_rings(bp_job *job, bugpack_error *error) {
     if (job->snapshot == NULL) {
         return bp_fail_memory(error, "recover a session");
     }
-    status = bp_recover_rings(&it->place, &found->identity, job->destination.dir_fd, job->snapshot,
-                              error);
+    status = bp_recover_rings(found->dir_fd, &found->identity, false, job->destination.dir_fd, NULL,
+                              job->snapshot, error);
     job->snapshot->restart = describe_restart(it);
     /* Without the session's own file the clocks of its records may be of another start of the
      * machine. */
@@ -284,7 +283,7 @@ static bugpack_status write_report(struct recovery *it, bugpack_report_result *r
                   .kind = BP_REPORT_CRASH,
                   .triggered = it->last,
                   .destination = BP_DESTINATION_INIT,
-                  .lacks_before_write = bp_before_write_was_set(&it->place)};
+                  .lacks_before_write = bp_before_write_was_set(it->found->dir_fd)};
     identify(it);
     bugpack_status status = read_crash(it->found->dir_fd, dead, &it->crash, error);
     if (status != BUGPACK_OK) {
@@ -301,7 +300,7 @@ static bugpack_status write_report(struct recovery *it, bugpack_report_result *r
         job.report_dir = default_dir;
         job.has_private_dir = true;
     }
-    status = bp_redaction_load(&it->place, NULL, &context.redaction, error);
+    status = bp_redaction_load(it->found->dir_fd, NULL, &context.redaction, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
@@ -348,10 +347,8 @@ static bool recover_dead(const struct search *search, const bp_found_session *fo
     if (found->identity_error.status != BUGPACK_OK && !found->has_rings) {
         return true; /* it was killed while it was opened or closed, and has recorded nothing */
     }
-    struct recovery recovery = {.request = request,
-                                .found = found,
-                                .place = {.dir_fd = found->dir_fd},
-                                .last = found->identity.last_alive};
+    struct recovery recovery = {
+        .request = request, .found = found, .last = found->identity.last_alive};
     result.status = write_report(&recovery, &result);
     if (result.status != BUGPACK_OK) {
         /* A failure says where the session waits for the next try. */

@@ -149,13 +149,13 @@ bugpack_status bp_redaction_hold(bp_redaction *redaction, bp_rule_set **ret_set,
 }
 
 /* One text of a dead session; false where there is no more. */
-static bool load_text(const bp_session_place *place, unsigned number, bp_redaction *redaction,
+static bool load_text(int dir_fd, unsigned number, bp_redaction *redaction,
                       bugpack_status *ret_status, bugpack_error *error) {
     char name[file_name_bytes];
     bp_buffer text;
     int fd = -1;
     (void)snprintf(name, sizeof name, TEXT_FILE_FORMAT, number);
-    fd = bp_session_file_open(place, name);
+    fd = bp_session_file_open(dir_fd, name);
     if (fd < 0 && errno == ENOENT) {
         return false;
     }
@@ -171,15 +171,15 @@ static bool load_text(const bp_session_place *place, unsigned number, bp_redacti
     return *ret_status == BUGPACK_OK;
 }
 
-bugpack_status bp_redaction_load(const bp_session_place *place, const bp_redaction *with,
-                                 bp_redaction **ret_redaction, bugpack_error *error) {
+bugpack_status bp_redaction_load(int dir_fd, const bp_redaction *with, bp_redaction **ret_redaction,
+                                 bugpack_error *error) {
     bp_redaction *redaction = NULL;
-    int off_fd = bp_session_file_open(place, OFF_FILE);
+    int off_fd = bp_session_file_open(dir_fd, OFF_FILE);
     bool is_off = with != NULL ? with->is_off : off_fd >= 0;
     bp_file_close(off_fd);
     bugpack_status status = bp_redaction_new(is_off, NULL, &redaction, error);
     for (unsigned i = 0; status == BUGPACK_OK && i < BP_REDACTION_TEXTS_MAX; i++) {
-        if (!load_text(place, i, redaction, &status, error)) {
+        if (!load_text(dir_fd, i, redaction, &status, error)) {
             break;
         }
     }

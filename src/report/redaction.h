@@ -29,8 +29,8 @@ bugpack_status bp_redaction_use_at_call(bp_redaction *redaction, bp_at_call *at_
 
 /* Those that another session has, or had before it died, and those of `with` (NULL: none), which
  * then says whether redaction is off. INVALID where they cannot be understood. */
-bugpack_status bp_redaction_load(const bp_session_place *place, const bp_redaction *with,
-                                 bp_redaction **ret_redaction, bugpack_error *error);
+bugpack_status bp_redaction_load(int dir_fd, const bp_redaction *with, bp_redaction **ret_redaction,
+                                 bugpack_error *error);
 
 /* Adds rules (docs/REDACTION.md) for all reports that are assembled from now on. INVALID with the
  * line, LIMIT, NO_MEMORY. Any thread. */

@@ -228,7 +228,9 @@ static bugpack_status add_part(struct adding *adding, const char *name, print_pa
     }
     if (status != BUGPACK_OK) {
         writer.line = (bp_manifest_line){.name = NULL}; /* it covers nothing */
-        bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", failure->message);
+        bp_writer_refuse(
+            &writer, status == BUGPACK_ERR_UNSUPPORTED ? BP_ARTEFACT_OMITTED : BP_ARTEFACT_FAILED,
+            "%s", failure->message);
     }
     (void)snprintf(writer.line.note, sizeof writer.line.note, "%s%s%s%s",
                    loss_reason[0] != '\0' ? "a crash would have lost it: " : "", loss_reason,

@@ -13,7 +13,6 @@
 #include "base/lock.h"
 #include "base/sanitizer.h"
 #include "base/status.h"
-#include "ring/anchor.h"
 #include "ring/frame.h"
 
 struct bp_ring {
@@ -24,7 +23,6 @@ struct bp_ring {
     uint64_t seed;
     size_t mapped_bytes;
     bool is_in_file;
-    bp_anchor_entry *anchor; /* NULL: not published */
     /*
      * On its own cache line: everything that an append changes. Nothing is taken inside the lock.
      * It is not in the file, because whoever maps a dead writer's file must not find it locked.
@@ -182,8 +180,6 @@ void bp_ring_publish(bp_ring *ring, const char *session_id, const bp_ring_label 
     if (label->about_bytes > 0) {
         memcpy(header->about, label->about, label->about_bytes);
     }
-    ring->anchor = bp_anchor_add(ring->page, ring->mapped_bytes, session_id, (uint32_t)label->kind,
-                                 label->number);
 }
 
 /* Of a file only the blocks go; its size stays, and what reads them finds zeros. */
@@ -225,8 +221,6 @@ bool bp_ring_has_evicted(bp_ring *ring) {
 }
 
 void bp_ring_close(bp_ring *ring) {
-    bp_anchor_remove(ring->anchor);
-    ring->anchor = NULL;
     /* Appends use the mapping only under the lock and while the ring is open. */
     bp_lock_acquire(&ring->lock);
     void *mapping = ring->page;

@@ -68,7 +68,7 @@ void bp_ring_note_alive(bp_ring *ring, bp_instant now);
 /* What its records take now. Any thread. */
 uint64_t bp_ring_used_bytes(bp_ring *ring);
 
-/* The kinds of rings, as ring/anchor.h publishes them. Never renumbered. */
+/* The kinds of rings, as their files name them. Never renumbered. */
 typedef enum bp_ring_kind {
     BP_RING_KIND_LOG = 1,
     BP_RING_KIND_NOTIFICATIONS = 2,
@@ -88,8 +88,7 @@ typedef struct bp_ring_label {
 /* The most that a ring's header page has room for, beside its own fields. */
 #define BP_RING_ABOUT_MAX_BYTES 256u
 
-/* Writes the label into the ring, and lists the ring in the anchor until it is closed. Once a ring.
- */
+/* Writes the label into the ring. Once a ring. */
 void bp_ring_publish(bp_ring *ring, const char *session_id, const bp_ring_label *label);
 
 /*
@@ -184,26 +183,20 @@ bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t 
 /* The sequence of the newest record; 0: none was appended. Any thread. */
 uint64_t bp_ring_newest(const bp_ring *ring);
 
-/* A ring in a file, which may hold several; each begins at a multiple of 8. */
-typedef struct bp_ring_place {
-    int fd;
-    uint64_t base;
-} bp_ring_place;
-
 /*
  * The same from the file of a ring whose writer has ended, with pread only: truncation, damage or
  * forgery costs the damaged records, never a signal and never more than 1 MiB of memory. What the
  * device cannot read (EIO, at the second try too) is damage. CORRUPT when the file is not a ring;
  * every other failure may pass: NO_MEMORY, IO when the file cannot be read, and that of `sink`.
  */
-bugpack_status bp_ring_recover(bp_ring_place place, bp_sink *sink, void *context,
-                               bp_ring_view *ret_view, bugpack_error *error);
+bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
+                               bugpack_error *error);
 
 /* When the process was last noted to be alive, or closed, according to a ring's file. False where
  * the file is no ring, or has no note. */
-bool bp_ring_read_alive(bp_ring_place place, bp_instant *ret_alive);
+bool bp_ring_read_alive(int fd, bp_instant *ret_alive);
 
 /* What its label says about it, from a ring's file; zeros where the file is no ring. */
-void bp_ring_read_about(bp_ring_place place, void *about, size_t about_bytes);
+void bp_ring_read_about(int fd, void *about, size_t about_bytes);
 
 #endif

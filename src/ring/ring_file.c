@@ -6,15 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
+#include "base/file.h"
 #include "base/status.h"
 
-int bp_ring_file_read(bp_ring_place place, uint64_t from, unsigned char *bytes, size_t byte_count,
+int bp_ring_file_read(int fd, uint64_t from, unsigned char *bytes, size_t byte_count,
                       bool *is_unreadable) {
     size_t done = 0;
     bool is_second_try = false;
     while (done < byte_count) {
-        ssize_t got =
-            pread(place.fd, bytes + done, byte_count - done, (off_t)(place.base + from + done));
+        ssize_t got = pread(fd, bytes + done, byte_count - done, (off_t)(from + done));
         if (got > 0) {
             done += (size_t)got;
         } else if (got == 0 || (errno == EIO && is_second_try) || errno == EISDIR) {
@@ -30,11 +31,10 @@ int bp_ring_file_read(bp_ring_place place, uint64_t from, unsigned char *bytes, 
     return 0;
 }
 
-bugpack_status bp_ring_file_read_header(bp_ring_place place, bp_frame_page *ret_page,
-                                        bugpack_error *error) {
+bugpack_status bp_ring_file_read_header(int fd, bp_frame_page *ret_page, bugpack_error *error) {
     bp_frame_page page;
     bool is_unreadable = false;
-    int failed = bp_ring_file_read(place, 0, (unsigned char *)&page, sizeof page, &is_unreadable);
+    int failed = bp_ring_file_read(fd, 0, (unsigned char *)&page, sizeof page, &is_unreadable);
     if (failed != 0) {
         return bp_fail_errno(error, failed, "the file cannot be read");
     }
@@ -60,10 +60,10 @@ bool bp_ring_file_has_extent(const bp_frame_page *page) {
     return tail <= head && head - tail <= page->capacity && (head | tail) % 8 == 0;
 }
 
-bugpack_status bp_ring_file_check_owner(bp_ring_place place, const char *session_id,
-                                        bp_ring_kind kind, uint32_t number, bugpack_error *error) {
+bugpack_status bp_ring_file_check_owner(int fd, const char *session_id, bp_ring_kind kind,
+                                        uint32_t number, bugpack_error *error) {
     bp_frame_page page;
-    bugpack_status status = bp_ring_file_read_header(place, &page, error);
+    bugpack_status status = bp_ring_file_read_header(fd, &page, error);
     if (status == BUGPACK_OK && page.owner_check != 0 &&
         (page.kind != (uint32_t)kind || page.number != number ||
          page.owner_check != bp_frame_owner_check(&page, session_id))) {
@@ -72,19 +72,18 @@ bugpack_status bp_ring_file_check_owner(bp_ring_place place, const char *session
     return status;
 }
 
-uint64_t bp_ring_file_used_bytes(bp_ring_place place) {
+uint64_t bp_ring_file_used_bytes(int fd) {
     bp_frame_page page;
     struct stat info;
-    if (bp_ring_file_read_header(place, &page, NULL) == BUGPACK_OK &&
-        bp_ring_file_has_extent(&page)) {
+    if (bp_ring_file_read_header(fd, &page, NULL) == BUGPACK_OK && bp_ring_file_has_extent(&page)) {
         return page.head - page.tail;
     }
-    return fstat(place.fd, &info) == 0 && info.st_size > 0 ? (uint64_t)info.st_size : 0;
+    return fstat(fd, &info) == 0 && info.st_size > 0 ? (uint64_t)info.st_size : 0;
 }
 
-bool bp_ring_read_alive(bp_ring_place place, bp_instant *ret_alive) {
+bool bp_ring_read_alive(int fd, bp_instant *ret_alive) {
     bp_frame_page page;
-    if (bp_ring_file_read_header(place, &page, NULL) != BUGPACK_OK || page.alive_ns == 0) {
+    if (bp_ring_file_read_header(fd, &page, NULL) != BUGPACK_OK || page.alive_ns == 0) {
         return false;
     }
     *ret_alive = (bp_instant){.monotonic_ns = page.alive_ns,
@@ -92,18 +91,100 @@ bool bp_ring_read_alive(bp_ring_place place, bp_instant *ret_alive) {
     return true;
 }
 
-void bp_ring_read_about(bp_ring_place place, void *about, size_t about_bytes) {
+void bp_ring_read_about(int fd, void *about, size_t about_bytes) {
     bp_frame_page page;
-    if (bp_ring_file_read_header(place, &page, NULL) == BUGPACK_OK) {
+    if (bp_ring_file_read_header(fd, &page, NULL) == BUGPACK_OK) {
         memcpy(about, page.about, about_bytes);
     } else {
         memset(about, 0, about_bytes);
     }
 }
 
-/* --- recovery of its records --------------------------------------------------------------- */
+/* --- a copy of one that is being written --------------------------------------------------- */
 
 #define WINDOW_BYTES (256u * 1024)
+enum { attempt_max = 3 };
+
+/* 0, or an errno. */
+static int write_at(int fd, const void *bytes, size_t byte_count, uint64_t offset) {
+    return lseek(fd, (off_t)offset, SEEK_SET) < 0 ? errno
+                                                  : bp_file_write_all(fd, bytes, byte_count);
+}
+
+/* Copies a part of the data area, to the same place. */
+static bugpack_status copy_part(int fd, int to_fd, uint64_t offset, uint64_t byte_count,
+                                unsigned char *window, const bp_cancel_token *token,
+                                bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    bool is_unreadable = false; /* then it is zeros, which are damage */
+    while (status == BUGPACK_OK && byte_count > 0) {
+        size_t piece = byte_count < WINDOW_BYTES ? (size_t)byte_count : WINDOW_BYTES;
+        uint64_t at = BP_FRAME_DATA_START + offset;
+        status = bp_cancel_check(token, error);
+        int failed =
+            status == BUGPACK_OK ? bp_ring_file_read(fd, at, window, piece, &is_unreadable) : 0;
+        if (status == BUGPACK_OK && failed == 0) {
+            failed = write_at(to_fd, window, piece, at);
+        }
+        if (failed != 0) {
+            status = bp_fail_errno(error, failed, "cannot copy a ring");
+        }
+        offset += piece;
+        byte_count -= piece;
+    }
+    return status;
+}
+
+/*
+ * Each part of the header is read when it is safe: the sequence before the head, which covers it,
+ * and the tail last, because the records that it has passed may be torn.
+ */
+static bugpack_status try_copy(int fd, int to_fd, unsigned char *window,
+                               const bp_cancel_token *token, bool *ret_is_whole,
+                               bugpack_error *error) {
+    bp_frame_page first, page, last;
+    bugpack_status status = bp_ring_file_read_header(fd, &first, error);
+    if (status == BUGPACK_OK) {
+        status = bp_ring_file_read_header(fd, &page, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    uint64_t used = page.head - page.tail < page.capacity ? page.head - page.tail : page.capacity;
+    uint64_t from = (page.head - used) % page.capacity;
+    uint64_t part = used < page.capacity - from ? used : page.capacity - from;
+    status = copy_part(fd, to_fd, from, part, window, token, error);
+    if (status == BUGPACK_OK) {
+        status = copy_part(fd, to_fd, 0, used - part, window, token, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_ring_file_read_header(fd, &last, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    page.sequence = first.sequence;
+    page.tail = last.tail;
+    *ret_is_whole = page.tail <= page.head;
+    int failed = write_at(to_fd, &page, sizeof page, 0);
+    return failed == 0 ? BUGPACK_OK : bp_fail_errno(error, failed, "cannot copy a ring");
+}
+
+bugpack_status bp_ring_file_copy(int fd, int to_fd, const bp_cancel_token *token,
+                                 bugpack_error *error) {
+    unsigned char *window = malloc(WINDOW_BYTES);
+    bugpack_status status = window == NULL ? bp_fail_memory(error, "copy a ring") : BUGPACK_OK;
+    bool is_whole = false;
+    for (int i = 0; status == BUGPACK_OK && !is_whole && i < attempt_max; i++) {
+        status = try_copy(fd, to_fd, window, token, &is_whole, error);
+    }
+    free(window);
+    return status == BUGPACK_OK && !is_whole
+               ? bp_fail(error, BUGPACK_ERR_CORRUPT, "the ring changes faster than it is read")
+               : status;
+}
+
+/* --- recovery of its records --------------------------------------------------------------- */
 
 /* More runs than this are damage: an intact ring has two, and a few per tear. */
 #define RUN_MAX 4096
@@ -117,7 +198,7 @@ typedef struct run {
 } run;
 
 typedef struct recovery {
-    bp_ring_place place;
+    int fd;
     uint64_t capacity, seed;
     /* The used space according to the header. Only a hint, because after a loss of power one page
      * of the file may be older than another. False when the header contradicts itself. */
@@ -145,7 +226,7 @@ static const unsigned char *see(recovery *it, uint64_t offset, size_t byte_count
         uint64_t left = it->capacity - offset;
         it->window_offset = offset;
         it->window_bytes = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
-        int failed = bp_ring_file_read(it->place, BP_FRAME_DATA_START + offset, it->window,
+        int failed = bp_ring_file_read(it->fd, BP_FRAME_DATA_START + offset, it->window,
                                        it->window_bytes, &it->view.is_damaged);
         if (failed != 0) {
             it->read_errno = failed;
@@ -169,11 +250,11 @@ static void take_hint(recovery *it, const bp_frame_page *page) {
     it->view.is_damaged = !is_possible;
 }
 
-static bugpack_status read_header(recovery *it, bp_ring_place place, bugpack_error *error) {
+static bugpack_status read_header(recovery *it, int fd, bugpack_error *error) {
     bp_frame_page page;
-    bugpack_status status = bp_ring_file_read_header(place, &page, error);
+    bugpack_status status = bp_ring_file_read_header(fd, &page, error);
     if (status == BUGPACK_OK) {
-        it->place = place;
+        it->fd = fd;
         it->capacity = page.capacity;
         it->seed = page.seed;
         it->hash_budget_bytes = 4 * page.capacity;
@@ -410,10 +491,10 @@ static void count_damage(recovery *it) {
     view->evicted_count = newest > known_count ? newest - known_count : 0;
 }
 
-bugpack_status bp_ring_recover(bp_ring_place place, bp_sink *sink, void *context,
-                               bp_ring_view *ret_view, bugpack_error *error) {
+bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
+                               bugpack_error *error) {
     recovery it = {.sink = sink, .context = context};
-    bugpack_status status = read_header(&it, place, error);
+    bugpack_status status = read_header(&it, fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }

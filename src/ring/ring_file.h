@@ -1,9 +1,10 @@
 /*
- * The file of a ring whose writer has ended, read with pread alone: it may be anything.
+ * The file of a ring of another process, read with pread alone: it may be anything.
  */
 #ifndef BP_RING_RING_FILE_H
 #define BP_RING_RING_FILE_H
 
+#include "base/cancel.h"
 #include "ring/frame.h"
 
 /*
@@ -11,22 +12,29 @@
  * read at the second try (EIO): that is damage, and sets `*is_unreadable`. Returns 0, or the errno
  * of another failure, which may pass.
  */
-int bp_ring_file_read(bp_ring_place place, uint64_t from, unsigned char *bytes, size_t byte_count,
+int bp_ring_file_read(int fd, uint64_t from, unsigned char *bytes, size_t byte_count,
                       bool *is_unreadable);
 
 /* Reads the header page. CORRUPT when the file is not a ring of this version; IO when it cannot be
  * read. */
-bugpack_status bp_ring_file_read_header(bp_ring_place place, bp_frame_page *ret_page,
-                                        bugpack_error *error);
+bugpack_status bp_ring_file_read_header(int fd, bp_frame_page *ret_page, bugpack_error *error);
 
 /* Whether head and tail do not contradict each other. */
 bool bp_ring_file_has_extent(const bp_frame_page *page);
 
 /* CORRUPT when the file is no ring, or was published as another one; IO when it cannot be read. */
-bugpack_status bp_ring_file_check_owner(bp_ring_place place, const char *session_id,
-                                        bp_ring_kind kind, uint32_t number, bugpack_error *error);
+bugpack_status bp_ring_file_check_owner(int fd, const char *session_id, bp_ring_kind kind,
+                                        uint32_t number, bugpack_error *error);
+
+/*
+ * Copies a ring that is being written into the empty file `to_fd`, for bp_ring_recover: the records
+ * that were there when the copy began, and still were when it ended. CORRUPT when that is none, or
+ * when the file is no ring; IO, NO_MEMORY, CANCELLED, TIMEOUT.
+ */
+bugpack_status bp_ring_file_copy(int fd, int to_fd, const bp_cancel_token *token,
+                                 bugpack_error *error);
 
 /* What the records in a file take, by its header; its size when that is damaged. */
-uint64_t bp_ring_file_used_bytes(bp_ring_place place);
+uint64_t bp_ring_file_used_bytes(int fd);
 
 #endif

@@ -69,9 +69,7 @@ static bugpack_status look(struct list *list, int base_fd, const char *name, bug
         return BUGPACK_OK;
     }
     int dir_fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir_fd >= 0 &&
-        bp_session_identity_read(&(bp_session_place){.dir_fd = dir_fd}, &identity, NULL) ==
-            BUGPACK_OK &&
+    if (dir_fd >= 0 && bp_session_identity_read(dir_fd, &identity, NULL) == BUGPACK_OK &&
         (list->pid == 0 || list->pid == identity.pid || list->pid == identity.target_pid) &&
         has_socket(dir_fd) && (kill((pid_t)identity.pid, 0) == 0 || errno == EPERM)) {
         return add_session(list, dir_fd, &identity, 0, error);
@@ -80,24 +78,15 @@ static bugpack_status look(struct list *list, int base_fd, const char *name, bug
     return BUGPACK_OK;
 }
 
-static bool is_session_name(const char *name) {
-    bp_session_identity identity;
-    return bp_session_name_read(name, &identity);
-}
-
-/* Of bp_mapped_dirs. A process may have any file mapped: the directory has to be this user's, or
- * any one's where root names a process, and of that process, which the identity says where its pid
- * is of our namespace, and the peer of the socket in any case. */
+/* Of bp_mapped_dirs. The directory is this user's, or any one's where root names a process. Who
+ * answers there has to be that process, which the peer of the socket says. */
 static bugpack_status look_mapped(void *context, pid_t pid, int dir_fd, bugpack_error *error) {
     struct list *list = context;
     struct stat info;
     bp_session_identity identity;
     bool is_root_asking = list->pid != 0 && geteuid() == 0;
     if (fstat(dir_fd, &info) == 0 && (info.st_uid == geteuid() || is_root_asking) &&
-        (info.st_mode & 077) == 0 &&
-        bp_session_identity_read(&(bp_session_place){.dir_fd = dir_fd}, &identity, NULL) ==
-            BUGPACK_OK &&
-        (identity.pid == pid || identity.pid_namespace != bp_session_pid_namespace()) &&
+        bp_session_is_of(dir_fd, pid, &identity) &&
         (list->pid == 0 || list->pid == pid ||
          (identity.pid == pid && list->pid == identity.target_pid)) &&
         has_socket(dir_fd) && !is_listed(list, dir_fd)) {
@@ -138,7 +127,7 @@ bugpack_status bp_run_ask_list(pid_t pid, bp_run_answering **ret_sessions, size_
     }
     free(choice);
     if (status == BUGPACK_OK && (pid == 0 || list.count == 0)) {
-        const bp_mapped_dirs dirs = {is_session_name, look_mapped, &list};
+        const bp_mapped_dirs dirs = {bp_session_is_name, look_mapped, &list};
         /* Which of another user's processes is about this one only root may look for. */
         status = bp_mapped_dirs_visit(&dirs, geteuid() == 0 ? 0 : pid, error);
     }

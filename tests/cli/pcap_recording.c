@@ -109,11 +109,11 @@ static void salvage(const bp_traffic *traffic, uint64_t offset_ns, bp_temp_file 
     bp_traffic_snapshot frozen = {.identity = *bp_traffic_identity_of(traffic),
                                   .wall_offset_ns = offset_ns};
     frozen.messages.from = records->size;
-    CHECK(bp_ring_recover((bp_ring_place){.fd = fd_of(bp_traffic_ring(traffic))}, bp_temp_file_sink,
-                          records, &frozen.messages_view, NULL) == BUGPACK_OK);
+    CHECK(bp_ring_recover(fd_of(bp_traffic_ring(traffic)), bp_temp_file_sink, records,
+                          &frozen.messages_view, NULL) == BUGPACK_OK);
     frozen.messages.to = frozen.pins.from = records->size;
-    CHECK(bp_ring_recover((bp_ring_place){.fd = fd_of(bp_traffic_pins(traffic))}, bp_temp_file_sink,
-                          records, &frozen.pins_view, NULL) == BUGPACK_OK);
+    CHECK(bp_ring_recover(fd_of(bp_traffic_pins(traffic)), bp_temp_file_sink, records,
+                          &frozen.pins_view, NULL) == BUGPACK_OK);
     frozen.pins.to = records->size;
     CHECK(frozen.messages_view.damaged_bytes == 0 && frozen.pins_view.damaged_bytes == 0);
     *ret_snapshot = frozen;

@@ -1,17 +1,19 @@
 /*
- * A report from outside about a host that is stopped, or that answers nobody: what it recorded is
- * there, in order and complete up to the stop, and it goes on afterwards as if nothing had been.
+ * A report from outside about a host that is stopped, that a debugger holds, or that answers
+ * nobody: what it recorded is there, in order and complete up to the stop, and it goes on
+ * afterwards as if nothing had been.
  */
 #include <bugpack/bugpack.h>
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,7 +21,6 @@
 
 #include "base/clock.h"
 #include "report/job.h"
-#include "ring/anchor.h"
 #include "support/check.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
@@ -147,44 +148,70 @@ static void expect_report(pid_t pid) {
     CHECK(unlink(path) == 0);
 }
 
-/* The inode of the only session's log ring; 0: there is none. To open the file would break its
- * lease, and the ring would get another one. */
-static ino_t find_ring(void) {
-    ino_t inode = 0;
-    struct dirent *entry;
-    DIR *listing = opendir(rings_dir);
-    CHECK(listing != NULL);
-    while ((entry = readdir(listing)) != NULL) {
-        char path[400];
-        struct stat info;
-        (void)snprintf(path, sizeof path, "%s/log.ring", entry->d_name);
-        if (fstatat(dirfd(listing), path, &info, AT_SYMLINK_NOFOLLOW) == 0) {
-            CHECK(inode == 0);
-            inode = info.st_ino;
-        }
-    }
-    CHECK(closedir(listing) == 0);
-    return inode;
+/* The path of a file of the only session. */
+static void find_file(const char *name, char path[400]) {
+    glob_t found;
+    (void)snprintf(path, 400, "%s/*/%s", rings_dir, name);
+    CHECK(glob(path, 0, NULL, &found) == 0 && found.gl_pathc == 1);
+    (void)snprintf(path, 400, "%s", found.gl_pathv[0]);
+    globfree(&found);
 }
 
-static void check_host(bool is_in_memory, bool is_stopped) {
-    host it = start_host(is_in_memory);
-    ino_t ring = find_ring();
+/* Kills a host, and removes its session. */
+static void end_host(pid_t pid) {
+    char command[400];
+    CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+    (void)snprintf(command, sizeof command, "rm -rf %s/*", rings_dir);
+    CHECK(system(command) == 0);
+}
+
+/* Whether the manifest gives an entry this status. */
+static bool has_status(const char *manifest, const char *name, const char *status) {
+    char key[64], value[32];
+    (void)snprintf(key, sizeof key, "\"name\": \"%s\"", name);
+    (void)snprintf(value, sizeof value, "\"status\": \"%s\"", status);
+    const char *at = strstr(manifest, key);
+    const char *found = at == NULL ? NULL : strstr(at, "\"status\": ");
+    return found != NULL && strncmp(found, value, strlen(value)) == 0;
+}
+
+typedef enum held { RUNNING, STOPPED, TRACED } held;
+
+static void check_host(held how) {
+    host it = start_host(false);
     int ended;
-    CHECK((ring == 0) == is_in_memory);
-    if (is_stopped) {
+    if (how == STOPPED) {
         CHECK(kill(it.pid, SIGSTOP) == 0);
+    }
+    if (how == TRACED) {
+        CHECK(ptrace(PTRACE_ATTACH, it.pid, NULL, NULL) == 0);
+    }
+    if (how != RUNNING) {
         CHECK(waitpid(it.pid, &ended, WUNTRACED) == it.pid && WIFSTOPPED(ended));
     }
     expect_report(it.pid);
-    CHECK(find_ring() == ring);
-    CHECK(!is_stopped || kill(it.pid, SIGCONT) == 0);
+    CHECK(how != STOPPED || kill(it.pid, SIGCONT) == 0);
+    CHECK(how != TRACED || ptrace(PTRACE_DETACH, it.pid, NULL, NULL) == 0);
     CHECK(write(it.socket_fd, "g", 1) == 1);
     CHECK(waitpid(it.pid, &ended, 0) == it.pid && WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
     (void)close(it.socket_fd);
 }
 
-/* A child has the memory of the host that it was forked from, and no session. */
+/* Nobody else can read what is in the memory of a host, and the report says so. */
+static void check_memory(void) {
+    char path[400];
+    host it = start_host(true);
+    take_report(it.pid, NULL, path);
+    char *manifest = report_read(path, "manifest.json", NULL);
+    CHECK(manifest != NULL && has_status(manifest, "logs.jsonl", "omitted"));
+    CHECK(strstr(manifest, "the rings of the process are in memory") != NULL);
+    free(manifest);
+    CHECK(unlink(path) == 0);
+    end_host(it.pid);
+    (void)close(it.socket_fd);
+}
+
+/* A child of a host has no session. */
 static void check_fork(void) {
     char path[400];
     int to_host[2], from_child[2];
@@ -192,7 +219,7 @@ static void check_fork(void) {
     CHECK(pipe(to_host) == 0 && pipe(from_child) == 0);
     pid_t pid = fork();
     if (pid == 0) {
-        bugpack_options options = host_options("viewer app", true);
+        bugpack_options options = host_options("viewer app", false);
         bugpack_log(open_host(&options), BUGPACK_LEVEL_INFO, "net", "of the parent");
         child = fork();
         if (child != 0) {
@@ -207,7 +234,7 @@ static void check_fork(void) {
     CHECK(report_read(path, "logs.jsonl", NULL) == NULL);
     CHECK(!report_entry_contains(path, "metadata.json", "viewer app"));
     (void)close(to_host[1]);
-    CHECK(waitpid(pid, NULL, 0) == pid);
+    end_host(pid);
 }
 
 /* Copies as a report does. */
@@ -225,7 +252,7 @@ static void check_busy(void) {
     static bp_snapshot snapshot;
     pid_t pid = fork();
     if (pid == 0) {
-        bugpack_options options = host_options("busy", true);
+        bugpack_options options = host_options("busy", false);
         options.log_ring_bytes = (size_t)1 << 20;
         bugpack *session = open_host(&options);
         for (unsigned i = 0;; i++) {
@@ -243,32 +270,28 @@ static void check_busy(void) {
         bp_hosted_free(hosted);
         bp_snapshot_release(&snapshot);
     }
-    CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+    end_host(pid);
 }
-
-extern bp_anchor bp_anchor_of_process;
 
 static unsigned next_random(unsigned *seed) {
     *seed = *seed * 1664525u + 1013904223u;
     return *seed >> 8;
 }
 
-/* Overwrites some bytes of the anchor and of what it leads to. */
+/* Overwrites some bytes at the beginnings of the files. */
 static void scribble(unsigned seed) {
-    static bp_anchor before;
-    memcpy(&before, &bp_anchor_of_process, sizeof before);
+    static const char *const names[] = {"session", "log.ring", "notifications.ring"};
     for (unsigned i = 0; i < 4; i++) {
-        unsigned chosen = next_random(&seed) % 8;
-        const bp_anchor_entry *entry = &before.entries[chosen];
-        unsigned char *at = (unsigned char *)&bp_anchor_of_process.entries[chosen];
-        if (next_random(&seed) % 2 == 0 && entry->mapped_bytes > sizeof *entry) {
-            at = (unsigned char *)(uintptr_t)entry->address;
-        }
-        at[next_random(&seed) % sizeof *entry] = (unsigned char)next_random(&seed);
+        char path[400];
+        unsigned char byte = (unsigned char)next_random(&seed);
+        find_file(names[next_random(&seed) % 3], path);
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        CHECK(pwrite(fd, &byte, 1, (off_t)(next_random(&seed) % 400)) == 1);
+        (void)close(fd);
     }
 }
 
-/* A host whose memory is damaged costs its records, and nothing else. */
+/* A host whose files are damaged costs its records, and nothing else. */
 static void check_damaged(void) {
     static bp_snapshot snapshot;
     for (unsigned round = 0; round < 60; round++) {
@@ -277,53 +300,40 @@ static void check_damaged(void) {
         CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
         pid_t pid = fork();
         if (pid == 0) {
-            bugpack_options options = host_options("damaged", true);
+            bugpack_options options = host_options("damaged", false);
             options.history_interval_ms = BUGPACK_OFF;
             bugpack_log(open_host(&options), BUGPACK_LEVEL_INFO, "net", "a line");
-            scribble(round);
             CHECK(write(ends[1], "r", 1) == 1);
             (void)pause();
             _exit(0);
         }
         CHECK(read(ends[0], &word, 1) == 1);
+        scribble(round);
         bp_hosted_free(take_copies(pid, &snapshot));
         bp_snapshot_release(&snapshot);
-        CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+        end_host(pid);
         (void)close(ends[0]);
         (void)close(ends[1]);
     }
 }
 
-/* Whether the manifest gives an entry this status. */
-static bool has_status(const char *manifest, const char *name, const char *status) {
-    char key[64], value[32];
-    (void)snprintf(key, sizeof key, "\"name\": \"%s\"", name);
-    (void)snprintf(value, sizeof value, "\"status\": \"%s\"", status);
-    const char *at = strstr(manifest, key);
-    const char *found = at == NULL ? NULL : strstr(at, "\"status\": ");
-    return found != NULL && strncmp(found, value, strlen(value)) == 0;
-}
-
-/* Makes one ring of this process unreadable. */
-static void spoil_ring(bp_ring_kind kind) {
-    for (size_t i = 0; i < BP_ANCHOR_ENTRY_COUNT; i++) {
-        const bp_anchor_entry *entry = &bp_anchor_of_process.entries[i];
-        if (entry->address != 0 && entry->kind == kind) {
-            memset((void *)(uintptr_t)entry->address, 0, 8);
-        }
-    }
+static void spoil_file(const char *name) {
+    char path[400];
+    find_file(name, path);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    CHECK(pwrite(fd, "spoiled", 8, 0) == 8);
+    (void)close(fd);
 }
 
 /* A ring that cannot be copied costs itself, and the report says that it is not there; at last all
  * of them. */
 static void check_unread(void) {
     static const struct {
-        bp_ring_kind kind;
-        const char *entry, *status;
-    } rows[] = {{BP_RING_KIND_LOG, "logs.jsonl", "failed"},
-                {BP_RING_KIND_NOTIFICATIONS, "notifications.json", "failed"},
+        const char *ring, *entry, *status;
+    } rows[] = {{"log.ring", "logs.jsonl", "failed"},
+                {"notifications.ring", "notifications.json", "failed"},
                 /* Without its pins nothing is lost as long as the ring has all messages. */
-                {BP_RING_KIND_TRAFFIC, "traffic.pcap", "truncated"}};
+                {"traffic-0.ring", "traffic.pcap", "truncated"}};
     enum { row_count = sizeof rows / sizeof rows[0] };
     for (size_t spoiled = 0; spoiled <= row_count; spoiled++) {
         int ends[2];
@@ -332,21 +342,21 @@ static void check_unread(void) {
         pid_t pid = fork();
         if (pid == 0) {
             bugpack_channel *channel = NULL;
-            bugpack_options options = host_options("spoiled", true);
+            bugpack_options options = host_options("spoiled", false);
             bugpack *session = open_host(&options);
             CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
             bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "the server is silent");
             record(session, channel, 0);
-            for (int kind = BP_RING_KIND_LOG; kind <= BP_RING_KIND_PINS; kind++) {
-                if (spoiled == row_count || (bp_ring_kind)kind == rows[spoiled].kind) {
-                    spoil_ring((bp_ring_kind)kind);
-                }
-            }
             CHECK(write(ends[1], "r", 1) == 1);
             (void)pause();
             _exit(0);
         }
         CHECK(read(ends[0], &word, 1) == 1);
+        for (size_t i = 0; i < row_count; i++) {
+            if (spoiled == row_count || i == spoiled) {
+                spoil_file(rows[i].ring);
+            }
+        }
         take_report(pid, NULL, path);
         char *manifest = report_read(path, "manifest.json", NULL);
         CHECK(manifest != NULL && strstr(manifest, "\"complete\": false") != NULL);
@@ -359,7 +369,7 @@ static void check_unread(void) {
         }
         free(manifest);
         CHECK(unlink(path) == 0);
-        CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+        end_host(pid);
         (void)close(ends[0]);
         (void)close(ends[1]);
     }
@@ -378,7 +388,7 @@ static bool shift_clock(void) {
 }
 
 /* What was recorded by another monotonic clock has the right time. */
-static void check_other_clock(bool is_in_memory) {
+static void check_other_clock(void) {
     static bp_snapshot snapshot;
     int ends[2];
     pid_t pid = 0;
@@ -387,7 +397,7 @@ static void check_other_clock(bool is_in_memory) {
     if (parent == 0) {
         pid = shift_clock() ? fork() : -1;
         if (pid == 0) {
-            bugpack_options options = host_options("ahead", is_in_memory);
+            bugpack_options options = host_options("ahead", false);
             bugpack_log(open_host(&options), BUGPACK_LEVEL_INFO, "net", "a line");
             pid = getpid();
             CHECK(write(ends[1], &pid, sizeof pid) == (ssize_t)sizeof pid);
@@ -419,15 +429,15 @@ int main(void) {
     CHECK(temp_dir_make(&dir));
     (void)snprintf(rings_dir, sizeof rings_dir, "%s/rings", dir.path);
     CHECK(mkdir(rings_dir, 0700) == 0);
-    check_host(true, true);
-    check_host(false, true);
-    check_host(true, false);
+    check_host(RUNNING);
+    check_host(STOPPED);
+    check_host(TRACED);
+    check_memory();
     check_fork();
     check_busy();
     check_damaged();
     check_unread();
-    check_other_clock(true);
-    check_other_clock(false);
+    check_other_clock();
     temp_dir_remove(&dir);
     return 0;
 }

@@ -59,8 +59,7 @@ static uint64_t check_file(int fd) {
     bp_buffer out;
     bp_ring_view view;
     bp_buffer_init(&out, 1u << 30);
-    CHECK(bp_ring_recover((bp_ring_place){.fd = fd}, keep_in_buffer, &out, &view, NULL) ==
-          BUGPACK_OK);
+    CHECK(bp_ring_recover(fd, keep_in_buffer, &out, &view, NULL) == BUGPACK_OK);
     size_t offset = 0;
     const void *payload = NULL;
     const bp_ring_record *record;

@@ -27,8 +27,7 @@ bugpack_status salvage(int fd, bp_ring_view *view) {
     bp_buffer out;
     bp_buffer_init(&out, 1u << 30);
     *view = (bp_ring_view){0};
-    bugpack_status status =
-        bp_ring_recover((bp_ring_place){.fd = fd}, keep_in_buffer, &out, view, NULL);
+    bugpack_status status = bp_ring_recover(fd, keep_in_buffer, &out, view, NULL);
     size_t offset = 0;
     const void *payload = NULL;
     const bp_ring_record *record;

@@ -273,9 +273,7 @@ Test(history_print, what_a_dead_writer_left_is_printed_as_well) {
     int dead = openat(dir.fd, "ring", O_RDONLY | O_CLOEXEC);
     cr_assert(ge(int, dead, 0));
     bp_ring_view view;
-    cr_assert(eq(
-        int, bp_ring_recover((bp_ring_place){.fd = dead}, bp_temp_file_sink, &records, &view, NULL),
-        BUGPACK_OK));
+    cr_assert(eq(int, bp_ring_recover(dead, bp_temp_file_sink, &records, &view, NULL), BUGPACK_OK));
     (void)close(dead);
     expect_only(2 * SEC);
     cr_expect(strstr(text, "\"cpu_percent\":50,") != NULL);

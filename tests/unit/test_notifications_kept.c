@@ -89,8 +89,8 @@ Test(notifications_kept, tells_the_same_from_the_file_of_a_ring_whose_writer_is_
     bp_temp_file salvaged;
     bp_ring_view view;
     cr_assert(zero(int, (int)bp_temp_file_open(&salvaged, made.dir.fd, UINT64_MAX, NULL)));
-    cr_assert(zero(int, (int)bp_ring_recover((bp_ring_place){.fd = recovery_fd}, bp_temp_file_sink,
-                                             &salvaged, &view, NULL)));
+    cr_assert(
+        zero(int, (int)bp_ring_recover(recovery_fd, bp_temp_file_sink, &salvaged, &view, NULL)));
     cr_assert(zero(int, (int)bp_temp_file_flush(&salvaged, NULL)));
     bp_buffer from_file = print(&salvaged, BUGPACK_NOTIFICATION_KEPT);
     bp_buffer from_memory = print_now(&made, BUGPACK_NOTIFICATION_KEPT);

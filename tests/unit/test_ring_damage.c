@@ -241,8 +241,7 @@ Test(ring_damage, forged_beginnings_cost_a_bounded_time_and_give_nothing) {
     write_word(it.fd, offsetof(bp_frame_page, head), capacity);
     uint64_t given = 0;
     bp_ring_view view;
-    cr_assert(zero(
-        int, (int)bp_ring_recover((bp_ring_place){.fd = it.fd}, count_bytes, &given, &view, NULL)));
+    cr_assert(zero(int, (int)bp_ring_recover(it.fd, count_bytes, &given, &view, NULL)));
     cr_assert(zero(u64, given));
     cr_assert(eq(u64, view.damaged_bytes, capacity));
     free(bytes);

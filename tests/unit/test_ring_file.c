@@ -90,10 +90,10 @@ Test(ring_file, carries_what_was_refused_and_outlives_its_ring) {
 Test(ring_file, says_when_its_process_was_last_alive) {
     file_ring it = make_file_ring(4 * page);
     bp_instant alive;
-    cr_assert(not(bp_ring_read_alive((bp_ring_place){.fd = it.fd}, &alive)));
+    cr_assert(not(bp_ring_read_alive(it.fd, &alive)));
     bp_ring_note_alive(it.ring, (bp_instant){.monotonic_ns = 1000, .wall_ns = 5000});
     bp_ring_note_alive(it.ring, (bp_instant){.monotonic_ns = 2000, .wall_ns = 6500});
-    cr_assert(bp_ring_read_alive((bp_ring_place){.fd = it.fd}, &alive));
+    cr_assert(bp_ring_read_alive(it.fd, &alive));
     cr_assert(eq(u64, alive.monotonic_ns, 2000));
     cr_assert(eq(u64, alive.wall_ns, 6500));
     remove_file_ring(&it);

@@ -53,9 +53,8 @@ static void tear_down(void) {
 TestSuite(session_files, .init = set_up, .fini = tear_down);
 
 static bugpack_status read_back(bp_session_identity *ret_identity) {
-    const bp_session_place place = {.dir_fd = dir.fd};
     cr_assert(temp_dir_write(&dir, BP_SESSION_IDENTITY_NAME, file, file_bytes));
-    return bp_session_identity_read(&place, ret_identity, NULL);
+    return bp_session_identity_read(dir.fd, ret_identity, NULL);
 }
 
 /* With `identity_bytes` of the identity and a check that is right. */

@@ -110,6 +110,10 @@ bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpa
     return BUGPACK_OK;
 }
 
+bool bp_process_has_thread(pid_t pid, const char *name) {
+    return false;
+}
+
 bool bp_ring_dirs_make_substitute(bp_ring_dir *ret_dir) {
     (void)ret_dir;
     return false;

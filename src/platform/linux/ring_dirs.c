@@ -134,6 +134,21 @@ static size_t cut_file(char path[PATH_MAX], const bp_proc_map *map) {
     return (size_t)(slash - path);
 }
 
+/* Another path may have led to somebody else's: false, and it is closed. */
+static bool is_private(int fd, int process_fd) {
+    char status[4096];
+    unsigned uid = 0;
+    struct stat info;
+    bool has_status = bp_proc_read_at(process_fd, status, sizeof status, "status") > 0;
+    const char *line = has_status ? strstr(status, "\nUid:") : NULL;
+    bool is_theirs = line != NULL && sscanf(line, " Uid: %*u %u", &uid) == 1 &&
+                     fstat(fd, &info) == 0 && info.st_uid == uid && (info.st_mode & 077) == 0;
+    if (!is_theirs) {
+        bp_file_close(fd);
+    }
+    return is_theirs;
+}
+
 static bugpack_status visit_maps(const bp_mapped_dirs *dirs, pid_t pid, int process_fd,
                                  const bp_buffer *maps, bugpack_error *error) {
     char path[PATH_MAX], last[PATH_MAX] = "";
@@ -149,7 +164,7 @@ static bugpack_status visit_maps(const bp_mapped_dirs *dirs, pid_t pid, int proc
         }
         memcpy(last, path, sizeof last);
         int fd = bp_open_in_root(process_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-        if (fd >= 0) {
+        if (fd >= 0 && is_private(fd, process_fd)) {
             status = dirs->visit(dirs->context, pid, fd, error);
         }
     }
@@ -160,7 +175,7 @@ static bugpack_status visit_process(const bp_mapped_dirs *dirs, pid_t pid, bool 
                                     bp_buffer *maps, bugpack_error *error) {
     struct stat info;
     bugpack_status status = BUGPACK_OK;
-    int process_fd = bp_proc_open_at(AT_FDCWD, O_PATH | O_DIRECTORY, "/proc/%d", (int)pid);
+    int process_fd = bp_proc_open_process(pid);
     bp_buffer_clear(maps);
     if (process_fd >= 0 && (!is_ours || geteuid() == 0 ||
                             (fstat(process_fd, &info) == 0 && info.st_uid == geteuid()))) {
@@ -187,6 +202,22 @@ bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpa
     bp_proc_list_release(&processes);
     bp_buffer_release(&maps);
     return status;
+}
+
+bool bp_process_has_thread(pid_t pid, const char *name) {
+    char path[32], found[64];
+    bp_proc_list threads = {0};
+    bool is_there = false;
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    (void)bp_proc_list_read(AT_FDCWD, path, &threads);
+    for (size_t i = 0; !is_there && i < threads.count; i++) {
+        ssize_t length = bp_proc_read_at(AT_FDCWD, found, sizeof found, "%s/%llu/comm", path,
+                                         (unsigned long long)threads.items[i].id);
+        is_there = length > 0 && (size_t)length == strlen(name) + 1 &&
+                   strncmp(found, name, strlen(name)) == 0;
+    }
+    bp_proc_list_release(&threads);
+    return is_there;
 }
 
 bool bp_ring_dirs_is_in_memory(const char *path) {
