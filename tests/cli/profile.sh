@@ -81,11 +81,6 @@ run capture --pid "$target" --window 0 -o .
 expect_status 0
 expect_same 'no line' 0 "$(unzip -p "$(cat out)" manifest.json | grep -c profile.folded)"
 
-fact 'a long window has fewer samples a second'
-"$BUGPACK" capture --pid "$target" --window 40s -q --stacks=none --output long.zip >long.out 2>&1 &
-long=$!
-started="$started $long"
-
 fact 'an idle process has no entry, and its report is complete'
 start "$SPIN" idle
 target=$pid
@@ -247,10 +242,5 @@ run run --profile-hz 1001 -- true
 expect_status 2
 run run --profile-hz 0 -- true
 expect_status 2
-
-fact 'the long window had its samples'
-wait "$long"
-expect_same 'its rate' 25 "$(unzip -p long.zip manifest.json | jq .profile.rate_hz)"
-expect_same 'its samples' true "$(unzip -p long.zip manifest.json | jq '.profile.samples > 10 and .profile.samples < 1100')"
 
 finish

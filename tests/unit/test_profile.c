@@ -5,9 +5,12 @@
 #include <criterion/new/assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "model/profile.h"
 #include "platform/linux/perf_records.h"
+#include "probe/profile.h"
 
 enum {
     ring_bytes = 4096,
@@ -62,6 +65,20 @@ static uint64_t put_sample(uint64_t at, uint16_t misc, uint64_t tid) {
 
 static bool parse(size_t byte_count, bp_perf_record *ret_record) {
     return bp_perf_parse(record, byte_count, &bp_perf_registers_x86_64, ret_record);
+}
+
+Test(profile, a_long_window_has_fewer_samples_a_second) {
+    bp_profile_plan plan = {
+        .pid = getpid(), .window_ns = 40 * BP_NS_PER_SEC, .timeout_ns = 60 * BP_NS_PER_SEC};
+    bp_profiler *profiler = NULL;
+    bp_profile profile;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(bp_profiler_begin(&plan, &profiler, &error) == BUGPACK_OK);
+    if (bp_profiler_end(profiler, &profile, &error) != BUGPACK_OK) {
+        cr_skip_test("%s", error.message);
+    }
+    cr_expect(eq(ulong, profile.facts.rate_hz, 25));
+    bp_profile_release(&profile);
 }
 
 Test(profile, a_sample_has_its_registers_by_their_dwarf_numbers_and_the_copied_stack) {
