@@ -6,9 +6,11 @@ cd "$scratch" || exit 1
 mkdir reports cache
 export XDG_CACHE_HOME="$scratch/cache"
 
-# host ARGUMENT...: a capture into scratch/reports; the path is in `zip`, the JSON in host.json.
+# host ARGUMENT...: a capture into scratch/reports; the path is in `zip`, the JSON in host.json. What is
+# tested is in a report whatever its window.
+window=100
 host() {
-    run capture --host --output-dir reports "$@"
+    run capture --host --window "$window" --output-dir reports "$@"
     zip=$(cat out)
     [ -s "$zip" ] && unzip -p "$zip" host-threads.json >host.json
 }
@@ -113,7 +115,7 @@ whole=$(jq .summary.processes host.json)
 for limit in 8 10 12 13 14 16 18 20 22 24; do
     zip=limited-$limit.zip
     # shellcheck disable=SC3045 # dash and bash have it
-    (ulimit -n "$limit" && exec timeout 60 "$BUGPACK" capture --host --output "$zip") >out 2>err </dev/null
+    (ulimit -n "$limit" && exec timeout 60 "$BUGPACK" capture --host --window "$window" --output "$zip") >out 2>err </dev/null
     status=$?
     [ -e "$zip" ] || continue
     unzip -p "$zip" host-threads.json >host.json 2>/dev/null
@@ -147,9 +149,10 @@ read -r busy parent <pids
 # It may get little of a machine with much else to do.
 tries=0
 is_seen=false
+window=300
 while [ "$is_seen" != true ] && [ $tries -lt 20 ]; do
     used_before=$(cut -d ' ' -f 1 "/proc/$busy/schedstat")
-    host --window 300
+    host
     used_after=$(cut -d ' ' -f 1 "/proc/$busy/schedstat")
     is_seen=$(jq --argjson pid "$busy" --argjson parent "$parent" 'any(.threads[]; .tid == $pid and .window.cpu_ms > 10)
         and any(.threads[]; .tid == $parent and .window.process.children_cpu_ms > 0)' host.json)
@@ -168,7 +171,8 @@ expect_same 'the order' true "$(jq '.machine.busiest_processes | map(.cpu_percen
 run show "$zip"
 expect_out 'Processes by CPU over 0.3'
 expect_out 'bugpack itself is left out: '
-host --window 0
+window=0
+host
 expect_same 'no window' false "$(jq '(.summary | has("window_ms")) or any(.threads[]; has("window"))' host.json)"
 run show "$zip"
 expect_out 'Processes by CPU since they began'
@@ -179,7 +183,7 @@ if can_be_nobody; then
     mkdir theirs
     chmod 1777 theirs
     chmod 755 "$scratch"
-    as_nobody timeout 60 "$(reachable "$BUGPACK")" capture --host -o theirs >out 2>err </dev/null
+    as_nobody timeout 60 "$(reachable "$BUGPACK")" capture --host --window "$window" -o theirs >out 2>err </dev/null
     status=$?
     expect_host_status "$(cat out)"
     case $(ledger "$(cat out)" host-threads.json note) in
@@ -201,7 +205,7 @@ if can_be_nobody &&
     # shellcheck disable=SC2016 # the inner shell expands it
     unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' sh \
         setpriv --reuid=65534 --regid=65534 --clear-groups \
-        timeout 60 "$(reachable "$BUGPACK")" capture --host -o theirs >out 2>err </dev/null
+        timeout 60 "$(reachable "$BUGPACK")" capture --host --window "$window" -o theirs >out 2>err </dev/null
     status=$?
     expect_status 0
     expect_no_err
@@ -232,7 +236,7 @@ run capture
 expect_usage "option '--pid' is missing"
 
 fact 'the capture names the boot of the machine'
-run capture --host --output boot.zip
+run capture --host --window 0 --output boot.zip
 expect_same 'the boot' "$(cat /proc/sys/kernel/random/boot_id)" "$(value boot.zip host-threads.json .summary.boot_id)"
 
 finish
