@@ -37,12 +37,9 @@ TestSuite(redact_borders, .init = setup, .fini = teardown, .timeout = 600);
 
 enum { piece_max = 256 * 1024, block = 64 * 1024 };
 
-/* The address sanitizer, which makes all of it ten times as slow, sees every eighth place. */
-#ifdef __SANITIZE_ADDRESS__
-enum { stride = 8 };
-#else
-enum { stride = 1 };
-#endif
+/* Not every place, which would take half a minute; a prime, so that secrets of any length are cut
+ * anywhere. */
+enum { stride = 7 };
 
 /* What is around a secret. */
 static const struct {
@@ -160,11 +157,9 @@ static void check_example(void *context, const bp_rule *rule, bool is_match, con
          kind++) {
         bp_buffer far;
         const char *left = run_at(rule->is_off, kind, 1000, plain, &far);
-        for (size_t i = 0; i < 6; i += stride) {
-            size_t before = (*count)++ * 131 % 2400;
-            size_t border = i % 2 == 0 ? piece_max + 60 : piece_max - 8192 + 2000;
-            check_at(rule->id, rule->is_off, kind, border - before, plain, left);
-        }
+        size_t before = (*count)++ * 131 % 2400;
+        size_t border = *count % 2 == 0 ? piece_max + 60 : piece_max - 8192 + 2000;
+        check_at(rule->id, rule->is_off, kind, border - before, plain, left);
         check_at(rule->id, rule->is_off, kind, block - *count % 1200, plain, left);
         bp_buffer_release(&far);
     }
@@ -174,7 +169,7 @@ Test(redact_borders, leave_as_much_of_each_example) {
     bp_rule_list list = {.rules = NULL};
     size_t count = 0;
     cr_assert(eq(int, bp_rule_list_add_builtin(&list, check_example, &count, NULL), BUGPACK_OK));
-    cr_expect(gt(sz, count, 4000 / stride));
+    cr_expect(gt(sz, count, 700));
     cr_expect(zero(sz, failure_count));
     bp_rule_list_release(&list);
 }
