@@ -89,9 +89,18 @@ function_name() {
     printf '%s_%s' "$1" "$(printf %s "$2" | tr -c 'A-Za-z0-9' _)"
 }
 
+# part NAME: the rows that follow, which run only where they are wanted.
+part() {
+    part=$1
+}
+in_part() {
+    [ "${wanted_part:-$part}" = "$part" ]
+}
+
 # row HOW NAME ID...: in a process and a folder of its own, as soon as there is room.
 row() {
     row_count=$((row_count + 1))
+    in_part || return 0
     case "$kind $2" in
     *${ONLY:-}*) ;;
     *) return 0 ;;
