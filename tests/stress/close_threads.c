@@ -100,6 +100,21 @@ static int provide_number(bugpack_writer *writer, void *context) {
     return bugpack_printf(writer, "%u", atomic_load(&counts->done_count));
 }
 
+static int provide_turn(bugpack_writer *writer, void *context) {
+    return atomic_load((atomic_bool *)context) ? bugpack_printf(writer, "registered") : -1;
+}
+
+/* A provider whose context ends right after it was taken off: a later call would be seen. */
+static void provide_for_a_turn(void) {
+    atomic_bool *is_registered = malloc(sizeof *is_registered);
+    CHECK(is_registered != NULL);
+    atomic_init(is_registered, true);
+    (void)bugpack_provide_text(now.session, "turn.txt", provide_turn, is_registered, NULL);
+    (void)bugpack_unprovide(now.session, "turn.txt");
+    atomic_store(is_registered, false);
+    free(is_registered);
+}
+
 /* Registers, takes off and opens: what changes the session itself. */
 static void come_and_go(void) {
     unsigned late_count = 0;
@@ -110,6 +125,7 @@ static void come_and_go(void) {
         CHECK(status == (was_closed ? BUGPACK_ERR_CLOSED : status));
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_CLOSED);
         (void)bugpack_unprovide(now.session, "guest.json");
+        provide_for_a_turn();
         bugpack_channel *none = NULL;
         status = bugpack_channel_open(now.session, "shared", NULL, &none, NULL);
         CHECK(status == BUGPACK_ERR_INVALID || status == BUGPACK_ERR_CLOSED);
