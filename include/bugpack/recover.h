@@ -64,7 +64,6 @@ typedef struct bugpack_recover_options {
     /* As in bugpack_options. A session whose report is refused is kept for the next try. */
     bugpack_before_publish_callback *before_publish;
     void *before_publish_context;
-    const char *publish_suffix;
     /* BUGPACK_SYSTEM_HOSTNAME (bugpack/session.h): metadata.json has the name of this machine also
      * for a session that did not ask for it. INVALID for others. */
     uint64_t system_flags;

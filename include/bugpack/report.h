@@ -186,26 +186,20 @@ BUGPACK_API bugpack_status bugpack_report_async(struct bugpack *session,
 typedef struct bugpack_unpublished {
     size_t struct_size; /* set by the library */
     uint64_t zip_bytes;
-    int zip_fd;    /* the zip, from its byte 0; it stays the library's */
-    int output_fd; /* an empty file to fill, where there is a publish_suffix; otherwise -1 */
+    int zip_fd;        /* the zip, from its byte 0; it stays the library's */
+    uint32_t reserved; /* 0 */
 } bugpack_unpublished;
 
 /*
  * Called with each report when its zip is complete, before it gets a name. OK: the report is
  * published. Anything else: it fails with that status and with the sentence in `error`, and leaves
- * nothing behind. For a question to the user, or for encryption.
- *
- * With a publish_suffix the zip is in memory, and never on a disk; the file has what the call wrote
- * to `output_fd`. It needs as much memory as the zip is large. UNSUPPORTED where the system has no
- * files in memory (macOS).
+ * nothing behind. For a question to the user.
  *
  * The time limit of the report does not apply during the call; a cancel takes effect after it. The
  * next report waits for it. On the worker thread, or the thread that called bugpack_recover.
  */
 typedef bugpack_status bugpack_before_publish_callback(const bugpack_unpublished *report,
                                                        void *context, bugpack_error *error);
-
-#define BUGPACK_PUBLISH_SUFFIX_MAX_BYTES 15
 
 BUGPACK_END_DECLS
 

@@ -224,13 +224,9 @@ typedef struct bugpack_options {
     /* Redaction rules besides the built-in ones, as for bugpack_redact_add. NULL for none. */
     const char *redaction_rules;
 
-    /* Called with each report before it gets its name (bugpack/report.h). With a `publish_suffix`,
-     * as ".age", the file has what the call writes, and the suffix at the end of its name: up to
-     * BUGPACK_PUBLISH_SUFFIX_MAX_BYTES of '.', 'a' to 'z' and digits. Such files are no zips, so
-     * limits on reports in a directory do not count them. */
+    /* Called with each report before it gets its name (bugpack/report.h). */
     bugpack_before_publish_callback *before_publish;
     void *before_publish_context;
-    const char *publish_suffix;
 
     /* BUGPACK_REDACT_…; INVALID for others, and without redaction. */
     uint64_t redaction_flags;

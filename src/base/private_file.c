@@ -72,12 +72,3 @@ int bp_private_file_open_named(int dir_fd, char ret_name[BP_PRIVATE_FILE_NAME_BY
     memcpy(ret_name, name, sizeof name);
     return fd;
 }
-
-int bp_private_file_open_memory(void) {
-#ifdef MFD_CLOEXEC
-    return settle(memfd_create("bugpack", MFD_CLOEXEC));
-#else
-    errno = ENOTSUP; /* macOS: what shm_open(2) gives has no write(2) */
-    return -1;
-#endif
-}

@@ -26,7 +26,4 @@
 int bp_private_file_open_unnamed(int dir_fd, bool may_be_linked);
 int bp_private_file_open_named(int dir_fd, char ret_name[BP_PRIVATE_FILE_NAME_BYTES]);
 
-/* Opens an empty file in memory, close-on-exec. -1 with errno: ENOTSUP where there are none. */
-int bp_private_file_open_memory(void);
-
 #endif

@@ -41,9 +41,9 @@ static const bp_member bugpack_heap_state_members[] = {M(allocator),    M(alloca
 
 #define TYPE bugpack_recover_options
 static const bp_member bugpack_recover_options_members[] = {
-    M(recorder_dir),   M(report_dir),     M(app_name), M(on_report),      M(on_running),
-    M(context),        M(min_free_bytes), M(on_note),  M(before_publish), M(before_publish_context),
-    M(publish_suffix), M(system_flags)};
+    M(recorder_dir), M(report_dir),     M(app_name), M(on_report),      M(on_running),
+    M(context),      M(min_free_bytes), M(on_note),  M(before_publish), M(before_publish_context),
+    M(system_flags)};
 #undef TYPE
 
 #define TYPE bugpack_report_request
@@ -104,7 +104,6 @@ static const bp_member bugpack_options_members[] = {M(app_name),
                                                     M(redaction_rules),
                                                     M(before_publish),
                                                     M(before_publish_context),
-                                                    M(publish_suffix),
                                                     M(redaction_flags),
                                                     M(without_entries),
                                                     M(system_flags),

@@ -28,8 +28,7 @@ static int open_nameless(int dir_fd) {
 bugpack_status bp_temp_file_open(bp_temp_file *temp_file, int dir_fd, uint64_t max_size,
                                  bugpack_error *error) {
     *temp_file = (bp_temp_file)BP_TEMP_FILE_INIT;
-    int fd =
-        dir_fd == BP_TEMP_FILE_IN_MEMORY ? bp_private_file_open_memory() : open_nameless(dir_fd);
+    int fd = open_nameless(dir_fd);
     if (fd < 0) {
         return bp_fail_errno(error, errno, "cannot make a temporary file for a report");
     }

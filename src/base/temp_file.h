@@ -35,9 +35,6 @@ typedef struct bp_temp_file {
 #define BP_TEMP_FILE_INIT                                                                          \
     { .fd = -1 }
 
-/* In place of a directory: a file in memory, for what must not reach a disk. */
-enum { BP_TEMP_FILE_IN_MEMORY = -4711 }; /* neither a descriptor, nor -1, nor AT_FDCWD */
-
 /*
  * Opens one in the directory `dir_fd` for at most `max_size` bytes. `temp_file` may be
  * uninitialised; an open one would leak. On failure (IO with the errno) it is closed.

@@ -14,7 +14,6 @@
 #include <bugpack/session.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
@@ -33,7 +32,7 @@ typedef struct capture_options {
     bugpack_stacks stacks;
     bp_cli_files files;
     bool without_hostname; /* of --host */
-    bp_cli_publish publish;
+    bool is_reviewed;
     const char *app_name;
     const char *description;
     const char *output_dir;
@@ -66,8 +65,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(capture_options, without_hostname, 0, "no-hostname",
                 "do not name the machine, as --host does"),
     BP_CLI_STREAM_OPTIONS(capture_options, files),
-    BP_CLI_REVIEW_OPTION(capture_options, publish),
-    BP_CLI_ENCRYPT_OPTION(capture_options, publish),
+    BP_CLI_REVIEW_OPTION(capture_options, is_reviewed),
     BP_CLI_VALUE(capture_options, app_name, 0, "app", "NAME",
                  "name the report after NAME, not after the process", bp_cli_read_text,
                  &bp_cli_app_names),
@@ -116,9 +114,6 @@ static bugpack_status request_report(bugpack *session, capture_options *options,
     request.description = options->description;
     request.output_path = options->streamed_dir == NULL ? options->output_path : NULL;
     request.timeout_ms = options->timeout_ms;
-    if (options->timeout_ms > 0) {
-        options->publish.deadline_ns = bp_clock_monotonic_ns() + options->timeout_ms * BP_NS_PER_MS;
-    }
     bugpack_status status = bugpack_report_async(session, &request, on_done, pending);
     if (status != BUGPACK_OK) {
         bp_cli_say("cannot take a report: %s", bugpack_status_name(status));
@@ -226,9 +221,7 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all, bugp
     session_options.report_dir_max_bytes = BUGPACK_OFF64;
     session_options.stacks = options->stacks;
     session_options.system_flags = options->host ? 0 : BUGPACK_SYSTEM_RPM;
-    session_options.before_publish = bp_cli_publish_call(&options->publish);
-    session_options.before_publish_context = &options->publish;
-    session_options.publish_suffix = bp_cli_publish_suffix(&options->publish);
+    session_options.before_publish = bp_cli_publish_call(options->is_reviewed);
     bp_cli_files_apply(&options->files, &session_options);
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
@@ -337,7 +330,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         if (conflict != NULL) {
             result = bp_cli_say_usage("%s", conflict);
         } else if (bp_cli_redaction_prepare(&options.files.redaction, &result) &&
-                   bp_cli_publish_prepare(&options.publish, &result)) {
+                   bp_cli_review_prepare(options.is_reviewed, &result)) {
             result = capture(&options);
         }
     }

@@ -11,15 +11,11 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "inspect/html.h"
 #include "inspect/redact_report.h"
-#include "probe/stacks.h"
-#include "run/through.h"
 
 enum { piece_bytes = 64 * 1024 };
 
@@ -162,12 +158,6 @@ static void give_to_caller(int fd) {
     }
 }
 
-/* A bp_sink. */
-static bugpack_status write_to(void *fd, const void *bytes, size_t byte_count) {
-    return bp_file_write_all(*(const int *)fd, bytes, byte_count) == 0 ? BUGPACK_OK
-                                                                       : BUGPACK_ERR_IO;
-}
-
 enum { look_ms = 100, answer_bytes = 64 };
 
 typedef enum answer { ANSWER_NO, ANSWER_YES, ANSWER_OTHER } answer;
@@ -203,64 +193,6 @@ static bugpack_status print_list(int zip_fd, bugpack_error *error) {
     }
     bp_buffer_release(&text);
     return status;
-}
-
-/* The page of a report, while its user reads it. */
-typedef struct page {
-    char dir[256], file[256 + sizeof "/report.html"];
-} page;
-
-static bool make_dir(page *made, const char *above) {
-    int length = above == NULL || above[0] != '/'
-                     ? -1
-                     : snprintf(made->dir, sizeof made->dir, "%s/bugpack-review-XXXXXX", above);
-    bool is_made = length > 0 && (size_t)length < sizeof made->dir && mkdtemp(made->dir) != NULL;
-    if (is_made) {
-        (void)snprintf(made->file, sizeof made->file, "%s/report.html", made->dir);
-    } else {
-        made->dir[0] = '\0';
-    }
-    return is_made;
-}
-
-static bugpack_status write_page(const page *made, int zip_fd, bugpack_error *error) {
-    static const uint64_t page_max_bytes = (uint64_t)256 << 20;
-    char zip[32];
-    bp_facts *facts = NULL;
-    (void)snprintf(zip, sizeof zip, "/dev/fd/%d", zip_fd);
-    int fd = open(made->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return bp_fail_errno(error, errno, "cannot write \"%s\"", made->file);
-    }
-    bugpack_status status =
-        bp_facts_open(zip, page_max_bytes, false, bp_frame_finder_new(), &facts, error);
-    if (status == BUGPACK_OK) {
-        facts->left_bytes = page_max_bytes;
-        status = bp_html_write(facts, write_to, &fd, error);
-    }
-    bp_facts_close(facts);
-    give_to_caller(fd);
-    bp_file_close(fd);
-    return status;
-}
-
-/* Whoever called sudo looks at it, too. */
-static void open_page(page *made, int zip_fd, bool is_secret) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    *made = (page){.dir = ""};
-    bool is_made = make_dir(made, getenv("XDG_RUNTIME_DIR")) || make_dir(made, "/dev/shm") ||
-                   (!is_secret && (make_dir(made, getenv("TMPDIR")) || make_dir(made, "/tmp")));
-    if (!is_made) {
-        return;
-    }
-    if (write_page(made, zip_fd, &error) != BUGPACK_OK) {
-        bp_cli_say("no page of the report: %s", error.message);
-        return;
-    }
-    int fd = open(made->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    give_to_caller(fd);
-    bp_file_close(fd);
-    (void)fprintf(stderr, "to read it all: file://%s (removed with your answer)\n", made->file);
 }
 
 /* False when a signal has come. A terminal can be read in the foreground alone. */
@@ -299,28 +231,19 @@ static answer read_answer(void) {
 }
 
 /*
- * Prints what is in the report of `zip_fd`, and waits for an answer. Until then there is a page of
- * it, which only the user can read; with `is_secret` on a file system in memory alone, or nowhere.
- * OK is a yes. CANCELLED is everything else: no, an empty line, the end of input, a hang-up, a
- * signal that ends the wait for the report (cli/progress.h). What was typed before the question
- * does not count. In the background it waits until it comes to the foreground.
+ * Prints what is in the report of `zip_fd`, and waits for an answer. OK is a yes. CANCELLED is
+ * everything else: no, an empty line, the end of input, a hang-up, a signal that ends the wait for
+ * the report (cli/progress.h). What was typed before the question does not count. In the background
+ * it waits until it comes to the foreground.
  */
-static bugpack_status ask(int zip_fd, bool is_secret, bugpack_error *error) {
+static bugpack_status ask(int zip_fd, bugpack_error *error) {
     answer given = ANSWER_OTHER;
-    page made = {.dir = ""};
     bp_cli_progress_pause(true);
     bugpack_status status = print_list(zip_fd, error);
-    if (status == BUGPACK_OK) {
-        open_page(&made, zip_fd, is_secret);
-    }
     (void)tcflush(STDIN_FILENO, TCIFLUSH);
     while (status == BUGPACK_OK && given == ANSWER_OTHER) {
         (void)fputs("Write this report? [y/N] ", stderr);
         given = read_answer();
-    }
-    if (made.dir[0] != '\0') {
-        (void)unlink(made.file);
-        (void)rmdir(made.dir);
     }
     bp_cli_progress_pause(false);
     if (status == BUGPACK_OK && given == ANSWER_NO) {
@@ -329,148 +252,31 @@ static bugpack_status ask(int zip_fd, bool is_secret, bugpack_error *error) {
     return status;
 }
 
-/* It prints as it reads, so the limit does not depend on the size of the report. */
-enum { stall_ms = 30000, trial_ms = 10000, argument_max = 16 };
-
-/* The programs, and how they encrypt standard input to standard output. */
-typedef struct encryptor {
-    const char *suffix;
-    const char *arguments[argument_max];
-    const char *recipient_option;
-} encryptor;
-
-static const encryptor age = {".age", {"age", "--encrypt"}, "--recipient"};
-
-/*
- * No question and no look at the web of trust: the user has named the key. Nothing is written to
- * the directory of the key ring, which --no-options does not create either. A zip does not compress
- * again.
- */
-static const encryptor gpg = {".gpg",
-                              {"gpg", "--batch", "--no-tty", "--trust-model=always", "--no-options",
-                               "--no-auto-check-trustdb", "--no-auto-key-locate",
-                               "--no-random-seed-file", "--lock-never", "--no-armor",
-                               "--compress-algo=none", "--encrypt"},
-                              "--recipient"};
-
-static bool is_of_age(const char *recipient) {
-    return strncmp(recipient, "age1", 4) == 0 || strncmp(recipient, "ssh-", 4) == 0;
-}
-
-static const encryptor *find_encryptor(const bp_cli_publish *publish) {
-    return is_of_age(publish->recipients[0]) ? &age : &gpg;
-}
-
-bool bp_cli_read_recipient(const bp_cli_option *option, const char *text, void *field) {
-    bp_cli_publish *publish =
-        (bp_cli_publish *)(void *)((char *)field - offsetof(bp_cli_publish, recipients));
-    if (text[0] == '\0' || text[0] == '-') {
-        bp_cli_say_usage("--%s takes a recipient, not '%s'", option->name, text);
-        return false;
-    }
-    if (publish->recipient_count == BP_CLI_RECIPIENT_MAX) {
-        bp_cli_say_usage("--%s takes at most %d recipients", option->name, BP_CLI_RECIPIENT_MAX);
-        return false;
-    }
-    if (publish->recipient_count > 0 && is_of_age(text) != is_of_age(publish->recipients[0])) {
-        bp_cli_say_usage("--%s takes recipients of age or of gpg, not of both", option->name);
-        return false;
-    }
-    publish->recipients[publish->recipient_count++] = text;
-    return true;
-}
-
-static bugpack_status pass_through(const bp_cli_publish *publish, int from_fd, int to_fd,
-                                   uint64_t deadline_ns, bugpack_error *error) {
-    const encryptor *by = find_encryptor(publish);
-    const char *arguments[argument_max + 2 * BP_CLI_RECIPIENT_MAX];
-    size_t count = 0;
-    for (; by->arguments[count] != NULL; count++) {
-        arguments[count] = by->arguments[count];
-    }
-    for (size_t i = 0; i < publish->recipient_count; i++) {
-        arguments[count++] = by->recipient_option;
-        arguments[count++] = publish->recipients[i];
-    }
-    arguments[count] = NULL;
-    const bp_run_through through = {.arguments = arguments,
-                                    .from_fd = from_fd,
-                                    .sink = write_to,
-                                    .context = &to_fd,
-                                    .stall_ms = stall_ms,
-                                    .deadline_ns = deadline_ns,
-                                    .is_cancelled = bp_cli_progress_is_ended};
-    bugpack_error failure = BUGPACK_ERROR_INIT;
-    bp_run_program_end end;
-    bugpack_status status = bp_run_program(&through, &end, &failure);
-    if (status == BUGPACK_OK) {
-        status = bp_run_judge(&through, &end, &failure);
-    }
-    return status == BUGPACK_OK || status == BUGPACK_ERR_CANCELLED
-               ? status
-               : bp_fail(error, status, "cannot encrypt the report: %s", failure.message);
-}
-
-/* So that a name that is wrong costs no report. */
-static bugpack_status try_recipients(const bp_cli_publish *publish, bugpack_error *error) {
-    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (fd < 0) {
-        return bp_fail_errno(error, errno, "cannot open /dev/null");
-    }
-    bugpack_status status =
-        pass_through(publish, fd, fd, bp_clock_monotonic_ns() + trial_ms * BP_NS_PER_MS, error);
-    bp_file_close(fd);
-    return status;
-}
-
-bool bp_cli_publish_prepare(const bp_cli_publish *publish, bp_cli_exit *ret_exit) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bool can_ask = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
-    if (publish->is_reviewed && !can_ask) {
+bool bp_cli_review_prepare(bool is_reviewed, bp_cli_exit *ret_exit) {
+    if (is_reviewed && (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)) {
         *ret_exit = bp_cli_say_usage(
             "--review needs a terminal as standard input and standard error, to ask there");
         return false;
     }
-    if (publish->recipient_count > 0 && try_recipients(publish, &error) != BUGPACK_OK) {
-        *ret_exit = bp_cli_say_error(&error);
-        return false;
-    }
     return true;
 }
 
-static bugpack_status review_and_encrypt(const bugpack_unpublished *report,
-                                         const bp_cli_publish *publish, bugpack_error *error) {
-    uint64_t began_ns = bp_clock_monotonic_ns();
-    bugpack_status status = BUGPACK_OK;
-    if (publish->is_reviewed) {
-        status = ask(report->zip_fd, publish->recipient_count > 0, error);
-    }
-    if (status != BUGPACK_OK || publish->recipient_count == 0) {
-        return status;
-    }
-    /* The time limit does not count how long somebody has read. */
-    uint64_t deadline_ns =
-        publish->deadline_ns == 0 ? 0 : publish->deadline_ns + bp_clock_monotonic_ns() - began_ns;
-    return pass_through(publish, report->zip_fd, report->output_fd, deadline_ns, error);
+/* Bugpack_before_publish_callbacks. */
+static bugpack_status give(const bugpack_unpublished *report, void *context, bugpack_error *error) {
+    (void)context;
+    (void)error;
+    give_to_caller(report->zip_fd);
+    return BUGPACK_OK;
 }
 
-/* A bugpack_before_publish_callback. */
-static bugpack_status before_publish(const bugpack_unpublished *report, void *publish,
-                                     bugpack_error *error) {
-    bugpack_status status = review_and_encrypt(report, publish, error);
-    if (status == BUGPACK_OK) {
-        give_to_caller(report->output_fd >= 0 ? report->output_fd : report->zip_fd);
-    }
-    return status;
+static bugpack_status review(const bugpack_unpublished *report, void *context,
+                             bugpack_error *error) {
+    bugpack_status status = ask(report->zip_fd, error);
+    return status == BUGPACK_OK ? give(report, context, error) : status;
 }
 
-bugpack_before_publish_callback *bp_cli_publish_call(const bp_cli_publish *publish) {
+bugpack_before_publish_callback *bp_cli_publish_call(bool is_reviewed) {
     uid_t uid;
     gid_t gid;
-    bool has_work = publish->is_reviewed || publish->recipient_count > 0;
-    return has_work || find_caller(&uid, &gid) ? before_publish : NULL;
-}
-
-const char *bp_cli_publish_suffix(const bp_cli_publish *publish) {
-    return publish->recipient_count > 0 ? find_encryptor(publish)->suffix : NULL;
+    return is_reviewed ? review : find_caller(&uid, &gid) ? give : NULL;
 }

@@ -1,13 +1,11 @@
 /*
- * What happens to a report before it is written: --review and --encrypt-to; under sudo it is given
- * to who called it. And a zip on standard output: `--output -`.
+ * What happens to a report before it is written: --review; under sudo it is given to who
+ * called it. And a zip on standard output: `--output -`.
  */
 #ifndef BP_CLI_PUBLISH_H
 #define BP_CLI_PUBLISH_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <bugpack/report.h>
 
@@ -15,36 +13,15 @@
 #include "cli/command.h"
 #include "cli/option.h"
 
-enum { BP_CLI_RECIPIENT_MAX = 16 };
-
-typedef struct bp_cli_publish {
-    bool is_reviewed;
-    const char *recipients[BP_CLI_RECIPIENT_MAX]; /* borrowed */
-    size_t recipient_count;
-    uint64_t deadline_ns; /* of encryption, monotonic; 0: none. The caller's to set */
-} bp_cli_publish;
-
-bp_cli_reader bp_cli_read_recipient;
-
-/* The rows of a table whose command has it in `field`. */
+/* The row of a table whose command has it in `field`. */
 #define BP_CLI_REVIEW_OPTION(type, field)                                                          \
-    BP_CLI_FLAG(type, field.is_reviewed, 0, "review",                                              \
-                "print what is in the report, and ask before writing\nit")
-#define BP_CLI_ENCRYPT_OPTION(type, field)                                                         \
-    BP_CLI_VALUE(type, field.recipients, 0, "encrypt-to", "RECIPIENT",                             \
-                 "encrypt by age (age1... or ssh-...) or else by gpg;\nrepeatable",                \
-                 bp_cli_read_recipient, NULL)
+    BP_CLI_FLAG(type, field, 0, "review", "print what is in the report, and ask before writing\nit")
 
-/*
- * Checks that somebody can be asked, and that the program can encrypt to the recipients, with an
- * empty text. False after a failure that was reported, with the program's exit status.
- */
-bool bp_cli_publish_prepare(const bp_cli_publish *publish, bp_cli_exit *ret_exit);
+/* Checks that somebody can be asked. False after a usage error. */
+bool bp_cli_review_prepare(bool is_reviewed, bp_cli_exit *ret_exit);
 
-/* For before_publish and publish_suffix of options; NULL where there is nothing to do. The context
- * is the bp_cli_publish. */
-bugpack_before_publish_callback *bp_cli_publish_call(const bp_cli_publish *publish);
-const char *bp_cli_publish_suffix(const bp_cli_publish *publish);
+/* For before_publish of options, with any context; NULL where there is nothing to do. */
+bugpack_before_publish_callback *bp_cli_publish_call(bool is_reviewed);
 
 /* bp_redact_list, with the names of who calls and of this machine. */
 bugpack_status bp_cli_review_list(int fd, const char *path, bool as_json, bp_buffer *out,

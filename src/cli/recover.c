@@ -13,8 +13,7 @@
 typedef struct recover_options {
     const char *app;
     const char *output_dir;
-    bool with_hostname, as_json;
-    bp_cli_publish publish;
+    bool with_hostname, is_reviewed, as_json;
 } recover_options;
 
 static const bp_cli_option option_rows[] = {
@@ -25,8 +24,7 @@ static const bp_cli_option option_rows[] = {
                  bp_cli_read_output_dir, NULL),
     BP_CLI_FLAG(recover_options, with_hostname, 0, "hostname",
                 "name this machine in the reports, also where a\nprogram did not ask for it"),
-    BP_CLI_REVIEW_OPTION(recover_options, publish),
-    BP_CLI_ENCRYPT_OPTION(recover_options, publish),
+    BP_CLI_REVIEW_OPTION(recover_options, is_reviewed),
     BP_CLI_FLAG(recover_options, as_json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
 
@@ -114,7 +112,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
                              &made.worst)) {
         return made.worst;
     }
-    if (!bp_cli_publish_prepare(&given.publish, &made.worst)) {
+    if (!bp_cli_review_prepare(given.is_reviewed, &made.worst)) {
         return made.worst;
     }
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -128,10 +126,8 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     options.on_running = print_running;
     options.on_note = print_note;
     options.context = &made;
-    options.before_publish = bp_cli_publish_call(&given.publish);
-    options.before_publish_context = &given.publish;
+    options.before_publish = bp_cli_publish_call(given.is_reviewed);
     options.system_flags = given.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0;
-    options.publish_suffix = bp_cli_publish_suffix(&given.publish);
     if (bugpack_recover(&options, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
         return bp_cli_say_error(&error);
     }

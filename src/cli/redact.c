@@ -18,7 +18,6 @@ typedef struct redact_options {
     const char *output_path;
     bool is_list, as_json;
     bp_cli_redaction redaction;
-    bp_cli_publish publish;
 } redact_options;
 
 static const bp_cli_option option_rows[] = {
@@ -28,7 +27,6 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(redact_options, is_list, 0, "list", "print what is in the report instead"),
     BP_CLI_VALUE(redact_options, redaction.path, 0, "redact", "FILE",
                  "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),
-    BP_CLI_ENCRYPT_OPTION(redact_options, publish),
     BP_CLI_FLAG(redact_options, as_json, 0, "json", "print JSON"),
     BP_CLI_OPTIONS_END};
 
@@ -74,9 +72,7 @@ static bugpack_status rewrite(redact_options *options, const char *path, const c
         const bp_redact_request request = {.path = path,
                                            .rules = rules,
                                            .output_path = output,
-                                           .hook = {bp_cli_publish_call(&options->publish),
-                                                    &options->publish,
-                                                    bp_cli_publish_suffix(&options->publish)}};
+                                           .hook = {bp_cli_publish_call(false), NULL}};
         status = bp_redact_report(&request, name, sizeof name, ret_replaced_count, error);
     }
     if (status == BUGPACK_OK) {
@@ -160,14 +156,10 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (options.is_list == (options.output_path != NULL)) {
         return bp_cli_say_usage("give one of --output and --list");
     }
-    if (options.is_list && options.publish.recipient_count > 0) {
-        return bp_cli_say_usage("--list and --encrypt-to exclude each other");
-    }
     if (options.as_json && bp_cli_is_streamed(options.output_path)) {
         return bp_cli_say_usage("--json excludes --output -");
     }
-    if (!bp_cli_redaction_prepare(&options.redaction, &result) ||
-        !bp_cli_publish_prepare(&options.publish, &result)) {
+    if (!bp_cli_redaction_prepare(&options.redaction, &result)) {
         return result;
     }
     if (options.is_list) {

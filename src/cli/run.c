@@ -60,8 +60,7 @@ typedef struct run_options {
     uint32_t auto_snapshot_cap;
     uint32_t hang_after_ms; /* 0: never */
     bp_cli_files files;
-    bp_cli_publish publish;
-    bool quiet, as_json;
+    bool is_reviewed, quiet, as_json;
     uint32_t profile_hz; /* 0: no profiles */
     bool with_stacks;    /* of what the command crashes by */
 } run_options;
@@ -282,13 +281,13 @@ static void report_failure(run_session *session, const bp_run_result *result) {
 static bugpack_status review_and_publish(const bugpack_unpublished *report, void *context,
                                          bugpack_error *error) {
     run_session *session = context;
-    bp_cli_publish publish = session->options->publish;
+    bool is_reviewed = session->options->is_reviewed;
     bp_lock_acquire(&session->lock);
-    while (publish.is_reviewed && !session->has_ended) {
+    while (is_reviewed && !session->has_ended) {
         bp_lock_wait(&session->lock, &session->command_ended);
     }
     bp_lock_release(&session->lock);
-    return bp_cli_publish_call(&publish)(report, &publish, error);
+    return bp_cli_publish_call(is_reviewed)(report, NULL, error);
 }
 
 /* About a command that is not yet let go. Reports a failure, after which it must be closed too. */
@@ -312,11 +311,10 @@ static bugpack_status run_session_open(run_session *session, const run_options *
     options.pedantic_dir = given->pedantic_dir;
     options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
-    if (bp_cli_publish_call(&given->publish) != NULL) {
+    if (bp_cli_publish_call(given->is_reviewed) != NULL) {
         options.before_publish = review_and_publish;
     }
     options.before_publish_context = session;
-    options.publish_suffix = bp_cli_publish_suffix(&given->publish);
     options.system_flags = BUGPACK_SYSTEM_RPM;
     bp_cli_files_apply(&given->files, &options);
     options.answer_flags = BUGPACK_ANSWER_TRIGGER;
@@ -464,8 +462,7 @@ static const bp_cli_option option_rows[] = {
                  "report a command that has used no CPU and printed\nnothing for so long, in "
                  "seconds, or such as 5min\n(default 0: never)",
                  bp_cli_read_time, &hang_times),
-    BP_CLI_REVIEW_OPTION(run_options, publish),
-    BP_CLI_ENCRYPT_OPTION(run_options, publish),
+    BP_CLI_REVIEW_OPTION(run_options, is_reviewed),
     BP_CLI_FILE_OPTIONS(run_options, files),
     BP_CLI_VALUE(run_options, app_name, 0, "app", "NAME",
                  "name the reports after NAME, not after the command", bp_cli_read_text,
@@ -560,7 +557,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         if (options.arguments[0] == NULL) {
             result = bp_cli_say_usage("a command is missing");
         } else if (bp_cli_redaction_prepare(&options.files.redaction, &result) &&
-                   bp_cli_publish_prepare(&options.publish, &result) &&
+                   bp_cli_review_prepare(options.is_reviewed, &result) &&
                    (has_pattern || !options.is_pedantic ||
                     read_pattern(NULL, default_pattern, &options.patterns))) {
             options.is_pedantic = options.is_pedantic || has_pattern;

@@ -133,21 +133,13 @@ static int provide_stream(const bp_cli_stream *stream, uint64_t deadline_ns, tai
     return 0;
 }
 
-/* Runs a program with nothing as its standard input. */
 static bugpack_status run_program(bp_run_through *program, uint64_t deadline_ns, tail *newest,
                                   bp_run_program_end *ret_end, bugpack_error *error) {
-    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return bp_fail_errno(error, errno, "cannot open /dev/null");
-    }
-    program->from_fd = fd;
     program->sink = keep;
     program->context = newest;
     program->deadline_ns = deadline_ns;
     program->is_cancelled = bp_cli_progress_is_ended;
-    bugpack_status status = bp_run_program(program, ret_end, error);
-    bp_file_close(fd);
-    return status;
+    return bp_run_program(program, ret_end, error);
 }
 
 static int provide_journal(const bp_cli_stream *stream, uint64_t deadline_ns, tail *newest,

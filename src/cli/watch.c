@@ -40,7 +40,6 @@ typedef struct watch_options {
     uint32_t cooldown_ms;
     bugpack_stacks stacks;
     bp_cli_files files;
-    bp_cli_publish publish;
     const char *app_name;
     const char *output_dir;
     bool quiet;
@@ -271,9 +270,7 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all, bugp
     options.condition_cap = given->report_max_count - it->report_count;
     options.condition_cooldown_ms = given->cooldown_ms == 0 ? BUGPACK_OFF : given->cooldown_ms;
     options.system_flags = BUGPACK_SYSTEM_RPM;
-    options.before_publish = bp_cli_publish_call(&given->publish);
-    options.before_publish_context = (void *)(uintptr_t)&given->publish;
-    options.publish_suffix = bp_cli_publish_suffix(&given->publish);
+    options.before_publish = bp_cli_publish_call(false);
     bp_cli_files_apply(&given->files, &options);
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&options, ret_session, &error);
@@ -468,7 +465,6 @@ static const bp_cli_option option_rows[] = {
                  "stacks of threads: blocked (default), all or none", bp_cli_read_stacks, NULL),
     BP_CLI_FILE_OPTIONS(watch_options, files),
     BP_CLI_STREAM_OPTIONS(watch_options, files),
-    BP_CLI_ENCRYPT_OPTION(watch_options, publish),
     BP_CLI_VALUE(watch_options, app_name, 0, "app", "NAME",
                  "name the reports after NAME, not after the process", bp_cli_read_text,
                  &bp_cli_app_names),
@@ -507,8 +503,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         const char *conflict = find_conflict(&options);
         if (conflict != NULL) {
             result = bp_cli_say_usage("%s", conflict);
-        } else if (bp_cli_redaction_prepare(&options.files.redaction, &result) &&
-                   bp_cli_publish_prepare(&options.publish, &result)) {
+        } else if (bp_cli_redaction_prepare(&options.files.redaction, &result)) {
             result = start(&options);
         }
     }

@@ -193,9 +193,8 @@ static bugpack_status open_report(struct rewriting *rewriting, bugpack_error *er
 
 static bugpack_status rewrite(struct rewriting *rewriting, int dir_fd, int fd, uint64_t *ret_bytes,
                               bugpack_error *error) {
-    bool is_in_memory = rewriting->request->hook.suffix != NULL; /* as the zip */
     const bp_archive_target target = {.fd = fd,
-                                      .dir_fd = is_in_memory ? BP_TEMP_FILE_IN_MEMORY : dir_fd,
+                                      .dir_fd = dir_fd,
                                       .name = rewriting->request->output_path,
                                       .wall_ns = bp_clock_wall_ns()};
     bugpack_status status = bp_archive_new(&target, &rewriting->archive, error);
@@ -230,15 +229,11 @@ static bugpack_status publish(struct rewriting *rewriting, int dir_fd, const cha
     if (status != BUGPACK_OK) {
         goto out;
     }
-    status = bp_staged_file_set_hook(file, &rewriting->request->hook, error);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
     status = rewrite(rewriting, dir_fd, bp_staged_file_fd(file), &zip_bytes, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
-    status = bp_staged_file_ask(file, zip_bytes, &zip_bytes, error);
+    status = bp_staged_file_ask(file, &rewriting->request->hook, zip_bytes, error);
     if (status != BUGPACK_OK) {
         goto out;
     }

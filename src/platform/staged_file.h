@@ -20,11 +20,7 @@ typedef struct bp_staged_file bp_staged_file;
 typedef struct bp_publish_hook {
     bugpack_before_publish_callback *call;
     void *context;
-    const char *suffix; /* of the name of what it writes; NULL: it writes nothing */
 } bp_publish_hook;
-
-/* INVALID: a suffix that is none, or one without a call. */
-bugpack_status bp_publish_hook_check(const bp_publish_hook *hook, bugpack_error *error);
 
 /*
  * Starts a file in the directory `dir_fd`, which is borrowed and must outlive it. `dir_name` is for
@@ -34,27 +30,18 @@ bugpack_status bp_publish_hook_check(const bp_publish_hook *hook, bugpack_error 
 bugpack_status bp_staged_file_new(int dir_fd, const char *dir_name, bp_staged_file **ret_file,
                                   bugpack_error *error);
 
-/*
- * Before anything is written: the hook will be asked. If it has a suffix, what is written goes to
- * memory, and what the hook writes becomes the file. UNSUPPORTED where there are no files in
- * memory.
- */
-bugpack_status bp_staged_file_set_hook(bp_staged_file *file, const bp_publish_hook *hook,
-                                       bugpack_error *error);
-
 /* Where to write. Readable and writable, close-on-exec, owned by the staged file. */
 int bp_staged_file_fd(const bp_staged_file *file);
 
-/* All is written, `byte_count` bytes: asks the hook. Its failure; or `ret_bytes`, how large the
- * file is. */
-bugpack_status bp_staged_file_ask(bp_staged_file *file, uint64_t byte_count, uint64_t *ret_bytes,
-                                  bugpack_error *error);
+/* All is written, `byte_count` bytes: asks the hook. Its failure. */
+bugpack_status bp_staged_file_ask(const bp_staged_file *file, const bp_publish_hook *hook,
+                                  uint64_t byte_count, bugpack_error *error);
 
 /* Brings the contents to the disk (F_FULLFSYNC where there is one). */
 bugpack_status bp_staged_file_sync(bp_staged_file *file, bugpack_error *error);
 
 /*
- * Gives the file `stem` + `extension` (+ the suffix of its hook) as its name, or `stem`-2, -3, … up
+ * Gives the file `stem` + `extension` as its name, or `stem`-2, -3, … up
  * to -9999 where that is taken, and syncs the directory. `ret_name` gets the name without the
  * directory. Errors: IO with EIO or ENOSPC when that sync fails, which leaves the file where it is
  * and names it in the sentence; IO with ENAMETOOLONG for a name too long for the file system or for

@@ -609,8 +609,7 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
         .token = &job->token,
         .rules = assembly->rules,
         .key = bp_redaction_key(assembly->context->redaction),
-        .hook = {settings->before_publish, settings->before_publish_context,
-                 settings->publish_suffix},
+        .hook = {settings->before_publish, settings->before_publish_context},
         .before_write = assembly->context->before_write,
         .is_strict = job->type->is_strict,
         .lacks_before_write =

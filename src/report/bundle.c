@@ -146,8 +146,7 @@ bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bun
     if (bundle == NULL) {
         return bp_fail_memory(error, "start a report");
     }
-    bool is_in_memory = target->hook.suffix != NULL; /* as the zip: it will be encrypted */
-    bp_archive_target zip = {.dir_fd = is_in_memory ? BP_TEMP_FILE_IN_MEMORY : target->dir_fd,
+    bp_archive_target zip = {.dir_fd = target->dir_fd,
                              .name = target->dir_name,
                              .wall_ns = target->wall_ns,
                              .token = target->token};
@@ -155,10 +154,6 @@ bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bun
     bp_buffer_init(&bundle->exact, manifest_max_bytes);
     bugpack_status status =
         bp_staged_file_new(target->dir_fd, target->dir_name, &bundle->file, error);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    status = bp_staged_file_set_hook(bundle->file, &target->hook, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
@@ -492,7 +487,7 @@ bugpack_status bp_bundle_publish(bp_bundle *bundle, const char *stem, const char
     if (status != BUGPACK_OK) {
         return status;
     }
-    status = bp_staged_file_ask(bundle->file, zip_bytes, &zip_bytes, error);
+    status = bp_staged_file_ask(bundle->file, &bundle->target.hook, zip_bytes, error);
     if (status != BUGPACK_OK) {
         return status;
     }

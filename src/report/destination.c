@@ -64,7 +64,7 @@ bugpack_status bp_destination_open(const bp_destination_request *request,
     }
     /* The result has to hold the whole path, also when the name gets a number. */
     if (strlen(destination->dir_path) + strlen("/") + strlen(destination->stem) + strlen("-9999") +
-            strlen(destination->extension) + BUGPACK_PUBLISH_SUFFIX_MAX_BYTES >=
+            strlen(destination->extension) >=
         BUGPACK_REPORT_PATH_BYTES) {
         return bp_fail_errno(error, ENAMETOOLONG, "cannot write to \"%s\"", destination->dir_path);
     }

@@ -275,8 +275,7 @@ static bugpack_status write_report(struct recovery *it, bugpack_report_result *r
         .min_free_bytes = request->min_free_bytes,
         .report_dir = request->report_dir != NULL ? request->report_dir : dead->report_dir,
         .before_publish = request->before_publish,
-        .before_publish_context = request->before_publish_context,
-        .publish_suffix = request->publish_suffix};
+        .before_publish_context = request->before_publish_context};
     bp_report_context context = {.settings = &settings, .identity = &it->identity};
     bp_job job = {.type = &dead_session,
                   .payload = it,

@@ -1,6 +1,5 @@
 /*
- * A program and what it prints, as age(1) or gpg(1), which encrypt a report, or what a user asked
- * to have in one.
+ * A program that a user asked to have in a report, and what it prints.
  */
 #ifndef BP_RUN_THROUGH_H
 #define BP_RUN_THROUGH_H
@@ -16,13 +15,11 @@
 /* All borrowed. */
 typedef struct bp_run_through {
     const char *const *arguments; /* the program, searched in PATH, to a NULL */
-    int from_fd;                  /* its standard input, from byte 0 */
     bp_sink *sink;                /* gets what it prints; its failure ends the program */
     void *context;
     bool joins_error;           /* the sink gets what it prints to standard error, too */
-    uint32_t stall_ms;          /* it is killed when it has printed nothing for so long; 0: never */
-    uint64_t deadline_ns;       /* and at this time (monotonic); 0: never */
-    bool (*is_cancelled)(void); /* and when this is true; NULL: never */
+    uint64_t deadline_ns;       /* it is killed at this time (monotonic) */
+    bool (*is_cancelled)(void); /* and when this is true */
 } bp_run_through;
 
 /* How a program ended. */
@@ -34,9 +31,9 @@ typedef struct bp_run_program_end {
 } bp_run_program_end;
 
 /*
- * Waits until the program has ended and its output was closed. It has a process group of its own,
- * so that no terminal's signal reaches it, and it cannot ask a question there. The group is killed
- * where the program does not end by itself.
+ * Waits until the program, whose standard input is empty, has ended and its output was closed. It
+ * has a process group of its own, so that no terminal's signal reaches it, and it cannot ask a
+ * question there. The group is killed where the program does not end by itself.
  *
  * IO: it cannot be started; or what the sink returned. CANCELLED: it was killed. TIMEOUT: likewise,
  * or it had ended, and a process that it left behind had its output; `ret_end` is set.

@@ -16,9 +16,8 @@
 /* The strings of the options: texts as the host gave them, and directories, which become absolute.
  */
 #define STRING(field) offsetof(bugpack_options, field)
-static const size_t texts[] = {STRING(app_name),       STRING(app_version),
-                               STRING(app_build_id),   STRING(calibrator_path),
-                               STRING(publish_suffix), STRING(without_entries)};
+static const size_t texts[] = {STRING(app_name), STRING(app_version), STRING(app_build_id),
+                               STRING(calibrator_path), STRING(without_entries)};
 static const size_t directories[] = {STRING(report_dir), STRING(recorder_dir), STRING(pedantic_dir),
                                      STRING(auto_snapshot_dir)};
 #undef STRING
@@ -256,9 +255,7 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         return bp_fail(error, BUGPACK_ERR_INVALID, "without_entries: %s",
                        bp_entry_explain_list(options->without_entries, mistake));
     }
-    const bp_publish_hook hook = {options->before_publish, options->before_publish_context,
-                                  options->publish_suffix};
-    return bp_publish_hook_check(&hook, error);
+    return BUGPACK_OK;
 }
 
 bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *options,

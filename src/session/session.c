@@ -567,11 +567,6 @@ static bugpack_status recover(const bugpack_recover_options *given, bugpack_erro
     if (status == BUGPACK_OK) {
         status = bp_struct_fill(&options, &room, 1, error);
     }
-    const bp_publish_hook hook = {options.before_publish, options.before_publish_context,
-                                  options.publish_suffix};
-    if (status == BUGPACK_OK) {
-        status = bp_publish_hook_check(&hook, error);
-    }
     if (status == BUGPACK_OK && (options.system_flags & ~BUGPACK_SYSTEM_HOSTNAME) != 0) {
         status = bp_fail(error, BUGPACK_ERR_INVALID,
                          "system_flags has a flag other than BUGPACK_SYSTEM_HOSTNAME");

@@ -52,7 +52,6 @@ static void run(bp_job *job, bp_runner *runner) {
         .system_flags = settings->system_flags & BUGPACK_SYSTEM_HOSTNAME,
         .before_publish = settings->before_publish,
         .before_publish_context = settings->before_publish_context,
-        .publish_suffix = settings->publish_suffix,
         .on_report = on_report,
         .on_note = on_note,
         .context = &recovery};

@@ -199,6 +199,21 @@ expect_empty temporary
 run capture --pid "$target" --output - --json
 expect_usage 'exclude each other'
 
+fact 'what is encrypted in a pipe is written below TMPDIR alone before'
+if command -v strace >/dev/null && command -v age >/dev/null; then
+    age-keygen -o key 2>err
+    TMPDIR=$scratch/temporary strace -f -y -o trace -e trace=open,openat,mkdir,mkdirat,memfd_create,link,linkat,rename,renameat2 \
+        "$BUGPACK" capture --pid "$target" --window 0 --output - 2>err |
+        age -r "$(sed -n 's/^# public key: //p' key)" >piped.zip.age
+    grep -q O_TMPFILE trace || wrong 'nothing is seen of it'
+    expect_same 'what was written elsewhere' '' \
+        "$(grep -E 'O_(WRONLY|RDWR)|^[0-9]+ +(mkdir|memfd|link|rename)' trace | grep -vF -e temporary/ -e '"/dev/null"')"
+    age -d -i key piped.zip.age >piped.zip
+    unzip -tqq piped.zip || wrong 'it is not whole'
+else
+    echo 'not tried: strace or age is not installed'
+fi
+
 if [ "$(id -u)" -eq 0 ]; then
     fact 'under sudo the report belongs to who called it, and only root gives it away'
     for caller in 65534:65534 0:0 x:1 -1:1 65534x:1 4294967296:1 65534:; do

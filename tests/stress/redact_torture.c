@@ -91,22 +91,7 @@ static bugpack_status try_engine(bugpack_error *error) {
     return status;
 }
 
-static bugpack_status write_memory(const bugpack_unpublished *report, void *context,
-                                   bugpack_error *error) {
-    char bytes[4096];
-    off_t at = 0;
-    ssize_t count;
-    (void)context;
-    (void)error;
-    while ((count = pread(report->zip_fd, bytes, sizeof bytes, at)) > 0) {
-        CHECK(write(report->output_fd, bytes, (size_t)count) == count);
-        at += count;
-    }
-    return BUGPACK_OK;
-}
-
-static bugpack_status write_report(const bp_publish_hook *hook, const bp_rule_set *set,
-                                   const char *stem, bugpack_error *error) {
+static bugpack_status write_report(const bp_rule_set *set, const char *stem, bugpack_error *error) {
     static const char *const entries[] = {"metadata.json", "logs/password=hunter2hunter2.log",
                                           "logs.jsonl"};
     const bp_bundle_target target = {.dir_fd = dir.fd,
@@ -114,8 +99,7 @@ static bugpack_status write_report(const bp_publish_hook *hook, const bp_rule_se
                                      .report_id = "01234567-89ab-cdef-0123-456789abcdef",
                                      .wall_ns = 1774751400000000000u,
                                      .rules = set,
-                                     .is_strict = true,
-                                     .hook = *hook};
+                                     .is_strict = true};
     bp_bundle *bundle = NULL;
     char name[256];
     uint64_t byte_count = 0;
@@ -137,13 +121,7 @@ static bugpack_status write_report(const bp_publish_hook *hook, const bp_rule_se
 }
 
 static bugpack_status try_report(bugpack_error *error) {
-    const bp_publish_hook none = {.call = NULL};
-    return write_report(&none, rules, "report", error);
-}
-
-static bugpack_status try_report_in_memory(bugpack_error *error) {
-    const bp_publish_hook hook = {write_memory, NULL, ".x"};
-    return write_report(&hook, rules, "report", error);
+    return write_report(rules, "report", error);
 }
 
 static bugpack_status try_again(bugpack_error *error) {
@@ -207,16 +185,14 @@ int main(int argument_count, char **arguments) {
     (void)argument_count;
     count_heap_exactly(arguments);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    const bp_publish_hook none = {.call = NULL};
     CHECK(temp_dir_make(&dir));
     CHECK(compile(true, &rules, &error) == BUGPACK_OK);
     (void)snprintf(plain_path, sizeof plain_path, "%s/plain.zip", dir.path);
-    CHECK(write_report(&none, NULL, "plain", &error) == BUGPACK_OK);
+    CHECK(write_report(NULL, "plain", &error) == BUGPACK_OK);
     for (unsigned round = 0; round < 4; round++) {
         bool and_all_later = round % 2 != 0, is_second = round >= 2;
         fail_each("rules and texts", try_engine, NULL, and_all_later, is_second);
         fail_each("a report", try_report, "report.zip", and_all_later, is_second);
-        fail_each("in memory", try_report_in_memory, "report.zip.x", and_all_later, is_second);
         fail_each("again", try_again, "report.zip", and_all_later, is_second);
     }
     bp_rule_set_drop(rules);

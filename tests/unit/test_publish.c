@@ -1,5 +1,5 @@
 /*
- * before_publish: it sees the whole zip, may refuse it, and may write what is published instead.
+ * before_publish: it sees the whole zip, and may refuse it.
  */
 #include <bugpack/bugpack.h>
 
@@ -22,9 +22,8 @@ static temp_dir dir;
 typedef struct witness {
     bugpack_status returns;
     const char *sentence;
-    const char *text; /* written to output_fd; NULL: the zip */
     unsigned calls;
-    bool has_whole_zip, has_output;
+    bool has_whole_zip;
     size_t names; /* in the directory, during the call */
     bugpack *cancels;
 } witness;
@@ -35,13 +34,9 @@ static bugpack_status look(const bugpack_unpublished *report, void *context, bug
     char bytes[4] = "";
     seen->calls++;
     seen->names = temp_dir_count(&dir);
-    seen->has_output = report->output_fd >= 0;
     seen->has_whole_zip =
         fstat(report->zip_fd, &facts) == 0 && (uint64_t)facts.st_size == report->zip_bytes &&
         pread(report->zip_fd, bytes, 4, 0) == 4 && memcmp(bytes, "PK\3\4", 4) == 0;
-    if (seen->has_output && seen->text != NULL) {
-        (void)!write(report->output_fd, seen->text, strlen(seen->text));
-    }
     if (seen->cancels != NULL) {
         (void)bugpack_cancel(seen->cancels, 0);
     }
@@ -61,11 +56,10 @@ static void teardown(void) {
 
 TestSuite(publish, .init = setup, .fini = teardown);
 
-static bugpack_options options_with(witness *seen, const char *suffix) {
+static bugpack_options options_with(witness *seen) {
     bugpack_options options = quick_options(&dir);
     options.before_publish = look;
     options.before_publish_context = seen;
-    options.publish_suffix = suffix;
     return options;
 }
 
@@ -79,18 +73,18 @@ static bugpack_report_result report(bugpack *session, uint32_t timeout_ms) {
 
 Test(publish, shows_the_whole_zip_before_it_has_a_name) {
     witness seen = {.returns = BUGPACK_OK};
-    bugpack_options options = options_with(&seen, NULL);
+    bugpack_options options = options_with(&seen);
     bugpack *session = open_session(&options);
     bugpack_report_result result = report(session, 0);
     cr_expect(eq(int, (int)result.status, BUGPACK_OK), "%s", result.error.message);
-    cr_expect(seen.calls == 1 && seen.has_whole_zip && !seen.has_output && seen.names == 0);
+    cr_expect(seen.calls == 1 && seen.has_whole_zip && seen.names == 0);
     cr_expect(report_entry_contains(result.path, "manifest.json", "\"complete\": true"));
     bugpack_close(session);
 }
 
 Test(publish, leaves_nothing_of_a_refused_report) {
     witness seen = {.returns = BUGPACK_ERR_DENIED, .sentence = "not now"};
-    bugpack_options options = options_with(&seen, NULL);
+    bugpack_options options = options_with(&seen);
     bugpack *session = open_session(&options);
     bugpack_report_result result = report(session, 0);
     cr_expect(eq(int, (int)result.status, BUGPACK_ERR_DENIED));
@@ -102,54 +96,15 @@ Test(publish, leaves_nothing_of_a_refused_report) {
     bugpack_close(session);
 }
 
-Test(publish, replaces_the_zip_by_what_is_written) {
-    char text[32] = "";
-    witness seen = {.returns = BUGPACK_OK, .text = "sealed"};
-    bugpack_options options = options_with(&seen, ".age");
-    bugpack *session = open_session(&options);
-    bugpack_report_result result = report(session, 0);
-    cr_expect(eq(int, (int)result.status, BUGPACK_OK), "%s", result.error.message);
-    cr_expect(seen.has_whole_zip && seen.has_output);
-    cr_expect(eq(u64, result.zip_bytes, strlen("sealed")));
-    const char *name = strrchr(result.path, '/') + 1;
-    cr_expect(strcmp(name + strlen(name) - 8, ".zip.age") == 0, "%s", name);
-    cr_expect(eq(sz, temp_dir_read(&dir, name, text, sizeof text - 1), strlen("sealed")));
-    cr_expect(eq(str, text, "sealed"));
-    seen.text = NULL;
-    result = report(session, 0);
-    cr_expect(eq(int, (int)result.status, BUGPACK_ERR_IO));
-    cr_expect(eq(sz, temp_dir_count(&dir), 1));
-    bugpack_close(session);
-}
-
 Test(publish, can_be_cancelled_meanwhile) {
     witness seen = {.returns = BUGPACK_OK};
-    bugpack_options options = options_with(&seen, NULL);
+    bugpack_options options = options_with(&seen);
     bugpack *session = open_session(&options);
     seen.cancels = session;
     bugpack_report_result result = report(session, 0);
     cr_expect(eq(int, (int)result.status, BUGPACK_ERR_CANCELLED));
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
     bugpack_close(session);
-}
-
-Test(publish, takes_no_suffix_that_could_be_a_path_or_lacks_a_call) {
-    static const char *const wrong[] = {"", "age", ".a/b", ".AGE", ".0123456789abcdef"};
-    witness seen = {.returns = BUGPACK_OK};
-    bugpack *session = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        bugpack_options options = options_with(&seen, wrong[i]);
-        cr_expect(eq(int, (int)bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
-        bugpack_recover_options recover = BUGPACK_RECOVER_OPTIONS_INIT;
-        recover.recorder_dir = dir.path;
-        recover.before_publish = look;
-        recover.publish_suffix = wrong[i];
-        cr_expect(eq(int, (int)bugpack_recover(&recover, &error), BUGPACK_ERR_INVALID));
-    }
-    bugpack_options options = options_with(&seen, ".age");
-    options.before_publish = NULL;
-    cr_expect(eq(int, (int)bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
 }
 
 /* A session of a process that was killed. */

@@ -26,7 +26,7 @@ ENDS_WITH(bugpack_region, height);
 ENDS_WITH(bugpack_report_request, screenshot_release);
 ENDS_WITH(bugpack_report_result, not_searched);
 ENDS_WITH(bugpack_running_session, pid);
-ENDS_WITH(bugpack_unpublished, output_fd);
+ENDS_WITH(bugpack_unpublished, reserved);
 
 /* A struct in three generations. */
 typedef struct first {

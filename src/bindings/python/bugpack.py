@@ -71,7 +71,7 @@ options: size_t struct_size; str app_name, app_version, app_build_id, report_dir
  crash_refresh_interval_ms, report_dir_max_count, disconnect_cap; uint64_t report_dir_max_bytes,
  min_free_bytes; when_busy when_busy; stacks stacks; ptr on_event, on_event_context; str calibrator_path; bool
  without_process; ptr on_diagnostic, on_diagnostic_context; bool without_redaction; str
- redaction_rules; ptr before_publish, before_publish_context; str publish_suffix; uint64_t
+ redaction_rules; ptr before_publish, before_publish_context; uint64_t
  redaction_flags; str without_entries; uint64_t system_flags, answer_flags; uint32_t
  hang_cooldown_ms, hang_cap, condition_cooldown_ms, condition_cap; uint64_t profile_hz;
 report_request: size_t struct_size; str description, channel, output_path; uint32_t timeout_ms;

@@ -112,17 +112,17 @@ _bugpack() {
             _bugpack_words 'cpu rss threads fds state log idle' "$current"
             return
             ;;
-        --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | --encrypt-to | \
+        --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | \
             --interval-ms | --count | --limit | --max-bytes | --keep | --older-than) return ;;
     esac
     case $command in
         capture)
             _bugpack_words '--pid --name --unit --cgroup --children --host --stop-threads --window --stacks --log --log-limit --session --attach --attach-limit --journal --command
-                --shell --input-timeout --without --hostname --no-hostname --redact --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
+                --shell --input-timeout --without --hostname --no-hostname --redact --no-redact --review --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)
             if [[ $current == -* ]]; then
-                _bugpack_words '--hotkey --on-failure --stacks --profile-hz --review --encrypt-to --gap-pattern --pedantic --pedantic-dir
+                _bugpack_words '--hotkey --on-failure --stacks --profile-hz --review --gap-pattern --pedantic --pedantic-dir
                     --auto-snapshot-interval --auto-snapshot-cap --hang-after --log --log-limit --session --attach
                     --attach-limit --without --hostname --redact --no-redact --app
                     --description --output-dir --quiet --json --help' "$current"
@@ -182,14 +182,14 @@ _bugpack() {
             ;;
         recover)
             if [[ $current == -* ]]; then
-                _bugpack_words '--app --output-dir --hostname --review --encrypt-to --json --help' "$current"
+                _bugpack_words '--app --output-dir --hostname --review --json --help' "$current"
             else
                 _bugpack_files -d "$current"
             fi
             ;;
         redact)
             if [[ $current == -* ]]; then
-                _bugpack_words '--output --list --redact --encrypt-to --json --help' "$current"
+                _bugpack_words '--output --list --redact --json --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi
@@ -210,7 +210,7 @@ _bugpack() {
             ;;
         watch)
             _bugpack_words '--pid --name --unit --cgroup --children --when --max --cooldown --stacks --log --log-limit --session --attach --attach-limit
-                --journal --command --shell --input-timeout --without --hostname --redact --no-redact --encrypt-to --app --output-dir --quiet --json --help' "$current"
+                --journal --command --shell --input-timeout --without --hostname --redact --no-redact --app --output-dir --quiet --json --help' "$current"
             ;;
         help) _bugpack_words 'capture diff heap html index logs prune recover redact run sample show trigger verify watch' "$current" ;;
     esac

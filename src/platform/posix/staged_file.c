@@ -18,10 +18,8 @@
 
 struct bp_staged_file {
     int fd;
-    int dir_fd;    /* borrowed */
-    int memory_fd; /* -1: the hook has no suffix */
-    bp_fd_mark mark, dir_mark, memory_mark;
-    bp_publish_hook hook;
+    int dir_fd; /* borrowed */
+    bp_fd_mark mark, dir_mark;
     char *dir_name; /* for sentences */
     bool is_published;
     char temp_name[BP_PRIVATE_FILE_NAME_BYTES]; /* "" when the file has no name */
@@ -58,7 +56,7 @@ bugpack_status bp_staged_file_new(int dir_fd, const char *dir_name, bp_staged_fi
         free(name);
         return bp_fail_memory(error, "start a file");
     }
-    *file = (bp_staged_file){.dir_fd = dir_fd, .memory_fd = -1, .dir_name = name};
+    *file = (bp_staged_file){.dir_fd = dir_fd, .dir_name = name};
     file->fd = open_file(file);
     if (file->fd < 0) {
         bugpack_status status =
@@ -73,80 +71,36 @@ bugpack_status bp_staged_file_new(int dir_fd, const char *dir_name, bp_staged_fi
 }
 
 int bp_staged_file_fd(const bp_staged_file *file) {
-    return file->memory_fd >= 0 ? file->memory_fd : file->fd;
+    return file->fd;
 }
 
 /* Whether the host has closed a descriptor: its number may stand for another file. */
 static bool is_lost(const bp_staged_file *file) {
-    return !bp_fd_is_ours(file->fd, file->mark) || !bp_fd_is_ours(file->dir_fd, file->dir_mark) ||
-           (file->memory_fd >= 0 && !bp_fd_is_ours(file->memory_fd, file->memory_mark));
+    return !bp_fd_is_ours(file->fd, file->mark) || !bp_fd_is_ours(file->dir_fd, file->dir_mark);
 }
 
 static bugpack_status fail_lost(const bp_staged_file *file, bugpack_error *error) {
     return bp_fail_errno(error, EBADF, "cannot make a file in \"%s\"", file->dir_name);
 }
 
-bugpack_status bp_publish_hook_check(const bp_publish_hook *hook, bugpack_error *error) {
-    static const char allowed[] = ".abcdefghijklmnopqrstuvwxyz0123456789";
-    const char *suffix = hook->suffix;
-    if (suffix != NULL && (hook->call == NULL || suffix[0] != '.' ||
-                           strlen(suffix) > BUGPACK_PUBLISH_SUFFIX_MAX_BYTES ||
-                           suffix[strspn(suffix, allowed)] != '\0')) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "publish_suffix must be like \".age\", and needs before_publish");
-    }
-    return BUGPACK_OK;
-}
-
-bugpack_status bp_staged_file_set_hook(bp_staged_file *file, const bp_publish_hook *hook,
-                                       bugpack_error *error) {
-    file->hook = *hook;
-    if (hook->suffix == NULL) {
-        return BUGPACK_OK;
-    }
-    file->memory_fd = bp_private_file_open_memory();
-    if (file->memory_fd >= 0) {
-        file->memory_mark = bp_fd_mark_of(file->memory_fd);
-        return BUGPACK_OK;
-    }
-    return errno == ENOTSUP ? bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
-                                      "this system has no files in memory for an encrypted report")
-                            : bp_fail_errno(error, errno, "cannot make a file in memory");
-}
-
-bugpack_status bp_staged_file_ask(bp_staged_file *file, uint64_t byte_count, uint64_t *ret_bytes,
-                                  bugpack_error *error) {
+bugpack_status bp_staged_file_ask(const bp_staged_file *file, const bp_publish_hook *hook,
+                                  uint64_t byte_count, bugpack_error *error) {
     bugpack_error refusal = BUGPACK_ERROR_INIT;
-    struct stat facts;
-    *ret_bytes = byte_count;
-    if (file->hook.call == NULL) {
+    if (hook->call == NULL) {
         return BUGPACK_OK;
     }
     if (is_lost(file)) {
         return fail_lost(file, error);
     }
-    const bugpack_unpublished report = {.struct_size = sizeof report,
-                                        .zip_bytes = byte_count,
-                                        .zip_fd = bp_staged_file_fd(file),
-                                        .output_fd = file->memory_fd >= 0 ? file->fd : -1};
-    bugpack_status status = file->hook.call(&report, file->hook.context, &refusal);
-    if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "%s",
-                       refusal.message[0] != '\0'
-                           ? refusal.message
-                           : "the report was refused before it was published");
-    }
-    if (file->memory_fd < 0) {
+    const bugpack_unpublished report = {
+        .struct_size = sizeof report, .zip_bytes = byte_count, .zip_fd = file->fd};
+    bugpack_status status = hook->call(&report, hook->context, &refusal);
+    if (status == BUGPACK_OK) {
         return BUGPACK_OK;
     }
-    if (is_lost(file) || fstat(file->fd, &facts) != 0) {
-        return fail_lost(file, error);
-    }
-    if (facts.st_size == 0) {
-        return bp_fail(error, BUGPACK_ERR_IO, "before_publish has written nothing");
-    }
-    *ret_bytes = (uint64_t)facts.st_size;
-    return BUGPACK_OK;
+    return bp_fail(error, status, "%s",
+                   refusal.message[0] != '\0' ? refusal.message
+                                              : "the report was refused before it was published");
 }
 
 bugpack_status bp_staged_file_sync(bp_staged_file *file, bugpack_error *error) {
@@ -198,10 +152,9 @@ static int attach(bp_staged_file *file, const char *name) {
 
 /* "stem.zip", then "stem-2.zip", …; false when it does not fit. */
 static bool compose_name(char *name, size_t name_bytes, const char *stem, const char *extension,
-                         const char *suffix, unsigned number) {
-    int length = number == 1
-                     ? snprintf(name, name_bytes, "%s%s%s", stem, extension, suffix)
-                     : snprintf(name, name_bytes, "%s-%u%s%s", stem, number, extension, suffix);
+                         unsigned number) {
+    int length = number == 1 ? snprintf(name, name_bytes, "%s%s", stem, extension)
+                             : snprintf(name, name_bytes, "%s-%u%s", stem, number, extension);
     return length >= 0 && (size_t)length < name_bytes;
 }
 
@@ -231,13 +184,9 @@ bugpack_status bp_staged_file_publish(bp_staged_file *file, const char *stem, co
     if (is_lost(file)) {
         return fail_lost(file, error);
     }
-    const char *suffix = file->hook.suffix;
-    if (suffix == NULL || strcmp(extension, suffix) == 0) {
-        suffix = ""; /* none, or the caller has chosen a name with it */
-    }
     char name[1024]; /* over every system's NAME_MAX, so that the system judges the length */
     for (unsigned number = 1; number <= max_suffix; number++) {
-        if (!compose_name(name, sizeof name, stem, extension, suffix, number) ||
+        if (!compose_name(name, sizeof name, stem, extension, number) ||
             strlen(name) >= name_bytes) {
             return bp_fail_errno(error, ENAMETOOLONG, "cannot make a file in \"%s\"",
                                  file->dir_name);
@@ -273,7 +222,6 @@ void bp_staged_file_free(bp_staged_file *file) {
         (void)unlinkat(file->dir_fd, file->temp_name, 0);
     }
     bp_fd_close_ours(file->fd, file->mark);
-    bp_fd_close_ours(file->memory_fd, file->memory_mark);
     free(file->dir_name);
     free(file);
 }
