@@ -13,7 +13,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "inspect/diff.h"
+#include "inspect/report_file.h"
 #include "model/heap_state.h"
 #include "probe/thread_heap.h"
 
@@ -117,12 +117,50 @@ static bp_cli_exit print_heap(const heap_options *given) {
     return result;
 }
 
+/* The heap-state.json of a report, or one by itself. */
+static bugpack_status read_state(const char *path, bugpack_heap_state *ret_state,
+                                 bugpack_error *error) {
+    static const char name[] = "heap-state.json";
+    bp_report_file *report = NULL;
+    bp_buffer text;
+    int fd;
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_report_file_open_or_plain(path, &report, &fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bp_buffer_init(&text, (size_t)1 << 20);
+    if (report == NULL) {
+        status = bp_file_read_fd(fd, path, &text, error);
+    } else if (bp_report_file_has(report, name, NULL)) {
+        status = bp_report_file_read(report, name, &text, error);
+    } else {
+        bp_report_line line = {.status = "", .reason = ""};
+        (void)bp_report_file_line(report, name, &line);
+        status = bp_fail(error, BUGPACK_ERR_CORRUPT, "no %s in \"%s\"%s%s%s%s", name, path,
+                         line.status[0] != '\0' ? ": " : "", line.status,
+                         line.reason[0] != '\0' ? ": " : "", line.reason);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_heap_state_parse(bp_buffer_text(&text), text.size, ret_state, &detail);
+        status = status == BUGPACK_OK
+                     ? status
+                     : bp_fail(error, status, "%s of \"%s\": %s", name, path, detail.message);
+    }
+    bp_buffer_release(&text);
+    if (report == NULL) {
+        bp_file_close(fd);
+    }
+    bp_report_file_close(report);
+    return status;
+}
+
 static bp_cli_exit print_state(const char *path, bool as_json) {
     bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer text;
     bp_buffer_init(&text, SIZE_MAX / 4);
-    bugpack_status status = bp_diff_read_heap_file(path, &state, &error);
+    bugpack_status status = read_state(path, &state, &error);
     if (status == BUGPACK_OK && as_json && state.allocator[0] == '\0') {
         status =
             bp_fail(&error, BUGPACK_ERR_CORRUPT, "\"%s\" names no allocator: no JSON of it", path);

@@ -226,6 +226,30 @@ bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **re
     return take(fd, path, false, ret_report, error);
 }
 
+/* A damaged report still begins like one, and is then refused as a zip. */
+static bool begins_as_zip(int fd) {
+    char begin[4];
+    return bp_file_read_range(fd, begin, sizeof begin, 0) == sizeof begin &&
+           memcmp(begin, "PK", 2) == 0;
+}
+
+bugpack_status bp_report_file_open_or_plain(const char *path, bp_report_file **ret_report,
+                                            int *ret_fd, bugpack_error *error) {
+    int fd = -1;
+    bp_report_file *report = NULL;
+    bugpack_status status = bp_report_input_open(path, &fd, error);
+    if (status == BUGPACK_OK && begins_as_zip(fd)) {
+        status = take(fd, path, false, &report, error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_file_close(fd);
+        return status;
+    }
+    *ret_report = report;
+    *ret_fd = fd;
+    return BUGPACK_OK;
+}
+
 bugpack_status bp_report_file_open_any(const char *path, bp_report_file **ret_report,
                                        bugpack_error *error) {
     int fd = -1;
@@ -267,11 +291,6 @@ const bp_json_tree *bp_report_file_metadata(const bp_report_file *report) {
 
 const bp_json_tree *bp_report_file_manifest(const bp_report_file *report) {
     return report->manifest;
-}
-
-void bp_report_file_drop_manifest(bp_report_file *report) {
-    bp_json_tree_free(report->manifest);
-    report->manifest = NULL;
 }
 
 bool bp_report_file_has(const bp_report_file *report, const char *name, uint64_t *ret_bytes) {

@@ -52,6 +52,13 @@ bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **re
                                    bugpack_error *error);
 
 /*
+ * Opens what a reader was given: what begins as a zip is a report; of another file, which is not
+ * read yet, `ret_report` is NULL, and the caller closes `ret_fd`.
+ */
+bugpack_status bp_report_file_open_or_plain(const char *path, bp_report_file **ret_report,
+                                            int *ret_fd, bugpack_error *error);
+
+/*
  * Opens the report at `path`, or in standard input for "-", to show what is in it: as above, but
  * another program may have written it, without a manifest or keys of ours in its metadata.
  */
@@ -69,9 +76,6 @@ bp_report_facts bp_report_file_facts(const bp_report_file *report);
 /* The two documents; NULL for one that is not there. Owned by the report. */
 const bp_json_tree *bp_report_file_metadata(const bp_report_file *report);
 const bp_json_tree *bp_report_file_manifest(const bp_report_file *report);
-
-/* Frees the manifest: from here on there is none. */
-void bp_report_file_drop_manifest(bp_report_file *report);
 
 /* Whether there is an entry of this name, with its size where `ret_bytes` is not NULL; and the
  * names of all, in the order of the archive. */

@@ -6,7 +6,6 @@
 
 #include "base/buffer.h"
 #include "base/sink.h"
-#include "json/pick.h"
 #include "json/scanner.h"
 
 /* A longer string or number is refused. */
@@ -38,23 +37,5 @@ bugpack_status bp_json_parts_end(bp_json_parts *parts, bugpack_error *error);
 
 /* Reads all that is given, and its end. Errors of both, and those of the giver. */
 bugpack_status bp_json_parts_read(bp_json_parts *parts, const bp_giver *text, bugpack_error *error);
-
-/*
- * Values of a document, and of each object in a list of it, copied while the text comes.
- */
-typedef struct bp_json_rows {
-    const char *list; /* the path of an element: "threads[]" */
-    bp_json_pick *picks;
-    size_t pick_count;
-    /* Takes the values of an element, whose paths begin with the list's; they are gone afterwards.
-     * Anything but OK ends the reading. */
-    bugpack_status (*take)(void *context, bugpack_error *error);
-    void *context;
-} bp_json_rows;
-
-/* The tokens of the other values are filled in at the end, and point into `kept`. Errors: those of
- * bp_json_parts_read and of what takes; NO_MEMORY for a full buffer. */
-bugpack_status bp_json_pick_rows(const bp_giver *text, const bp_json_rows *rows, bp_buffer *kept,
-                                 bugpack_error *error);
 
 #endif

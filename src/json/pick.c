@@ -7,8 +7,15 @@
 /* The length of a path that no pick can have. */
 static const size_t outside = SIZE_MAX;
 
+/* Where a scanner is. All zero is the begin of a text. */
+typedef struct walk_state {
+    char path[256];
+    size_t length;                      /* of the path of the value that comes next */
+    size_t base[BP_JSON_DEPTH_MAX + 1]; /* of what is open, by depth */
+} walk_state;
+
 /* Appends to the path that has `length` bytes. */
-static void extend(bp_json_walk *walk, size_t length, const char *text, size_t byte_count) {
+static void extend(walk_state *walk, size_t length, const char *text, size_t byte_count) {
     bool fits = length != outside && length + byte_count + 2 <= sizeof walk->path;
     walk->length = outside;
     if (fits) {
@@ -18,7 +25,7 @@ static void extend(bp_json_walk *walk, size_t length, const char *text, size_t b
     }
 }
 
-static void enter_key(bp_json_walk *walk, size_t depth, const bp_json_token *token) {
+static void enter_key(walk_state *walk, size_t depth, const bp_json_token *token) {
     const char *key = token->text + 1;
     size_t key_bytes = token->byte_count - 2, length = walk->base[depth];
     walk->length = outside;
@@ -37,15 +44,9 @@ static void enter_key(bp_json_walk *walk, size_t depth, const bp_json_token *tok
     extend(walk, length, key, key_bytes);
 }
 
-void bp_json_picks_clear(bp_json_pick *picks, size_t pick_count) {
-    for (size_t i = 0; i < pick_count; i++) {
-        picks[i].token = (bp_json_token){.text = ""};
-        picks[i].path_bytes = strlen(picks[i].path);
-    }
-}
-
-bp_json_pick *bp_json_walk_to(bp_json_walk *walk, const bp_json_scanner *scanner,
-                              const bp_json_token *token, bp_json_pick *picks, size_t pick_count) {
+/* Moves on by a token. The pick of the value that begins with it, or NULL. */
+static bp_json_pick *walk_to(walk_state *walk, const bp_json_scanner *scanner,
+                             const bp_json_token *token, bp_json_pick *picks, size_t pick_count) {
     bool is_begin = token->kind == BP_JSON_BEGIN, leads_on = false;
     size_t container = scanner->depth - is_begin;
     bp_json_pick *found = NULL;
@@ -73,16 +74,19 @@ bp_json_pick *bp_json_walk_to(bp_json_walk *walk, const bp_json_scanner *scanner
 
 bugpack_status bp_json_pick_all(const void *text, size_t byte_count, bp_json_pick *picks,
                                 size_t pick_count, bugpack_error *error) {
-    bp_json_walk walk = {.length = 0};
+    walk_state at = {.length = 0};
     bp_json_scanner scanner;
     bp_json_token token;
     bugpack_status status;
-    bp_json_picks_clear(picks, pick_count);
+    for (size_t i = 0; i < pick_count; i++) {
+        picks[i].token = (bp_json_token){.text = ""};
+        picks[i].path_bytes = strlen(picks[i].path);
+    }
     bp_json_scanner_init(&scanner, text, byte_count);
     scanner.key_max = BP_JSON_KEY_MAX;
     while ((status = bp_json_scanner_next(&scanner, &token, error)) == BUGPACK_OK &&
            token.kind != BP_JSON_FINISH) {
-        bp_json_pick *pick = bp_json_walk_to(&walk, &scanner, &token, picks, pick_count);
+        bp_json_pick *pick = walk_to(&at, &scanner, &token, picks, pick_count);
         if (pick != NULL) {
             pick->token = token;
         }

@@ -1,6 +1,5 @@
 /*
- * Values of a JSON text that somebody else wrote, without a tree of it: exact numbers, and
- * documents of any size.
+ * Values of a JSON text that somebody else wrote, without a tree of it: exact numbers.
  */
 #ifndef BP_JSON_PICK_H
 #define BP_JSON_PICK_H
@@ -21,9 +20,7 @@
  */
 typedef struct bp_json_pick {
     const char *path;
-    bool is_whole;       /* bp_json_pick_rows copies all of an object or array */
-    size_t path_bytes;   /* set by what reads */
-    size_t offset;       /* of the text where bp_json_pick_rows has it */
+    size_t path_bytes;   /* set by bp_json_pick_all */
     bp_json_token token; /* of an object or array its opening bracket; byte_count is 0 for none */
 } bp_json_pick;
 
@@ -33,20 +30,6 @@ typedef struct bp_json_pick {
  */
 bugpack_status bp_json_pick_all(const void *text, size_t byte_count, bp_json_pick *picks,
                                 size_t pick_count, bugpack_error *error);
-
-/* Where a scanner is. All zero is the begin of a text. */
-typedef struct bp_json_walk {
-    char path[256];
-    size_t length;                      /* of the path of the value that comes next */
-    size_t base[BP_JSON_DEPTH_MAX + 1]; /* of what is open, by depth */
-} bp_json_walk;
-
-/* Before the first token: there is nothing yet. */
-void bp_json_picks_clear(bp_json_pick *picks, size_t pick_count);
-
-/* Moves on by a token. The pick of the value that begins with it, or NULL. */
-bp_json_pick *bp_json_walk_to(bp_json_walk *walk, const bp_json_scanner *scanner,
-                              const bp_json_token *token, bp_json_pick *picks, size_t pick_count);
 
 /* Whether the token is exactly this text, as "true" or "{". */
 bool bp_json_token_is(const bp_json_token *token, const char *text);

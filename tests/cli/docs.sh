@@ -53,18 +53,6 @@ while read -r command; do
     grep -q "^\.It Cm $command" "$man/bugpack.1" || wrong 'it does not'
 done <commands
 
-fact 'the man page and the completions of diff know every counter'
-run diff --help
-sed -n '/^Counters:/,/^$/p' out | grep -oE '[a-z_]+\.[a-z_]+' >counters
-[ -s counters ] || wrong 'the help lists none'
-while IFS=. read -r group key; do
-    for file in bugpack.bash _bugpack bugpack.fish; do
-        grep -qE -e "(^|[ '(])$group\.$key(\$|[ ')])" "$completion/$file" || wrong "$file lacks $group.$key"
-    done
-    sed -n "/^\.It Li $group\$/,/^\.It/p" "$man/bugpack-diff.1" | grep -qw "$key" ||
-        wrong "the man page lacks $group.$key"
-done <counters
-
 fact 'the main man page has the options and exit statuses of the program'
 for word in 'Fl -help' 'Fl -version' '^\.It 0$' '^\.It 1$' '^\.It 2$' '^\.It 3$' '^\.It 4$' '^\.It 5$'; do
     grep -qe "$word" "$man/bugpack.1" || wrong "it lacks $word"

@@ -572,7 +572,7 @@ has_names 8
 run index one.zip
 has_names 4
 run diff --json one.zip two.zip
-has_names 3
+has_names 2
 run logs --json one.zip
 # shellcheck disable=SC2016 # jq expands it
 holds --slurpfile name name 'if .source == "logs.jsonl" then .message == $name[0] and .channel == $name[0] else .message == "raw \uefff" end' out ||

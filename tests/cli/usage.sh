@@ -96,10 +96,6 @@ run capture --pid $me --atach x
 expect_usage "unknown option '--atach'; did you mean '--attach'?"
 run capture --pid $me --stacks blokced
 expect_usage "--stacks takes blocked, all or none, not 'blokced'; did you mean 'blocked'?"
-run diff --by proces a b
-expect_usage "did you mean 'process'?"
-run diff --counter schedstat.runns a b
-expect_usage "did you mean 'schedstat.run_ns'?"
 run run --on-failure singal true
 expect_usage "did you mean 'signal'?"
 run capture --pid $me --window 0 --without 'process.json thread.json'

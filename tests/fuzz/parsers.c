@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
-#include "inspect/machine_diff.h"
 #include "model/condition.h"
 #include "model/machine_threads.h"
 #include "platform/darwin/convert.h"
@@ -162,41 +161,15 @@ static void check_host_thread(const char *text, size_t byte_count) {
     bp_buffer_release(&laid_out);
 }
 
-typedef struct fuzzed_text {
-    const char *text;
-    size_t byte_count;
-} fuzzed_text;
-
-static bugpack_status give_text(const void *context, bp_sink *sink, void *sink_context,
-                                bugpack_error *error) {
-    const fuzzed_text *fuzzed = context;
-    size_t half_bytes = fuzzed->byte_count / 2;
-    (void)error;
-    bugpack_status status = sink(sink_context, fuzzed->text, half_bytes);
-    return status == BUGPACK_OK
-               ? sink(sink_context, fuzzed->text + half_bytes, fuzzed->byte_count - half_bytes)
-               : status;
-}
-
 static void check_host_rest(const char *text, size_t byte_count) {
     bp_cpu_list list;
     bp_pressure pressure;
     bp_machine_figure figure, period;
-    bp_machine_diff diff;
-    const fuzzed_text fuzzed = {text, byte_count};
-    const bp_giver giver = {give_text, &fuzzed};
     (void)bp_machine_parse_cpu_list(text, byte_count, &list);
     (void)bp_machine_parse_pressure(text, byte_count, &pressure);
     (void)bp_machine_parse_figure(text, byte_count, &figure);
     (void)bp_machine_find_figure(text, byte_count, "nr_periods", 1000, &figure);
     (void)bp_machine_parse_cpu_max(text, byte_count, &figure, &period);
-    if (bp_machine_diff_compute(&giver, &giver, BP_MACHINE_BY_THREAD, "io.read_chars", &diff,
-                                NULL) == BUGPACK_OK) {
-        for (size_t i = 0; i < diff.row_count; i++) {
-            require(diff.rows[i].change.delta == 0);
-        }
-        bp_machine_diff_release(&diff);
-    }
 }
 
 /* Arguments lie in the memory, end at its end or with NUL, and never reach behind the count. */

@@ -22,7 +22,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "inspect/diff.h"
 #include "model/crash.h"
 #include "recorder/history.h"
 #include "recorder/notifications.h"
@@ -286,28 +285,6 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           report, "manifest.json");
 }
 
-/* What bugpack diff --json says of an artefact of the full report and that of another one. */
-static bool write_diff(const char *directory, const char *report, const char *artefact,
-                       const char *other) {
-    char before[1024], after[1024];
-    bp_diff diff;
-    char *printed = NULL;
-    size_t printed_bytes = 0;
-    (void)snprintf(before, sizeof before, "%s/full/%s", directory, artefact);
-    (void)snprintf(after, sizeof after, "%s/%s/%s", directory, other, artefact);
-    bugpack_status status =
-        bp_diff_compute(before, after, BP_MACHINE_BY_THREAD, "io.read_chars", &diff, &error);
-    if (status == BUGPACK_OK) {
-        status = bp_diff_json(&diff, SIZE_MAX, &printed, &printed_bytes, &error);
-        bp_diff_release(&diff);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_buffer_append(&text, printed, printed_bytes);
-    }
-    free(printed);
-    return write_artefact(status, directory, report, "diff.json");
-}
-
 int main(int argument_count, char **arguments) {
     struct stat info;
     if (argument_count != 2 || stat(arguments[1], &info) != 0 || !S_ISDIR(info.st_mode)) {
@@ -319,10 +296,7 @@ int main(int argument_count, char **arguments) {
                    write_bare(arguments[1], "bare",
                               bp_metrics_print(&sample_metrics_bare, "linux", &text, &error)) &&
                    write_bare(arguments[1], "unavailable",
-                              bp_metrics_print_unavailable("other", "no sampler", &text, &error)) &&
-                   write_diff(arguments[1], "full", "host-threads.json", "full") &&
-                   write_diff(arguments[1], "bare", "heap-state.json", "bare") &&
-                   write_diff(arguments[1], "unavailable", "runtime-metrics.json", "bare");
+                              bp_metrics_print_unavailable("other", "no sampler", &text, &error));
     bp_buffer_release(&text);
     return written ? 0 : 1;
 }

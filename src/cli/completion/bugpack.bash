@@ -73,27 +73,6 @@ _bugpack() {
             _bugpack_words 'trigger trigger=1min' "$current"
             return
             ;;
-        --by)
-            _bugpack_words 'process cgroup thread' "$current"
-            return
-            ;;
-        --counter)
-            _bugpack_words 'stat.user_cpu_ns stat.system_cpu_ns stat.minor_faults
-                stat.major_faults stat.block_io_delay_ns schedstat.run_ns schedstat.run_delay_ns
-                schedstat.timeslices status.voluntary_switches status.involuntary_switches
-                io.read_chars io.written_chars io.read_calls io.write_calls io.read_bytes
-                io.written_bytes io.cancelled_bytes sched.exec_runtime_ns sched.switches
-                sched.migrations wakeups.wakeups wakeups.sync wakeups.migrate wakeups.local
-                wakeups.remote wakeups.affine wakeups.affine_attempts waits.wait_sum_ns
-                waits.wait_max_ns waits.wait_count waits.sleep_sum_ns waits.sleep_max_ns
-                waits.iowait_sum_ns waits.iowait_count blocks.block_sum_ns blocks.block_max_ns
-                smaps_rollup.rss_kb smaps_rollup.pss_kb smaps_rollup.shared_clean_kb
-                smaps_rollup.shared_dirty_kb smaps_rollup.private_clean_kb
-                smaps_rollup.private_dirty_kb smaps_rollup.referenced_kb smaps_rollup.anonymous_kb
-                smaps_rollup.anonymous_huge_kb smaps_rollup.swap_kb smaps_rollup.swap_pss_kb
-                smaps_rollup.locked_kb heap.allocated_bytes heap.deallocated_bytes' "$current"
-            return
-            ;;
         --without)
             _bugpack_words 'process.json threads.json files.json system.json stacks.txt stacks.json profile.folded thread-heap.json logs.jsonl notifications.json metrics-history.jsonl traffic.pcap traffic-index.jsonl' "$current"
             return
@@ -132,7 +111,7 @@ _bugpack() {
             ;;
         diff)
             if [[ $current == -* ]]; then
-                _bugpack_words '--by --counter --limit --bytes --json --help' "$current"
+                _bugpack_words '--limit --bytes --json --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi

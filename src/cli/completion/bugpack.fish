@@ -1,18 +1,5 @@
 # Completion of bugpack(1) for fish.
 
-set -l counters stat.user_cpu_ns stat.system_cpu_ns stat.minor_faults stat.major_faults \
-    stat.block_io_delay_ns schedstat.run_ns schedstat.run_delay_ns schedstat.timeslices \
-    status.voluntary_switches status.involuntary_switches io.read_chars io.written_chars \
-    io.read_calls io.write_calls io.read_bytes io.written_bytes io.cancelled_bytes \
-    sched.exec_runtime_ns sched.switches sched.migrations wakeups.wakeups wakeups.sync \
-    wakeups.migrate wakeups.local wakeups.remote wakeups.affine wakeups.affine_attempts \
-    waits.wait_sum_ns waits.wait_max_ns waits.wait_count waits.sleep_sum_ns waits.sleep_max_ns \
-    waits.iowait_sum_ns waits.iowait_count blocks.block_sum_ns blocks.block_max_ns \
-    smaps_rollup.rss_kb smaps_rollup.pss_kb smaps_rollup.shared_clean_kb \
-    smaps_rollup.shared_dirty_kb smaps_rollup.private_clean_kb smaps_rollup.private_dirty_kb \
-    smaps_rollup.referenced_kb smaps_rollup.anonymous_kb smaps_rollup.anonymous_huge_kb \
-    smaps_rollup.swap_kb smaps_rollup.swap_pss_kb smaps_rollup.locked_kb heap.allocated_bytes \
-    heap.deallocated_bytes
 set -l commands capture diff heap html index logs prune recover redact run sample show trigger verify watch help
 
 complete -c bugpack -f
@@ -105,8 +92,6 @@ complete -c bugpack -n '__fish_seen_subcommand_from run' -l hang-after -x -d 'Re
 complete -c bugpack -n '__fish_seen_subcommand_from html redact' -s o -r -F -d 'Write this file'
 complete -c bugpack -n '__fish_seen_subcommand_from redact' -l list -d 'Print what is in the report'
 complete -c bugpack -n '__fish_seen_subcommand_from diff heap redact' -F
-complete -c bugpack -n '__fish_seen_subcommand_from diff' -l by -x -a 'process cgroup thread' -d 'What to put threads together by'
-complete -c bugpack -n '__fish_seen_subcommand_from diff' -l counter -x -a "$counters" -d 'What to compare'
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l limit -x -d 'Show only so many changes'
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l bytes -d 'Print numbers without units'
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l json -d 'Print JSON instead of text'
