@@ -326,61 +326,6 @@ else
     echo 'not tried: another root (nobody may mount here)'
 fi
 
-fact 'with --follow there is what each interval changed, in the bytes that were allocated'
-library=$(ldd "$ALLOC_WORKER_SHARED" | sed -n 's/.*libjemalloc[^ ]* => \([^ ]*\).*/\1/p')
-: >waits
-start env LD_PRELOAD="$library" PYTHONMALLOC=malloc python3 -c 'import os, sys, time
-open("grows_ready", "w").close()
-while os.path.exists("waits"): time.sleep(0.01)
-# Just under a size class of jemalloc.
-dropped = [bytearray((1 << 20) - 64) for i in range(16)]
-del dropped
-kept = [bytearray((1 << 20) - 64) for i in range(48)]
-time.sleep(300)'
-grower=$pid
-await '[ -e grows_ready ]'
-: >grown_lines
-: >err
-"$BUGPACK" heap --pid "$grower" --follow --interval-ms 50ms --json >>grown_lines 2>>err &
-following=$!
-started="$started $following"
-await '[ "$(wc -l <grown_lines)" -ge 2 ]'
-rm waits
-# Python allocates a little besides.
-await '[ "$(jq -s "map(.threads[].change_bytes) | add" grown_lines)" -ge 50331648 ]'
-kill -TERM "$following"
-wait "$following"
-status=$?
-expect_status 0
-expect_no_err
-expect_same 'what was kept' true "$(jq -s 'map(.threads[].change_bytes) | add | . >= 50331648 and . < 52428800' grown_lines)"
-expect_same 'that rates and counters agree' true "$(jq -s '. as $all | [range(1; length)] | map($all[.] as $now |
-    ($now.threads[0].allocated_bytes - $all[. - 1].threads[0].allocated_bytes -
-        $now.threads[0].allocated_bytes_per_sec * $now.interval_ms / 1000) | fabs < 65536) | all' grown_lines)"
-expect_schema heap-lines.jsonl grown_lines
-run heap --pid "$grower" --follow --interval-ms 20ms --snapshots 2
-expect_status 0
-expect_same 'the tables' 2 "$(grep -c '^[0-9:]*  *ALLOC/S  *FREED/S' out)"
-expect_same 'the sums' 2 "$(grep -c '^ *all ' out)"
-: >ended_lines
-timeout 60 "$BUGPACK" heap --pid "$grower" --follow --interval-ms 20ms >>ended_lines 2>err &
-following=$!
-await '[ "$(wc -l <ended_lines)" -ge 4 ]'
-kill -KILL "$grower"
-wait "$following"
-status=$?
-expect_status 0
-expect_err 'has ended'
-run heap --pid 999999999 --follow
-expect_status 4
-run heap --pid $$ --follow
-expect_status 0
-expect_err 'jemalloc-not-found'
-run heap --state --follow
-expect_usage '--state and --follow exclude each other'
-run heap --pid 1 --follow --interval-ms 0
-expect_usage '--follow needs an --interval-ms over 0'
-
 fact 'SIGINT ends it with what was read so far'
 # A shell without job control starts background commands with SIGINT ignored.
 python3 -c 'import os, signal, sys

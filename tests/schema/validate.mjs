@@ -41,7 +41,6 @@ const known = {
   'index.jsonl': 'index', // likewise
   'log-lines.jsonl': 'log-line', // likewise
   'sample-lines.jsonl': 'sample-line', // likewise
-  'heap-lines.jsonl': 'heap-line', // likewise
   'events.jsonl': 'event', // likewise
   'capture.json': 'capture', // likewise
   'redact-list.json': 'redact-list', // likewise

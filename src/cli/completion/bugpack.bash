@@ -118,7 +118,7 @@ _bugpack() {
             ;;
         heap)
             if [[ $current == -* ]]; then
-                _bugpack_words '--pid --snapshots --interval-ms --follow --state --json --help' "$current"
+                _bugpack_words '--pid --snapshots --interval-ms --state --json --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi

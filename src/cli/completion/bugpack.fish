@@ -97,7 +97,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from diff' -l bytes -d 'Print num
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l json -d 'Print JSON instead of text'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l snapshots -x -d 'How often to look'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l interval-ms -x -d 'From one look to the next'
-complete -c bugpack -n '__fish_seen_subcommand_from heap sample' -l follow -d 'Print changes each interval'
+complete -c bugpack -n '__fish_seen_subcommand_from sample' -l follow -d 'Print changes each interval'
 complete -c bugpack -n '__fish_seen_subcommand_from sample' -l count -x -d 'End after so many lines'
 complete -c bugpack -n '__fish_seen_subcommand_from html prune recover redact run sample trigger verify' -l json -d 'JSON, an object each line'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l state -d 'Print the heap state of a file or report'
