@@ -5,6 +5,7 @@
 #define BP_CLI_COMMAND_H
 
 #include <limits.h>
+#include <stddef.h>
 
 /* The exit statuses that scripts may rely on; bugpack(1) lists them. */
 typedef enum bp_cli_exit {
@@ -29,6 +30,14 @@ typedef struct bp_cli_command {
     /* `arguments[0]` is the command's name. Reports its errors itself. */
     bp_cli_exit (*run)(int argument_count, char **arguments);
 } bp_cli_command;
+
+/*
+ * What can follow the words after the program's name, of which the last is being typed, for the
+ * shells in completion/: a line each, with a description behind a tab; or only what kind of word
+ * ":file", ":dir", ":pid", ":name" of a process, or ":command".
+ */
+bp_cli_exit bp_cli_complete(const bp_cli_command *const *commands, size_t command_count,
+                            int word_count, char **words);
 
 /* One per file; main.c lists them. */
 extern const bp_cli_command bp_cli_calibrate_command;

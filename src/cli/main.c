@@ -89,6 +89,9 @@ static bp_cli_exit dispatch(int argument_count, char **arguments) {
     if (strcmp(word, "--version") == 0) {
         return print_version();
     }
+    if (strcmp(word, "--complete") == 0) {
+        return bp_cli_complete(commands, command_count, argument_count - 1, arguments + 1);
+    }
     if (word[0] == '-') {
         return bp_cli_say_usage("unknown option '%s'", word);
     }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The man pages and the completions know exactly the options that the program has.
+# The man pages know exactly the options that the program has, and shells complete them.
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
 man=$source_dir/docs/man
@@ -8,22 +8,6 @@ completion=$source_dir/src/cli/completion
 # Every "--word" of a text, without the hyphens, a line each.
 long_options() {
     grep -oE -e '(^|[^-a-z])--[a-z][-a-z0-9]*' | sed 's/^[^-]*--//' | sort -u
-}
-
-# offered FILE COMMAND: the options that a completion offers for a command.
-offered() {
-    case $1 in
-        bugpack.bash)
-            # shellcheck disable=SC2016 # bash is to expand it
-            bash -c 'source "$0"; COMP_WORDS=(bugpack "$1" --) COMP_CWORD=2
-                _bugpack; printf "%s\n" "${COMPREPLY[@]}"' "$completion/$1" "$2"
-            ;;
-        _bugpack) sed -n "/^_bugpack_$2() {/,/^}/{s/^ *'([^)]*)//;p;}" "$completion/$1" ;;
-        bugpack.fish)
-            grep -E "_from ([a-z]+ )*$2( [a-z]+)*'" "$completion/$1" | sed -n 's/.* -l /--/p'
-            echo --help # of all commands
-            ;;
-    esac | long_options
 }
 
 run --help
@@ -40,15 +24,8 @@ while read -r command; do
     page=$man/bugpack-$command.1
     sed -n 's/^\.It .*Fl -\([-a-z0-9]*\).*/\1/p' "$page" | sort -u >in_page
     cmp -s options in_page || wrong "they differ: $(diff options in_page | grep '^[<>]' | tr '\n' ' ')"
-    for file in bugpack.bash _bugpack bugpack.fish; do
-        fact "$file offers the options of $command, and no other"
-        if [ $file != bugpack.bash ] || command -v bash >/dev/null 2>&1; then
-            offered $file "$command" >in_completion
-            cmp -s options in_completion ||
-                wrong "they differ: $(diff options in_completion | grep '^[<>]' | tr '\n' ' ')"
-        fi
-        grep -qw -e "$command" "$completion/$file" || wrong "it lacks $command"
-    done
+    fact "what completes $command has its options"
+    "$BUGPACK" --complete "$command" -- | long_options | cmp -s options - || wrong 'they differ'
     fact "the main man page names $command"
     grep -q "^\.It Cm $command" "$man/bugpack.1" || wrong 'it does not'
 done <commands
@@ -84,14 +61,15 @@ for shell in bash zsh fish; do
     fi
 done
 
+ln -s "$BUGPACK" bugpack
 fact 'bash completes process ids, with their names beside'
 if command -v bash >/dev/null 2>&1; then
     start sleep 300
     # shellcheck disable=SC2016 # bash is to expand it
     bash -c 'source "$0"
-        COMP_WORDS=(bugpack capture --pid "$1") COMP_CWORD=3; _bugpack; printf "%s\n" "${COMPREPLY[@]}"
-        COMP_WORDS=(bugpack capture --pid sle) COMP_CWORD=3; _bugpack; printf "%s\n" "${COMPREPLY[@]}"
-        COMP_WORDS=(bugpack capture --name sle) COMP_CWORD=3; _bugpack; printf "%s\n" "${COMPREPLY[@]}"
+        COMP_WORDS=(./bugpack capture --pid "$1") COMP_CWORD=3; _bugpack; printf "%s\n" "${COMPREPLY[@]}"
+        COMP_WORDS=(./bugpack capture --pid sle) COMP_CWORD=3; _bugpack; printf "%s\n" "${COMPREPLY[@]}"
+        COMP_WORDS=(./bugpack capture --name sle) COMP_CWORD=3; _bugpack; printf "%s\n" "${COMPREPLY[@]}"
     ' "$completion/bugpack.bash" "$pid" >out 2>err
     grep -Eqx "$pid( \(sleep\))?" out || wrong "the id is not among $(head -n 3 out)"
     grep -qx sleep out || wrong 'the name is not offered'
@@ -103,13 +81,17 @@ fact 'bash completes commands, options and files'
 if command -v bash >/dev/null 2>&1; then
     # shellcheck disable=SC2016 # bash is to expand it
     bash -c 'source "$0"
-        COMP_WORDS=(bugpack sam) COMP_CWORD=1; _bugpack; echo "${COMPREPLY[*]}"
-        COMP_WORDS=(bugpack capture --log) COMP_CWORD=2; _bugpack; echo "${COMPREPLY[*]}"
-        COMP_WORDS=(bugpack capture --log comman) COMP_CWORD=3; _bugpack; echo "${COMPREPLY[*]}"
-        COMP_WORDS=(bugpack redact -o comman) COMP_CWORD=3; _bugpack; echo "${COMPREPLY[*]}"
-        COMP_WORDS=(bugpack logs --level w) COMP_CWORD=3; _bugpack; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(./bugpack sam) COMP_CWORD=1; _bugpack; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(./bugpack capture --log) COMP_CWORD=2; _bugpack; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(./bugpack capture --log comman) COMP_CWORD=3; _bugpack; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(./bugpack redact -o comman) COMP_CWORD=3; _bugpack; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(./bugpack logs --level w) COMP_CWORD=3; _bugpack; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(./bugpack run --without thr) COMP_CWORD=3; _bugpack; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(./bugpack help wat) COMP_CWORD=2; _bugpack; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(./bugpack show comman) COMP_CWORD=2; _bugpack; echo "${COMPREPLY[*]}"
     ' "$completion/bugpack.bash" >out 2>err
-    printf '%s\n' sample '--log --log-limit' commands commands warn >wanted
+    printf '%s\n' sample '--log --log-limit' commands commands warn 'threads.json thread-heap.json' watch \
+        commands >wanted
     cmp -s out wanted || wrong "it offers $(tr '\n' '|' <out)"
 else
     echo 'not tried: bash is not installed'
