@@ -108,20 +108,6 @@ void made_zip_put32(made_zip *zip, size_t at, uint32_t value) {
     made_zip_put16(zip, at + 2, value >> 16);
 }
 
-uint32_t made_zip_get32(const made_zip *zip, size_t at) {
-    const unsigned char *bytes = (const unsigned char *)zip->bytes.data + at;
-    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
-void made_zip_insert(made_zip *zip, size_t at, const void *bytes, size_t byte_count) {
-    if (bp_buffer_reserve(&zip->bytes, byte_count) == NULL) {
-        abort();
-    }
-    memmove(zip->bytes.data + at + byte_count, zip->bytes.data + at, zip->bytes.size - at);
-    memcpy(zip->bytes.data + at, bytes, byte_count);
-    bp_buffer_commit(&zip->bytes, byte_count);
-}
-
 int made_zip_file(const void *bytes, size_t byte_count) {
     FILE *file = tmpfile();
     int fd = -1;

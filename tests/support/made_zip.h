@@ -33,9 +33,6 @@ void made_zip_release(made_zip *zip);
 
 void made_zip_put16(made_zip *zip, size_t at, unsigned value);
 void made_zip_put32(made_zip *zip, size_t at, uint32_t value);
-uint32_t made_zip_get32(const made_zip *zip, size_t at);
-/* Puts bytes in before `at`; nothing that points behind it is mended. */
-void made_zip_insert(made_zip *zip, size_t at, const void *bytes, size_t byte_count);
 
 /*
  * Opens bytes as a file without a name, whose descriptor is the caller's to close; -1 when that
