@@ -13,7 +13,7 @@
 #include "unit/taken_report.h"
 
 const char made_report_id[33] = "0123456789abcdef0123456789abcdef";
-const char made_report_record[] =
+static const char record[] =
     "{\"seq\": 1, \"time\": \"2026-11-21T08:36:51.123456Z\", \"monotonic_ns\": 1, "
     "\"level\": \"info\", \"tid\": 1, \"thread\": \"t\", \"message\": \"m\"}\n";
 
@@ -31,19 +31,17 @@ const char *made_report_faults(const void *bytes, size_t byte_count, uint64_t ma
     return faults;
 }
 
-void made_report_list(made_report *report, const char *name, const char *content,
-                      const char *sha256) {
-    char own[BP_SHA256_TEXT_BYTES];
+void made_report_list(made_report *report, const char *name, const char *content) {
+    char sha256[BP_SHA256_TEXT_BYTES];
     struct sha256_ctx hash;
     sha256_init(&hash);
     sha256_update(&hash, strlen(content), (const uint8_t *)content);
-    bp_sha256_print(&hash, own);
+    bp_sha256_print(&hash, sha256);
     (void)bp_buffer_printf(&report->manifest,
                            "%s{\"name\": \"%s\", \"status\": \"ok\", \"bytes\": %zu, "
-                           "\"duration_ms\": 1%s%s%s}",
+                           "\"duration_ms\": 1, \"sha256\": \"%s\"}",
                            report->manifest.data[report->manifest.size - 1] == '[' ? "" : ", ",
-                           name, strlen(content), sha256[0] != '\0' ? ", \"sha256\": \"" : "",
-                           sha256[0] == '=' ? own : sha256, sha256[0] != '\0' ? "\"" : "");
+                           name, strlen(content), sha256);
 }
 
 void made_report_add(made_report *report, const char *name, const char *content) {
@@ -70,7 +68,7 @@ void made_report_begin(made_report *report) {
                            "\"missing\": 0, \"artefacts\": [",
                            made_report_id);
     made_report_add(report, "metadata.json", metadata);
-    made_report_list(report, "metadata.json", metadata, "=");
+    made_report_list(report, "metadata.json", metadata);
 }
 
 static void end(made_report *report, bool is_stored, made_zip *ret_zip) {
@@ -90,8 +88,8 @@ void made_report_end(made_report *report, made_zip *ret_zip) {
 void made_report_sound(made_zip *ret_zip) {
     made_report report;
     made_report_begin(&report);
-    made_report_add(&report, "logs.jsonl", made_report_record);
-    made_report_list(&report, "logs.jsonl", made_report_record, "=");
+    made_report_add(&report, "logs.jsonl", record);
+    made_report_list(&report, "logs.jsonl", record);
     end(&report, true, ret_zip); /* two deflated streams may be one content */
     const bp_buffer *bytes = &ret_zip->bytes;
     cr_assert(

@@ -7,8 +7,7 @@
 
 #include "support/made_zip.h"
 
-/* The id of each, and a line for its logs.jsonl. */
-extern const char made_report_id[33], made_report_record[];
+extern const char made_report_id[33]; /* of each */
 
 /* A report that is being made, with a manifest for its members. */
 typedef struct made_report {
@@ -19,11 +18,9 @@ typedef struct made_report {
 
 /* With metadata.json, taken from a real report. */
 void made_report_begin(made_report *report);
-/* Adds a member, and a line to the manifest: without a SHA-256 for "", with the right one for "=".
- */
+/* Adds a member, and its line to the manifest. */
 void made_report_add(made_report *report, const char *name, const char *content);
-void made_report_list(made_report *report, const char *name, const char *content,
-                      const char *sha256);
+void made_report_list(made_report *report, const char *name, const char *content);
 /* Ends the manifest, and with it the report; the caller releases the zip. */
 void made_report_end(made_report *report, made_zip *ret_zip);
 
