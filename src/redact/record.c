@@ -156,8 +156,6 @@ static bugpack_status find_spans(bp_redactor *redactor, bp_redact_record *record
                                  bp_code_mode mode) {
     bp_scan *scan = &redactor->scan;
     const bp_view *view = &redactor->view;
-    bool may_have_rows = mode == BP_CODES_SHOWN && !record->is_piece && !scan->is_of_traffic &&
-                         (!record->is_json || record->stream != 0);
     scan->hit_count = 0;
     scan->is_undecided = false;
     scan->is_decoded = mode != BP_CODES_KEPT;
@@ -172,9 +170,6 @@ static bugpack_status find_spans(bp_redactor *redactor, bp_redact_record *record
     status = bp_scan_record(scan, view);
     if (status == BUGPACK_OK) {
         status = bp_nested_search(scan, view);
-    }
-    if (status == BUGPACK_OK && may_have_rows) {
-        status = bp_nested_search_tables(scan, view, record->stream);
     }
     return status == BUGPACK_OK ? add_spans(redactor, record) : status;
 }

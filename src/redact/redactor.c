@@ -276,8 +276,7 @@ static unsigned count_lines(const bp_redactor *redactor, const char *raw, size_t
  * where more than there are. */
 static size_t find_lines_end(const bp_redactor *redactor, const char *raw, size_t size, size_t at,
                              bool *is_cut) {
-    static const char indents[] =
-        " \t\r\n<-(C"; /* of a value, a row, or the head of a part of a form */
+    static const char indents[] = " \t\r\n<-C"; /* of a value, or the head of a part of a form */
     size_t to = at;
     *is_cut = false;
     if (at < size && memchr(indents, raw[at], sizeof indents - 1) == NULL) {

@@ -36,7 +36,6 @@ void bp_scan_release(bp_scan *scan) {
 
 void bp_scan_reset(bp_scan *scan) {
     memset(scan->blocks, 0, sizeof scan->blocks);
-    memset(scan->tables, 0, sizeof scan->tables);
     memset(scan->gave_up_counts, 0, sizeof scan->gave_up_counts);
     scan->open_count = 0;
     scan->block_key = 0;
@@ -343,22 +342,16 @@ static void begin_block(struct record *record, uint16_t rule, uint64_t stream, u
     size_t end = find(record, match->to, to, until);
     bp_hit hit = {.from = match->from, .to = match->to, .match_from = match->from, .rule = rule};
     if (end < to) {
-        hit.to = end + strlen(until);
-        while (hit.to < to &&
-               (isupper(record->text[hit.to]) || isdigit(record->text[hit.to]) ||
-                strchr(" -", record->text[hit.to]) != NULL) &&
-               memcmp(record->text + hit.to - 5, "-----", 5) != 0) {
-            hit.to++;
-        }
+        hit.to = end;
     } else {
         while (hit.to < to && (is_base64(record->text[hit.to]) ||
                                strchr("\\ \t\r,:-", record->text[hit.to]) != NULL)) {
             hit.to++;
         }
-        while (hit.to > match->to && isspace(record->text[hit.to - 1])) {
-            hit.to--;
-        }
         open_block(record->scan, stream, key, rule);
+    }
+    while (hit.to > match->to && isspace(record->text[hit.to - 1])) {
+        hit.to--;
     }
     add_hit(record, hit);
 }

@@ -28,20 +28,7 @@ typedef struct bp_open_block {
     bool is_open;
 } bp_open_block;
 
-enum { BP_OPEN_BLOCKS = 8, BP_GAVE_UP_MAX = 64, BP_OPEN_TABLES = 4, BP_TABLE_COLUMNS = 4 };
-
-/* A table whose heading names secrets, and whose last row has not been seen. */
-typedef struct bp_table {
-    uint64_t stream; /* the thread and channel, or 0 */
-    unsigned char delimiter;
-    uint16_t cell_count;                              /* of each row */
-    uint16_t column_count, columns[BP_TABLE_COLUMNS]; /* which of them hold secrets */
-    bp_name names[BP_TABLE_COLUMNS];
-    uint16_t idle_count; /* records since its last row */
-    uint16_t done_count; /* cells of a row whose next cell goes on in the next line */
-    bool is_in_quotes;   /* that cell is in quotes */
-    bool is_open;
-} bp_table;
+enum { BP_OPEN_BLOCKS = 8, BP_GAVE_UP_MAX = 64 };
 
 typedef struct bp_scan {
     const bp_rule_set *set;
@@ -51,8 +38,7 @@ typedef struct bp_scan {
     bp_hit *hits; /* in no order */
     size_t hit_count, hit_capacity;
     bp_open_block blocks[BP_OPEN_BLOCKS];
-    bp_table tables[BP_OPEN_TABLES];
-    unsigned open_count;  /* of blocks and tables */
+    unsigned open_count;  /* of blocks */
     uint64_t block_key;   /* of the string that a record ended inside of */
     bool has_block_begin; /* the record that was searched last has the begin of a block */
     /* In a text that goes on: the first match that depends on how, and what it would replace. */
