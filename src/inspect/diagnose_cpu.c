@@ -83,17 +83,6 @@ static bool find_place(const bp_evidence *evidence, const bp_thread *thread,
     return true;
 }
 
-/* Whether it was running or ready to for all of the window. A stop of ours counts as if the thread
- * had gone to sleep; then the time has to add up. */
-static bool never_slept(const bp_evidence *evidence, const bp_thread *thread) {
-    uint64_t stops = 0;
-    (void)bp_json_tree_uint(bp_json_tree_object(evidence->manifest, "profile"), "stops", &stops);
-    return thread->voluntary_switches == 0 ||
-           (stops > 0 && thread->voluntary_switches > 0 &&
-            thread->voluntary_switches <= (double)stops + 1 && thread->run_delay_ms >= 0 &&
-            thread->cpu_ms + thread->run_delay_ms >= evidence->window_ms * 0.9);
-}
-
 /*
  * A thread is busy that used nearly all of the window, or of its own time if it was born in it; and
  * on a machine with too few processors one that used some of it, and was ready to run for the rest.
@@ -107,7 +96,7 @@ static void find_busy(bp_evidence *evidence, bool is_wanted_in_kernel) {
         double percent = has_rate ? thread->cpu_ms / lived_ms * 100 : thread->cpu_percent;
         /* Less where it is known to have been ready at both ends. */
         double starved_percent = thread->run_delay_ms >= 0 ? 5 : 20;
-        bool is_starved = never_slept(evidence, thread) && !thread->is_born &&
+        bool is_starved = thread->voluntary_switches == 0 && !thread->is_born &&
                           percent < busy_percent && percent >= starved_percent &&
                           lived_ms >= least_ms;
         double system_ms = thread->system_ms > 0 ? thread->system_ms : 0;
@@ -196,7 +185,7 @@ static bool name_cause(const bp_evidence *evidence, const bp_thread *thread,
  * its end: who was ready at both ends of the window and never slept waited all the time it did not
  * run. */
 static double waited_ms(const bp_evidence *evidence, const bp_thread *thread) {
-    bool was_always_ready = thread->run_delay_ms >= 0 && never_slept(evidence, thread);
+    bool was_always_ready = thread->run_delay_ms >= 0 && thread->voluntary_switches == 0;
     double waited = was_always_ready ? evidence->window_ms - thread->cpu_ms : thread->run_delay_ms;
     return waited < evidence->window_ms ? waited : evidence->window_ms;
 }

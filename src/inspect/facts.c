@@ -214,8 +214,6 @@ static void make_profile(bp_json_maker *maker, const bp_call_tree *profile,
         return;
     }
     bp_json_make_object(maker, "profile");
-    bp_json_make_text(maker, "method", bp_json_tree_text(taken, "method"));
-    make_flag(maker, "_stops", strcmp(bp_json_tree_text_or(taken, "method", ""), "stops") == 0);
     make_flag(maker, "_without_kernel", bp_json_tree_is_true(taken, "without_kernel"));
     bp_json_make_uint(maker, "samples", true, samples);
     copy_uint(maker, taken, "lost");

@@ -62,7 +62,7 @@ void bp_facts_close(bp_facts *facts);
 
 /* A profile, and behind its share of all samples where a thread of it was. */
 #define BP_FILL_PROFILE                                                                            \
-    "{samples:u} sample{samples:p}{[ in {window_ms:.2t} s]}{[{_stops:!}, by short stops]}"         \
+    "{samples:u} sample{samples:p}{[ in {window_ms:.2t} s]}"                                       \
     "{[{_without_kernel:!}, not of the kernel]}{[{lost:+}; {lost:u} more were lost]}"
 #define BP_FILL_PATH                                                                               \
     "{[: {_share_percent:.0f} % in {_path}]}{[{_no_path:!}: no function has half of them]}"

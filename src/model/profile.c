@@ -137,37 +137,24 @@ void bp_folded_append_frame(bp_buffer *line, const bp_frame_text *frame) {
 
 void bp_profile_add(const bp_profile_facts *facts, bp_json *json) {
     bp_json_object_begin(json, "profile");
-    bp_json_add_text(json, "method", facts->is_by_stops ? "stops" : "kernel");
     bp_json_add_uint(json, "rate_hz", facts->rate_hz);
     bp_json_add_uint(json, "samples", facts->sample_count);
     bp_json_add_uint(json, "lost", facts->lost_count);
     bp_json_add_uint(json, "window_ms", facts->window_ns / BP_NS_PER_MS);
     bp_json_add_uint(json, "threads", facts->thread_count);
     bp_model_add_flag(json, "without_kernel", facts->excludes_kernel);
-    if (facts->is_by_stops) {
-        bp_json_add_uint(json, "stops", facts->stop_count);
-        bp_json_add_uint(json, "stopped_us", (facts->stopped_ns + 999) / 1000);
-        bp_json_add_uint(json, "longest_stop_us", (facts->longest_stop_ns + 999) / 1000);
-    }
     bp_json_object_end(json);
 }
 
 void bp_profile_describe(const bp_profile_facts *facts, char *out, size_t out_bytes) {
-    char stops[100] = "", lost[48] = "";
-    if (facts->is_by_stops) {
-        (void)snprintf(stops, sizeof stops,
-                       "; %" PRIu64 " stops of %" PRIu64 " us in all, the longest of %" PRIu64,
-                       facts->stop_count, (facts->stopped_ns + 999) / 1000,
-                       (facts->longest_stop_ns + 999) / 1000);
-    }
+    char lost[48] = "";
     if (facts->lost_count > 0) {
         (void)snprintf(lost, sizeof lost, "; %" PRIu64 " lost", facts->lost_count);
     }
     (void)snprintf(out, out_bytes,
                    "%" PRIu64 " samples of %" PRIu64 " thread%s, %" PRIu64 " a second for %" PRIu64
-                   " ms%s%s%s",
+                   " ms%s%s",
                    facts->sample_count, facts->thread_count, facts->thread_count == 1 ? "" : "s",
                    facts->rate_hz, (uint64_t)(facts->window_ns / BP_NS_PER_MS), lost,
-                   facts->excludes_kernel ? "; not while in the kernel, as this user may not" : "",
-                   stops);
+                   facts->excludes_kernel ? "; not while in the kernel, as this user may not" : "");
 }

@@ -25,14 +25,12 @@ enum { BP_PROFILE_LINE_MAX = 20000, BP_PROFILE_BYTES_MAX = 32 << 20 };
 #define BP_PROFILE_ENDED "[ended]"   /* in place of the name of a thread that has ended */
 
 typedef struct bp_profile_facts {
-    bool is_known;    /* there is a profile, or could have been one */
-    bool is_by_stops; /* threads were stopped for it; else the kernel took the samples */
+    bool is_known; /* there is a profile, or could have been one */
     bool excludes_kernel;
     uint64_t rate_hz, sample_count;
     uint64_t lost_count; /* taken, and not in the entry */
     uint64_t window_ns;
     uint64_t thread_count; /* that have samples */
-    uint64_t stop_count, stopped_ns, longest_stop_ns;
 } bp_profile_facts;
 
 typedef struct bp_folded_line {

@@ -9,12 +9,10 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/status.h"
-#include "platform/linux/files.h"
 #include "platform/linux/perf_events.h"
 #include "platform/thread.h"
 #include "probe/profile_fold.h"
 #include "probe/profile_samples.h"
-#include "probe/thread_stop.h"
 
 /* What perf_event_mlock_kb has by default for each processor beside its page: 62 samples. */
 static const size_t ring_bytes = (size_t)512 << 10;
@@ -92,67 +90,6 @@ static uint64_t nap_of(const bp_profiler *profiler) {
     return nap_ns > shortest_nap_ns ? nap_ns : shortest_nap_ns;
 }
 
-/* Of a thread: it ran when it was looked at, so another processor has it. */
-static const uint32_t stop_timeout_ms = 50;
-
-/* Stops the threads that run now, as far as the bounds allow, from number `*turn` on. */
-static void stop_running(bp_profiler *profiler, size_t *turn) {
-    enum { at_once_max = 8, in_all_max = 1000 };
-    static const uint64_t share = 100; /* of the window */
-    bp_unwinder *unwinder = &profiler->fold.unwinder;
-    bp_profile_facts *facts = &profiler->profile.facts;
-    bp_proc_list threads;
-    (void)bp_proc_list_read(unwinder->task_fd, NULL, &threads);
-    for (size_t i = 0, count = 0;
-         i < threads.count && count < at_once_max && facts->stop_count < in_all_max &&
-         facts->stopped_ns < profiler->plan.window_ns / share;
-         i++) {
-        pid_t tid = (pid_t)threads.items[(*turn + i) % threads.count].id;
-        bp_proc_stat stat;
-        uint64_t pause_ns = 0;
-        if (bp_proc_read_stat(unwinder->task_fd, &stat, "%d/stat", (int)tid) != 0 ||
-            stat.state != 'R') {
-            continue;
-        }
-        count++;
-        facts->stop_count++;
-        uint64_t began_ns = bp_clock_monotonic_ns();
-        if (bp_thread_stop_copy(profiler->plan.pid, tid, stop_timeout_ms, &unwinder->copy,
-                                &pause_ns) == 0) {
-            bp_profile_fold_take_copy(&profiler->fold, tid);
-        } else { /* it may have stood still until its tracer ended */
-            pause_ns = bp_clock_monotonic_ns() - began_ns;
-            facts->lost_count++;
-        }
-        facts->stopped_ns += pause_ns;
-        facts->longest_stop_ns =
-            pause_ns > facts->longest_stop_ns ? pause_ns : facts->longest_stop_ns;
-    }
-    *turn += at_once_max;
-    bp_proc_list_release(&threads);
-}
-
-/* A hundred times over the window, but not more than every 20 ms and not less than once a second.
- */
-static void sample_by_stops(bp_profiler *profiler) {
-    static const uint64_t times = 100, shortest_ns = 20 * BP_NS_PER_MS;
-    bp_profile_facts *facts = &profiler->profile.facts;
-    uint64_t interval_ns = profiler->plan.window_ns / times;
-    interval_ns = interval_ns > shortest_ns ? interval_ns : shortest_ns;
-    interval_ns = interval_ns < BP_NS_PER_SEC ? interval_ns : BP_NS_PER_SEC;
-    uint64_t began_ns = bp_clock_monotonic_ns();
-    size_t turn = 0;
-    facts->is_by_stops = true;
-    facts->excludes_kernel = false;
-    facts->rate_hz = BP_NS_PER_SEC / interval_ns;
-    if (bp_profile_fold_open(&profiler->fold)) {
-        while (nap(profiler, interval_ns)) {
-            stop_running(profiler, &turn);
-        }
-    }
-    facts->window_ns = bp_clock_monotonic_ns() - began_ns;
-}
-
 static bugpack_status sample(bp_profiler *profiler) {
     bp_profile_facts *facts = &profiler->profile.facts;
     const bp_perf_plan plan = {
@@ -173,10 +110,6 @@ static bugpack_status sample(bp_profiler *profiler) {
         drain(profiler);
     }
     bp_perf_events_close(&profiler->events);
-    if (status != BUGPACK_OK && profiler->plan.may_stop) {
-        sample_by_stops(profiler);
-        status = BUGPACK_OK;
-    }
     return status;
 }
 

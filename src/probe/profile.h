@@ -29,7 +29,6 @@ typedef struct bp_profile_plan {
     uint64_t birth;      /* of its first thread, as in platform/task.h; 0: any */
     uint64_t window_ns;  /* about how long it will be sampled: a long window has fewer a second */
     uint64_t timeout_ns; /* for the end: samples are unwound and named */
-    bool may_stop;       /* where the kernel takes no samples: busy threads, for an instant each */
 } bp_profile_plan;
 
 /* A process that is sampled, or samples that are folded, by a thread of its own: "bugpack-profile".

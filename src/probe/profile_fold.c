@@ -26,7 +26,7 @@ static bool fail(bp_profile_fold *fold, bugpack_status status) {
     return false;
 }
 
-bool bp_profile_fold_open(bp_profile_fold *fold) {
+static bool open_fold(bp_profile_fold *fold) {
     if (fold->is_open || fold->status != BUGPACK_OK) {
         return fold->status == BUGPACK_OK;
     }
@@ -215,7 +215,7 @@ static void take_sample(bp_profile_fold *fold, const bp_perf_record *record) {
     if (fold->is_open && fold->is_stale && now_ns - fold->opened_ns > least_reopen_ns) {
         end_unwinder(fold, fold->deadline_ns);
     }
-    if (!bp_profile_fold_open(fold)) {
+    if (!open_fold(fold)) {
         return;
     }
     size_t thread = find_thread(fold, record->tid);
@@ -228,13 +228,6 @@ static void take_sample(bp_profile_fold *fold, const bp_perf_record *record) {
     }
     if (thread == SIZE_MAX || now_ns > fold->deadline_ns ||
         !keep(fold, thread, has_stack, record->is_kernel ? kernel_mark : 0)) {
-        fold->out->facts.lost_count++;
-    }
-}
-
-void bp_profile_fold_take_copy(bp_profile_fold *fold, int32_t tid) {
-    size_t thread = find_thread(fold, tid);
-    if (thread == SIZE_MAX || !keep(fold, thread, true, 0)) {
         fold->out->facts.lost_count++;
     }
 }

@@ -41,12 +41,6 @@ typedef struct bp_profile_fold {
 /* Takes one record, of which only samples of the process count. */
 void bp_profile_fold_take(bp_profile_fold *fold, const bp_perf_record *record);
 
-/* Opens the process, where it is not open. False: the samples are dropped. */
-bool bp_profile_fold_open(bp_profile_fold *fold);
-
-/* Takes what was copied of a thread into `unwinder.copy`. */
-void bp_profile_fold_take_copy(bp_profile_fold *fold, int32_t tid);
-
 /* Names all frames until `symbols_until_ns`, and releases what it holds; `out` stays. The first
  * failure. */
 bugpack_status bp_profile_fold_end(bp_profile_fold *fold, uint64_t symbols_until_ns,

@@ -103,7 +103,6 @@ static bugpack_status begin_sampling(const bugpack_options *settings, bp_subject
         plan->pid = processes[0].pid;
         plan->birth = processes[0].birth;
         plan->window_ns = settings->sample_window_ms * BP_NS_PER_MS;
-        plan->may_stop = settings->stacks >= BUGPACK_STACKS_ALL;
         free(processes);
     }
     return status;

@@ -329,27 +329,6 @@ expect_same 'the first' 'failed, and 1 more entry: process 9 has ended  [process
 grep -q 'omitted: larger than 1 byte  \[logs/a.log\]' found || wrong "they are $(cat found)"
 rm ./*.loss.zip # they are not ours
 
-fact 'a thread that was stopped for its stacks, and never slept otherwise, spins'
-python3 -c 'import json, zipfile
-def report(name, stops, cpu_ms, delay_ms, switches):
-    thread = {"tid": 1, "name": "t", "cpu_percent": cpu_ms / 20, "cpu_ms": cpu_ms, "user_ms": cpu_ms,
-              "system_ms": 0, "run_delay_ms": delay_ms, "voluntary_switches": switches,
-              "involuntary_switches": 200, "page_faults": 0, "read_chars": 0, "written_chars": 0, "write_calls": 0}
-    profile = {"profile": {"method": "stops", "stops": stops}} if stops else {}
-    with zipfile.ZipFile(name + ".stops.zip", "w") as out:
-        out.writestr("metadata.json", "{}")
-        out.writestr("manifest.json", json.dumps({"complete": True, "missing": 0, "artefacts": [], **profile}))
-        out.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "threads": [thread]}))
-report("spins", 15, 600, 1380, 16)
-report("sleeps", 15, 600, 1380, 17)
-report("waits", 15, 600, 900, 16)
-report("unstopped", 0, 600, 1380, 1)'
-for case in spins:1 sleeps:0 waits:0 unstopped:0; do
-    run show "${case%:*}.stops.zip"
-    expect_same "the findings of ${case%:*}" "${case#*:}" "$(grep -c 'ready to run for the rest' out)"
-done
-rm ./*.stops.zip # nor are these
-
 fact 'memory that rises through the window grows, however few the samples'
 python3 -c 'import json, zipfile
 def report(name, uptime, *samples):

@@ -283,16 +283,12 @@ Test(model, manifest_counts_what_is_missing_and_says_why) {
 Test(model, manifest_says_how_a_profile_was_taken) {
     const bp_manifest manifest = {.report_id = "00112233445566778899aabbccddeeff",
                                   .profile = {.is_known = true,
-                                              .is_by_stops = true,
                                               .excludes_kernel = true,
                                               .rate_hz = 50,
                                               .sample_count = UINT64_MAX,
                                               .lost_count = 1,
                                               .window_ns = 2 * BP_NS_PER_SEC,
-                                              .thread_count = 2,
-                                              .stop_count = 40,
-                                              .stopped_ns = 1600001,
-                                              .longest_stop_ns = 86000}};
+                                              .thread_count = 2}};
     EXPECT_PRINTED(bp_manifest_print(&manifest, &out, &error),
                    "{\n"
                    "  \"schema\": 2,\n"
@@ -302,16 +298,12 @@ Test(model, manifest_says_how_a_profile_was_taken) {
                    "  \"redacted\": false,\n"
                    "  \"artefacts\": [],\n"
                    "  \"profile\": {\n"
-                   "    \"method\": \"stops\",\n"
                    "    \"rate_hz\": 50,\n"
                    "    \"samples\": 18446744073709551615,\n"
                    "    \"lost\": 1,\n"
                    "    \"window_ms\": 2000,\n"
                    "    \"threads\": 2,\n"
-                   "    \"without_kernel\": true,\n"
-                   "    \"stops\": 40,\n"
-                   "    \"stopped_us\": 1601,\n"
-                   "    \"longest_stop_us\": 86\n"
+                   "    \"without_kernel\": true\n"
                    "  }\n"
                    "}\n");
 }
