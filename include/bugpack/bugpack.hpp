@@ -110,7 +110,6 @@ class writer {
 };
 
 using provider = std::function<int(writer &)>;
-using before_write = std::function<bugpack_write_choice(const bugpack_entry_piece &, writer &)>;
 using report_done = std::function<void(const bugpack_report_result &)>;
 using traffic_filter =
     std::function<std::size_t(bugpack_direction, std::uint32_t, void *, std::size_t)>;
@@ -161,21 +160,6 @@ inline int call_provider(bugpack_writer *out, void *context) {
     return has_returned ? result : bugpack_fail(out, "the provider threw an exception");
 }
 
-inline bugpack_write_choice call_before_write(const bugpack_entry_piece *piece, bugpack_writer *out,
-                                              void *context) {
-    const auto callable = static_cast<slot<before_write> *>(context)->callable;
-    bool has_returned = false;
-    const auto choice = guarded(BUGPACK_WRITE_DROP, [&] {
-        writer to(out);
-        const auto chosen = (*callable)(*piece, to);
-        has_returned = true;
-        return chosen;
-    });
-    return has_returned ? choice
-                        : static_cast<bugpack_write_choice>(
-                              bugpack_fail(out, "the callback threw an exception"));
-}
-
 inline std::size_t call_filter(bugpack_direction direction, std::uint32_t type, void *bytes,
                                std::size_t byte_count, void *context) {
     const auto callable = static_cast<slot<traffic_filter> *>(context)->callable;
@@ -207,8 +191,6 @@ struct owned {
     std::mutex mutex; /* of what follows */
     std::map<std::string, std::unique_ptr<slot<provider>>> providers;
     std::vector<std::unique_ptr<slot<traffic_filter>>> filters;
-    /* The last is in use; the others hung when they were replaced. */
-    std::vector<std::unique_ptr<slot<before_write>>> before;
 };
 
 } /* namespace detail */
@@ -398,27 +380,6 @@ class session {
             owned_->providers.erase(at); /* and not one that another thread has just provided */
         }
         return is_gone;
-    }
-
-    /* An empty function removes the callback. */
-    bugpack_status set_before_write(before_write look) {
-        if (handle_ == nullptr) {
-            return BUGPACK_ERR_INVALID;
-        }
-        auto held = std::make_unique<detail::slot<before_write>>();
-        held->callable = std::make_shared<before_write>(std::move(look));
-        const bool is_set = static_cast<bool>(*held->callable);
-        const std::lock_guard<std::mutex> lock(owned_->mutex);
-        owned_->before.reserve(owned_->before.size() + 1);
-        const bugpack_status status =
-            bugpack_before_write(handle_, is_set ? detail::call_before_write : nullptr, held.get());
-        if (status == BUGPACK_OK && !owned_->before.empty()) {
-            owned_->before.pop_back();
-        }
-        if (status == BUGPACK_OK || status == BUGPACK_ERR_TIMEOUT) {
-            owned_->before.push_back(std::move(held));
-        }
-        return status;
     }
 
     channel open_channel(const std::string &name, const channel_options &given = {},

@@ -317,55 +317,6 @@ BUGPACK_API bugpack_status bugpack_recorder_locate(bugpack *session,
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_redact_add(bugpack *session, const char *text,
                                                                 bugpack_error *error);
 
-/* What is to become of a piece. Since 0.1.0. */
-typedef enum bugpack_write_choice {
-    BUGPACK_WRITE_AS_IS = 0,
-    /* What the callback wrote into `writer` is written instead; nothing, if it wrote nothing. */
-    BUGPACK_WRITE_INSTEAD = 1,
-    /* The whole entry is left out of the report. Its `status` in the manifest is "disabled", with
-     * the text of bugpack_fail, if there is one, as its reason; it does not count as missing. */
-    BUGPACK_WRITE_DROP = 2
-} bugpack_write_choice;
-
-/* A piece of an entry. Valid during the call. Since 0.1.0. */
-typedef struct bugpack_entry_piece {
-    size_t struct_size; /* set by the library */
-    const char *entry;  /* its name in the report */
-    uint64_t offset;    /* of the piece in what would be written; 0 begins an entry */
-    const void *bytes;  /* NULL: the entry ends here */
-    size_t byte_count;  /* at most 64 KiB; 0: the entry ends here */
-} bugpack_entry_piece;
-
-/*
- * Sees what is about to be written, and chooses. `writer` takes at most artefact_limit_bytes for a
- * piece (bugpack_write, bugpack_printf in bugpack/provide.h). Any other result than a
- * bugpack_write_choice, such as that of bugpack_fail, leaves the entry out as failed.
- *
- * It runs on a thread of the library, under no lock, and in one report for one entry after the
- * other. A call may take provider_timeout_ms, and all calls for one entry ten times as long.
- * After that the entry is left out as timed_out; while a call hangs, all further entries are, too,
- * also of later reports: nothing is written that it has not seen. It may call what a provider may.
- */
-typedef bugpack_write_choice bugpack_before_write_callback(const bugpack_entry_piece *piece,
-                                                           bugpack_writer *writer, void *context);
-
-/*
- * Sets the callback that sees each entry of a report before it is compressed and written: after the
- * redaction rules, so that it gets what would be in the report. NULL removes it. It does not see
- * manifest.json, which says `"before_write": "applied"`, and notes what it changed or left out.
- * Whether what it writes into a .json entry is JSON is its own affair.
- *
- * A recovery by another process cannot call it. The manifest of such a report then says
- * `"before_write": "not_applied"`.
- *
- * `context` must stay valid until bugpack_close, or a call that replaced it, has returned OK.
- * Errors: TIMEOUT (it was replaced, and the one before hangs beyond its time limit: its context
- * must outlive it), INVALID (inside a provider or this callback), NO_MEMORY, INERT, CLOSED. Waits
- * while a report is inside the one before. Any thread. Since 0.1.0.
- */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status
-bugpack_before_write(bugpack *session, bugpack_before_write_callback *callback, void *context);
-
 /* Tags per session; bytes of a key, and of a value. */
 #define BUGPACK_TAGS_MAX 64
 #define BUGPACK_TAG_KEY_MAX_BYTES 64

@@ -58,8 +58,6 @@ typedef enum bp_lock_rank {
     BP_LOCK_TAGS,
     /* redaction rules | compiling them (10 to 20 ms) | worker, bugpack_redact_add */
     BP_LOCK_REDACTION,
-    /* the callback before a write | taking a reference | worker, bugpack_before_write */
-    BP_LOCK_BEFORE_WRITE,
     /* tasks of the monitor | walk over 4 | monitor, open, close, worker, snapshot thread */
     BP_LOCK_MONITOR,
     /* metrics windows of triggers | making one, or marking its sample | monitor, triggers, worker

@@ -87,7 +87,6 @@ bugpack_status bp_manifest_print(const bp_manifest *manifest, bp_buffer *out,
     bp_json_add_bool(&json, "complete", missing_count == 0);
     bp_json_add_uint(&json, "missing", missing_count);
     bp_json_add_bool(&json, "redacted", manifest->is_redacted);
-    bp_model_add_known_text(&json, "before_write", manifest->before_write);
     bp_json_array_begin(&json, "artefacts");
     for (size_t i = 0; i < manifest->entry_count; i++) {
         add_entry(&json, &manifest->entries[i]);

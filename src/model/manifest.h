@@ -73,8 +73,7 @@ typedef struct bp_trigger_tally {
 
 typedef struct bp_manifest {
     const char *report_id;
-    bool is_redacted;         /* rules were applied, whatever they found */
-    const char *before_write; /* what became of the host's callback; NULL: there was none */
+    bool is_redacted; /* rules were applied, whatever they found */
     const bp_manifest_line *entries;
     size_t entry_count;
     bp_profile_facts profile; /* not known: none was asked for, or it was refused */

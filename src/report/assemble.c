@@ -609,10 +609,7 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
         .rules = assembly->rules,
         .key = bp_redaction_key(assembly->context->redaction),
         .hook = {settings->before_publish, settings->before_publish_context},
-        .before_write = assembly->context->before_write,
-        .is_strict = job->type->is_strict,
-        .lacks_before_write =
-            job->lacks_before_write || (job->hosted != NULL && job->hosted->had_before_write)};
+        .is_strict = job->type->is_strict};
     status = bp_bundle_new(&target, &assembly->bundle, error);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
         if (!steps[i].needs_subject || assembly->context->subject != NULL) {

@@ -20,20 +20,11 @@ static const size_t artefact_max_count = BP_ARCHIVE_ENTRY_MAX - 1;
 
 static const size_t manifest_max_bytes = (size_t)64 << 20;
 
-/* Where the host's callback passes on what the rules have left. */
-struct passage {
-    bp_last_look *look;
-    const char *entry;
-    bp_sink *pass_on;
-    void *archive;
-};
-
 struct bp_bundle {
     bp_bundle_target target;
     bp_staged_file *file;
     bp_archive *archive;
     bp_redactor *redactor;   /* NULL: redaction is off */
-    bp_last_look *look;      /* NULL: the host has no callback for it */
     bp_manifest_line *lines; /* their names are ours */
     size_t count;
     size_t capacity;
@@ -43,30 +34,12 @@ struct bp_bundle {
     bp_profile_facts profile;
 };
 
-/* A bp_sink. */
-static bugpack_status show_host(void *context, const void *bytes, size_t byte_count) {
-    const struct passage *passage = context;
-    return bp_last_look_write(passage->look, passage->entry, bytes, byte_count, passage->pass_on,
-                              passage->archive);
-}
-
-/* A bp_archive_filter: the rules, and then the host, but not of the manifest, which says what they
- * did. */
+/* A bp_archive_filter: the rules, where there are any. */
 static bugpack_status filter(void *context, const char *entry, const void *bytes, size_t byte_count,
                              bp_sink *pass_on, void *archive) {
     const bp_bundle *bundle = context;
-    bugpack_status status = BUGPACK_OK;
-    bool has_look = bundle->look != NULL && strcmp(entry, manifest_name) != 0;
-    struct passage passage = {bundle->look, entry, pass_on, archive};
-    bp_sink *next = has_look ? show_host : pass_on;
-    void *to = has_look ? (void *)&passage : archive;
-    if (bundle->redactor != NULL) {
-        status = bp_redactor_write(bundle->redactor, bytes, byte_count, next, to);
-    } else if (bytes != NULL) {
-        status = next(to, bytes, byte_count);
-    }
-    return status == BUGPACK_OK && has_look && bytes == NULL ? show_host(&passage, NULL, 0)
-                                                             : status;
+    (void)entry;
+    return bp_redactor_write(bundle->redactor, bytes, byte_count, pass_on, archive);
 }
 
 bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *out) {
@@ -162,7 +135,6 @@ bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bun
     if (status != BUGPACK_OK) {
         goto out;
     }
-    bp_archive_set_filter(bundle->archive, filter, bundle);
     if (target->rules != NULL) {
         bundle->redactor = bp_redactor_new(target->rules);
         if (bundle->redactor == NULL) {
@@ -170,13 +142,7 @@ bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bun
             goto out;
         }
         bp_redactor_set_key(bundle->redactor, target->key);
-    }
-    if (target->before_write != NULL) {
-        bundle->look = bp_last_look_new(target->before_write, target->token);
-        if (bundle->look == NULL) {
-            status = bp_fail_memory(error, "start a report");
-            goto out;
-        }
+        bp_archive_set_filter(bundle->archive, filter, bundle);
     }
     *ret_bundle = bundle;
     bundle = NULL;
@@ -198,7 +164,6 @@ void bp_bundle_free(bp_bundle *bundle) {
     bp_buffer_release(&bundle->exact);
     bp_archive_free(bundle->archive);
     bp_redactor_free(bundle->redactor);
-    bp_last_look_free(bundle->look);
     bp_staged_file_free(bundle->file);
     free(bundle);
 }
@@ -218,9 +183,6 @@ bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writ
     if (bundle->redactor != NULL) {
         bp_redactor_begin(bundle->redactor, bp_redact_form_of(name));
     }
-    if (bundle->look != NULL) {
-        bp_last_look_begin(bundle->look);
-    }
     writer->archive = bundle->archive;
     writer->sink = bp_archive_write;
     writer->sink_context = bundle->archive;
@@ -236,9 +198,6 @@ static bugpack_status end_entry(bp_bundle *bundle, bugpack_writer *writer, bugpa
         writer->archive = NULL; /* on failure it was rolled back */
         if (status == BUGPACK_OK) {
             bp_archive_take_sha256(bundle->archive, writer->line.sha256);
-        }
-        if (bundle->look != NULL && bp_last_look_tell(bundle->look, writer)) {
-            return BUGPACK_OK;
         }
     }
     if (status != BUGPACK_OK && bundle->target.is_strict) {
@@ -443,11 +402,8 @@ static void sort_lines(bp_bundle *bundle) {
 static bugpack_status add_manifest(bp_bundle *bundle, bugpack_error *error) {
     bp_buffer text;
     uint64_t byte_count = 0;
-    bool was_shown = bundle->look != NULL && bp_last_look_was_used(bundle->look);
-    const char *not_shown = bundle->target.lacks_before_write ? "not_applied" : NULL;
     const bp_manifest manifest = {.report_id = bundle->target.report_id,
                                   .is_redacted = bundle->redactor != NULL,
-                                  .before_write = was_shown ? "applied" : not_shown,
                                   .entries = bundle->lines,
                                   .entry_count = bundle->count,
                                   .profile = bundle->profile,

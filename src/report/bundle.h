@@ -14,7 +14,7 @@
 #include "model/profile.h"
 #include "platform/staged_file.h"
 #include "redact/rule_set.h"
-#include "report/before_write.h"
+#include "redact/tag.h"
 #include "report/writer.h"
 
 typedef struct bp_bundle bp_bundle;
@@ -22,15 +22,13 @@ typedef struct bp_bundle bp_bundle;
 /* Where a report is written. Everything is borrowed until the bundle is freed. */
 typedef struct bp_bundle_target {
     int dir_fd;
-    const char *dir_name;          /* for sentences */
-    const char *report_id;         /* for the manifest */
-    uint64_t wall_ns;              /* the time of all entries: the trigger's */
-    const bp_cancel_token *token;  /* NULL: nobody stops it */
-    bool is_strict;                /* an entry that cannot be written fails the report */
-    const bp_rule_set *rules;      /* of redaction; NULL: it is off */
-    const bp_tag_key *key;         /* of its tags; NULL: one of its own */
-    bp_before_write *before_write; /* the host's callback, which has the last word; NULL: none */
-    bool lacks_before_write;       /* the session had one, which cannot be called here */
+    const char *dir_name;         /* for sentences */
+    const char *report_id;        /* for the manifest */
+    uint64_t wall_ns;             /* the time of all entries: the trigger's */
+    const bp_cancel_token *token; /* NULL: nobody stops it */
+    bool is_strict;               /* an entry that cannot be written fails the report */
+    const bp_rule_set *rules;     /* of redaction; NULL: it is off */
+    const bp_tag_key *key;        /* of its tags; NULL: one of its own */
     bp_publish_hook hook;
 } bp_bundle_target;
 

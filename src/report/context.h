@@ -12,7 +12,6 @@
 #include "platform/machine.h"
 #include "probe/profile_ring.h"
 #include "recorder/recorder.h"
-#include "report/before_write.h"
 #include "report/events.h"
 #include "report/provider.h"
 #include "report/redaction.h"
@@ -34,7 +33,6 @@ typedef struct bp_report_context {
     bp_subject *subject;
     bp_events *events;
     bp_redaction *redaction;
-    bp_before_write *before_write;
     bp_profile_ring *profile_ring; /* NULL: profiles are taken when they are asked for, or not */
     bp_tags *tags;                 /* NULL: none can be set */
     /* What triggers came to, for the manifest. */

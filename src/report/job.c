@@ -155,7 +155,6 @@ static bugpack_status copy_session(const struct search *found, const bp_redactio
     identity->wall_offset_ns = identity->opened.wall_ns - identity->opened.monotonic_ns;
     /* By its own clock, which may be of another time namespace. */
     (void)bp_session_files_read_alive(found->session_fd, identity);
-    hosted->had_before_write = bp_before_write_was_set(found->session_fd);
     bugpack_status status = bp_redaction_load(found->session_fd, ours, &hosted->redaction, error);
     return status == BUGPACK_OK
                ? bp_recover_rings(found->session_fd, identity, true, dir_fd, token, snapshot, error)

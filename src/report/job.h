@@ -29,7 +29,6 @@ typedef struct bp_job bp_job;
 typedef struct bp_hosted {
     bp_session_identity identity;
     bp_redaction *redaction; /* its rules and ours */
-    bool had_before_write;   /* its callback cannot be called here */
 } bp_hosted;
 
 /* NULL is fine. */
@@ -85,12 +84,11 @@ struct bp_job {
     bool only_channel; /* traffic of `channel` alone, and of `other_channels` */
     const char *const *other_channels; /* of the payload */
     size_t other_channel_count;
-    bool borrows_snapshot;   /* it belongs to somebody else */
-    bool makes_report_dir;   /* report_dir may be missing */
-    bool has_private_dir;    /* report_dir is bugpack's own choice */
-    bool lacks_before_write; /* the session had a callback for it, which cannot be called here */
-    bool has_exit;           /* the target has ended, as `exit` says */
-    bp_window *window;       /* of the metrics; NULL: the worker takes both samples */
+    bool borrows_snapshot; /* it belongs to somebody else */
+    bool makes_report_dir; /* report_dir may be missing */
+    bool has_private_dir;  /* report_dir is bugpack's own choice */
+    bool has_exit;         /* the target has ended, as `exit` says */
+    bp_window *window;     /* of the metrics; NULL: the worker takes both samples */
     bp_trigger_note *notes[BP_TRIGGER_NOTE_MAX]; /* with the snapshot, they may be borrowed */
     bp_cancel_token token;
     bp_tag_set *tags; /* NULL for none */

@@ -102,13 +102,6 @@ static void leave(bp_provider *provider) {
     bp_lock_release(&provider->lock);
 }
 
-bool bp_provider_is_running(bp_provider *provider) {
-    bp_lock_acquire(&provider->lock);
-    bool is_running = provider->is_running;
-    bp_lock_release(&provider->lock);
-    return is_running;
-}
-
 bool bp_provider_retire(bp_provider *provider) {
     bp_lock_acquire(&provider->lock);
     provider->is_retired = true;

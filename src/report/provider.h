@@ -64,9 +64,6 @@ bool bp_provider_retire(bp_provider *provider);
 
 const bp_provider_spec *bp_provider_spec_of(const bp_provider *provider);
 
-/* Whether a call has not returned yet. */
-bool bp_provider_is_running(bp_provider *provider);
-
 /*
  * Ends what a callback wrote into `given` before it returned `result`: passes on what is left, JSON
  * to `sink` once it is checked. Afterwards `given` has no content, and its line has the outcome.

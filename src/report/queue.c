@@ -483,7 +483,6 @@ bool bp_job_queue_cancel(bp_job_queue *queue, uint64_t ticket) {
     bp_lock_release(&queue->lock);
     if (is_found) {
         bp_runner_wake(queue->runner);
-        bp_before_write_wake(queue->context->before_write);
     }
     return is_found;
 }
@@ -535,7 +534,6 @@ bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue *
     status = bp_runner_new(&queue->runner, error);
     if (status == BUGPACK_OK) {
         bp_runner_on_wake(queue->runner, end_cancelled, queue);
-        bp_before_write_on_wake(context->before_write, end_cancelled, queue);
         bp_fd_reserve_take(&queue->reserve);
         status = bp_thread_start(work, queue, &queue->worker, error);
         queue->has_worker = status == BUGPACK_OK;

@@ -281,8 +281,7 @@ static bugpack_status write_report(struct recovery *it, bugpack_report_result *r
                   .payload = it,
                   .kind = BP_REPORT_CRASH,
                   .triggered = it->last,
-                  .destination = BP_DESTINATION_INIT,
-                  .lacks_before_write = bp_before_write_was_set(it->found->dir_fd)};
+                  .destination = BP_DESTINATION_INIT};
     identify(it);
     bugpack_status status = read_crash(it->found->dir_fd, dead, &it->crash, error);
     if (status != BUGPACK_OK) {

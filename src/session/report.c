@@ -355,18 +355,6 @@ bugpack_status bugpack_set_tag(bugpack *session, const char *key, const char *va
     return bp_session_leave(&call);
 }
 
-bugpack_status bugpack_before_write(bugpack *session, bugpack_before_write_callback *callback,
-                                    void *context) {
-    bp_call call;
-    if (bp_runner_is_inside_provider()) {
-        return BUGPACK_ERR_INVALID;
-    }
-    if (bp_session_enter(&call, session, NULL, NULL)) {
-        call.status = bp_before_write_set(session->context.before_write, callback, context);
-    }
-    return bp_session_leave(&call);
-}
-
 bugpack_status bugpack_redact_add(bugpack *session, const char *text, bugpack_error *error) {
     bp_call call;
     if (!bp_session_enter(&call, session, "add redaction rules", error)) {

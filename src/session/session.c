@@ -182,11 +182,6 @@ static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
     return status;
 }
 
-static bugpack_status open_before_write(bugpack *session, bugpack_error *error) {
-    return bp_before_write_new(&session->settings, session->context.recorder,
-                               &session->context.before_write, error);
-}
-
 static bugpack_status open_providers(bugpack *session, bugpack_error *error) {
     return bp_provider_list_new(&session->context.providers, error);
 }
@@ -299,9 +294,9 @@ static bugpack_status start_monitor(bugpack *session, bugpack_error *error) {
 
 static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     static bugpack_status (*const parts[])(bugpack * session, bugpack_error * error) = {
-        check_report_dir, open_subject,   start_monitor,     open_recorder,  open_events,
-        open_tags,        open_redaction, open_before_write, open_providers, register_sources,
-        start_history,    open_jobs,      open_triggers,     open_profile};
+        check_report_dir, open_subject,   start_monitor,  open_recorder,    open_events,
+        open_tags,        open_redaction, open_providers, register_sources, start_history,
+        open_jobs,        open_triggers,  open_profile};
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof parts / sizeof parts[0]; i++) {
         status = parts[i](session, error);
@@ -347,7 +342,6 @@ static void session_retire(bugpack *session) {
         bp_provider_list_retire(context->providers);
         bp_provider_list_free(context->providers);
     }
-    bp_before_write_free(context->before_write);
     bp_profile_ring_close(context->profile_ring);
     (void)bp_subject_end_refresh(context->subject);
     bp_subject_drop(context->subject);

@@ -213,7 +213,6 @@ const bp_trigger_entry sample_triggers[SAMPLE_TRIGGER_COUNT] = {
 
 const bp_manifest sample_manifest_full = {.report_id = "00112233445566778899aabbccddeeff",
                                           .is_redacted = true,
-                                          .before_write = "applied",
                                           .entries = sample_ledger,
                                           .entry_count = SAMPLE_LEDGER_COUNT,
                                           .triggers = sample_triggers,

@@ -209,7 +209,6 @@ Test(model, manifest_counts_what_is_missing_and_says_why) {
                    "  \"complete\": false,\n"
                    "  \"missing\": 1,\n"
                    "  \"redacted\": true,\n"
-                   "  \"before_write\": \"applied\",\n"
                    "  \"artefacts\": [\n"
                    "    {\n"
                    "      \"name\": \"metadata.json\",\n"

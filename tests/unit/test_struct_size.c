@@ -12,7 +12,6 @@
                    #type " ends in padding")
 ENDS_WITH(bugpack_channel_options, flags);
 ENDS_WITH(bugpack_disconnect_cause, error_kind);
-ENDS_WITH(bugpack_entry_piece, byte_count);
 ENDS_WITH(bugpack_error, message);
 ENDS_WITH(bugpack_event, duration_ms);
 ENDS_WITH(bugpack_heap_state, narenas);

@@ -64,20 +64,6 @@ void use(bugpackxx::session &session, int *alive) {
               BUGPACK_OK,
           "provide_text");
 #endif
-    check(session.set_before_write(
-              [held](const bugpack_entry_piece &, bugpackxx::writer &) -> bugpack_write_choice {
-                  return BUGPACK_WRITE_DROP;
-              }) == BUGPACK_OK,
-          "set_before_write");
-    check(*alive == 3, "the session holds its callback");
-    check(session.set_before_write([](const bugpack_entry_piece &piece, bugpackxx::writer &out) {
-        return std::string_view(piece.entry) == "session.json" && piece.bytes != nullptr &&
-                       out.write("{}") == 0
-                   ? BUGPACK_WRITE_INSTEAD
-                   : BUGPACK_WRITE_AS_IS;
-    }) == BUGPACK_OK,
-          "set_before_write again");
-    check(*alive == 2, "a callback that is replaced is destroyed");
     session.log(BUGPACK_LEVEL_WARN, std::string_view("display and more").substr(0, 7), "hello");
     session.notify(BUGPACK_LEVEL_WARN, "net", "100 % lost");
     check(session.set_tag("gpu", "none") == BUGPACK_OK, "set_tag");
