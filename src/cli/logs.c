@@ -139,7 +139,7 @@ static void print_log_json(log_printer *printer, const bp_log_line *line) {
 
 /* An instant, or a time before the trigger. */
 typedef struct log_since {
-    const char *text; /* NULL: not given */
+    bool is_given, lacks_zone;
     uint64_t wall_ns; /* 0: `before_ms` before the trigger */
     uint32_t before_ms;
 } log_since;
@@ -236,20 +236,11 @@ static bp_cli_exit finish(const log_view *view, const bp_logs *logs) {
     return is_whole ? BP_CLI_COMPLETE : BP_CLI_INCOMPLETE;
 }
 
-/* A time that read_since has accepted, in the zone that was given anywhere on the command line. */
-static uint64_t read_instant(const char *text, int32_t zone_secs) {
-    const bp_line_clock clock = {.zone_secs = zone_secs};
-    bp_line_time time = {.wall_ns = 1};
-    size_t used;
-    (void)bp_line_time_read(text, strlen(text), &clock, &time, &used);
-    return time.wall_ns;
-}
-
 /* Which times are shown. False, and a message, where that needs a trigger that is not known. */
 static bool set_window(log_view *view, const char *path) {
     const logs_options *options = view->options;
     bool needs_trigger =
-        options->around_trigger || (options->since.text != NULL && options->since.wall_ns == 0);
+        options->around_trigger || (options->since.is_given && options->since.wall_ns == 0);
     if (needs_trigger && view->printer.trigger_ns == 0) {
         bp_cli_say("\"%s\" does not say when it was triggered", path);
         return false;
@@ -261,12 +252,14 @@ static bool set_window(log_view *view, const char *path) {
             view->printer.trigger_ns > width_ns ? view->printer.trigger_ns - width_ns : 1;
         view->to_ns = view->printer.trigger_ns + width_ns;
     }
-    if (options->since.text != NULL) {
+    if (options->since.is_given) {
         uint64_t before_ns = options->since.before_ms * BP_NS_PER_MS;
         uint64_t trigger_ns = view->printer.trigger_ns;
         uint64_t from_ns = trigger_ns > before_ns ? trigger_ns - before_ns : 1;
         if (options->since.wall_ns != 0) {
-            from_ns = read_instant(options->since.text, options->zone_secs);
+            int64_t zone_secs = options->since.lacks_zone ? options->zone_secs : 0;
+            int64_t ns = (int64_t)options->since.wall_ns - zone_secs * (int64_t)BP_NS_PER_SEC;
+            from_ns = ns > 0 ? (uint64_t)ns : 1;
         }
         view->from_ns = from_ns > view->from_ns ? from_ns : view->from_ns;
     }
@@ -343,11 +336,11 @@ static bool read_since(const bp_cli_option *option, const char *text, void *fiel
     log_since *since = field;
     bp_line_time time;
     size_t used;
-    since->text = text;
-    since->wall_ns = 0;
+    *since = (log_since){.is_given = true};
     if (strlen(text) >= sizeof "2026-11-21" && text[4] == '-' &&
         bp_line_time_read(text, strlen(text), &utc, &time, &used) && text[used] == '\0') {
         since->wall_ns = time.wall_ns;
+        since->lacks_zone = time.lacks_zone;
         return true;
     }
     return bp_cli_read_time(option, text, &since->before_ms);

@@ -1,20 +1,26 @@
 #include "inspect/line_time.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include <bugpack/log.h>
 
 #include "base/clock.h"
 
-/* What is left of a line. Each take_… moves on only if it succeeds. */
-typedef struct scan {
-    const char *at, *end;
-} scan;
+/* Times without their fraction and zone. Each has one length, so that no digit is missing. */
+static const struct time_form {
+    const char *format, *example;
+} forms[] = {
+    {"%Y-%m-%dT%H:%M:%S", "2026-11-21T00:36:51"}, {"%Y-%m-%d %H:%M:%S", "2026-11-21 00:36:51"},
+    {"%Y/%m/%d %H:%M:%S", "2026/11/21 00:36:51"}, {"%b %d %H:%M:%S", "Nov 21 00:36:51"},
+    {"%a %b %d %H:%M:%S", "Sat Nov 21 00:36:51"}, {"%d/%b/%Y:%H:%M:%S", "21/Nov/2026:00:36:51"},
+    {"%m%d %H:%M:%S", "1121 00:36:51"}, /* of glog, without its letter */
+    {"%m-%d %H:%M:%S", "11-21 00:36:51"},         {"%H:%M:%S", "00:36:51"}};
 
-static char peek(const scan *in) {
-    return in->at < in->end ? *in->at : '\0';
-}
+/* Beyond the longest time with its priority and zone. */
+enum { text_bytes = 96 };
 
 static bool is_digit(char byte) {
     return byte >= '0' && byte <= '9';
@@ -24,278 +30,174 @@ static bool is_letter(char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 
-static bool take_any(scan *in, const char *bytes) {
-    char byte = peek(in);
-    bool is_one = byte != '\0' && strchr(bytes, byte) != NULL;
-    in->at += is_one;
-    return is_one;
-}
-
-/* A number of exactly so many digits. */
-static bool take_number(scan *in, size_t digits, unsigned min, unsigned max, unsigned *ret_value) {
-    unsigned value = 0;
-    if ((size_t)(in->end - in->at) < digits) {
-        return false;
-    }
-    for (size_t i = 0; i < digits; i++) {
-        if (!is_digit(in->at[i])) {
-            return false;
-        }
-        value = value * 10 + (unsigned)(in->at[i] - '0');
-    }
-    if (value < min || value > max) {
-        return false;
-    }
-    in->at += digits;
-    *ret_value = value;
-    return true;
-}
-
-/* One of names of three letters, counted from 1. */
-static bool take_name(scan *in, const char *names, unsigned *ret_value) {
-    for (unsigned i = 0; in->end - in->at >= 3 && names[3 * i] != '\0'; i++) {
-        if (memcmp(in->at, names + 3 * i, 3) == 0) {
-            in->at += 3;
-            *ret_value = i + 1;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool take_month(scan *in, unsigned *ret_month) {
-    return take_name(in, "JanFebMarAprMayJunJulAugSepOctNovDec", ret_month);
-}
-
-static bool take_year(scan *in, bp_civil_time *civil) {
-    return take_number(in, 4, 1970, 2553, &civil->year);
-}
-
-/* A day of the month, after a blank where it has one digit. */
-static bool take_day(scan *in, bp_civil_time *civil) {
-    return take_number(in, 2, 1, 31, &civil->day) ||
-           (take_any(in, " "), take_number(in, 1, 1, 9, &civil->day));
-}
-
 /* The fraction of a second, which may be missing. */
-static uint64_t take_fraction(scan *in) {
+static uint64_t take_fraction(const char **at) {
     uint64_t fraction_ns = 0;
-    if (in->end - in->at >= 2 && (*in->at == '.' || *in->at == ',') && is_digit(in->at[1])) {
-        in->at++;
-        for (uint64_t unit = BP_NS_PER_SEC / 10; is_digit(peek(in)); unit /= 10) {
-            fraction_ns += (uint64_t)(*in->at++ - '0') * unit;
+    if ((**at == '.' || **at == ',') && is_digit((*at)[1])) {
+        ++*at;
+        for (uint64_t unit = BP_NS_PER_SEC / 10; is_digit(**at); unit /= 10) {
+            fraction_ns += (uint64_t)(*(*at)++ - '0') * unit;
         }
     }
     return fraction_ns;
 }
 
-static bool take_clock(scan *in, bp_civil_time *civil, uint64_t *ret_fraction_ns) {
-    if (!take_number(in, 2, 0, 23, &civil->hour) || !take_any(in, ":") ||
-        !take_number(in, 2, 0, 59, &civil->minute) || !take_any(in, ":") ||
-        !take_number(in, 2, 0, 60, &civil->second)) {
-        return false;
-    }
-    *ret_fraction_ns = take_fraction(in);
-    return true;
-}
-
-/* A zone, after a blank only in a form that is nothing else. */
-static bool take_zone(scan *in, int32_t *ret_secs) {
-    scan next = *in;
-    unsigned hours, minutes = 0;
-    bool has_blank = take_any(&next, " ");
-    bool is_utc = !has_blank && take_any(&next, "Zz");
-    if (!is_utc && next.end - next.at >= 3 &&
-        (memcmp(next.at, "UTC", 3) == 0 || memcmp(next.at, "GMT", 3) == 0)) {
-        next.at += 3;
-        is_utc = true;
-    }
-    if (is_utc) {
-        *ret_secs = 0;
-    } else {
-        bool is_west = peek(&next) == '-';
-        if (!take_any(&next, "+-") || !take_number(&next, 2, 0, 14, &hours)) {
+/* A zone, after a blank only in a form that is nothing else; strptime knows no colon in it
+ * everywhere. */
+static bool take_zone(const char **at, int32_t *ret_secs) {
+    bool has_blank = **at == ' ';
+    const char *zone = *at + has_blank, *next = zone + 1;
+    unsigned digits = 0, value = 0;
+    if (strncmp(zone, "UTC", 3) == 0 || strncmp(zone, "GMT", 3) == 0) {
+        next = zone + 3;
+    } else if (*zone == '+' || *zone == '-') {
+        for (; digits < 4 && is_digit(*next); digits++) {
+            value = value * 10 + (unsigned)(*next++ - '0');
+            next += digits == 1 && *next == ':' && is_digit(next[1]);
+        }
+        value *= digits == 2 ? 100 : 1;
+        bool is_whole = digits == 4 || (digits == 2 && !has_blank);
+        if (!is_whole || value > 1459 || value % 100 > 59) {
             return false;
         }
-        bool has_colon = take_any(&next, ":");
-        if (!take_number(&next, 2, 0, 59, &minutes) && (has_colon || has_blank)) {
-            return false;
-        }
-        *ret_secs = (int32_t)(hours * 3600 + minutes * 60) * (is_west ? -1 : 1);
-    }
-    if (is_digit(peek(&next)) || is_letter(peek(&next))) {
+    } else if (has_blank || (*zone != 'Z' && *zone != 'z')) {
         return false;
     }
-    *in = next;
-    return true;
-}
-
-/* A time as far as a line has it. */
-typedef struct parts {
-    bp_civil_time civil;
-    uint64_t fraction_ns;
-    int32_t zone_secs;
-    bool has_year, has_date, has_zone;
-} parts;
-
-static bool take_iso(scan *in, parts *out) {
-    if (!take_year(in, &out->civil)) {
+    if (is_digit(*next) || is_letter(*next)) {
         return false;
     }
-    char between = peek(in);
-    if (!take_any(in, "-/.") || !take_number(in, 2, 1, 12, &out->civil.month) ||
-        peek(in) != between || !take_any(in, "-/.") ||
-        !take_number(in, 2, 1, 31, &out->civil.day) || !take_any(in, "Tt _")) {
-        return false;
-    }
-    out->has_year = out->has_date = true;
-    return take_clock(in, &out->civil, &out->fraction_ns);
-}
-
-static bool take_syslog(scan *in, parts *out) {
-    unsigned weekday;
-    if (take_name(in, "MonTueWedThuFriSatSun", &weekday) && !take_any(in, " ")) {
-        return false;
-    }
-    if (!take_month(in, &out->civil.month) || !take_any(in, " ") || !take_day(in, &out->civil) ||
-        !take_any(in, " ") || !take_clock(in, &out->civil, &out->fraction_ns)) {
-        return false;
-    }
-    scan next = *in;
-    out->has_date = true;
-    out->has_year = take_any(&next, " ") && take_year(&next, &out->civil) &&
-                    !is_digit(peek(&next)) && !is_letter(peek(&next));
-    *in = out->has_year ? next : *in;
-    return true;
-}
-
-static bool take_web(scan *in, parts *out) {
-    out->has_year = out->has_date = true;
-    return take_number(in, 2, 1, 31, &out->civil.day) && take_any(in, "/") &&
-           take_month(in, &out->civil.month) && take_any(in, "/") && take_year(in, &out->civil) &&
-           take_any(in, ":") && take_clock(in, &out->civil, &out->fraction_ns);
-}
-
-/* The letter is the level, and stays in the line. */
-static bool take_glog(scan *in, parts *out) {
-    out->has_date = true;
-    return take_any(in, "DIWEF") && take_number(in, 2, 1, 12, &out->civil.month) &&
-           take_number(in, 2, 1, 31, &out->civil.day) && take_any(in, " ") &&
-           take_clock(in, &out->civil, &out->fraction_ns);
-}
-
-static bool take_android(scan *in, parts *out) {
-    out->has_date = true;
-    return take_number(in, 2, 1, 12, &out->civil.month) && take_any(in, "-") &&
-           take_number(in, 2, 1, 31, &out->civil.day) && take_any(in, " ") &&
-           take_clock(in, &out->civil, &out->fraction_ns);
-}
-
-static bool take_clock_alone(scan *in, parts *out) {
-    return take_clock(in, &out->civil, &out->fraction_ns);
-}
-
-/* Seconds since 1970, or a smaller unit of which they have so many digits. */
-static bool take_epoch(scan *in, uint64_t *ret_wall_ns) {
-    static const uint64_t units[] = {[10] = 1000000000, [13] = 1000000, [16] = 1000, [19] = 1};
-    uint64_t value = 0;
-    size_t digits = 0;
-    for (; is_digit(peek(in)) && digits < 20; digits++) {
-        value = value * 10 + (uint64_t)(*in->at++ - '0');
-    }
-    if (digits >= sizeof units / sizeof units[0] || units[digits] == 0 || value == 0 ||
-        value > UINT64_MAX / 2 / units[digits]) {
-        return false;
-    }
-    *ret_wall_ns = value * units[digits] + (digits == 10 ? take_fraction(in) : 0);
+    *ret_secs = (int32_t)(value / 100 * 3600 + value % 100 * 60) * (*zone == '-' ? -1 : 1);
+    *at = next;
     return true;
 }
 
 /* Nanoseconds since 1970, with what the line leaves out from the clock; 0 for none. */
-static uint64_t complete(parts *out, const bp_line_clock *clock) {
+static uint64_t complete(const struct tm *read, uint64_t fraction_ns, int32_t zone_secs,
+                         uint64_t until_ns, bp_line_time *time) {
     static const uint64_t day_secs = 86400;
-    uint64_t until_secs = clock->until_ns / BP_NS_PER_SEC;
-    int32_t zone_secs = out->has_zone ? out->zone_secs : clock->zone_secs;
-    if (!out->has_year) {
+    uint64_t until_secs = until_ns / BP_NS_PER_SEC;
+    bp_civil_time civil = {.year = (unsigned)read->tm_year + 1900,
+                           .month = (unsigned)read->tm_mon + 1,
+                           .day = (unsigned)read->tm_mday,
+                           .hour = (unsigned)read->tm_hour,
+                           .minute = (unsigned)read->tm_min,
+                           .second = (unsigned)read->tm_sec};
+    if (time->lacks_date || time->lacks_year) {
         if (until_secs < 400 * day_secs) {
             return 0; /* the year before must be one of the clock's */
         }
-        uint64_t latest_secs = until_secs + (out->has_date ? day_secs : 3600);
+        uint64_t latest_secs = until_secs + (time->lacks_date ? 3600 : day_secs);
         bp_civil_time latest =
             bp_clock_civil((uint64_t)((int64_t)latest_secs + zone_secs) * BP_NS_PER_SEC);
-        out->civil.year = latest.year;
-        if (!out->has_date) {
-            out->civil.month = latest.month;
-            out->civil.day = latest.day;
+        civil.year = latest.year;
+        if (time->lacks_date) {
+            civil.month = latest.month;
+            civil.day = latest.day;
         }
-        if ((int64_t)bp_clock_secs(out->civil) - zone_secs > (int64_t)latest_secs) {
-            if (out->has_date) {
-                out->civil.year--;
-            } else {
-                zone_secs += (int32_t)day_secs;
-            }
+        if ((int64_t)bp_clock_secs(civil) - zone_secs > (int64_t)latest_secs) {
+            civil.year -= time->lacks_year;
+            zone_secs += time->lacks_date ? (int32_t)day_secs : 0;
         }
     }
-    int64_t secs = (int64_t)bp_clock_secs(out->civil) - zone_secs;
-    return secs <= 0 ? 0 : (uint64_t)secs * BP_NS_PER_SEC + out->fraction_ns;
+    int64_t secs = (int64_t)bp_clock_secs(civil) - zone_secs;
+    return civil.year < 1970 || civil.year > 2553 || secs <= 0
+               ? 0
+               : (uint64_t)secs * BP_NS_PER_SEC + fraction_ns;
 }
 
-static bool take_parts(scan *in, const bp_line_clock *clock, bp_line_time *ret_time) {
-    static bool (*const forms[])(scan *, parts *) = {take_iso,  take_syslog,  take_web,
-                                                     take_glog, take_android, take_clock_alone};
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        scan next = *in;
-        parts out = {0};
-        if (!forms[i](&next, &out)) {
-            continue;
-        }
-        out.has_zone = take_zone(&next, &out.zone_secs);
-        uint64_t wall_ns = complete(&out, clock);
-        if (wall_ns == 0) {
-            return false;
-        }
-        /* A letter of glog stays, to be read as a level. */
-        in->at = forms[i] == take_glog ? in->at : next.at;
-        *ret_time =
-            (bp_line_time){wall_ns, !out.has_zone, !out.has_date, out.has_date && !out.has_year};
-        return true;
+/* A time in one of the forms. */
+static bool take_form(const char **at, const struct time_form *form, const bp_line_clock *clock,
+                      bp_line_time *time) {
+    struct tm read = {.tm_mday = 1};
+    int32_t zone_secs = clock->zone_secs;
+    const char *next = strptime(*at, form->format, &read);
+    if (next == NULL || (size_t)(next - *at) != strlen(form->example)) {
+        return false;
     }
-    return take_epoch(in, &ret_time->wall_ns);
+    uint64_t fraction_ns = take_fraction(&next);
+    time->lacks_date = strstr(form->format, "%d") == NULL;
+    time->lacks_year = !time->lacks_date && strstr(form->format, "%Y") == NULL;
+    const char *year = strstr(form->format, "%b %d") != NULL ? strptime(next, " %Y", &read) : NULL;
+    if (year == next + 5 && !is_letter(*year) && !is_digit(*year)) {
+        time->lacks_year = false;
+        next = year;
+    }
+    time->lacks_zone = !take_zone(&next, &zone_secs);
+    time->wall_ns = complete(&read, fraction_ns, zone_secs, clock->until_ns, time);
+    *at = next;
+    return time->wall_ns != 0;
+}
+
+/* Seconds since 1970, or a smaller unit of which they have so many digits. */
+static bool take_epoch(const char **at, bp_line_time *time) {
+    static const uint64_t units[] = {[10] = 1000000000, [13] = 1000000, [16] = 1000, [19] = 1};
+    size_t digits = strspn(*at, "0123456789");
+    if (digits >= sizeof units / sizeof units[0] || units[digits] == 0) {
+        return false;
+    }
+    uint64_t value = strtoull(*at, NULL, 10);
+    if (value == 0 || value > UINT64_MAX / 2 / units[digits]) {
+        return false;
+    }
+    *at += digits;
+    *time = (bp_line_time){value * units[digits] + (digits == 10 ? take_fraction(at) : 0), false,
+                           false, false};
+    return true;
+}
+
+static bool take_time(const char **at, const bp_line_clock *clock, bp_line_time *time) {
+    if (!is_digit(**at) && !is_letter(**at)) {
+        return false; /* strptime would skip blanks */
+    }
+    bool is_glog = strchr("DIWEF", **at) != NULL && is_digit((*at)[1]);
+    const char *start = *at + is_glog;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        const char *next = start;
+        if (is_digit(*start) == is_digit(forms[i].example[0]) &&
+            take_form(&next, &forms[i], clock, time)) {
+            *at = is_glog ? *at : next; /* the letter is a level */
+            return true;
+        }
+    }
+    return take_epoch(at, time);
 }
 
 bool bp_line_time_read(const char *line, size_t line_bytes, const bp_line_clock *clock,
                        bp_line_time *ret_time, size_t *ret_used) {
-    scan in = {line, line + line_bytes};
+    char text[text_bytes];
+    size_t length = line_bytes < sizeof text - 1 ? line_bytes : sizeof text - 1;
+    const char *at = text;
     bp_line_time time = {0};
-    if (take_any(&in, "<")) {
-        while (is_digit(peek(&in))) {
-            in.at++;
-        }
-        if (!take_any(&in, ">")) {
+    memcpy(text, line, length);
+    text[length] = '\0';
+    if (*at == '<') {
+        at += 1 + strspn(at + 1, "0123456789");
+        if (*at++ != '>') {
             return false;
         }
-        if (in.end - in.at > 2 && memcmp(in.at, "1 ", 2) == 0) {
-            in.at += 2;
-        }
+        at += strncmp(at, "1 ", 2) == 0 ? 2 : 0;
     }
-    bool is_bracketed = take_any(&in, "[(");
-    const char *start = in.at;
-    if (!take_parts(&in, clock, &time) || (is_bracketed && !take_any(&in, "])"))) {
+    bool is_bracketed = *at == '[' || *at == '(';
+    at += is_bracketed;
+    const char *start = at;
+    if (!take_time(&at, clock, &time)) {
         return false;
     }
-    if (in.at > start && !is_bracketed && (is_digit(peek(&in)) || is_letter(peek(&in)))) {
+    bool ends = is_bracketed ? *at == ']' || *at == ')'
+                             : at == start || (!is_digit(*at) && !is_letter(*at));
+    if (!ends) {
         return false;
     }
-    while (in.at > start && take_any(&in, " \t")) {}
+    at += is_bracketed;
+    at += at > start ? strspn(at, " \t") : 0;
     *ret_time = time;
-    *ret_used = (size_t)(in.at - line);
+    *ret_used = (size_t)(at - text);
     return true;
 }
 
 bool bp_line_zone_read(const char *text, int32_t *ret_secs) {
-    scan in = {text, text + strlen(text)};
     int32_t secs;
-    if (text[0] == ' ' || !take_zone(&in, &secs) || in.at != in.end) {
+    if (text[0] == ' ' || !take_zone(&text, &secs) || *text != '\0') {
         return false;
     }
     *ret_secs = secs;
@@ -327,12 +229,12 @@ static int glog_level(const char *line, size_t line_bytes) {
     static const int levels[] = {BUGPACK_LEVEL_DEBUG, BUGPACK_LEVEL_INFO, BUGPACK_LEVEL_WARN,
                                  BUGPACK_LEVEL_ERROR, BUGPACK_LEVEL_FATAL};
     static const char letters[] = "DIWEF";
-    const char *letter = line_bytes == 0 ? NULL : memchr(letters, line[0], sizeof letters - 1);
-    scan in = {line + (letter != NULL), line + line_bytes};
-    unsigned day;
-    return letter != NULL && take_number(&in, 4, 101, 1231, &day) && peek(&in) == ' '
-               ? levels[letter - letters]
-               : 0;
+    const char *letter = line_bytes < 6 ? NULL : memchr(letters, line[0], sizeof letters - 1);
+    bool is_glog = letter != NULL && line[5] == ' ';
+    for (size_t i = 1; i < 5 && is_glog; i++) {
+        is_glog = is_digit(line[i]);
+    }
+    return is_glog ? levels[letter - letters] : 0;
 }
 
 int bp_line_level(const char *line, size_t line_bytes) {
