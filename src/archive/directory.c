@@ -240,14 +240,13 @@ typedef struct look {
     const char *path;
     bugpack_error *error;
     end_record end;
-    unsigned char *bytes; /* the directory */
     bp_directory directory;
     unsigned char local[BP_ZIP_LOCAL_BYTES + 2 * UINT16_MAX];
 } look;
 
 void bp_directory_release(bp_directory *directory) {
     free(directory->entries);
-    free(directory->names);
+    free(directory->bytes);
     *directory = (bp_directory){.entries = NULL};
 }
 
@@ -299,28 +298,11 @@ static bugpack_status read_directory(look *state) {
     if (wrong != NULL) {
         return refuse(state, wrong);
     }
-    state->bytes = malloc(state->end.directory_bytes);
-    return state->bytes == NULL ? bp_fail_memory(state->error, "read a zip")
-                                : read_at(state, state->end.directory_offset, state->bytes,
-                                          state->end.directory_bytes);
-}
-
-/* Copies the names, which have no NUL in the directory. */
-static bugpack_status keep_names(look *state) {
-    bp_directory *directory = &state->directory;
-    directory->names = malloc(state->end.directory_bytes + directory->entry_count);
-    if (directory->names == NULL) {
-        return bp_fail_memory(state->error, "read a zip");
-    }
-    char *at = directory->names;
-    for (size_t i = 0; i < directory->entry_count; i++) {
-        bp_directory_entry *entry = &directory->entries[i];
-        memcpy(at, entry->name, entry->name_bytes);
-        at[entry->name_bytes] = '\0';
-        entry->name = at;
-        at += entry->name_bytes + 1;
-    }
-    return BUGPACK_OK;
+    state->directory.bytes = malloc(state->end.directory_bytes + (size_t)1); /* and a NUL */
+    return state->directory.bytes == NULL
+               ? bp_fail_memory(state->error, "read a zip")
+               : read_at(state, state->end.directory_offset, state->directory.bytes,
+                         state->end.directory_bytes);
 }
 
 static bugpack_status read_entries(look *state) {
@@ -337,13 +319,22 @@ static bugpack_status read_entries(look *state) {
     for (; directory->entry_count < entry_count; directory->entry_count++) {
         bp_directory_entry *entry = &directory->entries[directory->entry_count];
         size_t length = 0;
-        const char *wrong = parse_central(state->bytes + at, directory_bytes - at, entry, &length);
+        const char *wrong =
+            parse_central(state->directory.bytes + at, directory_bytes - at, entry, &length);
         if (wrong != NULL) {
             return refuse_entry(state, entry, wrong);
         }
         at += length;
     }
-    return at != directory_bytes ? refuse(state, "its directory is damaged") : keep_names(state);
+    if (at != directory_bytes) {
+        return refuse(state, "its directory is damaged");
+    }
+    for (size_t i = 0; i < entry_count; i++) { /* what follows a name has been read */
+        const bp_directory_entry *entry = &directory->entries[i];
+        directory->bytes[(size_t)(entry->name - (char *)directory->bytes) + entry->name_bytes] =
+            '\0';
+    }
+    return BUGPACK_OK;
 }
 
 /* Checks the header of an entry, which must be at `offset`, and returns where its bytes end: before
@@ -466,7 +457,6 @@ bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_dir
     } else {
         bp_directory_release(&state->directory);
     }
-    free(state->bytes);
     free(state);
     return status;
 }
