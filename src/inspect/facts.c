@@ -31,22 +31,12 @@ double bp_sample_memory(const bp_sample *sample) {
 
 /* --- the document ------------------------------------------------------------------------- */
 
-static void make_known_text(bp_json_maker *maker, const char *key, const char *text) {
-    bp_json_make_text(maker, key, text != NULL && text[0] != '\0' ? text : NULL);
-}
-
-static void make_flag(bp_json_maker *maker, const char *key, bool is_set) {
-    if (is_set) {
-        bp_json_make_bool(maker, key, true);
-    }
-}
-
 static void make_time(bp_json_maker *maker, const char *key, uint64_t wall_ns) {
     char text[BP_CLOCK_ISO_BYTES] = "";
     if (wall_ns != 0) {
         bp_clock_format_iso(wall_ns, text);
     }
-    make_known_text(maker, key, text);
+    bp_json_make_known_text(maker, key, text);
 }
 
 /* Members that have the same name here as in the document they are from. */
@@ -89,7 +79,8 @@ static void make_kind(bp_json_maker *maker, const bp_json_tree *metadata) {
         (void)snprintf(kind, sizeof kind, "exited with status %" PRIu64, status);
     }
     bp_json_make_text(maker, "_kind", kind);
-    make_known_text(maker, "_description", strcmp(description, kind) != 0 ? description : "");
+    bp_json_make_known_text(maker, "_description",
+                            strcmp(description, kind) != 0 ? description : "");
 }
 
 /* The name in process.json, or else in metadata.json, for the first process of a report. */
@@ -119,19 +110,19 @@ static void make_report(bp_json_maker *maker, const bp_process_reader *reader,
     bp_json_make_text(maker, "build_id", bp_json_tree_text(app, "build_id"));
     copy_texts(maker, metadata, keys);
     copy_uint(maker, metadata, "pid");
-    make_known_text(maker, "process", process_name(&reader->evidence, name));
+    bp_json_make_known_text(maker, "process", process_name(&reader->evidence, name));
     make_kind(maker, metadata);
     bp_json_make_text(maker, "_timestamp", bp_json_tree_text(metadata, "timestamp"));
     /* What captured the machine is no process of the report. */
-    make_flag(maker, "_is_process",
-              bp_json_tree_uint(metadata, "pid", &pid) && pid != collector_pid);
+    bp_json_make_flag(maker, "_is_process",
+                      bp_json_tree_uint(metadata, "pid", &pid) && pid != collector_pid);
     (void)bp_exit_signal(metadata, signal);
-    make_known_text(maker, "_signal", signal);
+    bp_json_make_known_text(maker, "_signal", signal);
     /* Recovered from a process that no handler saw end: it was triggered when it was last known to
      * run. */
-    make_flag(maker, "_died_unseen",
-              strcmp(end, "died") == 0 && bp_json_tree_object(metadata, "exit") == NULL &&
-                  !bp_report_file_has(reader->evidence.report, "crash.json", NULL));
+    bp_json_make_flag(maker, "_died_unseen",
+                      strcmp(end, "died") == 0 && bp_json_tree_object(metadata, "exit") == NULL &&
+                          !bp_report_file_has(reader->evidence.report, "crash.json", NULL));
     bp_json_make_end(maker);
 }
 
@@ -199,8 +190,8 @@ static void make_heaviest_path(bp_json_maker *maker, const bp_call_tree *profile
     bp_json_make_number(maker, "share", path.count > 0, share, 4);
     bp_json_make_number(maker, "_share_percent", path.count > 0, 100 * share, 1);
     bp_call_tree_print_path(profile, &path, list);
-    make_known_text(maker, "_path", list);
-    make_flag(maker, "_no_path", path.count == 0);
+    bp_json_make_known_text(maker, "_path", list);
+    bp_json_make_flag(maker, "_no_path", path.count == 0);
 }
 
 static void make_profile(bp_json_maker *maker, const bp_call_tree *profile,
@@ -214,7 +205,7 @@ static void make_profile(bp_json_maker *maker, const bp_call_tree *profile,
         return;
     }
     bp_json_make_object(maker, "profile");
-    make_flag(maker, "_without_kernel", bp_json_tree_is_true(taken, "without_kernel"));
+    bp_json_make_flag(maker, "_without_kernel", bp_json_tree_is_true(taken, "without_kernel"));
     bp_json_make_uint(maker, "samples", true, samples);
     copy_uint(maker, taken, "lost");
     copy_number(maker, taken, "window_ms", 3);
@@ -241,7 +232,7 @@ static void make_heap(bp_json_maker *maker, const bp_evidence *evidence) {
     char allocator[32];
     bp_utf8_copy(allocator, sizeof allocator, bp_json_tree_text(evidence->heap, "allocator"));
     bp_json_make_object(maker, "heap");
-    make_known_text(maker, "allocator", allocator);
+    bp_json_make_known_text(maker, "allocator", allocator);
     copy_uint(maker, evidence->heap, "allocated_bytes");
     copy_uint(maker, evidence->heap, "resident_bytes");
     bp_json_make_end(maker);
@@ -272,9 +263,9 @@ static void make_record(bp_json_maker *maker, const bp_log_row *record, uint64_t
     bp_json_make_object(maker, NULL);
     make_time(maker, "time", record->wall_ns);
     bp_json_make_text(maker, "level", bp_level_name((uint8_t)record->level));
-    make_known_text(maker, "channel", record->channel);
+    bp_json_make_known_text(maker, "channel", record->channel);
     bp_json_make_text(maker, "message", record->message);
-    make_known_text(maker, "_from_trigger", before);
+    bp_json_make_known_text(maker, "_from_trigger", before);
     bp_json_make_end(maker);
 }
 
@@ -314,7 +305,7 @@ static void make_traffic(bp_json_maker *maker, const bp_process_reader *reader) 
             bp_json_make_uint(maker, "bytes", true, channel->bytes[way]);
             bp_json_make_end(maker);
         }
-        make_flag(maker, "at_least", is_partial);
+        bp_json_make_flag(maker, "at_least", is_partial);
         bp_json_make_uint(maker, "recorded", is_partial, channel->recorded_count);
         make_time(maker, "last", channel->last_wall_ns);
         make_time(maker, "_first", channel->first_wall_ns);
@@ -346,12 +337,12 @@ static void make_findings(bp_json_maker *maker, const bp_findings *findings) {
         bp_json_make_text(maker, "id", diagnosis->id);
         bp_json_make_text(maker, "severity", bp_severity_name(diagnosis->severity));
         bp_json_make_text(maker, "entry", finding->entry);
-        make_known_text(maker, "path", has_profile(finding) ? "" : diagnosis->path);
+        bp_json_make_known_text(maker, "path", has_profile(finding) ? "" : diagnosis->path);
         bp_json_make_text(maker, "text", finding->text);
         const char *next = next_of(finding);
-        make_known_text(maker, "next", next);
+        bp_json_make_known_text(maker, "next", next);
         bool is_said_again = i + 1 < findings->count && strcmp(next, next_of(finding + 1)) == 0;
-        make_known_text(maker, "_next", is_said_again ? "" : next);
+        bp_json_make_known_text(maker, "_next", is_said_again ? "" : next);
         bp_json_make_end(maker);
         critical_count += diagnosis->severity == BP_SEVERITY_CRITICAL;
     }
@@ -390,9 +381,9 @@ static void make_further_process(bp_json_maker *maker, const bp_evidence *eviden
     (void)bp_json_tree_uint(evidence->process, "pid", &pid);
     bp_json_make_object(maker, NULL);
     bp_json_make_text(maker, "folder", evidence->folder);
-    make_known_text(maker, "name", process_name(evidence, name));
+    bp_json_make_known_text(maker, "name", process_name(evidence, name));
     bp_json_make_uint(maker, "pid", pid > 0, pid);
-    make_flag(maker, "_no_title", !bp_make_title(maker, evidence->process));
+    bp_json_make_flag(maker, "_no_title", !bp_make_title(maker, evidence->process));
     make_use(maker, evidence);
     bp_json_make_end(maker);
 }

@@ -9,16 +9,6 @@
 #include "base/utf8.h"
 #include "inspect/frames.h"
 
-static void make_known_text(bp_json_maker *maker, const char *key, const char *text) {
-    bp_json_make_text(maker, key, text != NULL && text[0] != '\0' ? text : NULL);
-}
-
-static void make_flag(bp_json_maker *maker, const char *key, bool is_set) {
-    if (is_set) {
-        bp_json_make_bool(maker, key, true);
-    }
-}
-
 /* --- threads ------------------------------------------------------------------------------ */
 
 void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, uint64_t count,
@@ -30,14 +20,14 @@ void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, uint64_t coun
     bp_json_make_text(maker, "name", thread->name);
     bp_json_make_number(maker, "cpu_percent", true, thread->cpu_percent, 2);
     bp_json_make_number(maker, "cpu_ms", thread->cpu_ms >= 0, thread->cpu_ms, 3);
-    make_flag(maker, "born_in_window", thread->is_born);
-    make_known_text(maker, "state", thread->state);
-    make_known_text(maker, "syscall", thread->syscall);
-    make_known_text(maker, "waits_for", wait);
-    make_known_text(maker, "frames", frames);
-    make_known_text(maker, "_place", frames[0] != '\0' ? frames : thread->syscall);
-    make_flag(maker, thread->waits_for_tid != 0 ? "_waits_for_thread" : "_waits_on",
-              wait[0] != '\0');
+    bp_json_make_flag(maker, "born_in_window", thread->is_born);
+    bp_json_make_known_text(maker, "state", thread->state);
+    bp_json_make_known_text(maker, "syscall", thread->syscall);
+    bp_json_make_known_text(maker, "waits_for", wait);
+    bp_json_make_known_text(maker, "frames", frames);
+    bp_json_make_known_text(maker, "_place", frames[0] != '\0' ? frames : thread->syscall);
+    bp_json_make_flag(maker, thread->waits_for_tid != 0 ? "_waits_for_thread" : "_waits_on",
+                      wait[0] != '\0');
     bp_json_make_uint(maker, "_count", count > 1, count);
     bp_json_make_end(maker);
 }
@@ -216,6 +206,6 @@ bool bp_make_title(bp_json_maker *maker, const bp_json_tree *process) {
     }
     bp_utf8_copy(cut, sizeof cut, argument_count > 0 ? title : NULL);
     bool says_more = strcmp(cut, bp_json_tree_text_or(process, "name", "")) != 0;
-    make_known_text(maker, "title", says_more ? cut : "");
+    bp_json_make_known_text(maker, "title", says_more ? cut : "");
     return says_more && cut[0] != '\0';
 }

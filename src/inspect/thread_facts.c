@@ -417,10 +417,6 @@ bugpack_status bp_machine_end(bp_machine *machine, bugpack_error *error) {
 
 /* --- the machine in the document ---------------------------------------------------------- */
 
-static void make_known_text(bp_json_maker *maker, const char *key, const char *text) {
-    bp_json_make_text(maker, key, text[0] != '\0' ? text : NULL);
-}
-
 /* "running", …; the letter itself if it has no word, "?" if there is none. */
 static const char *state_name(const machine_task *thread) {
     bool is_letter = thread->state[0] != '\0' && thread->state[1] == '\0';
@@ -439,16 +435,14 @@ static void make_tasks(bp_json_maker *maker, const char *key, const machine_list
         bp_json_make_object(maker, NULL);
         bp_json_make_uint(maker, "pid", true, task->pid);
         bp_json_make_uint(maker, "tid", !is_process, task->tid);
-        make_known_text(maker, "process", is_process ? "" : task->process);
-        make_known_text(maker, "name", task->name);
+        bp_json_make_known_text(maker, "process", is_process ? "" : task->process);
+        bp_json_make_known_text(maker, "name", task->name);
         bp_json_make_number(maker, "cpu_percent", task->has_percent, task->cpu_percent, 2);
-        if (task->is_born) {
-            bp_json_make_bool(maker, "born_in_window", true);
-        }
+        bp_json_make_flag(maker, "born_in_window", task->is_born);
         bp_json_make_number(maker, "children_cpu_ms", task->children_cpu_ms > 0,
                             task->children_cpu_ms, 3);
         bp_json_make_uint(maker, "cpu_ns", task->has_cpu, task->cpu_ns);
-        make_known_text(maker, "state", is_process ? "" : state_name(task));
+        bp_json_make_known_text(maker, "state", is_process ? "" : state_name(task));
         bp_json_make_uint(maker, "thread_count", is_process, task->thread_count);
         bp_json_make_uint(maker, "running_threads", is_process, task->running_count);
         bp_json_make_uint(maker, "rss_kb", task->has_rss, task->rss_kb);
@@ -502,7 +496,7 @@ static void make_pressure(bp_json_maker *maker, const bp_json_tree *system) {
 void bp_make_machine(bp_json_maker *maker, const bp_machine *machine, const bp_json_tree *system) {
     char period[48] = "since they began";
     bp_json_make_object(maker, "machine");
-    make_known_text(maker, "captured_at", machine->captured_at);
+    bp_json_make_known_text(maker, "captured_at", machine->captured_at);
     bp_json_make_uint(maker, "processes", true, machine->process_count);
     bp_json_make_uint(maker, "denied_processes", true, machine->denied_process_count);
     bp_json_make_uint(maker, "threads", true, machine->thread_count);

@@ -438,6 +438,16 @@ void bp_json_make_bool(bp_json_maker *maker, const char *key, bool value) {
     (void)make(maker, key, cJSON_CreateBool(value));
 }
 
+void bp_json_make_known_text(bp_json_maker *maker, const char *key, const char *text) {
+    bp_json_make_text(maker, key, text != NULL && text[0] != '\0' ? text : NULL);
+}
+
+void bp_json_make_flag(bp_json_maker *maker, const char *key, bool is_set) {
+    if (is_set) {
+        bp_json_make_bool(maker, key, true);
+    }
+}
+
 void bp_json_add_made(bp_json *json, const char *key, const bp_json_tree *made) {
     if (cJSON_IsString(made)) {
         bp_json_add_text(json, key, made->valuestring);

@@ -145,6 +145,9 @@ void bp_json_make_number(bp_json_maker *maker, const char *key, bool is_known, d
                          unsigned decimals);
 void bp_json_make_uint(bp_json_maker *maker, const char *key, bool is_known, uint64_t value);
 void bp_json_make_bool(bp_json_maker *maker, const char *key, bool value);
+/* Nothing for "", and for false. */
+void bp_json_make_known_text(bp_json_maker *maker, const char *key, const char *text);
+void bp_json_make_flag(bp_json_maker *maker, const char *key, bool is_set);
 
 /* Adds what was made to a document: without the members whose names begin with '_'. */
 void bp_json_add_made(bp_json *json, const char *key, const bp_json_tree *made);
