@@ -1,8 +1,58 @@
+/*
+ * The JSON builder: documents, and values that come out exact.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include <float.h>
+#include <locale.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "json_fixture.h"
+#include "base/utf8.h"
+#include "support/json_line.h"
+#include "support/not_tried.h"
+#include "support/temp_dir.h"
+#include "json/json.h"
+
+static bp_buffer out;
+static bp_json json;
+static bugpack_error error;
+
+static void setup(void) {
+    bp_buffer_init(&out, (size_t)64 << 20);
+    error = (bugpack_error)BUGPACK_ERROR_INIT;
+}
+
+static void teardown(void) {
+    bp_buffer_release(&out);
+}
+
+/* Finishes the document and returns all of the buffer on one line, without the newline. */
+static const char *line_of(void) {
+    size_t start = json.start;
+    cr_assert(eq(int, bp_json_finish(&json, &error), BUGPACK_OK), "%s", error.message);
+    cr_assert(eq(chr, out.data[out.size - 1], '\n'));
+    json_line_fold(&out, start);
+    return out.data;
+}
+
+/* Begins a document after a text, which a failure must leave alone. */
+static void begin_after_text(void) {
+    bp_buffer_clear(&out);
+    (void)bp_buffer_append_text(&out, "before");
+    bp_json_begin(&json, &out);
+}
+
+/* Finishes it, and expects a failure that says `why` and that nothing was added. */
+static void refuses(bugpack_status status, const char *why) {
+    cr_expect(eq(int, bp_json_finish(&json, &error), status));
+    cr_expect(strstr(error.message, why) != NULL, "'%s' is not in '%s'", why, error.message);
+    cr_expect(eq(str, (char *)bp_buffer_text(&out), "before"));
+}
 
 TestSuite(json, .init = setup, .fini = teardown);
 
@@ -217,4 +267,186 @@ Test(json, builds_ten_thousand_threads) {
     cr_expect(eq(sz, threads, 10000));
     cr_expect(strstr(out.data, "\"tid\": 9999,\n      \"name\": \"net-rx\",\n"
                                "      \"cpu_percent\": 99.99\n    }") != NULL);
+}
+
+Test(json, keeps_integers_exact_to_64_bits) {
+    bp_json_begin(&json, &out);
+    bp_json_add_uint(&json, "largest", UINT64_MAX);
+    bp_json_add_int(&json, "least", INT64_MIN);
+    bp_json_add_uint(&json, "beyond_double", (UINT64_C(1) << 53) + 1);
+    bp_json_add_int(&json, "zero", 0);
+    cr_expect(eq(str, (char *)line_of(),
+                 "{\"largest\":18446744073709551615,\"least\":-9223372036854775808,"
+                 "\"beyond_double\":9007199254740993,\"zero\":0}"));
+}
+
+Test(json, rounds_numbers_and_drops_trailing_zeros) {
+    static const struct {
+        double value;
+        unsigned decimals;
+        const char *text;
+    } cases[] = {
+        {12.5, 2, "12.5"},
+        {12.0, 2, "12"},
+        {0.0, 3, "0"},
+        {-0.0, 3, "0"},
+        {-0.0004, 3, "0"},
+        {0.0005, 2, "0"},
+        {99.999, 2, "100"},
+        {61.23456, 3, "61.235"},
+        {-1.25, 1, "-1.2"},
+        {100.0, 0, "100"},
+        {1e15, 2, "1000000000000000"},
+        {1e-9, 9, "0.000000001"},
+        {0.1, 9, "0.1"},
+        {10.0, 9, "10"},
+        {2251799813685249.5, 1, "2251799813685249.5"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char expected[80];
+        bp_buffer_clear(&out);
+        bp_json_begin(&json, &out);
+        bp_json_add_number(&json, "n", cases[i].value, cases[i].decimals);
+        (void)snprintf(expected, sizeof expected, "{\"n\":%s}", cases[i].text);
+        cr_expect(eq(str, (char *)line_of(), expected));
+    }
+}
+
+Test(json, prints_the_largest_double_whole) {
+    bp_json_begin(&json, &out);
+    bp_json_add_number(&json, "n", -DBL_MAX, 9);
+    const char *line = line_of();
+    cr_expect(eq(sz, strspn(line + strlen("{\"n\":-"), "0123456789"), 309));
+    cr_expect(eq(dbl, strtod(line + strlen("{\"n\":"), NULL), -DBL_MAX));
+}
+
+Test(json, refuses_numbers_that_are_not_finite) {
+    const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        begin_after_text();
+        bp_json_add_number(&json, "n", bad[i], 2);
+        refuses(BUGPACK_ERR_INVALID, "not finite");
+    }
+}
+
+Test(json, refuses_more_decimals_than_nine) {
+    begin_after_text();
+    bp_json_add_number(&json, "n", 1.0, 10);
+    refuses(BUGPACK_ERR_INVALID, "too many decimals");
+}
+
+Test(json, escapes_text_and_keys_alike) {
+    bp_json_begin(&json, &out);
+    bp_json_add_text(&json, "\"\\/\b\f\n\r\t\x01\x1f", "\"\\/\b\f\n\r\t\x01\x1f");
+    cr_expect(eq(str, (char *)line_of(),
+                 "{\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\":"
+                 "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\"}"));
+}
+
+Test(json, escapes_the_controls_that_a_terminal_obeys_and_are_not_ascii) {
+    static const char text[] = "\x7f\xc2\x80x\xc2\x9b\xc2\x9f\xc2\xa0\xe2\xc2\x9b\xc2";
+    static const char order[] = "\xd8\x9c\xe2\x80\xae\xe2\x81\xa6\xef\xbb\xbf\xe2\x80\x90";
+    bp_json_begin(&json, &out);
+    bp_json_add_text(&json, "a", text);
+    bp_json_add_text(&json, "b", order);
+    bp_json_add_raw(&json, "c", "[\"\xc2\x9b\", \"\xe2\x81\xa9\xe2\x80\x90\"]");
+    cr_expect(eq(str, (char *)line_of(),
+                 "{\"a\":\"\\u007f\\u0080x\\u009b\\u009f\xc2\xa0\xee\xbf\xa2\\u009b\xee\xbf\x82\","
+                 "\"b\":\"\\u061c\\u202e\\u2066\\ufeff\xe2\x80\x90\","
+                 "\"c\":[\"\\u009b\",\"\\u2069\xe2\x80\x90\"]}"));
+}
+
+/* The streamed form is the same, so that a reader never sees which of the two wrote a text. */
+Test(json, appends_the_same_strings_as_the_builder) {
+    unsigned char every[1024];
+    for (size_t i = 0; i < sizeof every; i++) {
+        every[i] = (unsigned char)(i < 256 ? i : i * 7 + i / 256);
+    }
+    bp_json_begin(&json, &out);
+    bp_json_array_begin(&json, "a");
+    bp_json_add_bytes(&json, NULL, every, sizeof every);
+    bp_json_array_end(&json);
+    bp_buffer streamed;
+    bp_buffer_init(&streamed, 1 << 20);
+    (void)bp_buffer_append_text(&streamed, "{\"a\":[");
+    cr_expect(eq(int, bp_json_append_string(&streamed, every, sizeof every), BUGPACK_OK));
+    (void)bp_buffer_append_text(&streamed, "]}");
+    cr_expect(eq(str, (char *)line_of(), streamed.data));
+    bp_buffer_release(&streamed);
+}
+
+Test(json, makes_hostile_bytes_valid_and_keeps_them_recoverable) {
+    static const char hostile[] = "net)\n\xff\xc0\xaf\xed\xa0\x80 \xee\xbc\x80 \x00 end";
+    bp_json_begin(&json, &out);
+    bp_json_add_bytes(&json, "name", hostile, sizeof hostile - 1);
+    const char *line = line_of();
+    cr_expect(bp_utf8_is_valid(line, out.size));
+    cr_expect(eq(sz, strlen(line), out.size), "a NUL got through");
+    static const char encoded[] =
+        "{\"name\":\"net)"
+        "\\n\xee\xbf\xbf\xee\xbf\x80\xee\xbe\xaf\xee\xbf\xad\xee\xbe\xa0\xee\xbe\x80 "
+        "\xee\xbf\xae\xee\xbe\xbc\xee\xbe\x80 \xee\xbc\x80 end\"}";
+    cr_expect(eq(str, (char *)line, (char *)encoded));
+}
+
+Test(json, leaves_out_what_is_not_known) {
+    bp_json_begin(&json, &out);
+    bp_json_add_text(&json, "unknown", NULL);
+    bp_json_add_bytes(&json, "unknown", NULL, 0);
+    bp_json_add_text(&json, "empty", "");
+    bp_json_add_bytes(&json, "none", "", 0);
+    cr_expect(eq(str, (char *)line_of(), "{\"empty\":\"\",\"none\":\"\"}"));
+}
+
+Test(json, appends_a_string_whole_or_not_at_all) {
+    bp_buffer small;
+    bp_buffer_init(&small, 8);
+    cr_expect(eq(int, bp_json_append_string(&small, "four", 4), BUGPACK_OK));
+    cr_expect(eq(str, small.data, "\"four\""));
+    cr_expect(eq(int, bp_json_append_string(&small, "five", 4), BUGPACK_ERR_LIMIT));
+    cr_expect(eq(str, small.data, "\"four\""));
+    bp_buffer_release(&small);
+}
+
+/*
+ * Switches to a locale whose decimal point is something else. Few machines have one installed, but
+ * many have the sources, from which it is made here.
+ */
+static bool use_locale(const char *name, const char *point) {
+    char full_name[32];
+    (void)snprintf(full_name, sizeof full_name, "%s.UTF-8", name);
+    if (setlocale(LC_ALL, full_name) == NULL) {
+        temp_dir dir;
+        char command[512];
+        cr_assert(temp_dir_make(&dir));
+        (void)snprintf(command, sizeof command, "localedef -c -i %s -f UTF-8 '%s/%s' >%s 2>&1",
+                       name, dir.path, full_name, "/dev/null");
+        int made = system(command);
+        (void)setenv("LOCPATH", dir.path, 1);
+        const char *used = made == 0 ? setlocale(LC_ALL, full_name) : NULL;
+        temp_dir_remove(&dir);
+        if (used == NULL) {
+            return false;
+        }
+    }
+    return strcmp(localeconv()->decimal_point, point) == 0;
+}
+
+static void print_in_locale(const char *name, const char *point) {
+    if (!use_locale(name, point)) {
+        not_tried("the locale is not installed, and localedef cannot make it");
+    }
+    bp_json_begin(&json, &out);
+    bp_json_add_number(&json, "n", -1234567.25, 2);
+    bp_json_add_number(&json, "whole", 12.0, 3);
+    cr_expect(eq(str, (char *)line_of(), "{\"n\":-1234567.25,\"whole\":12}"));
+}
+
+Test(json, prints_a_point_where_the_locale_has_a_comma) {
+    print_in_locale("de_DE", ",");
+}
+
+/* In Pashto it is U+066B, two bytes long. */
+Test(json, prints_a_point_where_the_locale_has_a_longer_character) {
+    print_in_locale("ps_AF", "\xD9\xAB");
 }

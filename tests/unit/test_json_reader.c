@@ -9,19 +9,23 @@
 #include <string.h>
 
 #include "json_cases.h"
+#include "support/not_tried.h"
+#include "support/temp_dir.h"
 #include "json/json.h"
 #include "json/scanner.h"
 
-static bp_buffer out;
+static bp_buffer out, wide;
 static bugpack_error error;
 
 static void setup(void) {
     bp_buffer_init(&out, (size_t)256 << 20);
+    bp_buffer_init(&wide, (size_t)64 << 20);
     error = (bugpack_error)BUGPACK_ERROR_INIT;
 }
 
 static void teardown(void) {
     bp_buffer_release(&out);
+    bp_buffer_release(&wide);
 }
 
 TestSuite(json_reader, .init = setup, .fini = teardown);
@@ -268,4 +272,158 @@ Test(json_reader, reads_lines_that_are_documents) {
     cr_expect(eq(int, count_lines("{}\n{\n}\n"), -1), "a document of two lines");
     cr_expect(eq(int, count_lines("{}\n\n{}\n"), -1), "an empty line");
     cr_expect(eq(int, count_lines("{} {}\n"), -1), "a line of two documents");
+}
+
+/* --- objects with very many keys, as a hostile text would have them --- */
+
+/* Appends {"<prefix>0":0,"<prefix>1":0,…} but for the closing brace, one key a line. */
+static void append_object(const char *prefix, size_t key_count) {
+    for (size_t i = 0; i < key_count; i++) {
+        (void)bp_buffer_printf(&wide, "%c\"%s%zu\":0\n", i == 0 ? '{' : ',', prefix, i);
+    }
+}
+
+static bugpack_status reformat_wide(void) {
+    cr_assert(eq(int, wide.status, BUGPACK_OK));
+    return bp_json_reformat(wide.data, wide.size, &out, &error);
+}
+
+Test(json_reader, accepts_many_different_keys) {
+    append_object("key", 200000);
+    (void)bp_buffer_append_text(&wide, "}");
+    cr_expect(eq(int, reformat_wide(), BUGPACK_OK), "%s", error.message);
+}
+
+Test(json_reader, finds_the_one_repetition_among_many) {
+    for (size_t count = 2; count <= 40; count++) {
+        for (size_t repeated = 0; repeated < count; repeated++) {
+            char message[100];
+            bp_buffer_clear(&wide);
+            append_object("k", count);
+            (void)bp_buffer_printf(&wide, ",\"\\u006b%zu\":1}", repeated);
+            cr_expect(eq(int, reformat_wide(), BUGPACK_ERR_CORRUPT));
+            (void)snprintf(message, sizeof message,
+                           "line %zu, column 2: this key was there before in the same object",
+                           count + 1);
+            cr_expect(eq(str, error.message, message));
+        }
+    }
+}
+
+Test(json_reader, reports_the_earliest_of_several_repetitions) {
+    append_object("k", 30);
+    (void)bp_buffer_append_text(&wide, ",\"k7\":1\n,\"k3\":1\n,\"k7\":1\n,\"k20\":1}");
+    cr_expect(eq(int, reformat_wide(), BUGPACK_ERR_CORRUPT));
+    cr_expect(
+        eq(str, error.message, "line 31, column 2: this key was there before in the same object"));
+}
+
+Test(json_reader, keeps_the_keys_of_nested_objects_apart) {
+    append_object("k", 20);
+    (void)bp_buffer_append_text(&wide, ",\"inner\":\n");
+    append_object("k", 20);
+    (void)bp_buffer_append_text(&wide, "},\"list\":[\n");
+    append_object("k", 20);
+    (void)bp_buffer_append_text(&wide, "}],\"k20\":0}");
+    cr_expect(eq(int, reformat_wide(), BUGPACK_OK), "%s", error.message);
+
+    bp_buffer_clear(&wide);
+    append_object("k", 20);
+    (void)bp_buffer_append_text(&wide, ",\"inner\":\n");
+    append_object("k", 20);
+    (void)bp_buffer_append_text(&wide, "},\n\"k19\":0}");
+    cr_expect(eq(int, reformat_wide(), BUGPACK_ERR_CORRUPT));
+    cr_expect(
+        eq(str, error.message, "line 43, column 1: this key was there before in the same object"));
+}
+
+Test(json_reader, tells_long_keys_apart_that_differ_at_the_end) {
+    char prefix[2001];
+    memset(prefix, 'x', sizeof prefix - 1);
+    prefix[sizeof prefix - 1] = '\0';
+    append_object(prefix, 5000);
+    (void)bp_buffer_append_text(&wide, "}");
+    cr_expect(eq(int, reformat_wide(), BUGPACK_OK), "%s", error.message);
+    wide.size--;
+    (void)bp_buffer_printf(&wide, ",\"%s4321\":0}", prefix);
+    cr_expect(eq(int, reformat_wide(), BUGPACK_ERR_CORRUPT));
+}
+
+Test(json_reader, compares_characters_however_they_were_written) {
+    static const char *const same[][2] = {{"\xc3\xa9", "\\u00E9"},
+                                          {"x\xf0\x9f\x98\x80", "\\u0078\\uD83D\\uDE00"},
+                                          {"a/\xe2\x82\xac", "a\\/\xe2\x82\xac"}};
+    static const char *const other[][2] = {
+        {"\xc3\xa9", "\xc3\xa8"}, {"\xc3\xa9", "\xe2\x82\xac"},   {"a", "ab"}, {"a", "a\\u0000"},
+        {"", "\\u0000"},          {"\xc3\xa9", "\xc3\xa9\\u0062"}};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        bp_buffer_clear(&wide);
+        (void)bp_buffer_printf(&wide, "{\"%s\":0,\"%s\":0}", same[i][0], same[i][1]);
+        cr_expect(eq(int, reformat_wide(), BUGPACK_ERR_CORRUPT), "%s", wide.data);
+    }
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+        bp_buffer_clear(&wide);
+        (void)bp_buffer_printf(&wide, "{\"%s\":0,\"%s\":0}", other[i][0], other[i][1]);
+        cr_expect(eq(int, reformat_wide(), BUGPACK_OK), "%s: %s", wide.data, error.message);
+    }
+}
+
+/* --- beside Python's reader, which most who read reports by script will use --- */
+
+/* Prints one digit for each file, in the order of their names: whether Python accepts the text. */
+static const char program[] = "import json, os, sys\n"
+                              "def accepts(path):\n"
+                              "    try:\n"
+                              "        json.loads(open(path, 'rb').read().decode('utf-8'))\n"
+                              "        return '1'\n"
+                              "    except ValueError:\n"
+                              "        return '0'\n"
+                              "names = sorted(n for n in os.listdir('.') if n != 'program')\n"
+                              "print(''.join(accepts(n) for n in names))\n";
+
+static bool write_cases(const temp_dir *dir, const json_case *cases, size_t count) {
+    bool written = temp_dir_write(dir, "program", program, strlen(program));
+    for (size_t i = 0; i < count; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof name, "%06zu", i);
+        written = written && temp_dir_write(dir, name, cases[i].text, cases[i].byte_count);
+    }
+    return written;
+}
+
+/* Python's verdicts on all cases, one character each; false when there is no Python. */
+static bool ask_python(const json_case *cases, size_t count, char *verdicts, size_t bytes) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(write_cases(&dir, cases, count));
+    char command[512];
+    (void)snprintf(command, sizeof command, "cd '%s' && python3 program 2>/dev/null", dir.path);
+    FILE *output = popen(command, "re");
+    cr_assert(output != NULL);
+    bool answered = fgets(verdicts, (int)bytes, output) != NULL;
+    (void)pclose(output);
+    temp_dir_remove(&dir);
+    return answered;
+}
+
+static void compare(const json_case *cases, size_t count, bool accepted) {
+    char verdicts[1024] = "";
+    cr_assert(lt(sz, count, sizeof verdicts));
+    if (!ask_python(cases, count, verdicts, sizeof verdicts)) {
+        not_tried("python3 is not installed");
+    }
+    cr_assert(eq(sz, strcspn(verdicts, "\n"), count));
+    for (size_t i = 0; i < count; i++) {
+        bool python_accepts = verdicts[i] == '1';
+        bool agrees = python_accepts == accepted;
+        cr_expect(agrees == cases[i].others_agree, "case %zu: %s", i, cases[i].text);
+    }
+}
+
+Test(json_reader, python_accepts_what_we_accept) {
+    compare(json_accepted, json_accepted_count, true);
+}
+
+Test(json_reader, python_refuses_what_we_refuse_but_for_where_we_are_stricter) {
+    compare(json_refused, json_refused_count, false);
 }
