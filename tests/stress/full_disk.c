@@ -1,8 +1,10 @@
 /*
  * A file system with no room, or no inode, left: every step says so, nothing stays behind, and when
- * there is room again the next report is written. Needs a mount of its own, so root.
+ * there is room again the next report is written; a ring that has its room loses nothing. Needs a
+ * mount of its own, so root.
  */
 #include "support/check.h"
+#include "support/ring_records.h"
 #include "support/temp_dir.h"
 #include "support/zip_reader.h"
 
@@ -17,6 +19,7 @@
 #include "archive/archive.h"
 #include "base/temp_file.h"
 #include "platform/staged_file.h"
+#include "ring/ring.h"
 #include "support/no_tmpfile.h"
 
 enum { disk_bytes = 256 * 1024 };
@@ -145,6 +148,30 @@ static void use_up_inodes(temp_dir *disk) {
     CHECK(unlinkat(disk->fd, "report.zip", 0) == 0);
 }
 
+/* A ring with too little room is refused at once; one that fits is written over while the rest
+ * fills up. */
+static void record_beside_a_full_disk(temp_dir *disk) {
+    int fd = openat(disk->fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bp_ring *ring = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    CHECK(bp_ring_new_mapped(fd, disk_bytes, &ring, &error) == BUGPACK_ERR_IO);
+    CHECK(error.system_errno == ENOSPC && ring == NULL);
+    CHECK(bp_ring_new_mapped(fd, disk_bytes / 2, &ring, &error) == BUGPACK_OK);
+    CHECK(!temp_dir_write(disk, "filling", noise, sizeof noise));
+    for (uint64_t i = 1; i <= 5000; i++) {
+        CHECK(append_number(ring, 0, i, (size_t)(i % 500)) == i);
+    }
+    bp_buffer out;
+    bp_ring_view view;
+    bp_buffer_init(&out, 1 << 20);
+    CHECK(bp_ring_recover((bp_ring_place){.fd = fd}, keep_in_buffer, &out, &view, NULL) ==
+          BUGPACK_OK);
+    CHECK(view.last_sequence == 5000 && view.damaged_bytes == 0);
+    bp_buffer_release(&out);
+    bp_ring_free(ring);
+    CHECK(close(fd) == 0);
+}
+
 int main(void) {
     temp_dir disk;
     CHECK(temp_dir_make(&disk));
@@ -165,6 +192,7 @@ int main(void) {
     }
     fill_temp_files(&disk);
     go_on_after_a_large_entry(&disk);
+    record_beside_a_full_disk(&disk);
     (void)close(other_fd);
     (void)close(disk.fd);
     disk.fd = -1;
