@@ -4,10 +4,7 @@
 # that of a file that is still there and was searched.
 . "$(dirname "$0")/lib.sh"
 : "${PLANTED_HOST:?name the program that plants}"
-need mke2fs
-truncate -s 48M disk.img
-mke2fs -q -t ext4 -m 0 disk.img 2>mke2fs.log ||
-    skip "mke2fs cannot make an image: $(cat mke2fs.log)"
+make_disk
 boot planted 2 disk.img
 {
     ${BUGPACK_VM_ROOT:+qemu-aarch64-static -L "$BUGPACK_VM_ROOT"} "$PLANTED_HOST" secrets
