@@ -256,10 +256,10 @@ typedef struct bugpack_options {
 } bugpack_options;
 
 /* metadata.json and system.json have the name of the machine; system.json has the package of the
- * target_pid by rpm, which is run as a child where dpkg does not know it (docs/EMBEDDING.md);
- * INVALID without one. Since 0.1.0. */
+ * target_pid, for which a package manager is run as a child (docs/EMBEDDING.md); INVALID without
+ * one. Since 0.1.0. */
 #define BUGPACK_SYSTEM_HOSTNAME 1
-#define BUGPACK_SYSTEM_RPM 2
+#define BUGPACK_SYSTEM_PACKAGE 2
 
 #define BUGPACK_OPTIONS_INIT BUGPACK_INIT(bugpack_options)
 BUGPACK_API void bugpack_options_init(bugpack_options *fresh, size_t struct_size);

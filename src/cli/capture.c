@@ -220,7 +220,7 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all, bugp
     session_options.report_dir_max_count = BUGPACK_OFF;
     session_options.report_dir_max_bytes = BUGPACK_OFF64;
     session_options.stacks = options->stacks;
-    session_options.system_flags = options->host ? 0 : BUGPACK_SYSTEM_RPM;
+    session_options.system_flags = options->host ? 0 : BUGPACK_SYSTEM_PACKAGE;
     session_options.before_publish = bp_cli_publish_call(options->is_reviewed);
     bp_cli_files_apply(&options->files, &session_options);
     bugpack_error error = BUGPACK_ERROR_INIT;

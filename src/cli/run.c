@@ -315,7 +315,7 @@ static bugpack_status run_session_open(run_session *session, const run_options *
         options.before_publish = review_and_publish;
     }
     options.before_publish_context = session;
-    options.system_flags = BUGPACK_SYSTEM_RPM;
+    options.system_flags = BUGPACK_SYSTEM_PACKAGE;
     bp_cli_files_apply(&given->files, &options);
     options.answer_flags = BUGPACK_ANSWER_TRIGGER;
     options.on_event = on_event;

@@ -269,7 +269,7 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all, bugp
     options.stacks = given->stacks;
     options.condition_cap = given->report_max_count - it->report_count;
     options.condition_cooldown_ms = given->cooldown_ms == 0 ? BUGPACK_OFF : given->cooldown_ms;
-    options.system_flags = BUGPACK_SYSTEM_RPM;
+    options.system_flags = BUGPACK_SYSTEM_PACKAGE;
     options.before_publish = bp_cli_publish_call(false);
     bp_cli_files_apply(&given->files, &options);
     bugpack_error error = BUGPACK_ERROR_INIT;

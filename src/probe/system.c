@@ -29,16 +29,7 @@
 #include "probe/machine_private.h"
 #include "probe/tool.h"
 
-/*
- * Which installed package a file is from. Linux only.
- */
-
-static const size_t list_bytes_max = (size_t)8 << 20;
-static const size_t status_bytes_max = (size_t)64 << 20;
 static const size_t mounts_bytes_max = (size_t)1 << 20;
-
-/* An answer takes 20 ms. One that waits for a lock would hold up the entries that come next. */
-static const uint64_t rpm_max_ns = 5 * BP_NS_PER_SEC;
 
 /* openat2 is there since Linux 5.6; before that, nothing of another root is opened. -1 with errno.
  */
@@ -57,131 +48,60 @@ static int system_open(int root_fd, const char *path) {
     return path_fd < 0 ? -1 : bp_reopen_regular(path_fd);
 }
 
-/* Reads a file whole into a buffer that is used again. */
-static bool read_whole(int fd, const char *name, bp_buffer *text) {
-    bp_buffer_clear(text);
-    bool is_read = fd >= 0 && bp_file_read_fd(fd, name, text, NULL) == BUGPACK_OK;
-    bp_file_close(fd);
-    return is_read;
-}
-
-/* /usr/bin/ls is /bin/ls in the list of a package from before the directories were merged. */
-static bool has_file(const bp_buffer *list, const char *path) {
-    static const char merged[] = "/usr";
-    return bp_dpkg_list_has(list->data, list->size, path) ||
-           (strncmp(path, merged, sizeof merged - 1) == 0 &&
-            bp_dpkg_list_has(list->data, list->size, path + sizeof merged - 1));
-}
-
-static bool find_list(int lists_fd, const char *path, uint64_t deadline_ns,
-                      bp_package *ret_package) {
-    bool is_found = false;
-    bp_buffer list;
-    bp_package package;
-    bp_buffer_init(&list, list_bytes_max);
-    DIR *lists = fdopendir(lists_fd);
-    while (lists != NULL && !is_found && bp_clock_monotonic_ns() <= deadline_ns) {
-        const struct dirent *entry = readdir(lists);
-        if (entry == NULL) {
-            break;
-        }
-        if (bp_dpkg_name(entry->d_name, &package)) {
-            int path_fd = openat(dirfd(lists), entry->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-            int fd = path_fd < 0 ? -1 : bp_reopen_regular(path_fd);
-            is_found = read_whole(fd, entry->d_name, &list) && has_file(&list, path);
-        }
-    }
-    if (lists != NULL) {
-        (void)closedir(lists);
-    } else {
-        bp_file_close(lists_fd);
-    }
-    bp_buffer_release(&list);
-    if (is_found) {
-        *ret_package = package;
-    }
-    return is_found;
-}
-
-/* Packages have files elsewhere, too, but no programs (Debian policy 9.1): to search costs more
- * than all the rest of system.json. */
+/* Packages have files elsewhere, too, but no programs (Debian policy 9.1). */
 static bool may_be_packaged(const char *path) {
     static const char *const places[] = {"/usr/", "/bin/", "/sbin/", "/lib", "/opt/", NULL};
     static const char local[] = "/usr/local/";
     return bp_array_has_start(places, path) && strncmp(path, local, sizeof local - 1) != 0;
 }
 
-/* Searches the lists of dpkg below `root_fd` until the deadline, without running it. */
-static bool system_find_package(int root_fd, const char *path, uint64_t deadline_ns,
-                                bp_package *ret_package) {
-    static const char status_path[] = "var/lib/dpkg/status";
-    bp_package package;
-    int lists_fd = !may_be_packaged(path)
-                       ? -1
-                       : system_open_below(root_fd, "var/lib/dpkg/info", O_RDONLY | O_DIRECTORY);
-    if (lists_fd < 0 || !find_list(lists_fd, path, deadline_ns, &package)) {
-        return false;
-    }
-    bp_buffer status;
-    bp_buffer_init(&status, status_bytes_max);
-    bool is_found = read_whole(system_open(root_fd, status_path), status_path, &status) &&
-                    bp_dpkg_find(status.data, status.size, &package);
-    bp_buffer_release(&status);
-    if (is_found) {
-        *ret_package = package;
-    }
-    return is_found;
-}
-
-/* Of SQLite, of ndb and of Berkeley DB (lib/backend in the sources of rpm); the directory was
- * another one before rpm 4.17. NULL: there is none. */
-static const char *find_rpm_database(void) {
-    static const char *const directories[] = {"/usr/lib/sysimage/rpm", "/var/lib/rpm"};
-    static const char *const files[] = {"rpmdb.sqlite", "Packages.db", "Packages"};
-    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
-        for (size_t k = 0; k < sizeof files / sizeof files[0]; k++) {
-            char path[64];
-            (void)snprintf(path, sizeof path, "%s/%s", directories[i], files[k]);
-            if (access(path, F_OK) == 0) {
-                return directories[i];
-            }
-        }
-    }
-    return NULL;
-}
-
-/*
- * Runs rpm, to ask which package of this machine has a file. Only where there is a database of the
- * system: rpm makes one where it finds none. It reads no settings of the user. False without a
- * package; then `*ret_is_late` is whether rpm was ended, at the deadline or after five seconds.
- */
-static bool system_ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_package,
-                           bool *ret_is_late) {
-    static char words[][64] = {"rpm",           "--query",     "--file",
-                               "--queryformat", BP_RPM_FORMAT, "--dbpath"};
+/* Runs a package manager, which reads no settings of the user, for the package of `question`. As
+ * bp_tool_run; ENOENT where it is not installed. */
+static int ask(const char *path, const char *const *options, const char *question,
+               uint64_t deadline_ns, char *answer, size_t answer_bytes, size_t *ret_length) {
     static char home[] = "HOME=/dev/null", locale[] = "LC_ALL=C"; /* home has macros and aliases */
     char *environment[] = {home, locale, NULL};
+    char *arguments[] = {(char *)(uintptr_t)path,       (char *)(uintptr_t)options[0],
+                         (char *)(uintptr_t)options[1], (char *)(uintptr_t)options[2],
+                         (char *)(uintptr_t)question,   NULL};
+    const bp_tool tool = {.path = path,
+                          .arguments = arguments,
+                          .environment = environment,
+                          .extra_fd = -1,
+                          .deadline_ns = deadline_ns};
+    return bp_tool_run(&tool, answer, answer_bytes, ret_length);
+}
+
+/* Of dpkg first the owner of the file, then its version. /usr/bin/ls is /bin/ls in the list of a
+ * package from before the directories were merged. */
+static int ask_dpkg(const char *path, uint64_t deadline_ns, bp_package *ret_package) {
+    static const char program[] = "/usr/bin/dpkg-query", merged[] = "/usr";
+    static const char *const search[] = {"--no-pager", "--search", "--"};
+    static const char *const show[] = {"--show", "--showformat", BP_DPKG_FORMAT};
+    char answer[4096], owner[512];
+    size_t length;
+    int result = ask(program, search, path, deadline_ns, answer, sizeof answer, &length);
+    if (result == EPROTO && strncmp(path, merged, sizeof merged - 1) == 0) {
+        result = ask(program, search, path + sizeof merged - 1, deadline_ns, answer, sizeof answer,
+                     &length);
+    }
+    if (result == 0 && bp_dpkg_owner_parse(answer, length, owner, sizeof owner)) {
+        result = ask(program, show, owner, deadline_ns, answer, sizeof answer, &length);
+        if (result == 0 && !bp_package_parse(answer, length, ret_package)) {
+            result = EPROTO;
+        }
+        return result;
+    }
+    return result == 0 ? EPROTO : result;
+}
+
+static int ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_package) {
+    static const char *const query[] = {"--query", "--queryformat=" BP_RPM_FORMAT, "--file"};
     char answer[4096];
     size_t length;
-    uint64_t latest_ns = bp_clock_monotonic_ns() + rpm_max_ns;
-    const char *database = may_be_packaged(path) ? find_rpm_database() : NULL;
-    char *arguments[] = {words[0],
-                         words[1],
-                         words[2],
-                         words[3],
-                         words[4],
-                         words[5],
-                         (char *)(uintptr_t)database,
-                         (char *)(uintptr_t)path,
-                         NULL};
-    const bp_tool rpm = {.path = "/usr/bin/rpm",
-                         .arguments = arguments,
-                         .environment = environment,
-                         .extra_fd = -1,
-                         .deadline_ns = latest_ns < deadline_ns ? latest_ns : deadline_ns};
-    int result = database == NULL ? ENOENT : bp_tool_run(&rpm, answer, sizeof answer, &length);
-    *ret_is_late = result == ETIMEDOUT;
-    return result == 0 && bp_rpm_parse(answer, length, ret_package);
+    int result = ask("/usr/bin/rpm", query, path, deadline_ns, answer, sizeof answer, &length);
+    ret_package->is_rpm = true;
+    return result == 0 && !bp_package_parse(answer, length, ret_package) ? EPROTO : result;
 }
 
 enum { text_bytes_max = 16384, path_bytes_max = 4096 };
@@ -435,33 +355,25 @@ static bool is_ours(const struct reader *reader, const char *path) {
            program.st_dev == our_program.st_dev && program.st_ino == our_program.st_ino;
 }
 
-static bool find_package(const struct reader *reader, bp_package_memory *found) {
-    const bp_system_plan *plan = reader->plan;
-    return reader->has_root &&
-           (system_find_package(reader->root_fd, found->path, plan->deadline_ns, &found->package) ||
-            (plan->asks_rpm && is_ours(reader, found->path) &&
-             system_ask_rpm(found->path, plan->deadline_ns, &found->package,
-                            &found->is_undecided)));
-}
-
-/* What is remembered is of this path; else it is searched for, and remembered. */
+/* Of this machine's package manager, where the plan says so. An answer takes 20 ms; one that waits
+ * for a lock would hold up the entries that come next. */
 static void read_package(struct reader *reader) {
+    static const uint64_t answer_max_ns = 5 * BP_NS_PER_SEC;
     bp_system *system = &reader->system;
-    bp_package_memory *memory = reader->plan->memory;
-    if (memory->path == NULL || strcmp(memory->path, system->executable) != 0) {
-        bp_package_memory found = {.path = strdup(system->executable)};
-        found.has_package = found.path != NULL && find_package(reader, &found);
-        if (!found.has_package && bp_clock_monotonic_ns() > reader->plan->deadline_ns) {
-            free(found.path);
-            system->is_package_undecided = true;
-            return; /* another report may have more time */
-        }
-        free(memory->path);
-        *memory = found;
+    const char *path = system->executable;
+    if (!reader->plan->asks_package || !may_be_packaged(path) || !reader->has_root ||
+        !is_ours(reader, path)) {
+        return;
     }
-    system->has_package = memory->has_package;
-    system->is_package_undecided = memory->is_undecided;
-    system->package = memory->package;
+    uint64_t latest_ns = bp_clock_monotonic_ns() + answer_max_ns;
+    uint64_t deadline_ns =
+        latest_ns < reader->plan->deadline_ns ? latest_ns : reader->plan->deadline_ns;
+    int result = ask_dpkg(path, deadline_ns, &system->package);
+    if (result == ENOENT) {
+        result = ask_rpm(path, deadline_ns, &system->package);
+    }
+    system->has_package = result == 0;
+    system->is_package_undecided = result == ETIMEDOUT;
 }
 
 /* False without memory. */

@@ -45,7 +45,6 @@ static void drop_source(void *context) {
     bp_source *source = context;
     if (source != NULL && atomic_fetch_sub(&source->references, 1) == 1) {
         bp_source_free_stacks(atomic_load(&source->stacks_left));
-        bp_source_free_package(atomic_load(&source->package_left));
         bp_subject_drop(source->subject);
         free(source->helper_path);
         free(source);

@@ -32,13 +32,6 @@ void bp_source_free_stacks(bp_stacks *stacks) {
     }
 }
 
-void bp_source_free_package(bp_package_memory *memory) {
-    if (memory != NULL) {
-        free(memory->path);
-        free(memory);
-    }
-}
-
 /*
  * Under a time limit like a host's provider: the kernel can block a reader of /proc/<pid>/cmdline
  * or maps for as long as the process holds its memory map locked.
@@ -75,16 +68,15 @@ int bp_source_heap_state(bugpack_writer *writer, void *context) {
 /* The share of the provider's time within which a package is searched for. */
 static const unsigned reading_share_percent = 50;
 
-static bugpack_status read_system(bp_source *source, bp_package_memory *memory,
-                                  bp_system *ret_system, bugpack_error *error) {
+static bugpack_status read_system(const bp_source *source, bp_system *ret_system,
+                                  bugpack_error *error) {
     const bp_system_plan plan = {
         .with_process = !source->without_process,
         .pid = bp_subject_target(source->subject)->pid,
         .with_hostname = (source->system_flags & BUGPACK_SYSTEM_HOSTNAME) != 0,
-        .asks_rpm = (source->system_flags & BUGPACK_SYSTEM_RPM) != 0,
+        .asks_package = (source->system_flags & BUGPACK_SYSTEM_PACKAGE) != 0,
         .oom_kills_before = source->oom_kills_before,
-        .deadline_ns = bp_source_deadline_ns(source, reading_share_percent),
-        .memory = memory};
+        .deadline_ns = bp_source_deadline_ns(source, reading_share_percent)};
     bugpack_error ended = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_system_read(&plan, ret_system, error);
     if (status == BUGPACK_OK && plan.with_process &&
@@ -96,13 +88,9 @@ static bugpack_status read_system(bp_source *source, bp_package_memory *memory,
 
 /* Under a time limit like a host's provider: a file may be on a disk that does not answer. */
 int bp_source_system(bugpack_writer *writer, void *context) {
-    bp_source *source = context;
     bp_system system;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_package_memory *memory = atomic_exchange(&source->package_left, NULL);
-    memory = memory != NULL ? memory : calloc(1, sizeof *memory);
-    bugpack_status status = memory == NULL ? bp_fail_memory(&error, "describe the system")
-                                           : read_system(source, memory, &system, &error);
+    bugpack_status status = read_system(context, &system, &error);
     if (status == BUGPACK_OK) {
         if (system.unread_count > 0) {
             bp_writer_truncate(writer, bp_errno_is_trouble(system.unread_errno),
@@ -115,6 +103,5 @@ int bp_source_system(bugpack_writer *writer, void *context) {
         status = bp_system_print(&system, &writer->content, &error);
         bp_system_release(&system);
     }
-    bp_source_free_package(atomic_exchange(&source->package_left, memory));
     return bp_source_end(writer, status, &error);
 }

@@ -25,9 +25,8 @@ typedef struct bp_source {
     bugpack_stacks stacks; /* this and what follows as in bugpack_options */
     uint64_t system_flags;
     bool without_process, without_stacks_json;
-    bp_known_uint oom_kills_before;            /* the session; of another process alone */
-    _Atomic(bp_stacks *) stacks_left;          /* by stacks.json, for stacks.txt; NULL: nothing */
-    _Atomic(bp_package_memory *) package_left; /* by one call for the next; NULL: nothing */
+    bp_known_uint oom_kills_before;   /* the session; of another process alone */
+    _Atomic(bp_stacks *) stacks_left; /* by stacks.json, for stacks.txt; NULL: nothing */
 } bp_source;
 
 /* Their context is a bp_source. A new one is a file, and a row in model/entry.h. */
@@ -47,7 +46,6 @@ int bp_source_end(bugpack_writer *writer, bugpack_status status, const bugpack_e
 
 /* NULL is fine. */
 void bp_source_free_stacks(bp_stacks *stacks);
-void bp_source_free_package(bp_package_memory *memory);
 
 /* Opens a further process, and registers the sources that apply to it: each below its directory. */
 bugpack_status bp_sources_add_process(const bp_report_context *context, pid_t pid,

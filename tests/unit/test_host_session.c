@@ -102,14 +102,14 @@ Test(host_session, cannot_be_about_a_process_and_without_one) {
     temp_dir_remove(&dir);
 }
 
-Test(host_session, runs_no_rpm_without_another_process) {
+Test(host_session, asks_for_no_package_without_another_process) {
     temp_dir dir;
     bugpack *session = NULL;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     cr_assert(temp_dir_make(&dir));
     options.report_dir = dir.path;
     options.app_name = "viewer";
-    options.system_flags = BUGPACK_SYSTEM_RPM;
+    options.system_flags = BUGPACK_SYSTEM_PACKAGE;
     cr_expect(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_INVALID));
     options.system_flags = UINT64_C(4);
     options.target_pid = 1;

@@ -113,7 +113,7 @@ Test(session, names_the_machine_only_on_request) {
     }
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     options.recorder_dir = "/nonexistent";
-    options.system_flags = BUGPACK_SYSTEM_RPM;
+    options.system_flags = BUGPACK_SYSTEM_PACKAGE;
     cr_expect(eq(int, (int)bugpack_recover(&options, NULL), (int)BUGPACK_ERR_INVALID));
 }
 

@@ -79,58 +79,26 @@ Test(cpu_model, is_the_first_one) {
     cr_expect(not(bp_cpu_model_find("CPU part\t: 0xd0c\n", 17, model, sizeof model)));
 }
 
-Test(dpkg, finds_a_file_as_a_whole_line_alone) {
-    size_t bytes;
-    const char *text = recorded("coreutils.list", &bytes);
-    cr_expect(bp_dpkg_list_has(text, bytes, "/bin/cat"));
-    cr_expect(bp_dpkg_list_has(text, bytes, "/."));
-    cr_expect(not(bp_dpkg_list_has(text, bytes, "/bin/ca")));
-    cr_expect(not(bp_dpkg_list_has(text, bytes, "bin/cat")));
-    cr_expect(not(bp_dpkg_list_has(text, bytes, "")));
-    cr_expect(not(bp_dpkg_list_has(text, 0, "/bin/cat")));
-    cr_expect(bp_dpkg_list_has("/a/bb\n/a/b", 10, "/a/b"), "the last line has no newline");
+static const char *owner_of(const char *text) {
+    static char owner[16];
+    return bp_dpkg_owner_parse(text, strlen(text), owner, sizeof owner) ? owner : "none";
 }
 
-static bp_package found(const char *list) {
-    bp_package package;
-    size_t bytes;
-    const char *text = recorded("dpkg-status", &bytes);
-    cr_assert(bp_dpkg_name(list, &package));
-    if (!bp_dpkg_find(text, bytes, &package)) {
-        cr_expect(eq(str, package.version, ""));
-    }
-    return package;
-}
-
-Test(dpkg, knows_the_version_of_an_installed_package) {
-    cr_expect(eq(str, found("coreutils.list").version, "9.1-1"));
-    cr_expect(eq(str, found("coreutils.list").architecture, "amd64"));
-    cr_expect(not(eq(str, found("libc6:amd64.list").version, "")));
-    cr_expect(eq(str, found("libc6:arm64.list").version, ""), "of another architecture");
-    cr_expect(eq(str, found("redis-server.list").version, ""), "removed but for its settings");
-    cr_expect(eq(str, found("coreutil.list").version, ""));
-    bp_package package = {.name = "before"};
-    cr_expect(not(bp_dpkg_name(".list", &package)));
-    cr_expect(not(bp_dpkg_name("coreutils.md5sums", &package)));
-    cr_expect(eq(str, package.name, "before"));
-}
-
-Test(dpkg, makes_nothing_of_any_truncated_status) {
-    size_t bytes;
-    const char *text = recorded("dpkg-status", &bytes);
-    for (size_t length = 0; length < bytes; length += 7) {
-        char *exact = malloc(length + 1); /* a sanitizer sees a byte too far */
-        bp_package package = {.name = "zlib1g"};
-        memcpy(exact, text, length);
-        (void)bp_dpkg_find(exact, length, &package);
-        free(exact);
-    }
+Test(dpkg, names_the_one_owner_of_a_file) {
+    cr_expect(eq(str, (char *)owner_of("coreutils: /bin/ls\n"), "coreutils"));
+    cr_expect(eq(str, (char *)owner_of("libc6:amd64: /lib/libc.so.6\n"), "libc6:amd64"));
+    cr_expect(eq(str, (char *)owner_of("one, two: /opt/x\n"), "none"));
+    cr_expect(eq(str, (char *)owner_of("diversion by x from: /bin/sh\n"), "none"));
+    cr_expect(eq(str, (char *)owner_of("dash: /bin/sh\nbash: /bin/sh\n"), "none"));
+    cr_expect(eq(str, (char *)owner_of("a-very-long-name: /bin/sh\n"), "none"));
+    cr_expect(eq(str, (char *)owner_of(": /bin/sh\n"), "none"));
+    cr_expect(eq(str, (char *)owner_of(""), "none"));
 }
 
 static const char *parsed(const char *text) {
     static char line[400];
-    bp_package package;
-    if (!bp_rpm_parse(text, strlen(text), &package)) {
+    bp_package package = {.is_rpm = true};
+    if (!bp_package_parse(text, strlen(text), &package)) {
         return "none";
     }
     cr_expect(package.is_rpm);
@@ -139,7 +107,7 @@ static const char *parsed(const char *text) {
     return line;
 }
 
-Test(rpm, names_the_one_package_of_a_file) {
+Test(package, names_the_one_package_of_a_file) {
     cr_expect(eq(str, (char *)parsed("bash\t5.2-1\tx86_64\n"), "bash 5.2-1 [x86_64]"));
     cr_expect(eq(str, (char *)parsed("zlib\t2:1-3\ti686\nzlib\t2:1-3\tx86_64\n"), "zlib 2:1-3 []"),
               "of two architectures");
@@ -147,7 +115,7 @@ Test(rpm, names_the_one_package_of_a_file) {
     cr_expect(eq(str, (char *)parsed("one\t1\ti686\ntwo\t1\ti686\n"), "none"));
 }
 
-Test(rpm, makes_no_package_of_other_text) {
+Test(package, makes_no_package_of_other_text) {
     static const char *const others[] = {"",
                                          "\n",
                                          "bash\t5.2-1\n",

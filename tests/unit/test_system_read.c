@@ -24,13 +24,10 @@
 #include "probe/tool.h"
 #include "support/temp_dir.h"
 
-static bp_package_memory memory;
-
 static bp_system read_system(bool with_process, bool with_hostname) {
     const bp_system_plan plan = {.with_process = with_process,
                                  .with_hostname = with_hostname,
-                                 .deadline_ns = bp_clock_monotonic_ns() + 20 * BP_NS_PER_SEC,
-                                 .memory = &memory};
+                                 .deadline_ns = bp_clock_monotonic_ns() + 20 * BP_NS_PER_SEC};
     bp_system system;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, (int)bp_system_read(&plan, &system, &error), BUGPACK_OK));
@@ -118,7 +115,7 @@ Test(system, has_the_executable_and_file_systems_of_a_process_whose_first_thread
     while (readlink(path, target, sizeof target) >= 0) {
         (void)sched_yield();
     }
-    const bp_system_plan plan = {.with_process = true, .pid = child, .memory = &memory};
+    const bp_system_plan plan = {.with_process = true, .pid = child};
     bp_system system;
     cr_assert(eq(int, (int)bp_system_read(&plan, &system, NULL), BUGPACK_OK));
     (void)kill(child, SIGKILL);
@@ -166,7 +163,7 @@ Test(system, cuts_the_name_of_a_container_that_fills_what_is_read) {
     cr_assert(temp_dir_write(&dir, "run/systemd/container", text, sizeof text));
     pid_t container = start_container(dir.path);
     bp_system system = {.cgroup_count = 0};
-    const bp_system_plan plan = {.with_process = true, .pid = container, .memory = &memory};
+    const bp_system_plan plan = {.with_process = true, .pid = container};
     int status = container == 0 ? BUGPACK_OK : (int)bp_system_read(&plan, &system, NULL);
     temp_dir_remove(&dir);
     if (container == 0) {
@@ -177,31 +174,6 @@ Test(system, cuts_the_name_of_a_container_that_fills_what_is_read) {
     cr_assert(zero(int, status));
     memset(expected, 'x', sizeof expected - 1);
     cr_expect(eq(str, system.container_name, expected));
-    bp_system_release(&system);
-}
-
-Test(system, searches_for_a_package_once) {
-    memory = (bp_package_memory){.path = strdup("/elsewhere"), .has_package = true};
-    bp_system system = read_system(true, false);
-    cr_assert(memory.path != NULL);
-    cr_expect(eq(str, memory.path, system.executable));
-    cr_expect(not(memory.has_package));
-    memory.has_package = true;
-    (void)snprintf(memory.package.name, sizeof memory.package.name, "viewer");
-    bp_system_release(&system);
-    system = read_system(true, false);
-    cr_expect(system.has_package && strcmp(system.package.name, "viewer") == 0);
-    bp_system_release(&system);
-    free(memory.path);
-}
-
-Test(system, is_read_without_time_for_a_package) {
-    memory = (bp_package_memory){.path = NULL};
-    const bp_system_plan plan = {.with_process = true, .memory = &memory};
-    bp_system system;
-    cr_assert(eq(int, (int)bp_system_read(&plan, &system, NULL), BUGPACK_OK));
-    cr_expect(memory.path == NULL && !system.has_package, "it is searched for again next time");
-    cr_expect(system.is_package_undecided);
     bp_system_release(&system);
 }
 
@@ -281,8 +253,7 @@ Test(system, knows_a_container_by_the_file_that_it_leaves) {
         pid_t pid = start_contained(dir.path);
         const bp_system_plan plan = {.with_process = true,
                                      .pid = pid,
-                                     .deadline_ns = bp_clock_monotonic_ns() + 20 * BP_NS_PER_SEC,
-                                     .memory = &memory};
+                                     .deadline_ns = bp_clock_monotonic_ns() + 20 * BP_NS_PER_SEC};
         bp_system system;
         cr_assert(zero(int, (int)bp_system_read(&plan, &system, NULL)));
         const char *name = system.container != NULL ? system.container : "none";

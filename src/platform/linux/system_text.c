@@ -76,78 +76,23 @@ bool bp_cpu_model_find(const char *text, size_t text_bytes, char *out, size_t ou
     return false;
 }
 
-bool bp_dpkg_list_has(const char *text, size_t text_bytes, const char *path) {
-    size_t path_bytes = strlen(path);
-    const char *end = text + text_bytes;
-    for (const char *at = text; (size_t)(end - at) >= path_bytes && path_bytes > 0; at++) {
-        at = memmem(at, (size_t)(end - at), path, path_bytes);
-        if (at == NULL) {
-            return false;
-        }
-        if ((at == text || at[-1] == '\n') && (at + path_bytes == end || at[path_bytes] == '\n')) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool bp_dpkg_name(const char *list, bp_package *ret_package) {
-    static const char ending[] = ".list";
-    bp_package package = {.name = ""};
-    size_t bytes = strlen(list);
-    if (bytes < sizeof ending || strcmp(list + bytes - (sizeof ending - 1), ending) != 0) {
-        return false;
-    }
-    bp_proc_scan name = {list, list + bytes - (sizeof ending - 1)};
-    const char *colon = memchr(name.next, ':', (size_t)(name.end - name.next));
-    if (colon != NULL) {
-        copy((bp_proc_scan){colon + 1, name.end}, package.architecture,
-             sizeof package.architecture);
-        name.end = colon;
-    }
-    copy(name, package.name, sizeof package.name);
-    *ret_package = package;
-    return true;
-}
-
-/* The paragraph of a package: up to an empty line. False: it is of another one. */
-static bool read_paragraph(bp_proc_scan *scan, bp_package *package) {
-    bp_package found = {.name = ""};
-    bp_proc_scan line;
-    bool is_installed = false;
-    while (bp_proc_take_line(scan, &line) && line.next != line.end) {
-        if (bp_proc_take_text(&line, "Package: ")) {
-            copy(line, found.name, sizeof found.name);
-        } else if (bp_proc_take_text(&line, "Version: ")) {
-            copy(line, found.version, sizeof found.version);
-        } else if (bp_proc_take_text(&line, "Architecture: ")) {
-            copy(line, found.architecture, sizeof found.architecture);
-        } else if (bp_proc_take_text(&line, "Status: ")) {
-            is_installed =
-                line.end - line.next >= 10 && memcmp(line.end - 10, " installed", 10) == 0;
-        }
-    }
-    if (!is_installed || strcmp(found.name, package->name) != 0 || found.version[0] == '\0' ||
-        (package->architecture[0] != '\0' &&
-         strcmp(found.architecture, package->architecture) != 0)) {
-        return false;
-    }
-    *package = found;
-    return true;
-}
-
-bool bp_dpkg_find(const char *text, size_t text_bytes, bp_package *package) {
+bool bp_dpkg_owner_parse(const char *text, size_t text_bytes, char *out, size_t out_bytes) {
     bp_proc_scan scan = {text, text + text_bytes};
-    while (scan.next < scan.end) {
-        if (read_paragraph(&scan, package)) {
-            return true;
-        }
+    bp_proc_scan line;
+    if (!bp_proc_take_line(&scan, &line) || scan.next != scan.end) {
+        return false; /* of a diversion, dpkg says more */
     }
-    return false;
+    const char *end = memmem(line.next, (size_t)(line.end - line.next), ": /", 3);
+    size_t bytes = end == NULL ? 0 : (size_t)(end - line.next);
+    if (bytes == 0 || bytes >= out_bytes || memchr(line.next, ' ', bytes) != NULL) {
+        return false;
+    }
+    copy((bp_proc_scan){line.next, end}, out, out_bytes);
+    return true;
 }
 
 /* Up to a tab; the last one up to the end of the line. False: it is empty, or not set. */
-static bool take_rpm_field(bp_proc_scan *line, bool is_last, char *out, size_t out_bytes) {
+static bool take_field(bp_proc_scan *line, bool is_last, char *out, size_t out_bytes) {
     const char *tab = memchr(line->next, '\t', (size_t)(line->end - line->next));
     bp_proc_scan field = {line->next, tab == NULL ? line->end : tab};
     if ((tab == NULL) != is_last || field.next == field.end || *field.next == '(') {
@@ -158,15 +103,15 @@ static bool take_rpm_field(bp_proc_scan *line, bool is_last, char *out, size_t o
     return true;
 }
 
-bool bp_rpm_parse(const char *text, size_t text_bytes, bp_package *ret_package) {
+bool bp_package_parse(const char *text, size_t text_bytes, bp_package *ret_package) {
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line;
     bp_package found = {.name = ""};
     while (bp_proc_take_line(&scan, &line)) {
-        bp_package package = {.is_rpm = true};
-        if (!take_rpm_field(&line, false, package.name, sizeof package.name) ||
-            !take_rpm_field(&line, false, package.version, sizeof package.version) ||
-            !take_rpm_field(&line, true, package.architecture, sizeof package.architecture)) {
+        bp_package package = {.is_rpm = ret_package->is_rpm};
+        if (!take_field(&line, false, package.name, sizeof package.name) ||
+            !take_field(&line, false, package.version, sizeof package.version) ||
+            !take_field(&line, true, package.architecture, sizeof package.architecture)) {
             return false;
         }
         if (found.name[0] == '\0') {

@@ -23,9 +23,6 @@ bool bp_load_parse(const char *text, size_t text_bytes, bp_load *ret_load);
 /* The first "model name" of /proc/cpuinfo, which ARM does not have; a longer one is cut. */
 bool bp_cpu_model_find(const char *text, size_t text_bytes, char *out, size_t out_bytes);
 
-/* Whether a list of dpkg (info/NAME.list) has the file: a line that is this path. */
-bool bp_dpkg_list_has(const char *text, size_t text_bytes, const char *path);
-
 /* One installed package. Longer texts are cut. */
 typedef struct bp_package {
     bool is_rpm; /* else dpkg */
@@ -34,17 +31,16 @@ typedef struct bp_package {
     char architecture[32];
 } bp_package;
 
-/* `list` is the name of a list, "libc6:amd64.list": makes a package of it, without a version. */
-bool bp_dpkg_name(const char *list, bp_package *ret_package);
+/* The package in what `dpkg-query --search` prints: "libc6:amd64: /lib/…". False where there are
+ * several, and for diversions. */
+bool bp_dpkg_owner_parse(const char *text, size_t text_bytes, char *out, size_t out_bytes);
 
-/* Fills in version and architecture from dpkg's status file, if the package is installed; its
- * architecture counts where it is known. */
-bool bp_dpkg_find(const char *text, size_t text_bytes, bp_package *package);
-
-/* What rpm prints for this, a line for each package that has a file, and its one package. False
- * for packages of several names or versions: which one the file is from is not known. */
+/* What a package manager prints for these, a line for each package that has a file, and its one
+ * package. False for packages of several names or versions: which one the file is from is not
+ * known. `is_rpm` stays. */
+#define BP_DPKG_FORMAT "${Package}\\t${Version}\\t${Architecture}\\n"
 #define BP_RPM_FORMAT "%{NAME}\\t%{EVR}\\t%{ARCH}\\n"
-bool bp_rpm_parse(const char *text, size_t text_bytes, bp_package *ret_package);
+bool bp_package_parse(const char *text, size_t text_bytes, bp_package *ret_package);
 
 /*
  * Whether the file system of a device became read-only, from the options behind " - " in its line
