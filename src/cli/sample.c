@@ -58,23 +58,11 @@ static bp_cli_exit print_sample(const sample_options *options) {
 /* The table's head is printed again after so many lines, about a screen. */
 enum { head_lines = 40 };
 
-static const bp_thread_metrics *find_busiest(const bp_metrics *metrics) {
-    const bp_thread_metrics *busiest = NULL;
-    for (size_t i = 0; i < metrics->thread_count; i++) {
-        const bp_thread_metrics *thread = &metrics->threads[i];
-        if (thread->cpu_percent > 0 &&
-            (busiest == NULL || thread->cpu_percent > busiest->cpu_percent)) {
-            busiest = thread;
-        }
-    }
-    return busiest;
-}
-
 /* `before_kb` is the resident memory of the line before; NULL: this is the first one. */
 static void print_line(const bp_metrics *metrics, const char *time, const uint64_t *before_kb,
                        uint32_t number) {
     char rss[BP_CLI_BYTES_BYTES] = "-", change[BP_CLI_CHANGE_BYTES] = "-", name[64 * 4 + 1];
-    const bp_thread_metrics *busiest = find_busiest(metrics);
+    const bp_thread_metrics *busiest = bp_metrics_busiest(metrics);
     if (number % head_lines == 0) {
         (void)printf("TIME (UTC)   CPU %%      RSS   CHANGE  THREADS  BUSIEST\n");
     }

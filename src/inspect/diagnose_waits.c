@@ -191,7 +191,8 @@ void bp_diagnose_pipe_full(bp_evidence *evidence) {
         const char *kind = bp_json_tree_text_or(wait, "kind", "");
         if (bp_array_has_text(calls, thread->syscall) &&
             (strcmp(kind, "pipe") == 0 || strcmp(kind, "fifo") == 0) && reader != NULL &&
-            find_stopped_peer(wait) == NULL && bp_thread_is_idle(thread) && count++ == 0) {
+            find_stopped_peer(wait) == NULL && bp_thread_is_idle(thread) && !thread->is_own &&
+            count++ == 0) {
             char end[128];
             bp_thread_print_wait(thread, end, sizeof end);
             (void)snprintf(first, sizeof first,
@@ -212,7 +213,7 @@ void bp_diagnose_uninterruptible(bp_evidence *evidence) {
     for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
         if (bp_thread_is_idle(thread) && strcmp(thread->state, "uninterruptible sleep") == 0 &&
-            !is_paused(thread)) {
+            !is_paused(thread) && !thread->is_own) {
             first = count++ == 0 ? thread : first;
         }
     }

@@ -64,7 +64,8 @@ bugpack_status bp_thread_names_add(bp_thread_names *names, const bp_json_tree *t
                                    bugpack_error *error) {
     bp_threads_of_name row = {.count = 1};
     const char *name = bp_json_tree_text(thread, "name");
-    if (name == NULL || !bp_json_tree_number(thread, "cpu_percent", &row.cpu_percent)) {
+    if (name == NULL || bp_json_tree_is_true(thread, "own") ||
+        !bp_json_tree_number(thread, "cpu_percent", &row.cpu_percent)) {
         return BUGPACK_OK;
     }
     bp_utf8_copy(row.name, sizeof row.name, name);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/status.h"
+#include "platform/thread.h"
 #include "ring/ring_reader.h"
 #include "json/json.h"
 
@@ -306,7 +307,7 @@ void bp_history_record_make(const bp_metrics *metrics, uint64_t began_ns, uint64
     for (size_t i = 0; i < metrics->thread_count; i++) {
         const bp_thread_metrics *thread = &metrics->threads[i];
         bool is_full = count == BP_HISTORY_BUSIEST;
-        if (thread->cpu_percent >= least_percent &&
+        if (thread->cpu_percent >= least_percent && !bp_thread_is_own(thread->name) &&
             (!is_full || is_busier(thread, busiest[BP_HISTORY_BUSIEST - 1]))) {
             insert(busiest, &count, thread);
         }

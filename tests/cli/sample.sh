@@ -73,6 +73,11 @@ expect_status 0
 expect_no_err
 expect_same 'the lines' 4 "$(wc -l <out | tr -d ' ')"
 sed 1d out | grep -Evq '^[0-9:]{8} +[0-9.]+ +[0-9.]+ [KMG]iB +(-|[-+]?[0-9.]+ [KMG]?i?B) +1' && wrong "$(cat out)"
+cp "$(command -v python3)" bugpack-worker
+start ./bugpack-worker -c 'while True: pass'
+run sample --pid "$pid" --follow --window 200ms --count 1
+grep -q bugpack-worker out && wrong "a thread of bugpack is the busiest: $(cat out)"
+kill "$pid"
 run sample --pid "$target" --follow --window 100ms --count 3 --json
 expect_status 0
 expect_same 'the objects' 'true true true' "$(jq -c 'has("cpu_percent") and has("rss_kb") and

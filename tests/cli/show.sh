@@ -104,15 +104,32 @@ with zipfile.ZipFile("own.zip", "w") as report:
     report.writestr("metadata.json", "{}")
     report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 99},
         "threads": [{"tid": 1, "name": "main", "cpu_percent": 3, "cpu_ms": 60},
-            {"tid": 2, "name": "bugpack-provide", "cpu_percent": 96, "cpu_ms": 1920, "own": True}]}))'
+            {"tid": 2, "name": "bugpack-provide", "cpu_percent": 96, "cpu_ms": 1920, "own": True}]}))
+still = {"cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}
+for name, own in ("theirs", False), ("stuck", True):
+    with zipfile.ZipFile(name + ".zip", "w") as report:
+        report.writestr("metadata.json", "{}")
+        report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 0},
+            "threads": [{"tid": 1, "name": "bugpack-minimal", **still},
+                *({"tid": i, "name": "bugpack-worker", "own": own, **still} for i in (2, 3))]}))
+        report.writestr("threads.json", json.dumps({"pid": 1, "threads": [{"tid": 1, "state": "sleeping"},
+            {"tid": 2, "state": "uninterruptible sleep"}, {"tid": 3, "state": "sleeping", "syscall": {"name": "write"},
+                "waits_for": {"kind": "pipe", "fd": 3, "other_end": [{"pid": 9, "name": "cat", "fd": 0}]}}]}))'
 run show --json own.zip
 holds '.busiest_threads | length == 1 and .[0].name == "main"' out || wrong "they are $(jq -c .busiest_threads out)"
 holds '.findings | all(.id != "spin")' out || wrong "it finds $(jq -c .findings out)"
 run show own.zip
 grep -q '^ *96.0 %.*bugpack-provide' out && wrong "it is ranked: $(cat out)"
 run index own.zip
-holds '.busiest_thread == "main"' out || wrong "it is $(cat out)"
-rm own.zip
+holds '.busiest_thread == "main" and .thread_names == ["main"]' out || wrong "it is $(cat out)"
+run show --json theirs.zip
+holds '.findings | map(.id) | contains(["uninterruptible", "pipe-full"])' out || wrong "it finds $(jq -c .findings out)"
+run show --json stuck.zip
+holds '.findings | map(.id) | (contains(["uninterruptible"]) or contains(["pipe-full"])) | not' out ||
+    wrong "it finds $(jq -c .findings out)"
+run show stuck.zip
+grep -q '^ *0.0 %  *1 bugpack-minimal' out || wrong "a host is not ranked: $(cat out)"
+rm own.zip theirs.zip stuck.zip
 
 fact 'the title is what happened: a status is no crash, and the last sign of life no death'
 python3 -c 'import json, zipfile

@@ -159,6 +159,9 @@ Test(history_print, the_busiest_threads_come_first_and_idle_ones_not_at_all) {
     bp_history_record_make(&metrics, 0, SEC, &record);
     cr_assert(eq(u32, record.busy_count, 1));
     cr_expect(eq(u64, record.threads[0].tid, 102));
+    memcpy(threads[2].name, "bugpack-worker", sizeof "bugpack-worker");
+    bp_history_record_make(&metrics, 0, SEC, &record);
+    cr_expect(zero(u32, record.busy_count));
 }
 
 Test(history_print, the_ring_keeps_as_many_as_it_was_made_for_and_drops_the_oldest) {
