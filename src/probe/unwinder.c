@@ -371,18 +371,24 @@ bugpack_status bp_unwinder_open(bp_unwinder *unwinder, uint64_t birth, bugpack_e
         return bp_fail_process_errno(error, result, "cannot read what process %ld runs", pid);
     }
     if (files->count == 0) {
-        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
-                       "process %ld runs no program: a kernel thread, or one that has ended", pid);
+        return stat.is_kernel_thread
+                   ? bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "process %ld is a kernel thread", pid)
+                   : bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %ld has ended", pid);
     }
     return bp_unwinder_attach(unwinder, error);
 }
 
-/* Through the old memory nothing can be read after an exec (mem_rw in fs/proc/base.c). */
+/* Through the old memory nothing can be read after an exec, or the end (mem_rw in fs/proc/base.c).
+ */
 bugpack_status bp_unwinder_check(const bp_unwinder *unwinder, bugpack_error *error) {
     char byte;
+    bp_proc_stat stat;
     off_t at = (off_t)unwinder->files.items[0].facts.start;
-    return unwinder->memory_fd >= 0 && pread(unwinder->memory_fd, &byte, 1, at) == 0
-               ? bp_fail(error, BUGPACK_ERR_NO_PROCESS,
-                         "process %ld began another program meanwhile", (long)unwinder->pid)
-               : BUGPACK_OK;
+    if (unwinder->memory_fd < 0 || pread(unwinder->memory_fd, &byte, 1, at) != 0) {
+        return BUGPACK_OK;
+    }
+    bool has_ended = bp_proc_read_stat(unwinder->files.process_fd, &stat, "stat") != 0 ||
+                     bp_proc_has_thread_ended(&stat);
+    return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %ld %s", (long)unwinder->pid,
+                   has_ended ? "has ended" : "began another program");
 }

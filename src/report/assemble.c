@@ -180,6 +180,9 @@ static bugpack_status add_profile(profile_window *window, const bp_subject *subj
         status = bp_profiler_end(window->profiler, &profile, &window->error);
         window->profiler = NULL;
     }
+    if (status == BUGPACK_OK) {
+        status = bp_subject_check_program(subject, &window->error);
+    }
     bp_writer_init(&writer, profile_limit_bytes);
     writer.is_text = true;
     if (status != BUGPACK_OK) {
@@ -219,6 +222,7 @@ static bool begin_windows(struct assembly *assembly) {
     for (size_t i = 0; i < count; i++, subject = bp_subject_next(subject)) {
         process_window *window = &assembly->windows[i];
         window->subject = subject;
+        bp_subject_begin(subject);
         window->of_trigger = i == 0 ? assembly->job->window : NULL;
         if (window->of_trigger == NULL) {
             bp_sampler *sampler = bp_subject_sampler(subject, &window->error);
@@ -338,6 +342,9 @@ static bugpack_status add_one(const bp_job *job, const process_window *given, bp
     if (given->of_trigger == NULL && own.status == BUGPACK_OK) {
         own.status = bp_sampler_end_or_last(bp_subject_sampler(given->subject, NULL), &own.metrics,
                                             &own.error);
+        if (own.status == BUGPACK_OK) {
+            own.status = bp_subject_check_program(given->subject, &own.error);
+        }
         if (own.status == BUGPACK_OK && given->is_cut && own.error.status == BUGPACK_OK) {
             (void)bp_fail(&own.error, BUGPACK_ERR_CANCELLED,
                           "the session was closed before the window had passed");

@@ -43,6 +43,7 @@ struct bp_subject {
     bool has_descendants;
     bp_sampler *sampler; /* NULL: sampler_error says why */
     bugpack_error sampler_error;
+    _Atomic(uint64_t) image;   /* when the last report began; 0: not known */
     atomic_bool is_refreshing; /* by a thread of its own */
     bp_lock reading;           /* held while the facts are read */
     bp_lock lock;              /* of what follows; no file of the process is read under it */
@@ -309,13 +310,34 @@ void bp_subject_forget_samples(bp_subject *subject) {
     }
 }
 
+/* 0: not known, as of our own process, or of a zombie. */
+static uint64_t image_now(const bp_subject *subject) {
+    bp_task_program program = {.image = 0};
+    if (subject->target.pid != 0 && subject->sampler != NULL) {
+        (void)bp_task_program_now(bp_sampler_task(subject->sampler), &program);
+    }
+    return program.image;
+}
+
+void bp_subject_begin(bp_subject *subject) {
+    atomic_store(&subject->image, image_now(subject));
+}
+
+bugpack_status bp_subject_check_program(const bp_subject *subject, bugpack_error *error) {
+    uint64_t was = atomic_load(&subject->image), is = image_now(subject);
+    return was != 0 && is != 0 && is != was
+               ? bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %d began another program",
+                         (int)subject->target.pid)
+               : BUGPACK_OK;
+}
+
 bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error) {
     bp_task *again = NULL;
     bugpack_status status = subject->sampler == NULL
                                 ? BUGPACK_OK
                                 : bp_task_clone(bp_sampler_task(subject->sampler), &again, error);
     bp_task_close(again);
-    return status;
+    return status == BUGPACK_OK ? bp_subject_check_program(subject, error) : status;
 }
 
 static bugpack_status read_facts(bp_task *task, known_facts *fresh, bugpack_error *error) {
@@ -423,8 +445,11 @@ static bugpack_status write_facts(const bp_subject *subject, const bugpack_error
 bugpack_status bp_subject_write_facts(bp_subject *subject, bugpack_writer *writer,
                                       bugpack_error *error) {
     bugpack_status status = refresh(subject, error);
+    bugpack_status same = bp_subject_check_program(subject, error);
     bp_lock_acquire(&subject->lock);
-    if (status == BUGPACK_OK) {
+    if (same != BUGPACK_OK) {
+        status = same; /* the facts may be of the other one */
+    } else if (status == BUGPACK_OK) {
         status = write_facts(subject, NULL, writer);
     } else if (status == BUGPACK_ERR_NO_PROCESS && subject->facts.text.size > 0) {
         status = write_facts(subject, error, writer);

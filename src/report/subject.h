@@ -73,8 +73,14 @@ void bp_subject_note(bp_subject *subject, const bp_task_snapshot *snapshot);
 bugpack_status bp_subject_list(bp_subject *subject, bp_subject_process **ret_processes,
                                size_t *ret_count, bugpack_error *error);
 
+/* A report begins: what another process executes now is what the report is about. Worker. */
+void bp_subject_begin(bp_subject *subject);
+
+/* Fails where it has executed another program since. NO_PROCESS. Any thread. */
+bugpack_status bp_subject_check_program(const bp_subject *subject, bugpack_error *error);
+
 /* After a reading by id: fails unless the target is still the process that the session opened, so
- * that nobody else had its id. NO_PROCESS. */
+ * that nobody else had its id, and executes the same program. NO_PROCESS. */
 bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error);
 
 /* NULL, and the reason, where there is none. The sampler is the worker's; its task may be cloned.

@@ -31,6 +31,7 @@ static bugpack_status read_stacks(const bp_source *source, bugpack_writer *write
         plan.birth = status == BUGPACK_OK ? processes[0].birth : 0;
         free(processes);
     }
+    status = status == BUGPACK_OK ? bp_subject_check_program(source->subject, error) : status;
     return status == BUGPACK_OK ? bp_stacks_read(pid, &plan, ret_stacks, error) : status;
 }
 

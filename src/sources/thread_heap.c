@@ -58,7 +58,7 @@ static bugpack_status probe_all(const bp_source *source, bp_heap_prober *prober,
             bp_thread_heap_reading_release(reading);
         }
     }
-    return BUGPACK_OK;
+    return bp_subject_check_program(source->subject, error);
 }
 
 /* The failure to name: trouble of ours, else a refusal, rather than that there is no jemalloc. */

@@ -35,8 +35,13 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 # start COMMAND...: runs it in the background until the end of the test; its id is in `pid`. A program
-# has begun when it returns, and is not the shell any more that has forked it.
+# has begun when it returns, and is not the shell any more that has forked it. A python3 that is a script
+# would begin the interpreter later.
 start() {
+    if [ "$1" = python3 ]; then
+        shift
+        set -- "$(python3 -c 'import sys; print(sys.executable)')" "$@"
+    fi
     "$@" </dev/null >/dev/null 2>&1 &
     pid=$!
     started="$started $pid"

@@ -174,9 +174,31 @@ kernel_thread=$(ps -e -o pid=,ppid= | awk '$2 == 2 { print $1; exit }')
 if [ -n "$kernel_thread" ] && [ "$(id -u)" -eq 0 ]; then
     run capture --pid "$kernel_thread" --window 50 -o reports
     expect_status 0
+    expect_same 'why it has no stacks' "process $kernel_thread is a kernel thread" \
+        "$(ledger "$(cat out)" stacks.json reason)"
     expect_same 'the memory' null "$(value "$(cat out)" runtime-metrics.json .process.rss_kb)"
 else
     echo 'not tried: no kernel thread can be seen here'
 fi
+
+fact 'a report has nothing of a program that the process begins in its window'
+cp "$(command -v sleep)" second
+mkfifo order
+echo 'read -r line <order; exec ./second 1000' >begin
+start sh begin
+mkdir mixed
+# The command is the last that is asked before the window ends.
+run capture --pid "$pid" --window 1s --output-dir mixed --shell \
+    --command "echo >$scratch/order; until cmp -s /proc/$pid/exe $scratch/second; do sleep 0.01; done"
+expect_status 3
+zip=$(cat out)
+for entry in runtime-metrics.json profile.folded; do
+    expect_same "the reason of $entry" "process $pid began another program" "$(ledger "$zip" $entry reason)"
+done
+expect_same 'the command line' 'sh begin' "$(value "$zip" process.json '.command_line | join(" ")')"
+for entry in $(entries "$zip"); do
+    case $entry in commands/* | manifest.json) continue ;; esac
+    unzip -p "$zip" "$entry" | grep -q 'second"\|/second' && wrong "$entry has something of the second program"
+done
 
 finish
