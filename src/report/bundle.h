@@ -13,6 +13,7 @@
 #include "base/cancel.h"
 #include "model/profile.h"
 #include "platform/staged_file.h"
+#include "redact/redactor.h"
 #include "redact/rule_set.h"
 #include "redact/tag.h"
 #include "report/writer.h"

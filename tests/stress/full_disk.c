@@ -164,8 +164,7 @@ static void record_beside_a_full_disk(temp_dir *disk) {
     bp_buffer out;
     bp_ring_view view;
     bp_buffer_init(&out, 1 << 20);
-    CHECK(bp_ring_recover((bp_ring_place){.fd = fd}, keep_in_buffer, &out, &view, NULL) ==
-          BUGPACK_OK);
+    CHECK(bp_ring_recover(fd, keep_in_buffer, &out, &view, NULL) == BUGPACK_OK);
     CHECK(view.last_sequence == 5000 && view.damaged_bytes == 0);
     bp_buffer_release(&out);
     bp_ring_free(ring);
