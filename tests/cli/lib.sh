@@ -138,8 +138,10 @@ expect_schema() {
     done
 }
 
-# expect_page PAGE...: a browser shows each as check_page.mjs asks. Tries nothing where there is no browser.
+# expect_page PAGE...: a browser shows each as check_page.mjs asks, where the test is told to start one
+# (WITH_BROWSER).
 expect_page() {
+    [ -n "${WITH_BROWSER:-}" ] || return 0
     if [ -z "${BUGPACK_SCHEMA_NODE_MODULES:-}" ] || ! command -v node >/dev/null || ! command -v chromium >/dev/null; then
         echo 'not tried: pages in a browser (there is no chromium, no node, or BUGPACK_SCHEMA_NODE_MODULES is not set)'
         return
