@@ -114,54 +114,6 @@ static const char *denied_advice(const bp_machine_summary *summary) {
                             : "these files are for root, or for whoever has CAP_SYS_PTRACE";
 }
 
-static const char *advice_on(const bp_machine_summary *summary, size_t group, size_t cause) {
-    if (cause == BP_MACHINE_CAUSE_DENIED) {
-        return denied_advice(summary);
-    }
-    if (cause == BP_MACHINE_CAUSE_DISABLED &&
-        (group == BP_MACHINE_WAKEUPS || group == BP_MACHINE_WAITS || group == BP_MACHINE_BLOCKS)) {
-        return "this is counted from when root sets kernel.sched_schedstats to 1";
-    }
-    return "";
-}
-
-/* Replaces the dominant cause by one that is more frequent. */
-static void consider(bp_machine_dominant *dominant, size_t group, const char *cause, uint64_t count,
-                     const char *advice) {
-    if (count > dominant->count) {
-        dominant->group = group_names[group];
-        dominant->cause = cause;
-        dominant->count = count;
-        (void)snprintf(dominant->advice, sizeof dominant->advice, "%s", advice);
-    }
-}
-
-/* Considers the causes that are, or are not, the kernel's own. */
-static void find_among(const bp_machine_summary *summary, bool of_the_kernel,
-                       bp_machine_dominant *dominant) {
-    for (size_t group = 0; group < BP_MACHINE_GROUP_COUNT; group++) {
-        for (size_t cause = 0; cause < BP_MACHINE_CAUSE_COUNT; cause++) {
-            if (is_of_the_kernel(cause) == of_the_kernel) {
-                consider(dominant, group, cause_names[cause], summary->unread[group][cause],
-                         advice_on(summary, group, cause));
-            }
-        }
-    }
-}
-
-void bp_machine_find_dominant(const bp_machine_summary *summary,
-                              bp_machine_dominant *ret_dominant) {
-    *ret_dominant = (bp_machine_dominant){.group = "", .cause = ""};
-    find_among(summary, false, ret_dominant);
-    for (size_t i = BP_HEAP_FAILURE_NONE + 1; i < BP_HEAP_FAILURE_COUNT; i++) {
-        consider(ret_dominant, BP_MACHINE_HEAP, bp_heap_failure_name((bp_heap_failure)i),
-                 summary->heap_processes[i], summary->heap_reasons[i]);
-    }
-    if (ret_dominant->count == 0) {
-        find_among(summary, true, ret_dominant);
-    }
-}
-
 /* Whether a cause is a loss: the thread is there, and so is what it should show. */
 static bool is_loss(size_t cause) {
     return !is_of_the_kernel(cause) && cause != BP_MACHINE_CAUSE_VANISHED;
@@ -299,7 +251,6 @@ static const struct {
 static const char *const pressure_names[BP_PRESSURE_COUNT] = {"cpu", "memory", "io", "irq"};
 
 static void add_unread(bp_json *json, const bp_machine_summary *summary) {
-    bp_machine_dominant dominant;
     bp_json_array_begin(json, "unread");
     for (size_t group = 0; group < BP_MACHINE_GROUP_COUNT; group++) {
         for (size_t cause = 0; cause < BP_MACHINE_CAUSE_COUNT; cause++) {
@@ -313,15 +264,6 @@ static void add_unread(bp_json *json, const bp_machine_summary *summary) {
         }
     }
     bp_json_array_end(json);
-    bp_machine_find_dominant(summary, &dominant);
-    if (dominant.count > 0) {
-        bp_json_object_begin(json, "dominant_cause");
-        bp_json_add_text(json, "group", dominant.group);
-        bp_json_add_text(json, "cause", dominant.cause);
-        bp_json_add_uint(json, "count", dominant.count);
-        bp_model_add_known_text(json, "advice", dominant.advice);
-        bp_json_object_end(json);
-    }
 }
 
 /* By errno, so that "Too many open files" is not taken for an end. */

@@ -93,16 +93,6 @@ bool bp_machine_summary_has_loss(const bp_machine_summary *summary);
 /* What a capture that is not complete lacks, in numbers, and what to do about it: one line. */
 void bp_machine_summary_explain(const bp_machine_summary *summary, char *out, size_t out_bytes);
 
-/* The most frequent reason why something was not read; `count` is 0 for none. */
-typedef struct bp_machine_dominant {
-    const char *group, *cause; /* as in the JSON; static */
-    uint64_t count;
-    char advice[256]; /* what to do about it, or "" */
-} bp_machine_dominant;
-
-/* What a kernel does not count is reported only when nothing else went wrong. */
-void bp_machine_find_dominant(const bp_machine_summary *summary, bp_machine_dominant *ret_dominant);
-
 /* What is before the first thread. */
 typedef struct bp_machine_header {
     const bp_machine_summary *summary;

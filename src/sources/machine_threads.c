@@ -43,25 +43,14 @@ static bugpack_status capture(const struct host_source *source, bugpack_writer *
     return status;
 }
 
-/* The manifest repeats what is most worth knowing of the summary. */
-static void note_dominant(const bp_machine_summary *summary, bugpack_writer *writer) {
-    bp_machine_dominant dominant;
-    bp_machine_find_dominant(summary, &dominant);
-    if (dominant.count > 0) {
-        (void)snprintf(writer->line.note, sizeof writer->line.note,
-                       "%" PRIu64 " threads; most often not read: %s (%s, %" PRIu64 ")%s%.150s",
-                       summary->thread_count, dominant.group, dominant.cause, dominant.count,
-                       dominant.advice[0] != '\0' ? ": " : "", dominant.advice);
-    }
-}
-
 static int provide_host(bugpack_writer *writer, void *context) {
     bp_machine_summary *summary = malloc(sizeof *summary);
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = summary == NULL ? bp_fail_memory(&error, "read all threads")
                                             : capture(context, writer, summary, &error);
     if (status == BUGPACK_OK) {
-        note_dominant(summary, writer);
+        (void)snprintf(writer->line.note, sizeof writer->line.note, "%" PRIu64 " threads",
+                       summary->thread_count);
         char reason[BP_REASON_BYTES];
         bp_machine_summary_explain(summary, reason, sizeof reason);
         if (bp_machine_summary_has_loss(summary)) {

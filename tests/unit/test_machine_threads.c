@@ -165,24 +165,3 @@ Test(host_summary, counts_each_errno_and_the_rest_with_the_last) {
     cr_expect(eq(u64, sum.errors[BP_MACHINE_ERROR_MAX - 1].file_count, 4));
     cr_expect(eq(u64, sum.errors[BP_MACHINE_ERROR_MAX - 1].thread_count, 8));
 }
-
-Test(host_dominant, names_what_failed_before_what_the_kernel_does_not_count) {
-    bp_machine_summary summary = {.ticks_per_sec = 100};
-    bp_machine_dominant dominant;
-    bp_machine_find_dominant(&summary, &dominant);
-    cr_expect(eq(u64, dominant.count, 0));
-    summary.unread[BP_MACHINE_WAITS][BP_MACHINE_CAUSE_DISABLED] = 1000;
-    bp_machine_find_dominant(&summary, &dominant);
-    cr_expect(eq(str, (char *)dominant.cause, "disabled"));
-    cr_expect(strstr(dominant.advice, "sched_schedstats") != NULL);
-    summary.unread[BP_MACHINE_IO][BP_MACHINE_CAUSE_DENIED] = 3;
-    bp_machine_find_dominant(&summary, &dominant);
-    cr_expect(eq(str, (char *)dominant.group, "io"));
-    cr_expect(eq(u64, dominant.count, 3));
-    summary.heap_processes[BP_HEAP_FAILURE_NONE] = 100;
-    summary.heap_processes[BP_HEAP_FAILURE_VM_READV] = 4;
-    bp_machine_find_dominant(&summary, &dominant);
-    cr_expect(eq(str, (char *)dominant.group, "heap"));
-    cr_expect(
-        eq(str, (char *)dominant.cause, (char *)bp_heap_failure_name(BP_HEAP_FAILURE_VM_READV)));
-}
