@@ -93,16 +93,8 @@ static void add_load(bp_json *json, const bp_load *load) {
 }
 
 static void add_container(bp_json *json, const bp_system *system) {
-    if (system->container != NULL || system->container_name[0] != '\0') {
-        bp_json_add_text(json, "container",
-                         system->container != NULL ? system->container : system->container_name);
-    }
-    if (system->has_namespaces) {
-        bp_json_array_begin(json, "own_namespaces");
-        for (size_t i = 0; i < system->namespace_count; i++) {
-            bp_json_add_text(json, NULL, system->namespaces[i]);
-        }
-        bp_json_array_end(json);
+    if (system->container != NULL) {
+        bp_json_add_text(json, "container", system->container);
     }
     bp_json_array_begin(json, "cgroups");
     for (size_t i = 0; i < system->cgroup_count; i++) {

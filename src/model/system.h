@@ -38,8 +38,6 @@ const char *bp_system_memory_key(size_t row);
 /* More control groups above each other are not read. */
 #define BP_SYSTEM_CGROUP_MAX 16
 
-#define BP_SYSTEM_NAMESPACE_MAX 6
-
 /* Directories of a process, whose file systems are described. X(constant, name in the JSON) */
 #define BP_SYSTEM_PLACE(X)                                                                         \
     X(ROOT, "root")                                                                                \
@@ -77,13 +75,9 @@ typedef struct bp_system {
     bool has_load;
     bp_load load;
     bp_pressure pressure[BP_PRESSURE_COUNT];
-    uint64_t boot_wall_ns, uptime_ns; /* the machine's sleep counts */
-    bool has_process;                 /* else what follows is not known */
-    const char *container;            /* the name of what made it; static */
-    char container_name[64];          /* as /run/systemd/container has it, instead */
-    bool has_namespaces;
-    const char *namespaces[BP_SYSTEM_NAMESPACE_MAX]; /* its own, not the machine's; static */
-    size_t namespace_count;
+    uint64_t boot_wall_ns, uptime_ns;                /* the machine's sleep counts */
+    bool has_process;                                /* else what follows is not known */
+    const char *container;                           /* the name of what made it; static */
     bp_machine_cgroup cgroups[BP_SYSTEM_CGROUP_MAX]; /* each path from its group up; owned */
     size_t cgroup_count;
     bp_filesystem filesystems[BP_SYSTEM_FILESYSTEM_MAX];

@@ -240,23 +240,19 @@ static void read_memory(struct reader *reader) {
 }
 
 /* The machine's own namespaces have these inodes (enum in include/linux/proc_ns.h). */
-static void read_namespaces(struct reader *reader) {
+static bool has_own_namespace(const struct reader *reader) {
     static const struct {
-        const char *name;
+        const char *path;
         uint64_t initial_inode;
-    } known[] = {{"ipc", 0xEFFFFFFF}, {"uts", 0xEFFFFFFE},    {"user", 0xEFFFFFFD},
-                 {"pid", 0xEFFFFFFC}, {"cgroup", 0xEFFFFFFB}, {"time", 0xEFFFFFFA}};
-    _Static_assert(sizeof known / sizeof known[0] <= BP_SYSTEM_NAMESPACE_MAX, "all fit");
+    } known[] = {{"ns/ipc", 0xEFFFFFFF}, {"ns/uts", 0xEFFFFFFE},    {"ns/user", 0xEFFFFFFD},
+                 {"ns/pid", 0xEFFFFFFC}, {"ns/cgroup", 0xEFFFFFFB}, {"ns/time", 0xEFFFFFFA}};
+    bool has_one = false;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        char path[16];
         struct stat info;
-        (void)snprintf(path, sizeof path, "ns/%s", known[i].name);
-        bool is_read = fstatat(reader->process_fd, path, &info, 0) == 0;
-        reader->system.has_namespaces = reader->system.has_namespaces || is_read;
-        if (is_read && (uint64_t)info.st_ino != known[i].initial_inode) {
-            reader->system.namespaces[reader->system.namespace_count++] = known[i].name;
-        }
+        has_one = has_one || (fstatat(reader->process_fd, known[i].path, &info, 0) == 0 &&
+                              (uint64_t)info.st_ino != known[i].initial_inode);
     }
+    return has_one;
 }
 
 /* By the files that these leave in a container, and in a virtual machine that was made of its
@@ -268,7 +264,7 @@ static void read_container(struct reader *reader) {
                  {".dockerenv", "docker"},
                  {"var/run/secrets/kubernetes.io/serviceaccount/namespace", "kubernetes"}};
     bp_system *system = &reader->system;
-    if (!reader->has_root || system->namespace_count == 0) {
+    if (!reader->has_root || !has_own_namespace(reader)) {
         return;
     }
     for (size_t i = 0; system->container == NULL && i < sizeof marks / sizeof marks[0]; i++) {
@@ -276,10 +272,6 @@ static void read_container(struct reader *reader) {
         system->container = fd >= 0 || errno == EACCES ? marks[i].name : NULL;
         bp_file_close(fd);
     }
-    size_t length = read_in_root(reader, "run/systemd/container");
-    (void)snprintf(system->container_name, sizeof system->container_name, "%.*s", (int)length,
-                   reader->text);
-    system->container_name[strcspn(system->container_name, "\n")] = '\0';
 }
 
 /* Appends a control group, if anything is known of it and it is not there. False without memory. */
@@ -529,7 +521,6 @@ static void read_filesystems(struct reader *reader) {
 
 static bool read_process(struct reader *reader) {
     read_usable_cpus(reader);
-    read_namespaces(reader);
     read_container(reader);
     bool has_memory = read_cgroups(reader) && read_executable(reader);
     read_filesystems(reader); /* last: one of a network may take long to answer */

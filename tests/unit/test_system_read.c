@@ -125,58 +125,6 @@ Test(system, has_the_executable_and_file_systems_of_a_process_whose_first_thread
     (void)waitpid(child, NULL, 0);
 }
 
-/* A process in a namespace of its own whose root is that directory. 0 where none can be made. */
-static pid_t start_container(const char *root) {
-    int ends[2];
-    char is_ready = 0;
-    cr_assert(zero(int, pipe(ends)));
-    pid_t child = fork();
-    if (child == 0) {
-        (void)alarm(60);
-        is_ready = (unshare(CLONE_NEWUSER) == 0 || unshare(CLONE_NEWUTS) == 0) &&
-                   chroot(root) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0;
-        if (is_ready && write(ends[1], &is_ready, 1) == 1) {
-            (void)pause();
-        }
-        _exit(0);
-    }
-    (void)close(ends[1]);
-    if (read(ends[0], &is_ready, 1) != 1) {
-        (void)waitpid(child, NULL, 0);
-        child = 0;
-    }
-    (void)close(ends[0]);
-    return child;
-}
-
-/* As many bytes as are read of it, which only the address sanitizer tells from one more. */
-Test(system, cuts_the_name_of_a_container_that_fills_what_is_read) {
-    static char text[16384];
-    temp_dir dir;
-    char path[600], expected[64] = "";
-    cr_assert(temp_dir_make(&dir));
-    (void)snprintf(path, sizeof path, "%s/run", dir.path);
-    cr_assert(zero(int, mkdir(path, 0700)));
-    (void)snprintf(path, sizeof path, "%s/run/systemd", dir.path);
-    cr_assert(zero(int, mkdir(path, 0700)));
-    memset(text, 'x', sizeof text);
-    cr_assert(temp_dir_write(&dir, "run/systemd/container", text, sizeof text));
-    pid_t container = start_container(dir.path);
-    bp_system system = {.cgroup_count = 0};
-    const bp_system_plan plan = {.with_process = true, .pid = container};
-    int status = container == 0 ? BUGPACK_OK : (int)bp_system_read(&plan, &system, NULL);
-    temp_dir_remove(&dir);
-    if (container == 0) {
-        cr_skip("no namespace can be made");
-    }
-    (void)kill(container, SIGKILL);
-    (void)waitpid(container, NULL, 0);
-    cr_assert(zero(int, status));
-    memset(expected, 'x', sizeof expected - 1);
-    cr_expect(eq(str, system.container_name, expected));
-    bp_system_release(&system);
-}
-
 /* What a shell script printed, or the errno. */
 static int run_script(const char *script, uint64_t timeout_ms, char *out, size_t out_bytes) {
     char *arguments[] = {"sh", "-c", (char *)(uintptr_t)script, NULL};
@@ -239,7 +187,7 @@ Test(system, knows_a_container_by_the_file_that_it_leaves) {
         {"run/.containerenv", "podman"},
         {".dockerenv", "docker"},
         {"var/run/secrets/kubernetes.io/serviceaccount/namespace", "kubernetes"},
-        {"run/systemd/container", NULL}};
+        {"run/other", NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         temp_dir dir;
         char path[128];
@@ -258,7 +206,6 @@ Test(system, knows_a_container_by_the_file_that_it_leaves) {
         cr_assert(zero(int, (int)bp_system_read(&plan, &system, NULL)));
         const char *name = system.container != NULL ? system.container : "none";
         cr_expect(eq(str, (char *)name, (char *)(rows[i][1] != NULL ? rows[i][1] : "none")));
-        cr_expect(eq(str, system.container_name, rows[i][1] != NULL ? "" : "lxc"));
         bp_system_release(&system);
         (void)kill(pid, SIGKILL);
         (void)waitpid(pid, NULL, 0);
