@@ -9,7 +9,6 @@
 
 static const char ellipsis[] = "\u2026";
 static const char signal_words[] = "<signal handler called>";
-static const char anonymous[] = "(anonymous namespace)";
 
 /* --- names of C++ and Rust ------------------------------------------------------------------ */
 
@@ -110,84 +109,6 @@ static span find_name(span text) {
     return name.at < name.end ? name : (span){text.end, text.end};
 }
 
-/* Of `out_bytes`, with its NUL. */
-typedef struct short_text {
-    char *out;
-    size_t used, out_bytes;
-} short_text;
-
-static bool put(short_text *text, const char *bytes, size_t byte_count) {
-    if (byte_count >= text->out_bytes - text->used) {
-        return false;
-    }
-    memmove(text->out + text->used, bytes, byte_count); /* which may be its own */
-    text->used += byte_count;
-    text->out[text->used] = '\0';
-    return true;
-}
-
-/* Whether the name fits with an ellipsis for what is nested deeper than this in <> and (). */
-static bool put_nested(short_text *text, span name, size_t depth_max) {
-    size_t depth = 0;
-    for (char before = ' '; name.at < name.end;) {
-        size_t length = token_length(name, before);
-        bool is_group = length == 1 && (*name.at == '<' || *name.at == '(');
-        const char *end = is_group ? skip_group(name) : name.at + length;
-        bool is_cut =
-            is_group && depth == depth_max && end - name.at > 2 && !begins(name, anonymous);
-        depth += is_group;
-        depth -= length == 1 && (*name.at == '>' || *name.at == ')') && depth > 0;
-        if (is_cut) {
-            if (!put(text, name.at, 1) || !put(text, ellipsis, sizeof ellipsis - 1)) {
-                return false;
-            }
-            name.at = end - 1; /* the bracket that closes */
-            length = 1;
-            depth--;
-        } else if (begins(name, anonymous)) {
-            length = sizeof anonymous - 1;
-            depth--;
-        }
-        if (!put(text, name.at, length)) {
-            return false;
-        }
-        before = name.at[length - 1];
-        name.at += length;
-    }
-    return true;
-}
-
-static void put_cut(short_text *text, span name) {
-    size_t room = text->out_bytes - text->used - sizeof ellipsis;
-    size_t length = bp_utf8_cut(name.at, (size_t)(name.end - name.at), room);
-    (void)put(text, name.at, length);
-    (void)put(text, ellipsis, sizeof ellipsis - 1);
-}
-
-/* As it is where that is short. Else without template arguments, but for those that begin Rust's
- * "<Vec<…> as Drop>::drop", which would be nothing without. */
-static void put_demangled(short_text *text, span name) {
-    enum { plain_bytes = 40 };
-    const size_t out_bytes = text->out_bytes;
-    name = find_name(name);
-    text->out_bytes = plain_bytes + 1;
-    bool fits = put_nested(text, name, SIZE_MAX);
-    text->out_bytes = out_bytes;
-    if (!fits && begins(name, "<")) {
-        text->used = 0;
-        fits = put_nested(text, name, 1);
-    }
-    if (!fits) {
-        text->used = 0;
-        fits = put_nested(text, name, 0);
-    }
-    if (!fits) {
-        const char *end = text->out + text->used;
-        text->used = 0;
-        put_cut(text, (span){text->out, end});
-    }
-}
-
 /* --- other names ---------------------------------------------------------------------------- */
 
 /* "wait@@GLIBC_2.2", "work.constprop.0": what stands before the version, or the mark of a clone. */
@@ -214,35 +135,7 @@ static const char *name_as_written(const bp_frame_text *frame) {
     return is_written ? frame->symbol : frame->demangled;
 }
 
-void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTES]) {
-    short_text text = {out, 0, BP_FRAME_NAME_BYTES};
-    char offset[24] = "";
-    span name = {"", ""};
-    out[0] = '\0';
-    const char *written = name_as_written(frame);
-    if (frame->is_signal) {
-        (void)put(&text, signal_words, sizeof signal_words - 1);
-    } else if (written != NULL) {
-        put_demangled(&text, (span){written, written + strlen(written)});
-    } else if (frame->symbol != NULL) {
-        name = plain_symbol(frame->symbol);
-    }
-    if (text.used == 0 && name.at == name.end && frame->module != NULL) {
-        const char *base = base_name(frame->module);
-        name = (span){base, base + strlen(base)};
-        (void)snprintf(offset, sizeof offset, "+0x%" PRIx64, frame->file_address);
-    } else if (text.used == 0 && name.at == name.end) {
-        (void)snprintf(offset, sizeof offset, "0x%" PRIx64, frame->address);
-    }
-    text.out_bytes -= strlen(offset);
-    if (!put(&text, name.at, (size_t)(name.end - name.at))) {
-        put_cut(&text, name);
-    }
-    text.out_bytes = BP_FRAME_NAME_BYTES;
-    (void)put(&text, offset, strlen(offset));
-}
-
-bool bp_frame_append_name(bp_buffer *out, const bp_frame_text *frame) {
+static span name_of(const bp_frame_text *frame) {
     const char *written = name_as_written(frame);
     span name = {"", ""};
     if (frame->is_signal) {
@@ -250,9 +143,29 @@ bool bp_frame_append_name(bp_buffer *out, const bp_frame_text *frame) {
     } else if (written != NULL) {
         name = find_name((span){written, written + strlen(written)});
     }
-    if (name.at == name.end && frame->symbol != NULL) {
-        name = plain_symbol(frame->symbol);
+    return name.at == name.end && frame->symbol != NULL ? plain_symbol(frame->symbol) : name;
+}
+
+void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTES]) {
+    char offset[24] = "";
+    span name = name_of(frame);
+    if (name.at == name.end && frame->module != NULL) {
+        const char *base = base_name(frame->module);
+        name = (span){base, base + strlen(base)};
+        (void)snprintf(offset, sizeof offset, "+0x%" PRIx64, frame->file_address);
+    } else if (name.at == name.end) {
+        (void)snprintf(offset, sizeof offset, "0x%" PRIx64, frame->address);
     }
+    size_t length = (size_t)(name.end - name.at);
+    size_t room = BP_FRAME_NAME_BYTES - 1 - strlen(offset);
+    bool is_cut = length > room;
+    length = is_cut ? bp_utf8_cut(name.at, length, room - (sizeof ellipsis - 1)) : length;
+    (void)snprintf(out, BP_FRAME_NAME_BYTES, "%.*s%s%s", (int)length, name.at,
+                   is_cut ? ellipsis : "", offset);
+}
+
+bool bp_frame_append_name(bp_buffer *out, const bp_frame_text *frame) {
+    span name = name_of(frame);
     (void)bp_buffer_append(out, name.at, (size_t)(name.end - name.at));
     return name.at < name.end;
 }

@@ -27,11 +27,10 @@ typedef struct bp_frame_text {
 } bp_frame_text;
 
 /*
- * "app::parse<…>", for a line with several: without the version of the symbol, the marks of a
- * compiler's clone, parameters and the result's type. Template arguments are shortened where the
- * name would not fit, then its end is cut with an ellipsis. A frame without a name is
- * "viewer+0x1221", in no file "0x7f3c". Where a signal handler returns to, it is gdb's words for
- * that. Never "".
+ * "app::parse<int>", for a line with several: without the version of the symbol, the marks of a
+ * compiler's clone, parameters and the result's type; a long one is cut with an ellipsis. A frame
+ * without a name is "viewer+0x1221", in no file "0x7f3c". Where a signal handler returns to, it is
+ * gdb's words for that. Never "".
  */
 void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTES]);
 

@@ -128,7 +128,7 @@ Test(call_tree, folds_the_c_library_as_stacks_are_folded) {
     cr_expect(eq(u64, find("copier"), 60));
     cr_expect(eq(str, list, "[libc.so.6+0x1234] < copy < main"));
     cr_expect(eq(u64, find("started"), 9));
-    cr_expect(eq(str, list, "std::vector<…>::at < work"));
+    cr_expect(eq(str, list, "std::vector<int, std::allocator<int> >::at < work"));
     (void)find("caller");
     cr_expect(eq(str, list, "__libc_read < read < loop < main"));
     (void)find("lost");

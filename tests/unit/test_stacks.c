@@ -89,7 +89,7 @@ Test(frames, have_the_name_of_the_function_without_types_and_arguments) {
         {"int parse<int>(int)", "parse<int>"},
         {"int parse<std::map<std::string, std::vector<std::map<int, std::string> > > "
          ">(std::map<int>)",
-         "parse<…>"},
+         "parse<std::map<std::string, std::vector<std::map<int, std::s…"},
         {"std::map<std::string, std::vector<std::string> > app::load<std::map<int, std::string> "
          ">()",
          "app::load<std::map<int, std::string> >"},
@@ -97,9 +97,9 @@ Test(frames, have_the_name_of_the_function_without_types_and_arguments) {
          "app::(anonymous namespace)::Hidden::run"},
         {"(anonymous namespace)::f(int) [clone .cold]", "(anonymous namespace)::f"},
         {"main::{lambda(std::string const&)#1}::operator()(std::string const&) const",
-         "main::{lambda(…)#1}::operator()"},
+         "main::{lambda(std::string const&)#1}::operator()"},
         {"app::run(int) const::{lambda()#1}::operator()() const",
-         "app::run(…) const::{lambda()#1}::operator()"},
+         "app::run(int) const::{lambda()#1}::operator()"},
         {"std::ostream& std::operator<< <char>(std::ostream&, char const*)",
          "std::operator<< <char>"},
         {"app::P::operator->() const", "app::P::operator->"},
@@ -109,13 +109,12 @@ Test(frames, have_the_name_of_the_function_without_types_and_arguments) {
         {"non-virtual thunk to app::P::f()", "app::P::f"},
         {"decltype (f(1)) app::g<int>(int)", "app::g<int>"},
         {"<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop",
-         "<alloc::vec::Vec<…> as core::ops::drop::Drop>::drop"},
+         "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop"},
         {"std::rt::lang_start::{{closure}}", "std::rt::lang_start::{{closure}}"},
         {"a_name_that_is_much_longer_than_any_line_could_hold_and_goes_on_and_on()",
          "a_name_that_is_much_longer_than_any_line_could_hold_and_goes…"},
         {"f<(", "f<("},
         {"(", "("},
-        {"<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<", "<<…<"},
         {">>)]}", ">>)]}"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const bp_frame_text frame = {.symbol = "_Z", .demangled = rows[i][0]};
@@ -126,9 +125,6 @@ Test(frames, have_the_name_of_the_function_without_types_and_arguments) {
 Test(frames, without_a_name_have_the_file_and_the_place_in_it) {
     expect_name(&(bp_frame_text){.symbol = "poll@@GLIBC_2.2.5"}, "poll");
     expect_name(&(bp_frame_text){.symbol = "outer.constprop.0.isra.0"}, "outer");
-    expect_name(
-        &(bp_frame_text){.symbol = "call<int, std::string, std::vector<std::map<int, int> > >"},
-        "call<…>");
     expect_name(&(bp_frame_text){.module = "/opt/viewer", .address = 1, .file_address = 0x1221},
                 "viewer+0x1221");
     expect_name(&(bp_frame_text){.module = "[vdso]", .file_address = 16}, "[vdso]+0x10");
