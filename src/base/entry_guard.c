@@ -7,18 +7,12 @@ static const unsigned shut_flag = 1u << 31;
 /* The calls that this thread is inside of, the innermost first. */
 static _Thread_local bp_guard_entry *innermost;
 
-bugpack_status bp_entry_guard_init(bp_entry_guard *guard, const void *owner, bugpack_error *error) {
-    if (!bp_lock_init(&guard->lock, BP_LOCK_ENTRY_GUARD)) {
-        return bp_fail_memory(error, "make an entry guard");
-    }
-    if (pthread_cond_init(&guard->changed, NULL) != 0) {
-        bp_lock_destroy(&guard->lock);
-        return bp_fail_memory(error, "make an entry guard");
-    }
+void bp_entry_guard_init(bp_entry_guard *guard, const void *owner) {
+    bp_lock_init(&guard->lock, BP_LOCK_ENTRY_GUARD);
+    (void)pthread_cond_init(&guard->changed, NULL);
     guard->owner = owner;
     guard->is_done = false;
     atomic_init(&guard->state, 0);
-    return BUGPACK_OK;
 }
 
 void bp_entry_guard_release(bp_entry_guard *guard) {

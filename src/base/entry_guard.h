@@ -28,8 +28,8 @@ typedef struct bp_guard_entry {
     int cancel;
 } bp_guard_entry;
 
-/* NO_MEMORY. `owner` is only compared. */
-bugpack_status bp_entry_guard_init(bp_entry_guard *guard, const void *owner, bugpack_error *error);
+/* `owner` is only compared. */
+void bp_entry_guard_init(bp_entry_guard *guard, const void *owner);
 
 /* Nobody may be inside, nor come later. */
 void bp_entry_guard_release(bp_entry_guard *guard);

@@ -112,9 +112,9 @@ typedef struct bp_lock {
     { PTHREAD_MUTEX_INITIALIZER }
 #endif
 
-/* False when the system has no memory for it. */
+/* Cannot fail: a mutex with default attributes takes nothing, on glibc, musl and macOS. */
 #define bp_lock_init(lock, its_rank) bp_lock_init_named(lock, its_rank, #its_rank)
-bool bp_lock_init_named(bp_lock *lock, bp_lock_rank rank, const char *name);
+void bp_lock_init_named(bp_lock *lock, bp_lock_rank rank, const char *name);
 void bp_lock_destroy(bp_lock *lock);
 
 /*

@@ -219,10 +219,10 @@ struct bp_heap_prober {
 bugpack_status bp_heap_prober_new(const bp_heap_prober_options *options,
                                   bp_heap_prober **ret_prober, bugpack_error *error) {
     bp_heap_prober *prober = calloc(1, sizeof *prober);
-    if (prober == NULL || !bp_lock_init(&prober->lock, BP_LOCK_ELF_OBJECTS)) {
-        free(prober);
+    if (prober == NULL) {
         return bp_fail_memory(error, "prepare a probe");
     }
+    bp_lock_init(&prober->lock, BP_LOCK_ELF_OBJECTS);
     prober->options = *options;
     if (options->calibrator_path != NULL) {
         prober->options.calibrator_path = strdup(options->calibrator_path);

@@ -627,7 +627,6 @@ bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_
                                   int dir_fd, bp_sink *sink, void *context,
                                   bp_machine_summary *ret_summary, bugpack_error *error) {
     struct capture capture = {.root = root, .plan = plan, .body = BP_TEMP_FILE_INIT};
-    bool has_cgroups = false, has_lock = false;
     capture.proc_fd = open(root->proc_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (capture.proc_fd < 0) {
         return errno == ENOENT || errno == ENOTDIR
@@ -638,10 +637,12 @@ bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_
     if (status != BUGPACK_OK) {
         goto out;
     }
-    has_cgroups = bp_machine_cgroups_init(&capture.cgroups);
-    has_lock = has_cgroups && bp_lock_init(&capture.lock, BP_LOCK_HOST_READERS);
-    status = has_lock ? bp_condition_init(&capture.changed, error)
-                      : bp_fail_memory(error, "read the threads of the machine");
+    if (!bp_machine_cgroups_init(&capture.cgroups)) {
+        status = bp_fail_memory(error, "read the threads of the machine");
+        goto out;
+    }
+    bp_lock_init(&capture.lock, BP_LOCK_HOST_READERS);
+    status = bp_condition_init(&capture.changed, error);
     if (status == BUGPACK_OK) {
         status = read_machine(&capture, error);
         if (status == BUGPACK_OK) {
@@ -649,12 +650,8 @@ bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_
         }
         release(&capture);
     } else {
-        if (has_lock) {
-            bp_lock_destroy(&capture.lock);
-        }
-        if (has_cgroups) {
-            bp_machine_cgroups_release(&capture.cgroups);
-        }
+        bp_lock_destroy(&capture.lock);
+        bp_machine_cgroups_release(&capture.cgroups);
     }
     if (status == BUGPACK_OK) {
         *ret_summary = capture.summary;

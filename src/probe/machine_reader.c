@@ -321,10 +321,7 @@ typedef struct bp_machine_cgroup_node {
 bool bp_machine_cgroups_init(bp_machine_cgroups *cgroups) {
     cgroups->count = 0;
     cgroups->buckets = calloc(bucket_count, sizeof *cgroups->buckets);
-    if (cgroups->buckets != NULL && !bp_lock_init(&cgroups->lock, BP_LOCK_CGROUPS)) {
-        free(cgroups->buckets);
-        cgroups->buckets = NULL;
-    }
+    bp_lock_init(&cgroups->lock, BP_LOCK_CGROUPS);
     return cgroups->buckets != NULL;
 }
 

@@ -157,11 +157,11 @@ static uint64_t choose_rate(uint64_t window_ns) {
 bugpack_status bp_profiler_begin(const bp_profile_plan *plan, bp_profiler **ret_profiler,
                                  bugpack_error *error) {
     bp_profiler *profiler = calloc(1, sizeof *profiler);
-    if (profiler == NULL || !bp_lock_init(&profiler->lock, BP_LOCK_PROFILER)) {
+    if (profiler == NULL) {
         bp_profile_samples_free(plan->samples);
-        free(profiler);
         return bp_fail_memory(error, "profile a process");
     }
+    bp_lock_init(&profiler->lock, BP_LOCK_PROFILER);
     bugpack_status status = bp_condition_init(&profiler->changed, error);
     if (status != BUGPACK_OK) {
         bp_profile_samples_free(plan->samples);

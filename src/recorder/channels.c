@@ -12,20 +12,14 @@ enum { page_bytes = 4096, handle_alignment = 64 };
 /* A share is never smaller than this part of what the first channels get, or than 16 KiB. */
 static const uint64_t least_part = 64, least_bytes = 16 * 1024;
 
-bugpack_status bp_channels_init(bp_channels *channels, uint64_t budget_bytes, bp_rings *rings,
-                                void *session, bugpack_error *error) {
+void bp_channels_init(bp_channels *channels, uint64_t budget_bytes, bp_rings *rings,
+                      void *session) {
     *channels = (bp_channels){.rings = rings,
                               .session = session,
                               .budget_bytes = budget_bytes,
                               .forgotten_max = SIZE_MAX};
-    bool has_lock = bp_lock_init(&channels->lock, BP_LOCK_CHANNELS);
-    if (has_lock && bp_lock_init(&channels->list_lock, BP_LOCK_CHANNEL_LIST)) {
-        return BUGPACK_OK;
-    }
-    if (has_lock) {
-        bp_lock_destroy(&channels->lock);
-    }
-    return bp_fail_memory(error, "make a recorder");
+    bp_lock_init(&channels->lock, BP_LOCK_CHANNELS);
+    bp_lock_init(&channels->list_lock, BP_LOCK_CHANNEL_LIST);
 }
 
 /*

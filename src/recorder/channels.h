@@ -63,9 +63,7 @@ typedef struct bp_channels {
     size_t forgotten_max; /* the least bp_traffic_plain_max of those that are gone */
 } bp_channels;
 
-/* NO_MEMORY; then there is nothing to release. */
-bugpack_status bp_channels_init(bp_channels *channels, uint64_t budget_bytes, bp_rings *rings,
-                                void *session, bugpack_error *error);
+void bp_channels_init(bp_channels *channels, uint64_t budget_bytes, bp_rings *rings, void *session);
 
 /*
  * Opens a channel, with a share of the budget as bugpack_channel_options says; no ring is resized

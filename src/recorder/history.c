@@ -69,10 +69,10 @@ static void release(bp_shared_snapshot *shared) {
 bugpack_status bp_history_new(bp_ring *ring, uint32_t window_ms, bp_history **ret_history,
                               bugpack_error *error) {
     bp_history *history = calloc(1, sizeof *history);
-    if (history == NULL || !bp_lock_init(&history->lock, BP_LOCK_HISTORY)) {
-        free(history);
+    if (history == NULL) {
         return bp_fail_memory(error, "make a metrics history");
     }
+    bp_lock_init(&history->lock, BP_LOCK_HISTORY);
     history->ring = ring;
     uint64_t window_ns = window_ms * BP_NS_PER_MS;
     history->window_ns = window_ns > 0 ? window_ns : shortest_window_ns;

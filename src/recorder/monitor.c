@@ -88,15 +88,17 @@ static void free_monitor(bp_monitor *monitor) {
 
 bugpack_status bp_monitor_new(bp_monitor **ret_monitor, bugpack_error *error) {
     bp_monitor *monitor = calloc(1, sizeof *monitor);
-    bool has_lock = monitor != NULL && bp_lock_init(&monitor->lock, BP_LOCK_MONITOR);
-    if (!has_lock || bp_condition_init(&monitor->changed, NULL) != BUGPACK_OK) {
-        if (has_lock) {
-            bp_lock_destroy(&monitor->lock);
-        }
-        free(monitor);
+    if (monitor == NULL) {
         return bp_fail_memory(error, "start the monitor");
     }
-    bugpack_status status = bp_thread_start(run, monitor, &monitor->thread, error);
+    bp_lock_init(&monitor->lock, BP_LOCK_MONITOR);
+    bugpack_status status = bp_condition_init(&monitor->changed, error);
+    if (status != BUGPACK_OK) {
+        bp_lock_destroy(&monitor->lock);
+        free(monitor);
+        return status;
+    }
+    status = bp_thread_start(run, monitor, &monitor->thread, error);
     if (status != BUGPACK_OK) {
         free_monitor(monitor);
         return status;

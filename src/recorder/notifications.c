@@ -85,12 +85,12 @@ bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifi
                                     bugpack_error *error) {
     bp_notifications *notifications = calloc(1, sizeof *notifications);
     table *newest = calloc(1, sizeof *newest);
-    if (notifications == NULL || newest == NULL ||
-        !bp_lock_init(&notifications->lock, BP_LOCK_NOTIFICATIONS)) {
+    if (notifications == NULL || newest == NULL) {
         free(newest);
         free(notifications);
         return bp_fail_memory(error, "record notifications");
     }
+    bp_lock_init(&notifications->lock, BP_LOCK_NOTIFICATIONS);
     notifications->newest = newest;
     notifications->ring = ring;
     *ret_notifications = notifications;

@@ -62,15 +62,12 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
     }
     recorder->diagnostics = options->diagnostics;
     bugpack_status status = bp_rings_new(&options->rings, &recorder->rings, error);
-    if (status == BUGPACK_OK) {
-        status = bp_channels_init(&recorder->channels, options->traffic_budget_bytes,
-                                  recorder->rings, options->session, error);
-    }
     if (status != BUGPACK_OK) {
-        bp_rings_free(recorder->rings);
         free(recorder);
         return status;
     }
+    bp_channels_init(&recorder->channels, options->traffic_budget_bytes, recorder->rings,
+                     options->session);
     status = make_parts(recorder, options, error);
     if (status != BUGPACK_OK) {
         bp_recorder_free(recorder);

@@ -114,10 +114,10 @@ bugpack_status bp_rings_new(const bp_rings_options *options, bp_rings **ret_ring
                             bugpack_error *error) {
     bp_rings *rings = calloc(1, sizeof *rings);
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    if (rings == NULL || !bp_lock_init(&rings->lock, BP_LOCK_RINGS)) {
-        free(rings);
+    if (rings == NULL) {
         return bp_fail_memory(error, "make a recorder");
     }
+    bp_lock_init(&rings->lock, BP_LOCK_RINGS);
     memcpy(rings->session_id, options->identity->session_id, sizeof rings->session_id);
     if (!options->is_in_memory && make_dir(rings, options, &detail) != BUGPACK_OK) {
         note_memory_reason(rings, detail.message);

@@ -114,14 +114,12 @@ static bugpack_status set_filter(bp_traffic *traffic, const bugpack_channel_opti
     }
     channel_filter *filter = aligned_alloc(_Alignof(channel_filter), sizeof *filter);
     unsigned char *filter_copy = malloc(traffic->kept_max);
-    bugpack_status status = filter == NULL || filter_copy == NULL
-                                ? bp_fail_memory(error, "open a channel")
-                                : bp_entry_guard_init(&filter->guard, owner, error);
-    if (status != BUGPACK_OK) {
+    if (filter == NULL || filter_copy == NULL) {
         free(filter);
         free(filter_copy);
-        return status;
+        return bp_fail_memory(error, "open a channel");
     }
+    bp_entry_guard_init(&filter->guard, owner);
     filter->run = options->filter;
     filter->context = options->filter_context;
     traffic->filter = filter;

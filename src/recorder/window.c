@@ -45,10 +45,10 @@ struct bp_windows {
 bugpack_status bp_windows_new(bp_history *history, bp_monitor *monitor, bp_windows **ret_windows,
                               bugpack_error *error) {
     bp_windows *windows = calloc(1, sizeof *windows);
-    if (windows == NULL || !bp_lock_init(&windows->lock, BP_LOCK_WINDOWS)) {
-        free(windows);
+    if (windows == NULL) {
         return bp_fail_memory(error, "sample at triggers");
     }
+    bp_lock_init(&windows->lock, BP_LOCK_WINDOWS);
     bugpack_status status = bp_condition_init(&windows->done, error);
     if (status != BUGPACK_OK) {
         bp_lock_destroy(&windows->lock);

@@ -33,15 +33,11 @@ bugpack_status bp_at_call_new(const void *owner, bp_at_call **ret_at_call, bugpa
         return bp_fail_memory(error, "open a session");
     }
     memset(at_call, 0, sizeof *at_call);
-    bugpack_status status = bp_entry_guard_init(&at_call->guard, owner, error);
-    if (status != BUGPACK_OK) {
-        free(at_call);
-        return status;
-    }
+    bp_entry_guard_init(&at_call->guard, owner);
     bp_tag_key_new(&at_call->key);
-    (void)bp_lock_init(&at_call->lock, BP_LOCK_AT_CALL);
+    bp_lock_init(&at_call->lock, BP_LOCK_AT_CALL);
     for (size_t i = 0; i < slot_count; i++) {
-        (void)bp_lock_init(&at_call->slots[i].lock, BP_LOCK_AT_CALL);
+        bp_lock_init(&at_call->slots[i].lock, BP_LOCK_AT_CALL);
         bp_buffer_init(&at_call->slots[i].out, out_max_bytes);
     }
     *ret_at_call = at_call;

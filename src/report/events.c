@@ -23,10 +23,10 @@ struct bp_events {
 bugpack_status bp_events_new(bugpack_event_callback *callback, void *context,
                              bp_events **ret_events, bugpack_error *error) {
     bp_events *events = calloc(1, sizeof *events);
-    if (events == NULL || !bp_lock_init(&events->lock, BP_LOCK_EVENTS)) {
-        free(events);
+    if (events == NULL) {
         return bp_fail_memory(error, "open a session");
     }
+    bp_lock_init(&events->lock, BP_LOCK_EVENTS);
     events->callback = callback;
     events->context = context;
     *ret_events = events;

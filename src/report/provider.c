@@ -31,11 +31,12 @@ bugpack_status bp_provider_new(const bp_provider_spec *spec, bp_provider **ret_p
                                bugpack_error *error) {
     bp_provider *provider = calloc(1, sizeof *provider);
     char *name = strdup(spec->name);
-    if (provider == NULL || name == NULL || !bp_lock_init(&provider->lock, BP_LOCK_PROVIDER)) {
+    if (provider == NULL || name == NULL) {
         free(name);
         free(provider);
         return bp_fail_memory(error, "register a provider");
     }
+    bp_lock_init(&provider->lock, BP_LOCK_PROVIDER);
     bugpack_status status = bp_condition_init(&provider->idle, error);
     if (status != BUGPACK_OK) {
         bp_lock_destroy(&provider->lock);
@@ -313,10 +314,10 @@ static void *run_calls(void *argument) {
 
 static bugpack_status start_thread(call_thread **ret_thread, bugpack_error *error) {
     call_thread *thread = calloc(1, sizeof *thread);
-    if (thread == NULL || !bp_lock_init(&thread->lock, BP_LOCK_PROVIDER_THREAD)) {
-        free(thread);
+    if (thread == NULL) {
         return bp_fail_memory(error, "start a thread for providers");
     }
+    bp_lock_init(&thread->lock, BP_LOCK_PROVIDER_THREAD);
     bugpack_status status = bp_condition_init(&thread->changed, error);
     if (status != BUGPACK_OK) {
         goto out;
@@ -336,10 +337,10 @@ out:
 
 bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error) {
     bp_runner *runner = calloc(1, sizeof *runner);
-    if (runner == NULL || !bp_lock_init(&runner->lock, BP_LOCK_RUNNER)) {
-        free(runner);
+    if (runner == NULL) {
         return bp_fail_memory(error, "make a runner");
     }
+    bp_lock_init(&runner->lock, BP_LOCK_RUNNER);
     *ret_runner = runner;
     return BUGPACK_OK;
 }
@@ -567,10 +568,10 @@ struct bp_provider_list {
 
 bugpack_status bp_provider_list_new(bp_provider_list **ret_list, bugpack_error *error) {
     bp_provider_list *list = calloc(1, sizeof *list);
-    if (list == NULL || !bp_lock_init(&list->lock, BP_LOCK_PROVIDER_LIST)) {
-        free(list);
+    if (list == NULL) {
         return bp_fail_memory(error, "open a session");
     }
+    bp_lock_init(&list->lock, BP_LOCK_PROVIDER_LIST);
     *ret_list = list;
     return BUGPACK_OK;
 }

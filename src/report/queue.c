@@ -516,20 +516,17 @@ bool bp_job_queue_flush(bp_job_queue *queue, uint64_t deadline_ns) {
 bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue **ret_queue,
                                 bugpack_error *error) {
     bp_job_queue *queue = calloc(1, sizeof *queue);
-    if (queue == NULL || !bp_lock_init(&queue->lock, BP_LOCK_JOBS)) {
-        free(queue);
+    if (queue == NULL) {
         return bp_fail_memory(error, "start the threads for reports");
     }
+    bp_lock_init(&queue->lock, BP_LOCK_JOBS);
     bugpack_status status = bp_condition_init(&queue->changed, error);
-    if (status == BUGPACK_OK && pthread_cond_init(&queue->copying, NULL) != 0) {
-        (void)pthread_cond_destroy(&queue->changed);
-        status = bp_fail_memory(error, "start the threads for reports");
-    }
     if (status != BUGPACK_OK) {
         bp_lock_destroy(&queue->lock);
         free(queue);
         return status;
     }
+    (void)pthread_cond_init(&queue->copying, NULL);
     queue->context = context;
     status = bp_runner_new(&queue->runner, error);
     if (status == BUGPACK_OK) {

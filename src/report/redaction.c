@@ -30,10 +30,10 @@ struct bp_redaction {
 bugpack_status bp_redaction_new(bool is_off, bp_recorder *recorder, bp_redaction **ret_redaction,
                                 bugpack_error *error) {
     bp_redaction *redaction = calloc(1, sizeof *redaction);
-    if (redaction == NULL || !bp_lock_init(&redaction->lock, BP_LOCK_REDACTION)) {
-        free(redaction);
+    if (redaction == NULL) {
         return bp_fail_memory(error, "open a session");
     }
+    bp_lock_init(&redaction->lock, BP_LOCK_REDACTION);
     redaction->is_off = is_off;
     redaction->recorder = recorder;
     if (is_off && recorder != NULL) {

@@ -69,15 +69,11 @@ static bugpack_status open_sampler(const bugpack_options *settings, bp_subject *
 /* One without a sampler. NULL without memory. */
 static bp_subject *new_subject(void) {
     bp_subject *subject = calloc(1, sizeof *subject);
-    if (subject == NULL || !bp_lock_init(&subject->reading, BP_LOCK_FACTS)) {
-        free(subject);
+    if (subject == NULL) {
         return NULL;
     }
-    if (!bp_lock_init(&subject->lock, BP_LOCK_SUBJECT)) {
-        bp_lock_destroy(&subject->reading);
-        free(subject);
-        return NULL;
-    }
+    bp_lock_init(&subject->reading, BP_LOCK_FACTS);
+    bp_lock_init(&subject->lock, BP_LOCK_SUBJECT);
     atomic_init(&subject->reference_count, 1);
     atomic_init(&subject->next, NULL);
     atomic_init(&subject->is_refreshing, false);

@@ -17,10 +17,10 @@ struct bp_tags {
 
 bugpack_status bp_tags_new(bp_tags **ret_tags, bugpack_error *error) {
     bp_tags *tags = calloc(1, sizeof *tags);
-    if (tags == NULL || !bp_lock_init(&tags->lock, BP_LOCK_TAGS)) {
-        free(tags);
+    if (tags == NULL) {
         return bp_fail_memory(error, "open a session");
     }
+    bp_lock_init(&tags->lock, BP_LOCK_TAGS);
     *ret_tags = tags;
     return BUGPACK_OK;
 }

@@ -68,11 +68,11 @@ static bugpack_status make_ring(void *mapping, size_t mapped_bytes, uint64_t cap
     if (ring != NULL) {
         memset(ring, 0, sizeof *ring);
     }
-    if (ring == NULL || !bp_lock_init(&ring->lock, BP_LOCK_RING)) {
-        free(ring);
+    if (ring == NULL) {
         (void)munmap(mapping, mapped_bytes);
         return bp_fail_memory(error, "make a ring");
     }
+    bp_lock_init(&ring->lock, BP_LOCK_RING);
     bp_frame_page *page = mapping;
     page->seed = bp_frame_new_seed();
     page->version = BP_FRAME_VERSION;

@@ -266,9 +266,7 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
     }
     struct waiter waiter = {.result = result};
     bugpack_error error;
-    if (!bp_lock_init(&waiter.lock, BP_LOCK_REPORT_CALL)) {
-        return fail_result(result, BUGPACK_ERR_NO_MEMORY);
-    }
+    bp_lock_init(&waiter.lock, BP_LOCK_REPORT_CALL);
     bugpack_status status = bp_condition_init(&waiter.done, &error);
     if (status == BUGPACK_OK) {
         status = enter_and_trigger(session, request, owner, wake_waiter, &waiter, &error);

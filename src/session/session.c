@@ -374,11 +374,7 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
     if (session == NULL) {
         return bp_fail_memory(error, "open a session");
     }
-    bugpack_status status = bp_entry_guard_init(&session->guard, session, error);
-    if (status != BUGPACK_OK) {
-        free(session);
-        return status;
-    }
+    bp_entry_guard_init(&session->guard, session);
     session->identity.opened = bp_clock_now();
     bp_id_new(session->identity.id);
     bp_machine_identify(&session->identity.machine);
@@ -388,7 +384,7 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
                                            .list_triggers = list_triggers,
                                            .triggers = session};
     atomic_init(&session->reference_count, 1);
-    status = bp_options_copy(options, &session->settings, error);
+    bugpack_status status = bp_options_copy(options, &session->settings, error);
     if ((session->settings.system_flags & BUGPACK_SYSTEM_HOSTNAME) == 0) {
         session->identity.machine.name[0] = '\0';
     }

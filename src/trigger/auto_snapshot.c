@@ -36,10 +36,10 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
         return BUGPACK_OK;
     }
     struct auto_snapshot *self = calloc(1, sizeof *self);
-    if (self == NULL || !bp_lock_init(&self->lock, BP_LOCK_AUTO_SNAPSHOT)) {
-        free(self);
+    if (self == NULL) {
         return bp_fail_memory(error, "prepare auto-snapshots");
     }
+    bp_lock_init(&self->lock, BP_LOCK_AUTO_SNAPSHOT);
     self->context = *context;
     self->interval_ns = interval_ms * BP_NS_PER_MS;
     self->due_ns = bp_clock_monotonic_ns() + self->interval_ns;

@@ -68,10 +68,10 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
         .cooldown_reason = "a report of a condition was taken shortly before",
         .count_reason = "as many reports of conditions as condition_cap allows were taken"};
     struct conditions *self = calloc(1, sizeof *self);
-    if (self == NULL || !bp_lock_init(&self->lock, BP_LOCK_CONDITIONS)) {
-        free(self);
+    if (self == NULL) {
         return bp_fail_memory(error, "open a session");
     }
+    bp_lock_init(&self->lock, BP_LOCK_CONDITIONS);
     self->context = *context;
     bugpack_status status = bp_occasions_new(&rule, &self->occasions, error);
     if (status != BUGPACK_OK) {

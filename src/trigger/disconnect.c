@@ -43,10 +43,10 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
         .cooldown_reason = "a disconnect report was taken shortly before",
         .count_reason = "as many disconnect reports as disconnect_cap allows were taken"};
     struct disconnects *disconnects = calloc(1, sizeof *disconnects);
-    if (disconnects == NULL || !bp_lock_init(&disconnects->lock, BP_LOCK_OCCASIONS)) {
-        free(disconnects);
+    if (disconnects == NULL) {
         return bp_fail_memory(error, "open a session");
     }
+    bp_lock_init(&disconnects->lock, BP_LOCK_OCCASIONS);
     disconnects->context = *context;
     bugpack_status status = bp_occasions_new(&rule, &disconnects->occasions, error);
     if (status != BUGPACK_OK) {

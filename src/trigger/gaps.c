@@ -76,10 +76,10 @@ bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
                            bugpack_error *error) {
     /* Not calloc: from a heap that was used before it would write all of the table. */
     bp_gaps *gaps = bp_pages_new(sizeof *gaps);
-    if (gaps == NULL || !bp_lock_init(&gaps->lock, BP_LOCK_GAPS)) {
-        bp_pages_free(gaps);
+    if (gaps == NULL) {
         return bp_fail_memory(error, "count gaps");
     }
+    bp_lock_init(&gaps->lock, BP_LOCK_GAPS);
     gaps->options = *options;
     if (gaps->options.cap > BUGPACK_GAP_KEYS_MAX) {
         gaps->options.cap = BUGPACK_GAP_KEYS_MAX;

@@ -34,10 +34,10 @@ bugpack_status bp_occasions_new(const bp_occasions_rule *rule, bp_occasions **re
     assert(rule->report_max_count == 0 || rule->count_reason != NULL); /* without one: no bound */
     assert(rule->cooldown_ns == 0 || rule->cooldown_reason != NULL);
     bp_occasions *occasions = calloc(1, sizeof *occasions);
-    if (occasions == NULL || !bp_lock_init(&occasions->lock, BP_LOCK_OCCASIONS)) {
-        free(occasions);
+    if (occasions == NULL) {
         return bp_fail_memory(error, "open a session");
     }
+    bp_lock_init(&occasions->lock, BP_LOCK_OCCASIONS);
     occasions->rule = *rule;
     *ret_occasions = occasions;
     return BUGPACK_OK;

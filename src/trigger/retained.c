@@ -30,10 +30,10 @@ struct bp_retained {
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
     struct retained_list *list = calloc(1, sizeof *list);
-    if (list == NULL || !bp_lock_init(&list->lock, BP_LOCK_RETAINED)) {
-        free(list);
+    if (list == NULL) {
         return bp_fail_memory(error, "open a session");
     }
+    bp_lock_init(&list->lock, BP_LOCK_RETAINED);
     list->context = *context;
     *ret_self = list;
     return BUGPACK_OK;

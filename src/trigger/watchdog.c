@@ -72,10 +72,10 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
                                     .count_reason =
                                         "as many hang reports as hang_cap allows were taken"};
     struct watchdogs *self = calloc(1, sizeof *self);
-    if (self == NULL || !bp_lock_init(&self->lock, BP_LOCK_WATCHDOGS)) {
-        free(self);
+    if (self == NULL) {
         return bp_fail_memory(error, "open a session");
     }
+    bp_lock_init(&self->lock, BP_LOCK_WATCHDOGS);
     self->context = *context;
     bugpack_status status = bp_occasions_new(&rule, &self->occasions, error);
     if (status != BUGPACK_OK) {

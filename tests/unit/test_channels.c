@@ -12,7 +12,7 @@ static void set_up_budget(uint64_t budget_bytes) {
     static const bp_session_identity identity = {.session_id = "0123456789abcdef0123456789abcdef"};
     const bp_rings_options options = {.is_in_memory = true, .identity = &identity};
     cr_assert(zero(int, (int)bp_rings_new(&options, &rings, NULL)));
-    cr_assert(zero(int, (int)bp_channels_init(&channels, budget_bytes, rings, NULL, NULL)));
+    bp_channels_init(&channels, budget_bytes, rings, NULL);
 }
 
 static void tear_down(void) {

@@ -57,7 +57,7 @@ Test(lock, is_not_taken_under_one_of_a_higher_rank) {
 
 static void take_two_of_a_rank(void) {
     bp_lock second;
-    (void)bp_lock_init(&second, BP_LOCK_JOBS);
+    bp_lock_init(&second, BP_LOCK_JOBS);
     bp_lock_acquire(&outer);
     bp_lock_acquire(&second);
 }
@@ -107,7 +107,7 @@ Test(lock, is_not_held_while_the_host_is_called) {
 static void take_too_many(void) {
     bp_lock locks[9];
     for (int i = 0; i < 9; i++) {
-        (void)bp_lock_init_named(&locks[i], (bp_lock_rank)(i + 1), "of many");
+        bp_lock_init_named(&locks[i], (bp_lock_rank)(i + 1), "of many");
         bp_lock_acquire(&locks[i]);
     }
 }
@@ -160,7 +160,7 @@ static void *arrive(void *argument) {
 Test(lock, is_free_for_others_during_a_wait) {
     struct meeting meeting = {.is_there = false};
     pthread_t thread;
-    cr_assert(bp_lock_init(&meeting.lock, BP_LOCK_JOBS));
+    bp_lock_init(&meeting.lock, BP_LOCK_JOBS);
     cr_assert(zero(int, (int)bp_condition_init(&meeting.changed, NULL)));
     bp_lock_acquire(&meeting.lock);
     cr_assert(zero(int, pthread_create(&thread, NULL, arrive, &meeting)));

@@ -28,10 +28,7 @@ void bp_thread_drop_signal(int number) {
 }
 
 bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
-    int result = pthread_cond_init(condition, NULL);
-    if (result != 0) {
-        return bp_fail_errno(error, result, "cannot make a condition variable");
-    }
+    (void)pthread_cond_init(condition, NULL);
     return BUGPACK_OK;
 }
 
