@@ -16,7 +16,7 @@
  * Language bindings need no copy of any default. The library reads the fields that the host was
  * compiled with and takes the others as 0. A host that was compiled with newer headers may pass a
  * larger struct: the call fails with BUGPACK_ERR_INVALID only if a field that this library does not
- * know is not 0. A size that ends inside a field is refused. In structs that the library fills,
+ * know is not 0. A size that no struct has is refused. In structs that the library fills,
  * `struct_size` says how far it may write.
  *
  * Nor do they need calls with variable arguments: each has a form with a finished text, such as

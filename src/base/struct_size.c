@@ -28,12 +28,7 @@ bugpack_status bp_struct_check(const bp_struct *of, const void *given, bugpack_e
         return bp_fail(error, BUGPACK_ERR_INVALID, "the %s is NULL", of->name);
     }
     memcpy(&given_bytes, given, sizeof given_bytes);
-    bool is_good = given_bytes >= sizeof given_bytes && given_bytes <= max_bytes;
-    for (size_t i = 0; is_good && i < of->member_count; i++) {
-        const bp_member *member = &of->members[i];
-        is_good = given_bytes <= member->offset || given_bytes >= member->offset + member->bytes;
-    }
-    return is_good
+    return given_bytes >= sizeof given_bytes && given_bytes <= max_bytes
                ? BUGPACK_OK
                : bp_fail(error, BUGPACK_ERR_INVALID,
                          "the struct_size of %s is %zu, which no version has: start from %s_init",

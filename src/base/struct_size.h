@@ -14,18 +14,12 @@
 
 /* What is to be known of a struct to read or write it. */
 typedef struct bp_struct {
-    const char *name;                /* for messages: "bugpack_options" */
-    size_t bytes;                    /* of this version */
-    const struct bp_member *members; /* behind struct_size */
-    size_t member_count;
+    const char *name; /* for messages: "bugpack_options" */
+    size_t bytes;     /* of this version */
 } bp_struct;
 
-typedef struct bp_member {
-    size_t offset, bytes;
-} bp_member;
-
-#define BP_STRUCT(type, members)                                                                   \
-    { #type, sizeof(type), members, sizeof(members) / sizeof(members)[0] }
+#define BP_STRUCT(type)                                                                            \
+    { #type, sizeof(type) }
 
 /* Those that hosts pass: bp_of_bugpack_options and so on. */
 #define BP_PUBLIC_STRUCTS(ROW)                                                                     \
@@ -48,7 +42,7 @@ bool bp_struct_init(void *fresh, size_t struct_size);
 
 /*
  * Copies the host's struct over `to`, which is of this version and initialised: fields that the
- * host does not know stay as they are. INVALID if `given` is NULL, ends inside a field, or has a
+ * host does not know stay as they are. INVALID if `given` is NULL, has a size of no struct, or a
  * field beyond this version that is not 0. `to` is untouched on failure.
  */
 bugpack_status bp_struct_read(const bp_struct *of, void *to, const void *given,

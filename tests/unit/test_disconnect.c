@@ -233,7 +233,7 @@ Test(disconnect, refuses_what_names_no_channel_and_bounds_what_it_counts) {
     name[sizeof name - 1] = '\0';
     bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
     cause.channel = "main";
-    cause.struct_size = 17;
+    cause.struct_size = 7;
     const int invalid = (int)BUGPACK_ERR_INVALID;
     cr_assert(eq(int, (int)bugpack_disconnect_because(session, &cause), invalid));
     cr_assert(eq(int, (int)bugpack_disconnect_because(session, NULL), invalid));

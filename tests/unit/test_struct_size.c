@@ -44,9 +44,7 @@ typedef struct later {
     const char *name;
 } later;
 
-static const bp_member members[] = {
-    {offsetof(today, interval_ms), 4}, {offsetof(today, limit), 4}, {offsetof(today, bytes), 8}};
-static const bp_struct of = BP_STRUCT(today, members);
+static const bp_struct of = BP_STRUCT(today);
 static const bp_field fields[] = {BP_FIELD(today, interval_ms, 1000, 0),
                                   BP_FIELD(today, limit, 50, BP_FIELD_NEVER_OFF),
                                   BP_FIELD(today, bytes, (uint64_t)4 << 30, 0)};
@@ -76,8 +74,7 @@ Test(struct_size, read_takes_a_newer_host_unless_it_uses_a_field_that_is_unknown
 }
 
 Test(struct_size, sizes_that_no_version_has_are_refused) {
-    static const size_t sizes[] = {
-        0, 1, sizeof(first) - 1, sizeof(size_t) + 1, sizeof(today) - 1, 65537, SIZE_MAX};
+    static const size_t sizes[] = {0, 1, sizeof(size_t) - 1, 65537, SIZE_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const today given = {.struct_size = sizes[i], .bytes = 3};
         today known = {.bytes = 99};
