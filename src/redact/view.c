@@ -45,7 +45,6 @@ void bp_names_open(bp_names *names, const bp_keywords *keywords, const unsigned 
     name->text[byte_count] = BP_VIEW_KEY;
     name->size = (uint8_t)(byte_count + 1);
     if (bp_keywords_are_in(keywords, name->text, name->size)) {
-        names->depth += names->count == 0;
         name->depth = names->depth;
         names->count++;
     }
@@ -397,8 +396,7 @@ static void read_bracket(struct reading *reading, char byte) {
         reading->is_after_key = false;
     } else if (byte == ']' || byte == '}') {
         bp_names_close(&view->names);
-        bool is_empty = view->size > 0 && view->text[view->size - 1] == BP_VIEW_KEY;
-        if (is_empty || byte == '}') { /* what follows is no value of the key, nor of the object */
+        if (byte == '}') { /* what follows is no value of its key, nor of the object */
             put(reading, BP_VIEW_END);
         }
     }

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "redact/tag.h"
+#include "redact/view.h"
 #include "unit/redacted.h"
 
 static bp_rule_set *set;
@@ -182,6 +183,14 @@ static const struct {
      "{\"password_policy\":{\"min\":\"eight\"},\"password\":[true,null,8]}"},
     {"{\"password\" : [ \"a\\\"b\", \"c\\\\\", \"d}]\" ], \"e\": \"f\"}",
      "{\"password\" : [ \"«»\", \"«»\", \"«»\" ], \"e\": \"f\"}"},
+    {"{\"password\":[],\"user\":\"x\"}", "{\"password\":[],\"user\":\"x\"}"},
+    /* The longest key, and as many as there may be within each other. */
+    {"{\"0123456789abcdef0123456789abcdef0123456789abcdef01234567password\":[\"a\",\"b\"]}",
+     "{\"0123456789abcdef0123456789abcdef0123456789abcdef01234567password\":[\"«»\",\"«»\"]}"},
+    {"{\"token\":{\"token\":{\"token\":{\"token\":{\"token\":{\"token\":{\"token\":"
+     "{\"password\":[\"a\",\"b\"]}}}}}}}}",
+     "{\"token\":{\"token\":{\"token\":{\"token\":{\"token\":{\"token\":{\"token\":"
+     "{\"password\":[\"«»\",\"«»\"]}}}}}}}}"},
 };
 
 /* The text as a string of JSON would have it. */
@@ -220,6 +229,28 @@ Test(redact, replaces_all_below_a_key) {
                                               "got {'passwords': ['a b', 'c'], 'd': ['e']} ok\n"
                                               "['f']\n"),
                  "got {'passwords': ['«»', '«»'], 'd': ['e']} ok\n['f']\n"));
+}
+
+Test(redact, sees_json_without_its_escapes_and_knows_where_it_came_from) {
+    static const char json[] = "{\"message\":\"a\\ud83d\\ude00b\",\"message\":\"c\",\"d\":xyz1}";
+    static const char seen[] = "message\xFE"
+                               "a\U0001F600b\xFF"
+                               "message\xFE"
+                               "c\xFF"
+                               "d\xFE\xFDxyz1\xFF\xFF";
+    bp_view view = {.text = NULL};
+    use(NULL);
+    const bp_view_how how = {.mode = BP_CODES_SHOWN, .keywords = set->keywords};
+    cr_assert(zero(int, (int)bp_view_json(&view, json, sizeof json - 1, &how)));
+    cr_assert(eq(sz, view.size, sizeof seen - 1));
+    cr_assert(zero(int, memcmp(view.text, seen, view.size)));
+    for (size_t at = 0; at < view.size; at++) {
+        cr_expect(view.text[at] >= 0x80 || json[bp_view_raw(&view, at)] == (char)view.text[at],
+                  "%zu", at);
+    }
+    cr_expect(eq(sz, view.message_from, 8));
+    cr_expect(eq(sz, view.message_to, 14)); /* of the first one */
+    bp_view_release(&view);
 }
 
 /* Longer than what is searched at a time, in lines or in one. */
