@@ -329,6 +329,11 @@ Test(redact, follows_two_keys_whose_lines_are_mixed_and_one_in_an_array) {
            (char *)(uintptr_t)run_plain(BP_REDACT_JSON, "{\"k\":[\"-----BEGIN PRIVATE KEY-----\","
                                                         "\"MIIEvQIBADANBgkqhkiG\",\"9Qk=\"]}"),
            "{\"k\":[\"«»\",\"«»\",\"«»\"]}"));
+    cr_expect(
+        eq(str,
+           (char *)(uintptr_t)run_plain(BP_REDACT_JSON, "{\"k\":\"-----BEGIN PRIVATE KEY-----\","
+                                                        "\"another\":\"MIIEvQIBADANBgkqhkiG\"}"),
+           "{\"k\":\"«»\",\"another\":\"MIIEvQIBADANBgkqhkiG\"}"));
 }
 
 Test(redact, follows_a_key_in_lines_with_a_prefix) {
@@ -340,6 +345,23 @@ Test(redact, follows_a_key_in_lines_with_a_prefix) {
                                      "12:00 app: -----END PRIVATE KEY-----\r\n12:01 app: ok\r\n"),
                  "12:00 app: «»\r\n12:00 app: «»\r\n12:00 app: -----END PRIVATE KEY-----\r\n"
                  "12:01 app: ok\r\n"));
+}
+
+Test(redact, follows_a_key_over_sixteen_other_lines) {
+    use(NULL);
+    for (size_t others = 16; others <= 17; others++) {
+        bp_buffer text;
+        bp_buffer_init(&text, 1000);
+        (void)bp_buffer_append_text(&text, "-----BEGIN PRIVATE KEY-----\n");
+        for (size_t i = 0; i < others; i++) {
+            (void)bp_buffer_append_text(&text, "an other one\n");
+        }
+        (void)bp_buffer_append_text(&text, "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n");
+        (void)run(BP_REDACT_TEXT, bp_buffer_text(&text));
+        bp_buffer_release(&text);
+        bool is_found = strstr(out.data, "MIIE") == NULL;
+        cr_expect(is_found == (others == 16), "%s", out.data);
+    }
 }
 
 Test(redact, passes_on_what_is_no_text) {
@@ -391,6 +413,16 @@ Test(redact, searches_long_lines_in_pieces) {
         check_long(BP_REDACT_JSON, "{\"m\":\"", "\"}\n", 3000000, step, 40000);
         check_long(BP_REDACT_JSON_LINES, "{\"m\":\"", "\",\"password\":1}\n", 3000000, step, 70000);
     }
+}
+
+Test(redact, divides_no_match_of_a_rule_without_a_keyword) {
+    static char line[320000];
+    use("[long]\npattern = S(a{3000})E\n");
+    memset(line, 'x', sizeof line - 1);
+    memset(line + 260000, 'a', 3000);
+    line[259999] = 'S';
+    line[263000] = 'E';
+    cr_expect(strstr(run_plain(BP_REDACT_TEXT, line), "S«»E") != NULL);
 }
 
 Test(redact, drops_the_rest_of_a_secret_that_has_no_end) {
@@ -450,6 +482,22 @@ Test(redact, applies_the_rules_of_a_caller) {
                  "T-«» T-«» «» T-x\n"));
     cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_JSON, "{\"T-1234\":\"a\\\"T-5678\"}"),
                  "{\"T-«»\":\"a\\\"T-«»\"}"));
+}
+
+Test(redact, replaces_whole_characters_within_their_string) {
+    use("[cut]\nkeyword = k-\npattern = k-.(...)\n"
+        "[wide]\nkeyword = w-\npattern = w-([a-z\\xFE\\xFF]+)\n");
+    cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, "k-éxé.\n"), "k-«».\n"));
+    cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_JSON, "{\"a\":\"w-x\",\"b\":\"c\"}"),
+                 "{\"a\":\"w-«»\",\"b\":\"c\"}"));
+}
+
+Test(redact, finds_what_begins_behind_a_colour_within_a_word) {
+    use(NULL);
+    cr_expect(eq(str,
+                 (char *)(uintptr_t)run_plain(
+                     BP_REDACT_TEXT, "x\033[1mrubygems_0123456789abcdef0123456789abcdef\033[m\n"),
+                 "x\033[1m«»\033[m\n"));
 }
 
 Test(redact, redacts_a_name_without_touching_the_open_entry) {

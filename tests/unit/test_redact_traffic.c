@@ -159,15 +159,18 @@ Test(redact_traffic, ends_a_secret_with_its_message) {
 
 Test(redact_traffic, leaves_what_only_looks_like_a_name_in_binary_payload) {
     static const unsigned char bytes[] = "\x07\xd7pw=\xa4Ze\xc1ML\x7f\x1e\t\xb0\x04PW=H\x13{\xae";
-    static const char field[] = "\x10\xffpw=hunter2\x00\x07\xd7";
+    static const char field[] = "\x10\xffpw=hunter2\x00\x07\xd7",
+                      short_field[] = "\xffpw=hun\x00\x07\xd7";
     const bugpack_options options = traffic_options();
     bugpack *session = open_session(&options);
     bugpack_channel *channel = open_channel(session, "a", 0);
     bugpack_traffic(channel, BUGPACK_SENT, 1, "binary", bytes, sizeof bytes);
     bugpack_traffic(channel, BUGPACK_RECEIVED, 1, "field", field, sizeof field);
+    bugpack_traffic(channel, BUGPACK_RECEIVED, 1, "field", short_field, sizeof short_field);
     take(session, NULL, NULL);
     cr_expect(eq(uint, count_in_pcap("pw=\xa4Ze\xc1ML\x7f\x1e\t\xb0\x04PW=H\x13"), 1));
     cr_expect(eq(uint, count_in_pcap("\x10\xffpw=REDACTE"), 1));
+    cr_expect(eq(uint, count_in_pcap("\xffpw=hun"), 1));
     bugpack_close(session);
 }
 
