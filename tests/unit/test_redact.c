@@ -371,7 +371,7 @@ Test(redact, passes_on_what_is_no_text) {
     cr_expect(out.size == sizeof bytes && memcmp(out.data, bytes, sizeof bytes) == 0);
     cr_expect(not(bp_redactor_is_searched(redactor)));
     bp_buffer_release(&out);
-    redacted(redactor, bp_redact_form_of("a.png"), "password=hunter2", 16, 5, &out);
+    redacted(redactor, bp_redact_form_of("a.PNG"), "password=hunter2", 16, 5, &out);
     cr_expect(eq(str, out.data, "password=hunter2"));
 }
 
@@ -423,6 +423,20 @@ Test(redact, divides_no_match_of_a_rule_without_a_keyword) {
     line[259999] = 'S';
     line[263000] = 'E';
     cr_expect(strstr(run_plain(BP_REDACT_TEXT, line), "S«»E") != NULL);
+}
+
+Test(redact, keeps_of_a_line_in_parts_what_a_match_began_with) {
+    static char text[5000];
+    use("[long]\nkeyword = sa\npattern = S(a{3000})E\n");
+    (void)snprintf(text, sizeof text,
+                   "{\"level\":\"info\",\"tid\":7,\"message\":\"S%02000d\",\"unfinished\":true}\n"
+                   "{\"level\":\"info\",\"tid\":7,\"message\":\"%01000dE\",\"continues\":true}\n",
+                   0, 0);
+    for (char *digit = strchr(text, '0'); digit != NULL; digit = strchr(digit, '0')) {
+        *digit = 'a';
+    }
+    (void)run(BP_REDACT_JSON_LINES, text);
+    cr_expect(eq(ptr, strstr(out.data, "aaa"), NULL));
 }
 
 Test(redact, drops_the_rest_of_a_secret_that_has_no_end) {
