@@ -220,8 +220,8 @@ static void sort_threads(bp_evidence *evidence) {
     evidence->sorted_count = evidence->thread_count;
 }
 
-/* The percent of a thread that was born in the window is 0 in the entry; older reports have nothing
- * else. Of equal ones the first. */
+/* The percent of a thread that was born in the window is 0 in the entry. Of equal ones the first.
+ */
 static bool is_busier(const bp_thread *one, const bp_thread *other) {
     bool has_both = one->cpu_ms >= 0 && other->cpu_ms >= 0;
     double value = has_both ? one->cpu_ms : one->cpu_percent;

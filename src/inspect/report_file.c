@@ -144,12 +144,13 @@ static bugpack_status parse(const bp_report_file *report, const char *name, cons
         return report->is_any ? BUGPACK_OK
                               : refuse(report, name, "it does not say which schema it has", error);
     }
-    return schema <= BP_SCHEMA_NUMBER
+    return schema == BP_SCHEMA_NUMBER
                ? BUGPACK_OK
                : bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
-                         "\"%s\" was written by a later bugpack: %s has schema %" PRIu64
-                         ", and this one reads schemas up to %d",
-                         report->path, name, schema, BP_SCHEMA_NUMBER);
+                         "\"%s\" was written by %s bugpack: %s has schema %" PRIu64
+                         ", and this one reads schema %d",
+                         report->path, schema < BP_SCHEMA_NUMBER ? "an older" : "a later", name,
+                         schema, BP_SCHEMA_NUMBER);
 }
 
 /* Reads one of the two documents that every report has. */

@@ -45,7 +45,7 @@ bugpack_status bp_report_input_copy(int from_fd, uint64_t max_bytes, int *ret_fd
  * Opens a report in a regular file that is open. The report owns `fd` on success only.
  *
  * CORRUPT: it is no zip that a report can be, or metadata.json or manifest.json is missing or
- * malformed, or they belong to two reports. UNSUPPORTED: a later bugpack wrote it. IO with the
+ * malformed, or they belong to two reports. UNSUPPORTED: another bugpack wrote it. IO with the
  * errno. NO_MEMORY.
  */
 bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **ret_report,

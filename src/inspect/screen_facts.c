@@ -143,10 +143,8 @@ static void make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     }
     qsort(threads, count, sizeof *threads, compare_threads);
     for (size_t i = 0; i < count; i++) {
-        /* Without the mark, in an older report, one that does nothing may be of such a name. */
-        bool is_own = threads[i]->is_own ||
-                      (bp_thread_is_own(threads[i]->name) && rank_of(threads[i]) == RANK_OTHER);
-        add_to_groups(is_own ? &own : &groups, threads[i], hash_thread(threads[i], seed));
+        add_to_groups(threads[i]->is_own ? &own : &groups, threads[i],
+                      hash_thread(threads[i], seed));
     }
     free(threads);
     make_groups(maker, "_threads", &groups, evidence->finder);

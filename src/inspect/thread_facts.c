@@ -276,18 +276,12 @@ static bugpack_status take_summary(void *context, bp_json_tree *row, bugpack_err
     return BUGPACK_OK;
 }
 
-/* A group of counters; NULL where it was not measured: of schema 1 it then has zeros. */
-static const bp_json_tree *find_group(const bp_json_tree *row, const char *name) {
-    char key[40];
-    (void)snprintf(key, sizeof key, "%s_measured", name);
-    return bp_json_tree_is_true(row, key) ? bp_json_tree_object(row, name) : NULL;
-}
-
 /* The scheduler's time is exact; that of stat is counted in ticks. */
 static void read_cpu(machine_task *task, const bp_json_tree *row) {
-    const bp_json_tree *stat = find_group(row, "stat");
+    const bp_json_tree *stat = bp_json_tree_object(row, "stat");
     uint64_t user_ns, system_ns;
-    task->has_cpu = bp_json_tree_uint(find_group(row, "schedstat"), "run_ns", &task->cpu_ns);
+    task->has_cpu =
+        bp_json_tree_uint(bp_json_tree_object(row, "schedstat"), "run_ns", &task->cpu_ns);
     if (!task->has_cpu && bp_json_tree_uint(stat, "user_cpu_ns", &user_ns) &&
         bp_json_tree_uint(stat, "system_cpu_ns", &system_ns)) {
         task->has_cpu = true;
@@ -358,9 +352,9 @@ static void add_to_process(bp_machine *machine, const machine_task *thread, cons
         process->is_born = thread->is_born;
         process->is_zombie = strcmp(thread->state, "Z") == 0;
         read_use(process, bp_json_tree_object(window, "process"));
-        process->has_rss =
-            bp_json_tree_uint(find_group(row, "smaps_rollup"), "rss_kb", &process->rss_kb) ||
-            bp_json_tree_uint(row, "rss_kb", &process->rss_kb);
+        process->has_rss = bp_json_tree_uint(bp_json_tree_object(row, "smaps_rollup"), "rss_kb",
+                                             &process->rss_kb) ||
+                           bp_json_tree_uint(row, "rss_kb", &process->rss_kb);
     }
 }
 
@@ -375,7 +369,7 @@ static bugpack_status take_thread(void *context, bp_json_tree *row, bugpack_erro
     bp_utf8_copy(thread.process, sizeof thread.process, bp_json_tree_text(row, "process"));
     bp_utf8_copy(thread.name, sizeof thread.name, bp_json_tree_text(row, "name"));
     bp_utf8_copy(thread.state, sizeof thread.state,
-                 bp_json_tree_text(find_group(row, "scheduling"), "state"));
+                 bp_json_tree_text(bp_json_tree_object(row, "scheduling"), "state"));
     read_cpu(&thread, row);
     double age_secs = read_age(machine, row);
     if (machine->window_ms > 0) {

@@ -27,7 +27,6 @@ typedef struct verifying {
     bp_archive_reader *reader;
     bp_json_tree *manifest; /* NULL: it cannot be read */
     bp_manifest_lines lines;
-    uint64_t schema;
     bp_content *content;
     bp_content_budget budget;
     struct sha256_ctx hash;
@@ -96,6 +95,7 @@ static bugpack_status read_manifest(verifying *state, bugpack_error *error) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
     bp_buffer text;
     size_t index;
+    uint64_t schema;
     if (!bp_archive_reader_find(state->reader, manifest_name, &index)) {
         add_fault(state, manifest_name, "it is not there");
         return BUGPACK_OK;
@@ -115,10 +115,13 @@ static bugpack_status read_manifest(verifying *state, bugpack_error *error) {
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "%s", detail.message);
     }
-    if (!bp_json_tree_uint(state->manifest, "schema", &state->schema) || state->schema == 0) {
+    if (!bp_json_tree_uint(state->manifest, "schema", &schema) || schema == 0) {
         add_fault(state, manifest_name, "it does not say which schema it has");
-    } else if (state->schema > BP_SCHEMA_NUMBER) {
-        add_fault(state, manifest_name, "a later bugpack wrote it, and knows more than this one");
+    } else if (schema != BP_SCHEMA_NUMBER) {
+        add_fault(state, manifest_name,
+                  schema < BP_SCHEMA_NUMBER
+                      ? "an older bugpack wrote it"
+                      : "a later bugpack wrote it, and knows more than this one");
     }
     if (bp_json_tree_array(state->manifest, "artefacts") == NULL) {
         add_fault(state, manifest_name, "it has no list of artefacts");

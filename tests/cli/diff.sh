@@ -317,7 +317,7 @@ write('traversal.zip', add=[('../x', 'y')])
 write('twice.zip', add=[('Manifest.json', 'y')])
 write('no-manifest.zip', skip=['manifest.json'])
 write('later.zip', skip=['metadata.json'], add=[('metadata.json', '{"schema": 3, "report_id": "x"}')])
-write('mixed.zip', skip=['manifest.json'], add=[('manifest.json', '{"schema": 1, "report_id": "x", "artefacts": []}')])
+write('mixed.zip', skip=['manifest.json'], add=[('manifest.json', '{"schema": 2, "report_id": "x", "artefacts": []}')])
 write('bomb.zip', skip=['host-threads.json'], add=[('host-threads.json', b' ' * (300 << 20))])
 END
 refuses traversal.zip 'entry "../x"'

@@ -252,7 +252,7 @@ def stack(i, *names): return {"tid": i, "frames": [{"symbol": n, "module": libc 
 with zipfile.ZipFile("order.zip", "w") as report:
     report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 3},
         "threads": [thread(1, "idle", 0.5), *(thread(i, "worker") for i in range(2, 20)), thread(20, "busy", 90),
-            thread(21, "waiter"), thread(22, "holder"), thread(23, "stuck"), thread(24, "bugpack-monitor"), thread(25, "raw")]}))
+            thread(21, "waiter"), thread(22, "holder"), thread(23, "stuck"), {**thread(24, "bugpack-monitor"), "own": True}, thread(25, "raw")]}))
     report.writestr("threads.json", json.dumps({"threads": [*(listed(i, "poll") for i in range(2, 20)),
         listed(21, "futex", waits_for={"tid": 22, "kind": "mutex"}), listed(22, "clock_nanosleep"),
         {"tid": 23, "state": "uninterruptible sleep"}, listed(24, "ppoll"), listed(25, "read")]}))
@@ -735,7 +735,7 @@ threads = [thread(1, 1, 0, 10000, "S"), thread(2, 2, 0, 1000, "I"),
     thread(7, 7, 90000, 40000, "R", smaps_rollup={"rss_kb": 2048}), thread(7, 8, 90000, 50000, "D"),
     thread(9, 9, 99999, 5, "R", smaps_rollup={"rss_kb": 1048576}), thread(9, 10, 99900, 500, "R")]
 old = thread(11, 11, 0, 999999, "S", smaps_rollup={"rss_kb": 0})
-old["schedstat_measured"] = False
+del old["schedstat"]
 write("host.zip", {"schema": 2, "summary": summary, "processes": [{"command_line": ["x" * 4096]}] * 9000, "threads": threads + [old]})
 write("last.zip", {"threads": threads, "summary": summary})
 write("order.zip", {"summary": summary, "threads": threads[::-1]})

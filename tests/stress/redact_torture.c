@@ -109,7 +109,7 @@ static bugpack_status write_report(const bp_rule_set *set, const char *stem, bug
         bp_writer_init(&writer, 4096);
         status = bp_buffer_append_text(
             &writer.content, i == 0 ? "{\"report_id\": \"01234567-89ab-cdef-0123-456789abcdef\", "
-                                      "\"schema\": 1, \"description\": \"password=hunter2hunter2\"}"
+                                      "\"schema\": 2, \"description\": \"password=hunter2hunter2\"}"
                                     : "{\"message\": \"password=hunter2hunter2\"}\n");
         status = bp_bundle_put(bundle, entries[i], status, &writer, error);
     }
