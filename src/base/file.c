@@ -184,6 +184,15 @@ bugpack_status bp_file_open_found(const char *path, size_t found_bytes, int *ret
         begin += length + strspn(path + begin + length, "/");
         flags = file_flags | O_NOFOLLOW;
     }
+    if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) != 0) {
+        bugpack_status status =
+            bp_fail(error, BUGPACK_ERR_IO,
+                    "cannot read \"%s\": a symbolic link leads there, and is not followed", path);
+        if (error != NULL) {
+            error->system_errno = ELOOP;
+        }
+        return status;
+    }
     return check_regular(fd, path, ret_fd, error);
 }
 

@@ -145,6 +145,15 @@ capture --attach "$long.txt" --log "$long.txt"
 expect_status 0
 entries "$zip" | grep -Eq '^0{100,190}\.txt$' || wrong "the entries are $(entries "$zip")"
 
+fact 'a directory that a pattern finds by a link is not entered, which is said'
+mkdir -p linked real
+echo x >real/x.log
+ln -s ../real linked/to
+capture --log 'linked/*/x.log'
+expect_status 3
+ledger "$zip" logs/x.log reason | grep -q 'a symbolic link leads there, and is not followed$' ||
+    wrong "it is $(ledger "$zip" logs/x.log reason)"
+
 fact 'a directory that has no name of its own still gets one in the ledger'
 cd folder || exit 1
 capture --attach . --log .
