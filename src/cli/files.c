@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/status.h"
 #include "base/utf8.h"
 #include "cli/output.h"
 #include "model/entry.h"
@@ -531,6 +532,30 @@ void bp_cli_files_apply(const bp_cli_files *files, bugpack_options *options) {
     bp_cli_redaction_apply(&files->redaction, options);
 }
 
+/* In a child: the file may be of a server that does not answer. */
+static void check_json(const void *path, void *ret_error, int out_fd) {
+    bugpack_error *error = ret_error;
+    (void)out_fd;
+    error->status = bp_provider_check_json(path, session_limit_bytes, error);
+}
+
+static bugpack_status check_session(const char *path, bugpack_error *ret_error) {
+    pid_t left_pid = 0;
+    const bp_aside aside = {.work = check_json,
+                            .context = path,
+                            .answer_bytes = sizeof *ret_error,
+                            .stall_ms = file_stall_ms};
+    bugpack_status status = bp_run_aside(&aside, NULL, NULL, ret_error, &left_pid);
+    if (status == BUGPACK_ERR_UNSUPPORTED) {
+        return bp_provider_check_json(path, session_limit_bytes, ret_error);
+    }
+    return status == BUGPACK_OK
+               ? ret_error->status
+               : bp_fail(ret_error, status, "cannot read \"%s\": %s", path,
+                         status == BUGPACK_ERR_TIMEOUT ? "its file system does not answer"
+                                                       : bugpack_status_name(status));
+}
+
 bool bp_cli_files_check(const bp_cli_files *files, bp_cli_exit *ret_exit) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     const char *reason;
@@ -548,8 +573,7 @@ bool bp_cli_files_check(const bp_cli_files *files, bp_cli_exit *ret_exit) {
         return false;
     }
     *ret_exit = BP_CLI_FAILED;
-    if (files->session_path != NULL &&
-        bp_provider_check_json(files->session_path, session_limit_bytes, &error) != BUGPACK_OK) {
+    if (files->session_path != NULL && check_session(files->session_path, &error) != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return false;
     }

@@ -14,7 +14,7 @@
 #include "platform/child_end.h"
 #include "run/descriptor.h"
 
-enum { look_ms = 50, end_ms = 5, piece_bytes = 16 * 1024 };
+enum { look_ms = 50, end_ms = 5, killed_ms = 2000, piece_bytes = 16 * 1024 };
 
 extern char **environ;
 
@@ -94,6 +94,17 @@ static void reap(struct running *running, int flags) {
     running->pid = pid == 0 ? running->pid : 0;
 }
 
+/* A program that waits in the kernel for a disk or a server cannot be killed: it is left. */
+static void reap_killed(struct running *running) {
+    running->end.wait_status = SIGKILL;
+    for (unsigned waited_ms = 0; running->pid != 0 && waited_ms < killed_ms; waited_ms += end_ms) {
+        reap(running, WNOHANG);
+        if (running->pid != 0) {
+            (void)poll(NULL, 0, end_ms);
+        }
+    }
+}
+
 /* Until its output has ended and it has been reaped. */
 static bugpack_status relay(struct running *running, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
@@ -166,7 +177,7 @@ bugpack_status bp_run_program(const bp_run_through *through, bp_run_program_end 
             /* It may have ended, and a process that it started have its output. */
             running.end.was_killed = !bp_child_look(running.pid, &info);
             (void)kill(-group, SIGKILL);
-            reap(&running, 0);
+            reap_killed(&running);
         }
     }
     bp_descriptor_close(&running.out_fd);

@@ -47,12 +47,20 @@ for name in log logs/log; do
 done
 expect_same 'the other log' text "$(unzip -p "$zip" logs/plain)"
 
+fact 'a command that cannot be killed is left, and a session file that cannot be read ends the command'
+capture_stalled --command 'cat files/log'
+expect_status 3
+expect_same 'the reason' 'it did not end within 1.0 s, and was killed' "$(ledger "$zip" commands/cat.txt reason)"
+capture_stalled --session files/log
+expect_status 1
+expect_err 'files/log": its file system does not answer'
+
 fact 'so does one that cannot even be found, or matched'
 mount_stalled look
 capture_stalled --log 'files/*.log' --attach files/log
 expect_status 3
 expect_same 'the status' failed "$(ledger "$zip" log status)"
-expect_same 'the number of reports' 2 "$(find reports -name '*.zip' | wc -l | tr -d ' ')"
+expect_same 'the number of reports' 3 "$(find reports -name '*.zip' | wc -l | tr -d ' ')"
 
 unmount
 finish
