@@ -35,7 +35,7 @@ typedef struct bp_directory_entry {
 
 typedef struct bp_directory {
     bp_directory_entry *entries;
-    size_t entry_count; /* at least 1 */
+    size_t entry_count;   /* at least 1 */
     unsigned char *bytes; /* in which the names are */
 } bp_directory;
 

@@ -27,8 +27,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(redact_options, is_list, 0, "list", "print what is in the report instead"),
     BP_CLI_VALUE(redact_options, redaction.path, 0, "redact", "FILE",
                  "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),
-    BP_CLI_FLAG(redact_options, as_json, 0, "json", "print JSON"),
-    BP_CLI_OPTIONS_END};
+    BP_CLI_FLAG(redact_options, as_json, 0, "json", "print JSON"), BP_CLI_OPTIONS_END};
 
 static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_set **ret_set,
                                     bugpack_error *error) {

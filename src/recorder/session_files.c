@@ -456,14 +456,6 @@ bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *n
     return BUGPACK_OK;
 }
 
-void bp_session_dir_rename(const bp_session_dir *dir, const char *from, const char *to) {
-    int dir_fd = open_dir(dir);
-    if (dir_fd >= 0) {
-        (void)renameat(dir_fd, from, dir_fd, to);
-    }
-    bp_file_close(dir_fd);
-}
-
 void bp_session_dir_unlink(const bp_session_dir *dir, const char *name) {
     int dir_fd = open_dir(dir);
     if (dir_fd >= 0) {
@@ -493,9 +485,11 @@ bool bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, co
     (void)snprintf(new_name, sizeof new_name, "%s.new", name);
     bp_session_dir_unlink(dir, new_name); /* of an attempt that failed */
     bool is_written = bp_session_dir_write_file(dir, new_name, bytes, byte_count);
-    if (is_written) {
-        bp_session_dir_rename(dir, new_name, name);
+    int dir_fd = is_written ? open_dir(dir) : -1;
+    if (dir_fd >= 0) {
+        (void)renameat(dir_fd, new_name, dir_fd, name);
     }
+    bp_file_close(dir_fd);
     return is_written;
 }
 

@@ -182,7 +182,6 @@ bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *na
                                        size_t byte_count, void **ret_map, bugpack_error *error);
 
 /* Best effort. */
-void bp_session_dir_rename(const bp_session_dir *dir, const char *from, const char *to);
 void bp_session_dir_unlink(const bp_session_dir *dir, const char *name);
 
 /* The clean end: removes the directory and its files. NULL is fine. */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/status.h"
@@ -173,7 +174,8 @@ bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
         status = hosted == NULL
                      ? bp_fail_memory(error, "copy the rings of a process")
                      : copy_session(&found, ours, dir_fd, token, snapshot, hosted, error);
-    } else if (status == BUGPACK_OK && bp_process_has_thread(pid, BP_MONITOR_THREAD)) {
+    } else if (status == BUGPACK_OK && pid != getpid() &&
+               bp_process_has_thread(pid, BP_MONITOR_THREAD)) {
         snapshot->log = (bp_snapshot_part){.is_on = true, .records = BP_TEMP_FILE_INIT};
         (void)bp_fail(&snapshot->log.error, BUGPACK_ERR_UNSUPPORTED,
                       "the rings of the process are in memory, or its files may not be read");

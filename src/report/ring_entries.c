@@ -227,10 +227,11 @@ static bugpack_status add_part(struct adding *adding, const char *name, print_pa
         return status; /* it may pass: the rings are kept for the next try */
     }
     if (status != BUGPACK_OK) {
-        writer.line = (bp_manifest_line){.name = NULL}; /* it covers nothing */
-        bp_writer_refuse(
-            &writer, status == BUGPACK_ERR_UNSUPPORTED ? BP_ARTEFACT_OMITTED : BP_ARTEFACT_FAILED,
-            "%s", failure->message);
+        writer.line = (bp_manifest_line){.name = NULL};        /* it covers nothing */
+        bool is_in_memory = status == BUGPACK_ERR_UNSUPPORTED; /* of another process */
+        bp_writer_refuse(&writer, is_in_memory ? BP_ARTEFACT_OMITTED : BP_ARTEFACT_FAILED, "%s",
+                         failure->message);
+        writer.line.is_missing = !is_in_memory;
     }
     (void)snprintf(writer.line.note, sizeof writer.line.note, "%s%s%s%s",
                    loss_reason[0] != '\0' ? "a crash would have lost it: " : "", loss_reason,

@@ -228,7 +228,6 @@ Test(reader, stops_when_the_sink_says_so_and_can_be_used_again) {
     made_zip_release(&zip);
 }
 
-
 /* --- entries that give more or other bytes than they declare; what else is no report:
  * fixtures/hostile --- */
 
