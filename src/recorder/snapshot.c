@@ -388,9 +388,15 @@ bugpack_status bp_recover_rings(int session_fd, const bp_session_identity *ident
     const bugpack_error *errors[] = {&ret_snapshot->log.error, &ret_snapshot->notifications.error,
                                      &ret_snapshot->history.error, &ret_snapshot->traffic_error};
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        if (errors[i]->status != BUGPACK_OK && errors[i]->status != BUGPACK_ERR_CORRUPT) {
-            *error = *errors[i];
-            return error->status;
+        bugpack_status status = errors[i]->status;
+        /* Damage and rings in memory cost themselves; of anything else another try may have more.
+         */
+        if (status != BUGPACK_OK && status != BUGPACK_ERR_CORRUPT &&
+            status != BUGPACK_ERR_UNSUPPORTED) {
+            if (error != NULL) {
+                *error = *errors[i];
+            }
+            return status;
         }
     }
     return BUGPACK_OK;
