@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sanitizer.h"
 #include "support/check.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
@@ -317,7 +318,9 @@ static void check_next_open_recovers(atomic_uint *returned_count) {
 }
 
 int main(int argument_count, char **arguments) {
-    const unsigned round_count = (unsigned)run_length(argument_count, arguments, 50);
+    /* Under a sanitizer one takes seconds. */
+    const unsigned round_count =
+        (unsigned)run_length(argument_count, arguments, BP_SANITIZED ? 8 : 50);
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
     CHECK(pipe(outlive_fds) == 0);
