@@ -96,7 +96,7 @@ static int ask_dpkg(const char *path, uint64_t deadline_ns, bp_package *ret_pack
 }
 
 static int ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_package) {
-    static const char *const query[] = {"--query", "--queryformat=" BP_RPM_FORMAT, "--file"};
+    static const char *const query[] = {"--query", ("--queryformat=" BP_RPM_FORMAT), "--file"};
     char answer[4096];
     size_t length;
     int result = ask("/usr/bin/rpm", query, path, deadline_ns, answer, sizeof answer, &length);
