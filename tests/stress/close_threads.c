@@ -104,15 +104,25 @@ static int provide_turn(bugpack_writer *writer, void *context) {
     return atomic_load((atomic_bool *)context) ? bugpack_printf(writer, "registered") : -1;
 }
 
-/* A provider whose context ends right after it was taken off: a later call would be seen. */
+/* A provider whose context ends right after it was taken off: a later call would be seen. While the
+ * session closes it may still be called, and its context stays. */
 static void provide_for_a_turn(void) {
+    static atomic_bool *_Atomic kept[4096];
+    static atomic_uint kept_count;
     atomic_bool *is_registered = malloc(sizeof *is_registered);
     CHECK(is_registered != NULL);
     atomic_init(is_registered, true);
-    (void)bugpack_provide_text(now.session, "turn.txt", provide_turn, is_registered, NULL);
-    (void)bugpack_unprovide(now.session, "turn.txt");
-    atomic_store(is_registered, false);
-    free(is_registered);
+    bugpack_status status =
+        bugpack_provide_text(now.session, "turn.txt", provide_turn, is_registered, NULL);
+    bool is_off = bugpack_unprovide(now.session, "turn.txt");
+    if (is_off || status != BUGPACK_OK) {
+        atomic_store(is_registered, false);
+        free(is_registered);
+    } else {
+        unsigned place = atomic_fetch_add(&kept_count, 1);
+        CHECK(place < sizeof kept / sizeof kept[0]);
+        atomic_store(&kept[place], is_registered);
+    }
 }
 
 /* Registers, takes off and opens: what changes the session itself. */
