@@ -137,11 +137,10 @@ static size_t cut_file(char path[PATH_MAX], const bp_proc_map *map) {
 /* Another path may have led to somebody else's: false, and it is closed. */
 static bool is_private(int fd, int process_fd) {
     char status[4096];
-    unsigned uid = 0;
+    uint64_t uid;
     struct stat info;
-    bool has_status = bp_proc_read_at(process_fd, status, sizeof status, "status") > 0;
-    const char *line = has_status ? strstr(status, "\nUid:") : NULL;
-    bool is_theirs = line != NULL && sscanf(line, " Uid: %*u %u", &uid) == 1 &&
+    ssize_t length = bp_proc_read_at(process_fd, status, sizeof status, "status");
+    bool is_theirs = length > 0 && bp_proc_find_number(status, (size_t)length, "Uid", 1, &uid) &&
                      fstat(fd, &info) == 0 && info.st_uid == uid && (info.st_mode & 077) == 0;
     if (!is_theirs) {
         bp_file_close(fd);
