@@ -39,10 +39,6 @@ const char *bp_machine_group_name(bp_machine_group group) {
     return group_names[group];
 }
 
-const char *bp_machine_counter_key(bp_machine_counter counter) {
-    return counters[counter].key;
-}
-
 bp_machine_group bp_machine_counter_group(bp_machine_counter counter) {
     return counters[counter].group;
 }
