@@ -641,16 +641,15 @@ bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_
         status = bp_fail_memory(error, "read the threads of the machine");
         goto out;
     }
-    bp_lock_init(&capture.lock, BP_LOCK_HOST_READERS);
     status = bp_condition_init(&capture.changed, error);
     if (status == BUGPACK_OK) {
+        bp_lock_init(&capture.lock, BP_LOCK_HOST_READERS);
         status = read_machine(&capture, error);
         if (status == BUGPACK_OK) {
             status = print_capture(&capture, sink, context, error);
         }
         release(&capture);
     } else {
-        bp_lock_destroy(&capture.lock);
         bp_machine_cgroups_release(&capture.cgroups);
     }
     if (status == BUGPACK_OK) {

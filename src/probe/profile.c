@@ -161,14 +161,13 @@ bugpack_status bp_profiler_begin(const bp_profile_plan *plan, bp_profiler **ret_
         bp_profile_samples_free(plan->samples);
         return bp_fail_memory(error, "profile a process");
     }
-    bp_lock_init(&profiler->lock, BP_LOCK_PROFILER);
     bugpack_status status = bp_condition_init(&profiler->changed, error);
     if (status != BUGPACK_OK) {
         bp_profile_samples_free(plan->samples);
-        bp_lock_destroy(&profiler->lock);
         free(profiler);
         return status;
     }
+    bp_lock_init(&profiler->lock, BP_LOCK_PROFILER);
     profiler->plan = *plan;
     profiler->profile.facts =
         (bp_profile_facts){.is_known = true, .rate_hz = choose_rate(plan->window_ns)};

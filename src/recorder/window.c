@@ -48,13 +48,12 @@ bugpack_status bp_windows_new(bp_history *history, bp_monitor *monitor, bp_windo
     if (windows == NULL) {
         return bp_fail_memory(error, "sample at triggers");
     }
-    bp_lock_init(&windows->lock, BP_LOCK_WINDOWS);
     bugpack_status status = bp_condition_init(&windows->done, error);
     if (status != BUGPACK_OK) {
-        bp_lock_destroy(&windows->lock);
         free(windows);
         return status;
     }
+    bp_lock_init(&windows->lock, BP_LOCK_WINDOWS);
     windows->history = history;
     windows->monitor = monitor;
     windows->share_ns = BP_WINDOW_SHARE_NS;

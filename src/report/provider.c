@@ -36,14 +36,13 @@ bugpack_status bp_provider_new(const bp_provider_spec *spec, bp_provider **ret_p
         free(provider);
         return bp_fail_memory(error, "register a provider");
     }
-    bp_lock_init(&provider->lock, BP_LOCK_PROVIDER);
     bugpack_status status = bp_condition_init(&provider->idle, error);
     if (status != BUGPACK_OK) {
-        bp_lock_destroy(&provider->lock);
         free(name);
         free(provider);
         return status;
     }
+    bp_lock_init(&provider->lock, BP_LOCK_PROVIDER);
     atomic_init(&provider->reference_count, 1);
     provider->spec = *spec;
     provider->spec.name = name;
@@ -317,11 +316,12 @@ static bugpack_status start_thread(call_thread **ret_thread, bugpack_error *erro
     if (thread == NULL) {
         return bp_fail_memory(error, "start a thread for providers");
     }
-    bp_lock_init(&thread->lock, BP_LOCK_PROVIDER_THREAD);
     bugpack_status status = bp_condition_init(&thread->changed, error);
     if (status != BUGPACK_OK) {
-        goto out;
+        free(thread);
+        return status;
     }
+    bp_lock_init(&thread->lock, BP_LOCK_PROVIDER_THREAD);
     atomic_init(&thread->reference_count, 2);
     status = bp_thread_start(run_calls, thread, &thread->thread, error);
     if (status == BUGPACK_OK) {
@@ -329,7 +329,6 @@ static bugpack_status start_thread(call_thread **ret_thread, bugpack_error *erro
         return BUGPACK_OK;
     }
     (void)pthread_cond_destroy(&thread->changed);
-out:
     bp_lock_destroy(&thread->lock);
     free(thread);
     return status;

@@ -519,13 +519,12 @@ bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue *
     if (queue == NULL) {
         return bp_fail_memory(error, "start the threads for reports");
     }
-    bp_lock_init(&queue->lock, BP_LOCK_JOBS);
     bugpack_status status = bp_condition_init(&queue->changed, error);
     if (status != BUGPACK_OK) {
-        bp_lock_destroy(&queue->lock);
         free(queue);
         return status;
     }
+    bp_lock_init(&queue->lock, BP_LOCK_JOBS);
     (void)pthread_cond_init(&queue->copying, NULL);
     queue->context = context;
     status = bp_runner_new(&queue->runner, error);
