@@ -3,14 +3,14 @@
  * reading threads, files and stacks needs Linux.
  */
 #include "base/status.h"
-#include "probe/machine_capture.h"
-#include "probe/open_files.h"
-#include "probe/profile.h"
-#include "probe/profile_ring.h"
-#include "probe/stacks.h"
-#include "probe/system.h"
-#include "probe/thread_heap.h"
-#include "probe/threads.h"
+#include "heap/thread_heap.h"
+#include "machine/machine_capture.h"
+#include "machine/system.h"
+#include "process/open_files.h"
+#include "process/threads.h"
+#include "profile/profile.h"
+#include "profile/profile_ring.h"
+#include "stacks/stacks.h"
 
 /* Nothing is done with what is given. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

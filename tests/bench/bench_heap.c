@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "probe/thread_heap.h"
-#include "probe/thread_stop.h"
+#include "heap/thread_heap.h"
+#include "stacks/thread_stop.h"
 #include "support/temp_dir.h"
 
 extern char **environ;

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "probe/stacks.h"
+#include "stacks/stacks.h"
 
 enum { round_count = 7, depth = 12, row_max = 10 };
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "probe/threads.h"
+#include "process/threads.h"
 
 enum { round_count = 15, stack_bytes = 64 * 1024 };
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "bench/idle_threads.h"
-#include "probe/ticker.h"
+#include "process/ticker.h"
 #include "recorder/history.h"
 #include "support/check.h"
 

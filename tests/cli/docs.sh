@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
 man=$source_dir/docs/man
-completion=$source_dir/src/cli/completion
+completion=$source_dir/src/command/cli/completion
 
 # Every "--word" of a text, without the hyphens, a line each.
 long_options() {

@@ -9,7 +9,7 @@
 
 #include "archive/reader.h"
 #include "base/utf8.h"
-#include "inspect/verify.h"
+#include "entries/verify.h"
 #include "support/made_zip.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "inspect/content.h"
+#include "entries/content.h"
 #include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);

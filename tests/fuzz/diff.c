@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inspect/json_diff.h"
+#include "compare/json_diff.h"
 #include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);

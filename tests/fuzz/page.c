@@ -11,8 +11,8 @@
 
 #include <bugpack/log.h>
 
-#include "inspect/html.h"
-#include "inspect/logs.h"
+#include "print/html.h"
+#include "print/logs.h"
 #include "support/made_zip.h"
 #include "json/json.h"
 

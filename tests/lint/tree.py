@@ -6,6 +6,10 @@ import shutil
 import subprocess
 
 
+# The folders of src/ that includes are searched in: "ring/ring.h" is src/core/ring/ring.h.
+FLOORS = ("core", "probe", "record", "read", "command")
+
+
 class MissingTool(Exception):
     """A program that a rule needs is not installed."""
 
@@ -44,6 +48,15 @@ class Tree:
     def text(self, path):
         with open(self.full(path), encoding="utf-8", errors="surrogateescape") as file:
             return file.read()
+
+    def include_flags(self):
+        return [flag for floor in FLOORS for flag in ("-I", self.full(f"src/{floor}"))] + [
+            "-I", self.full("src")]
+
+    def included(self, target):
+        """The file of ours that `#include "target"` takes, or None."""
+        return next((path for path in [f"src/{floor}/{target}" for floor in FLOORS] + [f"src/{target}"]
+                     if path in self.paths), None)
 
     def first_line(self, path):
         if not os.path.isfile(self.full(path)):

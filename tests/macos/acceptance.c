@@ -19,7 +19,7 @@
 #include "macos/ports.h"
 #include "platform/machine.h"
 #include "platform/thread.h"
-#include "probe/sampler.h"
+#include "process/sampler.h"
 
 enum { THREAD_COUNT = 12, SOAK_SAMPLES = 2000 };
 

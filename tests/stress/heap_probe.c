@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probe/jemalloc_find.h"
+#include "heap/jemalloc_find.h"
 #include "stress/heap_target.h"
 #include "support/check.h"
 

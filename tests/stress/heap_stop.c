@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probe/thread_stop.h"
+#include "stacks/thread_stop.h"
 #include "support/check.h"
 
 enum { signal_count = 300 };

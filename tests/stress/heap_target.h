@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "probe/thread_heap.h"
+#include "heap/thread_heap.h"
 
 /* Starts `path` with the arguments, in which "READY" becomes the path of a file, and waits until it
  * has written that. */

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "probe/ticker.h"
+#include "process/ticker.h"
 #include "recorder/history.h"
 #include "recorder/monitor.h"
 #include "recorder/window.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inspect/facts.h"
+#include "facts/facts.h"
 #include "support/check.h"
 #include "support/failing_malloc.h"
 #include "support/made_zip.h"

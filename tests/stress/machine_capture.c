@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/temp_file.h"
-#include "probe/machine_capture.h"
+#include "machine/machine_capture.h"
 #include "support/check.h"
 #include "support/temp_dir.h"
 

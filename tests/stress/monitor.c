@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "platform/thread.h"
-#include "probe/ticker.h"
+#include "process/ticker.h"
 #include "recorder/monitor.h"
 #include "stress/sampler_child.h"
 #include "support/check.h"

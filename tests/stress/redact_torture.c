@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inspect/redact_report.h"
+#include "entries/redact_report.h"
 #include "redact/redactor.h"
 #include "report/bundle.h"
 #include "support/check.h"

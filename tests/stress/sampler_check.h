@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "probe/sampler.h"
+#include "process/sampler.h"
 #include "support/check.h"
 
 /* Checks a status and shows the sentence when it is another. */

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probe/stacks.h"
+#include "stacks/stacks.h"
 #include "support/check.h"
 #include "support/failing_malloc.h"
 

@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "model/threads.h"
-#include "probe/threads.h"
+#include "process/threads.h"
 
 enum { thread_max = 4 };
 

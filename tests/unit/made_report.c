@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "archive/sha256.h"
-#include "inspect/verify.h"
+#include "entries/verify.h"
 #include "support/report_reader.h"
 #include "unit/taken_report.h"
 

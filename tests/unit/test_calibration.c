@@ -12,7 +12,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "probe/calibration.h"
+#include "heap/calibration.h"
 #include "support/temp_dir.h"
 
 static const bp_calibration sample = {824, 840};

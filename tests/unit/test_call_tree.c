@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "inspect/call_tree.h"
+#include "entries/call_tree.h"
 
 static bp_call_tree tree;
 static char list[BP_FRAME_LIST_BYTES];

@@ -10,8 +10,8 @@
 #include <bugpack/traffic.h>
 
 #include "base/buffer.h"
+#include "entries/content.h"
 #include "image/png.h"
-#include "inspect/content.h"
 #include "recorder/pcap.h"
 #include "support/made_image.h"
 #include "json/parts.h"

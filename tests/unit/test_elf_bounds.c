@@ -14,9 +14,9 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
+#include "heap/jemalloc_find.h"
 #include "platform/linux/files.h"
-#include "probe/elf_object.h"
-#include "probe/jemalloc_find.h"
+#include "process/elf_object.h"
 #include "support/temp_dir.h"
 
 static const uint64_t limit_bytes = (uint64_t)1 << 30;

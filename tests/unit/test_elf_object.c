@@ -12,8 +12,8 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "probe/elf_object.h"
-#include "probe/thread_pointers.h"
+#include "process/elf_object.h"
+#include "process/thread_pointers.h"
 #include "support/temp_dir.h"
 
 /* The C library that this test itself runs on. */

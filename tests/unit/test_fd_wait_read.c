@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probe/open_files.h"
-#include "probe/threads.h"
+#include "process/open_files.h"
+#include "process/threads.h"
 
 /* A thread that waits on a descriptor until the test ends. */
 struct waiter {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "inspect/fill.h"
-#include "inspect/html_text.h"
+#include "print/fill.h"
+#include "print/html_text.h"
 
 static void append(void *context, const char *text, size_t byte_count, bool is_fact) {
     (void)is_fact;

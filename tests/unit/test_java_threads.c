@@ -5,7 +5,7 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
-#include "probe/java_threads.h"
+#include "process/java_threads.h"
 
 enum { AT = 0x10000, LIST = 1, THREADS = 8, FIRST = 16, SECOND = 32, MONITOR = 48 };
 enum { SYSTEM = 0, PENDING = 1, BASE = 2, BYTES = 3, ID = 4, TID = 5, OWNER = 1 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inspect/json_diff.h"
+#include "compare/json_diff.h"
 #include "json/json.h"
 
 static bp_json_side before, after;

@@ -9,7 +9,7 @@
 #include <bugpack/log.h>
 
 #include "base/clock.h"
-#include "inspect/line_time.h"
+#include "entries/line_time.h"
 
 /* 2026-11-21T00:36:51Z. */
 static const uint64_t trigger_ns = 1795221411 * BP_NS_PER_SEC;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "probe/machine_private.h"
+#include "machine/machine_private.h"
 #include "support/temp_dir.h"
 #include "json/json.h"
 

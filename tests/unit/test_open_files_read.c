@@ -21,7 +21,7 @@
 #include "support/temp_dir.h"
 
 #include "base/clock.h"
-#include "probe/open_files.h"
+#include "process/open_files.h"
 
 static const uint64_t no_hurry_ns = 20 * BP_NS_PER_SEC;
 

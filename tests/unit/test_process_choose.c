@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/process_list.h"
+#include "process/process_list.h"
 
 /* The texts are not freed: nothing here is owned. */
 #define PROCESS(id, parent, began, comm, file, group)                                              \

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "model/profile.h"
 #include "platform/linux/perf_records.h"
-#include "probe/profile.h"
+#include "profile/profile.h"
 
 enum {
     ring_bytes = 4096,

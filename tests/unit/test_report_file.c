@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inspect/report_file.h"
+#include "entries/report_file.h"
 #include "support/made_zip.h"
 
 #define METADATA                                                                                   \

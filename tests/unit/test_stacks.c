@@ -22,11 +22,11 @@
 
 #include "base/clock.h"
 #include "model/frame_text.h"
-#include "probe/stack_files.h"
-#include "probe/stacks.h"
+#include "stacks/stack_files.h"
+#include "stacks/stacks.h"
 #ifdef __linux__
-#include "probe/profile_fold.h"
-#include "probe/threads.h"
+#include "process/threads.h"
+#include "profile/profile_fold.h"
 #endif
 
 static const char full_text[] =

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "probe/system.h"
-#include "probe/tool.h"
+#include "machine/system.h"
+#include "process/tool.h"
 #include "support/temp_dir.h"
 
 static bp_system read_system(bool with_process, bool with_hostname) {

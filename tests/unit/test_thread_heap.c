@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "probe/thread_heap.h"
+#include "heap/thread_heap.h"
 #include "support/heap_samples.h"
 
 static bp_buffer out;

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "probe/ticker.h"
+#include "process/ticker.h"
 
 #define MS 1000000ull
 #define SEC (1000 * MS)

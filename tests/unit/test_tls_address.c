@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "probe/thread_pointers.h"
+#include "process/thread_pointers.h"
 
 struct vector {
     bp_tls_arch arch;

@@ -5,7 +5,7 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
-#include "inspect/verify.h"
+#include "entries/verify.h"
 #include "unit/made_report.h"
 #include "unit/taken_report.h"
 

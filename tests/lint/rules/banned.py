@@ -10,7 +10,7 @@ SHELL = "system|popen"
 
 # A library may be in a process with more privileges than whoever set its environment.
 ENVIRONMENT = "getenv"
-ENVIRONMENT_FOLDERS = ("src/cli", "src/hosts", "src/platform")
+ENVIRONMENT_FOLDERS = ("src/command/cli", "src/hosts", "src/core/platform")
 
 
 def _calls(tree, folder, names):
@@ -33,15 +33,15 @@ def check(tree):
                 yield f"{path}:{line}: jq -e takes empty input for success: holds, of tests/support/holds.sh"
 
 
-BAD = [{"src/base/a.c": f"void f(void) {{ x = {name}(a); }}\n"}
+BAD = [{"src/core/base/a.c": f"void f(void) {{ x = {name}(a); }}\n"}
        for name in f"{UNSAFE}|{SHELL}".split("|")]
 BAD += [{"src/probe/a.c": 'void f(void) { x = getenv("HOME"); }\n'}]
 BAD += [{"tests/unit/a.c": "int f(void) { return atoi\n(a); }\n"}]
 BAD += [{"tests/cli/a.sh": "jq -e .a out || exit 1\n"}, {"tests/cli/a": "#!/bin/sh\ncat out | jq -r -e .a\n"}]
 GOOD = [{
     "tests/cli/a.sh": "# not jq -e\nholds .a out\njq -r .e out\n",
-    "src/base/a.c": 'int f(void) { return snprintf(b, 2, "atoi(1)"); }\n/* strcpy(a, b) */\n'
+    "src/core/base/a.c": 'int f(void) { return snprintf(b, 2, "atoi(1)"); }\n/* strcpy(a, b) */\n'
                     "void g(void) { gmtime_r(a, b); my_system(1); filesystem(2); }\n",
-    "src/cli/a.c": 'int f(void) { return getenv("TERM") != NULL; }\n',
+    "src/command/cli/a.c": 'int f(void) { return getenv("TERM") != NULL; }\n',
     "tests/unit/a.c": 'int f(void) { return system("true"); }\n',
 }]

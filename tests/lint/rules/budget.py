@@ -13,8 +13,8 @@ def check(tree):
 
 
 BAD = [
-    {"src/base/a.c": "\n" * (BUDGET - 1), "include/bugpack/a.h": "\n", "include/bugpack/a.hpp": "\n"},
+    {"src/core/base/a.c": "\n" * (BUDGET - 1), "include/bugpack/a.h": "\n", "include/bugpack/a.hpp": "\n"},
 ]
 GOOD = [
-    {"src/base/a.c": "\n" * BUDGET, "src/CMakeLists.txt": "\n", "tests/unit/a.c": "\n"},
+    {"src/core/base/a.c": "\n" * BUDGET, "src/CMakeLists.txt": "\n", "tests/unit/a.c": "\n"},
 ]

@@ -83,12 +83,11 @@ class Graph:
 
 def _includes(tree):
     graph = Graph()
-    ours = set(tree.select("src"))
-    for path in ours:
+    for path in tree.select("src"):
         text = without_comments(tree.text(path), keep_strings=True)
         for _, match in lines_matching(text, INCLUDE):
-            target = "src/" + match.group(1)
-            if target in ours:
+            target = tree.included(match.group(1))
+            if target:
                 graph.add(path, target, f'"{match.group(1)}"')
     return graph
 
@@ -136,7 +135,7 @@ def _built(tree, build):
             inner = f"{match.group(2)}{match.group(4).lstrip('/')}/{name[:-2]}"
             if match.group(1) == "tests":
                 inner = re.sub(r"^.*__/src/|^.*/src/", "", inner)
-                system = "darwin" if inner.startswith("platform/") else None
+                system = "darwin" if inner.startswith("core/platform/") else None
             else:
                 of_system = re.fullmatch(r"bugpack_platform_(\w+)", match.group(3))
                 system = of_system.group(1) if of_system else ""
@@ -153,7 +152,7 @@ def _compiled(tree, into):
     objects = {}
     for path in tree.select("src", suffixes=(".c",)):
         made = os.path.join(into, path.replace("/", "_") + ".o")
-        subprocess.run([os.environ.get("BUGPACK_CC", "cc"), "-c", "-w", "-I", tree.full("src"),
+        subprocess.run([os.environ.get("BUGPACK_CC", "cc"), "-c", "-w", *tree.include_flags(),
                         "-o", made, tree.full(path)], check=True)
         objects[made] = path
     return {"": objects}
@@ -186,22 +185,22 @@ def check(tree):
 CALLER = "void b(void);\nvoid a(void) { b(); }\n"
 BAD = [
     # By calls, by calls over a third, by a function in a table, by data.
-    {"src/base/a.c": CALLER, "src/base/b.c": "void a(void);\nvoid b(void) { a(); }\n"},
-    {"src/base/a.c": CALLER, "src/ring/b.c": "void c(void);\nvoid b(void) { c(); }\n",
-     "src/json/c.c": "void a(void);\nvoid c(void) { a(); }\n"},
-    {"src/base/a.c": CALLER,
-     "src/base/b.c": "void a(void);\nvoid (*const table[])(void) = {a};\nvoid b(void) {}\n"},
-    {"src/base/a.c": "int x;\n" + CALLER,
-     "src/base/b.c": "extern int x;\nvoid b(void) { x++; }\n"},
+    {"src/core/base/a.c": CALLER, "src/core/base/b.c": "void a(void);\nvoid b(void) { a(); }\n"},
+    {"src/core/base/a.c": CALLER, "src/core/ring/b.c": "void c(void);\nvoid b(void) { c(); }\n",
+     "src/core/json/c.c": "void a(void);\nvoid c(void) { a(); }\n"},
+    {"src/core/base/a.c": CALLER,
+     "src/core/base/b.c": "void a(void);\nvoid (*const table[])(void) = {a};\nvoid b(void) {}\n"},
+    {"src/core/base/a.c": "int x;\n" + CALLER,
+     "src/core/base/b.c": "extern int x;\nvoid b(void) { x++; }\n"},
     # By includes.
-    {"src/base/a.h": '#include "base/b.h"\n', "src/base/b.h": '# include <base/c.h>\n',
-     "src/base/c.h": '#include "base/a.h"\n'},
+    {"src/core/base/a.h": '#include "base/b.h"\n', "src/core/base/b.h": '# include <base/c.h>\n',
+     "src/core/base/c.h": '#include "base/a.h"\n'},
 ]
 GOOD = [{
-    "src/base/a.c": '#include "base/a.h"\n#include "base/b.h"\nvoid a(void) { b(); }\n',
-    "src/base/a.h": "void a(void);\n",
-    "src/base/b.c": '#include "base/b.h"\n/* #include "base/a.h" */\nstatic void help(void) {}\n'
+    "src/core/base/a.c": '#include "base/a.h"\n#include "base/b.h"\nvoid a(void) { b(); }\n',
+    "src/core/base/a.h": "void a(void);\n",
+    "src/core/base/b.c": '#include "base/b.h"\n/* #include "base/a.h" */\nstatic void help(void) {}\n'
                     "void b(void) { help(); }\n",
-    "src/base/b.h": '#include "base/a.h"\nvoid b(void);\n',
-    "src/ring/a.c": '#include "base/a.h"\nstatic void b(void) {}\nvoid d(void) { b(); a(); }\n',
+    "src/core/base/b.h": '#include "base/a.h"\nvoid b(void);\n',
+    "src/core/ring/a.c": '#include "base/a.h"\nstatic void b(void) {}\nvoid d(void) { b(); a(); }\n',
 }]

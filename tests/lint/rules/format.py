@@ -32,5 +32,5 @@ def check(tree):
             os.path.relpath(path, tree.root) for path in wrong)
 
 
-BAD = [{"src/base/a.c": "int f( void ){\n  return 1;\n}\n"}]
-GOOD = [{"src/base/a.c": "int f(void) {\n    return 1;\n}\n"}]
+BAD = [{"src/core/base/a.c": "int f( void ){\n  return 1;\n}\n"}]
+GOOD = [{"src/core/base/a.c": "int f(void) {\n    return 1;\n}\n"}]

@@ -3,15 +3,15 @@
 from tree import lines_matching, without_comments
 
 # These are programs of their own, or parts of one that no library has.
-PROGRAMS = ("src/cli/", "src/run/", "src/hosts/")
+PROGRAMS = ("src/command/cli/", "src/command/run/", "src/hosts/")
 # Starts the command as a helper, whose first descriptors it sets, and holds the helper's own part.
-HELPER = ("src/probe/stop_helper.c",)
+HELPER = ("src/probe/stacks/stop_helper.c",)
 # Readers, which no host links, take "-" for standard input.
-READER = ("src/inspect/report_file.c",)
+READER = ("src/read/entries/report_file.c",)
 # Ends the process when a rank is broken, in debug builds and those of the tests alone.
-CHECKS = ("src/base/lock.c",)
+CHECKS = ("src/core/base/lock.c",)
 # What a host asks for by name: bugpack_crash_handler_install.
-HANDLER = ("src/platform/linux/crash_handler.c", "src/platform/linux/crash_collect.c")
+HANDLER = ("src/core/platform/linux/crash_handler.c", "src/core/platform/linux/crash_collect.c")
 HANDLER_MAY = ("sigaction", "sigprocmask")
 RUDE = ("exit|_exit|_Exit|quick_exit|abort|raise|signal|sigaction|sigprocmask|atexit|pthread_atfork"
         "|fork|vfork|alarm|setlocale|uselocale|chdir|fchdir|umask|setenv|putenv|unsetenv|clearenv"
@@ -34,12 +34,12 @@ def check(tree):
                 yield f"{path}:{line}: {match.group(1)} is the host's"
 
 
-BAD = [{"src/base/a.c": f"void f(void) {{ {name}(a); }}\n"} for name in RUDE.split("|")]
-BAD += [{"src/report/a.c": "void f(void) { fputs(a, stderr); }\n"},
-        {"src/report/a.c": "void f(void) { write(STDERR_FILENO, a, 1); }\n"},
-        {"src/report/a.c": "void f(void) { read(STDIN_FILENO, a, 1); }\n"}]
+BAD = [{"src/core/base/a.c": f"void f(void) {{ {name}(a); }}\n"} for name in RUDE.split("|")]
+BAD += [{"src/record/report/a.c": "void f(void) { fputs(a, stderr); }\n"},
+        {"src/record/report/a.c": "void f(void) { write(STDERR_FILENO, a, 1); }\n"},
+        {"src/record/report/a.c": "void f(void) { read(STDIN_FILENO, a, 1); }\n"}]
 GOOD = [{
-    "src/base/a.c": "void f(void) { bp_buffer_printf(b, c); snprintf(a, 1, b); at_exit(c); }\n"
+    "src/core/base/a.c": "void f(void) { bp_buffer_printf(b, c); snprintf(a, 1, b); at_exit(c); }\n"
                     "/* exit(1) and stderr */\n",
-    "src/cli/a.c": "int main(void) { puts(a); exit(1); }\n",
+    "src/command/cli/a.c": "int main(void) { puts(a); exit(1); }\n",
 }]

@@ -32,9 +32,9 @@ def check(tree):
         raise MissingTool(compiler)
     cxx_compilers = [name for name in ("g++", "clang++") if shutil.which(name)]
     include = ["-I", tree.full("include")]
-    ours = include + ["-I", tree.full("src"), "-D_GNU_SOURCE"] + _library_flags()
+    ours = include + tree.include_flags() + ["-D_GNU_SOURCE"] + _library_flags()
     for path in tree.select("include", "src", suffixes=(".h",)):
-        if path.startswith("src/platform/darwin/"):
+        if path.startswith("src/core/platform/darwin/"):
             continue
         header = path.split("/", 1)[1]
         flags = include if path.startswith("include/") else ours
@@ -50,12 +50,12 @@ def check(tree):
 
 
 BAD = [
-    {"src/base/a.h": "size_t length(void);\n"},
+    {"src/core/base/a.h": "size_t length(void);\n"},
     {"include/bugpack/a.h": "bool is_there(void);\n"},
     {"include/bugpack/a.h": "struct twice { int a; };\n"},
     {"include/bugpack/a.h": "#pragma once\nint take(int class);\n"},
 ]
 GOOD = [{
     "include/bugpack/a.h": "#ifndef A\n#define A\n#include <stddef.h>\nsize_t length(void);\n#endif\n",
-    "src/base/b.h": "#ifndef B\n#define B\n#include <bugpack/a.h>\n#endif\n",
+    "src/core/base/b.h": "#ifndef B\n#define B\n#include <bugpack/a.h>\n#endif\n",
 }]

@@ -54,11 +54,11 @@ BAD = [
     {"README.md": "See [this](docs/missing.md#part).\n"},
     {"docs/a.md": "# Here\n[that](#there)\n"},
     {"README.md": "[that](docs/a.md#there)\n", "docs/a.md": "# Here\n```\n# There\n```\n"},
-    {"docs/a.md": "See `src/base/missing.c`.\n"},
-    {"src/base/a.h": "/* docs/MISSING.md says more */\n"},
+    {"docs/a.md": "See `src/core/base/missing.c`.\n"},
+    {"src/core/base/a.h": "/* docs/MISSING.md says more */\n"},
 ]
 GOOD = [{
     "README.md": "# Here\n[a](docs/a.md#a-word-run) [b](docs/) [c](https://example.org/x#y) [d](#here)\n",
-    "docs/a.md": "## A word: `run`\n[up](../README.md) and `src/base/a.h`, src/*/x.c, src/<room>/x.c\n",
-    "src/base/a.h": '/* docs/a.md, include/linux/sched.h */\n#include "base/b.h"\n',
+    "docs/a.md": "## A word: `run`\n[up](../README.md) and `src/core/base/a.h`, src/*/x.c, src/<room>/x.c\n",
+    "src/core/base/a.h": '/* docs/a.md, include/linux/sched.h */\n#include "base/b.h"\n',
 }]

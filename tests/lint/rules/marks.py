@@ -29,11 +29,11 @@ def check(tree):
 
 
 BAD = [
-    {"src/base/a.c": "/* TO" "DO: all of it */\n"},
+    {"src/core/base/a.c": "/* TO" "DO: all of it */\n"},
     {"docs/a.md": "Then FIX" "ME.\n"},
     {"tests/run": "#!/bin/sh\ncd /ro" "ot/project\n"},
-    {"src/base/a.h": "/* see /ho" "me/jane/notes */\n"},
-    {"src/base/a.h": "/* see /ho" "me/userland/notes */\n"},
+    {"src/core/base/a.h": "/* see /ho" "me/jane/notes */\n"},
+    {"src/core/base/a.h": "/* see /ho" "me/userland/notes */\n"},
 ]
 GOOD = [{
     "tests/run": "#!/bin/sh\nmktemp -d /tmp/bugpack.XXXXXX\necho $work/root ~/.local\n",

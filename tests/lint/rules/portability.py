@@ -10,13 +10,13 @@ PROCESSOR = r"\b__(x86_64|amd64|i386|aarch64|arm|riscv|powerpc64|s390x)__\b"
 # What is matched, where it may stand, and what to call it.
 OWNED = [
     (r"\b(__linux__|__linux|__APPLE__|__MACH__|__FreeBSD__|_WIN32)\b",
-     ("src/platform/", "src/probe/"), "the system macro"),
+     ("src/core/platform/", "src/probe/"), "the system macro"),
     (r"#[ \t]*include[ \t]*<((?:linux|mach|asm)/[^>]*|libproc\.h|sys/(?:ptrace|prctl|inotify)\.h)>",
-     ("src/platform/", "src/probe/"), "the system header"),
-    (r'#[ \t]*include[ \t]*[<"]((?:cjson/)?cJSON(?:_Utils)?\.h)[>"]', ("src/json/",), "cJSON's"),
-    (r'#[ \t]*include[ \t]*[<"](zip\.h|zipconf\.h|zlib\.h|zconf\.h|isa-l/[a-z_]*\.h)[>"]', ("src/archive/",),
+     ("src/core/platform/", "src/probe/"), "the system header"),
+    (r'#[ \t]*include[ \t]*[<"]((?:cjson/)?cJSON(?:_Utils)?\.h)[>"]', ("src/core/json/",), "cJSON's"),
+    (r'#[ \t]*include[ \t]*[<"](zip\.h|zipconf\.h|zlib\.h|zconf\.h|isa-l/[a-z_]*\.h)[>"]', ("src/core/archive/",),
      "libzip's, zlib's or ISA-L's"),
-    (r'#[ \t]*include[ \t]*[<"](png\.h|pngconf\.h|pnglibconf\.h)[>"]', ("src/image/",),
+    (r'#[ \t]*include[ \t]*[<"](png\.h|pngconf\.h|pnglibconf\.h)[>"]', ("src/core/image/",),
      "libpng's"),
 ]
 
@@ -51,25 +51,25 @@ def processors(path, text):
 
 
 BAD = [
-    {"src/base/a.c": "#ifdef __linux__\n#endif\n"},
+    {"src/core/base/a.c": "#ifdef __linux__\n#endif\n"},
     {"include/bugpack/a.h": "#if defined(__APPLE__)\n#endif\n"},
-    {"src/model/a.c": "#include <cjson/cJSON.h>\n"},
-    {"src/json/a.c": "#include <zlib.h>\n"},
-    {"src/report/a.c": "#include <zip.h>\n"},
-    {"src/report/a.c": "#include <isa-l/crc.h>\n"},
-    {"src/model/a.c": "#include <png.h>\n"},
-    {"src/base/a.c": "#include <sys/prctl.h>\n"},
-    {"src/base/a.c": "#include <linux/types.h>\n"},
+    {"src/core/model/a.c": "#include <cjson/cJSON.h>\n"},
+    {"src/core/json/a.c": "#include <zlib.h>\n"},
+    {"src/record/report/a.c": "#include <zip.h>\n"},
+    {"src/record/report/a.c": "#include <isa-l/crc.h>\n"},
+    {"src/core/model/a.c": "#include <png.h>\n"},
+    {"src/core/base/a.c": "#include <sys/prctl.h>\n"},
+    {"src/core/base/a.c": "#include <linux/types.h>\n"},
     {"src/probe/a.c": "#if defined(__aarch64__)\n#ifdef X\n#endif\n#else\n#endif\n"},
     {"src/probe/a.c": "#ifdef X\n#elif defined(__x86_64__)\n#else\n#endif\n"},
 ]
 GOOD = [{
-    "src/platform/a.c": "#ifdef __linux__\n#include <sys/prctl.h>\n#endif\n",
-    "src/json/a.c": "#include <cjson/cJSON.h>\n",
-    "src/archive/a.c": "#include <zip.h>\n#include <zlib.h>\n",
-    "src/image/a.c": "#include <png.h>\n",
-    "src/session/a.c": '#include "image/png.h"\n',
-    "src/base/a.c": "/* not __linux__ */\nint x;\n",
+    "src/core/platform/a.c": "#ifdef __linux__\n#include <sys/prctl.h>\n#endif\n",
+    "src/core/json/a.c": "#include <cjson/cJSON.h>\n",
+    "src/core/archive/a.c": "#include <zip.h>\n#include <zlib.h>\n",
+    "src/core/image/a.c": "#include <png.h>\n",
+    "src/record/session/a.c": '#include "image/png.h"\n',
+    "src/core/base/a.c": "/* not __linux__ */\nint x;\n",
     "tests/unit/a.c": "#include <zip.h>\n",
     "src/probe/b.c": "#if defined(__x86_64__)\n#ifdef X\n#else\n#endif\n#else /* unsupported */\n#endif\n",
 }]

@@ -24,10 +24,10 @@ def check(tree):
 
 
 BAD = [
-    {"src/base/a.c": "int f(void) {\n" + "    x();\n" * (LIMIT - 1) + "}\n"},
+    {"src/core/base/a.c": "int f(void) {\n" + "    x();\n" * (LIMIT - 1) + "}\n"},
     {"tests/unit/a.c": "int f(int a,\n      int b) {\n" + "    x();\n" * LIMIT + "}\n"},
 ]
 GOOD = [{
-    "src/base/b.c": ("int f(void) {\n" + "    x();\n" * (LIMIT - 2) + "}\n") * 4,
-    "src/base/c.c": "static int table[] = {\n" + "    1,\n" * 200 + "};\n",
+    "src/core/base/b.c": ("int f(void) {\n" + "    x();\n" * (LIMIT - 2) + "}\n") * 4,
+    "src/core/base/c.c": "static int table[] = {\n" + "    1,\n" * 200 + "};\n",
 }]

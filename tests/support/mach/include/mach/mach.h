@@ -1,6 +1,6 @@
 /*
- * The smallest mach/mach.h that src/platform/darwin compiles against on Linux. Types, values and
- * the members that are used are those of Apple's headers; fake_mach.c answers the calls.
+ * The smallest mach/mach.h that src/core/platform/darwin compiles against on Linux. Types, values
+ * and the members that are used are those of Apple's headers; fake_mach.c answers the calls.
  */
 #ifndef FAKE_MACH_MACH_H
 #define FAKE_MACH_MACH_H

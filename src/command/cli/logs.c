@@ -1,0 +1,448 @@
+#include <inttypes.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bugpack/log.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "cli/option.h"
+#include "cli/output.h"
+#include "print/logs.h"
+
+/*
+ * Prints lines of logs on standard output.
+ */
+
+typedef struct log_printer {
+    uint64_t trigger_ns; /* 0: not known */
+    bool has_colour;
+    size_t source_columns; /* 0: sources are not named; at most 40 */
+    bp_buffer out;         /* a line; its maximum is over 6 times that of a line */
+    uint64_t shown_secs;   /* of `shown_time` */
+    char shown_time[BP_CLOCK_ISO_BYTES];
+} log_printer;
+
+/* Appends a text escaped for a terminal, but for tabs, which become blanks. */
+static void add_escaped(bp_buffer *out, const char *text, size_t byte_count) {
+    const char *end = text + byte_count;
+    while (text < end) {
+        const char *safe = text;
+        bool is_safe = true;
+        size_t length = 0;
+        while (safe < end && is_safe) {
+            if (*safe >= ' ' && *safe <= '~') {
+                safe++;
+            } else {
+                length = bp_cli_next_character(safe, &is_safe);
+                safe += is_safe ? length : 0;
+            }
+        }
+        (void)bp_buffer_append(out, text, (size_t)(safe - text));
+        text = safe;
+        for (size_t i = 0; text < end && i < length; i++, text++) {
+            (void)bp_buffer_printf(out, *text == '\t' ? " " : "\\x%02x", (unsigned char)*text);
+        }
+    }
+}
+
+/* Appends blanks up to a width, and one. */
+static void add_blanks(bp_buffer *out, size_t length, size_t width) {
+    static const char blanks[] = "                                                ";
+    (void)bp_buffer_append(out, blanks, length < width ? width - length + 1 : 1);
+}
+
+static void add_column(bp_buffer *out, const char *text, size_t width) {
+    size_t length = strlen(text);
+    (void)bp_buffer_append(out, text, length);
+    add_blanks(out, length, width);
+}
+
+/* The seconds from the trigger, aligned to the right. */
+static void add_distance(bp_buffer *out, uint64_t wall_ns, uint64_t trigger_ns) {
+    char text[] = "                  .000 s";
+    bool is_before = wall_ns < trigger_ns;
+    uint64_t ms = (is_before ? trigger_ns - wall_ns : wall_ns - trigger_ns) / BP_NS_PER_MS;
+    char *at = text + sizeof text - sizeof ".000 s";
+    for (size_t digit = 0; digit < 3; digit++, ms /= 10) {
+        at[3 - digit] = (char)('0' + ms % 10);
+    }
+    do {
+        *--at = (char)('0' + ms % 10);
+        ms /= 10;
+    } while (ms > 0);
+    *--at = is_before ? '-' : '+';
+    size_t width = (size_t)(text + sizeof text - 1 - at);
+    (void)bp_buffer_append_text(out, width < 14 ? text + sizeof text - 1 - 14 : at);
+    (void)bp_buffer_append_char(out, ' ');
+}
+
+/* Lines of one second come together, so only the digits behind it are printed each time. */
+static void add_time(log_printer *printer, uint64_t wall_ns) {
+    if (wall_ns / BP_NS_PER_SEC != printer->shown_secs) {
+        bp_clock_format_iso(wall_ns, printer->shown_time);
+        printer->shown_secs = wall_ns / BP_NS_PER_SEC;
+    }
+    uint64_t us = wall_ns % BP_NS_PER_SEC / 1000;
+    for (size_t at = sizeof "2026-11-21T00:36:51.123456" - 1; us > 0 || at > 20; us /= 10) {
+        printer->shown_time[--at] = (char)('0' + us % 10);
+    }
+    add_column(&printer->out, printer->shown_time, 27);
+}
+
+/* Time, seconds from the trigger, level, source, channel and message, escaped. */
+static void print_log_text(log_printer *printer, const bp_log_line *line) {
+    static const char *const styles[] = {
+        [BUGPACK_LEVEL_TRACE] = "\033[2m",  [BUGPACK_LEVEL_DEBUG] = "\033[2m",
+        [BUGPACK_LEVEL_INFO] = NULL,        [BUGPACK_LEVEL_WARN] = "\033[33m",
+        [BUGPACK_LEVEL_ERROR] = "\033[31m", [BUGPACK_LEVEL_FATAL] = "\033[1;31m"};
+    const char *style = printer->has_colour ? styles[line->level] : NULL;
+    bool has_time = line->wall_ns != 0 && !line->continues;
+    bp_buffer *out = &printer->out;
+    bp_buffer_clear(out);
+    (void)bp_buffer_append_text(out, style != NULL ? style : "");
+    if (has_time) {
+        add_time(printer, line->wall_ns);
+    } else {
+        add_column(out, "", 27);
+    }
+    if (has_time && printer->trigger_ns != 0) {
+        add_distance(out, line->wall_ns, printer->trigger_ns);
+    } else if (printer->trigger_ns != 0) {
+        add_column(out, "", 14);
+    }
+    add_column(out, has_time && line->level > 0 ? bp_level_name((uint8_t)line->level) : "", 5);
+    if (printer->source_columns > 0) {
+        size_t before = out->size;
+        add_escaped(out, line->source->entry, strlen(line->source->entry));
+        add_blanks(out, out->size - before, printer->source_columns);
+    }
+    if (line->channel[0] != '\0') {
+        add_escaped(out, line->channel, strlen(line->channel));
+        (void)bp_buffer_append_text(out, ": ");
+    }
+    add_escaped(out, line->message, line->message_bytes);
+    (void)bp_buffer_append_text(out, style != NULL ? "\033[0m\n" : "\n");
+    (void)fwrite(bp_buffer_text(out), 1, out->size, stdout);
+}
+
+/* The same as JSON: docs/schema/log-line.schema.json. */
+static void print_log_json(log_printer *printer, const bp_log_line *line) {
+    bp_buffer_clear(&printer->out);
+    bp_log_line_print(line, printer->trigger_ns, &printer->out);
+    (void)fwrite(bp_buffer_text(&printer->out), 1, printer->out.size, stdout);
+}
+
+/* An instant, or a time before the trigger. */
+typedef struct log_since {
+    bool is_given, lacks_zone;
+    uint64_t wall_ns; /* 0: `before_ms` before the trigger */
+    uint32_t before_ms;
+} log_since;
+
+typedef struct logs_options {
+    int level;
+    const char *channel, *pattern; /* NULL: any */
+    regex_t expression;
+    log_since since;
+    bool around_trigger;
+    uint32_t width_ms; /* on either side of the trigger */
+    int32_t zone_secs;
+    bool has_zone, as_json;
+    uint64_t max_bytes;
+} logs_options;
+
+/* What is shown, and how. */
+typedef struct log_view {
+    const logs_options *options;
+    log_printer printer;
+    uint64_t from_ns, to_ns;
+    bool shows_last;              /* the last line that is not a continuation was shown */
+    uint64_t untimed, unlevelled; /* lines that no time or level lets pass */
+} log_view;
+
+/* --- which lines -------------------------------------------------------------------------- */
+
+static bool is_wanted(log_view *view, const bp_log_line *line) {
+    const logs_options *options = view->options;
+    bool has_window = view->from_ns > 0 || view->to_ns < UINT64_MAX;
+    if (options->channel != NULL && strcmp(line->channel, options->channel) != 0) {
+        return false;
+    }
+    if (has_window && line->wall_ns == 0) {
+        view->untimed++;
+        return false;
+    }
+    if (line->wall_ns < view->from_ns || line->wall_ns > view->to_ns) {
+        return false;
+    }
+    if (options->level > 0 && line->level == 0) {
+        view->unlevelled++;
+        return false;
+    }
+    if (line->level < options->level) {
+        return false;
+    }
+    return options->pattern == NULL || (line->continues && view->shows_last) ||
+           regexec(&options->expression, line->message, 0, NULL, 0) == 0;
+}
+
+/* --- the command -------------------------------------------------------------------------- */
+
+/* Says what is to be known of a log. False where some of it was not read. */
+static bool judge_source(const bp_log_source *source, bool has_zone) {
+    const char *lacks = source->lacks_date   ? "no date, and are taken to be of the day before"
+                        : source->lacks_year ? "no year, and are taken to be of the year before"
+                                             : NULL;
+    if (source->error.status != BUGPACK_OK) {
+        bp_cli_say("%s", source->error.message);
+        return false;
+    }
+    if (source->line_count > 0 && !source->has_times) {
+        bp_cli_say("\"%s\" has no times: its lines come first", source->entry);
+    }
+    if (lacks != NULL) {
+        bp_cli_say("times in \"%s\" have %s the trigger", source->entry, lacks);
+    }
+    if (source->lacks_zone && !has_zone) {
+        bp_cli_say("times in \"%s\" have no zone, and are taken as UTC; see --zone", source->entry);
+    }
+    if (source->cut_count > 0) {
+        bp_cli_say("%" PRIu64 " lines of \"%s\" are over %d bytes, and were cut", source->cut_count,
+                   source->entry, BP_LOG_LINE_MAX_BYTES);
+    }
+    return true;
+}
+
+static bp_cli_exit finish(const log_view *view, const bp_logs *logs) {
+    bp_cli_exit result = bp_cli_finish_output();
+    bool is_whole = view->printer.out.status == BUGPACK_OK;
+    if (result != BP_CLI_COMPLETE) {
+        return result;
+    }
+    for (size_t i = 0; i < bp_logs_count(logs); i++) {
+        is_whole &= judge_source(bp_logs_source(logs, i), view->options->has_zone);
+    }
+    if (view->untimed > 0) {
+        bp_cli_say("%" PRIu64 " lines without a time were left out", view->untimed);
+    }
+    if (view->unlevelled > 0) {
+        bp_cli_say("%" PRIu64 " lines without a level were left out", view->unlevelled);
+    }
+    return is_whole ? BP_CLI_COMPLETE : BP_CLI_INCOMPLETE;
+}
+
+/* Which times are shown. False, and a message, where that needs a trigger that is not known. */
+static bool set_window(log_view *view, const char *path) {
+    const logs_options *options = view->options;
+    bool needs_trigger =
+        options->around_trigger || (options->since.is_given && options->since.wall_ns == 0);
+    if (needs_trigger && view->printer.trigger_ns == 0) {
+        bp_cli_say("\"%s\" does not say when it was triggered", path);
+        return false;
+    }
+    view->to_ns = UINT64_MAX;
+    if (options->around_trigger) {
+        uint64_t width_ns = options->width_ms * BP_NS_PER_MS;
+        view->from_ns =
+            view->printer.trigger_ns > width_ns ? view->printer.trigger_ns - width_ns : 1;
+        view->to_ns = view->printer.trigger_ns + width_ns;
+    }
+    if (options->since.is_given) {
+        uint64_t before_ns = options->since.before_ms * BP_NS_PER_MS;
+        uint64_t trigger_ns = view->printer.trigger_ns;
+        uint64_t from_ns = trigger_ns > before_ns ? trigger_ns - before_ns : 1;
+        if (options->since.wall_ns != 0) {
+            int64_t zone_secs = options->since.lacks_zone ? options->zone_secs : 0;
+            int64_t ns = (int64_t)options->since.wall_ns - zone_secs * (int64_t)BP_NS_PER_SEC;
+            from_ns = ns > 0 ? (uint64_t)ns : 1;
+        }
+        view->from_ns = from_ns > view->from_ns ? from_ns : view->from_ns;
+    }
+    return true;
+}
+
+static void set_columns(log_view *view, const bp_logs *logs) {
+    for (size_t i = 0; bp_logs_count(logs) > 1 && i < bp_logs_count(logs); i++) {
+        size_t length = strlen(bp_logs_source(logs, i)->entry);
+        view->printer.source_columns =
+            length > view->printer.source_columns ? length : view->printer.source_columns;
+    }
+    view->printer.source_columns =
+        view->printer.source_columns > 40 ? 40 : view->printer.source_columns;
+}
+
+static bp_cli_exit show_logs(const bp_report_file *report, const char *path,
+                             const logs_options *options) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    log_view view = {.options = options,
+                     .printer.has_colour =
+                         bp_cli_is_terminal(STDOUT_FILENO) && bp_cli_wants_colour()};
+    bp_logs *logs = NULL;
+    bp_log_line line;
+    const char *triggered =
+        bp_json_tree_text_or(bp_report_file_metadata(report), "triggered_at", "");
+    (void)bp_clock_parse(triggered, &view.printer.trigger_ns);
+    bp_line_clock clock = {view.printer.trigger_ns, options->zone_secs};
+    if (!set_window(&view, path)) {
+        return BP_CLI_FAILED;
+    }
+    if (bp_logs_open(report, &clock, options->max_bytes, &logs, &error) != BUGPACK_OK) {
+        return bp_cli_say_error(&error);
+    }
+    if (bp_logs_count(logs) == 0) {
+        bp_cli_say("there is no log in \"%s\"", path);
+        bp_logs_close(logs);
+        return BP_CLI_FAILED;
+    }
+    set_columns(&view, logs);
+    /* Each byte of a line takes at most 6. */
+    bp_buffer_init(&view.printer.out, (size_t)8 * BP_LOG_LINE_MAX_BYTES);
+    while (ferror(stdout) == 0 && bp_logs_next(logs, &line)) {
+        bool is_shown = is_wanted(&view, &line);
+        view.shows_last = line.continues ? view.shows_last : is_shown;
+        if (is_shown && options->as_json) {
+            print_log_json(&view.printer, &line);
+        } else if (is_shown) {
+            print_log_text(&view.printer, &line);
+        }
+    }
+    bp_cli_exit result = finish(&view, logs);
+    bp_buffer_release(&view.printer.out);
+    bp_logs_close(logs);
+    return result;
+}
+
+/* --- options ------------------------------------------------------------------------------ */
+
+static const bp_cli_bounds spans = {"seconds", 0, 4000000, 1000};
+
+static bool read_level(const bp_cli_option *option, const char *text, void *field) {
+    static const char *const names[] = {"trace", "debug", "info", "warn", "error", "fatal", NULL};
+    size_t index;
+    if (!bp_cli_find_choice(option, text, names, &index)) {
+        return false;
+    }
+    *(int *)field = (int)index + BUGPACK_LEVEL_TRACE;
+    return true;
+}
+
+static bool read_since(const bp_cli_option *option, const char *text, void *field) {
+    static const bp_line_clock utc = {0};
+    log_since *since = field;
+    bp_line_time time;
+    size_t used;
+    *since = (log_since){.is_given = true};
+    if (strlen(text) >= sizeof "2026-11-21" && text[4] == '-' &&
+        bp_line_time_read(text, strlen(text), &utc, &time, &used) && text[used] == '\0') {
+        since->wall_ns = time.wall_ns;
+        since->lacks_zone = time.lacks_zone;
+        return true;
+    }
+    return bp_cli_read_time(option, text, &since->before_ms);
+}
+
+static bool read_around(const bp_cli_option *option, const char *text, void *field) {
+    static const char trigger[] = "trigger";
+    logs_options *options = (logs_options *)(void *)((char *)field - option->offset);
+    if (strncmp(text, trigger, sizeof trigger - 1) != 0 ||
+        strchr("=", text[sizeof trigger - 1]) == NULL) {
+        bp_cli_say_usage("--around takes trigger or trigger=TIME, not '%s'", text);
+        return false;
+    }
+    options->around_trigger = true;
+    text += sizeof trigger - 1;
+    return *text == '\0' || bp_cli_read_time(option, text + 1, &options->width_ms);
+}
+
+static bool read_zone(const bp_cli_option *option, const char *text, void *field) {
+    logs_options *options = (logs_options *)(void *)((char *)field - option->offset);
+    options->has_zone = bp_line_zone_read(text, &options->zone_secs);
+    if (!options->has_zone) {
+        bp_cli_say_usage("--%s takes a zone such as Z or +01:00, not '%s'", option->name, text);
+    }
+    return options->has_zone;
+}
+
+static const bp_cli_option option_rows[] = {
+    BP_CLI_VALUE(logs_options, level, 0, "level", "LEVEL",
+                 "only trace, debug, info, warn, error or fatal,\nand what is more severe",
+                 read_level, NULL),
+    BP_CLI_VALUE(logs_options, channel, 0, "channel", "NAME", "only log records of this channel",
+                 bp_cli_read_text, &bp_cli_some_text),
+    BP_CLI_VALUE(logs_options, pattern, 0, "grep", "REGEX",
+                 "only messages that this extended regular\nexpression matches", bp_cli_read_text,
+                 &bp_cli_some_text),
+    BP_CLI_VALUE(logs_options, since, 0, "since", "TIME",
+                 "only from this time on: 2026-11-21T00:36:51Z,\nor 30s before the trigger",
+                 read_since, &spans),
+    BP_CLI_VALUE(logs_options, width_ms, 0, "around", "trigger[=TIME]",
+                 "only so long before and after the trigger\n(default 5s)", read_around, &spans),
+    BP_CLI_VALUE(logs_options, zone_secs, 0, "zone", "ZONE",
+                 "the zone of times that name none (default Z)", read_zone, NULL),
+    BP_CLI_FLAG(logs_options, as_json, 0, "json", "JSON, an object each line"),
+    BP_CLI_VALUE(logs_options, max_bytes, 0, "max-bytes", "BYTES",
+                 "read at most this much content (default 256M)", bp_cli_read_size, NULL),
+    BP_CLI_OPTIONS_END};
+
+/* False, and a message, where the pattern is none. */
+static bool compile_pattern(logs_options *options) {
+    char reason[128];
+    if (options->pattern == NULL) {
+        return true;
+    }
+    int code = regcomp(&options->expression, options->pattern, REG_EXTENDED | REG_NOSUB);
+    if (code != 0) {
+        (void)regerror(code, &options->expression, reason, sizeof reason);
+        bp_cli_say_usage("--grep '%s': %s", options->pattern, reason);
+    }
+    return code == 0;
+}
+
+static bp_cli_exit run(int argument_count, char **arguments) {
+    logs_options options = {.width_ms = 5000, .max_bytes = (uint64_t)256 << 20};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_report_file *report = NULL;
+    char **operands;
+    bp_cli_exit result;
+    if (!bp_cli_read_options(&bp_cli_logs_command, argument_count, arguments, &options, &operands,
+                             &result)) {
+        return result;
+    }
+    if (operands[0] == NULL) {
+        return bp_cli_say_usage("a report is missing");
+    }
+    if (!compile_pattern(&options)) {
+        return BP_CLI_USAGE;
+    }
+    if (bp_report_file_open_any(operands[0], &report, &error) == BUGPACK_OK) {
+        result = show_logs(report, operands[0], &options);
+    } else {
+        bp_cli_say("%s", error.message);
+        result = BP_CLI_FAILED;
+    }
+    bp_report_file_close(report);
+    if (options.pattern != NULL) {
+        regfree(&options.expression);
+    }
+    return result;
+}
+
+const bp_cli_command bp_cli_logs_command = {
+    "logs",
+    "show the logs of a report in one time line",
+    "Usage: bugpack logs [OPTION]... REPORT\n"
+    "\n"
+    "Show the log records of a report and the lines of its log files in one time\n"
+    "line: the time in UTC, the seconds from the trigger, the level, the entry where\n"
+    "there are several, the channel and the message. A REPORT of - is read from\n"
+    "standard input.\n",
+    option_rows,
+    "Exit status: 0 shown, 1 failed, or there is no log, 2 usage, 3 a log could not\n"
+    "be read to its end.\n",
+    1,
+    run};

@@ -1,0 +1,186 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "cli/event.h"
+#include "cli/option.h"
+#include "cli/output.h"
+#include "cli/publish.h"
+#include "cli/redaction.h"
+#include "entries/redact_report.h"
+#include "entries/report_file.h"
+
+typedef struct redact_options {
+    const char *output_path;
+    bool is_list, as_json;
+    bp_cli_redaction redaction;
+} redact_options;
+
+static const bp_cli_option option_rows[] = {
+    BP_CLI_VALUE(redact_options, output_path, 'o', "output", "FILE",
+                 "write this file; if it exists, -2, -3, ... is added;\n- is standard output",
+                 bp_cli_read_output, &bp_cli_some_text),
+    BP_CLI_FLAG(redact_options, is_list, 0, "list", "print what is in the report instead"),
+    BP_CLI_VALUE(redact_options, redaction.path, 0, "redact", "FILE",
+                 "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),
+    BP_CLI_FLAG(redact_options, as_json, 0, "json", "print JSON"), BP_CLI_OPTIONS_END};
+
+static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_set **ret_set,
+                                    bugpack_error *error) {
+    const char *text = redaction->text;
+    bp_rule_list list = {.rules = NULL};
+    bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, error);
+    if (status == BUGPACK_OK && text != NULL) {
+        status = bp_rule_list_parse(&list, "rules", text, strlen(text), NULL, NULL, error);
+    }
+    if (status == BUGPACK_OK) {
+        return bp_rule_set_new(&list, ret_set, error);
+    }
+    bp_rule_list_release(&list);
+    return status;
+}
+
+/* Appends a name to a directory, which is freed. */
+static bugpack_status join(char **path, const char *name, bugpack_error *error) {
+    char *joined = NULL;
+    bool is_joined = asprintf(&joined, "%s/%s", *path, name) >= 0;
+    free(*path);
+    *path = is_joined ? joined : NULL;
+    return is_joined ? BUGPACK_OK : bp_fail_memory(error, "name a report");
+}
+
+/* `streamed_dir` is NULL, or where the report is written for standard output; then it gets the
+ * path. */
+static bugpack_status rewrite(redact_options *options, const char *path, const char *streamed_dir,
+                              char **ret_path, uint64_t *ret_replaced_count, bugpack_error *error) {
+    bp_rule_set *rules = NULL;
+    char *output = NULL, name[256];
+    bugpack_status status = compile_rules(&options->redaction, &rules, error);
+    if (status == BUGPACK_OK) {
+        status = bp_file_absolute_path(streamed_dir != NULL ? streamed_dir : options->output_path,
+                                       &output, error);
+    }
+    if (status == BUGPACK_OK && streamed_dir != NULL) {
+        status = join(&output, "report.zip", error);
+    }
+    if (status == BUGPACK_OK) {
+        const bp_redact_request request = {.path = path,
+                                           .rules = rules,
+                                           .output_path = output,
+                                           .hook = {bp_cli_publish_call(false), NULL}};
+        status = bp_redact_report(&request, name, sizeof name, ret_replaced_count, error);
+    }
+    if (status == BUGPACK_OK) {
+        *strrchr(output, '/') = '\0';
+        status = join(&output, name, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_path = output;
+        output = NULL;
+    }
+    free(output);
+    bp_rule_set_drop(rules);
+    return status;
+}
+
+static bugpack_status print_list(const char *path, bool as_json, bugpack_error *error) {
+    bp_buffer text;
+    int fd = -1;
+    bp_buffer_init(&text, (size_t)64 << 20);
+    bugpack_status status = bp_report_input_open(path, &fd, error);
+    if (status == BUGPACK_OK) {
+        status = bp_cli_review_list(fd, path, as_json, &text, error);
+    }
+    if (status == BUGPACK_OK) {
+        (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
+    }
+    bp_buffer_release(&text);
+    return status;
+}
+
+static void print_written(const redact_options *options, const char *path, const char *written,
+                          uint64_t replaced_count) {
+    if (!options->as_json) {
+        (void)printf("%s\n", written);
+        return;
+    }
+    BP_CLI_PRINT_EVENT(stdout, "redacted", 0, {"path", BP_CLI_TEXT, written, 0},
+                       {"from", BP_CLI_TEXT, path, 0},
+                       {"replaced", BP_CLI_NUMBER, NULL, replaced_count});
+}
+
+/* The report, and its path; or to standard output. */
+static bp_cli_exit write_report(redact_options *options, const char *path) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    char *streamed_dir = NULL, *written = NULL;
+    bp_cli_exit result;
+    bool is_streamed = bp_cli_is_streamed(options->output_path);
+    if (is_streamed && (streamed_dir = bp_cli_streamed_begin(&result)) == NULL) {
+        return result;
+    }
+    uint64_t replaced_count = 0;
+    bugpack_status status = rewrite(options, path, streamed_dir, &written, &replaced_count, &error);
+    result = status == BUGPACK_OK ? BP_CLI_COMPLETE : bp_cli_say_error(&error);
+    if (status == BUGPACK_OK) {
+        bp_cli_say("%" PRIu64 " replaced", replaced_count);
+    }
+    if (is_streamed && !bp_cli_streamed_end(streamed_dir, written)) {
+        result = BP_CLI_FAILED;
+    } else if (!is_streamed && status == BUGPACK_OK) {
+        print_written(options, path, written, replaced_count);
+        result = bp_cli_finish_output();
+    } else if (options->as_json) {
+        bp_cli_print_failed(stdout, "failed", path, error.message);
+    }
+    free(written);
+    return result;
+}
+
+static bp_cli_exit run(int argument_count, char **arguments) {
+    redact_options options = {.output_path = NULL};
+    char **operands;
+    bp_cli_exit result;
+    if (!bp_cli_read_options(&bp_cli_redact_command, argument_count, arguments, &options, &operands,
+                             &result)) {
+        return result;
+    }
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (operands[0] == NULL) {
+        return bp_cli_say_usage("a report is missing");
+    }
+    if (options.is_list == (options.output_path != NULL)) {
+        return bp_cli_say_usage("give one of --output and --list");
+    }
+    if (options.as_json && bp_cli_is_streamed(options.output_path)) {
+        return bp_cli_say_usage("--json excludes --output -");
+    }
+    if (!bp_cli_redaction_prepare(&options.redaction, &result)) {
+        return result;
+    }
+    if (options.is_list) {
+        bugpack_status status = print_list(operands[0], options.as_json, &error);
+        result = status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_error(&error);
+    } else {
+        result = write_report(&options, operands[0]);
+    }
+    bp_cli_redaction_release(&options.redaction);
+    return result;
+}
+
+const bp_cli_command bp_cli_redact_command = {
+    "redact",
+    "replace secrets in a report that was taken",
+    "Usage: bugpack redact ZIP -o FILE\n"
+    "       bugpack redact --list ZIP\n"
+    "\n"
+    "Write a report again without passwords, tokens, keys and card numbers, and print\n"
+    "its path. With --list, print what the report holds before it is sent. A ZIP of\n"
+    "- is read from standard input.\n",
+    option_rows,
+    "Exit status: 0 done, 1 failed, 2 usage.\n",
+    1,
+    run};

@@ -1,0 +1,704 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "cli/option.h"
+#include "cli/output.h"
+#include "entries/frames.h"
+#include "entries/manifest_lines.h"
+#include "facts/facts.h"
+#include "print/fill.h"
+#include "stacks/stacks.h"
+
+typedef struct show_options {
+    bool as_json, is_all;
+    uint64_t max_bytes;
+} show_options;
+
+/* --- the screen --------------------------------------------------------------------------- */
+
+enum { STYLE_PLAIN = 0, STYLE_BOLD = 1, STYLE_DIM = 2, STYLE_RED = 31, STYLE_YELLOW = 33 };
+
+/* The screen: how wide it is, and what it can show. */
+static struct {
+    size_t columns; /* 0: a line is never cut */
+    bool has_colour, has_utf8;
+} screen;
+
+static bool is_utf8(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && value[0] != '\0') {
+            return strstr(value, "UTF-8") != NULL || strstr(value, "utf8") != NULL;
+        }
+    }
+    return false;
+}
+
+/* Before anything is printed. */
+static void look_at_screen(void) {
+    struct winsize size;
+    bool is_terminal = bp_cli_is_terminal(STDOUT_FILENO);
+    screen.has_colour = is_terminal && bp_cli_wants_colour();
+    screen.has_utf8 = is_utf8();
+    bool is_known = is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    screen.columns = is_terminal ? 80 : 0;
+    if (is_known) {
+        screen.columns = size.ws_col;
+    }
+}
+
+/* How many columns a line has behind those that are used; SIZE_MAX if it is never cut. */
+static size_t columns_left(size_t used) {
+    if (screen.columns == 0) {
+        return SIZE_MAX;
+    }
+    return used < screen.columns ? screen.columns - used : 0;
+}
+
+static void set_style(int style) {
+    if (screen.has_colour) {
+        (void)printf("\033[%dm", style);
+    }
+}
+
+/* Where the text ends that fits behind `used` columns. */
+static const char *find_fit(const char *text, size_t used) {
+    while (*text != '\0') {
+        bool is_safe;
+        size_t length = bp_cli_next_character(text, &is_safe);
+        used += length >= 3 ? 2 : 1;
+        if (screen.columns > 0 && used > screen.columns) {
+            break;
+        }
+        text += length;
+    }
+    return text;
+}
+
+/* Escapes a text into one line. */
+static void format_line(char *out, size_t out_bytes, const char *format, va_list arguments)
+    BUGPACK_PRINTF(3, 0);
+static void format_line(char *out, size_t out_bytes, const char *format, va_list arguments) {
+    char text[2048];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    for (char *tab = text; (tab = strchr(tab, '\t')) != NULL;) {
+        *tab = ' ';
+    }
+    bp_cli_escape(text, out, out_bytes);
+}
+
+enum { line_bytes = 4 * 2048 };
+
+static void put_line(int style, const char *text, const char *end) {
+    set_style(style);
+    (void)printf("%.*s", (int)(end - text), text);
+    set_style(STYLE_PLAIN);
+    (void)fputc('\n', stdout);
+}
+
+/*
+ * Prints a line, and cuts it at the end of the screen. What is from a report is escaped; a
+ * character beyond U+1100 is counted as two columns.
+ */
+static void print_line(int style, const char *format, ...) BUGPACK_PRINTF(2, 3);
+static void print_line(int style, const char *format, ...) {
+    char text[line_bytes];
+    va_list arguments;
+    va_start(arguments, format);
+    format_line(text, sizeof text, format, arguments);
+    va_end(arguments);
+    put_line(style, text, find_fit(text, 0));
+}
+
+/* The same, on as many lines as it takes: all but the first begin with so many blanks. */
+static void print_wrapped(int style, size_t indent, const char *format, ...) BUGPACK_PRINTF(3, 4);
+static void print_wrapped(int style, size_t indent, const char *format, ...) {
+    char text[line_bytes];
+    va_list arguments;
+    va_start(arguments, format);
+    format_line(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *at = text;
+    for (size_t used = 0; *at != '\0'; used = indent) {
+        const char *fit = find_fit(at, used), *end = fit;
+        while (*fit != '\0' && *fit != ' ' && end > at && end[-1] != ' ') {
+            end--;
+        }
+        end = end > at ? end : fit; /* a word that is longer than the line */
+        end = end > at ? end : at + strlen(at);
+        (void)printf("%*s", (int)used, "");
+        put_line(style, at, end);
+        at = end + strspn(end, " ");
+    }
+}
+
+/* A title, after an empty line. */
+static void print_heading(const char *title) {
+    (void)fputc('\n', stdout);
+    print_line(STYLE_BOLD, "%s", title);
+}
+
+/* --- lines -------------------------------------------------------------------------------- */
+
+/* A bp_fill_taker. */
+static void append(void *context, const char *text, size_t byte_count, bool is_fact) {
+    (void)is_fact;
+    (void)bp_buffer_append(context, text, byte_count);
+}
+
+/* Prints a line by a pattern of print/fill.h; false, and none, where what it needs is not known.
+ */
+static bool say(int style, const bp_json_tree *facts, const char *pattern) {
+    bp_buffer line;
+    bp_buffer_init(&line, SIZE_MAX / 4);
+    bool is_known = bp_fill(pattern, facts, append, &line);
+    if (is_known) {
+        print_line(style, "%s", bp_buffer_text(&line));
+    }
+    bp_buffer_release(&line);
+    return is_known;
+}
+
+static void say_all(const bp_json_tree *facts, const char *const *patterns) {
+    for (; *patterns != NULL; patterns++) {
+        (void)say(STYLE_PLAIN, facts, *patterns);
+    }
+}
+
+/* Lists the elements of an array below a heading; nothing without any. */
+static void list(const bp_json_tree *array, const char *heading, const char *pattern) {
+    const bp_json_tree *row = bp_json_tree_first(array);
+    if (row != NULL) {
+        print_heading(heading);
+    }
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        (void)say(STYLE_PLAIN, row, pattern);
+    }
+}
+
+/* --- the parts ---------------------------------------------------------------------------- */
+
+/* Where secrets may still be. */
+static void print_unsearched(const bp_facts *facts) {
+    bp_buffer names;
+    bp_buffer_init(&names, (size_t)1 << 20);
+    bp_manifest_append_unsearched(&names, facts->manifest);
+    if (facts->manifest != NULL && !bp_json_tree_is_true(facts->document, "redacted")) {
+        print_line(STYLE_PLAIN, "secrets    are not replaced in this report");
+    } else if (names.size > 0) {
+        print_line(STYLE_PLAIN, "secrets    not searched for in %s", bp_buffer_text(&names));
+    }
+    bp_buffer_release(&names);
+}
+
+/* What, when, where, and who asked. */
+static void print_identity(const bp_facts *facts) {
+    static const char unseen[] = "{[{_died_unseen:!}, the last sign of life: when it died is not "
+                                 "known]}";
+    const bp_json_tree *report = bp_json_tree_object(facts->document, "report");
+    char triggered[128];
+    (void)say(STYLE_BOLD, report, "{app|(no name)}{[ {version}]}: {_kind}");
+    (void)say(STYLE_PLAIN, report,
+              "{_is_process:!}process    {[{process} ]}{pid:u}, started {started_at|at an unknown "
+              "time}");
+    (void)snprintf(triggered, sizeof triggered, "triggered  {triggered_at}%s", unseen);
+    if (!say(STYLE_PLAIN, report, triggered)) {
+        (void)snprintf(triggered, sizeof triggered, "written    {_timestamp|at an unknown time}%s",
+                       unseen);
+        (void)say(STYLE_PLAIN, report, triggered);
+    }
+    (void)say(STYLE_PLAIN, report, "machine    {machine}");
+    (void)say(STYLE_PLAIN, facts->metadata,
+              "platform   {platform.os|?} {platform.kernel|} {platform.arch|}");
+    (void)say(STYLE_PLAIN, report, "says       {_description}");
+    BP_JSON_EACH (tag, bp_json_tree_first(bp_json_tree_object(facts->metadata, "tags"))) {
+        print_line(STYLE_PLAIN, "tag        %s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag));
+    }
+    print_unsearched(facts);
+}
+
+static void print_findings(const bp_facts *facts) {
+    static const struct {
+        const char *severity, *sign;
+        int style;
+    } severities[] = {
+        {"critical", "!!", STYLE_RED}, {"warning", " !", STYLE_YELLOW}, {"info", "  ", STYLE_DIM}};
+    const bp_json_tree *row = bp_json_tree_rows(facts->document, "findings");
+    print_heading("Findings");
+    if (row == NULL) {
+        print_line(STYLE_PLAIN, "   none");
+    }
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        size_t at = 0;
+        while (strcmp(severities[at].severity, bp_json_tree_text_or(row, "severity", "info")) !=
+               0) {
+            at++;
+        }
+        print_wrapped(severities[at].style, 3, "%s %s  [%s]", severities[at].sign,
+                      bp_json_tree_text_or(row, "text", ""),
+                      bp_json_tree_text_or(row, "entry", ""));
+        const char *next = bp_json_tree_text(row, "_next");
+        if (next != NULL) {
+            print_wrapped(STYLE_DIM, 9, "   next: %s", next);
+        }
+    }
+    (void)say(STYLE_PLAIN, facts->document,
+              "   and {other_findings:u} more, {_other_critical:u} of them critical");
+}
+
+/* The samples of a history as a row of bars, each the largest of its part; blank where none of it
+ * is known. */
+static void print_sparkline(const bp_facts *facts, const char *title, const char *unit,
+                            double (*value_of)(const bp_sample *sample)) {
+    static const char *const bars[2][8] = {
+        {"_", ".", ":", "-", "=", "+", "*", "#"},
+        {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"}};
+    enum { bar_max = 50, bar_bytes = sizeof "\u2581" - 1 };
+    double values[bar_max], lowest = -1, highest = -1;
+    char range[64], row[bar_max * bar_bytes + 1] = "";
+    for (size_t i = 0; i < facts->sample_count; i++) {
+        double value = value_of(&facts->samples[i]);
+        lowest = value >= 0 && (lowest < 0 || value < lowest) ? value : lowest;
+        highest = value > highest ? value : highest;
+    }
+    if (highest < 0) {
+        return;
+    }
+    (void)snprintf(range, sizeof range, "%.0f to %.0f %s", lowest, highest, unit);
+    size_t count = columns_left(strlen("memory       ") + strlen(range));
+    count = count < bar_max ? count : bar_max;
+    count = count < facts->sample_count ? count : facts->sample_count;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = -1;
+    }
+    for (size_t i = 0; count > 0 && i < facts->sample_count; i++) {
+        double value = value_of(&facts->samples[i]);
+        double *bar = &values[i * count / facts->sample_count];
+        *bar = value > *bar ? value : *bar;
+    }
+    for (size_t i = 0, used = 0; i < count; i++) {
+        double share = highest > 0 ? values[i] / highest : 0;
+        const char *bar = bars[screen.has_utf8][values[i] < 0 ? 0 : (int)(share * 7 + 0.5)];
+        used += (size_t)snprintf(row + used, sizeof row - used, "%s", values[i] < 0 ? " " : bar);
+    }
+    (void)printf("%-10s %s  %s\n", title, row, range);
+}
+
+static void print_metrics(const bp_facts *facts) {
+    const bp_json_tree *process = bp_json_tree_object(facts->document, "process");
+    const bp_json_tree *heap = bp_json_tree_object(facts->document, "heap");
+    bool has_heap = bp_json_tree_member(heap, "allocated_bytes") != NULL;
+    if (bp_json_tree_member(process, "cpu_percent") == NULL && facts->sample_count == 0 &&
+        !has_heap) {
+        return;
+    }
+    print_heading("CPU and memory");
+    (void)say(
+        STYLE_PLAIN, process,
+        "now        {cpu_percent:.1f} % of one CPU over {sample_window_ms:.2t} s, {rss_kb:k|?} "
+        "resident, {thread_count:u} thread{thread_count:p}, up {uptime_secs:.0f s|?}");
+    print_sparkline(facts, "CPU", "%", bp_sample_cpu);
+    print_sparkline(facts, "memory", "MiB", bp_sample_memory);
+    (void)say(STYLE_PLAIN, heap,
+              "heap       {allocated_bytes:b} allocated{[, resident {resident_bytes:b}]}, "
+              "{allocator|}");
+}
+
+/* Threads that do the same, as the workers of a pool, are one row. */
+static void print_thread_rows(const bp_json_tree *row) {
+    enum { indent = 28 };
+    bp_buffer words;
+    bp_buffer_init(&words, SIZE_MAX / 4);
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        char name[96];
+        uint64_t tid = 0, count = 1;
+        double percent = 0;
+        (void)bp_json_tree_uint(row, "tid", &tid);
+        (void)bp_json_tree_uint(row, "_count", &count);
+        (void)bp_json_tree_number(row, "cpu_percent", &percent);
+        const char *only = bp_json_tree_text_or(row, "name", "");
+        (void)snprintf(name, sizeof name, "%s", only);
+        if (count > 1) {
+            (void)snprintf(name, sizeof name, "%" PRIu64 " x %s", count, only);
+        }
+        bp_buffer_clear(&words);
+        (void)bp_fill(BP_FILL_STATE BP_FILL_WAIT "{[{waits_for:!}{_place:!},]}{[ in {_place}]}",
+                      row, append, &words);
+        print_wrapped(STYLE_PLAIN, indent, "%6.1f %%  %7" PRIu64 " %-16s %s", percent, tid, name,
+                      bp_buffer_text(&words));
+    }
+    bp_buffer_release(&words);
+}
+
+static void print_threads(const bp_facts *facts, bool is_all) {
+    const bp_json_tree *row = bp_json_tree_rows(facts->document, "_threads");
+    const bp_json_tree *own = bp_json_tree_rows(facts->document, "_own_threads");
+    if (row == NULL) {
+        return;
+    }
+    print_heading("Busiest threads");
+    print_thread_rows(row);
+    (void)say(STYLE_PLAIN, facts->document, "and {_other_threads:u} more");
+    if (is_all) {
+        print_thread_rows(own);
+    } else {
+        (void)say(STYLE_PLAIN, facts->document, "and {_own_count:u} of bugpack itself");
+    }
+}
+
+/* Where each thread spent its time. */
+static void print_profile(const bp_facts *facts) {
+    const bp_json_tree *profile = bp_json_tree_object(facts->document, "profile");
+    const bp_json_tree *row = bp_json_tree_rows(profile, "threads");
+    bp_buffer words;
+    if (row == NULL) {
+        return;
+    }
+    print_heading("Where the CPU time went  [profile.folded]");
+    (void)say(STYLE_PLAIN, profile, BP_FILL_PROFILE);
+    bp_buffer_init(&words, SIZE_MAX / 4);
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        bp_buffer_clear(&words);
+        (void)bp_fill("{name} {_percent:.0f %}" BP_FILL_PATH, row, append, &words);
+        print_wrapped(STYLE_PLAIN, 5, "   %s", bp_buffer_text(&words));
+    }
+    bp_buffer_release(&words);
+    (void)say(STYLE_PLAIN, profile, "   and {_other_threads:u} more");
+}
+
+/* Of each thread all frames, one a line. */
+typedef struct stack_lines {
+    const bp_facts *facts;
+    bp_buffer line;
+    size_t count, thread_count;
+} stack_lines;
+
+/* A bp_frame_taker. */
+static void print_frame(void *context, const bp_frame_text *frame) {
+    stack_lines *lines = context;
+    bp_buffer_clear(&lines->line);
+    bp_frame_append_line(&lines->line, frame, lines->count++);
+    print_line(STYLE_PLAIN, "  %.*s", (int)strcspn(bp_buffer_text(&lines->line), "\n"),
+               bp_buffer_text(&lines->line));
+}
+
+/* A bp_json_tree_taker. */
+static bugpack_status print_stack(void *context, bp_json_tree *row, bugpack_error *error) {
+    stack_lines *lines = context;
+    (void)error;
+    if (lines->thread_count++ == 0) {
+        print_heading("Stacks  [stacks.json]");
+    }
+    (void)say(STYLE_BOLD, row, "{tid:7u|?} {name|}{[, {state}]}{[, {reason}]}");
+    lines->count = 0;
+    bp_frames_each(bp_json_tree_array(row, "frames"), &lines->facts->finder, print_frame, lines);
+    return lines->line.status;
+}
+
+/* What is wrong with the entry is a finding. */
+static void print_stacks(const bp_facts *facts) {
+    static const bp_json_tree_list lists[] = {{"threads", print_stack, false}, {NULL, NULL, false}};
+    stack_lines lines = {.facts = facts};
+    uint64_t byte_count;
+    bp_buffer_init(&lines.line, SIZE_MAX / 4);
+    if (bp_report_file_has(facts->report, "stacks.json", &byte_count) &&
+        byte_count <= facts->left_bytes) {
+        (void)bp_report_file_each(facts->report, "stacks.json", lists, &lines, NULL, NULL);
+    }
+    bp_buffer_release(&lines.line);
+}
+
+static void print_crash(const bp_facts *facts) {
+    const bp_json_tree *crash = bp_json_tree_object(facts->document, "_crash");
+    const bp_json_tree *row = bp_json_tree_rows(crash, "frames");
+    if (row != NULL) {
+        print_heading("Where it crashed, innermost first  [crash.json]");
+        (void)say(STYLE_PLAIN, crash, "thread {name|?}{[ ({tid:u})]}");
+    }
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        (void)say(STYLE_PLAIN, row, "   {name}{[ x{count:u}]}{[  {place}]}");
+    }
+    (void)say(STYLE_PLAIN, crash, "   and {other_frames:u} more frames");
+    const char *reason = bp_json_tree_text(crash, "reason");
+    if (reason != NULL) {
+        print_wrapped(STYLE_PLAIN, 5, "   what called it was not found: %s", reason);
+    }
+}
+
+static void print_waits(const bp_facts *facts) {
+    bool has_any = false;
+    for (size_t i = 0; i < facts->waits.node_count; i++) {
+        bp_buffer line;
+        bp_buffer_init(&line, SIZE_MAX / 4);
+        if (bp_waits_print(&facts->waits, i, &line)) {
+            if (!has_any) {
+                print_heading("Who waits for whom  [threads.json]");
+            }
+            has_any = true;
+            print_wrapped(STYLE_PLAIN, 5, "   %s", bp_buffer_text(&line));
+        }
+        bp_buffer_release(&line);
+    }
+    if (facts->waits.is_cut) {
+        print_line(STYLE_PLAIN, "   and more");
+    }
+}
+
+static void print_output(const bp_facts *facts) {
+    list(bp_json_tree_array(facts->document, "_output"), "Last lines of its output  [logs.jsonl]",
+         "  {text}");
+}
+
+static void print_processes(const bp_facts *facts) {
+    list(bp_json_tree_array(facts->document, "further_processes"),
+         "Further processes  [processes/PID-NAME/]",
+         "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {[{title}]}{[{_no_title:!}{name:-16s|} "
+         "[{folder}]]}");
+    (void)say(STYLE_PLAIN, facts->document, "and {_other_processes:u} more");
+}
+
+/* `by` ends the title. */
+static void list_tasks(const bp_json_tree *machine, const char *key, const char *title,
+                       const char *by, const char *pattern) {
+    char heading[96];
+    (void)snprintf(heading, sizeof heading, "%s %s  [host-threads.json]", title, by);
+    list(bp_json_tree_array(machine, key), heading, pattern);
+}
+
+/* What a capture of the whole machine says; nothing without one. */
+static void print_machine(const bp_facts *facts) {
+    static const char *const state[] = {
+        "captured   {captured_at}",
+        "threads    {threads:u} of {processes:u} processes, {kernel_threads:u} of them of the "
+        "kernel; "
+        "{running_threads:u} running or ready to, {blocked_threads:u} blocked",
+        "{denied_processes:+}refused    {denied_processes:u} more processes",
+        "load       {load.avg1:.2f} over 1 min, {load.avg5:.2f} over 5 min, {load.avg15:.2f} over "
+        "15 "
+        "min{[; {cpus:u} CPU{cpus:p}]}  [system.json]",
+        "memory     {memory_available_kb:k} of {memory_total_kb:k} available  [system.json]",
+        NULL};
+    static const char process[] =
+        "{cpu_percent:6.1f|?} %  {cpu_ns:10.2n|?} s  {[{rss_kb:9k}]}{[{_no_rss:9s}]}  {pid:7u} "
+        "{name:-16s|} {thread_count:u} thread{thread_count:p}{[{running_threads:+}, "
+        "{running_threads:u} running]}{[{born_in_window:!}, born in the window]}"
+        "{[, ended children used {children_cpu_ms:.0f} ms]}";
+    static const char thread[] =
+        "{cpu_percent:6.1f|?} %  {cpu_ns:10.2n|?} s  {tid:7u} {name:-16s|} {state}, of {pid:u} "
+        "{process|}{[{born_in_window:!}, born in the window]}";
+    const bp_json_tree *machine = bp_json_tree_object(facts->document, "machine");
+    if (machine == NULL) {
+        return;
+    }
+    const char *period = bp_json_tree_text_or(machine, "_period", "");
+    print_heading("Machine  [host-threads.json]");
+    say_all(machine, state);
+    if (bp_json_tree_first(bp_json_tree_object(machine, "pressure_avg10_percent")) != NULL) {
+        (void)say(STYLE_PLAIN, machine,
+                  "waiting    for CPUs {pressure_avg10_percent.cpu:.1f %|?}, for memory "
+                  "{pressure_avg10_percent.memory:.1f %|?}, for I/O {pressure_avg10_percent.io:.1f "
+                  "%|?} of the last 10 s  [system.json]");
+    }
+    list_tasks(machine, "busiest_processes", "Processes by CPU", period, process);
+    (void)say(STYLE_PLAIN, machine, "bugpack itself is left out: {collector_cpu_percent:.1f} %");
+    list_tasks(machine, "largest_processes", "Processes by", "resident memory", process);
+    (void)say(STYLE_PLAIN, machine,
+              "{unknown_rss_processes:+}and {unknown_rss_processes:u} whose memory is not known");
+    list_tasks(machine, "busiest_threads", "Threads by CPU", period, thread);
+}
+
+static void print_triggers(const bp_facts *facts) {
+    list(bp_json_tree_array(facts->document, "triggers"), "Gaps and other automatic triggers",
+         "{count:9u}  {report_type|?} {key|}");
+}
+
+/* A line that may hold NUL: a power cut leaves runs of it, of which one is shown. */
+static void print_log_line(const char *line, size_t length) {
+    static const char nul[] = "\\x00";
+    char text[2000];
+    size_t used = 0;
+    for (size_t i = 0; i < length && used + sizeof nul < sizeof text; i++) {
+        if (line[i] != '\0') {
+            text[used++] = line[i];
+        } else if (i == 0 || line[i - 1] != '\0') {
+            memcpy(text + used, nul, sizeof nul - 1);
+            used += sizeof nul - 1;
+        }
+    }
+    text[used] = '\0';
+    print_line(STYLE_PLAIN, "  %s", text);
+}
+
+/* The last whole lines of a text log. */
+static void print_tail(const bp_facts *facts) {
+    const char *text = bp_buffer_text(&facts->log_tail), *end = text + facts->log_tail.size;
+    const char *at = end;
+    for (int lines = 0; at > text && lines < 9; at--) {
+        lines += at[-1] == '\n';
+        if (lines == 9) {
+            break;
+        }
+    }
+    for (const char *next; at < end; at = next) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        next = newline != NULL ? newline + 1 : end;
+        print_log_line(at, (size_t)((newline != NULL ? newline : end) - at));
+    }
+}
+
+/* From a record on, the next that was not shown as output. */
+static const bp_json_tree *skip_output(const bp_facts *facts, const bp_json_tree *row) {
+    bool has_output = bp_json_tree_rows(facts->document, "_output") != NULL;
+    while (has_output && row != NULL &&
+           strcmp(bp_json_tree_text_or(row, "channel", ""), "stderr") == 0) {
+        row = bp_json_tree_next(row);
+    }
+    return row;
+}
+
+static void print_log(const bp_facts *facts) {
+    const bp_json_tree *row = skip_output(
+        facts, bp_json_tree_first(bp_json_tree_at(facts->document, "log.newest_warnings")));
+    if (row == NULL && facts->log_tail.size > 0) {
+        (void)fputc('\n', stdout);
+        print_line(STYLE_BOLD, "End of the log  [%s]", facts->log_name);
+        print_tail(facts);
+    } else if (row != NULL) {
+        print_heading("Newest warnings and errors, in seconds from the trigger  [logs.jsonl]");
+    }
+    for (; row != NULL; row = skip_output(facts, bp_json_tree_next(row))) {
+        bool is_warning = strcmp(bp_json_tree_text_or(row, "level", ""), "warn") == 0;
+        (void)say(is_warning ? STYLE_YELLOW : STYLE_RED, row,
+                  "{_from_trigger:12s|}  {level:-5s} {[{channel}: ]}{message}");
+    }
+}
+
+static void print_traffic(const bp_facts *facts) {
+    list(
+        bp_json_tree_array(facts->document, "traffic"), "Traffic  [traffic-index.jsonl]",
+        "{channel:-16s} sent {[{at_least:!}at least ]}{sent.messages:u} ({sent.bytes:b}), received "
+        "{[{at_least:!}at least ]}{received.messages:u} ({received.bytes:b})");
+    (void)say(STYLE_PLAIN, facts->document, "and {_other_messages:u} more messages");
+}
+
+static void print_screen(const bp_facts *facts, bool is_all) {
+    print_identity(facts);
+    print_findings(facts);
+    print_crash(facts);
+    print_output(facts);
+    print_waits(facts);
+    print_metrics(facts);
+    print_threads(facts, is_all);
+    print_profile(facts);
+    print_processes(facts);
+    print_machine(facts);
+    print_triggers(facts);
+    print_log(facts);
+    print_traffic(facts);
+    if (is_all) {
+        print_stacks(facts);
+    }
+}
+
+/* --- the command -------------------------------------------------------------------------- */
+
+static bp_cli_exit show_facts(const char *path, const show_options *options) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_facts *facts = NULL;
+    bugpack_status status =
+        bp_facts_open(path, options->max_bytes, false, bp_frame_finder_new(), &facts, &error);
+    if (status == BUGPACK_OK && options->as_json) {
+        bp_buffer text;
+        bp_buffer_init(&text, SIZE_MAX / 4);
+        status = bp_facts_print(facts, &text, &error);
+        (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
+        bp_buffer_release(&text);
+    } else if (status == BUGPACK_OK) {
+        look_at_screen();
+        print_screen(facts, options->is_all);
+    }
+    bp_facts_close(facts);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+        return BP_CLI_FAILED;
+    }
+    return bp_cli_finish_output();
+}
+
+/* A bp_sink: escaped, but for what lays out a text. */
+static bugpack_status print_escaped(void *context, const void *bytes, size_t byte_count) {
+    const unsigned char *at = bytes;
+    (void)context;
+    for (size_t i = 0; i < byte_count; i++) {
+        bool is_plain = (at[i] >= 0x20 && at[i] < 0x7F) || at[i] == '\n' || at[i] == '\t';
+        (void)printf(is_plain ? "%c" : "\\x%02x", at[i]);
+    }
+    return ferror(stdout) != 0 ? BUGPACK_ERR_IO : BUGPACK_OK;
+}
+
+static bugpack_status print_raw(void *context, const void *bytes, size_t byte_count) {
+    (void)context;
+    return fwrite(bytes, 1, byte_count, stdout) == byte_count ? BUGPACK_OK : BUGPACK_ERR_IO;
+}
+
+static bp_cli_exit show_entry(const char *path, const char *name, const show_options *options) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_report_file *report = NULL;
+    bugpack_status status = bp_report_file_open_any(path, &report, &error);
+    if (status == BUGPACK_OK) {
+        bool is_terminal = isatty(STDOUT_FILENO) == 1;
+        status = bp_report_file_stream(report, name, options->max_bytes,
+                                       is_terminal ? print_escaped : print_raw, NULL, &error);
+    }
+    bp_report_file_close(report);
+    bp_cli_exit result = bp_cli_finish_output();
+    if (status != BUGPACK_OK && result == BP_CLI_COMPLETE) {
+        bp_cli_say("%s", error.message);
+        return BP_CLI_FAILED;
+    }
+    return result;
+}
+
+static const bp_cli_option option_rows[] = {
+    BP_CLI_FLAG(show_options, as_json, 0, "json", "JSON instead of text"),
+    BP_CLI_FLAG(show_options, is_all, 0, "all", "also every frame, and the threads of bugpack"),
+    BP_CLI_VALUE(show_options, max_bytes, 0, "max-bytes", "BYTES",
+                 "read at most this much content (default 256M)", bp_cli_read_size, NULL),
+    BP_CLI_OPTIONS_END};
+
+static bp_cli_exit run(int argument_count, char **arguments) {
+    show_options options = {.max_bytes = (uint64_t)256 << 20};
+    char **operands;
+    bp_cli_exit result;
+    if (!bp_cli_read_options(&bp_cli_show_command, argument_count, arguments, &options, &operands,
+                             &result)) {
+        return result;
+    }
+    if (operands[0] == NULL) {
+        return bp_cli_say_usage("a report is missing");
+    }
+    return operands[1] != NULL ? show_entry(operands[0], operands[1], &options)
+                               : show_facts(operands[0], &options);
+}
+
+const bp_cli_command bp_cli_show_command = {
+    "show",
+    "show what a report says, on one screen",
+    "Usage: bugpack show [OPTION]... REPORT [ENTRY]\n"
+    "\n"
+    "Show what a report says: findings first, then CPU, memory, threads, gaps, the\n"
+    "newest warnings and the traffic. With ENTRY, print that entry: as it is into a\n"
+    "pipe or a file, escaped on a terminal. A REPORT of - is read from standard\n"
+    "input.\n",
+    option_rows,
+    "Exit status: 0 shown, 1 failed, 2 usage.\n",
+    2,
+    run};

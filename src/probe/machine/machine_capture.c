@@ -1,0 +1,662 @@
+#include "machine/machine_capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/status.h"
+#include "base/temp_file.h"
+#include "machine/machine_private.h"
+#include "platform/linux/files.h"
+#include "platform/thread.h"
+
+/* --- what every process and thread has used, read twice: the window of a capture ------------- */
+
+static void release_usage(bp_machine_usage *usage) {
+    free(usage->processes);
+    free(usage->threads);
+    *usage = (bp_machine_usage){.process_count = 0};
+}
+
+/* Counts what failed at one end of a window. What has ended, may not be read (EACCES, EPERM) or is
+ * malformed (EBADMSG) is counted by the passes, which read all of it again. */
+static void count_unused(bp_machine_summary *summary, int system_errno) {
+    if (system_errno != 0 && system_errno != EACCES && system_errno != EPERM &&
+        system_errno != EBADMSG && !bp_proc_is_gone(system_errno)) {
+        bp_machine_summary_error(summary, system_errno)->file_count++;
+    }
+}
+
+/* The scheduler's time, which is exact; in ticks where this kernel does not count it. 0 or an
+ * errno. */
+static int read_run_time(int process_fd, uint64_t tid, uint64_t tick_ns, uint64_t *ret_run_ns) {
+    char text[128];
+    bp_proc_stat stat;
+    ssize_t length =
+        bp_proc_read_at(process_fd, text, sizeof text, "task/%" PRIu64 "/schedstat", tid);
+    if (length > 0 && text[0] >= '0' && text[0] <= '9') {
+        *ret_run_ns = strtoull(text, NULL, 10);
+        return 0;
+    }
+    if (length < 0 && !bp_proc_is_gone(errno)) {
+        return errno; /* ticks at one end and nanoseconds at the other differ in precision */
+    }
+    int result = bp_proc_read_stat(process_fd, &stat, "task/%" PRIu64 "/stat", tid);
+    *ret_run_ns = result == 0 ? stat.cpu_ticks * tick_ns : 0;
+    return result;
+}
+
+/* False without memory. */
+static bool add_used_threads(bp_machine_usage *usage, int process_fd,
+                             bp_machine_used_process *process, bp_machine_summary *summary) {
+    bp_proc_list list;
+    int result = bp_proc_list_read(process_fd, "task", &list);
+    bool has_memory = result != ENOMEM;
+    count_unused(summary, result);
+    bp_proc_list_sort(&list);
+    process->first_thread = usage->thread_count;
+    for (size_t i = 0; has_memory && i < list.count; i++) {
+        uint64_t tid = list.items[i].id;
+        uint64_t run_ns = 0;
+        has_memory =
+            bp_array_reserve(&usage->threads, usage->thread_count, &usage->thread_capacity);
+        result = has_memory ? read_run_time(process_fd, tid, usage->tick_ns, &run_ns) : ENOMEM;
+        if (result == 0) {
+            usage->threads[usage->thread_count++] = (bp_machine_used_thread){tid, run_ns};
+        }
+        count_unused(summary, result);
+    }
+    process->thread_count = usage->thread_count - process->first_thread;
+    bp_proc_list_release(&list);
+    return has_memory;
+}
+
+/* A process that has ended, or may not be read, is left out. False without memory. */
+static bool add_used_process(bp_machine_usage *usage, int proc_fd, uint64_t tgid,
+                             bp_machine_summary *summary) {
+    bp_proc_stat stat;
+    bool has_memory = true;
+    int process_fd = bp_proc_open_at(proc_fd, O_PATH | O_DIRECTORY, "%" PRIu64, tgid);
+    int result = process_fd < 0 ? errno : 0;
+    bp_machine_used_process process = {.tgid = tgid, .read_ns = bp_clock_monotonic_ns()};
+    result = result == 0 ? bp_proc_read_stat(process_fd, &stat, "stat") : result;
+    count_unused(summary, result);
+    if (result == 0) {
+        process.start_ticks = stat.start_ticks;
+        process.cpu_ns = stat.cpu_ticks * usage->tick_ns;
+        process.children_ns = stat.waited_ticks * usage->tick_ns;
+        has_memory =
+            bp_array_reserve(&usage->processes, usage->process_count, &usage->process_capacity) &&
+            add_used_threads(usage, process_fd, &process, summary);
+        if (has_memory) {
+            usage->processes[usage->process_count++] = process;
+        }
+    }
+    bp_file_close(process_fd);
+    return has_memory;
+}
+
+/* Reads what may be read, on one thread: 10,000 threads take a tenth of a second. What fails for
+ * another reason than that it has ended or is denied is counted in the summary. NO_MEMORY. */
+static bugpack_status read_usage(int proc_fd, uint64_t ticks_per_sec, const atomic_bool *stop,
+                                 bp_machine_usage *ret_usage, bp_machine_summary *summary,
+                                 bugpack_error *error) {
+    bp_machine_usage usage = {.taken_ns = bp_clock_monotonic_ns(),
+                              .boottime_ns = bp_clock_read_ns(CLOCK_BOOTTIME),
+                              .tick_ns = BP_NS_PER_SEC / ticks_per_sec};
+    bp_proc_list list;
+    int result = bp_proc_list_read(proc_fd, NULL, &list);
+    bool has_memory = result != ENOMEM;
+    count_unused(summary, result);
+    bp_proc_list_sort(&list);
+    for (size_t i = 0; has_memory && i < list.count && !(stop != NULL && atomic_load(stop)); i++) {
+        has_memory = add_used_process(&usage, proc_fd, list.items[i].id, summary);
+    }
+    bp_proc_list_release(&list);
+    if (!has_memory) {
+        release_usage(&usage);
+        return bp_fail_memory(error, "read what all threads have used");
+    }
+    *ret_usage = usage;
+    return BUGPACK_OK;
+}
+
+static const bp_machine_used_process *find_process(const bp_machine_usage *usage, uint64_t tgid) {
+    return usage->process_count == 0 ? NULL
+                                     : bsearch(&tgid, usage->processes, usage->process_count,
+                                               sizeof *usage->processes, bp_array_compare_u64);
+}
+
+static const bp_machine_used_thread *
+find_thread(const bp_machine_usage *usage, const bp_machine_used_process *process, uint64_t tid) {
+    return process == NULL || process->thread_count == 0
+               ? NULL
+               : bsearch(&tid, usage->threads + process->first_thread, process->thread_count,
+                         sizeof *usage->threads, bp_array_compare_u64);
+}
+
+static uint64_t subtract(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+/* What the threads of a process have used that are there at both ends, or were born in between. */
+static uint64_t sum_threads(const bp_machine_usage *before, const bp_machine_usage *after,
+                            const bp_machine_used_process *was,
+                            const bp_machine_used_process *now) {
+    uint64_t sum_ns = 0;
+    for (size_t i = 0; i < now->thread_count; i++) {
+        const bp_machine_used_thread *thread = &after->threads[now->first_thread + i];
+        const bp_machine_used_thread *old = find_thread(before, was, thread->tid);
+        sum_ns += subtract(thread->run_ns, old != NULL ? old->run_ns : 0);
+    }
+    return sum_ns;
+}
+
+/* The sum of all threads has those that have ended, in ticks; that of the present ones is exact. */
+static void compare_process(const bp_machine_usage *before, const bp_machine_usage *after,
+                            const bp_machine_used_process *was, const bp_machine_used_process *now,
+                            bp_machine_window *window) {
+    static const bp_machine_used_process none = {.tgid = 0};
+    uint64_t threads_ns = sum_threads(before, after, was, now);
+    was = was != NULL ? was : &none;
+    window->has_process = true;
+    window->process_ns = subtract(now->cpu_ns, was->cpu_ns);
+    window->process_ns = window->process_ns > threads_ns ? window->process_ns : threads_ns;
+    window->children_ns = subtract(now->children_ns, was->children_ns);
+}
+
+void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_usage *after,
+                              bp_machine_thread *thread) {
+    bp_machine_window *window = &thread->window;
+    const bp_machine_used_process *was = find_process(before, thread->tgid);
+    const bp_machine_used_process *now = find_process(after, thread->tgid);
+    const bp_machine_used_thread *end = find_thread(after, now, thread->tid);
+    if (end == NULL || !thread->has_start) {
+        return; /* it began later */
+    }
+    if (was != NULL && was->start_ticks != now->start_ticks) {
+        was = NULL;
+    }
+    const bp_machine_used_thread *begin = find_thread(before, was, thread->tid);
+    /* The time of a birth is rounded down. */
+    bool is_new = thread->start_ticks * after->tick_ns + after->tick_ns > before->boottime_ns;
+    window->is_born = begin == NULL && is_new;
+    window->is_known = begin != NULL || is_new;
+    if (window->is_known) {
+        window->elapsed_ns =
+            was != NULL ? now->read_ns - was->read_ns : after->taken_ns - before->taken_ns;
+        window->cpu_ns = subtract(end->run_ns, begin != NULL ? begin->run_ns : 0);
+        if (thread->tid == thread->tgid) {
+            compare_process(before, after, was, now, window);
+        }
+    }
+}
+
+/* --- two passes by a few threads ------------------------------------------------------------- */
+
+/*
+ * Over the processes, and over their threads in batches. Each reader prints its batch; batches are
+ * written to a temporary file in their sequence.
+ */
+
+enum { batch_threads = 32, reader_max = 8 };
+
+static const size_t batch_bytes_max = (size_t)8 << 20;
+static const size_t header_bytes_max = (size_t)256 << 20;
+static const uint64_t temp_file_bytes_max = (uint64_t)8 << 30;
+static const uint64_t look_again_ns = 50 * BP_NS_PER_MS;
+
+/* The thread of a process that the second pass reads: indices. */
+struct place {
+    uint32_t process, thread;
+};
+
+struct capture {
+    const bp_machine_root *root;
+    const bp_machine_plan *plan;
+    int proc_fd;
+    bp_machine_usage before, after;
+    bp_machine_summary summary; /* of the thread that captures */
+    bp_machine_process *processes;
+    size_t process_count;
+    struct place *places;
+    size_t place_count, batch_count;
+    bp_machine_cgroups cgroups;
+
+    atomic_size_t next_process, next_batch, steps_done;
+    bp_lock lock; /* for what follows */
+    pthread_cond_t changed;
+    size_t written_batches;
+    bp_temp_file body;
+    bugpack_status status; /* the first failure of memory or of the temporary file */
+};
+
+/* One of our threads. */
+struct member {
+    struct capture *capture;
+    bp_machine_reader reader;
+    void (*run)(struct member *member); /* the pass */
+    bool is_caller;  /* the thread that captures is one of ours too, and reports progress */
+    bool is_started; /* a thread of its own; not looked at by that thread */
+    pthread_t thread;
+};
+
+static bool must_stop(const bp_machine_plan *plan) {
+    return plan->stop != NULL && atomic_load_explicit(plan->stop, memory_order_relaxed);
+}
+
+static void report_progress(const struct capture *capture) {
+    if (capture->plan->on_progress != NULL) {
+        /* In the first pass the batches are not known yet: one for each process is a fair guess. */
+        size_t total = capture->process_count +
+                       (capture->batch_count > 0 ? capture->batch_count : capture->process_count);
+        size_t done = atomic_load_explicit(&capture->steps_done, memory_order_relaxed);
+        capture->plan->on_progress(done, total, capture->plan->context);
+    }
+}
+
+/* A process counts as much as a batch: both cost some hundred microseconds. The thread that
+ * captures reports for all, so that the callback runs under no lock. */
+static void end_step(struct member *member) {
+    atomic_fetch_add_explicit(&member->capture->steps_done, 1, memory_order_relaxed);
+    if (member->is_caller) {
+        report_progress(member->capture);
+    }
+}
+
+static void read_processes(struct member *member) {
+    struct capture *capture = member->capture;
+    bp_machine_summary *tally = &member->reader.tally;
+    while (!must_stop(capture->plan)) {
+        size_t i = atomic_fetch_add_explicit(&capture->next_process, 1, memory_order_relaxed);
+        if (i >= capture->process_count) {
+            return;
+        }
+        int result = bp_machine_read_process(&member->reader, &capture->processes[i]);
+        if (result == 0) {
+            tally->process_count++;
+        } else if (bp_proc_is_gone(result)) {
+            tally->vanished_process_count++;
+        } else if (result == EACCES || result == EPERM) {
+            tally->denied_process_count++;
+        } else {
+            bp_machine_summary_error(tally, result)->process_count++;
+        }
+        end_step(member);
+    }
+}
+
+static void read_batch(struct member *member, size_t batch, bp_buffer *text) {
+    const struct capture *capture = member->capture;
+    bp_machine_summary *tally = &member->reader.tally;
+    size_t end = (batch + 1) * batch_threads;
+    for (size_t i = batch * batch_threads; i < end && i < capture->place_count; i++) {
+        const bp_machine_process *process = &capture->processes[capture->places[i].process];
+        bp_machine_thread thread;
+        int result =
+            bp_machine_read_thread(&member->reader, process,
+                                   process->threads.items[capture->places[i].thread].id, &thread);
+        if (bp_proc_is_gone(result)) {
+            tally->vanished_thread_count++;
+        } else if (result != 0) {
+            bp_machine_summary_error(tally, result)->thread_count++;
+        } else {
+            tally->thread_count++;
+            tally->kernel_thread_count += thread.is_kernel_thread ? 1 : 0;
+            if (capture->plan->window_ms > 0) {
+                bp_machine_usage_compare(&capture->before, &capture->after, &thread);
+            }
+            bp_machine_print_thread(&thread, text);
+        }
+    }
+}
+
+/* Writes a batch when all before it are written: a reader that is stuck in the kernel holds the
+ * others back, and no text piles up in memory. */
+static void write_batch(struct capture *capture, size_t batch, const bp_buffer *text) {
+    static const size_t separator_bytes = 1; /* no comma before the first thread */
+    bp_lock_acquire(&capture->lock);
+    while (capture->written_batches < batch && !must_stop(capture->plan)) {
+        (void)bp_lock_wait_until(&capture->lock, &capture->changed,
+                                 bp_clock_monotonic_ns() + look_again_ns);
+    }
+    if (capture->written_batches == batch) {
+        size_t skipped = capture->body.size == 0 && text->size > 0 ? separator_bytes : 0;
+        if (capture->status == BUGPACK_OK) {
+            capture->status = text->status;
+        }
+        if (capture->status == BUGPACK_OK && text->size > skipped) {
+            capture->status =
+                bp_temp_file_write(&capture->body, text->data + skipped, text->size - skipped);
+        }
+        capture->written_batches++;
+        (void)pthread_cond_broadcast(&capture->changed);
+    }
+    bp_lock_release(&capture->lock);
+}
+
+static void read_threads(struct member *member) {
+    struct capture *capture = member->capture;
+    bp_buffer text;
+    bp_buffer_init(&text, batch_bytes_max);
+    while (!must_stop(capture->plan)) {
+        size_t batch = atomic_fetch_add_explicit(&capture->next_batch, 1, memory_order_relaxed);
+        if (batch >= capture->batch_count) {
+            break;
+        }
+        read_batch(member, batch, &text);
+        write_batch(capture, batch, &text);
+        bp_buffer_clear(&text);
+        end_step(member);
+    }
+    bp_buffer_release(&text);
+}
+
+static void *run_member(void *argument) {
+    struct member *member = argument;
+    bp_thread_set_name("bugpack-host");
+    member->run(member);
+    return NULL;
+}
+
+/* Runs one pass on all members. The calling thread is the first; members that cannot be started are
+ * left out. Between the passes `places` are filled. */
+static void run_pass(struct member *members, unsigned member_count,
+                     void (*run)(struct member *member)) {
+    for (unsigned i = 0; i < member_count; i++) {
+        members[i].run = run;
+        members[i].is_caller = i == 0;
+        members[i].is_started = i > 0 && bp_thread_start(run_member, &members[i],
+                                                         &members[i].thread, NULL) == BUGPACK_OK;
+    }
+    run(&members[0]);
+    for (unsigned i = 1; i < member_count; i++) {
+        if (members[i].is_started) {
+            (void)pthread_join(members[i].thread, NULL);
+        }
+    }
+    report_progress(members[0].capture);
+}
+
+static bugpack_status list_processes(struct capture *capture, bugpack_error *error) {
+    bp_proc_list list;
+    int result = bp_proc_list_read(capture->proc_fd, NULL, &list);
+    bp_proc_list_sort(&list);
+    capture->processes = calloc(list.count + 1, sizeof *capture->processes);
+    for (size_t i = 0; result == 0 && capture->processes != NULL && i < list.count; i++) {
+        capture->processes[capture->process_count++].tgid = list.items[i].id;
+    }
+    bp_proc_list_release(&list);
+    if (result != 0) {
+        return bp_fail_errno(error, result, "cannot list the processes of the machine");
+    }
+    return capture->processes != NULL ? BUGPACK_OK
+                                      : bp_fail_memory(error, "list the processes of the machine");
+}
+
+static bugpack_status place_threads(struct capture *capture, bugpack_error *error) {
+    size_t count = 0;
+    for (size_t i = 0; i < capture->process_count; i++) {
+        count += capture->processes[i].threads.count;
+    }
+    capture->places = malloc((count + 1) * sizeof *capture->places);
+    if (capture->places == NULL) {
+        return bp_fail_memory(error, "list the threads of the machine");
+    }
+    for (size_t i = 0; i < capture->process_count; i++) {
+        for (size_t j = 0; j < capture->processes[i].threads.count; j++) {
+            capture->places[capture->place_count++] = (struct place){(uint32_t)i, (uint32_t)j};
+        }
+    }
+    capture->batch_count = (count + batch_threads - 1) / batch_threads;
+    return BUGPACK_OK;
+}
+
+/* Both passes. A write that failed shows when the body is flushed. */
+static bugpack_status run_passes(struct capture *capture, const bp_machine_reader *model,
+                                 bugpack_error *error) {
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned count = capture->plan->reader_count;
+    count = count == 0 && cpus > 0 ? (unsigned)cpus : count;
+    count = count < 1 ? 1 : count;
+    count = count > reader_max ? reader_max : count;
+    struct member *members = calloc(count, sizeof *members);
+    bool has_memory = members != NULL;
+    for (unsigned i = 0; members != NULL && i < count; i++) {
+        members[i].capture = capture;
+        members[i].reader = *model;
+        has_memory = bp_machine_reader_init(&members[i].reader) && has_memory;
+    }
+    bugpack_status status =
+        has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of the machine");
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    run_pass(members, count, read_processes);
+    status = place_threads(capture, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    run_pass(members, count, read_threads);
+    if (capture->status == BUGPACK_ERR_NO_MEMORY) {
+        status = bp_fail_memory(error, "write down the threads of the machine");
+    } else if (capture->status == BUGPACK_ERR_LIMIT) {
+        status = bp_fail(error, BUGPACK_ERR_LIMIT,
+                         "the threads of the machine take more than the limit of 8 GiB");
+    }
+out:
+    for (unsigned i = 0; members != NULL && i < count; i++) {
+        bp_machine_summary_add(&capture->summary, &members[i].reader.tally);
+        bp_machine_reader_release(&members[i].reader);
+    }
+    free(members);
+    return status;
+}
+
+/* Copies the threads from the temporary file. */
+static bugpack_status print_body(struct capture *capture, bp_sink *sink, void *context,
+                                 bugpack_error *error) {
+    char piece[16384];
+    bugpack_status status = bp_temp_file_flush(&capture->body, error);
+    for (uint64_t at = 0; status == BUGPACK_OK && at < capture->body.size;) {
+        int64_t count = bp_temp_file_read(&capture->body, at, piece, sizeof piece);
+        if (count <= 0) {
+            return bp_fail_errno(error, count < 0 ? errno : EIO,
+                                 "cannot read a temporary file of a report");
+        }
+        status = sink(context, piece, (size_t)count);
+        at += (uint64_t)count;
+    }
+    return status;
+}
+
+/* The header, now that everything is known, and the threads after it. */
+static bugpack_status print_capture(struct capture *capture, bp_sink *sink, void *context,
+                                    bugpack_error *error) {
+    bp_machine_summary *summary = &capture->summary;
+    bp_machine_cgroup *cgroups = NULL;
+    bp_machine_header header = {.summary = summary,
+                                .processes = capture->processes,
+                                .process_count = capture->process_count,
+                                .cgroup_count = capture->cgroups.count};
+    bp_buffer text;
+    bp_buffer_init(&text, header_bytes_max);
+    int cgroup_fd = open(capture->root->cgroup_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (cgroup_fd < 0 && errno != ENOENT && errno != ENOTDIR) {
+        bp_machine_summary_error(summary, errno)->file_count++;
+    }
+    bp_machine_read_pressure(capture->proc_fd, header.pressure, summary);
+    bool has_memory = bp_machine_cgroups_read(&capture->cgroups, cgroup_fd, &cgroups, summary);
+    bp_file_close(cgroup_fd);
+    if (!has_memory) {
+        return bp_fail_memory(error, "list the cgroups of the machine");
+    }
+    header.cgroups = cgroups;
+    bugpack_status status = bp_machine_print_header(&header, &text, error);
+    if (status == BUGPACK_OK) {
+        status = sink(context, text.data, text.size);
+    }
+    if (status == BUGPACK_OK) {
+        status = print_body(capture, sink, context, error);
+    }
+    if (status == BUGPACK_OK) {
+        const char *tail = capture->body.size > 0 ? bp_machine_tail : bp_machine_tail_empty;
+        status = sink(context, tail, strlen(tail));
+    }
+    free(cgroups);
+    bp_buffer_release(&text);
+    if (status != BUGPACK_OK && error != NULL && error->status == BUGPACK_OK) {
+        (void)bp_fail(error, status, "cannot write the threads of the machine: %s",
+                      bugpack_status_name(status));
+    }
+    return status;
+}
+
+/* Our own id as this /proc has it, and whether ids in it are those that system calls take. */
+static uint64_t find_self(const struct capture *capture, bool *ret_has_our_ids) {
+    char target[24];
+    *ret_has_our_ids = false;
+    ssize_t length = capture->root->is_recording
+                         ? -1
+                         : readlinkat(capture->proc_fd, "self", target, sizeof target - 1);
+    if (length <= 0) {
+        return 0;
+    }
+    target[length] = '\0';
+    uint64_t self = strtoull(target, NULL, 10);
+    *ret_has_our_ids = self == (uint64_t)getpid();
+    return self;
+}
+
+/* Mounted with hidepid=2 or 4 it lists our own processes alone (proc(5)); then the first process of
+ * the namespace exists and is not there. */
+static bool hides_processes(const struct capture *capture) {
+    bool has_first = capture->process_count > 0 && capture->processes[0].tgid == 1;
+    return !has_first && (kill(1, 0) == 0 || errno == EPERM);
+}
+
+/* The window, before all else is read. */
+static bugpack_status read_window(struct capture *capture, uint64_t ticks_per_sec,
+                                  bugpack_error *error) {
+    const bp_machine_plan *plan = capture->plan;
+    bugpack_status status = read_usage(capture->proc_fd, ticks_per_sec, plan->stop,
+                                       &capture->before, &capture->summary, error);
+    uint64_t end_ns = capture->before.taken_ns + plan->window_ms * BP_NS_PER_MS;
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    while (status == BUGPACK_OK && now_ns < end_ns && !must_stop(plan)) {
+        bp_clock_sleep_until(now_ns + look_again_ns < end_ns ? now_ns + look_again_ns : end_ns);
+        now_ns = bp_clock_monotonic_ns();
+    }
+    return status != BUGPACK_OK ? status
+                                : read_usage(capture->proc_fd, ticks_per_sec, plan->stop,
+                                             &capture->after, &capture->summary, error);
+}
+
+/* Captures of one boot have the same id, which a thread's ids and start do not show. */
+static void read_boot_id(int proc_fd, char boot_id[37]) {
+    char text[37];
+    if (bp_proc_read_small(proc_fd, "sys/kernel/random/boot_id", text, 36) == 36) {
+        memcpy(boot_id, text, 36);
+    }
+}
+
+static bugpack_status read_machine(struct capture *capture, bugpack_error *error) {
+    bp_machine_summary *summary = &capture->summary;
+    long ticks = sysconf(_SC_CLK_TCK);
+    bool has_our_ids;
+    bugpack_status status = BUGPACK_OK;
+    summary->ticks_per_sec = ticks > 0 ? (uint64_t)ticks : 100;
+    if (capture->root->ticks_per_sec != 0) {
+        summary->ticks_per_sec = capture->root->ticks_per_sec;
+    }
+    if (capture->plan->window_ms > 0) {
+        status = read_window(capture, summary->ticks_per_sec, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bp_instant began = bp_clock_now();
+    summary->captured_wall_ns = began.wall_ns;
+    summary->boottime_ns = capture->root->is_recording ? 0 : bp_clock_read_ns(CLOCK_BOOTTIME);
+    summary->self_tgid = find_self(capture, &has_our_ids);
+    summary->window_ns = capture->after.taken_ns - capture->before.taken_ns;
+    summary->is_root = geteuid() == 0;
+    read_boot_id(capture->proc_fd, summary->boot_id);
+    const bp_machine_reader model = {.proc_fd = capture->proc_fd,
+                                     .has_our_ids = has_our_ids,
+                                     .ticks_per_sec = summary->ticks_per_sec,
+                                     .cgroups = &capture->cgroups,
+                                     .prober = has_our_ids ? capture->plan->prober : NULL,
+                                     .self_tgid = summary->self_tgid,
+                                     .process_fd = -1};
+    summary->is_heap_probed = model.prober != NULL;
+    status = list_processes(capture, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    summary->is_hidden = has_our_ids && hides_processes(capture);
+    status = run_passes(capture, &model, error);
+    summary->is_cut = capture->written_batches < capture->batch_count ||
+                      atomic_load(&capture->next_process) < capture->process_count;
+    summary->duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
+    return status;
+}
+
+static void release(struct capture *capture) {
+    for (size_t i = 0; i < capture->process_count; i++) {
+        bp_machine_process_release(&capture->processes[i]);
+    }
+    free(capture->places);
+    free(capture->processes);
+    release_usage(&capture->before);
+    release_usage(&capture->after);
+    bp_machine_cgroups_release(&capture->cgroups);
+    bp_lock_destroy(&capture->lock);
+    (void)pthread_cond_destroy(&capture->changed);
+}
+
+bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_plan *plan,
+                                  int dir_fd, bp_sink *sink, void *context,
+                                  bp_machine_summary *ret_summary, bugpack_error *error) {
+    struct capture capture = {.root = root, .plan = plan, .body = BP_TEMP_FILE_INIT};
+    capture.proc_fd = open(root->proc_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (capture.proc_fd < 0) {
+        return errno == ENOENT || errno == ENOTDIR
+                   ? bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "there is no \"%s\"", root->proc_path)
+                   : bp_fail_errno(error, errno, "cannot open \"%s\"", root->proc_path);
+    }
+    bugpack_status status = bp_temp_file_open(&capture.body, dir_fd, temp_file_bytes_max, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    if (!bp_machine_cgroups_init(&capture.cgroups)) {
+        status = bp_fail_memory(error, "read the threads of the machine");
+        goto out;
+    }
+    status = bp_condition_init(&capture.changed, error);
+    if (status == BUGPACK_OK) {
+        bp_lock_init(&capture.lock, BP_LOCK_HOST_READERS);
+        status = read_machine(&capture, error);
+        if (status == BUGPACK_OK) {
+            status = print_capture(&capture, sink, context, error);
+        }
+        release(&capture);
+    } else {
+        bp_machine_cgroups_release(&capture.cgroups);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_summary = capture.summary;
+    }
+out:
+    bp_temp_file_release(&capture.body);
+    (void)close(capture.proc_fd);
+    return status;
+}

@@ -1,0 +1,93 @@
+/*
+ * Reading one process, thread or control group for a capture of the whole machine, and comparing
+ * the two ends of its window. Linux only.
+ */
+#ifndef BP_PROBE_MACHINE_PRIVATE_H
+#define BP_PROBE_MACHINE_PRIVATE_H
+
+#include "base/lock.h"
+#include "machine/machine_capture.h"
+
+/* All cgroups that have threads. Any thread may add one. */
+typedef struct bp_machine_cgroups {
+    bp_lock lock;
+    struct bp_machine_cgroup_node **buckets;
+    size_t count;
+} bp_machine_cgroups;
+
+bool bp_machine_cgroups_init(bp_machine_cgroups *cgroups);
+void bp_machine_cgroups_release(bp_machine_cgroups *cgroups);
+
+/* Counts one thread into the cgroup of this path. Returns its text, valid as long as the cgroups;
+ * NULL, with errno, without memory or when there are too many. */
+const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *path,
+                                     size_t path_bytes);
+
+/*
+ * The cgroups sorted by path, with their present figures from `cgroup_fd` (-1: none). The caller
+ * frees the array, but not its paths. False without memory. Files that are there and cannot be read
+ * are counted in the summary, here and below.
+ */
+bool bp_machine_cgroups_read(const bp_machine_cgroups *cgroups, int cgroup_fd,
+                             bp_machine_cgroup **ret_list, bp_machine_summary *summary);
+
+/* The present figures of one, whose path is set, from `cgroup_fd`. `lines`, if not NULL, is /proc's
+ * `cgroup` of a process: of version 1 only those of controllers whose group of the process is this
+ * one or below it. */
+void bp_machine_cgroup_read(int cgroup_fd, const char *lines, size_t lines_bytes,
+                            bp_machine_cgroup *cgroup, bp_machine_summary *summary);
+
+/* The pressure on the machine, from the directory `proc_fd`/pressure. */
+void bp_machine_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
+                              bp_machine_summary *summary);
+
+/* What one process, or one thread, has used so far. */
+typedef struct bp_machine_used_process {
+    uint64_t tgid, start_ticks;
+    uint64_t read_ns;             /* monotonic */
+    uint64_t cpu_ns, children_ns; /* in ticks; of children, those that were waited for */
+    size_t first_thread, thread_count;
+} bp_machine_used_process;
+
+typedef struct bp_machine_used_thread {
+    uint64_t tid, run_ns;
+} bp_machine_used_thread;
+
+/* One end of a window: all processes, and all threads of each, ascending. */
+typedef struct bp_machine_usage {
+    uint64_t taken_ns, boottime_ns, tick_ns;
+    bp_machine_used_process *processes;
+    bp_machine_used_thread *threads;
+    size_t process_count, process_capacity, thread_count, thread_capacity;
+} bp_machine_usage;
+
+/* Fills the window of a thread that was read after the second one. Any thread. */
+void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_usage *after,
+                              bp_machine_thread *thread);
+
+/* One reading thread: its buffers and its counts. */
+typedef struct bp_machine_reader {
+    int proc_fd;      /* borrowed */
+    bool has_our_ids; /* those that system calls take */
+    uint64_t ticks_per_sec;
+    bp_machine_cgroups *cgroups;
+    bp_heap_prober *prober;
+    uint64_t self_tgid;
+    char *text;     /* one file */
+    int process_fd; /* /proc/<open_tgid>, or -1 */
+    uint64_t open_tgid;
+    bp_machine_summary tally;
+} bp_machine_reader;
+
+bool bp_machine_reader_init(bp_machine_reader *reader);
+void bp_machine_reader_release(bp_machine_reader *reader);
+
+/* The first pass: the name, the arguments, the threads and the heap of process->tgid. 0, or the
+ * errno: what was read before is there. */
+int bp_machine_read_process(bp_machine_reader *reader, bp_machine_process *process);
+
+/* The second pass. 0 or an errno. */
+int bp_machine_read_thread(bp_machine_reader *reader, const bp_machine_process *process,
+                           uint64_t tid, bp_machine_thread *ret_thread);
+
+#endif

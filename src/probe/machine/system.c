@@ -1,0 +1,588 @@
+#include "machine/system.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "machine/machine_private.h"
+#include "platform/linux/files.h"
+#include "platform/linux/libc_calls.h"
+#include "platform/linux/machine_text.h"
+#include "platform/linux/proc_text.h"
+#include "platform/linux/system_text.h"
+#include "process/tool.h"
+
+static const size_t mounts_bytes_max = (size_t)1 << 20;
+
+/* openat2 is there since Linux 5.6; before that, nothing of another root is opened. -1 with errno.
+ */
+static int system_open_below(int root_fd, const char *path, int flags) {
+    const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
+                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+}
+
+/*
+ * Opens a regular file below `root_fd` without leaving it, whatever links are there: the root of a
+ * container belongs to somebody else. -1 with errno. The descriptor is the caller's to close.
+ */
+static int system_open(int root_fd, const char *path) {
+    int path_fd = system_open_below(root_fd, path, O_PATH);
+    return path_fd < 0 ? -1 : bp_reopen_regular(path_fd);
+}
+
+/* Packages have files elsewhere, too, but no programs (Debian policy 9.1). */
+static bool may_be_packaged(const char *path) {
+    static const char *const places[] = {"/usr/", "/bin/", "/sbin/", "/lib", "/opt/", NULL};
+    static const char local[] = "/usr/local/";
+    return bp_array_has_start(places, path) && strncmp(path, local, sizeof local - 1) != 0;
+}
+
+/* Runs a package manager, which reads no settings of the user, for the package of `question`. As
+ * bp_tool_run; ENOENT where it is not installed. */
+static int ask(const char *path, const char *const *options, const char *question,
+               uint64_t deadline_ns, char *answer, size_t answer_bytes, size_t *ret_length) {
+    static char home[] = "HOME=/dev/null", locale[] = "LC_ALL=C"; /* home has macros and aliases */
+    char *environment[] = {home, locale, NULL};
+    char *arguments[] = {(char *)(uintptr_t)path,       (char *)(uintptr_t)options[0],
+                         (char *)(uintptr_t)options[1], (char *)(uintptr_t)options[2],
+                         (char *)(uintptr_t)question,   NULL};
+    const bp_tool tool = {.path = path,
+                          .arguments = arguments,
+                          .environment = environment,
+                          .extra_fd = -1,
+                          .deadline_ns = deadline_ns};
+    return bp_tool_run(&tool, answer, answer_bytes, ret_length);
+}
+
+/* Of dpkg first the owner of the file, then its version. /usr/bin/ls is /bin/ls in the list of a
+ * package from before the directories were merged. */
+static int ask_dpkg(const char *path, uint64_t deadline_ns, bp_package *ret_package) {
+    static const char program[] = "/usr/bin/dpkg-query", merged[] = "/usr";
+    static const char *const search[] = {"--no-pager", "--search", "--"};
+    static const char *const show[] = {"--show", "--showformat", BP_DPKG_FORMAT};
+    char answer[4096], owner[512];
+    size_t length;
+    int result = ask(program, search, path, deadline_ns, answer, sizeof answer, &length);
+    if (result == EPROTO && strncmp(path, merged, sizeof merged - 1) == 0) {
+        result = ask(program, search, path + sizeof merged - 1, deadline_ns, answer, sizeof answer,
+                     &length);
+    }
+    if (result == 0 && bp_dpkg_owner_parse(answer, length, owner, sizeof owner)) {
+        result = ask(program, show, owner, deadline_ns, answer, sizeof answer, &length);
+        if (result == 0 && !bp_package_parse(answer, length, ret_package)) {
+            result = EPROTO;
+        }
+        return result;
+    }
+    return result == 0 ? EPROTO : result;
+}
+
+static int ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_package) {
+    static const char *const query[] = {"--query", ("--queryformat=" BP_RPM_FORMAT), "--file"};
+    char answer[4096];
+    size_t length;
+    int result = ask("/usr/bin/rpm", query, path, deadline_ns, answer, sizeof answer, &length);
+    ret_package->is_rpm = true;
+    return result == 0 && !bp_package_parse(answer, length, ret_package) ? EPROTO : result;
+}
+
+enum { text_bytes_max = 16384, path_bytes_max = 4096 };
+
+struct reader {
+    const bp_system_plan *plan;
+    int process_fd; /* /proc/<pid>, or -1 */
+    int root_fd;    /* the root directory of the process, or ours; or -1 */
+    bool has_root;  /* the former */
+    bp_machine_summary summary;
+    bp_system system;
+    char text[text_bytes_max];
+};
+
+/* A file that the system does not have, or that a process that has ended had, is no loss. */
+static bool is_absence(int system_errno) {
+    return system_errno == ENOENT || system_errno == ESRCH || system_errno == ENOTDIR ||
+           system_errno == ENOSYS || system_errno == EOPNOTSUPP;
+}
+
+static void note_unread(struct reader *reader, int system_errno) {
+    reader->system.unread_count++;
+    reader->system.unread_errno = system_errno;
+}
+
+/* The length; 0 where there is none. */
+static size_t read_text(struct reader *reader, int dir_fd, const char *path) {
+    ssize_t length = bp_proc_read_small(dir_fd, path, reader->text, text_bytes_max);
+    if (length < 0 && !is_absence(errno)) {
+        note_unread(reader, errno);
+    }
+    return length > 0 ? (size_t)length : 0;
+}
+
+/* Where there is no openat2, or a filter of system calls refuses it, no file is absent. */
+static size_t read_in_root(struct reader *reader, const char *path) {
+    int fd = reader->root_fd < 0 ? -1 : system_open(reader->root_fd, path);
+    if (fd < 0 && reader->root_fd >= 0 && (errno == ENOSYS || !is_absence(errno))) {
+        note_unread(reader, errno);
+    }
+    int64_t length = fd < 0 ? 0 : bp_file_read_range(fd, reader->text, text_bytes_max, 0);
+    bp_file_close(fd);
+    return length > 0 ? (size_t)length : 0;
+}
+
+static void read_distribution(struct reader *reader) {
+    bp_system *system = &reader->system;
+    size_t length = read_in_root(reader, "etc/os-release");
+    length = length > 0 ? length : read_in_root(reader, "usr/lib/os-release");
+    (void)bp_os_release_find(reader->text, length, "ID", system->distribution_id,
+                             sizeof system->distribution_id);
+    (void)bp_os_release_find(reader->text, length, "VERSION_ID", system->distribution_version,
+                             sizeof system->distribution_version);
+    (void)bp_os_release_find(reader->text, length, "PRETTY_NAME", system->distribution_name,
+                             sizeof system->distribution_name);
+}
+
+static void read_kernel(struct reader *reader) {
+    bp_system *system = &reader->system;
+    struct utsname names;
+    if (uname(&names) == 0) {
+        (void)snprintf(system->kernel_name, sizeof system->kernel_name, "%s", names.sysname);
+        (void)snprintf(system->kernel_release, sizeof system->kernel_release, "%s", names.release);
+        (void)snprintf(system->kernel_version, sizeof system->kernel_version, "%s", names.version);
+        (void)snprintf(system->architecture, sizeof system->architecture, "%s", names.machine);
+        if (reader->plan->with_hostname) {
+            (void)snprintf(system->hostname, sizeof system->hostname, "%s", names.nodename);
+        }
+    }
+    uint64_t wall_ns = bp_clock_wall_ns();
+    system->uptime_ns = bp_clock_read_ns(CLOCK_BOOTTIME);
+    system->boot_wall_ns = wall_ns > system->uptime_ns ? wall_ns - system->uptime_ns : 0;
+}
+
+static bp_known_uint count_cpus(const char *text, size_t length) {
+    bp_cpu_list list;
+    bp_known_uint count = {.known = bp_machine_parse_cpu_list(text, length, &list)};
+    for (size_t i = 0; count.known && i < sizeof list.bits / sizeof list.bits[0]; i++) {
+        count.value += (uint64_t)__builtin_popcountll(list.bits[i]);
+    }
+    return count;
+}
+
+/* The CPUs of the process are a line of its status: "Cpus_allowed_list:\t0-3". */
+static void read_usable_cpus(struct reader *reader) {
+    static const char key[] = "\nCpus_allowed_list:\t";
+    size_t length = read_text(reader, reader->process_fd, "status");
+    const char *at = memmem(reader->text, length, key, sizeof key - 1);
+    if (at != NULL) {
+        at += sizeof key - 1;
+        size_t left = length - (size_t)(at - reader->text);
+        const char *newline = memchr(at, '\n', left);
+        reader->system.cpu_usable_count =
+            count_cpus(at, newline == NULL ? left : (size_t)(newline - at));
+    }
+}
+
+static void read_cpus(struct reader *reader) {
+    bp_system *system = &reader->system;
+    size_t length = read_text(reader, AT_FDCWD, "/sys/devices/system/cpu/possible");
+    system->cpu_count = count_cpus(reader->text, length);
+    length = read_text(reader, AT_FDCWD, "/sys/devices/system/cpu/online");
+    system->cpu_online_count = count_cpus(reader->text, length);
+    length = read_text(reader, AT_FDCWD, "/proc/cpuinfo");
+    (void)bp_cpu_model_find(reader->text, length, system->cpu_model, sizeof system->cpu_model);
+}
+
+bp_known_uint bp_system_oom_kills(void) {
+    char text[text_bytes_max];
+    bp_machine_figure kills = {.is_known = false};
+    ssize_t length = bp_proc_read_small(AT_FDCWD, "/proc/vmstat", text, sizeof text);
+    bool is_known =
+        length > 0 && bp_machine_find_figure(text, (size_t)length, "oom_kill", 1, &kills);
+    return (bp_known_uint){is_known, kills.value};
+}
+
+static void read_memory(struct reader *reader) {
+    bp_system *system = &reader->system;
+    bp_known_uint before = reader->plan->oom_kills_before;
+    if (before.known) {
+        system->oom_kills = bp_system_oom_kills();
+        system->oom_kills.value -= before.value;
+    }
+    size_t length = read_text(reader, AT_FDCWD, "/proc/meminfo");
+    for (size_t i = 0; i < BP_SYSTEM_MEMORY_COUNT; i++) {
+        system->memory[i].known = bp_proc_find_number(reader->text, length, bp_system_memory_key(i),
+                                                      0, &system->memory[i].value);
+    }
+    length = read_text(reader, AT_FDCWD, "/proc/loadavg");
+    system->has_load = bp_load_parse(reader->text, length, &system->load);
+    int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (proc_fd >= 0) {
+        bp_machine_read_pressure(proc_fd, system->pressure, &reader->summary);
+    }
+    bp_file_close(proc_fd);
+}
+
+/* The machine's own namespaces have these inodes (enum in include/linux/proc_ns.h). */
+static bool has_own_namespace(const struct reader *reader) {
+    static const struct {
+        const char *path;
+        uint64_t initial_inode;
+    } known[] = {{"ns/ipc", 0xEFFFFFFF}, {"ns/uts", 0xEFFFFFFE},    {"ns/user", 0xEFFFFFFD},
+                 {"ns/pid", 0xEFFFFFFC}, {"ns/cgroup", 0xEFFFFFFB}, {"ns/time", 0xEFFFFFFA}};
+    bool has_one = false;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        struct stat info;
+        has_one = has_one || (fstatat(reader->process_fd, known[i].path, &info, 0) == 0 &&
+                              (uint64_t)info.st_ino != known[i].initial_inode);
+    }
+    return has_one;
+}
+
+/* By the files that these leave in a container, and in a virtual machine that was made of its
+ * image: without a namespace of its own, a process is in no container. */
+static void read_container(struct reader *reader) {
+    static const struct {
+        const char *path, *name;
+    } marks[] = {{"run/.containerenv", "podman"},
+                 {".dockerenv", "docker"},
+                 {"var/run/secrets/kubernetes.io/serviceaccount/namespace", "kubernetes"}};
+    bp_system *system = &reader->system;
+    if (!reader->has_root || !has_own_namespace(reader)) {
+        return;
+    }
+    for (size_t i = 0; system->container == NULL && i < sizeof marks / sizeof marks[0]; i++) {
+        int fd = system_open(reader->root_fd, marks[i].path);
+        system->container = fd >= 0 || errno == EACCES ? marks[i].name : NULL;
+        bp_file_close(fd);
+    }
+}
+
+/* Appends a control group, if anything is known of it and it is not there. False without memory. */
+static bool add_cgroup(struct reader *reader, int cgroup_fd, size_t lines_bytes, const char *path,
+                       size_t path_bytes) {
+    bp_machine_cgroup cgroup = {.path = strndup(path, path_bytes)};
+    if (cgroup.path == NULL) {
+        return false;
+    }
+    bool is_new = true, is_known = false;
+    for (size_t i = 0; i < reader->system.cgroup_count; i++) {
+        is_new = is_new && strcmp(reader->system.cgroups[i].path, cgroup.path) != 0;
+    }
+    if (is_new) {
+        bp_machine_cgroup_read(cgroup_fd, reader->text, lines_bytes, &cgroup, &reader->summary);
+    }
+    for (size_t i = 0; i < BP_CGROUP_FIGURE_COUNT; i++) {
+        is_known = is_known || cgroup.figures[i].is_known;
+    }
+    if (is_known) {
+        reader->system.cgroups[reader->system.cgroup_count++] = cgroup;
+    } else {
+        free(cgroup.path);
+    }
+    return true;
+}
+
+/* From that group up to the root: each may have a limit. False without memory. */
+static bool add_cgroups(struct reader *reader, int cgroup_fd, size_t lines_bytes, const char *path,
+                        size_t bytes) {
+    bool has_memory = true;
+    bool is_path = bytes > 0 && bytes < path_bytes_max && path[0] == '/';
+    while (is_path && has_memory && reader->system.cgroup_count < BP_SYSTEM_CGROUP_MAX) {
+        has_memory = add_cgroup(reader, cgroup_fd, lines_bytes, path, bytes);
+        if (bytes == 1) {
+            break;
+        }
+        while (bytes > 1 && path[bytes - 1] != '/') {
+            bytes--;
+        }
+        bytes -= bytes > 1 ? 1 : 0;
+    }
+    return has_memory;
+}
+
+/* The process is in one group, and of version 1 perhaps in another for each controller. */
+static bool read_cgroups(struct reader *reader) {
+    static const char *const controllers[] = {"memory", "cpu", "cpuacct", "pids"};
+    const char *path;
+    size_t bytes;
+    size_t length = read_text(reader, reader->process_fd, "cgroup");
+    if (!bp_proc_find_cgroup(reader->text, length, &path, &bytes)) {
+        return true;
+    }
+    int cgroup_fd = open("/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool has_memory = cgroup_fd < 0 || add_cgroups(reader, cgroup_fd, length, path, bytes);
+    for (size_t i = 0; cgroup_fd >= 0 && i < sizeof controllers / sizeof controllers[0]; i++) {
+        if (has_memory &&
+            bp_proc_find_controller(reader->text, length, controllers[i], &path, &bytes)) {
+            has_memory = add_cgroups(reader, cgroup_fd, length, path, bytes);
+        }
+    }
+    bp_file_close(cgroup_fd);
+    return has_memory;
+}
+
+/* Whether the path names the program here, too, and not only in a container. */
+static bool is_ours(const struct reader *reader, const char *path) {
+    struct stat root, our_root, program, our_program;
+    return fstat(reader->root_fd, &root) == 0 && stat("/", &our_root) == 0 &&
+           fstatat(reader->process_fd, "exe", &program, 0) == 0 && stat(path, &our_program) == 0 &&
+           root.st_dev == our_root.st_dev && root.st_ino == our_root.st_ino &&
+           program.st_dev == our_program.st_dev && program.st_ino == our_program.st_ino;
+}
+
+/* Of this machine's package manager, where the plan says so. An answer takes 20 ms; one that waits
+ * for a lock would hold up the entries that come next. */
+static void read_package(struct reader *reader) {
+    static const uint64_t answer_max_ns = 5 * BP_NS_PER_SEC;
+    bp_system *system = &reader->system;
+    const char *path = system->executable;
+    if (!reader->plan->asks_package || !may_be_packaged(path) || !reader->has_root ||
+        !is_ours(reader, path)) {
+        return;
+    }
+    uint64_t latest_ns = bp_clock_monotonic_ns() + answer_max_ns;
+    uint64_t deadline_ns =
+        latest_ns < reader->plan->deadline_ns ? latest_ns : reader->plan->deadline_ns;
+    int result = ask_dpkg(path, deadline_ns, &system->package);
+    if (result == ENOENT) {
+        result = ask_rpm(path, deadline_ns, &system->package);
+    }
+    system->has_package = result == 0;
+    system->is_package_undecided = result == ETIMEDOUT;
+}
+
+/* False without memory. */
+static bool read_executable(struct reader *reader) {
+    char path[path_bytes_max];
+    ssize_t length = readlinkat(reader->process_fd, "exe", path, sizeof path - 1);
+    struct stat info;
+    if (length <= 0) {
+        return true; /* a kernel thread, or not ours to see */
+    }
+    size_t kept = bp_proc_deleted_path_length(path, (size_t)length);
+    bool is_deleted =
+        kept > 0 && fstatat(reader->process_fd, "exe", &info, 0) == 0 && info.st_nlink == 0;
+    reader->system.is_executable_deleted = is_deleted;
+    reader->system.executable = strndup(path, is_deleted ? kept : (size_t)length);
+    if (reader->system.executable != NULL && !is_deleted) {
+        read_package(reader); /* the file that is installed is the one that runs */
+    }
+    return reader->system.executable != NULL;
+}
+
+/* False where the system makes the files up, as in /proc, or its numbers do not fit. */
+static bool measure(const struct statvfs *info, bp_filesystem *filesystem) {
+    uint64_t used = info->f_blocks > info->f_bfree ? info->f_blocks - info->f_bfree : 0;
+    filesystem->inode_count = info->f_files;
+    filesystem->inodes_free = info->f_ffree;
+    filesystem->is_read_only = (info->f_flag & ST_RDONLY) != 0;
+    return info->f_blocks > 0 &&
+           !__builtin_mul_overflow(info->f_blocks, info->f_frsize, &filesystem->total_bytes) &&
+           !__builtin_mul_overflow(used, info->f_frsize, &filesystem->used_bytes) &&
+           !__builtin_mul_overflow(info->f_bavail, info->f_frsize, &filesystem->available_bytes);
+}
+
+/* What of a file system is being described. */
+struct filesystems {
+    bp_system *system;
+    dev_t devices[BP_SYSTEM_FILESYSTEM_MAX];
+    unsigned long ids[BP_SYSTEM_FILESYSTEM_MAX]; /* 0: not known. Files of overlayfs differ in the
+                                                    device, but not in this */
+};
+
+/*
+ * The file system of a descriptor, which is closed; one may be mounted in several places, and be
+ * read-only in some. NULL where it is not ours to see, is none with a size, or is one too many.
+ */
+static bp_filesystem *take_filesystem(struct filesystems *all, int fd) {
+    bp_system *system = all->system;
+    bp_filesystem found = {.file = NULL};
+    struct statvfs info;
+    struct stat file;
+    size_t at = 0;
+    bool is_measured =
+        fd >= 0 && fstat(fd, &file) == 0 && fstatvfs(fd, &info) == 0 && measure(&info, &found);
+    bp_file_close(fd);
+    while (
+        is_measured && at < system->filesystem_count &&
+        ((all->devices[at] != file.st_dev && (info.f_fsid == 0 || all->ids[at] != info.f_fsid)) ||
+         system->filesystems[at].is_read_only != found.is_read_only)) {
+        at++;
+    }
+    if (!is_measured || at == BP_SYSTEM_FILESYSTEM_MAX) {
+        return NULL;
+    }
+    if (at == system->filesystem_count) {
+        all->devices[at] = file.st_dev;
+        all->ids[at] = info.f_fsid;
+        system->filesystems[system->filesystem_count++] = found;
+    }
+    return &system->filesystems[at];
+}
+
+/* Whether a descriptor is a regular file, open for writing, of a device that was not yet seen. The
+ * link's own mode says for what it is open (tid_fd_update_inode, fs/proc/fd.c). */
+static bool is_new_file(int fds_fd, const char *name, const dev_t *seen, size_t seen_count) {
+    struct stat link;
+    struct statx file;
+    if (fstatat(fds_fd, name, &link, AT_SYMLINK_NOFOLLOW) != 0 || (link.st_mode & S_IWUSR) == 0 ||
+        statx(fds_fd, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE, &file) != 0 ||
+        !S_ISREG(file.stx_mode)) {
+        return false;
+    }
+    size_t at = 0;
+    while (at < seen_count && seen[at] != makedev(file.stx_dev_major, file.stx_dev_minor)) {
+        at++;
+    }
+    return at == seen_count;
+}
+
+/* Those of files that are open for writing: by O_PATH, which opens nothing. */
+static void read_file_filesystems(const struct reader *reader, struct filesystems *all) {
+    enum { file_max = 4096 };
+    dev_t seen[BP_SYSTEM_FILESYSTEM_MAX];
+    bp_proc_list list = {.count = 0};
+    size_t seen_count = 0;
+    int fds_fd = openat(reader->process_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_listed = fds_fd >= 0 && bp_proc_list_read(fds_fd, NULL, &list) == 0;
+    size_t count = list.count < file_max ? list.count : file_max;
+    for (size_t i = 0; is_listed && i < count && seen_count < BP_SYSTEM_FILESYSTEM_MAX; i++) {
+        char name[24], path[path_bytes_max];
+        struct stat file;
+        (void)snprintf(name, sizeof name, "%u", (unsigned)list.items[i].id);
+        int fd = is_new_file(fds_fd, name, seen, seen_count)
+                     ? openat(fds_fd, name, O_PATH | O_CLOEXEC)
+                     : -1;
+        if (fd < 0 || fstat(fd, &file) != 0) {
+            bp_file_close(fd);
+            continue;
+        }
+        seen[seen_count++] = file.st_dev;
+        bp_filesystem *filesystem = take_filesystem(all, fd);
+        ssize_t length = readlinkat(fds_fd, name, path, sizeof path);
+        if (filesystem != NULL && filesystem->file == NULL && length > 0) {
+            filesystem->file = strndup(path, (size_t)length);
+        }
+    }
+    bp_proc_list_release(&list);
+    bp_file_close(fds_fd);
+}
+
+static void find_read_only(const struct reader *reader, const struct filesystems *all) {
+    bp_buffer mounts;
+    bp_buffer_init(&mounts, mounts_bytes_max);
+    (void)bp_file_read_at(reader->process_fd, "mountinfo", &mounts, NULL);
+    for (size_t i = 0; i < all->system->filesystem_count; i++) {
+        bp_filesystem *filesystem = &all->system->filesystems[i];
+        filesystem->is_read_only |=
+            filesystem->file != NULL &&
+            bp_mount_is_read_only(mounts.data, mounts.size, major(all->devices[i]),
+                                  minor(all->devices[i]));
+    }
+    bp_buffer_release(&mounts);
+}
+
+/* Those that the process writes to come last: they may be of a network. */
+static void read_filesystems(struct reader *reader) {
+    static const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+    struct filesystems all = {.system = &reader->system};
+    for (size_t place = 0; reader->has_root && place < BP_SYSTEM_PLACE_COUNT; place++) {
+        int fd;
+        if (place == BP_SYSTEM_PLACE_TMP) {
+            fd = system_open_below(reader->root_fd, "tmp", flags);
+        } else {
+            fd = openat(reader->process_fd, place == BP_SYSTEM_PLACE_ROOT ? "root" : "cwd", flags);
+        }
+        bp_filesystem *filesystem = take_filesystem(&all, fd);
+        if (filesystem != NULL) {
+            filesystem->is_of[place] = true;
+        }
+    }
+    read_file_filesystems(reader, &all);
+    find_read_only(reader, &all);
+}
+
+static bool read_process(struct reader *reader) {
+    read_usable_cpus(reader);
+    read_container(reader);
+    bool has_memory = read_cgroups(reader) && read_executable(reader);
+    read_filesystems(reader); /* last: one of a network may take long to answer */
+    return has_memory;
+}
+
+/* Whether the process has the mounts that we have. Its mountinfo asks for no right, and each number
+ * in it is one of the machine (mnt_alloc_id, fs/namespace.c). */
+static bool has_our_mounts(int process_fd) {
+    bp_buffer own, other;
+    bp_buffer_init(&own, mounts_bytes_max);
+    bp_buffer_init(&other, mounts_bytes_max);
+    bool is_read = bp_file_read_at(AT_FDCWD, "/proc/self/mountinfo", &own, NULL) == BUGPACK_OK &&
+                   bp_file_read_at(process_fd, "mountinfo", &other, NULL) == BUGPACK_OK;
+    bool is_same = is_read && own.size > 0 && own.size == other.size &&
+                   memcmp(own.data, other.data, own.size) == 0;
+    bp_buffer_release(&own);
+    bp_buffer_release(&other);
+    return is_same;
+}
+
+static void open_places(struct reader *reader) {
+    reader->root_fd = -1;
+    reader->process_fd = reader->plan->with_process ? bp_proc_open_process(reader->plan->pid) : -1;
+    if (reader->process_fd >= 0) {
+        reader->root_fd = openat(reader->process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+    reader->has_root = reader->root_fd >= 0;
+    int system_errno = errno;
+    if (reader->process_fd >= 0 && !reader->has_root && !is_absence(system_errno) &&
+        !has_our_mounts(reader->process_fd)) {
+        note_unread(reader, system_errno); /* it may be in a container, and we in another */
+    } else if (!reader->has_root) {
+        reader->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+}
+
+bugpack_status bp_system_read(const bp_system_plan *plan, bp_system *ret_system,
+                              bugpack_error *error) {
+    struct reader *reader = calloc(1, sizeof *reader);
+    if (reader == NULL) {
+        return bp_fail_memory(error, "describe the system");
+    }
+    reader->plan = plan;
+    open_places(reader);
+    read_distribution(reader);
+    read_kernel(reader);
+    read_cpus(reader);
+    read_memory(reader);
+    reader->system.has_process = reader->process_fd >= 0;
+    bool has_memory = !reader->system.has_process || read_process(reader);
+    for (size_t i = 0; i < reader->summary.error_count; i++) {
+        reader->system.unread_count += (size_t)reader->summary.errors[i].file_count;
+        reader->system.unread_errno = reader->summary.errors[i].system_errno;
+    }
+    if (has_memory) {
+        *ret_system = reader->system;
+        reader->system = (bp_system){.cgroup_count = 0};
+    }
+    bp_system_release(&reader->system);
+    bp_file_close(reader->root_fd);
+    bp_file_close(reader->process_fd);
+    free(reader);
+    return has_memory ? BUGPACK_OK : bp_fail_memory(error, "describe the system");
+}

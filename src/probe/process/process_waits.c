@@ -1,0 +1,512 @@
+/*
+ * For which other process a thread waits: the holder of a lock, a child, the other end of a pipe or
+ * socket; and what that one waits for in turn. Only files of /proc are opened, and no link below
+ * fd/ is followed.
+ */
+#include "process/threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/linux/files.h"
+#include "platform/linux/libc_calls.h"
+#include "platform/linux/proc_text.h"
+
+enum { extra_max = 64, target_max = 16, searched_max = 64 };
+static const size_t locks_bytes_max = (size_t)256 * 1024;
+static const uint64_t cpu_max_ns = 2 * BP_NS_PER_MS;
+
+struct finder {
+    const bp_process_threads *processes; /* of the report */
+    size_t process_count;
+    bp_process_threads
+        extra[extra_max]; /* further ones; without threads where it may not be read */
+    size_t extra_count;
+    bool has_searched;     /* for who has the other end of the pipe of a further one */
+    size_t searched_count; /* processes whose descriptors were looked at for a lock */
+    uint64_t deadline_ns, cpu_end_ns;
+    char *locks; /* /proc/locks; NULL: not yet read */
+    size_t locks_bytes;
+};
+
+/* What a thread waits for. */
+struct wait {
+    bp_process_wait_kind kind;
+    bp_file_lock_kind lock;
+    uint32_t fd;
+    char path[256];
+    char text[128];
+    bool is_socket;
+    uint64_t targets[target_max]; /* processes; it goes on when one of them does something */
+    size_t target_count;
+};
+
+static uint64_t cpu_ns(void) {
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * BP_NS_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+static bool has_time(const struct finder *finder) {
+    return cpu_ns() < finder->cpu_end_ns && bp_clock_monotonic_ns() < finder->deadline_ns;
+}
+
+/* A process by its id, which is read the first time; NULL where it is not known. */
+static const bp_process_threads *find_process(struct finder *finder, uint64_t pid) {
+    for (size_t i = 0; i < finder->process_count; i++) {
+        if (finder->processes[i].pid == pid) {
+            return &finder->processes[i];
+        }
+    }
+    for (size_t i = 0; i < finder->extra_count; i++) {
+        if (finder->extra[i].pid == pid) {
+            return finder->extra[i].thread_count > 0 ? &finder->extra[i] : NULL;
+        }
+    }
+    if (finder->extra_count == extra_max || !has_time(finder)) {
+        return NULL;
+    }
+    bp_process_threads *extra = &finder->extra[finder->extra_count++];
+    extra->pid = pid;
+    bool is_read = bp_threads_read((pid_t)pid, finder->deadline_ns, extra, NULL) == BUGPACK_OK;
+    return is_read && extra->thread_count > 0 ? extra : NULL;
+}
+
+static void name_process(uint64_t pid, bp_wait_link *link) {
+    bp_proc_stat stat;
+    *link = (bp_wait_link){.pid = pid};
+    if (bp_proc_read_stat(AT_FDCWD, &stat, "/proc/%" PRIu64 "/stat", pid) == 0) {
+        memcpy(link->name, stat.name, sizeof link->name);
+        link->state = stat.state;
+    }
+}
+
+static void add_target(struct wait *wait, uint64_t pid) {
+    for (size_t i = 0; i < wait->target_count; i++) {
+        if (wait->targets[i] == pid) {
+            return;
+        }
+    }
+    if (wait->target_count < target_max) {
+        wait->targets[wait->target_count++] = pid;
+    }
+}
+
+/* The children of all its threads; false where there are more than can be looked at. */
+static bool list_children(const bp_process_threads *process, struct wait *wait) {
+    char text[4096];
+    for (size_t i = 0; i < process->thread_count; i++) {
+        uint64_t child;
+        ssize_t length = bp_proc_read_at(AT_FDCWD, text, sizeof text,
+                                         "/proc/%" PRIu64 "/task/%" PRIu64 "/children",
+                                         process->pid, process->threads[i].tid);
+        bp_proc_scan scan = {text, text + (length < 0 ? 0 : length)};
+        while (bp_proc_take_number(&scan, 10, &child)) {
+            bp_proc_skip_blanks(&scan);
+            if (wait->target_count == target_max) {
+                return false;
+            }
+            add_target(wait, child);
+        }
+    }
+    return wait->target_count > 0;
+}
+
+/* --- locks of files ----------------------------------------------------------------------- */
+
+/* The path of a descriptor as the kernel writes it; false with "". */
+static bool read_path(uint64_t pid, const char *fd, char *out, size_t out_bytes) {
+    char link[64];
+    (void)snprintf(link, sizeof link, "/proc/%" PRIu64 "/fd/%s", pid, fd);
+    ssize_t length = readlink(link, out, out_bytes - 1);
+    out[length < 0 ? 0 : length] = '\0';
+    return length > 0;
+}
+
+/* Whether fdinfo of the descriptor lists the lock as held: "lock:\t1: FLOCK …". */
+static bool has_lock(uint64_t pid, uint32_t fd, const bp_file_lock *lock) {
+    char text[4096];
+    bp_file_lock found;
+    ssize_t length =
+        bp_proc_read_at(AT_FDCWD, text, sizeof text, "/proc/%" PRIu64 "/fdinfo/%" PRIu32, pid, fd);
+    bp_proc_scan scan = {text, text + (length < 0 ? 0 : length)}, line;
+    while (bp_proc_take_line(&scan, &line)) {
+        if (bp_proc_take_text(&line, "lock:") &&
+            bp_file_lock_parse(line.next, (size_t)(line.end - line.next), &found) &&
+            !found.is_wanted && found.kind == lock->kind && found.inode == lock->inode &&
+            found.major == lock->major && found.minor == lock->minor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `pid` where a descriptor of that process, which is another one, has the file, by its path, and
+ * the lock; else 0. */
+static uint64_t holds_lock(struct finder *finder, uint64_t own_pid, uint64_t pid, const char *path,
+                           const bp_file_lock *lock) {
+    bp_proc_list list = {.count = 0};
+    bool is_holder = false;
+    char fds[48];
+    if (pid == own_pid) {
+        return 0;
+    }
+    (void)snprintf(fds, sizeof fds, "/proc/%" PRIu64 "/fd", pid);
+    (void)bp_proc_list_read(AT_FDCWD, fds, &list);
+    for (size_t i = 0; i < list.count && !is_holder && has_time(finder); i++) {
+        char name[24], target[sizeof((struct wait *)0)->path];
+        (void)snprintf(name, sizeof name, "%" PRIu64, list.items[i].id);
+        is_holder = read_path(pid, name, target, sizeof target) && strcmp(target, path) == 0 &&
+                    has_lock(pid, (uint32_t)list.items[i].id, lock);
+    }
+    bp_proc_list_release(&list);
+    return is_holder ? pid : 0;
+}
+
+/*
+ * A lock of a description (flock, OFD) is held by all that have the description: the process that
+ * took it may have ended, or closed it. Its own children are searched, and then the newest
+ * processes.
+ */
+static uint64_t find_description_holder(struct finder *finder, const bp_process_threads *process,
+                                        const char *path, const bp_file_lock *lock) {
+    bp_proc_list list = {.count = 0};
+    struct wait near = {.target_count = 0};
+    uint64_t holder = 0;
+    if (lock->pid > 0) {
+        add_target(&near, (uint64_t)lock->pid);
+    }
+    (void)list_children(process, &near);
+    for (size_t i = 0; i < near.target_count && holder == 0; i++) {
+        holder = holds_lock(finder, process->pid, near.targets[i], path, lock);
+    }
+    if (holder == 0) {
+        (void)bp_proc_list_read(AT_FDCWD, "/proc", &list);
+        bp_proc_list_sort(&list);
+    }
+    for (size_t i = list.count;
+         i > 0 && holder == 0 && has_time(finder) && finder->searched_count < searched_max; i--) {
+        finder->searched_count++;
+        holder = holds_lock(finder, process->pid, list.items[i - 1].id, path, lock);
+    }
+    bp_proc_list_release(&list);
+    return holder;
+}
+
+/* Reads /proc/locks anew for each report. */
+static bool read_locks(struct finder *finder) {
+    if (finder->locks == NULL) {
+        finder->locks = malloc(locks_bytes_max);
+        ssize_t length = finder->locks == NULL ? -1
+                                               : bp_proc_read_small(AT_FDCWD, "/proc/locks",
+                                                                    finder->locks, locks_bytes_max);
+        finder->locks_bytes = length > 0 ? (size_t)length : 0;
+    }
+    return finder->locks_bytes > 0;
+}
+
+static void set_lock(struct wait *wait, bp_file_lock_kind kind, uint64_t holder) {
+    wait->kind = BP_WAIT_FOR_FILE_LOCK;
+    wait->lock = kind;
+    if (kind == BP_FILE_LOCK_LEASE) {
+        (void)snprintf(wait->text, sizeof wait->text, "a lease of a file");
+    } else {
+        (void)snprintf(wait->text, sizeof wait->text, "a lock (%s) of %.96s",
+                       bp_file_lock_kind_name(kind), wait->path);
+    }
+    wait->target_count = 0;
+    add_target(wait, holder);
+}
+
+static bool find_file_lock(struct finder *finder, const bp_process_threads *process,
+                           const bp_thread_state *thread, struct wait *wait) {
+    bp_file_lock wanted = {.pid = (int64_t)process->pid}, holder;
+    char link[64], name[24];
+    if (!bp_file_lock_of_call(process->arch, &thread->syscall, &wait->fd, &wanted.kind)) {
+        return false;
+    }
+    (void)snprintf(name, sizeof name, "%" PRIu32, wait->fd);
+    (void)snprintf(link, sizeof link, "/proc/%" PRIu64 "/fd/%s", process->pid, name);
+    struct statx found;
+    if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &found) != 0 ||
+        !read_path(process->pid, name, wait->path, sizeof wait->path) || !read_locks(finder)) {
+        return false;
+    }
+    wanted.inode = found.stx_ino;
+    wanted.major = found.stx_dev_major;
+    wanted.minor = found.stx_dev_minor;
+    if (!bp_file_lock_find_holder(finder->locks, finder->locks_bytes, &wanted, &holder)) {
+        return false;
+    }
+    uint64_t pid = holder.kind == BP_FILE_LOCK_POSIX
+                       ? (uint64_t)(holder.pid > 0 ? holder.pid : 0)
+                       : find_description_holder(finder, process, wait->path, &holder);
+    if (pid != 0) {
+        set_lock(wait, holder.kind, pid);
+    }
+    return pid != 0;
+}
+
+/* open(2) waits in __break_lease (fs/locks.c) until the holder gives its lease up. */
+static bool find_lease(struct finder *finder, const bp_process_threads *process,
+                       const bp_thread_state *thread, struct wait *wait) {
+    bp_file_lock lease;
+    if (strcmp(thread->wait_channel, "__break_lease") != 0 || !read_locks(finder) ||
+        !bp_file_lock_find_lease(finder->locks, finder->locks_bytes, &lease) || lease.pid <= 0 ||
+        (uint64_t)lease.pid == process->pid) {
+        return false;
+    }
+    set_lock(wait, BP_FILE_LOCK_LEASE, (uint64_t)lease.pid);
+    return true;
+}
+
+/* --- mutexes, children, peers ------------------------------------------------------------- */
+
+static bool find_mutex(const bp_thread_state *thread, struct wait *wait) {
+    char text[4096];
+    uint64_t pid;
+    if (thread->other_owner != BP_FUTEX_OWNER_PROCESS) {
+        return false;
+    }
+    ssize_t length =
+        bp_proc_read_at(AT_FDCWD, text, sizeof text, "/proc/%" PRIu64 "/status", thread->wait.tid);
+    if (length < 0 || !bp_proc_find_number(text, (size_t)length, "Tgid", 0, &pid)) {
+        return false;
+    }
+    wait->kind = BP_WAIT_FOR_MUTEX;
+    (void)snprintf(wait->text, sizeof wait->text, "a mutex in shared memory");
+    add_target(wait, pid);
+    return true;
+}
+
+/* One that is to be told of a stopped child (WUNTRACED), as a shell with job control, waits for
+ * something else. */
+static bool find_child(const bp_process_threads *process, const bp_thread_state *thread,
+                       struct wait *wait) {
+    enum { ALL_CHILDREN = 0, ONE_CHILD = 1, TOLD_OF_STOP = 2 };
+    const uint64_t *arguments = thread->syscall.arguments;
+    const char *name = thread->syscall.place == BP_THREAD_IN_CALL
+                           ? bp_syscall_name(process->arch, thread->syscall.number)
+                           : NULL;
+    bool is_wait4 = name != NULL && strcmp(name, "wait4") == 0;
+    bool is_waitid = name != NULL && strcmp(name, "waitid") == 0;
+    uint64_t options = is_wait4 ? arguments[2] : arguments[3];
+    int32_t which = (int32_t)(uint32_t)(is_wait4 ? arguments[0] : arguments[1]);
+    if ((!is_wait4 && !is_waitid) || (options & TOLD_OF_STOP) != 0) {
+        return false;
+    }
+    bool is_one = is_wait4 ? which > 0 : (uint32_t)arguments[0] == ONE_CHILD && which > 0;
+    bool is_any = is_wait4 ? which == -1 : (uint32_t)arguments[0] == ALL_CHILDREN;
+    wait->kind = BP_WAIT_FOR_CHILD;
+    (void)snprintf(wait->text, sizeof wait->text, "the end of its child");
+    if (is_one) {
+        add_target(wait, (uint64_t)which);
+    }
+    return is_one || (is_any && list_children(process, wait));
+}
+
+/* What a thread of a further process waits on; NULL where it waits on no pipe or socket, and where
+ * not all processes could be searched in time for its other end. */
+static const bp_open_file *find_further_file(struct finder *finder,
+                                             const bp_process_threads *process,
+                                             const bp_thread_state *thread) {
+    bp_fd_search search = {.is_cut = true};
+    size_t i = 0;
+    while (i < finder->extra_count && &finder->extra[i] != process) {
+        i++;
+    }
+    if (i == finder->extra_count || finder->has_searched || !has_time(finder)) {
+        return NULL;
+    }
+    finder->has_searched = true;
+    (void)bp_threads_find_files(&finder->extra[i], 1, finder->deadline_ns, &search, NULL);
+    return search.is_cut ? NULL : thread->file;
+}
+
+static bool find_peer(struct finder *finder, const bp_process_threads *process,
+                      const bp_thread_state *thread, struct wait *wait) {
+    const bp_open_file *file = thread->file;
+    if (file == NULL && thread->has_fd_wait) {
+        file = find_further_file(finder, process, thread);
+    }
+    bool is_timed = thread->fd_wait.has_limit && thread->fd_wait.is_timed;
+    if (file == NULL || file->holder_count == 0 || file->has_more_holders || is_timed) {
+        return false;
+    }
+    for (size_t i = 0; i < file->holder_count; i++) {
+        if (file->holders[i].pid == process->pid) {
+            return false; /* another thread of its own may answer */
+        }
+        add_target(wait, file->holders[i].pid);
+    }
+    wait->kind = BP_WAIT_FOR_PEER;
+    wait->is_socket = file->kind == BP_OPEN_FILE_SOCKET;
+    (void)snprintf(wait->text, sizeof wait->text, "%s %" PRIu32, bp_open_file_kind_name(file->kind),
+                   file->number);
+    return true;
+}
+
+static bool find_wait(struct finder *finder, const bp_process_threads *process,
+                      const bp_thread_state *thread, struct wait *wait) {
+    *wait = (struct wait){.fd = 0};
+    return thread->has_syscall &&
+           (find_mutex(thread, wait) || find_file_lock(finder, process, thread, wait) ||
+            find_lease(finder, process, thread, wait) || find_peer(finder, process, thread, wait) ||
+            find_child(process, thread, wait));
+}
+
+/* --- chains ------------------------------------------------------------------------------- */
+
+struct chain {
+    bp_wait_link links[BP_WAIT_LINK_MAX];
+    size_t count;
+    uint64_t origin; /* the process that a circle would come back to; 0: it has several threads */
+};
+
+static bool has_deadlock(const bp_process_threads *process) {
+    unsigned char *is_seen = calloc(process->thread_count, 1);
+    bool has_it = is_seen != NULL && process->thread_count == 1 &&
+                  bp_deadlock_next(process, is_seen) != SIZE_MAX;
+    free(is_seen);
+    return has_it;
+}
+
+static bool is_in_chain(const struct chain *chain, uint64_t pid) {
+    bool is_in = pid == chain->origin;
+    for (size_t i = 0; i < chain->count; i++) {
+        is_in = is_in || chain->links[i].pid == pid;
+    }
+    return is_in;
+}
+
+static bool follow_all(struct finder *finder, const struct wait *wait, struct chain *chain);
+
+/*
+ * Appends a process, and what it waits for. True where the chain ends in something that does not go
+ * on by itself: a stopped process, a lock that another one holds, a deadlock, or its own beginning.
+ * Of a process with several threads nothing is known: another one of them may act.
+ */
+// NOLINTNEXTLINE(misc-no-recursion): no deeper than a chain has links
+static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
+    struct wait wait;
+    bool is_circle = is_in_chain(chain, pid);
+    if (chain->count == BP_WAIT_LINK_MAX || pid == (uint64_t)getpid()) {
+        return false;
+    }
+    bp_wait_link *link = &chain->links[chain->count++];
+    name_process(pid, link);
+    if (is_circle || link->state == 'T' || link->state == 't') {
+        return true;
+    }
+    const bp_process_threads *process = link->state != 'S' ? NULL : find_process(finder, pid);
+    if (process == NULL || process->thread_count != 1) {
+        return false;
+    }
+    if (has_deadlock(process)) {
+        (void)snprintf(link->waits_for, sizeof link->waits_for, "a lock that it holds itself");
+        return true;
+    }
+    if (!find_wait(finder, process, &process->threads[0], &wait) ||
+        !bp_thread_has_stayed(pid, &process->threads[0])) {
+        return false;
+    }
+    memcpy(link->waits_for, wait.text, sizeof link->waits_for);
+    bool is_bad = follow_all(finder, &wait, chain);
+    return is_bad || wait.kind == BP_WAIT_FOR_FILE_LOCK || wait.kind == BP_WAIT_FOR_MUTEX;
+}
+
+/*
+ * All that it may be helped by have to be stuck, or be in the chain of one that is. The longest
+ * chain stays. Two that read from one socket are no circle: each may wait there for the end of the
+ * other alone, and for something else by a signal.
+ */
+// NOLINTNEXTLINE(misc-no-recursion): no deeper than a chain has links
+static bool follow_all(struct finder *finder, const struct wait *wait, struct chain *chain) {
+    const struct chain begin = *chain;
+    bool is_stuck[target_max] = {false}, is_best_stuck = false;
+    for (size_t i = 0; i < wait->target_count; i++) {
+        struct chain next = begin;
+        is_stuck[i] = !(wait->is_socket && is_in_chain(&begin, wait->targets[i])) &&
+                      follow(finder, wait->targets[i], &next);
+        bool is_longer = is_stuck[i] == is_best_stuck && next.count > chain->count;
+        bool is_best = is_longer || (is_stuck[i] && !is_best_stuck);
+        if (is_best) {
+            *chain = next;
+            is_best_stuck = is_stuck[i];
+        }
+    }
+    for (size_t i = 0; i < wait->target_count; i++) {
+        if (!is_stuck[i] &&
+            (chain->count == begin.count || chain->links[begin.count].pid == wait->targets[i] ||
+             !is_in_chain(chain, wait->targets[i]))) {
+            return false;
+        }
+    }
+    return wait->target_count > 0;
+}
+
+static bool is_lock(bp_process_wait_kind kind) {
+    return kind == BP_WAIT_FOR_FILE_LOCK || kind == BP_WAIT_FOR_MUTEX;
+}
+
+/* False without memory. */
+static bool find_process_wait(struct finder *finder, const bp_process_threads *process,
+                              bp_thread_state *thread) {
+    struct wait wait;
+    struct chain chain = {.origin = process->thread_count == 1 ? process->pid : 0};
+    if (!find_wait(finder, process, thread, &wait)) {
+        return true;
+    }
+    bool is_stuck = follow_all(finder, &wait, &chain);
+    if (chain.count == 0 || !(is_stuck || is_lock(wait.kind)) ||
+        !bp_thread_has_stayed(process->pid, thread)) {
+        return true;
+    }
+    bp_process_wait *found = calloc(1, sizeof *found);
+    if (found == NULL) {
+        return false;
+    }
+    *found = (bp_process_wait){
+        .kind = wait.kind, .fd = wait.fd, .lock = wait.lock, .link_count = chain.count};
+    memcpy(found->path, wait.path, sizeof found->path);
+    memcpy(found->links, chain.links, sizeof found->links);
+    thread->process_wait = found;
+    return true;
+}
+
+bugpack_status bp_threads_find_processes(bp_process_threads *processes, size_t count,
+                                         uint64_t deadline_ns, bugpack_error *error) {
+    struct finder *finder = calloc(1, sizeof *finder);
+    bool has_memory = finder != NULL;
+    if (has_memory) {
+        *finder = (struct finder){.processes = processes,
+                                  .process_count = count,
+                                  .deadline_ns = deadline_ns,
+                                  .cpu_end_ns = cpu_ns() + cpu_max_ns};
+    }
+    for (size_t i = 0; has_memory && i < count; i++) {
+        if (processes[i].tracer.pid != 0) {
+            name_process(processes[i].tracer.pid, &processes[i].tracer);
+        }
+        for (size_t j = 0; has_memory && j < processes[i].thread_count && has_time(finder); j++) {
+            has_memory = find_process_wait(finder, &processes[i], &processes[i].threads[j]);
+        }
+    }
+    for (size_t i = 0; finder != NULL && i < finder->extra_count; i++) {
+        bp_process_threads_release(&finder->extra[i]);
+    }
+    if (finder != NULL) {
+        free(finder->locks);
+    }
+    free(finder);
+    return has_memory ? BUGPACK_OK : bp_fail_memory(error, "find what threads wait for");
+}

@@ -1,0 +1,585 @@
+#include "process/threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "model/threads.h"
+#include "platform/linux/files.h"
+#include "platform/linux/mapped_files.h"
+#include "platform/linux/proc_text.h"
+#include "process/elf_object.h"
+#include "process/java_threads.h"
+#include "process/open_files.h"
+#include "process/thread_pointers.h"
+
+/* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
+static const size_t text_bytes_max = (size_t)64 * 1024;
+
+/* Lines of 80 bytes, of more watches than are looked at. */
+static const size_t watches_bytes_max = 4096;
+
+enum { monitor_max = 64 };
+
+/* The id of a thread as the process itself counts, and the index of the thread. */
+struct own_id {
+    uint64_t tid, index;
+};
+
+struct reader {
+    int threads_fd; /* /proc/<pid>/task */
+    char *text;
+    uint64_t tick_ns;
+    bp_process_threads process;
+    struct own_id *ids; /* of the threads whose own id is known; ascending when waits are found */
+    size_t id_count;
+    bool counts_as_we_do; /* its ids are ours: it is in our pid namespace */
+    bp_futex_process futexes;
+    size_t epoll_count;
+    bool has_java;
+    bp_java_layout java;
+    int memory_fd; /* stays with the program that it was opened on; -1: nothing can be read */
+};
+
+static const struct own_id *find_id(const struct reader *reader, uint64_t tid) {
+    return reader->id_count == 0 ? NULL
+                                 : bsearch(&tid, reader->ids, reader->id_count, sizeof *reader->ids,
+                                           bp_array_compare_u64);
+}
+
+static bool has_thread(void *context, uint64_t tid) {
+    return find_id(context, tid) != NULL;
+}
+
+/* Only where the process counts its ids as we do. Where processes are hidden from us (hidepid in
+ * proc(5)), kill(2) still knows them. */
+static bp_futex_owner find_other(void *context, uint64_t tid) {
+    struct reader *reader = context;
+    uint64_t pid;
+    if (!reader->counts_as_we_do) {
+        return BP_FUTEX_OWNER_UNKNOWN;
+    }
+    ssize_t length = bp_proc_read_at(AT_FDCWD, reader->text, text_bytes_max - 1,
+                                     "/proc/%" PRIu64 "/status", tid);
+    if (length < 0) {
+        bool is_gone = bp_proc_is_gone(errno) && kill((pid_t)tid, 0) != 0 && errno == ESRCH;
+        return is_gone ? BP_FUTEX_OWNER_ENDED : BP_FUTEX_OWNER_UNKNOWN;
+    }
+    bool is_other = bp_proc_find_number(reader->text, (size_t)length, "Tgid", 0, &pid) &&
+                    pid != reader->process.pid;
+    return is_other ? BP_FUTEX_OWNER_PROCESS : BP_FUTEX_OWNER_UNKNOWN;
+}
+
+/* At an address that a process made up: beyond INT64_MAX there is no memory of a program. */
+static bool read_memory(void *context, uint64_t address, void *out, size_t bytes) {
+    const struct reader *reader = context;
+    return reader->memory_fd >= 0 && address <= (uint64_t)INT64_MAX - bytes &&
+           bp_read_exactly(reader->memory_fd, address, out, bytes);
+}
+
+/* The system calls of a 32-bit program have other numbers. */
+static bp_syscall_arch arch_of(int thread_fd, bool *ret_is_static_glibc) {
+    bp_elf_object executable;
+    int fd = openat(thread_fd, "exe", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool is_ours = fd >= 0 && bp_elf_object_read(fd, &executable) == BP_ELF_OK;
+    *ret_is_static_glibc = is_ours && bp_elf_is_static_glibc(&executable);
+    bp_file_close(fd);
+    return is_ours ? BP_SYSCALL_OWN_ARCH : BP_SYSCALL_UNKNOWN;
+}
+
+static const char *name_of(const bp_mapped_file *file) {
+    const char *slash = strrchr(file->path, '/');
+    return slash != NULL ? slash + 1 : file->path;
+}
+
+/* libc.so.6 or, before 2.34, also libc-2.31.so: with a symbol that musl does not have. */
+static bool read_glibc(int thread_fd, bp_mapped_file *file, bp_futex_process *process) {
+    bp_elf_object libc;
+    bp_libc_layout layout;
+    Elf64_Sym symbol;
+    bool is_there;
+    const char *name = name_of(file);
+    if (strncmp(name, "libc.so.6", 9) != 0 && strncmp(name, "libc-2.", 7) != 0) {
+        return false;
+    }
+    int fd = bp_mapped_file_open(thread_fd, file, &is_there);
+    bool is_glibc = fd >= 0 && bp_elf_object_read(fd, &libc) == BP_ELF_OK &&
+                    bp_elf_find_symbol(&libc, "gnu_get_libc_version", &symbol);
+    if (is_glibc && bp_libc_layout_read(&libc, &layout)) {
+        process->has_descriptors = true;
+        process->descriptor_tid = layout.descriptor_tid;
+        process->descriptor_link = layout.descriptor_link;
+        process->link_next = layout.link_next;
+    }
+    bp_file_close(fd);
+    return is_glibc;
+}
+
+static bool read_java(struct reader *reader, int thread_fd, bp_mapped_file *file) {
+    bp_elf_object libjvm;
+    uint64_t code;
+    bool is_there;
+    if (strcmp(name_of(file), "libjvm.so") != 0) {
+        return false;
+    }
+    int fd = bp_mapped_file_open(thread_fd, file, &is_there);
+    bool is_java =
+        fd >= 0 && bp_elf_object_read(fd, &libjvm) == BP_ELF_OK &&
+        bp_elf_code_address(&libjvm, &code) &&
+        bp_java_layout_read(&libjvm, file->code_start - code, read_memory, reader, &reader->java);
+    bp_file_close(fd);
+    return is_java;
+}
+
+static bugpack_status find_libraries(struct reader *reader, int thread_fd, bugpack_error *error) {
+    bp_mapped_files files = {0};
+    bp_futex_process *process = &reader->futexes;
+    int result = bp_mapped_files_read(thread_fd, &files);
+    for (size_t i = 0; result == 0 && i < files.count; i++) {
+        process->has_glibc = process->has_glibc || read_glibc(thread_fd, &files.items[i], process);
+        reader->has_java = reader->has_java || read_java(reader, thread_fd, &files.items[i]);
+    }
+    if (result == 0) {
+        bp_mapped_files_release(&files);
+    }
+    return result == ENOMEM ? bp_fail_memory(error, "look at the files of a process") : BUGPACK_OK;
+}
+
+static bool is_any(const bp_process_threads *process,
+                   bool (*is_possible)(bp_syscall_arch arch, const bp_thread_syscall *syscall)) {
+    for (size_t i = 0; i < process->thread_count; i++) {
+        const bp_thread_state *thread = &process->threads[i];
+        if (thread->has_syscall && is_possible(process->arch, &thread->syscall)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Sets the arch of the process. Its memory and its files are looked at only if a thread may wait
+ * for a lock, its memory also if one may poll. What cannot be read is nothing that is waited for.
+ * NO_MEMORY.
+ */
+static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
+    bp_process_threads *process = &reader->process;
+    bugpack_status status = BUGPACK_OK;
+    bool has_glibc = false;
+    int thread_fd = bp_proc_open_living_thread(reader->threads_fd, NULL);
+    process->arch = thread_fd < 0 ? BP_SYSCALL_UNKNOWN : arch_of(thread_fd, &has_glibc);
+    reader->futexes = (bp_futex_process){.arch = process->arch,
+                                         .has_glibc = has_glibc,
+                                         .read = read_memory,
+                                         .has_thread = has_thread,
+                                         .find_other = find_other,
+                                         .context = reader};
+    bool has_locks = is_any(process, bp_futex_wait_is_possible);
+    if (has_locks || is_any(process, bp_fd_wait_is_possible)) {
+        reader->memory_fd = openat(thread_fd, "mem", O_RDONLY | O_CLOEXEC);
+    }
+    if (has_locks) {
+        status = find_libraries(reader, thread_fd, error);
+        qsort(reader->ids, reader->id_count, sizeof *reader->ids, bp_array_compare_u64);
+        reader->counts_as_we_do = reader->id_count > 0;
+        for (size_t i = 0; i < reader->id_count; i++) {
+            const struct own_id *id = &reader->ids[i];
+            reader->counts_as_we_do =
+                reader->counts_as_we_do && process->threads[id->index].tid == id->tid;
+        }
+    } else {
+        reader->id_count = 0;
+    }
+    bp_file_close(thread_fd);
+    return status;
+}
+
+static ssize_t read_file(struct reader *reader, uint64_t tid, const char *name) {
+    return bp_proc_read_at(reader->threads_fd, reader->text, text_bytes_max - 1, "%" PRIu64 "/%s",
+                           tid, name);
+}
+
+/* False when the thread has ended. */
+static bool read_stat(const struct reader *reader, bp_thread_state *thread) {
+    bp_proc_stat stat;
+    int result = bp_proc_read_stat(reader->threads_fd, &stat, "%" PRIu64 "/stat", thread->tid);
+    if (result != 0) {
+        return !bp_proc_is_gone(result);
+    }
+    thread->birth = stat.start_ticks;
+    memcpy(thread->name, stat.name, sizeof thread->name);
+    thread->state = stat.state;
+    thread->user_ns = stat.user_ticks * reader->tick_ns;
+    thread->system_ns = stat.system_ticks * reader->tick_ns;
+    thread->has_scheduling = stat.has_scheduling;
+    thread->priority = stat.priority;
+    thread->nice = stat.nice;
+    thread->policy = stat.policy;
+    thread->rt_priority = stat.rt_priority;
+    thread->processor = stat.processor;
+    return true;
+}
+
+/* The switches, and the id in the innermost pid namespace, which is the last of NSpid (proc(5)). */
+static uint64_t read_status(struct reader *reader, bp_thread_state *thread) {
+    uint64_t own_tid = thread->tid;
+    ssize_t length = read_file(reader, thread->tid, "status");
+    if (length < 0) {
+        return 0;
+    }
+    size_t bytes = (size_t)length;
+    thread->has_switches = bp_proc_find_switches(reader->text, bytes, &thread->voluntary_switches,
+                                                 &thread->involuntary_switches);
+    (void)bp_proc_find_number(reader->text, bytes, "TracerPid", 0, &reader->process.tracer.pid);
+    for (size_t i = 0; bp_proc_find_number(reader->text, bytes, "NSpid", i, &own_tid); i++) {}
+    return own_tid;
+}
+
+static void read_syscall(struct reader *reader, bp_thread_state *thread) {
+    int result = bp_thread_syscall_read(reader->threads_fd, thread->tid, &thread->syscall);
+    thread->has_syscall = result == 0;
+    bool is_ended =
+        result == ESRCH || (result == ENOENT && read_file(reader, thread->tid, "comm") < 0);
+    if (result != 0 && !is_ended) {
+        reader->process.unread_count++;
+        reader->process.unread_errno = result;
+    }
+}
+
+/* "0" where it waits nowhere, and where we may not know. */
+static void read_wait_channel(struct reader *reader, bp_thread_state *thread) {
+    ssize_t length = read_file(reader, thread->tid, "wchan");
+    if (length > 0 && (size_t)length < sizeof thread->wait_channel && reader->text[0] != '0') {
+        memcpy(thread->wait_channel, reader->text, (size_t)length);
+        thread->wait_channel[length] = '\0';
+    }
+}
+
+/* Only root may: a first refusal is enough. */
+static void read_kernel_stack(struct reader *reader, bp_thread_state *thread) {
+    ssize_t length =
+        reader->process.kernel_stack_errno == 0 ? read_file(reader, thread->tid, "stack") : 0;
+    if (length < 0 && errno != ESRCH && faccessat(reader->threads_fd, ".", F_OK, 0) == 0) {
+        reader->process.kernel_stack_errno = errno;
+    } else if (length > 0) {
+        thread->kernel_stack = strndup(reader->text, (size_t)length);
+        reader->process.kernel_stack_errno = thread->kernel_stack == NULL ? ENOMEM : 0;
+    }
+}
+
+/* The switches come first: where they are the same later on, the thread has not run since. */
+static void read_thread(struct reader *reader, uint64_t tid) {
+    bp_process_threads *process = &reader->process;
+    bp_thread_state thread = {.tid = tid};
+    if (!read_stat(reader, &thread)) {
+        process->vanished_count++;
+        return;
+    }
+    uint64_t own_tid = read_status(reader, &thread);
+    /* An ended first thread is in no call, and its own user is refused. */
+    if (thread.state != 'Z') {
+        read_syscall(reader, &thread);
+        read_wait_channel(reader, &thread);
+        read_kernel_stack(reader, &thread);
+    }
+    if (own_tid != 0) {
+        reader->ids[reader->id_count++] = (struct own_id){own_tid, process->thread_count};
+    }
+    process->threads[process->thread_count++] = thread;
+}
+
+static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
+                                   bugpack_error *error) {
+    bp_process_threads *process = &reader->process;
+    bp_proc_list list;
+    int result = bp_proc_list_read(reader->threads_fd, NULL, &list);
+    process->threads = calloc(list.count + 1, sizeof *process->threads);
+    reader->ids = calloc(list.count + 1, sizeof *reader->ids);
+    reader->text = malloc(text_bytes_max);
+    if (process->threads == NULL || reader->ids == NULL || reader->text == NULL) {
+        result = ENOMEM;
+    }
+    if (result == 0 && list.count > 0) {
+        bp_thread_state first = {.tid = list.items[0].id}; /* the kernel lists it first */
+        (void)read_stat(reader, &first);
+        process->birth = first.birth;
+        memcpy(process->name, first.name, sizeof process->name);
+        bp_proc_list_sort(&list);
+        for (size_t i = 0; i < list.count; i++) {
+            if (bp_clock_monotonic_ns() > deadline_ns) {
+                process->passed_over_count = list.count - i;
+                break;
+            }
+            read_thread(reader, list.items[i].id);
+        }
+    }
+    bp_proc_list_release(&list);
+    if (result == 0 && process->thread_count == 0 && process->passed_over_count == 0) {
+        result = ESRCH;
+    }
+    if (result == ENOMEM) {
+        return bp_fail_memory(error, "list the threads of a process");
+    }
+    return result == 0
+               ? BUGPACK_OK
+               : bp_fail_process_errno(error, result, "cannot list the threads of process %" PRIu64,
+                                       process->pid);
+}
+
+static bool has_stayed(struct reader *reader, const bp_thread_state *thread) {
+    bp_thread_state again = {.tid = thread->tid};
+    return bp_thread_syscall_read(reader->threads_fd, thread->tid, &again.syscall) == 0 &&
+           memcmp(&again.syscall, &thread->syscall, sizeof again.syscall) == 0 &&
+           read_status(reader, &again) != 0 && again.has_switches && thread->has_switches &&
+           again.voluntary_switches == thread->voluntary_switches;
+}
+
+/* The waits for monitors of Java, which its virtual machine knows of. */
+struct monitors {
+    bp_java_wait waits[monitor_max];
+    size_t count;
+};
+
+static void read_monitors(struct reader *reader, struct monitors *ret_monitors) {
+    ret_monitors->count = !reader->has_java ? 0
+                                            : bp_java_find_waits(&reader->java, read_memory, reader,
+                                                                 ret_monitors->waits, monitor_max);
+}
+
+static void take_monitors(struct reader *reader) {
+    struct monitors monitors;
+    read_monitors(reader, &monitors);
+    for (size_t i = 0; i < monitors.count; i++) {
+        const bp_java_wait *wait = &monitors.waits[i];
+        const struct own_id *waiter = find_id(reader, wait->tid);
+        const struct own_id *owner = find_id(reader, wait->owner_tid);
+        bp_thread_state *thread = waiter != NULL ? &reader->process.threads[waiter->index] : NULL;
+        if (thread != NULL && owner != NULL && thread->has_syscall && !thread->is_waiting &&
+            bp_futex_wait_is_possible(reader->process.arch, &thread->syscall)) {
+            thread->is_waiting = true;
+            thread->waits_for = (size_t)owner->index;
+            thread->wait = (bp_futex_wait){.kind = BP_FUTEX_KIND_MONITOR,
+                                           .owner = BP_FUTEX_OWNER_THREAD,
+                                           .address = wait->monitor,
+                                           .tid = wait->owner_tid};
+        }
+    }
+}
+
+static bool has_monitor(const struct reader *reader, const struct monitors *monitors,
+                        const bp_thread_state *thread) {
+    for (size_t i = 0; i < monitors->count; i++) {
+        const bp_java_wait *wait = &monitors->waits[i];
+        const struct own_id *waiter = find_id(reader, wait->tid);
+        if (waiter != NULL && &reader->process.threads[waiter->index] == thread) {
+            return wait->monitor == thread->wait.address && wait->owner_tid == thread->wait.tid;
+        }
+    }
+    return false;
+}
+
+/* Whether what was seen is seen again. */
+static bool still_waits(struct reader *reader, const struct monitors *monitors,
+                        const bp_thread_state *thread) {
+    bp_futex_wait wait;
+    if (thread->wait.kind == BP_FUTEX_KIND_MONITOR) {
+        return has_monitor(reader, monitors, thread) && has_stayed(reader, thread);
+    }
+    return bp_futex_wait_find(&reader->futexes, &thread->syscall, &wait) &&
+           wait.kind == thread->wait.kind && wait.tid == thread->wait.tid &&
+           wait.owner == thread->wait.owner && has_stayed(reader, thread);
+}
+
+/* Of an epoll what it watches. */
+static bool take_watches(struct reader *reader, bp_thread_state *thread) {
+    bp_fd_wait *wait = &thread->fd_wait;
+    ssize_t length = bp_proc_read_at(reader->threads_fd, reader->text, watches_bytes_max,
+                                     "%" PRIu64 "/fdinfo/%" PRIu32, thread->tid, wait->fds[0]);
+    return length > 0 && (size_t)length < watches_bytes_max &&
+           bp_fd_wait_take_watches(wait, reader->text, (size_t)length);
+}
+
+/* On one descriptor alone, or on several, or on what an epoll watches. */
+static void find_fd_wait(struct reader *reader, bp_thread_state *thread) {
+    enum { epoll_max = 32 };
+    bp_syscall_arch arch = reader->process.arch;
+    bp_fd_wait *wait = &thread->fd_wait;
+    if (!thread->has_syscall ||
+        !bp_fd_wait_find(arch, &thread->syscall, read_memory, reader, wait)) {
+        return;
+    }
+    thread->has_fd_wait = !wait->is_epoll && wait->count == 1;
+    if (thread->has_fd_wait) {
+        (void)bp_unix_connect_find(arch, &thread->syscall, read_memory, reader,
+                                   thread->connects_to);
+    } else if (wait->is_epoll) {
+        thread->does_poll = reader->epoll_count++ < epoll_max && take_watches(reader, thread);
+    } else {
+        thread->does_poll = true;
+    }
+}
+
+/*
+ * All waits are found before the first is checked again. A thread that has not run between its two
+ * checks waited all the while, so all that is left held at one instant.
+ */
+static void find_waits(struct reader *reader) {
+    bp_process_threads *process = &reader->process;
+    for (size_t i = 0; i < process->thread_count; i++) {
+        bp_thread_state *thread = &process->threads[i];
+        thread->is_waiting = thread->has_syscall &&
+                             bp_futex_wait_find(&reader->futexes, &thread->syscall, &thread->wait);
+        if (thread->is_waiting && thread->wait.owner == BP_FUTEX_OWNER_THREAD) {
+            thread->waits_for = (size_t)find_id(reader, thread->wait.tid)->index;
+        }
+        find_fd_wait(reader, thread);
+    }
+    take_monitors(reader);
+    struct monitors again;
+    read_monitors(reader, &again);
+    for (size_t i = 0; i < process->thread_count; i++) {
+        bp_thread_state *thread = &process->threads[i];
+        bool is_held = thread->is_waiting && still_waits(reader, &again, thread);
+        thread->is_waiting = is_held && thread->wait.owner == BP_FUTEX_OWNER_THREAD;
+        thread->other_owner =
+            is_held && !thread->is_waiting ? thread->wait.owner : BP_FUTEX_OWNER_UNKNOWN;
+    }
+}
+
+static int open_threads(uint64_t pid) {
+    return pid == (uint64_t)getpid()
+               ? open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+               : bp_proc_open_at(AT_FDCWD, O_RDONLY | O_DIRECTORY, "/proc/%" PRIu64 "/task", pid);
+}
+
+bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threads *ret_process,
+                               bugpack_error *error) {
+    struct reader reader = {.process = {.pid = (uint64_t)(pid == 0 ? getpid() : pid)},
+                            .tick_ns = BP_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK),
+                            .memory_fd = -1};
+    reader.threads_fd = open_threads(reader.process.pid);
+    if (reader.threads_fd < 0) {
+        return bp_fail_process_errno(error, errno, "cannot list the threads of process %" PRIu64,
+                                     reader.process.pid);
+    }
+    bugpack_status status = read_threads(&reader, deadline_ns, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = open_memory(&reader, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    find_waits(&reader);
+    *ret_process = reader.process;
+    reader.process = (bp_process_threads){0};
+out:
+    bp_process_threads_release(&reader.process);
+    free(reader.ids);
+    free(reader.text);
+    bp_file_close(reader.memory_fd);
+    bp_file_close(reader.threads_fd);
+    return status;
+}
+
+static bugpack_status read_files(bp_process_threads *process, uint64_t deadline_ns,
+                                 bugpack_error *error) {
+    size_t count = 0;
+    uint64_t *numbers = calloc(process->thread_count + 1, sizeof *numbers);
+    if (numbers == NULL) {
+        return bp_fail_memory(error, "read the open files of a process");
+    }
+    for (size_t i = 0; i < process->thread_count; i++) {
+        if (process->threads[i].has_fd_wait) {
+            numbers[count++] = process->threads[i].fd_wait.fds[0];
+        }
+    }
+    qsort(numbers, count, sizeof *numbers, bp_array_compare_u64);
+    bugpack_status status = BUGPACK_OK;
+    if (count > 0) {
+        pid_t pid = process->pid == (uint64_t)getpid() ? 0 : (pid_t)process->pid;
+        status = bp_open_files_read(pid, numbers, count, deadline_ns, &process->files, error);
+    }
+    free(numbers);
+    if (status == BUGPACK_OK && process->files.birth != process->birth) {
+        bp_open_files_release(&process->files); /* of another process */
+    }
+    return status == BUGPACK_ERR_NO_MEMORY ? status : BUGPACK_OK;
+}
+
+static int compare_number(const void *number, const void *file) {
+    uint32_t wanted = *(const uint32_t *)number;
+    uint32_t found = ((const bp_open_file *)file)->number;
+    return (wanted > found) - (wanted < found);
+}
+
+/* The pipe or socket that has the number; NULL where it is anything else. */
+static const bp_open_file *find_file(const bp_open_files *files, uint32_t number) {
+    const bp_open_file *file = files->file_count == 0
+                                   ? NULL
+                                   : bsearch(&number, files->files, files->file_count,
+                                             sizeof *files->files, compare_number);
+    bool has_end =
+        file != NULL && (file->kind == BP_OPEN_FILE_PIPE || file->kind == BP_OPEN_FILE_FIFO ||
+                         file->kind == BP_OPEN_FILE_SOCKET);
+    return has_end ? file : NULL;
+}
+
+bool bp_thread_has_stayed(uint64_t pid, const bp_thread_state *thread) {
+    struct reader reader = {.threads_fd = open_threads(pid), .text = malloc(text_bytes_max)};
+    bool has_it = reader.text != NULL && reader.threads_fd >= 0 && has_stayed(&reader, thread);
+    bp_file_close(reader.threads_fd);
+    free(reader.text);
+    return has_it;
+}
+
+/* Only of a thread that has not run since its call was read. */
+static bugpack_status take_files(bp_process_threads *process, bugpack_error *error) {
+    struct reader reader = {.threads_fd = open_threads(process->pid),
+                            .text = malloc(text_bytes_max)};
+    bool has_memory = reader.text != NULL;
+    for (size_t i = 0; has_memory && i < process->thread_count; i++) {
+        bp_thread_state *thread = &process->threads[i];
+        const bp_open_file *file =
+            thread->has_fd_wait ? find_file(&process->files, thread->fd_wait.fds[0]) : NULL;
+        thread->file = file != NULL && has_stayed(&reader, thread) ? file : NULL;
+        bool is_socket = thread->file != NULL && thread->file->socket != NULL;
+        if (is_socket && thread->connects_to[0] != '\0') {
+            memcpy(thread->file->socket->remote, thread->connects_to, sizeof thread->connects_to);
+        }
+    }
+    bp_file_close(reader.threads_fd);
+    free(reader.text);
+    return has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of a process");
+}
+
+bugpack_status bp_threads_find_files(bp_process_threads *processes, size_t count,
+                                     uint64_t deadline_ns, bp_fd_search *ret_search,
+                                     bugpack_error *error) {
+    bp_fd_search search = {.was_needed = false};
+    bp_open_files *files = calloc(count, sizeof *files);
+    bugpack_status status =
+        files == NULL ? bp_fail_memory(error, "read the open files of processes") : BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        status = read_files(&processes[i], deadline_ns, error);
+        files[i] = processes[i].files; /* a list for the search, which writes to the files in it */
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_open_files_find_ends(files, count, deadline_ns, &search, error);
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        status = processes[i].files.file_count > 0 ? take_files(&processes[i], error) : BUGPACK_OK;
+    }
+    free(files);
+    if (status == BUGPACK_OK) {
+        *ret_search = search;
+    }
+    return status;
+}

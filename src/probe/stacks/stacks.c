@@ -1,0 +1,352 @@
+#include "stacks/stacks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/linux/files.h"
+#include "platform/linux/thread_wait.h"
+#include "stacks/unwinder.h"
+
+enum { attempt_max = 5 };
+
+/* The registers of a crash page, by their DWARF numbers. */
+#if defined(__aarch64__)
+enum { page_arch = BP_CRASH_ARCH_AARCH64, register_count = 32, counter_number = 32 };
+#elif defined(__x86_64__)
+enum { page_arch = BP_CRASH_ARCH_X86_64, register_count = 16, counter_number = 16 };
+#else /* unsupported: no page has registers */
+enum {
+    page_arch = BP_CRASH_ARCH_OTHER,
+    register_count = 0,
+    counter_number = BP_CRASH_REGISTER_MAX - 1
+};
+#endif
+
+/* Reads the threads of one process. */
+struct reader {
+    bp_unwinder unwinder;
+    const bp_stacks_plan *plan;
+    bp_stop_helper helper; /* of our own process, once it is needed */
+    bool was_helper_started;
+};
+
+/*
+ * Where a thread is, for a comparison. One that woke up meanwhile and waits in the same place again
+ * has another schedstat. Kernels without it have no such file.
+ */
+struct position {
+    bp_thread_syscall at;
+    char runs[96]; /* how long it has run and how often; "" where that is not known */
+};
+
+static int read_position(const bp_unwinder *unwinder, struct position *ret_position) {
+    unsigned long long tid = unwinder->thread->tid;
+    *ret_position = (struct position){.runs = ""};
+    (void)bp_proc_read_at(unwinder->task_fd, ret_position->runs, sizeof ret_position->runs,
+                          "%llu/schedstat", tid);
+    return bp_thread_syscall_read(unwinder->task_fd, tid, &ret_position->at);
+}
+
+static bool has_stayed(const bp_unwinder *unwinder, const struct position *before) {
+    struct position now;
+    return read_position(unwinder, &now) == 0 && memcmp(&now.at, &before->at, sizeof now.at) == 0 &&
+           memcmp(now.runs, before->runs, sizeof now.runs) == 0;
+}
+
+static void set_reason(bp_stack_thread *thread, bp_stack_state state, const char *reason) {
+    thread->state = state;
+    (void)snprintf(thread->reason, sizeof thread->reason, "%s", reason);
+}
+
+/*
+ * Copies the stack of a blocked thread between two readings of where it is, and unwinds the copy.
+ * 0; EAGAIN when it ran meanwhile; or another errno.
+ */
+static int unwind_blocked(bp_unwinder *unwinder, bp_stack_thread *thread) {
+    bp_thread_copy *copy = &unwinder->copy;
+    struct position before;
+    unwinder->thread = thread;
+    thread->state = BP_STACK_UNREAD;
+    int result = read_position(unwinder, &before);
+    if (result != 0) {
+        return result;
+    }
+    if (before.at.place == BP_THREAD_RUNS) {
+        set_reason(thread, BP_STACK_RUNNING, "it has no stack without stopping it");
+        return 0;
+    }
+    if (before.at.stack_pointer == 0) { /* a kernel thread, or one that is ending */
+        set_reason(thread, BP_STACK_UNREAD, "it has no stack of its own");
+        return 0;
+    }
+    copy->stack_pointer = before.at.stack_pointer;
+    copy->program_counter = before.at.program_counter;
+    copy->register_count = 0;
+    copy->pid = unwinder->files.pid;
+    result = bp_thread_copy_stack(copy, unwinder->files.pid);
+    if (!has_stayed(unwinder, &before)) {
+        return EAGAIN;
+    }
+    if (result != 0) {
+        return result;
+    }
+    thread->state = BP_STACK_BLOCKED;
+    bp_unwinder_unwind(unwinder, thread);
+    return !copy->has_read_more || has_stayed(unwinder, &before) ? 0 : EAGAIN;
+}
+
+/*
+ * Appends the frames of a thread whose tid is set, and sets its state and reason. 0, also when it
+ * has no stack, or an errno: then its state is BP_STACK_UNREAD.
+ */
+static int unwind_thread(bp_unwinder *unwinder, bp_stack_thread *thread) {
+    int result = EAGAIN;
+    char text[sizeof thread->reason];
+    char message[BP_ERRNO_BYTES];
+    if (thread->tid == (uint64_t)gettid()) { /* the kernel shows this thread the read it is in */
+        set_reason(thread, BP_STACK_RUNNING, "it has read these stacks");
+        return 0;
+    }
+    for (unsigned i = 0; result == EAGAIN && i < attempt_max; i++) {
+        bp_unwinder_forget(unwinder, thread);
+        result = unwind_blocked(unwinder, thread);
+    }
+    if (result == 0) {
+        return 0;
+    }
+    bp_unwinder_forget(unwinder, thread);
+    if (result == EAGAIN) {
+        (void)snprintf(text, sizeof text, "it ran meanwhile, at each of %d attempts", attempt_max);
+        set_reason(thread, BP_STACK_MOVED, text);
+        return 0;
+    }
+    bp_describe_errno(result, message);
+    (void)snprintf(text, sizeof text, "it may not be read: %s", message);
+    set_reason(thread, BP_STACK_UNREAD, text);
+    return result;
+}
+
+/* Of one thread: a processor gives it a turn in far less, and what sleeps deeper is not waited for.
+ */
+static const uint32_t stop_timeout_ms = 200;
+
+static int ask_helper(struct reader *reader, pid_t tid, uint64_t *ret_pause_ns) {
+    const bp_stacks_plan *plan = reader->plan;
+    if (!reader->was_helper_started) {
+        reader->was_helper_started = true;
+        int result =
+            bp_stop_helper_start(plan->helper_path, plan->is_helper_ptracer, &reader->helper);
+        if (result != 0) {
+            return result;
+        }
+    }
+    return bp_stop_helper_copy(&reader->helper, tid, &reader->unwinder.copy, ret_pause_ns);
+}
+
+/* Replaces what is known of the thread without a stop; or adds to the reason why it was not. */
+static void stop_thread(struct reader *reader, int thread_fd, bp_stack_thread *thread) {
+    pid_t tid = (pid_t)thread->tid;
+    uint64_t pause_ns = 0;
+    int result = reader->unwinder.pid == getpid()
+                     ? ask_helper(reader, tid, &pause_ns)
+                     : bp_thread_stop_copy(reader->unwinder.files.pid, tid, stop_timeout_ms,
+                                           &reader->unwinder.copy, &pause_ns);
+    bp_proc_stat stat;
+    if (result != 0) {
+        size_t length = strlen(thread->reason);
+        char message[BP_ERRNO_BYTES];
+        bp_describe_errno(result, message);
+        (void)snprintf(thread->reason + length, sizeof thread->reason - length,
+                       "; it could not be stopped: %s", message);
+    } else if (bp_proc_read_stat(thread_fd, &stat, "stat") == 0) {
+        /* While the thread is there, its id is no other's. */
+        thread->state = BP_STACK_STOPPED;
+        thread->stopped_ns = pause_ns;
+        bp_unwinder_unwind(&reader->unwinder, thread);
+    }
+}
+
+static bool is_to_be_stopped(const struct reader *reader, const bp_stack_thread *thread) {
+    return reader->plan->stops_threads && thread->tid != (uint64_t)gettid() &&
+           (thread->state == BP_STACK_RUNNING || thread->state == BP_STACK_MOVED ||
+            (thread->state == BP_STACK_BLOCKED && reader->unwinder.lacks_register));
+}
+
+/* A thread that has ended is skipped. An errno where none can be read. */
+static int add_thread(struct reader *reader, uint64_t tid) {
+    bp_proc_stat stat;
+    bp_stack_thread thread = {.tid = tid, .first_frame = reader->unwinder.out.frame_count};
+    int fd = bp_proc_open_at(reader->unwinder.task_fd, O_PATH | O_DIRECTORY, "%" PRIu64, tid);
+    if (fd < 0) {
+        return bp_proc_is_gone(errno) ? 0 : errno;
+    }
+    int result = 0;
+    if (bp_proc_read_stat(fd, &stat, "stat") == 0 && !bp_proc_has_thread_ended(&stat)) {
+        memcpy(thread.name, stat.name, sizeof thread.name);
+        result = unwind_thread(&reader->unwinder, &thread);
+        if (result == 0 && is_to_be_stopped(reader, &thread)) {
+            stop_thread(reader, fd, &thread);
+        }
+        if (!bp_proc_is_gone(result)) {
+            reader->unwinder.out.threads[reader->unwinder.out.thread_count++] = thread;
+        }
+    }
+    bp_file_close(fd);
+    return bp_proc_is_gone(result) ? 0 : result;
+}
+
+/* Our own threads, and those of others that may be read. The first errno of a refusal. */
+static bugpack_status read_threads(struct reader *reader, bugpack_error *error) {
+    bp_stacks *out = &reader->unwinder.out;
+    bp_proc_list list;
+    bugpack_status status = BUGPACK_OK;
+    int first_errno = bp_proc_list_read(reader->unwinder.task_fd, NULL, &list);
+    if (first_errno != 0) {
+        status = bp_fail_process_errno(error, first_errno, "cannot list threads");
+        goto out;
+    }
+    out->threads = calloc(list.count < BP_STACKS_THREAD_MAX ? list.count + 1 : BP_STACKS_THREAD_MAX,
+                          sizeof *out->threads);
+    if (out->threads == NULL) {
+        status = bp_fail_memory(error, "read stacks");
+        goto out;
+    }
+    for (size_t i = 0; i < list.count && !reader->unwinder.has_failed; i++) {
+        if (out->thread_count == BP_STACKS_THREAD_MAX ||
+            bp_stacks_is_over(&reader->unwinder.files, reader->plan->deadline_ns)) {
+            out->passed_over_count = list.count - i;
+            break;
+        }
+        int result = add_thread(reader, list.items[i].id);
+        first_errno = first_errno == 0 ? result : first_errno;
+    }
+    if (reader->unwinder.has_failed) {
+        status = bp_fail_memory(error, "read stacks");
+    } else if (first_errno != 0 && bp_stacks_count(out, BP_STACK_UNREAD) == out->thread_count) {
+        status = bp_fail_process_errno(error, first_errno, "cannot read where threads are");
+    }
+out:
+    bp_proc_list_release(&list);
+    return status;
+}
+
+/* Hands the result over if all went well. */
+static bugpack_status finish(bp_unwinder *unwinder, bugpack_status status, bp_stacks *ret_stacks) {
+    if (status == BUGPACK_OK) {
+        *ret_stacks = unwinder->out;
+        unwinder->out = (bp_stacks){.threads = NULL};
+    }
+    bp_unwinder_release(unwinder);
+    return status;
+}
+
+bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *ret_stacks,
+                              bugpack_error *error) {
+    pid = pid != 0 ? pid : getpid();
+    struct reader reader = {
+        .unwinder = {.deadline_ns = plan->deadline_ns,
+                     .pid = pid,
+                     .task_fd = -1,
+                     .memory_fd = -1,
+                     .files = {.pid = pid, .process_fd = -1, .stop = plan->stop},
+                     .out = {.pid = (uint64_t)pid, .is_of_all = plan->stops_threads}},
+        .plan = plan,
+        .helper = {.fd = -1}};
+    bp_unwinder *unwinder = &reader.unwinder;
+    bugpack_status status = bp_unwinder_init(unwinder, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_unwinder_open(unwinder, plan->birth, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = read_threads(&reader, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_unwinder_check(unwinder, error);
+    if (status == BUGPACK_OK &&
+        !bp_stacks_describe(&unwinder->files, plan->symbols_until_ns, &unwinder->out)) {
+        status = bp_fail_memory(error, "read stacks");
+    }
+out:
+    bp_stop_helper_end(&reader.helper);
+    return finish(unwinder, status, ret_stacks);
+}
+
+static bugpack_status open_dead(bp_unwinder *unwinder, bugpack_error *error) {
+    bp_stack_files *files = &unwinder->files;
+    files->process_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (files->process_fd < 0) {
+        return bp_fail_errno(error, errno, "cannot read files of the process");
+    }
+    int result = bp_stack_files_open(files);
+    if (result != 0) {
+        return bp_fail_errno(error, result, "cannot read what the process ran");
+    }
+    if (files->count == 0) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                       "the files that the process ran are not known");
+    }
+    return bp_unwinder_attach(unwinder, error);
+}
+
+static bugpack_status unwind_dead(bp_unwinder *unwinder, uint64_t symbols_until_ns,
+                                  bugpack_error *error) {
+    const bp_crash_page *page = unwinder->files.dead;
+    bp_thread_copy *copy = &unwinder->copy;
+    bp_stack_thread *thread = calloc(1, sizeof *thread);
+    unwinder->out.threads = thread;
+    if (thread == NULL) {
+        return bp_fail_memory(error, "read a stack");
+    }
+    unwinder->out.thread_count = 1;
+    *thread = (bp_stack_thread){.tid = (uint64_t)page->tid, .state = BP_STACK_BLOCKED};
+    memcpy(thread->name, page->thread_name, sizeof page->thread_name);
+    memcpy(copy->registers, page->registers, register_count * sizeof copy->registers[0]);
+    copy->register_count = register_count;
+    copy->program_counter = page->registers[counter_number];
+    copy->stack_pointer = page->stack_start;
+    copy->stack_bytes = (size_t)page->stack_bytes;
+    memcpy(copy->stack, page->stack, copy->stack_bytes);
+    bp_unwinder_unwind(unwinder, thread);
+    return !unwinder->has_failed &&
+                   bp_stacks_describe(&unwinder->files, symbols_until_ns, &unwinder->out)
+               ? BUGPACK_OK
+               : bp_fail_memory(error, "read a stack");
+}
+
+bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
+                                    bool is_host, bp_stacks *ret_stacks, bugpack_error *error) {
+    bp_unwinder unwinder = {
+        .deadline_ns = plan->deadline_ns,
+        .pid = (pid_t)page->pid,
+        .task_fd = -1,
+        .memory_fd = -1,
+        .files = {.dead = page, .is_host = is_host, .process_fd = -1, .stop = plan->stop},
+        .out = {.pid = (uint64_t)page->pid}};
+    bugpack_status status = bp_unwinder_init(&unwinder, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    if (page->arch != page_arch || page->register_count <= counter_number || page->pid <= 0 ||
+        page->pid > INT32_MAX || page->tid <= 0 || page->tid > INT32_MAX) {
+        status = bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the process ran on another processor");
+        goto out;
+    }
+    status = open_dead(&unwinder, error);
+    if (status == BUGPACK_OK) {
+        status = unwind_dead(&unwinder, plan->symbols_until_ns, error);
+    }
+out:
+    return finish(&unwinder, status, ret_stacks);
+}

@@ -1,0 +1,235 @@
+#include "stacks/thread_stop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/spawn.h"
+
+/* The library and the command may be of different versions. */
+static const uint64_t answer_magic = 0x31706f7473706762; /* "bgpstop1" */
+
+static const uint32_t stop_timeout_ms = 200;
+static const uint64_t answer_timeout_ns = BP_NS_PER_SEC;
+static const unsigned helper_max_secs = 30;
+static const size_t between_stack_bytes = 65536;
+
+/* The stack follows. */
+struct answer {
+    uint64_t magic, stack_pointer, program_counter, stack_bytes, pause_ns;
+    uint64_t registers[BP_REGISTER_MAX];
+    uint32_t register_count;
+    int32_t result; /* an errno; then nothing else is set */
+};
+
+struct start {
+    const char *path;
+    const bp_spawn *spawn;
+    char *const *arguments;
+    pid_t pid;
+    int result;
+};
+
+/*
+ * In a process between us and the helper, which shares our memory and for which the calling thread
+ * waits, as after vfork. It ends without a signal, and the helper gets another parent.
+ */
+static int start_from_between(void *argument) {
+    static char *const no_environment[] = {NULL};
+    struct start *start = argument;
+    start->result = posix_spawn(&start->pid, start->path, &start->spawn->actions,
+                                &start->spawn->attributes, start->arguments, no_environment);
+    return 0; /* the process ends, without handlers: see clone(2) */
+}
+
+static int start_unseen(struct start *start) {
+    char *stack = mmap(NULL, between_stack_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED) {
+        return errno;
+    }
+    start->result = EAGAIN;
+    pid_t between =
+        clone(start_from_between, stack + between_stack_bytes, CLONE_VM | CLONE_VFORK, start);
+    int result = between < 0 ? errno : start->result;
+    while (between > 0 && waitpid(between, NULL, __WCLONE) < 0 && errno == EINTR) {}
+    (void)munmap(stack, between_stack_bytes);
+    return result;
+}
+
+static bool would_be_our_child(void) {
+    int is_subreaper = 0;
+    (void)prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper, 0, 0, 0);
+    return getpid() == 1 || is_subreaper != 0;
+}
+
+int bp_stop_helper_start(const char *path, bool is_ptracer, bp_stop_helper *ret_helper) {
+    char words[3][32] = {"bugpack", "copy-threads", ""};
+    char *const arguments[] = {words[0], words[1], words[2], NULL};
+    int ends[2];
+    bp_spawn spawn;
+    if (would_be_our_child()) {
+        return ENOTSUP;
+    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return errno;
+    }
+    (void)snprintf(words[2], sizeof words[2], "%ld", (long)getpid());
+    /* 3 or more: the copy below cannot overwrite it, and is not close-on-exec. */
+    int high_fd = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int result = high_fd < 0 ? errno : bp_spawn_init(&spawn, 0);
+    if (result == 0) {
+        struct start start = {path, &spawn, arguments, 0, 0};
+        result = bp_spawn_streams(&spawn, (const int[]){high_fd, -1, -1});
+        if (result == 0) {
+            result = start_unseen(&start);
+        }
+        bp_spawn_release(&spawn);
+        if (result == 0 && is_ptracer) {
+            (void)prctl(PR_SET_PTRACER, start.pid, 0, 0, 0); /* EINVAL: no Yama, which is fine */
+        }
+    }
+    bp_file_close(high_fd);
+    bp_file_close(ends[1]);
+    if (result != 0) {
+        bp_file_close(ends[0]);
+        return result;
+    }
+    *ret_helper = (bp_stop_helper){ends[0], is_ptracer};
+    return 0;
+}
+
+void bp_stop_helper_end(bp_stop_helper *helper) {
+    if (helper->fd >= 0 && helper->is_ptracer) {
+        (void)prctl(PR_SET_PTRACER, 0, 0, 0, 0);
+    }
+    bp_file_close(helper->fd);
+    helper->fd = -1;
+}
+
+/* All of it, or false. */
+static bool receive(int fd, void *out, size_t byte_count, uint64_t deadline_ns) {
+    unsigned char *at = out;
+    while (byte_count > 0) {
+        struct pollfd waited = {fd, POLLIN, 0};
+        int left_ms = bp_clock_poll_ms(deadline_ns);
+        if (left_ms == 0) {
+            return false;
+        }
+        (void)poll(&waited, 1, left_ms);
+        ssize_t count = waited.revents != 0 ? recv(fd, at, byte_count, MSG_DONTWAIT) : -1;
+        if (count == 0 || (count < 0 && waited.revents != 0 && errno != EAGAIN && errno != EINTR)) {
+            return false;
+        }
+        at += count > 0 ? count : 0;
+        byte_count -= count > 0 ? (size_t)count : 0;
+    }
+    return true;
+}
+
+static bool send_all(int fd, const void *bytes, size_t byte_count) {
+    const unsigned char *at = bytes;
+    while (byte_count > 0) {
+        ssize_t count = send(fd, at, byte_count, MSG_NOSIGNAL);
+        if (count < 0 && errno != EINTR) {
+            return false;
+        }
+        at += count > 0 ? count : 0;
+        byte_count -= count > 0 ? (size_t)count : 0;
+    }
+    return true;
+}
+
+int bp_stop_helper_copy(bp_stop_helper *helper, pid_t tid, bp_thread_copy *copy,
+                        uint64_t *ret_pause_ns) {
+    struct answer answer;
+    uint64_t deadline_ns = bp_clock_monotonic_ns() + answer_timeout_ns;
+    int32_t number = tid;
+    if (helper->fd < 0) {
+        return EPIPE;
+    }
+    if (!send_all(helper->fd, &number, sizeof number) ||
+        !receive(helper->fd, &answer, sizeof answer, deadline_ns) || answer.magic != answer_magic ||
+        answer.register_count > BP_REGISTER_MAX || answer.stack_bytes > BP_STACK_COPY_BYTES ||
+        !receive(helper->fd, copy->stack, (size_t)answer.stack_bytes, deadline_ns)) {
+        bp_stop_helper_end(helper);
+        return bp_clock_monotonic_ns() >= deadline_ns ? ETIMEDOUT : EPROTO;
+    }
+    if (answer.result != 0) {
+        return answer.result;
+    }
+    copy->stack_pointer = answer.stack_pointer;
+    copy->program_counter = answer.program_counter;
+    memcpy(copy->registers, answer.registers, sizeof copy->registers);
+    copy->register_count = answer.register_count;
+    copy->stack_bytes = (size_t)answer.stack_bytes;
+    copy->has_read_more = false;
+    copy->pid = 0;
+    *ret_pause_ns = answer.pause_ns;
+    return 0;
+}
+
+struct request {
+    pid_t pid;
+    int32_t tid;
+    bp_thread_copy copy;
+    struct answer answer;
+};
+
+static bool answer(struct request *request) {
+    struct answer *answer = &request->answer;
+    bp_thread_copy *copy = &request->copy;
+    *answer = (struct answer){.magic = answer_magic};
+    if (syscall(SYS_tgkill, request->pid, request->tid, 0) != 0) {
+        answer->result = errno; /* a thread of another process */
+    } else {
+        answer->result = bp_thread_stop_copy(request->pid, request->tid, stop_timeout_ms, copy,
+                                             &answer->pause_ns);
+    }
+    if (answer->result == 0) {
+        answer->stack_pointer = copy->stack_pointer;
+        answer->program_counter = copy->program_counter;
+        memcpy(answer->registers, copy->registers, sizeof copy->registers);
+        answer->register_count = copy->register_count;
+        answer->stack_bytes = copy->stack_bytes;
+    }
+    return send_all(STDIN_FILENO, answer, sizeof *answer) &&
+           send_all(STDIN_FILENO, copy->stack, (size_t)answer->stack_bytes);
+}
+
+int bp_stop_help(int argument_count, char **arguments) {
+    static unsigned char stack[BP_STACK_COPY_BYTES];
+    struct request request = {.copy.stack = stack};
+    char *end;
+    long pid = argument_count == 2 ? strtol(arguments[1], &end, 10) : 0;
+    /* With privileges of its file it would copy what its caller may not read. */
+    if (pid <= 0 || pid > INT32_MAX || *end != '\0' || getauxval(AT_SECURE) != 0) {
+        return 2;
+    }
+#ifdef SYS_close_range
+    (void)syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);
+#endif
+    (void)alarm(helper_max_secs);
+    request.pid = (pid_t)pid;
+    uint64_t deadline_ns = bp_clock_monotonic_ns() + helper_max_secs * BP_NS_PER_SEC;
+    while (receive(STDIN_FILENO, &request.tid, sizeof request.tid, deadline_ns)) {
+        if (!answer(&request)) {
+            return 1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,224 @@
+/* Diagnoses of CPU: threads that use too much of it, and too many threads. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "diagnose/evidence.h"
+
+/* Whether it is a filter of bytes without an end, which it throws away. */
+static bool has_endless_input(const bp_evidence *evidence) {
+    static const char *const sources[] = {"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+                                          NULL};
+    bool is_endless = false, is_lost = false;
+    for (size_t i = 0; i < evidence->files.count; i++) {
+        const bp_json_tree *file = evidence->files.rows[i];
+        const char *target = bp_json_tree_text_or(file, "target", "");
+        uint64_t fd = UINT64_MAX;
+        (void)bp_json_tree_uint(file, "number", &fd);
+        is_lost = is_lost || (fd == 1 && strcmp(target, "/dev/null") == 0);
+        is_endless = is_endless || (fd == 0 && bp_array_has_text(sources, target));
+    }
+    return is_endless && is_lost;
+}
+
+/*
+ * A busy thread gets on if something comes in, goes out or is new in memory. What is repeated for
+ * ever has none of it: no page faults in loops of C, and of the interpreters of Python, Perl,
+ * JavaScript, awk, sh and SQL. Short lines alone may be the same error again and again.
+ */
+static bool gets_on(const bp_evidence *evidence, const bp_thread *thread, bool is_in_kernel) {
+    static const double faults_per_sec = 16, wakes_per_sec = 100, chars_per_sec = 4096,
+                        line_chars = 512;
+    /* It cannot do much in a small share of a CPU. */
+    double secs = (thread->cpu_ms > 0 ? thread->cpu_ms : evidence->window_ms) / 1000;
+    if (thread->page_faults >= faults_per_sec * secs ||
+        thread->voluntary_switches >= wakes_per_sec * secs) {
+        return true;
+    }
+    if (thread->read_chars < 0) { /* it slept at an end of the window, or we may not know */
+        return thread->voluntary_switches > 0;
+    }
+    bool writes = thread->written_chars >= chars_per_sec * secs &&
+                  thread->written_chars >= line_chars * thread->write_calls;
+    return (writes || thread->read_chars >= chars_per_sec * secs) &&
+           !(is_in_kernel && has_endless_input(evidence));
+}
+
+static bool has_namesakes(const bp_evidence *evidence, const bp_thread *thread) {
+    size_t count = 0;
+    for (size_t i = 0; i < evidence->thread_count && count < 2; i++) {
+        count += strcmp(evidence->threads[i].name, thread->name) == 0;
+    }
+    return count > 1;
+}
+
+enum { place_bytes = 192 };
+
+/* "; 94 % of its 182 samples are in count_primes, called by price_all". False without a profile, or
+ * where no function has half of the samples of its name. */
+static bool find_place(const bp_evidence *evidence, const bp_thread *thread,
+                       char out[place_bytes]) {
+    const bp_call_tree *profile = evidence->profile;
+    uint32_t node = profile != NULL ? bp_call_tree_thread(profile, thread->name) : 0;
+    char function[BP_FRAME_NAME_BYTES], caller[BP_FRAME_NAME_BYTES] = "";
+    bp_call_path path = {.count = 0};
+    if (node != 0) {
+        bp_call_tree_find_path(profile, node, &path);
+    }
+    if (path.count == 0) {
+        return false;
+    }
+    uint64_t samples = profile->nodes[node].samples;
+    bp_call_tree_short_name(profile, path.nodes[0], function);
+    if (path.caller != 0) {
+        bp_call_tree_short_name(profile, path.caller, caller);
+    }
+    bool is_shared = has_namesakes(evidence, thread);
+    (void)snprintf(out, place_bytes, "; %.0f %% of %s %" PRIu64 " samples%s are in %s%s%s",
+                   100 * (double)path.samples / (double)samples, is_shared ? "the" : "its", samples,
+                   is_shared ? " of its name" : "", function,
+                   caller[0] != '\0' ? ", called by " : "", caller);
+    return true;
+}
+
+/*
+ * A thread is busy that used nearly all of the window, or of its own time if it was born in it; and
+ * on a machine with too few processors one that used some of it, and was ready to run for the rest.
+ */
+static void find_busy(bp_evidence *evidence, bool is_wanted_in_kernel) {
+    static const double busy_percent = 90, least_ms = 250;
+    for (size_t i = 0; i < evidence->busiest_count; i++) {
+        const bp_thread *thread = evidence->busiest[i];
+        bool has_rate = thread->is_born && thread->age_ms >= least_ms;
+        double lived_ms = has_rate ? thread->age_ms : evidence->window_ms;
+        double percent = has_rate ? thread->cpu_ms / lived_ms * 100 : thread->cpu_percent;
+        /* Less where it is known to have been ready at both ends. */
+        double starved_percent = thread->run_delay_ms >= 0 ? 5 : 20;
+        bool is_starved = thread->voluntary_switches == 0 && !thread->is_born &&
+                          percent < busy_percent && percent >= starved_percent &&
+                          lived_ms >= least_ms;
+        double system_ms = thread->system_ms > 0 ? thread->system_ms : 0;
+        bool is_in_kernel = system_ms * 4 >= thread->cpu_ms && thread->cpu_ms > 0;
+        char share[64] = "", moved[96] = "", place[place_bytes] = "";
+        if ((percent < busy_percent && !is_starved) || is_in_kernel != is_wanted_in_kernel ||
+            gets_on(evidence, thread, is_in_kernel)) {
+            continue;
+        }
+        if (is_in_kernel) {
+            (void)snprintf(share, sizeof share, ", %.0f %% of it in the kernel",
+                           system_ms / thread->cpu_ms * 100);
+        }
+        if (thread->read_chars >= 0) {
+            (void)snprintf(moved, sizeof moved, "; it read %.0f bytes, and wrote %.0f",
+                           thread->read_chars, thread->written_chars);
+        }
+        bp_find_in(evidence,
+                   find_place(evidence, thread, place) ? "profile.folded" : "runtime-metrics.json",
+                   "thread %" PRIu64 " \"%s\"%s used %.0f %% of one CPU for %.1f s%s%s%s%s",
+                   thread->tid, thread->name, has_rate ? ", born in the window," : "", percent,
+                   lived_ms / 1000, share, is_starved ? ", and was ready to run for the rest" : "",
+                   place, moved);
+    }
+}
+
+void bp_diagnose_spin(bp_evidence *evidence) {
+    find_busy(evidence, false);
+}
+
+void bp_diagnose_spin_calls(bp_evidence *evidence) {
+    find_busy(evidence, true);
+}
+
+void bp_diagnose_many_threads(bp_evidence *evidence) {
+    enum { same_name_min = 512 }; /* a Java program has hundreds of threads, of many names */
+    if (evidence->common_count >= same_name_min) {
+        bp_find(evidence, "%" PRIu64 " of its %" PRIu64 " threads are called \"%s\"",
+                evidence->common_count, evidence->measured_count, evidence->common_name);
+    }
+}
+
+/* A command that has ended takes all its threads along. */
+void bp_diagnose_ended_threads(bp_evidence *evidence) {
+    static const double least_percent = 20, window_min_ms = 250;
+    const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
+    double ended_ms = 0, percent = 0;
+    if (!bp_json_tree_number(process, "ended_threads_cpu_ms", &ended_ms) ||
+        !bp_json_tree_number(process, "cpu_percent", &percent) ||
+        evidence->window_ms < window_min_ms ||
+        bp_json_tree_object(evidence->metadata, "exit") != NULL) {
+        return;
+    }
+    double ended_percent = ended_ms / evidence->window_ms * 100;
+    if (ended_percent >= least_percent && ended_percent * 4 >= percent * 3) {
+        bp_find(evidence,
+                "threads that ended within the window of %.1f s used %.1f %% of one CPU; the "
+                "whole process used %.1f %%",
+                evidence->window_ms / 1000, ended_percent, percent);
+    }
+}
+
+enum { cause_bytes = 96 };
+
+/* Why a thread has less than its share: "; nice 19; it may run on 1 of 2 CPUs". False where nothing
+ * of its own is the reason. */
+static bool name_cause(const bp_evidence *evidence, const bp_thread *thread,
+                       char out[cause_bytes]) {
+    const bp_json_tree *cpus = bp_json_tree_object(evidence->system, "cpus");
+    double nice = 0;
+    uint64_t online = 0, usable = 0;
+    char limit[48] = "", low[24] = "";
+    (void)bp_json_tree_number(bp_json_tree_object(thread->row, "scheduling"), "nice", &nice);
+    if (nice > 0) {
+        (void)snprintf(low, sizeof low, "; nice %.0f", nice);
+    }
+    if (bp_json_tree_uint(cpus, "online", &online) && bp_json_tree_uint(cpus, "usable", &usable) &&
+        usable == 1 && online > 1) {
+        (void)snprintf(limit, sizeof limit, "; it may run on 1 of %" PRIu64 " CPUs", online);
+    }
+    (void)snprintf(out, cause_bytes, "%s%s", low, limit);
+    return out[0] != '\0';
+}
+
+/* How long it was ready to run and did not; -1 where that is not known. The kernel counts a wait at
+ * its end: who was ready at both ends of the window and never slept waited all the time it did not
+ * run. */
+static double waited_ms(const bp_evidence *evidence, const bp_thread *thread) {
+    bool was_always_ready = thread->run_delay_ms >= 0 && thread->voluntary_switches == 0;
+    double waited = was_always_ready ? evidence->window_ms - thread->cpu_ms : thread->run_delay_ms;
+    return waited < evidence->window_ms ? waited : evidence->window_ms;
+}
+
+/* On a busy machine every thread waits, and nothing is wrong with this program: it is named where
+ * it is kept from the CPU by its own priority, or on one CPU of several. */
+void bp_diagnose_starved(bp_evidence *evidence) {
+    static const double window_min_ms = 1000;
+    const bp_thread *worst = NULL;
+    char cause[cause_bytes], unused[cause_bytes];
+    uint64_t count = 0;
+    for (size_t i = 0; i < evidence->thread_count && evidence->window_ms >= window_min_ms; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        bool is_starved = !thread->is_born && !thread->is_own &&
+                          waited_ms(evidence, thread) * 2 >= evidence->window_ms &&
+                          thread->cpu_ms >= 0 && thread->cpu_ms * 2 < evidence->window_ms;
+        if (is_starved && name_cause(evidence, thread, unused)) {
+            if (worst == NULL || waited_ms(evidence, thread) > waited_ms(evidence, worst)) {
+                worst = thread;
+            }
+            count++;
+        }
+    }
+    if (worst != NULL) {
+        char more[48] = "";
+        if (count > 1) {
+            (void)snprintf(more, sizeof more, ", and %" PRIu64 " more", count - 1);
+        }
+        (void)name_cause(evidence, worst, cause);
+        bp_find(evidence,
+                "thread %" PRIu64
+                " \"%s\" waited for a CPU for %.1f of %.1f s, and ran for %.1f s%s%s",
+                worst->tid, worst->name, waited_ms(evidence, worst) / 1000,
+                evidence->window_ms / 1000, worst->cpu_ms / 1000, cause, more);
+    }
+}

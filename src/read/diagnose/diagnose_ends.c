@@ -1,0 +1,591 @@
+/* Diagnoses of how a process ended, what it said before, and what is missing from its report. */
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "diagnose/evidence.h"
+#include "entries/frames.h"
+#include "model/fields.h"
+
+/* --- what it said ------------------------------------------------------------------------- */
+
+/* How runtimes begin what they say of an end, before a trace of any length; `line_max`: that many
+ * lines at most, 0 for any. What a shell script survived may be further back. */
+static const struct {
+    const char *words;
+    uint64_t line_max;
+} endings[] = {{"terminate called", 0},                      /* libstdc++ */
+               {"terminating due to uncaught exception", 0}, /* libc++ */
+               {"Assertion `", 0},                           /* glibc */
+               {"Assertion failed", 0},                      /* musl, macOS */
+               {"detected ***", 0}, /* glibc's fortify and stack protector */
+               {"***: terminated", 0},
+               {"free(): ", 0},
+               {"malloc(): ", 0},
+               {"double free or corruption", 0},
+               {"corrupted size vs. prev_size", 0},
+               {"corrupted double-linked list", 0},
+               {"munmap_chunk(): ", 0},
+               {"realloc(): ", 0},
+               {"panicked at", 0}, /* Rust */
+               {"panic: ", 0},     /* Go */
+               {"fatal error: ", 0},
+               {"Exception in thread", 0}, /* Java */
+               {"AddressSanitizer: ", 0},
+               {"ThreadSanitizer: ", 0},
+               {"runtime error: ", 0},
+               {"fatal: ", 8},                     /* git, and advice */
+               {"Could not read package.json", 8}, /* npm */
+               {"404 Not Found - ", 8},
+               {"error while loading shared libraries", 0}};
+
+/* Lines that only say that something failed before, or what to try: how they begin, behind a number
+ * if there is one, and what is in them. */
+static const struct {
+    const char *begin, *has;
+} trailers[] = {{"make", ": *** ["},
+                {"make", ": *** Waiting for unfinished jobs"},
+                {"make", "not remade because of errors"},
+                {"make", ": Leaving directory"},
+                {"ninja: build stopped", ""},
+                {"FAILED: ", ""},
+                {"-- Configuring incomplete", ""}, /* CMake */
+                {"See also \"", ""},
+                {"compilation terminated.", ""},
+                {"collect2: error: ld returned", ""},
+                {"", ": note: "}, /* gcc, clang */
+                {"note: ", ""},   /* Rust */
+                {" error", ""},   /* "1 error" of javac, and clang */
+                {" warning", "generated."},
+                {"error: aborting due to", ""},
+                {"error: could not compile", ""},
+                {"For more information about this error", ""},
+                {"Some errors have detailed explanations", ""},
+                {"warning: build failed, waiting for other jobs", ""},
+                {"exit status ", ""},                      /* go run */
+                {"", "aborted due to compilation errors"}, /* Perl */
+                {"BEGIN failed--compilation aborted", ""},
+                {"Node.js v", ""},
+                {"}", ""},
+                {"Require stack:", ""},
+                {"- /", ""},
+                {"npm ", "A complete log of this run"},
+                {"tar: Exiting with failure status", ""},
+                {"tar: Error is not recoverable", ""},
+                {"tar: Child returned status", ""},
+                {"rsync error: ", ""},
+                {"rsync: connection unexpectedly closed", ""},
+                {"", ": terminating, "}, /* sshd */
+                {"nginx: ", " test failed"},
+                {"dpkg: error processing", ""},
+                {"Errors were encountered while processing", ""},
+                {"E: Sub-process ", ""}, /* apt */
+                {"error: failed to push some refs", ""},
+                {"", " records in"}, /* dd */
+                {"", " records out"},
+                {" bytes", " copied, "},
+                {"Usage: ", ""},
+                {"usage: ", ""},
+                {"", "--help"}};
+
+enum { words_bytes = 2 * BP_EVIDENCE_LINE_BYTES };
+
+/* With its indentation. */
+static const char *raw_line(const bp_evidence *evidence, uint64_t number) {
+    return evidence->output[number % BP_EVIDENCE_LINE_MAX];
+}
+
+static const char *output_line(const bp_evidence *evidence, uint64_t number) {
+    const char *line = raw_line(evidence, number);
+    return line + strspn(line, " \t");
+}
+
+/* The last output line with one of these words, or NULL. */
+static const char *find_line(const bp_evidence *evidence, const char *const *words,
+                             const char **ret_at) {
+    uint64_t count = evidence->output_count;
+    uint64_t kept = count < BP_EVIDENCE_LINE_MAX ? count : BP_EVIDENCE_LINE_MAX;
+    for (uint64_t i = 1; i <= kept; i++) {
+        const char *line = output_line(evidence, count - i);
+        for (size_t k = 0; words[k] != NULL; k++) {
+            *ret_at = strstr(line, words[k]);
+            if (*ret_at != NULL) {
+                return line;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool starts_with(const char *line, const char *words) {
+    return strncmp(line, words, strlen(words)) == 0;
+}
+
+static bool begins_end(const char *line, uint64_t lines_left) {
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if ((endings[i].line_max == 0 || lines_left <= endings[i].line_max) &&
+            strstr(line, endings[i].words) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_trailer(const char *line) {
+    line += strspn(line, "0123456789");
+    for (size_t i = 0; i < sizeof trailers / sizeof trailers[0]; i++) {
+        if (starts_with(line, trailers[i].begin) && strstr(line, trailers[i].has) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A trace, a line of source with its number, as Rust's, or one above a caret. */
+static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
+    const char *line = raw_line(evidence, number);
+    size_t digits = strspn(line, "0123456789");
+    bool is_above_caret = number + 1 < evidence->output_count &&
+                          output_line(evidence, number + 1)[0] == '^' &&
+                          raw_line(evidence, number + 1)[0] != '^';
+    return line[0] == ' ' || line[0] == '\t' || is_above_caret ||
+           (digits > 0 && starts_with(line + digits, " |"));
+}
+
+/* The line that says why: where a runtime begins to, or else the last one that is not a mere
+ * continuation or trailer. Without `takes_any`, only where a trailer follows it; the count of all
+ * for none. */
+static uint64_t find_cause(const bp_evidence *evidence, bool takes_any) {
+    uint64_t count = evidence->output_count;
+    uint64_t first = count > BP_EVIDENCE_LINE_MAX ? count - BP_EVIDENCE_LINE_MAX : 0;
+    bool has_failed = takes_any;
+    for (uint64_t at = first; at < count; at++) {
+        if (begins_end(output_line(evidence, at), count - at)) {
+            return at;
+        }
+    }
+    for (uint64_t at = count; at > first; at--) {
+        bool is_over = is_trailer(output_line(evidence, at - 1));
+        if (!is_over && !is_continuation(evidence, at - 1)) {
+            return has_failed ? at - 1 : count;
+        }
+        has_failed = has_failed || is_over;
+    }
+    return takes_any && count > 0 ? count - 1 : count;
+}
+
+/* Its root in Java, or the next line where that belongs to it; "" for nothing more. */
+static const char *find_rest(const bp_evidence *evidence, uint64_t at) {
+    const char *line = output_line(evidence, at);
+    for (uint64_t i = evidence->output_count; i > at + 1; i--) {
+        if (starts_with(raw_line(evidence, i - 1), "Caused by: ")) {
+            return output_line(evidence, i - 1);
+        }
+    }
+    if (at + 1 == evidence->output_count) {
+        return "";
+    }
+    const char *next = output_line(evidence, at + 1);
+    bool belongs = line[0] != '\0' && line[strlen(line) - 1] == ':';
+    return belongs || starts_with(next, "what():") || starts_with(next, "--> ") ? next : "";
+}
+
+/* What it said of its end, or what glibc kept in memory for a crash handler; false with "" for
+ * none. */
+static bool find_last_words(const bp_evidence *evidence, bool takes_any, char out[words_bytes]) {
+    uint64_t at = find_cause(evidence, takes_any && !evidence->is_output_stdout);
+    if (at == evidence->output_count) {
+        bp_utf8_copy(out, words_bytes, bp_json_tree_text_or(evidence->crash, "abort_message", ""));
+        return out[0] != '\0';
+    }
+    const char *rest = find_rest(evidence, at);
+    (void)snprintf(out, words_bytes, "%s%s%s", output_line(evidence, at),
+                   rest[0] != '\0' ? " " : "", rest);
+    return true;
+}
+
+void bp_diagnose_last_words(bp_evidence *evidence) {
+    char words[words_bytes];
+    if (find_last_words(evidence, true, words)) {
+        bp_find_in(evidence, evidence->output_count > 0 ? "logs.jsonl" : "crash.json",
+                   "its last words: %s", words);
+    }
+}
+
+/* --- the end ------------------------------------------------------------------------------ */
+
+/* The cause where it is known, and else what the code of the signal means. Who calls abort says
+ * why before: that is the cause. */
+void bp_diagnose_crash(bp_evidence *evidence) {
+    char summary[224], frames[BP_FRAME_LIST_BYTES], own[BP_FRAME_NAME_BYTES], cause[words_bytes];
+    enum { cause_max = 160 };
+    const bp_json_tree *backtrace = bp_json_tree_object(evidence->crash, "backtrace");
+    if (evidence->crash == NULL) {
+        return;
+    }
+    bp_utf8_copy(summary, sizeof summary,
+                 bp_json_tree_text_or(evidence->crash, "summary", "of an unknown signal"));
+    bp_utf8_copy(cause, sizeof cause, bp_json_tree_text_or(evidence->crash, "cause", ""));
+    if (strcmp(bp_json_tree_text_or(evidence->crash, "name", ""), "SIGABRT") == 0) {
+        char words[words_bytes];
+        if (find_last_words(evidence, false, words)) {
+            bp_utf8_copy(cause, sizeof cause, words);
+        }
+    }
+    cause[bp_utf8_cut(cause, strlen(cause), cause_max)] = '\0'; /* the rest has to fit */
+    bp_frames_print(backtrace, evidence->finder, frames);
+    bp_frames_print_own(backtrace, evidence->finder, own);
+    char *meaning = strstr(summary, "): "); /* behind the thread */
+    if (cause[0] != '\0' && meaning != NULL) {
+        meaning[1] = '\0';
+    }
+    bp_find(evidence, "crash%s%s: %s%s%s%s%s", own[0] != '\0' ? " in " : "", own, cause,
+            cause[0] != '\0' ? ": " : "", summary, frames[0] != '\0' ? ", in " : "", frames);
+}
+
+void bp_diagnose_disconnect(bp_evidence *evidence) {
+    enum { named_max_count = 3 };
+    char channel[64], others[512] = "";
+    size_t length = 0;
+    unsigned count = 0;
+    if (evidence->disconnect == NULL) {
+        return;
+    }
+    BP_JSON_EACH (other, bp_json_tree_rows(evidence->disconnect, "others")) {
+        bp_utf8_copy(channel, sizeof channel, bp_json_tree_text_or(other, "channel", "?"));
+        if (count++ < named_max_count) {
+            length += (size_t)snprintf(others + length, sizeof others - length,
+                                       "; then \"%s\": %.80s", channel,
+                                       bp_json_tree_text_or(other, "error", "no error was given"));
+        }
+    }
+    if (count > named_max_count) {
+        (void)snprintf(others + length, sizeof others - length, "; and %u others",
+                       count - named_max_count);
+    }
+    bp_utf8_copy(channel, sizeof channel,
+                 bp_json_tree_text_or(evidence->disconnect, "channel", "?"));
+    bp_find(evidence, "the channel \"%s\" was lost: %s%s", channel,
+            bp_json_tree_text_or(evidence->disconnect, "error", "no error was given"), others);
+}
+
+/* What a signal means that a limit of the process leads to, or its use of the kernel. */
+static const struct {
+    const char *name, *meaning;
+} meanings[] = {
+    {"SIGSYS", ": probably a filter (seccomp) refused a system call"},
+    {"SIGXFSZ", ": probably it wrote beyond its limit of the size of files"},
+    {"SIGXCPU", ": probably it used up its limit of CPU time"},
+    {"SIGPIPE", ": probably nobody reads any more what it wrote to a pipe or socket"},
+};
+
+/* Nothing where `crash` has the same signal, and more of it. */
+void bp_diagnose_killed(bp_evidence *evidence) {
+    const bp_json_tree *end = bp_json_tree_object(evidence->metadata, "exit");
+    char signal[BP_SIGNAL_BYTES];
+    const char *meaning = "";
+    if (!bp_exit_signal(evidence->metadata, signal) ||
+        strcmp(bp_json_tree_text_or(evidence->crash, "name", ""), signal) == 0) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        meaning = strcmp(signal, meanings[i].name) == 0 ? meanings[i].meaning : meaning;
+    }
+    bp_find(evidence, "it died of %s%s%s", signal,
+            bp_json_tree_is_true(end, "core_dumped") ? " (core dumped)" : "", meaning);
+}
+
+/* The exit status; 0 also for a process that did not exit. */
+static uint64_t exit_status(const bp_evidence *evidence) {
+    uint64_t status = 0;
+    char signal[BP_SIGNAL_BYTES];
+    if (!bp_exit_signal(evidence->metadata, signal)) {
+        (void)bp_json_tree_uint(bp_json_tree_object(evidence->metadata, "exit"), "status", &status);
+    }
+    return status;
+}
+
+/* What a shell means by it (POSIX.1-2017, 2.8.2); nothing for one that is the program's. */
+void bp_diagnose_exit_status(bp_evidence *evidence) {
+    uint64_t status = exit_status(evidence);
+    const char *words = "";
+    const char *signal =
+        status > 128 && status < 160 ? bp_model_signal_name((int)status - 128) : NULL;
+    if (status == 0) {
+        return;
+    }
+    if (status == 127) {
+        words = ", a shell's word for a command that was not found";
+    } else if (status == 126) {
+        words = ", a shell's word for a command that cannot be executed";
+    } else if (signal != NULL) {
+        words = ", a shell's word for a child that died of ";
+    }
+    bp_find(evidence, "it ended with exit status %" PRIu64 "%s%s", status, words,
+            signal != NULL ? signal : "");
+}
+
+void bp_diagnose_not_found(bp_evidence *evidence) {
+    static const char *const words[] = {"not found", "No such file or directory", NULL};
+    const char *at;
+    const char *line = exit_status(evidence) == 127 ? find_line(evidence, words, &at) : NULL;
+    if (line != NULL && strstr(line, "shared librar") == NULL) {
+        bp_find(evidence, "a command was not found: %s", line);
+    }
+}
+
+/* As the loaders of glibc and musl say it. */
+void bp_diagnose_library(bp_evidence *evidence) {
+    static const char *const words[] = {
+        "error while loading shared libraries: ", "Error loading shared library ", NULL};
+    const char *at;
+    if (exit_status(evidence) == 127 && find_line(evidence, words, &at) != NULL) {
+        at = strstr(at, words[0]) == at ? at + strlen(words[0]) : at + strlen(words[1]);
+        int length = (int)strcspn(at, ":");
+        bp_find(evidence, "the library \"%.*s\" could not be loaded%s", length, at, at + length);
+    }
+}
+
+/* How a shell names the signal that a child died of (strsignal(3)), before its own exit. */
+static const struct {
+    int number;
+    const char *words[2];
+} deaths[] = {
+    {SIGILL, {"Illegal instruction", NULL}},
+    {SIGTRAP, {"Trace/breakpoint trap", NULL}},
+    {SIGABRT, {"Aborted", NULL}},
+    {SIGBUS, {"Bus error", NULL}},
+    {SIGFPE, {"Floating point", NULL}},
+    {SIGKILL, {"Killed", NULL}},
+    {SIGSEGV, {"Segmentation fault", NULL}},
+    {SIGTERM, {"Terminated", NULL}},
+    {SIGSYS, {"Bad system call", NULL}},
+};
+
+void bp_diagnose_child_killed(bp_evidence *evidence) {
+    uint64_t status = exit_status(evidence);
+    for (size_t i = 0; i < sizeof deaths / sizeof deaths[0]; i++) {
+        const char *at;
+        if (status == 128 + (uint64_t)deaths[i].number &&
+            find_line(evidence, deaths[i].words, &at) != NULL) {
+            bp_find(evidence,
+                    "a child of it died, probably of %s: its exit status is %" PRIu64
+                    ", and its output has \"%s\"",
+                    bp_model_signal_name(deaths[i].number), status, deaths[i].words[0]);
+        }
+    }
+}
+
+/*
+ * The groups of the process, whose counts are since they began, and so may be of other processes;
+ * or else the machine, which counts while the session is open. In version 1 a process that has
+ * ended is said to be in "/".
+ */
+void bp_diagnose_oom_killed(bp_evidence *evidence) {
+    char signal[BP_SIGNAL_BYTES], path[121];
+    bool was_child = exit_status(evidence) == 128 + SIGKILL;
+    bool was_killed = bp_exit_signal(evidence->metadata, signal) && strcmp(signal, "SIGKILL") == 0;
+    const char *subject = was_child ? "a child of it" : "it";
+    uint64_t kills = 0;
+    bool is_counted = bp_json_tree_uint(bp_json_tree_object(evidence->system, "memory"),
+                                        "oom_kills_in_session", &kills);
+    if ((!was_killed && !was_child) || (is_counted && kills == 0)) {
+        return;
+    }
+    BP_JSON_EACH (cgroup, bp_json_tree_rows(evidence->system, "cgroups")) {
+        uint64_t group_kills;
+        bp_utf8_copy(path, sizeof path, bp_json_tree_text_or(cgroup, "path", "?"));
+        if (strcmp(path, "/") != 0 &&
+            bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &group_kills) &&
+            group_kills > 0) {
+            bp_find(evidence,
+                    "%s was probably killed for lack of memory, for which the kernel has killed "
+                    "%" PRIu64 " in the control group \"%s\" since that began",
+                    subject, group_kills, path);
+            return;
+        }
+    }
+    if (is_counted) {
+        bp_find(evidence,
+                "%s was probably killed for lack of memory, for which the kernel has killed "
+                "%" PRIu64 " process%s of this machine while the command ran",
+                subject, kills, kills == 1 ? "" : "es");
+    }
+}
+
+void bp_diagnose_died(bp_evidence *evidence) {
+    char signal[BP_SIGNAL_BYTES];
+    bool has_died =
+        strcmp(bp_json_tree_text_or(evidence->metadata, "session_end", ""), "died") == 0;
+    if (has_died && exit_status(evidence) == 0 && !bp_exit_signal(evidence->metadata, signal)) {
+        bp_find(evidence, "the process died; its rings were recovered");
+    }
+}
+
+void bp_diagnose_log_errors(bp_evidence *evidence) {
+    if (evidence->recent_error_count > 0) {
+        bp_find(evidence, "%" PRIu64 " error%s in the %d s before the trigger, the last: %s",
+                evidence->recent_error_count, evidence->recent_error_count == 1 ? "" : "s",
+                (int)(BP_EVIDENCE_RECENT_NS / BP_NS_PER_SEC), evidence->recent_error);
+    }
+}
+
+/* --- triggers ----------------------------------------------------------------------------- */
+
+void bp_diagnose_gap(bp_evidence *evidence) {
+    const char *key = bp_json_tree_text(evidence->metadata, "gap_key");
+    if (key != NULL) {
+        bp_find(evidence, "the first occurrence of the gap \"%s\"", key);
+    }
+}
+
+/* What somebody said to be worth a report. */
+void bp_diagnose_condition(bp_evidence *evidence) {
+    const bp_json_tree *condition = bp_json_tree_object(evidence->metadata, "condition");
+    if (condition != NULL) {
+        bp_find(evidence, "the condition \"%s\" became true: %s",
+                bp_json_tree_text_or(condition, "text", "?"),
+                bp_json_tree_text_or(condition, "found", "?"));
+    }
+}
+
+/* Automatic triggers shortly before the one of this report, which are listed below the findings. */
+void bp_diagnose_triggers(bp_evidence *evidence) {
+    size_t near_count = 0;
+    uint64_t newest_ns = 0, now_ns = evidence->triggered_wall_ns;
+    char newest[121] = "";
+    const char *own_key = bp_json_tree_text_or(
+        evidence->metadata, "gap_key",
+        bp_json_tree_text_or(evidence->metadata, "channel",
+                             bp_json_tree_text_or(evidence->hang, "name", "")));
+    BP_JSON_EACH (row, bp_json_tree_rows(evidence->manifest, "triggers")) {
+        const char *type = bp_json_tree_text_or(row, "report_type", ""),
+                   *key = bp_json_tree_text_or(row, "key", "");
+        const char *last = bp_json_tree_text(row, "last");
+        uint64_t last_ns = 0;
+        bool is_near = last != NULL && now_ns != 0 && bp_clock_parse(last, &last_ns) &&
+                       last_ns <= now_ns && now_ns - last_ns <= BP_EVIDENCE_RECENT_NS;
+        if (is_near && strcmp(type, "auto-snapshot") != 0 && strcmp(type, "condition") != 0 &&
+            strcmp(key, own_key) != 0) {
+            near_count++;
+            if (last_ns >= newest_ns) {
+                newest_ns = last_ns;
+                bp_utf8_copy(newest, sizeof newest, key);
+            }
+        }
+    }
+    if (near_count > 0) {
+        bp_find(evidence,
+                "%zu other gap%s, disconnect%s or hang%s in the %d s before the trigger, the last "
+                "%.1f s before: \"%s\"",
+                near_count, near_count == 1 ? "" : "s", near_count == 1 ? "" : "s",
+                near_count == 1 ? "" : "s", (int)(BP_EVIDENCE_RECENT_NS / BP_NS_PER_SEC),
+                (double)(now_ns - newest_ns) / 1e9, newest);
+    }
+}
+
+/* --- what is missing ---------------------------------------------------------------------- */
+
+void bp_diagnose_no_manifest(bp_evidence *evidence) {
+    if (evidence->manifest == NULL) {
+        bp_find(evidence, "not there: nothing says what is missing");
+    }
+}
+
+/* The lines of a manifest of which some say that something is lost. */
+typedef struct manifest_losses {
+    const bp_json_tree *first;
+    bool has_omitted; /* what was omitted or cut counts, too */
+} manifest_losses;
+
+/* What could not be had at all. */
+static bool has_failed(const bp_json_tree *line) {
+    const char *status = bp_json_tree_text_or(line, "status", "?");
+    return strcmp(status, "ok") != 0 && strcmp(status, "disabled") != 0 &&
+           strcmp(status, "omitted") != 0 && strcmp(status, "truncated") != 0;
+}
+
+/* What an entry could not have is in the manifest alone: a complete report lacks only what was
+ * turned off or was not there, as does one that lacks as many entries as have failed; and a process
+ * that has ended has no more threads. */
+static manifest_losses find_losses(const bp_evidence *evidence) {
+    manifest_losses found = {bp_json_tree_rows(evidence->manifest, "artefacts"), false};
+    bool has_ended = bp_json_tree_object(evidence->metadata, "exit") != NULL;
+    uint64_t missing = UINT64_MAX, failed = 0;
+    BP_JSON_EACH (line, found.first) {
+        failed += has_failed(line);
+    }
+    (void)bp_json_tree_uint(evidence->manifest, "missing", &missing);
+    found.has_omitted = !has_ended && missing > failed;
+    return found;
+}
+
+static bool is_loss(const manifest_losses *losses, const bp_json_tree *line) {
+    const char *status = bp_json_tree_text_or(line, "status", "?");
+    return has_failed(line) || (losses->has_omitted && (strcmp(status, "omitted") == 0 ||
+                                                        strcmp(status, "truncated") == 0));
+}
+
+/* The length of "processes/PID-NAME/", or 0. */
+static size_t folder_length(const char *name) {
+    static const char folder[] = "processes/";
+    const char *end = strncmp(name, folder, sizeof folder - 1) == 0
+                          ? strchr(name + sizeof folder - 1, '/')
+                          : NULL;
+    return end == NULL ? 0 : (size_t)(end + 1 - name);
+}
+
+/* Whether two lines say the same: for one reason, or of one further process, which has ended or may
+ * not be looked at. */
+static bool is_same_loss(const bp_json_tree *line, const bp_json_tree *other) {
+    const char *reason = bp_json_tree_text(line, "reason");
+    const char *name = bp_json_tree_text_or(line, "name", "");
+    size_t length = folder_length(name);
+    return (reason != NULL && strcmp(bp_json_tree_text_or(other, "reason", ""), reason) == 0) ||
+           (length > 0 && strncmp(bp_json_tree_text_or(other, "name", ""), name, length) == 0);
+}
+
+/* The first loss from `from` on, before `end` (NULL: all), that says what `line` says; or NULL. */
+static const bp_json_tree *find_same(const manifest_losses *losses, const bp_json_tree *from,
+                                     const bp_json_tree *end, const bp_json_tree *line) {
+    while (from != end && !(is_loss(losses, from) && is_same_loss(line, from))) {
+        from = bp_json_tree_next(from);
+    }
+    return from != end ? from : NULL;
+}
+
+/* Entries that are lost, those that say the same in one finding. */
+void bp_diagnose_missing(bp_evidence *evidence) {
+    enum { looked_at_max = BP_FINDING_MAX }; /* each is compared with all others */
+    manifest_losses losses = find_losses(evidence);
+    size_t looked_at = 0;
+    if (bp_json_tree_is_true(evidence->manifest, "complete")) {
+        return;
+    }
+    for (const bp_json_tree *line = losses.first; line != NULL && looked_at < looked_at_max;
+         line = bp_json_tree_next(line)) {
+        size_t more_count = 0;
+        char more[32] = "";
+        if (!is_loss(&losses, line)) {
+            continue;
+        }
+        looked_at++;
+        if (find_same(&losses, losses.first, line, line) != NULL) {
+            continue; /* said already */
+        }
+        for (const bp_json_tree *other = line;
+             (other = find_same(&losses, bp_json_tree_next(other), NULL, line)) != NULL;) {
+            more_count++;
+        }
+        if (more_count > 0) {
+            (void)snprintf(more, sizeof more, ", and %zu more entr%s", more_count,
+                           more_count == 1 ? "y" : "ies");
+        }
+        bp_find_in(evidence, bp_json_tree_text_or(line, "name", "?"), "%.20s%s: %s",
+                   bp_json_tree_text_or(line, "status", "?"), more,
+                   bp_json_tree_text_or(line, "reason", "no reason is given"));
+    }
+}

@@ -1,0 +1,420 @@
+/* Diagnoses of what runs out: descriptors, memory, space on disks, limits of control groups. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "diagnose/evidence.h"
+
+/* --- the process -------------------------------------------------------------------------- */
+
+void bp_diagnose_fd_limit(bp_evidence *evidence) {
+    uint64_t open_count, limit_count = bp_soft_limit(evidence->process, "Max open files");
+    if (bp_json_tree_uint(evidence->process, "open_files", &open_count) && limit_count > 0 &&
+        open_count >= limit_count - limit_count / 10) {
+        bp_find(evidence, "%" PRIu64 " of at most %" PRIu64 " file descriptors are open",
+                open_count, limit_count);
+    }
+}
+
+/* The kernel counts all threads of the user; root's are not limited (copy_process, kernel/fork.c).
+ */
+void bp_diagnose_thread_limit(bp_evidence *evidence) {
+    uint64_t uid, count, limit_count = bp_soft_limit(evidence->process, "Max processes");
+    if (bp_json_tree_uint(evidence->process, "uid", &uid) && uid != 0 && limit_count > 0 &&
+        bp_json_tree_uint(evidence->process, "threads", &count) &&
+        count >= limit_count - limit_count / 10) {
+        bp_find(evidence,
+                "it has %" PRIu64 " threads; its user may have %" PRIu64
+                " in all processes (RLIMIT_NPROC)",
+                count, limit_count);
+    }
+}
+
+void bp_diagnose_memory_limit(bp_evidence *evidence) {
+    static const struct {
+        const char *limit, *key, *what, *name;
+    } rows[] = {{"Max address space", "vm_size_kb", "address space", "RLIMIT_AS"},
+                {"Max data size", "data_kb", "data", "RLIMIT_DATA"}};
+    const bp_json_tree *memory = bp_json_tree_object(evidence->process, "memory");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint64_t used_kb, limit_kb = bp_soft_limit(evidence->process, rows[i].limit) >> 10;
+        if (bp_json_tree_uint(memory, rows[i].key, &used_kb) && limit_kb > 0 &&
+            used_kb >= limit_kb - limit_kb / 10) {
+            bp_find(evidence, "%" PRIu64 " of at most %" PRIu64 " MiB of %s are in use (%s)",
+                    used_kb >> 10, limit_kb >> 10, rows[i].what, rows[i].name);
+        }
+    }
+}
+
+/* What has not been used for days is swapped out of a healthy machine, too; of a process that works
+ * it is little. */
+void bp_diagnose_swapped(bp_evidence *evidence) {
+    static const uint64_t least_kb = 64 << 10;
+    const bp_json_tree *memory = bp_json_tree_object(evidence->process, "memory");
+    uint64_t swap_kb, rss_kb;
+    if (bp_json_tree_uint(memory, "swap_kb", &swap_kb) &&
+        bp_json_tree_uint(memory, "rss_kb", &rss_kb) && swap_kb >= least_kb &&
+        swap_kb >= rss_kb / 3) {
+        bp_find(evidence, "%" PRIu64 " MiB of its memory are swapped out, %" PRIu64 " resident",
+                swap_kb >> 10, rss_kb >> 10);
+    }
+}
+
+/* A shell or a server that works has a few for a moment; one that waits only once a second, as some
+ * do, has at most what it starts in that time. */
+void bp_diagnose_many_zombies(bp_evidence *evidence) {
+    enum { zombies_min = 20 };
+    uint64_t count;
+    if (bp_json_tree_uint(evidence->process, "zombie_children", &count) && count >= zombies_min) {
+        char name[64];
+        bp_utf8_copy(name, sizeof name,
+                     bp_json_tree_text_or(evidence->process, "zombie_name", "?"));
+        bp_find(evidence,
+                "%" PRIu64
+                " of its children have ended and were not waited for, most of them \"%s\"",
+                count, name);
+    }
+}
+
+/* Libraries alone are replaced by every update of a machine, and nothing is wrong. */
+void bp_diagnose_deleted_code(bp_evidence *evidence) {
+    const char *executable = bp_json_tree_text_or(evidence->process, "executable", "");
+    char deleted[128] = "", more[48] = "";
+    uint64_t count = 0;
+    BP_JSON_EACH (object, bp_json_tree_rows(evidence->process, "loaded_objects")) {
+        const char *path = bp_json_tree_text_or(object, "path", "?");
+        size_t length = strlen(path);
+        if (!bp_json_tree_is_true(object, "deleted")) {
+            continue;
+        }
+        count++;
+        if (strncmp(executable, path, length) == 0 &&
+            (executable[length] == '\0' || executable[length] == ' ')) {
+            bp_utf8_copy(deleted, sizeof deleted, path);
+        }
+    }
+    if (count > 1) {
+        (void)snprintf(more, sizeof more, ", and %" PRIu64 " of its libraries", count - 1);
+    }
+    if (deleted[0] != '\0') {
+        bp_find(evidence, "the executable %s%s: deleted or replaced since it was started", deleted,
+                more);
+    }
+}
+
+/*
+ * Within the sample window, where there is no history: memory that rises through it, by 16 MiB and
+ * a twentieth in all, without a pause of a quarter of it. On a busy machine the samples are few and
+ * uneven. A program that was begun a moment ago is still reading what it needs.
+ */
+static void find_growth_in_window(bp_evidence *evidence) {
+    enum { sample_min = 3 };
+    static const uint64_t least_kb = 16 << 10;
+    static const double age_min_secs = 10, close_ms = 150;
+    const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
+    const bp_json_tree *row = bp_json_tree_rows(process, "rss_samples");
+    double age_secs, from_ms = 0, to_ms = 0, grown_ms = 0, pause_ms = 0;
+    uint64_t from_kb = 0, to_kb = 0;
+    size_t count = 0;
+    for (; row != NULL; row = bp_json_tree_next(row), count++) {
+        uint64_t kb;
+        double at_ms;
+        if (!bp_json_tree_uint(row, "rss_kb", &kb) || !bp_json_tree_number(row, "at_ms", &at_ms) ||
+            (count > 0 && (at_ms <= to_ms || kb < to_kb))) {
+            return;
+        }
+        from_kb = count == 0 ? kb : from_kb;
+        from_ms = count == 0 ? at_ms : from_ms;
+        grown_ms = count == 0 || kb > to_kb ? at_ms : grown_ms;
+        pause_ms = at_ms - grown_ms > pause_ms ? at_ms - grown_ms : pause_ms;
+        to_kb = kb;
+        to_ms = at_ms;
+    }
+    double secs = (to_ms - from_ms) / 1000;
+    uint64_t grown_kb = to_kb - from_kb;
+    bool is_steady = pause_ms < close_ms || pause_ms < secs * 1000 / 4;
+    if (count >= sample_min && is_steady && grown_kb >= least_kb && grown_kb >= from_kb / 20 &&
+        bp_json_tree_number(process, "uptime_secs", &age_secs) && age_secs - secs >= age_min_secs) {
+        bp_find_in(evidence, "runtime-metrics.json",
+                   "resident memory grew by %" PRIu64 " MiB in %.1f s (%.0f MiB/s), to %" PRIu64
+                   " MiB",
+                   grown_kb >> 10, secs, (double)grown_kb / 1024 / secs, to_kb >> 10);
+    }
+}
+
+/* Memory, without bugpack's own, that rose by a quarter and 16 MiB over the history, and by a third
+ * of that in its second half: a program that starts grows at its beginning. */
+void bp_diagnose_memory_growth(bp_evidence *evidence) {
+    static const uint64_t least_kb = 16 << 10;
+    size_t first = 0, last = evidence->sample_count;
+    while (first < last && !evidence->samples[first].has_rss) {
+        first++;
+    }
+    while (last > first && !evidence->samples[last - 1].has_rss) {
+        last--;
+    }
+    if (last - first < 10) {
+        find_growth_in_window(evidence);
+        return;
+    }
+    const bp_sample *from = &evidence->samples[first], *to = &evidence->samples[last - 1];
+    const bp_sample *middle = &evidence->samples[first + (last - first) / 2];
+    uint64_t from_kb = from->rss_kb - from->own_kb, to_kb = to->rss_kb - to->own_kb;
+    uint64_t middle_kb = middle->rss_kb - middle->own_kb;
+    if (to_kb >= from_kb + least_kb && to_kb / 5 >= from_kb / 4 && middle_kb > from_kb &&
+        middle_kb < to_kb && (to_kb - middle_kb) * 3 >= to_kb - from_kb &&
+        to->wall_ns > from->wall_ns) {
+        char own[48] = "";
+        if (to->own_kb >> 10 > from->own_kb >> 10) {
+            (void)snprintf(own, sizeof own, ", %" PRIu64 " MiB of it bugpack's",
+                           (to->own_kb - from->own_kb) >> 10);
+        }
+        bp_find(evidence, "resident memory grew from %" PRIu64 " to %" PRIu64 " MiB in %.0f s%s",
+                from->rss_kb >> 10, to->rss_kb >> 10, (double)(to->wall_ns - from->wall_ns) / 1e9,
+                own);
+    }
+}
+
+/* --- open files --------------------------------------------------------------------------- */
+
+/* "at least ", where a list was too long to be kept whole. */
+static const char *at_least(const bp_rows *rows) {
+    return rows->count < rows->total_count ? "at least " : "";
+}
+
+/* A healthy server has tens of connections in CLOSE_WAIT for a moment. */
+void bp_diagnose_close_wait(bp_evidence *evidence) {
+    enum { close_wait_min = 50 };
+    const bp_rows *files = &evidence->files;
+    size_t count = 0;
+    for (size_t i = 0; i < files->count; i++) {
+        const bp_json_tree *socket = bp_json_tree_object(files->rows[i], "socket");
+        count += strcmp(bp_json_tree_text_or(socket, "state", ""), "close_wait") == 0;
+    }
+    if (count >= close_wait_min) {
+        bp_find(evidence,
+                "%s%zu of its sockets are in CLOSE_WAIT: the other side has closed them, the "
+                "program has not",
+                at_least(files), count);
+    }
+}
+
+void bp_diagnose_accept_queue(bp_evidence *evidence) {
+    for (size_t i = 0; i < evidence->files.count; i++) {
+        const bp_json_tree *socket = bp_json_tree_object(evidence->files.rows[i], "socket");
+        uint64_t waiting, backlog;
+        if (bp_json_tree_uint(socket, "waiting_connections", &waiting) &&
+            bp_json_tree_uint(socket, "backlog", &backlog) && backlog > 0 && waiting >= backlog) {
+            char listener[64];
+            bp_utf8_copy(listener, sizeof listener, bp_json_tree_text_or(socket, "local", "?"));
+            bp_find(evidence, "%" PRIu64 " connections wait to be accepted on %s, as many as may",
+                    waiting, listener);
+            return;
+        }
+    }
+}
+
+void bp_diagnose_deleted_file(bp_evidence *evidence) {
+    static const uint64_t least_bytes = (uint64_t)64 << 20;
+    const bp_rows *files = &evidence->files;
+    uint64_t count = 0, all_bytes = 0, largest_bytes = 0, bytes;
+    const char *largest = "";
+    for (size_t i = 0; i < files->count; i++) {
+        const bp_json_tree *file = files->rows[i];
+        const char *target = bp_json_tree_text_or(file, "target", "");
+        bool is_on_disk = strncmp(target, "/memfd:", 7) != 0 && strncmp(target, "/dev/", 5) != 0;
+        if (bp_json_tree_is_true(file, "deleted") && is_on_disk &&
+            strcmp(bp_json_tree_text_or(file, "access", "read"), "read") != 0 &&
+            bp_json_tree_uint(file, "size_bytes", &bytes) && bytes >= least_bytes) {
+            count++;
+            all_bytes += bytes;
+            largest = bytes > largest_bytes ? target : largest;
+            largest_bytes = bytes > largest_bytes ? bytes : largest_bytes;
+        }
+    }
+    if (count > 0) {
+        char name[128];
+        bp_utf8_copy(name, sizeof name, largest);
+        bp_find(evidence,
+                "%s%" PRIu64 " MiB are in %" PRIu64
+                " deleted file%s that it holds open, the largest %s",
+                at_least(files), all_bytes >> 20, count, count == 1 ? "" : "s", name);
+    }
+}
+
+/* --- the machine -------------------------------------------------------------------------- */
+
+void bp_diagnose_memory_low(bp_evidence *evidence) {
+    const bp_json_tree *memory = bp_json_tree_object(evidence->system, "memory");
+    uint64_t total_kb, available_kb;
+    if (bp_json_tree_uint(memory, "total_kb", &total_kb) &&
+        bp_json_tree_uint(memory, "available_kb", &available_kb) && available_kb < total_kb / 20) {
+        bp_find(evidence, "the machine has %" PRIu64 " MiB of memory left, of %" PRIu64 " MiB",
+                available_kb >> 10, total_kb >> 10);
+    }
+}
+
+static const bp_json_tree *first_cgroup(const bp_evidence *evidence) {
+    return bp_json_tree_rows(evidence->system, "cgroups");
+}
+
+static const char *cgroup_path(const bp_json_tree *cgroup, char out[121]) {
+    bp_utf8_copy(out, 121, bp_json_tree_text_or(cgroup, "path", "?"));
+    return out;
+}
+
+void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
+    static const struct {
+        const char *group, *used, *max, *what;
+    } limits[] = {{"memory", "current_bytes", "max_bytes", "bytes of memory"},
+                  {"pids", "current", "max", "tasks"}};
+    char path[121];
+    BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
+        for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+            const bp_json_tree *group = bp_json_tree_object(cgroup, limits[i].group);
+            uint64_t used, max;
+            if (bp_json_tree_uint(group, limits[i].used, &used) &&
+                bp_json_tree_uint(group, limits[i].max, &max) && used >= max - max / 10) {
+                bp_find(evidence,
+                        "the control group \"%s\" uses %" PRIu64 " of at most %" PRIu64 " %s",
+                        cgroup_path(cgroup, path), used, max, limits[i].what);
+            }
+        }
+    }
+}
+
+void bp_diagnose_throttled(bp_evidence *evidence) {
+    enum { throttled_min = 10 };
+    char path[121];
+    BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
+        const bp_json_tree *cpu = bp_json_tree_object(cgroup, "cpu");
+        uint64_t periods, throttled;
+        if (bp_json_tree_uint(cpu, "periods", &periods) &&
+            bp_json_tree_uint(cpu, "throttled_periods", &throttled) && periods >= throttled_min &&
+            throttled >= periods / 4) {
+            bp_find(evidence,
+                    "the control group \"%s\" had used up its share of CPU in %" PRIu64
+                    " of %" PRIu64 " periods since it began",
+                    cgroup_path(cgroup, path), throttled, periods);
+        }
+    }
+}
+
+void bp_diagnose_cgroup_kills(bp_evidence *evidence) {
+    char path[121];
+    BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
+        uint64_t kills;
+        if (bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &kills) &&
+            kills > 0) {
+            bp_find(evidence,
+                    "the control group \"%s\" ran out of memory: %" PRIu64 " processes were killed",
+                    cgroup_path(cgroup, path), kills);
+        }
+    }
+}
+
+/* "/ and /tmp and the working directory", or a file; "?" where the document does not say. */
+static void name_places(const bp_json_tree *filesystem, char *out, size_t out_bytes) {
+    static const struct {
+        const char *key, *name;
+    } places[] = {{"root", "/"}, {"tmp", "/tmp"}, {"working_directory", "the working directory"}};
+    size_t used = 0;
+    bp_utf8_copy(out, out_bytes, bp_json_tree_text_or(filesystem, "file", "?"));
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const bp_json_tree *of = bp_json_tree_rows(filesystem, "of");
+        while (of != NULL && strcmp(bp_json_tree_value(of), places[i].key) != 0) {
+            of = bp_json_tree_next(of);
+        }
+        used += of == NULL ? 0
+                           : (size_t)snprintf(out + used, out_bytes - used, "%s%s",
+                                              used > 0 ? " and " : "", places[i].name);
+    }
+}
+
+static const double low_percent = 90;
+
+static bool is_full(double used_percent, uint64_t left) {
+    return used_percent >= 98 || left == 0;
+}
+
+/* A file system that is read-only always is full. */
+static const bp_json_tree *next_filesystem(const bp_json_tree *filesystem) {
+    while (filesystem != NULL && bp_json_tree_is_true(filesystem, "read_only")) {
+        filesystem = bp_json_tree_next(filesystem);
+    }
+    return filesystem;
+}
+
+static const bp_json_tree *first_filesystem(const bp_evidence *evidence) {
+    return next_filesystem(bp_json_tree_rows(evidence->system, "filesystems"));
+}
+
+static void find_disks(bp_evidence *evidence, bool is_wanted_full) {
+    for (const bp_json_tree *row = first_filesystem(evidence); row != NULL;
+         row = next_filesystem(bp_json_tree_next(row))) {
+        char places[160];
+        double percent;
+        uint64_t left;
+        if (bp_json_tree_uint(row, "available_bytes", &left) &&
+            bp_json_tree_number(row, "used_percent", &percent) && percent >= 0 && percent <= 100 &&
+            (percent >= low_percent || left == 0) && is_full(percent, left) == is_wanted_full) {
+            int unit = 0;
+            while (unit < 2 && left >= UINT64_C(1) << 10 * (unit + 2)) {
+                unit++;
+            }
+            name_places(row, places, sizeof places);
+            bp_find(evidence, "the file system of %s is %d %% full: %.1f %ciB are left", places,
+                    (int)percent, (double)left / (double)(1 << 10 * (unit + 1)), "KMG"[unit]);
+        }
+    }
+}
+
+void bp_diagnose_disk_full(bp_evidence *evidence) {
+    find_disks(evidence, true);
+}
+
+void bp_diagnose_disk_low(bp_evidence *evidence) {
+    find_disks(evidence, false);
+}
+
+static void find_inodes(bp_evidence *evidence, bool is_wanted_full) {
+    for (const bp_json_tree *row = first_filesystem(evidence); row != NULL;
+         row = next_filesystem(bp_json_tree_next(row))) {
+        char places[160];
+        uint64_t left, total;
+        if (!bp_json_tree_uint(row, "total_inodes", &total) ||
+            !bp_json_tree_uint(row, "free_inodes", &left) || left > total || total == 0) {
+            continue;
+        }
+        double percent = 100.0 * (double)(total - left) / (double)total;
+        if (percent >= low_percent && is_full(percent, left) == is_wanted_full) {
+            name_places(row, places, sizeof places);
+            bp_find(evidence, "the file system of %s has %" PRIu64 " of %" PRIu64 " inodes left",
+                    places, left, total);
+        }
+    }
+}
+
+void bp_diagnose_inodes_full(bp_evidence *evidence) {
+    find_inodes(evidence, true);
+}
+
+void bp_diagnose_inodes_low(bp_evidence *evidence) {
+    find_inodes(evidence, false);
+}
+
+/* A file that is open for writing was opened before the file system became so, as after an error of
+ * the disk (ext4(5), errors=remount-ro). */
+void bp_diagnose_disk_read_only(bp_evidence *evidence) {
+    BP_JSON_EACH (row, bp_json_tree_rows(evidence->system, "filesystems")) {
+        const char *file = bp_json_tree_text(row, "file");
+        if (file != NULL && bp_json_tree_is_true(row, "read_only")) {
+            char name[160];
+            bp_utf8_copy(name, sizeof name, file);
+            bp_find(evidence, "the file system of %s is read-only, and the file open for writing",
+                    name);
+        }
+    }
+}

@@ -1,0 +1,444 @@
+#include "diagnose/evidence.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/status.h"
+#include "base/utf8.h"
+
+#define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
+
+/* What the trees of threads may take together: more for those of interest, most for the busiest. */
+enum { tier_any, tier_wanted, tier_busiest };
+static const size_t tree_max_bytes[] = {(size_t)4 << 20, (size_t)6 << 20, (size_t)8 << 20};
+
+/* --- findings ----------------------------------------------------------------------------- */
+
+static void BUGPACK_PRINTF(4, 0) find(bp_evidence *evidence, bp_diagnosis diagnosis,
+                                      const char *entry, const char *format, va_list arguments) {
+    char name[256], text[800];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    (void)snprintf(name, sizeof name, "%s%s", evidence->folder, entry);
+    bp_findings_add(evidence->findings, diagnosis, name, text);
+}
+
+void bp_find(bp_evidence *evidence, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    find(evidence, evidence->running, bp_diagnoses[evidence->running].entry, format, arguments);
+    va_end(arguments);
+}
+
+void bp_find_in(bp_evidence *evidence, const char *entry, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    find(evidence, evidence->running, entry, format, arguments);
+    va_end(arguments);
+}
+
+void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
+                const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    find(evidence, diagnosis, entry, format, arguments);
+    va_end(arguments);
+}
+
+/* --- threads ------------------------------------------------------------------------------ */
+
+bool bp_thread_has_ended(const bp_thread *thread) {
+    return strcmp(thread->state, "zombie") == 0 || strcmp(thread->state, "dead") == 0;
+}
+
+/* Without its switches, as in a host that reports by itself, only where the clock of the CPU does
+ * not count in ticks: then the kernel's part is not known. */
+bool bp_thread_is_idle(const bp_thread *thread) {
+    bool has_switches = thread->voluntary_switches >= 0;
+    bool has_not_run = has_switches
+                           ? thread->voluntary_switches == 0 && thread->involuntary_switches == 0
+                           : thread->is_measured && thread->system_ms < 0;
+    return thread->cpu_ms == 0 && has_not_run && !thread->is_born;
+}
+
+/* A name or an address takes so many bytes at most. */
+enum { name_bytes_max = 47 };
+
+static int cut_length(const char *text) {
+    size_t length = strlen(text);
+    return (int)(length <= name_bytes_max ? length : bp_utf8_cut(text, length, name_bytes_max));
+}
+
+/* "pipe 3 of cat (4711) and 2 more", "socket 4 of 10.0.0.9:5900", "socket 5": who is at the other
+ * end, as far as it is known. */
+static void print_file(const bp_json_tree *wait, const char *kind, char *out, size_t out_bytes) {
+    const bp_json_tree *holder = bp_json_tree_rows(wait, "other_end");
+    const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
+    const char *address =
+        bp_json_tree_text_or(socket, "remote", bp_json_tree_text_or(socket, "local", ""));
+    const char *name = bp_json_tree_text_or(holder, "name", "?");
+    uint64_t fd = 0, pid = 0;
+    size_t more = 0;
+    char end[96] = "", others[32] = "";
+    (void)bp_json_tree_uint(wait, "fd", &fd);
+    BP_JSON_EACH (next, holder) {
+        more += next != holder ? 1 : 0;
+    }
+    if (more > 0) {
+        (void)snprintf(others, sizeof others, " and %zu more", more);
+    }
+    if (bp_json_tree_uint(holder, "pid", &pid)) {
+        (void)snprintf(end, sizeof end, " of %.*s (%" PRIu64 ")", cut_length(name), name, pid);
+    } else if (address[0] != '\0') {
+        (void)snprintf(end, sizeof end, " of %.*s", cut_length(address), address);
+    }
+    (void)snprintf(out, out_bytes, "%.16s %" PRIu64 "%s%s", kind, fd, end, others);
+}
+
+void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes) {
+    const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+    const char *kind = bp_json_tree_text_or(wait, "kind", thread->waits_for_kind);
+    const bp_json_tree *other = bp_json_tree_object(wait, "holder");
+    other = other != NULL ? other : bp_json_tree_object(wait, "child");
+    uint64_t pid = 0;
+    out[0] = '\0';
+    if (thread->waits_for_tid != 0) {
+        (void)snprintf(out, out_bytes, "%" PRIu64 " (%.32s)", thread->waits_for_tid,
+                       kind[0] != '\0' ? kind : "?");
+    } else if (bp_json_tree_uint(other, "pid", &pid)) {
+        const char *name = bp_json_tree_text_or(other, "name", "?");
+        (void)snprintf(out, out_bytes, "%s %.*s (%" PRIu64 ")",
+                       kind[0] == 'c' ? "child" : "file lock of", cut_length(name), name, pid);
+    } else if (wait != NULL && kind[0] != '\0') {
+        print_file(wait, kind, out, out_bytes);
+    } else if (kind[0] != '\0') {
+        (void)snprintf(out, out_bytes, "a %s", kind);
+    }
+}
+
+uint64_t bp_soft_limit(const bp_json_tree *process, const char *name) {
+    uint64_t count = 0;
+    BP_JSON_EACH (limit, bp_json_tree_rows(process, "limits")) {
+        if (strcmp(bp_json_tree_text_or(limit, "name", ""), name) == 0) {
+            (void)bp_json_tree_uint(limit, "soft", &count);
+        }
+    }
+    return count;
+}
+
+bool bp_exit_signal(const bp_json_tree *metadata, char out[BP_SIGNAL_BYTES]) {
+    const bp_json_tree *end = bp_json_tree_object(metadata, "exit");
+    const char *name = bp_json_tree_text(end, "name");
+    uint64_t number;
+    bp_utf8_copy(out, BP_SIGNAL_BYTES, name);
+    if (name == NULL && bp_json_tree_uint(end, "signal", &number)) {
+        (void)snprintf(out, BP_SIGNAL_BYTES, "signal %" PRIu64, number);
+    }
+    return out[0] != '\0';
+}
+
+#define NUMBER(name)                                                                               \
+    { #name, offsetof(bp_thread, name) }
+static const struct {
+    const char *key;
+    size_t offset;
+} thread_numbers[] = {NUMBER(cpu_percent),        NUMBER(cpu_ms),
+                      NUMBER(system_ms),          NUMBER(age_ms),
+                      NUMBER(voluntary_switches), NUMBER(involuntary_switches),
+                      NUMBER(run_delay_ms),       NUMBER(page_faults),
+                      NUMBER(read_chars),         NUMBER(written_chars),
+                      NUMBER(write_calls)};
+#undef NUMBER
+
+/* -1 for what the row, or NULL, does not have. */
+static void set_numbers(bp_thread *thread, const bp_json_tree *row) {
+    for (size_t i = 0; i < sizeof thread_numbers / sizeof thread_numbers[0]; i++) {
+        double value = -1;
+        (void)bp_json_tree_number(row, thread_numbers[i].key, &value);
+        memcpy((char *)thread + thread_numbers[i].offset, &value, sizeof value);
+    }
+}
+
+/* NULL where there are too many, or no memory. */
+static bugpack_status add_thread(bp_evidence *evidence, uint64_t tid, bp_thread **ret_thread,
+                                 bugpack_error *error) {
+    *ret_thread = NULL;
+    if (evidence->thread_count == BP_EVIDENCE_THREAD_MAX) {
+        return BUGPACK_OK;
+    }
+    if (!bp_array_reserve(&evidence->threads, evidence->thread_count, &evidence->thread_capacity)) {
+        return bp_fail_memory(error, "read a report");
+    }
+    *ret_thread = &evidence->threads[evidence->thread_count++];
+    **ret_thread = (bp_thread){.tid = tid};
+    set_numbers(*ret_thread, NULL);
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_evidence_measured(bp_evidence *evidence, const bp_json_tree *row,
+                                    bugpack_error *error) {
+    bp_thread *thread = NULL;
+    uint64_t tid;
+    evidence->measured_count++;
+    bugpack_status status = bp_json_tree_uint(row, "tid", &tid)
+                                ? add_thread(evidence, tid, &thread, error)
+                                : BUGPACK_OK;
+    if (thread != NULL) {
+        thread->is_measured = true;
+        thread->place = (uint32_t)evidence->thread_count;
+        thread->is_born = bp_json_tree_is_true(row, "born_in_window");
+        thread->is_own = bp_json_tree_is_true(row, "own");
+        set_numbers(thread, row);
+        CUT_TO(thread->name, bp_json_tree_text(row, "name"));
+    }
+    return status;
+}
+
+static int compare_tids(const void *one, const void *other) {
+    const bp_thread *left = one, *right = other;
+    return (left->tid > right->tid) - (left->tid < right->tid);
+}
+
+bp_thread *bp_evidence_thread(const bp_evidence *evidence, uint64_t tid) {
+    const bp_thread key = {.tid = tid};
+    return evidence->sorted_count == 0
+               ? NULL
+               : bsearch(&key, evidence->threads, evidence->sorted_count, sizeof key, compare_tids);
+}
+
+static void sort_threads(bp_evidence *evidence) {
+    size_t i = 1;
+    while (i < evidence->thread_count && evidence->threads[i - 1].tid <= evidence->threads[i].tid) {
+        i++;
+    }
+    if (i < evidence->thread_count) {
+        qsort(evidence->threads, evidence->thread_count, sizeof *evidence->threads, compare_tids);
+    }
+    evidence->sorted_count = evidence->thread_count;
+}
+
+/* The percent of a thread that was born in the window is 0 in the entry. Of equal ones the first.
+ */
+static bool is_busier(const bp_thread *one, const bp_thread *other) {
+    bool has_both = one->cpu_ms >= 0 && other->cpu_ms >= 0;
+    double value = has_both ? one->cpu_ms : one->cpu_percent;
+    double other_value = has_both ? other->cpu_ms : other->cpu_percent;
+    return value != other_value ? value > other_value : one->place < other->place;
+}
+
+static void rank(bp_evidence *evidence, bp_thread *thread) {
+    size_t at = evidence->busiest_count;
+    while (at > 0 && is_busier(thread, evidence->busiest[at - 1])) {
+        at--;
+    }
+    if (at < BP_EVIDENCE_BUSIEST_MAX) {
+        evidence->busiest_count += evidence->busiest_count < BP_EVIDENCE_BUSIEST_MAX;
+        memmove(&evidence->busiest[at + 1], &evidence->busiest[at],
+                (evidence->busiest_count - at - 1) * sizeof *evidence->busiest);
+        evidence->busiest[at] = thread;
+    }
+}
+
+void bp_evidence_end_measured(bp_evidence *evidence) {
+    sort_threads(evidence);
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        bp_thread *thread = &evidence->threads[i];
+        if (thread->cpu_percent >= 0 && !thread->is_own) {
+            rank(evidence, thread);
+        }
+    }
+    for (size_t i = 0; i < evidence->busiest_count; i++) {
+        evidence->busiest[i]->rank = (uint32_t)i + 1;
+    }
+    for (size_t i = 0; i < evidence->thread_count && evidence->window_ms > 0; i++) {
+        bp_thread *thread = &evidence->threads[i];
+        if (thread->is_born && thread->cpu_ms > 0) {
+            thread->cpu_percent = thread->cpu_ms / evidence->window_ms * 100;
+        }
+    }
+}
+
+/* Takes a tree over if all take no more than that. */
+static void take_tree(bp_evidence *evidence, bp_json_tree *tree, int tier, bp_json_tree **place) {
+    size_t memory_bytes = bp_json_tree_memory(tree);
+    size_t max_bytes = tree_max_bytes[tier];
+    if (*place == NULL && memory_bytes <= max_bytes &&
+        evidence->thread_memory_bytes <= max_bytes - memory_bytes) {
+        *place = bp_json_tree_take(tree);
+        evidence->thread_memory_bytes += *place != NULL ? memory_bytes : 0;
+    }
+}
+
+bugpack_status bp_evidence_listed(bp_evidence *evidence, bp_json_tree *row, bugpack_error *error) {
+    const bp_json_tree *wait = bp_json_tree_object(row, "waits_for");
+    uint64_t tid;
+    if (!bp_json_tree_uint(row, "tid", &tid)) {
+        return BUGPACK_OK;
+    }
+    bp_thread *thread = bp_evidence_thread(evidence, tid);
+    if (thread == NULL) {
+        bugpack_status status = add_thread(evidence, tid, &thread, error);
+        if (thread == NULL) {
+            return status;
+        }
+    }
+    thread->is_listed = true;
+    if (thread->name[0] == '\0') {
+        CUT_TO(thread->name, bp_json_tree_text(row, "name"));
+    }
+    CUT_TO(thread->state, bp_json_tree_text(row, "state"));
+    CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
+    CUT_TO(thread->waits_for_kind, bp_json_tree_text(wait, "kind"));
+    (void)bp_json_tree_uint(wait, "tid", &thread->waits_for_tid);
+    bool is_wanted =
+        strcmp(thread->state, "uninterruptible sleep") == 0 ||
+        bp_json_tree_array(wait, "chain") != NULL || bp_json_tree_is_true(wait, "owner_ended") ||
+        strcmp(thread->syscall, "connect") == 0 || bp_json_tree_array(wait, "other_end") != NULL;
+    int tier = is_wanted ? tier_wanted : tier_any;
+    tier = thread->rank > 0 ? tier_busiest : tier;
+    take_tree(evidence, row, tier, &thread->row);
+    return BUGPACK_OK;
+}
+
+void bp_evidence_end_listed(bp_evidence *evidence) {
+    sort_threads(evidence);
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        bp_thread *thread = &evidence->threads[i];
+        bp_thread *holder =
+            thread->waits_for_tid != 0 ? bp_evidence_thread(evidence, thread->waits_for_tid) : NULL;
+        if (thread->rank > 0) { /* it may have moved */
+            evidence->busiest[thread->rank - 1] = thread;
+        }
+        if (holder != NULL) {
+            holder->is_waited_for = true;
+        }
+    }
+}
+
+void bp_evidence_stack(bp_evidence *evidence, bp_json_tree *stack) {
+    uint64_t tid;
+    bp_thread *thread =
+        bp_json_tree_uint(stack, "tid", &tid) ? bp_evidence_thread(evidence, tid) : NULL;
+    if (thread != NULL) {
+        int tier = thread->is_waited_for ? tier_wanted : tier_any;
+        tier = thread->rank > 0 ? tier_busiest : tier;
+        take_tree(evidence, stack, tier, &thread->stack);
+    }
+}
+
+/* --- lists and documents ------------------------------------------------------------------ */
+
+bugpack_status bp_rows_add(bp_rows *rows, bp_json_tree *row, size_t max_bytes,
+                           bugpack_error *error) {
+    size_t memory_bytes = bp_json_tree_memory(row);
+    rows->total_count++;
+    if (memory_bytes > max_bytes || rows->memory_bytes > max_bytes - memory_bytes) {
+        return BUGPACK_OK;
+    }
+    bp_json_tree *taken = bp_json_tree_take(row);
+    if (taken == NULL || !bp_array_reserve(&rows->rows, rows->count, &rows->capacity)) {
+        bp_json_tree_free(taken);
+        return bp_fail_memory(error, "read a report");
+    }
+    rows->rows[rows->count++] = taken;
+    rows->memory_bytes += memory_bytes;
+    return BUGPACK_OK;
+}
+
+static void release_rows(bp_rows *rows) {
+    for (size_t i = 0; i < rows->count; i++) {
+        bp_json_tree_free(rows->rows[i]);
+    }
+    free(rows->rows);
+    *rows = (bp_rows){.count = 0};
+}
+
+bool bp_evidence_keep(bp_evidence *evidence, bp_json_tree **ret_place, bp_json_tree *document) {
+    size_t memory_bytes = bp_json_tree_memory(document);
+    if (memory_bytes > evidence->left_bytes) {
+        bp_json_tree_free(document);
+        return false;
+    }
+    evidence->left_bytes -= memory_bytes;
+    *ret_place = document;
+    return true;
+}
+
+/* --- the end of a process ----------------------------------------------------------------- */
+
+bool bp_evidence_wants_output(const bp_evidence *evidence) {
+    const bp_json_tree *end = bp_json_tree_object(evidence->metadata, "exit");
+    uint64_t status = 0;
+    return end != NULL && (!bp_json_tree_uint(end, "status", &status) || status != 0);
+}
+
+/* What follows an escape sequence of a terminal (ECMA-48), as of colours. */
+static const char *pass_escape(const char *at) {
+    bool has_parameters = *at == '[';
+    at += *at != '\0';
+    while (has_parameters && *at >= 0x20 && *at < 0x40) {
+        at++;
+    }
+    return has_parameters && *at != '\0' ? at + 1 : at;
+}
+
+/* As it is read on a terminal. */
+static void take_off_escapes(char *line) {
+    char *to = line;
+    for (const char *from = line; *from != '\0';) {
+        if (*from == '\x1b') {
+            from = pass_escape(from + 1);
+        } else {
+            *to++ = *from++;
+        }
+    }
+    *to = '\0';
+}
+
+/* Standard output alone says little of a failure, and is kept until there is something else. */
+bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, char *text) {
+    bool is_stdout = strcmp(channel, "stdout") == 0;
+    bool is_error = strcmp(channel, "stderr") == 0 || strcmp(channel, "terminal") == 0 ||
+                    strcmp(channel, "output") == 0;
+    take_off_escapes(text);
+    bool is_wanted =
+        is_error || (is_stdout && (evidence->is_output_stdout || evidence->output_count == 0));
+    if (!is_wanted || text[strspn(text, " \t\r")] == '\0') {
+        return BUGPACK_OK;
+    }
+    if (evidence->output == NULL) {
+        evidence->output = calloc(BP_EVIDENCE_LINE_MAX, sizeof *evidence->output);
+    }
+    if (evidence->output == NULL) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    if (evidence->is_output_stdout && !is_stdout) {
+        evidence->output_count = 0;
+    }
+    evidence->is_output_stdout = is_stdout;
+    bp_utf8_copy(evidence->output[evidence->output_count++ % BP_EVIDENCE_LINE_MAX],
+                 sizeof *evidence->output, text);
+    return BUGPACK_OK;
+}
+
+void bp_evidence_release(bp_evidence *evidence) {
+    bp_json_tree *const documents[] = {
+        evidence->metrics,    evidence->process, evidence->waits,
+        evidence->files_rest, evidence->heap,    evidence->disconnect,
+        evidence->hang,       evidence->crash,   evidence->system};
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        bp_json_tree_free(evidence->threads[i].row);
+        bp_json_tree_free(evidence->threads[i].stack);
+    }
+    for (size_t i = 0; i < sizeof documents / sizeof documents[0]; i++) {
+        bp_json_tree_free(documents[i]);
+    }
+    release_rows(&evidence->deadlocks);
+    release_rows(&evidence->files);
+    free(evidence->threads);
+    free(evidence->output);
+    *evidence = (bp_evidence){.thread_count = 0};
+}

@@ -1,0 +1,162 @@
+/*
+ * What the entries of one process say, for the diagnoses: documents as trees, and one table of its
+ * threads from runtime-metrics.json, threads.json and stacks.json. Everything in it may be hostile.
+ */
+#ifndef BP_INSPECT_EVIDENCE_H
+#define BP_INSPECT_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+#include <bugpack/export.h>
+
+#include "base/clock.h"
+#include "diagnose/findings.h"
+#include "entries/call_tree.h"
+#include "entries/report_file.h"
+#include "model/stacks.h"
+#include "json/tree.h"
+
+enum {
+    BP_EVIDENCE_THREAD_MAX = 1 << 17,
+    BP_EVIDENCE_BUSIEST_MAX = 12,
+    BP_EVIDENCE_LINE_MAX = 256, /* more than a trace has, mostly */
+    BP_EVIDENCE_LINE_BYTES = 240
+};
+
+/* Errors and triggers count as recent in this time before the trigger. */
+#define BP_EVIDENCE_RECENT_NS (10 * BP_NS_PER_SEC)
+
+/* A thread. "" and negative numbers for what is not known. */
+typedef struct bp_thread {
+    uint64_t tid;
+    /* Of runtime-metrics.json; the percent is over the window, also of one that was born in it. */
+    bool is_measured, is_born, is_own; /* the last: bugpack's */
+    bool is_waited_for;                /* another one waits for a lock that it holds */
+    uint32_t place;                    /* in runtime-metrics.json, from 1 */
+    uint32_t rank;                     /* among the busiest, from 1; 0: it is none of them */
+    double cpu_percent, cpu_ms, system_ms, age_ms, voluntary_switches, involuntary_switches,
+        run_delay_ms, page_faults, read_chars, written_chars, write_calls;
+    char name[64];
+    /* Of threads.json; `waits_for_tid` is 0 where it waits for no thread. */
+    bool is_listed;
+    char state[24], syscall[32], waits_for_kind[16];
+    uint64_t waits_for_tid;
+    /* Its elements of threads.json and stacks.json; NULL for none, and where so many threads have
+     * one that they would take too much memory: what is counted is not to be counted by them. */
+    bp_json_tree *row, *stack;
+} bp_thread;
+
+/* The elements of a list in the order of the document, as far as they take little memory. */
+typedef struct bp_rows {
+    bp_json_tree **rows;
+    size_t count, capacity;
+    size_t memory_bytes;
+    uint64_t total_count; /* with those that were not kept */
+} bp_rows;
+
+/* A sample of the metrics history. */
+typedef struct bp_sample {
+    uint64_t wall_ns;
+    uint32_t cpu_percent_100; /* hundredths of a percent */
+    bool has_rss;
+    uint64_t rss_kb, own_kb; /* what is bugpack's of it; 0: not known */
+} bp_sample;
+
+/* All pointers but those of its own lists and trees are borrowed. */
+typedef struct bp_evidence {
+    bp_findings *findings;
+    bp_diagnosis running; /* the one whose function runs */
+
+    bp_report_file *report;
+    const char
+        *folder; /* of the entries of the process, with a slash at its end; "" for the first */
+    const bp_frame_finder *finder;
+    const bp_json_tree *metadata, *manifest; /* of the report; NULL where there is none */
+    uint64_t triggered_wall_ns;              /* 0: not known */
+
+    /* Documents without the lists that are below; NULL for one that is not there or not whole. */
+    bp_json_tree *metrics, *process, *waits /* threads.json */, *files_rest, *heap, *disconnect,
+        *hang, *crash, *system;
+    bp_rows deadlocks, files;
+    size_t left_bytes; /* of memory for documents */
+
+    bp_thread *threads; /* by tid */
+    size_t thread_count, thread_capacity, sorted_count;
+    bp_thread *busiest[BP_EVIDENCE_BUSIEST_MAX]; /* first; of those that were measured */
+    size_t busiest_count;
+    size_t thread_memory_bytes; /* of their trees */
+    uint64_t measured_count;    /* threads in runtime-metrics.json */
+    double window_ms;           /* 0: not known */
+    const char *common_name;    /* that most of them have; NULL: none */
+    uint64_t common_count;
+
+    /* Of the whole report, and empty for a further process. */
+    const bp_sample *samples; /* oldest first */
+    size_t sample_count;
+    const bp_call_tree *profile;            /* NULL until it was read */
+    uint64_t recent_error_count;            /* in logs.jsonl */
+    char recent_error[512];                 /* the newest */
+    char (*output)[BP_EVIDENCE_LINE_BYTES]; /* the last lines of a command that failed, a ring */
+    uint64_t output_count;                  /* of all; the newest is at count - 1 */
+    bool is_output_stdout;                  /* there is no other */
+} bp_evidence;
+
+/* Adds a finding of the diagnosis whose function runs; what does not fit is cut. The second: about
+ * another entry of the process than that of the row. */
+void bp_find(bp_evidence *evidence, const char *format, ...) BUGPACK_PRINTF(2, 3);
+void bp_find_in(bp_evidence *evidence, const char *entry, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+/* While entries are read. */
+void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
+                const char *format, ...) BUGPACK_PRINTF(4, 5);
+
+/* Whether it is a zombie, or dead; and whether it did not run once in the window. */
+bool bp_thread_has_ended(const bp_thread *thread);
+bool bp_thread_is_idle(const bp_thread *thread);
+
+/* What it waits for in words: "5188 (mutex)", or "pipe 3 of cat (4711)"; "" where that is not
+ * known. */
+void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes);
+
+/* The soft limit of that name in process.json, as "Max open files"; 0: none, or not known. */
+uint64_t bp_soft_limit(const bp_json_tree *process, const char *name);
+
+/* The signal that ended the process: "SIGSEGV", or "signal 36", as a realtime signal has no name.
+ * False with "" for none. */
+enum { BP_SIGNAL_BYTES = 41 };
+bool bp_exit_signal(const bp_json_tree *metadata, char out[BP_SIGNAL_BYTES]);
+
+/* The thread of that id, or NULL; once the list is sorted. */
+bp_thread *bp_evidence_thread(const bp_evidence *evidence, uint64_t tid);
+
+/* Adds a thread of runtime-metrics.json, then the same one of threads.json, whose tree it may take.
+ * NO_MEMORY; of more threads than BP_EVIDENCE_THREAD_MAX the rest is passed over. */
+bugpack_status bp_evidence_measured(bp_evidence *evidence, const bp_json_tree *thread,
+                                    bugpack_error *error);
+bugpack_status bp_evidence_listed(bp_evidence *evidence, bp_json_tree *thread,
+                                  bugpack_error *error);
+/* After the last of each list. */
+void bp_evidence_end_measured(bp_evidence *evidence);
+void bp_evidence_end_listed(bp_evidence *evidence);
+
+/* Adds the stack of a thread that is there, whose tree it may take. */
+void bp_evidence_stack(bp_evidence *evidence, bp_json_tree *stack);
+
+/* Adds an element, whose tree it may take, while all take at most `max_bytes`. NO_MEMORY. */
+bugpack_status bp_rows_add(bp_rows *rows, bp_json_tree *row, size_t max_bytes,
+                           bugpack_error *error);
+
+/* Whether the output of the process is of interest, as it failed; then a line of it, which is
+ * changed. NO_MEMORY. */
+bool bp_evidence_wants_output(const bp_evidence *evidence);
+bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, char *text);
+
+/* Keeps a document until the end; false, and frees it, where it would take too much memory. */
+bool bp_evidence_keep(bp_evidence *evidence, bp_json_tree **ret_place, bp_json_tree *document);
+
+void bp_evidence_release(bp_evidence *evidence);
+
+#endif

@@ -1,0 +1,195 @@
+/*
+ * What a report can be found to say: one row for each diagnosis, and the findings.
+ * docs/DIAGNOSES.md has a row for each; docs/ARCHITECTURE.md says how to add one.
+ */
+#ifndef BP_INSPECT_FINDINGS_H
+#define BP_INSPECT_FINDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bp_evidence; /* diagnose/evidence.h */
+
+/* Most severe first. */
+typedef enum bp_severity {
+    BP_SEVERITY_CRITICAL,
+    BP_SEVERITY_WARNING,
+    BP_SEVERITY_INFO,
+    BP_SEVERITY_COUNT
+} bp_severity;
+const char *bp_severity_name(bp_severity severity);
+
+/*
+ * ROW(constant, id, severity, function, scope, entry, path, next). An id never changes. `function`
+ * is bp_diagnose_… of one of the files of its class; `none` for what is found while entries are
+ * read. `scope`: PROCESS for each process of a report, REPORT for the first alone, which has the
+ * entries of the whole report. `entry` is where the evidence is ("": the finding names it), `path`
+ * what jq finds it by there, `next` what to look at next ("": nothing more). Findings of one
+ * severity are in the order of the rows.
+ */
+/* clang-format off */
+#define BP_DIAGNOSES(ROW) \
+    ROW(CONDITION, "condition", CRITICAL, condition, REPORT, "metadata.json", ".condition", \
+        "metrics-history.jsonl shows how it came to that") \
+    ROW(CRASH, "crash", CRITICAL, crash, PROCESS, "crash.json", ".summary", \
+        "crash.json has the backtrace and the registers") \
+    ROW(OOM_KILLED, "out-of-memory-killed", CRITICAL, oom_killed, REPORT, "system.json", \
+        ".memory, .cgroups[].memory", "the kernel's log names the process and its memory") \
+    ROW(KILLED, "killed-by-signal", CRITICAL, killed, REPORT, "metadata.json", ".exit", \
+        "bugpack run --stacks shows where a crash was") \
+    ROW(DIED, "died-unseen", CRITICAL, died, REPORT, "metadata.json", ".session_end", \
+        "the newest log records say what it did last") \
+    ROW(NOT_FOUND, "command-not-found", CRITICAL, not_found, REPORT, "metadata.json", \
+        ".exit.status", "check the name of the command, and PATH") \
+    ROW(LIBRARY, "library-missing", CRITICAL, library, REPORT, "logs.jsonl", ".message", \
+        "ldd shows which libraries are found, and where") \
+    ROW(CHILD_KILLED, "child-killed", CRITICAL, child_killed, REPORT, "metadata.json", \
+        ".exit.status", "bugpack run --stacks of the child itself shows where") \
+    ROW(LAST_WORDS, "last-words", CRITICAL, last_words, REPORT, "logs.jsonl", ".message", \
+        "bugpack logs prints all that it wrote") \
+    ROW(HANG, "hang", CRITICAL, hang, REPORT, "hang.json", ".since_last_beat_ms", \
+        "stacks.txt has all its functions") \
+    ROW(DEADLOCK, "deadlock", CRITICAL, deadlock, PROCESS, "threads.json", ".deadlocks[]", \
+        "stacks.txt shows where each of them took its first lock") \
+    ROW(STOPPED, "stopped", CRITICAL, stopped, PROCESS, "threads.json", ".threads[].state", \
+        "kill -CONT lets it go on; a debugger or a shell may have stopped it") \
+    ROW(PEER_STOPPED, "peer-stopped", CRITICAL, peer_stopped, PROCESS, "threads.json", \
+        ".threads[].waits_for.other_end", "capture the other process") \
+    ROW(TRACED, "traced", CRITICAL, traced, PROCESS, "threads.json", ".traced_by", \
+        "a debugger that holds a process up has to let it go on, or to detach") \
+    ROW(PAUSED, "frozen", CRITICAL, paused, PROCESS, "threads.json", ".threads[].wait_channel", \
+        "what paused its control group has to resume it, as docker unpause does") \
+    ROW(PEER_WAITS, "peer-waits", CRITICAL, peer_waits, PROCESS, "threads.json", \
+        ".threads[].waits_for.chain", "capture the process at the end of the chain") \
+    ROW(CHILD_WAITS, "child-waits", CRITICAL, child_waits, PROCESS, "threads.json", \
+        ".threads[].waits_for.chain", "capture the process at the end of the chain") \
+    ROW(FILE_LOCK, "file-lock-held", CRITICAL, file_lock_held, PROCESS, "threads.json", \
+        ".threads[].waits_for.holder", "capture the process that holds it") \
+    ROW(PROCESS_LOCK, "lock-held-by-process", CRITICAL, process_lock_held, PROCESS, \
+        "threads.json", ".threads[].waits_for.process", "capture the process that holds it") \
+    ROW(DATABASE_LOCK, "database-lock", CRITICAL, database_lock, PROCESS, "process.json", \
+        ".command_line[0]", "pg_stat_activity shows what the sessions that hold it do") \
+    ROW(OWNER_ENDED, "lock-owner-ended", CRITICAL, owner_ended, PROCESS, "threads.json", \
+        ".threads[].waits_for", "look for what returns or ends a thread without an unlock") \
+    ROW(CONNECT, "connect-pending", CRITICAL, connect_pending, PROCESS, "threads.json", \
+        ".threads[].waits_for.socket", "check the server, and that no firewall drops packets") \
+    ROW(UNINTERRUPTIBLE, "uninterruptible", CRITICAL, uninterruptible, PROCESS, "threads.json", \
+        ".threads[].kernel_stack", "the kernel stack names the file system or the driver") \
+    ROW(LOCK_HELD, "lock-held", CRITICAL, lock_held, PROCESS, "threads.json", \
+        ".threads[].waits_for", "stacks.txt has the stack of the thread that holds it") \
+    ROW(DISCONNECT, "disconnect", CRITICAL, disconnect, PROCESS, "disconnect-cause.json", \
+        ".error", "") \
+    ROW(FD_LIMIT, "fd-limit", CRITICAL, fd_limit, PROCESS, "process.json", ".open_files", \
+        "files.json lists what they are") \
+    ROW(THREAD_LIMIT, "thread-limit", CRITICAL, thread_limit, PROCESS, "process.json", ".threads", \
+        "") \
+    ROW(MEMORY_LIMIT, "memory-limit", CRITICAL, memory_limit, PROCESS, "process.json", ".memory", \
+        "") \
+    ROW(CGROUP_LIMIT, "cgroup-limit", CRITICAL, cgroup_limit, PROCESS, "system.json", \
+        ".cgroups[]", "") \
+    ROW(DISK_FULL, "disk-full", CRITICAL, disk_full, PROCESS, "system.json", ".filesystems[]", \
+        "du -x shows what fills it") \
+    ROW(INODES_FULL, "inodes-exhausted", CRITICAL, inodes_full, PROCESS, "system.json", \
+        ".filesystems[].free_inodes", "du -x --inodes shows where they are") \
+    ROW(DISK_READ_ONLY, "disk-read-only", CRITICAL, disk_read_only, PROCESS, "system.json", \
+        ".filesystems[].read_only", "the kernel's log says why: dmesg, journalctl -k") \
+    ROW(ACCEPT_QUEUE, "accept-queue-full", CRITICAL, accept_queue, PROCESS, "files.json", \
+        ".files[].socket", "stacks.txt shows where the thread is that should accept") \
+    ROW(SPIN, "spin", WARNING, spin, PROCESS, "runtime-metrics.json", ".threads[].cpu_ms", \
+        "capture --stacks=all shows where a running thread is") \
+    ROW(SPIN_CALLS, "spin-in-system-calls", WARNING, spin_calls, PROCESS, "runtime-metrics.json", \
+        ".threads[].system_ms", "strace -c -f -p names the call; capture --stacks=all the caller") \
+    ROW(CONTENDED, "lock-contended", WARNING, lock_contended, PROCESS, "threads.json", \
+        ".threads[].syscall", "hold the lock for less, or split it") \
+    ROW(EXIT_STATUS, "exit-status", WARNING, exit_status, REPORT, "metadata.json", ".exit.status", \
+        "") \
+    ROW(GAP, "gap", WARNING, gap, REPORT, "metadata.json", ".gap_key", "") \
+    ROW(TRIGGERS, "earlier-triggers", WARNING, triggers, REPORT, "manifest.json", ".triggers[]", \
+        "") \
+    ROW(CLOSE_WAIT, "close-wait", WARNING, close_wait, PROCESS, "files.json", \
+        ".files[].socket.state", \
+        "the program does not close connections that its peers have closed") \
+    ROW(PIPE_FULL, "pipe-full", WARNING, pipe_full, PROCESS, "threads.json", \
+        ".threads[].waits_for.other_end", "capture the process that should read") \
+    ROW(MANY_ZOMBIES, "many-zombies", WARNING, many_zombies, PROCESS, "process.json", \
+        ".zombie_children", "the program does not wait for children that have ended") \
+    ROW(MANY_THREADS, "many-threads", WARNING, many_threads, PROCESS, "runtime-metrics.json", \
+        ".threads[].name", "look for what starts threads of this name without an end") \
+    ROW(ENDED_THREADS, "threads-come-and-go", WARNING, ended_threads, PROCESS, \
+        "runtime-metrics.json", ".process.ended_threads_cpu_ms", \
+        "look for what starts a thread for each piece of work; perf trace -s -p shows them") \
+    ROW(THROTTLED, "cpu-throttled", WARNING, throttled, PROCESS, "system.json", \
+        ".cgroups[].cpu.throttled_periods", "") \
+    ROW(STARVED, "cpu-starved", WARNING, starved, PROCESS, "runtime-metrics.json", \
+        ".threads[].run_delay_ms", "") \
+    ROW(MEMORY_GROWTH, "memory-growth", WARNING, memory_growth, REPORT, "metrics-history.jsonl", \
+        ".rss_kb", "") \
+    ROW(SWAPPED, "swapped", WARNING, swapped, PROCESS, "process.json", ".memory.swap_kb", "") \
+    ROW(CGROUP_KILLS, "cgroup-oom-kill", WARNING, cgroup_kills, PROCESS, "system.json", \
+        ".cgroups[].memory.oom_kills", "") \
+    ROW(DISK_LOW, "disk-nearly-full", WARNING, disk_low, PROCESS, "system.json", \
+        ".filesystems[]", "") \
+    ROW(INODES_LOW, "inodes-low", WARNING, inodes_low, PROCESS, "system.json", \
+        ".filesystems[].free_inodes", "") \
+    ROW(MEMORY_LOW, "machine-memory-low", WARNING, memory_low, PROCESS, "system.json", \
+        ".memory.available_kb", "") \
+    ROW(DELETED_CODE, "deleted-executable", WARNING, deleted_code, PROCESS, "process.json", \
+        ".loaded_objects[].deleted", \
+        "restart it: it runs what is no longer on the disk, as after an update") \
+    ROW(DELETED_FILE, "deleted-file-open", WARNING, deleted_file, PROCESS, "files.json", \
+        ".files[].target", "its space is free when the program closes it") \
+    ROW(LOG_ERRORS, "log-errors", WARNING, log_errors, REPORT, "logs.jsonl", ".message", "") \
+    ROW(NOT_READ, "entry-not-read", WARNING, none, REPORT, "", "", "") \
+    ROW(MISSING, "entry-missing", WARNING, missing, REPORT, "", "", "") \
+    ROW(INTERPRETER, "interpreter-waits", INFO, interpreter, PROCESS, "threads.json", \
+        ".threads[].syscall", "the tool that the sentence names shows functions of the language") \
+    ROW(NO_MANIFEST, "no-manifest", INFO, no_manifest, REPORT, "manifest.json", "", "")
+/* clang-format on */
+
+#define BP_DIAGNOSIS_CONSTANT(constant, ...) BP_DIAGNOSIS_##constant,
+typedef enum bp_diagnosis { BP_DIAGNOSES(BP_DIAGNOSIS_CONSTANT) BP_DIAGNOSIS_COUNT } bp_diagnosis;
+#undef BP_DIAGNOSIS_CONSTANT
+
+/* Adds what it finds in the evidence, by bp_find. Of what is not known it finds nothing. */
+typedef void bp_diagnose_function(struct bp_evidence *evidence);
+
+#define BP_DIAGNOSIS_FUNCTION(constant, id, severity, function, ...)                               \
+    bp_diagnose_function bp_diagnose_##function;
+BP_DIAGNOSES(BP_DIAGNOSIS_FUNCTION)
+#undef BP_DIAGNOSIS_FUNCTION
+
+typedef struct bp_diagnosis_row {
+    const char *id;
+    bp_severity severity;
+    const char *entry, *path, *next;
+} bp_diagnosis_row;
+extern const bp_diagnosis_row bp_diagnoses[BP_DIAGNOSIS_COUNT];
+
+/* One sentence about the bug, and the entry that says so. */
+typedef struct bp_finding {
+    bp_diagnosis diagnosis;
+    char entry[128];
+    char text[400];
+} bp_finding;
+
+enum { BP_FINDING_MAX = 48 };
+
+/* Those of a report, and how many there are beyond the maximum, the least severe. */
+typedef struct bp_findings {
+    bp_finding rows[BP_FINDING_MAX];
+    size_t count;
+    uint64_t other_counts[BP_SEVERITY_COUNT];
+} bp_findings;
+
+uint64_t bp_findings_other_count(const bp_findings *findings);
+
+/* Adds one; what does not fit is cut. Beyond the maximum, the newest of the least severe ones is
+ * only counted. */
+void bp_findings_add(bp_findings *findings, bp_diagnosis diagnosis, const char *entry,
+                     const char *text);
+
+/* Most severe first, and by the order of the rows; stable. */
+void bp_findings_sort(bp_findings *findings);
+
+#endif

@@ -1,0 +1,241 @@
+#include "entries/frames.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/utf8.h"
+
+/* A text such as "0x7f3c"; 0 for any other. */
+static uint64_t read_hex(const bp_json_tree *frame, const char *key) {
+    return strtoull(bp_json_tree_text_or(frame, key, "0"), NULL, 16);
+}
+
+/* It borrows from the tree. */
+static bp_frame_text read_frame(const bp_json_tree *frame) {
+    bool is_fixed = bp_json_tree_text(frame, "file_address") != NULL;
+    bp_frame_text text = {
+        .symbol = bp_json_tree_text(frame, "symbol"),
+        .demangled = bp_json_tree_text(frame, "demangled"),
+        .module = bp_json_tree_text(frame, "module"),
+        .address = read_hex(frame, "address"),
+        .file_address = read_hex(frame, is_fixed ? "file_address" : "offset"),
+        .source = bp_json_tree_text(frame, "source"),
+        .is_inlined = bp_json_tree_is_true(frame, "inlined"),
+        .is_signal = bp_json_tree_is_true(frame, "signal_frame"),
+        .is_by_frame_pointer = bp_json_tree_is_true(frame, "by_frame_pointer"),
+    };
+    (void)bp_json_tree_uint(frame, "line", &text.line);
+    return text;
+}
+
+/* The frame with what is known of its place, and before it the functions that were inlined there.
+ */
+static void pass_on(const bp_frame_text *frame, const bp_stack_place *place, bp_frame_taker *take,
+                    void *context) {
+    for (size_t i = 0; i < place->inlined_count; i++) {
+        const bp_stack_inlined *inlined = &place->inlined[i];
+        bp_frame_text text = *frame;
+        text.symbol = inlined->symbol;
+        text.demangled = inlined->demangled;
+        text.source = inlined->source;
+        text.line = (uint64_t)inlined->line;
+        text.is_inlined = true;
+        take(context, &text);
+    }
+    bp_frame_text text = *frame;
+    if (place->symbol != NULL) {
+        text.symbol = place->symbol;
+        text.demangled = place->demangled;
+    }
+    text.source = place->source;
+    text.line = (uint64_t)place->line;
+    take(context, &text);
+}
+
+void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, bp_frame_taker *take,
+                    void *context) {
+    bool is_call = false, is_described = false;
+    BP_JSON_EACH (frame, bp_json_tree_first(frames)) {
+        const bp_frame_text text = read_frame(frame);
+        const char *build_id = bp_json_tree_text(frame, "build_id");
+        bp_stack_place place = {.address = text.address};
+        is_described = is_described || text.is_inlined || text.source != NULL;
+        if (!is_described && !text.is_signal && finder->find != NULL && text.module != NULL &&
+            build_id != NULL &&
+            finder->find(finder->self, text.module, build_id, read_hex(frame, "offset"), is_call,
+                         &place)) {
+            pass_on(&text, &place, take, context);
+            bp_stack_place_release(&place);
+        } else {
+            take(context, &text);
+        }
+        if (!text.is_inlined) {
+            is_call = !text.is_signal; /* the next one is a caller, or was interrupted */
+            is_described = false;
+        }
+    }
+}
+
+static bool is_of_library(const bp_frame_text *frame) {
+    static const char *const libraries[] = {"libc.so",     "libc-2.", "libpthread",
+                                            "ld-linux",    "ld-2.",   "libstdc++.so",
+                                            "libgcc_s.so", "ld-musl", NULL};
+    const char *name = frame->module != NULL ? strrchr(frame->module, '/') : NULL;
+    if (frame->module == NULL) {
+        return false;
+    }
+    return bp_array_has_start(libraries, name != NULL ? name + 1 : frame->module);
+}
+
+static const char *keep(char *out, size_t out_bytes, const char *text) {
+    if (text == NULL) {
+        return NULL;
+    }
+    bp_utf8_copy(out, out_bytes, text);
+    return out;
+}
+
+static void add_pending(bp_frame_fold *folded) {
+    char word[BP_FRAME_NAME_BYTES + sizeof "\u2026"];
+    if (folded->pending.module == NULL) {
+        return;
+    }
+    if (folded->call != NULL && !folded->has_own) {
+        char name[BP_FRAME_NAME_BYTES];
+        bp_frame_short_name(&folded->pending, name);
+        const char *call = folded->call[0] != '\0' ? folded->call : name;
+        bool is_whole = folded->pending_count == 1 &&
+                        strcmp(name + strspn(name, "_"), call + strspn(call, "_")) == 0;
+        (void)snprintf(word, sizeof word, "%.63s%s", call, is_whole ? "" : "\u2026");
+        folded->pending = (bp_frame_text){.symbol = word, .module = folded->pending.module};
+    }
+    folded->take(folded->context, &folded->pending);
+    folded->pending = (bp_frame_text){.module = NULL};
+    folded->pending_count = 0;
+}
+
+void bp_frame_fold_add(void *context, const bp_frame_text *frame) {
+    bp_frame_fold *folded = context;
+    static const char start[] = "__libc_start_"; /* it called `main`, and _start called it */
+    if (folded->is_over) {
+        return;
+    }
+    if (is_of_library(frame) && !frame->is_signal) {
+        folded->is_over =
+            frame->symbol != NULL && strncmp(frame->symbol, start, sizeof start - 1) == 0;
+        folded->pending_count++;
+        folded->pending = *frame;
+        folded->pending.symbol = keep(folded->symbol, sizeof folded->symbol, frame->symbol);
+        folded->pending.demangled =
+            keep(folded->demangled, sizeof folded->demangled, frame->demangled);
+        folded->pending.module = keep(folded->module, sizeof folded->module, frame->module);
+        folded->pending.source = NULL;
+    } else {
+        add_pending(folded);
+        folded->take(folded->context, frame);
+        folded->has_own = true;
+    }
+}
+
+void bp_frame_fold_end(bp_frame_fold *folded) {
+    if (!folded->has_own) {
+        add_pending(folded);
+    }
+}
+
+static void fold(const bp_json_tree *stack, const bp_frame_finder *finder, const char *call,
+                 bp_frame_taker *take, void *context) {
+    bp_frame_fold folded = {.take = take, .context = context, .call = call};
+    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, bp_frame_fold_add, &folded);
+    bp_frame_fold_end(&folded);
+}
+
+/* A bp_frame_taker. */
+static void add_to_list(void *context, const bp_frame_text *frame) {
+    bp_frame_list_add(context, frame);
+}
+
+void bp_frames_print_at(const bp_json_tree *stack, const bp_frame_finder *finder, const char *call,
+                        char out[BP_FRAME_LIST_BYTES]) {
+    bp_frame_list list = {.names_module_once = call != NULL};
+    fold(stack, finder, call, add_to_list, &list);
+    bp_frame_list_end(&list, bp_json_tree_text(stack, "reason") == NULL);
+    memcpy(out, list.text, sizeof list.text);
+}
+
+void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder,
+                     char out[BP_FRAME_LIST_BYTES]) {
+    bp_frames_print_at(stack, finder, NULL, out);
+}
+
+/* Rows of an array; the last is not in it yet. */
+struct frame_rows {
+    bp_json_maker *maker;
+    char name[BP_FRAME_NAME_BYTES], place[BP_FRAME_NAME_BYTES + 24];
+    uint64_t count; /* in a row */
+    uint64_t row_count, other_count;
+};
+
+static void end_row(struct frame_rows *rows) {
+    enum { row_max = 24 };
+    if (rows->count > 0 && rows->row_count++ < row_max) {
+        bp_json_make_object(rows->maker, NULL);
+        bp_json_make_text(rows->maker, "name", rows->name);
+        bp_json_make_text(rows->maker, "place", rows->place[0] != '\0' ? rows->place : NULL);
+        bp_json_make_uint(rows->maker, "count", rows->count > 1, rows->count);
+        bp_json_make_end(rows->maker);
+    } else {
+        rows->other_count += rows->count;
+    }
+    rows->count = 0;
+}
+
+/* A bp_frame_taker. */
+static void add_row(void *context, const bp_frame_text *frame) {
+    struct frame_rows *rows = context;
+    const char *file = frame->source != NULL ? frame->source : frame->module;
+    const char *base = file != NULL ? strrchr(file, '/') : NULL;
+    char name[BP_FRAME_NAME_BYTES];
+    bp_frame_short_name(frame, name);
+    if (strcmp(name, rows->name) != 0) {
+        end_row(rows);
+    }
+    if (rows->count++ > 0) {
+        return;
+    }
+    memcpy(rows->name, name, sizeof name);
+    rows->place[0] = '\0';
+    file = base != NULL ? base + 1 : file;
+    if (frame->source != NULL) {
+        (void)snprintf(rows->place, sizeof rows->place, "%.60s:%" PRIu64, file, frame->line);
+    } else if (file != NULL && frame->symbol != NULL) {
+        bp_utf8_copy(rows->place, BP_FRAME_NAME_BYTES, file);
+    }
+}
+
+void bp_make_frames(bp_json_maker *maker, const bp_json_tree *stack,
+                    const bp_frame_finder *finder) {
+    struct frame_rows rows = {.maker = maker};
+    bp_json_make_array(maker, "frames");
+    fold(stack, finder, "", add_row, &rows);
+    end_row(&rows);
+    bp_json_make_end(maker);
+    bp_json_make_uint(maker, "other_frames", rows.other_count > 0, rows.other_count);
+}
+
+/* Code without a name, as where a jump went, says nothing. */
+static void take_own(void *context, const bp_frame_text *frame) {
+    char *out = context;
+    if (out[0] == '\0' && frame->symbol != NULL && !frame->is_signal && !is_of_library(frame)) {
+        bp_frame_short_name(frame, out);
+    }
+}
+
+void bp_frames_print_own(const bp_json_tree *stack, const bp_frame_finder *finder,
+                         char out[BP_FRAME_NAME_BYTES]) {
+    out[0] = '\0';
+    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, take_own, out);
+}

@@ -1,0 +1,277 @@
+#include "entries/redact_report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "archive/archive.h"
+#include "archive/reader.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/temp_file.h"
+#include "entries/report_file.h"
+#include "platform/staged_file.h"
+#include "redact/redactor.h"
+#include "json/tree.h"
+
+static const char manifest_name[] = "manifest.json";
+static const size_t manifest_max_bytes = (size_t)16 << 20;
+
+/* A report being rewritten. */
+struct rewriting {
+    const bp_redact_request *request;
+    int fd;
+    bp_archive_reader *reader;
+    bp_archive *archive;
+    bp_redactor *redactor;
+    bp_json_tree *manifest;
+    uint64_t count;
+};
+
+/* A bp_archive_filter. */
+static bugpack_status redact(void *context, const char *entry, const void *bytes, size_t byte_count,
+                             bp_sink *pass_on, void *archive) {
+    (void)entry;
+    return bp_redactor_write(context, bytes, byte_count, pass_on, archive);
+}
+
+static bp_json_tree *find_named(const bp_json_tree *object, const char *array, const char *key,
+                                const char *name) {
+    const bp_json_tree *all = bp_json_tree_array(object, array);
+    BP_JSON_EACH (one, bp_json_tree_first(all)) {
+        const char *text = bp_json_tree_text(one, key);
+        if (text != NULL && strcmp(text, name) == 0) {
+            return (bp_json_tree *)(uintptr_t)one; /* of a tree that is ours */
+        }
+    }
+    return NULL;
+}
+
+/* The artefact of an entry that was written: its size, its name, and what was replaced. */
+static bool update_line(struct rewriting *rewriting, const char *name, const char *safe_name,
+                        uint64_t byte_count) {
+    bp_json_tree *line = find_named(rewriting->manifest, "artefacts", "name", name);
+    const uint64_t *counts = bp_redactor_counts(rewriting->redactor);
+    char sha256[BP_SHA256_TEXT_BYTES];
+    bool is_new = line == NULL; /* somebody added the entry to the report */
+    bool is_set = true;
+    if (is_new) {
+        line = bp_json_tree_append(rewriting->manifest, "artefacts");
+        is_set = line != NULL && bp_json_tree_set_text(line, "name", safe_name) &&
+                 bp_json_tree_set_text(line, "status", "ok") &&
+                 bp_json_tree_set_uint(line, "duration_ms", 0) &&
+                 bp_json_tree_set_text(line, "note", "the manifest did not list it");
+    }
+    bp_archive_take_sha256(rewriting->archive, sha256);
+    is_set = is_set && bp_json_tree_set_uint(line, "bytes", byte_count) &&
+             bp_json_tree_set_text(line, "sha256", sha256) &&
+             bp_json_tree_set_text(line, "name", safe_name);
+    bool was_redacted = bp_json_tree_is_true(rewriting->manifest, "redacted") && !is_new;
+    if (is_set && byte_count > 0 && !was_redacted &&
+        !bp_redactor_is_searched(rewriting->redactor)) {
+        is_set = bp_json_tree_set_bool(line, "not_searched", true);
+    }
+    if (is_set &&
+        bp_redactor_is_searched(rewriting->redactor)) { /* exact channels too, this time */
+        bp_json_tree_remove(line, "not_searched");
+        bp_json_tree_remove(line, "exact_channels");
+    }
+    for (size_t i = 0; is_set && i < bp_rule_set_count(rewriting->request->rules); i++) {
+        const char *rule = bp_rule_set_rule(rewriting->request->rules, i)->id;
+        uint64_t before = 0;
+        if (counts[i] == 0) {
+            continue;
+        }
+        rewriting->count += counts[i];
+        bp_json_tree *found = find_named(line, "redactions", "rule", rule);
+        if (found == NULL) {
+            found = bp_json_tree_append(line, "redactions");
+        } else {
+            (void)bp_json_tree_uint(found, "count", &before);
+        }
+        is_set = found != NULL && bp_json_tree_set_text(found, "rule", rule) &&
+                 bp_json_tree_set_uint(found, "count", before + counts[i]);
+    }
+    return is_set;
+}
+
+/* Begins, fills and ends an entry: of the archive being read, or of `text`. */
+static bugpack_status write_entry(struct rewriting *rewriting, const char *name, size_t index,
+                                  const bp_buffer *text, uint64_t *ret_bytes,
+                                  bugpack_error *error) {
+    bp_redactor_begin(rewriting->redactor, bp_redact_form_of(name));
+    bugpack_status status = bp_archive_begin(rewriting->archive, name,
+                                             text != NULL ? UINT_MAX : (unsigned)index, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (text != NULL) {
+        (void)bp_archive_write(rewriting->archive, bp_buffer_text(text), text->size);
+    } else {
+        status = bp_archive_reader_read(rewriting->reader, index, UINT64_MAX, bp_archive_write,
+                                        rewriting->archive, error);
+        if (status != BUGPACK_OK) {
+            bp_archive_roll_back(rewriting->archive);
+            return status;
+        }
+    }
+    return bp_archive_end(rewriting->archive, ret_bytes, error);
+}
+
+static bugpack_status copy_entry(struct rewriting *rewriting, size_t index, bugpack_error *error) {
+    const char *name = bp_archive_reader_member(rewriting->reader, index).name;
+    uint64_t byte_count = 0;
+    bp_buffer safe_name;
+    if (strcmp(name, manifest_name) == 0) {
+        return BUGPACK_OK;
+    }
+    bp_buffer_init(&safe_name, (size_t)1 << 20);
+    bugpack_status status =
+        bp_redactor_text(rewriting->redactor, name, strlen(name), &safe_name) == BUGPACK_OK
+            ? BUGPACK_OK
+            : bp_fail_memory(error, "redact a report");
+    if (status == BUGPACK_OK) {
+        status =
+            write_entry(rewriting, bp_buffer_text(&safe_name), index, NULL, &byte_count, error);
+    }
+    if (status == BUGPACK_OK &&
+        !update_line(rewriting, name, bp_buffer_text(&safe_name), byte_count)) {
+        status = bp_fail_memory(error, "redact a report");
+    }
+    bp_buffer_release(&safe_name);
+    return status;
+}
+
+static bugpack_status add_manifest(struct rewriting *rewriting, bugpack_error *error) {
+    uint64_t byte_count = 0;
+    bp_buffer text;
+    bp_buffer_init(&text, 2 * manifest_max_bytes);
+    bugpack_status status =
+        bp_json_tree_set_bool(rewriting->manifest, "redacted", true) &&
+                bp_json_tree_set_bool(rewriting->manifest, "redacted_again", true)
+            ? bp_json_tree_print(rewriting->manifest, &text, error)
+            : bp_fail_memory(error, "redact a report");
+    if (status == BUGPACK_OK) {
+        status = write_entry(rewriting, manifest_name, 0, &text, &byte_count, error);
+    }
+    bp_buffer_release(&text);
+    return status;
+}
+
+/* Opens the report: first as one, which checks it, then its entries. */
+static bugpack_status open_report(struct rewriting *rewriting, bugpack_error *error) {
+    const char *path = rewriting->request->path;
+    bp_report_file *report = NULL;
+    bp_buffer text;
+    int fd = -1;
+    bp_buffer_init(&text, manifest_max_bytes);
+    bugpack_status status = bp_report_input_open(path, &rewriting->fd, error);
+    if (status == BUGPACK_OK) {
+        fd = fcntl(rewriting->fd, F_DUPFD_CLOEXEC, 0);
+        status = fd < 0 ? bp_fail_errno(error, errno, "cannot read \"%s\"", path)
+                        : bp_report_file_take(fd, path, &report, error);
+        if (status != BUGPACK_OK) {
+            bp_file_close(fd);
+        }
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_report_file_read(report, manifest_name, &text, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_json_tree_read(bp_buffer_text(&text), text.size, &rewriting->manifest, error);
+    }
+    bp_report_file_close(report);
+    bp_buffer_release(&text);
+    return status == BUGPACK_OK
+               ? bp_archive_reader_open(rewriting->fd, path, &rewriting->reader, error)
+               : status;
+}
+
+static bugpack_status rewrite(struct rewriting *rewriting, int dir_fd, int fd, uint64_t *ret_bytes,
+                              bugpack_error *error) {
+    const bp_archive_target target = {.fd = fd,
+                                      .dir_fd = dir_fd,
+                                      .name = rewriting->request->output_path,
+                                      .wall_ns = bp_clock_wall_ns()};
+    bugpack_status status = bp_archive_new(&target, &rewriting->archive, error);
+    rewriting->redactor = bp_redactor_new(rewriting->request->rules);
+    if (status == BUGPACK_OK && rewriting->redactor == NULL) {
+        status = bp_fail_memory(error, "redact a report");
+    }
+    if (status == BUGPACK_OK) {
+        bp_archive_set_filter(rewriting->archive, redact, rewriting->redactor);
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < bp_archive_reader_count(rewriting->reader);
+         i++) {
+        status = copy_entry(rewriting, i, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = add_manifest(rewriting, error);
+    }
+    return status == BUGPACK_OK ? bp_archive_finish(rewriting->archive, ret_bytes, error) : status;
+}
+
+/* Writes `name`, up to its ending, in an open directory. */
+static bugpack_status publish(struct rewriting *rewriting, int dir_fd, const char *name,
+                              char *ret_name, size_t name_bytes, bugpack_error *error) {
+    bp_staged_file *file = NULL;
+    uint64_t zip_bytes = 0;
+    const char *dot = strrchr(name, '.');
+    const char *ending = dot == NULL || dot == name ? name + strlen(name) : dot;
+    char *stem = strndup(name, (size_t)(ending - name));
+    bugpack_status status =
+        stem == NULL ? bp_fail_memory(error, "redact a report")
+                     : bp_staged_file_new(dir_fd, rewriting->request->output_path, &file, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = rewrite(rewriting, dir_fd, bp_staged_file_fd(file), &zip_bytes, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_staged_file_ask(file, &rewriting->request->hook, zip_bytes, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_staged_file_sync(file, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_staged_file_publish(file, stem, ending, ret_name, name_bytes, error);
+out:
+    bp_staged_file_free(file);
+    free(stem);
+    return status;
+}
+
+bugpack_status bp_redact_report(const bp_redact_request *request, char *ret_name, size_t name_bytes,
+                                uint64_t *ret_count, bugpack_error *error) {
+    struct rewriting rewriting = {.request = request, .fd = -1};
+    const char *slash = strrchr(request->output_path, '/');
+    size_t dir_bytes = (size_t)(slash - request->output_path);
+    char *dir = strndup(request->output_path, dir_bytes == 0 ? 1 : dir_bytes);
+    int dir_fd = -1;
+    bugpack_status status =
+        dir == NULL ? bp_fail_memory(error, "redact a report") : open_report(&rewriting, error);
+    if (status == BUGPACK_OK) {
+        status = bp_file_open_directory(dir, false, &dir_fd, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = publish(&rewriting, dir_fd, slash + 1, ret_name, name_bytes, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_count = rewriting.count;
+    }
+    bp_archive_free(rewriting.archive);
+    bp_redactor_free(rewriting.redactor);
+    bp_json_tree_free(rewriting.manifest);
+    bp_archive_reader_free(rewriting.reader);
+    bp_file_close(rewriting.fd);
+    bp_file_close(dir_fd);
+    free(dir);
+    return status;
+}

@@ -1,0 +1,535 @@
+#include "facts/facts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/utf8.h"
+#include "entries/frames.h"
+#include "facts/process_reader.h"
+#include "facts/screen_facts.h"
+#include "facts/thread_facts.h"
+#include "model/entry.h"
+#include "model/metadata.h"
+#include "json/json.h"
+
+enum { process_max = 64 };
+
+/* What documents of a process may take of memory until they are judged. */
+static const size_t documents_max_bytes = (size_t)16 << 20;
+
+double bp_sample_cpu(const bp_sample *sample) {
+    return sample->cpu_percent_100 / 100.0;
+}
+
+double bp_sample_memory(const bp_sample *sample) {
+    return sample->has_rss ? (double)sample->rss_kb / 1024 : -1;
+}
+
+/* --- the document ------------------------------------------------------------------------- */
+
+static void make_time(bp_json_maker *maker, const char *key, uint64_t wall_ns) {
+    char text[BP_CLOCK_ISO_BYTES] = "";
+    if (wall_ns != 0) {
+        bp_clock_format_iso(wall_ns, text);
+    }
+    bp_json_make_known_text(maker, key, text);
+}
+
+/* Members that have the same name here as in the document they are from. */
+static void copy_texts(bp_json_maker *maker, const bp_json_tree *from, const char *const *keys) {
+    for (; *keys != NULL; keys++) {
+        bp_json_make_text(maker, *keys, bp_json_tree_text(from, *keys));
+    }
+}
+
+static void copy_number(bp_json_maker *maker, const bp_json_tree *from, const char *key,
+                        unsigned decimals) {
+    double value = 0;
+    bool is_known = bp_json_tree_number(from, key, &value);
+    bp_json_make_number(maker, key, is_known, value, decimals);
+}
+
+static void copy_uint(bp_json_maker *maker, const bp_json_tree *from, const char *key) {
+    uint64_t value = 0;
+    bool is_known = bp_json_tree_uint(from, key, &value);
+    bp_json_make_uint(maker, key, is_known, value);
+}
+
+/* A path that can be opened, in valid UTF-8. */
+static void make_path(bp_json_maker *maker, const char *path) {
+    bp_buffer text;
+    bp_buffer_init(&text, SIZE_MAX / 4);
+    maker->lacks_memory |= bp_utf8_encode(&text, path, strlen(path)) != BUGPACK_OK;
+    bp_json_make_text(maker, "path", bp_buffer_text(&text));
+    bp_buffer_release(&text);
+}
+
+/* What the report is about, in words: its kind, or the exit status of a process that did not
+ * crash; and a description that says more. */
+static void make_kind(bp_json_maker *maker, const bp_json_tree *metadata) {
+    const char *description = bp_json_tree_text_or(metadata, "description", "");
+    char kind[48];
+    uint64_t status;
+    bp_utf8_copy(kind, sizeof kind, bp_json_tree_text_or(metadata, "report_type", "report"));
+    if (bp_json_tree_uint(bp_json_tree_object(metadata, "exit"), "status", &status)) {
+        (void)snprintf(kind, sizeof kind, "exited with status %" PRIu64, status);
+    }
+    bp_json_make_text(maker, "_kind", kind);
+    bp_json_make_known_text(maker, "_description",
+                            strcmp(description, kind) != 0 ? description : "");
+}
+
+/* The name in process.json, or else in metadata.json, for the first process of a report. */
+static const char *process_name(const bp_evidence *evidence, char out[64]) {
+    const char *name = evidence->process == NULL && evidence->folder[0] == '\0'
+                           ? bp_json_tree_text(evidence->metadata, "process_name")
+                           : bp_json_tree_text(evidence->process, "name");
+    bp_utf8_copy(out, 64, name);
+    return out;
+}
+
+static void make_report(bp_json_maker *maker, const bp_process_reader *reader,
+                        const char *report_path) {
+    static const char *const keys[] = {"report_id",  "session_id", "report_type", "session_end",
+                                       "gap_key",    "channel",    "description", "triggered_at",
+                                       "started_at", "machine",    NULL};
+    const bp_json_tree *metadata = reader->evidence.metadata;
+    const bp_json_tree *app = bp_json_tree_object(metadata, "app");
+    const char *end = bp_json_tree_text_or(metadata, "session_end", "");
+    uint64_t pid = 0, collector_pid = 0;
+    char name[64], signal[BP_SIGNAL_BYTES];
+    (void)bp_json_tree_uint(bp_json_tree_object(metadata, "collector"), "pid", &collector_pid);
+    bp_json_make_object(maker, "report");
+    make_path(maker, report_path);
+    bp_json_make_text(maker, "app", bp_json_tree_text(app, "name"));
+    bp_json_make_text(maker, "version", bp_json_tree_text(app, "version"));
+    bp_json_make_text(maker, "build_id", bp_json_tree_text(app, "build_id"));
+    copy_texts(maker, metadata, keys);
+    copy_uint(maker, metadata, "pid");
+    bp_json_make_known_text(maker, "process", process_name(&reader->evidence, name));
+    make_kind(maker, metadata);
+    bp_json_make_text(maker, "_timestamp", bp_json_tree_text(metadata, "timestamp"));
+    /* What captured the machine is no process of the report. */
+    bp_json_make_flag(maker, "_is_process",
+                      bp_json_tree_uint(metadata, "pid", &pid) && pid != collector_pid);
+    (void)bp_exit_signal(metadata, signal);
+    bp_json_make_known_text(maker, "_signal", signal);
+    /* Recovered from a process that no handler saw end: it was triggered when it was last known to
+     * run. */
+    bp_json_make_flag(maker, "_died_unseen",
+                      strcmp(end, "died") == 0 && bp_json_tree_object(metadata, "exit") == NULL &&
+                          !bp_report_file_has(reader->evidence.report, "crash.json", NULL));
+    bp_json_make_end(maker);
+}
+
+static void make_unsearched(bp_json_maker *maker, const bp_json_tree *manifest) {
+    bp_json_make_bool(maker, "complete", bp_json_tree_is_true(manifest, "complete"));
+    bp_json_make_bool(maker, "redacted", bp_json_tree_is_true(manifest, "redacted"));
+    bp_json_make_array(maker, "not_searched");
+    BP_JSON_EACH (line, bp_json_tree_rows(manifest, "artefacts")) {
+        if (bp_json_tree_is_true(line, "not_searched")) {
+            bp_json_make_text(maker, NULL, bp_json_tree_text_or(line, "name", ""));
+        }
+    }
+    bp_json_make_end(maker);
+}
+
+/* What a process uses, by runtime-metrics.json. */
+static void make_use(bp_json_maker *maker, const bp_evidence *evidence) {
+    const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
+    double percent;
+    copy_number(maker, process, "cpu_percent", 2);
+    bp_json_make_uint(maker, "thread_count", bp_json_tree_number(process, "cpu_percent", &percent),
+                      evidence->measured_count);
+    copy_uint(maker, process, "rss_kb");
+}
+
+static void make_process(bp_json_maker *maker, const bp_evidence *evidence) {
+    const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
+    uint64_t limit = bp_soft_limit(evidence->process, "Max open files");
+    double percent;
+    bp_json_make_object(maker, "process");
+    bp_json_make_number(maker, "sample_window_ms",
+                        bp_json_tree_number(process, "cpu_percent", &percent), evidence->window_ms,
+                        3);
+    make_use(maker, evidence);
+    copy_number(maker, process, "uptime_secs", 3);
+    copy_uint(maker, evidence->process, "open_files");
+    bp_json_make_uint(maker, "open_files_limit", limit > 0, limit);
+    bp_json_make_end(maker);
+}
+
+static void make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
+    bp_json_make_array(maker, "busiest_threads");
+    for (size_t i = 0; i < evidence->busiest_count; i++) {
+        char frames[BP_FRAME_LIST_BYTES] = "";
+        if (evidence->busiest[i]->stack != NULL) {
+            bp_frames_print(evidence->busiest[i]->stack, evidence->finder, frames);
+        }
+        bp_make_thread(maker, evidence->busiest[i], 1, frames);
+    }
+    bp_json_make_end(maker);
+}
+
+/* The functions of the heaviest path, innermost first, and the share of the first of them. */
+static void make_heaviest_path(bp_json_maker *maker, const bp_call_tree *profile, uint32_t thread) {
+    char label[BP_CALL_TREE_LABEL_BYTES], list[BP_FRAME_LIST_BYTES];
+    bp_call_path path;
+    bp_call_tree_find_path(profile, thread, &path);
+    double share = (double)path.samples / (double)profile->nodes[thread].samples;
+    bp_json_make_array(maker, "path");
+    for (size_t i = 0; i < path.count; i++) {
+        bp_utf8_copy(label, sizeof label, bp_call_tree_node_name(profile, path.nodes[i]));
+        bp_json_make_text(maker, NULL, label);
+    }
+    bp_json_make_end(maker);
+    bp_json_make_number(maker, "share", path.count > 0, share, 4);
+    bp_json_make_number(maker, "_share_percent", path.count > 0, 100 * share, 1);
+    bp_call_tree_print_path(profile, &path, list);
+    bp_json_make_known_text(maker, "_path", list);
+    bp_json_make_flag(maker, "_no_path", path.count == 0);
+}
+
+static void make_profile(bp_json_maker *maker, const bp_call_tree *profile,
+                         const bp_json_tree *manifest) {
+    enum { thread_max = 12 };
+    const bp_json_tree *taken = bp_json_tree_object(manifest, "profile");
+    uint64_t samples = bp_call_tree_samples(profile);
+    char label[BP_CALL_TREE_LABEL_BYTES];
+    uint64_t count = 0;
+    if (samples == 0) {
+        return;
+    }
+    bp_json_make_object(maker, "profile");
+    bp_json_make_flag(maker, "_without_kernel", bp_json_tree_is_true(taken, "without_kernel"));
+    bp_json_make_uint(maker, "samples", true, samples);
+    copy_uint(maker, taken, "lost");
+    copy_number(maker, taken, "window_ms", 3);
+    bp_json_make_array(maker, "threads");
+    for (uint32_t i = profile->nodes[0].first_child; i != 0; i = profile->nodes[i].next) {
+        if (count++ >= thread_max) {
+            continue;
+        }
+        bp_utf8_copy(label, sizeof label, bp_call_tree_node_name(profile, i));
+        bp_json_make_object(maker, NULL);
+        bp_json_make_text(maker, "name", label);
+        bp_json_make_uint(maker, "samples", true, profile->nodes[i].samples);
+        bp_json_make_number(maker, "_percent", true,
+                            100 * (double)profile->nodes[i].samples / (double)samples, 1);
+        make_heaviest_path(maker, profile, i);
+        bp_json_make_end(maker);
+    }
+    bp_json_make_end(maker);
+    bp_json_make_uint(maker, "_other_threads", count > thread_max, count - thread_max);
+    bp_json_make_end(maker);
+}
+
+static void make_heap(bp_json_maker *maker, const bp_evidence *evidence) {
+    char allocator[32];
+    bp_utf8_copy(allocator, sizeof allocator, bp_json_tree_text(evidence->heap, "allocator"));
+    bp_json_make_object(maker, "heap");
+    bp_json_make_known_text(maker, "allocator", allocator);
+    copy_uint(maker, evidence->heap, "allocated_bytes");
+    copy_uint(maker, evidence->heap, "resident_bytes");
+    bp_json_make_end(maker);
+}
+
+static void make_triggers(bp_json_maker *maker, const bp_json_tree *manifest) {
+    static const char *const keys[] = {"report_type", "key", "first", "last", "reason", NULL};
+    bp_json_make_array(maker, "triggers");
+    BP_JSON_EACH (row, bp_json_tree_rows(manifest, "triggers")) {
+        uint64_t count = 0, reports = 0;
+        (void)bp_json_tree_uint(row, "count", &count);
+        (void)bp_json_tree_uint(row, "reports", &reports);
+        bp_json_make_object(maker, NULL);
+        copy_texts(maker, row, keys);
+        bp_json_make_uint(maker, "count", true, count);
+        bp_json_make_uint(maker, "reports", true, reports);
+        bp_json_make_end(maker);
+    }
+    bp_json_make_end(maker);
+}
+
+static void make_record(bp_json_maker *maker, const bp_log_row *record, uint64_t trigger_ns) {
+    char before[24] = "";
+    if (record->wall_ns != 0 && trigger_ns != 0) {
+        (void)snprintf(before, sizeof before, "%+.3f s",
+                       ((double)record->wall_ns - (double)trigger_ns) / 1e9);
+    }
+    bp_json_make_object(maker, NULL);
+    make_time(maker, "time", record->wall_ns);
+    bp_json_make_text(maker, "level", bp_level_name((uint8_t)record->level));
+    bp_json_make_known_text(maker, "channel", record->channel);
+    bp_json_make_text(maker, "message", record->message);
+    bp_json_make_known_text(maker, "_from_trigger", before);
+    bp_json_make_end(maker);
+}
+
+static void make_log(bp_json_maker *maker, const bp_process_reader *reader) {
+    uint64_t count = reader->level_counts[0]; /* of records that have no level */
+    uint64_t kept =
+        reader->record_count < BP_READER_RECORD_MAX ? reader->record_count : BP_READER_RECORD_MAX;
+    bp_json_make_object(maker, "log");
+    bp_json_make_object(maker, "counts");
+    for (int level = BUGPACK_LEVEL_TRACE; level <= BUGPACK_LEVEL_FATAL; level++) {
+        bp_json_make_uint(maker, bp_level_name((uint8_t)level), true, reader->level_counts[level]);
+        count += reader->level_counts[level];
+    }
+    bp_json_make_end(maker);
+    bp_json_make_array(maker, "newest_warnings");
+    for (uint64_t i = reader->record_count - kept; i < reader->record_count; i++) {
+        make_record(maker, &reader->records[i % BP_READER_RECORD_MAX],
+                    reader->evidence.triggered_wall_ns);
+    }
+    bp_json_make_end(maker);
+    bp_json_make_uint(maker, "_count", true, count);
+    bp_json_make_end(maker);
+}
+
+static void make_traffic(bp_json_maker *maker, const bp_process_reader *reader) {
+    static const char *const ways[] = {"sent", "received"};
+    bp_json_make_array(maker, "traffic");
+    for (size_t i = 0; i < reader->channel_count; i++) {
+        const bp_channel_row *channel = &reader->channels[i];
+        /* Messages are not in the report, and the counts are lower bounds. */
+        bool is_partial = channel->recorded_count > channel->messages[0] + channel->messages[1];
+        bp_json_make_object(maker, NULL);
+        bp_json_make_text(maker, "channel", channel->name);
+        for (size_t way = 0; way < 2; way++) {
+            bp_json_make_object(maker, ways[way]);
+            bp_json_make_uint(maker, "messages", true, channel->messages[way]);
+            bp_json_make_uint(maker, "bytes", true, channel->bytes[way]);
+            bp_json_make_end(maker);
+        }
+        bp_json_make_flag(maker, "at_least", is_partial);
+        bp_json_make_uint(maker, "recorded", is_partial, channel->recorded_count);
+        make_time(maker, "last", channel->last_wall_ns);
+        make_time(maker, "_first", channel->first_wall_ns);
+        bp_json_make_end(maker);
+    }
+    bp_json_make_end(maker);
+    bp_json_make_uint(maker, "_other_messages", reader->other_message_count > 0,
+                      reader->other_message_count);
+}
+
+/* Where a profile says where the thread was, it is no JSON, and there is nothing more to look for.
+ */
+static bool has_profile(const bp_finding *finding) {
+    return bp_entry_find(finding->entry) == BP_ENTRY_PROFILE;
+}
+
+static const char *next_of(const bp_finding *finding) {
+    return has_profile(finding) ? "" : bp_diagnoses[finding->diagnosis].next;
+}
+
+static void make_findings(bp_json_maker *maker, const bp_findings *findings) {
+    uint64_t others = bp_findings_other_count(findings);
+    uint64_t critical_count = findings->other_counts[BP_SEVERITY_CRITICAL];
+    bp_json_make_array(maker, "findings");
+    for (size_t i = 0; i < findings->count; i++) {
+        const bp_finding *finding = &findings->rows[i];
+        const bp_diagnosis_row *diagnosis = &bp_diagnoses[finding->diagnosis];
+        bp_json_make_object(maker, NULL);
+        bp_json_make_text(maker, "id", diagnosis->id);
+        bp_json_make_text(maker, "severity", bp_severity_name(diagnosis->severity));
+        bp_json_make_text(maker, "entry", finding->entry);
+        bp_json_make_known_text(maker, "path", has_profile(finding) ? "" : diagnosis->path);
+        bp_json_make_text(maker, "text", finding->text);
+        const char *next = next_of(finding);
+        bp_json_make_known_text(maker, "next", next);
+        bool is_said_again = i + 1 < findings->count && strcmp(next, next_of(finding + 1)) == 0;
+        bp_json_make_known_text(maker, "_next", is_said_again ? "" : next);
+        bp_json_make_end(maker);
+        critical_count += diagnosis->severity == BP_SEVERITY_CRITICAL;
+    }
+    bp_json_make_end(maker);
+    bp_json_make_uint(maker, "other_findings", others > 0, others);
+    bp_json_make_uint(maker, "_other_critical", others > 0,
+                      findings->other_counts[BP_SEVERITY_CRITICAL]);
+    bp_json_make_uint(maker, "_critical", true, critical_count);
+    bp_json_make_uint(maker, "_finding_count", true, findings->count + others);
+}
+
+static void make_first_process(bp_json_maker *maker, const bp_process_reader *reader,
+                               const char *report_path) {
+    const bp_json_tree *manifest = reader->evidence.manifest;
+    bp_json_make_uint(maker, "schema", true, BP_SCHEMA_NUMBER);
+    make_report(maker, reader, report_path);
+    if (manifest != NULL) {
+        make_unsearched(maker, manifest);
+    }
+    make_process(maker, &reader->evidence);
+    make_threads(maker, &reader->evidence);
+    make_profile(maker, &reader->profile, manifest);
+    bp_make_screen(maker, &reader->evidence);
+    if (reader->machine != NULL) {
+        bp_make_machine(maker, reader->machine, reader->evidence.system);
+    }
+    make_heap(maker, &reader->evidence);
+    make_triggers(maker, manifest);
+    make_log(maker, reader);
+    make_traffic(maker, reader);
+}
+
+static void make_further_process(bp_json_maker *maker, const bp_evidence *evidence) {
+    char name[64];
+    uint64_t pid = 0;
+    (void)bp_json_tree_uint(evidence->process, "pid", &pid);
+    bp_json_make_object(maker, NULL);
+    bp_json_make_text(maker, "folder", evidence->folder);
+    bp_json_make_known_text(maker, "name", process_name(evidence, name));
+    bp_json_make_uint(maker, "pid", pid > 0, pid);
+    bp_json_make_flag(maker, "_no_title", !bp_make_title(maker, evidence->process));
+    make_use(maker, evidence);
+    bp_json_make_end(maker);
+}
+
+/* --- the report --------------------------------------------------------------------------- */
+
+/* What is needed while a report is read. */
+typedef struct report_reader {
+    bp_findings findings;
+    bp_deadlocks deadlocks;
+    bp_json_maker maker;
+    bp_process_reader process;
+} report_reader;
+
+static void begin_process(report_reader *reader, bp_facts *facts, const char *folder) {
+    reader->process =
+        (bp_process_reader){.left_bytes = &facts->left_bytes,
+                            .evidence = {.findings = &reader->findings,
+                                         .report = facts->report,
+                                         .folder = folder,
+                                         .finder = &facts->finder,
+                                         .metadata = facts->metadata,
+                                         .manifest = facts->manifest,
+                                         .triggered_wall_ns = facts->triggered_wall_ns,
+                                         .left_bytes = documents_max_bytes}};
+    bp_buffer_init(&reader->process.log_tail, BP_READER_TAIL_BYTES);
+}
+
+/* The documents of the further processes of a report. */
+static bugpack_status read_further(report_reader *reader, bp_facts *facts, bugpack_error *error) {
+    const char *last = "";
+    char folder[96];
+    size_t process_count = 0;
+    uint64_t other_count = 0;
+    bugpack_status status = BUGPACK_OK;
+    bp_json_make_array(&reader->maker, "further_processes");
+    for (size_t i = 0; status == BUGPACK_OK && i < bp_report_file_count(facts->report); i++) {
+        const char *entry = bp_report_file_name(facts->report, i);
+        size_t length = bp_report_folder_bytes(entry);
+        if (length == 0 || strncmp(entry, last, length) == 0) {
+            continue; /* the entries of a process follow each other */
+        }
+        last = entry;
+        if (length >= sizeof folder || process_count == process_max) {
+            other_count++;
+            continue;
+        }
+        memcpy(folder, entry, length);
+        folder[length] = '\0';
+        begin_process(reader, facts, folder);
+        status = bp_process_read(&reader->process, true, error);
+        make_further_process(&reader->maker, &reader->process.evidence);
+        bp_deadlocks_add(&reader->deadlocks, &reader->process.evidence);
+        bp_waits_add(&facts->waits, &reader->process.evidence);
+        bp_process_release(&reader->process);
+        process_count++;
+    }
+    bp_json_make_end(&reader->maker);
+    bp_json_make_uint(&reader->maker, "_other_processes", other_count > 0, other_count);
+    return status;
+}
+
+/* Takes over what is not in the document. */
+static void keep_lists(bp_facts *facts, bp_process_reader *reader) {
+    facts->names = reader->names;
+    facts->profile = reader->profile;
+    facts->samples = reader->samples;
+    facts->sample_count = reader->sample_count;
+    facts->log_tail = reader->log_tail;
+    bp_utf8_copy(facts->log_name, sizeof facts->log_name, reader->log_name);
+    reader->names = (bp_thread_names){.count = 0};
+    reader->profile = (bp_call_tree){.node_count = 0};
+    reader->samples = NULL;
+    bp_buffer_init(&reader->log_tail, 0);
+}
+
+static bugpack_status read_report(report_reader *reader, bp_facts *facts, bool is_brief,
+                                  bugpack_error *error) {
+    const char *triggered = bp_json_tree_text(facts->metadata, "triggered_at");
+    if (triggered != NULL) {
+        (void)bp_clock_parse(triggered, &facts->triggered_wall_ns);
+    }
+    bp_json_maker_begin(&reader->maker);
+    facts->document = reader->maker.root;
+    begin_process(reader, facts, "");
+    bugpack_status status = bp_process_read(&reader->process, is_brief, error);
+    make_first_process(&reader->maker, &reader->process, facts->path);
+    bp_deadlocks_add(&reader->deadlocks, &reader->process.evidence);
+    bp_waits_add(&facts->waits, &reader->process.evidence);
+    keep_lists(facts, &reader->process);
+    bp_process_release(&reader->process);
+    if (status == BUGPACK_OK) {
+        status = read_further(reader, facts, error);
+    }
+    bp_waits_end(&facts->waits);
+    bp_findings_sort(&reader->findings);
+    make_findings(&reader->maker, &reader->findings);
+    bp_make_deadlocks(&reader->maker, &reader->deadlocks);
+    return status == BUGPACK_OK && reader->maker.lacks_memory
+               ? bp_fail_memory(error, "read a report")
+               : status;
+}
+
+bugpack_status bp_facts_open(const char *path, uint64_t max_bytes, bool is_brief,
+                             bp_frame_finder finder, bp_facts **ret_facts, bugpack_error *error) {
+    bp_facts *facts = calloc(1, sizeof *facts);
+    report_reader *reader = calloc(1, sizeof *reader);
+    if (facts == NULL || reader == NULL) {
+        free(facts);
+        free(reader);
+        if (finder.free != NULL) {
+            finder.free(finder.self);
+        }
+        return bp_fail_memory(error, "read a report");
+    }
+    facts->path = path;
+    facts->finder = finder;
+    facts->left_bytes = max_bytes;
+    bp_buffer_init(&facts->log_tail, BP_READER_TAIL_BYTES);
+    bugpack_status status = bp_report_file_open_any(path, &facts->report, error);
+    if (status == BUGPACK_OK) {
+        facts->metadata = bp_report_file_metadata(facts->report);
+        facts->manifest = bp_report_file_manifest(facts->report);
+        status = read_report(reader, facts, is_brief, error);
+    }
+    free(reader);
+    if (status != BUGPACK_OK) {
+        bp_facts_close(facts);
+        return status;
+    }
+    *ret_facts = facts;
+    return BUGPACK_OK;
+}
+
+void bp_facts_close(bp_facts *facts) {
+    if (facts == NULL) {
+        return;
+    }
+    if (facts->finder.free != NULL) {
+        facts->finder.free(facts->finder.self);
+    }
+    bp_json_tree_free(facts->document);
+    free(facts->samples);
+    bp_thread_names_release(&facts->names);
+    bp_call_tree_release(&facts->profile);
+    bp_buffer_release(&facts->log_tail);
+    bp_report_file_close(facts->report);
+    free(facts);
+}

@@ -1,0 +1,85 @@
+/*
+ * What a report says: one document, which `show`, the page, `show --json` and an index render. It
+ * is that of docs/schema/show.schema.json; members whose names begin with '_' are for those that
+ * render, and are not printed. Everything in it may be hostile: texts are valid UTF-8 at most, and
+ * are to be escaped where they are shown.
+ */
+#ifndef BP_INSPECT_FACTS_H
+#define BP_INSPECT_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+#include "diagnose/evidence.h"
+#include "entries/call_tree.h"
+#include "entries/report_file.h"
+#include "facts/thread_facts.h"
+#include "facts/waits.h"
+#include "json/tree.h"
+
+typedef struct bp_facts {
+    const char *path; /* borrowed */
+    bp_report_file *report;
+    bp_frame_finder finder;                  /* of what frames lack */
+    const bp_json_tree *metadata, *manifest; /* the report's; NULL where there is none */
+    uint64_t triggered_wall_ns;              /* 0: not known */
+    bp_json_tree *document;
+    uint64_t left_bytes; /* what may still be read */
+
+    /* What would take too much memory as a tree: the members `history`, and of an index. */
+    bp_sample *samples; /* oldest first */
+    size_t sample_count;
+    bp_call_tree profile;  /* empty where there is none */
+    bp_thread_names names; /* of all threads that have one; busiest first */
+
+    bp_waits waits;
+
+    bp_buffer log_tail; /* the end of the first text log, where there are no log records */
+    char log_name[64];
+} bp_facts;
+
+/*
+ * Opens the report at `path` as bp_report_file_open_any does, and reads what it holds, entry by
+ * entry, as far as it is there and well-formed: what is not becomes a finding; with `is_brief` its
+ * documents alone, without stacks, history, log and traffic. Memory: under 64 MiB, whatever the
+ * report declares. The facts own the report and `finder`, also where this fails. NO_MEMORY.
+ */
+bugpack_status bp_facts_open(const char *path, uint64_t max_bytes, bool is_brief,
+                             bp_frame_finder finder, bp_facts **ret_facts, bugpack_error *error);
+/* NULL is fine. */
+void bp_facts_close(bp_facts *facts);
+
+/* A busy thread in words, for print/fill.h: its state, and what it waits for. */
+#define BP_FILL_STATE                                                                              \
+    "{[{born_in_window:!}born in the window]}{[{born_in_window:!}{state:!}, ]}{state|}"
+#define BP_FILL_WAIT                                                                               \
+    "{[{_waits_for_thread:!}, waits for thread {waits_for}]}{[{_waits_on:!}, waits on "            \
+    "{waits_for}]}"
+
+/* A profile, and behind its share of all samples where a thread of it was. */
+#define BP_FILL_PROFILE                                                                            \
+    "{samples:u} sample{samples:p}{[ in {window_ms:.2t} s]}"                                       \
+    "{[{_without_kernel:!}, not of the kernel]}{[{lost:+}; {lost:u} more were lost]}"
+#define BP_FILL_PATH                                                                               \
+    "{[: {_share_percent:.0f} % in {_path}]}{[{_no_path:!}: no function has half of them]}"
+
+/* What is drawn of a sample: percent, and MiB; negative for what is not known. */
+double bp_sample_cpu(const bp_sample *sample);
+double bp_sample_memory(const bp_sample *sample);
+
+/* The facts as JSON (docs/schema/show.schema.json). NO_MEMORY. */
+bugpack_status bp_facts_print(const bp_facts *facts, bp_buffer *out, bugpack_error *error);
+
+/*
+ * Appends the line of a report: a JSON object without nested ones (docs/schema/index.schema.json),
+ * and a newline. Reads only its small documents, so that a line takes less than a millisecond.
+ * Errors of bp_report_file_open_any; NO_MEMORY.
+ */
+bugpack_status bp_index_line(const char *path, uint64_t byte_count, bp_buffer *out,
+                             bugpack_error *error);
+
+#endif

@@ -1,0 +1,207 @@
+/* The facts as JSON: whole, and as a line of an index, which is flat, so that any table takes it.
+ */
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "facts/facts.h"
+#include "model/fields.h"
+#include "json/json.h"
+
+static void add_history(bp_json *json, const bp_facts *facts) {
+    bp_json_array_begin(json, "history");
+    for (size_t i = 0; i < facts->sample_count; i++) {
+        const bp_sample *sample = &facts->samples[i];
+        bp_json_object_begin(json, NULL);
+        bp_model_add_time(json, "time", sample->wall_ns);
+        bp_json_add_number(json, "cpu_percent", bp_sample_cpu(sample), 2);
+        bp_model_add_known_uint(json, "rss_kb", sample->has_rss, sample->rss_kb);
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
+bugpack_status bp_facts_print(const bp_facts *facts, bp_buffer *out, bugpack_error *error) {
+    static const char *const members[] = {
+        "schema",          "report",   "complete",          "redacted",
+        "not_searched",    "findings", "other_findings",    "process",
+        "busiest_threads", "profile",  "further_processes", "machine",
+        "history",         "heap",     "triggers",          "log",
+        "traffic"};
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_quote(&json, true);
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (strcmp(members[i], "history") == 0) {
+            add_history(&json, facts);
+        } else {
+            bp_json_add_made(&json, members[i], bp_json_tree_member(facts->document, members[i]));
+        }
+    }
+    return bp_json_finish(&json, error);
+}
+
+/* --- a line of an index ------------------------------------------------------------------- */
+
+/* Members of a line, by their paths in the document, or of texts in metadata.json. */
+typedef struct line_member {
+    const char *key, *path;
+    bool is_of_metadata;
+} line_member;
+
+static void add_members(bp_json *json, const bp_facts *facts, const line_member *members) {
+    for (; members->key != NULL; members++) {
+        if (members->is_of_metadata) {
+            bp_json_add_text(
+                json, members->key,
+                bp_json_tree_value_text(bp_json_tree_at(facts->metadata, members->path)));
+        } else {
+            bp_json_add_made(json, members->key, bp_json_tree_at(facts->document, members->path));
+        }
+    }
+}
+
+/* What each diagnosis says of all reports is left out. */
+static void add_findings(bp_json *json, const bp_facts *facts) {
+    static const char *const keys[] = {"id", "severity", "entry", "path", "text"};
+    const bp_json_tree *first = bp_json_tree_rows(facts->document, "findings");
+    bp_json_array_begin(json, "findings");
+    BP_JSON_EACH (row, first) {
+        bp_json_object_begin(json, NULL);
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            bp_json_add_text(json, keys[i], bp_json_tree_text(row, keys[i]));
+        }
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+    bp_json_array_begin(json, "finding_ids"); /* for engines that do not take arrays of objects */
+    BP_JSON_EACH (row, first) {
+        bp_json_add_text(json, NULL, bp_json_tree_text(row, "id"));
+    }
+    bp_json_array_end(json);
+    bp_json_add_text(json, "finding", bp_json_tree_text(first, "text"));
+}
+
+/* Three arrays of the same length: what an engine can unnest together. */
+static void add_threads(bp_json *json, const bp_thread_names *names) {
+    static const size_t named_max = 1000;
+    size_t count = names->count < named_max ? names->count : named_max;
+    if (count == 0) {
+        return;
+    }
+    bp_json_array_begin(json, "thread_names");
+    for (size_t i = 0; i < count; i++) {
+        bp_json_add_text(json, NULL, names->rows[i].name);
+    }
+    bp_json_array_end(json);
+    bp_json_array_begin(json, "thread_counts");
+    for (size_t i = 0; i < count; i++) {
+        bp_json_add_uint(json, NULL, names->rows[i].count);
+    }
+    bp_json_array_end(json);
+    bp_json_array_begin(json, "thread_cpu_percents");
+    for (size_t i = 0; i < count; i++) {
+        bp_json_add_number(json, NULL, names->rows[i].cpu_percent, 2);
+    }
+    bp_json_array_end(json);
+    if (count < names->count) {
+        bp_json_add_uint(json, "thread_names_left_out", names->count - count);
+    }
+}
+
+static void add_gap_keys(bp_json *json, const bp_facts *facts) {
+    uint64_t count = 0;
+    if (facts->manifest == NULL) {
+        return;
+    }
+    bp_json_array_begin(json, "gap_keys");
+    BP_JSON_EACH (row, bp_json_tree_rows(facts->document, "triggers")) {
+        const char *key = bp_json_tree_text(row, "key");
+        if (key != NULL && strcmp(bp_json_tree_text_or(row, "report_type", ""), "pedantic") == 0) {
+            bp_json_add_text(json, NULL, key);
+            count++;
+        }
+    }
+    bp_json_array_end(json);
+    bp_json_add_uint(json, "gap_key_count", count);
+}
+
+static void add_tags(bp_json *json, const bp_json_tree *tags) {
+    if (tags == NULL) {
+        return;
+    }
+    bp_json_array_begin(json, "tags");
+    BP_JSON_EACH (tag, bp_json_tree_first(tags)) {
+        bp_buffer text;
+        bp_buffer_init(&text, (size_t)16 << 20);
+        if (bp_buffer_printf(&text, "%s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag)) !=
+            BUGPACK_OK) {
+            bp_json_fail_memory(json);
+        }
+        bp_json_add_text(json, NULL, bp_buffer_text(&text));
+        bp_buffer_release(&text);
+    }
+    bp_json_array_end(json);
+}
+
+static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_buffer *out,
+                                 bugpack_error *error) {
+    static const line_member which[] = {{"app", "report.app", false},
+                                        {"version", "report.version", false},
+                                        {"build_id", "report.build_id", false},
+                                        {"report_id", "report.report_id", false},
+                                        {"session_id", "report.session_id", false},
+                                        {"report_type", "report.report_type", false},
+                                        {"gap_key", "report.gap_key", false},
+                                        {"channel", "report.channel", false},
+                                        {"triggered_at", "report.triggered_at", false},
+                                        {"started_at", "report.started_at", false},
+                                        {"session_end", "report.session_end", false},
+                                        {"signal", "report._signal", false},
+                                        {"os", "platform.os", true},
+                                        {"arch", "platform.arch", true},
+                                        {"kernel", "platform.kernel", true},
+                                        {"machine", "report.machine", false},
+                                        {"complete", "complete", false},
+                                        {"deadlock", "_deadlock", false},
+                                        {"deadlocked_threads", "_deadlocked_threads", false},
+                                        {"critical_findings", "_critical", false},
+                                        {"finding_count", "_finding_count", false},
+                                        {NULL, NULL, false}};
+    static const line_member figures[] = {
+        {"cpu_percent", "process.cpu_percent", false},
+        {"thread_count", "process.thread_count", false},
+        {"rss_kb", "process.rss_kb", false},
+        {"uptime_secs", "process.uptime_secs", false},
+        {"busiest_thread", "busiest_threads.name", false},
+        {"busiest_thread_cpu_percent", "busiest_threads.cpu_percent", false},
+        {"open_files", "process.open_files", false},
+        {"heap_allocated_bytes", "heap.allocated_bytes", false},
+        {NULL, NULL, false}};
+    bp_json json;
+    bp_json_begin_line(&json, out);
+    bp_json_quote(&json, true);
+    bp_json_add_made(&json, "path", bp_json_tree_at(facts->document, "report.path"));
+    bp_json_add_uint(&json, "bytes", byte_count);
+    add_members(&json, facts, which);
+    add_findings(&json, facts);
+    add_members(&json, facts, figures);
+    add_threads(&json, &facts->names);
+    add_gap_keys(&json, facts);
+    add_tags(&json, bp_json_tree_object(facts->metadata, "tags"));
+    return bp_json_finish(&json, error);
+}
+
+bugpack_status bp_index_line(const char *path, uint64_t byte_count, bp_buffer *out,
+                             bugpack_error *error) {
+    static const uint64_t max_bytes = (uint64_t)256 << 20;
+    bp_facts *facts = NULL;
+    bugpack_status status =
+        bp_facts_open(path, max_bytes, true, (bp_frame_finder){NULL, NULL, NULL}, &facts, error);
+    if (status == BUGPACK_OK) {
+        status = print_line(facts, byte_count, out, error);
+    }
+    bp_facts_close(facts);
+    return status;
+}

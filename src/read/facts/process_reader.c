@@ -1,0 +1,530 @@
+#include "facts/process_reader.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/utf8.h"
+#include "entries/json_lines.h"
+#include "entries/line_time.h"
+
+enum { sample_max = 1 << 16 }; /* eighteen hours of the metrics history */
+
+/* What the rows of a list may take of memory until they are judged: of deadlocks the largest
+ * element that is read, and some more. */
+static const size_t files_max_bytes = (size_t)6 << 20, deadlocks_max_bytes = (size_t)10 << 20;
+
+/* Entries of lines that are as long are read by threads of their own. */
+static const uint64_t thread_min_bytes = (uint64_t)1 << 20;
+
+/* --- entries of lines --------------------------------------------------------------------- */
+
+static bugpack_status add_sample(void *context, const char *line, size_t line_bytes) {
+    bp_process_reader *reader = context;
+    bp_json_field fields[] = {{.key = "\"time\""},
+                              {.key = "\"cpu_percent\""},
+                              {.key = "\"rss_kb\""},
+                              {.key = "\"bugpack_kb\""}};
+    bp_json_line_find(line, line_bytes, fields, 4);
+    bp_sample sample = {.wall_ns = bp_json_line_time(&fields[0].value)};
+    uint64_t percent;
+    if (sample.wall_ns == 0 || reader->sample_count == sample_max ||
+        !bp_json_token_fixed(&fields[1].value, 2, &percent)) {
+        return BUGPACK_OK;
+    }
+    sample.cpu_percent_100 = percent < UINT32_MAX ? (uint32_t)percent : UINT32_MAX;
+    sample.has_rss = bp_json_token_fixed(&fields[2].value, 0, &sample.rss_kb);
+    if (bp_json_token_fixed(&fields[3].value, 0, &sample.own_kb) && sample.own_kb > sample.rss_kb) {
+        sample.own_kb = sample.rss_kb;
+    }
+    if (!bp_array_reserve(&reader->samples, reader->sample_count, &reader->sample_capacity)) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    reader->samples[reader->sample_count++] = sample;
+    return BUGPACK_OK;
+}
+
+static int read_level(const bp_json_token *token) {
+    for (int level = BUGPACK_LEVEL_FATAL; level >= BUGPACK_LEVEL_TRACE; level--) {
+        const char *name = bp_level_name((uint8_t)level);
+        if (token->byte_count == strlen(name) + 2 &&
+            memcmp(token->text + 1, name, token->byte_count - 2) == 0) {
+            return level;
+        }
+    }
+    return 0;
+}
+
+static bugpack_status add_record(void *context, const char *line, size_t line_bytes) {
+    bp_process_reader *reader = context;
+    bp_evidence *evidence = &reader->evidence;
+    bp_json_field fields[] = {{.key = "\"time\""}, {.key = "\"level\""}};
+    bp_json_line_find(line, line_bytes, fields, 2);
+    int level = read_level(&fields[1].value);
+    reader->level_counts[level]++;
+    if (level < BUGPACK_LEVEL_WARN && !reader->wants_output) {
+        return BUGPACK_OK;
+    }
+    bp_json_field texts[] = {{.key = "\"channel\""}, {.key = "\"message\""}};
+    bp_json_line_find(line, line_bytes, texts, 2);
+    if (reader->wants_output) {
+        char channel[16], message[BP_EVIDENCE_LINE_BYTES];
+        bp_json_line_text(&texts[0].value, channel, sizeof channel);
+        bp_json_line_text(&texts[1].value, message, sizeof message);
+        bugpack_status status = bp_evidence_output(evidence, channel, message);
+        if (status != BUGPACK_OK || level < BUGPACK_LEVEL_WARN) {
+            return status;
+        }
+    }
+    bp_log_row *record = &reader->records[reader->record_count++ % BP_READER_RECORD_MAX];
+    record->wall_ns = bp_json_line_time(&fields[0].value);
+    record->level = level;
+    bp_json_line_text(&texts[0].value, record->channel, sizeof record->channel);
+    bp_json_line_text(&texts[1].value, record->message, sizeof record->message);
+    uint64_t trigger_ns = evidence->triggered_wall_ns;
+    if (level >= BUGPACK_LEVEL_ERROR && trigger_ns != 0 && record->wall_ns <= trigger_ns &&
+        trigger_ns - record->wall_ns <= BP_EVIDENCE_RECENT_NS) {
+        evidence->recent_error_count++;
+        bp_utf8_copy(evidence->recent_error, sizeof evidence->recent_error, record->message);
+    }
+    return BUGPACK_OK;
+}
+
+static bp_channel_row *find_channel(bp_process_reader *reader, const char *name) {
+    for (size_t i = 0; i < reader->channel_count; i++) {
+        if (strcmp(reader->channels[i].name, name) == 0) {
+            return &reader->channels[i];
+        }
+    }
+    if (reader->channel_count == BP_READER_CHANNEL_MAX) {
+        return NULL;
+    }
+    bp_channel_row *channel = &reader->channels[reader->channel_count++];
+    (void)memcpy(channel->name, name, strlen(name) + 1);
+    return channel;
+}
+
+static bugpack_status add_message(void *context, const char *line, size_t line_bytes) {
+    bp_process_reader *reader = context;
+    bp_json_field fields[] = {{.key = "\"time\""},
+                              {.key = "\"channel\""},
+                              {.key = "\"direction\""},
+                              {.key = "\"bytes\""},
+                              {.key = "\"seq\""}};
+    char name[sizeof reader->channels[0].name];
+    uint64_t byte_count = 0, number = 0;
+    bp_json_line_find(line, line_bytes, fields, 5);
+    bp_json_line_text(&fields[1].value, name, sizeof name);
+    bp_channel_row *channel = find_channel(reader, name);
+    if (channel == NULL) {
+        reader->other_message_count++;
+        return BUGPACK_OK;
+    }
+    size_t way = bp_json_token_is(&fields[2].value, "\"received\"");
+    (void)bp_json_token_fixed(&fields[3].value, 0, &byte_count);
+    (void)bp_json_token_fixed(&fields[4].value, 0, &number);
+    channel->recorded_count = number > channel->recorded_count ? number : channel->recorded_count;
+    channel->messages[way]++;
+    channel->bytes[way] += byte_count;
+    uint64_t wall_ns = bp_json_line_time(&fields[0].value); /* the clock may have been set back */
+    bool is_first =
+        wall_ns != 0 && (channel->first_wall_ns == 0 || wall_ns < channel->first_wall_ns);
+    channel->first_wall_ns = is_first ? wall_ns : channel->first_wall_ns;
+    channel->last_wall_ns = wall_ns > channel->last_wall_ns ? wall_ns : channel->last_wall_ns;
+    return BUGPACK_OK;
+}
+
+static bugpack_status add_stack(void *context, const char *line, size_t line_bytes) {
+    return bp_call_tree_add(&((bp_process_reader *)context)->profile, line, line_bytes);
+}
+
+/* Each fills members that the others do not touch. */
+static const struct line_entry {
+    const char *name;
+    bp_json_line_taker *take;
+} line_entries[] = {{"metrics-history.jsonl", add_sample},
+                    {"logs.jsonl", add_record},
+                    {"traffic-index.jsonl", add_message},
+                    {"profile.folded", add_stack}};
+enum {
+    line_entry_count = sizeof line_entries / sizeof line_entries[0],
+    profile_place = line_entry_count - 1
+};
+
+/* The reading of one of them. */
+typedef struct line_job {
+    bp_process_reader *reader;
+    const struct line_entry *entry;
+    bool is_wanted, has_thread;
+    pthread_t thread;
+    bugpack_status status;
+    bugpack_error failure;
+} line_job;
+
+static void *run_job(void *context) {
+    line_job *job = context;
+    bp_line_stream stream;
+    bp_line_stream_init(&stream, job->entry->take, job->reader);
+    job->status = bp_report_file_stream(job->reader->evidence.report, job->entry->name, UINT64_MAX,
+                                        bp_line_stream_write, &stream, &job->failure);
+    bp_line_stream_release(&stream);
+    return NULL;
+}
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+/* Whether an entry is there and within what may still be read, which it then uses up. */
+static bool may_read(bp_process_reader *reader, const char *entry, const char *path) {
+    uint64_t byte_count;
+    if (!bp_report_file_has(reader->evidence.report, path, &byte_count)) {
+        return false;
+    }
+    if (byte_count > *reader->left_bytes) {
+        bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
+                   "not read: its %" PRIu64 " bytes are over the limit", byte_count);
+        return false;
+    }
+    *reader->left_bytes -= byte_count;
+    return true;
+}
+
+/* A failure costs the entry; only a lack of memory costs the report. */
+static bugpack_status keep_failure(bp_process_reader *reader, const char *entry,
+                                   bugpack_status status, const bugpack_error *failure,
+                                   bugpack_error *error) {
+    if (status == BUGPACK_ERR_NO_MEMORY) {
+        return bp_fail_memory(error, "read a report");
+    }
+    if (status != BUGPACK_OK) {
+        bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry, "cannot be read: %s",
+                   failure->message);
+    }
+    return BUGPACK_OK;
+}
+
+/* Takers of elements; the context is the reader. */
+static bugpack_status take_measured(void *context, bp_json_tree *row, bugpack_error *error) {
+    bp_process_reader *reader = context;
+    bugpack_status status = bp_thread_names_add(&reader->names, row, error);
+    return status == BUGPACK_OK ? bp_evidence_measured(&reader->evidence, row, error) : status;
+}
+
+static bugpack_status take_listed(void *context, bp_json_tree *row, bugpack_error *error) {
+    return bp_evidence_listed(&((bp_process_reader *)context)->evidence, row, error);
+}
+
+static bugpack_status take_deadlock(void *context, bp_json_tree *row, bugpack_error *error) {
+    return bp_rows_add(&((bp_process_reader *)context)->evidence.deadlocks, row,
+                       deadlocks_max_bytes, error);
+}
+
+static bugpack_status take_file(void *context, bp_json_tree *row, bugpack_error *error) {
+    return bp_rows_add(&((bp_process_reader *)context)->evidence.files, row, files_max_bytes,
+                       error);
+}
+
+static bugpack_status take_stack(void *context, bp_json_tree *row, bugpack_error *error) {
+    (void)error;
+    bp_evidence_stack(&((bp_process_reader *)context)->evidence, row);
+    return BUGPACK_OK;
+}
+
+static void end_measured(bp_process_reader *reader) {
+    bp_evidence *evidence = &reader->evidence;
+    (void)bp_json_tree_number(evidence->metrics, "sample_window_ms", &evidence->window_ms);
+    bp_thread_names_sort(&reader->names, evidence->window_ms);
+    bp_evidence_end_measured(evidence);
+    if (evidence->metrics == NULL) { /* what a part of it says is of no use */
+        evidence->measured_count = evidence->busiest_count = 0;
+        bp_thread_names_release(&reader->names);
+    }
+}
+
+static void end_listed(bp_process_reader *reader) {
+    bp_evidence_end_listed(&reader->evidence);
+}
+
+/* The busiest threads are known before what they do: that is also the order of the documents. */
+static const struct {
+    const char *entry;
+    size_t place; /* in bp_evidence; the document without its lists */
+    bp_json_tree_list lists[3];
+    void (*end)(bp_process_reader *reader);
+} documents[] = {
+    {"runtime-metrics.json",
+     offsetof(bp_evidence, metrics),
+     {{"threads", take_measured, false}},
+     end_measured},
+    {"process.json", offsetof(bp_evidence, process), {{NULL, NULL, false}}, NULL},
+    {"threads.json",
+     offsetof(bp_evidence, waits),
+     {{"deadlocks", take_deadlock, false}, {"threads", take_listed, false}},
+     end_listed},
+    {"files.json", offsetof(bp_evidence, files_rest), {{"files", take_file, false}}, NULL},
+    {"heap-state.json", offsetof(bp_evidence, heap), {{NULL, NULL, false}}, NULL},
+    {"disconnect-cause.json", offsetof(bp_evidence, disconnect), {{NULL, NULL, false}}, NULL},
+    {"hang.json", offsetof(bp_evidence, hang), {{NULL, NULL, false}}, NULL},
+    {"crash.json", offsetof(bp_evidence, crash), {{NULL, NULL, false}}, NULL},
+    {"system.json", offsetof(bp_evidence, system), {{NULL, NULL, false}}, NULL}};
+
+static bugpack_status read_document(bp_process_reader *reader, size_t index, bugpack_error *error) {
+    const char *entry = documents[index].entry;
+    bugpack_error failure = BUGPACK_ERROR_INIT;
+    bp_json_tree *rest = NULL;
+    bugpack_status status = BUGPACK_OK;
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s%s", reader->evidence.folder, entry);
+    if (may_read(reader, entry, path)) {
+        status = bp_report_file_each(reader->evidence.report, path, documents[index].lists, reader,
+                                     &rest, &failure);
+    }
+    char *place = (char *)&reader->evidence + documents[index].place;
+    if (rest != NULL &&
+        !bp_evidence_keep(&reader->evidence, (bp_json_tree **)(void *)place, rest)) {
+        bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
+                   "not judged: with the other documents it would take too much memory");
+    }
+    if (documents[index].end != NULL) {
+        documents[index].end(reader);
+    }
+    return keep_failure(reader, entry, status, &failure, error);
+}
+
+static bugpack_status read_stacks(bp_process_reader *reader, bugpack_error *error) {
+    static const char entry[] = "stacks.json";
+    static const bp_json_tree_list lists[] = {{"threads", take_stack, false}, {NULL, NULL, false}};
+    bugpack_error failure = BUGPACK_ERROR_INIT;
+    bugpack_status status = BUGPACK_OK;
+    if (may_read(reader, entry, entry)) {
+        status = bp_report_file_each(reader->evidence.report, entry, lists, reader, NULL, &failure);
+    }
+    return keep_failure(reader, entry, status, &failure, error);
+}
+
+static bugpack_status read_machine(bp_process_reader *reader, bugpack_error *error) {
+    static const char entry[] = "host-threads.json";
+    bugpack_error failure = BUGPACK_ERROR_INIT;
+    uint64_t collector_pid = 0;
+    if (!may_read(reader, entry, entry)) {
+        return BUGPACK_OK;
+    }
+    (void)bp_json_tree_uint(bp_json_tree_object(reader->evidence.metadata, "collector"), "pid",
+                            &collector_pid);
+    reader->machine = bp_machine_new(collector_pid);
+    if (reader->machine == NULL) {
+        return bp_fail_memory(error, "read a report");
+    }
+    bugpack_status status = bp_report_file_each(reader->evidence.report, entry, bp_machine_lists,
+                                                reader->machine, NULL, &failure);
+    if (status == BUGPACK_OK) {
+        status = bp_machine_end(reader->machine, &failure);
+    }
+    if (status != BUGPACK_OK) {
+        free(reader->machine);
+        reader->machine = NULL;
+    }
+    return keep_failure(reader, entry, status, &failure, error);
+}
+
+/* Shares of a part of it would be wrong. */
+static bugpack_status end_profile(bp_process_reader *reader, bool is_whole, bugpack_error *error) {
+    const char *entry = line_entries[profile_place].name;
+    bp_call_tree *profile = &reader->profile;
+    if (!is_whole) {
+        bp_call_tree_release(profile);
+    }
+    if (profile->bad_line_count > 0) {
+        bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
+                   "%" PRIu64 " of its %" PRIu64 " lines are malformed, and left out",
+                   profile->bad_line_count, profile->line_count);
+    }
+    if (profile->left_samples > 0) {
+        bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
+                   "%" PRIu64 " samples are left out: it has too many different frames",
+                   profile->left_samples);
+    }
+    reader->evidence.profile = profile;
+    return bp_call_tree_end(profile) == BUGPACK_OK ? BUGPACK_OK
+                                                   : bp_fail_memory(error, "read a report");
+}
+
+/* Long ones are read at once, each by a thread of its own. */
+static bugpack_status read_lines(bp_process_reader *reader, bugpack_error *error) {
+    line_job jobs[line_entry_count];
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; i < line_entry_count; i++) {
+        const char *name = line_entries[i].name;
+        uint64_t byte_count = 0;
+        jobs[i] = (line_job){.reader = reader,
+                             .entry = &line_entries[i],
+                             .is_wanted = may_read(reader, name, name),
+                             .failure = BUGPACK_ERROR_INIT};
+        (void)bp_report_file_has(reader->evidence.report, name, &byte_count);
+        jobs[i].has_thread = jobs[i].is_wanted && byte_count >= thread_min_bytes &&
+                             pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]) == 0;
+        if (jobs[i].is_wanted && !jobs[i].has_thread) {
+            (void)run_job(&jobs[i]);
+        }
+    }
+    for (size_t i = 0; i < line_entry_count; i++) {
+        if (jobs[i].has_thread) {
+            (void)pthread_join(jobs[i].thread, NULL);
+        }
+        if (status == BUGPACK_OK) {
+            status =
+                keep_failure(reader, jobs[i].entry->name, jobs[i].status, &jobs[i].failure, error);
+        }
+    }
+    bool is_whole = jobs[profile_place].status == BUGPACK_OK;
+    return status == BUGPACK_OK ? end_profile(reader, is_whole, error) : status;
+}
+
+/* A bp_sink for a bp_buffer: keeps the end. */
+static bugpack_status keep_tail(void *context, const void *bytes, size_t byte_count) {
+    bp_buffer *tail = context;
+    const char *next = bytes;
+    if (byte_count > BP_READER_TAIL_BYTES) {
+        next += byte_count - BP_READER_TAIL_BYTES;
+        byte_count = BP_READER_TAIL_BYTES;
+    }
+    if (tail->size + byte_count > BP_READER_TAIL_BYTES) {
+        size_t kept = BP_READER_TAIL_BYTES - byte_count;
+        memmove(tail->data, tail->data + tail->size - kept, kept);
+        tail->size = kept;
+    }
+    return bp_buffer_append(tail, next, byte_count);
+}
+
+/* Finds the errors of the last seconds before the trigger in the end of a text log. */
+static void find_log_errors(bp_process_reader *reader, const char *entry, const bp_buffer *tail) {
+    uint64_t trigger_ns = reader->evidence.triggered_wall_ns;
+    const bp_line_clock clock = {.until_ns = trigger_ns};
+    const char *at = bp_buffer_text(tail), *end = at + tail->size, *next, *last = NULL;
+    const char *condition = "";
+    size_t count = 0, last_bytes = 0;
+    for (; at < end; at = next) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t used = 0;
+        bp_line_time time = {0};
+        next = newline != NULL ? newline + 1 : end;
+        while (at < next && *at == '\0') { /* of a power cut; the line behind them is whole */
+            at++;
+        }
+        size_t length = (size_t)((newline != NULL ? newline : end) - at);
+        bool is_recent = bp_line_time_read(at, length, &clock, &time, &used) &&
+                         time.wall_ns <= trigger_ns &&
+                         trigger_ns - time.wall_ns <= BP_EVIDENCE_RECENT_NS;
+        if (is_recent && bp_line_level(at + used, length - used) >= BUGPACK_LEVEL_ERROR) {
+            count++;
+            condition = time.lacks_zone ? " if its times are in UTC" : condition;
+            last = at + used;
+            last_bytes = length - used;
+        }
+    }
+    if (count > 0) {
+        bp_find_as(&reader->evidence, BP_DIAGNOSIS_LOG_ERRORS, entry,
+                   "%s%zu error%s in the %d s before the trigger%s, the last: %.*s",
+                   tail->size == BP_READER_TAIL_BYTES ? "at least " : "", count,
+                   count == 1 ? "" : "s", (int)(BP_EVIDENCE_RECENT_NS / BP_NS_PER_SEC), condition,
+                   (int)bp_utf8_cut(last, last_bytes, 400), last);
+    }
+}
+
+/* The ends of the log files, where there is no ring: the first is kept, in all errors are found. */
+static bugpack_status read_log_files(bp_process_reader *reader, bugpack_error *error) {
+    const bp_report_file *report = reader->evidence.report;
+    bugpack_status status = BUGPACK_OK;
+    if (bp_report_file_has(report, "logs.jsonl", NULL)) {
+        return BUGPACK_OK;
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < bp_report_file_count(report); i++) {
+        const char *name = bp_report_file_name(report, i);
+        bugpack_error failure = BUGPACK_ERROR_INIT;
+        bp_buffer tail;
+        if (strncmp(name, "logs/", 5) != 0 || !may_read(reader, name, name)) {
+            continue;
+        }
+        bp_buffer_init(&tail, BP_READER_TAIL_BYTES);
+        status = bp_report_file_stream(report, name, UINT64_MAX, keep_tail, &tail, &failure);
+        status = keep_failure(reader, name, status, &failure, error);
+        find_log_errors(reader, name, &tail);
+        if (reader->log_name[0] == '\0') {
+            bp_utf8_copy(reader->log_name, sizeof reader->log_name, name);
+            reader->log_tail = tail;
+        } else {
+            bp_buffer_release(&tail);
+        }
+    }
+    return status;
+}
+
+/* Runs the diagnoses of diagnose/findings.h: once for each process, as soon as all is read of it.
+ */
+
+/* What is found while entries are read. */
+void bp_diagnose_none(bp_evidence *evidence) {
+    (void)evidence;
+}
+
+enum { PROCESS = false, REPORT = true };
+#define DIAGNOSIS_FUNCTION(constant, id, severity, function, scope, ...)                           \
+    [BP_DIAGNOSIS_##constant] = {bp_diagnose_##function, scope},
+static const struct {
+    bp_diagnose_function *run;
+    bool is_of_report; /* and not of each process */
+} functions[] = {BP_DIAGNOSES(DIAGNOSIS_FUNCTION)};
+#undef DIAGNOSIS_FUNCTION
+
+static void diagnose(bp_evidence *evidence) {
+    bool is_first = evidence->folder[0] == '\0';
+    for (size_t i = 0; i < BP_DIAGNOSIS_COUNT; i++) {
+        if (is_first || !functions[i].is_of_report) {
+            evidence->running = (bp_diagnosis)i;
+            functions[i].run(evidence);
+        }
+    }
+}
+
+bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack_error *error) {
+    static bugpack_status (*const steps[])(bp_process_reader * reader, bugpack_error * error) = {
+        read_stacks, read_machine, read_lines, read_log_files};
+    bp_evidence *evidence = &reader->evidence;
+    bugpack_status status = BUGPACK_OK;
+    reader->wants_output = bp_evidence_wants_output(evidence);
+    for (size_t i = 0; status == BUGPACK_OK && i < sizeof documents / sizeof documents[0]; i++) {
+        status = read_document(reader, i, error);
+    }
+    for (size_t i = 0; status == BUGPACK_OK && !is_brief && i < sizeof steps / sizeof steps[0];
+         i++) {
+        status = steps[i](reader, error);
+    }
+    for (size_t i = 0; i < reader->names.count; i++) {
+        const bp_threads_of_name *name = &reader->names.rows[i];
+        if (name->count > evidence->common_count) {
+            evidence->common_count = name->count;
+            evidence->common_name = name->name;
+        }
+    }
+    evidence->samples = reader->samples;
+    evidence->sample_count = reader->sample_count;
+    if (status == BUGPACK_OK) {
+        diagnose(evidence);
+    }
+    return status;
+}
+
+void bp_process_release(bp_process_reader *reader) {
+    bp_evidence_release(&reader->evidence);
+    bp_thread_names_release(&reader->names);
+    bp_call_tree_release(&reader->profile);
+    bp_buffer_release(&reader->log_tail);
+    free(reader->samples);
+    free(reader->machine);
+    *reader = (bp_process_reader){.samples = NULL};
+}

@@ -1,0 +1,210 @@
+#include "facts/screen_facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "entries/frames.h"
+#include "platform/thread.h"
+
+/* --- threads ------------------------------------------------------------------------------ */
+
+void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, uint64_t count,
+                    const char *frames) {
+    char wait[128];
+    bp_thread_print_wait(thread, wait, sizeof wait);
+    bp_json_make_object(maker, NULL);
+    bp_json_make_uint(maker, "tid", true, thread->tid);
+    bp_json_make_text(maker, "name", thread->name);
+    bp_json_make_number(maker, "cpu_percent", true, thread->cpu_percent, 2);
+    bp_json_make_number(maker, "cpu_ms", thread->cpu_ms >= 0, thread->cpu_ms, 3);
+    bp_json_make_flag(maker, "born_in_window", thread->is_born);
+    bp_json_make_known_text(maker, "state", thread->state);
+    bp_json_make_known_text(maker, "syscall", thread->syscall);
+    bp_json_make_known_text(maker, "waits_for", wait);
+    bp_json_make_known_text(maker, "frames", frames);
+    bp_json_make_known_text(maker, "_place", frames[0] != '\0' ? frames : thread->syscall);
+    bp_json_make_flag(maker, thread->waits_for_tid != 0 ? "_waits_for_thread" : "_waits_on",
+                      wait[0] != '\0');
+    bp_json_make_uint(maker, "_count", count > 1, count);
+    bp_json_make_end(maker);
+}
+
+/* In the order in which they are shown. */
+typedef enum thread_rank { RANK_BUSY, RANK_OF_INTEREST, RANK_OTHER } thread_rank;
+
+/* Threads that do the same. */
+typedef struct thread_group {
+    const bp_thread *first;
+    uint64_t hash, count;
+} thread_group;
+
+typedef struct thread_groups {
+    thread_group rows[BP_EVIDENCE_BUSIEST_MAX];
+    size_t count;
+    uint64_t thread_count, other_count; /* all, and those that found no room */
+} thread_groups;
+
+static const double busy_min_percent = 1; /* less is a tick now and then */
+
+static thread_rank rank_of(const bp_thread *thread) {
+    bool is_held_up =
+        thread->waits_for_tid != 0 || thread->is_waited_for ||
+        bp_json_tree_member(bp_json_tree_object(thread->row, "waits_for"), "holder") != NULL;
+    if (thread->cpu_percent >= busy_min_percent) {
+        return RANK_BUSY;
+    }
+    return is_held_up || strcmp(thread->state, "uninterruptible sleep") == 0 ? RANK_OF_INTEREST
+                                                                             : RANK_OTHER;
+}
+
+static int compare_threads(const void *one, const void *other) {
+    const bp_thread *left = *(const bp_thread *const *)one,
+                    *right = *(const bp_thread *const *)other;
+    thread_rank rank = rank_of(left), other_rank = rank_of(right);
+    if (rank != other_rank) {
+        return rank < other_rank ? -1 : 1;
+    }
+    return left->cpu_percent != right->cpu_percent
+               ? (left->cpu_percent < right->cpu_percent) - (left->cpu_percent > right->cpu_percent)
+               : (left->place > right->place) - (left->place < right->place);
+}
+
+static uint64_t add_to_hash(uint64_t hash, const char *text) {
+    return XXH3_64bits_withSeed(text, strlen(text) + 1, hash);
+}
+
+/* Of what is shown of a thread: so that only the first of those that do the same is printed. */
+static uint64_t hash_thread(const bp_thread *thread, uint64_t seed) {
+    char percent[24] = "", wait[128];
+    bp_thread_print_wait(thread, wait, sizeof wait);
+    if (thread->cpu_percent >= busy_min_percent) {
+        (void)snprintf(percent, sizeof percent, "%.1f", thread->cpu_percent);
+    }
+    uint64_t hash = add_to_hash(seed, percent);
+    hash = add_to_hash(hash, thread->name);
+    hash = add_to_hash(hash, thread->is_born ? "born" : "");
+    hash = add_to_hash(hash, thread->state);
+    hash = add_to_hash(hash, wait);
+    hash = add_to_hash(hash, thread->syscall);
+    BP_JSON_EACH (frame, bp_json_tree_rows(thread->stack, "frames")) {
+        hash = add_to_hash(hash, bp_json_tree_text_or(frame, "address", ""));
+        hash = add_to_hash(hash, bp_json_tree_text_or(frame, "symbol", ""));
+    }
+    return hash;
+}
+
+static void add_to_groups(thread_groups *groups, const bp_thread *thread, uint64_t hash) {
+    size_t i = 0;
+    while (i < groups->count && groups->rows[i].hash != hash) {
+        i++;
+    }
+    groups->thread_count++;
+    if (i < groups->count) {
+        groups->rows[i].count++;
+    } else if (i < BP_EVIDENCE_BUSIEST_MAX) {
+        groups->rows[groups->count++] = (thread_group){thread, hash, 1};
+    } else {
+        groups->other_count++;
+    }
+}
+
+static void make_groups(bp_json_maker *maker, const char *key, const thread_groups *groups,
+                        const bp_frame_finder *finder) {
+    bp_json_make_array(maker, key);
+    for (size_t i = 0; i < groups->count; i++) {
+        const thread_group *group = &groups->rows[i];
+        char frames[BP_FRAME_LIST_BYTES] = "";
+        if (group->first->stack != NULL) {
+            bp_frames_print_at(group->first->stack, finder, group->first->syscall, frames);
+        }
+        bp_make_thread(maker, group->first, group->count, frames);
+    }
+    bp_json_make_end(maker);
+}
+
+static void make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
+    thread_groups groups = {.count = 0}, own = {.count = 0};
+    const bp_thread **threads = calloc(evidence->thread_count + 1, sizeof *threads);
+    uint64_t seed = bp_clock_monotonic_ns() ^ (uint64_t)(uintptr_t)threads << 20;
+    size_t count = 0;
+    if (threads == NULL) {
+        maker->lacks_memory = true;
+        return;
+    }
+    /* Without the busiest the document was not read to its end. */
+    for (size_t i = 0; i < evidence->thread_count && evidence->busiest_count > 0; i++) {
+        if (evidence->threads[i].cpu_percent >= 0) {
+            threads[count++] = &evidence->threads[i];
+        }
+    }
+    qsort(threads, count, sizeof *threads, compare_threads);
+    for (size_t i = 0; i < count; i++) {
+        add_to_groups(threads[i]->is_own ? &own : &groups, threads[i],
+                      hash_thread(threads[i], seed));
+    }
+    free(threads);
+    make_groups(maker, "_threads", &groups, evidence->finder);
+    bp_json_make_uint(maker, "_other_threads", groups.other_count > 0, groups.other_count);
+    make_groups(maker, "_own_threads", &own, evidence->finder);
+    bp_json_make_uint(maker, "_own_count", own.thread_count > 0, own.thread_count);
+}
+
+/* --- a crash, and the end of the output ----------------------------------------------------- */
+
+static void make_crash(bp_json_maker *maker, const bp_evidence *evidence) {
+    const bp_json_tree *thread = bp_json_tree_object(evidence->crash, "thread");
+    const bp_json_tree *stack = bp_json_tree_object(evidence->crash, "backtrace");
+    uint64_t tid = 0;
+    if (bp_json_tree_rows(stack, "frames") == NULL) {
+        return;
+    }
+    bool has_tid = bp_json_tree_uint(thread, "tid", &tid);
+    bp_json_make_object(maker, "_crash");
+    bp_json_make_uint(maker, "tid", has_tid, tid);
+    bp_json_make_text(maker, "name", bp_json_tree_text(thread, "name"));
+    bp_make_frames(maker, stack, evidence->finder);
+    bp_json_make_text(maker, "reason", bp_json_tree_text(stack, "reason"));
+    bp_json_make_end(maker);
+}
+
+static void make_output(bp_json_maker *maker, const bp_evidence *evidence) {
+    enum { shown_max = 8 };
+    uint64_t count = evidence->output_count;
+    bp_json_make_array(maker, "_output");
+    for (uint64_t i = count > shown_max ? count - shown_max : 0; i < count; i++) {
+        bp_json_make_object(maker, NULL);
+        bp_json_make_text(maker, "text", evidence->output[i % BP_EVIDENCE_LINE_MAX]);
+        bp_json_make_end(maker);
+    }
+    bp_json_make_end(maker);
+}
+
+void bp_make_screen(bp_json_maker *maker, const bp_evidence *evidence) {
+    make_threads(maker, evidence);
+    make_crash(maker, evidence);
+    make_output(maker, evidence);
+}
+
+bool bp_make_title(bp_json_maker *maker, const bp_json_tree *process) {
+    const bp_json_tree *argument = bp_json_tree_rows(process, "command_line");
+    char title[256], cut[240];
+    size_t used = 0, argument_count = 0;
+    for (; argument != NULL && used < sizeof title - 1; argument = bp_json_tree_next(argument)) {
+        const char *text = bp_json_tree_value(argument);
+        const char *slash = argument_count == 0 && text[0] == '/' && strchr(text, ' ') == NULL
+                                ? strrchr(text, '/')
+                                : NULL;
+        text = slash != NULL ? slash + 1 : text;
+        int length =
+            snprintf(title + used, sizeof title - used, argument_count++ > 0 ? " %s" : "%s", text);
+        used += length > 0 ? (size_t)length : 0;
+    }
+    bp_utf8_copy(cut, sizeof cut, argument_count > 0 ? title : NULL);
+    bool says_more = strcmp(cut, bp_json_tree_text_or(process, "name", "")) != 0;
+    bp_json_make_known_text(maker, "title", says_more ? cut : "");
+    return says_more && cut[0] != '\0';
+}

@@ -1,0 +1,27 @@
+/*
+ * What a screen and a page show of a process, and the document that is printed does not have: its
+ * threads in the order of interest, those that do the same as one row; the stack of a crash; the
+ * last lines of its output.
+ */
+#ifndef BP_INSPECT_SCREEN_FACTS_H
+#define BP_INSPECT_SCREEN_FACTS_H
+
+#include "diagnose/evidence.h"
+
+/* A thread, or so many that do the same, as an object of an array. */
+void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, uint64_t count,
+                    const char *frames);
+
+/*
+ * `_threads`: the busy ones, those that wait for a thread that is known or hold it up, and those
+ * that the kernel does not wake, then the others; at most 12 rows. `_other_threads`, how many found
+ * no room. `_own_threads`: those of bugpack itself, and how many, `_own_count`. `_crash`: the
+ * thread that crashed, with its frames. `_output`: the last lines of a process that failed.
+ */
+void bp_make_screen(bp_json_maker *maker, const bp_evidence *evidence);
+
+/* `title`, the command line with blanks between the arguments and without the directory of the
+ * first, where it says more than the name; false where it does not. */
+bool bp_make_title(bp_json_maker *maker, const bp_json_tree *process);
+
+#endif

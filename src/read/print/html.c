@@ -1,0 +1,743 @@
+#include "print/html.h"
+
+#include <inttypes.h>
+#include <nettle/base64.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "entries/frames.h"
+#include "entries/json_lines.h"
+#include "entries/manifest_lines.h"
+#include "print/html_style.h"
+#include "print/html_text.h"
+
+/*
+ * The sections of a page that are made of many records, and what all sections share.
+ */
+
+enum {
+    channel_max = 64,
+    log_line_max = 2000,
+    picture_max_bytes = 16 << 20,
+    bin_count = 60,
+    type_max = 48,
+    stack_max = 1024
+};
+
+/* A page being written. */
+typedef struct html_page {
+    bp_html html;
+    bp_facts *facts;
+    bugpack_status status;      /* NO_MEMORY */
+    uint64_t stacks[stack_max]; /* threads that have one; of further ones it is not known */
+    size_t stack_count;
+} html_page;
+
+static void begin_section(html_page *page, const char *id, const char *title) {
+    bp_html_print(&page->html, "<section aria-labelledby=\"%s\"><h2 id=\"%s\">%s</h2>", id, id,
+                  title);
+}
+
+static void end_section(html_page *page) {
+    bp_html_print(&page->html, "</section>\n");
+}
+
+static void write_rows(html_page *page, const bp_json_tree *array, const char *pattern) {
+    BP_JSON_EACH (row, bp_json_tree_first(array)) {
+        (void)bp_html_fill(&page->html, pattern, row);
+    }
+}
+
+static void write_table(html_page *page, const bp_json_tree *array, const char *columns,
+                        const char *pattern) {
+    bp_html_begin_table(&page->html, columns);
+    write_rows(page, array, pattern);
+    bp_html_print(&page->html, "</tbody></table>");
+}
+
+/* A member of the document that is an array, or NULL where it is empty. */
+static const bp_json_tree *find_list(const html_page *page, const char *key) {
+    const bp_json_tree *array = bp_json_tree_array(page->facts->document, key);
+    return bp_json_tree_first(array) != NULL ? array : NULL;
+}
+
+/* Whether an entry is there and may be read; its size then counts as read. One that is too large is
+ * named on the page. */
+static bool html_may_read(html_page *page, const char *entry, uint64_t max_bytes) {
+    uint64_t byte_count;
+    if (!bp_report_file_has(page->facts->report, entry, &byte_count)) {
+        return false;
+    }
+    if (byte_count > max_bytes || byte_count > page->facts->left_bytes) {
+        bp_html_print(&page->html,
+                      "<p>%s is not shown: its %" PRIu64 " bytes are over the limit.</p>", entry,
+                      byte_count);
+        return false;
+    }
+    page->facts->left_bytes -= byte_count;
+    return true;
+}
+
+/* Reads an entry into a sink, up to where it is damaged. */
+static void html_stream(html_page *page, const char *entry, bp_sink *sink, void *context) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status =
+        bp_report_file_stream(page->facts->report, entry, UINT64_MAX, sink, context, &error);
+    page->status = status == BUGPACK_ERR_NO_MEMORY ? status : page->status;
+}
+
+/* The log: the lines before the newest ones are passed over. */
+typedef struct log_lines {
+    html_page *page;
+    uint64_t skipped, number, after_count; /* the last: after the trigger */
+} log_lines;
+
+/* A box that is scrolled to its end, as the newest before the trigger matter most; those after it
+ * are in one that begins with the first. */
+static void begin_log_box(html_page *page, const char *label, bool is_at_end) {
+    bp_html_print(&page->html,
+                  is_at_end ? "<div class=\"scroll log at-end\" tabindex=\"0\" role=\"region\" "
+                              "aria-label=\"%s\"><div>"
+                            : "<div class=\"scroll log\" tabindex=\"0\" role=\"region\" "
+                              "aria-label=\"%s\"><div>",
+                  label);
+}
+
+static bugpack_status write_record(void *context, const char *line, size_t line_bytes) {
+    log_lines *log = context;
+    bp_json_field fields[] = {
+        {.key = "\"time\""}, {.key = "\"level\""}, {.key = "\"channel\""}, {.key = "\"message\""}};
+    char time[40], level[12], channel[256], message[4096];
+    if (++log->number <= log->skipped) {
+        return BUGPACK_OK;
+    }
+    bp_json_line_find(line, line_bytes, fields, 4);
+    bp_json_line_text(&fields[0].value, time, sizeof time);
+    bp_json_line_text(&fields[1].value, level, sizeof level);
+    bp_json_line_text(&fields[2].value, channel, sizeof channel);
+    bp_json_line_text(&fields[3].value, message, sizeof message);
+    uint64_t trigger_ns = log->page->facts->triggered_wall_ns;
+    if (trigger_ns != 0 && bp_json_line_time(&fields[0].value) > trigger_ns &&
+        log->after_count++ == 0) {
+        bp_html_print(&log->page->html, "</div></div><h3>After the trigger</h3>");
+        begin_log_box(log->page, "Log records after the trigger", false);
+    }
+    bp_html_print(&log->page->html,
+                  "<div id=\"log-%" PRIu64 "\" class=\"%s\"><a href=\"#log-%" PRIu64
+                  "\">%s</a> %s %s%s%s</div>\n",
+                  log->number, level, log->number, time[0] != '\0' ? time : "no time", level,
+                  channel, channel[0] != '\0' ? ": " : "", message);
+    return log->page->html.status == BUGPACK_OK ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;
+}
+
+static void html_log(html_page *page) {
+    uint64_t count = 0;
+    (void)bp_json_tree_uint(bp_json_tree_object(page->facts->document, "log"), "_count", &count);
+    if (count == 0) {
+        return;
+    }
+    log_lines log = {page, count > log_line_max ? count - log_line_max : 0, 0, 0};
+    begin_section(page, "log", "Log");
+    bp_html_print(&page->html, "<p>%" PRIu64 " records, the newest %" PRIu64 " of them:</p>", count,
+                  count - log.skipped);
+    begin_log_box(page, "Log records", true);
+    if (html_may_read(page, "logs.jsonl", UINT64_MAX)) {
+        bp_line_stream lines;
+        bp_line_stream_init(&lines, write_record, &log);
+        html_stream(page, "logs.jsonl", bp_line_stream_write, &lines);
+        bp_line_stream_release(&lines);
+    }
+    bp_html_print(&page->html, "</div></div>");
+    end_section(page);
+}
+
+/* Messages by type, and of each channel over time. */
+typedef struct traffic_counts {
+    const bp_json_tree *channels;
+    uint64_t from_ns, to_ns, bin_ns; /* the bins of a channel reach to `to_ns` at least */
+    uint64_t bins[channel_max][bin_count];
+    struct {
+        char name[64];
+        uint64_t messages, bytes;
+    } types[type_max + 1]; /* the last are all further ones */
+    size_t type_count;
+} traffic_counts;
+
+static void count_type(traffic_counts *traffic, const char *name, uint64_t byte_count) {
+    size_t i = 0;
+    while (i < traffic->type_count && strcmp(traffic->types[i].name, name) != 0) {
+        i++;
+    }
+    if (i == traffic->type_count && i < type_max) {
+        (void)memcpy(traffic->types[traffic->type_count++].name, name, strlen(name) + 1);
+    }
+    traffic->types[i].messages++;
+    traffic->types[i].bytes += byte_count;
+}
+
+static bugpack_status count_message(void *context, const char *line, size_t line_bytes) {
+    traffic_counts *traffic = context;
+    bp_json_field fields[] = {{.key = "\"time\""},
+                              {.key = "\"channel\""},
+                              {.key = "\"type\""},
+                              {.key = "\"bytes\""},
+                              {.key = "\"type_name\""}};
+    char channel[64], type[64];
+    uint64_t byte_count = 0, number = 0;
+    bp_json_line_find(line, line_bytes, fields, 5);
+    bp_json_line_text(&fields[1].value, channel, sizeof channel);
+    bp_json_line_text(&fields[4].value, type, sizeof type);
+    (void)bp_json_token_fixed(&fields[3].value, 0, &byte_count);
+    if (type[0] == '\0' && bp_json_token_fixed(&fields[2].value, 0, &number)) {
+        (void)snprintf(type, sizeof type, "%" PRIu64, number);
+    }
+    count_type(traffic, type, byte_count);
+    uint64_t wall_ns = bp_json_line_time(&fields[0].value);
+    const bp_json_tree *row = bp_json_tree_first(traffic->channels);
+    for (size_t i = 0; row != NULL && i < channel_max; i++, row = bp_json_tree_next(row)) {
+        if (strcmp(bp_json_tree_text_or(row, "channel", ""), channel) == 0 &&
+            wall_ns >= traffic->from_ns && wall_ns <= traffic->to_ns) {
+            traffic->bins[i][(wall_ns - traffic->from_ns) / traffic->bin_ns]++;
+        }
+    }
+    return BUGPACK_OK;
+}
+
+static void write_channels(html_page *page, const traffic_counts *traffic) {
+    char columns[96];
+    size_t i = 0;
+    (void)snprintf(columns, sizeof columns, "Channel|Sent|Received|Messages over %.1f s",
+                   (double)(traffic->to_ns - traffic->from_ns) / 1e9);
+    bp_html_begin_table(&page->html, columns);
+    BP_JSON_EACH (row, bp_json_tree_first(traffic->channels)) {
+        (void)bp_html_fill(
+            &page->html,
+            "<tr><th scope=\"row\">{channel}</th>"
+            "<td>{[{at_least:!}at least ]}{sent.messages:u} ({sent.bytes:u} bytes)</td>"
+            "<td>{[{at_least:!}at least ]}{received.messages:u} ({received.bytes:u} "
+            "bytes)</td><td>",
+            row);
+        bp_html_bars(&page->html, "Messages over time", traffic->bins[i++], bin_count);
+        bp_html_print(&page->html, "</td></tr>");
+    }
+    bp_html_print(&page->html, "</tbody></table>");
+    (void)bp_html_fill(&page->html, "<p>{_other_messages:u} messages are of further channels.</p>",
+                       page->facts->document);
+}
+
+static void write_types(html_page *page, const traffic_counts *traffic) {
+    bp_html_print(&page->html, "<details><summary>By message type</summary>");
+    bp_html_begin_table(&page->html, "Type|Messages|Bytes");
+    for (size_t i = 0; i <= type_max; i++) {
+        const char *name = i == type_max ? "further types" : traffic->types[i].name;
+        if (traffic->types[i].messages > 0) {
+            bp_html_print(&page->html,
+                          "<tr><th scope=\"row\">%s</th><td class=\"number\">%" PRIu64
+                          "</td><td class=\"number\">%" PRIu64 "</td></tr>",
+                          name[0] != '\0' ? name : "no type", traffic->types[i].messages,
+                          traffic->types[i].bytes);
+        }
+    }
+    bp_html_print(&page->html, "</tbody></table></details>");
+}
+
+/* From the first message of any channel to the last. */
+static void set_span(traffic_counts *traffic) {
+    traffic->from_ns = UINT64_MAX;
+    BP_JSON_EACH (row, bp_json_tree_first(traffic->channels)) {
+        uint64_t ns;
+        if (bp_clock_parse(bp_json_tree_text_or(row, "_first", ""), &ns)) {
+            traffic->from_ns = ns < traffic->from_ns ? ns : traffic->from_ns;
+        }
+        if (bp_clock_parse(bp_json_tree_text_or(row, "last", ""), &ns)) {
+            traffic->to_ns = ns > traffic->to_ns ? ns : traffic->to_ns;
+        }
+    }
+    traffic->to_ns = traffic->to_ns < traffic->from_ns ? traffic->from_ns : traffic->to_ns;
+    traffic->bin_ns = (traffic->to_ns - traffic->from_ns) / bin_count + 1;
+}
+
+static void html_traffic(html_page *page) {
+    const bp_json_tree *channels = find_list(page, "traffic");
+    traffic_counts *traffic = channels == NULL ? NULL : calloc(1, sizeof *traffic);
+    if (traffic == NULL) {
+        page->status = channels == NULL ? page->status : BUGPACK_ERR_NO_MEMORY;
+        return;
+    }
+    traffic->channels = channels;
+    set_span(traffic);
+    begin_section(page, "traffic", "Traffic");
+    if (html_may_read(page, "traffic-index.jsonl", UINT64_MAX)) {
+        bp_line_stream lines;
+        bp_line_stream_init(&lines, count_message, traffic);
+        html_stream(page, "traffic-index.jsonl", bp_line_stream_write, &lines);
+        bp_line_stream_release(&lines);
+    }
+    write_channels(page, traffic);
+    write_types(page, traffic);
+    end_section(page);
+    free(traffic);
+}
+
+/* `by` ends the title. */
+static void write_tasks(html_page *page, const bp_json_tree *machine, const char *key,
+                        const char *title, const char *by) {
+    static const char process[] =
+        "<tr><th scope=\"row\">{name|} <span class=\"entry\">{pid:u} </span></th>"
+        "<td>{[{cpu_percent:.1f} %]}</td><td>{[{cpu_ns:.1n} s]}</td>"
+        "<td>{[{born_in_window:!} (born in the window) ]}{[{rss_kb:.1m} MiB]}</td></tr>";
+    static const char thread[] =
+        "<tr><th scope=\"row\">{name|} <span class=\"entry\">{tid:u} {process|}</span></th>"
+        "<td>{[{cpu_percent:.1f} %]}</td><td>{[{cpu_ns:.1n} s]}</td>"
+        "<td>{state}{[{born_in_window:!} (born in the window) ]}</td></tr>";
+    const bp_json_tree *tasks = bp_json_tree_array(machine, key);
+    bool is_thread = strcmp(key, "busiest_threads") == 0;
+    if (bp_json_tree_first(tasks) != NULL) {
+        bp_html_print(&page->html, "<h3>%s %s</h3>", title, by);
+        write_table(page, tasks,
+                    is_thread ? "Thread|CPU|CPU time|State" : "Process|CPU|CPU time|Resident",
+                    is_thread ? thread : process);
+    }
+}
+
+static void html_machine(html_page *page) {
+    const bp_json_tree *machine = bp_json_tree_object(page->facts->document, "machine");
+    if (machine == NULL) {
+        return;
+    }
+    const char *period = bp_json_tree_text_or(machine, "_period", "");
+    begin_section(page, "machine", "Machine");
+    (void)bp_html_fill(&page->html,
+                       "<p>{threads:u} threads of {processes:u} processes: {running_threads:u} "
+                       "running or ready to, {blocked_threads:u} blocked.</p>",
+                       machine);
+    (void)bp_html_fill(&page->html,
+                       "{denied_processes:+}<p>{denied_processes:u} more processes could not be "
+                       "read.</p>",
+                       machine);
+    (void)bp_html_fill(&page->html,
+                       "<p>Load: {load.avg1:.2f} over 1 min, {load.avg5:.2f} over 5 min, "
+                       "{load.avg15:.2f} over 15 min{[; {cpus:u} CPU{cpus:p}]}.</p>",
+                       machine);
+    (void)bp_html_fill(&page->html,
+                       "<p>Memory: {memory_available_kb:k} of {memory_total_kb:k} available.</p>",
+                       machine);
+    if (bp_json_tree_first(bp_json_tree_object(machine, "pressure_avg10_percent")) != NULL) {
+        (void)bp_html_fill(&page->html,
+                           "<p>Waiting in the last 10 s: for CPUs "
+                           "{pressure_avg10_percent.cpu:.1f %|?}, for memory "
+                           "{pressure_avg10_percent.memory:.1f %|?}, for I/O "
+                           "{pressure_avg10_percent.io:.1f %|?}.</p>",
+                           machine);
+    }
+    write_tasks(page, machine, "busiest_processes", "Processes by CPU", period);
+    (void)bp_html_fill(
+        &page->html, "<p>bugpack itself is left out: {collector_cpu_percent:.1f} %.</p>", machine);
+    write_tasks(page, machine, "largest_processes", "Processes by", "resident memory");
+    (void)bp_html_fill(&page->html,
+                       "{unknown_rss_processes:+}<p>And {unknown_rss_processes:u} whose memory is "
+                       "not known.</p>",
+                       machine);
+    write_tasks(page, machine, "busiest_threads", "Threads by CPU", period);
+    end_section(page);
+}
+
+static void html_pictures(html_page *page) {
+    static const char *const names[] = {"screenshot.png", "screenshot-region.png"};
+    bool has_any = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bp_html_picture picture = {.html = &page->html};
+        if (!bp_report_file_has(page->facts->report, names[i], NULL)) {
+            continue;
+        }
+        if (!has_any) {
+            begin_section(page, "screenshots", "Screenshots");
+        }
+        has_any = true;
+        if (html_may_read(page, names[i], picture_max_bytes)) {
+            bp_html_print(&page->html, "<figure><img alt=\"%s\" src=\"data:image/png;base64,",
+                          names[i]);
+            html_stream(page, names[i], bp_html_picture_write, &picture);
+            bp_html_base64(&page->html, picture.rest, picture.rest_bytes);
+            bp_html_print(&page->html, "\"><figcaption>%s</figcaption></figure>", names[i]);
+        }
+    }
+    if (has_any) {
+        end_section(page);
+    }
+}
+
+static const size_t document_max_bytes = (size_t)4 << 20;
+
+/* A document that may be missing or damaged: then NULL. */
+static bp_json_tree *read_tree(html_page *page, const char *entry) {
+    bp_json_tree *tree = NULL;
+    bp_buffer text;
+    if (!html_may_read(page, entry, document_max_bytes)) {
+        return NULL;
+    }
+    bp_buffer_init(&text, document_max_bytes);
+    if (bp_report_file_read(page->facts->report, entry, &text, NULL) == BUGPACK_OK) {
+        (void)bp_json_tree_read(bp_buffer_text(&text), text.size, &tree, NULL);
+    }
+    bp_buffer_release(&text);
+    return tree;
+}
+
+/* --- the sections ------------------------------------------------------------------------- */
+
+static void write_fact(html_page *page, const char *name, const char *value) {
+    if (value != NULL && value[0] != '\0') {
+        bp_html_print(&page->html, "<dt>%s</dt><dd>%s</dd>", name, value);
+    }
+}
+
+static void write_identity(html_page *page) {
+    static const struct {
+        const char *name, *path;
+    } rows[] = {{"Started", "started_at"}, {"Build", "build_id"},  {"Gap", "gap_key"},
+                {"Channel", "channel"},    {"Machine", "machine"}, {"Report", "report_id"}};
+    const bp_json_tree *report = bp_json_tree_object(page->facts->document, "report");
+    const char *triggered = bp_json_tree_text(report, "triggered_at");
+    bool is_last = bp_json_tree_is_true(report, "_died_unseen");
+    bp_buffer names;
+    (void)bp_html_fill(&page->html, "<header><h1>{app|Report}{[ {version}]}: {_kind}</h1><dl>",
+                       report);
+    write_fact(page, "Description", bp_json_tree_text(report, "_description"));
+    write_fact(page, is_last ? "Last sign of life" : "Triggered", triggered);
+    write_fact(page, "Written", triggered == NULL ? bp_json_tree_text(report, "_timestamp") : NULL);
+    (void)bp_html_fill(&page->html, "{_is_process:!}<dt>Process</dt><dd>{[{process} ]}{pid:u}</dd>",
+                       report);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        write_fact(page, rows[i].name, bp_json_tree_text(report, rows[i].path));
+    }
+    (void)bp_html_fill(
+        &page->html,
+        "<dt>Platform</dt><dd>{platform.os}{[ {platform.kernel}]}{[ {platform.arch}]}</dd>",
+        page->facts->metadata);
+    BP_JSON_EACH (tag, bp_json_tree_first(bp_json_tree_object(page->facts->metadata, "tags"))) {
+        write_fact(page, bp_json_tree_key(tag), bp_json_tree_value(tag));
+    }
+    bp_buffer_init(&names, (size_t)1 << 20);
+    bp_manifest_append_unsearched(&names, page->facts->manifest);
+    bool is_redacted = bp_json_tree_is_true(page->facts->document, "redacted");
+    write_fact(page, "Secrets",
+               page->facts->manifest == NULL || is_redacted ? NULL : "not replaced in this report");
+    write_fact(page, "Not searched for secrets", is_redacted ? bp_buffer_text(&names) : NULL);
+    bp_buffer_release(&names);
+    bp_html_print(&page->html, "</dl></header>\n<main>\n");
+}
+
+/* A bp_json_tree_taker. */
+static bugpack_status take_stack_tid(void *context, bp_json_tree *row, bugpack_error *error) {
+    html_page *page = context;
+    (void)error;
+    if (page->stack_count < stack_max &&
+        bp_json_tree_uint(row, "tid", &page->stacks[page->stack_count])) {
+        page->stack_count++;
+    }
+    return BUGPACK_OK;
+}
+
+/* Which threads have a stack further down. */
+static void find_stacks(html_page *page) {
+    static const bp_json_tree_list lists[] = {{"threads", take_stack_tid, false},
+                                              {NULL, NULL, false}};
+    uint64_t byte_count;
+    if (bp_report_file_has(page->facts->report, "stacks.json", &byte_count) &&
+        byte_count <= page->facts->left_bytes) {
+        (void)bp_report_file_each(page->facts->report, "stacks.json", lists, page, NULL, NULL);
+    }
+}
+
+static void write_findings(html_page *page) {
+    const bp_json_tree *findings = find_list(page, "findings");
+    begin_section(page, "findings", "Findings");
+    bp_html_print(&page->html, findings != NULL ? "<ul class=\"findings\">" : "<p>None.</p>");
+    BP_JSON_EACH (row, bp_json_tree_first(findings)) {
+        (void)bp_html_fill(&page->html,
+                           "<li class=\"{severity}\"><span class=\"severity\">{severity}:</span> ",
+                           row);
+        bool is_first = strncmp(bp_json_tree_text_or(row, "entry", ""), "processes/", 10) != 0;
+        bp_html_linked(&page->html, bp_json_tree_text_or(row, "text", ""), page->stacks,
+                       is_first ? page->stack_count : 0);
+        (void)bp_html_fill(&page->html,
+                           " <span class=\"entry\">{entry}</span>{[<br>Next: {_next}]}</li>", row);
+    }
+    bp_html_print(&page->html, findings != NULL ? "</ul>" : "");
+    (void)bp_html_fill(&page->html,
+                       "<p>And {other_findings:u} more, {_other_critical:u} of them critical.</p>",
+                       page->facts->document);
+    end_section(page);
+}
+
+/* Who waits for whom. */
+static void write_waits(html_page *page) {
+    if (page->facts->waits.edge_count > 0) {
+        begin_section(page, "waits", "Who waits for whom");
+        bp_html_waits(&page->html, &page->facts->waits);
+        end_section(page);
+    }
+}
+
+static void write_history(html_page *page) {
+    const bp_json_tree *process = bp_json_tree_object(page->facts->document, "process");
+    const bp_json_tree *heap = bp_json_tree_object(page->facts->document, "heap");
+    if (bp_json_tree_member(process, "cpu_percent") == NULL && page->facts->sample_count == 0 &&
+        bp_json_tree_member(heap, "allocated_bytes") == NULL) {
+        return;
+    }
+    begin_section(page, "metrics", "CPU and memory");
+    (void)bp_html_fill(&page->html,
+                       "<p>{cpu_percent:.1f} % of one CPU over {sample_window_ms:.2t} s"
+                       "{[, {rss_kb:.1m} MiB resident]}, {thread_count:u} "
+                       "thread{thread_count:p}{[, up {uptime_secs:.0f} s]}.</p>",
+                       process);
+    bp_html_history(&page->html, page->facts);
+    (void)bp_html_fill(&page->html, "<p>Heap: {allocated_bytes:K} KiB allocated, {allocator|}.</p>",
+                       heap);
+    end_section(page);
+}
+
+static void write_threads(html_page *page) {
+    const bp_json_tree *threads = find_list(page, "_threads");
+    if (threads != NULL) {
+        begin_section(page, "threads", "Busiest threads");
+        write_table(page, threads, "Thread|CPU|State and functions",
+                    "<tr><th scope=\"row\">{[{_count:u} x ]}{name} <span "
+                    "class=\"entry\">{tid:u}</span></th>"
+                    "<td>{cpu_percent:.1f} %<svg class=\"cpu\" viewBox=\"0 0 100 8\" "
+                    "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect "
+                    "width=\"{cpu_percent:.1c}\" height=\"8\"/></svg></td>"
+                    "<td>" BP_FILL_STATE "{[ in {syscall}]}" BP_FILL_WAIT
+                    "{[<br><code>{frames}</code>]}</td></tr>");
+        (void)bp_html_fill(&page->html, "<p>And {_other_threads:u} more.</p>",
+                           page->facts->document);
+        (void)bp_html_fill(&page->html, "<p>And {_own_count:u} of bugpack itself.</p>",
+                           page->facts->document);
+        end_section(page);
+    }
+}
+
+static void write_profile(html_page *page) {
+    if (bp_call_tree_samples(&page->facts->profile) > 0) {
+        begin_section(page, "profile", "Where the CPU time went");
+        bp_html_profile(&page->html, page->facts);
+        end_section(page);
+    }
+}
+
+/* Where it crashed, and what it said last. */
+static void write_crash(html_page *page) {
+    const bp_json_tree *crash = bp_json_tree_object(page->facts->document, "_crash");
+    const bp_json_tree *output = find_list(page, "_output");
+    if (crash != NULL) {
+        begin_section(page, "crash", "Where it crashed");
+        (void)bp_html_fill(&page->html, "<p>Thread {name|?}{[ ({tid:u})]}, innermost first:</p>",
+                           crash);
+        bp_html_print(&page->html, "<ol class=\"frames\">");
+        write_rows(
+            page, bp_json_tree_array(crash, "frames"),
+            "<li><code>{name}</code>{[ &#215;{count:u}]}{[ <span class=\"entry\">{place}</span>]}"
+            "</li>");
+        bp_html_print(&page->html, "</ol>");
+        (void)bp_html_fill(&page->html, "<p>And {other_frames:u} more frames.</p>", crash);
+        (void)bp_html_fill(&page->html, "<p>What called it was not found: {reason}</p>", crash);
+        end_section(page);
+    }
+    if (output != NULL) {
+        begin_section(page, "output", "Last lines of its output");
+        bp_html_print(&page->html, "<pre>");
+        write_rows(page, output, "{text}\n");
+        bp_html_print(&page->html, "</pre>");
+        end_section(page);
+    }
+}
+
+static void write_processes(html_page *page) {
+    const bp_json_tree *processes = find_list(page, "further_processes");
+    if (processes != NULL) {
+        begin_section(page, "processes", "Further processes");
+        write_table(page, processes, "Process|CPU|Resident|Entries",
+                    "<tr><th scope=\"row\">{[{title}]}{[{_no_title:!}{name|}]}{[ <span "
+                    "class=\"entry\">{pid:u}</span>]}</th>"
+                    "<td>{[{cpu_percent:.1f} %]}</td><td>{[{rss_kb:.1m} MiB]}</td>"
+                    "<td class=\"entry\">{folder}</td></tr>");
+        (void)bp_html_fill(&page->html, "<p>And {_other_processes:u} more.</p>",
+                           page->facts->document);
+        end_section(page);
+    }
+}
+
+/* The lines of one stack. */
+typedef struct frame_lines {
+    html_page *page;
+    bp_buffer line;
+    size_t count;
+} frame_lines;
+
+static void write_frame(void *context, const bp_frame_text *frame) {
+    frame_lines *lines = context;
+    bp_html *html = &lines->page->html;
+    bp_buffer_clear(&lines->line);
+    bp_frame_append_line(&lines->line, frame, lines->count++);
+    (void)bp_html_text(html, lines->line.data, lines->line.size);
+    if (lines->line.status != BUGPACK_OK && html->status == BUGPACK_OK) {
+        html->status = lines->line.status;
+    }
+}
+
+static void write_frames(html_page *page, const bp_json_tree *frames) {
+    frame_lines lines = {.page = page};
+    bp_buffer_init(&lines.line, SIZE_MAX / 4);
+    bp_frames_each(frames, &page->facts->finder, write_frame, &lines);
+    bp_buffer_release(&lines.line);
+}
+
+/* A list that grows below its heading. */
+typedef struct stack_list {
+    html_page *page;
+    bool has_any;
+} stack_list;
+
+/* A bp_json_tree_taker. */
+static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_error *error) {
+    stack_list *list = context;
+    html_page *page = list->page;
+    (void)error;
+    if (!list->has_any) {
+        begin_section(page, "stacks", "Stacks");
+        list->has_any = true;
+    }
+    (void)bp_html_fill(&page->html,
+                       "<details id=\"stack-{tid:u|0}\"><summary>{name|} <span "
+                       "class=\"entry\">{tid:u|0} {state|}</span>"
+                       "</summary><pre>",
+                       row);
+    write_frames(page, bp_json_tree_array(row, "frames"));
+    bp_html_print(&page->html, "%s</pre></details>", bp_json_tree_text_or(row, "reason", ""));
+    return page->html.status;
+}
+
+/* What is wrong with the entry is a finding. */
+static void write_stacks(html_page *page) {
+    static const char entry[] = "stacks.json";
+    static const bp_json_tree_list lists[] = {{"threads", write_stack, false}, {NULL, NULL, false}};
+    stack_list list = {.page = page};
+    if (html_may_read(page, entry, UINT64_MAX)) {
+        (void)bp_report_file_each(page->facts->report, entry, lists, &list, NULL, NULL);
+    }
+    if (list.has_any) {
+        end_section(page);
+    }
+}
+
+static void write_triggers(html_page *page) {
+    const bp_json_tree *triggers = find_list(page, "triggers");
+    if (triggers != NULL) {
+        begin_section(page, "triggers", "Gaps and other automatic triggers");
+        write_table(page, triggers, "Kind|Key|Count|Last",
+                    "<tr><td>{report_type|}</td><td>{key|}</td><td class=\"number\">{count:u}</td>"
+                    "<td>{last|}</td></tr>");
+        end_section(page);
+    }
+}
+
+static void write_notifications(html_page *page) {
+    bp_json_tree *document = read_tree(page, "notifications.json");
+    const bp_json_tree *rows = bp_json_tree_array(document, "notifications");
+    if (bp_json_tree_first(rows) != NULL) {
+        begin_section(page, "notifications", "Notifications");
+        bp_html_print(&page->html, "<ul>");
+        write_rows(page, rows, "<li><span class=\"entry\">{last|} {level|}</span> {text|}</li>");
+        bp_html_print(&page->html, "</ul>");
+        end_section(page);
+    }
+    bp_json_tree_free(document);
+}
+
+static void write_manifest(html_page *page) {
+    begin_section(page, "entries", "Entries");
+    bp_html_print(&page->html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                               "aria-label=\"List of entries\">");
+    bp_html_begin_table(&page->html, "Entry|Status|Bytes|Reason or note");
+    BP_JSON_EACH (row, bp_json_tree_rows(page->facts->manifest, "artefacts")) {
+        (void)bp_html_fill(&page->html,
+                           "<tr><th scope=\"row\">{name|}</th><td>{status|}</td>"
+                           "<td class=\"number\">{bytes:u|0}</td><td>",
+                           row);
+        bp_html_print(&page->html, "%s</td></tr>",
+                      bp_json_tree_text_or(row, "reason", bp_json_tree_text_or(row, "note", "")));
+    }
+    bp_html_print(&page->html, "</tbody></table></div>");
+    end_section(page);
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* Texts as they are, folded: small documents, and log files. */
+static void write_documents(html_page *page) {
+    begin_section(page, "documents", "Documents");
+    for (size_t i = 0; i < bp_report_file_count(page->facts->report); i++) {
+        const char *name = bp_report_file_name(page->facts->report, i);
+        bool is_text =
+            ends_with(name, ".json") || ends_with(name, ".txt") || strncmp(name, "logs/", 5) == 0;
+        if (is_text) {
+            bp_html_print(&page->html, "<details><summary>%s</summary><pre>", name);
+            if (html_may_read(page, name, 1 << 20)) {
+                html_stream(page, name, bp_html_text, &page->html);
+            }
+            bp_html_print(&page->html, "</pre></details>");
+        }
+    }
+    end_section(page);
+}
+
+/* --- the page ----------------------------------------------------------------------------- */
+
+static void (*const sections[])(html_page *page) = {
+    find_stacks,   write_identity, write_findings, write_crash,   write_waits,
+    html_pictures, write_history,  write_threads,  write_profile, write_processes,
+    html_machine,  write_stacks,   write_triggers, html_log,      write_notifications,
+    html_traffic,  write_manifest, write_documents};
+
+static void write_head(html_page *page) {
+    struct sha256_ctx hash;
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    sha256_init(&hash);
+    sha256_update(&hash, sizeof style - 1, (const uint8_t *)style);
+    sha256_digest(&hash, sizeof digest, digest);
+    bp_html_print(&page->html,
+                  "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                  "img-src data:; base-uri 'none'; form-action 'none'; style-src 'sha256-");
+    bp_html_base64(&page->html, digest, sizeof digest);
+    bp_html_print(&page->html,
+                  "'\">\n<meta name=\"viewport\" content=\"width=device-width, "
+                  "initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n");
+    (void)bp_html_fill(&page->html, "<title>{app|Report}: {_kind}</title>\n<style>",
+                       bp_json_tree_object(page->facts->document, "report"));
+    (void)bp_buffer_append(&page->html.out, style, sizeof style - 1);
+    bp_html_print(&page->html, "</style>\n</head>\n<body>\n");
+}
+
+bugpack_status bp_html_write(bp_facts *facts, bp_sink *sink, void *context, bugpack_error *error) {
+    html_page page = {.facts = facts};
+    bp_html_init(&page.html, sink, context);
+    write_head(&page);
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        sections[i](&page);
+    }
+    bp_html_print(&page.html, "</main>\n</body>\n</html>\n");
+    bugpack_status status = bp_html_finish(&page.html);
+    status = status == BUGPACK_OK ? page.status : status;
+    return status == BUGPACK_OK
+               ? status
+               : bp_fail(error, status, "cannot write the page: %s", bugpack_status_name(status));
+}

@@ -1,0 +1,658 @@
+/*
+ * The sequence of the steps makes a report describe one instant: the first sample is taken at once,
+ * while the snapshot thread copies the rings; the providers run while the window passes; only then
+ * comes the wait.
+ */
+
+#include "report/assemble.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "model/entry.h"
+#include "model/metrics.h"
+#include "platform/machine.h"
+#include "profile/profile.h"
+#include "report/ring_entries.h"
+
+static const size_t json_limit_bytes = (size_t)256 << 20;
+
+/* A process that ends inside a window of our own costs the metrics at most this share of it. */
+static const uint64_t kept_share = 8;
+
+/* A host that closes waits so long at most for the window that waiting reports share. */
+static const uint64_t hurried_window_ns = 250 * BP_NS_PER_MS;
+
+/* How often a wait looks at its progress. */
+static const uint64_t look_interval_ns = 50 * BP_NS_PER_MS;
+
+/* The profile of one process while its window lasts. Starts zeroed: there will be no entry. */
+typedef struct profile_window {
+    bool is_asked_for, is_left_out; /* the second: on request */
+    bp_profiler *profiler;          /* NULL: `error` says why */
+    bugpack_error error;
+} profile_window;
+
+/* The metrics window of one process that the session is about. */
+typedef struct process_window {
+    bp_subject *subject;
+    bp_window *of_trigger; /* NULL: our own, which begins with the first sample */
+    bugpack_status status;
+    bugpack_error error;
+    bool has_ended;
+    bool is_cut; /* the session was closed before the window had passed */
+    profile_window profile;
+} process_window;
+
+/* What one report needs while it is assembled. */
+struct assembly {
+    const bp_report_context *context;
+    bp_runner *runner;
+    bp_job *job;
+    const bp_progress *progress;
+    bp_bundle *bundle;
+    bp_rule_set *rules; /* NULL: redaction is off */
+    char report_id[BP_ID_BYTES];
+    uint64_t began_ns;       /* when the windows of our own did */
+    process_window *windows; /* of the session's own process first */
+    size_t window_count;
+};
+
+typedef enum stage {
+    STAGE_SNAPSHOT,
+    STAGE_PROVIDERS,
+    STAGE_RINGS,
+    STAGE_WINDOW,
+    STAGE_METRICS,
+    STAGE_ARCHIVE
+} stage;
+
+/* Where each stage begins, in percent. A sample window takes most of the time where there is one;
+ * the last percents are the disk's. */
+static const unsigned char begins_waiting[] = {0, 2, 10, 15, 75, 78, 97};
+static const unsigned char begins_at_once[] = {0, 5, 35, 45, 45, 48, 97};
+
+/* The report is a step further: `done` of `total` steps of a stage (0 of 0 is all of it). */
+static void show_progress(const struct assembly *assembly, stage at, uint64_t done,
+                          uint64_t total) {
+    const bp_progress *progress = assembly->progress;
+    if (progress == NULL) {
+        return;
+    }
+    const unsigned char *begins = progress->is_window_past ? begins_at_once : begins_waiting;
+    /* No overflow: a report has fewer than 2^57 bytes, and a window fewer nanoseconds. */
+    uint64_t part = done >= total ? 100 : 100 * done / total;
+    progress->on_step(progress->context,
+                      (uint32_t)(begins[at] + (begins[at + 1] - begins[at]) * part / 100));
+}
+
+/* --- profile.folded of a report about another process --------------------------------------- */
+
+static const size_t profile_limit_bytes = 2 * (size_t)BP_PROFILE_BYTES_MAX;
+
+/* Samples the subject until the window ends. */
+static bugpack_status begin_sampling(const bugpack_options *settings, bp_subject *subject,
+                                     bp_profile_plan *plan, bugpack_error *error) {
+    bp_subject_process *processes = NULL;
+    size_t count;
+    bugpack_status status = bp_subject_list(subject, &processes, &count, error);
+    if (status == BUGPACK_OK) {
+        plan->pid = processes[0].pid;
+        plan->birth = processes[0].birth;
+        plan->window_ns = settings->sample_window_ms * BP_NS_PER_MS;
+        free(processes);
+    }
+    return status;
+}
+
+/*
+ * Begins to sample the subject, if it is another process and the report has a window of its own; or
+ * takes what the session has sampled up to the trigger. Returns at once.
+ */
+static void begin_profile(const bp_report_context *context, bp_subject *subject, const bp_job *job,
+                          profile_window *ret_window) {
+    const bugpack_options *settings = context->settings;
+    const bp_profile_ring *ring =
+        bp_subject_is_further(subject) ? NULL : context->profile_ring; /* of the first alone */
+    bool has_window = job->window == NULL && settings->sample_window_ms > 0 &&
+                      bp_subject_target(subject)->pid != 0;
+    profile_window window = {.is_asked_for = ring != NULL || has_window,
+                             .is_left_out =
+                                 settings->without_entries != NULL &&
+                                 bp_entry_is_in_list(settings->without_entries, "profile.folded"),
+                             .error = BUGPACK_ERROR_INIT};
+    bp_profile_plan plan = {.timeout_ns = settings->provider_timeout_ms * BP_NS_PER_MS};
+    if (window.is_asked_for && !window.is_left_out) {
+        bugpack_status status = ring != NULL
+                                    ? bp_profile_ring_copy(ring, job->triggered.monotonic_ns,
+                                                           &plan.samples, &window.error)
+                                    : begin_sampling(settings, subject, &plan, &window.error);
+        if (status == BUGPACK_OK) {
+            (void)bp_profiler_begin(&plan, &window.profiler, &window.error);
+        }
+    }
+    *ret_window = window;
+}
+
+/* Where the kernel, or a limit, does not let us, or nothing ran, nothing is missing. */
+static void explain_profile(bugpack_writer *writer, bugpack_status status, const char *reason) {
+    bool is_trouble = status == BUGPACK_ERR_NO_MEMORY || status == BUGPACK_ERR_IO;
+    bp_artefact_status outcome = is_trouble ? BP_ARTEFACT_FAILED : BP_ARTEFACT_OMITTED;
+    bp_writer_refuse(writer, status == BUGPACK_ERR_TIMEOUT ? BP_ARTEFACT_TIMED_OUT : outcome, "%s",
+                     reason);
+    writer->line.is_missing = is_trouble || status == BUGPACK_ERR_TIMEOUT;
+}
+
+static bugpack_status print_profile(bp_profile *profile, bugpack_writer *writer,
+                                    bugpack_error *error) {
+    const bp_profile_facts *facts = &profile->facts;
+    char text[BP_NOTE_BYTES];
+    bp_profile_describe(facts, text, sizeof text);
+    if (facts->sample_count == 0) {
+        char reason[BP_REASON_BYTES];
+        (void)snprintf(reason, sizeof reason, "no thread ran at an instant of a sample: %s", text);
+        explain_profile(writer, BUGPACK_OK, reason);
+        return BUGPACK_OK;
+    }
+    (void)snprintf(writer->line.note, sizeof writer->line.note, "%s", text);
+    return bp_folded_print(&profile->folded, &writer->content, error);
+}
+
+/* Ends it, and adds the entry, or its line of the manifest that says why there is none. */
+static bugpack_status add_profile(profile_window *window, const bp_subject *subject,
+                                  bp_bundle *bundle, bugpack_error *error) {
+    char own_name[BP_SUBJECT_NAME_BYTES];
+    const char *name = bp_subject_entry(subject, "profile.folded", own_name);
+    bugpack_writer writer;
+    bp_profile profile = {.facts = {.is_known = false}};
+    bp_instant began = bp_clock_now();
+    bugpack_status status = window->error.status;
+    if (!window->is_asked_for) {
+        return BUGPACK_OK;
+    }
+    if (window->is_left_out) {
+        return bp_bundle_leave_out(bundle, name, error);
+    }
+    if (window->profiler != NULL) {
+        status = bp_profiler_end(window->profiler, &profile, &window->error);
+        window->profiler = NULL;
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_subject_check_program(subject, &window->error);
+    }
+    bp_writer_init(&writer, profile_limit_bytes);
+    writer.is_text = true;
+    if (status != BUGPACK_OK) {
+        explain_profile(&writer, status, window->error.message);
+        status = BUGPACK_OK;
+    } else {
+        status = print_profile(&profile, &writer, error);
+        if (!bp_subject_is_further(subject)) {
+            bp_bundle_set_profile(bundle, &profile.facts);
+        }
+    }
+    bp_profile_release(&profile);
+    bp_writer_stamp(&writer, began);
+    return bp_bundle_put(bundle, name, status, &writer, error);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+/* Takes the first sample of each process that the session has now, but of the first where the job
+ * has a window of its trigger. Jobs that waited while a sample was taken share it. False without
+ * memory. */
+static bool begin_windows(struct assembly *assembly) {
+    bp_subject *subject = assembly->context->subject;
+    size_t count = 0;
+    for (bp_subject *one = subject; one != NULL; one = bp_subject_next(one)) {
+        count++;
+    }
+    assembly->windows = calloc(count + 1, sizeof *assembly->windows);
+    if (assembly->windows == NULL) {
+        return false;
+    }
+    uint64_t triggered_ns = assembly->job->triggered.monotonic_ns;
+    uint64_t since_ns =
+        triggered_ns > BP_METRICS_AT_TRIGGER_NS ? triggered_ns - BP_METRICS_AT_TRIGGER_NS : 0;
+    assembly->window_count = count;
+    assembly->began_ns = 0;
+    for (size_t i = 0; i < count; i++, subject = bp_subject_next(subject)) {
+        process_window *window = &assembly->windows[i];
+        window->subject = subject;
+        bp_subject_begin(subject);
+        window->of_trigger = i == 0 ? assembly->job->window : NULL;
+        if (window->of_trigger == NULL) {
+            bp_sampler *sampler = bp_subject_sampler(subject, &window->error);
+            window->status = sampler == NULL
+                                 ? window->error.status
+                                 : bp_sampler_begin_since(sampler, since_ns, &window->error);
+            if (window->status == BUGPACK_OK && bp_sampler_began_ns(sampler) > assembly->began_ns) {
+                assembly->began_ns = bp_sampler_began_ns(sampler);
+            }
+        }
+        begin_profile(assembly->context, subject, assembly->job, &window->profile);
+    }
+    return true;
+}
+
+/* Samples what may end before its window does. False when no process is left to wait for. */
+static bool keep(const struct assembly *assembly, bool may_sample) {
+    bool may_wait = false;
+    for (size_t i = 0; i < assembly->window_count; i++) {
+        process_window *window = &assembly->windows[i];
+        bool is_open = window->of_trigger == NULL && window->status == BUGPACK_OK;
+        if (is_open && may_sample && bp_subject_target(window->subject)->pid != 0) {
+            window->has_ended = bp_sampler_keep(bp_subject_sampler(window->subject, NULL), NULL) ==
+                                BUGPACK_ERR_NO_PROCESS;
+        }
+        may_wait = may_wait || (is_open && !window->has_ended);
+    }
+    return may_wait;
+}
+
+/* Waits until a window of our own has passed, unless each first sample failed. A session that is
+ * closed meanwhile cuts it. */
+static void wait_own_window(const struct assembly *assembly) {
+    const bp_progress *progress = assembly->progress;
+    uint64_t began_ns = assembly->began_ns;
+    uint64_t window_ns = assembly->context->settings->sample_window_ms * BP_NS_PER_MS;
+    uint64_t end_ns = began_ns + window_ns;
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    uint64_t keep_ns = began_ns;
+    bool may_wait = keep(assembly, false);
+    while (may_wait && now_ns < end_ns && !bp_cancel_is_due(&assembly->job->token)) {
+        show_progress(assembly, STAGE_WINDOW, now_ns - began_ns, window_ns);
+        uint64_t until_ns = now_ns + look_interval_ns < end_ns ? now_ns + look_interval_ns : end_ns;
+        if (!progress->wait(progress->context, until_ns)) {
+            bp_clock_sleep_until(began_ns + hurried_window_ns);
+            for (size_t i = 0; i < assembly->window_count; i++) {
+                assembly->windows[i].is_cut = began_ns + hurried_window_ns < end_ns;
+            }
+            return;
+        }
+        now_ns = bp_clock_monotonic_ns();
+        if (may_wait && now_ns >= keep_ns && now_ns < end_ns) {
+            may_wait = keep(assembly, true);
+            keep_ns = now_ns + window_ns / kept_share;
+        }
+    }
+}
+
+/* The monitor has taken the sample long ago, unless the trigger came right after the first one. */
+static void wait_trigger_window(const struct assembly *assembly) {
+    bp_window *window = assembly->job->window;
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    uint64_t deadline_ns = bp_window_deadline_ns(window);
+    if (deadline_ns < now_ns + look_interval_ns) {
+        deadline_ns = now_ns + look_interval_ns;
+    }
+    while (now_ns < deadline_ns && bp_window_wait(window, now_ns + look_interval_ns) == NULL &&
+           !bp_cancel_is_due(&assembly->job->token)) {
+        show_progress(assembly, STAGE_WINDOW, 0, 1);
+        now_ns = bp_clock_monotonic_ns();
+    }
+}
+
+/* Waits until the window has passed, or all processes have ended. CANCELLED, TIMEOUT. */
+static bugpack_status wait_window(const struct assembly *assembly, bugpack_error *error) {
+    if (assembly->job->window != NULL) {
+        wait_trigger_window(assembly);
+    }
+    wait_own_window(assembly);
+    return bp_cancel_check(&assembly->job->token, error);
+}
+
+/* The metrics are there. `reference` is the instant that relates the two clocks. */
+static bugpack_status print(const bp_job *job, const bp_window_result *window, bp_instant reference,
+                            bugpack_writer *writer, bugpack_error *error) {
+    bp_manifest_line *line = &writer->line;
+    const bp_metrics *metrics = &window->metrics;
+    line->covers_from_wall_ns = reference.wall_ns + (metrics->began_ns - reference.monotonic_ns);
+    line->covers_to_wall_ns = reference.wall_ns + (metrics->ended_ns - reference.monotonic_ns);
+    bp_metrics_describe(metrics, job->triggered.monotonic_ns, line->note, sizeof line->note);
+    if (window->error.status != BUGPACK_OK) {
+        bp_writer_truncate(writer, true, "%s", window->error.message);
+    }
+    if (metrics->unread_count > 0 && writer->line.status == BP_ARTEFACT_OK) {
+        bp_writer_truncate(writer, true,
+                           "at least %zu descendants run and could not be read; their cost is not "
+                           "in these numbers",
+                           metrics->unread_count);
+    }
+    return bp_metrics_print(metrics, bp_machine_platform(), &writer->content, error);
+}
+
+static bugpack_status add_one(const bp_job *job, const process_window *given, bp_bundle *bundle,
+                              bugpack_error *error) {
+    bugpack_writer writer;
+    bp_window_result own = {.status = BUGPACK_OK};
+    const bp_window_result *window = &own;
+    bp_instant now = bp_clock_now();
+    char name[BP_SUBJECT_NAME_BYTES];
+    bp_writer_init(&writer, json_limit_bytes);
+    if (given->of_trigger != NULL) {
+        window = bp_window_give_up(given->of_trigger); /* a result that is there, or the best */
+    } else {
+        own.error = given->error;
+        own.status = given->status;
+    }
+    if (given->of_trigger == NULL && own.status == BUGPACK_OK) {
+        own.status = bp_sampler_end_or_last(bp_subject_sampler(given->subject, NULL), &own.metrics,
+                                            &own.error);
+        if (own.status == BUGPACK_OK) {
+            own.status = bp_subject_check_program(given->subject, &own.error);
+        }
+        if (own.status == BUGPACK_OK && given->is_cut && own.error.status == BUGPACK_OK) {
+            (void)bp_fail(&own.error, BUGPACK_ERR_CANCELLED,
+                          "the session was closed before the window had passed");
+        }
+    }
+    bugpack_status status;
+    if (window->status == BUGPACK_OK) {
+        status =
+            print(job, window, given->of_trigger != NULL ? job->triggered : now, &writer, error);
+    } else { /* the entry exists and says why it has no metrics: it still counts as missing */
+        const char *reason = window->error.message;
+        writer.line.status = BP_ARTEFACT_FAILED;
+        writer.line.is_missing = true;
+        (void)snprintf(writer.line.reason, sizeof writer.line.reason, "%s", reason);
+        status =
+            bp_metrics_print_unavailable(bp_machine_platform(), reason, &writer.content, error);
+    }
+    bp_metrics_release(&own.metrics);
+    bp_writer_stamp(&writer, now);
+    return bp_bundle_put(bundle, bp_subject_entry(given->subject, "runtime-metrics.json", name),
+                         status, &writer, error);
+}
+
+/* Adds runtime-metrics.json of each process. */
+static bugpack_status add_metrics(const struct assembly *assembly, bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    if (assembly->context->settings->without_process) {
+        return BUGPACK_OK;
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < assembly->window_count; i++) {
+        status = add_one(assembly->job, &assembly->windows[i], assembly->bundle, error);
+    }
+    return status;
+}
+
+/* After all metrics, whose windows it would prolong: samples are unwound and named. */
+static bugpack_status add_profiles(const struct assembly *assembly, bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < assembly->window_count; i++) {
+        process_window *window = &assembly->windows[i];
+        status = add_profile(&window->profile, window->subject, assembly->bundle, error);
+    }
+    return status;
+}
+
+/*
+ * process.json has a provider where there is a sampler. Where there could be one, and only this
+ * session has none, the manifest says why.
+ */
+static bugpack_status note_process(const struct assembly *assembly, bugpack_error *error) {
+    bugpack_error reason = BUGPACK_ERROR_INIT;
+    if (bp_subject_sampler(assembly->context->subject, &reason) != NULL ||
+        reason.status == BUGPACK_ERR_UNSUPPORTED) {
+        return BUGPACK_OK;
+    }
+    bugpack_writer writer;
+    bp_writer_init(&writer, 0);
+    bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", reason.message);
+    bp_writer_stamp(&writer, bp_clock_now());
+    return bp_bundle_put(assembly->bundle, "process.json", BUGPACK_OK, &writer, error);
+}
+
+/* A step is done. A cancelled report begins no other, and asks no further provider: each would cost
+ * a thread, for nothing. */
+static bugpack_status step(const struct assembly *assembly, stage at, uint64_t done, uint64_t total,
+                           bugpack_error *error) {
+    show_progress(assembly, at, done, total);
+    return bp_cancel_check(&assembly->job->token, error);
+}
+
+static bugpack_status ask_provider(const struct assembly *assembly, bp_provider *provider,
+                                   bugpack_error *error) {
+    const bp_job *job = assembly->job;
+    const char *name = bp_provider_spec_of(provider)->name;
+    const char *without = assembly->context->settings->without_entries;
+    bugpack_writer writer;
+    if (job->type->brings_entry != NULL && job->type->brings_entry(job, name)) {
+        return BUGPACK_OK;
+    }
+    if (without != NULL && bp_entry_is_in_list(without, bp_entry_in_process(name))) {
+        return bp_bundle_leave_out(assembly->bundle, name, error);
+    }
+    bp_writer_init(&writer, SIZE_MAX / 4);
+    bp_writer_set_channel(&writer, job->channel);
+    bugpack_status status = bp_bundle_begin(assembly->bundle, name, &writer, error);
+    if (status == BUGPACK_OK && bp_runner_call(assembly->runner, provider, &job->token, &writer)) {
+        status = bp_bundle_add(assembly->bundle, name, &writer, error);
+    }
+    bp_writer_release(&writer);
+    return status;
+}
+
+static bugpack_status ask_providers(const struct assembly *assembly, bugpack_error *error) {
+    bp_provider **providers = NULL;
+    size_t count = 0;
+    bugpack_status status =
+        bp_provider_list_get(assembly->context->providers, &providers, &count, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        status = step(assembly, STAGE_PROVIDERS, i, count, error);
+        if (status == BUGPACK_OK) {
+            status = ask_provider(assembly, providers[i], error);
+        }
+    }
+    bp_provider_list_drop(providers, count);
+    return status;
+}
+
+static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subject *subject,
+                                      const bp_metadata_target *others, size_t other_count,
+                                      bugpack_error *error) {
+    const bugpack_options *settings = assembly->context->settings;
+    const bp_identity *identity = assembly->context->identity;
+    const bp_job *job = assembly->job;
+    const bp_instant now = bp_clock_now();
+    char name[BP_SUBJECT_NAME_BYTES];
+    const char *entry = "metadata.json";
+    bugpack_writer writer;
+    bp_metadata metadata = {.sequence = job->ticket,
+                            .app_name = settings->app_name,
+                            .app_version = settings->app_version,
+                            .app_build_id = settings->app_build_id,
+                            .platform = bp_machine_platform(),
+                            .arch = identity->machine.arch,
+                            .kernel = identity->machine.kernel,
+                            .machine = identity->machine.name,
+                            .pid = getpid(),
+                            .kind = job->kind,
+                            .gap_key = job->gap_key,
+                            .channel = job->channel,
+                            .description = job->description,
+                            .region = job->region,
+                            .exit = job->has_exit ? &job->exit : NULL,
+                            .session_opened = identity->opened,
+                            .triggered = job->triggered,
+                            .written = now,
+                            .tags = job->tags == NULL ? NULL : job->tags->tags,
+                            .is_about_none = settings->without_process,
+                            .others = others,
+                            .other_count = other_count,
+                            .tag_count = job->tags == NULL ? 0 : job->tags->count};
+    memcpy(metadata.report_id, assembly->report_id, sizeof metadata.report_id);
+    memcpy(metadata.session_id, identity->id, sizeof metadata.session_id);
+    if (subject != NULL) {
+        entry = bp_subject_entry(subject, entry, name);
+        metadata.target = *bp_subject_target(subject);
+        metadata.target_uptime_ns = bp_subject_uptime(subject);
+    }
+    if (metadata.target_uptime_ns != 0) {
+        metadata.started_wall_ns = now.wall_ns - metadata.target_uptime_ns;
+    }
+    if (job->hosted != NULL) {
+        bp_hosted_describe(job->hosted, &metadata);
+    }
+    bp_writer_init(&writer, json_limit_bytes);
+    if (job->type->describe != NULL) {
+        job->type->describe(job, &metadata, &writer);
+    }
+    bugpack_status status = bp_metadata_print(&metadata, &writer.content, error);
+    bp_writer_stamp(&writer, now);
+    return bp_bundle_put(assembly->bundle, entry, status, &writer, error);
+}
+
+/* Of each process; the first names the others. */
+static bugpack_status add_metadata(const struct assembly *assembly, bugpack_error *error) {
+    size_t count = assembly->window_count;
+    if (count == 0) {
+        return add_metadata_of(assembly, NULL, NULL, 0, error);
+    }
+    bp_metadata_target *targets = calloc(count, sizeof *targets);
+    if (targets == NULL) {
+        return bp_fail_memory(error, "describe a report");
+    }
+    for (size_t i = 0; i < count; i++) {
+        targets[i] = *bp_subject_target(assembly->windows[i].subject);
+    }
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        status = add_metadata_of(assembly, assembly->windows[i].subject, targets + 1,
+                                 i == 0 ? count - 1 : 0, error);
+    }
+    free(targets);
+    return status;
+}
+
+static bugpack_status publish(struct assembly *assembly, bugpack_report_result *result,
+                              bugpack_error *error) {
+    const bp_report_context *context = assembly->context;
+    const bp_job *job = assembly->job;
+    bp_trigger_list triggers = {.entries = NULL};
+    bugpack_status status = BUGPACK_OK;
+    if (context->list_triggers != NULL) {
+        status = context->list_triggers(context->triggers, job, &triggers, error);
+    }
+    if (status == BUGPACK_OK) {
+        bp_bundle_set_triggers(assembly->bundle, triggers.entries, triggers.count);
+        show_progress(assembly, STAGE_ARCHIVE, 0, 0);
+        status = bp_destination_publish(&job->destination, assembly->bundle, result, error);
+        bp_bundle_set_triggers(assembly->bundle, NULL, 0);
+    }
+    bp_trigger_list_release(&triggers);
+    return status;
+}
+
+static bugpack_status add_ring_entries(const struct assembly *assembly, bugpack_error *error) {
+    const bp_job *job = assembly->job;
+    const bp_channel_choice choice = {.only = job->only_channel ? job->channel : NULL,
+                                      .others = job->other_channels,
+                                      .other_count = job->other_channel_count};
+    return bp_ring_entries_add(job->snapshot, &choice, assembly->context->settings->without_entries,
+                               assembly->bundle, error);
+}
+
+static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_error *error) {
+    bp_job *job = assembly->job;
+    return job->type->add_entries != NULL ? job->type->add_entries(job, assembly->bundle, error)
+                                          : BUGPACK_OK;
+}
+
+static bugpack_status add_recorded(const struct assembly *assembly, bugpack_error *error) {
+    bugpack_status status = add_ring_entries(assembly, error);
+    return status == BUGPACK_OK ? add_own_entries(assembly, error) : status;
+}
+
+static bugpack_status add_early(const struct assembly *assembly, bugpack_error *error) {
+    return assembly->job->type->take_latecomers == NULL ? add_recorded(assembly, error)
+                                                        : BUGPACK_OK;
+}
+
+static bugpack_status add_late(const struct assembly *assembly, bugpack_error *error) {
+    if (assembly->job->type->take_latecomers == NULL) {
+        return BUGPACK_OK;
+    }
+    assembly->job->type->take_latecomers(assembly->job);
+    return add_recorded(assembly, error);
+}
+
+/* The steps after the snapshot, in their order, and the stage that each one completes. */
+static const struct {
+    bugpack_status (*run)(const struct assembly *assembly, bugpack_error *error);
+    stage stage;
+    bool needs_subject; /* left out where the report is about a dead session */
+} steps[] = {
+    {note_process, STAGE_SNAPSHOT, true}, {ask_providers, STAGE_PROVIDERS, true},
+    {add_early, STAGE_RINGS, false},      {wait_window, STAGE_WINDOW, true},
+    {add_metrics, STAGE_METRICS, true},   {add_profiles, STAGE_METRICS, true},
+    {add_late, STAGE_METRICS, false},     {add_metadata, STAGE_METRICS, false},
+};
+
+static bugpack_status assemble(struct assembly *assembly, bugpack_report_result *result,
+                               bugpack_error *error) {
+    bp_job *job = assembly->job;
+    const bugpack_options *settings = assembly->context->settings;
+    bp_redaction *redaction =
+        job->hosted != NULL ? job->hosted->redaction : assembly->context->redaction;
+    bugpack_status status = bp_destination_hold(&job->destination, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_redaction_hold(redaction, &assembly->rules, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    const bp_bundle_target target = {
+        .dir_fd = job->destination.dir_fd,
+        .dir_name = job->destination.dir_path,
+        .report_id = assembly->report_id,
+        .wall_ns = job->triggered.wall_ns,
+        .token = &job->token,
+        .rules = assembly->rules,
+        .key = bp_redaction_key(assembly->context->redaction),
+        .hook = {settings->before_publish, settings->before_publish_context},
+        .is_strict = job->type->is_strict};
+    status = bp_bundle_new(&target, &assembly->bundle, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
+        if (!steps[i].needs_subject || assembly->context->subject != NULL) {
+            status = steps[i].run(assembly, error);
+        }
+        if (status == BUGPACK_OK) {
+            status = step(assembly, steps[i].stage, 0, 0, error);
+        }
+    }
+    return status == BUGPACK_OK ? publish(assembly, result, error) : status;
+}
+
+void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *job,
+                 const bp_progress *progress, bugpack_report_result *result) {
+    *result = (bugpack_report_result){.struct_size = sizeof *result};
+    struct assembly assembly = {
+        .context = context, .runner = runner, .job = job, .progress = progress};
+    bp_id_new(assembly.report_id);
+    bool has_windows = begin_windows(&assembly);
+    if (progress != NULL) {
+        progress->wait_snapshot(progress->context);
+    }
+    /* What the snapshot met comes first, so that a bad destination costs no window. */
+    if (job->snapshot_status != BUGPACK_OK) {
+        result->error = job->snapshot_error;
+        result->status = job->snapshot_status;
+    } else if (!has_windows) {
+        result->status = bp_fail_memory(&result->error, "take a report");
+    } else {
+        result->status = assemble(&assembly, result, &result->error);
+    }
+    for (size_t i = 0; i < assembly.window_count; i++) {
+        bp_profiler_abandon(assembly.windows[i].profile.profiler);
+    }
+    free(assembly.windows);
+    bp_bundle_free(assembly.bundle);
+    bp_rule_set_drop(assembly.rules);
+    result->elapsed_ns = bp_clock_monotonic_ns() - job->triggered.monotonic_ns;
+}

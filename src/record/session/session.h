@@ -1,0 +1,82 @@
+/*
+ * What a session is made of. Only the public calls see it; everything else works on the objects.
+ */
+#ifndef BP_SESSION_SESSION_H
+#define BP_SESSION_SESSION_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include <bugpack/bugpack.h>
+
+#include "base/entry_guard.h"
+#include "platform/thread.h"
+#include "process/ticker.h"
+#include "recorder/monitor.h"
+#include "report/queue.h"
+#include "trigger/trigger.h"
+
+struct bugpack {
+    bp_fork_guard *fork_guard;
+    bp_entry_guard guard; /* of the slow calls */
+    atomic_uint reference_count;
+    bugpack_options settings; /* its strings are ours */
+    bp_identity identity;
+    bp_report_context context; /* its recorder, providers, subject, events and tags are ours */
+    bp_at_call *at_call;       /* NULL: what is recorded is as it was given */
+    bp_job_queue *jobs;
+    bp_triggers *triggers;
+    bp_monitor *monitor;
+    _Atomic(void *) conditions; /* the trigger's object, once it has something to do */
+    atomic_bool has_target_ended;
+    bp_ticker *ticker;                    /* NULL without a metrics history */
+    _Atomic(uint64_t) held_picture_bytes; /* of all reports together */
+};
+
+/* OK, INVALID for NULL, or INERT in the child of a fork; not whether the session is closed. For the
+ * calls that only record: the lock of their ring refuses them after a close. */
+bugpack_status bp_session_check(const bugpack *session);
+
+/* Every other public call, from its enter to its leave. */
+typedef struct bp_call {
+    bugpack_status status; /* for the call to set, once it is inside */
+    bool is_inside;
+    bp_guard_entry entry;
+} bp_call;
+
+/*
+ * Enters a session; false, with the status INVALID, INERT, or CLOSED once the close has begun, and
+ * the error "cannot WHAT: session is closed" (`what` NULL: none). After true the call may use all
+ * of the session until it leaves, on the same thread. Calls may nest. A close waits for the calls
+ * that are inside; one from inside does nothing. Never waits; a pthread_cancel is held back until
+ * the leave. All calls have this shape:
+ *
+ *     bp_call call;
+ *     if (bp_session_enter(&call, session, "do something", error)) {
+ *         call.status = do_something(session, error);
+ *     }
+ *     return bp_session_leave(&call);
+ */
+bool bp_session_enter(bp_call *call, bugpack *session, const char *what, bugpack_error *error);
+
+/* Leaves, if the call is inside. The call's status. */
+bugpack_status bp_session_leave(bp_call *call);
+
+/* One reference to what is left of a closed session, for a log stream; close.c holds one to each of
+ * the newest sessions. The last to drop it frees it. Any thread. */
+void bp_session_retain(bugpack *session);
+void bp_session_drop(bugpack *session);
+
+/*
+ * Checks the host's options and fills `settings` with them: strings copied, paths made absolute,
+ * fields that an older host does not know at their defaults.
+ */
+bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *settings,
+                               bugpack_error *error);
+
+/* Frees what was copied. The patterns of gap keys are freed apart, and later: a gap that comes
+ * after the close is still compared with them. */
+void bp_options_release(bugpack_options *settings);
+void bp_options_release_patterns(bugpack_options *settings);
+
+#endif
