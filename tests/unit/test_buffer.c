@@ -123,23 +123,3 @@ Test(buffer, counts_only_what_was_committed) {
     cr_assert(eq(sz, buffer.size, 3));
     bp_buffer_release(&buffer);
 }
-
-Test(buffer, moves_contents_maximum_and_failure) {
-    bp_buffer from, to;
-    bp_buffer_init(&from, 5);
-    bp_buffer_init(&to, 100);
-    (void)bp_buffer_append_text(&to, "old contents");
-    (void)bp_buffer_append_text(&from, "new");
-    (void)bp_buffer_append_text(&from, "too long");
-    const char *memory = from.data;
-    bp_buffer_move(&to, &from);
-    cr_assert(eq(ptr, to.data, memory));
-    cr_assert(eq(str, bp_buffer_text(&to), "new"));
-    cr_assert(eq(sz, to.max_size, 5));
-    cr_assert(eq(int, to.status, BUGPACK_ERR_LIMIT));
-    cr_assert(eq(ptr, from.data, NULL));
-    cr_assert(eq(int, from.status, BUGPACK_OK));
-    cr_assert(eq(int, bp_buffer_append_text(&from, "again"), BUGPACK_OK));
-    bp_buffer_release(&from);
-    bp_buffer_release(&to);
-}

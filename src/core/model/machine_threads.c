@@ -35,14 +35,6 @@ static const char *const measured_keys[] = {
 const char bp_machine_tail[] = "\n  ]\n}\n";
 const char bp_machine_tail_empty[] = "]\n}\n";
 
-const char *bp_machine_group_name(bp_machine_group group) {
-    return group_names[group];
-}
-
-bp_machine_group bp_machine_counter_group(bp_machine_counter counter) {
-    return counters[counter].group;
-}
-
 static const char *const cause_names[] = {
 #define NAME(constant, name) name,
     BP_MACHINE_CAUSES(NAME)

@@ -117,8 +117,4 @@ extern const char bp_machine_tail[], bp_machine_tail_empty[];
 /* Appends "0-3,8". "" for the empty list. */
 void bp_machine_print_cpu_list(const bp_cpu_list *list, bp_buffer *out);
 
-/* "stat", "io", …; static. And the group that a counter is of. */
-const char *bp_machine_group_name(bp_machine_group group);
-bp_machine_group bp_machine_counter_group(bp_machine_counter counter);
-
 #endif
