@@ -23,6 +23,12 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
 
+/* What the patterns of conditions are compiled with has these, which no condition asks for. */
+extern const unsigned char bp_builtin_rules[];
+extern const size_t bp_builtin_rules_bytes;
+const unsigned char bp_builtin_rules[1] = {0};
+const size_t bp_builtin_rules_bytes = 0;
+
 static const size_t output_max_bytes = (size_t)4 << 20;
 
 static void require(bool is_so) {
