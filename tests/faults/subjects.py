@@ -311,6 +311,9 @@ SUBJECTS = {subject.name: subject for subject in (
             lambda place: [place.assets.bugpack, "diff", place.assets.path("before.zip"),
                            place.assets.path("after.zip")],
             compared, done=1, makes_zip=False),  # they differ
+    Subject("index",
+            lambda place: [place.assets.bugpack, "index", place.assets.path("after.zip")],
+            lambda place: [], ("stdout",), makes_zip=False),
 )}
 
 

@@ -19,8 +19,6 @@ function(bugpack_preloaded_heap_test name allocator library)
     endif()
 endfunction()
 
-bugpack_stress_test(heap_hang heap_hang.c)
-bugpack_use_fake_mallctl(stress_heap_hang)
 bugpack_stress_test(heap_foreign heap_foreign.c ../support/failing_malloc.c)
 
 # As it is: on the C library's, or a sanitizer's.

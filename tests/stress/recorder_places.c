@@ -1,18 +1,13 @@
 /*
  * Where the rings of a session cannot lie: the session opens all the same and keeps them in memory,
  * its report is whole, the ledger says of each ring what a crash would have lost and why, and the
- * host never gets a signal.
- *
- *     stress_recorder_places [full]      with "full" on a disk without room, which needs a mount
+ * host never gets a signal. A disk without room is one of faults/limits.
  */
 #include <bugpack/bugpack.h>
 
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -159,43 +154,17 @@ static void check_file_size_limit(void) {
     CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
 }
 
-/* A disk on which a directory has room, but no ring; then not even a small file. */
-static void check_full_disk(void) {
-    char disk[320], path[400], filler[400];
-    static const char filling[4096];
-    (void)snprintf(disk, sizeof disk, "%s/disk", dir.path);
-    (void)snprintf(path, sizeof path, "%s/homes", disk);
-    CHECK(mkdir(disk, 0700) == 0);
-    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("tmpfs", disk, "tmpfs", MS_NODEV | MS_NOSUID, "size=128k,mode=700") != 0) {
-        temp_dir_remove(&dir);
-        SKIP("a small file system cannot be mounted here");
-    }
-    check_memory(path, "No space left on device");
-    CHECK(snprintf(filler, sizeof filler, "%s/filling", disk) > 0);
-    int fd = open(filler, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    CHECK(fd >= 0);
-    while (write(fd, filling, sizeof filling) > 0) {}
-    CHECK(close(fd) == 0);
-    check_memory(path, "No space left on device");
-    CHECK(umount2(disk, MNT_DETACH) == 0);
-}
-
-int main(int argument_count, char **arguments) {
+int main(void) {
     static const int fatal[] = {SIGBUS, SIGXFSZ};
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
         CHECK(sigaction(fatal[i], &(struct sigaction){.sa_handler = die_of_signal}, NULL) == 0);
     }
     CHECK(temp_dir_make(&dir));
     (void)snprintf(homes_dir, sizeof homes_dir, "%s/homes", dir.path);
-    if (argument_count > 1 && strcmp(arguments[1], "full") == 0) {
-        check_full_disk();
-    } else {
-        check_missing_and_open_directories();
-        check_file_size_limit();
-        (void)rmdir(homes_dir);
-        check_unwritable_directory(); /* last: root is given up */
-    }
+    check_missing_and_open_directories();
+    check_file_size_limit();
+    (void)rmdir(homes_dir);
+    check_unwritable_directory(); /* last: root is given up */
     temp_dir_remove(&dir);
     return 0;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -50,9 +49,6 @@ int FAKE_MALLCTL(const char *name, void *old, size_t *old_bytes, void *fresh, si
                  {"stats.resident", &fake_mallctl.resident},
                  {"stats.mapped", &fake_mallctl.mapped},
                  {"stats.arenas.4096.internal", &fake_mallctl.internal}};
-    while (fake_mallctl.hangs) {
-        (void)pause();
-    }
     if (fake_mallctl.failing != NULL && strcmp(name, fake_mallctl.failing) == 0) {
         return ENOENT;
     }

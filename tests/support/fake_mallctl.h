@@ -17,7 +17,6 @@ typedef struct fake_mallctl_control {
     size_t
         internal; /* of `allocated`, what it took for itself; FAKE_NO_INTERNAL: it does not say */
     unsigned narenas;
-    int hangs;              /* every call hangs for ever */
     unsigned epoch_calls;   /* how often the epoch was advanced */
     unsigned stale_reads;   /* counters that were read before that */
     unsigned unknown_calls; /* names and shapes that jemalloc does not have */
