@@ -89,10 +89,6 @@ make_machine() {
     [ -z "${HANG_HOST:-}" ] || add "$HANG_HOST" hang_host
     [ -z "${STACK_WORKER:-}" ] || add "$STACK_WORKER" stack_worker
     [ -z "${CRASH_TARGET:-}" ] || add "$CRASH_TARGET" crash_target
-    if [ -n "${PLANTED_HOST:-}" ]; then
-        add "$PLANTED_HOST" planted_host
-        cp "$here/../cli/plant" root/bin/plant
-    fi
     # bugpack loads it by name, so no program tells of it.
     if [ -n "$libdw" ]; then
         add_library "$libdw"
