@@ -231,24 +231,37 @@ if [ -n "${TSD_STAND_IN_ALONE:-}" ]; then
     kill "$pid"
 fi
 
+# counted FOUND WORKER: 16 MiB are read as 16 to 20, and three snapshots never decrease.
+counted() {
+    rm -f counted_ready
+    start_ready counted_ready "$2" --bytes 16777216 --ready counted_ready
+    target=$pid
+    run heap --pid "$target" --json --snapshots 3 --interval-ms 50
+    expect_status 0
+    expect_no_err
+    expect_same 'three snapshots of one thread' '3 1' \
+        "$(jq -r '"\(.snapshots | length) \([.snapshots[].threads | length] | unique[0])"' out)"
+    expect_same 'the counters' true "$(jq '[.snapshots[].threads[0]] | all(.[];
+        .allocated_bytes >= 16777216 and .allocated_bytes <= 20971520 and .deallocated_bytes < 16777216)
+        and . == sort_by(.allocated_bytes) and . == sort_by(.deallocated_bytes)' out)"
+    expect_same 'how they were found' "$1" "$(jq -r '.jemalloc | "\(.place) \(.offsets_from)"' out)"
+}
+
+if [ -n "${ALLOC_WORKER_STATIC:-}" ]; then
+    fact 'the counters of a real jemalloc inside the executable'
+    counted 'executable debug-information' "$ALLOC_WORKER_STATIC"
+    kill "$target"
+else
+    echo 'not tried: a static jemalloc with debug data (src/scripts/build-jemalloc makes one)'
+fi
+
 if [ -z "${ALLOC_WORKER_SHARED:-}" ]; then
     echo 'not tried: a shared jemalloc (libjemalloc-dev was not there when this was built)'
     finish
 fi
 
-fact '16 MiB are read as 16 to 20, and three snapshots never decrease'
-start_ready shared_ready "$ALLOC_WORKER_SHARED" --bytes 16777216 --ready shared_ready
-target=$pid
-run heap --pid "$target" --json --snapshots 3 --interval-ms 50
-expect_status 0
-expect_no_err
-expect_same 'three snapshots of one thread' '3 1' \
-    "$(jq -r '"\(.snapshots | length) \([.snapshots[].threads | length] | unique[0])"' out)"
-expect_same 'the counters' true "$(jq '[.snapshots[].threads[0]] | all(.[];
-    .allocated_bytes >= 16777216 and .allocated_bytes <= 20971520 and .deallocated_bytes < 16777216)
-    and . == sort_by(.allocated_bytes) and . == sort_by(.deallocated_bytes)' out)"
-expect_same 'how they were found' 'library calibration' \
-    "$(jq -r '.jemalloc | "\(.place) \(.offsets_from)"' out)"
+fact 'the counters of a shared jemalloc, by a calibration that is kept'
+counted 'library calibration' "$ALLOC_WORKER_SHARED"
 expect_same 'the mode of the cache' '700 600' \
     "$(stat -c %a "$XDG_CACHE_HOME/bugpack") $(stat -c %a "$XDG_CACHE_HOME"/bugpack/jemalloc-*)"
 

@@ -309,18 +309,14 @@ def in_group(group, place, command, size):
 
 
 def meddling(subject, run, assets):
-    """Others read or remove the rings of a living host; a host closes what it does not own."""
+    """Others read or remove the rings of a living host."""
     if subject.name not in ("die", "host"):
         return
     acts = {"read": 'cat "$XDG_RUNTIME_DIR"/bugpack/*/* >/dev/null',
             "recover": f'{assets.bugpack} recover -o "$HOME/disk/out" 2>/dev/null >&2',
             "remove-ring": 'rm "$XDG_RUNTIME_DIR"/bugpack/*/log.ring'}
     for name, act in acts.items():
-        lost = name.startswith("remove")
-        yield Fault(name, environment={"FAULTS_BETWEEN": act}, harms_records=lost)
-        yield Fault(name + "-closed", harms_records=lost,
-                    environment={"FAULTS_BETWEEN": act, "FAULTS_CLOSES": "1"})
-    yield Fault("closed", environment={"FAULTS_CLOSES": "1"})
+        yield Fault(name, environment={"FAULTS_BETWEEN": act}, harms_records=name.startswith("remove"))
 
 
 FAMILIES = {family.__name__: family

@@ -11,13 +11,8 @@
  *
  * DIR gets the reports. The file COUNT has 4 bytes, and gets the number of records whose calls have
  * returned. The path of each report goes to standard output, and what is wrong to standard error.
- * Exit status as of `bugpack capture`; 9 when something of the host's own was touched.
- *
- * Half-way, FAULTS_BETWEEN is run by the shell; with FAULTS_CLOSES every descriptor from 3 on is
- * closed and files of the host's own take their numbers, as in a program that becomes a daemon. It
- * waits for the moment at which docs/THREADING.md calls that safe.
+ * Exit status as of `bugpack capture`. Half-way, FAULTS_BETWEEN is run by the shell.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,27 +23,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <bugpack/bugpack.h>
 
-enum {
-    record_count = 120,
-    count_step = 50,
-    own_file_count = 40,
-    own_file_bytes = 64,
-    told_touched = 9
-};
+enum { record_count = 120, count_step = 50 };
 
 static const char *report_dir, *count_path;
 static size_t ring_bytes = 16 << 10;
 static uint32_t *committed, unmapped;
-static int own_files[own_file_count];
-static const char own_content[own_file_bytes + 1] =
-    "this belongs to the host, and nobody else may write into it....";
 
 static int worst;
 
@@ -99,8 +84,7 @@ static int open_session(bugpack **ret_session) {
     options.report_dir = report_dir;
     options.log_ring_bytes = ring_bytes;
     options.traffic_budget_bytes = ring_bytes;
-    /* A host that closes descriptors does it between two samples. */
-    options.history_interval_ms = getenv("FAULTS_CLOSES") != NULL ? 2000 : 20;
+    options.history_interval_ms = 20;
     options.sample_window_ms = 20;
     options.min_free_bytes = BUGPACK_OFF64;
     options.on_event = print_event;
@@ -130,84 +114,19 @@ static void record(bugpack *session, bugpack_channel *channel, uint32_t first, u
     }
 }
 
-/* Whether every other thread of this process sleeps. */
-static bool are_threads_idle(void) {
-    DIR *listing = opendir("/proc/self/task");
-    struct dirent *entry;
-    bool is_idle = listing != NULL;
-    while (is_idle && (entry = readdir(listing)) != NULL) {
-        char path[300], stat[512] = "";
-        if (entry->d_name[0] == '.' || strtol(entry->d_name, NULL, 10) == getpid()) {
-            continue;
-        }
-        (void)snprintf(path, sizeof path, "/proc/self/task/%s/stat", entry->d_name);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t count = read(fd, stat, sizeof stat - 1);
-        const char *state = count > 0 ? strrchr(stat, ')') : NULL;
-        is_idle = state != NULL && state[1] == ' ' && state[2] == 'S';
-        (void)close(fd);
-    }
-    if (listing != NULL) {
-        (void)closedir(listing);
-    }
-    return is_idle;
-}
-
-/* No report is under way, and the sample of the opening is taken. */
-static void wait_until_idle(bugpack *session) {
-    (void)bugpack_flush(session, 10000);
-    for (unsigned idle_count = 0; idle_count < 10;) {
-        (void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-        idle_count = are_threads_idle() ? idle_count + 1 : 0;
-    }
-}
-
-static bool take_descriptors(bugpack *session) {
-    wait_until_idle(session);
-    for (int fd = 3; fd < 1024; fd++) {
-        (void)close(fd);
-    }
-    for (int i = 0; i < own_file_count; i++) {
-        char name[] = "/tmp/faults-own.XXXXXX";
-        own_files[i] = mkstemp(name);
-        if (own_files[i] < 0 || unlink(name) != 0 ||
-            pwrite(own_files[i], own_content, own_file_bytes, 0) != own_file_bytes) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool are_descriptors_ours(void) {
-    char content[own_file_bytes];
-    struct stat info;
-    for (int i = 0; i < own_file_count; i++) {
-        if (fstat(own_files[i], &info) != 0 || info.st_size != own_file_bytes ||
-            pread(own_files[i], content, sizeof content, 0) != own_file_bytes ||
-            memcmp(content, own_content, sizeof content) != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* What others, or the host itself, do to the session half-way. */
-static int meddle(bugpack *session) {
+/* What others do to the session half-way. */
+static int meddle(void) {
     const char *command = getenv("FAULTS_BETWEEN");
-    if (getenv("FAULTS_CLOSES") != NULL && !take_descriptors(session)) {
-        return fail("cannot take descriptors");
-    }
     if (command != NULL && system(command) < 0) {
         return fail("cannot run a command");
     }
     return 0;
 }
 
-/* The monitor of the session has had its turns: it keeps a history every 20 ms, or 2 s. */
+/* The monitor of the session has had its turns: it keeps a history every 20 ms. */
 static void let_monitor_work(void) {
-    if (getenv("FAULTS_BETWEEN") != NULL || getenv("FAULTS_CLOSES") != NULL) {
-        time_t secs = getenv("FAULTS_CLOSES") != NULL ? 2 : 1;
-        (void)nanosleep(&(struct timespec){.tv_sec = secs, .tv_nsec = 500000000}, NULL);
+    if (getenv("FAULTS_BETWEEN") != NULL) {
+        (void)nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
     }
 }
 
@@ -215,7 +134,6 @@ static int record_and_end(bool must_die) {
     bugpack *session = NULL;
     bugpack_channel *channel = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bool has_closed = getenv("FAULTS_CLOSES") != NULL;
     if (!map_count()) {
         return fail(count_path);
     }
@@ -226,23 +144,19 @@ static int record_and_end(bool must_die) {
         (void)fprintf(stderr, "faults_host: no traffic: %s\n", error.message);
     }
     record(session, channel, 0, record_count / 2);
-    int status = meddle(session);
+    int status = meddle();
     let_monitor_work();
     if (status != 0) {
         return status;
     }
     record(session, channel, record_count / 2, record_count / 2);
-    if (must_die && (!has_closed || are_descriptors_ours())) {
+    if (must_die) {
         (void)kill(getpid(), SIGKILL);
     }
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     bugpack_status taken = bugpack_report(session, NULL, &result);
     print_result(taken, result.path, result.missing_count, result.error.message);
     bugpack_close(session);
-    if (has_closed && !are_descriptors_ours()) {
-        (void)fprintf(stderr, "faults_host: a file of the host's own was touched\n");
-        return told_touched;
-    }
     return worst;
 }
 

@@ -12,12 +12,6 @@ function(bugpack_heap_test name program allocator library)
     add_test(NAME stress/heap_${name} COMMAND ${program} ${allocator} ${library})
     bugpack_test_properties(stress/heap_${name})
 endfunction()
-function(bugpack_preloaded_heap_test name allocator library)
-    bugpack_heap_test(${name} stress_heap_own ${allocator} ${library})
-    if(NOT BUGPACK_SANITIZE AND library)
-        set_tests_properties(stress/heap_${name} PROPERTIES ENVIRONMENT "LD_PRELOAD=${library}")
-    endif()
-endfunction()
 
 bugpack_stress_test(heap_foreign heap_foreign.c ../support/failing_malloc.c)
 
@@ -29,9 +23,13 @@ add_test(NAME stress/heap_own COMMAND stress_heap_own
          $<IF:$<BOOL:${BUGPACK_SANITIZE}>,sanitizer,glibc>)
 bugpack_test_properties(stress/heap_own)
 
-bugpack_preloaded_heap_test(jemalloc_preloaded jemalloc ${BUGPACK_JEMALLOC})
-bugpack_preloaded_heap_test(mimalloc_preloaded mimalloc ${BUGPACK_MIMALLOC})
-bugpack_preloaded_heap_test(tcmalloc_preloaded tcmalloc ${BUGPACK_TCMALLOC})
+foreach(allocator mimalloc tcmalloc)
+    string(TOUPPER BUGPACK_${allocator} library)
+    bugpack_heap_test(${allocator}_preloaded stress_heap_own ${allocator} ${${library}})
+    if(NOT BUGPACK_SANITIZE AND ${library})
+        set_tests_properties(stress/heap_${allocator}_preloaded PROPERTIES ENVIRONMENT "LD_PRELOAD=${${library}}")
+    endif()
+endforeach()
 
 # Linked, and linked statically into an executable that does not export it, where only what was
 # linked beside it can find it.
