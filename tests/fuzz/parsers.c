@@ -15,6 +15,7 @@
 #include "platform/linux/build_id.h"
 #include "platform/linux/machine_text.h"
 #include "platform/linux/proc_text.h"
+#include "platform/linux/thread_text.h"
 #include "process/elf_object.h"
 #include "process/thread_pointers.h"
 #include "json/json.h"
@@ -140,17 +141,20 @@ static void check_object(const char *bytes, size_t byte_count) {
 /* Whatever the files held: what is not measured is 0, and the thread is good JSON. */
 static void check_host_thread(const char *text, size_t byte_count) {
     static const char head[] = "{\"threads\": [";
-    bp_machine_thread thread = {.tgid = 1, .tid = 1};
+    bp_cpu_list affinity;
+    bp_machine_thread thread = {.tgid = 1, .read = {.tid = 1, .affinity = &affinity}};
     bp_buffer json, laid_out;
-    (void)bp_machine_parse_stat(text, byte_count, 100, &thread);
-    (void)bp_machine_parse_schedstat(text, byte_count, &thread);
-    (void)bp_machine_parse_status(text, byte_count, &thread);
-    (void)bp_machine_parse_io(text, byte_count, &thread);
-    (void)bp_machine_parse_smaps_rollup(text, byte_count, &thread);
-    (void)bp_machine_parse_sched(text, byte_count, &thread);
-    for (size_t i = 0; i < BP_MACHINE_COUNTER_COUNT; i++) {
-        require(thread.measured != 0 || thread.counters[i] == 0);
-    }
+    (void)bp_thread_parse_stat(text, byte_count, 100, &thread.read);
+    (void)bp_thread_parse_schedstat(text, byte_count, &thread.read);
+    (void)bp_thread_parse_status(text, byte_count, &thread.read);
+    (void)bp_thread_parse_io(text, byte_count, &thread.read);
+    (void)bp_thread_parse_smaps_rollup(text, byte_count, &thread.read);
+    (void)bp_thread_parse_sched(text, byte_count, &thread.read);
+#define REQUIRE(constant, group, key, kernel_key)                                                  \
+    require(bp_thread_has(&thread.read, BP_GROUP_##group) ||                                       \
+            thread.read.counters[BP_COUNTER_##constant] == 0);
+    BP_THREAD_COUNTERS(REQUIRE)
+#undef REQUIRE
     bp_buffer_init(&json, output_max_bytes);
     bp_buffer_init(&laid_out, output_max_bytes);
     bp_machine_print_thread(&thread, &json);
@@ -169,7 +173,7 @@ static void check_host_rest(const char *text, size_t byte_count) {
     bp_cpu_list list;
     bp_pressure pressure;
     bp_machine_figure figure, period;
-    (void)bp_machine_parse_cpu_list(text, byte_count, &list);
+    (void)bp_cpu_list_parse(text, byte_count, &list);
     (void)bp_machine_parse_pressure(text, byte_count, &pressure);
     (void)bp_machine_parse_figure(text, byte_count, &figure);
     (void)bp_machine_find_figure(text, byte_count, "nr_periods", 1000, &figure);

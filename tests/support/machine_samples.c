@@ -5,21 +5,20 @@
 #include <string.h>
 
 static void fill_thread(bp_machine_thread *thread) {
+    static bp_cpu_list affinity = {.bits = {0x10f}};
     *thread = (bp_machine_thread){.tgid = 4711,
-                                  .tid = 4711,
                                   .process_name = "net)\n\xff",
-                                  .name = "net)\n\xff",
                                   .cgroup = "/user.slice",
-                                  .has_start = true,
-                                  .start_ticks = UINT64_MAX,
-                                  .state = 'S',
-                                  .priority = -100,
-                                  .policy = 9,
-                                  .has_affinity = true,
-                                  .measured = (1u << BP_MACHINE_GROUP_COUNT) - 1};
-    thread->affinity.bits[0] = 0x10f;
-    for (size_t i = 0; i < BP_MACHINE_COUNTER_COUNT; i++) {
-        thread->counters[i] = 9007199254740993 + i;
+                                  .read = {.tid = 4711,
+                                           .measured = (1u << BP_GROUP_COUNT) - 1,
+                                           .stat = {.name = "net)\n\xff",
+                                                    .start_ticks = UINT64_MAX,
+                                                    .state = 'S',
+                                                    .priority = -100,
+                                                    .policy = 9},
+                                           .affinity = &affinity}};
+    for (size_t i = 0; i < BP_COUNTER_COUNT; i++) {
+        thread->read.counters[i] = 9007199254740993 + i;
     }
 }
 
@@ -31,14 +30,14 @@ bugpack_status sample_host_print(bool is_full, bp_buffer *out, bugpack_error *er
     bp_machine_process process = {.tgid = 1, .threads = {.count = 1}};
     bp_machine_header header = {
         .summary = &summary, .processes = &process, .process_count = 1, .cgroups = &cgroup};
-    bp_machine_thread thread = {.tgid = 1, .tid = 2};
+    bp_machine_thread thread = {.tgid = 1, .read = {.tid = 2}};
     if (is_full) {
         summary.self_tgid = 4711;
         summary.boottime_ns = 5000000000;
         summary.is_heap_probed = true;
         *bp_machine_summary_error(&summary, EMFILE) = (bp_machine_error){EMFILE, 1, 2, 3};
         summary.captured_wall_ns = 1795221411123456789;
-        summary.unread[BP_MACHINE_IO][BP_MACHINE_CAUSE_DENIED] = 3;
+        summary.unread[BP_GROUP_IO][BP_MACHINE_CAUSE_DENIED] = 3;
         summary.heap_processes[BP_HEAP_FAILURE_MAPS_READ] = 1;
         (void)snprintf(summary.heap_reasons[BP_HEAP_FAILURE_MAPS_READ],
                        sizeof summary.heap_reasons[0], "a sentence");

@@ -101,9 +101,9 @@ Test(host_capture, defaults_only_the_fields_of_files_that_are_missing) {
     expect_no_text(&made, "\"voluntary_switches\"");
     expect_text(&made, "\"io_measured\": false");
     expect_no_text(&made, "\"read_chars\"");
-    cr_expect(eq(u64, made.summary.unread[BP_MACHINE_STATUS][BP_MACHINE_CAUSE_MISSING], 1));
-    cr_expect(eq(u64, made.summary.unread[BP_MACHINE_IO][BP_MACHINE_CAUSE_MALFORMED], 1));
-    cr_expect(eq(u64, made.summary.unread[BP_MACHINE_WAITS][BP_MACHINE_CAUSE_MISSING], 1));
+    cr_expect(eq(u64, made.summary.unread[BP_GROUP_STATUS][BP_MACHINE_CAUSE_MISSING], 1));
+    cr_expect(eq(u64, made.summary.unread[BP_GROUP_IO][BP_MACHINE_CAUSE_MALFORMED], 1));
+    cr_expect(eq(u64, made.summary.unread[BP_GROUP_WAITS][BP_MACHINE_CAUSE_MISSING], 1));
     expect_text(&made, "\"cause\": \"malformed\"");
     expect_text(&made, "\"complete\": false");
     remove_machine(&made);
@@ -159,7 +159,7 @@ Test(host_capture, takes_only_what_is_not_there_for_ended) {
     cr_expect(eq(u64, made.summary.errors[0].process_count, 2));
     cr_expect(eq(u64, made.summary.errors[0].thread_count, 1));
     cr_expect(eq(u64, made.summary.errors[0].file_count, 2));
-    cr_expect(eq(u64, made.summary.unread[BP_MACHINE_IO][BP_MACHINE_CAUSE_OTHER], 1));
+    cr_expect(eq(u64, made.summary.unread[BP_GROUP_IO][BP_MACHINE_CAUSE_OTHER], 1));
     cr_expect(not(bp_machine_summary_is_complete(&made.summary)));
     expect_text(&made, "\"message\": \"Too many levels of symbolic links\"");
     remove_machine(&made);
@@ -417,8 +417,10 @@ static const bp_machine_usage after = {.taken_ns = 2900,
                                        .thread_count = 2};
 
 static bp_machine_window window_of(uint64_t tid, uint64_t start_ticks) {
-    bp_machine_thread thread = {
-        .tgid = 7, .tid = tid, .has_start = true, .start_ticks = start_ticks};
+    bp_machine_thread thread = {.tgid = 7,
+                                .read = {.tid = tid,
+                                         .measured = 1u << BP_GROUP_STAT,
+                                         .stat = {.start_ticks = start_ticks}}};
     bp_machine_usage_compare(&before, &after, &thread);
     return thread.window;
 }

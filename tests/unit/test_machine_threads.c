@@ -38,13 +38,13 @@ Test(host_threads, gives_integers_to_the_last_digit_and_names_to_the_last_byte) 
 }
 
 Test(host_threads, gives_the_memory_of_a_process_with_its_first_thread_only) {
-    bp_machine_thread thread = {.tgid = 7, .tid = 7};
+    bp_machine_thread thread = {.tgid = 7, .read = {.tid = 7}};
     bp_buffer text;
     bp_buffer_init(&text, (size_t)1 << 20);
     bp_machine_print_thread(&thread, &text);
     cr_expect(strstr(text.data, "\"smaps_rollup_measured\": false") != NULL);
     bp_buffer_clear(&text);
-    thread.tid = 8;
+    thread.read.tid = 8;
     bp_machine_print_thread(&thread, &text);
     cr_expect(strstr(text.data, "smaps_rollup") == NULL);
     cr_expect(strstr(text.data, "\"heap_measured\": false") != NULL);
@@ -52,25 +52,28 @@ Test(host_threads, gives_the_memory_of_a_process_with_its_first_thread_only) {
 }
 
 Test(host_threads, leaves_out_what_was_not_measured_and_says_why) {
-    bp_machine_thread thread = {.tgid = 7, .tid = 7, .heap_failure = "process-vm-readv"};
+    bp_machine_thread thread = {.tgid = 7, .read = {.tid = 7}, .heap_failure = "process-vm-readv"};
     bp_buffer text;
     bp_buffer_init(&text, (size_t)1 << 20);
     bp_machine_print_thread(&thread, &text);
+    static const char *const names[] = {
 #define NAME(constant, name) name,
-    static const char *const groups[] = {BP_MACHINE_GROUPS(NAME)};
+        BP_THREAD_GROUPS(NAME)
 #undef NAME
-    for (size_t i = 0; i < BP_MACHINE_GROUP_COUNT; i++) {
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char key[32], flag[48];
-        (void)snprintf(key, sizeof key, "\"%s\": ", groups[i]);
-        (void)snprintf(flag, sizeof flag, "\"%s_measured\": false", groups[i]);
+        (void)snprintf(key, sizeof key, "\"%s\": ", names[i]);
+        (void)snprintf(flag, sizeof flag, "\"%s_measured\": false", names[i]);
         cr_expect(strstr(text.data, key) == NULL, "there is %s", key);
         cr_expect(strstr(text.data, flag) != NULL, "there is no %s", flag);
     }
     cr_expect(strstr(text.data, "\"scheduling\"") == NULL);
     cr_expect(strstr(text.data, "\"heap_failure\": \"process-vm-readv\"") != NULL);
     bp_buffer_clear(&text);
-    thread.has_affinity = true;
-    thread.affinity.bits[0] = 1;
+    bp_cpu_list affinity = {.bits = {1}};
+    thread.read.affinity = &affinity;
+    thread.read.measured = 1u << BP_GROUP_AFFINITY;
     bp_machine_print_thread(&thread, &text);
     cr_expect(strstr(text.data, "\"scheduling\": {\n        \"affinity\": \"0\"\n      }") != NULL);
     bp_buffer_release(&text);
@@ -89,16 +92,16 @@ Test(host_threads, gives_processes_their_arguments) {
 Test(host_summary, is_complete_with_what_the_kernel_lacks_and_without_heaps) {
     bp_machine_summary summary = {.is_heap_probed = true};
     summary.vanished_process_count = summary.vanished_thread_count = 5;
-    summary.unread[BP_MACHINE_WAITS][BP_MACHINE_CAUSE_DISABLED] = 9;
-    summary.unread[BP_MACHINE_IO][BP_MACHINE_CAUSE_VANISHED] = 9;
-    summary.unread[BP_MACHINE_SCHED][BP_MACHINE_CAUSE_MISSING] = 9;
+    summary.unread[BP_GROUP_WAITS][BP_MACHINE_CAUSE_DISABLED] = 9;
+    summary.unread[BP_GROUP_IO][BP_MACHINE_CAUSE_VANISHED] = 9;
+    summary.unread[BP_GROUP_SCHED][BP_MACHINE_CAUSE_MISSING] = 9;
     summary.heap_processes[BP_HEAP_FAILURE_VM_READV] = 78;
     cr_expect(bp_machine_summary_is_complete(&summary));
     for (bp_machine_cause cause = 0; cause < BP_MACHINE_CAUSE_COUNT; cause++) {
         bp_machine_summary lossy = summary;
         bool is_loss = cause == BP_MACHINE_CAUSE_DENIED || cause == BP_MACHINE_CAUSE_MALFORMED ||
                        cause == BP_MACHINE_CAUSE_OTHER;
-        lossy.unread[BP_MACHINE_MEMORY][cause]++;
+        lossy.unread[BP_GROUP_MEMORY][cause]++;
         cr_expect(eq(int, bp_machine_summary_is_complete(&lossy), !is_loss), "cause %d",
                   (int)cause);
         is_loss = is_loss && cause != BP_MACHINE_CAUSE_DENIED; /* which nobody could avoid */
@@ -124,8 +127,8 @@ Test(host_summary, says_in_numbers_what_is_missing_and_what_to_do) {
                                   .is_heap_probed = true};
     char text[512];
     char short_text[20];
-    summary.unread[BP_MACHINE_IO][BP_MACHINE_CAUSE_DENIED] = 203;
-    summary.unread[BP_MACHINE_MEMORY][BP_MACHINE_CAUSE_DENIED] = 75;
+    summary.unread[BP_GROUP_IO][BP_MACHINE_CAUSE_DENIED] = 203;
+    summary.unread[BP_GROUP_MEMORY][BP_MACHINE_CAUSE_DENIED] = 75;
     summary.heap_processes[BP_HEAP_FAILURE_READLINK] = 78;
     bp_machine_summary_explain(&summary, text, sizeof text);
     cr_expect(eq(str, text,

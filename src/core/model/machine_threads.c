@@ -12,23 +12,23 @@
 #include "model/metadata.h"
 
 static const struct {
-    bp_machine_group group;
+    bp_thread_group group;
     const char *key;
 } counters[] = {
-#define COUNTER(constant, group, key, kernel_key) {BP_MACHINE_##group, key},
-    BP_MACHINE_COUNTERS(COUNTER)
+#define COUNTER(constant, group, key, kernel_key) {BP_GROUP_##group, key},
+    BP_THREAD_COUNTERS(COUNTER)
 #undef COUNTER
 };
 
 static const char *const group_names[] = {
 #define NAME(constant, name) name,
-    BP_MACHINE_GROUPS(NAME)
+    BP_THREAD_GROUPS(NAME)
 #undef NAME
 };
 
 static const char *const measured_keys[] = {
 #define NAME(constant, name) name "_measured",
-    BP_MACHINE_GROUPS(NAME)
+    BP_THREAD_GROUPS(NAME)
 #undef NAME
 };
 
@@ -186,7 +186,7 @@ static void explain_groups(const bp_machine_summary *summary, char *out, size_t 
         bool is_shown = is_loss(cause) && cause != BP_MACHINE_CAUSE_OTHER;
         for (size_t group = 0; is_shown && group < BP_MACHINE_GROUP_COUNT; group++) {
             uint64_t count = summary->unread[group][cause];
-            bool is_memory = group == BP_MACHINE_MEMORY; /* first threads alone have it */
+            bool is_memory = group == BP_GROUP_MEMORY; /* first threads alone have it */
             if (count > 0) {
                 add_part(out, out_bytes, joint, "%s of %" PRIu64 " of %" PRIu64 " %s (%s)",
                          group_names[group], count,
@@ -441,7 +441,7 @@ static bool has_cpu(const bp_cpu_list *list, unsigned cpu) {
     return cpu < BP_CPU_MAX && (list->bits[cpu / 64] >> cpu % 64 & 1) != 0;
 }
 
-void bp_machine_print_cpu_list(const bp_cpu_list *list, bp_buffer *out) {
+void bp_cpu_list_print(const bp_cpu_list *list, bp_buffer *out) {
     const char *separator = "";
     for (unsigned first = 0; first < BP_CPU_MAX; first++) {
         if (list->bits[first / 64] == 0) {
@@ -462,13 +462,15 @@ void bp_machine_print_cpu_list(const bp_cpu_list *list, bp_buffer *out) {
 }
 
 static void add_identity(const bp_machine_thread *thread, bp_json *json) {
+    const bp_proc_stat *stat = &thread->read.stat;
     bp_json_add_uint(json, "tgid", thread->tgid);
-    bp_json_add_uint(json, "tid", thread->tid);
+    bp_json_add_uint(json, "tid", thread->read.tid);
     bp_model_add_name(json, "process", thread->process_name, sizeof thread->process_name);
-    bp_model_add_name(json, "name", thread->name, sizeof thread->name);
+    bp_model_add_name(json, "name", stat->name, sizeof stat->name);
     bp_json_add_text(json, "cgroup", thread->cgroup);
-    bp_model_add_known_uint(json, "start_ticks", thread->has_start, thread->start_ticks);
-    bp_json_add_bool(json, "kernel_thread", thread->is_kernel_thread);
+    bp_model_add_known_uint(json, "start_ticks", bp_thread_has(&thread->read, BP_GROUP_STAT),
+                            stat->start_ticks);
+    bp_json_add_bool(json, "kernel_thread", stat->is_kernel_thread);
     bp_json_add_bool(json, "self", thread->is_self);
 }
 
@@ -498,7 +500,7 @@ static void add_window(const bp_machine_window *window, bp_json *json) {
 static void add_affinity(const bp_cpu_list *affinity, bp_json *json) {
     bp_buffer list;
     bp_buffer_init(&list, 6 * BP_CPU_MAX);
-    bp_machine_print_cpu_list(affinity, &list);
+    bp_cpu_list_print(affinity, &list);
     if (list.status != BUGPACK_OK) {
         bp_json_fail_memory(json);
     }
@@ -507,35 +509,37 @@ static void add_affinity(const bp_cpu_list *affinity, bp_json *json) {
 }
 
 /* The affinity is of another file than the rest, and can be known alone. */
-static void add_scheduling(const bp_machine_thread *thread, bp_json *json) {
-    bool is_measured = (thread->measured & 1u << BP_MACHINE_STAT) != 0;
+static void add_scheduling(const bp_thread_reading *thread, bp_json *json) {
+    const bp_proc_stat *stat = &thread->stat;
+    bool is_measured = bp_thread_has(thread, BP_GROUP_STAT);
+    bool has_affinity = bp_thread_has(thread, BP_GROUP_AFFINITY);
     bp_json_add_bool(json, "scheduling_measured", is_measured);
-    if (!is_measured && !thread->has_affinity) {
+    if (!is_measured && !has_affinity) {
         return;
     }
     bp_json_object_begin(json, "scheduling");
     if (is_measured) {
-        bp_json_add_bytes(json, "state", &thread->state, 1);
-        bp_model_add_policy(json, thread->policy);
-        bp_json_add_int(json, "priority", thread->priority);
-        bp_json_add_uint(json, "realtime_priority", thread->rt_priority);
-        bp_json_add_int(json, "nice", thread->nice);
-        bp_json_add_uint(json, "processor", thread->processor);
+        bp_json_add_bytes(json, "state", &stat->state, 1);
+        bp_model_add_policy(json, stat->policy);
+        bp_json_add_int(json, "priority", stat->priority);
+        bp_json_add_uint(json, "realtime_priority", stat->rt_priority);
+        bp_json_add_int(json, "nice", stat->nice);
+        bp_json_add_uint(json, "processor", stat->processor);
     }
-    if (thread->has_affinity) {
-        add_affinity(&thread->affinity, json);
+    if (has_affinity) {
+        add_affinity(thread->affinity, json);
     }
     bp_json_object_end(json);
 }
 
-static void add_group(const bp_machine_thread *thread, bp_machine_group group, bp_json *json) {
-    bool is_measured = (thread->measured >> group & 1u) != 0;
+static void add_group(const bp_thread_reading *thread, bp_thread_group group, bp_json *json) {
+    bool is_measured = bp_thread_has(thread, group);
     bp_json_add_bool(json, measured_keys[group], is_measured);
     if (!is_measured) {
         return;
     }
     bp_json_object_begin(json, group_names[group]);
-    for (size_t i = 0; i < BP_MACHINE_COUNTER_COUNT; i++) {
+    for (size_t i = 0; i < BP_COUNTER_COUNT; i++) {
         if (counters[i].group == group) {
             bp_json_add_uint(json, counters[i].key, thread->counters[i]);
         }
@@ -544,18 +548,20 @@ static void add_group(const bp_machine_thread *thread, bp_machine_group group, b
 }
 
 void bp_machine_print_thread(const bp_machine_thread *thread, bp_buffer *out) {
+    const bp_thread_reading *read = &thread->read;
+    bool is_first = read->tid == thread->tgid;
     bp_json json;
     bp_json_begin_elements(&json, out);
     bp_json_object_begin(&json, NULL);
     add_identity(thread, &json);
     add_window(&thread->window, &json);
-    add_scheduling(thread, &json);
-    if (thread->has_rss && thread->tid == thread->tgid) {
-        bp_json_add_uint(&json, "rss_kb", thread->rss_kb);
+    add_scheduling(read, &json);
+    if (read->has_rss && is_first) {
+        bp_json_add_uint(&json, "rss_kb", read->rss_kb);
     }
-    for (bp_machine_group group = BP_MACHINE_STAT; group < BP_MACHINE_GROUP_COUNT; group++) {
-        if (group != BP_MACHINE_MEMORY || thread->tid == thread->tgid) {
-            add_group(thread, group, &json);
+    for (bp_thread_group group = BP_GROUP_STAT; group < BP_MACHINE_GROUP_COUNT; group++) {
+        if (group != BP_GROUP_MEMORY || is_first) {
+            add_group(read, group, &json);
         }
     }
     bp_json_add_text(&json, "heap_failure", thread->heap_failure);

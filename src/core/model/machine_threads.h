@@ -115,6 +115,6 @@ void bp_machine_print_thread(const bp_machine_thread *thread, bp_buffer *out);
 extern const char bp_machine_tail[], bp_machine_tail_empty[];
 
 /* Appends "0-3,8". "" for the empty list. */
-void bp_machine_print_cpu_list(const bp_cpu_list *list, bp_buffer *out);
+void bp_cpu_list_print(const bp_cpu_list *list, bp_buffer *out);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "platform/process_facts.h"
+#include "platform/thread_reading.h"
 
 void bp_process_facts_release(bp_process_facts *facts) {
     bp_buffer_release(&facts->command_line);
@@ -51,4 +52,10 @@ void bp_facts_deny(bp_process_facts *facts, const char *what, int system_errno) 
 void bp_task_snapshot_release(bp_task_snapshot *snapshot) {
     free(snapshot->threads);
     *snapshot = (bp_task_snapshot){0};
+}
+
+void bp_thread_reading_release(bp_thread_reading *thread) {
+    free(thread->affinity);
+    free(thread->kernel_stack);
+    *thread = (bp_thread_reading){.tid = 0};
 }

@@ -16,6 +16,7 @@
 #include "base/temp_file.h"
 #include "machine/machine_private.h"
 #include "platform/linux/files.h"
+#include "platform/linux/thread_reader.h"
 #include "platform/thread.h"
 
 /* --- what every process and thread has used, read twice: the window of a capture ------------- */
@@ -37,20 +38,17 @@ static void count_unused(bp_machine_summary *summary, int system_errno) {
 
 /* The scheduler's time, which is exact; in ticks where this kernel does not count it. 0 or an
  * errno. */
-static int read_run_time(int process_fd, uint64_t tid, uint64_t tick_ns, uint64_t *ret_run_ns) {
-    char text[128];
-    bp_proc_stat stat;
-    ssize_t length =
-        bp_proc_read_at(process_fd, text, sizeof text, "task/%" PRIu64 "/schedstat", tid);
-    if (length > 0 && text[0] >= '0' && text[0] <= '9') {
-        *ret_run_ns = strtoull(text, NULL, 10);
-        return 0;
+static int read_run_time(const bp_thread_reader *reader, uint64_t tid, uint64_t *ret_run_ns) {
+    bp_thread_reading thread;
+    bp_thread_read(reader, tid, 1u << BP_GROUP_SCHEDSTAT, &thread);
+    int result = thread.errnos[BP_GROUP_SCHEDSTAT];
+    *ret_run_ns = thread.counters[BP_COUNTER_RUN];
+    if (result == ENOENT || result == EBADMSG) {
+        /* Only here: ticks at one end and nanoseconds at the other differ in precision. */
+        bp_thread_read(reader, tid, 1u << BP_GROUP_STAT, &thread);
+        result = thread.errnos[BP_GROUP_STAT];
+        *ret_run_ns = thread.counters[BP_COUNTER_USER_CPU] + thread.counters[BP_COUNTER_SYSTEM_CPU];
     }
-    if (length < 0 && !bp_proc_is_gone(errno)) {
-        return errno; /* ticks at one end and nanoseconds at the other differ in precision */
-    }
-    int result = bp_proc_read_stat(process_fd, &stat, "task/%" PRIu64 "/stat", tid);
-    *ret_run_ns = result == 0 ? stat.cpu_ticks * tick_ns : 0;
     return result;
 }
 
@@ -58,6 +56,12 @@ static int read_run_time(int process_fd, uint64_t tid, uint64_t tick_ns, uint64_
 static bool add_used_threads(bp_machine_usage *usage, int process_fd,
                              bp_machine_used_process *process, bp_machine_summary *summary) {
     bp_proc_list list;
+    char text[4096];
+    const bp_thread_reader reader = {.dir_fd = process_fd,
+                                     .task = "task/",
+                                     .ticks_per_sec = BP_NS_PER_SEC / usage->tick_ns,
+                                     .text = text,
+                                     .text_bytes = sizeof text};
     int result = bp_proc_list_read(process_fd, "task", &list);
     bool has_memory = result != ENOMEM;
     count_unused(summary, result);
@@ -68,7 +72,7 @@ static bool add_used_threads(bp_machine_usage *usage, int process_fd,
         uint64_t run_ns = 0;
         has_memory =
             bp_array_reserve(&usage->threads, usage->thread_count, &usage->thread_capacity);
-        result = has_memory ? read_run_time(process_fd, tid, usage->tick_ns, &run_ns) : ENOMEM;
+        result = has_memory ? read_run_time(&reader, tid, &run_ns) : ENOMEM;
         if (result == 0) {
             usage->threads[usage->thread_count++] = (bp_machine_used_thread){tid, run_ns};
         }
@@ -176,25 +180,26 @@ static void compare_process(const bp_machine_usage *before, const bp_machine_usa
 void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_usage *after,
                               bp_machine_thread *thread) {
     bp_machine_window *window = &thread->window;
+    const bp_thread_reading *read = &thread->read;
     const bp_machine_used_process *was = find_process(before, thread->tgid);
     const bp_machine_used_process *now = find_process(after, thread->tgid);
-    const bp_machine_used_thread *end = find_thread(after, now, thread->tid);
-    if (end == NULL || !thread->has_start) {
+    const bp_machine_used_thread *end = find_thread(after, now, read->tid);
+    if (end == NULL || !bp_thread_has(read, BP_GROUP_STAT)) {
         return; /* it began later */
     }
     if (was != NULL && was->start_ticks != now->start_ticks) {
         was = NULL;
     }
-    const bp_machine_used_thread *begin = find_thread(before, was, thread->tid);
+    const bp_machine_used_thread *begin = find_thread(before, was, read->tid);
     /* The time of a birth is rounded down. */
-    bool is_new = thread->start_ticks * after->tick_ns + after->tick_ns > before->boottime_ns;
+    bool is_new = read->stat.start_ticks * after->tick_ns + after->tick_ns > before->boottime_ns;
     window->is_born = begin == NULL && is_new;
     window->is_known = begin != NULL || is_new;
     if (window->is_known) {
         window->elapsed_ns =
             was != NULL ? now->read_ns - was->read_ns : after->taken_ns - before->taken_ns;
         window->cpu_ns = subtract(end->run_ns, begin != NULL ? begin->run_ns : 0);
-        if (thread->tid == thread->tgid) {
+        if (read->tid == thread->tgid) {
             compare_process(before, after, was, now, window);
         }
     }
@@ -310,11 +315,12 @@ static void read_batch(struct member *member, size_t batch, bp_buffer *text) {
             bp_machine_summary_error(tally, result)->thread_count++;
         } else {
             tally->thread_count++;
-            tally->kernel_thread_count += thread.is_kernel_thread ? 1 : 0;
+            tally->kernel_thread_count += thread.read.stat.is_kernel_thread;
             if (capture->plan->window_ms > 0) {
                 bp_machine_usage_compare(&capture->before, &capture->after, &thread);
             }
             bp_machine_print_thread(&thread, text);
+            bp_thread_reading_release(&thread.read);
         }
     }
 }

@@ -1,6 +1,7 @@
 /* The files of one process, thread or control group, and what an unreadable one means. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +15,14 @@
 #include "platform/linux/files.h"
 #include "platform/linux/machine_text.h"
 #include "platform/linux/proc_text.h"
-
-/* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
-static const size_t text_bytes_max = (size_t)64 * 1024;
+#include "platform/linux/thread_reader.h"
 
 /* As much of the arguments as one usually wants to see; process.json has all of one process. */
 static const size_t command_line_bytes_max = 4096;
 
 bool bp_machine_reader_init(bp_machine_reader *reader) {
     reader->process_fd = -1;
-    reader->text = malloc(text_bytes_max);
+    reader->text = malloc(BP_THREAD_TEXT_BYTES);
     return reader->text != NULL;
 }
 
@@ -32,11 +31,6 @@ void bp_machine_reader_release(bp_machine_reader *reader) {
     reader->process_fd = -1;
     free(reader->text);
     reader->text = NULL;
-}
-
-/* Reads a whole file into the reader's text. Its length, or -1 with errno. */
-static ssize_t read_file(bp_machine_reader *reader, int dir_fd, const char *name) {
-    return bp_proc_read_small(dir_fd, name, reader->text, text_bytes_max);
 }
 
 /* Opens /proc/<tgid> unless it is the one that is open already. 0 or an errno. */
@@ -51,80 +45,48 @@ static int open_process(bp_machine_reader *reader, uint64_t tgid) {
     return reader->process_fd >= 0 ? 0 : errno;
 }
 
-/* A file that is missing while the thread still runs is one that this kernel does not have. */
-static bp_machine_cause cause_of(int thread_fd, int system_errno) {
+static bp_machine_cause cause_of(int system_errno) {
     switch (system_errno) {
     case EACCES:
     case EPERM:
         return BP_MACHINE_CAUSE_DENIED;
     case ENOENT:
+        return BP_MACHINE_CAUSE_MISSING;
     case ESRCH:
-        return faccessat(thread_fd, "stat", F_OK, 0) == 0 ? BP_MACHINE_CAUSE_MISSING
-                                                          : BP_MACHINE_CAUSE_VANISHED;
+        return BP_MACHINE_CAUSE_VANISHED;
+    case ENODATA:
+        return BP_MACHINE_CAUSE_DISABLED;
+    case EBADMSG:
+        return BP_MACHINE_CAUSE_MALFORMED;
     default:
         return BP_MACHINE_CAUSE_OTHER;
     }
 }
 
-/* Counts a file of a thread that could not be read, and returns why. */
-static bp_machine_cause count_failure(bp_machine_reader *reader, int thread_fd, int system_errno) {
-    bp_machine_cause cause = cause_of(thread_fd, system_errno);
-    if (cause == BP_MACHINE_CAUSE_OTHER) {
-        bp_machine_summary_error(&reader->tally, system_errno)->file_count++;
-    }
-    return cause;
-}
-
-typedef bool parse_group(const char *text, size_t text_bytes, bp_machine_thread *thread);
-
-static void read_group(bp_machine_reader *reader, int thread_fd, const char *name,
-                       bp_machine_group group, parse_group *parse, bp_machine_thread *thread) {
-    ssize_t length = read_file(reader, thread_fd, name);
-    if (length < 0) {
-        reader->tally.unread[group][count_failure(reader, thread_fd, errno)]++;
-    } else if (!parse(reader->text, (size_t)length, thread)) {
-        reader->tally.unread[group][BP_MACHINE_CAUSE_MALFORMED]++;
-    }
-}
-
-/* One file for four groups; three of them are there only when the kernel counts them. */
-static void read_sched(bp_machine_reader *reader, int thread_fd, bp_machine_thread *thread) {
-    static const bp_machine_group groups[] = {BP_MACHINE_SCHED, BP_MACHINE_WAKEUPS,
-                                              BP_MACHINE_WAITS, BP_MACHINE_BLOCKS};
-    ssize_t length = read_file(reader, thread_fd, "sched");
-    bp_machine_cause cause =
-        length < 0 ? count_failure(reader, thread_fd, errno) : BP_MACHINE_CAUSE_DISABLED;
-    uint32_t found = length < 0 ? 0 : bp_machine_parse_sched(reader->text, (size_t)length, thread);
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        if ((thread->measured >> groups[i] & 1u) == 0) {
-            bool is_broken = (found >> groups[i] & 1u) != 0;
-            reader->tally.unread[groups[i]][is_broken ? BP_MACHINE_CAUSE_MALFORMED : cause]++;
+/* Counts the groups that could not be read; for another reason than these also the file, once. */
+static void count_unread(bp_machine_summary *tally, const bp_thread_reading *thread) {
+    for (bp_thread_group group = BP_GROUP_STAT; group < BP_MACHINE_GROUP_COUNT; group++) {
+        bp_machine_cause cause = cause_of(thread->errnos[group]);
+        bool has_file = group <= BP_GROUP_SCHED || group == BP_GROUP_MEMORY;
+        tally->unread[group][cause] += thread->errnos[group] != 0;
+        if (thread->errnos[group] != 0 && cause == BP_MACHINE_CAUSE_OTHER && has_file) {
+            bp_machine_summary_error(tally, thread->errnos[group])->file_count++;
         }
     }
 }
 
-/*
- * Of the whole process, so read for its first thread only. A process without memory lacks nothing.
- */
-static void read_memory(bp_machine_reader *reader, int thread_fd, bp_machine_thread *thread) {
-    if (thread->tid == thread->tgid && !thread->is_kernel_thread && thread->state != 'Z' &&
-        thread->state != 'X') {
-        read_group(reader, thread_fd, "smaps_rollup", BP_MACHINE_MEMORY,
-                   bp_machine_parse_smaps_rollup, thread);
-    }
-}
-
-static void read_cgroup(bp_machine_reader *reader, int thread_fd, bp_machine_thread *thread) {
+static void read_cgroup(bp_machine_reader *reader, bp_machine_thread *thread) {
     const char *path;
     size_t path_bytes;
-    ssize_t length = read_file(reader, thread_fd, "cgroup");
-    if (length < 0) {
-        (void)count_failure(reader, thread_fd, errno);
-    } else if (bp_proc_find_cgroup(reader->text, (size_t)length, &path, &path_bytes)) {
+    ssize_t length = bp_proc_read_at(reader->process_fd, reader->text, BP_THREAD_TEXT_BYTES,
+                                     "task/%" PRIu64 "/cgroup", thread->read.tid);
+    int result = length < 0 ? errno : 0;
+    if (length > 0 && bp_proc_find_cgroup(reader->text, (size_t)length, &path, &path_bytes)) {
         thread->cgroup = bp_machine_cgroups_count(reader->cgroups, path, path_bytes);
-        if (thread->cgroup == NULL) {
-            bp_machine_summary_error(&reader->tally, errno)->file_count++;
-        }
+        result = thread->cgroup == NULL ? errno : 0;
+    }
+    if (result != 0 && cause_of(result) == BP_MACHINE_CAUSE_OTHER) {
+        bp_machine_summary_error(&reader->tally, result)->file_count++;
     }
 }
 
@@ -132,77 +94,69 @@ static void read_cgroup(bp_machine_reader *reader, int thread_fd, bp_machine_thr
  * none. Nobody has looked for those of a thread that began later. */
 static void take_heap(bp_machine_reader *reader, const bp_machine_process *process,
                       bp_machine_thread *thread) {
-    bp_thread_heap key = {.tid = thread->tid};
+    bp_thread_reading *read = &thread->read;
+    bp_thread_heap key = {.tid = read->tid};
     const bp_thread_heap *heap =
         process->heap_count == 0
             ? NULL
             : bsearch(&key, process->heap, process->heap_count, sizeof key, bp_array_compare_u64);
     if (process->heap_failure != BP_HEAP_FAILURE_NONE) {
         thread->heap_failure = bp_heap_failure_name(process->heap_failure);
-    } else if (heap != NULL && heap->birth == thread->start_ticks && heap->is_measured) {
-        thread->counters[BP_MACHINE_ALLOCATED] = heap->allocated_bytes;
-        thread->counters[BP_MACHINE_DEALLOCATED] = heap->deallocated_bytes;
-        thread->measured |= 1u << BP_MACHINE_HEAP;
+    } else if (heap != NULL && heap->birth == read->stat.start_ticks && heap->is_measured) {
+        read->counters[BP_COUNTER_ALLOCATED] = heap->allocated_bytes;
+        read->counters[BP_COUNTER_DEALLOCATED] = heap->deallocated_bytes;
+        read->measured |= 1u << BP_GROUP_HEAP;
         reader->tally.heap_thread_count++;
-    } else if (heap != NULL && heap->birth == thread->start_ticks) {
+    } else if (heap != NULL && heap->birth == read->stat.start_ticks) {
         thread->heap_failure = bp_heap_failure_name(heap->failure);
         reader->tally.heap_unread_count++;
     }
 }
 
-/* The name and the start time. 0, or the errno when both cannot be read. */
-static int read_stat(bp_machine_reader *reader, int thread_fd, bp_machine_thread *thread) {
-    ssize_t length = read_file(reader, thread_fd, "stat");
-    int stat_errno = errno;
-    if (length >= 0 &&
-        bp_machine_parse_stat(reader->text, (size_t)length, reader->ticks_per_sec, thread)) {
-        return 0;
-    }
-    bool is_malformed = length >= 0;
-    length = read_file(reader, thread_fd, "comm");
+/* The name of a thread whose stat cannot be read. 0 or an errno. */
+static int read_name(bp_machine_reader *reader, bp_thread_reading *thread) {
+    char name[sizeof thread->stat.name];
+    ssize_t length = bp_proc_read_at(reader->process_fd, name, sizeof name, "task/%" PRIu64 "/comm",
+                                     thread->tid);
     if (length < 0) {
         return errno;
     }
-    size_t name_bytes =
-        length > 0 && reader->text[length - 1] == '\n' ? (size_t)length - 1 : (size_t)length;
-    (void)snprintf(thread->name, sizeof thread->name, "%.*s", (int)name_bytes, reader->text);
-    bp_machine_cause cause =
-        is_malformed ? BP_MACHINE_CAUSE_MALFORMED : count_failure(reader, thread_fd, stat_errno);
-    reader->tally.unread[BP_MACHINE_STAT][cause]++;
+    (void)snprintf(thread->stat.name, sizeof name, "%.*s",
+                   (int)(length - (length > 0 && name[length - 1] == '\n')), name);
     return 0;
 }
 
 int bp_machine_read_thread(bp_machine_reader *reader, const bp_machine_process *process,
                            uint64_t tid, bp_machine_thread *ret_thread) {
+    static const uint32_t groups =
+        ((1u << BP_MACHINE_GROUP_COUNT) - 1) & ~(1u << BP_GROUP_MEMORY | 1u << BP_GROUP_HEAP);
     int result = open_process(reader, process->tgid);
     if (result != 0) {
         return result;
     }
-    int thread_fd = bp_proc_open_at(reader->process_fd, O_PATH | O_DIRECTORY, "task/%llu",
-                                    (unsigned long long)tid);
-    if (thread_fd < 0) {
-        return errno;
-    }
-    memset(ret_thread, 0, sizeof *ret_thread);
-    ret_thread->tgid = process->tgid;
-    ret_thread->tid = tid;
-    ret_thread->is_kernel_thread = process->is_kernel_thread;
-    ret_thread->is_self = process->is_self;
+    const bp_thread_reader files = {.dir_fd = reader->process_fd,
+                                    .task = "task/",
+                                    .ticks_per_sec = reader->ticks_per_sec,
+                                    .text = reader->text,
+                                    .text_bytes = BP_THREAD_TEXT_BYTES};
+    /* Memory is of the whole process, so read for its first thread only. */
+    uint32_t memory = tid == process->tgid ? 1u << BP_GROUP_MEMORY : 0;
+    *ret_thread = (bp_machine_thread){.tgid = process->tgid, .is_self = process->is_self};
+    bp_thread_reading *read = &ret_thread->read;
     memcpy(ret_thread->process_name, process->name, sizeof ret_thread->process_name);
-    result = read_stat(reader, thread_fd, ret_thread);
-    if (result == 0) {
-        read_group(reader, thread_fd, "schedstat", BP_MACHINE_SCHEDSTAT, bp_machine_parse_schedstat,
-                   ret_thread);
-        read_group(reader, thread_fd, "status", BP_MACHINE_STATUS, bp_machine_parse_status,
-                   ret_thread);
-        read_group(reader, thread_fd, "io", BP_MACHINE_IO, bp_machine_parse_io, ret_thread);
-        read_sched(reader, thread_fd, ret_thread);
-        read_memory(reader, thread_fd, ret_thread);
-        read_cgroup(reader, thread_fd, ret_thread);
-        take_heap(reader, process, ret_thread);
+    bp_thread_read(&files, tid, groups | memory | 1u << BP_GROUP_AFFINITY, read);
+    if (!bp_thread_has(read, BP_GROUP_STAT)) {
+        read->stat.is_kernel_thread = process->is_kernel_thread;
+        result = read_name(reader, read);
     }
-    (void)close(thread_fd);
-    return result;
+    if (result != 0) {
+        bp_thread_reading_release(read);
+        return result;
+    }
+    count_unread(&reader->tally, read);
+    read_cgroup(reader, ret_thread);
+    take_heap(reader, process, ret_thread);
+    return 0;
 }
 
 static void fail_heap(bp_machine_reader *reader, bp_machine_process *process,

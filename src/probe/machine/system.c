@@ -27,6 +27,7 @@
 #include "platform/linux/machine_text.h"
 #include "platform/linux/proc_text.h"
 #include "platform/linux/system_text.h"
+#include "platform/linux/thread_text.h"
 #include "process/tool.h"
 
 static const size_t mounts_bytes_max = (size_t)1 << 20;
@@ -178,7 +179,7 @@ static void read_kernel(struct reader *reader) {
 
 static bp_known_uint count_cpus(const char *text, size_t length) {
     bp_cpu_list list;
-    bp_known_uint count = {.known = bp_machine_parse_cpu_list(text, length, &list)};
+    bp_known_uint count = {.known = bp_cpu_list_parse(text, length, &list)};
     for (size_t i = 0; count.known && i < sizeof list.bits / sizeof list.bits[0]; i++) {
         count.value += (uint64_t)__builtin_popcountll(list.bits[i]);
     }
