@@ -81,8 +81,8 @@ bugpack_status bp_json_append_quote(bp_buffer *out, const void *bytes, size_t by
 }
 
 /* Appends a value of another document, with the control characters of its strings escaped. */
-static bugpack_status append_value(bp_buffer *out, const char *text) {
-    size_t byte_count = strlen(text), plain = 0;
+static bugpack_status append_value(bp_buffer *out, const char *text, size_t byte_count) {
+    size_t plain = 0;
     for (size_t i = 0; i < byte_count; i++) {
         uint32_t code;
         size_t length =
@@ -121,14 +121,6 @@ bugpack_status bp_json_append_number(bp_buffer *out, double value, unsigned deci
     return bp_buffer_append_text(out, strcmp(digits, "-0") == 0 ? "0" : digits);
 }
 
-/* Starts a line, indented for what is nested `depth` deep. */
-static void start_line(bp_buffer *out, size_t depth) {
-    static const char line[1 + 2 * BP_JSON_DEPTH_MAX + 1] =
-        "\n                                                                "
-        "                                                                ";
-    (void)bp_buffer_append(out, line, 1 + 2 * depth);
-}
-
 static void fail(bp_json *json, bugpack_status status, const char *failure) {
     if (json->status == BUGPACK_OK) {
         json->status = status;
@@ -149,40 +141,55 @@ static bool is_building(bp_json *json) {
     return json->status == BUGPACK_OK;
 }
 
+/* Starts a line of a page, indented for what is nested so deep. */
+static void break_line(bp_json *json) {
+    static const char line[1 + 2 * BP_JSON_DEPTH_MAX + 1] =
+        "\n                                                                "
+        "                                                                ";
+    if (json->layout == BP_JSON_PAGE) {
+        (void)bp_buffer_append(json->out, line, 1 + 2 * json->depth);
+    }
+}
+
 static void open_level(bp_json *json, bool is_object) {
     if (json->depth == BP_JSON_DEPTH_MAX) {
         fail(json, BUGPACK_ERR_INVALID, "it is nested too deep");
         return;
     }
     (void)bp_buffer_append_char(json->out, is_object ? '{' : '[');
-    json->open[json->depth++] =
-        (bp_json_level){.is_object = is_object, .first_key = json->keys.count};
-}
-
-static void break_line(bp_json *json) {
-    if (!json->is_line) {
-        start_line(json->out, json->depth);
-    }
+    json->open[json->depth++] = (bp_json_level){.is_object = is_object};
 }
 
 static void close_level(bp_json *json) {
-    const bp_json_level *level = &json->open[--json->depth];
-    bp_json_keys_end(&json->keys, level->first_key);
-    if (level->has_member) {
+    bp_json_level level = json->open[--json->depth];
+    if (level.has_member) {
         break_line(json);
     }
-    (void)bp_buffer_append_char(json->out, level->is_object ? '}' : ']');
+    (void)bp_buffer_append_char(json->out, level.is_object ? '}' : ']');
 }
 
-void bp_json_begin(bp_json *json, bp_buffer *out) {
-    *json = (bp_json){.out = out, .start = out->size};
+/* Separates a member, or an element, from the one before it. */
+static void begin_member(bp_json *json) {
+    bp_json_level *level = &json->open[json->depth - 1];
+    if (level->has_member) {
+        (void)bp_buffer_append_text(json->out, json->layout == BP_JSON_ROW ? ", " : ",");
+    }
+    level->has_member = true;
+    break_line(json);
+}
+
+static void end_key(bp_json *json) {
+    (void)bp_buffer_append_text(json->out, json->layout == BP_JSON_RECORD ? ":" : ": ");
+}
+
+void bp_json_begin_as(bp_json *json, bp_json_layout layout, bp_buffer *out) {
+    *json = (bp_json){.out = out, .start = out->size, .layout = layout};
     open_level(json, true);
     json->first_depth = json->depth;
 }
 
-void bp_json_begin_line(bp_json *json, bp_buffer *out) {
-    bp_json_begin(json, out);
-    json->is_line = true;
+void bp_json_begin(bp_json *json, bp_buffer *out) {
+    bp_json_begin_as(json, BP_JSON_PAGE, out);
 }
 
 void bp_json_begin_elements(bp_json *json, bp_buffer *out) {
@@ -201,7 +208,6 @@ bugpack_status bp_json_finish(bp_json *json, bugpack_error *error) {
         close_level(json);
         (void)bp_buffer_append_char(json->out, '\n');
     }
-    bp_json_keys_release(&json->keys);
     if (is_building(json)) {
         return BUGPACK_OK;
     }
@@ -209,40 +215,21 @@ bugpack_status bp_json_finish(bp_json *json, bugpack_error *error) {
     return bp_fail(error, json->status, "cannot build a JSON document: %s", json->failure);
 }
 
-static void add_key(bp_json *json, size_t first_key, const char *key) {
-    size_t start = json->out->size;
-    bool is_repeated = false;
-    if (bp_json_append_string(json->out, key, strlen(key)) != BUGPACK_OK) {
-        return;
-    }
-    if (bp_json_keys_add(&json->keys, first_key, json->out->data + start, json->out->size - start,
-                         &is_repeated) != BUGPACK_OK) {
-        bp_json_fail_memory(json);
-    } else if (is_repeated) {
-        fail(json, BUGPACK_ERR_INVALID, "a key is twice in one object");
-    }
-    (void)bp_buffer_append_text(json->out, ": ");
-}
-
 /* Writes what comes before a value. False when the document has failed. */
 static bool begin_value(bp_json *json, const char *key) {
     if (!is_building(json)) {
         return false;
     }
-    bp_json_level *level = &json->open[json->depth - 1];
-    if (level->is_object != (key != NULL)) {
+    bool is_object = json->open[json->depth - 1].is_object;
+    if (is_object != (key != NULL)) {
         fail(json, BUGPACK_ERR_INVALID,
-             level->is_object ? "a member of an object has no key"
-                              : "an element of an array has a key");
+             is_object ? "a member of an object has no key" : "an element of an array has a key");
         return false;
     }
-    if (level->has_member) {
-        (void)bp_buffer_append_char(json->out, ',');
-    }
-    level->has_member = true;
-    break_line(json);
+    begin_member(json);
     if (key != NULL) {
-        add_key(json, level->first_key, key);
+        (void)bp_json_append_string(json->out, key, strlen(key));
+        end_key(json);
     }
     return is_building(json);
 }
@@ -317,18 +304,24 @@ void bp_json_add_int(bp_json *json, const char *key, int64_t value) {
     add_digits(json, key, value < 0, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-void bp_json_add_raw(bp_json *json, const char *key, const char *value) {
+void bp_json_add_raw(bp_json *json, const char *key, const char *value, size_t byte_count) {
     if (begin_value(json, key)) {
-        (void)append_value(json->out, value);
+        (void)append_value(json->out, value, byte_count);
+    }
+}
+
+static void add_word(bp_json *json, const char *key, const char *word) {
+    if (begin_value(json, key)) {
+        (void)bp_buffer_append_text(json->out, word);
     }
 }
 
 void bp_json_add_bool(bp_json *json, const char *key, bool value) {
-    bp_json_add_raw(json, key, value ? "true" : "false");
+    add_word(json, key, value ? "true" : "false");
 }
 
 void bp_json_add_null(bp_json *json, const char *key) {
-    bp_json_add_raw(json, key, "null");
+    add_word(json, key, "null");
 }
 
 void bp_json_add_number(bp_json *json, const char *key, double value, unsigned decimals) {
@@ -340,60 +333,46 @@ void bp_json_add_number(bp_json *json, const char *key, double value, unsigned d
     }
 }
 
-/* Writes one token, and before it what separates it from the previous one. */
-static void append_token(bp_buffer *out, const bp_json_token *token, bp_json_token_kind previous,
-                         size_t depth) {
-    bool is_first = previous == BP_JSON_BEGIN;
+/* Writes one token of a checked text, and before it what separates it from the one before. */
+static void add_token(bp_json *json, const bp_json_token *token, bool is_after_key) {
     if (token->kind == BP_JSON_END) {
-        if (!is_first) {
-            start_line(out, depth);
-        }
-    } else if (previous != BP_JSON_KEY) {
-        if (!is_first) {
-            (void)bp_buffer_append_char(out, ',');
-        }
-        start_line(out, token->kind == BP_JSON_BEGIN ? depth - 1 : depth);
+        close_level(json);
+        return;
     }
-    (void)bp_buffer_append(out, token->text, token->byte_count);
+    if (json->depth > 0 && !is_after_key) {
+        begin_member(json);
+    }
+    if (token->kind == BP_JSON_BEGIN) {
+        open_level(json, token->text[0] == '{');
+        return;
+    }
+    (void)bp_buffer_append(json->out, token->text, token->byte_count);
     if (token->kind == BP_JSON_KEY) {
-        (void)bp_buffer_append_text(out, ": ");
+        end_key(json);
     }
-}
-
-static bugpack_status reformat(bp_json_scanner *scanner, bp_buffer *out, bugpack_error *error) {
-    bp_json_token token;
-    bugpack_status status = bp_json_scanner_next(scanner, &token, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    /* The root is at the start of the text, with nothing before it. */
-    (void)bp_buffer_append(out, token.text, token.byte_count);
-    while (out->status == BUGPACK_OK) {
-        bp_json_token_kind previous = token.kind;
-        status = bp_json_scanner_next(scanner, &token, error);
-        if (status != BUGPACK_OK) {
-            return status;
-        }
-        if (token.kind == BP_JSON_FINISH) {
-            break;
-        }
-        append_token(out, &token, previous, scanner->depth);
-    }
-    return bp_buffer_append_char(out, '\n') == BUGPACK_OK
-               ? BUGPACK_OK
-               : bp_fail(error, out->status, "cannot write a JSON text: %s",
-                         out->status == BUGPACK_ERR_LIMIT ? "it is too large" : "out of memory");
 }
 
 bugpack_status bp_json_reformat(const void *text, size_t byte_count, bp_buffer *out,
                                 bugpack_error *error) {
-    size_t size_before = out->size;
+    bp_json json = {.out = out, .start = out->size};
     bp_json_scanner scanner;
+    bp_json_token token = {.kind = BP_JSON_BEGIN};
+    bugpack_status status = BUGPACK_OK;
     bp_json_scanner_init(&scanner, text, byte_count);
-    bugpack_status status = reformat(&scanner, out, error);
+    while (status == BUGPACK_OK && token.kind != BP_JSON_FINISH && out->status == BUGPACK_OK) {
+        bool is_after_key = token.kind == BP_JSON_KEY;
+        status = bp_json_scanner_next(&scanner, &token, error);
+        if (status == BUGPACK_OK && token.kind != BP_JSON_FINISH) {
+            add_token(&json, &token, is_after_key);
+        }
+    }
     bp_json_scanner_release(&scanner);
+    if (status == BUGPACK_OK && bp_buffer_append_char(out, '\n') != BUGPACK_OK) {
+        status = bp_fail(error, out->status, "cannot write a JSON text: %s",
+                         out->status == BUGPACK_ERR_LIMIT ? "it is too large" : "out of memory");
+    }
     if (status != BUGPACK_OK) {
-        cut(out, size_before);
+        cut(out, json.start);
     }
     return status;
 }

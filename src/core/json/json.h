@@ -18,40 +18,17 @@
 /* Deeper nesting is refused, when building and when reading. */
 #define BP_JSON_DEPTH_MAX 64
 
-/* A hash of its characters by a seed that nobody outside knows: equal for equal keys of one object,
- * and with 128 bits for no others. */
-typedef struct bp_json_key {
-    uint64_t low, high;
-} bp_json_key;
-
-/* The keys of all objects that are open now, outermost first: finds one that an object has twice in
- * constant time, also of a hostile text, which may be gone by then. All zero is empty. */
-typedef struct bp_json_keys {
-    bp_json_key *keys;
-    size_t count, capacity;
-    uint32_t *slots; /* places in `keys`, from 1, by hash; 0 is free */
-    size_t slot_count;
-    uint64_t seed;
-} bp_json_keys;
-
-void bp_json_keys_release(bp_json_keys *keys);
-
-/*
- * Adds a key, a checked string of `byte_count` bytes with its quotes, to the innermost object,
- * whose keys are those from `first` on. `ret_is_repeated`: it was there before, and was not added.
- * NO_MEMORY when there is no space for it.
- */
-bugpack_status bp_json_keys_add(bp_json_keys *keys, size_t first, const void *text,
-                                size_t byte_count, bool *ret_is_repeated);
-
-/* Removes the keys from `first` on, which are those of the innermost object. */
-void bp_json_keys_end(bp_json_keys *keys, size_t first);
+/* How a document looks. */
+typedef enum bp_json_layout {
+    BP_JSON_PAGE,  /* indented by two spaces */
+    BP_JSON_LINE,  /* {"a": 1,"b": 2} */
+    BP_JSON_ROW,   /* {"a": 1, "b": 2} */
+    BP_JSON_RECORD /* {"a":1,"b":2} */
+} bp_json_layout;
 
 /* One open object or array. */
 typedef struct bp_json_level {
-    bool is_object;
-    bool has_member;  /* only of a document being built */
-    size_t first_key; /* in the list of keys */
+    bool is_object, has_member;
 } bp_json_level;
 
 /* A document being built at the end of a buffer. The members are private to the builder. */
@@ -60,8 +37,7 @@ typedef struct bp_json {
     size_t start; /* where the document begins in `out` */
     bp_json_level open[BP_JSON_DEPTH_MAX];
     size_t depth, first_depth; /* now, and after the document was begun */
-    bool is_line;
-    bp_json_keys keys;
+    bp_json_layout layout;
     bool is_quoting;
     bugpack_status status;
     const char *failure; /* the first failure, static; NULL while there is none */
@@ -74,8 +50,8 @@ typedef struct bp_json {
  */
 void bp_json_begin(bp_json *json, bp_buffer *out);
 
-/* The same in one line, for JSON Lines. */
-void bp_json_begin_line(bp_json *json, bp_buffer *out);
+/* The same in another layout than that of a page. */
+void bp_json_begin_as(bp_json *json, bp_json_layout layout, bp_buffer *out);
 
 /*
  * Begins further elements of an array that is a member of the root, for a document that is written
@@ -84,17 +60,17 @@ void bp_json_begin_line(bp_json *json, bp_buffer *out);
 void bp_json_begin_elements(bp_json *json, bp_buffer *out);
 
 /*
- * Ends the document with a newline and releases what it held. Objects and arrays are indented by
- * two spaces; all but the root must have been ended. Returns the first failure of the whole
- * document: NO_MEMORY, or INVALID for a mistake of the caller. On failure `out` holds what it held
- * before the document, and keeps its own failure if it ran out of space.
+ * Ends the document with a newline. All objects and arrays but the root must have been ended.
+ * Returns the first failure of the whole document: NO_MEMORY, or INVALID for a mistake of the
+ * caller. On failure `out` holds what it held before the document, and keeps its own failure if it
+ * ran out of space.
  */
 bugpack_status bp_json_finish(bp_json *json, bugpack_error *error);
 
 /*
  * These add a member to the open object; in an open array `key` must be NULL. Keys are escaped like
- * other text and must be unique in their object. A NULL text adds nothing: unknown facts are left
- * out.
+ * other text; the caller has none twice in an object. A NULL text adds nothing: unknown facts are
+ * left out.
  */
 void bp_json_object_begin(bp_json *json, const char *key);
 void bp_json_object_end(bp_json *json);
@@ -109,7 +85,7 @@ void bp_json_add_int(bp_json *json, const char *key, int64_t value);
 void bp_json_add_bool(bp_json *json, const char *key, bool value);
 void bp_json_add_null(bp_json *json, const char *key);
 /* Adds a value that is JSON already, which is the caller's to know. */
-void bp_json_add_raw(bp_json *json, const char *key, const char *value);
+void bp_json_add_raw(bp_json *json, const char *key, const char *value, size_t byte_count);
 /* As bp_json_append_number prints it. A value that is not finite fails the document. */
 void bp_json_add_number(bp_json *json, const char *key, double value, unsigned decimals);
 

@@ -56,7 +56,7 @@ static bp_json_pick *walk_to(walk_state *walk, const bp_json_scanner *scanner,
     if (!is_begin && token->kind != BP_JSON_SCALAR) {
         return NULL;
     }
-    if (container > 0 && !scanner->open[container - 1].is_object) {
+    if (container > 0 && !scanner->is_object[container - 1]) {
         extend(walk, walk->base[container], "[]", 2);
     }
     for (size_t i = 0; walk->length != outside && i < pick_count; i++) {

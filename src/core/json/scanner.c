@@ -200,11 +200,11 @@ int32_t bp_json_next_character(const unsigned char **at) {
 
 enum { slots_min = 32 };
 
-void bp_json_keys_release(bp_json_keys *keys) {
-    free(keys->keys);
-    free(keys->slots);
-    *keys = (bp_json_keys){0};
-}
+/* A hash of its characters by a seed that nobody outside knows: equal for equal keys of one object,
+ * and with 128 bits for no others. */
+typedef struct bp_json_key {
+    uint64_t low, high;
+} bp_json_key;
 
 static bool hash_decoded(const unsigned char *text, size_t byte_count, uint64_t seed,
                          XXH128_hash_t *ret_hash) {
@@ -274,8 +274,10 @@ static bool reserve(bp_json_keys *keys) {
     return true;
 }
 
-bugpack_status bp_json_keys_add(bp_json_keys *keys, size_t first, const void *text,
-                                size_t byte_count, bool *ret_is_repeated) {
+/* Adds a key, a checked string with its quotes, to the innermost object, whose keys are those from
+ * `first` on, unless it was there before. */
+static bugpack_status add_key(bp_json_keys *keys, size_t first, const void *text, size_t byte_count,
+                              bool *ret_is_repeated) {
     static const uint64_t spread = 0x9E3779B97F4A7C15;
     bp_json_key key;
     /* No two objects that are open begin at the same place. */
@@ -291,8 +293,9 @@ bugpack_status bp_json_keys_add(bp_json_keys *keys, size_t first, const void *te
     return BUGPACK_OK;
 }
 
-/* The newest first: then no slot behind a freed one was passed over because of it. */
-void bp_json_keys_end(bp_json_keys *keys, size_t first) {
+/* Removes the keys from `first` on. The newest first: then no slot behind a freed one was passed
+ * over because of it. */
+static void remove_keys(bp_json_keys *keys, size_t first) {
     while (keys->count > first) {
         keys->count--;
         keys->slots[find_slot(keys, &keys->keys[keys->count])] = 0;
@@ -327,7 +330,9 @@ void bp_json_scanner_init(bp_json_scanner *scanner, const void *text, size_t byt
 }
 
 void bp_json_scanner_release(bp_json_scanner *scanner) {
-    bp_json_keys_release(&scanner->keys);
+    free(scanner->keys.keys);
+    free(scanner->keys.slots);
+    scanner->keys = (bp_json_keys){0};
 }
 
 /* Moves a position over valid UTF-8, so that characters can be counted. */
@@ -419,7 +424,7 @@ static bool is_next(const bp_json_scanner *scanner, char character) {
 }
 
 static bool is_in_object(const bp_json_scanner *scanner) {
-    return scanner->depth > 0 && scanner->open[scanner->depth - 1].is_object;
+    return scanner->depth > 0 && scanner->is_object[scanner->depth - 1];
 }
 
 /* Returns what is between `from` and the current position. */
@@ -443,8 +448,8 @@ static bugpack_status scan_begin(bp_json_scanner *scanner, bp_json_token *ret_to
         return fail_at(scanner, scanner->at, error, sentence);
     }
     bool is_object = *scanner->at == '{';
-    scanner->open[scanner->depth++] =
-        (bp_json_level){.is_object = is_object, .first_key = scanner->keys.count};
+    scanner->first_key[scanner->depth] = scanner->keys.count;
+    scanner->is_object[scanner->depth++] = is_object;
     scanner->expected = is_object ? EXPECT_KEY_OR_END : EXPECT_VALUE_OR_END;
     scanner->at++;
     return give(scanner, BP_JSON_BEGIN, scanner->at - 1, ret_token);
@@ -452,7 +457,7 @@ static bugpack_status scan_begin(bp_json_scanner *scanner, bp_json_token *ret_to
 
 static bugpack_status scan_end(bp_json_scanner *scanner, bp_json_token *ret_token) {
     scanner->depth--;
-    bp_json_keys_end(&scanner->keys, scanner->open[scanner->depth].first_key);
+    remove_keys(&scanner->keys, scanner->first_key[scanner->depth]);
     scanner->at++;
     end_value(scanner);
     return give(scanner, BP_JSON_END, scanner->at - 1, ret_token);
@@ -497,8 +502,8 @@ static bugpack_status scan_key(bp_json_scanner *scanner, bp_json_token *ret_toke
     scanner->at++;
     scanner->expected = EXPECT_VALUE;
     bool is_repeated = false;
-    if (bp_json_keys_add(&scanner->keys, scanner->open[scanner->depth - 1].first_key, begin,
-                         ret_token->byte_count, &is_repeated) != BUGPACK_OK) {
+    if (add_key(&scanner->keys, scanner->first_key[scanner->depth - 1], begin,
+                ret_token->byte_count, &is_repeated) != BUGPACK_OK) {
         return bp_fail_memory(error, "check the keys of a JSON text");
     }
     if (scanner->key_max > 0 && scanner->keys.count > scanner->key_max) {

@@ -24,6 +24,16 @@ typedef enum bp_json_token_kind {
 /* Of the objects that are open at a time, in a text from outside. */
 #define BP_JSON_KEY_MAX ((size_t)1 << 17)
 
+/* The keys of all objects that are open now, outermost first: finds one that an object has twice in
+ * constant time, also of a hostile text, which may be gone by then. All zero is empty. */
+typedef struct bp_json_keys {
+    struct bp_json_key *keys;
+    size_t count, capacity;
+    uint32_t *slots; /* places in `keys`, from 1, by hash; 0 is free */
+    size_t slot_count;
+    uint64_t seed;
+} bp_json_keys;
+
 /* Points into the text. */
 typedef struct bp_json_token {
     bp_json_token_kind kind;
@@ -39,8 +49,9 @@ typedef struct bp_json_scanner {
     bool is_lines; /* set it after the start: each line is a document, and ends with a newline */
     bool has_reached_end;
     size_t key_max; /* set it after the start: more keys are refused; 0: as many as there are */
-    size_t line, column; /* of `text`, from 1 */
-    bp_json_level open[BP_JSON_DEPTH_MAX];
+    size_t line, column;                 /* of `text`, from 1 */
+    bool is_object[BP_JSON_DEPTH_MAX];   /* what is open */
+    size_t first_key[BP_JSON_DEPTH_MAX]; /* of it in `keys` */
     bp_json_keys keys;
 } bp_json_scanner;
 

@@ -100,7 +100,7 @@ static void take_key(document_reader *reader, size_t depth, const bp_json_token 
 static bugpack_status take_value(document_reader *reader, size_t depth, const bp_json_token *token,
                                  bugpack_error *error) {
     bp_buffer *text = &reader->side->text;
-    bool is_element = depth > 0 && !reader->parts.scanner.open[depth - 1].is_object;
+    bool is_element = depth > 0 && !reader->parts.scanner.is_object[depth - 1];
     if (is_element && reader->lasts[depth] != 0) {
         (void)bp_buffer_append_char(text, ',');
     }

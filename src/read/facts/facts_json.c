@@ -180,7 +180,7 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
         {"heap_allocated_bytes", "heap.allocated_bytes", false},
         {NULL, NULL, false}};
     bp_json json;
-    bp_json_begin_line(&json, out);
+    bp_json_begin_as(&json, BP_JSON_LINE, out);
     bp_json_quote(&json, true);
     bp_json_add_made(&json, "path", bp_json_tree_at(facts->document, "report.path"));
     bp_json_add_uint(&json, "bytes", byte_count);
