@@ -69,10 +69,9 @@ static void check_facts_of_a_chain(bool has_been_followed, const char *expected_
         (void)execlp("sleep", "sleep", "1000", (char *)NULL);
         _exit(1);
     }
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    const bp_config config = {.target_pid = child};
     bp_subject *subject = NULL;
-    options.target_pid = child;
-    cr_assert(zero(int, (int)bp_subject_open(&options, &subject, NULL)));
+    cr_assert(zero(int, (int)bp_subject_open(&config, &subject, NULL)));
     cr_assert(zero(int, (int)bp_subject_refresh(subject, NULL)));
     cr_assert(eq(sz, (size_t)write(go[1], "g", 1), 1));
     while (!executes(child, "sleep")) {
@@ -159,10 +158,9 @@ Test(session_target, keeps_no_caller_waiting_for_the_files_of_a_process) {
         cr_skip_test("needs python3 and a file system of its own");
     }
     pid_t child = start_mapping(dir.path);
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    const bp_config config = {.target_pid = child};
     bp_subject *subject = NULL;
-    options.target_pid = child;
-    cr_assert(zero(int, (int)bp_subject_open(&options, &subject, NULL)));
+    cr_assert(zero(int, (int)bp_subject_open(&config, &subject, NULL)));
     struct pollfd reading = {.fd = fileno(said), .events = POLLIN};
     while (poll(&reading, 1, 10) == 0) {
         bp_subject_refresh_when_due(subject);
@@ -269,11 +267,9 @@ Test(session_target, knows_a_descendant_whose_parent_has_ended_if_it_was_noted) 
         be_target(ready[1]);
     }
     cr_assert(eq(sz, (size_t)read(ready[0], &family, sizeof family), sizeof family));
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.target_pid = target;
-    options.target_with_descendants = true;
+    const bp_config config = {.target_pid = target, .with_descendants = true};
     bp_subject *subject = NULL;
-    cr_assert(eq(int, bp_subject_open(&options, &subject, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_subject_open(&config, &subject, NULL), BUGPACK_OK));
     cr_expect(lists(subject, family.child) && lists(subject, family.grandchild));
     bp_task_snapshot snapshot;
     bp_task *task = bp_sampler_task(bp_subject_sampler(subject, NULL));

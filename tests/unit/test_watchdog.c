@@ -225,7 +225,7 @@ Test(watchdog, refuses_what_it_cannot_watch) {
 
 Test(occasions, pending_reports_count_against_the_cap) {
     const bp_occasions_rule rule = {
-        .kind = BP_REPORT_HANG, .report_max_count = 2, .count_reason = "there are two"};
+        .kind = BP_REPORT_HANG, .rate.cap = 2, .count_reason = "there are two"};
     bp_occasions *occasions = NULL;
     uint64_t suppressed = 0;
     cr_assert(zero(int, (int)bp_occasions_new(&rule, &occasions, NULL)));

@@ -94,7 +94,7 @@ static void show_progress(const struct assembly *assembly, stage at, uint64_t do
 static const size_t profile_limit_bytes = 2 * (size_t)BP_PROFILE_BYTES_MAX;
 
 /* Samples the subject until the window ends. */
-static bugpack_status begin_sampling(const bugpack_options *settings, bp_subject *subject,
+static bugpack_status begin_sampling(const bp_config *config, bp_subject *subject,
                                      bp_profile_plan *plan, bugpack_error *error) {
     bp_subject_process *processes = NULL;
     size_t count;
@@ -102,7 +102,7 @@ static bugpack_status begin_sampling(const bugpack_options *settings, bp_subject
     if (status == BUGPACK_OK) {
         plan->pid = processes[0].pid;
         plan->birth = processes[0].birth;
-        plan->window_ns = settings->sample_window_ms * BP_NS_PER_MS;
+        plan->window_ns = config->sample_window_ms * BP_NS_PER_MS;
         free(processes);
     }
     return status;
@@ -114,22 +114,20 @@ static bugpack_status begin_sampling(const bugpack_options *settings, bp_subject
  */
 static void begin_profile(const bp_report_context *context, bp_subject *subject, const bp_job *job,
                           profile_window *ret_window) {
-    const bugpack_options *settings = context->settings;
+    const bp_config *config = context->config;
     const bp_profile_ring *ring =
         bp_subject_is_further(subject) ? NULL : context->profile_ring; /* of the first alone */
-    bool has_window = job->window == NULL && settings->sample_window_ms > 0 &&
-                      bp_subject_target(subject)->pid != 0;
+    bool has_window =
+        job->window == NULL && config->sample_window_ms > 0 && bp_subject_target(subject)->pid != 0;
     profile_window window = {.is_asked_for = ring != NULL || has_window,
-                             .is_left_out =
-                                 settings->without_entries != NULL &&
-                                 bp_entry_is_in_list(settings->without_entries, "profile.folded"),
+                             .is_left_out = bp_config_leaves_out(config, "profile.folded"),
                              .error = BUGPACK_ERROR_INIT};
-    bp_profile_plan plan = {.timeout_ns = settings->provider_timeout_ms * BP_NS_PER_MS};
+    bp_profile_plan plan = {.timeout_ns = config->provider_timeout_ms * BP_NS_PER_MS};
     if (window.is_asked_for && !window.is_left_out) {
         bugpack_status status = ring != NULL
                                     ? bp_profile_ring_copy(ring, job->triggered.monotonic_ns,
                                                            &plan.samples, &window.error)
-                                    : begin_sampling(settings, subject, &plan, &window.error);
+                                    : begin_sampling(config, subject, &plan, &window.error);
         if (status == BUGPACK_OK) {
             (void)bp_profiler_begin(&plan, &window.profiler, &window.error);
         }
@@ -258,7 +256,7 @@ static bool keep(const struct assembly *assembly, bool may_sample) {
 static void wait_own_window(const struct assembly *assembly) {
     const bp_progress *progress = assembly->progress;
     uint64_t began_ns = assembly->began_ns;
-    uint64_t window_ns = assembly->context->settings->sample_window_ms * BP_NS_PER_MS;
+    uint64_t window_ns = assembly->context->config->sample_window_ms * BP_NS_PER_MS;
     uint64_t end_ns = began_ns + window_ns;
     uint64_t now_ns = bp_clock_monotonic_ns();
     uint64_t keep_ns = began_ns;
@@ -371,7 +369,7 @@ static bugpack_status add_one(const bp_job *job, const process_window *given, bp
 /* Adds runtime-metrics.json of each process. */
 static bugpack_status add_metrics(const struct assembly *assembly, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
-    if (assembly->context->settings->without_process) {
+    if (assembly->context->config->without_process) {
         return BUGPACK_OK;
     }
     for (size_t i = 0; status == BUGPACK_OK && i < assembly->window_count; i++) {
@@ -419,12 +417,11 @@ static bugpack_status ask_provider(const struct assembly *assembly, bp_provider 
                                    bugpack_error *error) {
     const bp_job *job = assembly->job;
     const char *name = bp_provider_spec_of(provider)->name;
-    const char *without = assembly->context->settings->without_entries;
     bugpack_writer writer;
     if (job->type->brings_entry != NULL && job->type->brings_entry(job, name)) {
         return BUGPACK_OK;
     }
-    if (without != NULL && bp_entry_is_in_list(without, bp_entry_in_process(name))) {
+    if (bp_config_leaves_out(assembly->context->config, bp_entry_in_process(name))) {
         return bp_bundle_leave_out(assembly->bundle, name, error);
     }
     bp_writer_init(&writer, SIZE_MAX / 4);
@@ -455,7 +452,7 @@ static bugpack_status ask_providers(const struct assembly *assembly, bugpack_err
 static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subject *subject,
                                       const bp_metadata_target *others, size_t other_count,
                                       bugpack_error *error) {
-    const bugpack_options *settings = assembly->context->settings;
+    const bp_config *config = assembly->context->config;
     const bp_identity *identity = assembly->context->identity;
     const bp_job *job = assembly->job;
     const bp_instant now = bp_clock_now();
@@ -463,9 +460,9 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
     const char *entry = "metadata.json";
     bugpack_writer writer;
     bp_metadata metadata = {.sequence = job->ticket,
-                            .app_name = settings->app_name,
-                            .app_version = settings->app_version,
-                            .app_build_id = settings->app_build_id,
+                            .app_name = config->app_name,
+                            .app_version = config->app_version,
+                            .app_build_id = config->app_build_id,
                             .platform = bp_machine_platform(),
                             .arch = identity->machine.arch,
                             .kernel = identity->machine.kernel,
@@ -481,7 +478,7 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
                             .triggered = job->triggered,
                             .written = now,
                             .tags = job->tags == NULL ? NULL : job->tags->tags,
-                            .is_about_none = settings->without_process,
+                            .is_about_none = config->without_process,
                             .others = others,
                             .other_count = other_count,
                             .tag_count = job->tags == NULL ? 0 : job->tags->count};
@@ -553,8 +550,8 @@ static bugpack_status add_ring_entries(const struct assembly *assembly, bugpack_
     const bp_channel_choice choice = {.only = job->only_channel ? job->channel : NULL,
                                       .others = job->other_channels,
                                       .other_count = job->other_channel_count};
-    return bp_ring_entries_add(job->snapshot, &choice, assembly->context->settings->without_entries,
-                               assembly->bundle, error);
+    return bp_ring_entries_add(job->snapshot, &choice, assembly->context->config, assembly->bundle,
+                               error);
 }
 
 static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_error *error) {
@@ -596,7 +593,7 @@ static const struct {
 static bugpack_status assemble(struct assembly *assembly, bugpack_report_result *result,
                                bugpack_error *error) {
     bp_job *job = assembly->job;
-    const bugpack_options *settings = assembly->context->settings;
+    const bp_config *config = assembly->context->config;
     bp_redaction *redaction =
         job->hosted != NULL ? job->hosted->redaction : assembly->context->redaction;
     bugpack_status status = bp_destination_hold(&job->destination, error);
@@ -607,16 +604,15 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
     if (status != BUGPACK_OK) {
         return status;
     }
-    const bp_bundle_target target = {
-        .dir_fd = job->destination.dir_fd,
-        .dir_name = job->destination.dir_path,
-        .report_id = assembly->report_id,
-        .wall_ns = job->triggered.wall_ns,
-        .token = &job->token,
-        .rules = assembly->rules,
-        .key = bp_redaction_key(assembly->context->redaction),
-        .hook = {settings->before_publish, settings->before_publish_context},
-        .is_strict = job->type->is_strict};
+    const bp_bundle_target target = {.dir_fd = job->destination.dir_fd,
+                                     .dir_name = job->destination.dir_path,
+                                     .report_id = assembly->report_id,
+                                     .wall_ns = job->triggered.wall_ns,
+                                     .token = &job->token,
+                                     .rules = assembly->rules,
+                                     .key = bp_redaction_key(assembly->context->redaction),
+                                     .hook = config->before_publish,
+                                     .is_strict = job->type->is_strict};
     status = bp_bundle_new(&target, &assembly->bundle, error);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
         if (!steps[i].needs_subject || assembly->context->subject != NULL) {

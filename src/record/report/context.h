@@ -5,13 +5,12 @@
 #ifndef BP_REPORT_CONTEXT_H
 #define BP_REPORT_CONTEXT_H
 
-#include <bugpack/session.h>
-
 #include "base/clock.h"
 #include "base/id.h"
 #include "platform/machine.h"
 #include "profile/profile_ring.h"
 #include "recorder/recorder.h"
+#include "report/config.h"
 #include "report/events.h"
 #include "report/provider.h"
 #include "report/redaction.h"
@@ -26,7 +25,7 @@ typedef struct bp_identity {
 } bp_identity;
 
 typedef struct bp_report_context {
-    const bugpack_options *settings;
+    const bp_config *config;
     const bp_identity *identity;
     bp_recorder *recorder;
     bp_provider_list *providers;

@@ -17,66 +17,58 @@ void bp_destination_release(bp_destination *destination) {
     bp_fd_close_ours(destination->dir_fd, destination->mark);
     free(destination->dir_path);
     free(destination->stem);
-    free(destination->extension);
-    free(destination->app_name);
-    free(destination->detail);
 }
 
 /* Splits "/a/b/report.zip" into "/a/b", "report" and ".zip". */
 static void split_output_path(const char *path, bp_destination *destination) {
     const char *name = strrchr(path, '/') + 1; /* the path is absolute */
     const char *dot = strrchr(name, '.');
-    const char *extension = dot == NULL || dot == name ? name + strlen(name) : dot;
     size_t dir_bytes = (size_t)(name - 1 - path);
+    destination->extension = dot == NULL || dot == name ? name + strlen(name) : dot;
+    destination->stem = strndup(name, (size_t)(destination->extension - name));
     destination->dir_path = strndup(path, dir_bytes == 0 ? 1 : dir_bytes);
     if (destination->dir_path != NULL) {
         bp_file_trim_directory(destination->dir_path);
     }
-    destination->stem = strndup(name, (size_t)(extension - name));
-    destination->extension = strdup(extension);
 }
 
 bugpack_status bp_destination_open(const bp_destination_request *request,
                                    bp_destination *destination, bugpack_error *error) {
-    bool is_named = request->output_path != NULL;
+    const bp_report_dir *dir = request->dir;
+    const bool is_named = request->output_path != NULL;
+    char standard_stem[BP_NAME_STEM_BYTES];
+    destination->request = *request;
     if (is_named) {
         split_output_path(request->output_path, destination);
     } else {
-        char stem[BP_NAME_STEM_BYTES];
         bp_name_report_stem(request->app_name, request->kind, request->detail, request->wall_ns,
-                            stem);
-        destination->dir_path = strdup(request->report_dir);
-        destination->stem = strdup(stem);
-        destination->extension = strdup(".zip");
-        destination->app_name = strdup(request->app_name);
-        destination->detail = request->detail == NULL ? NULL : strdup(request->detail);
-        destination->kind = request->kind;
-        destination->wall_ns = request->wall_ns;
+                            standard_stem);
+        destination->dir_path = strdup(dir->path);
+        destination->extension = ".zip";
     }
-    if (destination->dir_path == NULL || destination->stem == NULL ||
-        destination->extension == NULL || (!is_named && destination->app_name == NULL) ||
-        (!is_named && request->detail != NULL && destination->detail == NULL)) {
+    const char *stem = is_named ? destination->stem : standard_stem;
+    if (destination->dir_path == NULL || stem == NULL) {
         return bp_fail_memory(error, "name the report");
     }
-    if (destination->stem[0] == '\0' || strcmp(destination->stem, ".") == 0) {
+    if (stem[0] == '\0' || strcmp(stem, ".") == 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "cannot write \"%s\": it names no file",
                        request->output_path);
     }
     /* The result has to hold the whole path, also when the name gets a number. */
-    if (strlen(destination->dir_path) + strlen("/") + strlen(destination->stem) + strlen("-9999") +
+    if (strlen(destination->dir_path) + strlen("/") + strlen(stem) + strlen("-9999") +
             strlen(destination->extension) >=
         BUGPACK_REPORT_PATH_BYTES) {
         return bp_fail_errno(error, ENAMETOOLONG, "cannot write to \"%s\"", destination->dir_path);
     }
-    int parent_fd = -1;
-    if (request->parent_dir != NULL) { /* why it cannot be made is reported by what follows */
-        (void)bp_file_open_directory(request->parent_dir, true, &parent_fd, NULL);
+    if (!is_named && dir->parent != NULL) { /* why it cannot be made is said by what follows */
+        int parent_fd = -1;
+        (void)bp_file_open_directory(dir->parent, true, &parent_fd, NULL);
         bp_file_close(parent_fd);
     }
     bugpack_status status = bp_file_open_directory(
-        destination->dir_path, !is_named && request->may_create, &destination->dir_fd, error);
+        destination->dir_path, !is_named && dir->may_create, &destination->dir_fd, error);
     destination->mark = bp_fd_mark_of(destination->dir_fd);
-    if (status == BUGPACK_OK && !is_named && request->is_private) {
+    if (status == BUGPACK_OK && !is_named && dir->is_private) {
         status = bp_file_check_private(destination->dir_fd, destination->dir_path, error);
     }
     return status;
@@ -120,20 +112,20 @@ bugpack_status bp_destination_hold(bp_destination *destination, bugpack_error *e
     return status;
 }
 
-/* The file's name without secrets, with the tags of the entries. */
-static bugpack_status redact_stem(const bp_destination *destination, bp_bundle *bundle,
+/* The standard name without secrets, with the tags of the entries. */
+static bugpack_status redact_stem(const bp_destination_request *request, bp_bundle *bundle,
                                   char ret_stem[BP_NAME_STEM_BYTES], bugpack_error *error) {
     bp_buffer app, detail;
     bp_buffer_init(&app, 64 * 1024);
     bp_buffer_init(&detail, 64 * 1024);
-    bugpack_status status = bp_bundle_redact(bundle, destination->app_name, &app);
-    if (status == BUGPACK_OK && destination->detail != NULL) {
-        status = bp_bundle_redact(bundle, destination->detail, &detail);
+    bugpack_status status = bp_bundle_redact(bundle, request->app_name, &app);
+    if (status == BUGPACK_OK && request->detail != NULL) {
+        status = bp_bundle_redact(bundle, request->detail, &detail);
     }
     if (status == BUGPACK_OK) {
-        bp_name_report_stem(bp_buffer_text(&app), destination->kind,
-                            destination->detail == NULL ? NULL : bp_buffer_text(&detail),
-                            destination->wall_ns, ret_stem);
+        bp_name_report_stem(bp_buffer_text(&app), request->kind,
+                            request->detail == NULL ? NULL : bp_buffer_text(&detail),
+                            request->wall_ns, ret_stem);
     }
     bp_buffer_release(&app);
     bp_buffer_release(&detail);
@@ -142,13 +134,12 @@ static bugpack_status redact_stem(const bp_destination *destination, bp_bundle *
 
 bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
                                       bugpack_report_result *result, bugpack_error *error) {
-    char name[256], own_stem[BP_NAME_STEM_BYTES];
-    const char *stem = destination->stem;
+    char name[256], standard_stem[BP_NAME_STEM_BYTES];
+    const char *stem = destination->stem != NULL ? destination->stem : standard_stem;
     bugpack_status status = BUGPACK_OK;
     (void)bp_staged_file_sweep(destination->dir_fd);
-    if (destination->app_name != NULL) {
-        status = redact_stem(destination, bundle, own_stem, error);
-        stem = own_stem;
+    if (destination->stem == NULL) {
+        status = redact_stem(&destination->request, bundle, standard_stem, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_bundle_publish(bundle, stem, destination->extension, name, sizeof name,

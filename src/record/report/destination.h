@@ -12,31 +12,25 @@
 #include "base/fd_mark.h"
 #include "model/metadata.h"
 #include "report/bundle.h"
+#include "report/config.h"
 
-/* Where to write: `output_path` (absolute) where it is given, else a standard name in report_dir.
- */
+/* Where to write: `output_path` (absolute) where it is given, else a standard name in `dir`. What
+ * it refers to is borrowed until the destination is released. */
 typedef struct bp_destination_request {
     const char *app_name;
     bp_report_kind kind;
     const char *detail; /* of the name; NULL for none */
     uint64_t wall_ns;   /* the trigger's */
     const char *output_path;
-    const char *report_dir;
-    const char *parent_dir; /* made first, where it is missing; NULL for none */
-    bool may_create;        /* the last component of report_dir */
-    bool is_private;        /* report_dir is the library's choice: bp_file_check_private */
+    const bp_report_dir *dir;
 } bp_destination_request;
 
-/* Everything in it is freed by bp_destination_release; start from BP_DESTINATION_INIT. */
+/* Start from BP_DESTINATION_INIT. */
 typedef struct bp_destination {
-    char *dir_path;  /* absolute */
-    char *stem;      /* "viewer-bugreport-2026-11-21T00-36-51Z" */
-    char *extension; /* ".zip"; "" where an output path has none */
-    /* What the stem was composed of, to compose it again without secrets; NULL for an output path.
-     */
-    char *app_name, *detail;
-    bp_report_kind kind;
-    uint64_t wall_ns;
+    bp_destination_request request;
+    char *dir_path; /* absolute */
+    char *stem;     /* of an output path; NULL: composed of the request when it is published */
+    const char *extension; /* ".zip"; "" where an output path has none */
     int dir_fd;
     bp_fd_mark mark;
 } bp_destination;

@@ -23,6 +23,7 @@ bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp
     job->type = type;
     job->payload = payload;
     job->kind = kind;
+    job->dir = &context->config->report_dir;
     job->triggered = bp_clock_now();
     job->destination = (bp_destination)BP_DESTINATION_INIT;
     job->tags = bp_tags_hold(context->tags);
@@ -101,27 +102,11 @@ void bp_job_free(bp_job *job) {
     }
 }
 
-static bugpack_status open_destination(const bugpack_options *settings, bp_job *job,
-                                       bugpack_error *error) {
-    const bp_destination_request request = {
-        .app_name = settings->app_name,
-        .kind = job->kind,
-        .detail = job->name_detail,
-        .wall_ns = job->triggered.wall_ns,
-        .output_path = job->output_path,
-        .report_dir = job->report_dir != NULL ? job->report_dir : settings->report_dir,
-        .parent_dir =
-            job->makes_report_dir && settings->create_report_dir ? settings->report_dir : NULL,
-        .may_create = settings->create_report_dir || job->makes_report_dir,
-        .is_private = job->has_private_dir};
-    return bp_destination_open(&request, &job->destination, error);
-}
-
 /* Once there is a snapshot, only the zip is still to be written. */
 static bugpack_status check_room_for_zip(const bp_report_context *context, const bp_job *job,
                                          bugpack_error *error) {
     uint64_t snapshot_bytes = bp_snapshot_bytes(job->snapshot);
-    return bp_destination_check_room(&job->destination, context->settings->min_free_bytes,
+    return bp_destination_check_room(&job->destination, context->config->min_free_bytes,
                                      bp_bundle_needed_bytes(snapshot_bytes) - snapshot_bytes,
                                      error);
 }
@@ -225,7 +210,13 @@ static bugpack_status take(const bp_report_context *context, bp_job *job, uint64
     if (status != BUGPACK_OK) {
         return status;
     }
-    status = open_destination(context->settings, job, error);
+    const bp_destination_request request = {.app_name = context->config->app_name,
+                                            .kind = job->kind,
+                                            .detail = job->name_detail,
+                                            .wall_ns = job->triggered.wall_ns,
+                                            .output_path = job->output_path,
+                                            .dir = job->dir};
+    status = bp_destination_open(&request, &job->destination, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -234,7 +225,7 @@ static bugpack_status take(const bp_report_context *context, bp_job *job, uint64
         return status == BUGPACK_OK ? check_room_for_zip(context, job, error) : status;
     }
     uint64_t ring_bytes = bp_recorder_used_bytes(context->recorder);
-    status = bp_destination_check_room(&job->destination, context->settings->min_free_bytes,
+    status = bp_destination_check_room(&job->destination, context->config->min_free_bytes,
                                        bp_bundle_needed_bytes(ring_bytes) + spare_bytes, error);
     if (status != BUGPACK_OK) {
         return status;

@@ -85,8 +85,6 @@ struct bp_job {
     const char *const *other_channels; /* of the payload */
     size_t other_channel_count;
     bool borrows_snapshot; /* it belongs to somebody else */
-    bool makes_report_dir; /* report_dir may be missing */
-    bool has_private_dir;  /* report_dir is bugpack's own choice */
     bool has_exit;         /* the target has ended, as `exit` says */
     bp_window *window;     /* of the metrics; NULL: the worker takes both samples */
     bp_trigger_note *notes[BP_TRIGGER_NOTE_MAX]; /* with the snapshot, they may be borrowed */
@@ -98,10 +96,8 @@ struct bp_job {
     char *gap_key;                /* for metadata.json */
     char *name_detail;            /* of the file's name; NULL for none */
     char *output_path;            /* absolute; NULL for a standard name in report_dir */
-    const char *report_dir;       /* borrowed from the settings; NULL means their report_dir */
+    const bp_report_dir *dir;     /* where a standard name goes; borrowed */
     const bugpack_region *region; /* of the screenshot, borrowed from the payload; NULL for none */
-    uint32_t rolling_max_count;   /* bounds of this kind in its directory; 0: none */
-    uint64_t rolling_max_bytes;
     bugpack_report_callback *on_done;
     void *on_done_context;
 

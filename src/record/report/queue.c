@@ -197,9 +197,7 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
     bp_assemble(queue->context, queue->runner, job, &progress, &result);
     note_report(queue, false);
     if (result.status == BUGPACK_OK && job->output_path == NULL) { /* bugpack chose the name */
-        const bp_retention_rolling rolling = {job->kind, job->rolling_max_count,
-                                              job->rolling_max_bytes};
-        bp_retention_apply(queue->context, result.path, &rolling);
+        bp_retention_apply(queue->context, result.path, job->kind, job->dir->bounds);
     }
     finish(queue, job, &result);
     bp_lock_acquire(&queue->lock);
@@ -385,7 +383,7 @@ static bugpack_status refuse(bugpack_status status, const char *why, bugpack_err
 static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
                              bugpack_error *error) {
     bugpack_when_busy when_busy =
-        job->is_manual ? queue->context->settings->when_busy : BUGPACK_WHEN_BUSY_QUEUE;
+        job->is_manual ? queue->context->config->when_busy : BUGPACK_WHEN_BUSY_QUEUE;
     bp_job *other = job->type->is_single ? queue->first : NULL;
     while (other != NULL && (other->type != job->type || atomic_load(&other->token.is_cancelled))) {
         other = other->next;

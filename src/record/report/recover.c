@@ -190,7 +190,7 @@ static bugpack_status recover_rings(bp_job *job, bugpack_error *error) {
         it->last = (bp_instant){newest_ns, newest_ns + job->snapshot->wall_offset_ns};
     }
     job->triggered = it->crash.page != NULL ? it->crash.page->at : it->last;
-    job->destination.wall_ns = job->triggered.wall_ns;
+    job->destination.request.wall_ns = job->triggered.wall_ns;
     return status;
 }
 
@@ -268,26 +268,26 @@ static bugpack_status write_report(struct recovery *it, bugpack_report_result *r
     const bp_session_identity *dead = &it->found->identity;
     bugpack_error *error = &result->error;
     char default_dir[PATH_MAX];
-    const bugpack_options settings = {
+    bp_config config = {
         .app_name = dead->app_name,
         .app_version = dead->app_version,
         .app_build_id = dead->app_build_id,
         .min_free_bytes = request->min_free_bytes,
-        .report_dir = request->report_dir != NULL ? request->report_dir : dead->report_dir,
-        .before_publish = request->before_publish,
-        .before_publish_context = request->before_publish_context};
-    bp_report_context context = {.settings = &settings, .identity = &it->identity};
+        .report_dir.path = request->report_dir != NULL ? request->report_dir : dead->report_dir,
+        .before_publish = {request->before_publish, request->before_publish_context}};
+    bp_report_context context = {.config = &config, .identity = &it->identity};
     bp_job job = {.type = &dead_session,
                   .payload = it,
                   .kind = BP_REPORT_CRASH,
                   .triggered = it->last,
+                  .dir = &config.report_dir,
                   .destination = BP_DESTINATION_INIT};
     identify(it);
     bugpack_status status = read_crash(it->found->dir_fd, dead, &it->crash, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
-    if (settings.report_dir[0] == '\0') { /* its identity is lost */
+    if (config.report_dir.path[0] == '\0') { /* its identity is lost */
         status = bp_machine_report_directory(default_dir, sizeof default_dir, error);
         if (status == BUGPACK_OK) {
             status = bp_file_make_path(default_dir, error);
@@ -295,8 +295,7 @@ static bugpack_status write_report(struct recovery *it, bugpack_report_result *r
         if (status != BUGPACK_OK) {
             goto out;
         }
-        job.report_dir = default_dir;
-        job.has_private_dir = true;
+        config.report_dir = (bp_report_dir){.path = default_dir, .is_private = true};
     }
     status = bp_redaction_load(it->found->dir_fd, NULL, &context.redaction, error);
     if (status != BUGPACK_OK) {

@@ -204,8 +204,12 @@ static void note_removed(const char *name, uint64_t bytes, void *context) {
                 name, bytes);
 }
 
-static void prune(struct pruning *pruning, const bp_retention_policy *policy) {
+static void prune(struct pruning *pruning, bp_retention_policy *policy, unsigned kinds,
+                  bp_report_bounds bounds) {
     bugpack_error error = BUGPACK_ERROR_INIT;
+    policy->kinds = kinds;
+    policy->max_count = bounds.max_count;
+    policy->max_bytes = bounds.max_bytes;
     if ((policy->max_count != 0 || policy->max_bytes != 0) &&
         bp_retention_prune(pruning->dir_fd, pruning->dir_path, policy, note_removed, pruning, NULL,
                            &error) != BUGPACK_OK) {
@@ -215,8 +219,8 @@ static void prune(struct pruning *pruning, const bp_retention_policy *policy) {
 }
 
 void bp_retention_apply(const bp_report_context *context, const char *report_path,
-                        const bp_retention_rolling *rolling) {
-    const bugpack_options *settings = context->settings;
+                        bp_report_kind kind, bp_report_bounds bounds) {
+    const bp_config *config = context->config;
     const char *slash = strrchr(report_path, '/');
     const char *name = slash == NULL ? report_path : slash + 1;
     char *dir_path = strndup(report_path, (size_t)(name - report_path));
@@ -226,19 +230,12 @@ void bp_retention_apply(const bp_report_context *context, const char *report_pat
     }
     bp_file_trim_directory(dir_path);
     if (bp_file_open_directory(dir_path, false, &pruning.dir_fd, NULL) == BUGPACK_OK) {
-        bp_retention_policy policy = {
-            .app = settings->app_name, .keep = name, .now_wall_ns = bp_clock_wall_ns()};
-        if (rolling != NULL) {
-            policy.kinds = BP_RETENTION_KIND(rolling->kind);
-            policy.max_count = rolling->max_count;
-            policy.max_bytes = rolling->max_bytes;
-            prune(&pruning, &policy);
-        }
-        policy.kinds = BP_RETENTION_ALL_KINDS;
-        policy.first_kinds = BP_RETENTION_AUTOMATIC_KINDS;
-        policy.max_count = settings->report_dir_max_count;
-        policy.max_bytes = settings->report_dir_max_bytes;
-        prune(&pruning, &policy);
+        bp_retention_policy policy = {.app = config->app_name,
+                                      .first_kinds = BP_RETENTION_AUTOMATIC_KINDS,
+                                      .keep = name,
+                                      .now_wall_ns = bp_clock_wall_ns()};
+        prune(&pruning, &policy, BP_RETENTION_KIND(kind), bounds);
+        prune(&pruning, &policy, BP_RETENTION_ALL_KINDS, config->all_reports);
         (void)close(pruning.dir_fd);
     }
     free(dir_path);

@@ -61,16 +61,9 @@ bugpack_status bp_retention_prune(int dir_fd, const char *dir_name,
                                   bp_retention_removed *on_removed, void *context,
                                   bp_retention_outcome *ret_outcome, bugpack_error *error);
 
-/* The bounds of one kind of report in its directory; 0: none. */
-typedef struct bp_retention_rolling {
-    bp_report_kind kind;
-    uint32_t max_count;
-    uint64_t max_bytes;
-} bp_retention_rolling;
-
-/* Brings the directory of a new report within the bounds of `rolling` (NULL for none), then within
- * those of the settings over all kinds. The new report stays; what is removed is logged. Worker. */
+/* Brings the directory of a new report of this kind within the bounds for that, then within those
+ * of the config over all kinds. The new report stays; what is removed is logged. Worker. */
 void bp_retention_apply(const bp_report_context *context, const char *report_path,
-                        const bp_retention_rolling *rolling);
+                        bp_report_kind kind, bp_report_bounds bounds);
 
 #endif

@@ -17,7 +17,7 @@
 struct adding {
     bp_snapshot *snapshot;
     bp_bundle *bundle;
-    const char *without;           /* names of entries; NULL: none */
+    const bp_config *config;
     bp_traffic_snapshot *channels; /* those whose traffic is wanted */
     size_t channel_count;
     const bp_ring_view **views; /* of their rings, two each */
@@ -191,9 +191,9 @@ static bool is_snapshot_lost(const struct adding *adding) {
 
 /* The index counts the frames of the pcap. */
 static bool is_left_out(const struct adding *adding, const char *name) {
-    return adding->without != NULL && (bp_entry_is_in_list(adding->without, name) ||
-                                       (strcmp(name, "traffic-index.jsonl") == 0 &&
-                                        bp_entry_is_in_list(adding->without, "traffic.pcap")));
+    return bp_config_leaves_out(adding->config, name) ||
+           (strcmp(name, "traffic-index.jsonl") == 0 &&
+            bp_config_leaves_out(adding->config, "traffic.pcap"));
 }
 
 /* One entry. `failure` is why its records could not be copied, or why it could not be printed. */
@@ -296,8 +296,9 @@ static bugpack_status add_traffic(struct adding *adding, bugpack_error *error) {
 }
 
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choice *choice,
-                                   const char *without, bp_bundle *bundle, bugpack_error *error) {
-    struct adding adding = {.snapshot = snapshot, .bundle = bundle, .without = without};
+                                   const bp_config *config, bp_bundle *bundle,
+                                   bugpack_error *error) {
+    struct adding adding = {.snapshot = snapshot, .bundle = bundle, .config = config};
     const struct {
         const char *name;
         print_part *print;

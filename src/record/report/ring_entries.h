@@ -6,6 +6,7 @@
 
 #include "recorder/snapshot.h"
 #include "report/bundle.h"
+#include "report/config.h"
 
 /* The names of channels; `only` NULL: all. Borrowed. */
 typedef struct bp_channel_choice {
@@ -19,10 +20,10 @@ typedef struct bp_channel_choice {
  * where its ring is on and, but for the log, holds something. An entry that cannot be written costs
  * itself; the manifest says why. `choice` limits the traffic to the channels of its names, if the
  * snapshot has one of them; a note says so. Entries that the
- * list `without` names (NULL: none) are left out. Fails only when the bundle cannot take
- * an entry.
+ * config leaves out are not there. Fails only when the bundle cannot take an entry.
  */
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choice *choice,
-                                   const char *without, bp_bundle *bundle, bugpack_error *error);
+                                   const bp_config *config, bp_bundle *bundle,
+                                   bugpack_error *error);
 
 #endif

@@ -39,10 +39,9 @@ static const uint32_t file_version = 2;
 
 static bool is_wanted(const bp_report_context *context, const bp_provider *provider,
                       bp_stored_scope scope) {
-    const char *list = context->settings->without_entries;
     const char *name = bp_provider_spec_of(provider)->name;
     if (strcmp(name, process_name) == 0) {
-        return scope.has_process && (list == NULL || !bp_entry_is_in_list(list, name));
+        return scope.has_process && !bp_config_leaves_out(context->config, name);
     }
     bool is_session = strcmp(name, bp_entries[BP_ENTRY_SESSION].name) == 0;
     return (scope.has_hosts || (scope.has_session && is_session)) &&

@@ -14,16 +14,6 @@
 /* Of all entries together; what is beyond is left out, and the report says so. */
 #define BP_STORED_MAX_BYTES ((size_t)4 << 20)
 
-/* crash_refresh_interval_ms for never, as 0 is its default. */
-#define BP_CRASH_REFRESH_OFF UINT32_MAX
-
-/* What is kept. */
-typedef struct bp_stored_scope {
-    bool has_process; /* process.json */
-    bool has_session; /* the tags, and session.json up to 256 KiB */
-    bool has_hosts;   /* whatever the host provides as text or JSON */
-} bp_stored_scope;
-
 /* Whether there is anything of that to keep. */
 bool bp_stored_entries_are_there(const bp_report_context *context, bp_stored_scope scope);
 

@@ -55,15 +55,15 @@ struct bp_subject {
     uint64_t due_ns, interval_ns; /* of the refresh; of the thread that refreshes alone */
 };
 
-static bugpack_status open_sampler(const bugpack_options *settings, bp_subject *subject) {
-    if (settings->without_process) {
+static bugpack_status open_sampler(const bp_config *config, bp_subject *subject) {
+    if (config->without_process) {
         return bp_fail(&subject->sampler_error, BUGPACK_ERR_UNSUPPORTED,
                        "the session is not about a process");
     }
-    return settings->target_with_descendants
-               ? bp_sampler_open_tree(settings->target_pid, &subject->sampler,
+    return config->with_descendants
+               ? bp_sampler_open_tree(config->target_pid, &subject->sampler,
                                       &subject->sampler_error)
-               : bp_sampler_open(settings->target_pid, &subject->sampler, &subject->sampler_error);
+               : bp_sampler_open(config->target_pid, &subject->sampler, &subject->sampler_error);
 }
 
 /* One without a sampler. NULL without memory. */
@@ -90,15 +90,15 @@ static void name_target(bp_subject *subject, pid_t pid) {
     bp_task_name(task, subject->target.name, sizeof subject->target.name);
 }
 
-bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret_subject,
+bugpack_status bp_subject_open(const bp_config *config, bp_subject **ret_subject,
                                bugpack_error *error) {
     bp_subject *subject = new_subject();
     if (subject == NULL) {
         return bp_fail_memory(error, "open a session");
     }
-    subject->has_descendants = settings->target_with_descendants;
-    bugpack_status status = open_sampler(settings, subject);
-    if (status != BUGPACK_OK && settings->target_pid != 0) {
+    subject->has_descendants = config->with_descendants;
+    bugpack_status status = open_sampler(config, subject);
+    if (status != BUGPACK_OK && config->target_pid != 0) {
         if (error != NULL) {
             *error = subject->sampler_error;
         }
@@ -106,7 +106,7 @@ bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret
         return status;
     }
     if (subject->sampler != NULL) {
-        name_target(subject, settings->target_pid);
+        name_target(subject, config->target_pid);
     }
     *ret_subject = subject;
     return BUGPACK_OK;

@@ -6,20 +6,19 @@
 
 #include <stdbool.h>
 
-#include <bugpack/session.h>
-
 #include "model/metadata.h"
 #include "process/sampler.h"
+#include "report/config.h"
 #include "report/writer.h"
 
 /* Counted by references: a provider that hangs outlives the session. */
 typedef struct bp_subject bp_subject;
 
 /*
- * Opens the process that the settings name. Our own process without a sampler is no failure: the
+ * Opens the process that the config names. Our own process without a sampler is no failure: the
  * reports say why there are no metrics. Errors: those of bp_sampler_open for a target_pid.
  */
-bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret_subject,
+bugpack_status bp_subject_open(const bp_config *config, bp_subject **ret_subject,
                                bugpack_error *error);
 bp_subject *bp_subject_retain(bp_subject *subject);
 /* The last drop of the first one drops those that were added to it. */

@@ -1,170 +1,22 @@
+/*
+ * The host's options become the session's bp_config. Nothing else reads the public struct.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "base/struct_size.h"
-#include "model/entry.h"
-#include "platform/staged_file.h"
-#include "report/stored_entries.h"
 #include "session/session.h"
 
-/* The strings of the options: texts as the host gave them, and directories, which become absolute.
- */
-#define STRING(field) offsetof(bugpack_options, field)
-static const size_t texts[] = {STRING(app_name), STRING(app_version), STRING(app_build_id),
-                               STRING(calibrator_path), STRING(without_entries)};
-static const size_t directories[] = {STRING(report_dir), STRING(recorder_dir), STRING(pedantic_dir),
-                                     STRING(auto_snapshot_dir)};
-#undef STRING
-
-static const char **string_at(bugpack_options *options, size_t offset) {
-    return (const char **)(void *)((char *)options + offset);
-}
-
-/* One text; NULL stays NULL. False without memory. */
-static bool copy_text(const char *given, const char **ret_copy) {
-    *ret_copy = given == NULL ? NULL : strdup(given);
-    return given == NULL || *ret_copy != NULL;
-}
-
-/* The patterns of gap keys. */
-static bool copy_patterns(const bugpack_options *given, bugpack_options *options) {
-    size_t count = given->pedantic_ignore == NULL ? 0 : given->pedantic_ignore_count;
-    if (count == 0) {
-        return true;
-    }
-    const char **patterns = calloc(count, sizeof *patterns);
-    bool is_copied = patterns != NULL;
-    options->pedantic_ignore = patterns;
-    options->pedantic_ignore_count = count;
-    for (size_t i = 0; is_copied && i < count; i++) {
-        const char *pattern = given->pedantic_ignore[i];
-        is_copied = copy_text(pattern == NULL ? "" : pattern, &patterns[i]);
-    }
-    return is_copied;
-}
-
-/* A directory of reports. */
-static bugpack_status copy_dir(const char *given, const char **ret_dir, bugpack_error *error) {
-    char *absolute = NULL;
-    bugpack_status status = bp_file_absolute_path(given, &absolute, error);
-    if (status == BUGPACK_OK) {
-        bp_file_trim_directory(absolute);
-        *ret_dir = absolute;
-    }
-    return status;
-}
-
-/* The system's directory for reports. */
-static bugpack_status copy_default_dir(const char **ret_dir, bugpack_error *error) {
-    char path[PATH_MAX];
-    int fd = -1;
-    bugpack_status status = bp_machine_report_directory(path, sizeof path, error);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    status = bp_file_make_path(path, error);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    status = bp_file_open_directory(path, false, &fd, error);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    status = bp_file_check_private(fd, path, error);
-    if (status == BUGPACK_OK) {
-        status = copy_dir(path, ret_dir, error);
-    }
-out:
-    bp_file_close(fd);
-    return status;
-}
-
-/* A directory for one kind of report: the host's, or `fallback` below report_dir. */
-static bugpack_status copy_kind_dir(const char *given, const char *report_dir, const char *fallback,
-                                    const char **ret_dir, bugpack_error *error) {
-    char *below = NULL;
-    if (given == NULL && asprintf(&below, "%s/%s", report_dir, fallback) < 0) {
-        return bp_fail_memory(error, "open a session");
-    }
-    bugpack_status status = copy_dir(given != NULL ? given : below, ret_dir, error);
-    free(below);
-    return status;
-}
-
-/*
- * Replaces the host's strings by copies, and fills in the directories that it did not name. Each
- * field is ours or NULL also on failure, so that both releases can be called. Errors: NO_MEMORY,
- * INVALID (an empty path), IO, UNSUPPORTED (no directory is known).
- */
-static bugpack_status options_copy_strings(bugpack_options *options, bugpack_error *error) {
-    const bugpack_options given = *options;
-    bool has_memory = true;
-    char *recorder_dir = NULL;
-    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
-        *string_at(options, directories[i]) = NULL;
-    }
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        const char **text = string_at(options, texts[i]);
-        has_memory = copy_text(*text, text) && has_memory;
-    }
-    options->pedantic_ignore = NULL;
-    options->pedantic_ignore_count = 0;
-    if (!copy_patterns(&given, options) || !has_memory) {
-        return bp_fail_memory(error, "open a session");
-    }
-    bugpack_status status = given.report_dir != NULL
-                                ? copy_dir(given.report_dir, &options->report_dir, error)
-                                : copy_default_dir(&options->report_dir, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    if (given.recorder_dir != NULL) {
-        status = bp_file_absolute_path(given.recorder_dir, &recorder_dir, error);
-        options->recorder_dir = recorder_dir;
-        if (status != BUGPACK_OK) {
-            return status;
-        }
-    }
-    status =
-        copy_kind_dir(given.pedantic_dir, options->report_dir, "", &options->pedantic_dir, error);
-    return status != BUGPACK_OK
-               ? status
-               : copy_kind_dir(given.auto_snapshot_dir, options->report_dir, "auto-snapshots",
-                               &options->auto_snapshot_dir, error);
-}
-
-static void free_text(const char *text) {
-    free((char *)(uintptr_t)text);
-}
-
-void bp_options_release(bugpack_options *options) {
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        free_text(*string_at(options, texts[i]));
-    }
-    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
-        free_text(*string_at(options, directories[i]));
-    }
-    *options = (bugpack_options){.pedantic_ignore = options->pedantic_ignore,
-                                 .pedantic_ignore_count = options->pedantic_ignore_count};
-}
-
-void bp_options_release_patterns(bugpack_options *options) {
-    for (size_t i = 0; options->pedantic_ignore != NULL && i < options->pedantic_ignore_count;
-         i++) {
-        free_text(options->pedantic_ignore[i]);
-    }
-    free((void *)(uintptr_t)options->pedantic_ignore);
-    options->pedantic_ignore = NULL;
-    options->pedantic_ignore_count = 0;
-}
-
 enum { app_name_max_bytes = 64, pedantic_ignore_max_count = 1000 };
+
+/* crash_refresh_interval_ms for never, as 0 is its default. */
+#define CRASH_REFRESH_OFF UINT32_MAX
 
 static const size_t log_ring_min_bytes = 4096;
 static const size_t log_ring_max_bytes = (size_t)1 << 30;
@@ -195,7 +47,7 @@ static const bp_field fields[] = {
     FIELD(report_dir_max_count,      1000,                             0),
     FIELD(report_dir_max_bytes,      (uint64_t)4 << 30,                0),
     FIELD(min_free_bytes,            (uint64_t)16 << 20,               0),
-    FIELD(crash_refresh_interval_ms, 0,                                BP_CRASH_REFRESH_OFF)};
+    FIELD(crash_refresh_interval_ms, 0,                                CRASH_REFRESH_OFF)};
 #undef FIELD
 /* clang-format on */
 
@@ -258,25 +110,208 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     return BUGPACK_OK;
 }
 
-bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *options,
-                               bugpack_error *error) {
-    bugpack_options copy = BUGPACK_OPTIONS_INIT;
-    bugpack_status status = bp_struct_read(&bp_of_bugpack_options, &copy, given, error);
+/* A directory of reports. */
+static bugpack_status copy_dir(const char *given, const char **ret_dir, bugpack_error *error) {
+    char *absolute = NULL;
+    bugpack_status status = bp_file_absolute_path(given, &absolute, error);
     if (status == BUGPACK_OK) {
-        status = bp_struct_fill(&copy, fields, sizeof fields / sizeof fields[0], error);
+        bp_file_trim_directory(absolute);
+        *ret_dir = absolute;
     }
+    return status;
+}
+
+/* The system's directory for reports. */
+static bugpack_status copy_default_dir(const char **ret_dir, bugpack_error *error) {
+    char path[PATH_MAX];
+    int fd = -1;
+    bugpack_status status = bp_machine_report_directory(path, sizeof path, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_file_make_path(path, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_file_open_directory(path, false, &fd, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_file_check_private(fd, path, error);
     if (status == BUGPACK_OK) {
-        status = check_fields(&copy, error);
+        status = copy_dir(path, ret_dir, error);
+    }
+out:
+    bp_file_close(fd);
+    return status;
+}
+
+/* The host's directories, and defaults for those that it did not name. */
+static bugpack_status copy_dirs(const bugpack_options *given, bp_config *config,
+                                bugpack_error *error) {
+    char *recorder_dir = NULL, *snapshot_dir = NULL;
+    bugpack_status status = given->report_dir != NULL
+                                ? copy_dir(given->report_dir, &config->report_dir.path, error)
+                                : copy_default_dir(&config->report_dir.path, error);
+    if (status == BUGPACK_OK && given->recorder_dir != NULL) {
+        status = bp_file_absolute_path(given->recorder_dir, &recorder_dir, error);
+        config->recorder_dir = recorder_dir;
     }
     if (status != BUGPACK_OK) {
         return status;
     }
-    status = options_copy_strings(&copy, error);
+    const char *report_dir = config->report_dir.path;
+    status = copy_dir(given->pedantic_dir != NULL ? given->pedantic_dir : report_dir,
+                      &config->pedantic.dir.path, error);
     if (status != BUGPACK_OK) {
-        bp_options_release(&copy);
-        bp_options_release_patterns(&copy);
         return status;
     }
-    *options = copy;
+    if (asprintf(&snapshot_dir, "%s/auto-snapshots", report_dir) < 0) {
+        return bp_fail_memory(error, "open a session");
+    }
+    bp_report_dir *dir = &config->auto_snapshot.dir;
+    status = copy_dir(given->auto_snapshot_dir != NULL ? given->auto_snapshot_dir : snapshot_dir,
+                      &dir->path, error);
+    /* In a shared directory another user may have made the default one first. */
+    dir->is_private = status == BUGPACK_OK && strcmp(dir->path, snapshot_dir) == 0;
+    dir->parent = given->create_report_dir ? report_dir : NULL;
+    dir->may_create = true;
+    dir->bounds =
+        (bp_report_bounds){given->auto_snapshot_max_count, given->auto_snapshot_max_bytes};
+    config->report_dir.may_create = config->pedantic.dir.may_create = given->create_report_dir;
+    free(snapshot_dir);
+    return status;
+}
+
+/* The patterns of gap keys, in one block. */
+static bool copy_patterns(const bugpack_options *given, bp_config *config) {
+    const char *const *from = given->pedantic_ignore;
+    size_t count = from == NULL ? 0 : given->pedantic_ignore_count, byte_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        byte_count += from[i] == NULL ? 1 : strlen(from[i]) + 1;
+    }
+    const char **patterns = count == 0 ? NULL : calloc(1, count * sizeof *patterns + byte_count);
+    if (patterns == NULL) {
+        return count == 0;
+    }
+    char *text = (char *)(patterns + count);
+    for (size_t i = 0; i < count; i++) {
+        size_t text_bytes = from[i] == NULL ? 1 : strlen(from[i]) + 1;
+        memcpy(text, from[i] == NULL ? "" : from[i], text_bytes);
+        patterns[i] = text;
+        text += text_bytes;
+    }
+    config->pedantic.ignore = patterns;
+    config->pedantic.ignore_count = count;
+    return true;
+}
+
+static bugpack_status copy_strings(const bugpack_options *given, bp_config *config,
+                                   bugpack_error *error) {
+    const struct {
+        const char *from;
+        const char **to;
+    } texts[] = {{given->app_name, &config->app_name},
+                 {given->app_version, &config->app_version},
+                 {given->app_build_id, &config->app_build_id},
+                 {given->calibrator_path, &config->calibrator_path},
+                 {given->without_entries, &config->without_entries}};
+    bool has_memory = copy_patterns(given, config);
+    for (size_t i = 0; has_memory && i < sizeof texts / sizeof texts[0]; i++) {
+        *texts[i].to = texts[i].from == NULL ? NULL : strdup(texts[i].from);
+        has_memory = texts[i].from == NULL || *texts[i].to != NULL;
+    }
+    return has_memory ? copy_dirs(given, config, error) : bp_fail_memory(error, "open a session");
+}
+
+void bp_config_release(bp_config *config) {
+    const char **owned[] = {
+        &config->app_name,        &config->app_version,       &config->app_build_id,
+        &config->calibrator_path, &config->without_entries,   &config->recorder_dir,
+        &config->report_dir.path, &config->pedantic.dir.path, &config->auto_snapshot.dir.path};
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++) {
+        free((char *)(uintptr_t)*owned[i]);
+        *owned[i] = NULL;
+    }
+}
+
+void bp_config_release_patterns(bp_config *config) {
+    free((void *)(uintptr_t)config->pedantic.ignore);
+    config->pedantic.ignore = NULL;
+}
+
+/* What is stored for a crash: by default of the providers only that of session.json. */
+static void translate_crash(uint32_t interval_ms, bp_config *config) {
+    static const uint32_t default_ms = 5000;
+    bool is_off = interval_ms == CRASH_REFRESH_OFF;
+    config->crash.interval_ns = (interval_ms == 0 ? default_ms : interval_ms) * BP_NS_PER_MS;
+    config->crash.scope =
+        (bp_stored_scope){.has_session = !is_off, .has_hosts = !is_off && interval_ms != 0};
+    if (is_off) {
+        config->crash.interval_ns = UINT64_MAX;
+    }
+}
+
+/* All but the strings; the options are checked. */
+static bp_config translate(const bugpack_options *given) {
+    bp_config config = {
+        .target_pid = given->target_pid,
+        .with_descendants = given->target_with_descendants,
+        .without_process = given->without_process,
+        .is_in_memory = given->recorder_in_memory,
+        .log_ring_bytes = (size_t)given->log_ring_bytes,
+        .log_level = given->log_level,
+        .traffic_budget_bytes = given->traffic_budget_bytes,
+        .history_interval_ms = given->history_interval_ms,
+        .profile_hz = (uint32_t)given->profile_hz,
+        .sample_window_ms = given->sample_window_ms,
+        .provider_timeout_ms = given->provider_timeout_ms,
+        .artefact_limit_bytes = given->artefact_limit_bytes,
+        .stacks = given->stacks,
+        .with_hostname = (given->system_flags & BUGPACK_SYSTEM_HOSTNAME) != 0,
+        .asks_package = (given->system_flags & BUGPACK_SYSTEM_PACKAGE) != 0,
+        .all_reports = {given->report_dir_max_count, given->report_dir_max_bytes},
+        .min_free_bytes = given->min_free_bytes,
+        .when_busy = given->when_busy,
+        .answers_trigger = (given->answer_flags & BUGPACK_ANSWER_TRIGGER) != 0,
+        .disconnect = {given->disconnect_cooldown_ms, given->disconnect_cap},
+        .hang = {given->hang_cooldown_ms, given->hang_cap},
+        .condition = {given->condition_cooldown_ms, given->condition_cap},
+        .pedantic = {.is_enabled = given->pedantic,
+                     .cap = given->pedantic_cap,
+                     .channel_cap = given->pedantic_channel_cap},
+        .auto_snapshot = {.interval_ns = given->auto_snapshot_interval_ms * BP_NS_PER_MS},
+        .without_redaction = given->without_redaction,
+        .redacts_at_call = (given->redaction_flags & BUGPACK_REDACT_AT_CALL) != 0,
+        .redaction_rules = given->redaction_rules,
+        .on_event = given->on_event,
+        .on_event_context = given->on_event_context,
+        .on_diagnostic = {given->on_diagnostic, given->on_diagnostic_context},
+        .before_publish = {given->before_publish, given->before_publish_context}};
+    translate_crash(given->crash_refresh_interval_ms, &config);
+    return config;
+}
+
+bugpack_status bp_config_read(const bugpack_options *given, bp_config *ret_config,
+                              bugpack_error *error) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    bugpack_status status = bp_struct_read(&bp_of_bugpack_options, &options, given, error);
+    if (status == BUGPACK_OK) {
+        status = bp_struct_fill(&options, fields, sizeof fields / sizeof fields[0], error);
+    }
+    if (status == BUGPACK_OK) {
+        status = check_fields(&options, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bp_config config = translate(&options);
+    status = copy_strings(&options, &config, error);
+    if (status != BUGPACK_OK) {
+        bp_config_release(&config);
+        bp_config_release_patterns(&config);
+        return status;
+    }
+    *ret_config = config;
     return BUGPACK_OK;
 }

@@ -12,8 +12,8 @@
 #include "sources/source.h"
 
 static bugpack_status add(bugpack *session, bp_provider_spec spec, bugpack_error *error) {
-    spec.limit_bytes = session->settings.artefact_limit_bytes;
-    spec.timeout_ms = session->settings.provider_timeout_ms;
+    spec.limit_bytes = session->config.artefact_limit_bytes;
+    spec.timeout_ms = session->config.provider_timeout_ms;
     return bp_provider_list_add(session->context.providers, &spec, error);
 }
 
@@ -34,7 +34,7 @@ static bugpack_status make_provider(bugpack *session, const char *name, bp_conte
                                     bugpack_provider_callback *provider, void *context,
                                     bugpack_error *error) {
     const char *refusal = name == NULL ? "it is NULL" : bp_entry_refuse(name);
-    if (refusal != NULL && name != NULL && session->settings.target_pid != 0 &&
+    if (refusal != NULL && name != NULL && session->config.target_pid != 0 &&
         strcmp(name, "crash.json") == 0) {
         refusal = NULL; /* of the target, whose death the host has seen */
     }
@@ -138,7 +138,7 @@ bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error
     bp_call call;
     if (bp_session_enter(&call, session, "add a process", error)) {
         call.status =
-            session->settings.without_process
+            session->config.without_process
                 ? bp_fail(error, BUGPACK_ERR_INVALID, "the session is not about a process")
                 : bp_sources_add_process(&session->context, pid, error);
     }

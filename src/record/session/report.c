@@ -169,7 +169,7 @@ static bugpack_status fill_job(bugpack *session, const bugpack_report_request *r
 
 static bugpack_status make_job(bugpack *session, const bugpack_report_request *request,
                                bp_pixel_owner *owner, bp_job **ret_job) {
-    bool is_crash = request->is_crash && session->settings.target_pid != 0;
+    bool is_crash = request->is_crash && session->config.target_pid != 0;
     struct manual_report *report = calloc(1, sizeof *report);
     bp_job *job = report == NULL
                       ? NULL
@@ -358,7 +358,7 @@ bugpack_status bugpack_redact_add(bugpack *session, const char *text, bugpack_er
     if (!bp_session_enter(&call, session, "add redaction rules", error)) {
         return bp_session_leave(&call);
     }
-    if (text == NULL || session->settings.without_redaction) {
+    if (text == NULL || session->config.without_redaction) {
         call.status = bp_fail(error, BUGPACK_ERR_INVALID,
                               "there is no text of rules, or the session is without redaction");
     } else {

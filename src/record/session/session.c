@@ -39,16 +39,15 @@ static bool may_pass(int system_errno) {
 /* Each report makes a file in the directory; making one now, without a name, shows a mistake at the
  * start. */
 static bugpack_status check_report_dir(bugpack *session, bugpack_error *error) {
-    const bugpack_options *settings = &session->settings;
+    const bp_report_dir *dir = &session->config.report_dir;
     int dir_fd = -1;
     bp_staged_file *file = NULL;
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status =
-        bp_file_open_directory(settings->report_dir, settings->create_report_dir, &dir_fd, error);
+    bugpack_status status = bp_file_open_directory(dir->path, dir->may_create, &dir_fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    status = bp_staged_file_new(dir_fd, settings->report_dir, &file, &detail);
+    status = bp_staged_file_new(dir_fd, dir->path, &file, &detail);
     bp_staged_file_free(file);
     (void)close(dir_fd);
     if (status == BUGPACK_OK || may_pass(detail.system_errno)) {
@@ -62,11 +61,11 @@ static bugpack_status check_report_dir(bugpack *session, bugpack_error *error) {
 
 /* Without an app_name, reports are named after the process that they are about. */
 static bugpack_status open_subject(bugpack *session, bugpack_error *error) {
-    bugpack_status status = bp_subject_open(&session->settings, &session->context.subject, error);
-    if (status == BUGPACK_OK && session->settings.app_name == NULL) {
+    bugpack_status status = bp_subject_open(&session->config, &session->context.subject, error);
+    if (status == BUGPACK_OK && session->config.app_name == NULL) {
         const char *name = bp_subject_target(session->context.subject)->name;
-        session->settings.app_name = strdup(name[0] != '\0' ? name : "process");
-        if (session->settings.app_name == NULL) {
+        session->config.app_name = strdup(name[0] != '\0' ? name : "process");
+        if (session->config.app_name == NULL) {
             status = bp_fail_memory(error, "open a session");
         }
     }
@@ -75,7 +74,7 @@ static bugpack_status open_subject(bugpack *session, bugpack_error *error) {
 
 /* What whoever recovers this session has to know. */
 static void describe(const bugpack *session, bp_session_identity *ret_identity) {
-    const bugpack_options *settings = &session->settings;
+    const bp_config *config = &session->config;
     const bp_metadata_target *target = bp_subject_target(session->context.subject);
     bp_instant opened = session->identity.opened;
     *ret_identity = (bp_session_identity){.pid = getpid(),
@@ -90,10 +89,10 @@ static void describe(const bugpack *session, bp_session_identity *ret_identity) 
         const char *from;
     } texts[] = {
         {ret_identity->session_id, sizeof ret_identity->session_id, session->identity.id},
-        {ret_identity->app_name, sizeof ret_identity->app_name, settings->app_name},
-        {ret_identity->app_version, sizeof ret_identity->app_version, settings->app_version},
-        {ret_identity->app_build_id, sizeof ret_identity->app_build_id, settings->app_build_id},
-        {ret_identity->report_dir, sizeof ret_identity->report_dir, settings->report_dir},
+        {ret_identity->app_name, sizeof ret_identity->app_name, config->app_name},
+        {ret_identity->app_version, sizeof ret_identity->app_version, config->app_version},
+        {ret_identity->app_build_id, sizeof ret_identity->app_build_id, config->app_build_id},
+        {ret_identity->report_dir, sizeof ret_identity->report_dir, config->report_dir.path},
         {ret_identity->bugpack_version, sizeof ret_identity->bugpack_version, BUGPACK_VERSION},
         {ret_identity->target_name, sizeof ret_identity->target_name, target->name},
         {ret_identity->boot_id, sizeof ret_identity->boot_id, session->identity.machine.boot_id},
@@ -106,30 +105,30 @@ static void describe(const bugpack *session, bp_session_identity *ret_identity) 
 }
 
 static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
-    const bugpack_options *settings = &session->settings;
+    const bp_config *config = &session->config;
     uint64_t history_count = 0;
-    if (settings->history_interval_ms > 0 &&
+    if (config->history_interval_ms > 0 &&
         bp_subject_sampler(session->context.subject, NULL) != NULL) {
-        history_count = history_span_ms / settings->history_interval_ms + 1;
+        history_count = history_span_ms / config->history_interval_ms + 1;
     }
     bp_session_identity identity;
     describe(session, &identity);
     identity.ring_kinds = 1u << BP_RING_KIND_NOTIFICATIONS |
-                          (settings->log_ring_bytes > 0 ? 1u << BP_RING_KIND_LOG : 0) |
+                          (config->log_ring_bytes > 0 ? 1u << BP_RING_KIND_LOG : 0) |
                           (history_count > 0 ? 1u << BP_RING_KIND_HISTORY : 0);
     const bp_recorder_options options = {
-        .rings = {.is_in_memory = settings->recorder_in_memory,
-                  .base_dir = settings->recorder_dir,
+        .rings = {.is_in_memory = config->is_in_memory,
+                  .base_dir = config->recorder_dir,
                   .identity = &identity,
                   .monitor = session->monitor},
-        .log_ring_bytes = (size_t)settings->log_ring_bytes,
-        .log_level = settings->log_level,
-        .traffic_budget_bytes = settings->traffic_budget_bytes,
+        .log_ring_bytes = config->log_ring_bytes,
+        .log_level = config->log_level,
+        .traffic_budget_bytes = config->traffic_budget_bytes,
         .session = session,
         .history_count =
             (size_t)(history_count < history_max_count ? history_count : history_max_count),
-        .sample_window_ms = settings->sample_window_ms,
-        .diagnostics = {settings->on_diagnostic, settings->on_diagnostic_context}};
+        .sample_window_ms = config->sample_window_ms,
+        .diagnostics = config->on_diagnostic};
     bugpack_status status = bp_recorder_new(&options, &session->context.recorder, error);
     char loss[256] = "";
     if (status == BUGPACK_OK) {
@@ -149,7 +148,7 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
 }
 
 static bugpack_status open_events(bugpack *session, bugpack_error *error) {
-    return bp_events_new(session->settings.on_event, session->settings.on_event_context,
+    return bp_events_new(session->config.on_event, session->config.on_event_context,
                          &session->context.events, error);
 }
 
@@ -163,16 +162,16 @@ static bugpack_status add_rules(bugpack *session, const char *name, const char *
 }
 
 static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
-    bugpack_options *settings = &session->settings;
-    const char *rules = settings->redaction_rules;
+    bp_config *config = &session->config;
+    const char *rules = config->redaction_rules;
     bp_recorder *recorder = session->context.recorder;
     bugpack_status status =
-        bp_redaction_new(settings->without_redaction, recorder, &session->context.redaction, error);
-    settings->redaction_rules = NULL; /* the host's, for the opening alone */
+        bp_redaction_new(config->without_redaction, recorder, &session->context.redaction, error);
+    config->redaction_rules = NULL; /* the host's, for the opening alone */
     if (status == BUGPACK_OK && rules != NULL) {
         status = add_rules(session, "redaction_rules", rules, error);
     }
-    if (status == BUGPACK_OK && (settings->redaction_flags & BUGPACK_REDACT_AT_CALL) != 0) {
+    if (status == BUGPACK_OK && config->redacts_at_call) {
         status = bp_at_call_new(session, &session->at_call, error);
         if (status == BUGPACK_OK) {
             bp_recorder_redact(recorder, session->at_call);
@@ -203,7 +202,7 @@ static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_e
     }
     if (snapshot != NULL) {
         bp_subject_note(session->context.subject, snapshot);
-        if (session->settings.target_pid == 0) {
+        if (session->config.target_pid == 0) {
             bp_history_note_rings(history, bp_recorder_used_bytes(session->context.recorder));
         }
         (void)bp_history_add(history, snapshot, NULL);
@@ -234,7 +233,7 @@ static bugpack_status start_history(bugpack *session, bugpack_error *error) {
     }
     const bp_task *task = bp_sampler_task(bp_subject_sampler(session->context.subject, NULL));
     bp_ticker_options options = BP_TICKER_OPTIONS_INIT;
-    options.interval_ms = session->settings.history_interval_ms;
+    options.interval_ms = session->config.history_interval_ms;
     bugpack_status status =
         bp_ticker_new(task, &options, on_sample, session, &session->ticker, error);
     if (status == BUGPACK_OK) {
@@ -270,13 +269,12 @@ static bugpack_status open_triggers(bugpack *session, bugpack_error *error) {
 
 /* Last, so that threads of ours are there, and do not inherit it. */
 static bugpack_status open_profile(bugpack *session, bugpack_error *error) {
-    const bugpack_options *settings = &session->settings;
+    const bp_config *config = &session->config;
     bp_report_context *context = &session->context;
-    if (settings->profile_hz == 0 || settings->without_process) {
+    if (config->profile_hz == 0 || config->without_process) {
         return BUGPACK_OK;
     }
-    context->profile_ring =
-        bp_profile_ring_open(settings->target_pid, (uint32_t)settings->profile_hz);
+    context->profile_ring = bp_profile_ring_open(config->target_pid, config->profile_hz);
     if (context->profile_ring == NULL) {
         return bp_fail_memory(error, "open a session");
     }
@@ -355,12 +353,12 @@ static void session_retire(bugpack *session) {
     bp_tags_free(context->tags);
     bp_at_call_close(session->at_call);
     bp_redaction_free(context->redaction);
-    bp_options_release(&session->settings);
+    bp_config_release(&session->config);
 }
 
 static void session_free(bugpack *session) {
     bp_triggers_free(session->triggers);
-    bp_options_release_patterns(&session->settings);
+    bp_config_release_patterns(&session->config);
     bp_recorder_free(session->context.recorder);
     bp_at_call_free(session->at_call);
     bp_entry_guard_release(&session->guard);
@@ -378,14 +376,14 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
     session->identity.opened = bp_clock_now();
     bp_id_new(session->identity.id);
     bp_machine_identify(&session->identity.machine);
-    session->context = (bp_report_context){.settings = &session->settings,
+    session->context = (bp_report_context){.config = &session->config,
                                            .identity = &session->identity,
                                            .note_triggers = note_triggers,
                                            .list_triggers = list_triggers,
                                            .triggers = session};
     atomic_init(&session->reference_count, 1);
-    bugpack_status status = bp_options_copy(options, &session->settings, error);
-    if ((session->settings.system_flags & BUGPACK_SYSTEM_HOSTNAME) == 0) {
+    bugpack_status status = bp_config_read(options, &session->config, error);
+    if (!session->config.with_hostname) {
         session->identity.machine.name[0] = '\0';
     }
     if (status == BUGPACK_OK) {

@@ -20,7 +20,7 @@ struct bugpack {
     bp_fork_guard *fork_guard;
     bp_entry_guard guard; /* of the slow calls */
     atomic_uint reference_count;
-    bugpack_options settings; /* its strings are ours */
+    bp_config config;
     bp_identity identity;
     bp_report_context context; /* its recorder, providers, subject, events and tags are ours */
     bp_at_call *at_call;       /* NULL: what is recorded is as it was given */
@@ -67,16 +67,13 @@ bugpack_status bp_session_leave(bp_call *call);
 void bp_session_retain(bugpack *session);
 void bp_session_drop(bugpack *session);
 
-/*
- * Checks the host's options and fills `settings` with them: strings copied, paths made absolute,
- * fields that an older host does not know at their defaults.
- */
-bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *settings,
-                               bugpack_error *error);
+/* Checks the host's options, and translates them into `ret_config`, which owns its strings. */
+bugpack_status bp_config_read(const bugpack_options *given, bp_config *ret_config,
+                              bugpack_error *error);
 
 /* Frees what was copied. The patterns of gap keys are freed apart, and later: a gap that comes
  * after the close is still compared with them. */
-void bp_options_release(bugpack_options *settings);
-void bp_options_release_patterns(bugpack_options *settings);
+void bp_config_release(bp_config *config);
+void bp_config_release_patterns(bp_config *config);
 
 #endif

@@ -184,7 +184,7 @@ static bugpack_status make_watched_file(const bp_report_context *context, const 
     }
     file->plan = *plan;
     if (plan->limit_bytes == 0) {
-        file->plan.limit_bytes = context->settings->artefact_limit_bytes;
+        file->plan.limit_bytes = context->config->artefact_limit_bytes;
     }
     bugpack_status status = bp_file_absolute_path(plan->path, &file->path, error);
     if (status != BUGPACK_OK) {
@@ -228,6 +228,6 @@ bugpack_status bp_source_file(const bp_report_context *context, const bp_file_pl
         .release = free_watched_file,
         /* One byte more is read, to find the line that a cut falls into. */
         .limit_bytes = (size_t)file->plan.limit_bytes + 1,
-        .timeout_ms = context->settings->provider_timeout_ms};
+        .timeout_ms = context->config->provider_timeout_ms};
     return bp_provider_list_add(context->providers, &spec, error);
 }

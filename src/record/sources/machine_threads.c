@@ -79,14 +79,14 @@ static uint32_t add_ms(uint32_t a, uint32_t b) {
 
 bugpack_status bp_source_host_threads(const bp_report_context *context, const bp_machine_plan *plan,
                                       bugpack_error *error) {
-    const char *calibrator_path = context->settings->calibrator_path;
+    const char *calibrator_path = context->config->calibrator_path;
     struct host_source *source = calloc(1, sizeof *source);
     if (source == NULL) {
         return bp_fail_memory(error, "prepare a capture of the machine");
     }
     source->plan = *plan;
     source->plan.prober = NULL;
-    source->temp_dir = strdup(context->settings->report_dir);
+    source->temp_dir = strdup(context->config->report_dir.path);
     source->calibrator_path = calibrator_path == NULL ? NULL : strdup(calibrator_path);
     if (source->temp_dir == NULL || (calibrator_path != NULL && source->calibrator_path == NULL)) {
         free_source(source);

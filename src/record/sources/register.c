@@ -6,7 +6,7 @@
 #include "sources/source.h"
 
 static bool has_stacks(const bp_report_context *context) {
-    return !context->settings->without_process && context->settings->stacks != BUGPACK_STACKS_NONE;
+    return !context->config->without_process && context->config->stacks != BUGPACK_STACKS_NONE;
 }
 
 /* Without one, the manifest says why: see report/assemble.c. */
@@ -15,7 +15,7 @@ static bool has_sampler(const bp_report_context *context) {
 }
 
 static bool has_process(const bp_report_context *context) {
-    return !context->settings->without_process;
+    return !context->config->without_process;
 }
 
 static bool is_first(const bp_report_context *context) {
@@ -53,8 +53,8 @@ static void drop_source(void *context) {
 
 static bugpack_status new_source(const bp_report_context *context, bp_source **ret_source,
                                  bugpack_error *error) {
-    const bugpack_options *settings = context->settings;
-    const char *path = settings->calibrator_path;
+    const bp_config *config = context->config;
+    const char *path = config->calibrator_path;
     bp_source *source = calloc(1, sizeof *source);
     char *helper_path = path != NULL ? strdup(path) : NULL;
     if (source == NULL || (path != NULL && helper_path == NULL)) {
@@ -65,12 +65,12 @@ static bugpack_status new_source(const bp_report_context *context, bp_source **r
     atomic_init(&source->references, 1);
     source->subject = bp_subject_retain(context->subject);
     source->helper_path = helper_path;
-    source->timeout_ms = settings->provider_timeout_ms;
-    source->stacks = settings->stacks;
-    source->system_flags = settings->system_flags;
-    source->without_process = settings->without_process;
-    source->without_stacks_json = settings->without_entries != NULL &&
-                                  bp_entry_is_in_list(settings->without_entries, "stacks.json");
+    source->timeout_ms = config->provider_timeout_ms;
+    source->stacks = config->stacks;
+    source->with_hostname = config->with_hostname;
+    source->asks_package = config->asks_package;
+    source->without_process = config->without_process;
+    source->without_stacks_json = bp_config_leaves_out(config, "stacks.json");
     if (is_other(context)) {
         source->oom_kills_before = bp_system_oom_kills();
     }
@@ -90,7 +90,7 @@ bugpack_status bp_sources_register(const bp_report_context *context, bugpack_err
             .context = source,
             .release = drop_source,
             .limit_bytes = rows[i].limit_bytes,
-            .timeout_ms = context->settings->provider_timeout_ms};
+            .timeout_ms = context->config->provider_timeout_ms};
         if (rows[i].applies(context)) {
             atomic_fetch_add(&source->references, 1);
             status = bp_provider_list_add(context->providers, &spec, error); /* or drops it */

@@ -70,13 +70,13 @@ static const unsigned reading_share_percent = 50;
 
 static bugpack_status read_system(const bp_source *source, bp_system *ret_system,
                                   bugpack_error *error) {
-    const bp_system_plan plan = {
-        .with_process = !source->without_process,
-        .pid = bp_subject_target(source->subject)->pid,
-        .with_hostname = (source->system_flags & BUGPACK_SYSTEM_HOSTNAME) != 0,
-        .asks_package = (source->system_flags & BUGPACK_SYSTEM_PACKAGE) != 0,
-        .oom_kills_before = source->oom_kills_before,
-        .deadline_ns = bp_source_deadline_ns(source, reading_share_percent)};
+    const bp_system_plan plan = {.with_process = !source->without_process,
+                                 .pid = bp_subject_target(source->subject)->pid,
+                                 .with_hostname = source->with_hostname,
+                                 .asks_package = source->asks_package,
+                                 .oom_kills_before = source->oom_kills_before,
+                                 .deadline_ns =
+                                     bp_source_deadline_ns(source, reading_share_percent)};
     bugpack_error ended = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_system_read(&plan, ret_system, error);
     if (status == BUGPACK_OK && plan.with_process &&

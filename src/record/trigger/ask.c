@@ -40,7 +40,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
                                    bugpack_error *error) {
     bp_recorder *recorder = context->report->recorder;
     uint64_t survives;
-    if ((context->report->settings->answer_flags & BUGPACK_ANSWER_TRIGGER) == 0) {
+    if (!context->report->config->answers_trigger) {
         return BUGPACK_OK;
     }
     struct ask *self = calloc(1, sizeof *self);

@@ -31,8 +31,8 @@ bool bp_auto_snapshot_may_notify(uint64_t notified_ns, uint64_t now_ns) {
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
-    uint32_t interval_ms = context->report->settings->auto_snapshot_interval_ms;
-    if (interval_ms == 0) {
+    uint64_t interval_ns = context->report->config->auto_snapshot.interval_ns;
+    if (interval_ns == 0) {
         return BUGPACK_OK;
     }
     struct auto_snapshot *self = calloc(1, sizeof *self);
@@ -41,7 +41,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     }
     bp_lock_init(&self->lock, BP_LOCK_AUTO_SNAPSHOT);
     self->context = *context;
-    self->interval_ns = interval_ms * BP_NS_PER_MS;
+    self->interval_ns = interval_ns;
     self->due_ns = bp_clock_monotonic_ns() + self->interval_ns;
     self->entry.kind = BP_REPORT_AUTO_SNAPSHOT;
     *ret_self = self;
@@ -91,25 +91,12 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
 
 static const bp_job_type job_type = {.settled = settled};
 
-/* Whether the directory is the default: another user may have made it first, in a shared one. */
-static bool is_default_dir(const bugpack_options *settings) {
-    size_t parent_bytes = strlen(settings->report_dir);
-    const char *dir = settings->auto_snapshot_dir;
-    return strncmp(dir, settings->report_dir, parent_bytes) == 0 &&
-           strcmp(dir + parent_bytes, "/auto-snapshots") == 0;
-}
-
 static bugpack_status submit(struct auto_snapshot *self) {
-    const bugpack_options *settings = self->context.report->settings;
     bp_job *job = bp_job_new(self->context.report, &job_type, BP_REPORT_AUTO_SNAPSHOT, self);
     if (job == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
-    job->report_dir = settings->auto_snapshot_dir;
-    job->makes_report_dir = true;
-    job->has_private_dir = is_default_dir(settings);
-    job->rolling_max_count = settings->auto_snapshot_max_count;
-    job->rolling_max_bytes = settings->auto_snapshot_max_bytes;
+    job->dir = &self->context.report->config->auto_snapshot.dir;
     return bp_job_queue_submit(self->context.jobs, job, NULL, NULL);
 }
 

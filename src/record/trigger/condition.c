@@ -60,11 +60,9 @@ struct truth {
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
-    const bugpack_options *settings = context->report->settings;
     const bp_occasions_rule rule = {
         .kind = BP_REPORT_CONDITION,
-        .cooldown_ns = settings->condition_cooldown_ms * BP_NS_PER_MS,
-        .report_max_count = settings->condition_cap,
+        .rate = context->report->config->condition,
         .cooldown_reason = "a report of a condition was taken shortly before",
         .count_reason = "as many reports of conditions as condition_cap allows were taken"};
     struct conditions *self = calloc(1, sizeof *self);
@@ -335,7 +333,7 @@ static bugpack_status try_task(const struct conditions *self, const bp_condition
     bp_task_totals totals;
     uint64_t count;
     bool has_totals = bp_task_read_totals(task, &totals, error) == BUGPACK_OK;
-    *ret_looks_itself = has_totals && !report->settings->target_with_descendants;
+    *ret_looks_itself = has_totals && !report->config->with_descendants;
     if (!*ret_looks_itself && report->recorder->history == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "condition '%.80s' needs a session with a metrics history",

@@ -23,15 +23,13 @@ struct bp_crash_trigger {
 };
 
 static const uint64_t check_interval_ns = BP_NS_PER_SEC;
-static const uint64_t default_interval_ns = 5 * BP_NS_PER_SEC;
 /* At most a hundredth of the time goes into what is kept. */
 enum { rest_factor = 100 };
 
 static bp_stored_scope scope_of(const bp_crash_trigger *trigger) {
-    uint64_t interval_ms = trigger->context.report->settings->crash_refresh_interval_ms;
-    return (bp_stored_scope){.has_process = atomic_load(&trigger->is_installed),
-                             .has_session = interval_ms != BP_CRASH_REFRESH_OFF,
-                             .has_hosts = interval_ms != BP_CRASH_REFRESH_OFF && interval_ms != 0};
+    bp_stored_scope scope = trigger->context.report->config->crash.scope;
+    scope.has_process = atomic_load(&trigger->is_installed);
+    return scope;
 }
 
 static void run(bp_job *job, bp_runner *runner) {
@@ -74,11 +72,10 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
 
 /* Until what is kept is asked for again: at most, or where it has changed. */
 static uint64_t interval_ns(bp_crash_trigger *trigger, bool has_changed) {
-    uint64_t interval_ms = trigger->context.report->settings->crash_refresh_interval_ms;
-    if (interval_ms == BP_CRASH_REFRESH_OFF) {
-        return UINT64_MAX;
+    uint64_t wanted_ns = trigger->context.report->config->crash.interval_ns;
+    if (wanted_ns == UINT64_MAX) {
+        return wanted_ns;
     }
-    uint64_t wanted_ns = interval_ms == 0 ? default_interval_ns : interval_ms * BP_NS_PER_MS;
     if (has_changed) {
         wanted_ns = BP_NS_PER_SEC;
     }

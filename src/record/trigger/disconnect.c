@@ -38,8 +38,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
                                    bugpack_error *error) {
     const bp_occasions_rule rule = {
         .kind = BP_REPORT_DISCONNECT,
-        .cooldown_ns = context->report->settings->disconnect_cooldown_ms * BP_NS_PER_MS,
-        .report_max_count = context->report->settings->disconnect_cap,
+        .rate = context->report->config->disconnect,
         .cooldown_reason = "a disconnect report was taken shortly before",
         .count_reason = "as many disconnect reports as disconnect_cap allows were taken"};
     struct disconnects *disconnects = calloc(1, sizeof *disconnects);
@@ -193,7 +192,7 @@ static struct cause *new_cause(struct disconnects *disconnects,
         return NULL;
     }
     cause->disconnects = disconnects;
-    cause->model.cooldown_ms = disconnects->context.report->settings->disconnect_cooldown_ms;
+    cause->model.cooldown_ms = disconnects->context.report->config->disconnect.cooldown_ms;
     cause->model.suppressed_count = suppressed_count;
     if (!look_at_channels(disconnects->context.report->recorder, cause)) {
         free_cause(cause);

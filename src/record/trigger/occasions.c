@@ -31,8 +31,8 @@ struct bp_occasions {
 
 bugpack_status bp_occasions_new(const bp_occasions_rule *rule, bp_occasions **ret_occasions,
                                 bugpack_error *error) {
-    assert(rule->report_max_count == 0 || rule->count_reason != NULL); /* without one: no bound */
-    assert(rule->cooldown_ns == 0 || rule->cooldown_reason != NULL);
+    assert(rule->rate.cap == 0 || rule->count_reason != NULL); /* without one: no bound */
+    assert(rule->rate.cooldown_ms == 0 || rule->cooldown_reason != NULL);
     bp_occasions *occasions = calloc(1, sizeof *occasions);
     if (occasions == NULL) {
         return bp_fail_memory(error, "open a session");
@@ -71,14 +71,15 @@ static bp_trigger_entry *entry_of(bp_occasions *occasions, const char *key) {
 /* Why there is no report now; NULL: there is one. The lock is held. */
 static const char *refuse(const bp_occasions *occasions) {
     const bp_occasions_rule *rule = &occasions->rule;
-    if (rule->report_max_count > 0 &&
-        occasions->report_count + occasions->pending_count >= rule->report_max_count) {
+    uint64_t cooldown_ns = rule->rate.cooldown_ms * BP_NS_PER_MS;
+    if (rule->rate.cap > 0 &&
+        occasions->report_count + occasions->pending_count >= rule->rate.cap) {
         return rule->count_reason;
     }
     bool is_hot = occasions->pending_count > 0 ||
                   (occasions->report_count > 0 &&
-                   bp_clock_monotonic_ns() - occasions->written_ns < rule->cooldown_ns);
-    return rule->cooldown_ns > 0 && is_hot ? rule->cooldown_reason : NULL;
+                   bp_clock_monotonic_ns() - occasions->written_ns < cooldown_ns);
+    return cooldown_ns > 0 && is_hot ? rule->cooldown_reason : NULL;
 }
 
 bool bp_occasions_begin(bp_occasions *occasions, const char *key, uint64_t *ret_suppressed_count) {

@@ -10,6 +10,7 @@
 
 #include <bugpack/report.h>
 
+#include "report/config.h"
 #include "report/trigger_list.h"
 
 /* The rows of the manifest: one for each of the first 64 keys, and one for all further ones. */
@@ -18,8 +19,7 @@ typedef struct bp_occasions bp_occasions;
 /* One pause for all keys. Strings are borrowed. */
 typedef struct bp_occasions_rule {
     bp_report_kind kind;
-    uint64_t cooldown_ns;        /* after a report was written; 0: none */
-    uint32_t report_max_count;   /* 0: any number */
+    bp_report_rate rate;
     const char *cooldown_reason; /* why there is no report; not NULL with a cool-down */
     const char *count_reason;    /* likewise, with a bound of the number */
 } bp_occasions_rule;

@@ -23,15 +23,14 @@
 static const size_t summary_limit_bytes = (size_t)16 << 20;
 
 /* Like a report: whole and under its name, or absent. */
-static void publish(const bugpack_options *settings, const char *app_name, const bp_buffer *text,
+static void publish(const bp_report_dir *dir, const char *app_name, const bp_buffer *text,
                     uint64_t wall_ns) {
     int dir_fd = -1;
     bp_staged_file *file = NULL;
     char stem[BP_NAME_STEM_BYTES];
     char name[256];
-    const char *dir = settings->pedantic_dir;
-    if (bp_file_open_directory(dir, settings->create_report_dir, &dir_fd, NULL) == BUGPACK_OK &&
-        bp_staged_file_new(dir_fd, dir, &file, NULL) == BUGPACK_OK &&
+    if (bp_file_open_directory(dir->path, dir->may_create, &dir_fd, NULL) == BUGPACK_OK &&
+        bp_staged_file_new(dir_fd, dir->path, &file, NULL) == BUGPACK_OK &&
         bp_file_write_all(bp_staged_file_fd(file), text->data, text->size) == 0 &&
         bp_staged_file_sync(file, NULL) == BUGPACK_OK) {
         bp_name_report_stem(app_name, BP_REPORT_PEDANTIC, "summary", wall_ns, stem);
@@ -71,20 +70,20 @@ static bugpack_status redact(bp_redaction *redaction, const char *app_name, cons
 
 /* Writes it; nothing without a gap. */
 static void write_summary(const bp_report_context *context, bp_gaps *gaps) {
-    const bugpack_options *settings = context->settings;
+    const bp_config *config = context->config;
     bp_pedantic_gap *rows = NULL;
     bp_buffer text, safe_text, safe_name;
     bp_pedantic_summary summary = {.session_id = context->identity->id,
-                                   .app_name = settings->app_name,
-                                   .app_version = settings->app_version,
-                                   .app_build_id = settings->app_build_id,
+                                   .app_name = config->app_name,
+                                   .app_version = config->app_version,
+                                   .app_build_id = config->app_build_id,
                                    .pid = getpid(),
                                    .opened_wall_ns = context->identity->opened.wall_ns,
                                    .closed_wall_ns = bp_clock_wall_ns(),
-                                   .cap = settings->pedantic_cap,
-                                   .channel_cap = settings->pedantic_channel_cap == UINT32_MAX
+                                   .cap = config->pedantic.cap,
+                                   .channel_cap = config->pedantic.channel_cap == UINT32_MAX
                                                       ? 0
-                                                      : settings->pedantic_channel_cap};
+                                                      : config->pedantic.channel_cap};
     if (bp_gaps_list(gaps, NULL, &rows, &summary.gap_count, NULL) != BUGPACK_OK ||
         summary.gap_count == 0) {
         return;
@@ -94,9 +93,9 @@ static void write_summary(const bp_report_context *context, bp_gaps *gaps) {
     bp_buffer_init(&safe_text, 2 * summary_limit_bytes);
     bp_buffer_init(&safe_name, (size_t)64 << 10);
     if (bp_pedantic_summary_print(&summary, &text, NULL) == BUGPACK_OK &&
-        redact(context->redaction, settings->app_name, &text, &safe_name, &safe_text) ==
-            BUGPACK_OK) {
-        publish(settings, bp_buffer_text(&safe_name), &safe_text, summary.closed_wall_ns);
+        redact(context->redaction, config->app_name, &text, &safe_name, &safe_text) == BUGPACK_OK) {
+        publish(&config->pedantic.dir, bp_buffer_text(&safe_name), &safe_text,
+                summary.closed_wall_ns);
     }
     bp_buffer_release(&text);
     bp_buffer_release(&safe_text);
@@ -132,25 +131,27 @@ struct gap_report {
     uint64_t duration_ns;
 };
 
-static bugpack_status check_dir(const bugpack_options *settings, bugpack_error *error) {
+static bugpack_status check_dir(const bp_report_dir *dir, bugpack_error *error) {
     int dir_fd = -1;
-    bugpack_status status =
-        bp_file_open_directory(settings->pedantic_dir, settings->create_report_dir, &dir_fd, error);
+    bugpack_status status = bp_file_open_directory(dir->path, dir->may_create, &dir_fd, error);
     bp_file_close(dir_fd);
     return status;
 }
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
-    const bugpack_options *settings = context->report->settings;
-    const bp_gaps_options gaps_options = {.cap = settings->pedantic_cap,
-                                          .channel_cap = settings->pedantic_channel_cap,
+    const bp_config *config = context->report->config;
+    const bp_gaps_options gaps_options = {.cap = config->pedantic.cap,
+                                          .channel_cap = config->pedantic.channel_cap,
                                           .count_open = bp_channels_count_open,
                                           .is_open = bp_channels_is_open,
                                           .channels = &context->report->recorder->channels,
-                                          .ignore = settings->pedantic_ignore,
-                                          .ignore_count = settings->pedantic_ignore_count};
-    bugpack_status status = settings->pedantic ? check_dir(settings, error) : BUGPACK_OK;
+                                          .ignore = config->pedantic.ignore,
+                                          .ignore_count = config->pedantic.ignore_count};
+    bugpack_status status = BUGPACK_OK;
+    if (config->pedantic.is_enabled) {
+        status = check_dir(&config->pedantic.dir, error);
+    };
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -164,7 +165,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
         return status;
     }
     pedantic->context = *context;
-    atomic_init(&pedantic->is_enabled, settings->pedantic);
+    atomic_init(&pedantic->is_enabled, config->pedantic.is_enabled);
     atomic_init(&pedantic->is_stopped, false);
     *ret_self = pedantic;
     return BUGPACK_OK;
@@ -189,7 +190,7 @@ static void free_trigger(void *self) {
 /* The host's thread: asks for the state of the job's channel. */
 static void ask_state(bp_job *job, const bp_occurrence *occurrence) {
     struct gap_report *report = job->payload;
-    size_t limit_bytes = report->pedantic->context.report->settings->artefact_limit_bytes;
+    size_t limit_bytes = report->pedantic->context.report->config->artefact_limit_bytes;
     report->has_state = true;
     report->asked = bp_clock_now();
     bp_writer_init(&report->given, limit_bytes);
@@ -287,10 +288,9 @@ static const bp_job_type job_type = {.brings_entry = brings_entry,
 /* Keeps what the report may have of a message: nothing that traffic.pcap would not have. */
 static void keep_message(struct gap_report *report, const bp_occurrence *occurrence) {
     const bp_report_context *context = report->pedantic->context.report;
-    const char *without = context->settings->without_entries;
     size_t max =
         bp_channels_plain_max(&context->recorder->channels, occurrence->channel, &report->is_exact);
-    if (without != NULL && bp_entry_is_in_list(without, "traffic.pcap")) {
+    if (bp_config_leaves_out(context->config, "traffic.pcap")) {
         max = 0;
     }
     max = max < message_look_bytes ? max : message_look_bytes;
@@ -331,7 +331,7 @@ static bp_job *make_job(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence 
     report->pedantic = pedantic;
     report->gap = gap;
     job->yields = true; /* a burst of gaps loses none, and leaves room for a person's report */
-    job->report_dir = pedantic->context.report->settings->pedantic_dir;
+    job->dir = &pedantic->context.report->config->pedantic.dir;
     if (!fill_job(job, gap)) {
         bp_job_free(job);
         return NULL;
@@ -377,14 +377,14 @@ bp_gap_occurrence bp_pedantic_see(bp_pedantic *pedantic, const bp_gap_key *key, 
 
 void bp_pedantic_act(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap,
                      const bp_occurrence *occurrence) {
-    const bugpack_options *settings = pedantic->context.report->settings;
+    const bp_config *config = pedantic->context.report->config;
     if (seen == BP_GAP_REPORT) {
         make_report(pedantic, gap, occurrence);
     } else if (seen == BP_GAP_CAP) {
-        note_cap(pedantic, "the session", "", 0, settings->pedantic_cap);
+        note_cap(pedantic, "the session", "", 0, config->pedantic.cap);
     } else if (seen == BP_GAP_CHANNEL_CAP) {
         note_cap(pedantic, "channel ", bp_gap_text(gap), bp_gap_channel_bytes(gap),
-                 settings->pedantic_channel_cap);
+                 config->pedantic.channel_cap);
     } else if (seen == BP_GAP_HELD_BACK) {
         bp_note_log(pedantic->context.report->recorder, BUGPACK_LEVEL_WARN,
                     "the other reports of gaps are held back for channels without one: further "
@@ -406,7 +406,7 @@ bool bp_pedantic_enable(bp_pedantic *pedantic, bool is_enabled) {
 void bp_pedantic_get(bp_pedantic *pedantic, bugpack_pedantic_state *ret_state) {
     bp_gaps_count(pedantic->gaps, ret_state);
     ret_state->is_enabled = atomic_load(&pedantic->is_enabled);
-    ret_state->cap = pedantic->context.report->settings->pedantic_cap;
+    ret_state->cap = pedantic->context.report->config->pedantic.cap;
 }
 
 static bp_trigger_note *note(void *self) {

@@ -23,7 +23,7 @@ static void on_report(const bugpack_report_result *result, void *context) {
     if (result->status == BUGPACK_OK) {
         bp_note_log(report->recorder, BUGPACK_LEVEL_INFO, "a session that died is in %s",
                     result->path);
-        bp_retention_apply(report, result->path, NULL);
+        bp_retention_apply(report, result->path, BP_REPORT_CRASH, (bp_report_bounds){0});
     } else {
         bp_note_log(report->recorder, BUGPACK_LEVEL_WARN,
                     "a session that died was not recovered: %s", result->error.message);
@@ -42,16 +42,16 @@ static void on_note(const bugpack_recover_note *note, void *context) {
 static void run(bp_job *job, bp_runner *runner) {
     (void)runner;
     const bp_trigger_context *context = job->payload;
-    const bugpack_options *settings = context->report->settings;
+    const bp_config *config = context->report->config;
     struct recovery recovery = {.report = context->report};
     bugpack_error error = BUGPACK_ERROR_INIT;
     const bugpack_recover_options options = {
-        .recorder_dir = settings->recorder_dir,
-        .app_name = settings->app_name,
-        .min_free_bytes = settings->min_free_bytes,
-        .system_flags = settings->system_flags & BUGPACK_SYSTEM_HOSTNAME,
-        .before_publish = settings->before_publish,
-        .before_publish_context = settings->before_publish_context,
+        .recorder_dir = config->recorder_dir,
+        .app_name = config->app_name,
+        .min_free_bytes = config->min_free_bytes,
+        .system_flags = config->with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0,
+        .before_publish = config->before_publish.call,
+        .before_publish_context = config->before_publish.context,
         .on_report = on_report,
         .on_note = on_note,
         .context = &recovery};
@@ -69,9 +69,9 @@ static const bp_job_type job_type = {.run = run, .free = free_payload};
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
-    const bugpack_options *settings = context->report->settings;
+    const bp_config *config = context->report->config;
     (void)ret_self;
-    if (settings->recorder_in_memory) {
+    if (config->is_in_memory) {
         return BUGPACK_OK;
     }
     bp_trigger_context *payload = malloc(sizeof *payload);

@@ -64,10 +64,8 @@ struct hang {
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
-    const bugpack_options *settings = context->report->settings;
     const bp_occasions_rule rule = {.kind = BP_REPORT_HANG,
-                                    .cooldown_ns = settings->hang_cooldown_ms * BP_NS_PER_MS,
-                                    .report_max_count = settings->hang_cap,
+                                    .rate = context->report->config->hang,
                                     .cooldown_reason = "a hang report was taken shortly before",
                                     .count_reason =
                                         "as many hang reports as hang_cap allows were taken"};
@@ -346,7 +344,7 @@ bugpack_status bp_watchdog_open(void *context, struct bugpack *session, const ch
                                 uint32_t limit_ms, bugpack_watchdog **ret_watchdog,
                                 bugpack_error *error) {
     struct watchdogs *self = context;
-    const bugpack_options *settings = self->context.report->settings;
+    const bp_config *config = self->context.report->config;
     size_t name_bytes = name == NULL ? 0 : strnlen(name, BUGPACK_CHANNEL_MAX_BYTES + 1);
     if (name_bytes == 0 || name_bytes > BUGPACK_CHANNEL_MAX_BYTES || ret_watchdog == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "a watchdog's name must have 1 to 64 bytes");
@@ -355,7 +353,7 @@ bugpack_status bp_watchdog_open(void *context, struct bugpack *session, const ch
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "a watchdog's limit must be between 100 ms and a day");
     }
-    if (settings->target_pid != 0 || settings->without_process) {
+    if (config->target_pid != 0 || config->without_process) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the session is not about this process");
     }
     bugpack_watchdog *watchdog = calloc(1, sizeof *watchdog);
