@@ -17,8 +17,8 @@ bugpack_options auto_options(const temp_dir *dir) {
 }
 
 bp_trigger_entry auto_count(bugpack *session, bp_report_kind kind, const char *key) {
-    const bp_job_type type = {.run = NULL};
-    const bp_job job = {.type = &type, .kind = BP_REPORT_BUGREPORT};
+    const bp_job_type type = {.kind = BP_REPORT_BUGREPORT};
+    const bp_job job = {.type = &type};
     bp_trigger_entry found = {.kind = kind};
     bp_trigger_list list = {.entries = NULL};
     cr_assert(zero(int, (int)bp_triggers_list(session->triggers, &job, &list, NULL)));

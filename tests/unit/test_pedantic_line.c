@@ -46,7 +46,7 @@ static bool look_at_snapshots(bp_job_queue *queue, early_snapshots *ret_early) {
     bp_lock_acquire(&queue->lock);
     for (const bp_job *job = queue->first; job != NULL; job = job->next) {
         is_busy = is_busy || job->snapshot_state == BP_JOB_SNAPSHOT_RUNNING;
-        if (job->yields && job->snapshot_state == BP_JOB_SNAPSHOT_DONE) {
+        if (job->type->yields && job->snapshot_state == BP_JOB_SNAPSHOT_DONE) {
             ret_early->count++;
             ret_early->fds += bp_snapshot_fds(job->snapshot) + 1;
             ret_early->bytes += bp_snapshot_bytes(job->snapshot);

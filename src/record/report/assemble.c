@@ -468,12 +468,8 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
                             .kernel = identity->machine.kernel,
                             .machine = identity->machine.name,
                             .pid = getpid(),
-                            .kind = job->kind,
-                            .gap_key = job->gap_key,
+                            .kind = job->type->kind,
                             .channel = job->channel,
-                            .description = job->description,
-                            .region = job->region,
-                            .exit = job->has_exit ? &job->exit : NULL,
                             .session_opened = identity->opened,
                             .triggered = job->triggered,
                             .written = now,
@@ -546,12 +542,8 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
 }
 
 static bugpack_status add_ring_entries(const struct assembly *assembly, bugpack_error *error) {
-    const bp_job *job = assembly->job;
-    const bp_channel_choice choice = {.only = job->only_channel ? job->channel : NULL,
-                                      .others = job->other_channels,
-                                      .other_count = job->other_channel_count};
-    return bp_ring_entries_add(job->snapshot, &choice, assembly->context->config, assembly->bundle,
-                               error);
+    return bp_ring_entries_add(assembly->job->snapshot, &assembly->job->traffic,
+                               assembly->context->config, assembly->bundle, error);
 }
 
 static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_error *error) {
@@ -636,9 +628,9 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
         progress->wait_snapshot(progress->context);
     }
     /* What the snapshot met comes first, so that a bad destination costs no window. */
-    if (job->snapshot_status != BUGPACK_OK) {
+    if (job->snapshot_error.status != BUGPACK_OK) {
         result->error = job->snapshot_error;
-        result->status = job->snapshot_status;
+        result->status = job->snapshot_error.status;
     } else if (!has_windows) {
         result->status = bp_fail_memory(&result->error, "take a report");
     } else {

@@ -9,20 +9,13 @@
 #include "platform/machine.h"
 #include "report/retention.h"
 
-bool bp_job_copy_text(const char *text, char **ret_copy) {
-    *ret_copy = text == NULL ? NULL : strdup(text);
-    return text == NULL || *ret_copy != NULL;
-}
-
-bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp_report_kind kind,
-                   void *payload) {
+bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, void *payload) {
     bp_job *job = calloc(1, sizeof *job);
     if (job == NULL) {
         return NULL;
     }
     job->type = type;
     job->payload = payload;
-    job->kind = kind;
     job->dir = &context->config->report_dir;
     job->triggered = bp_clock_now();
     job->destination = (bp_destination)BP_DESTINATION_INIT;
@@ -43,25 +36,8 @@ void bp_job_end_window(const bp_report_context *context, bp_job *job, uint64_t c
     }
 }
 
-void bp_hosted_free(bp_hosted *hosted) {
-    if (hosted != NULL) {
-        bp_redaction_free(hosted->redaction);
-        free(hosted);
-    }
-}
-
-void bp_hosted_describe(const bp_hosted *hosted, bp_metadata *metadata) {
-    const bp_session_identity *identity = &hosted->identity;
-    memcpy(metadata->target.session_id, identity->session_id, sizeof identity->session_id);
-    if (strcmp(metadata->app_name, metadata->target.name) == 0) {
-        metadata->app_name = identity->app_name;
-        metadata->app_version = identity->app_version;
-        metadata->app_build_id = identity->app_build_id;
-    }
-}
-
 static void free_snapshot(bp_job *job) {
-    if (job->snapshot != NULL && !job->borrows_snapshot) {
+    if (job->snapshot != NULL && !job->type->borrows_snapshot) {
         bp_snapshot_release(job->snapshot);
         free(job->snapshot);
     }
@@ -81,18 +57,13 @@ void bp_job_release(bp_job *job) {
     if (job->type->free != NULL) {
         job->type->free(job);
     }
-    if (!job->borrows_snapshot) {
+    if (!job->type->borrows_snapshot) {
         bp_job_drop_notes(job);
     }
     free_snapshot(job);
     bp_window_release(job->window);
     bp_destination_release(&job->destination);
     bp_tag_set_drop(job->tags);
-    char *texts[] = {job->description, job->channel,     job->key,
-                     job->gap_key,     job->name_detail, job->output_path};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        free(texts[i]);
-    }
 }
 
 void bp_job_free(bp_job *job) {
@@ -109,69 +80,6 @@ static bugpack_status check_room_for_zip(const bp_report_context *context, const
     return bp_destination_check_room(&job->destination, context->config->min_free_bytes,
                                      bp_bundle_needed_bytes(snapshot_bytes) - snapshot_bytes,
                                      error);
-}
-
-/* What a search for the session of a process has found. */
-struct search {
-    bp_session_identity identity;
-    int session_fd; /* -1: none yet */
-};
-
-/* Of bp_mapped_dirs: the first session of the process counts. */
-static bugpack_status see_session(void *context, pid_t pid, int dir_fd, bugpack_error *error) {
-    struct search *found = context;
-    bp_session_identity identity;
-    (void)error;
-    if (bp_session_is_of(dir_fd, pid, &identity) &&
-        (found->session_fd < 0 ||
-         identity.opened.monotonic_ns < found->identity.opened.monotonic_ns)) {
-        bp_file_close(found->session_fd);
-        *found = (struct search){identity, dir_fd};
-    } else {
-        bp_file_close(dir_fd);
-    }
-    return BUGPACK_OK;
-}
-
-static bugpack_status copy_session(const struct search *found, const bp_redaction *ours, int dir_fd,
-                                   const bp_cancel_token *token, bp_snapshot *snapshot,
-                                   bp_hosted *hosted, bugpack_error *error) {
-    bp_session_identity *identity = &hosted->identity;
-    *identity = found->identity;
-    identity->wall_offset_ns = identity->opened.wall_ns - identity->opened.monotonic_ns;
-    /* By its own clock, which may be of another time namespace. */
-    (void)bp_session_files_read_alive(found->session_fd, identity);
-    bugpack_status status = bp_redaction_load(found->session_fd, ours, &hosted->redaction, error);
-    return status == BUGPACK_OK
-               ? bp_recover_rings(found->session_fd, identity, true, dir_fd, token, snapshot, error)
-               : status;
-}
-
-bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
-                              const bp_cancel_token *token, bp_snapshot *snapshot,
-                              bp_hosted **ret_hosted, bugpack_error *error) {
-    struct search found = {.session_fd = -1};
-    const bp_mapped_dirs dirs = {bp_session_is_name, see_session, &found};
-    bp_hosted *hosted = NULL;
-    bugpack_status status = bp_mapped_dirs_visit(&dirs, pid, error);
-    if (status == BUGPACK_OK && found.session_fd >= 0) {
-        hosted = calloc(1, sizeof *hosted);
-        status = hosted == NULL
-                     ? bp_fail_memory(error, "copy the rings of a process")
-                     : copy_session(&found, ours, dir_fd, token, snapshot, hosted, error);
-    } else if (status == BUGPACK_OK && pid != getpid() &&
-               bp_process_has_thread(pid, BP_MONITOR_THREAD)) {
-        snapshot->log = (bp_snapshot_part){.is_on = true, .records = BP_TEMP_FILE_INIT};
-        (void)bp_fail(&snapshot->log.error, BUGPACK_ERR_UNSUPPORTED,
-                      "the rings of the process are in memory, or its files may not be read");
-    }
-    bp_file_close(found.session_fd);
-    if (status != BUGPACK_OK) {
-        bp_hosted_free(hosted);
-        return status;
-    }
-    *ret_hosted = hosted;
-    return BUGPACK_OK;
 }
 
 /* A session that records nothing itself reports what the process records that it is about. One that
@@ -211,7 +119,7 @@ static bugpack_status take(const bp_report_context *context, bp_job *job, uint64
         return status;
     }
     const bp_destination_request request = {.app_name = context->config->app_name,
-                                            .kind = job->kind,
+                                            .kind = job->type->kind,
                                             .detail = job->name_detail,
                                             .wall_ns = job->triggered.wall_ns,
                                             .output_path = job->output_path,
@@ -235,14 +143,13 @@ static bugpack_status take(const bp_report_context *context, bp_job *job, uint64
         return bp_fail_memory(error, "copy the rings");
     }
     bp_recorder_take_snapshot(
-        context->recorder,
-        job->only_channel && job->type->take_latecomers == NULL ? job->channel : NULL,
+        context->recorder, job->type->take_latecomers == NULL ? job->traffic.only : NULL,
         job->triggered.monotonic_ns, job->destination.dir_fd, &job->token, job->snapshot);
     return copy_target_rings(context, job, error);
 }
 
 void bp_job_take_snapshot(const bp_report_context *context, bp_job *job, uint64_t spare_bytes) {
-    job->snapshot_status = take(context, job, spare_bytes, &job->snapshot_error);
+    job->snapshot_error.status = take(context, job, spare_bytes, &job->snapshot_error);
 }
 
 void bp_job_drop_snapshot(bp_job *job) {
@@ -250,5 +157,4 @@ void bp_job_drop_snapshot(bp_job *job) {
     bp_destination_release(&job->destination);
     job->destination = (bp_destination)BP_DESTINATION_INIT;
     job->snapshot_error = (bugpack_error)BUGPACK_ERROR_INIT;
-    job->snapshot_status = BUGPACK_OK;
 }

@@ -21,25 +21,20 @@
 #include "report/bundle.h"
 #include "report/context.h"
 #include "report/destination.h"
+#include "report/hosted.h"
+#include "report/ring_entries.h"
 
 typedef struct bp_job bp_job;
 
-/* The session of the process that a report is about, if that process embeds bugpack: its rings are
- * read in their files, so that it need not answer. This is what is known beside its rings. */
-typedef struct bp_hosted {
-    bp_session_identity identity;
-    bp_redaction *redaction; /* its rules and ours */
-} bp_hosted;
-
-/* NULL is fine. */
-void bp_hosted_free(bp_hosted *hosted);
-
-/* Fills in its session and, where the app of the report has no name but that of the process, its
- * app. Texts are borrowed. */
-void bp_hosted_describe(const bp_hosted *hosted, bp_metadata *metadata);
-
-/* What one kind of job does differently. Every function is optional. */
+/* One kind of job, and what it does differently. Every function is optional. */
 typedef struct bp_job_type {
+    bp_report_kind kind;
+    bool is_manual; /* a person or the API asked: the option when_busy applies */
+    bool is_shared; /* one report can serve several manual requests */
+    bool is_single; /* a job gets the result of one of this type that has not ended */
+    bool is_strict; /* an entry that cannot be written fails the report */
+    bool yields;    /* comes after other jobs, in a queue without bound; hurries at a close */
+    bool borrows_snapshot; /* the snapshot and the notes belong to somebody else */
     /* Worker: does this instead of writing a report. The job needs no snapshot. The runner is the
      * worker's. */
     void (*run)(bp_job *job, bp_runner *runner);
@@ -56,8 +51,6 @@ typedef struct bp_job_type {
     bugpack_status (*add_entries)(bp_job *job, bp_bundle *bundle, bugpack_error *error);
     /* Worker: changes what metadata.json says, and its line of the manifest. */
     void (*describe)(const bp_job *job, bp_metadata *metadata, bugpack_writer *writer);
-    bool is_single; /* a job gets the result of one of this type that has not ended */
-    bool is_strict; /* an entry that cannot be written fails the report */
     /* Worker: the report is published, or failed; before the host is told. */
     void (*settled)(const bp_job *job, const bugpack_report_result *result);
     /* Any thread: frees the payload, and gives back what it borrowed. */
@@ -67,6 +60,7 @@ typedef struct bp_job_type {
 /* How far the copy of the rings is; under the queue's lock. */
 typedef enum bp_job_snapshot_state {
     BP_JOB_SNAPSHOT_DUE,
+    BP_JOB_SNAPSHOT_LATE, /* an early copy failed: due once the worker has the job */
     BP_JOB_SNAPSHOT_RUNNING,
     BP_JOB_SNAPSHOT_DONE
 } bp_job_snapshot_state;
@@ -75,29 +69,18 @@ struct bp_job {
     const bp_job_type *type;
     void *payload;
 
-    /* Fixed at the trigger. Strings are the job's own. */
-    bp_report_kind kind;
+    /* Fixed at the trigger. Strings are of the payload, or of the session. */
     bp_instant triggered;
-    bool is_manual;    /* a person or the API asked: the option when_busy applies */
-    bool is_shared;    /* one report can serve several requests like this one */
-    bool yields;       /* comes after other jobs, in a queue without bound; hurries at a close */
-    bool only_channel; /* traffic of `channel` alone, and of `other_channels` */
-    const char *const *other_channels; /* of the payload */
-    size_t other_channel_count;
-    bool borrows_snapshot; /* it belongs to somebody else */
-    bool has_exit;         /* the target has ended, as `exit` says */
-    bp_window *window;     /* of the metrics; NULL: the worker takes both samples */
-    bp_trigger_note *notes[BP_TRIGGER_NOTE_MAX]; /* with the snapshot, they may be borrowed */
     bp_cancel_token token;
-    bp_tag_set *tags; /* NULL for none */
-    bugpack_exit exit;
-    char *description, *channel;
-    char *key;                    /* its key among the triggers in the manifest; NULL for none */
-    char *gap_key;                /* for metadata.json */
-    char *name_detail;            /* of the file's name; NULL for none */
-    char *output_path;            /* absolute; NULL for a standard name in report_dir */
-    const bp_report_dir *dir;     /* where a standard name goes; borrowed */
-    const bugpack_region *region; /* of the screenshot, borrowed from the payload; NULL for none */
+    bp_window *window; /* of the metrics; NULL: the worker takes both samples */
+    bp_trigger_note *notes[BP_TRIGGER_NOTE_MAX];
+    bp_tag_set *tags;          /* NULL for none */
+    const char *channel;       /* for metadata.json and the providers; NULL for none */
+    bp_channel_choice traffic; /* of which the report has the messages */
+    const char *key;           /* its key among the triggers in the manifest; NULL for none */
+    const char *name_detail;   /* of the file's name; NULL for none */
+    const char *output_path;   /* absolute; NULL for a standard name in `dir` */
+    const bp_report_dir *dir;
     bugpack_report_callback *on_done;
     void *on_done_context;
 
@@ -106,11 +89,9 @@ struct bp_job {
     bp_job *next;    /* in the queue, or among those that joined the same job */
     bp_job *joined;  /* get its result too */
     bp_job_snapshot_state snapshot_state;
-    bool is_snapshot_late; /* an early copy failed: again once the worker has the job */
-    uint32_t percent;      /* the worker's */
+    uint32_t percent; /* the worker's */
 
     /* Filled by the snapshot thread, before the state says DONE. */
-    bugpack_status snapshot_status;
     bugpack_error snapshot_error;
     bp_destination destination;
     bp_snapshot *snapshot;
@@ -121,8 +102,7 @@ struct bp_job {
  * A job of this instant. Where there is a metrics history it asks for the window that ends now.
  * NULL without memory, and then the payload is the caller's still. Any thread.
  */
-bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp_report_kind kind,
-                   void *payload);
+bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, void *payload);
 void bp_job_free(bp_job *job);
 /* Frees what is in it, where the job itself is the caller's. */
 void bp_job_release(bp_job *job);
@@ -133,20 +113,6 @@ void bp_job_end_window(const bp_report_context *context, bp_job *job, uint64_t c
 
 /* Frees the notes of the triggers. */
 void bp_job_drop_notes(bp_job *job);
-
-/* Copies a text into a field; NULL stays NULL. False without memory. */
-bool bp_job_copy_text(const char *text, char **ret_copy);
-
-/*
- * Copies the rings of the process `pid`, which may write meanwhile, into temporary files in
- * `dir_fd`. It is a success, with NULL, where the process has no session with files, or may not be
- * read; the log of the snapshot says so where it has one in memory. `ours` are the rules of the
- * report. Errors: NO_MEMORY, IO, INVALID (its rules), and those of the token. The snapshot is to be
- * released in any case.
- */
-bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
-                              const bp_cancel_token *token, bp_snapshot *snapshot,
-                              bp_hosted **ret_hosted, bugpack_error *error);
 
 /*
  * Opens the destination, copies the rings and fills the snapshot's fields. `spare_bytes` must stay

@@ -61,7 +61,7 @@ static void finish_joined(bp_job *job, const bugpack_report_result *result) {
 /* The host may have given no callback that says so. */
 static void note_result(bp_recorder *recorder, const bp_job *job,
                         const bugpack_report_result *result) {
-    const char *kind = bp_report_kind_name(job->kind);
+    const char *kind = bp_report_kind_name(job->type->kind);
     if (result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED) {
         bp_note_diagnose(recorder, BUGPACK_LEVEL_ERROR, "a report of the kind %s failed: %s", kind,
                          result->error.message);
@@ -86,7 +86,8 @@ static void finish(bp_job_queue *queue, bp_job *job, const bugpack_report_result
         job->type->settled(job, result);
     }
     note_result(queue->context->recorder, job, result);
-    bp_events_post_result(queue->context->events, job->kind, job->ticket, job->percent, result);
+    bp_events_post_result(queue->context->events, job->type->kind, job->ticket, job->percent,
+                          result);
     bp_lock_check_none_held();
     if (job->on_done != NULL) {
         job->on_done(result, job->on_done_context);
@@ -137,7 +138,7 @@ static void on_step(void *context, uint32_t percent) {
     end_cancelled(queue);
     if (percent > job->percent) {
         job->percent = percent;
-        bp_events_post(queue->context->events, BUGPACK_EVENT_PROGRESS, job->kind, job->ticket,
+        bp_events_post(queue->context->events, BUGPACK_EVENT_PROGRESS, job->type->kind, job->ticket,
                        percent);
     }
 }
@@ -146,10 +147,11 @@ static void on_step(void *context, uint32_t percent) {
 static bool wait_until(void *context, uint64_t until_ns) {
     bp_job_queue *queue = context;
     bp_lock_acquire(&queue->lock);
-    while (!atomic_load(&queue->has_cancelled) && !(queue->current->yields && queue->is_stopping) &&
+    while (!atomic_load(&queue->has_cancelled) &&
+           !(queue->current->type->yields && queue->is_stopping) &&
            bp_clock_monotonic_ns() < until_ns &&
            bp_lock_wait_until(&queue->lock, &queue->changed, until_ns)) {}
-    bool may_wait = !(queue->current->yields && queue->is_stopping);
+    bool may_wait = !(queue->current->type->yields && queue->is_stopping);
     bp_lock_release(&queue->lock);
     return may_wait;
 }
@@ -175,7 +177,7 @@ static void note_report(const bp_job_queue *queue, bool begins) {
 static bp_job *next_job(const bp_job_queue *queue) {
     bp_job *oldest = NULL;
     for (bp_job *job = queue->first; job != NULL; job = job->next) {
-        if (is_for_worker(job) && !job->yields) {
+        if (is_for_worker(job) && !job->type->yields) {
             return job;
         }
         if (is_for_worker(job) && oldest == NULL) {
@@ -192,12 +194,12 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
                                   .wait_snapshot = wait_snapshot,
                                   .context = queue,
                                   .is_window_past = job->window != NULL};
-    bp_events_post(queue->context->events, BUGPACK_EVENT_STARTED, job->kind, job->ticket, 0);
+    bp_events_post(queue->context->events, BUGPACK_EVENT_STARTED, job->type->kind, job->ticket, 0);
     note_report(queue, true);
     bp_assemble(queue->context, queue->runner, job, &progress, &result);
     note_report(queue, false);
     if (result.status == BUGPACK_OK && job->output_path == NULL) { /* bugpack chose the name */
-        bp_retention_apply(queue->context, result.path, job->kind, job->dir->bounds);
+        bp_retention_apply(queue->context, result.path, job->type->kind, job->dir->bounds);
     }
     finish(queue, job, &result);
     bp_lock_acquire(&queue->lock);
@@ -268,7 +270,7 @@ static bool has_early_room(const bp_job_queue *queue) {
     uint64_t bytes = 0;
     unsigned fds = 0;
     for (const bp_job *job = queue->first; job != NULL; job = job->next) {
-        if (job->yields && job != queue->current && job->snapshot != NULL &&
+        if (job->type->yields && job != queue->current && job->snapshot != NULL &&
             job->snapshot_state == BP_JOB_SNAPSHOT_DONE) {
             bytes += bp_snapshot_bytes(job->snapshot);
             fds += bp_snapshot_fds(job->snapshot) + 1; /* and the directory's */
@@ -281,13 +283,12 @@ static bool has_early_room(const bp_job_queue *queue) {
 static bp_job *next_snapshot(const bp_job_queue *queue) {
     bp_job *early = NULL;
     for (bp_job *job = queue->first; job != NULL; job = job->next) {
-        if (job->snapshot_state != BP_JOB_SNAPSHOT_DUE) {
-            continue;
-        }
-        if (!job->yields || job == queue->current) {
+        bool is_due = job->snapshot_state == BP_JOB_SNAPSHOT_DUE;
+        bool is_its_turn = !job->type->yields || job == queue->current;
+        if (is_its_turn && (is_due || job->snapshot_state == BP_JOB_SNAPSHOT_LATE)) {
             return job;
         }
-        if (early == NULL && !job->is_snapshot_late) {
+        if (is_due && early == NULL) {
             early = job;
         }
     }
@@ -296,19 +297,18 @@ static bp_job *next_snapshot(const bp_job_queue *queue) {
 
 /* Copies the rings of one job. The lock is held before and after, not during. */
 static void take_snapshot(bp_job_queue *queue, bp_job *job) {
-    bool is_early = job->yields && job != queue->current;
+    bool is_early = job->type->yields && job != queue->current;
     job->snapshot_state = BP_JOB_SNAPSHOT_RUNNING;
     bp_lock_release(&queue->lock);
     bp_fd_reserve_release(&queue->reserve);
     bp_job_take_snapshot(queue->context, job, is_early ? 2 * early_max_bytes : 0);
-    bool is_whole = job->snapshot_status == BUGPACK_OK && bp_snapshot_is_whole(job->snapshot);
+    bool is_whole = job->snapshot_error.status == BUGPACK_OK && bp_snapshot_is_whole(job->snapshot);
     bp_lock_acquire(&queue->lock);
     job->snapshot_state = BP_JOB_SNAPSHOT_DONE;
     if (is_early && !is_whole) {
         /* There may be more room when it is the job's turn. */
         bp_job_drop_snapshot(job);
-        job->is_snapshot_late = true;
-        job->snapshot_state = BP_JOB_SNAPSHOT_DUE;
+        job->snapshot_state = BP_JOB_SNAPSHOT_LATE;
     }
     if (!is_for_worker(job)) {
         job_unlink(queue, job);
@@ -357,8 +357,8 @@ static void *copy_rings(void *argument) {
 static bp_job *find_manual(const bp_job_queue *queue, bool may_join) {
     bp_job *job = queue->first;
     while (job != NULL &&
-           (!job->is_manual ||
-            (may_join && (!job->is_shared || atomic_load(&job->token.is_cancelled))))) {
+           (!job->type->is_manual ||
+            (may_join && (!job->type->is_shared || atomic_load(&job->token.is_cancelled))))) {
         job = job->next;
     }
     return job;
@@ -369,8 +369,8 @@ static unsigned count_waiting(const bp_job_queue *queue) {
     unsigned count = 0;
     for (const bp_job *job = queue->first; job != NULL; job = job->next) {
         /* What is no report, as a recovery, takes no place of one. */
-        count +=
-            job != queue->current && !job->yields && job->type->run == NULL && is_for_worker(job);
+        count += job != queue->current && !job->type->yields && job->type->run == NULL &&
+                 is_for_worker(job);
     }
     return count;
 }
@@ -383,7 +383,7 @@ static bugpack_status refuse(bugpack_status status, const char *why, bugpack_err
 static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
                              bugpack_error *error) {
     bugpack_when_busy when_busy =
-        job->is_manual ? queue->context->config->when_busy : BUGPACK_WHEN_BUSY_QUEUE;
+        job->type->is_manual ? queue->context->config->when_busy : BUGPACK_WHEN_BUSY_QUEUE;
     bp_job *other = job->type->is_single ? queue->first : NULL;
     while (other != NULL && (other->type != job->type || atomic_load(&other->token.is_cancelled))) {
         other = other->next;
@@ -392,7 +392,7 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
         find_manual(queue, false) != NULL) {
         return refuse(BUGPACK_ERR_BUSY, "another one is under way", error);
     }
-    if (other == NULL && when_busy == BUGPACK_WHEN_BUSY_COALESCE && job->is_shared) {
+    if (other == NULL && when_busy == BUGPACK_WHEN_BUSY_COALESCE && job->type->is_shared) {
         other = find_manual(queue, true);
     }
     if (other != NULL) {
@@ -403,7 +403,7 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
     if (queue->is_stopping) {
         return refuse(BUGPACK_ERR_CLOSED, bugpack_status_name(BUGPACK_ERR_CLOSED), error);
     }
-    if (!job->yields && count_waiting(queue) >= BUGPACK_REPORT_QUEUE_MAX) {
+    if (!job->type->yields && count_waiting(queue) >= BUGPACK_REPORT_QUEUE_MAX) {
         return bp_fail(error, BUGPACK_ERR_BUSY, "no report was taken: %u wait already",
                        (unsigned)BUGPACK_REPORT_QUEUE_MAX);
     }
@@ -439,7 +439,7 @@ bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *r
     bp_lock_acquire(&queue->lock);
     bugpack_status status = accept(queue, job, &ticket, error);
     /* A snapshot of one that yields may have to wait until the worker has come to it. */
-    bool needs_worker = job->yields || job->snapshot_state != BP_JOB_SNAPSHOT_DUE;
+    bool needs_worker = job->type->yields || job->snapshot_state != BP_JOB_SNAPSHOT_DUE;
     bool is_copier_waiting = queue->is_copier_waiting;
     bp_lock_release(&queue->lock);
     wake_for(queue, needs_worker, is_copier_waiting); /* they then find the lock free */

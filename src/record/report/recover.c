@@ -155,6 +155,7 @@ struct recovery {
     bp_identity identity; /* of the dead session, and of this machine */
     bp_instant last;      /* when it was last known to run */
     dead_crash crash;
+    bugpack_exit exit; /* signal 0: not known */
 };
 
 /* The session's own file is not synced either: a loss of power soon after the start empties it. */
@@ -230,6 +231,7 @@ static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *w
     metadata->pid = (pid_t)dead->pid;
     metadata->session_end = "died";
     metadata->is_core_unknown = true;
+    metadata->exit = it->exit.signal != 0 ? &it->exit : NULL;
     /* The session's clock stopped with it: its uptimes end when it was last known to run. */
     metadata->written.monotonic_ns = it->last.monotonic_ns;
     metadata->target.pid = (pid_t)dead->target_pid;
@@ -245,7 +247,8 @@ static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *w
     }
 }
 
-static const bp_job_type dead_session = {.take_snapshot = recover_rings,
+static const bp_job_type dead_session = {.kind = BP_REPORT_CRASH,
+                                         .take_snapshot = recover_rings,
                                          .add_entries = add_entries,
                                          .describe = describe,
                                          .is_strict = true};
@@ -278,7 +281,6 @@ static bugpack_status write_report(struct recovery *it, bugpack_report_result *r
     bp_report_context context = {.config = &config, .identity = &it->identity};
     bp_job job = {.type = &dead_session,
                   .payload = it,
-                  .kind = BP_REPORT_CRASH,
                   .triggered = it->last,
                   .dir = &config.report_dir,
                   .destination = BP_DESTINATION_INIT};
@@ -302,8 +304,7 @@ static bugpack_status write_report(struct recovery *it, bugpack_report_result *r
         goto out;
     }
     if (it->crash.page != NULL && it->crash.page->was_passed_to_host == 0) {
-        job.has_exit = true;
-        job.exit.signal = it->crash.page->signal;
+        it->exit.signal = it->crash.page->signal;
     }
     bp_job_take_snapshot(&context, &job, 0);
     bp_assemble(&context, NULL, &job, NULL, result);

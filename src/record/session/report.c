@@ -59,6 +59,9 @@ struct manual_report {
     bp_recorder *recorder;
     bp_screenshot *screenshot; /* NULL for none */
     bp_retained *loan;         /* NULL: the rings are copied now */
+    char *description, *channel, *output_path;
+    bool has_exit;
+    bugpack_exit exit;
 };
 
 static bugpack_status take_snapshot(bp_job *job, bugpack_error *error) {
@@ -81,12 +84,20 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
     return status;
 }
 
+static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *writer) {
+    const struct manual_report *report = job->payload;
+    (void)writer;
+    metadata->description = report->description;
+    metadata->region = bp_screenshot_region(report->screenshot);
+    metadata->exit = report->has_exit ? &report->exit : NULL;
+}
+
 /* There is no second chance to ask for the report of a process that has died: where it fails, the
  * records stay for recovery. */
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct manual_report *report = job->payload;
     bp_screenshot_drop_pixels(report->screenshot);
-    if (job->kind == BP_REPORT_CRASH) {
+    if (job->type->kind == BP_REPORT_CRASH) {
         bp_rings_keep(report->recorder->rings,
                       result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED);
     }
@@ -104,82 +115,95 @@ static void free_payload(bp_job *job) {
         bp_retained_give_back(report->loan, job);
     }
     bp_screenshot_free(report->screenshot);
+    free(report->description);
+    free(report->channel);
+    free(report->output_path);
     free(report);
 }
 
-static const bp_job_type manual_type = {.brings_entry = brings_entry,
-                                        .add_entries = add_entries,
-                                        .settled = settled,
-                                        .free = free_payload};
-static const bp_job_type loan_type = {.take_snapshot = take_snapshot,
+#define REQUEST(kind_of_report, can_be_shared)                                                     \
+    {                                                                                              \
+        .kind = kind_of_report, .is_manual = true, .is_shared = can_be_shared,                     \
+        .brings_entry = brings_entry, .add_entries = add_entries, .describe = describe,            \
+        .settled = settled, .free = free_payload                                                   \
+    }
+/* By whether the target has crashed, and whether one report can serve several requests. */
+static const bp_job_type request_types[2][2] = {
+    {REQUEST(BP_REPORT_BUGREPORT, false), REQUEST(BP_REPORT_BUGREPORT, true)},
+    {REQUEST(BP_REPORT_CRASH, false), REQUEST(BP_REPORT_CRASH, true)}};
+#undef REQUEST
+
+static const bp_job_type loan_type = {.kind = BP_REPORT_NOTIFICATION,
+                                      .is_manual = true,
+                                      .borrows_snapshot = true,
+                                      .take_snapshot = take_snapshot,
                                       .brings_entry = brings_entry,
                                       .add_entries = add_entries,
+                                      .describe = describe,
                                       .settled = settled_loan,
                                       .free = free_payload};
+
+static const bp_job_type *type_of(const bugpack *session, const bugpack_report_request *request) {
+    bool is_crash = request->is_crash && session->config.target_pid != 0;
+    bool is_shared = request->output_path == NULL && request->screenshot == NULL &&
+                     request->retained == 0 && request->timeout_ms == 0 &&
+                     request->target_exit == NULL;
+    return &request_types[is_crash][is_shared];
+}
+
+static bool copy_text(const char *text, char **ret_copy) {
+    *ret_copy = text == NULL ? NULL : strdup(text);
+    return text == NULL || *ret_copy != NULL;
+}
 
 /* Fixes everything that must be of this instant, and waits for nothing. */
 static bugpack_status fill_job(bugpack *session, const bugpack_report_request *request,
                                bp_pixel_owner *owner, bp_job *job) {
     struct manual_report *report = job->payload;
-    job->is_manual = true;
-    job->only_channel = request->channel != NULL && request->channel[0] != '\0' &&
-                        (request->flags & BUGPACK_REPORT_ALL_TRAFFIC) == 0;
-    job->is_shared = request->output_path == NULL && request->screenshot == NULL &&
-                     request->retained == 0 && request->timeout_ms == 0 &&
-                     request->target_exit == NULL;
+    bugpack_status status = BUGPACK_OK;
+    report->recorder = session->context.recorder;
     if (request->target_exit != NULL) {
-        job->exit = *request->target_exit;
-        job->has_exit = true;
+        report->exit = *request->target_exit;
+        report->has_exit = true;
         bp_job_end_window(&session->context, job, request->target_cpu_ns);
     }
     if (request->timeout_ms != 0) {
         job->token.deadline_ns = job->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
     }
-    if (!bp_job_copy_text(request->description, &job->description) ||
-        !bp_job_copy_text(request->channel, &job->channel)) {
+    if (!copy_text(request->description, &report->description) ||
+        !copy_text(request->channel, &report->channel)) {
         return BUGPACK_ERR_NO_MEMORY;
     }
+    job->channel = report->channel;
+    if (job->channel != NULL && job->channel[0] != '\0' &&
+        (request->flags & BUGPACK_REPORT_ALL_TRAFFIC) == 0) {
+        job->traffic.only = job->channel;
+    }
     if (request->screenshot != NULL) {
-        bugpack_status status =
-            bp_screenshot_take(request->screenshot, &request->region, owner,
-                               &session->held_picture_bytes, &report->screenshot);
-        if (status != BUGPACK_OK) {
-            return status;
-        }
-        job->region = bp_screenshot_region(report->screenshot);
+        status = bp_screenshot_take(request->screenshot, &request->region, owner,
+                                    &session->held_picture_bytes, &report->screenshot);
     }
-    if (request->output_path != NULL) {
-        bugpack_status status =
-            bp_file_absolute_path(request->output_path, &job->output_path, NULL);
-        if (status != BUGPACK_OK) {
-            return status;
-        }
+    if (status == BUGPACK_OK && request->output_path != NULL) {
+        status = bp_file_absolute_path(request->output_path, &report->output_path, NULL);
+        job->output_path = report->output_path;
     }
-    if (request->retained == 0) {
-        return BUGPACK_OK;
-    }
-    bugpack_status status =
-        bp_retained_lend(bp_triggers_get(session->triggers, &bp_trigger_retained),
-                         request->retained, job, &report->loan);
-    if (status == BUGPACK_OK) {
-        job->type = &loan_type;
+    if (status == BUGPACK_OK && request->retained != 0) {
+        status = bp_retained_lend(bp_triggers_get(session->triggers, &bp_trigger_retained),
+                                  request->retained, job, &report->loan);
+        job->type = status == BUGPACK_OK ? &loan_type : job->type;
     }
     return status;
 }
 
 static bugpack_status make_job(bugpack *session, const bugpack_report_request *request,
                                bp_pixel_owner *owner, bp_job **ret_job) {
-    bool is_crash = request->is_crash && session->config.target_pid != 0;
     struct manual_report *report = calloc(1, sizeof *report);
-    bp_job *job = report == NULL
-                      ? NULL
-                      : bp_job_new(&session->context, &manual_type,
-                                   is_crash ? BP_REPORT_CRASH : BP_REPORT_BUGREPORT, report);
+    bp_job *job =
+        report == NULL ? NULL : bp_job_new(&session->context, type_of(session, request), report);
     if (job == NULL) {
         free(report);
         return BUGPACK_ERR_NO_MEMORY;
     }
-    report->recorder = session->context.recorder;
     bugpack_status status = fill_job(session, request, owner, job);
     if (status != BUGPACK_OK) {
         bp_job_free(job);

@@ -84,17 +84,17 @@ static void on_done(const bugpack_report_result *result, void *context) {
     free(asker);
 }
 
-static const bp_job_type job_type = {.is_single = true}; /* no payload */
+static const bp_job_type job_type = {
+    .kind = BP_REPORT_BUGREPORT, .is_manual = true, .is_single = true}; /* no payload */
 
 static void serve(struct ask *self, int fd) {
     bugpack_status status = BUGPACK_ERR_BUSY;
     if (atomic_fetch_add(&self->asker_count, 1) < asker_max) {
         struct asker *asker = malloc(sizeof *asker);
-        bp_job *job = bp_job_new(self->context.report, &job_type, BP_REPORT_BUGREPORT, NULL);
+        bp_job *job = bp_job_new(self->context.report, &job_type, NULL);
         status = BUGPACK_ERR_NO_MEMORY;
         if (asker != NULL && job != NULL) {
             *asker = (struct asker){self, fd, bp_fd_mark_of(fd)};
-            job->is_manual = true;
             job->on_done = on_done;
             job->on_done_context = asker;
             status = bp_job_queue_submit(self->context.jobs, job, NULL, NULL);

@@ -89,10 +89,10 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
     bp_monitor_wake(self->context.monitor);
 }
 
-static const bp_job_type job_type = {.settled = settled};
+static const bp_job_type job_type = {.kind = BP_REPORT_AUTO_SNAPSHOT, .settled = settled};
 
 static bugpack_status submit(struct auto_snapshot *self) {
-    bp_job *job = bp_job_new(self->context.report, &job_type, BP_REPORT_AUTO_SNAPSHOT, self);
+    bp_job *job = bp_job_new(self->context.report, &job_type, self);
     if (job == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }

@@ -130,23 +130,19 @@ static void free_payload(bp_job *job) {
 }
 
 static const bp_job_type job_type = {
-    .describe = describe, .settled = settled, .free = free_payload};
+    .kind = BP_REPORT_CONDITION, .describe = describe, .settled = settled, .free = free_payload};
 
 static bugpack_status submit(const struct truth *truth, const char *subject) {
     struct conditions *self = truth->owner;
     struct truth *payload = malloc(sizeof *payload);
-    bp_job *job = payload == NULL
-                      ? NULL
-                      : bp_job_new(self->context.report, &job_type, BP_REPORT_CONDITION, payload);
+    bp_job *job = payload == NULL ? NULL : bp_job_new(self->context.report, &job_type, payload);
     if (job == NULL) {
         free(payload);
         return BUGPACK_ERR_NO_MEMORY;
     }
     *payload = *truth;
-    if (!bp_job_copy_text(truth->key, &job->key) || !bp_job_copy_text(subject, &job->name_detail)) {
-        bp_job_free(job);
-        return BUGPACK_ERR_NO_MEMORY;
-    }
+    job->key = payload->key;
+    job->name_detail = subject;
     return bp_job_queue_submit(self->context.jobs, job, NULL, NULL);
 }
 

@@ -44,18 +44,18 @@ static void free_payload(bp_job *job) {
     atomic_store(&trigger->is_job_waiting, false);
 }
 
-static const bp_job_type job_type = {.run = run, .free = free_payload};
+/* It yields: no bound of the queue refuses it, and reports come first. */
+static const bp_job_type job_type = {.yields = true, .run = run, .free = free_payload};
 
 static void keep(bp_crash_trigger *trigger) {
     if (atomic_exchange(&trigger->is_job_waiting, true)) {
         return;
     }
-    bp_job *job = bp_job_new(trigger->context.report, &job_type, BP_REPORT_CRASH, trigger);
+    bp_job *job = bp_job_new(trigger->context.report, &job_type, trigger);
     if (job == NULL) {
         atomic_store(&trigger->is_job_waiting, false);
         return;
     }
-    job->yields = true; /* no bound of the queue refuses it, and reports come first */
     (void)bp_job_queue_submit(trigger->context.jobs, job, NULL, NULL);
 }
 

@@ -151,8 +151,8 @@ static void take_latecomers(bp_job *job) {
     disconnects->late_count = 0;
     bp_lock_release(&disconnects->lock);
     cause->model.others = cause->late;
-    cause->model.other_count = job->other_channel_count = count;
-    job->other_channels = cause->late_channels;
+    cause->model.other_count = job->traffic.other_count = count;
+    job->traffic.others = cause->late_channels;
 }
 
 static void look_at_channel(const bp_channel_item *item, bp_channel_activity *activity) {
@@ -222,27 +222,27 @@ static void free_payload(bp_job *job) {
     free_cause(job->payload);
 }
 
-static const bp_job_type job_type = {.take_latecomers = take_latecomers,
+static const bp_job_type job_type = {.kind = BP_REPORT_DISCONNECT,
+                                     .take_latecomers = take_latecomers,
                                      .add_entries = add_entries,
                                      .settled = settled,
                                      .free = free_payload};
 
 static bugpack_status submit(struct disconnects *disconnects, const bugpack_disconnect_cause *given,
                              uint64_t suppressed_count) {
-    bp_job *job = bp_job_new(disconnects->context.report, &job_type, BP_REPORT_DISCONNECT, NULL);
+    bp_job *job = bp_job_new(disconnects->context.report, &job_type, NULL);
     if (job == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
     struct cause *cause = new_cause(disconnects, given, suppressed_count);
     job->payload = cause;
-    if (cause == NULL || !bp_job_copy_text(given->channel, &job->channel) ||
-        !bp_job_copy_text(given->channel, &job->key) ||
-        !bp_job_copy_text(given->channel, &job->name_detail)) {
+    if (cause == NULL) {
         bp_job_free(job);
         return BUGPACK_ERR_NO_MEMORY;
     }
     cause->model.first.at = job->triggered;
-    job->only_channel = true;
+    job->channel = job->key = job->name_detail = cause->model.first.channel;
+    job->traffic.only = job->channel;
     return bp_job_queue_submit(disconnects->context.jobs, job, NULL, NULL);
 }
 

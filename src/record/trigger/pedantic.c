@@ -124,6 +124,8 @@ struct gap_report {
     unsigned char message[message_look_bytes];
     size_t message_bytes, kept_bytes;            /* all of it, and what is here */
     char channel[BUGPACK_CHANNEL_MAX_BYTES + 1]; /* which it came on; the row may be another one */
+    char row_channel[BUGPACK_GAP_KEY_MAX_BYTES + 1];
+    char *description; /* of the message; NULL: none */
     bool has_state;
     bugpack_writer given; /* checked by the worker, not on the host's thread */
     int result;
@@ -205,7 +207,7 @@ static bool brings_entry(const bp_job *job, const char *name) {
 }
 
 /* "a message of 123 bytes without a handler; the first 64: 0a 0b …" */
-static bool describe(const struct gap_report *report, char **ret_description) {
+static bool describe_message(const struct gap_report *report, char **ret_description) {
     bp_buffer text;
     size_t shown = report->kept_bytes < BUGPACK_GAP_DUMP_MAX_BYTES ? report->kept_bytes
                                                                    : BUGPACK_GAP_DUMP_MAX_BYTES;
@@ -224,19 +226,18 @@ static bool describe(const struct gap_report *report, char **ret_description) {
     for (size_t i = 0; i < shown; i++) {
         (void)bp_buffer_printf(&text, " %02x", report->message[i]);
     }
-    bool is_copied =
-        text.status == BUGPACK_OK && bp_job_copy_text(bp_buffer_text(&text), ret_description);
+    *ret_description = text.status == BUGPACK_OK ? strdup(bp_buffer_text(&text)) : NULL;
     bp_buffer_release(&text);
-    return is_copied;
+    return *ret_description != NULL;
 }
 
 /* Secrets go before the bytes become digits, where no rule would find them. */
-static bugpack_status show_message(struct gap_report *report, bp_job *job, const bp_bundle *bundle,
+static bugpack_status show_message(struct gap_report *report, const bp_bundle *bundle,
                                    bugpack_error *error) {
     bugpack_status status = report->is_exact
                                 ? BUGPACK_OK
                                 : bp_bundle_overwrite(bundle, report->message, report->kept_bytes);
-    return status == BUGPACK_OK && describe(report, &job->description)
+    return status == BUGPACK_OK && describe_message(report, &report->description)
                ? BUGPACK_OK
                : bp_fail_memory(error, "describe a message");
 }
@@ -245,7 +246,7 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
     struct gap_report *report = job->payload;
     bugpack_writer writer;
     if (report->has_message) {
-        bugpack_status status = show_message(report, job, bundle, error);
+        bugpack_status status = show_message(report, bundle, error);
         if (status != BUGPACK_OK) {
             return status;
         }
@@ -262,12 +263,19 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
     return bp_bundle_put(bundle, state_name, BUGPACK_OK, &writer, error);
 }
 
+static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *writer) {
+    const struct gap_report *report = job->payload;
+    (void)writer;
+    metadata->gap_key = bp_gap_text(report->gap);
+    metadata->description = report->description;
+}
+
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct gap_report *report = job->payload;
     bool is_written = result->status == BUGPACK_OK;
     if (!is_written) {
         bp_note_log(report->pedantic->context.report->recorder, BUGPACK_LEVEL_WARN,
-                    "no report of gap %s: %s", job->gap_key, result->error.message);
+                    "no report of gap %s: %s", bp_gap_text(report->gap), result->error.message);
     }
     bp_gaps_settle(report->pedantic->gaps, report->gap, is_written);
 }
@@ -277,11 +285,16 @@ static void free_payload(bp_job *job) {
     if (report->has_state) {
         bp_writer_release(&report->given);
     }
+    free(report->description);
     free(report);
 }
 
-static const bp_job_type job_type = {.brings_entry = brings_entry,
+/* It yields: a burst of gaps loses none, and leaves room for a person's report. */
+static const bp_job_type job_type = {.kind = BP_REPORT_PEDANTIC,
+                                     .yields = true,
+                                     .brings_entry = brings_entry,
                                      .add_entries = add_entries,
+                                     .describe = describe,
                                      .settled = settled,
                                      .free = free_payload};
 
@@ -301,40 +314,24 @@ static void keep_message(struct gap_report *report, const bp_occurrence *occurre
     memcpy(report->message, occurrence->bytes, report->kept_bytes);
 }
 
-static bool fill_job(bp_job *job, const bp_gap *gap) {
-    size_t channel_bytes = bp_gap_channel_bytes(gap);
-    if (!bp_job_copy_text(bp_gap_text(gap), &job->gap_key) ||
-        !bp_job_copy_text(bp_gap_text(gap), &job->name_detail)) {
-        return false;
-    }
-    if (channel_bytes > 0) {
-        job->only_channel = true;
-        job->channel = strndup(bp_gap_text(gap), channel_bytes);
-        if (job->channel == NULL) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* NULL without memory. */
 static bp_job *make_job(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence *occurrence) {
     struct gap_report *report = calloc(1, sizeof *report);
     if (report == NULL) {
         return NULL;
     }
-    bp_job *job = bp_job_new(pedantic->context.report, &job_type, BP_REPORT_PEDANTIC, report);
+    bp_job *job = bp_job_new(pedantic->context.report, &job_type, report);
     if (job == NULL) {
         free(report);
         return NULL;
     }
     report->pedantic = pedantic;
     report->gap = gap;
-    job->yields = true; /* a burst of gaps loses none, and leaves room for a person's report */
     job->dir = &pedantic->context.report->config->pedantic.dir;
-    if (!fill_job(job, gap)) {
-        bp_job_free(job);
-        return NULL;
+    job->name_detail = bp_gap_text(gap);
+    memcpy(report->row_channel, bp_gap_text(gap), bp_gap_channel_bytes(gap));
+    if (report->row_channel[0] != '\0') {
+        job->channel = job->traffic.only = report->row_channel;
     }
     if (occurrence->bytes != NULL) {
         keep_message(report, occurrence);

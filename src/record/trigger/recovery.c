@@ -75,8 +75,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
         return BUGPACK_OK;
     }
     bp_trigger_context *payload = malloc(sizeof *payload);
-    bp_job *job =
-        payload == NULL ? NULL : bp_job_new(context->report, &job_type, BP_REPORT_CRASH, payload);
+    bp_job *job = payload == NULL ? NULL : bp_job_new(context->report, &job_type, payload);
     if (job == NULL) {
         free(payload);
         return bp_fail_memory(error, "look for sessions that died");

@@ -137,7 +137,7 @@ static void end_snapshot(bp_retained *retained, bool is_good) {
 static void snapshotted(bp_job *job) {
     bp_retained *retained = job->payload;
     struct retained_list *list = retained->list;
-    bool is_good = job->snapshot_status == BUGPACK_OK;
+    bool is_good = job->snapshot_error.status == BUGPACK_OK;
     if (!is_good) {
         bp_note_log(list->context.report->recorder, BUGPACK_LEVEL_WARN,
                     "the rings of a notification are not kept: %s", job->snapshot_error.message);
@@ -147,7 +147,8 @@ static void snapshotted(bp_job *job) {
     bp_monitor_wake(list->context.monitor); /* which has to know when it expires */
 }
 
-static const bp_job_type retained_type = {.snapshotted = snapshotted};
+static const bp_job_type retained_type = {.kind = BP_REPORT_NOTIFICATION,
+                                          .snapshotted = snapshotted};
 
 uint64_t bp_retained_add(void *self) {
     struct retained_list *list = self;
@@ -155,8 +156,7 @@ uint64_t bp_retained_add(void *self) {
     if (retained == NULL) {
         return 0;
     }
-    bp_job *job =
-        bp_job_new(list->context.report, &retained_type, BP_REPORT_NOTIFICATION, retained);
+    bp_job *job = bp_job_new(list->context.report, &retained_type, retained);
     if (job == NULL) {
         free(retained);
         return 0;
@@ -192,8 +192,6 @@ bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_ret
     if (found == NULL) {
         return BUGPACK_ERR_NO_TICKET;
     }
-    job->borrows_snapshot = true;
-    job->kind = BP_REPORT_NOTIFICATION;
     job->triggered = found->job->triggered;
     bp_job_drop_notes(job);
     memcpy(job->notes, found->job->notes, sizeof job->notes);
@@ -208,9 +206,9 @@ bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_ret
 /* The snapshot was submitted before its number was known, so it is done by now. */
 bugpack_status bp_retained_take_snapshot(bp_retained *loan, bp_job *job, bugpack_error *error) {
     const bp_job *from = loan->job;
-    if (from->snapshot_status != BUGPACK_OK) {
+    if (from->snapshot_error.status != BUGPACK_OK) {
         *error = from->snapshot_error;
-        return from->snapshot_status;
+        return error->status;
     }
     job->snapshot = from->snapshot;
     job->snapshot->token = &job->token;

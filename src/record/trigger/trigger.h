@@ -174,9 +174,9 @@ typedef struct bp_retained bp_retained;
 uint64_t bp_retained_add(void *self);
 
 /*
- * Lends the snapshot `number` to `job`, which becomes one of the kind `notification` with the
- * snapshot's instant and window. NO_TICKET when it is not retained any more, or lent already. The
- * job calls the other functions from its type. Any thread.
+ * Lends the snapshot `number` to `job`, which gets its instant and window. The caller then gives it
+ * a type that borrows its snapshot. NO_TICKET when it is not retained any more, or lent already.
+ * The job calls the other functions from its type. Any thread.
  */
 bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_retained **ret_loan);
 

@@ -90,7 +90,7 @@ bugpack_status bp_triggers_list(void *context, const bp_job *job, bp_trigger_lis
         bp_trigger_list_release(list);
         return status;
     }
-    bp_trigger_list_count_written(list, job->kind, job->key);
+    bp_trigger_list_count_written(list, job->type->kind, job->key);
     return BUGPACK_OK;
 }
 

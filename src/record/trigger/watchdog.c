@@ -163,7 +163,7 @@ static void free_payload(bp_job *job) {
 }
 
 static const bp_job_type report_type = {
-    .add_entries = add_entries, .settled = settled, .free = free_payload};
+    .kind = BP_REPORT_HANG, .add_entries = add_entries, .settled = settled, .free = free_payload};
 
 /* A copy of the hang is the job's. */
 static bp_job *new_job(const struct hang *hang, const bp_job_type *type) {
@@ -172,7 +172,7 @@ static bp_job *new_job(const struct hang *hang, const bp_job_type *type) {
         return NULL;
     }
     *payload = *hang;
-    bp_job *job = bp_job_new(hang->owner->context.report, type, BP_REPORT_HANG, payload);
+    bp_job *job = bp_job_new(hang->owner->context.report, type, payload);
     if (job == NULL) {
         free(payload);
     }
@@ -186,11 +186,7 @@ static bugpack_status submit(const struct hang *hang, uint64_t *ret_ticket) {
     }
     struct hang *own = job->payload;
     own->model.seen = job->triggered;
-    if (!bp_job_copy_text(hang->model.watchdog, &job->key) ||
-        !bp_job_copy_text(hang->model.watchdog, &job->name_detail)) {
-        bp_job_free(job);
-        return BUGPACK_ERR_NO_MEMORY;
-    }
+    job->key = job->name_detail = own->model.watchdog;
     return bp_job_queue_submit(hang->owner->context.jobs, job, ret_ticket, NULL);
 }
 
