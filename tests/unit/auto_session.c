@@ -1,11 +1,9 @@
 #include "unit/auto_session.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "session/session.h"
+#include "unit/unit.h"
 
 bugpack_options auto_options(const temp_dir *dir) {
     bugpack_options options = quick_options(dir);
@@ -21,7 +19,7 @@ bp_trigger_entry auto_count(bugpack *session, bp_report_kind kind, const char *k
     const bp_job job = {.type = &type};
     bp_trigger_entry found = {.kind = kind};
     bp_trigger_list list = {.entries = NULL};
-    cr_assert(zero(int, (int)bp_triggers_list(session->triggers, &job, &list, NULL)));
+    cr_assert(zero(int, bp_triggers_list(session->triggers, &job, &list, NULL)));
     for (size_t i = 0; i < list.count; i++) {
         const bp_trigger_entry *entry = &list.entries[i];
         if (entry->kind == kind &&

@@ -1,18 +1,17 @@
 #include "unit/file_ring.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "support/ring_records.h"
+#include "unit/unit.h"
 
 file_ring make_file_ring(size_t capacity_bytes) {
     file_ring it;
     cr_assert(temp_dir_make(&it.dir));
     int fd = openat(it.dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     it.fd = openat(it.dir.fd, "ring", O_RDWR | O_CLOEXEC);
-    cr_assert(zero(int, (int)bp_ring_new_mapped(fd, capacity_bytes, &it.ring, NULL)));
+    cr_assert(zero(int, bp_ring_new_mapped(fd, capacity_bytes, &it.ring, NULL)));
     cr_assert(zero(int, close(fd)), "the ring needs no descriptor");
     return it;
 }
@@ -48,7 +47,7 @@ bugpack_status salvage(int fd, bp_ring_view *view) {
 
 bp_ring_view recovery_well(int fd) {
     bp_ring_view view;
-    cr_assert(zero(int, (int)salvage(fd, &view)));
+    cr_assert(zero(int, salvage(fd, &view)));
     return view;
 }
 

@@ -1,12 +1,8 @@
 #include "unit/logged_session.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/buffer.h"
 #include "support/report_reader.h"
+#include "unit/unit.h"
 
 logged open_logged(void) {
     logged made = {.session = NULL};
@@ -33,8 +29,7 @@ static void copy_between(const char *line, const char *before, const char *after
 
 static bp_buffer close_logged(logged *made) {
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(made->session, NULL, &result)), "%s",
-              result.error.message);
+    cr_assert(zero(int, bugpack_report(made->session, NULL, &result)), "%s", result.error.message);
     char *text = report_read(result.path, "logs.jsonl", NULL);
     cr_assert(ne(ptr, text, NULL));
     bp_buffer out;
@@ -54,6 +49,6 @@ static bp_buffer close_logged(logged *made) {
 
 void expect_logged(logged *made, const char *expected) {
     bp_buffer text = close_logged(made);
-    cr_assert(eq(str, (char *)(uintptr_t)bp_buffer_text(&text), (char *)(uintptr_t)expected));
+    cr_assert(eq(str, bp_buffer_text(&text), expected));
     bp_buffer_release(&text);
 }

@@ -1,16 +1,12 @@
 #include "unit/made_report.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "archive/sha256.h"
 #include "entries/verify.h"
 #include "support/report_reader.h"
 #include "unit/taken_report.h"
+#include "unit/unit.h"
 
 const char made_report_id[33] = "0123456789abcdef0123456789abcdef";
 static const char record[] =
@@ -92,6 +88,5 @@ void made_report_sound(made_zip *ret_zip) {
     made_report_list(&report, "logs.jsonl", record);
     end(&report, true, ret_zip); /* two deflated streams may be one content */
     const bp_buffer *bytes = &ret_zip->bytes;
-    cr_assert(
-        eq(str, (char *)made_report_faults(bytes->data, bytes->size, BP_VERIFY_MAX_BYTES), ""));
+    cr_assert(eq(str, made_report_faults(bytes->data, bytes->size, BP_VERIFY_MAX_BYTES), ""));
 }

@@ -4,10 +4,9 @@
 #ifndef TESTS_UNIT_MODEL_FIXTURE_H
 #define TESTS_UNIT_MODEL_FIXTURE_H
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include "support/model_samples.h"
+
+#include "unit/unit.h"
 
 static bp_buffer out;
 static bugpack_error error;

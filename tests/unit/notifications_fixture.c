@@ -1,17 +1,14 @@
 #include "unit/notifications_fixture.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
-
 #include "base/clock.h"
+#include "unit/unit.h"
 
 fixture open_fixture(void) {
     fixture made;
     cr_assert(temp_dir_make(&made.dir));
     bp_ring *ring = NULL;
-    cr_assert(zero(int, (int)bp_ring_new(bp_notifications_ring_bytes(), &ring, NULL)));
-    cr_assert(zero(int, (int)bp_notifications_new(ring, &made.notifications, NULL)));
+    cr_assert(zero(int, bp_ring_new(bp_notifications_ring_bytes(), &ring, NULL)));
+    cr_assert(zero(int, bp_notifications_new(ring, &made.notifications, NULL)));
     return made;
 }
 
@@ -29,10 +26,10 @@ void add(fixture *made, uint64_t at_secs, bugpack_level level, const char *sourc
 bp_temp_file copy(fixture *made) {
     bp_temp_file records;
     bp_ring_view view;
-    cr_assert(zero(int, (int)bp_temp_file_open(&records, made->dir.fd, UINT64_MAX, NULL)));
-    cr_assert(zero(int, (int)bp_ring_copy(bp_notifications_ring(made->notifications), UINT64_MAX,
-                                          bp_temp_file_sink, &records, &view, NULL)));
-    cr_assert(zero(int, (int)bp_temp_file_flush(&records, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&records, made->dir.fd, UINT64_MAX, NULL)));
+    cr_assert(zero(int, bp_ring_copy(bp_notifications_ring(made->notifications), UINT64_MAX,
+                                     bp_temp_file_sink, &records, &view, NULL)));
+    cr_assert(zero(int, bp_temp_file_flush(&records, NULL)));
     return records;
 }
 
@@ -41,7 +38,7 @@ bp_buffer print(const bp_temp_file *records, uint32_t expected_count) {
     bp_buffer_init(&out, (size_t)16 << 20);
     uint32_t count = UINT32_MAX;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bp_notifications_print(records, 0, &out, &count, &error)), "%s",
+    cr_assert(zero(int, bp_notifications_print(records, 0, &out, &count, &error)), "%s",
               error.message);
     cr_assert(eq(uint, count, expected_count));
     return out;

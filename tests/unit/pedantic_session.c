@@ -1,12 +1,9 @@
 #include "unit/pedantic_session.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
+
+#include "unit/unit.h"
 
 bugpack_options pedantic_options(pedantic *made) {
     cr_assert(temp_dir_make(&made->dir));
@@ -29,7 +26,7 @@ bugpack_pedantic_state pedantic_settle(const pedantic *made) {
     do {
         const struct timespec pause = {.tv_nsec = 1000000};
         (void)nanosleep(&pause, NULL);
-        cr_assert(zero(int, (int)bugpack_pedantic_get(made->session, &state)));
+        cr_assert(zero(int, bugpack_pedantic_get(made->session, &state)));
     } while (state.pending_count > 0);
     return state;
 }

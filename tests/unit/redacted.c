@@ -1,11 +1,9 @@
 #include "unit/redacted.h"
 
-#include <criterion/criterion.h>
-
 #include <ctype.h>
-#include <string.h>
 
 #include "redact/tag.h"
+#include "unit/unit.h"
 
 bp_rule_set *redacted_set(const char *rules) {
     bp_rule_list list = {.rules = NULL};
@@ -49,7 +47,8 @@ void redacted_without_tags(char *text) {
         /* REDACTED-<rule>-<12 hex digits>; a rule's id may have a '-' and no 12 hex digits. */
         for (text = tag + sizeof prefix;
              !(text[0] == '-' && strspn(text + 1, "0123456789abcdef") >= 12);) {
-            cr_assert(*text != '\0' && (isalnum((unsigned char)*text) || *text == '-'), "%s", tag);
+            bool is_of_tag = isalnum((unsigned char)*text) || *text == '-';
+            cr_assert(is_of_tag, "%s", tag);
             text++;
         }
         text += 13;

@@ -3,17 +3,12 @@
  * what this program itself runs on. Each test is a process of its own, so a fake library that is
  * loaded is loaded for that test alone.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "platform/allocator.h"
 #include "platform/posix/allocator.h"
 #include "support/fake_mallctl.h"
+#include "unit/unit.h"
 
 static const char *const counters[] = {"stats.allocated", "stats.active", "stats.resident",
                                        "stats.mapped", "arenas.narenas"};

@@ -80,7 +80,7 @@ static void expect_line(uint64_t wall_ns, const char *expected) {
     archive_file_finish(&file);
     char list[512] = "";
     cr_assert(zip_list(file.path, list, sizeof list));
-    cr_expect(eq(str, list, (char *)(uintptr_t)expected));
+    cr_expect(eq(str, list, expected));
     archive_file_end(&file);
 }
 
@@ -231,7 +231,7 @@ static bugpack_status pass_doubled(void *context, const char *entry, const void 
                                    size_t byte_count, bp_sink *pass_on, void *archive) {
     struct doubler *doubler = context;
     const char *next = bytes;
-    cr_assert(eq(str, (char *)(uintptr_t)entry, "entry"));
+    cr_assert(eq(str, entry, "entry"));
     if (bytes == NULL) {
         doubler->end_count++;
         return pass_on(archive, &doubler->held, 1);

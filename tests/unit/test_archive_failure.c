@@ -70,7 +70,7 @@ Test(archive_failure, refuses_a_zip_without_entries_or_with_one_open) {
     archive_file file;
     archive_file_start(&file, when, NULL);
     expect_finish_fails(file.archive, BUGPACK_ERR_INVALID, 0, file.path);
-    cr_expect(eq(int, (int)lseek(file.fd, 0, SEEK_END), 0));
+    cr_expect(eq(int, lseek(file.fd, 0, SEEK_END), 0));
     archive_file_add(&file, "late", "x", 1);
     cr_assert(zero(int, bp_archive_begin(file.archive, "open", 0, NULL)));
     cr_expect(eq(int, bp_archive_begin(file.archive, "two", 0, NULL), BUGPACK_ERR_INVALID));
@@ -222,7 +222,7 @@ static bool fail_one(unsigned nth) {
     bugpack_status status = bp_archive_finish(file.archive, &bytes, NULL);
     fails_at = 0;
     if (is_reached) {
-        cr_expect(eq(int, (int)count, 3), "write %u", nth);
+        cr_expect(eq(int, count, 3), "write %u", nth);
         cr_expect(zero(int, status));
         for (size_t i = 0; i < 4; i++) {
             if (is_there[i]) {

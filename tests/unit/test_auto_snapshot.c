@@ -2,17 +2,14 @@
  * Reports by the clock: when they come, where they go, how many stay, and what is told when they
  * cannot be written.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/report_reader.h"
 #include "trigger/trigger.h"
 #include "unit/auto_session.h"
+#include "unit/unit.h"
 
 Test(auto_snapshot, that_is_slow_delays_the_next_and_does_not_bunch_them) {
     cr_assert(eq(u64, bp_auto_snapshot_next(1000, 1050, 100), 1100));
@@ -111,9 +108,9 @@ Test(auto_snapshot, that_cannot_be_written_is_told_once_and_tried_again) {
     bugpack *session = open_session(&options);
     bp_trigger_entry entry = wait_for_count(session, 4);
     cr_assert(zero(u64, entry.written_count));
-    cr_assert(eq(str, (char *)(uintptr_t)entry.reason, "one could not be written"));
+    cr_assert(eq(str, entry.reason, "one could not be written"));
     bugpack_report_result result;
-    cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
+    cr_assert(zero(int, auto_report(session, &result)), "%s", result.error.message);
     cr_assert(report_entry_contains(result.path, "notifications.json", "\"count\": 1,"));
     cr_assert(report_entry_contains(result.path, "notifications.json",
                                     "an auto-snapshot could not be written: "));

@@ -1,10 +1,7 @@
 #include <stdint.h>
-#include <string.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 
 #include "base/buffer.h"
+#include "unit/unit.h"
 
 Test(buffer, starts_empty_without_an_allocation) {
     bp_buffer buffer;

@@ -1,12 +1,8 @@
 /*
  * Build ids out of ELF files that are made here byte by byte, right and wrong.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "platform/linux/build_id.h"
+#include "unit/unit.h"
 
 /* A file in memory, and how much of it was asked for. */
 typedef struct image {
@@ -83,7 +79,7 @@ Test(build_id, is_found_in_both_classes_and_byte_orders) {
         image made = make_image(kind & 1, kind & 2);
         char id[BP_BUILD_ID_TEXT_BYTES] = "";
         cr_assert(bp_build_id_read(read_image, &made, id), "kind %d", kind);
-        cr_expect(eq(str, id, (char *)made_id), "kind %d", kind);
+        cr_expect(eq(str, id, made_id), "kind %d", kind);
     }
 }
 

@@ -1,14 +1,8 @@
 /*
  * What is streamed, and what is added from memory, become entries and lines of the manifest.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <semaphore.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,6 +11,7 @@
 #include "report/provider.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static temp_dir dir;
 static char text[700000];
@@ -86,7 +81,7 @@ static void expect_entry(const char *path, const char *name, size_t byte_count) 
 static void expect_list(const char *path, const char *expected) {
     char *list = report_list(path);
     cr_assert(ne(ptr, list, NULL));
-    cr_expect(eq(str, list, (char *)(uintptr_t)expected));
+    cr_expect(eq(str, list, expected));
     free(list);
 }
 

@@ -3,17 +3,12 @@
  */
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include "heap/calibration.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static const bp_calibration sample = {824, 840};
 static const char sample_text[] =
@@ -24,7 +19,7 @@ Test(calibration, prints_and_parses_the_same_text) {
     char text[BP_CALIBRATION_TEXT_BYTES];
     bp_calibration parsed = {0, 0};
     bp_calibration_format(0xccf78, &sample, text);
-    cr_assert(eq(str, text, (char *)sample_text));
+    cr_assert(eq(str, text, sample_text));
     cr_assert(bp_calibration_parse(text, strlen(text), 0xccf78, &parsed));
     cr_assert(eq(i64, parsed.allocated_place, 824));
     cr_assert(eq(i64, parsed.deallocated_place, 840));
@@ -65,37 +60,37 @@ static const char *refusal(const struct stat *mapped, const struct stat *named, 
 Test(calibration, runs_only_a_file_that_this_user_would_load_anyway) {
     struct stat file = {.st_mode = S_IFREG | 0644, .st_dev = 7, .st_ino = 42, .st_uid = 0};
     struct stat other = file;
-    cr_assert(eq(ptr, (void *)refusal(&file, &file, 1000), NULL));
+    cr_assert(eq(ptr, refusal(&file, &file, 1000), NULL));
     file.st_uid = 1000;
-    cr_assert(eq(ptr, (void *)refusal(&file, &file, 1000), NULL));
+    cr_assert(eq(ptr, refusal(&file, &file, 1000), NULL));
     /* Another user's, also for root: to run it would be to run whatever that user put there. */
-    cr_assert(ne(ptr, (void *)refusal(&file, &file, 0), NULL));
+    cr_assert(ne(ptr, refusal(&file, &file, 0), NULL));
     file.st_uid = 0;
-    cr_assert(ne(ptr, (void *)refusal(&file, NULL, 0), NULL));
+    cr_assert(ne(ptr, refusal(&file, NULL, 0), NULL));
     other.st_ino = 43;
-    cr_assert(ne(ptr, (void *)refusal(&file, &other, 0), NULL));
+    cr_assert(ne(ptr, refusal(&file, &other, 0), NULL));
     other.st_ino = 42;
     other.st_dev = 8;
-    cr_assert(ne(ptr, (void *)refusal(&file, &other, 0), NULL));
+    cr_assert(ne(ptr, refusal(&file, &other, 0), NULL));
     file.st_mode = S_IFREG | 0664;
-    cr_assert(ne(ptr, (void *)refusal(&file, &file, 0), NULL));
+    cr_assert(ne(ptr, refusal(&file, &file, 0), NULL));
     file.st_mode = S_IFREG | 0646;
-    cr_assert(ne(ptr, (void *)refusal(&file, &file, 0), NULL));
+    cr_assert(ne(ptr, refusal(&file, &file, 0), NULL));
     file.st_mode = S_IFCHR | 0644;
-    cr_assert(ne(ptr, (void *)refusal(&file, &file, 0), NULL));
+    cr_assert(ne(ptr, refusal(&file, &file, 0), NULL));
 }
 
 /* In a volume that a container shares with us, its root is ours, and so is the path. */
 Test(calibration, runs_no_file_of_a_process_with_another_root) {
     struct stat file = {.st_mode = S_IFREG | 0644, .st_dev = 7, .st_ino = 42, .st_uid = 0};
     const bp_calibration_facts facts = {&file, &file, 0, false, true};
-    cr_assert(ne(ptr, (void *)bp_calibration_refusal(&facts), NULL));
+    cr_assert(ne(ptr, bp_calibration_refusal(&facts), NULL));
 }
 
 Test(calibration, runs_no_file_whose_owner_another_user_may_have_made_up) {
     struct stat file = {.st_mode = S_IFREG | 0644, .st_dev = 7, .st_ino = 42, .st_uid = 0};
     const bp_calibration_facts facts = {&file, &file, 0, true, false};
-    cr_assert(ne(ptr, (void *)bp_calibration_refusal(&facts), NULL));
+    cr_assert(ne(ptr, bp_calibration_refusal(&facts), NULL));
 }
 
 Test(calibration, believes_the_owners_of_the_root_file_system_and_none_without_a_descriptor) {

@@ -1,14 +1,9 @@
 /*
  * profile.folded as a tree of calls, and the path that a thread spends its time on.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/buffer.h"
 #include "entries/call_tree.h"
+#include "unit/unit.h"
 
 static bp_call_tree tree;
 static char list[BP_FRAME_LIST_BYTES];
@@ -114,8 +109,8 @@ Test(call_tree, adds_up_lines_and_threads_of_one_name_in_any_order) {
     cr_expect(eq(u64, bp_call_tree_self(&tree, "main"), 3));
     const bp_call_name *top[2];
     cr_assert(eq(sz, bp_call_tree_top(&tree, top, 2), 2));
-    cr_expect(eq(str, (char *)bp_call_tree_text(&tree, top[0]), "f"));
-    cr_expect(eq(str, (char *)bp_call_tree_text(&tree, top[1]), "main"));
+    cr_expect(eq(str, bp_call_tree_text(&tree, top[0]), "f"));
+    cr_expect(eq(str, bp_call_tree_text(&tree, top[1]), "main"));
 }
 
 Test(call_tree, folds_the_c_library_as_stacks_are_folded) {
@@ -145,7 +140,7 @@ Test(call_tree, counts_a_function_that_calls_itself_from_the_outermost) {
         "r;main 1");
     cr_expect(eq(u64, find("r"), 9));
     cr_expect(eq(str, list, "walk ×2 < main"));
-    cr_expect(eq(str, (char *)bp_call_tree_node_name(&tree, path.caller), "main"));
+    cr_expect(eq(str, bp_call_tree_node_name(&tree, path.caller), "main"));
 }
 
 Test(call_tree, leaves_out_what_is_malformed_and_says_how_much) {
@@ -173,7 +168,7 @@ Test(call_tree, bounds_the_depth_of_a_stack) {
     ADD(bp_buffer_text(&line));
     cr_expect(eq(u64, find("deep"), 5));
     cr_expect(eq(sz, path.count, BP_CALL_TREE_DEPTH_MAX - 1));
-    cr_expect(eq(str, (char *)bp_call_tree_node_name(&tree, path.nodes[0]), "…"));
+    cr_expect(eq(str, bp_call_tree_node_name(&tree, path.nodes[0]), "…"));
     cr_expect(eq(u64, bp_call_tree_self(&tree, "…"), 5));
     bp_buffer_release(&line);
 }

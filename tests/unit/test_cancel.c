@@ -1,27 +1,25 @@
 #include "base/cancel.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include "base/clock.h"
 #include "base/temp_file.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 Test(token, is_never_due_without_a_deadline_or_a_halt) {
     bp_cancel_token token = {0};
     cr_assert(not(bp_cancel_is_due(NULL)));
     cr_assert(not(bp_cancel_is_due(&token)));
-    cr_assert(zero(int, (int)bp_cancel_check(&token, NULL)));
+    cr_assert(zero(int, bp_cancel_check(&token, NULL)));
 }
 
 Test(token, tells_a_deadline_from_a_cancel) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_cancel_token token = {.deadline_ns = bp_clock_monotonic_ns() + 3600 * BP_NS_PER_SEC};
-    cr_assert(zero(int, (int)bp_cancel_check(&token, &error)));
+    cr_assert(zero(int, bp_cancel_check(&token, &error)));
     token.deadline_ns = 1;
-    cr_assert(eq(int, (int)bp_cancel_check(&token, &error), BUGPACK_ERR_TIMEOUT));
+    cr_assert(eq(int, bp_cancel_check(&token, &error), BUGPACK_ERR_TIMEOUT));
     atomic_store(&token.is_cancelled, true);
-    cr_assert(eq(int, (int)bp_cancel_check(&token, &error), BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(int, bp_cancel_check(&token, &error), BUGPACK_ERR_CANCELLED));
     cr_assert(eq(str, error.message, "the report was cancelled"));
 }
 
@@ -32,14 +30,13 @@ Test(token, stops_a_spool_before_its_next_write_and_sticks) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     static const char piece[100000];
     cr_assert(temp_dir_make(&dir));
-    cr_assert(zero(int, (int)bp_temp_file_open(&temp_file, dir.fd, UINT64_MAX, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&temp_file, dir.fd, UINT64_MAX, NULL)));
     temp_file.token = &token;
-    cr_assert(zero(int, (int)bp_temp_file_write(&temp_file, piece, sizeof piece)));
+    cr_assert(zero(int, bp_temp_file_write(&temp_file, piece, sizeof piece)));
     atomic_store(&token.is_cancelled, true);
-    cr_assert(
-        eq(int, (int)bp_temp_file_write(&temp_file, piece, sizeof piece), BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(int, bp_temp_file_write(&temp_file, piece, sizeof piece), BUGPACK_ERR_CANCELLED));
     cr_assert(eq(u64, temp_file.size, sizeof piece));
-    cr_assert(eq(int, (int)bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_CANCELLED));
     cr_assert(eq(str, error.message, "the report was cancelled"));
     bp_temp_file_release(&temp_file);
     temp_dir_remove(&dir);

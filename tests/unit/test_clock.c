@@ -1,12 +1,8 @@
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include "base/clock.h"
+#include "unit/unit.h"
 
 static void expect_iso(uint64_t wall_ns, const char *expected) {
     char text[BP_CLOCK_ISO_BYTES];

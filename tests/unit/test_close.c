@@ -2,16 +2,11 @@
  * What a handle is good for when its session is closed, or being closed. With threads at work:
  * tests/stress/close_threads.c.
  */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "unit/quick_session.h"
+#include "unit/unit.h"
 
 static temp_dir dir;
 
@@ -41,21 +36,21 @@ Test(close, refuses_every_call_afterwards) {
     bugpack *session = open_quick();
     bugpack_channel *channel = NULL;
     bugpack_channel *late = NULL;
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(session, "display", NULL, &channel, NULL)));
     bugpack_close(session);
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     const int closed = BUGPACK_ERR_CLOSED;
-    cr_expect(eq(int, (int)bugpack_report(session, NULL, &result), closed));
-    cr_expect(eq(int, (int)result.status, closed));
-    cr_expect(eq(int, (int)bugpack_report_async(session, NULL, NULL, NULL), closed));
-    cr_expect(eq(int, (int)bugpack_provide_text(session, "a.txt", provide, NULL, &error), closed));
-    cr_expect(eq(int, (int)error.status, closed));
+    cr_expect(eq(int, bugpack_report(session, NULL, &result), closed));
+    cr_expect(eq(int, result.status, closed));
+    cr_expect(eq(int, bugpack_report_async(session, NULL, NULL, NULL), closed));
+    cr_expect(eq(int, bugpack_provide_text(session, "a.txt", provide, NULL, &error), closed));
+    cr_expect(eq(int, error.status, closed));
     cr_expect(eq(
         int, (int)bugpack_provide_file(session, "b.txt", "/dev/null", BUGPACK_FILE_WHOLE, 0, NULL),
         closed));
     cr_expect(not(bugpack_unprovide(session, "a.txt")));
-    cr_expect(eq(int, (int)bugpack_channel_open(session, "late", NULL, &late, NULL), closed));
+    cr_expect(eq(int, bugpack_channel_open(session, "late", NULL, &late, NULL), closed));
     cr_expect(zero(ptr, late));
     cr_expect(zero(ptr, bugpack_log_stream(session, BUGPACK_LEVEL_INFO, NULL, NULL)));
     bugpack_log(session, BUGPACK_LEVEL_FATAL, "late", "%s", "nowhere");
@@ -99,7 +94,7 @@ Test(close, ends_the_calls_of_a_filter) {
     options.filter = count_and_keep;
     options.filter_context = call_count;
     bugpack_channel *channel = NULL;
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "display", &options, &channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(session, "display", &options, &channel, NULL)));
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, message, 64);
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, message, sizeof message);
     cr_expect(eq(u32, *call_count, 2));
@@ -125,9 +120,9 @@ Test(close, does_nothing_inside_a_filter_of_the_session) {
     options.filter = close_in_filter;
     options.filter_context = session;
     bugpack_channel *channel = NULL;
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "display", &options, &channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(session, "display", &options, &channel, NULL)));
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, "message", 7);
-    cr_expect(zero(int, (int)bugpack_report(session, NULL, NULL)), "it is still open");
+    cr_expect(zero(int, bugpack_report(session, NULL, NULL)), "it is still open");
     bugpack_close(session);
 }
 
@@ -161,8 +156,8 @@ static void close_a_second_time(const bugpack_report_result *result, void *conte
 
 Test(close, does_not_wait_for_another_close_in_a_callback) {
     struct knot knot = {.closed = open_quick(), .other = open_quick()};
-    cr_assert(zero(int, (int)bugpack_report_async(knot.closed, NULL, wait_for_other, &knot)));
-    cr_assert(zero(int, (int)bugpack_report_async(knot.other, NULL, close_a_second_time, &knot)));
+    cr_assert(zero(int, bugpack_report_async(knot.closed, NULL, wait_for_other, &knot)));
+    cr_assert(zero(int, bugpack_report_async(knot.other, NULL, close_a_second_time, &knot)));
     bugpack_close(knot.closed);
     cr_expect(atomic_load(&knot.is_untied));
     bugpack_close(knot.other);

@@ -1,18 +1,14 @@
 /*
  * Conditions as text, judged by recorded series of samples.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "model/condition.h"
+#include "unit/unit.h"
 
 static bp_condition *made(const char *text) {
     bp_condition *condition = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bp_condition_new(text, &condition, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_condition_new(text, &condition, &error)), "%s", error.message);
     return condition;
 }
 
@@ -97,8 +93,7 @@ Test(condition, refuses_with_what_is_wrong) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         bp_condition *condition = NULL;
         bugpack_error error = BUGPACK_ERROR_INIT;
-        cr_assert(eq(int, (int)bp_condition_new(bad[i].text, &condition, &error),
-                     (int)BUGPACK_ERR_INVALID),
+        cr_assert(eq(int, bp_condition_new(bad[i].text, &condition, &error), BUGPACK_ERR_INVALID),
                   "%s", bad[i].text);
         cr_assert(ne(ptr, strstr(error.message, bad[i].part), NULL), "<%s> lacks <%s>",
                   error.message, bad[i].part);
@@ -139,7 +134,7 @@ static bool use_memory(series *it, double mib) {
 static void expect_found(const series *it, const char *wanted) {
     char text[BP_CONDITION_VALUE_BYTES];
     bp_condition_print_value(&it->truth, text);
-    cr_assert(eq(str, text, (char *)(uintptr_t)wanted));
+    cr_assert(eq(str, text, wanted));
 }
 
 Test(condition, is_true_once_until_it_was_false) {
@@ -356,7 +351,7 @@ Test(condition, prints_itself_for_the_metadata) {
         bp_json_begin(&json, &out);
         bp_condition_add(&json, NULL);
         bp_condition_add(&json, &cases[i].truth);
-        cr_assert(zero(int, (int)bp_json_finish(&json, NULL)));
+        cr_assert(zero(int, bp_json_finish(&json, NULL)));
         cr_assert(ne(ptr, strstr(bp_buffer_text(&out), cases[i].json), NULL), "%s",
                   bp_buffer_text(&out));
         bp_buffer_release(&out);

@@ -1,12 +1,6 @@
 /*
  * What entries hold, checked in pieces as it is read: JSON, pcap, PNG, profiles.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <bugpack/traffic.h>
 
 #include "base/buffer.h"
@@ -14,6 +8,7 @@
 #include "image/png.h"
 #include "recorder/pcap.h"
 #include "support/made_image.h"
+#include "unit/unit.h"
 #include "json/parts.h"
 
 static const size_t whole = SIZE_MAX;
@@ -193,7 +188,7 @@ Test(content, reads_a_profile_in_pieces_of_any_size) {
             size_t length = strlen(wrongs[i][0]);
             cr_expect(
                 eq(int, check("profile.folded", wrongs[i][0], length, piece), BUGPACK_ERR_CORRUPT));
-            cr_expect(eq(str, error.message, (char *)wrongs[i][1]));
+            cr_expect(eq(str, error.message, wrongs[i][1]));
         }
     }
     cr_expect(eq(int, check("profile.folded", "", 0, 1), BUGPACK_OK));

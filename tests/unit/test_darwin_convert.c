@@ -2,9 +2,7 @@
  * What the integers of the macOS kernel mean: without a Mac.
  */
 #include "platform/darwin/convert.h"
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
+#include "unit/unit.h"
 
 static const bp_darwin_tick apple_silicon = {.numer = 125, .denom = 3};
 

@@ -1,29 +1,26 @@
 /*
  * The facts of our own process, as the fake kernel of tests/support/mach has them.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "support/mach/fake_kernel.h"
 
 #include "platform/process_facts.h"
 #include "platform/task.h"
+#include "unit/unit.h"
 
 static bp_task *open_own(void) {
     bp_task *task = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bp_task_open(0, &task, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_task_open(0, &task, &error)), "%s", error.message);
     return task;
 }
 
 static bp_process_facts read_facts(bp_task *task) {
     bp_process_facts facts;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bp_process_facts_read(task, &facts, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_process_facts_read(task, &facts, &error)), "%s", error.message);
     return facts;
 }
 
@@ -32,10 +29,10 @@ TestSuite(darwin_facts, .init = mach_fake_reset);
 Test(darwin_facts, are_of_no_other_process) {
     bp_task *task = (bp_task *)&mach_fake;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, (int)bp_task_open(getppid(), &task, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(int, bp_task_open(getppid(), &task, &error), BUGPACK_ERR_UNSUPPORTED));
     cr_expect(ne(ptr, strstr(error.message, "needs Linux"), NULL));
-    cr_expect(eq(int, (int)bp_task_open_tree(0, &task, &error), BUGPACK_ERR_UNSUPPORTED));
-    cr_expect(eq(ptr, (void *)task, (void *)&mach_fake));
+    cr_expect(eq(int, bp_task_open_tree(0, &task, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(ptr, task, (void *)&mach_fake));
 }
 
 Test(darwin_facts, hold_what_macos_tells) {
@@ -130,11 +127,11 @@ static bool fail_fact(bp_task *task, unsigned long nth) {
     bugpack_status status = bp_process_facts_read(task, &facts, &error);
     const char *call = mach_fake_failed_call();
     if (strcmp(call, "memory") == 0) {
-        cr_expect(eq(int, (int)status, BUGPACK_ERR_NO_MEMORY), "%lu", nth);
+        cr_expect(eq(int, status, BUGPACK_ERR_NO_MEMORY), "%lu", nth);
         cr_expect(eq(int, facts.pid, 42));
         facts = (bp_process_facts){0};
     } else {
-        cr_expect(zero(int, (int)status), "%lu: %s", nth, error.message);
+        cr_expect(zero(int, status), "%lu: %s", nth, error.message);
         cr_expect(strstr(facts.denied, call) != NULL, "\"%s\" does not name %s", facts.denied,
                   call);
         bp_process_facts_release(&facts);

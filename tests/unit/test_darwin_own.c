@@ -1,9 +1,6 @@
 /*
  * Our own process through Mach, as the counting kernel of tests/support/mach plays it.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "support/mach/fake_kernel.h"
@@ -11,6 +8,7 @@
 #include "model/metrics.h"
 #include "platform/allocator.h"
 #include "platform/task.h"
+#include "unit/unit.h"
 
 enum { KERNEL_FAILURE = 5 };
 
@@ -31,14 +29,14 @@ static void close_task(bp_task *task) {
 static bp_task *open_own(void) {
     bp_task *task = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bp_task_open(0, &task, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_task_open(0, &task, &error)), "%s", error.message);
     return task;
 }
 
 static bp_task_snapshot take(bp_task *task, bool with_names) {
     bp_task_snapshot snapshot;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bp_task_snapshot_take(task, with_names, &snapshot, &error)), "%s",
+    cr_assert(zero(int, bp_task_snapshot_take(task, with_names, &snapshot, &error)), "%s",
               error.message);
     return snapshot;
 }
@@ -124,7 +122,7 @@ Test(darwin_own, a_window_matches_threads_by_id_whatever_their_ports_are_called)
     bp_task_snapshot after = take(task, true);
     after.taken_ns = before.taken_ns + 2000000;
     bp_metrics metrics;
-    cr_assert(zero(int, (int)bp_metrics_compute(&before, &after, &metrics, NULL)));
+    cr_assert(zero(int, bp_metrics_compute(&before, &after, &metrics, NULL)));
     cr_assert(eq(sz, metrics.thread_count, 3));
     cr_expect(eq(u64, metrics.threads[0].tid, 7));
     cr_expect(metrics.threads[0].is_born && !metrics.threads[0].has_age);
@@ -202,14 +200,14 @@ Test(darwin_own, a_clone_goes_on_with_the_same_uptime) {
     bp_task *task = open_own();
     bp_task *clone = NULL;
     mach_fake.absolute += 24000000;
-    cr_assert(zero(int, (int)bp_task_clone(task, &clone, NULL)));
+    cr_assert(zero(int, bp_task_clone(task, &clone, NULL)));
     close_task(task);
     bp_task_snapshot snapshot = take(clone, false);
     cr_expect(eq(u64, snapshot.uptime_ns, 101000000000u));
     char name[64];
     bp_task_name(clone, name, sizeof name);
     cr_expect(eq(str, name, "Viewer"));
-    cr_expect(eq(int, (int)bp_task_pid(clone), (int)getpid()));
+    cr_expect(eq(int, bp_task_pid(clone), (int)getpid()));
     bp_task_snapshot_release(&snapshot);
     close_task(clone);
 }
@@ -255,8 +253,7 @@ Test(darwin_own, the_failed_call_is_the_reason) {
         bp_task_snapshot snapshot;
         bugpack_error error = BUGPACK_ERROR_INIT;
         mach_fake_fail(i + 1, KERNEL_FAILURE, 0);
-        cr_expect(
-            eq(int, (int)bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
+        cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
         cr_expect(eq(ptr, strstr(error.message, wanted[i]), error.message), "%s", error.message);
         close_task(task);
     }
@@ -273,7 +270,7 @@ Test(darwin_own, that_no_thread_can_be_asked_is_a_failure_and_no_empty_list) {
     bp_task_snapshot snapshot;
     bugpack_error error = BUGPACK_ERROR_INIT;
     mach_fake.on_call = end_all;
-    cr_expect(eq(int, (int)bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
+    cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
     cr_expect(ne(ptr, strstr(error.message, "thread_info(THREAD_BASIC_INFO)"), NULL));
     close_task(task);
 }
@@ -283,7 +280,7 @@ Test(darwin_own, an_empty_list_is_given_back_and_named) {
     bp_task_snapshot snapshot;
     bugpack_error error = BUGPACK_ERROR_INIT;
     mach_fake.thread_count = 0;
-    cr_expect(eq(int, (int)bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
+    cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
     cr_expect(ne(ptr, strstr(error.message, "task_threads"), NULL));
     close_task(task);
 }
@@ -301,14 +298,14 @@ Test(darwin_own, is_sampled_also_where_libproc_is_forbidden) {
 Test(darwin_own, heap_zones_are_summed_and_nothing_is_no_answer) {
     bp_heap_reading reading;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bp_allocator_read(&reading, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_allocator_read(&reading, &error)), "%s", error.message);
     cr_expect(eq(str, reading.state.allocator, "libmalloc"));
     cr_expect(eq(u64, reading.state.allocated_bytes, 1000000));
     cr_expect(eq(u64, reading.state.active_bytes, 4000000));
     cr_expect(eq(u64, reading.state.mapped_bytes, 4000000));
     cr_expect(eq(u64, reading.state.resident_bytes, BUGPACK_HEAP_UNKNOWN));
     mach_fake.heap_held_bytes = 0;
-    cr_expect(eq(int, (int)bp_allocator_read(&reading, &error), BUGPACK_ERR_IO));
+    cr_expect(eq(int, bp_allocator_read(&reading, &error), BUGPACK_ERR_IO));
     cr_expect(ne(ptr, strstr(error.message, "malloc_zone_statistics"), NULL));
     cr_expect(eq(u64, reading.state.mapped_bytes, 4000000));
 }

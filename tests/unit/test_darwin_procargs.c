@@ -2,11 +2,7 @@
  * Arguments out of what KERN_PROCARGS2 copies, which the process itself may have written.
  */
 #include "platform/darwin/convert.h"
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit/unit.h"
 
 /* The arguments with '|' for each NUL; "?" when they could not be found. To be freed. */
 static char *parse(const char *memory, size_t bytes) {

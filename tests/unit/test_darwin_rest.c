@@ -1,12 +1,7 @@
 /*
  * What macOS has beside the sampler, on Linux, with Apple's calls played to it.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define DARWIN_CALLS_THEMSELVES
 #include "base/clock.h"
@@ -16,6 +11,7 @@
 #include "platform/thread.h"
 #include "support/darwin/darwin_calls.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 Test(darwin_rest, a_full_sync_needs_no_other) {
     cr_expect(eq(int, bp_staged_sync(-1), 0));
@@ -124,7 +120,7 @@ Test(darwin_rest, a_wait_is_as_long_as_what_is_left) {
 Test(darwin_rest, a_thread_has_the_id_that_the_sampler_reports) {
     cr_expect(eq(u64, bp_thread_id(), (uint64_t)gettid()));
     bp_thread_set_name("bugpack-test");
-    cr_expect(eq(str, (char *)darwin.thread_name, "bugpack-test"));
+    cr_expect(eq(str, darwin.thread_name, "bugpack-test"));
 }
 
 typedef struct collected {

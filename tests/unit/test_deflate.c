@@ -1,17 +1,13 @@
 /*
  * What the engine makes of bytes, in whatever pieces they come, is one deflate stream.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <zlib.h>
 
 #include "archive/deflate.h"
 #include "base/buffer.h"
+#include "unit/unit.h"
 
 enum { max_bytes = 1280 * 1024 };
 

@@ -1,16 +1,12 @@
 /*
  * Disconnect reports: what the cause says, and which of many disconnects leads to a report.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "support/report_reader.h"
 #include "unit/auto_session.h"
+#include "unit/unit.h"
 
 Test(disconnect, report_says_why_and_how_every_channel_stood) {
     temp_dir dir;
@@ -18,8 +14,8 @@ Test(disconnect, report_says_why_and_how_every_channel_stood) {
     bugpack_options options = auto_options(&dir);
     bugpack *session = open_session(&options);
     bugpack_channel *main_channel = NULL, *display = NULL;
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "main", NULL, &main_channel, NULL)));
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &display, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(session, "main", NULL, &main_channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(session, "display", NULL, &display, NULL)));
     bugpack_traffic(main_channel, BUGPACK_SENT, 1, NULL, "hello", 5);
     bugpack_traffic(main_channel, BUGPACK_SENT, 1, NULL, "again", 5);
     bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "pixels!", 7);
@@ -28,7 +24,7 @@ Test(disconnect, report_says_why_and_how_every_channel_stood) {
     cause.error_text = "reset \xff by \"peer\"\n";
     cause.error_kind = "io";
     cause.keepalive_fired = true;
-    cr_assert(zero(int, (int)bugpack_disconnect_because(session, &cause)));
+    cr_assert(zero(int, bugpack_disconnect_because(session, &cause)));
     bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "too late for the cause", 22);
     bugpack_close(session);
     char path[512];
@@ -60,15 +56,15 @@ Test(disconnect, within_the_cool_down_is_counted_in_the_ledger) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
     bugpack *session = open_session(&options);
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "main", "ECONNRESET")));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", "ECONNRESET")));
     bugpack_report_result result;
-    cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
-    cr_assert(eq(int, (int)bugpack_disconnect(session, "main", NULL), (int)BUGPACK_ERR_BUSY));
-    cr_assert(eq(int, (int)bugpack_disconnect(session, "inputs", NULL), (int)BUGPACK_ERR_BUSY));
+    cr_assert(zero(int, auto_report(session, &result)), "%s", result.error.message);
+    cr_assert(eq(int, bugpack_disconnect(session, "main", NULL), BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_disconnect(session, "inputs", NULL), BUGPACK_ERR_BUSY));
     bp_trigger_entry entry = auto_count(session, BP_REPORT_DISCONNECT, "main");
     cr_assert(eq(u64, entry.count, 2));
     cr_assert(eq(u64, entry.written_count, 1));
-    cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
+    cr_assert(zero(int, auto_report(session, &result)), "%s", result.error.message);
     cr_assert(report_entry_contains(result.path, "manifest.json", "\"key\": \"inputs\""));
     cr_assert(report_entry_contains(
         result.path, "manifest.json",
@@ -87,10 +83,10 @@ Test(disconnect, that_could_not_be_written_starts_no_cool_down) {
     bugpack_report_result result;
     (void)snprintf(parked, sizeof parked, "%s.parked", dir.path);
     cr_assert(zero(int, rename(dir.path, parked)));
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "main", NULL)));
-    cr_assert(eq(int, (int)auto_report(session, &result), (int)BUGPACK_ERR_IO));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
+    cr_assert(eq(int, auto_report(session, &result), BUGPACK_ERR_IO));
     cr_assert(zero(int, rename(parked, dir.path)));
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "main", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
     bugpack_close(session);
     char path[512];
     cr_assert(report_find_only(&dir, path, sizeof path));
@@ -107,11 +103,10 @@ Test(disconnect, while_another_is_pending_is_suppressed) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
     bugpack *session = open_session(&options);
-    cr_assert(
-        zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "main", NULL)));
+    cr_assert(zero(int, bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
     auto_wait_for_worker(&gate);
-    cr_assert(eq(int, (int)bugpack_disconnect(session, "main", NULL), (int)BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_disconnect(session, "main", NULL), BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 1));
@@ -137,16 +132,15 @@ Test(disconnect, report_tells_of_those_that_came_while_the_one_before_was_taken)
     bugpack_options options = auto_options(&dir);
     options.disconnect_cooldown_ms = 1;
     bugpack *session = open_session(&options);
-    cr_assert(
-        zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "main", NULL)));
+    cr_assert(zero(int, bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
     auto_wait_for_worker(&gate);
-    cr_assert(eq(int, (int)bugpack_disconnect(session, "inputs", NULL), (int)BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_disconnect(session, "inputs", NULL), BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
-    cr_assert(zero(int, (int)auto_report(session, &result)));
+    cr_assert(zero(int, auto_report(session, &result)));
     remove_reports(&dir);
     (void)usleep(2000);
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "later", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "later", NULL)));
     bugpack_close(session);
     char path[512];
     cr_assert(report_find_only(&dir, path, sizeof path));
@@ -160,8 +154,8 @@ Test(disconnect, without_a_cool_down_takes_each) {
     bugpack_options options = auto_options(&dir);
     options.disconnect_cooldown_ms = BUGPACK_OFF;
     bugpack *session = open_session(&options);
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "a", NULL)));
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "b", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "a", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "b", NULL)));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
     temp_dir_remove(&dir);
@@ -177,16 +171,13 @@ Test(disconnect, that_comes_meanwhile_is_listed_with_its_error_and_traffic) {
     bugpack_channel *channels[3];
     static const char *const names[] = {"input", "display", "sound"};
     for (size_t i = 0; i < 3; i++) {
-        cr_assert(
-            zero(int, (int)bugpack_channel_open(session, names[i], NULL, &channels[i], NULL)));
+        cr_assert(zero(int, bugpack_channel_open(session, names[i], NULL, &channels[i], NULL)));
         bugpack_traffic(channels[i], BUGPACK_SENT, 1, NULL, "hello", 5);
     }
-    cr_assert(
-        zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "input", "EOF")));
+    cr_assert(zero(int, bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "input", "EOF")));
     auto_wait_for_worker(&gate);
-    cr_assert(
-        eq(int, (int)bugpack_disconnect(session, "display", "ECONNRESET"), (int)BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_disconnect(session, "display", "ECONNRESET"), BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
     bugpack_close(session);
     char path[512];
@@ -210,14 +201,13 @@ Test(disconnect, beyond_the_cap_is_counted_in_the_ledger) {
     options.disconnect_cooldown_ms = BUGPACK_OFF;
     options.disconnect_cap = 2;
     bugpack *session = open_session(&options);
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "a", NULL)));
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "b", NULL)));
-    cr_assert(eq(int, (int)bugpack_disconnect(session, "c", NULL), (int)BUGPACK_ERR_BUSY));
+    cr_assert(zero(int, bugpack_disconnect(session, "a", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "b", NULL)));
+    cr_assert(eq(int, bugpack_disconnect(session, "c", NULL), BUGPACK_ERR_BUSY));
     bp_trigger_entry entry = auto_count(session, BP_REPORT_DISCONNECT, "c");
     cr_assert(eq(u64, entry.count, 1));
     cr_assert(
-        eq(str, (char *)(uintptr_t)entry.reason,
-           (char *)(uintptr_t) "as many disconnect reports as disconnect_cap allows were taken"));
+        eq(str, entry.reason, "as many disconnect reports as disconnect_cap allows were taken"));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
     temp_dir_remove(&dir);
@@ -235,12 +225,12 @@ Test(disconnect, refuses_what_names_no_channel_and_bounds_what_it_counts) {
     cause.channel = "main";
     cause.struct_size = 7;
     const int invalid = (int)BUGPACK_ERR_INVALID;
-    cr_assert(eq(int, (int)bugpack_disconnect_because(session, &cause), invalid));
-    cr_assert(eq(int, (int)bugpack_disconnect_because(session, NULL), invalid));
-    cr_assert(eq(int, (int)bugpack_disconnect(session, NULL, NULL), invalid));
-    cr_assert(eq(int, (int)bugpack_disconnect(session, "", NULL), invalid));
-    cr_assert(eq(int, (int)bugpack_disconnect(session, name, NULL), invalid));
-    cr_assert(eq(int, (int)bugpack_disconnect(NULL, "main", NULL), invalid));
+    cr_assert(eq(int, bugpack_disconnect_because(session, &cause), invalid));
+    cr_assert(eq(int, bugpack_disconnect_because(session, NULL), invalid));
+    cr_assert(eq(int, bugpack_disconnect(session, NULL, NULL), invalid));
+    cr_assert(eq(int, bugpack_disconnect(session, "", NULL), invalid));
+    cr_assert(eq(int, bugpack_disconnect(session, name, NULL), invalid));
+    cr_assert(eq(int, bugpack_disconnect(NULL, "main", NULL), invalid));
     for (unsigned i = 0; i < 1000; i++) {
         (void)snprintf(name, sizeof name, "hostile %u", i);
         (void)bugpack_disconnect(session, name, NULL);

@@ -5,19 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 
 #include "heap/jemalloc_find.h"
 #include "platform/linux/files.h"
 #include "process/elf_object.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static const uint64_t limit_bytes = (uint64_t)1 << 30;
 

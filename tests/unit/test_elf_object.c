@@ -5,16 +5,13 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 
 #include "process/elf_object.h"
 #include "process/thread_pointers.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 /* The C library that this test itself runs on. */
 static int open_libc(uint64_t *ret_base) {

@@ -1,13 +1,12 @@
 #include "report/events.h"
+#include "unit/unit.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
 #include <poll.h>
 
 static bp_events *new_queue(void) {
     bp_events *events = NULL;
-    cr_assert(zero(int, (int)bp_events_new(NULL, NULL, &events, NULL)));
+    cr_assert(zero(int, bp_events_new(NULL, NULL, &events, NULL)));
     cr_assert(ge(int, bp_events_fd(events), 0));
     return events;
 }
@@ -19,7 +18,7 @@ static void put(bp_events *queue, bugpack_event_kind kind, uint64_t ticket, uint
 static void expect(bp_events *queue, bugpack_event_kind kind, uint64_t ticket, uint32_t percent) {
     bugpack_event event = BUGPACK_EVENT_INIT;
     cr_assert(bp_events_take(queue, &event));
-    cr_assert(eq(int, (int)event.kind, (int)kind));
+    cr_assert(eq(int, event.kind, (int)kind));
     cr_assert(eq(u64, event.ticket, ticket));
     cr_assert(eq(u32, event.percent, percent));
 }

@@ -1,14 +1,9 @@
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "quick_session.h"
-#include "support/temp_dir.h"
+#include "unit/unit.h"
 
 /* No test waits for as long as this: it is what a cancel gets a report out of. */
 static const uint32_t for_ever_ms = 600000;
@@ -41,7 +36,7 @@ static uint64_t trigger(bugpack *session) {
     uint64_t ticket = 0;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.ret_ticket = &ticket;
-    cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
     cr_assert(gt(u64, ticket, 0));
     return ticket;
 }
@@ -55,7 +50,7 @@ Test(events, tell_a_report_from_its_start_to_its_path) {
     cr_assert(eq(int, bugpack_events_fd(session), bugpack_events_fd(session)));
     uint64_t ticket = trigger(session);
     bugpack_event event = next_event(session);
-    cr_assert(eq(int, (int)event.kind, BUGPACK_EVENT_STARTED));
+    cr_assert(eq(int, event.kind, BUGPACK_EVENT_STARTED));
     cr_assert(eq(u64, event.ticket, ticket));
     cr_assert(eq(str, event.report_type, "bugreport"));
     uint32_t percent = 0, progress_count = 0;
@@ -64,7 +59,7 @@ Test(events, tell_a_report_from_its_start_to_its_path) {
         cr_assert(gt(u32, event.percent, percent));
         percent = event.percent;
     }
-    cr_assert(eq(int, (int)event.kind, BUGPACK_EVENT_WRITTEN), "%s", event.error.message);
+    cr_assert(eq(int, event.kind, BUGPACK_EVENT_WRITTEN), "%s", event.error.message);
     cr_assert(gt(u32, progress_count, 0));
     cr_assert(eq(u32, event.percent, 100));
     cr_assert(zero(int, access(event.path, R_OK)));
@@ -78,11 +73,11 @@ Test(events, before_the_first_call_for_the_descriptor_are_dropped) {
     bugpack_options options = memory_options(&dir);
     bugpack *session = open_session(&options);
     bugpack_event event = BUGPACK_EVENT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
     cr_assert(not(bugpack_next_event(session, &event)));
     cr_assert(ge(int, bugpack_events_fd(session), 0));
     cr_assert(not(bugpack_next_event(session, &event)));
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
     cr_assert(bugpack_next_event(session, &event));
     event.struct_size = 7;
     cr_assert(not(bugpack_next_event(session, &event)));
@@ -123,13 +118,13 @@ Test(events, reach_the_callback_in_order_and_end_once) {
     options.on_event_context = &heard;
     options.sample_window_ms = 200;
     bugpack *session = open_session(&options);
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
     bugpack_close(session);
     cr_assert(eq(uint, heard.started_count, 1));
     cr_assert(eq(uint, heard.ended_count, 1));
     cr_assert(ge(uint, heard.progress_count, 4));
     cr_assert(not(heard.runs_backwards));
-    cr_assert(eq(int, (int)heard.last.kind, BUGPACK_EVENT_WRITTEN));
+    cr_assert(eq(int, heard.last.kind, BUGPACK_EVENT_WRITTEN));
     temp_dir_remove(&dir);
 }
 
@@ -143,10 +138,10 @@ Test(events, tell_of_a_failure_with_its_sentence) {
     bugpack *session = open_session(&options);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = "/nonexistent/report.zip";
-    cr_assert(eq(int, (int)bugpack_report(session, &request, NULL), BUGPACK_ERR_IO));
+    cr_assert(eq(int, bugpack_report(session, &request, NULL), BUGPACK_ERR_IO));
     bugpack_close(session);
-    cr_assert(eq(int, (int)heard.last.kind, BUGPACK_EVENT_FAILED));
-    cr_assert(eq(int, (int)heard.last.error.status, BUGPACK_ERR_IO));
+    cr_assert(eq(int, heard.last.kind, BUGPACK_EVENT_FAILED));
+    cr_assert(eq(int, heard.last.error.status, BUGPACK_ERR_IO));
     cr_assert(not(zero(ptr, strstr(heard.last.error.message, "/nonexistent"))));
     cr_assert(eq(str, heard.last.path, ""));
     temp_dir_remove(&dir);
@@ -160,11 +155,11 @@ Test(cancel, takes_a_report_back_in_its_window_and_leaves_nothing_behind) {
     bugpack *session = open_session(&options);
     (void)bugpack_events_fd(session);
     uint64_t ticket = trigger(session);
-    cr_assert(eq(int, (int)next_event(session).kind, BUGPACK_EVENT_STARTED));
-    cr_assert(zero(int, (int)bugpack_cancel(session, ticket)));
+    cr_assert(eq(int, next_event(session).kind, BUGPACK_EVENT_STARTED));
+    cr_assert(zero(int, bugpack_cancel(session, ticket)));
     bugpack_event event = last_event(session, ticket);
-    cr_assert(eq(int, (int)event.kind, BUGPACK_EVENT_FAILED));
-    cr_assert(eq(int, (int)event.error.status, BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(int, event.kind, BUGPACK_EVENT_FAILED));
+    cr_assert(eq(int, event.error.status, BUGPACK_ERR_CANCELLED));
     cr_assert(eq(str, event.error.message, "the report was cancelled"));
     cr_assert(zero(sz, temp_dir_count(&dir)));
     bugpack_close(session);
@@ -182,10 +177,10 @@ Test(cancel, works_from_within_the_callback) {
     bugpack *session = open_session(&options);
     heard.session = session;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(eq(int, (int)bugpack_report(session, NULL, &result), BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(int, bugpack_report(session, NULL, &result), BUGPACK_ERR_CANCELLED));
     cr_assert(eq(str, result.error.message, "the report was cancelled"));
     bugpack_close(session);
-    cr_assert(zero(int, (int)heard.cancelled));
+    cr_assert(zero(int, heard.cancelled));
     cr_assert(eq(uint, heard.progress_count, 1));
     cr_assert(zero(sz, temp_dir_count(&dir)));
     temp_dir_remove(&dir);
@@ -214,21 +209,21 @@ Test(cancel, leaves_a_provider_to_itself_which_close_waits_for) {
     options.provider_timeout_ms = for_ever_ms;
     bugpack *session = open_session(&options);
     (void)bugpack_events_fd(session);
-    cr_assert(zero(int, (int)bugpack_provide_text(session, "a.txt", stay_inside, &stay, NULL)));
+    cr_assert(zero(int, bugpack_provide_text(session, "a.txt", stay_inside, &stay, NULL)));
     uint64_t ticket = trigger(session);
     uint64_t behind = trigger(session);
     while (!atomic_load(&stay.is_inside)) {
         (void)poll(NULL, 0, 1);
     }
     /* One that waits ends first, and was never begun; the provider is inside all the time. */
-    cr_assert(zero(int, (int)bugpack_cancel(session, behind)));
+    cr_assert(zero(int, bugpack_cancel(session, behind)));
     for (bugpack_event event = next_event(session); event.kind != BUGPACK_EVENT_FAILED;
          event = next_event(session)) {
         cr_assert(eq(u64, event.ticket, ticket));
     }
-    cr_assert(eq(int, (int)bugpack_cancel(session, behind), BUGPACK_ERR_NO_TICKET));
-    cr_assert(zero(int, (int)bugpack_cancel(session, 0)));
-    cr_assert(eq(int, (int)last_event(session, ticket).error.status, BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(int, bugpack_cancel(session, behind), BUGPACK_ERR_NO_TICKET));
+    cr_assert(zero(int, bugpack_cancel(session, 0)));
+    cr_assert(eq(int, last_event(session, ticket).error.status, BUGPACK_ERR_CANCELLED));
     cr_assert(not(atomic_load(&stay.has_left)));
     atomic_store(&stay.may_go, true);
     bugpack_close(session);
@@ -242,11 +237,11 @@ Test(cancel, refuses_a_ticket_that_is_not_on_its_way) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = memory_options(&dir);
     bugpack *session = open_session(&options);
-    cr_assert(eq(int, (int)bugpack_cancel(session, 0), BUGPACK_ERR_NO_TICKET));
-    cr_assert(eq(int, (int)bugpack_cancel(session, 1), BUGPACK_ERR_NO_TICKET));
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
-    cr_assert(eq(int, (int)bugpack_cancel(session, 1), BUGPACK_ERR_NO_TICKET));
-    cr_assert(ne(int, (int)bugpack_cancel(NULL, 0), BUGPACK_OK));
+    cr_assert(eq(int, bugpack_cancel(session, 0), BUGPACK_ERR_NO_TICKET));
+    cr_assert(eq(int, bugpack_cancel(session, 1), BUGPACK_ERR_NO_TICKET));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
+    cr_assert(eq(int, bugpack_cancel(session, 1), BUGPACK_ERR_NO_TICKET));
+    cr_assert(ne(int, bugpack_cancel(NULL, 0), BUGPACK_OK));
     bugpack_close(session);
     temp_dir_remove(&dir);
 }

@@ -1,13 +1,9 @@
 /*
  * On which descriptor a system call waits; and which two sockets are of one TCP connection.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "platform/linux/open_file_text.h"
 #include "platform/linux/thread_wait.h"
+#include "unit/unit.h"
 
 enum {
     AT = 0x7000,
@@ -160,19 +156,18 @@ static const char *ends_of(const char *protocol, const char *local, const char *
 }
 
 Test(connection, has_the_same_name_at_both_ends) {
-    cr_expect(eq(str, (char *)ends_of("tcp", "127.0.0.1:5", "127.0.0.2:80", true),
-                 (char *)ends_of("tcp6", "[::ffff:127.0.0.2]:80", "[::ffff:127.0.0.1]:5", false)));
-    cr_expect(eq(str, (char *)ends_of("tcp6", "[::1]:5", "[::1]:80", false), "[::1]:5 [::1]:80"));
-    cr_expect(eq(str, (char *)ends_of("tcp", "10.0.0.7:5", "10.0.0.7:80", true),
-                 "10.0.0.7:80 10.0.0.7:5"));
+    cr_expect(eq(str, ends_of("tcp", "127.0.0.1:5", "127.0.0.2:80", true),
+                 ends_of("tcp6", "[::ffff:127.0.0.2]:80", "[::ffff:127.0.0.1]:5", false)));
+    cr_expect(eq(str, ends_of("tcp6", "[::1]:5", "[::1]:80", false), "[::1]:5 [::1]:80"));
+    cr_expect(eq(str, ends_of("tcp", "10.0.0.7:5", "10.0.0.7:80", true), "10.0.0.7:80 10.0.0.7:5"));
 }
 
 Test(connection, is_none_to_another_machine_or_of_another_protocol) {
-    cr_expect(eq(str, (char *)ends_of("tcp", "10.0.0.7:5", "10.0.0.70:80", true), ""));
-    cr_expect(eq(str, (char *)ends_of("tcp", "127.0.0.1:5", "", true), ""));
-    cr_expect(eq(str, (char *)ends_of("tcp", "", "", true), ""));
-    cr_expect(eq(str, (char *)ends_of("udp", "127.0.0.1:5", "127.0.0.1:80", true), ""));
-    cr_expect(eq(str, (char *)ends_of("unix", "@127.0.0.1:5", "127.0.0.1:80", true), ""));
+    cr_expect(eq(str, ends_of("tcp", "10.0.0.7:5", "10.0.0.70:80", true), ""));
+    cr_expect(eq(str, ends_of("tcp", "127.0.0.1:5", "", true), ""));
+    cr_expect(eq(str, ends_of("tcp", "", "", true), ""));
+    cr_expect(eq(str, ends_of("udp", "127.0.0.1:5", "127.0.0.1:80", true), ""));
+    cr_expect(eq(str, ends_of("unix", "@127.0.0.1:5", "127.0.0.1:80", true), ""));
 }
 
 static bool is_listener_of(const char *local, const char *remote) {

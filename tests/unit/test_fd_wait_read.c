@@ -2,14 +2,11 @@
  * Threads of this process that wait on pipes and sockets, and who is at the other ends.
  */
 #include <arpa/inet.h>
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -18,6 +15,7 @@
 
 #include "process/open_files.h"
 #include "process/threads.h"
+#include "unit/unit.h"
 
 /* A thread that waits on a descriptor until the test ends. */
 struct waiter {
@@ -68,9 +66,9 @@ static bp_process_threads read_waiting(const bp_thread_state **ret_thread) {
     for (;;) {
         bp_process_threads process;
         bp_fd_search search;
-        cr_assert(eq(int, (int)bp_threads_read(0, UINT64_MAX, &process, NULL), BUGPACK_OK));
-        cr_assert(eq(int, (int)bp_threads_find_files(&process, 1, UINT64_MAX, &search, NULL),
-                     BUGPACK_OK));
+        cr_assert(eq(int, bp_threads_read(0, UINT64_MAX, &process, NULL), BUGPACK_OK));
+        cr_assert(
+            eq(int, bp_threads_find_files(&process, 1, UINT64_MAX, &search, NULL), BUGPACK_OK));
         for (size_t i = 0; i < process.thread_count; i++) {
             bp_thread_state *thread = &process.threads[i];
             if (!search.is_cut && strcmp(thread->name, "waiter") == 0 && thread->has_fd_wait &&
@@ -98,7 +96,7 @@ static void expect_wait(int fd, bool does_poll, bp_open_file_kind kind, pid_t pi
         process = read_waiting(&thread);
     }
     cr_assert(thread->file != NULL);
-    cr_expect(eq(int, (int)thread->file->kind, (int)kind));
+    cr_expect(eq(int, thread->file->kind, (int)kind));
     cr_expect(eq(u32, thread->file->number, (uint32_t)fd));
     cr_expect(thread->fd_wait.has_limit == does_poll && !thread->fd_wait.is_timed);
     for (size_t i = 0; i < thread->file->holder_count; i++) {
@@ -149,8 +147,7 @@ Test(fd_wait, names_the_process_at_the_other_end_of_a_unix_socket) {
     int pair[2];
     cr_assert(zero(int, socketpair(AF_UNIX, SOCK_STREAM, 0, pair)));
     bp_open_files files;
-    cr_assert(
-        eq(int, (int)bp_open_files_read(0, NULL, 1000, UINT64_MAX, &files, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_open_files_read(0, NULL, 1000, UINT64_MAX, &files, NULL), BUGPACK_OK));
     bool has_peers = false;
     for (size_t i = 0; i < files.file_count; i++) {
         has_peers = has_peers || (files.files[i].number == (uint32_t)pair[0] &&
@@ -196,7 +193,7 @@ Test(fd_wait, names_nobody_where_the_other_end_was_closed) {
     }
     for (bool is_waiting = false; !is_waiting;) {
         bp_process_threads process;
-        cr_assert(eq(int, (int)bp_threads_read(child, UINT64_MAX, &process, NULL), BUGPACK_OK));
+        cr_assert(eq(int, bp_threads_read(child, UINT64_MAX, &process, NULL), BUGPACK_OK));
         is_waiting = process.threads[0].has_fd_wait;
         bp_process_threads_release(&process);
     }
@@ -207,9 +204,9 @@ Test(fd_wait, names_nobody_where_the_other_end_was_closed) {
     bp_fd_search search;
     do {
         bp_process_threads_release(&process);
-        cr_assert(eq(int, (int)bp_threads_read(child, UINT64_MAX, &process, NULL), BUGPACK_OK));
-        cr_assert(eq(int, (int)bp_threads_find_files(&process, 1, UINT64_MAX, &search, NULL),
-                     BUGPACK_OK));
+        cr_assert(eq(int, bp_threads_read(child, UINT64_MAX, &process, NULL), BUGPACK_OK));
+        cr_assert(
+            eq(int, bp_threads_find_files(&process, 1, UINT64_MAX, &search, NULL), BUGPACK_OK));
     } while (search.is_cut);
     const bp_open_file *file = process.threads[0].file;
     cr_assert(file != NULL);

@@ -1,17 +1,13 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include "base/file.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static temp_dir dir;
 

@@ -1,11 +1,8 @@
 /*
  * Locks of files, as the kernel lists them.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
-
 #include "platform/linux/file_locks.h"
+#include "unit/unit.h"
 
 /* Recorded from Linux 6.1. */
 static const char recorded[] = "1: FLOCK  ADVISORY  WRITE 1512 fe:00:10959075 0 EOF\n"

@@ -1,14 +1,11 @@
 #include <fcntl.h>
 #include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 
 #include "base/file.h"
 #include "support/not_tried.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static temp_dir dir;
 

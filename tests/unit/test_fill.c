@@ -1,13 +1,10 @@
 /*
  * Patterns with facts in them.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
-
 #include "base/buffer.h"
 #include "print/fill.h"
 #include "print/html_text.h"
+#include "unit/unit.h"
 
 static void append(void *context, const char *text, size_t byte_count, bool is_fact) {
     (void)is_fact;
@@ -53,7 +50,7 @@ Test(fill, prints_each_unit) {
                 {"{inner.a} {list.a}", "b first"},
                 {"{ms:.0f s|?} {gone:.0f s|?} {gone|}.", "2500 s ? ."}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        cr_expect(eq(str, (char *)fill(rows[i].pattern, append), (char *)rows[i].line));
+        cr_expect(eq(str, fill(rows[i].pattern, append), rows[i].line));
     }
 }
 
@@ -64,14 +61,14 @@ Test(fill, leaves_out_a_group_or_the_line_where_something_is_not_known) {
                 {"{[{set:!}yes]}{[{unset:!}no]}{[{gone:!}no]}{[{count:+}1]}{[{zero:+}no]}", "yes1"},
                 {"{[{name:f}]}{[{cpu}]}", ""}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        cr_expect(eq(str, (char *)fill(rows[i].pattern, append), (char *)rows[i].line));
+        cr_expect(eq(str, fill(rows[i].pattern, append), rows[i].line));
     }
-    cr_expect(eq(ptr, (void *)fill("{name} {gone}", append), NULL));
-    cr_expect(eq(ptr, (void *)fill("{zero:+}{zero:u} more", append), NULL));
+    cr_expect(eq(ptr, fill("{name} {gone}", append), NULL));
+    cr_expect(eq(ptr, fill("{zero:+}{zero:u} more", append), NULL));
 }
 
 Test(fill, says_what_is_from_the_report) {
-    cr_expect(eq(str, (char *)fill("<p>{name:4s} {gone|none}</p>", mark), "<p> <net> none</p>"));
+    cr_expect(eq(str, fill("<p>{name:4s} {gone|none}</p>", mark), "<p> <net> none</p>"));
 }
 
 static bugpack_status take_page(void *context, const void *bytes, size_t byte_count) {
@@ -84,9 +81,8 @@ Test(html_text, escapes_what_could_end_a_text_or_an_attribute) {
     bp_html html;
     bp_buffer_init(&out, 1024);
     bp_html_init(&html, take_page, &out);
-    cr_assert(zero(int, (int)bp_html_text(&html, text, strlen(text))));
-    cr_assert(zero(int, (int)bp_html_finish(&html)));
-    cr_expect(
-        eq(str, bp_buffer_text(&out), (char *)"a&#38;b&#60;c&#62;d&#34;e&#39;f\\x01\\xff\n\t"));
+    cr_assert(zero(int, bp_html_text(&html, text, strlen(text))));
+    cr_assert(zero(int, bp_html_finish(&html)));
+    cr_expect(eq(str, bp_buffer_text(&out), "a&#38;b&#60;c&#62;d&#34;e&#39;f\\x01\\xff\n\t"));
     bp_buffer_release(&out);
 }

@@ -1,19 +1,14 @@
 /*
  * bugpack_flush, and what a host is told by on_diagnostic.
  */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
 #include "unit/quick_session.h"
+#include "unit/unit.h"
 
 static atomic_uint done_count;
 
@@ -30,20 +25,20 @@ Test(flush, waits_for_all_that_was_accepted_and_its_callbacks) {
     bugpack_options options = quick_options(&dir);
     options.pedantic = true;
     bugpack *session = open_session(&options);
-    cr_expect(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)), "the recovery at the opening");
-    cr_expect(zero(int, (int)bugpack_flush(session, 0)), "nothing is under way");
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)), "the recovery at the opening");
+    cr_expect(zero(int, bugpack_flush(session, 0)), "nothing is under way");
     for (unsigned i = 0; i < 3; i++) {
-        cr_assert(zero(int, (int)bugpack_report_async(session, NULL, count_done, NULL)));
+        cr_assert(zero(int, bugpack_report_async(session, NULL, count_done, NULL)));
     }
     bugpack_gap(session, "a:b:c");
-    cr_expect(eq(int, (int)bugpack_flush(session, 1), BUGPACK_ERR_TIMEOUT));
-    cr_expect(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    cr_expect(eq(int, bugpack_flush(session, 1), BUGPACK_ERR_TIMEOUT));
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
     cr_expect(eq(uint, atomic_load(&done_count), 3u));
     cr_expect(eq(sz, temp_dir_count(&dir), 4));
-    cr_expect(zero(int, (int)bugpack_flush(session, 0)));
+    cr_expect(zero(int, bugpack_flush(session, 0)));
     bugpack_close(session);
-    cr_expect(eq(int, (int)bugpack_flush(session, 0), BUGPACK_ERR_CLOSED));
-    cr_expect(eq(int, (int)bugpack_flush(NULL, 0), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_flush(session, 0), BUGPACK_ERR_CLOSED));
+    cr_expect(eq(int, bugpack_flush(NULL, 0), BUGPACK_ERR_INVALID));
     temp_dir_remove(&dir);
 }
 
@@ -62,11 +57,11 @@ Test(flush, waits_for_the_callback_of_the_last_report) {
     bugpack_options options = quick_options(&dir);
     cr_assert(zero(int, sem_init(&is_inside, 0, 0) + sem_init(&may_return, 0, 0)));
     bugpack *session = open_session(&options);
-    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, wait_inside, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, wait_inside, NULL)));
     (void)sem_wait(&is_inside);
-    cr_expect(eq(int, (int)bugpack_flush(session, 1), BUGPACK_ERR_TIMEOUT));
+    cr_expect(eq(int, bugpack_flush(session, 1), BUGPACK_ERR_TIMEOUT));
     (void)sem_post(&may_return);
-    cr_expect(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
     bugpack_close(session);
     temp_dir_remove(&dir);
 }
@@ -81,8 +76,8 @@ Test(flush, is_refused_where_it_would_wait_for_itself) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = quick_options(&dir);
     bugpack *session = open_session(&options);
-    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, flush_inside, session)));
-    cr_expect(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, flush_inside, session)));
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
     cr_expect(eq(uint, atomic_load(&done_count), (unsigned)-(int)BUGPACK_ERR_INVALID));
     bugpack_close(session);
     temp_dir_remove(&dir);
@@ -126,16 +121,16 @@ Test(diagnostics, name_a_report_that_lacks_something_and_one_that_failed) {
     heard.count = 0;
     heard.text[0] = '\0';
     bugpack_provide_text(session, "state.txt", fail_with_a_reason, NULL, NULL);
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
     cr_expect(eq(uint, heard.count, 1u), "%s", heard.text);
-    cr_expect(eq(int, (int)heard.worst, BUGPACK_LEVEL_WARN));
+    cr_expect(eq(int, heard.worst, BUGPACK_LEVEL_WARN));
     cr_expect(
         ne(ptr, strstr(heard.text, "bugreport lacks 1 entries: state.txt: the decoder"), NULL),
         "%s", heard.text);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = "/nonexistent/x.zip";
-    cr_assert(ne(int, (int)bugpack_report(session, &request, NULL), BUGPACK_OK));
-    cr_expect(eq(int, (int)heard.worst, BUGPACK_LEVEL_ERROR));
+    cr_assert(ne(int, bugpack_report(session, &request, NULL), BUGPACK_OK));
+    cr_expect(eq(int, heard.worst, BUGPACK_LEVEL_ERROR));
     cr_expect(ne(ptr, strstr(heard.text, "failed: "), NULL), "%s", heard.text);
     cr_expect(ne(ptr, strstr(heard.text, "/nonexistent"), NULL), "%s", heard.text);
     bugpack_close(session);
@@ -154,7 +149,7 @@ Test(diagnostics, are_not_told_what_the_host_causes_inside_one) {
     heard.session = session;
     heard.count = 0;
     bugpack_gap(session, "a:b:c");
-    cr_assert(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
     cr_expect(eq(uint, heard.count, 1u), "%s", heard.text);
     cr_expect(eq(sz, temp_dir_count(&dir), 2), "the gap inside has its report all the same");
     bugpack_close(session);
@@ -175,6 +170,6 @@ Test(diagnostics, say_that_the_rings_will_not_survive_a_crash) {
     heard.text[0] = '\0';
     options.recorder_in_memory = true;
     bugpack_close(open_session(&options));
-    cr_expect(eq(str, heard.text, (char *)""), "it was asked for");
+    cr_expect(eq(str, heard.text, ""), "it was asked for");
     temp_dir_remove(&dir);
 }

@@ -1,12 +1,10 @@
 /*
  * For whom a thread waits: recorded memory of glibc 2.36, and the same with one thing wrong each.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <pthread.h>
-#include <string.h>
 
 #include "platform/linux/thread_wait.h"
+#include "unit/unit.h"
 
 enum { AT = 0x7000, WORD_COUNT = 32, WAIT = 0, WAIT_BITSET = 9, LOCK_PI = 6, PRIVATE = 128 };
 
@@ -70,7 +68,7 @@ Test(futex_wait, finds_the_owner_of_a_mutex) {
     bp_futex_wait wait = {.tid = 0};
     cr_assert(bp_futex_wait_find(&process, &syscall, &wait));
     cr_expect(eq(u64, wait.tid, 41));
-    cr_expect(eq(int, (int)wait.kind, BP_FUTEX_KIND_MUTEX));
+    cr_expect(eq(int, wait.kind, BP_FUTEX_KIND_MUTEX));
     cr_expect(eq(u64, wait.address, AT + MUTEX * 4));
     cr_expect(not(wait.is_timed));
 }
@@ -96,12 +94,12 @@ static bp_futex_owner kind_of_owner(uint32_t tid, bool is_shared) {
 }
 
 Test(futex_wait, knows_an_owner_of_another_process_and_one_that_ended) {
-    cr_expect(eq(int, (int)kind_of_owner(41, false), BP_FUTEX_OWNER_THREAD));
-    cr_expect(eq(int, (int)kind_of_owner(51, true), BP_FUTEX_OWNER_PROCESS));
-    cr_expect(eq(int, (int)kind_of_owner(51, false), BP_FUTEX_OWNER_UNKNOWN), "it is private");
-    cr_expect(eq(int, (int)kind_of_owner(52, true), BP_FUTEX_OWNER_ENDED));
-    cr_expect(eq(int, (int)kind_of_owner(52, false), BP_FUTEX_OWNER_ENDED));
-    cr_expect(eq(int, (int)kind_of_owner(53, true), BP_FUTEX_OWNER_UNKNOWN));
+    cr_expect(eq(int, kind_of_owner(41, false), BP_FUTEX_OWNER_THREAD));
+    cr_expect(eq(int, kind_of_owner(51, true), BP_FUTEX_OWNER_PROCESS));
+    cr_expect(eq(int, kind_of_owner(51, false), BP_FUTEX_OWNER_UNKNOWN), "it is private");
+    cr_expect(eq(int, kind_of_owner(52, true), BP_FUTEX_OWNER_ENDED));
+    cr_expect(eq(int, kind_of_owner(52, false), BP_FUTEX_OWNER_ENDED));
+    cr_expect(eq(int, kind_of_owner(53, true), BP_FUTEX_OWNER_UNKNOWN));
 }
 
 Test(futex_wait, knows_a_wait_that_ends_by_itself) {

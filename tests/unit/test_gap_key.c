@@ -1,16 +1,13 @@
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "trigger/gaps.h"
+#include "unit/unit.h"
 
 static const bp_tag_key hash_key = {.words = {1, 2}, .is_there = true};
 
 static void expect_key(const bp_gap_key *key, const char *text, size_t channel_bytes,
                        bool is_unknown) {
-    cr_expect(eq(str, (char *)(uintptr_t)key->text, (char *)(uintptr_t)text));
+    cr_expect(eq(str, key->text, text));
     cr_expect(eq(sz, key->bytes, strlen(text)));
     cr_expect(eq(sz, key->channel_bytes, channel_bytes), "%s", text);
     cr_expect(eq(int, key->is_unknown, is_unknown), "%s", text);
@@ -70,8 +67,8 @@ Test(gap_key, that_is_too_long_is_cut_and_told_apart_by_a_hash) {
     cr_expect(eq(sz, one.bytes, BUGPACK_GAP_KEY_MAX_BYTES));
     cr_expect(eq(sz, strlen(one.text), one.bytes));
     cr_expect(eq(sz, one.channel_bytes, 7));
-    cr_expect(eq(str, (char *)(uintptr_t)one.text, (char *)(uintptr_t)again.text));
-    cr_expect(ne(str, (char *)(uintptr_t)one.text, (char *)(uintptr_t)other.text));
+    cr_expect(eq(str, one.text, again.text));
+    cr_expect(ne(str, one.text, other.text));
     cr_expect(zero(int, memcmp(one.text, other.text, BP_GAP_KEY_FRONT_BYTES)));
     free(text);
 }
@@ -89,7 +86,7 @@ Test(gap_key, that_is_too_long_has_a_hash_that_is_no_help_in_guessing) {
     bp_gap_key_read(&other, &next_session, text);
     bp_gap_key_read(&without, &no_random, text);
     cr_expect(zero(int, memcmp(one.text, other.text, BP_GAP_KEY_FRONT_BYTES + 1)));
-    cr_expect(ne(str, (char *)(uintptr_t)one.text, (char *)(uintptr_t)other.text));
+    cr_expect(ne(str, one.text, other.text));
     cr_expect(eq(sz, without.bytes, BP_GAP_KEY_FRONT_BYTES + 1));
     cr_expect(eq(chr, without.text[BP_GAP_KEY_FRONT_BYTES], '~'));
 }

@@ -1,15 +1,10 @@
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "trigger/gaps.h"
+#include "unit/unit.h"
 
 static bp_gaps *make_gaps(uint32_t cap, uint32_t channel_cap) {
     const bp_gaps_options options = {.cap = cap, .channel_cap = channel_cap};
     bp_gaps *gaps = NULL;
-    cr_assert(zero(int, (int)bp_gaps_new(&options, &gaps, NULL)));
+    cr_assert(zero(int, bp_gaps_new(&options, &gaps, NULL)));
     return gaps;
 }
 
@@ -38,17 +33,17 @@ static bp_pedantic_gap row_of(bp_gaps *gaps, const char *text) {
     bp_pedantic_gap *rows = NULL;
     bp_pedantic_gap found = {.key = NULL};
     size_t count = 0;
-    cr_assert(zero(int, (int)bp_gaps_list(gaps, NULL, &rows, &count, NULL)));
+    cr_assert(zero(int, bp_gaps_list(gaps, NULL, &rows, &count, NULL)));
     for (size_t i = 0; i < count; i++) {
         found = strcmp(rows[i].key, text) == 0 ? rows[i] : found;
     }
     free(rows);
-    cr_assert(ne(ptr, (void *)(uintptr_t)found.key, NULL), "no row of \"%s\"", text);
+    cr_assert(ne(ptr, found.key, NULL), "no row of \"%s\"", text);
     return found;
 }
 
 static void expect_reason(bp_gaps *gaps, const char *text, const char *reason) {
-    cr_expect(eq(str, (char *)(uintptr_t)row_of(gaps, text).reason, (char *)(uintptr_t)reason));
+    cr_expect(eq(str, row_of(gaps, text).reason, reason));
 }
 
 static uint32_t distinct(bp_gaps *gaps) {
@@ -67,7 +62,7 @@ Test(gaps, report_each_key_once_and_count_every_sight) {
     bp_pedantic_gap row = row_of(gaps, "display:unimpl:rop3");
     cr_expect(eq(u64, row.count, 10));
     cr_expect(row.is_written);
-    cr_expect(eq(str, (char *)(uintptr_t)row.reason, ""));
+    cr_expect(eq(str, row.reason, ""));
     cr_expect(gt(u64, row.first_wall_ns, 0));
     cr_expect(ge(u64, row.last_wall_ns, row.first_wall_ns));
     bp_gaps_free(gaps);
@@ -85,9 +80,9 @@ Test(gaps, let_reports_on_their_way_take_places_so_that_the_cap_is_never_passed)
     bp_gaps *gaps = make_gaps(2, 0);
     bp_gap *first = NULL;
     bp_gap *refused = NULL;
-    cr_expect(eq(int, (int)see_row(gaps, "a:1", &first), BP_GAP_REPORT));
+    cr_expect(eq(int, see_row(gaps, "a:1", &first), BP_GAP_REPORT));
     cr_expect(eq(int, see(gaps, "b:2"), BP_GAP_REPORT));
-    cr_expect(eq(int, (int)see_row(gaps, "c:3", &refused), BP_GAP_CAP));
+    cr_expect(eq(int, see_row(gaps, "c:3", &refused), BP_GAP_CAP));
     cr_expect(eq(int, see(gaps, "d:4"), BP_GAP_COUNTED), "the cap is told once");
     expect_reason(gaps, "c:3", "the session takes at most 2 reports of gaps");
     bp_gaps_settle(gaps, first, false);
@@ -156,7 +151,7 @@ static bp_gaps *make_open(uint32_t cap, const char **channels) {
     const bp_gaps_options options = {
         .cap = cap, .count_open = count_open, .is_open = is_open, .channels = channels};
     bp_gaps *gaps = NULL;
-    cr_assert(zero(int, (int)bp_gaps_new(&options, &gaps, NULL)));
+    cr_assert(zero(int, bp_gaps_new(&options, &gaps, NULL)));
     return gaps;
 }
 
@@ -216,10 +211,10 @@ Test(gaps, hold_a_place_again_when_a_channels_only_report_failed) {
     bp_gaps *gaps = make_open(10, channels);
     bp_gap *gap = NULL;
     bp_gap *refused = NULL;
-    cr_expect(eq(int, (int)see_row(gaps, "inputs:1", &gap), BP_GAP_REPORT));
+    cr_expect(eq(int, see_row(gaps, "inputs:1", &gap), BP_GAP_REPORT));
     cr_expect(eq(uint, count_written(gaps, "display", 8), 8));
     bp_gaps_settle(gaps, gap, false);
-    cr_expect(eq(int, (int)see_row(gaps, "display:8", &refused), BP_GAP_HELD_BACK));
+    cr_expect(eq(int, see_row(gaps, "display:8", &refused), BP_GAP_HELD_BACK));
     cr_expect(eq(int, see(gaps, "display:8"), BP_GAP_COUNTED), "it is told once");
     cr_expect(eq(uint, count_written(gaps, "inputs", 2), 2));
     bp_gaps_free(gaps);
@@ -230,9 +225,9 @@ Test(gaps, count_while_off_and_report_at_the_next_sight) {
     bp_gap_key key;
     bp_gap *gap = NULL;
     bp_gaps_read_key(gaps, &key, "a:b");
-    cr_expect(eq(int, (int)bp_gaps_see(gaps, &key, false, &gap), BP_GAP_COUNTED));
+    cr_expect(eq(int, bp_gaps_see(gaps, &key, false, &gap), BP_GAP_COUNTED));
     expect_reason(gaps, "a:b", "pedantic mode was off");
-    cr_expect(eq(int, (int)bp_gaps_see(gaps, &key, true, &gap), BP_GAP_REPORT));
+    cr_expect(eq(int, bp_gaps_see(gaps, &key, true, &gap), BP_GAP_REPORT));
     cr_expect(eq(u64, row_of(gaps, "a:b").count, 2));
     bp_gaps_free(gaps);
 }
@@ -257,7 +252,7 @@ Test(gaps, ignore_what_a_pattern_matches) {
     const char *const patterns[] = {"display:*", "*:unimpl:[a-c]?"};
     const bp_gaps_options options = {.cap = 50, .ignore = patterns, .ignore_count = 2};
     bp_gaps *gaps = NULL;
-    cr_assert(zero(int, (int)bp_gaps_new(&options, &gaps, NULL)));
+    cr_assert(zero(int, bp_gaps_new(&options, &gaps, NULL)));
     cr_expect(eq(int, see(gaps, "display:unimpl:x"), BP_GAP_COUNTED));
     cr_expect(eq(int, see(gaps, "main:unimpl:a1"), BP_GAP_COUNTED));
     cr_expect(eq(int, see(gaps, "main:unimpl:d1"), BP_GAP_REPORT));
@@ -331,9 +326,9 @@ Test(gaps, list_nothing_when_there_was_none) {
     bp_gaps *gaps = make_gaps(50, 20);
     bp_pedantic_gap *rows = NULL;
     size_t count = 1;
-    cr_expect(zero(int, (int)bp_gaps_list(gaps, NULL, &rows, &count, NULL)));
+    cr_expect(zero(int, bp_gaps_list(gaps, NULL, &rows, &count, NULL)));
     cr_expect(zero(sz, count));
-    cr_expect(eq(ptr, (void *)rows, NULL));
+    cr_expect(eq(ptr, rows, NULL));
     bp_gaps_free(gaps);
     bp_gaps_free(NULL);
 }

@@ -1,13 +1,9 @@
 /*
  * The history on made-up snapshots: which window it gives.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "recorder/history.h"
 #include "support/made_snapshot.h"
+#include "unit/unit.h"
 
 #define SEC 1000000000ull
 

@@ -1,18 +1,15 @@
 /*
  * metrics-history.jsonl: exact lines, from a ring and from what a damaged file gave.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "recorder/history.h"
 #include "support/made_snapshot.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 #define SEC 1000000000ull
 
@@ -95,7 +92,7 @@ Test(history_print, memory_that_bugpack_took_is_told_apart) {
         char wanted[40];
         (void)snprintf(wanted, sizeof wanted, "\"bugpack_kb\":%s,", expected[i]);
         at = strstr(at, "\"bugpack_kb\"");
-        cr_assert(ne(ptr, (void *)at, NULL));
+        cr_assert(ne(ptr, at, NULL));
         cr_expect(strncmp(at, wanted, strlen(wanted)) == 0, "%zu: %.20s", i, at);
         at++;
     }

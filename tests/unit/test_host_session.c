@@ -2,15 +2,12 @@
  * The whole machine as an artefact of a host's session.
  */
 #include <bugpack/bugpack.h>
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "session/command.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static void open_session(const temp_dir *dir, bool without_process, bugpack **ret_session) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
@@ -39,7 +36,7 @@ static void take_report(bugpack *session, const char *expected_entries) {
               result.error.message);
     cr_expect(eq(u32, result.missing_count, 0), "%s", result.missing);
     char *entries = report_list(result.path);
-    cr_expect(eq(str, entries, (char *)expected_entries));
+    cr_expect(eq(str, entries, expected_entries));
     cr_expect(report_entry_contains(result.path, "host-threads.json", "\"self\": true"));
     free(entries);
 }

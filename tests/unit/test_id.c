@@ -1,10 +1,5 @@
-#include <stdlib.h>
-#include <string.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include "base/id.h"
+#include "unit/unit.h"
 
 Test(id, is_32_lower_case_hexadecimal_digits) {
     for (int round = 0; round < 100; round++) {

@@ -1,11 +1,8 @@
 /*
  * Which thread waits for the monitor of an object, in the memory of a Java virtual machine.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
-
 #include "process/java_threads.h"
+#include "unit/unit.h"
 
 enum { AT = 0x10000, LIST = 1, THREADS = 8, FIRST = 16, SECOND = 32, MONITOR = 48 };
 enum { SYSTEM = 0, PENDING = 1, BASE = 2, BYTES = 3, ID = 4, TID = 5, OWNER = 1 };

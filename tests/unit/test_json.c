@@ -1,21 +1,16 @@
 /*
  * The JSON builder: documents, and values that come out exact.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/utf8.h"
 #include "support/json_line.h"
 #include "support/not_tried.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 #include "json/json.h"
 
 static bp_buffer out;
@@ -51,7 +46,7 @@ static void begin_after_text(void) {
 static void refuses(bugpack_status status, const char *why) {
     cr_expect(eq(int, bp_json_finish(&json, &error), status));
     cr_expect(strstr(error.message, why) != NULL, "'%s' is not in '%s'", why, error.message);
-    cr_expect(eq(str, (char *)bp_buffer_text(&out), "before"));
+    cr_expect(eq(str, bp_buffer_text(&out), "before"));
 }
 
 TestSuite(json, .init = setup, .fini = teardown);
@@ -108,7 +103,7 @@ Test(json, appends_to_what_is_there) {
     bp_json_add_int(&json, NULL, 1);
     bp_json_add_int(&json, NULL, 2);
     bp_json_array_end(&json);
-    cr_expect(eq(str, (char *)line_of(), "earlier\n{\"a b\":\"c d\",\"list\":[1,2]}"));
+    cr_expect(eq(str, line_of(), "earlier\n{\"a b\":\"c d\",\"list\":[1,2]}"));
 }
 
 Test(json, has_four_layouts) {
@@ -209,7 +204,7 @@ Test(json, accepts_a_buffer_that_has_failed) {
     bp_json_object_end(&json);
     cr_expect(eq(int, bp_json_finish(&json, &error), BUGPACK_ERR_LIMIT));
     cr_expect(strstr(error.message, "it is too large") != NULL, "%s", error.message);
-    cr_expect(eq(str, (char *)bp_buffer_text(&full), ""));
+    cr_expect(eq(str, bp_buffer_text(&full), ""));
     bp_json_begin(&json, &full);
     cr_expect(eq(int, bp_json_finish(&json, NULL), BUGPACK_ERR_LIMIT));
     bp_buffer_release(&full);
@@ -266,7 +261,7 @@ Test(json, keeps_integers_exact_to_64_bits) {
     bp_json_add_int(&json, "least", INT64_MIN);
     bp_json_add_uint(&json, "beyond_double", (UINT64_C(1) << 53) + 1);
     bp_json_add_int(&json, "zero", 0);
-    cr_expect(eq(str, (char *)line_of(),
+    cr_expect(eq(str, line_of(),
                  "{\"largest\":18446744073709551615,\"least\":-9223372036854775808,"
                  "\"beyond_double\":9007199254740993,\"zero\":0}"));
 }
@@ -299,7 +294,7 @@ Test(json, rounds_numbers_and_drops_trailing_zeros) {
         bp_json_begin(&json, &out);
         bp_json_add_number(&json, "n", cases[i].value, cases[i].decimals);
         (void)snprintf(expected, sizeof expected, "{\"n\":%s}", cases[i].text);
-        cr_expect(eq(str, (char *)line_of(), expected));
+        cr_expect(eq(str, line_of(), expected));
     }
 }
 
@@ -329,7 +324,7 @@ Test(json, refuses_more_decimals_than_nine) {
 Test(json, escapes_text_and_keys_alike) {
     bp_json_begin(&json, &out);
     bp_json_add_text(&json, "\"\\/\b\f\n\r\t\x01\x1f", "\"\\/\b\f\n\r\t\x01\x1f");
-    cr_expect(eq(str, (char *)line_of(),
+    cr_expect(eq(str, line_of(),
                  "{\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\":"
                  "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\"}"));
 }
@@ -363,7 +358,7 @@ Test(json, appends_the_same_strings_as_the_builder) {
     (void)bp_buffer_append_text(&streamed, "{\"a\":[");
     cr_expect(eq(int, bp_json_append_string(&streamed, every, sizeof every), BUGPACK_OK));
     (void)bp_buffer_append_text(&streamed, "]}");
-    cr_expect(eq(str, (char *)line_of(), streamed.data));
+    cr_expect(eq(str, line_of(), streamed.data));
     bp_buffer_release(&streamed);
 }
 
@@ -378,7 +373,7 @@ Test(json, makes_hostile_bytes_valid_and_keeps_them_recoverable) {
         "{\"name\":\"net)"
         "\\n\xee\xbf\xbf\xee\xbf\x80\xee\xbe\xaf\xee\xbf\xad\xee\xbe\xa0\xee\xbe\x80 "
         "\xee\xbf\xae\xee\xbe\xbc\xee\xbe\x80 \xee\xbc\x80 end\"}";
-    cr_expect(eq(str, (char *)line, (char *)encoded));
+    cr_expect(eq(str, line, encoded));
 }
 
 Test(json, leaves_out_what_is_not_known) {
@@ -387,7 +382,7 @@ Test(json, leaves_out_what_is_not_known) {
     bp_json_add_bytes(&json, "unknown", NULL, 0);
     bp_json_add_text(&json, "empty", "");
     bp_json_add_bytes(&json, "none", "", 0);
-    cr_expect(eq(str, (char *)line_of(), "{\"empty\":\"\",\"none\":\"\"}"));
+    cr_expect(eq(str, line_of(), "{\"empty\":\"\",\"none\":\"\"}"));
 }
 
 Test(json, appends_a_string_whole_or_not_at_all) {
@@ -431,7 +426,7 @@ static void print_in_locale(const char *name, const char *point) {
     bp_json_begin(&json, &out);
     bp_json_add_number(&json, "n", -1234567.25, 2);
     bp_json_add_number(&json, "whole", 12.0, 3);
-    cr_expect(eq(str, (char *)line_of(), "{\"n\":-1234567.25,\"whole\":12}"));
+    cr_expect(eq(str, line_of(), "{\"n\":-1234567.25,\"whole\":12}"));
 }
 
 Test(json, prints_a_point_where_the_locale_has_a_comma) {

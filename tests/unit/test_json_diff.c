@@ -1,14 +1,10 @@
 /*
  * The members in which two documents differ.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "compare/json_diff.h"
+#include "unit/unit.h"
 #include "json/json.h"
 
 static bp_json_side before, after;

@@ -1,11 +1,7 @@
 /*
  * Values out of JSON that somebody else wrote.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "unit/unit.h"
 #include "json/pick.h"
 
 Test(json_pick, finds_members_of_objects_alone_and_by_their_whole_path) {
@@ -72,7 +68,7 @@ Test(json_pick, finds_values_and_knows_their_types) {
     cr_expect(eq(u64, value, UINT64_MAX));
     bp_buffer_init(&out, 100);
     cr_expect(bp_json_token_text(&picks[2].token, &out));
-    cr_expect(eq(str, (char *)bp_buffer_text(&out), "a\xc3\xa9\n"));
+    cr_expect(eq(str, bp_buffer_text(&out), "a\xc3\xa9\n"));
     cr_expect(not(bp_json_token_text(&picks[1].token, &out)));
     cr_expect(bp_json_token_is(&picks[3].token, "["));
     cr_expect(bp_json_token_is(&picks[4].token, "{"));

@@ -1,16 +1,10 @@
 /*
  * The strict reader: what it must accept, what it must refuse, and in which words.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "json_cases.h"
 #include "support/not_tried.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 #include "json/json.h"
 #include "json/scanner.h"
 
@@ -110,10 +104,10 @@ Test(json_reader, lays_out_as_the_builder_does_and_again_the_same) {
                                    "    ]\n"
                                    "  }\n"
                                    "}\n";
-    cr_expect(eq(str, out.data, (char *)laid_out));
+    cr_expect(eq(str, out.data, laid_out));
     bp_buffer_clear(&out);
     cr_assert(eq(int, reformat(laid_out), BUGPACK_OK));
-    cr_expect(eq(str, out.data, (char *)laid_out));
+    cr_expect(eq(str, out.data, laid_out));
 }
 
 Test(json_reader, skips_a_byte_order_mark_and_does_not_count_it) {
@@ -159,7 +153,7 @@ Test(json_reader, says_where_and_what_was_expected) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cr_expect(eq(int, reformat(cases[i].text), BUGPACK_ERR_CORRUPT));
-        cr_expect(eq(str, error.message, (char *)cases[i].message));
+        cr_expect(eq(str, error.message, cases[i].message));
     }
 }
 

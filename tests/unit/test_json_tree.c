@@ -1,11 +1,8 @@
 /*
  * Small documents as a tree.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
-
 #include "base/buffer.h"
+#include "unit/unit.h"
 #include "json/tree.h"
 
 static bugpack_error error;
@@ -20,21 +17,21 @@ static bp_json_tree *read(const char *text) {
 Test(json_tree, finds_members_by_their_exact_name_and_type) {
     bp_json_tree *tree = read("\xEF\xBB\xBF{\"a\": \"x\\u00e9\\ud83d\\ude00\", \"A\": 1, \"list\": "
                               "[1, \"two\", {}], \"inner\": {\"a\": \"y\"}}");
-    cr_expect(eq(str, (char *)bp_json_tree_text(tree, "a"), "x\xc3\xa9\xf0\x9f\x98\x80"));
-    cr_expect(eq(ptr, (void *)bp_json_tree_text(tree, "A"), NULL));
-    cr_expect(eq(ptr, (void *)bp_json_tree_text(tree, "x"), NULL));
-    cr_expect(eq(ptr, (void *)bp_json_tree_array(tree, "inner"), NULL));
-    cr_expect(eq(ptr, (void *)bp_json_tree_object(tree, "list"), NULL));
+    cr_expect(eq(str, bp_json_tree_text(tree, "a"), "x\xc3\xa9\xf0\x9f\x98\x80"));
+    cr_expect(eq(ptr, bp_json_tree_text(tree, "A"), NULL));
+    cr_expect(eq(ptr, bp_json_tree_text(tree, "x"), NULL));
+    cr_expect(eq(ptr, bp_json_tree_array(tree, "inner"), NULL));
+    cr_expect(eq(ptr, bp_json_tree_object(tree, "list"), NULL));
     const bp_json_tree *inner = bp_json_tree_object(tree, "inner");
-    cr_expect(eq(str, (char *)bp_json_tree_text(inner, "a"), "y"));
+    cr_expect(eq(str, bp_json_tree_text(inner, "a"), "y"));
     size_t count = 0;
     for (const bp_json_tree *element = bp_json_tree_first(bp_json_tree_array(tree, "list"));
          element != NULL; element = bp_json_tree_next(element)) {
-        cr_expect(eq(ptr, (void *)bp_json_tree_text(element, "a"), NULL));
+        cr_expect(eq(ptr, bp_json_tree_text(element, "a"), NULL));
         count++;
     }
     cr_expect(eq(sz, count, 3));
-    cr_expect(eq(ptr, (void *)bp_json_tree_text(NULL, "a"), NULL));
+    cr_expect(eq(ptr, bp_json_tree_text(NULL, "a"), NULL));
     bp_json_tree_free(tree);
 }
 
@@ -164,7 +161,7 @@ Test(json_tree, gives_each_element_of_some_arrays_and_the_rest) {
         cr_expect(eq(int, rest != NULL, cases[i].rest != NULL), "%zu", i);
         if (rest != NULL && cases[i].rest != NULL) {
             cr_assert(eq(int, bp_json_tree_print(rest, &printed, &error), BUGPACK_OK));
-            cr_expect(eq(str, printed.data, (char *)cases[i].rest), "%zu", i);
+            cr_expect(eq(str, printed.data, cases[i].rest), "%zu", i);
         }
         bp_buffer_release(&printed);
         bp_json_tree_free(rest);

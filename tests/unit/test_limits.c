@@ -1,16 +1,13 @@
 /*
  * What reports may cost the disk.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/statvfs.h>
 
 #include "report/destination.h"
 #include "support/report_reader.h"
 #include "unit/auto_session.h"
+#include "unit/unit.h"
 
 Test(limits, over_all_kinds_remove_the_oldest_automatic_report_and_tell_the_log) {
     temp_dir dir;
@@ -22,10 +19,10 @@ Test(limits, over_all_kinds_remove_the_oldest_automatic_report_and_tell_the_log)
     options.report_dir_max_count = 2;
     bugpack *session = open_session(&options);
     bugpack_report_result result;
-    cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
+    cr_assert(zero(int, auto_report(session, &result)), "%s", result.error.message);
     cr_assert(not(temp_dir_has(&dir, "viewer-disconnect-main-2021-01-01T00-00-00Z.zip")));
     cr_assert(temp_dir_has(&dir, "viewer-bugreport-2020-01-01T00-00-00Z.zip"));
-    cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
+    cr_assert(zero(int, auto_report(session, &result)), "%s", result.error.message);
     cr_assert(not(temp_dir_has(&dir, "viewer-bugreport-2020-01-01T00-00-00Z.zip")));
     cr_assert(temp_dir_has(&dir, "other-bugreport-2019-01-01T00-00-00Z.zip"));
     cr_assert(eq(sz, temp_dir_count(&dir), 3));
@@ -43,7 +40,7 @@ Test(limits, by_bytes_never_remove_the_new_report) {
     bugpack *session = open_session(&options);
     bugpack_report_result result;
     for (unsigned i = 0; i < 3; i++) {
-        cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
+        cr_assert(zero(int, auto_report(session, &result)), "%s", result.error.message);
         char path[512];
         cr_assert(report_find_only(&dir, path, sizeof path));
         cr_assert(eq(str, path, result.path));
@@ -63,7 +60,7 @@ Test(limits, leave_a_directory_that_the_host_chose_the_name_in) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     (void)snprintf(path, sizeof path, "%s/viewer-bugreport-2026-01-01T00-00-00Z.zip", dir.path);
     request.output_path = path;
-    cr_assert(zero(int, (int)bugpack_report(session, &request, NULL)));
+    cr_assert(zero(int, bugpack_report(session, &request, NULL)));
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
     bugpack_close(session);
     temp_dir_remove(&dir);
@@ -76,13 +73,13 @@ Test(limits, refuse_a_report_below_the_floor_and_name_it) {
     options.min_free_bytes = UINT64_MAX - 1;
     bugpack *session = open_session(&options);
     bugpack_report_result result;
-    cr_assert(eq(int, (int)auto_report(session, &result), (int)BUGPACK_ERR_IO));
+    cr_assert(eq(int, auto_report(session, &result), BUGPACK_ERR_IO));
     cr_assert(eq(int, result.error.system_errno, ENOSPC));
     cr_assert(
         ne(ptr, strstr(result.error.message, "min_free_bytes keeps 18446744073709551614"), NULL),
         "%s", result.error.message);
     cr_assert(ne(ptr, strstr(result.error.message, dir.path), NULL), "%s", result.error.message);
-    cr_assert(eq(int, (int)bugpack_report(session, NULL, NULL), (int)BUGPACK_ERR_IO));
+    cr_assert(eq(int, bugpack_report(session, NULL, NULL), BUGPACK_ERR_IO));
     bugpack_close(session);
     cr_assert(zero(sz, temp_dir_count(&dir)));
     temp_dir_remove(&dir);
@@ -106,13 +103,13 @@ Test(limits, count_the_blocks_that_this_user_may_fill_and_keep_some_of_them) {
     const bp_destination here = {.dir_path = dir.path, .dir_fd = dir.fd};
     room = (struct statvfs){
         .f_bsize = 4096, .f_frsize = 512, .f_blocks = 1000, .f_bfree = 100, .f_bavail = 10};
-    cr_expect(zero(int, (int)bp_destination_check_room(&here, 5000, 120, NULL)));
-    cr_expect(eq(int, (int)bp_destination_check_room(&here, 5000, 121, NULL), BUGPACK_ERR_IO));
-    cr_expect(zero(int, (int)bp_destination_check_room(&here, 5120, 0, NULL)));
-    cr_expect(eq(int, (int)bp_destination_check_room(&here, 5121, 0, NULL), BUGPACK_ERR_IO));
+    cr_expect(zero(int, bp_destination_check_room(&here, 5000, 120, NULL)));
+    cr_expect(eq(int, bp_destination_check_room(&here, 5000, 121, NULL), BUGPACK_ERR_IO));
+    cr_expect(zero(int, bp_destination_check_room(&here, 5120, 0, NULL)));
+    cr_expect(eq(int, bp_destination_check_room(&here, 5121, 0, NULL), BUGPACK_ERR_IO));
     room.f_frsize = 0; /* then the other size counts */
-    cr_expect(zero(int, (int)bp_destination_check_room(&here, 40960, 0, NULL)));
-    cr_expect(eq(int, (int)bp_destination_check_room(&here, 40961, 0, NULL), BUGPACK_ERR_IO));
+    cr_expect(zero(int, bp_destination_check_room(&here, 40960, 0, NULL)));
+    cr_expect(eq(int, bp_destination_check_room(&here, 40961, 0, NULL), BUGPACK_ERR_IO));
     temp_dir_remove(&dir);
 }
 #endif
@@ -123,10 +120,9 @@ Test(limits, count_what_the_report_itself_may_take) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     const bp_destination here = {.dir_path = dir.path, .dir_fd = dir.fd};
     const bp_destination nowhere = {.dir_path = dir.path, .dir_fd = -1};
-    cr_assert(zero(int, (int)bp_destination_check_room(&here, 1, 1, &error)));
-    cr_assert(
-        eq(int, (int)bp_destination_check_room(&here, 1, UINT64_MAX, &error), (int)BUGPACK_ERR_IO));
-    cr_assert(zero(int, (int)bp_destination_check_room(&here, 0, UINT64_MAX, NULL)));
-    cr_assert(zero(int, (int)bp_destination_check_room(&nowhere, 1, 1, NULL)));
+    cr_assert(zero(int, bp_destination_check_room(&here, 1, 1, &error)));
+    cr_assert(eq(int, bp_destination_check_room(&here, 1, UINT64_MAX, &error), BUGPACK_ERR_IO));
+    cr_assert(zero(int, bp_destination_check_room(&here, 0, UINT64_MAX, NULL)));
+    cr_assert(zero(int, bp_destination_check_room(&nowhere, 1, 1, NULL)));
     temp_dir_remove(&dir);
 }

@@ -1,12 +1,8 @@
 #include "recorder/line_splitter.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/buffer.h"
 #include "base/utf8.h"
+#include "unit/unit.h"
 
 /* What was taken: each line between brackets. */
 static void take_bracketed(void *context, const char *line, size_t line_bytes, unsigned part) {

@@ -1,15 +1,11 @@
 /*
  * The time and the level that a line of a text log begins with.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <bugpack/log.h>
 
 #include "base/clock.h"
 #include "entries/line_time.h"
+#include "unit/unit.h"
 
 /* 2026-11-21T00:36:51Z. */
 static const uint64_t trigger_ns = 1795221411 * BP_NS_PER_SEC;

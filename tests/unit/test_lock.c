@@ -1,18 +1,16 @@
 #include "base/lock.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "platform/thread.h"
+#include "unit/unit.h"
 
 static bp_lock outer = BP_LOCK_INIT(BP_LOCK_JOBS);
 static bp_lock inner = BP_LOCK_INIT(BP_LOCK_PROVIDER);
@@ -41,9 +39,9 @@ static void expect_death(void (*run)(void), const char *sentence) {
     cr_assert(eq(int, waitpid(child, &status, 0), child));
     int signal_number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     cr_assert(eq(int, signal_number, SIGABRT));
-    cr_assert(ge(int, (int)count, 0));
+    cr_assert(ge(int, count, 0));
     said[strnlen(sentence, sizeof said - 1)] = '\0'; /* QEMU adds a line of its own */
-    cr_assert(eq(str, said, (char *)sentence));
+    cr_assert(eq(str, said, sentence));
 }
 
 static void take_against_the_order(void) {
@@ -161,7 +159,7 @@ Test(lock, is_free_for_others_during_a_wait) {
     struct meeting meeting = {.is_there = false};
     pthread_t thread;
     bp_lock_init(&meeting.lock, BP_LOCK_JOBS);
-    cr_assert(zero(int, (int)bp_condition_init(&meeting.changed, NULL)));
+    cr_assert(zero(int, bp_condition_init(&meeting.changed, NULL)));
     bp_lock_acquire(&meeting.lock);
     cr_assert(zero(int, pthread_create(&thread, NULL, arrive, &meeting)));
     while (!meeting.is_there) {

@@ -1,19 +1,14 @@
 /*
  * What comes of a stream, of GLib's shape and of syslog's, read back from logs.jsonl.
  */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
 #include "support/not_tried.h"
 #include "unit/logged_session.h"
+#include "unit/unit.h"
 
 static FILE *open_stream(const logged *made, bugpack_level level, const char *channel) {
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -119,10 +114,10 @@ Test(log_adapters, refuses_a_stream_of_no_session_or_level) {
     logged made = open_logged();
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(ptr, bugpack_log_stream(NULL, BUGPACK_LEVEL_INFO, NULL, &error), NULL));
-    cr_assert(eq(int, (int)error.status, (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, error.status, BUGPACK_ERR_INVALID));
     error.status = BUGPACK_OK;
     cr_assert(eq(ptr, bugpack_log_stream(made.session, BUGPACK_LEVEL_OFF, NULL, &error), NULL));
-    cr_assert(eq(int, (int)error.status, (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, error.status, BUGPACK_ERR_INVALID));
     expect_logged(&made, "");
 }
 

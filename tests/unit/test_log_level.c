@@ -1,14 +1,11 @@
 /*
  * The level of a session: asked for before a message is made, and changed while it runs.
  */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit/logged_session.h"
+#include "unit/unit.h"
 
 Test(log_level, is_what_the_options_say_until_it_is_changed) {
     logged made = open_logged();
@@ -56,7 +53,7 @@ Test(log_level, nothing_is_wanted_without_a_session_or_a_log) {
     options.report_dir = dir.path;
     options.log_ring_bytes = BUGPACK_OFF64;
     options.recorder_in_memory = true;
-    cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
+    cr_assert(zero(int, bugpack_open(&options, &session, NULL)));
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));
     bugpack_log_set_level(session, BUGPACK_LEVEL_TRACE);
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));

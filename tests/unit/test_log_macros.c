@@ -1,11 +1,8 @@
 /* The level is a host's to define; this one compiles warnings and more. */
 #define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_LEVEL_WARN
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 
 #include "unit/logged_session.h"
+#include "unit/unit.h"
 
 static unsigned evaluated_count;
 

@@ -1,19 +1,17 @@
 #include "recorder/log_recorder.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <pthread.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "platform/thread.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static bp_log_recorder *new_small_recorder(size_t ring_bytes, bugpack_level level) {
     bp_ring *ring = NULL;
     bp_log_recorder *recorder = NULL;
-    cr_assert(zero(int, (int)bp_ring_new(ring_bytes, &ring, NULL)));
-    cr_assert(zero(int, (int)bp_log_recorder_new(ring, level, &recorder, NULL)));
+    cr_assert(zero(int, bp_ring_new(ring_bytes, &ring, NULL)));
+    cr_assert(zero(int, bp_log_recorder_new(ring, level, &recorder, NULL)));
     return recorder;
 }
 
@@ -29,15 +27,14 @@ static bp_buffer print(bp_log_recorder *recorder, bp_ring_view *view) {
     bp_buffer out;
     bp_buffer_init(&out, 1 << 20);
     cr_assert(temp_dir_make(&dir));
-    cr_assert(zero(int, (int)bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
-    cr_assert(zero(int, (int)bp_temp_file_open(&lines, dir.fd, 1 << 20, NULL)));
-    cr_assert(zero(int, (int)bp_ring_copy(bp_log_recorder_ring(recorder), UINT64_MAX,
-                                          bp_temp_file_sink, &records, view, NULL)));
-    cr_assert(zero(int, (int)bp_temp_file_flush(&records, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&lines, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(int, bp_ring_copy(bp_log_recorder_ring(recorder), UINT64_MAX, bp_temp_file_sink,
+                                     &records, view, NULL)));
+    cr_assert(zero(int, bp_temp_file_flush(&records, NULL)));
     uint64_t wall_offset_ns = bp_clock_wall_ns() - bp_clock_monotonic_ns();
-    cr_assert(
-        zero(int, (int)bp_log_print(&records, wall_offset_ns, bp_temp_file_sink, &lines, NULL)));
-    cr_assert(zero(int, (int)bp_temp_file_flush(&lines, NULL)));
+    cr_assert(zero(int, bp_log_print(&records, wall_offset_ns, bp_temp_file_sink, &lines, NULL)));
+    cr_assert(zero(int, bp_temp_file_flush(&lines, NULL)));
     char *text = bp_buffer_reserve(&out, lines.size);
     cr_assert(eq(i64, bp_temp_file_read(&lines, 0, text, lines.size), (int64_t)lines.size));
     bp_buffer_commit(&out, lines.size);
@@ -61,13 +58,10 @@ Test(log_recorder, writes_one_object_a_line_with_channel_thread_and_both_clocks)
     bp_ring_view view;
     bp_buffer out = print(recorder, &view);
     const char *line = bp_buffer_text(&out);
-    cr_assert(eq(ptr, (void *)(uintptr_t)strstr(line, "{\"seq\":1,\"time\":\"20"),
-                 (void *)(uintptr_t)line));
-    cr_assert(ne(ptr, (void *)strstr(line, "Z\",\"monotonic_ns\":"), NULL));
-    cr_assert(
-        ne(ptr, (void *)strstr(line, "\"level\":\"warn\",\"channel\":\"display\",\"tid\":"), NULL));
-    cr_assert(ne(ptr, (void *)strstr(line, ",\"thread\":\"render\",\"message\":\"cache miss\"}\n"),
-                 NULL));
+    cr_assert(eq(ptr, strstr(line, "{\"seq\":1,\"time\":\"20"), line));
+    cr_assert(ne(ptr, strstr(line, "Z\",\"monotonic_ns\":"), NULL));
+    cr_assert(ne(ptr, strstr(line, "\"level\":\"warn\",\"channel\":\"display\",\"tid\":"), NULL));
+    cr_assert(ne(ptr, strstr(line, ",\"thread\":\"render\",\"message\":\"cache miss\"}\n"), NULL));
     cr_assert(eq(u64, view.record_count, 1));
     cr_assert(eq(u64, view.first_ns, view.last_ns));
     bp_buffer_release(&out);
@@ -93,8 +87,8 @@ Test(log_recorder, shows_the_new_name_of_a_thread_when_the_old_one_is_stale) {
     bp_ring_view view;
     bp_buffer out = print(recorder, &view);
     const char *text = bp_buffer_text(&out);
-    cr_assert(ne(ptr, (void *)strstr(text, "\"thread\":\"before\",\"message\":\"first\""), NULL));
-    cr_assert(ne(ptr, (void *)strstr(text, "\"thread\":\"after\",\"message\":\"last\""), NULL));
+    cr_assert(ne(ptr, strstr(text, "\"thread\":\"before\",\"message\":\"first\""), NULL));
+    cr_assert(ne(ptr, strstr(text, "\"thread\":\"after\",\"message\":\"last\""), NULL));
     bp_buffer_release(&out);
     bp_log_recorder_free(recorder);
 }
@@ -108,16 +102,14 @@ Test(log_recorder, makes_hostile_bytes_valid_and_keeps_records_apart) {
     bp_ring_view view;
     bp_buffer out = print(recorder, &view);
     const char *second = strchr(bp_buffer_text(&out), '\n');
-    cr_assert(ne(ptr, (void *)(uintptr_t)second, NULL));
-    cr_assert(eq(ptr, (void *)(uintptr_t)strstr(second + 1, "{\"seq\":2,"),
-                 (void *)(uintptr_t)(second + 1)));
+    cr_assert(ne(ptr, second, NULL));
+    cr_assert(eq(ptr, strstr(second + 1, "{\"seq\":2,"), (second + 1)));
     /* U+EFFF is the byte 0xff, U+EF00 the NUL (base/utf8.h) */
-    cr_assert(
-        ne(ptr,
-           (void *)strstr(bp_buffer_text(&out), "\"message\":\"a\\nb\\\"}\xEE\xBF\xBF\xEE\xBC\x80"
-                                                "c\"}"),
-           NULL));
-    cr_assert(eq(ptr, (void *)strstr(second + 1, "channel"), NULL), "no channel was given");
+    cr_assert(ne(ptr,
+                 strstr(bp_buffer_text(&out), "\"message\":\"a\\nb\\\"}\xEE\xBF\xBF\xEE\xBC\x80"
+                                              "c\"}"),
+                 NULL));
+    cr_assert(eq(ptr, strstr(second + 1, "channel"), NULL), "no channel was given");
     bp_buffer_release(&out);
     bp_log_recorder_free(recorder);
 }
@@ -130,8 +122,8 @@ Test(log_recorder, cuts_a_long_message_at_a_character_and_says_so) {
     bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, "c", message, sizeof message, false);
     bp_ring_view view;
     bp_buffer out = print(recorder, &view);
-    cr_assert(ne(ptr, (void *)strstr(bp_buffer_text(&out), "mmm\",\"truncated\":true}"), NULL));
-    cr_assert(eq(ptr, (void *)strchr(bp_buffer_text(&out), '\xC3'), NULL));
+    cr_assert(ne(ptr, strstr(bp_buffer_text(&out), "mmm\",\"truncated\":true}"), NULL));
+    cr_assert(eq(ptr, strchr(bp_buffer_text(&out), '\xC3'), NULL));
     bp_buffer_release(&out);
     bp_log_recorder_free(recorder);
 }
@@ -167,7 +159,7 @@ Test(log_recorder, cuts_a_message_to_what_a_small_ring_takes) {
     bp_buffer out = print(recorder, &view);
     cr_assert(eq(u64, view.record_count, 1));
     cr_assert(zero(u64, view.refused_count));
-    cr_assert(ne(ptr, (void *)strstr(bp_buffer_text(&out), "mmm\",\"truncated\":true}"), NULL));
+    cr_assert(ne(ptr, strstr(bp_buffer_text(&out), "mmm\",\"truncated\":true}"), NULL));
     bp_buffer_release(&out);
     bp_log_recorder_free(recorder);
 }

@@ -1,14 +1,9 @@
 /*
  * Captures of made and recorded machines.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +11,7 @@
 #include "base/clock.h"
 #include "machine/machine_private.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 #include "json/json.h"
 
 #define STAT(tid, name)                                                                            \

@@ -233,8 +233,7 @@ Test(host_cpu_list, sorts_joins_and_refuses) {
                 {"0-3x", "refused"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char out[64];
-        cr_expect(eq(str, (char *)list_of(rows[i].text, out), (char *)rows[i].expected), "%s",
-                  rows[i].text);
+        cr_expect(eq(str, list_of(rows[i].text, out), rows[i].expected), "%s", rows[i].text);
     }
 }
 

@@ -1,13 +1,10 @@
 /*
  * host-threads.json from values.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "support/machine_samples.h"
+#include "unit/unit.h"
 #include "json/json.h"
 
 Test(host_threads, is_laid_out_like_all_json) {

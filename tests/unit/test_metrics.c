@@ -1,14 +1,12 @@
 /*
  * The arithmetic of a window.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <math.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "model/metrics.h"
+#include "unit/unit.h"
 
 #define TICK_NS 10000000u
 
@@ -35,17 +33,15 @@ static const char *described(uint64_t began_ms, uint64_t ended_ms, size_t gone) 
 }
 
 Test(metrics, the_manifest_says_how_a_window_lies_to_its_trigger) {
-    cr_expect(eq(str, (char *)described(8000, 10000, 0), "the window ends at the trigger"));
-    cr_expect(eq(str, (char *)described(8000, 9950, 0), "the window ends at the trigger"));
-    cr_expect(eq(str, (char *)described(8000, 10050, 0), "the window ends at the trigger"));
-    cr_expect(eq(str, (char *)described(9960, 10040, 0), "the window ends at the trigger"));
-    cr_expect(eq(str, (char *)described(10000, 12000, 0), "the window begins at the trigger"));
-    cr_expect(eq(str, (char *)described(9990, 12000, 0), "the window begins at the trigger"));
-    cr_expect(
-        eq(str, (char *)described(13200, 15200, 0), "the window begins 3200 ms after the trigger"));
-    cr_expect(
-        eq(str, (char *)described(9900, 10150, 0), "the window ends 150 ms after the trigger"));
-    cr_expect(eq(str, (char *)described(7000, 9000, 3),
+    cr_expect(eq(str, described(8000, 10000, 0), "the window ends at the trigger"));
+    cr_expect(eq(str, described(8000, 9950, 0), "the window ends at the trigger"));
+    cr_expect(eq(str, described(8000, 10050, 0), "the window ends at the trigger"));
+    cr_expect(eq(str, described(9960, 10040, 0), "the window ends at the trigger"));
+    cr_expect(eq(str, described(10000, 12000, 0), "the window begins at the trigger"));
+    cr_expect(eq(str, described(9990, 12000, 0), "the window begins at the trigger"));
+    cr_expect(eq(str, described(13200, 15200, 0), "the window begins 3200 ms after the trigger"));
+    cr_expect(eq(str, described(9900, 10150, 0), "the window ends 150 ms after the trigger"));
+    cr_expect(eq(str, described(7000, 9000, 3),
                  "the window ends 1000 ms before the trigger; threads that ended inside the "
                  "window: at least 3"));
 }
@@ -156,9 +152,9 @@ Test(metrics, the_threads_of_bugpack_are_marked_and_not_those_of_a_host_that_is_
     const bp_metrics metrics = {.threads = threads, .thread_count = 2};
     bp_buffer out;
     bp_buffer_init(&out, 4096);
-    cr_assert(zero(int, (int)bp_metrics_print(&metrics, "linux", &out, NULL)));
+    cr_assert(zero(int, bp_metrics_print(&metrics, "linux", &out, NULL)));
     const char *own = strstr(bp_buffer_text(&out), "\"own\": true");
-    cr_assert(ne(ptr, (void *)own, NULL));
+    cr_assert(ne(ptr, own, NULL));
     cr_expect(gt(ptr, (void *)own, (void *)strstr(bp_buffer_text(&out), "bugpack-worker")));
     bp_buffer_release(&out);
 }

@@ -3,17 +3,14 @@
  */
 #include "recorder/notifications.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "unit/notifications_fixture.h"
+#include "unit/unit.h"
 
 static void expect(fixture *made, uint32_t count, const char *expected) {
     bp_buffer out = print_now(made, count);
-    cr_assert(eq(str, (char *)(uintptr_t)bp_buffer_text(&out), (char *)(uintptr_t)expected));
+    cr_assert(eq(str, bp_buffer_text(&out), expected));
     bp_buffer_release(&out);
 }
 
@@ -137,9 +134,8 @@ Test(notifications, says_when_the_records_cannot_be_read_and_leaves_the_outputs_
     bp_buffer_init(&out, 1 << 20);
     uint32_t count = 42;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, (int)bp_notifications_print(&records, 0, &out, &count, &error),
-                 (int)BUGPACK_ERR_IO));
-    cr_assert(eq(int, (int)error.status, (int)BUGPACK_ERR_IO));
+    cr_assert(eq(int, bp_notifications_print(&records, 0, &out, &count, &error), BUGPACK_ERR_IO));
+    cr_assert(eq(int, error.status, BUGPACK_ERR_IO));
     cr_assert(eq(uint, count, 42u));
     cr_assert(zero(sz, out.size));
     bp_buffer_release(&out);

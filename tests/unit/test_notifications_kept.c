@@ -4,16 +4,13 @@
  */
 #include "recorder/notifications.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "ring/ring_reader.h"
 #include "unit/notifications_fixture.h"
+#include "unit/unit.h"
 #include "json/json.h"
 
 /* `count` of the longest notifications, each another, from `first` on. */
@@ -37,7 +34,7 @@ static void expect_longest(const bp_buffer *out, unsigned first, unsigned count)
         char expected[32];
         (void)snprintf(expected, sizeof expected, "\"text\": \"<%u>tt", i);
         at = strstr(at, expected);
-        cr_assert(ne(ptr, (void *)(uintptr_t)at, NULL), "%u is missing or out of order", i);
+        cr_assert(ne(ptr, at, NULL), "%u is missing or out of order", i);
     }
 }
 
@@ -81,17 +78,16 @@ Test(notifications_kept, tells_the_same_from_the_file_of_a_ring_whose_writer_is_
     int fd = openat(made.dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int recovery_fd = openat(made.dir.fd, "ring", O_RDONLY | O_CLOEXEC);
     bp_ring *ring = NULL;
-    cr_assert(zero(int, (int)bp_ring_new_mapped(fd, bp_notifications_ring_bytes(), &ring, NULL)));
+    cr_assert(zero(int, bp_ring_new_mapped(fd, bp_notifications_ring_bytes(), &ring, NULL)));
     (void)close(fd);
-    cr_assert(zero(int, (int)bp_notifications_new(ring, &made.notifications, NULL)));
+    cr_assert(zero(int, bp_notifications_new(ring, &made.notifications, NULL)));
     add_longest(&made, 0, 700);
     add_longest(&made, 600, 50);
     bp_temp_file salvaged;
     bp_ring_view view;
-    cr_assert(zero(int, (int)bp_temp_file_open(&salvaged, made.dir.fd, UINT64_MAX, NULL)));
-    cr_assert(
-        zero(int, (int)bp_ring_recover(recovery_fd, bp_temp_file_sink, &salvaged, &view, NULL)));
-    cr_assert(zero(int, (int)bp_temp_file_flush(&salvaged, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&salvaged, made.dir.fd, UINT64_MAX, NULL)));
+    cr_assert(zero(int, bp_ring_recover(recovery_fd, bp_temp_file_sink, &salvaged, &view, NULL)));
+    cr_assert(zero(int, bp_temp_file_flush(&salvaged, NULL)));
     bp_buffer from_file = print(&salvaged, BUGPACK_NOTIFICATION_KEPT);
     bp_buffer from_memory = print_now(&made, BUGPACK_NOTIFICATION_KEPT);
     expect_longest(&from_file, 200, BUGPACK_NOTIFICATION_KEPT);
@@ -107,7 +103,7 @@ Test(notifications_kept, tells_the_same_from_the_file_of_a_ring_whose_writer_is_
 /* Copies records but the one of `skipped` sequence, as if it had been damaged. */
 static bp_temp_file copy_without(fixture *made, uint64_t skipped) {
     bp_temp_file all = copy(made), rest;
-    cr_assert(zero(int, (int)bp_temp_file_open(&rest, made->dir.fd, UINT64_MAX, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&rest, made->dir.fd, UINT64_MAX, NULL)));
     bp_ring_reader reader;
     bp_ring_reader_init(&reader, &all);
     const void *payload;
@@ -121,7 +117,7 @@ static bp_temp_file copy_without(fixture *made, uint64_t skipped) {
     }
     bp_ring_reader_release(&reader);
     bp_temp_file_release(&all);
-    cr_assert(zero(int, (int)bp_temp_file_flush(&rest, NULL)));
+    cr_assert(zero(int, bp_temp_file_flush(&rest, NULL)));
     return rest;
 }
 
@@ -178,9 +174,9 @@ Test(notifications_kept, gets_through_records_of_anybody) {
     bp_buffer_init(&out, (size_t)16 << 20);
     bp_buffer_init(&reformatted, (size_t)16 << 20);
     uint32_t count = UINT32_MAX;
-    cr_assert(zero(int, (int)bp_notifications_print(&records, UINT64_MAX, &out, &count, NULL)));
+    cr_assert(zero(int, bp_notifications_print(&records, UINT64_MAX, &out, &count, NULL)));
     cr_assert(le(uint, count, BUGPACK_NOTIFICATION_KEPT));
-    cr_assert(zero(int, (int)bp_json_reformat(out.data, out.size, &reformatted, NULL)));
+    cr_assert(zero(int, bp_json_reformat(out.data, out.size, &reformatted, NULL)));
     bp_buffer_release(&reformatted);
     bp_buffer_release(&out);
     bp_temp_file_release(&records);

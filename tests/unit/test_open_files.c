@@ -1,14 +1,10 @@
 /*
  * Descriptors and sockets, from recorded texts and from hostile ones; and files.json as printed.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/open_file_samples.h"
+#include "unit/unit.h"
 
 /* A recording below fixtures/. */
 static const char *recorded(const char *name, size_t *ret_bytes) {
@@ -34,14 +30,14 @@ Test(fd_info, reads_what_each_kind_has) {
     bp_fd_info info = info_of("fdinfo/file");
     cr_expect(info.has_flags && info.has_position && !info.has_value && !info.has_pid);
     cr_expect(eq(u64, info.position, 228));
-    cr_expect(eq(str, (char *)bp_fd_access(info.flags), "write"));
+    cr_expect(eq(str, bp_fd_access(info.flags), "write"));
     cr_expect(bp_fd_flag(info.flags, 0) == NULL);
     info = info_of("fdinfo/eventfd");
     cr_expect(eq(u64, info.value, 0x1f));
-    cr_expect(eq(str, (char *)bp_fd_flag(info.flags, 0), "nonblocking"));
+    cr_expect(eq(str, bp_fd_flag(info.flags, 0), "nonblocking"));
     info = info_of("fdinfo/signalfd");
     cr_expect(eq(u64, info.signals, 0x10200));
-    cr_expect(eq(str, (char *)bp_fd_flag(info.flags, 0), "close_on_exec"));
+    cr_expect(eq(str, bp_fd_flag(info.flags, 0), "close_on_exec"));
     cr_expect(eq(u64, info_of("fdinfo/epoll").watch_count, 2));
     cr_expect(eq(u64, info_of("fdinfo/inotify").watch_count, 1));
     cr_expect(info_of("fdinfo/pidfd").has_pid && info_of("fdinfo/pidfd").pid > 0);
@@ -60,14 +56,14 @@ Test(fd_info, takes_no_malformed_number_and_no_count_of_a_text_that_was_cut) {
 
 Test(fd_info, names_each_flag_once) {
     static const uint64_t append_sync_path = 02000 | 04010000 | 010000000;
-    cr_expect(eq(str, (char *)bp_fd_access(append_sync_path), "path"));
-    cr_expect(eq(str, (char *)bp_fd_flag(append_sync_path, 0), "append"));
-    cr_expect(eq(str, (char *)bp_fd_flag(append_sync_path, 1), "sync"));
+    cr_expect(eq(str, bp_fd_access(append_sync_path), "path"));
+    cr_expect(eq(str, bp_fd_flag(append_sync_path, 0), "append"));
+    cr_expect(eq(str, bp_fd_flag(append_sync_path, 1), "sync"));
     cr_expect(bp_fd_flag(append_sync_path, 2) == NULL, "O_DSYNC is part of O_SYNC");
-    cr_expect(eq(str, (char *)bp_fd_flag(010000, 0), "dsync"));
-    cr_expect(eq(str, (char *)bp_fd_flag(O_TMPFILE, 0), "temporary_file"));
+    cr_expect(eq(str, bp_fd_flag(010000, 0), "dsync"));
+    cr_expect(eq(str, bp_fd_flag(O_TMPFILE, 0), "temporary_file"));
     cr_expect(bp_fd_flag(O_TMPFILE, 1) == NULL, "O_DIRECTORY is part of O_TMPFILE");
-    cr_expect(eq(str, (char *)bp_fd_flag(O_DIRECTORY, 0), "directory"));
+    cr_expect(eq(str, bp_fd_flag(O_DIRECTORY, 0), "directory"));
     cr_expect(bp_fd_access(3) == NULL);
 }
 
@@ -94,11 +90,10 @@ Test(open_file, has_the_kind_that_its_link_or_its_mode_says) {
                 {"/tmp/s", 0140777, "socket"},
                 {"", 0, "other"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        cr_expect(
-            eq(str,
-               (char *)bp_open_file_kind_name(bp_open_file_kind_of(rows[i].target, rows[i].mode)),
-               (char *)rows[i].kind),
-            "%s", rows[i].target);
+        cr_expect(eq(str,
+                     bp_open_file_kind_name(bp_open_file_kind_of(rows[i].target, rows[i].mode)),
+                     rows[i].kind),
+                  "%s", rows[i].target);
     }
 }
 
@@ -131,15 +126,15 @@ static bp_socket find(bp_socket_table table, uint64_t inode) {
         at = end + 1;
     }
     cr_assert(eq(u64, found.inode, inode));
-    cr_expect(eq(str, found.protocol, (char *)bp_socket_table_name(table)));
+    cr_expect(eq(str, found.protocol, bp_socket_table_name(table)));
     return found;
 }
 
 static void expect_ends(const bp_socket *socket, const char *state, const char *local,
                         const char *remote) {
-    cr_expect(eq(str, (char *)(socket->state == NULL ? "" : socket->state), (char *)state));
-    cr_expect(eq(str, (char *)socket->local, (char *)local));
-    cr_expect(eq(str, (char *)socket->remote, (char *)remote));
+    cr_expect(eq(str, (socket->state == NULL ? "" : socket->state), state));
+    cr_expect(eq(str, socket->local, local));
+    cr_expect(eq(str, socket->remote, remote));
 }
 
 /* The numbers are those that the program which was recorded had (fstat, getsockname). */
@@ -163,19 +158,19 @@ Test(sockets, are_read_from_recorded_tables) {
     expect_ends(&socket, "unconnected", "[::1]:5354", "");
     socket = find(BP_SOCKET_UNIX, 14419258);
     expect_ends(&socket, "listening", "@viewer", "");
-    cr_expect(eq(str, (char *)socket.type, "stream"));
+    cr_expect(eq(str, socket.type, "stream"));
     socket = find(BP_SOCKET_UNIX, 14419260);
     expect_ends(&socket, "unconnected", "/tmp/viewer.sock", "");
-    cr_expect(eq(str, (char *)socket.type, "dgram"));
+    cr_expect(eq(str, socket.type, "dgram"));
     socket = find(BP_SOCKET_UNIX, 14419244);
     expect_ends(&socket, "established", "", "");
     socket = find(BP_SOCKET_NETLINK, 14419261);
     expect_ends(&socket, "", "4711", "");
-    cr_expect(eq(str, (char *)socket.type, "route"));
+    cr_expect(eq(str, socket.type, "route"));
     socket = find(BP_SOCKET_RAW, 14419262);
     expect_ends(&socket, "unconnected", "0.0.0.0:1", "");
     socket = find(BP_SOCKET_PACKET, 14419263);
-    cr_expect(eq(str, (char *)socket.type, "raw"));
+    cr_expect(eq(str, socket.type, "raw"));
 }
 
 Test(sockets, are_none_in_any_truncation_before_the_inode_ends) {
@@ -212,11 +207,11 @@ Test(sockets, of_hostile_lines_are_cut_or_refused) {
 }
 
 Test(sockets, have_a_table_by_their_name_in_the_kernel) {
-    cr_expect(eq(int, (int)bp_socket_table_of("TCPv6"), BP_SOCKET_TCP6));
-    cr_expect(eq(int, (int)bp_socket_table_of("UNIX-STREAM"), BP_SOCKET_UNIX));
-    cr_expect(eq(int, (int)bp_socket_table_of("UNIX"), BP_SOCKET_UNIX));
-    cr_expect(eq(int, (int)bp_socket_table_of("MPTCP"), BP_SOCKET_TABLE_COUNT));
-    cr_expect(eq(int, (int)bp_socket_table_of(""), BP_SOCKET_TABLE_COUNT));
+    cr_expect(eq(int, bp_socket_table_of("TCPv6"), BP_SOCKET_TCP6));
+    cr_expect(eq(int, bp_socket_table_of("UNIX-STREAM"), BP_SOCKET_UNIX));
+    cr_expect(eq(int, bp_socket_table_of("UNIX"), BP_SOCKET_UNIX));
+    cr_expect(eq(int, bp_socket_table_of("MPTCP"), BP_SOCKET_TABLE_COUNT));
+    cr_expect(eq(int, bp_socket_table_of(""), BP_SOCKET_TABLE_COUNT));
 }
 
 Test(unix_diag, reads_peers_and_queues_until_the_last_message) {
@@ -300,7 +295,7 @@ Test(files_json, has_what_is_known_and_nothing_else) {
     bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer_init(&text, 65536);
-    cr_assert(eq(int, (int)sample_open_files_print(true, &text, &error), BUGPACK_OK));
+    cr_assert(eq(int, sample_open_files_print(true, &text, &error), BUGPACK_OK));
     cr_expect(strstr(text.data, "\"used_percent\": 50\n") != NULL);
     cr_expect(strstr(text.data, "\"hard\": null") != NULL);
     cr_expect(strstr(text.data, "\"backlog\": 5") != NULL);
@@ -309,7 +304,7 @@ Test(files_json, has_what_is_known_and_nothing_else) {
     cr_expect(strstr(text.data, "\"position\": 7") != NULL);
     cr_expect(strstr(text.data, "\"position\": 0") == NULL, "a pipe has none");
     bp_buffer_clear(&text);
-    cr_assert(eq(int, (int)sample_open_files_print(false, &text, &error), BUGPACK_OK));
+    cr_assert(eq(int, sample_open_files_print(false, &text, &error), BUGPACK_OK));
     cr_expect(strstr(text.data, "limit") == NULL && strstr(text.data, "other_end") == NULL);
     bp_buffer_release(&text);
 }
@@ -336,7 +331,7 @@ Test(open_file, leaves_the_name_of_the_program_out_of_the_path_of_a_session) {
         const bp_fd_search search = {0};
         bp_buffer text;
         bp_buffer_init(&text, 1 << 16);
-        cr_assert(zero(int, (int)bp_open_files_print(&files, 1, &search, &text, NULL)));
+        cr_assert(zero(int, bp_open_files_print(&files, 1, &search, &text, NULL)));
         (void)snprintf(wanted, sizeof wanted, "\"target\": \"%s\"", rows[i].shown);
         cr_expect(strstr(bp_buffer_text(&text), wanted) != NULL, "%s", bp_buffer_text(&text));
         bp_buffer_release(&text);

@@ -2,16 +2,11 @@
  * The descriptors of running processes: this one, and a child with the other end of a pipe.
  */
 #include <arpa/inet.h>
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,6 +17,7 @@
 
 #include "base/clock.h"
 #include "process/open_files.h"
+#include "unit/unit.h"
 
 static const uint64_t no_hurry_ns = 20 * BP_NS_PER_SEC;
 
@@ -29,8 +25,8 @@ static bp_open_files read_process(pid_t pid) {
     bp_open_files files;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int,
-                 (int)bp_open_files_read(pid, NULL, BP_OPEN_FILE_MAX,
-                                         bp_clock_monotonic_ns() + no_hurry_ns, &files, &error),
+                 bp_open_files_read(pid, NULL, BP_OPEN_FILE_MAX,
+                                    bp_clock_monotonic_ns() + no_hurry_ns, &files, &error),
                  BUGPACK_OK),
               "%s", error.message);
     return files;
@@ -42,8 +38,8 @@ static bp_open_files read_with_ends(bp_fd_search *ret_search) {
     for (;;) {
         bp_open_files files = read_process(0);
         cr_assert(eq(int,
-                     (int)bp_open_files_find_ends(&files, 1, bp_clock_monotonic_ns() + no_hurry_ns,
-                                                  ret_search, &error),
+                     bp_open_files_find_ends(&files, 1, bp_clock_monotonic_ns() + no_hurry_ns,
+                                             ret_search, &error),
                      BUGPACK_OK));
         if (!ret_search->is_cut) {
             return files;
@@ -86,16 +82,16 @@ Test(open_files, of_this_process_are_those_that_it_opened) {
     char path[512];
     (void)snprintf(path, sizeof path, "%s/a.log", dir.path);
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    cr_assert(eq(int, (int)write(fd, "hello", 5), 5));
+    cr_assert(eq(int, write(fd, "hello", 5), 5));
     int next = dup(fd);
     (void)close(next); /* what the reading itself opens */
     bp_open_files files = read_process(0);
     const bp_open_file *file = find(&files, fd);
-    cr_expect(eq(int, (int)file->kind, BP_OPEN_FILE_FILE));
+    cr_expect(eq(int, file->kind, BP_OPEN_FILE_FILE));
     cr_expect(eq(str, file->target, path));
     cr_expect(file->has_size && file->size_bytes == 5 && file->info.position == 5);
-    cr_expect(eq(str, (char *)bp_fd_flag(file->info.flags, 0), "close_on_exec"));
-    cr_expect(eq(str, (char *)bp_fd_flag(file->info.flags, 1), "append"));
+    cr_expect(eq(str, bp_fd_flag(file->info.flags, 0), "close_on_exec"));
+    cr_expect(eq(str, bp_fd_flag(file->info.flags, 1), "append"));
     cr_expect(not(is_listed(&files, next)));
     cr_expect(eq(sz, files.open_count, files.file_count));
     cr_expect(files.has_limit && files.limit.soft > 0);
@@ -115,12 +111,12 @@ Test(open_files, are_counted_where_they_are_over_the_limit_or_late) {
     int some[2];
     cr_assert(zero(int, pipe(some)));
     uint64_t now_ns = bp_clock_monotonic_ns();
-    cr_assert(eq(int, (int)bp_open_files_read(0, NULL, 1, now_ns + no_hurry_ns, &files, NULL),
-                 BUGPACK_OK));
+    cr_assert(
+        eq(int, bp_open_files_read(0, NULL, 1, now_ns + no_hurry_ns, &files, NULL), BUGPACK_OK));
     cr_expect(eq(sz, files.file_count, 1));
     cr_expect(eq(sz, files.passed_over_count, files.open_count - 1));
     bp_open_files_release(&files);
-    cr_assert(eq(int, (int)bp_open_files_read(0, NULL, 100, now_ns - 1, &files, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_open_files_read(0, NULL, 100, now_ns - 1, &files, NULL), BUGPACK_OK));
     cr_expect(eq(sz, files.passed_over_count, files.open_count));
     bp_open_files_release(&files);
 }
@@ -161,7 +157,7 @@ Test(open_files, show_a_fifo_and_a_socket_pair_with_both_ends) {
     int reader = open(path, O_RDONLY | O_NONBLOCK);
     int writer = open(path, O_WRONLY);
     cr_assert(zero(int, socketpair(AF_UNIX, SOCK_STREAM, 0, pair)));
-    cr_assert(eq(int, (int)write(pair[0], "abc", 3), 3));
+    cr_assert(eq(int, write(pair[0], "abc", 3), 3));
     bp_fd_search search;
     bp_open_files files = read_with_ends(&search);
     cr_expect(is_held_by(find(&files, reader), getpid(), writer));
@@ -169,7 +165,7 @@ Test(open_files, show_a_fifo_and_a_socket_pair_with_both_ends) {
     const bp_open_file *file = find(&files, pair[1]);
     cr_assert(file->socket != NULL);
     cr_expect(eq(str, file->socket->protocol, "unix"));
-    cr_expect(eq(str, (char *)file->socket->state, "established"));
+    cr_expect(eq(str, file->socket->state, "established"));
     if (file->socket->has_queues) { /* the kernel has sock_diag for unix sockets */
         cr_expect(eq(u64, file->socket->receive_queue, 3));
         cr_expect(is_held_by(file, getpid(), pair[0]));
@@ -195,12 +191,12 @@ Test(open_files, show_the_ends_and_the_queue_of_a_connection) {
     const bp_socket *connected = find(&files, client)->socket;
     char expected[64];
     (void)snprintf(expected, sizeof expected, "127.0.0.1:%u", (unsigned)ntohs(address.sin_port));
-    cr_expect(eq(str, (char *)listening->state, "listening"));
-    cr_expect(eq(str, (char *)listening->local, expected));
+    cr_expect(eq(str, listening->state, "listening"));
+    cr_expect(eq(str, listening->local, expected));
     cr_expect(eq(u64, listening->receive_queue, 1), "one waits");
-    cr_expect(eq(str, (char *)connected->state, "established"));
-    cr_expect(eq(str, (char *)connected->remote, expected));
-    cr_expect(eq(str, (char *)find(&files, unbound)->socket->protocol, "tcp"));
+    cr_expect(eq(str, connected->state, "established"));
+    cr_expect(eq(str, connected->remote, expected));
+    cr_expect(eq(str, find(&files, unbound)->socket->protocol, "tcp"));
     cr_expect(find(&files, unbound)->socket->state == NULL, "it is in no table");
     bp_open_files_release(&files);
     (void)close(listener);
@@ -224,9 +220,9 @@ Test(open_files, believe_nothing_of_a_socket_that_a_name_pretends_to_be) {
                        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length))));
     bp_open_files files = read_process(0);
     const bp_socket *socket = find(&files, pair[0])->socket;
-    cr_expect(eq(str, (char *)socket->local, ""));
+    cr_expect(eq(str, socket->local, ""));
     cr_expect(not(socket->is_listening));
-    cr_expect(eq(str, (char *)socket->protocol, "unix"));
+    cr_expect(eq(str, socket->protocol, "unix"));
     bp_open_files_release(&files);
     (void)close(liar);
 }
@@ -239,10 +235,10 @@ Test(open_files, of_a_process_that_ended_are_refused) {
         _exit(0);
     }
     (void)waitpid(child, NULL, 0);
-    cr_expect(eq(int,
-                 (int)bp_open_files_read(child, NULL, 10, bp_clock_monotonic_ns() + no_hurry_ns,
-                                         &files, &error),
-                 BUGPACK_ERR_NO_PROCESS));
+    cr_expect(eq(
+        int,
+        bp_open_files_read(child, NULL, 10, bp_clock_monotonic_ns() + no_hurry_ns, &files, &error),
+        BUGPACK_ERR_NO_PROCESS));
     cr_expect(strstr(error.message, "open files") != NULL);
     cr_expect(eq(u64, files.pid, 7));
 }
@@ -263,7 +259,7 @@ static pid_t start_locker(const char *path, short type) {
         _exit(1);
     }
     (void)close(ready[1]);
-    cr_assert(eq(int, (int)read(ready[0], &byte, 1), 1));
+    cr_assert(eq(int, read(ready[0], &byte, 1), 1));
     (void)close(ready[0]);
     return child;
 }

@@ -1,12 +1,9 @@
 #include "recorder/pcap.h"
 
 #include <bugpack/traffic.h>
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/buffer.h"
+#include "unit/unit.h"
 
 static bugpack_status to_buffer(void *buffer, const void *bytes, size_t byte_count) {
     return bp_buffer_append(buffer, bytes, byte_count);
@@ -96,18 +93,18 @@ static void write(bp_pcap_stream *stream, bp_buffer *out, unsigned direction, ui
                                .original_bytes = original_bytes,
                                .fetch = from_memory,
                                .source = (void *)(uintptr_t)bytes};
-    cr_assert(zero(int, (int)bp_pcap_write_message(stream, &message, to_buffer, out)));
+    cr_assert(zero(int, bp_pcap_write_message(stream, &message, to_buffer, out)));
 }
 
 static void open_stream(bp_pcap_stream *stream, bp_buffer *out, uint64_t wall_ns) {
     bp_buffer_init(out, 64u << 20);
-    cr_assert(zero(int, (int)bp_pcap_write_open(stream, wall_ns, to_buffer, out)));
+    cr_assert(zero(int, bp_pcap_write_open(stream, wall_ns, to_buffer, out)));
 }
 
 Test(pcap, begins_with_the_nanosecond_magic_and_ethernet) {
     bp_buffer out;
     bp_buffer_init(&out, 1024);
-    cr_assert(zero(int, (int)bp_pcap_write_header(to_buffer, &out)));
+    cr_assert(zero(int, bp_pcap_write_header(to_buffer, &out)));
     static const unsigned char expected[BP_PCAP_HEADER_BYTES] = {
         0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0};
     cr_assert(eq(sz, out.size, sizeof expected));
@@ -276,11 +273,9 @@ static bugpack_status full(void *context, const void *bytes, size_t byte_count) 
 Test(pcap, reports_what_the_sink_and_the_fetch_report) {
     bp_pcap_stream stream = {0};
     size_t left = 100;
-    cr_assert(
-        eq(int, (int)bp_pcap_write_open(&stream, 0, full, &left), (int)BUGPACK_ERR_NO_MEMORY));
+    cr_assert(eq(int, bp_pcap_write_open(&stream, 0, full, &left), BUGPACK_ERR_NO_MEMORY));
     cr_assert(not(stream.is_open));
     bp_pcap_message message = {.byte_count = 1, .original_bytes = 1, .fetch = from_nowhere};
     left = 1000;
-    cr_assert(
-        eq(int, (int)bp_pcap_write_message(&stream, &message, full, &left), (int)BUGPACK_ERR_IO));
+    cr_assert(eq(int, bp_pcap_write_message(&stream, &message, full, &left), BUGPACK_ERR_IO));
 }

@@ -1,15 +1,11 @@
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/report_reader.h"
 #include "unit/pedantic_session.h"
+#include "unit/unit.h"
 
 static bool says(const char *path, const char *entry, const char *needle) {
     return report_entry_contains(path, entry, needle);
@@ -43,12 +39,11 @@ static int wait_for_gaps(bugpack_writer *writer, void *context) {
 
 Test(pedantic, lists_the_gaps_as_they_were_at_its_own) {
     pedantic p = pedantic_start();
-    cr_assert(
-        zero(int, (int)bugpack_provide_json(p.session, "slow.json", wait_for_gaps, NULL, NULL)));
+    cr_assert(zero(int, bugpack_provide_json(p.session, "slow.json", wait_for_gaps, NULL, NULL)));
     bugpack_gap(p.session, "a:0");
     bugpack_gap(p.session, "a:1");
 
-    cr_assert(zero(int, (int)bugpack_disconnect(p.session, "main", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(p.session, "main", NULL)));
     bugpack_gap(p.session, "a:0");
     for (int i = 0; i < 56; i++) {
         char key[16];
@@ -59,16 +54,16 @@ Test(pedantic, lists_the_gaps_as_they_were_at_its_own) {
     (void)pedantic_settle(&p);
     const char *path = pedantic_path(&p, "a-1-2", ".zip");
     char *manifest = report_read(path, "manifest.json", NULL);
-    cr_expect(ne(ptr, (void *)strstr(manifest, "\"key\": \"a:0\",\n      \"count\": 1,"), NULL));
-    cr_expect(ne(ptr, (void *)strstr(manifest, "\"key\": \"a:1\",\n      \"count\": 1,"), NULL));
-    cr_expect(eq(ptr, (void *)strstr(manifest, "\"key\": \"b:"), NULL));
-    cr_expect(eq(ptr, (void *)strstr(manifest, "\"report_type\": \"disconnect\""), NULL));
+    cr_expect(ne(ptr, strstr(manifest, "\"key\": \"a:0\",\n      \"count\": 1,"), NULL));
+    cr_expect(ne(ptr, strstr(manifest, "\"key\": \"a:1\",\n      \"count\": 1,"), NULL));
+    cr_expect(eq(ptr, strstr(manifest, "\"key\": \"b:"), NULL));
+    cr_expect(eq(ptr, strstr(manifest, "\"report_type\": \"disconnect\""), NULL));
     free(manifest);
     manifest = report_read(pedantic_path(&p, "b-6-2", ".zip"), "manifest.json", NULL);
-    cr_expect(ne(ptr, (void *)strstr(manifest, "\"key\": \"a:0\",\n      \"count\": 2,"), NULL));
-    cr_expect(ne(ptr, (void *)strstr(manifest, "\"key\": \"b:6\""), NULL));
-    cr_expect(eq(ptr, (void *)strstr(manifest, "\"key\": \"b:7\""), NULL));
-    cr_expect(ne(ptr, (void *)strstr(manifest, "\"report_type\": \"disconnect\""), NULL));
+    cr_expect(ne(ptr, strstr(manifest, "\"key\": \"a:0\",\n      \"count\": 2,"), NULL));
+    cr_expect(ne(ptr, strstr(manifest, "\"key\": \"b:6\""), NULL));
+    cr_expect(eq(ptr, strstr(manifest, "\"key\": \"b:7\""), NULL));
+    cr_expect(ne(ptr, strstr(manifest, "\"report_type\": \"disconnect\""), NULL));
     free(manifest);
     pedantic_remove(&p);
 }
@@ -86,7 +81,7 @@ Test(pedantic, does_nothing_but_count_when_the_option_is_not_set) {
     cr_expect(bugpack_pedantic_enable(p.session, false));
     bugpack_gap(p.session, "a:b:d");
     char *summary = pedantic_close(&p);
-    cr_expect(ne(ptr, (void *)strstr(summary, "\"reason\": \"pedantic mode was off\""), NULL));
+    cr_expect(ne(ptr, strstr(summary, "\"reason\": \"pedantic mode was off\""), NULL));
     cr_expect(eq(sz, pedantic_count(&p, "", ".zip"), 1));
     free(summary);
     temp_dir_remove(&p.dir);
@@ -94,7 +89,7 @@ Test(pedantic, does_nothing_but_count_when_the_option_is_not_set) {
 
 static bugpack_channel *open_channel(const pedantic *p, const char *name) {
     bugpack_channel *channel = NULL;
-    cr_assert(zero(int, (int)bugpack_channel_open(p->session, name, NULL, &channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(p->session, name, NULL, &channel, NULL)));
     return channel;
 }
 
@@ -145,7 +140,7 @@ Test(pedantic, asks_a_provider_for_the_state_of_the_gaps_channel) {
     bugpack_gap(p.session, "display:a");
     (void)pedantic_settle(&p);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(p.session, NULL, &result)));
+    cr_assert(zero(int, bugpack_report(p.session, NULL, &result)));
     cr_expect(says(pedantic_path(&p, "display-a", ".zip"), "channel-state.json",
                    "\"provided\": \"display\""));
     cr_expect(says(result.path, "channel-state.json", "\"provided\": \"-\""));
@@ -156,8 +151,8 @@ Test(pedantic, takes_the_state_at_the_gap_for_the_providers) {
     pedantic p = pedantic_start();
     char registered[] = "provided";
     char at_gap[] = "at the gap";
-    cr_assert(zero(int, (int)bugpack_provide_json(p.session, "channel-state.json", write_text,
-                                                  registered, NULL)));
+    cr_assert(zero(
+        int, bugpack_provide_json(p.session, "channel-state.json", write_text, registered, NULL)));
     asked_count = 0;
     bugpack_gap_with_state(p.session, "display:a", write_text, at_gap);
     cr_expect(eq(uint, asked_count, 1), "it is asked before the call returns");
@@ -257,7 +252,7 @@ Test(pedantic, overwrites_secrets_in_what_it_shows_of_a_message) {
     char message[100];
     pedantic p = pedantic_start();
     options.flags = BUGPACK_CHANNEL_EXACT;
-    cr_assert(zero(int, (int)bugpack_channel_open(p.session, "exact", &options, &channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(p.session, "exact", &options, &channel, NULL)));
     bugpack_gap_unknown(p.session, "exact", 1, "password=hunter2", 16);
     bugpack_gap_unknown(p.session, "other", 1, "password=hunter2", 16);
     memset(message, ' ', sizeof message); /* a token that begins in what is shown */
@@ -280,7 +275,7 @@ Test(pedantic, keeps_a_channels_promise_where_the_table_of_gaps_is_full) {
     bugpack_channel *channel = NULL;
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD;
-    cr_assert(zero(int, (int)bugpack_channel_open(p.session, "silent", &options, &channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(p.session, "silent", &options, &channel, NULL)));
     (void)bugpack_pedantic_enable(p.session, false);
     for (unsigned i = 0; i < BUGPACK_GAP_KEYS_MAX; i++) {
         char key[32];
@@ -315,8 +310,8 @@ Test(pedantic, writes_where_pedantic_dir_says) {
     (void)snprintf(dir, sizeof dir, "%s/gaps", p.dir.path);
     options.pedantic_dir = dir;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, (int)bugpack_open(&options, &p.session, &error), BUGPACK_ERR_IO));
-    cr_expect(ne(ptr, (void *)strstr(error.message, "/gaps"), NULL), "%s", error.message);
+    cr_expect(eq(int, bugpack_open(&options, &p.session, &error), BUGPACK_ERR_IO));
+    cr_expect(ne(ptr, strstr(error.message, "/gaps"), NULL), "%s", error.message);
     options.create_report_dir = true;
     p.session = open_session(&options);
     bugpack_gap(p.session, "a:b");
@@ -344,12 +339,12 @@ Test(pedantic, is_harmless_without_a_session_a_key_or_a_channel) {
     bugpack_gap_unknown(NULL, "a", 1, NULL, 0);
     cr_expect(not(bugpack_pedantic_enable(NULL, true)));
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    cr_expect(eq(int, (int)bugpack_pedantic_get(NULL, &state), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_pedantic_get(NULL, &state), BUGPACK_ERR_INVALID));
     pedantic p = pedantic_start();
     bugpack_gap(p.session, NULL);
     bugpack_gap_unknown(p.session, NULL, 1, NULL, 0);
     state.struct_size = 4;
-    cr_expect(eq(int, (int)bugpack_pedantic_get(p.session, &state), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_pedantic_get(p.session, &state), BUGPACK_ERR_INVALID));
     cr_expect(eq(uint, pedantic_settle(&p).distinct_count, 0));
     pedantic_remove(&p);
 }

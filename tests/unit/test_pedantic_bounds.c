@@ -1,13 +1,9 @@
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/report_reader.h"
 #include "unit/pedantic_session.h"
+#include "unit/unit.h"
 
 static bool says(const char *path, const char *entry, const char *needle) {
     return report_entry_contains(path, entry, needle);
@@ -51,7 +47,7 @@ Test(pedantic_bounds, fifty_of_sixty_gaps_at_once_are_written_and_ten_are_told_o
     cr_expect(eq(sz, pedantic_count(&p, "viewer-pedantic-channel-", ".zip"), 50));
     meet(&p, 3);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(p.session, NULL, &result)));
+    cr_assert(zero(int, bugpack_report(p.session, NULL, &result)));
     char *manifest = report_read(result.path, "manifest.json", NULL);
     char *log = report_read(result.path, "logs.jsonl", NULL);
     char *notifications = report_read(result.path, "notifications.json", NULL);
@@ -90,7 +86,7 @@ Test(pedantic_bounds, close_writes_what_still_waits) {
     p.session = open_session(&options);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.timeout_ms = 200; /* holds the worker until the close has begun */
-    cr_assert(zero(int, (int)bugpack_report_async(p.session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(p.session, &request, NULL, NULL)));
     meet(&p, 1);
     char *summary = pedantic_close(&p);
     cr_expect(eq(sz, pedantic_count(&p, "channel-0-unimpl", ".zip"), 20));
@@ -129,7 +125,7 @@ Test(pedantic_bounds, a_person_finds_room_in_the_queue_during_a_storm) {
     meet(&p, 2);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     for (int i = 0; i < BUGPACK_REPORT_QUEUE_MAX / 2; i++) {
-        cr_expect(zero(int, (int)bugpack_report_async(p.session, NULL, NULL, NULL)));
+        cr_expect(zero(int, bugpack_report_async(p.session, NULL, NULL, NULL)));
     }
     bugpack_close(p.session);
     cr_expect(
@@ -161,7 +157,7 @@ Test(pedantic_bounds, a_failed_write_is_tried_again_once_the_directory_can_be_wr
     state = pedantic_settle(&p);
     cr_expect(eq(uint, state.written_count, 1), "failed ones do not use up the cap");
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(p.session, NULL, &result)));
+    cr_assert(zero(int, bugpack_report(p.session, NULL, &result)));
     char *log = report_read(result.path, "logs.jsonl", NULL);
     cr_expect(eq(sz, count_of(log, "no report of gap a:b: "), 2));
     free(log);
@@ -179,7 +175,7 @@ Test(pedantic_bounds, a_channels_share_and_its_patterns_are_the_hosts_to_choose)
     meet(&p, 2);
     cr_expect(eq(uint, pedantic_settle(&p).written_count, 5));
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(p.session, NULL, &result)));
+    cr_assert(zero(int, bugpack_report(p.session, NULL, &result)));
     cr_expect(says(result.path, "notifications.json", "channel channel-0 has its 5 reports"));
     cr_expect(not(says(result.path, "notifications.json", "channel-1")));
     char *summary = pedantic_close(&p);
@@ -195,8 +191,7 @@ Test(pedantic_bounds, one_channel_leaves_places_to_open_ones_without_a_report) {
     static const char *const names[] = {"channel-0", "channel-1", "main"};
     char key[64];
     for (size_t i = 0; i < 3; i++) {
-        cr_assert(
-            zero(int, (int)bugpack_channel_open(p.session, names[i], NULL, &channels[i], NULL)));
+        cr_assert(zero(int, bugpack_channel_open(p.session, names[i], NULL, &channels[i], NULL)));
     }
     for (unsigned i = 0; i < 60; i++) {
         (void)snprintf(key, sizeof key, "channel-0:unimpl:%u", i);

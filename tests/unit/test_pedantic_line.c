@@ -1,11 +1,6 @@
 /*
  * Gaps that wait while the worker writes another report.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "report/queue.h"
@@ -13,6 +8,7 @@
 #include "support/report_reader.h"
 #include "unit/auto_session.h"
 #include "unit/pedantic_session.h"
+#include "unit/unit.h"
 
 enum { gap_count = 10, storm_count = 50, early_fds_max = 64, fds_of_one_max = 8 };
 
@@ -24,7 +20,7 @@ static void open_at_gate(pedantic *p, auto_gate *gate) {
     p->session = open_session(&options);
     cr_assert(zero(
         int, (int)bugpack_provide_text(p->session, "gate.txt", auto_wait_at_gate, gate, NULL)));
-    cr_assert(zero(int, (int)bugpack_report_async(p->session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(p->session, NULL, NULL, NULL)));
     auto_wait_for_worker(gate);
 }
 
@@ -81,7 +77,7 @@ Test(pedantic_line, keeps_the_rings_of_each_gap_though_they_turn_over_before_its
     bugpack_channel *display = NULL;
     char text[64];
     open_at_gate(&p, &gate);
-    cr_assert(zero(int, (int)bugpack_channel_open(p.session, "display", NULL, &display, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(p.session, "display", NULL, &display, NULL)));
     for (unsigned i = 0; i < gap_count; i++) {
         (void)snprintf(text, sizeof text, "message of gap %02u", i);
         bugpack_traffic(display, BUGPACK_RECEIVED, 1, "draw", text, strlen(text));
@@ -128,7 +124,7 @@ Test(pedantic_line, is_taken_back_with_all_others_and_tried_at_the_next_sight) {
     for (unsigned i = 0; i < storm_count; i++) {
         see(&p, i);
     }
-    cr_assert(zero(int, (int)bugpack_cancel(p.session, 0)));
+    cr_assert(zero(int, bugpack_cancel(p.session, 0)));
     bugpack_pedantic_state state = pedantic_settle(&p);
     cr_expect(zero(uint, state.written_count));
     cr_expect(zero(sz, temp_dir_count(&p.dir)));

@@ -4,16 +4,12 @@
  */
 #include "image/png.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <png.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/made_image.h"
 #include "support/not_tried.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 typedef struct part {
     uint32_t x, y, width, height;
@@ -25,7 +21,7 @@ static bp_buffer encode(const bp_pixels *pixels, part cut) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status =
         bp_png_encode(pixels, cut.x, cut.y, cut.width, cut.height, made_image_sink, &out, &error);
-    cr_assert(zero(int, (int)status), "%s", error.message);
+    cr_assert(zero(int, status), "%s", error.message);
     return out;
 }
 
@@ -147,7 +143,7 @@ Test(png, refuses_a_part_outside_and_gives_the_sink_nothing) {
         bugpack_error error = BUGPACK_ERROR_INIT;
         bugpack_status status = bp_png_encode(&pixels, outside[i].x, outside[i].y, outside[i].width,
                                               outside[i].height, made_image_sink, &out, &error);
-        cr_assert(eq(int, (int)status, (int)BUGPACK_ERR_INVALID), "part %zu", i);
+        cr_assert(eq(int, status, BUGPACK_ERR_INVALID), "part %zu", i);
         cr_assert(gt(sz, strlen(error.message), 10));
     }
     cr_assert(zero(sz, out.size));
@@ -179,13 +175,13 @@ Test(png, refuses_sizes_that_make_no_sense) {
                             .height = bad[i].height,
                             .stride_bytes = bad[i].stride_bytes};
         bugpack_error error = BUGPACK_ERROR_INIT;
-        cr_assert(eq(int, (int)bp_pixels_check(&pixels, bad[i].available_bytes, &error),
-                     (int)BUGPACK_ERR_INVALID),
-                  "sizes %zu", i);
+        cr_assert(
+            eq(int, bp_pixels_check(&pixels, bad[i].available_bytes, &error), BUGPACK_ERR_INVALID),
+            "sizes %zu", i);
         cr_assert(gt(sz, strlen(error.message), 10));
     }
     bp_pixels nothing = {.bytes = NULL, .width = 1, .height = 1, .stride_bytes = 4};
-    cr_assert(eq(int, (int)bp_pixels_check(&nothing, 4, NULL), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_pixels_check(&nothing, 4, NULL), BUGPACK_ERR_INVALID));
 }
 
 Test(png, accepts_sizes_that_just_fit) {
@@ -203,8 +199,8 @@ Test(png, accepts_sizes_that_just_fit) {
                             .width = good[i].width,
                             .height = good[i].height,
                             .stride_bytes = good[i].stride_bytes};
-        cr_assert(zero(int, (int)bp_pixels_check(&pixels, good[i].available_bytes, NULL)),
-                  "sizes %zu", i);
+        cr_assert(zero(int, bp_pixels_check(&pixels, good[i].available_bytes, NULL)), "sizes %zu",
+                  i);
     }
 }
 
@@ -233,7 +229,7 @@ Test(png, stops_with_what_the_sink_says_wherever_it_says_it) {
         status = bp_png_encode(&pixels, 0, 0, 200, 200, take_some, &sink, &error);
         failure_count += status != BUGPACK_OK;
         cr_assert(status == BUGPACK_OK || status == says[n % 3], "piece %u", n);
-        cr_assert(eq(int, (int)error.status, (int)status));
+        cr_assert(eq(int, error.status, (int)status));
     }
     cr_assert(gt(uint, failure_count, 10u), "header, several chunks and the end");
     free((void *)pixels.bytes);

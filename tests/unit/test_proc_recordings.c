@@ -1,15 +1,10 @@
 /*
  * Recorded machines, replayed. What is expected was computed by tests/record-proc.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "model/metrics.h"
 #include "platform/process_facts.h"
 #include "unit/proc_recording.h"
+#include "unit/unit.h"
 
 static bp_task_snapshot take(const bp_proc_root *root, pid_t pid, bool with_names) {
     bp_task *task = NULL;

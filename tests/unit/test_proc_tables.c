@@ -1,12 +1,8 @@
 /*
  * limits, cgroup and maps: one thing a line.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "platform/linux/proc_text.h"
+#include "unit/unit.h"
 
 static const char limits_text[] =
     "Limit                     Soft Limit           Hard Limit           Units     \n"
@@ -64,7 +60,7 @@ static void expect_cgroup(const char *text, const char *expected) {
     cr_expect(eq(int, found, strcmp(expected, "untouched") != 0), "%s", text);
     char copy[64];
     (void)snprintf(copy, sizeof copy, "%.*s", (int)path_bytes, path);
-    cr_expect(eq(str, copy, (char *)expected), "%s", text);
+    cr_expect(eq(str, copy, expected), "%s", text);
 }
 
 Test(proc_cgroup, takes_the_unified_path) {
@@ -86,7 +82,7 @@ Test(proc_cgroup, has_a_path_for_each_controller_of_version_1) {
     size_t path_bytes = 0;
     cr_expect(not(bp_proc_find_controller(text, sizeof text - 1, "pids", &path, &path_bytes)));
     cr_expect(not(bp_proc_find_controller(text, sizeof text - 1, "cpuse", &path, &path_bytes)));
-    cr_expect(eq(str, (char *)path, "untouched"));
+    cr_expect(eq(str, path, "untouched"));
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         cr_assert(bp_proc_find_controller(text, sizeof text - 1, pairs[i][0], &path, &path_bytes));
         cr_expect(path_bytes == 2 && memcmp(path, pairs[i][1], 2) == 0, "%s", pairs[i][0]);

@@ -1,12 +1,8 @@
 /*
  * The texts under /proc, whole and broken.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "platform/linux/proc_text.h"
+#include "unit/unit.h"
 
 static const char plain_stat[] =
     "4711 (net-rx) S 1 4711 4711 0 -1 4194368 120 7 3 0 50 25 1 2 20 0 9 0 123456 1000 20 18446744"

@@ -1,9 +1,5 @@
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "process/process_list.h"
+#include "unit/unit.h"
 
 /* The texts are not freed: nothing here is owned. */
 #define PROCESS(id, parent, began, comm, file, group)                                              \
@@ -47,7 +43,7 @@ static bp_process_choice choose(bp_process_query query) {
     const bp_process_list list = {machine, sizeof machine / sizeof machine[0]};
     bp_process_choice choice = {.items = NULL};
     query.own_pid = 800;
-    cr_assert(zero(int, (int)bp_process_choose(&list, &query, &choice, NULL)));
+    cr_assert(zero(int, bp_process_choose(&list, &query, &choice, NULL)));
     return choice;
 }
 
@@ -139,7 +135,7 @@ Test(process_choose, a_circle_of_parents_ends) {
     const bp_process_list list = {circle, 2};
     bp_process_choice choice = {.items = NULL};
     const bp_process_query query = by(BP_PROCESS_BY_NAME, "a");
-    cr_assert(zero(int, (int)bp_process_choose(&list, &query, &choice, NULL)));
+    cr_assert(zero(int, bp_process_choose(&list, &query, &choice, NULL)));
     bp_process_choice_release(&choice);
 }
 
@@ -149,7 +145,7 @@ Test(process_choose, the_smaller_id_comes_first_where_two_began_at_once) {
     const bp_process_list list = {twins, 2};
     bp_process_choice choice = {.items = NULL};
     const bp_process_query query = by(BP_PROCESS_BY_NAME, "a");
-    cr_assert(zero(int, (int)bp_process_choose(&list, &query, &choice, NULL)));
+    cr_assert(zero(int, bp_process_choose(&list, &query, &choice, NULL)));
     cr_assert(eq(sz, choice.count, 2));
     cr_expect(eq(int, choice.items[0]->pid, 7));
     cr_expect(eq(int, choice.items[1]->pid, 8));

@@ -1,16 +1,12 @@
 /*
  * The facts of a process that is exiting are not read: its memory is gone before it is a zombie.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "platform/process_facts.h"
+#include "unit/unit.h"
 
 /* Freeing this much takes milliseconds, in which the process has no memory any more. */
 static const size_t much_bytes = (size_t)64 << 20;

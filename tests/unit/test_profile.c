@@ -1,16 +1,13 @@
 /*
  * Records of samples as the kernel writes them, and what becomes of stacks: lines.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "model/profile.h"
 #include "platform/linux/perf_records.h"
 #include "profile/profile.h"
+#include "unit/unit.h"
 
 enum {
     ring_bytes = 4096,
@@ -87,7 +84,7 @@ Test(profile, a_sample_has_its_registers_by_their_dwarf_numbers_and_the_copied_s
     bp_perf_cursor cursor = bp_perf_forward(ring, ring_bytes, 0, sample_bytes);
     cr_assert(eq(sz, bp_perf_next(&cursor, record), sample_bytes));
     cr_assert(parse(sample_bytes, &sample));
-    cr_expect(eq(int, (int)sample.kind, BP_PERF_SAMPLE));
+    cr_expect(eq(int, sample.kind, BP_PERF_SAMPLE));
     cr_expect(eq(i32, sample.pid, 7));
     cr_expect(eq(i32, sample.tid, 9));
     cr_expect(eq(u64, sample.time_ns, 5000));
@@ -169,7 +166,7 @@ Test(profile, each_shortened_sample_is_refused_and_leaves_the_output_alone) {
         (void)put_header(0, type_sample, in_user, size);
         memcpy(record, ring, size);
         cr_expect(not(parse(size, &sample)), "%d bytes", size);
-        cr_expect(eq(int, (int)sample.kind, BP_PERF_LOST));
+        cr_expect(eq(int, sample.kind, BP_PERF_LOST));
     }
 }
 
@@ -202,12 +199,12 @@ Test(profile, a_kernel_thread_has_no_registers_and_other_records_are_told_apart)
     (void)put_word(at, 12);
     memcpy(record, ring, 24);
     cr_assert(parse(24, &found));
-    cr_expect(eq(int, (int)found.kind, BP_PERF_LOST));
+    cr_expect(eq(int, found.kind, BP_PERF_LOST));
     cr_expect(eq(u64, found.lost, 12));
     (void)put_header(0, type_mmap, in_user, 24);
     memcpy(record, ring, 24);
     cr_assert(parse(24, &found));
-    cr_expect(eq(int, (int)found.kind, BP_PERF_MAPPED));
+    cr_expect(eq(int, found.kind, BP_PERF_MAPPED));
 }
 
 static void add_frame(bp_buffer *line, const char *symbol, const char *demangled) {
@@ -223,11 +220,11 @@ Test(profile, a_name_cannot_end_a_frame_or_a_line) {
     add_frame(&line, "_R", "<[u8; 4] as app::Price>::all");
     add_frame(&line, "_Z", "void app::run<int>(int, char const*)");
     add_frame(&line, "hot\r\n;9.constprop.0", NULL);
-    cr_expect(eq(str, (char *)bp_buffer_text(&line),
-                 (char *)"a:b?c 12;main;<[u8: 4] as app::Price>::all;app::run<int>;hot??:9"));
+    cr_expect(eq(str, bp_buffer_text(&line),
+                 "a:b?c 12;main;<[u8: 4] as app::Price>::all;app::run<int>;hot??:9"));
     bp_buffer_clear(&line);
     bp_folded_append_thread(&line, "", 20);
-    cr_expect(eq(str, (char *)bp_buffer_text(&line), (char *)"?"));
+    cr_expect(eq(str, bp_buffer_text(&line), "?"));
     bp_buffer_release(&line);
 }
 
@@ -240,8 +237,7 @@ Test(profile, a_frame_without_a_name_has_its_file_and_one_without_a_file_is_made
     bp_folded_append_frame(&line, &unnamed);
     bp_folded_append_frame(&line, &made);
     bp_folded_append_frame(&line, &handler);
-    cr_expect(eq(str, (char *)bp_buffer_text(&line),
-                 (char *)";[libfoo.so+0x1234];[jit];<signal handler called>"));
+    cr_expect(eq(str, bp_buffer_text(&line), ";[libfoo.so+0x1234];[jit];<signal handler called>"));
     bp_buffer_release(&line);
 }
 
@@ -278,6 +274,6 @@ Test(profile, a_name_has_no_control_character_and_no_separator) {
     bp_buffer line;
     bp_buffer_init(&line, 100);
     bp_folded_append_thread(&line, "a\x7f~\t;", 5);
-    cr_expect(eq(str, (char *)bp_buffer_text(&line), "a?~?:"));
+    cr_expect(eq(str, bp_buffer_text(&line), "a?~?:"));
     bp_buffer_release(&line);
 }

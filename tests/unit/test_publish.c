@@ -1,20 +1,14 @@
 /*
  * before_publish: it sees the whole zip, and may refuse it.
  */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
 #include "unit/quick_session.h"
+#include "unit/unit.h"
 
 static temp_dir dir;
 
@@ -76,7 +70,7 @@ Test(publish, shows_the_whole_zip_before_it_has_a_name) {
     bugpack_options options = options_with(&seen);
     bugpack *session = open_session(&options);
     bugpack_report_result result = report(session, 0);
-    cr_expect(eq(int, (int)result.status, BUGPACK_OK), "%s", result.error.message);
+    cr_expect(eq(int, result.status, BUGPACK_OK), "%s", result.error.message);
     cr_expect(seen.calls == 1 && seen.has_whole_zip && seen.names == 0);
     cr_expect(report_entry_contains(result.path, "manifest.json", "\"complete\": true"));
     bugpack_close(session);
@@ -87,7 +81,7 @@ Test(publish, leaves_nothing_of_a_refused_report) {
     bugpack_options options = options_with(&seen);
     bugpack *session = open_session(&options);
     bugpack_report_result result = report(session, 0);
-    cr_expect(eq(int, (int)result.status, BUGPACK_ERR_DENIED));
+    cr_expect(eq(int, result.status, BUGPACK_ERR_DENIED));
     cr_expect(eq(str, result.error.message, "not now"));
     seen.sentence = NULL;
     result = report(session, 0);
@@ -102,7 +96,7 @@ Test(publish, can_be_cancelled_meanwhile) {
     bugpack *session = open_session(&options);
     seen.cancels = session;
     bugpack_report_result result = report(session, 0);
-    cr_expect(eq(int, (int)result.status, BUGPACK_ERR_CANCELLED));
+    cr_expect(eq(int, result.status, BUGPACK_ERR_CANCELLED));
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
     bugpack_close(session);
 }
@@ -139,11 +133,11 @@ Test(publish, keeps_a_dead_session_whose_report_is_refused) {
     options.recorder_dir = options.report_dir = dir.path;
     options.before_publish = look;
     options.before_publish_context = &seen;
-    cr_expect(eq(int, (int)bugpack_recover(&options, NULL), BUGPACK_OK));
+    cr_expect(eq(int, bugpack_recover(&options, NULL), BUGPACK_OK));
     cr_expect(seen.calls == 1 && seen.has_whole_zip);
     cr_expect(not(report_find_only(&dir, path, sizeof path)));
     seen.returns = BUGPACK_OK;
-    cr_expect(eq(int, (int)bugpack_recover(&options, NULL), BUGPACK_OK));
+    cr_expect(eq(int, bugpack_recover(&options, NULL), BUGPACK_OK));
     cr_assert(report_find_only(&dir, path, sizeof path));
     cr_expect(report_entry_contains(path, "logs.jsonl", "the last words"));
 }

@@ -1,16 +1,11 @@
 /*
  * What a session records, as a maintainer finds it in a report.
  */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "support/report_reader.h"
 #include "unit/quick_session.h"
+#include "unit/unit.h"
 
 static bugpack *open_with_history(const temp_dir *dir, uint32_t history_interval_ms) {
     bugpack_options options = quick_options(dir);
@@ -24,9 +19,9 @@ Test(recording, traffic_becomes_a_pcap_that_ends_at_the_trigger) {
     cr_assert(temp_dir_make(&dir));
     bugpack *session = open_with_history(&dir, BUGPACK_OFF);
     bugpack_channel *display = NULL;
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &display, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(session, "display", NULL, &display, NULL)));
     bugpack_traffic(display, BUGPACK_SENT, 1, "hello", "before the trigger", 18);
-    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
     bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "after the trigger", 17);
     bugpack_close(session);
     char path[512];
@@ -50,7 +45,7 @@ Test(recording, notifications_are_folded_into_a_count) {
     bugpack_notify_text(session, BUGPACK_LEVEL_WARN, "server", "100% %s %n");
     bugpack_notify_text(session, BUGPACK_LEVEL_WARN, "server", NULL);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
     cr_assert(report_entry_contains(result.path, "notifications.json", "\"text\": \"100% %s %n\""));
     cr_assert(report_entry_contains(result.path, "notifications.json", "\"text\": \"\""));
     cr_assert(report_entry_contains(result.path, "notifications.json", "\"count\": 3"));
@@ -67,8 +62,7 @@ Test(recording, a_window_of_the_history_needs_no_sample) {
     bool has_history = false;
     for (int i = 0; i < 200 && !has_history; i++) {
         (void)usleep(20000);
-        cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s",
-                  result.error.message);
+        cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
         has_history =
             report_entry_contains(result.path, "metrics-history.jsonl", "\"interval_ms\"");
         cr_assert(report_entry_contains(result.path, "runtime-metrics.json", "\"threads\": ["));
@@ -87,8 +81,7 @@ Test(recording, the_window_of_a_history_ends_at_the_trigger_or_later) {
     for (int i = 0; i < 3; i++) {
         (void)usleep(100000);
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s",
-                  result.error.message);
+        cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
         cr_expect(report_entry_contains(result.path, "manifest.json", "\"the window ends "));
         cr_expect(not(report_entry_contains(result.path, "manifest.json", "before the trigger")));
         cr_assert(zero(int, unlink(result.path)));
@@ -104,21 +97,21 @@ Test(recording, channels_are_refused_by_name_weight_and_options) {
     bugpack_channel *channel = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    cr_assert(eq(int, (int)bugpack_channel_open(session, "", NULL, &channel, &error),
-                 (int)BUGPACK_ERR_INVALID));
+    cr_assert(
+        eq(int, bugpack_channel_open(session, "", NULL, &channel, &error), BUGPACK_ERR_INVALID));
     options.weight = BUGPACK_OFF;
-    cr_assert(eq(int, (int)bugpack_channel_open(session, "a", &options, &channel, &error),
-                 (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_channel_open(session, "a", &options, &channel, &error),
+                 BUGPACK_ERR_INVALID));
     options.weight = 1;
     options.struct_size = 1;
-    cr_assert(eq(int, (int)bugpack_channel_open(session, "a", &options, &channel, &error),
-                 (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_channel_open(session, "a", &options, &channel, &error),
+                 BUGPACK_ERR_INVALID));
     cr_assert(eq(ptr, channel, NULL));
     options.struct_size = sizeof options;
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "a", &options, &channel, &error)));
+    cr_assert(zero(int, bugpack_channel_open(session, "a", &options, &channel, &error)));
     bugpack_channel *other = NULL;
-    cr_assert(eq(int, (int)bugpack_channel_open(session, "a", &options, &other, &error),
-                 (int)BUGPACK_ERR_INVALID));
+    cr_assert(
+        eq(int, bugpack_channel_open(session, "a", &options, &other, &error), BUGPACK_ERR_INVALID));
     bugpack_traffic(NULL, BUGPACK_SENT, 0, NULL, "x", 1);
     bugpack_close(session);
     temp_dir_remove(&dir);
@@ -167,8 +160,7 @@ Test(recording, a_report_of_one_channel_has_its_traffic_unless_all_is_asked_for)
     bugpack_channel *channels[2];
     static const char *const names[] = {"audio", "video"};
     for (size_t i = 0; i < 2; i++) {
-        cr_assert(
-            zero(int, (int)bugpack_channel_open(session, names[i], NULL, &channels[i], NULL)));
+        cr_assert(zero(int, bugpack_channel_open(session, names[i], NULL, &channels[i], NULL)));
         bugpack_traffic(channels[i], BUGPACK_SENT, 1, NULL, i == 0 ? "a-message" : "v-message", 9);
     }
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -180,7 +172,7 @@ Test(recording, a_report_of_one_channel_has_its_traffic_unless_all_is_asked_for)
             request.retained = bugpack_notify_retain(session, BUGPACK_LEVEL_INFO, "t", "%zu", i);
             cr_assert(ne(u64, request.retained, 0));
         }
-        cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
+        cr_assert(zero(int, bugpack_report(session, &request, &result)), "%s",
                   result.error.message);
         cr_expect(has_traffic(result.path, "v-message"));
         cr_expect(eq(int, has_traffic(result.path, "a-message"), cases[i].has_audio), "case %zu",
@@ -195,8 +187,7 @@ Test(recording, a_report_of_one_channel_has_its_traffic_unless_all_is_asked_for)
     }
     bugpack_report_request unknown = BUGPACK_REPORT_REQUEST_INIT;
     unknown.flags = 2;
-    cr_expect(
-        eq(int, (int)bugpack_report_async(session, &unknown, NULL, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_report_async(session, &unknown, NULL, NULL), BUGPACK_ERR_INVALID));
     bugpack_close(session);
     temp_dir_remove(&dir);
 }
@@ -208,14 +199,14 @@ Test(recording, a_closed_channel_takes_no_message_and_keeps_what_it_had) {
     bugpack_channel *channel = NULL;
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.filter = count_filtered;
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "a", &options, &channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(session, "a", &options, &channel, NULL)));
     bugpack_traffic(channel, BUGPACK_SENT, 1, "EARLY", "x", 1);
     bugpack_channel_close(channel);
     bugpack_traffic(channel, BUGPACK_SENT, 1, "LATE", "x", 1);
     bugpack_channel_close(channel);
     bugpack_channel_close(NULL);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)));
     cr_expect(report_entry_contains(result.path, "traffic-index.jsonl", "EARLY"));
     cr_expect(not(report_entry_contains(result.path, "traffic-index.jsonl", "LATE")));
     cr_expect(eq(uint, filtered_count, 1u));

@@ -2,17 +2,12 @@
  * Secrets in streams: cut anywhere, in JSON, in long lines, over several records; and rules of
  * callers.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "redact/tag.h"
 #include "redact/view.h"
 #include "unit/redacted.h"
+#include "unit/unit.h"
 
 static bp_rule_set *set;
 static bp_redactor *redactor;
@@ -72,10 +67,10 @@ Test(redact, gives_a_secret_the_same_tag_in_one_report_and_another_in_the_next) 
                    run(BP_REDACT_JSON, "{\"password\": \"hun\\u0074er2\"}"));
     cr_expect(strncmp(first, "password=REDACTED-password-", 27) == 0, "%s", first);
     cr_expect(strstr(again, first + strlen("password=")) != NULL, "%s", again);
-    cr_expect(ne(str, (char *)(uintptr_t)run(BP_REDACT_TEXT, "password=hunter3"), first));
+    cr_expect(ne(str, run(BP_REDACT_TEXT, "password=hunter3"), first));
     bp_redactor_free(redactor);
     redactor = bp_redactor_new(set);
-    cr_expect(ne(str, (char *)(uintptr_t)run(BP_REDACT_TEXT, "password=hunter2"), first));
+    cr_expect(ne(str, run(BP_REDACT_TEXT, "password=hunter2"), first));
 }
 
 /* A value some lines below its name, wherever a block that is searched ends. */
@@ -114,15 +109,14 @@ Test(redact, finds_what_a_line_above_names) {
 Test(redact, compiles_a_group_once_in_each_pattern_that_calls_it) {
     use("group digit = [0-9]\ngroup pair = %{digit}%{digit}\n"
         "[ticket]\nkeyword = t-\nlines = 1\npattern = T-(%{pair}{2})(?:\\n%{digit})?\n");
-    cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, "a T-1234 T-123 T-x\n"),
-                 "a T-«» T-123 T-x\n"));
+    cr_expect(eq(str, run_plain(BP_REDACT_TEXT, "a T-1234 T-123 T-x\n"), "a T-«» T-123 T-x\n"));
 }
 
 Test(redact, leaves_what_was_redacted_before_as_it_is) {
     use(NULL);
     char *once = strdup(run(BP_REDACT_TEXT, "password=hunter2 https://u:hunter2@h/ "
                                             "Authorization: Bearer abcdefghijkl1\n"));
-    cr_expect(eq(str, (char *)(uintptr_t)run(BP_REDACT_TEXT, once), once));
+    cr_expect(eq(str, run(BP_REDACT_TEXT, once), once));
     free(once);
 }
 
@@ -155,8 +149,7 @@ Test(redact, keeps_json_valid) {
     };
     use(NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_JSON, cases[i].from),
-                     (char *)(uintptr_t)cases[i].to));
+        cr_expect(eq(str, run_plain(BP_REDACT_JSON, cases[i].from), cases[i].to));
     }
 }
 
@@ -211,23 +204,22 @@ Test(redact, replaces_all_below_a_key) {
         (void)snprintf(from[0], sizeof from[0], "%s", nested[i].from);
         (void)snprintf(to[0], sizeof to[0], "%s", nested[i].to);
         for (int level = 0; level < 3; level++) {
-            cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_JSON_LINES, from[0]), to[0]));
-            cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_JSON, from[0]), to[0]));
-            cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, from[0]), to[0]));
+            cr_expect(eq(str, run_plain(BP_REDACT_JSON_LINES, from[0]), to[0]));
+            cr_expect(eq(str, run_plain(BP_REDACT_JSON, from[0]), to[0]));
+            cr_expect(eq(str, run_plain(BP_REDACT_TEXT, from[0]), to[0]));
             quote_json(from[0], from[1]);
             quote_json(to[0], to[1]);
             (void)snprintf(from[0], sizeof from[0], "{\"m\":\"%.900s\",\"n\":\"x\"}", from[1]);
             (void)snprintf(to[0], sizeof to[0], "{\"m\":\"%.900s\",\"n\":\"x\"}", to[1]);
         }
     }
+    cr_expect(
+        eq(str,
+           run_plain(BP_REDACT_JSON, "{\"\\u0070assword\":[123456,\"a\",-1234567],\"n\":[123456]}"),
+           "{\"\\u0070assword\":[\"«»\",\"«»\",\"«»\"],\"n\":[123456]}"));
     cr_expect(eq(str,
-                 (char *)(uintptr_t)run_plain(
-                     BP_REDACT_JSON, "{\"\\u0070assword\":[123456,\"a\",-1234567],\"n\":[123456]}"),
-                 "{\"\\u0070assword\":[\"«»\",\"«»\",\"«»\"],\"n\":[123456]}"));
-    cr_expect(eq(str,
-                 (char *)(uintptr_t)run_plain(BP_REDACT_TEXT,
-                                              "got {'passwords': ['a b', 'c'], 'd': ['e']} ok\n"
-                                              "['f']\n"),
+                 run_plain(BP_REDACT_TEXT, "got {'passwords': ['a b', 'c'], 'd': ['e']} ok\n"
+                                           "['f']\n"),
                  "got {'passwords': ['«»', '«»'], 'd': ['e']} ok\n['f']\n"));
 }
 
@@ -241,7 +233,7 @@ Test(redact, sees_json_without_its_escapes_and_knows_where_it_came_from) {
     bp_view view = {.text = NULL};
     use(NULL);
     const bp_view_how how = {.mode = BP_CODES_SHOWN, .keywords = set->keywords};
-    cr_assert(zero(int, (int)bp_view_json(&view, json, sizeof json - 1, &how)));
+    cr_assert(zero(int, bp_view_json(&view, json, sizeof json - 1, &how)));
     cr_assert(eq(sz, view.size, sizeof seen - 1));
     cr_assert(zero(int, memcmp(view.text, seen, view.size)));
     for (size_t at = 0; at < view.size; at++) {
@@ -277,8 +269,7 @@ Test(redact, replaces_all_below_a_key_however_much_it_is) {
 
 Test(redact, reads_escapes_of_texts_too) {
     use(NULL);
-    cr_expect(eq(str,
-                 (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, "{\"\\u0070assword\":\"hunter2\"}"),
+    cr_expect(eq(str, run_plain(BP_REDACT_TEXT, "{\"\\u0070assword\":\"hunter2\"}"),
                  "{\"\\u0070assword\":\"«»\"}"));
 }
 
@@ -312,39 +303,36 @@ Test(redact, follows_a_key_over_the_records_of_its_thread) {
 Test(redact, follows_two_keys_whose_lines_are_mixed_and_one_in_an_array) {
     use(NULL);
     cr_expect(eq(str,
-                 (char *)(uintptr_t)run_plain(BP_REDACT_JSON_LINES,
-                                              "{\"t\":1,\"m\":\"-----BEGIN PRIVATE KEY-----\"}\n"
-                                              "{\"t\":2,\"m\":\"-----BEGIN PRIVATE KEY-----\"}\n"
-                                              "{\"t\":1,\"m\":\"MIIEvQIBADANBgkqhkiG\"}\n"
-                                              "{\"t\":1,\"m\":\"-----END PRIVATE KEY-----\"}\n"
-                                              "{\"t\":2,\"m\":\"MIIEpAIBAAKCAQEA0Z3V\"}\n"
-                                              "{\"t\":2,\"m\":\"-----END PRIVATE KEY-----\"}\n"
-                                              "{\"t\":2,\"m\":\"afterwardsallisasbefore\"}\n"),
+                 run_plain(BP_REDACT_JSON_LINES, "{\"t\":1,\"m\":\"-----BEGIN PRIVATE KEY-----\"}\n"
+                                                 "{\"t\":2,\"m\":\"-----BEGIN PRIVATE KEY-----\"}\n"
+                                                 "{\"t\":1,\"m\":\"MIIEvQIBADANBgkqhkiG\"}\n"
+                                                 "{\"t\":1,\"m\":\"-----END PRIVATE KEY-----\"}\n"
+                                                 "{\"t\":2,\"m\":\"MIIEpAIBAAKCAQEA0Z3V\"}\n"
+                                                 "{\"t\":2,\"m\":\"-----END PRIVATE KEY-----\"}\n"
+                                                 "{\"t\":2,\"m\":\"afterwardsallisasbefore\"}\n"),
                  "{\"t\":1,\"m\":\"«»\"}\n{\"t\":2,\"m\":\"«»\"}\n{\"t\":1,\"m\":\"«»\"}\n"
                  "{\"t\":1,\"m\":\"-----END PRIVATE KEY-----\"}\n{\"t\":2,\"m\":\"«»\"}\n"
                  "{\"t\":2,\"m\":\"-----END PRIVATE KEY-----\"}\n"
                  "{\"t\":2,\"m\":\"afterwardsallisasbefore\"}\n"));
-    cr_expect(
-        eq(str,
-           (char *)(uintptr_t)run_plain(BP_REDACT_JSON, "{\"k\":[\"-----BEGIN PRIVATE KEY-----\","
-                                                        "\"MIIEvQIBADANBgkqhkiG\",\"9Qk=\"]}"),
-           "{\"k\":[\"«»\",\"«»\",\"«»\"]}"));
-    cr_expect(
-        eq(str,
-           (char *)(uintptr_t)run_plain(BP_REDACT_JSON, "{\"k\":\"-----BEGIN PRIVATE KEY-----\","
-                                                        "\"another\":\"MIIEvQIBADANBgkqhkiG\"}"),
-           "{\"k\":\"«»\",\"another\":\"MIIEvQIBADANBgkqhkiG\"}"));
+    cr_expect(eq(str,
+                 run_plain(BP_REDACT_JSON, "{\"k\":[\"-----BEGIN PRIVATE KEY-----\","
+                                           "\"MIIEvQIBADANBgkqhkiG\",\"9Qk=\"]}"),
+                 "{\"k\":[\"«»\",\"«»\",\"«»\"]}"));
+    cr_expect(eq(str,
+                 run_plain(BP_REDACT_JSON, "{\"k\":\"-----BEGIN PRIVATE KEY-----\","
+                                           "\"another\":\"MIIEvQIBADANBgkqhkiG\"}"),
+                 "{\"k\":\"«»\",\"another\":\"MIIEvQIBADANBgkqhkiG\"}"));
 }
 
 Test(redact, follows_a_key_in_lines_with_a_prefix) {
     use(NULL);
-    cr_expect(eq(str,
-                 (char *)(uintptr_t)run_plain(
-                     BP_REDACT_TEXT, "12:00 app: -----BEGIN PRIVATE KEY-----\r\n"
+    cr_expect(
+        eq(str,
+           run_plain(BP_REDACT_TEXT, "12:00 app: -----BEGIN PRIVATE KEY-----\r\n"
                                      "12:00 app: MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\r\n"
                                      "12:00 app: -----END PRIVATE KEY-----\r\n12:01 app: ok\r\n"),
-                 "12:00 app: «»\r\n12:00 app: «»\r\n12:00 app: -----END PRIVATE KEY-----\r\n"
-                 "12:01 app: ok\r\n"));
+           "12:00 app: «»\r\n12:00 app: «»\r\n12:00 app: -----END PRIVATE KEY-----\r\n"
+           "12:01 app: ok\r\n"));
 }
 
 Test(redact, follows_a_key_over_sixteen_other_lines) {
@@ -378,8 +366,8 @@ Test(redact, passes_on_what_is_no_text) {
 Test(redact, takes_bytes_that_are_not_utf8) {
     use(NULL);
     cr_expect(eq(str,
-                 (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, "\xC3(\xFE\xFFpassword=a\x80"
-                                                              "b\xFF\xF0 x"),
+                 run_plain(BP_REDACT_TEXT, "\xC3(\xFE\xFFpassword=a\x80"
+                                           "b\xFF\xF0 x"),
                  "\xC3(\xFE\xFFpassword=«»\xFF\xF0 x"));
     (void)run(BP_REDACT_JSON, "{\"a\":\"\xFE\xFF\xFD\",\"password\":\"\xFFz1\"}");
     cr_expect(strstr(out.data, "z1") == NULL, "%s", out.data);
@@ -492,26 +480,25 @@ Test(redact, replaces_what_a_pattern_cannot_decide) {
 Test(redact, applies_the_rules_of_a_caller) {
     use("let digits = [0-9]{4}\n[ticket]\ncategory = mine\npattern = T-(%{digits})\n"
         "[email]\nkeyword = @corp\nbefore = 10\npattern = [a-z]+@corp\n");
-    cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, "T-1234 T-5678 bob@corp T-x\n"),
-                 "T-«» T-«» «» T-x\n"));
-    cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_JSON, "{\"T-1234\":\"a\\\"T-5678\"}"),
+    cr_expect(
+        eq(str, run_plain(BP_REDACT_TEXT, "T-1234 T-5678 bob@corp T-x\n"), "T-«» T-«» «» T-x\n"));
+    cr_expect(eq(str, run_plain(BP_REDACT_JSON, "{\"T-1234\":\"a\\\"T-5678\"}"),
                  "{\"T-«»\":\"a\\\"T-«»\"}"));
 }
 
 Test(redact, replaces_whole_characters_within_their_string) {
     use("[cut]\nkeyword = k-\npattern = k-.(...)\n"
         "[wide]\nkeyword = w-\npattern = w-([a-z\\xFE\\xFF]+)\n");
-    cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, "k-éxé.\n"), "k-«».\n"));
-    cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_JSON, "{\"a\":\"w-x\",\"b\":\"c\"}"),
+    cr_expect(eq(str, run_plain(BP_REDACT_TEXT, "k-éxé.\n"), "k-«».\n"));
+    cr_expect(eq(str, run_plain(BP_REDACT_JSON, "{\"a\":\"w-x\",\"b\":\"c\"}"),
                  "{\"a\":\"w-«»\",\"b\":\"c\"}"));
 }
 
 Test(redact, finds_what_begins_behind_a_colour_within_a_word) {
     use(NULL);
-    cr_expect(eq(str,
-                 (char *)(uintptr_t)run_plain(
-                     BP_REDACT_TEXT, "x\033[1mrubygems_0123456789abcdef0123456789abcdef\033[m\n"),
-                 "x\033[1m«»\033[m\n"));
+    cr_expect(eq(
+        str, run_plain(BP_REDACT_TEXT, "x\033[1mrubygems_0123456789abcdef0123456789abcdef\033[m\n"),
+        "x\033[1m«»\033[m\n"));
 }
 
 Test(redact, redacts_a_name_without_touching_the_open_entry) {
@@ -556,7 +543,7 @@ Test(redact, refuses_rules_that_are_wrong_and_says_where) {
             status = bp_rule_set_new(&list, &none, &error);
         }
         cr_expect(eq(int, status, BUGPACK_ERR_INVALID));
-        cr_expect(eq(str, error.message, (char *)(uintptr_t)cases[i].message));
+        cr_expect(eq(str, error.message, cases[i].message));
         bp_rule_list_release(&list);
         cr_expect(none == NULL);
     }

@@ -2,18 +2,12 @@
  * Secrets at the borders of what is searched at once: pieces of a long line or document, and lines
  * that were recorded in several records.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <bugpack/log.h>
 
 #include "recorder/line_splitter.h"
 #include "redact/tag.h"
 #include "unit/redacted.h"
+#include "unit/unit.h"
 
 static bp_rule_set *sets[2];
 static bp_redactor *redactors[2];

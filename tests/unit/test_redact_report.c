@@ -2,26 +2,20 @@
  * Which rules a report is redacted with, and what says so. Secrets through every input:
  * cli/planted.
  */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
 #include "unit/quick_session.h"
+#include "unit/unit.h"
 
 static void report(bugpack *session, const char *description,
                    char path[BUGPACK_REPORT_PATH_BYTES]) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     request.description = description;
-    cr_assert(eq(int, (int)bugpack_report(session, &request, &result), BUGPACK_OK), "%s",
+    cr_assert(eq(int, bugpack_report(session, &request, &result), BUGPACK_OK), "%s",
               result.error.message);
     (void)snprintf(path, BUGPACK_REPORT_PATH_BYTES, "%s", result.path);
 }
@@ -63,8 +57,8 @@ Test(redact_report, says_where_it_is_not_redacted) {
     report(session, "password=hunter2", path);
     cr_expect(report_entry_contains(path, "metadata.json", "password=hunter2"));
     cr_expect(report_entry_contains(path, "manifest.json", "\"redacted\": false,"));
-    cr_expect(eq(int, (int)bugpack_redact_add(session, "[a]\npattern = b\n", &error),
-                 BUGPACK_ERR_INVALID));
+    cr_expect(
+        eq(int, bugpack_redact_add(session, "[a]\npattern = b\n", &error), BUGPACK_ERR_INVALID));
     bugpack_close(session);
 }
 
@@ -74,18 +68,17 @@ Test(redact_report, applies_the_rules_of_the_host) {
     options.redaction_rules = "[ticket]\npattern = TKT-[0-9]+\n";
     bugpack *session = open_session(&options);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, (int)bugpack_redact_add(session, "[x]\npattern = (\n", &error),
-                 BUGPACK_ERR_INVALID));
-    cr_expect(eq(int, (int)bugpack_redact_add(session, NULL, &error), BUGPACK_ERR_INVALID));
     cr_expect(
-        eq(int, (int)bugpack_redact_add(session, "[room]\npattern = room [0-9]+\n", &error), 0));
+        eq(int, bugpack_redact_add(session, "[x]\npattern = (\n", &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_redact_add(session, NULL, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_redact_add(session, "[room]\npattern = room [0-9]+\n", &error), 0));
     report(session, "TKT-12345 of room 77", path);
     cr_expect(not(report_entry_contains(path, "metadata.json", "12345")));
     cr_expect(not(report_entry_contains(path, "metadata.json", "77 ")));
     cr_expect(report_entry_contains(path, "manifest.json", "\"rule\": \"ticket\","));
     bugpack_close(session);
     options.redaction_rules = "nonsense";
-    cr_expect(eq(int, (int)bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
     cr_expect(eq(str, error.message, "redaction_rules, line 1: expected \"key = value\""));
 }
 

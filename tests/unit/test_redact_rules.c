@@ -2,13 +2,8 @@
  * The built-in rules as data: each has a source and examples, and every example comes out as its
  * file says, as a text, inside of JSON, and in any pieces.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "unit/redacted.h"
+#include "unit/unit.h"
 
 /* The rules that are on by default, and with those that are not. */
 static bp_redactor *redactors[2];
@@ -97,8 +92,8 @@ static void run_message(const bp_rule *rule, const char *text) {
     for (size_t before = 0; before < 200; before += 99) {
         memset(found, '\n', sizeof found);
         memcpy(found + before, bytes, size);
-        cr_assert(zero(int, (int)bp_redactor_overwrite(redactors[rule->is_off], found,
-                                                       before + size + before, 0, sizeof found)));
+        cr_assert(zero(int, bp_redactor_overwrite(redactors[rule->is_off], found,
+                                                  before + size + before, 0, sizeof found)));
         for (size_t i = 0; i < size; i++) {
             bool is_replaced = found[before + i] != bytes[i];
             cr_expect(is_replaced == is_secret[i] || (is_secret[i] && found[before + i] == 'x'),

@@ -1,14 +1,7 @@
 /*
  * What rules and flags do to traffic, and what the manifest says of entries that are not searched.
  */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +9,7 @@
 #include "support/report_reader.h"
 #include "unit/redacted.h"
 #include "unit/taken_report.h"
+#include "unit/unit.h"
 
 TestSuite(redact_traffic, .init = setup, .fini = teardown);
 
@@ -29,7 +23,7 @@ static bugpack_channel *open_channel(bugpack *session, const char *name, uint64_
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     bugpack_channel *channel = NULL;
     options.flags = flags;
-    cr_assert(zero(int, (int)bugpack_channel_open(session, name, &options, &channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(session, name, &options, &channel, NULL)));
     return channel;
 }
 
@@ -90,7 +84,7 @@ Test(redact_traffic, overwrites_secrets_in_packets_of_ipv6) {
     bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
     bugpack_channel *channel = NULL;
     with.is_ipv6 = true;
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "a", &with, &channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(session, "a", &with, &channel, NULL)));
     send_text(channel, "login password=hunter2 and go on");
     take(session, NULL, NULL);
     cr_expect(eq(uint, count_in_pcap("login password=REDACTE and go on"), 1));
@@ -235,7 +229,7 @@ Test(redact_traffic, of_a_report_that_was_taken_is_searched_while_it_is_as_bugpa
     bp_redactor *redactor = bp_redactor_new(set);
     cr_assert(ne(ptr, memmem(bytes, size, "hunter22", 8), NULL));
     cr_assert(eq(sz, clean_size, size));
-    cr_expect(eq(int, (int)bp_redact_form_of("x/traffic.pcap"), BP_REDACT_FRAMES));
+    cr_expect(eq(int, bp_redact_form_of("x/traffic.pcap"), BP_REDACT_FRAMES));
     for (size_t piece_bytes = 7; piece_bytes <= size + 7; piece_bytes += size) {
         redacted(redactor, BP_REDACT_FRAMES, bytes, size, piece_bytes, &found);
         cr_expect(bp_redactor_is_searched(redactor));
@@ -287,16 +281,16 @@ Test(redact_traffic, of_a_channel_without_payload_reaches_no_ring_and_no_filter)
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack *session = open_session(&options);
     with.flags = 4;
-    cr_expect(eq(int, (int)bugpack_channel_open(session, "a", &with, &channel, &error),
-                 BUGPACK_ERR_INVALID));
+    cr_expect(
+        eq(int, bugpack_channel_open(session, "a", &with, &channel, &error), BUGPACK_ERR_INVALID));
     cr_expect(eq(str, error.message, "a channel has no such flag"));
     with.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD | BUGPACK_CHANNEL_EXACT;
-    cr_expect(eq(int, (int)bugpack_channel_open(session, "a", &with, &channel, &error),
-                 BUGPACK_ERR_INVALID));
+    cr_expect(
+        eq(int, bugpack_channel_open(session, "a", &with, &channel, &error), BUGPACK_ERR_INVALID));
     cr_expect(eq(str, error.message, "a channel cannot be exact and without payload at once"));
     with.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD;
     with.filter = (bugpack_filter_callback *)(uintptr_t)1; /* a call would end the test */
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "a", &with, &channel, &error)));
+    cr_assert(zero(int, bugpack_channel_open(session, "a", &with, &channel, &error)));
     send_text(channel, "login");
     bugpack_close(session);
 }
@@ -345,7 +339,7 @@ static int provide_utf16(bugpack_writer *writer, void *context) {
 Test(redact_traffic, marks_entries_that_are_not_searched) {
     const bugpack_options options = traffic_options();
     bugpack *session = open_session(&options);
-    cr_assert(zero(int, (int)bugpack_provide_bytes(session, "a.log", provide_torn, NULL, NULL)));
+    cr_assert(zero(int, bugpack_provide_bytes(session, "a.log", provide_torn, NULL, NULL)));
     take(session, NULL, NULL);
     size_t size = 0;
     char *text = report_read(path, "a.log", &size);
@@ -359,8 +353,8 @@ Test(redact_traffic, marks_entries_that_are_not_searched) {
         bugpack_provider_callback *provide;
     } others[] = {{"dump", provide_torn}, {"b.log", provide_utf16}};
     for (size_t i = 0; i < 2; i++) {
-        cr_assert(zero(int, (int)bugpack_provide_bytes(session, others[i].name, others[i].provide,
-                                                       NULL, NULL)));
+        cr_assert(zero(
+            int, bugpack_provide_bytes(session, others[i].name, others[i].provide, NULL, NULL)));
         take(session, NULL, NULL);
         cr_expect(report_entry_contains(path, "manifest.json", "\"not_searched\": true"));
         (void)bugpack_unprovide(session, others[i].name);

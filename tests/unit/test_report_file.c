@@ -1,14 +1,11 @@
 /*
  * A report opened for reading.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "entries/report_file.h"
 #include "support/made_zip.h"
+#include "unit/unit.h"
 
 #define METADATA                                                                                   \
     "{\"schema\": 2, \"report_id\": \"0a\", \"app\": {\"name\": \"v\\u00e9\"}, \"report_type\": "  \
@@ -45,9 +42,9 @@ static bp_report_file *open_good(void) {
 Test(report_file, says_which_report_it_is) {
     bp_report_file *report = open_good();
     bp_report_facts facts = bp_report_file_facts(report);
-    cr_expect(eq(str, (char *)facts.report_id, "0a"));
-    cr_expect(eq(str, (char *)facts.app_name, "v\xc3\xa9"));
-    cr_expect(eq(str, (char *)facts.timestamp, "2026"));
+    cr_expect(eq(str, facts.report_id, "0a"));
+    cr_expect(eq(str, facts.app_name, "v\xc3\xa9"));
+    cr_expect(eq(str, facts.timestamp, "2026"));
     cr_expect(bp_report_file_has(report, "manifest.json", NULL));
     cr_expect(not(bp_report_file_has(report, "b.log", NULL)));
     bp_report_file_close(report);
@@ -60,9 +57,9 @@ Test(report_file, reads_entries_within_the_limit_of_the_buffer) {
     bp_buffer_init(&out, 11);
     (void)bp_buffer_append_text(&out, "> ");
     cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &error), BUGPACK_OK));
-    cr_expect(eq(str, (char *)bp_buffer_text(&out), "> one line\n"));
+    cr_expect(eq(str, bp_buffer_text(&out), "> one line\n"));
     cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &error), BUGPACK_ERR_LIMIT));
-    cr_expect(eq(str, (char *)bp_buffer_text(&out), "> one line\n"));
+    cr_expect(eq(str, bp_buffer_text(&out), "> one line\n"));
     cr_expect(eq(int, bp_report_file_read(report, "b.log", &out, &error), BUGPACK_ERR_INVALID));
     bp_buffer_release(&out);
     bp_report_file_close(report);
@@ -72,11 +69,11 @@ Test(report_file, finds_the_line_of_an_artefact_in_the_manifest) {
     bp_report_file *report = open_good();
     bp_report_line line;
     cr_assert(bp_report_file_line(report, "b.log", &line));
-    cr_expect(eq(str, (char *)line.status, "failed"));
-    cr_expect(eq(str, (char *)line.reason, "no \"room\""));
+    cr_expect(eq(str, line.status, "failed"));
+    cr_expect(eq(str, line.reason, "no \"room\""));
     cr_assert(bp_report_file_line(report, "a.log", &line));
-    cr_expect(eq(str, (char *)line.status, "ok"));
-    cr_expect(eq(str, (char *)line.reason, ""));
+    cr_expect(eq(str, line.status, "ok"));
+    cr_expect(eq(str, line.reason, ""));
     cr_expect(not(bp_report_file_line(report, "c.log", &line)), "a trigger is no artefact");
     bp_report_file_close(report);
 }
@@ -152,9 +149,9 @@ Test(report_file, copies_an_input_that_just_fits_and_refuses_one_byte_more) {
     char bytes[8];
     int fd = -1;
     cr_assert(copy_pipe(4096, 4096, &fd, &error) == BUGPACK_OK, "%s", error.message);
-    cr_expect(eq(int, (int)lseek(fd, 0, SEEK_CUR), 0));
-    cr_expect(eq(int, (int)lseek(fd, 0, SEEK_END), 4096));
-    cr_expect(eq(int, (int)pread(fd, bytes, 2, 0), 2));
+    cr_expect(eq(int, lseek(fd, 0, SEEK_CUR), 0));
+    cr_expect(eq(int, lseek(fd, 0, SEEK_END), 4096));
+    cr_expect(eq(int, pread(fd, bytes, 2, 0), 2));
     cr_expect(eq(int, memcmp(bytes, "PK", 2), 0));
     (void)close(fd);
     fd = -7;

@@ -1,9 +1,6 @@
 #include "model/entry.h"
 #include "report/name.h"
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
+#include "unit/unit.h"
 
 static const uint64_t some_time_ns = 1795250211ull * 1000000000u; /* 2026-11-21T08:36:51Z */
 
@@ -46,12 +43,12 @@ Test(report_name, refuses_artefact_names_that_leave_or_break_the_zip) {
         ".",    "a/./b",         "a\\b",          "c:x",          "a\nb",         "\x7f",
         "\xff", "manifest.json", "METADATA.json", "process.json", "Traffic.pcap", "\xc0\xae"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        cr_assert(ne(ptr, (void *)(uintptr_t)bp_entry_refuse(bad[i]), NULL), "%s", bad[i]);
+        cr_assert(ne(ptr, bp_entry_refuse(bad[i]), NULL), "%s", bad[i]);
     }
     char long_name[202];
     memset(long_name, 'n', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = '\0';
-    cr_assert(ne(ptr, (void *)(uintptr_t)bp_entry_refuse(long_name), NULL));
+    cr_assert(ne(ptr, bp_entry_refuse(long_name), NULL));
 }
 
 Test(report_name, accepts_what_a_host_may_provide) {
@@ -63,7 +60,7 @@ Test(report_name, accepts_what_a_host_may_provide) {
                           eszett,         "-x"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         const char *refusal = bp_entry_refuse(good[i]);
-        cr_assert(eq(ptr, (void *)(uintptr_t)refusal, NULL), "%s: %s", good[i], refusal);
+        cr_assert(eq(ptr, refusal, NULL), "%s: %s", good[i], refusal);
     }
 }
 
@@ -95,17 +92,16 @@ Test(report_name, tells_the_entry_from_its_process) {
     cr_expect(zero(int, strcmp(bp_entry_in_process("processes/7-b/process.json"), "process.json")));
     const char *plain[] = {"process.json", "processes/x", "myprocesses/7-b/process.json"};
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
-        cr_expect(
-            eq(ptr, (void *)(uintptr_t)bp_entry_in_process(plain[i]), (void *)(uintptr_t)plain[i]));
+        cr_expect(eq(ptr, bp_entry_in_process(plain[i]), plain[i]));
     }
 }
 
 Test(report_name, leaves_the_directory_of_processes_to_the_library) {
     const char *bad[] = {"processes", "processes/x", "Processes/7-b/process.json"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        cr_expect(ne(ptr, (void *)(uintptr_t)bp_entry_refuse(bad[i]), NULL));
+        cr_expect(ne(ptr, bp_entry_refuse(bad[i]), NULL));
     }
-    cr_expect(eq(ptr, (void *)(uintptr_t)bp_entry_refuse("processes.txt"), NULL));
+    cr_expect(eq(ptr, bp_entry_refuse("processes.txt"), NULL));
 }
 
 Test(report_name, knows_which_entries_can_be_left_out) {

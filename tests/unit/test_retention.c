@@ -4,10 +4,6 @@
  */
 #include "report/retention.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +11,7 @@
 #include "report/name.h"
 #include "support/not_tried.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static const uint64_t now_ns = 1795221411 * BP_NS_PER_SEC; /* 2026-11-21T00:36:51Z */
 
@@ -35,7 +32,7 @@ Test(name_parse, reads_back_what_was_composed) {
             (void)snprintf(name + strlen(name), 16, "%s", j % 2 == 0 ? ".zip" : "-17.zip");
             cr_assert(bp_name_parse_report(name, &parsed), "%s", name);
             cr_assert(eq(sz, parsed.app_bytes, strlen("my-app")));
-            cr_assert(eq(int, (int)parsed.kind, (int)made[i].kind));
+            cr_assert(eq(int, parsed.kind, (int)made[i].kind));
             cr_assert(eq(u64, parsed.wall_secs, times[j]), "%s", name);
             cr_assert(eq(uint, parsed.number, j % 2 == 0 ? 1 : 17));
         }
@@ -106,9 +103,9 @@ static bp_retention_policy policy_of(const char *app, uint32_t max_count, uint64
 static bp_retention_outcome prune(const temp_dir *dir, const bp_retention_policy *policy) {
     bp_retention_outcome outcome;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bp_retention_prune(dir->fd, dir->path, policy, NULL, NULL, &outcome,
-                                                &error)),
-              "%s", error.message);
+    cr_assert(
+        zero(int, bp_retention_prune(dir->fd, dir->path, policy, NULL, NULL, &outcome, &error)),
+        "%s", error.message);
     return outcome;
 }
 
@@ -286,9 +283,8 @@ Test(retain, tells_of_each_and_of_a_directory_that_cannot_be_read) {
     cr_assert(eq(u64, sum, 32));
     bp_retention_outcome outcome = {.count = 4711};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int,
-                 (int)bp_retention_prune(-1, "/nowhere", &policy, NULL, NULL, &outcome, &error),
-                 (int)BUGPACK_ERR_IO));
+    cr_assert(eq(int, bp_retention_prune(-1, "/nowhere", &policy, NULL, NULL, &outcome, &error),
+                 BUGPACK_ERR_IO));
     cr_assert(ne(ptr, strstr(error.message, "/nowhere"), NULL), "%s", error.message);
     cr_assert(eq(u64, outcome.count, 4711));
     temp_dir_remove(&dir);

@@ -1,26 +1,22 @@
 #include "ring/ring.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/temp_file.h"
 #include "ring/ring_reader.h"
 #include "support/ring_records.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static bp_ring *new_ring(size_t capacity_bytes) {
     bp_ring *ring = NULL;
-    cr_assert(zero(int, (int)bp_ring_new(capacity_bytes, &ring, NULL)));
+    cr_assert(zero(int, bp_ring_new(capacity_bytes, &ring, NULL)));
     return ring;
 }
 
 static bp_ring_view copy_until(bp_ring *ring, uint64_t until_ns, bp_buffer *out) {
     bp_ring_view view;
     bp_buffer_init(out, 1u << 30);
-    cr_assert(zero(int, (int)bp_ring_copy(ring, until_ns, keep_in_buffer, out, &view, NULL)));
+    cr_assert(zero(int, bp_ring_copy(ring, until_ns, keep_in_buffer, out, &view, NULL)));
     return view;
 }
 
@@ -162,8 +158,8 @@ Test(ring, a_sink_that_fails_ends_the_copy_with_its_status) {
     int calls = 0;
     bp_ring_view view = {.record_count = 99};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, (int)bp_ring_copy(ring, UINT64_MAX, refuse, &calls, &view, &error),
-                 (int)BUGPACK_ERR_CLOSED));
+    cr_assert(
+        eq(int, bp_ring_copy(ring, UINT64_MAX, refuse, &calls, &view, &error), BUGPACK_ERR_CLOSED));
     cr_assert(eq(int, calls, 1));
     cr_assert(eq(u64, view.record_count, 99));
     cr_assert(ne(str, error.message, ""));
@@ -192,7 +188,7 @@ Test(ring, what_is_overwritten_during_a_copy_counts_as_evicted) {
     }
     appending_sink it = {.ring = ring};
     bp_ring_view view;
-    cr_assert(zero(int, (int)bp_ring_copy(ring, UINT64_MAX, append_meanwhile, &it, &view, NULL)));
+    cr_assert(zero(int, bp_ring_copy(ring, UINT64_MAX, append_meanwhile, &it, &view, NULL)));
     cr_assert(gt(u64, view.record_count, 0));
     cr_assert(lt(u64, view.record_count, 100), "one piece");
     cr_assert(eq(u64, view.record_count + view.evicted_count, 800));
@@ -228,7 +224,7 @@ Test(ring, what_is_left_of_a_piece_that_is_overwritten_is_copied) {
     dropping_sink it = {.ring = ring, .count = 90}; /* of some 63 in each piece */
     bp_ring_view view;
     bp_buffer_init(&it.out, 1u << 30);
-    cr_assert(zero(int, (int)bp_ring_copy(ring, UINT64_MAX, keep_and_drop, &it, &view, NULL)));
+    cr_assert(zero(int, bp_ring_copy(ring, UINT64_MAX, keep_and_drop, &it, &view, NULL)));
     size_t offset = 0;
     const void *payload = NULL;
     const bp_ring_record *record;
@@ -251,9 +247,8 @@ Test(ring, what_is_left_of_a_piece_that_is_overwritten_is_copied) {
 Test(ring, refuses_a_capacity_out_of_bounds) {
     bp_ring *ring = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, (int)bp_ring_new(100, &ring, &error), (int)BUGPACK_ERR_INVALID));
-    cr_assert(
-        eq(int, (int)bp_ring_new(((size_t)1 << 30) + 1, &ring, &error), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_ring_new(100, &ring, &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_ring_new(((size_t)1 << 30) + 1, &ring, &error), BUGPACK_ERR_INVALID));
     cr_assert(eq(ptr, ring, NULL));
     cr_assert(ne(str, error.message, ""));
 }
@@ -267,10 +262,10 @@ Test(ring, a_reader_walks_what_a_copy_put_into_a_spool) {
     }
     bp_temp_file temp_file;
     bp_ring_view view;
-    cr_assert(zero(int, (int)bp_temp_file_open(&temp_file, dir.fd, 64u << 20, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&temp_file, dir.fd, 64u << 20, NULL)));
     cr_assert(
-        zero(int, (int)bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, &temp_file, &view, NULL)));
-    cr_assert(zero(int, (int)bp_temp_file_flush(&temp_file, NULL)));
+        zero(int, bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, &temp_file, &view, NULL)));
+    cr_assert(zero(int, bp_temp_file_flush(&temp_file, NULL)));
     bp_ring_reader reader;
     bp_ring_reader_init(&reader, &temp_file);
     const void *payload = NULL;
@@ -294,16 +289,16 @@ Test(ring, a_reader_stops_at_bytes_that_are_no_whole_record) {
     const bp_ring_record whole = {.sequence = 1, .payload_bytes = 0};
     const bp_ring_record torn = {.sequence = 2, .payload_bytes = UINT32_MAX};
     bp_temp_file temp_file;
-    cr_assert(zero(int, (int)bp_temp_file_open(&temp_file, dir.fd, 4096, NULL)));
-    cr_assert(zero(int, (int)bp_temp_file_write(&temp_file, &whole, sizeof whole)));
-    cr_assert(zero(int, (int)bp_temp_file_write(&temp_file, &torn, sizeof torn)));
-    cr_assert(zero(int, (int)bp_temp_file_flush(&temp_file, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&temp_file, dir.fd, 4096, NULL)));
+    cr_assert(zero(int, bp_temp_file_write(&temp_file, &whole, sizeof whole)));
+    cr_assert(zero(int, bp_temp_file_write(&temp_file, &torn, sizeof torn)));
+    cr_assert(zero(int, bp_temp_file_flush(&temp_file, NULL)));
     bp_ring_reader reader;
     bp_ring_reader_init(&reader, &temp_file);
     const void *payload = NULL;
-    cr_assert(ne(ptr, (void *)(uintptr_t)bp_ring_reader_next(&reader, &payload), NULL));
-    cr_assert(eq(ptr, (void *)(uintptr_t)bp_ring_reader_next(&reader, &payload), NULL));
-    cr_assert(eq(ptr, (void *)(uintptr_t)bp_ring_reader_next(&reader, &payload), NULL));
+    cr_assert(ne(ptr, bp_ring_reader_next(&reader, &payload), NULL));
+    cr_assert(eq(ptr, bp_ring_reader_next(&reader, &payload), NULL));
+    cr_assert(eq(ptr, bp_ring_reader_next(&reader, &payload), NULL));
     bp_ring_reader_release(&reader);
     bp_temp_file_release(&temp_file);
     temp_dir_remove(&dir);
@@ -325,8 +320,8 @@ static bugpack_status count_records(void *context, const void *bytes, size_t byt
 static uint64_t follow(bp_ring *ring, bp_ring_follower *follower, size_t max_bytes,
                        uint64_t *ret_lost_count, bool *ret_is_rest) {
     uint64_t next = follower->sequence + 1;
-    cr_assert(zero(int, (int)bp_ring_follow(ring, follower, max_bytes, count_records, &next,
-                                            ret_lost_count, ret_is_rest, NULL)));
+    cr_assert(zero(int, bp_ring_follow(ring, follower, max_bytes, count_records, &next,
+                                       ret_lost_count, ret_is_rest, NULL)));
     cr_assert(eq(u64, next, follower->sequence + 1));
     return follower->sequence;
 }

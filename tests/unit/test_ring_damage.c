@@ -1,15 +1,12 @@
 #include "ring/ring.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "ring/frame.h"
 #include "support/ring_records.h"
 #include "unit/file_ring.h"
+#include "unit/unit.h"
 
 /* A byte and not a word, which would be another byte where the order is the other. */
 static void flip(int fd, off_t at, uint8_t bits) {
@@ -147,15 +144,15 @@ Test(ring_damage, what_is_no_ring_is_corrupt) {
     bp_ring_view view;
     for (off_t at = 0; at < 40; at += 4) { /* every field of the header that never changes */
         flip(it.fd, at, 0x10);
-        cr_assert(eq(int, (int)salvage(it.fd, &view), (int)BUGPACK_ERR_CORRUPT), "at %d", (int)at);
+        cr_assert(eq(int, salvage(it.fd, &view), BUGPACK_ERR_CORRUPT), "at %d", (int)at);
         flip(it.fd, at, 0x10);
     }
-    cr_assert(zero(int, (int)salvage(it.fd, &view)));
+    cr_assert(zero(int, salvage(it.fd, &view)));
     cr_assert(temp_dir_write(&it.dir, "empty", "", 0));
     int fd = openat(it.dir.fd, "empty", O_RDONLY | O_CLOEXEC);
-    cr_assert(eq(int, (int)salvage(fd, &view), (int)BUGPACK_ERR_CORRUPT));
+    cr_assert(eq(int, salvage(fd, &view), BUGPACK_ERR_CORRUPT));
     close(fd);
-    cr_assert(eq(int, (int)salvage(it.dir.fd, &view), (int)BUGPACK_ERR_CORRUPT), "a directory");
+    cr_assert(eq(int, salvage(it.dir.fd, &view), BUGPACK_ERR_CORRUPT), "a directory");
     remove_file_ring(&it);
 }
 
@@ -241,7 +238,7 @@ Test(ring_damage, forged_beginnings_cost_a_bounded_time_and_give_nothing) {
     write_word(it.fd, offsetof(bp_frame_page, head), capacity);
     uint64_t given = 0;
     bp_ring_view view;
-    cr_assert(zero(int, (int)bp_ring_recover(it.fd, count_bytes, &given, &view, NULL)));
+    cr_assert(zero(int, bp_ring_recover(it.fd, count_bytes, &given, &view, NULL)));
     cr_assert(zero(u64, given));
     cr_assert(eq(u64, view.damaged_bytes, capacity));
     free(bytes);

@@ -1,15 +1,12 @@
 #include "ring/ring.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "ring/frame.h"
 #include "support/ring_records.h"
 #include "unit/file_ring.h"
+#include "unit/unit.h"
 
 Test(ring_file, gives_back_at_any_moment_what_a_copy_gives) {
     static const size_t bases[] = {0, 17, 150, 400};
@@ -105,10 +102,9 @@ Test(ring_file, refuses_what_is_not_an_empty_regular_file_and_leaves_it_open) {
     cr_assert(temp_dir_write(&dir, "full", "x", 1));
     int fd = openat(dir.fd, "full", O_RDWR | O_CLOEXEC);
     bp_ring *ring = NULL;
-    cr_assert(eq(int, (int)bp_ring_new_mapped(fd, page, &ring, NULL), (int)BUGPACK_ERR_INVALID));
-    cr_assert(
-        eq(int, (int)bp_ring_new_mapped(dir.fd, page, &ring, NULL), (int)BUGPACK_ERR_INVALID));
-    cr_assert(eq(int, (int)bp_ring_new_mapped(fd, 1, &ring, NULL), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_ring_new_mapped(fd, page, &ring, NULL), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_ring_new_mapped(dir.fd, page, &ring, NULL), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_ring_new_mapped(fd, 1, &ring, NULL), BUGPACK_ERR_INVALID));
     cr_assert(eq(ptr, ring, NULL));
     cr_assert(zero(int, close(fd)));
     temp_dir_remove(&dir);

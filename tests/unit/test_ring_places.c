@@ -4,15 +4,10 @@
  */
 #include <bugpack/bugpack.h>
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,13 +18,14 @@
 #include "support/not_tried.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static void expect_next(unsigned *cursor, const char *path, bool is_common) {
     static bp_ring_dir dir;
     do { /* this user may have substitutes */
         cr_assert(bp_ring_dirs_next(cursor, &dir), "there is no \"%s\"", path);
     } while (dir.is_substitute);
-    cr_expect(eq(str, dir.path, (char *)(uintptr_t)path));
+    cr_expect(eq(str, dir.path, path));
     cr_expect(eq(int, dir.is_common, is_common));
 }
 
@@ -169,12 +165,12 @@ static bugpack *open_session(const char *report_dir, bugpack_diagnostic_callback
     options.on_diagnostic = on_diagnostic;
     options.on_diagnostic_context = text;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bugpack_open(&options, &session, &error)), "%s", error.message);
+    cr_assert(zero(int, bugpack_open(&options, &session, &error)), "%s", error.message);
     return session;
 }
 
 static void note_path(const bugpack_report_result *result, void *context) {
-    cr_expect(zero(int, (int)result->status), "%s", result->error.message);
+    cr_expect(zero(int, result->status), "%s", result->error.message);
     (void)snprintf(context, BUGPACK_REPORT_PATH_BYTES, "%s", result->path);
 }
 
@@ -212,7 +208,7 @@ static void check_killed_host(const temp_dir *dir, bugpack_recorder_location *lo
     options.context = path;
     options.min_free_bytes = BUGPACK_OFF64;
     path[0] = '\0';
-    cr_expect(zero(int, (int)bugpack_recover(&options, &error)), "%s", error.message);
+    cr_expect(zero(int, bugpack_recover(&options, &error)), "%s", error.message);
     cr_expect(report_entry_contains(path, "logs.jsonl", "the last words"));
     cr_expect(ne(int, access(location->path, F_OK), 0), "it is removed");
 }
@@ -263,7 +259,7 @@ Test(ring_places, have_another_name_where_somebody_else_has_made_the_directory) 
     cr_assert(zero(int, unsetenv("RUNTIME_DIRECTORY")));
     cr_assert(zero(int, setenv("HOME", dir.path, 1)));
     bugpack *session = open_session(dir.path, keep_text, text);
-    cr_expect(zero(int, (int)bugpack_recorder_locate(session, &location)));
+    cr_expect(zero(int, bugpack_recorder_locate(session, &location)));
     cr_expect(zero(int, strncmp(location.path, shm, strlen(shm))), "%s", location.path);
     cr_expect(ne(ptr, strstr(text, shm), NULL), "%s", text);
     (void)snprintf(made, sizeof made, "%.*s", (int)strcspn(location.path + strlen(shm), "/"),
@@ -293,9 +289,9 @@ Test(ring_places, of_a_closed_session_are_no_crash_where_they_could_not_be_remov
     cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
     bugpack *session = open_session(dir.path, NULL, NULL);
-    cr_assert(zero(int, (int)bugpack_recorder_locate(session, &location)));
+    cr_assert(zero(int, bugpack_recorder_locate(session, &location)));
     /* Its recovery at open is over: that would remove what the name is taken by. */
-    cr_assert(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
     (void)snprintf(taken, sizeof taken, "%s.done", location.path);
     cr_assert(zero(int, mkdir(taken, 0700)));
     (void)snprintf(taken, sizeof taken, "%s.done/file", location.path);
@@ -308,7 +304,7 @@ Test(ring_places, of_a_closed_session_are_no_crash_where_they_could_not_be_remov
     options.app_name = app;
     options.on_report = count_report;
     options.context = &report_count;
-    cr_expect(zero(int, (int)bugpack_recover(&options, NULL)));
+    cr_expect(zero(int, bugpack_recover(&options, NULL)));
     cr_expect(zero(uint, report_count));
     cr_expect(ne(int, access(location.path, F_OK), 0), "it is removed");
     temp_dir_remove(&dir);
@@ -324,7 +320,7 @@ Test(ring_places, are_private_files_in_a_private_directory_whatever_the_umask) {
     mode_t before = umask(0);
     bugpack *session = open_session(dir.path, NULL, NULL);
     (void)umask(before);
-    cr_assert(zero(int, (int)bugpack_recorder_locate(session, &location)));
+    cr_assert(zero(int, bugpack_recorder_locate(session, &location)));
     cr_assert(zero(int, stat(location.path, &info)));
     cr_expect(eq(uint, info.st_mode & 07777u, 0700u));
     DIR *files = opendir(location.path);
@@ -361,12 +357,12 @@ Test(ring_places, are_told_at_the_opening_when_none_serves) {
     limit_file_sizes();
     bugpack *session = open_session(dir.path, keep_text, text);
     cr_expect(ne(ptr, strstr(text, "the rings are in memory and do not survive a crash"), NULL));
-    cr_expect(zero(int, (int)bugpack_recorder_locate(session, &location)));
+    cr_expect(zero(int, bugpack_recorder_locate(session, &location)));
     cr_expect(eq(str, location.path, ""));
     cr_expect(zero(u64, location.survives));
     cr_expect(ne(ptr, strstr(location.reason, "cannot allocate"), NULL));
     location.struct_size = 7; /* less than its own */
-    cr_expect(eq(int, (int)bugpack_recorder_locate(session, &location), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_recorder_locate(session, &location), BUGPACK_ERR_INVALID));
     bugpack_close(session);
     temp_dir_remove(&dir);
 }
@@ -379,10 +375,10 @@ Test(ring_places, are_told_when_a_channel_is_opened_that_gets_none) {
     cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
     bugpack *session = open_session(dir.path, keep_text, text);
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "first", NULL, &channel, &error)));
+    cr_assert(zero(int, bugpack_channel_open(session, "first", NULL, &channel, &error)));
     cr_expect(eq(str, text, ""));
     limit_file_sizes();
-    cr_assert(zero(int, (int)bugpack_channel_open(session, "second", NULL, &channel, &error)));
+    cr_assert(zero(int, bugpack_channel_open(session, "second", NULL, &channel, &error)));
     cr_expect(ne(ptr, strstr(text, "the rings of channel \"second\" are in memory"), NULL));
     cr_expect(ne(ptr, strstr(text, "cannot allocate"), NULL), "%s", text);
     bugpack_close(session);

@@ -1,13 +1,12 @@
 /*
  * How a command ended, from what waitid reports.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <signal.h>
 
 #include "base/clock.h"
 #include "platform/child_end.h"
 #include "run/child.h"
+#include "unit/unit.h"
 
 static siginfo_t told(int code, int status) {
     siginfo_t info = {.si_code = code};

@@ -1,11 +1,8 @@
 /*
  * The key that is taken out of what a terminal sends.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
-
 #include "run/keyboard.h"
+#include "unit/unit.h"
 
 static bp_hotkey key;
 static char out[256];

@@ -1,14 +1,10 @@
 /*
  * Lines that become gaps.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <bugpack/log.h>
 
 #include "run/pattern.h"
+#include "unit/unit.h"
 
 static bp_run_patterns patterns;
 static char key[BP_RUN_KEY_BYTES];

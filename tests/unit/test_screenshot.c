@@ -1,21 +1,16 @@
 /*
  * The picture that a host hands over with a trigger, as it comes out of the report.
  */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <png.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "support/made_image.h"
 #include "support/report_reader.h"
 #include "unit/quick_session.h"
+#include "unit/unit.h"
 
 enum { width = 67, height = 41 };
 
@@ -81,7 +76,7 @@ Test(screenshot, every_format_comes_back_pixel_for_pixel_with_its_region) {
         request.screenshot = &picture;
         request.region = region;
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
+        cr_assert(zero(int, bugpack_report(session, &request, &result)), "%s",
                   result.error.message);
         cr_expect(zero(sz, count_wrong(result.path, "screenshot.png", whole)));
         cr_expect(zero(sz, count_wrong(result.path, "screenshot-region.png", region)));
@@ -104,7 +99,7 @@ Test(screenshot, pixels_are_those_of_the_trigger) {
     picture.pixels = shown;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.screenshot = &picture;
-    cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
     memset(shown, 0, byte_count); /* the host draws on */
     free(shown);
     bugpack_close(session);
@@ -125,7 +120,7 @@ Test(screenshot, a_stride_of_zero_means_rows_without_padding) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.screenshot = &picture;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)));
+    cr_assert(zero(int, bugpack_report(session, &request, &result)));
     cr_expect(zero(
         sz, count_wrong(result.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
 }
@@ -142,7 +137,7 @@ Test(screenshot, a_region_that_lies_partly_outside_is_its_part_in_the_picture) {
         request.screenshot = &picture;
         request.region = cases[i].given;
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        cr_assert(zero(int, (int)bugpack_report(session, &request, &result)));
+        cr_assert(zero(int, bugpack_report(session, &request, &result)));
         cr_expect(zero(sz, count_wrong(result.path, "screenshot-region.png", cases[i].part)));
         char line[64];
         (void)snprintf(line, sizeof line, "\"width\": %u,\n    \"height\": %u\n",
@@ -176,17 +171,16 @@ Test(screenshot, sizes_that_make_no_sense_are_refused_and_nothing_is_written) {
     bad[8].width = bad[8].height = BUGPACK_PICTURE_MAX_SIDE; /* 1 GiB */
     bad[8].stride = 0;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        cr_expect(eq(int, (int)try_picture(bad[i], none), (int)BUGPACK_ERR_INVALID), "%zu", i);
+        cr_expect(eq(int, try_picture(bad[i], none), BUGPACK_ERR_INVALID), "%zu", i);
     }
     static const bugpack_region outside[] = {
         {width, 0, 1, 1}, {0, height, 1, 1}, {1, 1, 0, 1}, {1, 1, 1, 0}, {UINT32_MAX, 0, 2, 1}};
     for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
-        cr_expect(eq(int, (int)try_picture(good, outside[i]), (int)BUGPACK_ERR_INVALID), "%zu", i);
+        cr_expect(eq(int, try_picture(good, outside[i]), BUGPACK_ERR_INVALID), "%zu", i);
     }
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.region = (bugpack_region){1, 1, 1, 1};
-    cr_expect(eq(int, (int)bugpack_report_async(session, &request, NULL, NULL),
-                 (int)BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_report_async(session, &request, NULL, NULL), BUGPACK_ERR_INVALID));
     bugpack_close(session);
     session = NULL;
     char path[512];
@@ -213,20 +207,19 @@ Test(screenshot, pictures_beyond_the_bound_cost_themselves_and_the_ledger_says_s
     static bugpack_report_result last;
     unsigned char *canvas = calloc((size_t)side * side, 4); /* 256 MiB, hardly any of it touched */
     cr_assert(ne(ptr, canvas, NULL));
-    cr_assert(
-        zero(int, (int)bugpack_provide_text(session, "door.txt", wait_a_moment, &is_open, NULL)));
+    cr_assert(zero(int, bugpack_provide_text(session, "door.txt", wait_a_moment, &is_open, NULL)));
     bugpack_picture small = picture_of(BUGPACK_PIXELS_RGBA);
     bugpack_picture large = {.pixels = canvas, .width = side, .height = side};
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.screenshot = &large;
-    cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
     request.screenshot = &small;
     request.region = (bugpack_region){0, 0, 1, 1};
-    cr_assert(zero(int, (int)bugpack_report_async(session, &request, keep_result, &last)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, keep_result, &last)));
     atomic_store(&is_open, true);
     bugpack_close(session);
     session = NULL;
-    cr_assert(zero(int, (int)last.status), "%s", last.error.message);
+    cr_assert(zero(int, last.status), "%s", last.error.message);
     cr_expect(report_entry_contains(last.path, "manifest.json",
                                     "\"name\": \"screenshot.png\",\n"
                                     "      \"status\": \"omitted\","));
@@ -266,9 +259,8 @@ static void expect_released_by_then(const bugpack_report_result *result, void *c
 }
 
 static void close_door(atomic_bool *is_open) {
-    cr_assert(
-        zero(int, (int)bugpack_provide_text(session, "door.txt", wait_a_moment, is_open, NULL)));
-    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_provide_text(session, "door.txt", wait_a_moment, is_open, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
 }
 
 Test(screenshot, pixels_that_are_handed_over_are_read_where_they_are) {
@@ -277,8 +269,7 @@ Test(screenshot, pixels_that_are_handed_over_are_read_where_they_are) {
     close_door(&is_open);
     const bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
     const bugpack_report_request request = handing_over(&picture);
-    cr_assert(
-        zero(int, (int)bugpack_report_async(session, &request, expect_released_by_then, &last)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, expect_released_by_then, &last)));
     cr_expect(zero(uint, atomic_load(&released.count)));
     unsigned char *shown = (unsigned char *)(uintptr_t)pixels.bytes;
     shown[0] ^= 0xff; /* against the contract: only so does a copy show */
@@ -286,7 +277,7 @@ Test(screenshot, pixels_that_are_handed_over_are_read_where_they_are) {
     bugpack_close(session);
     session = NULL;
     cr_expect(eq(uint, take_released(), 1u));
-    cr_assert(zero(int, (int)last.status), "%s", last.error.message);
+    cr_assert(zero(int, last.status), "%s", last.error.message);
     cr_expect(
         zero(sz, count_wrong(last.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
 }
@@ -308,39 +299,38 @@ Test(screenshot, pixels_come_back_once_on_the_calling_thread_where_the_call_has_
     requests[3].retained = 77;
     requests[4].screenshot = NULL;
     for (size_t i = 0; i < 4; i++) {
-        cr_expect(ne(int, (int)bugpack_report_async(session, &requests[i], NULL, NULL), 0), "%zu",
-                  i);
+        cr_expect(ne(int, bugpack_report_async(session, &requests[i], NULL, NULL), 0), "%zu", i);
         cr_expect(eq(uint, take_released(), 1u), "%zu", i);
         cr_expect(pthread_equal(released.thread, pthread_self()));
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        cr_expect(ne(int, (int)bugpack_report(session, &requests[i], &result), 0), "%zu", i);
+        cr_expect(ne(int, bugpack_report(session, &requests[i], &result), 0), "%zu", i);
         cr_expect(eq(uint, take_released(), 1u), "%zu", i);
     }
     bugpack_report_result result = {.struct_size = 1};
-    cr_expect(ne(int, (int)bugpack_report(session, &requests[4], &result), 0));
+    cr_expect(ne(int, bugpack_report(session, &requests[4], &result), 0));
     cr_expect(eq(uint, take_released(), 1u));
-    cr_expect(zero(int, (int)bugpack_report_async(session, &requests[4], NULL, NULL)));
+    cr_expect(zero(int, bugpack_report_async(session, &requests[4], NULL, NULL)));
     cr_expect(eq(uint, take_released(), 1u), "no picture");
-    cr_expect(ne(int, (int)bugpack_report_async(NULL, &requests[4], NULL, NULL), 0));
+    cr_expect(ne(int, bugpack_report_async(NULL, &requests[4], NULL, NULL), 0));
     cr_expect(eq(uint, take_released(), 1u), "no session");
-    cr_expect(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
 
     close_door(&is_open);
     bugpack_report_request copied = BUGPACK_REPORT_REQUEST_INIT;
     copied.screenshot = &picture;
-    cr_assert(zero(int, (int)bugpack_report_async(session, &copied, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &copied, NULL, NULL)));
     const bugpack_report_request capped = handing_over(&huge);
-    cr_expect(zero(int, (int)bugpack_report_async(session, &capped, NULL, NULL)));
+    cr_expect(zero(int, bugpack_report_async(session, &capped, NULL, NULL)));
     cr_expect(eq(uint, take_released(), 1u), "over the bound");
     cr_expect(pthread_equal(released.thread, pthread_self()));
     while (bugpack_report_async(session, NULL, NULL, NULL) == BUGPACK_OK) {}
     const bugpack_report_request late = handing_over(&picture);
-    cr_expect(eq(int, (int)bugpack_report_async(session, &late, NULL, NULL), BUGPACK_ERR_BUSY));
+    cr_expect(eq(int, bugpack_report_async(session, &late, NULL, NULL), BUGPACK_ERR_BUSY));
     cr_expect(eq(uint, take_released(), 1u), "too many wait");
     atomic_store(&is_open, true);
     bugpack_close(session);
     cr_expect(zero(uint, take_released()));
-    cr_expect(eq(int, (int)bugpack_report_async(session, &late, NULL, NULL), BUGPACK_ERR_CLOSED));
+    cr_expect(eq(int, bugpack_report_async(session, &late, NULL, NULL), BUGPACK_ERR_CLOSED));
     cr_expect(eq(uint, take_released(), 1u), "closed");
     session = NULL;
 }
@@ -352,12 +342,12 @@ Test(screenshot, pixels_of_cancelled_and_closing_reports_come_back_once) {
     bugpack_report_request request = handing_over(&picture);
     request.ret_ticket = &ticket;
     close_door(&is_open);
-    cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
-    cr_expect(zero(int, (int)bugpack_cancel(session, ticket)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
+    cr_expect(zero(int, bugpack_cancel(session, ticket)));
     request.timeout_ms = 1;
-    cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
     request.timeout_ms = 0;
-    cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
     atomic_store(&is_open, true);
     bugpack_close(session);
     session = NULL;
@@ -369,11 +359,11 @@ Test(screenshot, an_older_hosts_pixels_are_copied) {
     bugpack_report_request request = handing_over(&picture);
     request.struct_size = offsetof(bugpack_report_request, screenshot_context);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)));
+    cr_assert(zero(int, bugpack_report(session, &request, &result)));
     cr_expect(zero(
         sz, count_wrong(result.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
     request.struct_size = 1;
-    cr_expect(eq(int, (int)bugpack_report(session, &request, &result), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_report(session, &request, &result), BUGPACK_ERR_INVALID));
     cr_expect(ne(ptr, strstr(result.error.message, "struct_size"), NULL), "%s",
               result.error.message);
     cr_expect(zero(uint, take_released()));
@@ -387,7 +377,7 @@ static int provide_shown(bugpack_writer *writer, void *context) {
 /* The one report in the directory of the test; it is removed when the next one is looked for. */
 static char *only_report(void) {
     static char path[512];
-    cr_assert(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
     cr_assert(report_find_only(&dir, path, sizeof path));
     return path;
 }
@@ -395,16 +385,16 @@ static char *only_report(void) {
 Test(screenshot, a_provider_gives_reports_that_bring_none_a_picture) {
     static const bugpack_region whole = {0, 0, width, height};
     bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
-    cr_assert(zero(int, (int)bugpack_provide_screenshot(session, provide_shown, &picture, NULL)));
-    cr_expect(eq(int, (int)bugpack_provide_screenshot(session, provide_shown, &picture, NULL),
+    cr_assert(zero(int, bugpack_provide_screenshot(session, provide_shown, &picture, NULL)));
+    cr_expect(eq(int, bugpack_provide_screenshot(session, provide_shown, &picture, NULL),
                  BUGPACK_ERR_INVALID));
-    cr_assert(zero(int, (int)bugpack_disconnect(session, "display", "ECONNRESET")));
+    cr_assert(zero(int, bugpack_disconnect(session, "display", "ECONNRESET")));
     char *path = only_report();
     cr_expect(zero(sz, count_wrong(path, "screenshot.png", whole)));
     cr_assert(zero(int, remove(path)));
 
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)));
     cr_expect(zero(sz, count_wrong(result.path, "screenshot.png", whole)));
     cr_assert(zero(int, remove(result.path)));
 
@@ -412,7 +402,7 @@ Test(screenshot, a_provider_gives_reports_that_bring_none_a_picture) {
     bugpack_picture part = picture;
     part.width = 9;
     request.screenshot = &part;
-    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)));
+    cr_assert(zero(int, bugpack_report(session, &request, &result)));
     cr_expect(
         zero(sz, count_wrong(result.path, "screenshot.png", (bugpack_region){0, 0, 9, height})),
         "a request's own comes first");
@@ -420,16 +410,14 @@ Test(screenshot, a_provider_gives_reports_that_bring_none_a_picture) {
     cr_assert(zero(int, remove(result.path)));
 
     cr_expect(bugpack_unprovide(session, "screenshot.png"));
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)));
     cr_expect(eq(ptr, report_read(result.path, "screenshot.png", NULL), NULL));
     cr_expect(zero(uint, result.missing_count));
-    cr_expect(
-        eq(int, (int)bugpack_provide_screenshot(session, NULL, NULL, NULL), BUGPACK_ERR_INVALID));
-    cr_expect(
-        eq(int,
-           (int)bugpack_provide_bytes(session, "screenshot.png", provide_shown, &picture, NULL),
-           BUGPACK_ERR_INVALID),
-        "what is no picture cannot get there");
+    cr_expect(eq(int, bugpack_provide_screenshot(session, NULL, NULL, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int,
+                 bugpack_provide_bytes(session, "screenshot.png", provide_shown, &picture, NULL),
+                 BUGPACK_ERR_INVALID),
+              "what is no picture cannot get there");
 }
 
 static int provide_wrongly(bugpack_writer *writer, void *context) {
@@ -467,11 +455,11 @@ Test(screenshot, a_provider_that_writes_no_picture_or_more_costs_the_artefact) {
     static const char *const reasons[] = {
         ['n'] = "wrote no picture", ['b'] = "wrote no picture", ['N'] = "wrote no picture",
         ['2'] = "was not kept",     ['w'] = "was not kept",     ['p'] = "was not kept"};
-    cr_assert(zero(int, (int)bugpack_provide_screenshot(session, provide_wrongly, &kind, NULL)));
+    cr_assert(zero(int, bugpack_provide_screenshot(session, provide_wrongly, &kind, NULL)));
     for (const char *next = "nbN2wpo"; *next != '\0'; next++) {
         kind = *next;
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+        cr_assert(zero(int, bugpack_report(session, NULL, &result)));
         cr_expect(eq(ptr, report_read(result.path, "screenshot.png", NULL), NULL), "%c", kind);
         cr_expect(eq(uint, result.missing_count, kind != 'o'), "%c", kind);
         if (kind != 'o') {
@@ -483,7 +471,7 @@ Test(screenshot, a_provider_that_writes_no_picture_or_more_costs_the_artefact) {
     cr_expect(zero(
         int, (int)bugpack_provide_bytes(session, "cursor.png", provide_shown, &sizeless, NULL)));
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)));
     cr_expect(ne(ptr, strstr(result.missing, "cursor.png: "), NULL), "%s", result.missing);
 }
 
@@ -492,7 +480,7 @@ Test(screenshot, an_artefact_of_another_name_can_be_a_picture) {
     cr_assert(zero(
         int, (int)bugpack_provide_bytes(session, "cursor.png", provide_shown, &picture, NULL)));
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)));
     cr_expect(
         zero(sz, count_wrong(result.path, "cursor.png", (bugpack_region){0, 0, width, height})));
 }

@@ -1,13 +1,6 @@
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -17,7 +10,7 @@
 #include "quick_session.h"
 #include "support/not_tried.h"
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
+#include "unit/unit.h"
 
 Test(session, writes_a_report_with_its_entries_in_the_fixed_order) {
     temp_dir dir;
@@ -30,8 +23,7 @@ Test(session, writes_a_report_with_its_entries_in_the_fixed_order) {
     request.description = "it \"flickers\"";
     request.channel = "display";
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
-              result.error.message);
+    cr_assert(zero(int, bugpack_report(session, &request, &result)), "%s", result.error.message);
     cr_assert(zero(uint, result.missing_count), "%s", result.missing);
     char *list = report_list(result.path);
     cr_assert(eq(
@@ -57,7 +49,7 @@ Test(session, leaves_out_of_a_report_what_was_logged_after_its_trigger) {
     options.sample_window_ms = 200;
     bugpack *session = open_session(&options);
     bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "before");
-    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
     bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "later");
     bugpack_close(session);
     char path[512];
@@ -74,18 +66,18 @@ Test(session, tells_a_bad_option_in_a_sentence_and_opens_nothing) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_options options = quick_options(&dir);
     options.app_name = NULL;
-    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
     options = quick_options(&dir);
     options.sample_window_ms = BUGPACK_SAMPLE_WINDOW_MAX_MS + 1;
-    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
     options = quick_options(&dir);
     options.struct_size = 0;
-    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
     options = quick_options(&dir);
     options.report_dir = "/nonexistent/reports";
-    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_IO));
-    cr_assert(ne(ptr, (void *)strstr(error.message, "/nonexistent/reports"), NULL));
-    cr_assert(eq(int, (int)bugpack_open(NULL, &session, NULL), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_IO));
+    cr_assert(ne(ptr, strstr(error.message, "/nonexistent/reports"), NULL));
+    cr_assert(eq(int, bugpack_open(NULL, &session, NULL), BUGPACK_ERR_INVALID));
     cr_assert(eq(ptr, session, NULL));
     temp_dir_remove(&dir);
 }
@@ -103,7 +95,7 @@ Test(session, names_the_machine_only_on_request) {
         options.system_flags = flags[i];
         bugpack *session = open_session(&options);
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+        cr_assert(zero(int, bugpack_report(session, NULL, &result)));
         bool is_named = report_entry_contains(result.path, "metadata.json", "\"machine\"");
         cr_expect(eq(int, is_named, i == 1));
         is_named = report_entry_contains(result.path, "metadata.json", wanted);
@@ -114,7 +106,7 @@ Test(session, names_the_machine_only_on_request) {
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     options.recorder_dir = "/nonexistent";
     options.system_flags = BUGPACK_SYSTEM_PACKAGE;
-    cr_expect(eq(int, (int)bugpack_recover(&options, NULL), (int)BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_recover(&options, NULL), BUGPACK_ERR_INVALID));
 }
 
 /* A binding that knows no default sets the size, a name and a directory. */
@@ -129,9 +121,9 @@ Test(session, opens_from_a_designated_initialiser_with_every_default) {
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_TRACE)));
     bugpack_channel *channel = NULL;
     const bugpack_channel_options channel_options = {.struct_size = sizeof channel_options};
-    cr_expect(zero(int, (int)bugpack_channel_open(session, "a", &channel_options, &channel, NULL)));
+    cr_expect(zero(int, bugpack_channel_open(session, "a", &channel_options, &channel, NULL)));
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    cr_expect(zero(int, (int)bugpack_pedantic_get(session, &state)));
+    cr_expect(zero(int, bugpack_pedantic_get(session, &state)));
     cr_expect(eq(uint, state.cap, 50u));
     bugpack_close(session);
     temp_dir_remove(&dir);
@@ -147,17 +139,16 @@ Test(session, turns_off_by_name_and_says_what_cannot_be_off) {
     bugpack *session = open_session(&options);
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));
     bugpack_channel *channel = NULL;
-    cr_expect(eq(int, (int)bugpack_channel_open(session, "a", NULL, &channel, NULL),
-                 (int)BUGPACK_ERR_LIMIT));
+    cr_expect(eq(int, bugpack_channel_open(session, "a", NULL, &channel, NULL), BUGPACK_ERR_LIMIT));
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    cr_expect(zero(int, (int)bugpack_pedantic_get(session, &state)));
+    cr_expect(zero(int, bugpack_pedantic_get(session, &state)));
     cr_expect(eq(uint, state.cap, BUGPACK_OFF));
     bugpack_close(session);
     bugpack_error error = BUGPACK_ERROR_INIT;
     options.provider_timeout_ms = BUGPACK_OFF;
     session = NULL;
-    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_INVALID));
-    cr_expect(eq(str, error.message, (char *)"provider_timeout_ms cannot be BUGPACK_OFF"));
+    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, error.message, "provider_timeout_ms cannot be BUGPACK_OFF"));
     temp_dir_remove(&dir);
 }
 
@@ -170,7 +161,7 @@ Test(session, gives_up_in_time_and_leaves_nothing_behind) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.timeout_ms = 50;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(eq(int, (int)bugpack_report(session, &request, &result), (int)BUGPACK_ERR_TIMEOUT));
+    cr_assert(eq(int, bugpack_report(session, &request, &result), BUGPACK_ERR_TIMEOUT));
     cr_assert(zero(sz, temp_dir_count(&dir)));
     bugpack_close(session);
     temp_dir_remove(&dir);
@@ -188,7 +179,7 @@ Test(session, refuses_a_trigger_when_the_queue_is_full_and_writes_all_others) {
         status = bugpack_report_async(session, NULL, NULL, NULL);
         accepted_count += status == BUGPACK_OK;
     }
-    cr_assert(eq(int, (int)status, (int)BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, status, BUGPACK_ERR_BUSY));
     cr_assert(ge(sz, accepted_count, BUGPACK_REPORT_QUEUE_MAX));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), accepted_count));
@@ -217,15 +208,15 @@ Test(session, reports_another_process_and_names_itself_after_it) {
     options.target_pid = child;
     bugpack *session = open_session(&options);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
     char expected[32];
     (void)snprintf(expected, sizeof expected, "\"pid\": %ld", (long)child);
     cr_assert(report_entry_contains(result.path, "process.json", expected));
     cr_assert(report_entry_contains(result.path, "metadata.json", expected));
-    cr_assert(ne(ptr, (void *)strstr(result.path, "/sleep-bugreport-"), NULL));
+    cr_assert(ne(ptr, strstr(result.path, "/sleep-bugreport-"), NULL));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
     cr_assert(report_entry_contains(result.path, "runtime-metrics.json", "\"available\": false"));
     cr_assert(gt(uint, result.missing_count, 0), "a report on a process that is gone says so");
     cr_assert(report_entry_contains(result.path, "process.json", expected), "as it was last");
@@ -246,10 +237,10 @@ Test(session, does_not_open_for_a_process_that_does_not_exist) {
     options.target_pid = child;
     bugpack *session = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_NO_PROCESS));
+    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_NO_PROCESS));
     char expected[32];
     (void)snprintf(expected, sizeof expected, "%ld", (long)child);
-    cr_assert(ne(ptr, (void *)strstr(error.message, expected), NULL), "%s", error.message);
+    cr_assert(ne(ptr, strstr(error.message, expected), NULL), "%s", error.message);
     temp_dir_remove(&dir);
 }
 
@@ -268,7 +259,7 @@ Test(session, leaks_no_descriptor_and_opens_none_that_an_exec_inherits) {
     list_descriptors(before);
     bugpack_options options = quick_options(&dir);
     bugpack *session = open_session(&options);
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
     unsigned own_count = 0;
     for (int fd = 0; fd < fd_count; fd++) {
         int flags = before[fd] ? -1 : fcntl(fd, F_GETFD);
@@ -292,7 +283,7 @@ Test(session, cuts_a_formatted_message_at_a_character) {
     text[sizeof text - 1] = '\0';
     bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "%s\xE2\x82\xAC", text); /* over the cut */
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
     cr_assert(report_entry_contains(result.path, "logs.jsonl", "mmm\",\"truncated\":true}"));
     bugpack_close(session);
     temp_dir_remove(&dir);
@@ -347,8 +338,8 @@ Test(session, stays_open_when_its_own_callback_closes_it) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = quick_options(&dir);
     bugpack *session = open_session(&options);
-    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, close_from_callback, session)));
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, close_from_callback, session)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
     temp_dir_remove(&dir);
@@ -365,14 +356,13 @@ Test(session, gives_an_older_host_no_more_than_it_has_room_for) {
     } storage = {.result = BUGPACK_REPORT_RESULT_INIT};
     memset(storage.behind, 0x5A, sizeof storage.behind);
     storage.result.struct_size = sizeof storage; /* a newer host's */
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &storage.result)));
+    cr_assert(zero(int, bugpack_report(session, NULL, &storage.result)));
     cr_assert(eq(sz, storage.result.struct_size, sizeof storage));
     for (size_t i = 0; i < sizeof storage.behind; i++) {
         cr_assert(eq(int, storage.behind[i], 0x5A));
     }
     storage.result.struct_size = 7; /* no version ever had this */
-    cr_assert(
-        eq(int, (int)bugpack_report(session, NULL, &storage.result), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_report(session, NULL, &storage.result), BUGPACK_ERR_INVALID));
     cr_assert(eq(sz, temp_dir_count(&dir), 1));
     bugpack_close(session);
     temp_dir_remove(&dir);
@@ -406,9 +396,9 @@ Test(session, says_at_least_how_many_threads_ended_inside_the_window) {
     bugpack *session = open_session(&options);
     passing_thread passing = {.may_end = false};
     cr_assert(zero(int, pthread_create(&passing.thread, NULL, wait_to_end, &passing)));
-    cr_assert(zero(int, (int)bugpack_provide_text(session, "end.txt", end_thread, &passing, NULL)));
+    cr_assert(zero(int, bugpack_provide_text(session, "end.txt", end_thread, &passing, NULL)));
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
     cr_assert(report_entry_contains(result.path, "manifest.json",
                                     "threads that ended inside the window: at least 1\""));
     bugpack_close(session);
@@ -418,8 +408,8 @@ Test(session, says_at_least_how_many_threads_ended_inside_the_window) {
 Test(session, ignores_null_everywhere) {
     bugpack_log(NULL, BUGPACK_LEVEL_INFO, NULL, "nobody listens");
     bugpack_log_bytes(NULL, BUGPACK_LEVEL_INFO, NULL, "", 0);
-    cr_assert(eq(int, (int)bugpack_report(NULL, NULL, NULL), (int)BUGPACK_ERR_INVALID));
-    cr_assert(eq(int, (int)bugpack_report_async(NULL, NULL, NULL, NULL), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_report(NULL, NULL, NULL), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_report_async(NULL, NULL, NULL, NULL), BUGPACK_ERR_INVALID));
     cr_assert(not(bugpack_unprovide(NULL, "x")));
     bugpack_close(NULL);
     bugpack_free(NULL);

@@ -3,16 +3,11 @@
  */
 #include "recorder/session_files.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 typedef struct identity_2 {
     char session_id[33], app_name[65], app_version[129], app_build_id[129], report_dir[4096];
@@ -69,7 +64,7 @@ static void make_version(uint32_t version, size_t identity_bytes) {
 
 Test(session_files, identity_is_read_as_it_was_written) {
     bp_session_identity identity;
-    cr_assert(zero(int, (int)read_back(&identity)));
+    cr_assert(zero(int, read_back(&identity)));
     cr_expect(eq(str, identity.machine, "desk-17"));
     cr_expect(eq(u32, identity.ring_kinds, 5u));
 }
@@ -77,7 +72,7 @@ Test(session_files, identity_is_read_as_it_was_written) {
 Test(session_files, version_2_is_read_and_names_no_machine) {
     bp_session_identity identity;
     make_version(2, sizeof(identity_2));
-    cr_assert(zero(int, (int)read_back(&identity)));
+    cr_assert(zero(int, read_back(&identity)));
     cr_expect(eq(str, identity.app_name, "viewer"));
     cr_expect(eq(str, identity.boot_id, "b"));
     cr_expect(eq(u32, identity.ring_kinds, 5u));

@@ -1,17 +1,10 @@
 /* Where a session puts its reports, and where it does not. */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "quick_session.h"
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
+#include "unit/unit.h"
 
 Test(session_paths, gives_a_taken_name_a_number_and_replaces_nothing) {
     temp_dir dir;
@@ -26,8 +19,7 @@ Test(session_paths, gives_a_taken_name_a_number_and_replaces_nothing) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = target;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
-              result.error.message);
+    cr_assert(zero(int, bugpack_report(session, &request, &result)), "%s", result.error.message);
     (void)snprintf(expected, sizeof expected, "%s/report-4.zip", dir.path);
     cr_assert(eq(str, result.path, expected));
     char kept[8] = "";
@@ -48,7 +40,7 @@ Test(session_paths, makes_private_files_in_a_private_directory_under_any_umask) 
     mode_t before = umask(0);
     bugpack *session = open_session(&options);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
     umask(before);
     struct stat info;
     cr_assert(zero(int, stat(result.path, &info)));
@@ -68,7 +60,7 @@ Test(session_paths, finds_its_directory_again_after_the_host_changed_to_another)
     bugpack *session = open_session(&options);
     cr_assert(zero(int, chdir("/")));
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
     cr_assert(eq(int, strncmp(result.path, dir.path, strlen(dir.path)), 0));
     bugpack_close(session);
     temp_dir_remove(&dir);
@@ -87,16 +79,16 @@ Test(session_paths, follows_no_link_to_a_directory_whatever_is_behind_its_name) 
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
         options.report_dir = path;
         (void)snprintf(path, sizeof path, "%s/link%s", dir.path, endings[i]);
-        cr_assert(eq(int, (int)bugpack_open(&options, &session, NULL), (int)BUGPACK_ERR_IO));
+        cr_assert(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_IO));
         (void)snprintf(path, sizeof path, "%s/real%s", dir.path, endings[i]);
         session = open_session(&options);
-        cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+        cr_assert(zero(int, bugpack_report(session, NULL, &result)));
         (void)snprintf(expected, sizeof expected, "%s/real/viewer-bugreport-", dir.path);
         cr_assert(zero(int, strncmp(result.path, expected, strlen(expected))), "%s", result.path);
         bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
         request.output_path = path;
         (void)snprintf(path, sizeof path, "%s/link%s/x.zip", dir.path, endings[i]);
-        cr_assert(eq(int, (int)bugpack_report(session, &request, &result), (int)BUGPACK_ERR_IO));
+        cr_assert(eq(int, bugpack_report(session, &request, &result), BUGPACK_ERR_IO));
         bugpack_close(session);
     }
     temp_dir_remove(&dir);
@@ -118,7 +110,7 @@ Test(session_paths, writes_no_report_whose_path_its_result_cannot_hold) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = path;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(eq(int, (int)bugpack_report(session, &request, &result), (int)BUGPACK_ERR_IO));
+    cr_assert(eq(int, bugpack_report(session, &request, &result), BUGPACK_ERR_IO));
     cr_assert(zero(sz, temp_dir_count(&dir)));
     bugpack_close(session);
     temp_dir_remove(&dir);
@@ -147,7 +139,7 @@ Test(session_paths, refuses_a_given_directory_only_where_everybody_can_replace_f
     cr_assert(temp_dir_make(&dir));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cr_assert(zero(int, fchmod(dir.fd, cases[i].mode)));
-        cr_expect(eq(int, (int)try_report_dir(dir.path), (int)cases[i].status), "mode %o",
+        cr_expect(eq(int, try_report_dir(dir.path), (int)cases[i].status), "mode %o",
                   (unsigned)cases[i].mode);
     }
     temp_dir_remove(&dir);
@@ -157,14 +149,14 @@ Test(session_paths, refuses_a_default_directory_that_is_not_this_users_alone) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, setenv("XDG_STATE_HOME", dir.path, 1)));
-    cr_expect(zero(int, (int)try_report_dir(NULL)), "it is made");
-    cr_expect(zero(int, (int)try_report_dir(NULL)), "and found again");
+    cr_expect(zero(int, try_report_dir(NULL)), "it is made");
+    cr_expect(zero(int, try_report_dir(NULL)), "and found again");
     cr_assert(zero(int, fchmodat(dir.fd, "bugpack", 0750, 0)));
-    cr_expect(eq(int, (int)try_report_dir(NULL), (int)BUGPACK_ERR_DENIED));
+    cr_expect(eq(int, try_report_dir(NULL), BUGPACK_ERR_DENIED));
     cr_assert(zero(int, fchmodat(dir.fd, "bugpack", 0700, 0)));
     if (geteuid() == 0) {
         cr_assert(zero(int, fchownat(dir.fd, "bugpack", 65534, 65534, 0)));
-        cr_expect(eq(int, (int)try_report_dir(NULL), (int)BUGPACK_ERR_DENIED));
+        cr_expect(eq(int, try_report_dir(NULL), BUGPACK_ERR_DENIED));
     }
     temp_dir_remove(&dir);
 }

@@ -13,13 +13,12 @@ static int small_file_system(int fd, struct statvfs *info);
 #undef bp_session_lock_take
 int bp_session_lock_take(int fd);
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <sys/resource.h>
 
 #include "recorder/snapshot.h"
 #include "ring/ring.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 #define SESSION_ID "0123456789abcdef0123456789abcde"
 
@@ -57,7 +56,7 @@ static int make_session(const char *name, bool has_lock, uint64_t alive_ns) {
     cr_assert(zero(int, mkdirat(dir.fd, name, 0700)));
     int session_fd = openat(dir.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int fd = openat(session_fd, "log.ring", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    cr_assert(zero(int, (int)bp_ring_new_mapped(fd, 4096, &ring, NULL)));
+    cr_assert(zero(int, bp_ring_new_mapped(fd, 4096, &ring, NULL)));
     bp_ring_note_alive(ring, (bp_instant){alive_ns, alive_ns});
     bp_ring_free(ring);
     bp_file_close(fd);
@@ -87,7 +86,7 @@ static void count_dropped(const char *name, uint64_t bytes, void *context) {
 static void scan(void) {
     const bp_session_scan it = {.visit = keep_each, .dropped = count_dropped};
     visit_count = dropped_count = 0;
-    cr_assert(zero(int, (int)scan_run(&it, &(bp_ring_base){.path = dir.path}, NULL, NULL)));
+    cr_assert(zero(int, scan_run(&it, &(bp_ring_base){.path = dir.path}, NULL, NULL)));
 }
 
 Test(session_scan, one_without_a_lock_is_dead_only_if_its_process_is) {
@@ -96,10 +95,10 @@ Test(session_scan, one_without_a_lock_is_dead_only_if_its_process_is) {
     bp_file_close(make_session(living, false, 1));
     scan();
     cr_expect(eq(u32, visit_count, 1));
-    cr_expect(eq(int, (int)visited_state, (int)BP_FOUND_UNSEEN));
+    cr_expect(eq(int, visited_state, BP_FOUND_UNSEEN));
     cr_assert(zero(int, renameat(dir.fd, living, dir.fd, "app-999999999-" SESSION_ID "1")));
     scan();
-    cr_expect(eq(int, (int)visited_state, (int)BP_FOUND_DEAD));
+    cr_expect(eq(int, visited_state, BP_FOUND_DEAD));
 }
 
 Test(session_scan, one_that_somebody_else_has_just_recovered_is_not_visited) {
@@ -137,13 +136,13 @@ Test(session_scan, a_ring_that_cannot_be_read_now_fails_the_recovery) {
     cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
     cr_expect(eq(
         int, (int)bp_recover_rings(session_fd, &identity, false, dir.fd, NULL, &snapshot, &error),
-        (int)BUGPACK_ERR_IO));
+        BUGPACK_ERR_IO));
     cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &before)));
     bp_snapshot_release(&snapshot);
     cr_assert(zero(int, unlinkat(session_fd, "log.ring", 0)));
     cr_expect(zero(
         int, (int)bp_recover_rings(session_fd, &identity, false, dir.fd, NULL, &snapshot, &error)));
-    cr_expect(eq(int, (int)snapshot.log.error.status, (int)BUGPACK_ERR_CORRUPT));
+    cr_expect(eq(int, snapshot.log.error.status, BUGPACK_ERR_CORRUPT));
     bp_snapshot_release(&snapshot);
     bp_file_close(session_fd);
 }

@@ -1,16 +1,9 @@
 /*
  * What a session knows of a target that has ended.
  */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -20,6 +13,7 @@
 #include "session/command.h"
 #include "support/report_reader.h"
 #include "unit/quick_session.h"
+#include "unit/unit.h"
 
 Test(session_target, keeps_what_a_refresh_read_of_a_target_that_then_ends) {
     temp_dir dir;
@@ -34,13 +28,12 @@ Test(session_target, keeps_what_a_refresh_read_of_a_target_that_then_ends) {
     options.target_pid = child;
     bugpack *session = open_session(&options);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bp_session_refresh_target(session, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_session_refresh_target(session, &error)), "%s", error.message);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    cr_assert(
-        eq(int, (int)bp_session_refresh_target(session, &error), (int)BUGPACK_ERR_NO_PROCESS));
+    cr_assert(eq(int, bp_session_refresh_target(session, &error), BUGPACK_ERR_NO_PROCESS));
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
     char expected[32];
     (void)snprintf(expected, sizeof expected, "\"pid\": %ld", (long)child);
     cr_assert(report_entry_contains(result.path, "process.json", expected));
@@ -87,8 +80,7 @@ static void check_facts_of_a_chain(bool has_been_followed, const char *expected_
     bugpack_writer writer;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_writer_init(&writer, 1 << 20);
-    cr_assert(zero(int, (int)bp_subject_write_facts(subject, &writer, &error)), "%s",
-              error.message);
+    cr_assert(zero(int, bp_subject_write_facts(subject, &writer, &error)), "%s", error.message);
     const char *found = strstr(bp_buffer_text(&writer.content), "\"name\": ");
     cr_expect(eq(int, strncmp(found + 8, expected_name, strlen(expected_name)) == 0, 1), "%.40s",
               found);
@@ -169,7 +161,7 @@ Test(session_target, keeps_no_caller_waiting_for_the_files_of_a_process) {
     cr_expect(not(bp_subject_end_refresh(subject)), "it waits for the server");
     bp_subject_process *processes = NULL;
     size_t count = 0;
-    cr_expect(zero(int, (int)bp_subject_list(subject, &processes, &count, NULL)));
+    cr_expect(zero(int, bp_subject_list(subject, &processes, &count, NULL)));
     free(processes);
     cr_expect(zero(int, waitpid(server, NULL, WNOHANG)), "the server has not ended");
     (void)kill(server, SIGKILL);
@@ -198,13 +190,11 @@ Test(session_target, takes_the_crash_of_another_process_alone) {
         bugpack *session = open_session(&options);
         bugpack_status status =
             bugpack_provide_json(session, "crash.json", provide_crash, NULL, NULL);
-        cr_assert(eq(int, (int)status, (int)(i == 0 ? BUGPACK_ERR_INVALID : BUGPACK_OK)));
-        cr_assert(eq(int,
-                     (int)bugpack_provide_json(session, "Crash.json", provide_crash, NULL, NULL),
-                     (int)BUGPACK_ERR_INVALID));
-        cr_assert(eq(int,
-                     (int)bugpack_provide_json(session, "files.json", provide_crash, NULL, NULL),
-                     (int)BUGPACK_ERR_INVALID));
+        cr_assert(eq(int, status, (int)(i == 0 ? BUGPACK_ERR_INVALID : BUGPACK_OK)));
+        cr_assert(eq(int, bugpack_provide_json(session, "Crash.json", provide_crash, NULL, NULL),
+                     BUGPACK_ERR_INVALID));
+        cr_assert(eq(int, bugpack_provide_json(session, "files.json", provide_crash, NULL, NULL),
+                     BUGPACK_ERR_INVALID));
         bugpack_close(session);
     }
     temp_dir_remove(&dir);
@@ -216,8 +206,8 @@ Test(session_target, has_nothing_to_refresh_of_its_own_process) {
     bugpack_options options = quick_options(&dir);
     bugpack *session = open_session(&options);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, (int)bp_session_refresh_target(session, &error), (int)BUGPACK_ERR_INVALID));
-    cr_assert(eq(int, (int)bp_session_refresh_target(NULL, NULL), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_session_refresh_target(session, &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_session_refresh_target(NULL, NULL), BUGPACK_ERR_INVALID));
     bugpack_close(session);
     temp_dir_remove(&dir);
 }

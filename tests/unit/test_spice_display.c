@@ -1,12 +1,10 @@
 /*
  * What bugpack-spice draws of a server's messages, and what it refuses.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <spice/enums.h>
 
 #include "hosts/spice/display.h"
+#include "unit/unit.h"
 
 /* A message that is put together field by field. */
 typedef struct made {
@@ -35,7 +33,7 @@ static void put_mask(made *message, uint32_t offset) {
 static const char *take(spice_display *display, uint16_t type, const made *message) {
     const spice_opcode *opcode = spice_opcode_find(spice_display_opcodes, type);
     spice_reader reader = {.body = message->bytes, .size = message->size};
-    cr_assert(ne(ptr, (void *)(uintptr_t)opcode, NULL));
+    cr_assert(ne(ptr, opcode, NULL));
     return spice_carry_out(opcode, display, &reader);
 }
 
@@ -91,7 +89,7 @@ static uint32_t pixel(const spice_display *display, size_t x, size_t y) {
 static spice_display display;
 
 static void set_up(void) {
-    cr_assert(eq(ptr, (void *)create(&display, 0, 8, 8, SPICE_SURFACE_FMT_32_xRGB), NULL));
+    cr_assert(eq(ptr, create(&display, 0, 8, 8, SPICE_SURFACE_FMT_32_xRGB), NULL));
 }
 
 static void tear_down(void) {
@@ -101,7 +99,7 @@ static void tear_down(void) {
 TestSuite(spice_display, .init = set_up, .fini = tear_down);
 
 static void expect(const char *got, const char *wanted) {
-    cr_expect(eq(str, (char *)(got ? got : "done"), (char *)wanted));
+    cr_expect(eq(str, (got ? got : "done"), wanted));
 }
 
 Test(spice_display, bitmaps_give_their_colours_whichever_row_comes_first) {

@@ -1,12 +1,7 @@
 /*
  * The printed forms of stacks, on data; which names are demangled; our own stacks.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <dlfcn.h>
@@ -14,16 +9,15 @@
 #include <sys/prctl.h>
 #endif
 
-#include "quick_session.h"
-#include "support/model_samples.h"
-#include "support/not_tried.h"
-#include "support/report_reader.h"
-#include "support/temp_dir.h"
-
 #include "base/clock.h"
 #include "model/frame_text.h"
 #include "stacks/stack_files.h"
 #include "stacks/stacks.h"
+#include "support/model_samples.h"
+#include "support/not_tried.h"
+#include "support/report_reader.h"
+#include "unit/quick_session.h"
+#include "unit/unit.h"
 #ifdef __linux__
 #include "process/threads.h"
 #include "profile/profile_fold.h"
@@ -58,7 +52,7 @@ Test(stacks, are_printed_like_gdb_prints_them_and_names_begin_no_line) {
     bp_buffer out;
     bp_buffer_init(&out, 65536);
     cr_assert(eq(int, bp_stacks_print_text(&sample_stacks_full, &out, NULL), BUGPACK_OK));
-    cr_expect(eq(str, (char *)bp_buffer_text(&out), (char *)full_text));
+    cr_expect(eq(str, bp_buffer_text(&out), full_text));
     bp_buffer_release(&out);
 }
 
@@ -79,7 +73,7 @@ Test(stacks, have_module_offset_and_build_id_in_each_frame_of_the_document) {
 static void expect_name(const bp_frame_text *frame, const char *wanted) {
     char name[BP_FRAME_NAME_BYTES];
     bp_frame_short_name(frame, name);
-    cr_expect(eq(str, name, (char *)wanted));
+    cr_expect(eq(str, name, wanted));
 }
 
 Test(frames, have_the_name_of_the_function_without_types_and_arguments) {
@@ -145,7 +139,7 @@ static void expect_list(const char *const *names, bool is_complete, const char *
         bp_frame_list_add(&list, &(bp_frame_text){.symbol = *names});
     }
     bp_frame_list_end(&list, is_complete);
-    cr_expect(eq(str, list.text, (char *)wanted));
+    cr_expect(eq(str, list.text, wanted));
 }
 
 #define LONG_NAME "a_name_of_forty_bytes_in_a_list_of_160_x"
@@ -178,8 +172,7 @@ Test(stacks, are_in_the_reports_of_a_host_unless_it_turns_them_off) {
         options.stacks = i == 0 ? BUGPACK_STACKS_BLOCKED : BUGPACK_STACKS_NONE;
         bugpack *session = open_session(&options);
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s",
-                  result.error.message);
+        cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
         cr_expect(
             eq(int, report_entry_contains(result.path, "manifest.json", "stacks.txt"), i == 0));
         bugpack_close(session);
@@ -208,7 +201,7 @@ Test(demangle, decodes_rust_names_and_no_others) {
         char name[96];
         (void)snprintf(name, sizeof name, "%s", rows[i][0]);
         bp_demangle_rust(name);
-        cr_expect(eq(str, name, (char *)rows[i][1]));
+        cr_expect(eq(str, name, rows[i][1]));
     }
 }
 
@@ -267,13 +260,13 @@ Test(stacks, find_the_code_of_the_kernel_in_each_process) {
     if (!is_libdw_installed() || code == NULL) {
         not_tried("no libdw, or no vDSO");
     }
-    cr_assert(ne(ptr, (void *)files.dw, NULL));
+    cr_assert(ne(ptr, files.dw, NULL));
     files.process_fd = open("/proc/self", O_PATH | O_DIRECTORY);
     cr_assert(eq(int, bp_stack_files_open(&files), 0));
     bp_stack_place place = {.address = (uint64_t)(uintptr_t)code};
     bp_stack_file *file = bp_stack_files_find(&files, place.address);
     cr_assert(ne(ptr, file, NULL));
-    cr_expect(eq(str, file->mapped.path, (char *)"[vdso]"));
+    cr_expect(eq(str, file->mapped.path, "[vdso]"));
     cr_expect(eq(int, bp_stack_file_rule(file, place.address), BP_STACK_RULE_FOUND));
     bp_stack_file_add_symbol(file, &place);
     cr_assert(ne(ptr, place.symbol, NULL));
@@ -346,7 +339,7 @@ Test(profile_fold, counts_what_was_lost_and_other_threads_than_ours) {
     const bp_perf_record lost = {.kind = BP_PERF_LOST, .lost = 12};
     const atomic_bool stop = false;
     bp_process_threads own;
-    cr_assert(zero(int, (int)bp_threads_read(0, UINT64_MAX, &own, NULL)));
+    cr_assert(zero(int, bp_threads_read(0, UINT64_MAX, &own, NULL)));
     for (size_t i = 0; i < 2; i++) {
         folds[i].pid = getpid();
         folds[i].birth = own.birth;
@@ -364,7 +357,7 @@ Test(profile_fold, counts_what_was_lost_and_other_threads_than_ours) {
     cr_expect(eq(u64, out.facts.lost_count, 13));
     cr_expect(eq(u64, out.facts.thread_count, 1));
     for (size_t i = 0; i < 2; i++) {
-        cr_expect(zero(int, (int)bp_profile_fold_end(&folds[i], 0, NULL)));
+        cr_expect(zero(int, bp_profile_fold_end(&folds[i], 0, NULL)));
     }
 }
 #endif

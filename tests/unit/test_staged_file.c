@@ -61,7 +61,7 @@ BOTH_METHODS(staged_file, descriptor_is_private_readable_and_closed_on_exec_what
         cr_expect(eq(int, (int)(info.st_mode & 07777), 0600));
         cr_expect(eq(int, fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC));
         char byte = 0;
-        cr_expect(eq(int, (int)pread(fd, &byte, 1, 0), 1));
+        cr_expect(eq(int, pread(fd, &byte, 1, 0), 1));
         char name[64];
         cr_expect(eq(int, bp_staged_file_publish(file, "s", ".zip", name, sizeof name, NULL), 0));
         cr_assert(eq(int, fstatat(dir.fd, name, &info, AT_SYMLINK_NOFOLLOW), 0));
@@ -129,7 +129,7 @@ BOTH_METHODS(staged_file, never_takes_the_place_of_a_standard_stream) {
             (void)close(saved[fd]);
         }
     }
-    cr_assert(zero(int, (int)status));
+    cr_assert(zero(int, status));
     cr_assert(gt(int, own_fd, STDERR_FILENO));
     cr_assert(ne(int, flags &FD_CLOEXEC, 0));
     bp_staged_file_free(file);

@@ -2,13 +2,8 @@
  * Publishing on file systems without hard links: link and rename of this program refuse as such a
  * file system would.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +11,7 @@
 #include "support/no_tmpfile.h"
 #include "support/not_tried.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static int link_errno;
 static int rename_errno;
@@ -42,7 +38,7 @@ static bugpack_status publish(const temp_dir *dir, char *name, size_t name_bytes
     bp_staged_file *file = NULL;
     has_no_tmpfile = true;
     cr_assert(eq(int, bp_staged_file_new(dir->fd, dir->path, &file, NULL), 0));
-    cr_assert(eq(int, (int)write(bp_staged_file_fd(file), "new", 3), 3));
+    cr_assert(eq(int, write(bp_staged_file_fd(file), "new", 3), 3));
     bugpack_status status = bp_staged_file_publish(file, "r", ".zip", name, name_bytes, error);
     bp_staged_file_free(file);
     return status;

@@ -34,7 +34,7 @@ BOTH_METHODS(staged_refusal, says_when_its_name_may_be_lost_and_leaves_the_file)
         bugpack_status status =
             bp_staged_file_publish(file, "a", ".zip", name, sizeof name, &error);
         directory_errno = 0;
-        cr_expect(eq(int, (int)status, (int)(i < 3 ? BUGPACK_ERR_IO : BUGPACK_OK)));
+        cr_expect(eq(int, status, (int)(i < 3 ? BUGPACK_ERR_IO : BUGPACK_OK)));
         cr_expect(i == 3 || strstr(error.message, "its name may be lost") != NULL);
         bp_staged_file_free(file);
         cr_expect(eq(sz, temp_dir_count(&dir), i + 1));

@@ -1,11 +1,7 @@
 /*
  * The sweep takes the stale temporary files of this user, and nothing else.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <fcntl.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -15,6 +11,7 @@
 #include "support/no_tmpfile.h"
 #include "support/not_tried.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 #define STALE_NAME ".bugpack-0123456789abcdef0123456789abcdef.tmp"
 

@@ -1,11 +1,8 @@
 #include <errno.h>
-#include <string.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 
 #include "base/status.h"
 #include "base/utf8.h"
+#include "unit/unit.h"
 
 Test(status, fills_the_error_and_returns_the_status) {
     bugpack_error error = BUGPACK_ERROR_INIT;

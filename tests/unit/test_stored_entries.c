@@ -2,13 +2,7 @@
  * What a session stored for the report about its death is data from outside: an entry that cannot
  * be one of a report is left out, and so is all that comes after it. The manifest says so.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -17,6 +11,7 @@
 #include "report/stored_entries.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static temp_dir dir;
 static bp_tags *tags;

@@ -1,10 +1,7 @@
 #include "base/struct_size.h"
+#include "unit/unit.h"
 
 #include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
 
 /* No public struct ends in padding: the size of a struct alone says which fields a host knows. */
 #define ENDS_WITH(type, last)                                                                      \
@@ -52,7 +49,7 @@ static const bp_field fields[] = {BP_FIELD(today, interval_ms, 1000, 0),
 Test(struct_size, read_leaves_fields_alone_that_an_older_host_does_not_know) {
     const first given = {.struct_size = sizeof given, .interval_ms = 7, .limit = 8};
     today known = {.bytes = 99};
-    cr_assert(zero(int, (int)bp_struct_read(&of, &known, &given, NULL)));
+    cr_assert(zero(int, bp_struct_read(&of, &known, &given, NULL)));
     cr_expect(eq(uint, known.interval_ms, 7u));
     cr_expect(eq(uint, known.limit, 8u));
     cr_expect(eq(u64, known.bytes, 99));
@@ -62,12 +59,12 @@ Test(struct_size, read_leaves_fields_alone_that_an_older_host_does_not_know) {
 Test(struct_size, read_takes_a_newer_host_unless_it_uses_a_field_that_is_unknown) {
     later given = {.struct_size = sizeof given, .bytes = 3};
     today known = {.bytes = 99};
-    cr_assert(zero(int, (int)bp_struct_read(&of, &known, &given, NULL)));
+    cr_assert(zero(int, bp_struct_read(&of, &known, &given, NULL)));
     cr_expect(eq(u64, known.bytes, 3));
     bugpack_error error = BUGPACK_ERROR_INIT;
     given.bytes = 4;
     given.name = "x";
-    cr_assert(eq(int, (int)bp_struct_read(&of, &known, &given, &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_struct_read(&of, &known, &given, &error), BUGPACK_ERR_INVALID));
     cr_expect(eq(u64, known.bytes, 3), "untouched on failure");
     cr_expect(ne(ptr, strstr(error.message, "of today belongs to a field"), NULL), "%s",
               error.message);
@@ -79,13 +76,13 @@ Test(struct_size, sizes_that_no_version_has_are_refused) {
         const today given = {.struct_size = sizes[i], .bytes = 3};
         today known = {.bytes = 99};
         bugpack_error error = BUGPACK_ERROR_INIT;
-        cr_expect(eq(int, (int)bp_struct_read(&of, &known, &given, &error), BUGPACK_ERR_INVALID));
-        cr_expect(eq(int, (int)bp_struct_check(&of, &given, NULL), BUGPACK_ERR_INVALID));
+        cr_expect(eq(int, bp_struct_read(&of, &known, &given, &error), BUGPACK_ERR_INVALID));
+        cr_expect(eq(int, bp_struct_check(&of, &given, NULL), BUGPACK_ERR_INVALID));
         cr_expect(eq(u64, known.bytes, 99));
         cr_expect(ne(ptr, strstr(error.message, "the struct_size of today"), NULL), "%s",
                   error.message);
     }
-    cr_expect(eq(int, (int)bp_struct_check(&of, NULL, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bp_struct_check(&of, NULL, NULL), BUGPACK_ERR_INVALID));
 }
 
 Test(struct_size, any_size_that_ends_on_a_member_is_taken) {
@@ -93,7 +90,7 @@ Test(struct_size, any_size_that_ends_on_a_member_is_taken) {
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const today given = {.struct_size = sizes[i], .interval_ms = 7, .limit = 8, .bytes = 3};
         today known = {.interval_ms = 97, .limit = 98, .bytes = 99};
-        cr_expect(zero(int, (int)bp_struct_read(&of, &known, &given, NULL)), "%zu", sizes[i]);
+        cr_expect(zero(int, bp_struct_read(&of, &known, &given, NULL)), "%zu", sizes[i]);
         cr_expect(eq(uint, known.interval_ms, i > 0 ? 7u : 97u));
         cr_expect(eq(uint, known.limit, i > 1 ? 8u : 98u));
         cr_expect(eq(u64, known.bytes, 99));
@@ -137,30 +134,30 @@ Test(struct_size, write_stays_inside_an_older_hosts_struct_and_keeps_its_size) {
     bp_struct_write(&of, &newer, &full);
     cr_expect(eq(u64, newer.bytes, 3));
     cr_expect(eq(sz, newer.struct_size, sizeof newer));
-    cr_expect(eq(str, (char *)(uintptr_t)newer.name, "mine"));
+    cr_expect(eq(str, newer.name, "mine"));
 }
 
 Test(struct_size, zero_is_the_default_and_off_is_off) {
     today given = {.limit = 3, .bytes = BUGPACK_OFF64};
-    cr_assert(zero(int, (int)bp_struct_fill(&given, fields, 3, NULL)));
+    cr_assert(zero(int, bp_struct_fill(&given, fields, 3, NULL)));
     cr_expect(eq(uint, given.interval_ms, 1000u));
     cr_expect(eq(uint, given.limit, 3u));
     cr_expect(zero(u64, given.bytes));
     given = (today){.interval_ms = BUGPACK_OFF};
-    cr_assert(zero(int, (int)bp_struct_fill(&given, fields, 3, NULL)));
+    cr_assert(zero(int, bp_struct_fill(&given, fields, 3, NULL)));
     cr_expect(zero(uint, given.interval_ms));
     cr_expect(eq(uint, given.limit, 50u));
     cr_expect(eq(u64, given.bytes, (uint64_t)4 << 30));
     given = (today){.bytes = BUGPACK_OFF};
-    cr_assert(zero(int, (int)bp_struct_fill(&given, fields, 3, NULL)));
+    cr_assert(zero(int, bp_struct_fill(&given, fields, 3, NULL)));
     cr_expect(eq(u64, given.bytes, BUGPACK_OFF), "of 64 bits it is a number");
 }
 
 Test(struct_size, what_cannot_be_off_is_refused_by_name) {
     today given = {.limit = BUGPACK_OFF};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, (int)bp_struct_fill(&given, fields, 3, &error), BUGPACK_ERR_INVALID));
-    cr_expect(eq(str, error.message, (char *)"limit cannot be BUGPACK_OFF"));
+    cr_assert(eq(int, bp_struct_fill(&given, fields, 3, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, error.message, "limit cannot be BUGPACK_OFF"));
 }
 
 #define EXPECT_INITIALISED(name)                                                                   \
@@ -198,5 +195,5 @@ Test(struct_size, initialiser_function_and_designated_field_agree) {
     bugpack_heap_state state;
     bugpack_heap_state_init(&state, sizeof state);
     cr_expect(eq(u64, state.narenas, BUGPACK_HEAP_UNKNOWN));
-    cr_expect(eq(str, state.allocator, (char *)""));
+    cr_expect(eq(str, state.allocator, ""));
 }

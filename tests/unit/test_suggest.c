@@ -1,8 +1,5 @@
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
-
 #include "base/suggest.h"
+#include "unit/unit.h"
 
 static const char *const names[] = {"capture",    "diff",         "heap",         "output",
                                     "output-dir", "threads.json", "process.json", "redact"};
@@ -15,7 +12,7 @@ static const char *name_at(const void *context, size_t index) {
 static void expect(const char *word, const char *wanted) {
     const char *found = bp_suggest(word, name_at, NULL);
     if (wanted == NULL) {
-        cr_expect(eq(ptr, (void *)(uintptr_t)found, NULL), "%s: %s", word, found);
+        cr_expect(eq(ptr, found, NULL), "%s: %s", word, found);
     } else {
         cr_expect(found != NULL && strcmp(found, wanted) == 0, "%s: %s", word, found);
     }

@@ -1,13 +1,8 @@
 /*
  * What machine this is, from recorded texts and from hostile ones; system.json as printed.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/system_samples.h"
+#include "unit/unit.h"
 
 /* A recording below fixtures/system. */
 static const char *recorded(const char *name, size_t *ret_bytes) {
@@ -85,14 +80,14 @@ static const char *owner_of(const char *text) {
 }
 
 Test(dpkg, names_the_one_owner_of_a_file) {
-    cr_expect(eq(str, (char *)owner_of("coreutils: /bin/ls\n"), "coreutils"));
-    cr_expect(eq(str, (char *)owner_of("libc6:amd64: /lib/libc.so.6\n"), "libc6:amd64"));
-    cr_expect(eq(str, (char *)owner_of("one, two: /opt/x\n"), "none"));
-    cr_expect(eq(str, (char *)owner_of("diversion by x from: /bin/sh\n"), "none"));
-    cr_expect(eq(str, (char *)owner_of("dash: /bin/sh\nbash: /bin/sh\n"), "none"));
-    cr_expect(eq(str, (char *)owner_of("a-very-long-name: /bin/sh\n"), "none"));
-    cr_expect(eq(str, (char *)owner_of(": /bin/sh\n"), "none"));
-    cr_expect(eq(str, (char *)owner_of(""), "none"));
+    cr_expect(eq(str, owner_of("coreutils: /bin/ls\n"), "coreutils"));
+    cr_expect(eq(str, owner_of("libc6:amd64: /lib/libc.so.6\n"), "libc6:amd64"));
+    cr_expect(eq(str, owner_of("one, two: /opt/x\n"), "none"));
+    cr_expect(eq(str, owner_of("diversion by x from: /bin/sh\n"), "none"));
+    cr_expect(eq(str, owner_of("dash: /bin/sh\nbash: /bin/sh\n"), "none"));
+    cr_expect(eq(str, owner_of("a-very-long-name: /bin/sh\n"), "none"));
+    cr_expect(eq(str, owner_of(": /bin/sh\n"), "none"));
+    cr_expect(eq(str, owner_of(""), "none"));
 }
 
 static const char *parsed(const char *text) {
@@ -108,11 +103,11 @@ static const char *parsed(const char *text) {
 }
 
 Test(package, names_the_one_package_of_a_file) {
-    cr_expect(eq(str, (char *)parsed("bash\t5.2-1\tx86_64\n"), "bash 5.2-1 [x86_64]"));
-    cr_expect(eq(str, (char *)parsed("zlib\t2:1-3\ti686\nzlib\t2:1-3\tx86_64\n"), "zlib 2:1-3 []"),
+    cr_expect(eq(str, parsed("bash\t5.2-1\tx86_64\n"), "bash 5.2-1 [x86_64]"));
+    cr_expect(eq(str, parsed("zlib\t2:1-3\ti686\nzlib\t2:1-3\tx86_64\n"), "zlib 2:1-3 []"),
               "of two architectures");
-    cr_expect(eq(str, (char *)parsed("zlib\t1\ti686\nzlib\t2\ti686\n"), "none"));
-    cr_expect(eq(str, (char *)parsed("one\t1\ti686\ntwo\t1\ti686\n"), "none"));
+    cr_expect(eq(str, parsed("zlib\t1\ti686\nzlib\t2\ti686\n"), "none"));
+    cr_expect(eq(str, parsed("one\t1\ti686\ntwo\t1\ti686\n"), "none"));
 }
 
 Test(package, makes_no_package_of_other_text) {
@@ -125,7 +120,7 @@ Test(package, makes_no_package_of_other_text) {
                                          "a\tb\tc\td\n",
                                          "bash\t5.2-1\tx86_64\n\n"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        cr_expect(eq(str, (char *)parsed(others[i]), "none"), "%s", others[i]);
+        cr_expect(eq(str, parsed(others[i]), "none"), "%s", others[i]);
     }
 }
 
@@ -149,7 +144,7 @@ Test(system_json, has_what_is_known_and_nothing_else) {
     bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer_init(&text, 65536);
-    cr_assert(eq(int, (int)sample_system_print(true, &text, &error), BUGPACK_OK));
+    cr_assert(eq(int, sample_system_print(true, &text, &error), BUGPACK_OK));
     cr_expect(strstr(text.data, "\"avg1\": 14.1,") != NULL);
     cr_expect(strstr(text.data, "\"hostname\": \"vm\"") != NULL);
     cr_expect(strstr(text.data, "\"max_bytes\": null") != NULL);
@@ -160,7 +155,7 @@ Test(system_json, has_what_is_known_and_nothing_else) {
               "neither used_percent nor inodes");
     cr_expect(strstr(text.data, "\"of\": [],\n      \"file\": \"/mnt/spool\"") != NULL);
     bp_buffer_clear(&text);
-    cr_assert(eq(int, (int)sample_system_print(false, &text, &error), BUGPACK_OK));
+    cr_assert(eq(int, sample_system_print(false, &text, &error), BUGPACK_OK));
     cr_expect(strstr(text.data, "hostname") == NULL && strstr(text.data, "load") == NULL &&
               strstr(text.data, "cgroups") == NULL && strstr(text.data, "filesystems") == NULL);
     bp_buffer_release(&text);

@@ -1,15 +1,10 @@
 /*
  * What is read of this machine and of this process, beside what system calls say.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -23,6 +18,7 @@
 #include "machine/system.h"
 #include "process/tool.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static bp_system read_system(bool with_process, bool with_hostname) {
     const bp_system_plan plan = {.with_process = with_process,
@@ -30,7 +26,7 @@ static bp_system read_system(bool with_process, bool with_hostname) {
                                  .deadline_ns = bp_clock_monotonic_ns() + 20 * BP_NS_PER_SEC};
     bp_system system;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, (int)bp_system_read(&plan, &system, &error), BUGPACK_OK));
+    cr_assert(eq(int, bp_system_read(&plan, &system, &error), BUGPACK_OK));
     return system;
 }
 
@@ -117,7 +113,7 @@ Test(system, has_the_executable_and_file_systems_of_a_process_whose_first_thread
     }
     const bp_system_plan plan = {.with_process = true, .pid = child};
     bp_system system;
-    cr_assert(eq(int, (int)bp_system_read(&plan, &system, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_system_read(&plan, &system, NULL), BUGPACK_OK));
     (void)kill(child, SIGKILL);
     cr_assert(system.executable != NULL && system.filesystem_count > 0);
     cr_expect(strstr(system.executable, "unit_probe") != NULL);
@@ -157,7 +153,7 @@ Test(tool, is_believed_only_if_it_ends_well_in_time_and_briefly) {
         .path = "/nonexistent/tool", .arguments = nothing, .environment = nothing, .extra_fd = -1};
     size_t length;
     cr_expect(eq(int, bp_tool_run(&missing, out, sizeof out, &length), ENOENT));
-    cr_expect(eq(int, (int)waitpid(-1, NULL, WNOHANG), -1), "every child was reaped");
+    cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "every child was reaped");
 }
 
 /* As the first process of a container: in a root and a namespace of its own. */
@@ -203,9 +199,9 @@ Test(system, knows_a_container_by_the_file_that_it_leaves) {
                                      .pid = pid,
                                      .deadline_ns = bp_clock_monotonic_ns() + 20 * BP_NS_PER_SEC};
         bp_system system;
-        cr_assert(zero(int, (int)bp_system_read(&plan, &system, NULL)));
+        cr_assert(zero(int, bp_system_read(&plan, &system, NULL)));
         const char *name = system.container != NULL ? system.container : "none";
-        cr_expect(eq(str, (char *)name, (char *)(rows[i][1] != NULL ? rows[i][1] : "none")));
+        cr_expect(eq(str, name, (char *)(rows[i][1] != NULL ? rows[i][1] : "none")));
         bp_system_release(&system);
         (void)kill(pid, SIGKILL);
         (void)waitpid(pid, NULL, 0);

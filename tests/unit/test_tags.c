@@ -1,15 +1,8 @@
 #include "report/tags.h"
 
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
 #include "unit/quick_session.h"
+#include "unit/unit.h"
 
 Test(tags, are_in_the_metadata_as_of_the_trigger) {
     temp_dir dir;
@@ -17,14 +10,14 @@ Test(tags, are_in_the_metadata_as_of_the_trigger) {
     bugpack_options options = quick_options(&dir);
     options.sample_window_ms = 200;
     bugpack *session = NULL;
-    cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
-    cr_assert(zero(int, (int)bugpack_set_tag(session, "gpu", "none")));
-    cr_assert(zero(int, (int)bugpack_set_tag(session, "server.version", "7 \"beta\"\xff")));
-    cr_assert(zero(int, (int)bugpack_set_tag(session, "gone", "x")));
-    cr_assert(zero(int, (int)bugpack_set_tag(session, "gone", NULL)));
-    cr_assert(zero(int, (int)bugpack_set_tag(session, "gpu", "llvmpipe")));
-    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, NULL, NULL)));
-    cr_assert(zero(int, (int)bugpack_set_tag(session, "gpu", "after the trigger")));
+    cr_assert(zero(int, bugpack_open(&options, &session, NULL)));
+    cr_assert(zero(int, bugpack_set_tag(session, "gpu", "none")));
+    cr_assert(zero(int, bugpack_set_tag(session, "server.version", "7 \"beta\"\xff")));
+    cr_assert(zero(int, bugpack_set_tag(session, "gone", "x")));
+    cr_assert(zero(int, bugpack_set_tag(session, "gone", NULL)));
+    cr_assert(zero(int, bugpack_set_tag(session, "gpu", "llvmpipe")));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_set_tag(session, "gpu", "after the trigger")));
     bugpack_close(session);
     char path[512];
     cr_assert(report_find_only(&dir, path, sizeof path));
@@ -39,34 +32,34 @@ Test(tags, are_in_the_metadata_as_of_the_trigger) {
 Test(tags, refuse_bad_keys_and_too_many) {
     bp_tags *tags = NULL;
     char key[BUGPACK_TAG_KEY_MAX_BYTES + 2];
-    cr_assert(zero(int, (int)bp_tags_new(&tags, NULL)));
+    cr_assert(zero(int, bp_tags_new(&tags, NULL)));
     memset(key, 'k', sizeof key - 1);
     key[sizeof key - 1] = '\0';
     const char *const bad[] = {NULL, "", "a b", "\xC3\xA4", "a/b", key};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        cr_expect(eq(int, (int)bp_tags_set(tags, bad[i], "x"), BUGPACK_ERR_INVALID));
+        cr_expect(eq(int, bp_tags_set(tags, bad[i], "x"), BUGPACK_ERR_INVALID));
     }
     key[BUGPACK_TAG_KEY_MAX_BYTES] = '\0';
-    cr_expect(zero(int, (int)bp_tags_set(tags, key, "")));
+    cr_expect(zero(int, bp_tags_set(tags, key, "")));
     for (unsigned i = 1; i < BUGPACK_TAGS_MAX; i++) {
         (void)snprintf(key, sizeof key, "k%u", i);
-        cr_expect(zero(int, (int)bp_tags_set(tags, key, "x")));
+        cr_expect(zero(int, bp_tags_set(tags, key, "x")));
     }
-    cr_expect(eq(int, (int)bp_tags_set(tags, "more", "x"), BUGPACK_ERR_LIMIT));
-    cr_expect(zero(int, (int)bp_tags_set(tags, "k1", "changed")));
-    cr_expect(zero(int, (int)bp_tags_set(tags, "k1", NULL)));
-    cr_expect(zero(int, (int)bp_tags_set(tags, "never.set", NULL)));
-    cr_expect(zero(int, (int)bp_tags_set(tags, "more", "x")));
+    cr_expect(eq(int, bp_tags_set(tags, "more", "x"), BUGPACK_ERR_LIMIT));
+    cr_expect(zero(int, bp_tags_set(tags, "k1", "changed")));
+    cr_expect(zero(int, bp_tags_set(tags, "k1", NULL)));
+    cr_expect(zero(int, bp_tags_set(tags, "never.set", NULL)));
+    cr_expect(zero(int, bp_tags_set(tags, "more", "x")));
     bp_tags_free(tags);
 }
 
 Test(tags, cut_a_value_between_characters) {
     bp_tags *tags = NULL;
     char value[BUGPACK_TAG_VALUE_MAX_BYTES + 3];
-    cr_assert(zero(int, (int)bp_tags_new(&tags, NULL)));
+    cr_assert(zero(int, bp_tags_new(&tags, NULL)));
     memset(value, 'v', sizeof value - 1);
     memcpy(value + BUGPACK_TAG_VALUE_MAX_BYTES - 1, "\xC3\xA4\xC3", 4);
-    cr_assert(zero(int, (int)bp_tags_set(tags, "k", value)));
+    cr_assert(zero(int, bp_tags_set(tags, "k", value)));
     bp_tag_set *set = bp_tags_hold(tags);
     cr_expect(eq(sz, strlen(set->tags[0].value), BUGPACK_TAG_VALUE_MAX_BYTES - 1));
     bp_tags_free(tags);
@@ -75,7 +68,7 @@ Test(tags, cut_a_value_between_characters) {
 }
 
 Test(tags, are_none_without_a_session) {
-    cr_expect(eq(int, (int)bugpack_set_tag(NULL, "k", "v"), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_set_tag(NULL, "k", "v"), BUGPACK_ERR_INVALID));
     cr_expect(eq(ptr, bp_tags_hold(NULL), NULL));
     bp_tag_set_drop(NULL);
     bp_tags_free(NULL);

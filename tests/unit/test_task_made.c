@@ -1,19 +1,15 @@
 /*
  * What /proc does not say often, made up: broken files, ends, reused ids.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "platform/linux/proc_list.h"
 #include "platform/process_facts.h"
 #include "unit/proc_recording.h"
+#include "unit/unit.h"
 
 static made_proc made;
 static bp_task *task;

@@ -1,13 +1,10 @@
 /*
  * A process and its descendants, in a /proc that is made up.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "unit/proc_recording.h"
+#include "unit/unit.h"
 
 static made_proc made;
 static bp_task *task;

@@ -3,16 +3,11 @@
  */
 #include "support/temp_dir.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +15,7 @@
 #include "base/sink.h"
 #include "base/temp_file.h"
 #include "support/no_tmpfile.h"
+#include "unit/unit.h"
 
 /* With O_TMPFILE, and on a file system without it. */
 enum { way_count = 2 };
@@ -105,8 +101,8 @@ Test(temp_file, is_private_closed_on_exec_and_without_a_name) {
         cr_expect(eq(sz, temp_dir_count(&dir), 0));
         struct stat info;
         cr_assert(eq(int, fstat(temp_file.fd, &info), 0));
-        cr_expect(eq(int, (int)info.st_mode, S_IFREG | 0600));
-        cr_expect(eq(int, (int)info.st_nlink, 0));
+        cr_expect(eq(int, info.st_mode, S_IFREG | 0600));
+        cr_expect(eq(int, info.st_nlink, 0));
         cr_expect(ne(int, fcntl(temp_file.fd, F_GETFD) & FD_CLOEXEC, 0));
         int fd = temp_file.fd;
         bp_temp_file_release(&temp_file);
@@ -123,7 +119,7 @@ Test(temp_file, has_mode_0600_also_under_a_umask_that_takes_everything) {
         cr_assert(eq(int, open_by(i, &temp_file, dir.fd, 100, NULL), 0));
         struct stat info;
         cr_assert(eq(int, fstat(temp_file.fd, &info), 0));
-        cr_expect(eq(int, (int)info.st_mode & 0777, 0600));
+        cr_expect(eq(int, info.st_mode & 0777, 0600));
         bp_temp_file_release(&temp_file);
     }
 }

@@ -2,13 +2,10 @@
  * thread-heap.json as it is printed, the stable names, and what is said of a refusal.
  */
 #include <errno.h>
-#include <string.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 
 #include "heap/thread_heap.h"
 #include "support/heap_samples.h"
+#include "unit/unit.h"
 
 static bp_buffer out;
 
@@ -123,10 +120,10 @@ Test(thread_heap, failures_have_the_names_that_were_published) {
                                                              "tls-arithmetic",
                                                              "system-error"};
     for (int i = 0; i < BP_HEAP_FAILURE_COUNT; i++) {
-        cr_assert(eq(str, (char *)bp_heap_failure_name((bp_heap_failure)i), (char *)names[i]));
+        cr_assert(eq(str, bp_heap_failure_name((bp_heap_failure)i), names[i]));
     }
-    cr_assert(eq(str, (char *)bp_heap_failure_name((bp_heap_failure)99), "unknown"));
-    cr_assert(eq(str, (char *)bp_heap_failure_name((bp_heap_failure)-1), "unknown"));
+    cr_assert(eq(str, bp_heap_failure_name((bp_heap_failure)99), "unknown"));
+    cr_assert(eq(str, bp_heap_failure_name((bp_heap_failure)-1), "unknown"));
 }
 
 Test(thread_heap, absence_is_told_from_refusal) {

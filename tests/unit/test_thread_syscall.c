@@ -1,17 +1,16 @@
 /*
  * The file "syscall" of a thread, whole and broken, and that of a thread of our own.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
 #endif
 
 #include "platform/linux/thread_wait.h"
+
+#include "unit/unit.h"
 
 static bool parse(const char *text, bp_thread_syscall *ret_syscall) {
     return bp_thread_syscall_parse(text, strlen(text), ret_syscall);

@@ -1,13 +1,9 @@
 /*
  * Who waits for whom, in a circle and in none; and threads.json as it is printed.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "model/threads.h"
 #include "support/thread_samples.h"
+#include "unit/unit.h"
 
 enum { thread_max = 16, nobody = -1 };
 
@@ -34,7 +30,7 @@ static const char *describe(const bp_process_threads *process) {
          first = bp_deadlock_next(process, is_seen)) {
         bp_buffer sentence;
         bp_buffer_init(&sentence, 1024);
-        cr_assert(eq(int, (int)bp_deadlock_describe(process, first, &sentence), BUGPACK_OK));
+        cr_assert(eq(int, bp_deadlock_describe(process, first, &sentence), BUGPACK_OK));
         size_t length = strlen(text);
         (void)snprintf(text + length, sizeof text - length, "%s\n", bp_buffer_text(&sentence));
         bp_buffer_release(&sentence);
@@ -45,15 +41,15 @@ static const char *describe(const bp_process_threads *process) {
 Test(deadlock, is_none_without_a_circle) {
     const int chain[] = {1, 2, 3, nobody};
     bp_process_threads process = made(chain, 4);
-    cr_expect(eq(str, (char *)describe(&process), ""));
+    cr_expect(eq(str, describe(&process), ""));
     process.thread_count = 0;
-    cr_expect(eq(str, (char *)describe(&process), ""));
+    cr_expect(eq(str, describe(&process), ""));
 }
 
 Test(deadlock, names_one_two_and_three) {
     const int all[] = {0, 2, 1, 4, 5, 3};
     bp_process_threads process = made(all, 6);
-    cr_expect(eq(str, (char *)describe(&process),
+    cr_expect(eq(str, describe(&process),
                  "t0 (1) waits for a mutex that it holds itself\n"
                  "t1 (2) and t2 (3) wait for each other's mutexes\n"
                  "t3 (4) waits for a mutex of t4 (5), which waits for a mutex of t5 (6), which "
@@ -63,8 +59,7 @@ Test(deadlock, names_one_two_and_three) {
 Test(deadlock, leaves_out_who_waits_behind_it) {
     const int behind[] = {3, 3, 4, 4, 3};
     bp_process_threads process = made(behind, 5);
-    cr_expect(
-        eq(str, (char *)describe(&process), "t3 (4) and t4 (5) wait for each other's mutexes\n"));
+    cr_expect(eq(str, describe(&process), "t3 (4) and t4 (5) wait for each other's mutexes\n"));
     unsigned char is_seen[thread_max] = {0};
     cr_expect(eq(sz, bp_deadlock_length(&process, bp_deadlock_next(&process, is_seen)), 2));
 }
@@ -73,7 +68,7 @@ Test(deadlock, is_none_while_one_of_them_gives_up_after_some_time) {
     const int circle[] = {1, 2, 0};
     bp_process_threads process = made(circle, 3);
     threads[1].wait.is_timed = true;
-    cr_expect(eq(str, (char *)describe(&process), ""));
+    cr_expect(eq(str, describe(&process), ""));
 }
 
 Test(deadlock, names_what_is_waited_for) {
@@ -82,11 +77,10 @@ Test(deadlock, names_what_is_waited_for) {
     threads[0].wait.kind = BP_FUTEX_KIND_THREAD;
     threads[1].wait.kind = BP_FUTEX_KIND_RWLOCK;
     threads[1].name[0] = '\0';
-    cr_expect(eq(str, (char *)describe(&process),
+    cr_expect(eq(str, describe(&process),
                  "t0 (1) waits for the end of (2), which waits for an rwlock of t0 (1)\n"));
     threads[0].wait.kind = BP_FUTEX_KIND_RWLOCK;
-    cr_expect(
-        eq(str, (char *)describe(&process), "t0 (1) and (2) wait for each other's rwlocks\n"));
+    cr_expect(eq(str, describe(&process), "t0 (1) and (2) wait for each other's rwlocks\n"));
 }
 
 Test(deadlock, names_eight_of_many) {
@@ -104,7 +98,7 @@ Test(threads, prints_what_is_known_and_leaves_out_the_rest) {
     bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer_init(&text, (size_t)1 << 20);
-    cr_assert(eq(int, (int)sample_threads_print(true, &text, &error), BUGPACK_OK));
+    cr_assert(eq(int, sample_threads_print(true, &text, &error), BUGPACK_OK));
     const char *printed = bp_buffer_text(&text);
     static const char *const parts[] = {
         "\"description\": \"locker-1 (4712) and locker-2 (4713) wait for each other's mutexes\"",

@@ -1,10 +1,8 @@
 /*
  * The grid of the ticks, without a clock.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include "process/ticker.h"
+#include "unit/unit.h"
 
 #define MS 1000000ull
 #define SEC (1000 * MS)
@@ -57,8 +55,8 @@ Test(ticker, rejects_an_interval_of_0_and_leaves_output_alone) {
     bp_ticker *untouched = (bp_ticker *)&untouched;
     bp_ticker *ticker = untouched;
     const bp_ticker_options options = {0, 1};
-    cr_expect(eq(int, (int)bp_ticker_new(NULL, &options, NULL, NULL, &ticker, NULL),
-                 (int)BUGPACK_ERR_INVALID));
+    cr_expect(
+        eq(int, bp_ticker_new(NULL, &options, NULL, NULL, &ticker, NULL), BUGPACK_ERR_INVALID));
     cr_expect(eq(ptr, ticker, untouched));
     bp_ticker_free(NULL);
 }

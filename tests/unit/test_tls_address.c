@@ -2,10 +2,8 @@
  * Where thread-local variables lie. The vectors were worked out by hand from the specification;
  * those that say so were taken from executables that GNU ld made.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include "process/thread_pointers.h"
+#include "unit/unit.h"
 
 struct vector {
     bp_tls_arch arch;

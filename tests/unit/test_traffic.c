@@ -1,15 +1,11 @@
 #include "recorder/traffic.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "support/temp_dir.h"
 #include "support/traffic_pcap.h"
+#include "unit/unit.h"
 
 static bp_traffic *open_channel(size_t ring_bytes, const bugpack_channel_options *options,
                                 uint32_t number) {
@@ -18,12 +14,12 @@ static bp_traffic *open_channel(size_t ring_bytes, const bugpack_channel_options
     bp_ring *pins = NULL;
     bp_traffic *traffic = NULL;
     bp_traffic_identity_init(&identity, "main", number, options);
-    cr_assert(zero(int, (int)bp_ring_new(ring_bytes, &ring, NULL)));
+    cr_assert(zero(int, bp_ring_new(ring_bytes, &ring, NULL)));
     if (options->pin_bytes > 0) {
         size_t pins_bytes = bp_traffic_pins_ring_bytes(options->pin_bytes);
-        cr_assert(zero(int, (int)bp_ring_new(pins_bytes, &pins, NULL)));
+        cr_assert(zero(int, bp_ring_new(pins_bytes, &pins, NULL)));
     }
-    cr_assert(zero(int, (int)bp_traffic_new(&identity, options, NULL, ring, pins, &traffic, NULL)));
+    cr_assert(zero(int, bp_traffic_new(&identity, options, NULL, ring, pins, &traffic, NULL)));
     return traffic;
 }
 
@@ -34,14 +30,14 @@ static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_coun
     cr_assert(temp_dir_make(&dir));
     bp_traffic_snapshot snapshots[4];
     bp_temp_file records, out;
-    cr_assert(zero(int, (int)bp_temp_file_open(&records, dir.fd, 256u << 20, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 256u << 20, NULL)));
     for (size_t i = 0; i < channel_count; i++) {
-        cr_assert(zero(int, (int)bp_traffic_take_snapshot(channels[i], until_ns, 1000, &records,
-                                                          &snapshots[i], NULL)));
+        cr_assert(zero(int, bp_traffic_take_snapshot(channels[i], until_ns, 1000, &records,
+                                                     &snapshots[i], NULL)));
     }
-    cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 256u << 20, NULL)));
-    cr_assert(zero(int, (int)bp_traffic_print_pcap(&records, snapshots, channel_count, NULL,
-                                                   bp_temp_file_sink, &out, ret_extent, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&out, dir.fd, 256u << 20, NULL)));
+    cr_assert(zero(int, bp_traffic_print_pcap(&records, snapshots, channel_count, NULL,
+                                              bp_temp_file_sink, &out, ret_extent, NULL)));
     traffic_pcap pcap;
     cr_assert(bp_temp_file_flush(&out, NULL) == BUGPACK_OK && traffic_pcap_read(&out, &pcap));
     bp_temp_file_release(&out);
@@ -281,10 +277,9 @@ Test(traffic, stops_pinning_before_a_pin_is_evicted) {
     bp_traffic_identity identity;
     bp_traffic *traffic = NULL;
     bp_traffic_identity_init(&identity, "main", 0, &options);
-    cr_assert(zero(int, (int)bp_ring_new(4096, &ring, NULL)));
-    cr_assert(zero(int, (int)bp_ring_new(4096, &pins, NULL)));
-    cr_assert(
-        zero(int, (int)bp_traffic_new(&identity, &options, NULL, ring, pins, &traffic, NULL)));
+    cr_assert(zero(int, bp_ring_new(4096, &ring, NULL)));
+    cr_assert(zero(int, bp_ring_new(4096, &pins, NULL)));
+    cr_assert(zero(int, bp_traffic_new(&identity, &options, NULL, ring, pins, &traffic, NULL)));
     send_text(traffic, "first");
     for (int i = 0; i < 10000; i++) {
         bp_traffic_append(traffic, BUGPACK_SENT, 0, NULL, "", 0);
@@ -293,7 +288,7 @@ Test(traffic, stops_pinning_before_a_pin_is_evicted) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bp_temp_file records;
-    cr_assert(zero(int, (int)bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(
         int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, &records, &snapshots, NULL)));
     cr_expect(eq(u64, snapshots.pins_view.first_sequence, 1));
@@ -384,16 +379,16 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     cr_assert(temp_dir_make(&dir));
     bp_traffic_snapshot snapshots;
     bp_temp_file records;
-    cr_assert(zero(int, (int)bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(
         int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, &records, &snapshots, NULL)));
     bp_temp_file out;
     bp_traffic_extent extent = {.message_count = 77};
     bugpack_error error;
-    cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 1000, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&out, dir.fd, 1000, NULL)));
     bugpack_status status = bp_traffic_print_pcap(&records, &snapshots, 1, NULL, bp_temp_file_sink,
                                                   &out, &extent, &error);
-    cr_expect(eq(int, (int)status, (int)BUGPACK_ERR_LIMIT));
+    cr_expect(eq(int, status, BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, extent.message_count, 77));
     bp_temp_file_release(&out);
     bp_temp_file_release(&records);

@@ -1,17 +1,10 @@
 /*
  * What a report says of its messages beside the pcap: the index, and the ledger's counts.
  */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "recorder/traffic.h"
 #include "support/report_reader.h"
 #include "unit/quick_session.h"
+#include "unit/unit.h"
 
 static bugpack *open_in(const temp_dir *dir) {
     bugpack_options options = quick_options(dir);
@@ -23,7 +16,7 @@ static bugpack *open_in(const temp_dir *dir) {
 /* Takes a report and closes the session; index and manifest are the caller's to free. */
 static void read_report(bugpack *session, char **ret_index, char **ret_manifest) {
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
     cr_assert(eq(ptr, strstr(result.missing, "traffic"), NULL), "%s", result.missing);
     bugpack_close(session);
     *ret_index = report_read(result.path, "traffic-index.jsonl", NULL);
@@ -117,7 +110,7 @@ Test(traffic_index, shows_the_pinned_first_and_the_ledger_tells_what_is_missing_
     unsigned shown = 0, all = 0, pinned = 0, missing = 0, cut = 0, by_pins = 0;
     const char *reason = strstr(manifest, "\"name\": \"traffic.pcap\"");
     reason = reason == NULL ? NULL : strstr(reason, "\"reason\": ");
-    cr_assert(ne(ptr, (void *)reason, NULL));
+    cr_assert(ne(ptr, reason, NULL));
     cr_assert(eq(int,
                  sscanf(reason,
                         "\"reason\": \"%u of %u messages: %u were dropped to make room for newer "
@@ -145,12 +138,12 @@ Test(traffic_index, shows_the_pinned_first_and_the_ledger_tells_what_is_missing_
                    missing + pinned + 1);
     const char *third = strchr(strchr(index, '\n') + 1, '\n') + 1;
     cr_expect(ne(ptr,
-                 (void *)strstr(index, "\"seq\":2,\"direction\":\"received\",\"type\":2,"
-                                       "\"type_name\":\"data\",\"bytes\":16,\"kept_bytes\":3,"
-                                       "\"cut_by\":[\"pin\"],\"pinned\":true}\n"),
+                 strstr(index, "\"seq\":2,\"direction\":\"received\",\"type\":2,"
+                               "\"type_name\":\"data\",\"bytes\":16,\"kept_bytes\":3,"
+                               "\"cut_by\":[\"pin\"],\"pinned\":true}\n"),
                  NULL));
     const char *found = strstr(third, first_of_the_rest);
-    cr_expect(ne(ptr, (void *)found, NULL));
+    cr_expect(ne(ptr, found, NULL));
     cr_expect(lt(ptr, (void *)found, (void *)strchr(third, '\n')));
     free(index);
     free(manifest);
@@ -182,7 +175,7 @@ Test(traffic_index, that_has_no_room_costs_itself_and_not_the_pcap) {
                  BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, extent.message_count, 1));
     cr_expect(gt(u64, pcap.size, BP_PCAP_HEADER_BYTES));
-    cr_expect(eq(int, (int)bp_temp_file_flush(&index, NULL), (int)BUGPACK_ERR_LIMIT));
+    cr_expect(eq(int, bp_temp_file_flush(&index, NULL), BUGPACK_ERR_LIMIT));
     bp_temp_file_release(&records);
     bp_temp_file_release(&pcap);
     bp_temp_file_release(&index);

@@ -1,11 +1,7 @@
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
-
 #include "recorder/traffic.h"
 #include "ring/ring.h"
 #include "support/temp_dir.h"
+#include "unit/unit.h"
 
 static void write_record(bp_temp_file *temp_file, uint32_t tag, uint64_t sequence,
                          const bp_traffic_header *head, const char *rest, size_t rest_bytes) {
@@ -15,21 +11,21 @@ static void write_record(bp_temp_file *temp_file, uint32_t tag, uint64_t sequenc
                              .monotonic_ns = 5000 - sequence, /* backwards */
                              .payload_bytes = (uint32_t)(header_bytes + rest_bytes),
                              .tag = tag};
-    cr_assert(zero(int, (int)bp_temp_file_write(temp_file, &record, sizeof record)));
+    cr_assert(zero(int, bp_temp_file_write(temp_file, &record, sizeof record)));
     if (head != NULL) {
-        cr_assert(zero(int, (int)bp_temp_file_write(temp_file, head, sizeof *head)));
+        cr_assert(zero(int, bp_temp_file_write(temp_file, head, sizeof *head)));
     }
-    cr_assert(zero(int, (int)bp_temp_file_write(temp_file, rest, rest_bytes)));
-    cr_assert(zero(int, (int)bp_temp_file_write(temp_file, padding, -record.payload_bytes % 8)));
+    cr_assert(zero(int, bp_temp_file_write(temp_file, rest, rest_bytes)));
+    cr_assert(zero(int, bp_temp_file_write(temp_file, padding, -record.payload_bytes % 8)));
 }
 
 static bp_traffic_extent print(bp_temp_file *records, const temp_dir *dir, uint64_t *ret_size) {
     const bp_traffic_snapshot frozen = {.messages = {0, records->size}};
     bp_temp_file out;
     bp_traffic_extent extent;
-    cr_assert(zero(int, (int)bp_temp_file_open(&out, dir->fd, 1 << 20, NULL)));
-    cr_assert(zero(int, (int)bp_traffic_print_pcap(records, &frozen, 1, NULL, bp_temp_file_sink,
-                                                   &out, &extent, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&out, dir->fd, 1 << 20, NULL)));
+    cr_assert(zero(int, bp_traffic_print_pcap(records, &frozen, 1, NULL, bp_temp_file_sink, &out,
+                                              &extent, NULL)));
     *ret_size = out.size;
     bp_temp_file_release(&out);
     return extent;
@@ -40,7 +36,7 @@ Test(traffic_record, passes_over_records_that_make_no_sense) {
     cr_assert(temp_dir_make(&dir));
     bp_temp_file records;
     bp_temp_file *temp_file = &records;
-    cr_assert(zero(int, (int)bp_temp_file_open(temp_file, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(temp_file, dir.fd, 1 << 20, NULL)));
     const bp_traffic_header good = {.original_bytes = 3, .name_bytes = 4};
     const bp_traffic_header no_direction = {.direction = 2};
     const bp_traffic_header long_name = {.name_bytes = 33};
@@ -73,13 +69,13 @@ Test(traffic_record, ends_where_the_spool_does) {
     for (size_t cut = 1; cut < 48; cut++) {
         bp_temp_file records;
         bp_temp_file *temp_file = &records;
-        cr_assert(zero(int, (int)bp_temp_file_open(temp_file, dir.fd, 1 << 20, NULL)));
+        cr_assert(zero(int, bp_temp_file_open(temp_file, dir.fd, 1 << 20, NULL)));
         write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 1, &head, "abc", 3);
         bp_ring_record record = {
             .sequence = 2, .payload_bytes = 1u << 30, .tag = BP_TRAFFIC_TAG_MESSAGE};
         unsigned char bytes[48] = {0};
         memcpy(bytes, &record, sizeof record);
-        cr_assert(zero(int, (int)bp_temp_file_write(temp_file, bytes, cut)));
+        cr_assert(zero(int, bp_temp_file_write(temp_file, bytes, cut)));
         uint64_t size;
         cr_expect(eq(u64, print(&records, &dir, &size).message_count, 1));
         bp_temp_file_release(&records);
@@ -109,9 +105,9 @@ Test(traffic_record, refuses_to_pin_more_than_a_mebibyte) {
     bugpack_error error;
     options.pin_bytes = (1u << 20) + 1;
     bp_traffic_identity_init(&identity, "main", 0, &options);
-    cr_assert(zero(int, (int)bp_ring_new(4096, &ring, NULL)));
-    cr_expect(eq(int, (int)bp_traffic_new(&identity, &options, NULL, ring, NULL, &traffic, &error),
-                 (int)BUGPACK_ERR_INVALID));
+    cr_assert(zero(int, bp_ring_new(4096, &ring, NULL)));
+    cr_expect(eq(int, bp_traffic_new(&identity, &options, NULL, ring, NULL, &traffic, &error),
+                 BUGPACK_ERR_INVALID));
     cr_expect(eq(ptr, traffic, NULL));
     bp_ring_free(ring);
 }

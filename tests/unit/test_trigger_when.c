@@ -1,18 +1,15 @@
 /*
  * bugpack_trigger_when in a host: a report when something becomes true of this process.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
 #include <semaphore.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "session/command.h"
 #include "support/report_reader.h"
 #include "trigger/trigger.h"
 #include "unit/auto_session.h"
+#include "unit/unit.h"
 
 /* Raised for each condition that has become true, and for each report of one. */
 static struct events {
@@ -58,7 +55,7 @@ static bugpack *open_watched(const temp_dir *dir, uint32_t cooldown_ms, uint32_t
 
 static void watch(bugpack *session, const char *text) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bugpack_trigger_when(session, text, &error)), "%s", error.message);
+    cr_assert(zero(int, bugpack_trigger_when(session, text, &error)), "%s", error.message);
 }
 
 Test(trigger_when, a_report_says_which_condition_and_by_which_value) {
@@ -158,20 +155,17 @@ Test(trigger_when, refuses_what_it_cannot_look_at) {
     bugpack *session = open_session(&options);
     static const char *const impossible[] = {"rss > 1G", "log /x/", "no such thing", NULL};
     for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
-        cr_assert(eq(int, (int)bugpack_trigger_when(session, impossible[i], &error),
-                     (int)BUGPACK_ERR_INVALID));
+        cr_assert(
+            eq(int, bugpack_trigger_when(session, impossible[i], &error), BUGPACK_ERR_INVALID));
     }
     bugpack_close(session);
     session = open_watched(&dir, 0, 0);
     for (size_t i = 0; i < BUGPACK_CONDITIONS_MAX; i++) {
         watch(session, "rss > 1000G");
     }
-    cr_assert(
-        eq(int, (int)bugpack_trigger_when(session, "rss > 1000G", &error), (int)BUGPACK_ERR_LIMIT));
-    cr_assert(
-        eq(int, (int)bugpack_trigger_when(NULL, "rss > 1000G", &error), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_trigger_when(session, "rss > 1000G", &error), BUGPACK_ERR_LIMIT));
+    cr_assert(eq(int, bugpack_trigger_when(NULL, "rss > 1000G", &error), BUGPACK_ERR_INVALID));
     bugpack_close(session);
-    cr_assert(eq(int, (int)bugpack_trigger_when(session, "rss > 1000G", &error),
-                 (int)BUGPACK_ERR_CLOSED));
+    cr_assert(eq(int, bugpack_trigger_when(session, "rss > 1000G", &error), BUGPACK_ERR_CLOSED));
     temp_dir_remove(&dir);
 }

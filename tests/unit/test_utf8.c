@@ -1,10 +1,7 @@
 #include <stdint.h>
-#include <string.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 
 #include "base/utf8.h"
+#include "unit/unit.h"
 
 typedef struct sequence_case {
     const char *bytes;
@@ -195,9 +192,9 @@ Test(utf8, what_is_escaped_is_not_escaped_again) {
     bp_buffer_init(&twice, 100);
     cr_assert(eq(int, bp_utf8_encode(&once, "a\xFF\0b", 4), BUGPACK_OK));
     cr_assert(eq(int, bp_utf8_complete(&twice, bp_buffer_text(&once), once.size), BUGPACK_OK));
-    cr_expect(eq(str, (char *)bp_buffer_text(&twice), (char *)bp_buffer_text(&once)));
+    cr_expect(eq(str, bp_buffer_text(&twice), bp_buffer_text(&once)));
     cr_assert(eq(int, bp_utf8_complete(&twice, "\xFF", 1), BUGPACK_OK));
-    cr_expect(eq(str, (char *)bp_buffer_text(&twice),
+    cr_expect(eq(str, bp_buffer_text(&twice),
                  "a\xEE\xBF\xBF\xEE\xBC\x80"
                  "b\xEE\xBF\xBF"));
     bp_buffer_release(&once);

@@ -1,13 +1,10 @@
 /*
  * Whether a report is whole. Ways in which one is not are in fixtures/hostile.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <string.h>
-
 #include "entries/verify.h"
 #include "unit/made_report.h"
 #include "unit/taken_report.h"
+#include "unit/unit.h"
 
 TestSuite(verify, .init = setup, .fini = teardown);
 

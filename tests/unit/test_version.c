@@ -1,9 +1,6 @@
-#include <stdio.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <bugpack/version.h>
+
+#include "unit/unit.h"
 
 Test(version, is_what_its_three_numbers_say) {
     char expected[32];

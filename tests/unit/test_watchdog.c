@@ -1,13 +1,9 @@
 /*
  * Watchdogs: a thread that hangs gives one report while it hangs, and its end is told.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -22,6 +18,7 @@
 #include "trigger/occasions.h"
 #include "trigger/trigger.h"
 #include "unit/auto_session.h"
+#include "unit/unit.h"
 
 /* What the events of hangs said. The semaphores are raised for each. */
 static struct events {
@@ -51,7 +48,7 @@ static bugpack *open_watched(const temp_dir *dir, uint32_t cooldown_ms, uint32_t
 
 static bugpack_watchdog *open_watchdog(bugpack *session, const char *name) {
     bugpack_watchdog *watchdog = NULL;
-    cr_assert(zero(int, (int)bugpack_watchdog_open(session, name, 100, &watchdog, NULL)));
+    cr_assert(zero(int, bugpack_watchdog_open(session, name, 100, &watchdog, NULL)));
     return watchdog;
 }
 
@@ -152,7 +149,7 @@ Test(watchdog, time_in_which_nobody_could_run_is_no_hang) {
     cr_assert(temp_dir_make(&dir));
     bugpack *session = open_watched(&dir, BUGPACK_OFF, 0);
     bugpack_watchdog *watchdog = NULL;
-    cr_assert(zero(int, (int)bugpack_watchdog_open(session, "ui", 60000, &watchdog, NULL)));
+    cr_assert(zero(int, bugpack_watchdog_open(session, "ui", 60000, &watchdog, NULL)));
     void *self = bp_triggers_get(session->triggers, &bp_trigger_watchdog);
     uint64_t now_ns = bp_clock_monotonic_ns();
     (void)bp_trigger_watchdog.tick(self, now_ns); /* the monitor has not slept for ever */
@@ -183,7 +180,7 @@ Test(watchdog, one_within_the_cool_down_or_over_the_cap_is_counted) {
         }
         bp_trigger_entry entry = auto_count(session, BP_REPORT_HANG, "ui");
         cr_assert(eq(u64, entry.written_count, 1));
-        cr_assert(eq(str, (char *)(uintptr_t)entry.reason, (char *)(uintptr_t)cases[i].reason));
+        cr_assert(eq(str, entry.reason, cases[i].reason));
         bugpack_close(session);
         temp_dir_remove(&dir);
     }
@@ -203,23 +200,21 @@ Test(watchdog, refuses_what_it_cannot_watch) {
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         cr_assert(eq(
             int, (int)bugpack_watchdog_open(session, wrong[i].name, wrong[i].limit_ms, &more, NULL),
-            (int)BUGPACK_ERR_INVALID));
+            BUGPACK_ERR_INVALID));
     }
-    cr_assert(eq(int, (int)bugpack_watchdog_open(session, name, 1000, &more, NULL),
-                 (int)BUGPACK_ERR_INVALID));
+    cr_assert(
+        eq(int, bugpack_watchdog_open(session, name, 1000, &more, NULL), BUGPACK_ERR_INVALID));
     for (size_t i = 0; i < BUGPACK_WATCHDOGS_MAX; i++) {
-        cr_assert(zero(int, (int)bugpack_watchdog_open(session, "ui", 86400000, &all[i], NULL)));
+        cr_assert(zero(int, bugpack_watchdog_open(session, "ui", 86400000, &all[i], NULL)));
     }
-    cr_assert(eq(int, (int)bugpack_watchdog_open(session, "ui", 1000, &more, NULL),
-                 (int)BUGPACK_ERR_LIMIT));
+    cr_assert(eq(int, bugpack_watchdog_open(session, "ui", 1000, &more, NULL), BUGPACK_ERR_LIMIT));
     bugpack_watchdog_close(all[0]);
-    cr_assert(zero(int, (int)bugpack_watchdog_open(session, "ui", 86400000, &more, NULL)));
+    cr_assert(zero(int, bugpack_watchdog_open(session, "ui", 86400000, &more, NULL)));
     bugpack_watchdog_beat(NULL);
     bugpack_watchdog_pause(NULL);
     bugpack_watchdog_close(NULL);
     bugpack_close(session);
-    cr_assert(eq(int, (int)bugpack_watchdog_open(session, "ui", 1000, &more, NULL),
-                 (int)BUGPACK_ERR_CLOSED));
+    cr_assert(eq(int, bugpack_watchdog_open(session, "ui", 1000, &more, NULL), BUGPACK_ERR_CLOSED));
     temp_dir_remove(&dir);
 }
 
@@ -228,7 +223,7 @@ Test(occasions, pending_reports_count_against_the_cap) {
         .kind = BP_REPORT_HANG, .rate.cap = 2, .count_reason = "there are two"};
     bp_occasions *occasions = NULL;
     uint64_t suppressed = 0;
-    cr_assert(zero(int, (int)bp_occasions_new(&rule, &occasions, NULL)));
+    cr_assert(zero(int, bp_occasions_new(&rule, &occasions, NULL)));
     cr_expect(bp_occasions_begin(occasions, "a", &suppressed));
     cr_expect(bp_occasions_begin(occasions, "b", &suppressed));
     cr_expect(not(bp_occasions_begin(occasions, "c", &suppressed)));

@@ -1,13 +1,8 @@
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "unit/quick_session.h"
+#include "unit/unit.h"
 
 /* A session whose first report stays inside a provider until it may go on. */
 struct held {
@@ -40,10 +35,10 @@ static void tell(const bugpack_report_result *result, void *context) {
 
 static void hold_first(struct held *held, const bugpack_options *options, struct told *told) {
     held->session = open_session(options);
-    cr_assert(zero(int, (int)bugpack_provide_text(held->session, "a.txt", hold, held, NULL)));
+    cr_assert(zero(int, bugpack_provide_text(held->session, "a.txt", hold, held, NULL)));
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.ret_ticket = &held->ticket;
-    cr_assert(zero(int, (int)bugpack_report_async(held->session, &request, tell, told)));
+    cr_assert(zero(int, bugpack_report_async(held->session, &request, tell, told)));
     while (!atomic_load(&held->is_inside)) {
         (void)poll(NULL, 0, 1);
     }
@@ -69,10 +64,10 @@ Test(when_busy, queues_and_says_busy_when_the_queue_is_full) {
     struct told first = {0}, others = {0};
     open_held(&held, BUGPACK_WHEN_BUSY_QUEUE, &first);
     for (unsigned i = 0; i < BUGPACK_REPORT_QUEUE_MAX; i++) {
-        cr_assert(zero(int, (int)bugpack_report_async(held.session, NULL, tell, &others)));
+        cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &others)));
     }
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(eq(int, (int)bugpack_report(held.session, NULL, &result), BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_report(held.session, NULL, &result), BUGPACK_ERR_BUSY));
     cr_assert(eq(str, result.error.message, "no report was taken: 8 wait already"));
     close_held(&held);
     cr_assert(eq(uint, others.count, BUGPACK_REPORT_QUEUE_MAX));
@@ -85,21 +80,20 @@ Test(when_busy, refuses_a_second_one_and_takes_the_next) {
     struct told first = {0}, second = {0};
     open_held(&held, BUGPACK_WHEN_BUSY_REFUSE, &first);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(eq(int, (int)bugpack_report(held.session, NULL, &result), BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_report(held.session, NULL, &result), BUGPACK_ERR_BUSY));
     cr_assert(eq(str, result.error.message, "no report was taken: another one is under way"));
-    cr_assert(
-        eq(int, (int)bugpack_report_async(held.session, NULL, tell, &second), BUGPACK_ERR_BUSY));
-    cr_assert(zero(int, (int)bugpack_cancel(held.session, held.ticket)));
+    cr_assert(eq(int, bugpack_report_async(held.session, NULL, tell, &second), BUGPACK_ERR_BUSY));
+    cr_assert(zero(int, bugpack_cancel(held.session, held.ticket)));
     bugpack_status status;
     do { /* refused until the first has ended */
         (void)poll(NULL, 0, 1);
         status = bugpack_report_async(held.session, NULL, tell, &second);
     } while (status == BUGPACK_ERR_BUSY);
-    cr_assert(zero(int, (int)status));
+    cr_assert(zero(int, status));
     close_held(&held);
-    cr_assert(eq(int, (int)first.result.status, BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(int, first.result.status, BUGPACK_ERR_CANCELLED));
     cr_assert(eq(uint, second.count, 1));
-    cr_assert(zero(int, (int)second.result.status));
+    cr_assert(zero(int, second.result.status));
     temp_dir_remove(&held.dir);
 }
 
@@ -110,15 +104,15 @@ Test(when_busy, coalesces_into_the_one_under_way_and_tells_each_caller_once) {
     uint64_t ticket = 0;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.ret_ticket = &ticket;
-    cr_assert(zero(int, (int)bugpack_report_async(held.session, &request, tell, &second)));
-    cr_assert(zero(int, (int)bugpack_report_async(held.session, NULL, tell, &third)));
-    cr_assert(zero(int, (int)bugpack_report_async(held.session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(held.session, &request, tell, &second)));
+    cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &third)));
+    cr_assert(zero(int, bugpack_report_async(held.session, NULL, NULL, NULL)));
     cr_assert(eq(u64, ticket, held.ticket));
     close_held(&held);
     cr_assert(eq(uint, first.count, 1));
     cr_assert(eq(uint, second.count, 1));
     cr_assert(eq(uint, third.count, 1));
-    cr_assert(zero(int, (int)second.result.status), "%s", second.result.error.message);
+    cr_assert(zero(int, second.result.status), "%s", second.result.error.message);
     cr_assert(eq(str, second.result.path, first.result.path));
     cr_assert(eq(str, third.result.path, first.result.path));
     cr_assert(eq(sz, temp_dir_count(&held.dir), 1));
@@ -135,20 +129,20 @@ Test(when_busy, never_coalesces_what_has_a_place_or_a_time_of_its_own) {
     uint64_t ticket = 0;
     request.ret_ticket = &ticket;
     request.output_path = path;
-    cr_assert(zero(int, (int)bugpack_report_async(held.session, &request, tell, &own)));
+    cr_assert(zero(int, bugpack_report_async(held.session, &request, tell, &own)));
     cr_assert(ne(u64, ticket, held.ticket));
     request.output_path = NULL;
     request.timeout_ms = 600000;
-    cr_assert(zero(int, (int)bugpack_report_async(held.session, &request, tell, &timed)));
+    cr_assert(zero(int, bugpack_report_async(held.session, &request, tell, &timed)));
     cr_assert(ne(u64, ticket, held.ticket));
     /* One that was cancelled is joined by nobody any more. */
-    cr_assert(zero(int, (int)bugpack_cancel(held.session, held.ticket)));
-    cr_assert(zero(int, (int)bugpack_report_async(held.session, NULL, tell, &shared)));
+    cr_assert(zero(int, bugpack_cancel(held.session, held.ticket)));
+    cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &shared)));
     close_held(&held);
     cr_assert(eq(str, own.result.path, path));
     cr_assert(ne(str, timed.result.path, own.result.path));
-    cr_assert(eq(int, (int)first.result.status, BUGPACK_ERR_CANCELLED));
-    cr_assert(zero(int, (int)shared.result.status));
+    cr_assert(eq(int, first.result.status, BUGPACK_ERR_CANCELLED));
+    cr_assert(zero(int, shared.result.status));
     cr_assert(eq(sz, temp_dir_count(&held.dir), 3));
     temp_dir_remove(&held.dir);
 }
@@ -157,11 +151,11 @@ Test(when_busy, cancels_all_that_share_a_report) {
     struct held held = {.ticket = 0};
     struct told first = {0}, second = {0};
     open_held(&held, BUGPACK_WHEN_BUSY_COALESCE, &first);
-    cr_assert(zero(int, (int)bugpack_report_async(held.session, NULL, tell, &second)));
-    cr_assert(zero(int, (int)bugpack_cancel(held.session, held.ticket)));
+    cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &second)));
+    cr_assert(zero(int, bugpack_cancel(held.session, held.ticket)));
     close_held(&held);
-    cr_assert(eq(int, (int)first.result.status, BUGPACK_ERR_CANCELLED));
-    cr_assert(eq(int, (int)second.result.status, BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(int, first.result.status, BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(int, second.result.status, BUGPACK_ERR_CANCELLED));
     cr_assert(zero(sz, temp_dir_count(&held.dir)));
     temp_dir_remove(&held.dir);
 }
@@ -170,11 +164,11 @@ Test(when_busy, does_not_coalesce_into_a_cancelled_one) {
     struct held held = {.ticket = 0};
     struct told first = {0}, second = {0};
     open_held(&held, BUGPACK_WHEN_BUSY_COALESCE, &first);
-    cr_assert(zero(int, (int)bugpack_cancel(held.session, held.ticket)));
-    cr_assert(zero(int, (int)bugpack_report_async(held.session, NULL, tell, &second)));
+    cr_assert(zero(int, bugpack_cancel(held.session, held.ticket)));
+    cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &second)));
     close_held(&held);
-    cr_expect(eq(int, (int)first.result.status, BUGPACK_ERR_CANCELLED));
-    cr_expect(zero(int, (int)second.result.status), "%s", second.result.error.message);
+    cr_expect(eq(int, first.result.status, BUGPACK_ERR_CANCELLED));
+    cr_expect(zero(int, second.result.status), "%s", second.result.error.message);
     temp_dir_remove(&held.dir);
 }
 
@@ -201,9 +195,9 @@ Test(when_busy, a_gap_waits_behind_what_a_person_asked_for) {
     options.on_event_context = types;
     hold_first(&held, &options, &others);
     bugpack_gap(held.session, "a:b:c");
-    cr_assert(zero(int, (int)bugpack_report_async(held.session, NULL, tell, &others)));
+    cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &others)));
     close_held(&held);
     cr_expect(eq(uint, others.count, 2));
-    cr_expect(eq(str, types, (char *)"bugreport bugreport pedantic "));
+    cr_expect(eq(str, types, "bugreport bugreport pedantic "));
     temp_dir_remove(&held.dir);
 }

@@ -1,14 +1,11 @@
 /*
  * The windows of triggers on made-up snapshots: who shares a sample, and what a failed one gives.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/status.h"
 #include "recorder/window.h"
 #include "support/made_snapshot.h"
+#include "unit/unit.h"
 
 #define MS BP_NS_PER_MS
 #define SEC BP_NS_PER_SEC
@@ -85,16 +82,16 @@ Test(window, ends_at_a_sample_that_is_taken_for_the_trigger) {
     serve(sample);
     cr_expect(eq(uint, sample_count, 0), "nobody asked");
     bp_window *window = bp_windows_ask(windows, now_ns);
-    cr_expect(eq(ptr, (void *)bp_window_wait(window, 0), NULL));
+    cr_expect(eq(ptr, bp_window_wait(window, 0), NULL));
     serve(sample);
     const bp_window_result *result = bp_window_wait(window, 0);
-    cr_assert(ne(ptr, (void *)result, NULL));
+    cr_assert(ne(ptr, result, NULL));
     cr_expect(eq(int, result->status, BUGPACK_OK));
-    cr_expect(eq(str, (char *)result->error.message, ""));
+    cr_expect(eq(str, result->error.message, ""));
     cr_expect(ge(u64, result->metrics.ended_ns, now_ns));
     cr_expect(eq(u64, result->metrics.began_ns, now_ns - 2 * SEC + SEC / 10));
     cr_expect(epsilon_eq(dbl, result->metrics.cpu_percent, 25.0, 0.01));
-    cr_expect(eq(ptr, (void *)bp_window_give_up(window), (void *)result), "it is there");
+    cr_expect(eq(ptr, bp_window_give_up(window), (void *)result), "it is there");
     bp_window_release(window);
 }
 
@@ -129,7 +126,7 @@ Test(window, of_a_young_session_waits_until_it_lasts_250_ms) {
     bp_clock_sleep_until(due_ns);
     serve(sample);
     const bp_window_result *result = bp_window_wait(window, 0);
-    cr_assert(ne(ptr, (void *)result, NULL));
+    cr_assert(ne(ptr, result, NULL));
     cr_expect(eq(u64, result->metrics.began_ns, now_ns + MS));
     cr_expect(ge(u64, result->metrics.sample_window_ms, 250));
     bp_window_release(window);
@@ -141,7 +138,7 @@ Test(window, of_an_ended_process_ends_with_it_and_waits_for_no_length) {
     bp_window *window = bp_windows_ask_last(windows, now_ns, now_ns / 4 + 3 * MS);
     serve(sample);
     const bp_window_result *result = bp_window_wait(window, 0);
-    cr_assert(ne(ptr, (void *)result, NULL));
+    cr_assert(ne(ptr, result, NULL));
     cr_expect(eq(int, result->status, BUGPACK_OK));
     cr_expect(eq(u64, result->metrics.ended_ns, now_ns));
     cr_expect(eq(u64, result->metrics.sample_window_ms, 60));
@@ -153,7 +150,7 @@ Test(window, of_an_ended_process_that_was_never_sampled_is_its_life) {
         bp_window *window = bp_windows_ask_last(windows, now_ns, ticks * 10 * MS + 9 * MS);
         serve(sample_of_a_ticking_one);
         const bp_window_result *result = bp_window_wait(window, 0);
-        cr_assert(ne(ptr, (void *)result, NULL));
+        cr_assert(ne(ptr, result, NULL));
         cr_assert(eq(int, result->status, BUGPACK_OK), "%s", result->error.message);
         cr_expect(eq(u64, result->metrics.ended_ns, now_ns));
         cr_expect(eq(u64, result->metrics.began_ns, now_ns - 20 * MS));
@@ -185,9 +182,9 @@ Test(window, of_a_failed_sample_is_what_the_history_has_and_says_why) {
     bp_window *window = bp_windows_ask(windows, now_ns);
     serve(fail);
     const bp_window_result *result = bp_window_wait(window, 0);
-    cr_assert(ne(ptr, (void *)result, NULL));
+    cr_assert(ne(ptr, result, NULL));
     cr_expect(eq(int, result->status, BUGPACK_OK));
-    cr_expect(eq(str, (char *)result->error.message, "process 7 has ended"));
+    cr_expect(eq(str, result->error.message, "process 7 has ended"));
     cr_expect(eq(u64, result->metrics.began_ns, now_ns - 3 * SEC));
     cr_expect(eq(u64, result->metrics.ended_ns, now_ns - SEC));
     bp_window_release(window);
@@ -197,9 +194,9 @@ Test(window, without_any_other_sample_there_are_no_metrics) {
     bp_window *window = bp_windows_ask(windows, now_ns - SEC);
     serve(fail);
     const bp_window_result *result = bp_window_wait(window, 0);
-    cr_assert(ne(ptr, (void *)result, NULL));
+    cr_assert(ne(ptr, result, NULL));
     cr_expect(eq(int, result->status, BUGPACK_ERR_NO_PROCESS));
-    cr_expect(eq(str, (char *)result->error.message, "process 7 has ended"));
+    cr_expect(eq(str, result->error.message, "process 7 has ended"));
     bp_window_release(window);
     window = bp_windows_ask(windows, now_ns + SEC);
     cr_expect(eq(u64, bp_windows_serve(windows, UINT64_MAX, sample, NULL), UINT64_MAX));
@@ -216,8 +213,7 @@ Test(window, that_is_given_up_is_not_shared_and_not_sampled) {
     const bp_window_result *result = bp_window_give_up(late);
     cr_expect(eq(int, result->status, BUGPACK_OK));
     cr_expect(eq(u64, result->metrics.ended_ns, now_ns - SEC));
-    cr_expect(
-        eq(str, (char *)result->error.message, "the sample at the trigger was not taken in time"));
+    cr_expect(eq(str, result->error.message, "the sample at the trigger was not taken in time"));
     serve(sample);
     cr_expect(eq(uint, sample_count, 0));
     bp_window *next = bp_windows_ask(windows, now_ns + MS);
