@@ -86,14 +86,14 @@ Test(limits, refuse_a_report_below_the_floor_and_name_it) {
 }
 
 #ifdef __linux__
-static struct statvfs room; /* what fstatvfs finds where it has blocks, instead of the truth */
+static struct statvfs room; /* what fstatvfs finds where it has a size, instead of the truth */
 
 /* Linked before libc's: the objects under test call it. */
 int fstatvfs(int fd, struct statvfs *ret_info) {
     char path[32];
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int result = statvfs(path, ret_info);
-    *ret_info = result == 0 && room.f_blocks > 0 ? room : *ret_info;
+    *ret_info = result == 0 && room.f_bsize > 0 ? room : *ret_info;
     return result;
 }
 
@@ -113,6 +113,34 @@ Test(limits, count_the_blocks_that_this_user_may_fill_and_keep_some_of_them) {
     temp_dir_remove(&dir);
 }
 #endif
+
+Test(limits, a_directory_that_was_closed_is_opened_again_unless_it_was_replaced) {
+    temp_dir dir, other;
+    cr_assert(temp_dir_make(&dir) && temp_dir_make(&other));
+    bp_destination held = {.dir_path = dir.path, .dir_fd = -1, .mark = bp_fd_mark_of(other.fd)};
+    cr_expect(eq(int, (int)bp_destination_hold(&held, NULL), BUGPACK_ERR_IO));
+    cr_expect(eq(int, held.dir_fd, -1));
+    held.mark = bp_fd_mark_of(dir.fd);
+    cr_expect(zero(int, (int)bp_destination_hold(&held, NULL)));
+    bp_fd_close_ours(held.dir_fd, held.mark);
+    temp_dir_remove(&dir);
+    temp_dir_remove(&other);
+}
+
+Test(limits, a_directory_that_bugpack_chose_has_to_be_this_users_alone) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bp_destination_request request = {
+        .app_name = "viewer", .report_dir = dir.path, .is_private = true};
+    for (int i = 0; i < 2; i++) {
+        bp_destination destination = BP_DESTINATION_INIT;
+        cr_expect(eq(int, (int)bp_destination_open(&request, &destination, NULL),
+                     i == 0 ? BUGPACK_OK : BUGPACK_ERR_DENIED));
+        bp_destination_release(&destination);
+        cr_assert(zero(int, fchmod(dir.fd, 0750)));
+    }
+    temp_dir_remove(&dir);
+}
 
 Test(limits, count_what_the_report_itself_may_take) {
     temp_dir dir;

@@ -85,9 +85,9 @@ static void make(const temp_dir *dir, const char *name, size_t byte_count) {
     cr_assert(temp_dir_write(dir, name, bytes, byte_count), "%s", name);
 }
 
-static void set_time(const temp_dir *dir, const char *name, long nanoseconds) {
-    const struct timespec times[2] = {{.tv_sec = 1700000000, .tv_nsec = nanoseconds},
-                                      {.tv_sec = 1700000000, .tv_nsec = nanoseconds}};
+static void set_time(const temp_dir *dir, const char *name, long milliseconds) {
+    const struct timespec at = {1700000000 + milliseconds / 1000, milliseconds % 1000 * 1000000};
+    const struct timespec times[2] = {at, at};
     cr_assert(zero(int, utimensat(dir->fd, name, times, 0)));
 }
 
@@ -136,9 +136,9 @@ Test(retain, knows_a_name_that_was_taken_again_within_a_second) {
     make(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 1);
     make(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip", 1);
     make(&dir, "a-crash-2026-11-20T00-00-00Z-3.zip", 1);
-    set_time(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 40000000); /* the fourth */
-    set_time(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip", 20000000);
-    set_time(&dir, "a-crash-2026-11-20T00-00-00Z-3.zip", 30000000);
+    set_time(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 1010); /* the fourth */
+    set_time(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip", 20);
+    set_time(&dir, "a-crash-2026-11-20T00-00-00Z-3.zip", 30);
     bp_retention_policy policy = policy_of("a", 2, 0);
     (void)prune(&dir, &policy);
     cr_assert(not(temp_dir_has(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip")));
@@ -243,6 +243,19 @@ Test(retain, leaves_the_reports_of_another_user) {
     cr_assert(eq(u64, prune(&dir, &policy).removed_count, 1));
     cr_assert(temp_dir_has(&dir, "a-crash-2026-11-01T00-00-00Z.zip"));
     cr_assert(temp_dir_has(&dir, "a-crash-2026-11-03T00-00-00Z.zip"));
+    temp_dir_remove(&dir);
+}
+
+Test(retain, takes_what_is_older_than_the_age_and_nothing_of_the_future) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    make(&dir, "a-crash-2026-11-21T00-35-10Z.zip", 10); /* 101 seconds */
+    make(&dir, "a-crash-2026-11-21T00-35-11Z.zip", 10);
+    make(&dir, "a-crash-2027-01-01T00-00-00Z.zip", 10);
+    bp_retention_policy policy = policy_of("a", 0, 0);
+    policy.max_age_secs = 100;
+    cr_expect(eq(u64, prune(&dir, &policy).count, 2));
+    cr_expect(not(temp_dir_has(&dir, "a-crash-2026-11-21T00-35-10Z.zip")));
     temp_dir_remove(&dir);
 }
 

@@ -103,15 +103,19 @@ Test(session_paths, writes_no_report_whose_path_its_result_cannot_hold) {
     char path[BUGPACK_REPORT_PATH_BYTES + 128];
     const char *name = strrchr(dir.path, '/');
     size_t length = (size_t)snprintf(path, sizeof path, "%s", dir.path);
-    while (length + strlen(name) + 3 < BUGPACK_REPORT_PATH_BYTES) {
+    while (length + strlen(name) + 30 < BUGPACK_REPORT_PATH_BYTES) {
         length += (size_t)snprintf(path + length, sizeof path - length, "/..%s", name);
     }
-    (void)snprintf(path + length, sizeof path - length, "/%0100d.zip", 0);
+    /* With a number behind it and a NUL it has one byte more than there is room for. */
+    int digits = (int)(BUGPACK_REPORT_PATH_BYTES - length - strlen("/-9999.zip"));
+    (void)snprintf(path + length, sizeof path - length, "/%0*d.zip", digits, 0);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = path;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(eq(int, bugpack_report(session, &request, &result), BUGPACK_ERR_IO));
     cr_assert(zero(sz, temp_dir_count(&dir)));
+    (void)snprintf(path + length, sizeof path - length, "/%0*d.zip", digits - 1, 0);
+    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)));
     bugpack_close(session);
     temp_dir_remove(&dir);
 }
