@@ -1,12 +1,9 @@
 /*
- * What one snapshot costs, by the number of threads: our own process, another process, and the
- * plain way that most monitors go, which is to read stat and comm of every thread.
+ * What one snapshot costs, by the number of threads: of our own process, and of another one.
  *
  *   bench_sampler THREADS                       prints the medians in microseconds
  *   bench_sampler --target THREADS              has threads and waits, for another program to read
  */
-#include <dirent.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,17 +43,13 @@ static pid_t start_target(unsigned thread_count) {
     return pid;
 }
 
-/* One of the things to measure. */
-typedef void measured(void *context);
-
 typedef struct snapshot_context {
     bp_task *task;
     bool with_names, rereads;
     unsigned thread_count;
 } snapshot_context;
 
-static void take_snapshot(void *context) {
-    const snapshot_context *what = context;
+static void take_snapshot(const snapshot_context *what) {
     bp_task_snapshot snapshot = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (what->rereads) {
@@ -71,35 +64,6 @@ static void take_snapshot(void *context) {
     bp_task_snapshot_release(&snapshot);
 }
 
-static void read_plainly(const char *directory, const char *tid, const char *file) {
-    char path[512];
-    char text[2048];
-    (void)snprintf(path, sizeof path, "%s/%s/%s", directory, tid, file);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, text, sizeof text) <= 0) {
-        fail(path);
-    }
-    (void)close(fd);
-}
-
-/* Only the reading: not even the parsing is counted against the plain way. */
-static void go_the_plain_way(void *context) {
-    const pid_t *pid = context;
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)*pid);
-    DIR *directory = opendir(path);
-    if (directory == NULL) {
-        fail(path);
-    }
-    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
-        if (entry->d_name[0] != '.') {
-            read_plainly(path, entry->d_name, "stat");
-            read_plainly(path, entry->d_name, "comm");
-        }
-    }
-    (void)closedir(directory);
-}
-
 static int compare_times(const void *a, const void *b) {
     const uint64_t *left = a;
     const uint64_t *right = b;
@@ -107,13 +71,13 @@ static int compare_times(const void *a, const void *b) {
 }
 
 /* The median of some runs after one that warms up, in microseconds. */
-static double measure(measured *run, void *context) {
+static double measure(const snapshot_context *context) {
     enum { RUNS = 15 };
     uint64_t times_ns[RUNS];
-    run(context);
+    take_snapshot(context);
     for (size_t i = 0; i < RUNS; i++) {
         uint64_t begin_ns = bp_clock_monotonic_ns();
-        run(context);
+        take_snapshot(context);
         times_ns[i] = bp_clock_monotonic_ns() - begin_ns;
     }
     qsort(times_ns, RUNS, sizeof times_ns[0], compare_times);
@@ -128,7 +92,7 @@ static double measure_snapshots(pid_t pid, bool with_names, bool rereads, unsign
         (void)fprintf(stderr, "%s\n", error.message);
         exit(1);
     }
-    double median_us = measure(take_snapshot, &context);
+    double median_us = measure(&context);
     bp_task_close(context.task);
     return median_us;
 }
@@ -151,13 +115,11 @@ int main(int argument_count, char **arguments) {
     pid_t other = start_target((unsigned)thread_count);
     double other_us = measure_snapshots(other, false, false, (unsigned)thread_count);
     double other_names_us = measure_snapshots(other, true, false, (unsigned)thread_count);
-    double plain_us = measure(go_the_plain_way, &other);
     (void)kill(other, SIGKILL);
     (void)waitpid(other, NULL, 0);
     start_idle_threads((unsigned)thread_count);
     double own_us = measure_snapshots(0, true, false, (unsigned)thread_count);
     double own_reread_us = measure_snapshots(0, true, true, (unsigned)thread_count);
-    (void)printf("%.0f %.0f %.0f %.0f %.0f\n", own_us, own_reread_us, other_us, other_names_us,
-                 plain_us);
+    (void)printf("%.0f %.0f %.0f %.0f\n", own_us, own_reread_us, other_us, other_names_us);
     return 0;
 }
