@@ -381,8 +381,9 @@ report("command", {"status": 127}, ["begin", "sh: 1: frobnicate: not found"])
 report("other", {"status": 127}, ["all is well"])
 report("child", {"status": 139}, ["Segmentation fault (core dumped)"])
 report("own", {"status": 139}, ["too many rows"])
+a = {"tid": 1, "name": "a"}
 report("abort", {"signal": 6, "name": "SIGABRT"}, ["free(): double free detected in tcache 2"],
-    crash={"name": "SIGABRT", "summary": "SIGABRT in thread a (1): sent", "cause": "the program aborted itself"})
+    crash={"name": "SIGABRT", "summary": "SIGABRT in thread a (1): sent", "thread": a, "cause": "the program aborted itself"})
 groups = {"cgroups": [{"path": "/web", "memory": {"current_bytes": 5, "max_bytes": 100, "oom_kills": 1}}]}
 report("killed", {"signal": 9, "name": "SIGKILL"}, [], system=groups)
 report("child-killed", {"status": 137}, ["Killed"], system=groups)
@@ -390,7 +391,7 @@ report("machine-killed", {"signal": 9, "name": "SIGKILL"}, [], system={"memory":
 report("other-killed", {"signal": 9, "name": "SIGKILL"}, [], system={"memory": {"oom_kills_in_session": 0}, **groups})
 report("term", {"signal": 15, "name": "SIGTERM"}, [], system=groups)
 report("host", {"signal": 6, "name": "SIGABRT"}, [],
-    crash={"name": "SIGABRT", "summary": "SIGABRT in thread a (1): sent", "abort_message": "a: Assertion failed"})
+    crash={"name": "SIGABRT", "summary": "SIGABRT in thread a (1): sent", "thread": a, "abort_message": "a: Assertion failed"})
 source = ["x.c:1:24: error: y undeclared", "    1 | return y;", "      | ^", "x.c:1:24: note: once"]
 report("made", {"status": 2}, source + ["make[1]: *** [Makefile:2: all] Error 1", "make: *** [Makefile:2: all] Error 2"])
 report("caret", {"status": 1}, ["\x1b[1mX.java:1: \x1b[31merror:\x1b[0m missing", "class X {", "   ^", "1 error"])
@@ -404,7 +405,7 @@ report("stdout", {"status": 1}, ["[1/1] cat x", "FAILED: x", "cat: x: No such fi
 report("rows", {"status": 1}, ["row 1", "row 2"], "stdout")
 report("merged", {"status": 1}, ["cat: x: No such file"], "output")
 report("null", {"signal": 11, "name": "SIGSEGV"}, ["free(): not the cause"],
-    crash={"name": "SIGSEGV", "summary": "SIGSEGV at 0x0 in thread a (1): nothing", "cause": "use through a null pointer"})'
+    crash={"name": "SIGSEGV", "summary": "SIGSEGV at 0x0 in thread a (1): nothing", "address": "0x0", "thread": a, "cause": "use through a null pointer"})'
 while IFS='|' read -r name line; do
     run show "$name.end.zip"
     grep -Eq "^.. $line  \[" out || wrong "$name: $(cat out)"

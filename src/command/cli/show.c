@@ -227,31 +227,31 @@ static void print_identity(const bp_facts *facts) {
 
 static void print_findings(const bp_facts *facts) {
     static const struct {
-        const char *severity, *sign;
+        const char *sign;
         int style;
-    } severities[] = {
-        {"critical", "!!", STYLE_RED}, {"warning", " !", STYLE_YELLOW}, {"info", "  ", STYLE_DIM}};
-    const bp_json_tree *row = bp_json_tree_rows(facts->document, "findings");
+    } severities[] = {[BP_SEVERITY_CRITICAL] = {"!!", STYLE_RED},
+                      [BP_SEVERITY_WARNING] = {" !", STYLE_YELLOW},
+                      [BP_SEVERITY_INFO] = {"  ", STYLE_DIM}};
+    const bp_findings *findings = &facts->findings;
+    uint64_t other_count = bp_findings_other_count(findings);
     print_heading("Findings");
-    if (row == NULL) {
+    if (findings->count == 0) {
         print_line(STYLE_PLAIN, "   none");
     }
-    for (; row != NULL; row = bp_json_tree_next(row)) {
-        size_t at = 0;
-        while (strcmp(severities[at].severity, bp_json_tree_text_or(row, "severity", "info")) !=
-               0) {
-            at++;
-        }
-        print_wrapped(severities[at].style, 3, "%s %s  [%s]", severities[at].sign,
-                      bp_json_tree_text_or(row, "text", ""),
-                      bp_json_tree_text_or(row, "entry", ""));
-        const char *next = bp_json_tree_text(row, "_next");
-        if (next != NULL) {
+    for (size_t i = 0; i < findings->count; i++) {
+        const bp_finding *finding = &findings->rows[i];
+        bp_severity severity = bp_finding_severity(finding);
+        const char *next = bp_findings_next(findings, i);
+        print_wrapped(severities[severity].style, 3, "%s %s  [%s]", severities[severity].sign,
+                      finding->sentence.text, finding->entry);
+        if (next[0] != '\0') {
             print_wrapped(STYLE_DIM, 9, "   next: %s", next);
         }
     }
-    (void)say(STYLE_PLAIN, facts->document,
-              "   and {other_findings:u} more, {_other_critical:u} of them critical");
+    if (other_count > 0) {
+        print_line(STYLE_PLAIN, "   and %" PRIu64 " more, %" PRIu64 " of them critical",
+                   other_count, findings->other_counts[BP_SEVERITY_CRITICAL]);
+    }
 }
 
 /* The samples of a history as a row of bars, each the largest of its part; blank where none of it

@@ -101,25 +101,24 @@ static void find_busy(bp_evidence *evidence, bool is_wanted_in_kernel) {
                           lived_ms >= least_ms;
         double system_ms = thread->system_ms > 0 ? thread->system_ms : 0;
         bool is_in_kernel = system_ms * 4 >= thread->cpu_ms && thread->cpu_ms > 0;
-        char share[64] = "", moved[96] = "", place[place_bytes] = "";
+        char moved[96] = "", place[place_bytes] = "";
         if ((percent < busy_percent && !is_starved) || is_in_kernel != is_wanted_in_kernel ||
             gets_on(evidence, thread, is_in_kernel)) {
             continue;
         }
-        if (is_in_kernel) {
-            (void)snprintf(share, sizeof share, ", %.0f %% of it in the kernel",
-                           system_ms / thread->cpu_ms * 100);
-        }
+        double kernel_percent = is_in_kernel ? system_ms / thread->cpu_ms * 100 : -1;
         if (thread->read_chars >= 0) {
             (void)snprintf(moved, sizeof moved, "; it read %.0f bytes, and wrote %.0f",
                            thread->read_chars, thread->written_chars);
         }
         bp_find_in(evidence,
                    find_place(evidence, thread, place) ? "profile.folded" : "runtime-metrics.json",
-                   "thread %" PRIu64 " \"%s\"%s used %.0f %% of one CPU for %.1f s%s%s%s%s",
-                   thread->tid, thread->name, has_rate ? ", born in the window," : "", percent,
-                   lived_ms / 1000, share, is_starved ? ", and was ready to run for the rest" : "",
-                   place, moved);
+                   "thread {}{} used {} of one CPU for {}{[, {} of it in the kernel]}{}{}{}",
+                   bp_thread_argument(thread), BP_TEXT(has_rate ? ", born in the window," : ""),
+                   BP_NUMBER(percent, 0, " %"), BP_SECS(lived_ms),
+                   BP_NUMBER(kernel_percent, 0, " %"),
+                   BP_TEXT(is_starved ? ", and was ready to run for the rest" : ""), BP_TEXT(place),
+                   BP_TEXT(moved));
     }
 }
 
@@ -134,8 +133,9 @@ void bp_diagnose_spin_calls(bp_evidence *evidence) {
 void bp_diagnose_many_threads(bp_evidence *evidence) {
     enum { same_name_min = 512 }; /* a Java program has hundreds of threads, of many names */
     if (evidence->common_count >= same_name_min) {
-        bp_find(evidence, "%" PRIu64 " of its %" PRIu64 " threads are called \"%s\"",
-                evidence->common_count, evidence->measured_count, evidence->common_name);
+        bp_find(evidence, "{} of its {} threads are called \"{}\"",
+                BP_COUNT(evidence->common_count), BP_COUNT(evidence->measured_count),
+                BP_TEXT(evidence->common_name));
     }
 }
 
@@ -153,9 +153,10 @@ void bp_diagnose_ended_threads(bp_evidence *evidence) {
     double ended_percent = ended_ms / evidence->window_ms * 100;
     if (ended_percent >= least_percent && ended_percent * 4 >= percent * 3) {
         bp_find(evidence,
-                "threads that ended within the window of %.1f s used %.1f %% of one CPU; the "
-                "whole process used %.1f %%",
-                evidence->window_ms / 1000, ended_percent, percent);
+                "threads that ended within the window of {} used {} of one CPU; the whole process "
+                "used {}",
+                BP_SECS(evidence->window_ms), BP_NUMBER(ended_percent, 1, " %"),
+                BP_NUMBER(percent, 1, " %"));
     }
 }
 
@@ -210,15 +211,11 @@ void bp_diagnose_starved(bp_evidence *evidence) {
         }
     }
     if (worst != NULL) {
-        char more[48] = "";
-        if (count > 1) {
-            (void)snprintf(more, sizeof more, ", and %" PRIu64 " more", count - 1);
-        }
         (void)name_cause(evidence, worst, cause);
         bp_find(evidence,
-                "thread %" PRIu64
-                " \"%s\" waited for a CPU for %.1f of %.1f s, and ran for %.1f s%s%s",
-                worst->tid, worst->name, waited_ms(evidence, worst) / 1000,
-                evidence->window_ms / 1000, worst->cpu_ms / 1000, cause, more);
+                "thread {} waited for a CPU for {} of {}, and ran for {}{}{[, and {} more]}",
+                bp_thread_argument(worst), BP_NUMBER(waited_ms(evidence, worst) / 1000, 1, ""),
+                BP_SECS(evidence->window_ms), BP_SECS(worst->cpu_ms), BP_TEXT(cause),
+                BP_COUNT(count - 1));
     }
 }

@@ -211,7 +211,7 @@ void bp_diagnose_last_words(bp_evidence *evidence) {
     char words[words_bytes];
     if (find_last_words(evidence, true, words)) {
         bp_find_in(evidence, evidence->output_count > 0 ? "logs.jsonl" : "crash.json",
-                   "its last words: %s", words);
+                   "its last words: {}", BP_TEXT(words));
     }
 }
 
@@ -220,14 +220,12 @@ void bp_diagnose_last_words(bp_evidence *evidence) {
 /* The cause where it is known, and else what the code of the signal means. Who calls abort says
  * why before: that is the cause. */
 void bp_diagnose_crash(bp_evidence *evidence) {
-    char summary[224], frames[BP_FRAME_LIST_BYTES], own[BP_FRAME_NAME_BYTES], cause[words_bytes];
-    enum { cause_max = 160 };
+    char frames[BP_FRAME_LIST_BYTES], own[BP_FRAME_NAME_BYTES], cause[words_bytes];
+    enum { cause_max = 160 }; /* the rest has to fit */
     const bp_json_tree *backtrace = bp_json_tree_object(evidence->crash, "backtrace");
     if (evidence->crash == NULL) {
         return;
     }
-    bp_utf8_copy(summary, sizeof summary,
-                 bp_json_tree_text_or(evidence->crash, "summary", "of an unknown signal"));
     bp_utf8_copy(cause, sizeof cause, bp_json_tree_text_or(evidence->crash, "cause", ""));
     if (strcmp(bp_json_tree_text_or(evidence->crash, "name", ""), "SIGABRT") == 0) {
         char words[words_bytes];
@@ -235,41 +233,56 @@ void bp_diagnose_crash(bp_evidence *evidence) {
             bp_utf8_copy(cause, sizeof cause, words);
         }
     }
-    cause[bp_utf8_cut(cause, strlen(cause), cause_max)] = '\0'; /* the rest has to fit */
     bp_frames_print(backtrace, evidence->finder, frames);
     bp_frames_print_own(backtrace, evidence->finder, own);
-    char *meaning = strstr(summary, "): "); /* behind the thread */
-    if (cause[0] != '\0' && meaning != NULL) {
-        meaning[1] = '\0';
+    const bp_json_tree *thread = bp_json_tree_object(evidence->crash, "thread");
+    const char *name = bp_json_tree_text_or(thread, "name", "");
+    uint64_t tid;
+    if (cause[0] != '\0' && name[0] != '\0' && bp_json_tree_uint(thread, "tid", &tid)) {
+        const char *signal = bp_json_tree_text_or(evidence->crash, "name", "?");
+        bp_find(evidence, "crash{[ in {}]}: {}: {}{[ at {}]} in thread {} ({}){[, in {}]}",
+                BP_TEXT(own), BP_CUT_TEXT(cause, cause_max), BP_TEXT(signal),
+                BP_TEXT(bp_json_tree_text(evidence->crash, "address")), BP_TEXT(name), BP_TID(tid),
+                BP_TEXT(frames));
+    } else {
+        const char *summary =
+            bp_json_tree_text_or(evidence->crash, "summary", "of an unknown signal");
+        bp_find(evidence, "crash{[ in {}]}: {[{}: ]}{}{[, in {}]}", BP_TEXT(own),
+                BP_CUT_TEXT(cause, cause_max), BP_CUT_TEXT(summary, 223), BP_TEXT(frames));
     }
-    bp_find(evidence, "crash%s%s: %s%s%s%s%s", own[0] != '\0' ? " in " : "", own, cause,
-            cause[0] != '\0' ? ": " : "", summary, frames[0] != '\0' ? ", in " : "", frames);
+}
+
+/* Its name, and its error. */
+static void list_channel(const bp_json_tree *channel, size_t max_bytes,
+                         bp_argument *ret_arguments) {
+    ret_arguments[0] = BP_CUT_TEXT(bp_json_tree_text_or(channel, "channel", "?"), 63);
+    ret_arguments[1] =
+        BP_CUT_TEXT(bp_json_tree_text_or(channel, "error", "no error was given"), max_bytes);
 }
 
 void bp_diagnose_disconnect(bp_evidence *evidence) {
     enum { named_max_count = 3 };
-    char channel[64], others[512] = "";
-    size_t length = 0;
-    unsigned count = 0;
+    bp_argument arguments[3 + 2 * named_max_count + 1] = {{.kind = BP_ARGUMENT_END}};
+    size_t at = 2;
+    uint64_t count = 0;
     if (evidence->disconnect == NULL) {
         return;
     }
     BP_JSON_EACH (other, bp_json_tree_rows(evidence->disconnect, "others")) {
-        bp_utf8_copy(channel, sizeof channel, bp_json_tree_text_or(other, "channel", "?"));
         if (count++ < named_max_count) {
-            length += (size_t)snprintf(others + length, sizeof others - length,
-                                       "; then \"%s\": %.80s", channel,
-                                       bp_json_tree_text_or(other, "error", "no error was given"));
+            list_channel(other, 80, &arguments[at]);
+            at += 2;
         }
     }
-    if (count > named_max_count) {
-        (void)snprintf(others + length, sizeof others - length, "; and %u others",
-                       count - named_max_count);
+    list_channel(evidence->disconnect, BP_SENTENCE_BYTES, arguments);
+    for (; at < 2 + 2 * named_max_count; at++) {
+        arguments[at] = BP_TEXT("");
     }
-    bp_utf8_copy(channel, sizeof channel,
-                 bp_json_tree_text_or(evidence->disconnect, "channel", "?"));
-    bp_find(evidence, "the channel \"%s\" was lost: %s%s", channel,
-            bp_json_tree_text_or(evidence->disconnect, "error", "no error was given"), others);
+    arguments[at] = BP_COUNT(count > named_max_count ? count - named_max_count : 0);
+    bp_find_as(evidence, evidence->running, "disconnect-cause.json",
+               "the channel \"{}\" was lost: {}{[; then \"{}\": {}]}{[; then \"{}\": {}]}{[; then "
+               "\"{}\": {}]}{[; and {} others]}",
+               arguments);
 }
 
 /* What a signal means that a limit of the process leads to, or its use of the kernel. */
@@ -294,8 +307,9 @@ void bp_diagnose_killed(bp_evidence *evidence) {
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
         meaning = strcmp(signal, meanings[i].name) == 0 ? meanings[i].meaning : meaning;
     }
-    bp_find(evidence, "it died of %s%s%s", signal,
-            bp_json_tree_is_true(end, "core_dumped") ? " (core dumped)" : "", meaning);
+    bool has_core = bp_json_tree_is_true(end, "core_dumped");
+    bp_find(evidence, "it died of {}{}{}", BP_TEXT(signal),
+            BP_TEXT(has_core ? " (core dumped)" : ""), BP_TEXT(meaning));
 }
 
 /* The exit status; 0 also for a process that did not exit. */
@@ -324,8 +338,8 @@ void bp_diagnose_exit_status(bp_evidence *evidence) {
     } else if (signal != NULL) {
         words = ", a shell's word for a child that died of ";
     }
-    bp_find(evidence, "it ended with exit status %" PRIu64 "%s%s", status, words,
-            signal != NULL ? signal : "");
+    bp_find(evidence, "it ended with exit status {}{}{}", BP_COUNT(status), BP_TEXT(words),
+            BP_TEXT(signal));
 }
 
 void bp_diagnose_not_found(bp_evidence *evidence) {
@@ -333,7 +347,7 @@ void bp_diagnose_not_found(bp_evidence *evidence) {
     const char *at;
     const char *line = exit_status(evidence) == 127 ? find_line(evidence, words, &at) : NULL;
     if (line != NULL && strstr(line, "shared librar") == NULL) {
-        bp_find(evidence, "a command was not found: %s", line);
+        bp_find(evidence, "a command was not found: {}", BP_TEXT(line));
     }
 }
 
@@ -344,8 +358,9 @@ void bp_diagnose_library(bp_evidence *evidence) {
     const char *at;
     if (exit_status(evidence) == 127 && find_line(evidence, words, &at) != NULL) {
         at = strstr(at, words[0]) == at ? at + strlen(words[0]) : at + strlen(words[1]);
-        int length = (int)strcspn(at, ":");
-        bp_find(evidence, "the library \"%.*s\" could not be loaded%s", length, at, at + length);
+        size_t length = strcspn(at, ":");
+        bp_find(evidence, "the library \"{}\" could not be loaded{}", BP_CUT_TEXT(at, length),
+                BP_TEXT(at + length));
     }
 }
 
@@ -372,9 +387,10 @@ void bp_diagnose_child_killed(bp_evidence *evidence) {
         if (status == 128 + (uint64_t)deaths[i].number &&
             find_line(evidence, deaths[i].words, &at) != NULL) {
             bp_find(evidence,
-                    "a child of it died, probably of %s: its exit status is %" PRIu64
-                    ", and its output has \"%s\"",
-                    bp_model_signal_name(deaths[i].number), status, deaths[i].words[0]);
+                    "a child of it died, probably of {}: its exit status is {}, and its output has "
+                    "\"{}\"",
+                    BP_TEXT(bp_model_signal_name(deaths[i].number)), BP_COUNT(status),
+                    BP_TEXT(deaths[i].words[0]));
         }
     }
 }
@@ -385,7 +401,7 @@ void bp_diagnose_child_killed(bp_evidence *evidence) {
  * ended is said to be in "/".
  */
 void bp_diagnose_oom_killed(bp_evidence *evidence) {
-    char signal[BP_SIGNAL_BYTES], path[121];
+    char signal[BP_SIGNAL_BYTES];
     bool was_child = exit_status(evidence) == 128 + SIGKILL;
     bool was_killed = bp_exit_signal(evidence->metadata, signal) && strcmp(signal, "SIGKILL") == 0;
     const char *subject = was_child ? "a child of it" : "it";
@@ -396,23 +412,23 @@ void bp_diagnose_oom_killed(bp_evidence *evidence) {
         return;
     }
     BP_JSON_EACH (cgroup, bp_json_tree_rows(evidence->system, "cgroups")) {
+        const char *path = bp_json_tree_text_or(cgroup, "path", "?");
         uint64_t group_kills;
-        bp_utf8_copy(path, sizeof path, bp_json_tree_text_or(cgroup, "path", "?"));
         if (strcmp(path, "/") != 0 &&
             bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &group_kills) &&
             group_kills > 0) {
             bp_find(evidence,
-                    "%s was probably killed for lack of memory, for which the kernel has killed "
-                    "%" PRIu64 " in the control group \"%s\" since that began",
-                    subject, group_kills, path);
+                    "{} was probably killed for lack of memory, for which the kernel has killed {} "
+                    "in the control group \"{}\" since that began",
+                    BP_TEXT(subject), BP_COUNT(group_kills), BP_CUT_TEXT(path, 120));
             return;
         }
     }
     if (is_counted) {
         bp_find(evidence,
-                "%s was probably killed for lack of memory, for which the kernel has killed "
-                "%" PRIu64 " process%s of this machine while the command ran",
-                subject, kills, kills == 1 ? "" : "es");
+                "{} was probably killed for lack of memory, for which the kernel has killed {} "
+                "process{|es} of this machine while the command ran",
+                BP_TEXT(subject), BP_COUNT(kills));
     }
 }
 
@@ -421,15 +437,15 @@ void bp_diagnose_died(bp_evidence *evidence) {
     bool has_died =
         strcmp(bp_json_tree_text_or(evidence->metadata, "session_end", ""), "died") == 0;
     if (has_died && exit_status(evidence) == 0 && !bp_exit_signal(evidence->metadata, signal)) {
-        bp_find(evidence, "the process died; its rings were recovered");
+        bp_find(evidence, "the process died; its rings were recovered", BP_END);
     }
 }
 
 void bp_diagnose_log_errors(bp_evidence *evidence) {
     if (evidence->recent_error_count > 0) {
-        bp_find(evidence, "%" PRIu64 " error%s in the %d s before the trigger, the last: %s",
-                evidence->recent_error_count, evidence->recent_error_count == 1 ? "" : "s",
-                (int)(BP_EVIDENCE_RECENT_NS / BP_NS_PER_SEC), evidence->recent_error);
+        bp_find(evidence, "{} error{|s} in the {} before the trigger, the last: {}",
+                BP_COUNT(evidence->recent_error_count), BP_NUMBER(BP_EVIDENCE_RECENT_SECS, 0, " s"),
+                BP_TEXT(evidence->recent_error));
     }
 }
 
@@ -438,7 +454,7 @@ void bp_diagnose_log_errors(bp_evidence *evidence) {
 void bp_diagnose_gap(bp_evidence *evidence) {
     const char *key = bp_json_tree_text(evidence->metadata, "gap_key");
     if (key != NULL) {
-        bp_find(evidence, "the first occurrence of the gap \"%s\"", key);
+        bp_find(evidence, "the first occurrence of the gap \"{}\"", BP_TEXT(key));
     }
 }
 
@@ -446,9 +462,9 @@ void bp_diagnose_gap(bp_evidence *evidence) {
 void bp_diagnose_condition(bp_evidence *evidence) {
     const bp_json_tree *condition = bp_json_tree_object(evidence->metadata, "condition");
     if (condition != NULL) {
-        bp_find(evidence, "the condition \"%s\" became true: %s",
-                bp_json_tree_text_or(condition, "text", "?"),
-                bp_json_tree_text_or(condition, "found", "?"));
+        bp_find(evidence, "the condition \"{}\" became true: {}",
+                BP_TEXT(bp_json_tree_text_or(condition, "text", "?")),
+                BP_TEXT(bp_json_tree_text_or(condition, "found", "?")));
     }
 }
 
@@ -456,7 +472,7 @@ void bp_diagnose_condition(bp_evidence *evidence) {
 void bp_diagnose_triggers(bp_evidence *evidence) {
     size_t near_count = 0;
     uint64_t newest_ns = 0, now_ns = evidence->triggered_wall_ns;
-    char newest[121] = "";
+    const char *newest = "";
     const char *own_key = bp_json_tree_text_or(
         evidence->metadata, "gap_key",
         bp_json_tree_text_or(evidence->metadata, "channel",
@@ -473,17 +489,17 @@ void bp_diagnose_triggers(bp_evidence *evidence) {
             near_count++;
             if (last_ns >= newest_ns) {
                 newest_ns = last_ns;
-                bp_utf8_copy(newest, sizeof newest, key);
+                newest = key;
             }
         }
     }
     if (near_count > 0) {
-        bp_find(evidence,
-                "%zu other gap%s, disconnect%s or hang%s in the %d s before the trigger, the last "
-                "%.1f s before: \"%s\"",
-                near_count, near_count == 1 ? "" : "s", near_count == 1 ? "" : "s",
-                near_count == 1 ? "" : "s", (int)(BP_EVIDENCE_RECENT_NS / BP_NS_PER_SEC),
-                (double)(now_ns - newest_ns) / 1e9, newest);
+        bp_find(
+            evidence,
+            "{} other gap{|s}, disconnect{|s} or hang{|s} in the {} before the trigger, the last "
+            "{} before: \"{}\"",
+            BP_COUNT(near_count), BP_NUMBER(BP_EVIDENCE_RECENT_SECS, 0, " s"),
+            BP_NUMBER((double)(now_ns - newest_ns) / 1e9, 1, " s"), BP_CUT_TEXT(newest, 120));
     }
 }
 
@@ -491,7 +507,7 @@ void bp_diagnose_triggers(bp_evidence *evidence) {
 
 void bp_diagnose_no_manifest(bp_evidence *evidence) {
     if (evidence->manifest == NULL) {
-        bp_find(evidence, "not there: nothing says what is missing");
+        bp_find(evidence, "not there: nothing says what is missing", BP_END);
     }
 }
 
@@ -568,7 +584,6 @@ void bp_diagnose_missing(bp_evidence *evidence) {
     for (const bp_json_tree *line = losses.first; line != NULL && looked_at < looked_at_max;
          line = bp_json_tree_next(line)) {
         size_t more_count = 0;
-        char more[32] = "";
         if (!is_loss(&losses, line)) {
             continue;
         }
@@ -580,12 +595,9 @@ void bp_diagnose_missing(bp_evidence *evidence) {
              (other = find_same(&losses, bp_json_tree_next(other), NULL, line)) != NULL;) {
             more_count++;
         }
-        if (more_count > 0) {
-            (void)snprintf(more, sizeof more, ", and %zu more entr%s", more_count,
-                           more_count == 1 ? "y" : "ies");
-        }
-        bp_find_in(evidence, bp_json_tree_text_or(line, "name", "?"), "%.20s%s: %s",
-                   bp_json_tree_text_or(line, "status", "?"), more,
-                   bp_json_tree_text_or(line, "reason", "no reason is given"));
+        bp_find_in(evidence, bp_json_tree_text_or(line, "name", "?"),
+                   "{}{[, and {} more entr{y|ies}]}: {}",
+                   BP_CUT_TEXT(bp_json_tree_text_or(line, "status", "?"), 20), BP_COUNT(more_count),
+                   BP_TEXT(bp_json_tree_text_or(line, "reason", "no reason is given")));
     }
 }

@@ -13,8 +13,8 @@ void bp_diagnose_fd_limit(bp_evidence *evidence) {
     uint64_t open_count, limit_count = bp_soft_limit(evidence->process, "Max open files");
     if (bp_json_tree_uint(evidence->process, "open_files", &open_count) && limit_count > 0 &&
         open_count >= limit_count - limit_count / 10) {
-        bp_find(evidence, "%" PRIu64 " of at most %" PRIu64 " file descriptors are open",
-                open_count, limit_count);
+        bp_find(evidence, "{} of at most {} file descriptors are open", BP_COUNT(open_count),
+                BP_COUNT(limit_count));
     }
 }
 
@@ -25,10 +25,8 @@ void bp_diagnose_thread_limit(bp_evidence *evidence) {
     if (bp_json_tree_uint(evidence->process, "uid", &uid) && uid != 0 && limit_count > 0 &&
         bp_json_tree_uint(evidence->process, "threads", &count) &&
         count >= limit_count - limit_count / 10) {
-        bp_find(evidence,
-                "it has %" PRIu64 " threads; its user may have %" PRIu64
-                " in all processes (RLIMIT_NPROC)",
-                count, limit_count);
+        bp_find(evidence, "it has {} threads; its user may have {} in all processes (RLIMIT_NPROC)",
+                BP_COUNT(count), BP_COUNT(limit_count));
     }
 }
 
@@ -42,8 +40,8 @@ void bp_diagnose_memory_limit(bp_evidence *evidence) {
         uint64_t used_kb, limit_kb = bp_soft_limit(evidence->process, rows[i].limit) >> 10;
         if (bp_json_tree_uint(memory, rows[i].key, &used_kb) && limit_kb > 0 &&
             used_kb >= limit_kb - limit_kb / 10) {
-            bp_find(evidence, "%" PRIu64 " of at most %" PRIu64 " MiB of %s are in use (%s)",
-                    used_kb >> 10, limit_kb >> 10, rows[i].what, rows[i].name);
+            bp_find(evidence, "{} of at most {} MiB of {} are in use ({})", BP_COUNT(used_kb >> 10),
+                    BP_COUNT(limit_kb >> 10), BP_TEXT(rows[i].what), BP_TEXT(rows[i].name));
         }
     }
 }
@@ -57,8 +55,8 @@ void bp_diagnose_swapped(bp_evidence *evidence) {
     if (bp_json_tree_uint(memory, "swap_kb", &swap_kb) &&
         bp_json_tree_uint(memory, "rss_kb", &rss_kb) && swap_kb >= least_kb &&
         swap_kb >= rss_kb / 3) {
-        bp_find(evidence, "%" PRIu64 " MiB of its memory are swapped out, %" PRIu64 " resident",
-                swap_kb >> 10, rss_kb >> 10);
+        bp_find(evidence, "{} MiB of its memory are swapped out, {} resident",
+                BP_COUNT(swap_kb >> 10), BP_COUNT(rss_kb >> 10));
     }
 }
 
@@ -68,20 +66,17 @@ void bp_diagnose_many_zombies(bp_evidence *evidence) {
     enum { zombies_min = 20 };
     uint64_t count;
     if (bp_json_tree_uint(evidence->process, "zombie_children", &count) && count >= zombies_min) {
-        char name[64];
-        bp_utf8_copy(name, sizeof name,
-                     bp_json_tree_text_or(evidence->process, "zombie_name", "?"));
+        const char *name = bp_json_tree_text_or(evidence->process, "zombie_name", "?");
         bp_find(evidence,
-                "%" PRIu64
-                " of its children have ended and were not waited for, most of them \"%s\"",
-                count, name);
+                "{} of its children have ended and were not waited for, most of them \"{}\"",
+                BP_COUNT(count), BP_CUT_TEXT(name, 63));
     }
 }
 
 /* Libraries alone are replaced by every update of a machine, and nothing is wrong. */
 void bp_diagnose_deleted_code(bp_evidence *evidence) {
     const char *executable = bp_json_tree_text_or(evidence->process, "executable", "");
-    char deleted[128] = "", more[48] = "";
+    const char *deleted = NULL;
     uint64_t count = 0;
     BP_JSON_EACH (object, bp_json_tree_rows(evidence->process, "loaded_objects")) {
         const char *path = bp_json_tree_text_or(object, "path", "?");
@@ -92,15 +87,14 @@ void bp_diagnose_deleted_code(bp_evidence *evidence) {
         count++;
         if (strncmp(executable, path, length) == 0 &&
             (executable[length] == '\0' || executable[length] == ' ')) {
-            bp_utf8_copy(deleted, sizeof deleted, path);
+            deleted = path;
         }
     }
-    if (count > 1) {
-        (void)snprintf(more, sizeof more, ", and %" PRIu64 " of its libraries", count - 1);
-    }
-    if (deleted[0] != '\0') {
-        bp_find(evidence, "the executable %s%s: deleted or replaced since it was started", deleted,
-                more);
+    if (deleted != NULL) {
+        bp_find(evidence,
+                "the executable {}{[, and {} of its libraries]}: deleted or replaced since it was "
+                "started",
+                BP_CUT_TEXT(deleted, 127), BP_COUNT(count - 1));
     }
 }
 
@@ -138,9 +132,9 @@ static void find_growth_in_window(bp_evidence *evidence) {
     if (count >= sample_min && is_steady && grown_kb >= least_kb && grown_kb >= from_kb / 20 &&
         bp_json_tree_number(process, "uptime_secs", &age_secs) && age_secs - secs >= age_min_secs) {
         bp_find_in(evidence, "runtime-metrics.json",
-                   "resident memory grew by %" PRIu64 " MiB in %.1f s (%.0f MiB/s), to %" PRIu64
-                   " MiB",
-                   grown_kb >> 10, secs, (double)grown_kb / 1024 / secs, to_kb >> 10);
+                   "resident memory grew by {} MiB in {} ({}), to {} MiB", BP_COUNT(grown_kb >> 10),
+                   BP_NUMBER(secs, 1, " s"), BP_NUMBER((double)grown_kb / 1024 / secs, 0, " MiB/s"),
+                   BP_COUNT(to_kb >> 10));
     }
 }
 
@@ -166,14 +160,12 @@ void bp_diagnose_memory_growth(bp_evidence *evidence) {
     if (to_kb >= from_kb + least_kb && to_kb / 5 >= from_kb / 4 && middle_kb > from_kb &&
         middle_kb < to_kb && (to_kb - middle_kb) * 3 >= to_kb - from_kb &&
         to->wall_ns > from->wall_ns) {
-        char own[48] = "";
-        if (to->own_kb >> 10 > from->own_kb >> 10) {
-            (void)snprintf(own, sizeof own, ", %" PRIu64 " MiB of it bugpack's",
-                           (to->own_kb - from->own_kb) >> 10);
-        }
-        bp_find(evidence, "resident memory grew from %" PRIu64 " to %" PRIu64 " MiB in %.0f s%s",
-                from->rss_kb >> 10, to->rss_kb >> 10, (double)(to->wall_ns - from->wall_ns) / 1e9,
-                own);
+        bool has_own = to->own_kb >> 10 > from->own_kb >> 10;
+        bp_find(evidence,
+                "resident memory grew from {} to {} MiB in {}{[, {} MiB of it bugpack's]}",
+                BP_COUNT(from->rss_kb >> 10), BP_COUNT(to->rss_kb >> 10),
+                BP_NUMBER((double)(to->wall_ns - from->wall_ns) / 1e9, 0, " s"),
+                BP_COUNT(has_own ? (to->own_kb - from->own_kb) >> 10 : 0));
     }
 }
 
@@ -195,9 +187,9 @@ void bp_diagnose_close_wait(bp_evidence *evidence) {
     }
     if (count >= close_wait_min) {
         bp_find(evidence,
-                "%s%zu of its sockets are in CLOSE_WAIT: the other side has closed them, the "
+                "{}{} of its sockets are in CLOSE_WAIT: the other side has closed them, the "
                 "program has not",
-                at_least(files), count);
+                BP_TEXT(at_least(files)), BP_COUNT(count));
     }
 }
 
@@ -207,10 +199,9 @@ void bp_diagnose_accept_queue(bp_evidence *evidence) {
         uint64_t waiting, backlog;
         if (bp_json_tree_uint(socket, "waiting_connections", &waiting) &&
             bp_json_tree_uint(socket, "backlog", &backlog) && backlog > 0 && waiting >= backlog) {
-            char listener[64];
-            bp_utf8_copy(listener, sizeof listener, bp_json_tree_text_or(socket, "local", "?"));
-            bp_find(evidence, "%" PRIu64 " connections wait to be accepted on %s, as many as may",
-                    waiting, listener);
+            const char *listener = bp_json_tree_text_or(socket, "local", "?");
+            bp_find(evidence, "{} connections wait to be accepted on {}, as many as may",
+                    BP_COUNT(waiting), BP_CUT_TEXT(listener, 63));
             return;
         }
     }
@@ -235,12 +226,9 @@ void bp_diagnose_deleted_file(bp_evidence *evidence) {
         }
     }
     if (count > 0) {
-        char name[128];
-        bp_utf8_copy(name, sizeof name, largest);
-        bp_find(evidence,
-                "%s%" PRIu64 " MiB are in %" PRIu64
-                " deleted file%s that it holds open, the largest %s",
-                at_least(files), all_bytes >> 20, count, count == 1 ? "" : "s", name);
+        bp_find(evidence, "{}{} MiB are in {} deleted file{|s} that it holds open, the largest {}",
+                BP_TEXT(at_least(files)), BP_COUNT(all_bytes >> 20), BP_COUNT(count),
+                BP_CUT_TEXT(largest, 127));
     }
 }
 
@@ -251,8 +239,8 @@ void bp_diagnose_memory_low(bp_evidence *evidence) {
     uint64_t total_kb, available_kb;
     if (bp_json_tree_uint(memory, "total_kb", &total_kb) &&
         bp_json_tree_uint(memory, "available_kb", &available_kb) && available_kb < total_kb / 20) {
-        bp_find(evidence, "the machine has %" PRIu64 " MiB of memory left, of %" PRIu64 " MiB",
-                available_kb >> 10, total_kb >> 10);
+        bp_find(evidence, "the machine has {} MiB of memory left, of {} MiB",
+                BP_COUNT(available_kb >> 10), BP_COUNT(total_kb >> 10));
     }
 }
 
@@ -260,9 +248,8 @@ static const bp_json_tree *first_cgroup(const bp_evidence *evidence) {
     return bp_json_tree_rows(evidence->system, "cgroups");
 }
 
-static const char *cgroup_path(const bp_json_tree *cgroup, char out[121]) {
-    bp_utf8_copy(out, 121, bp_json_tree_text_or(cgroup, "path", "?"));
-    return out;
+static bp_argument cgroup_path(const bp_json_tree *cgroup) {
+    return BP_CUT_TEXT(bp_json_tree_text_or(cgroup, "path", "?"), 120);
 }
 
 void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
@@ -270,16 +257,15 @@ void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
         const char *group, *used, *max, *what;
     } limits[] = {{"memory", "current_bytes", "max_bytes", "bytes of memory"},
                   {"pids", "current", "max", "tasks"}};
-    char path[121];
     BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
         for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
             const bp_json_tree *group = bp_json_tree_object(cgroup, limits[i].group);
             uint64_t used, max;
             if (bp_json_tree_uint(group, limits[i].used, &used) &&
                 bp_json_tree_uint(group, limits[i].max, &max) && used >= max - max / 10) {
-                bp_find(evidence,
-                        "the control group \"%s\" uses %" PRIu64 " of at most %" PRIu64 " %s",
-                        cgroup_path(cgroup, path), used, max, limits[i].what);
+                bp_find(evidence, "the control group \"{}\" uses {} of at most {} {}",
+                        cgroup_path(cgroup), BP_COUNT(used), BP_COUNT(max),
+                        BP_TEXT(limits[i].what));
             }
         }
     }
@@ -287,7 +273,6 @@ void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
 
 void bp_diagnose_throttled(bp_evidence *evidence) {
     enum { throttled_min = 10 };
-    char path[121];
     BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
         const bp_json_tree *cpu = bp_json_tree_object(cgroup, "cpu");
         uint64_t periods, throttled;
@@ -295,22 +280,21 @@ void bp_diagnose_throttled(bp_evidence *evidence) {
             bp_json_tree_uint(cpu, "throttled_periods", &throttled) && periods >= throttled_min &&
             throttled >= periods / 4) {
             bp_find(evidence,
-                    "the control group \"%s\" had used up its share of CPU in %" PRIu64
-                    " of %" PRIu64 " periods since it began",
-                    cgroup_path(cgroup, path), throttled, periods);
+                    "the control group \"{}\" had used up its share of CPU in {} of {} periods "
+                    "since it began",
+                    cgroup_path(cgroup), BP_COUNT(throttled), BP_COUNT(periods));
         }
     }
 }
 
 void bp_diagnose_cgroup_kills(bp_evidence *evidence) {
-    char path[121];
     BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
         uint64_t kills;
         if (bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &kills) &&
             kills > 0) {
             bp_find(evidence,
-                    "the control group \"%s\" ran out of memory: %" PRIu64 " processes were killed",
-                    cgroup_path(cgroup, path), kills);
+                    "the control group \"{}\" ran out of memory: {} processes were killed",
+                    cgroup_path(cgroup), BP_COUNT(kills));
         }
     }
 }
@@ -360,13 +344,15 @@ static void find_disks(bp_evidence *evidence, bool is_wanted_full) {
         if (bp_json_tree_uint(row, "available_bytes", &left) &&
             bp_json_tree_number(row, "used_percent", &percent) && percent >= 0 && percent <= 100 &&
             (percent >= low_percent || left == 0) && is_full(percent, left) == is_wanted_full) {
+            static const char *const units[] = {" KiB", " MiB", " GiB"};
             int unit = 0;
             while (unit < 2 && left >= UINT64_C(1) << 10 * (unit + 2)) {
                 unit++;
             }
             name_places(row, places, sizeof places);
-            bp_find(evidence, "the file system of %s is %d %% full: %.1f %ciB are left", places,
-                    (int)percent, (double)left / (double)(1 << 10 * (unit + 1)), "KMG"[unit]);
+            bp_find(evidence, "the file system of {} is {} % full: {} are left", BP_TEXT(places),
+                    BP_COUNT((uint64_t)percent),
+                    BP_NUMBER((double)left / (double)(1 << 10 * (unit + 1)), 1, units[unit]));
         }
     }
 }
@@ -391,8 +377,8 @@ static void find_inodes(bp_evidence *evidence, bool is_wanted_full) {
         double percent = 100.0 * (double)(total - left) / (double)total;
         if (percent >= low_percent && is_full(percent, left) == is_wanted_full) {
             name_places(row, places, sizeof places);
-            bp_find(evidence, "the file system of %s has %" PRIu64 " of %" PRIu64 " inodes left",
-                    places, left, total);
+            bp_find(evidence, "the file system of {} has {} of {} inodes left", BP_TEXT(places),
+                    BP_COUNT(left), BP_COUNT(total));
         }
     }
 }
@@ -411,10 +397,8 @@ void bp_diagnose_disk_read_only(bp_evidence *evidence) {
     BP_JSON_EACH (row, bp_json_tree_rows(evidence->system, "filesystems")) {
         const char *file = bp_json_tree_text(row, "file");
         if (file != NULL && bp_json_tree_is_true(row, "read_only")) {
-            char name[160];
-            bp_utf8_copy(name, sizeof name, file);
-            bp_find(evidence, "the file system of %s is read-only, and the file open for writing",
-                    name);
+            bp_find(evidence, "the file system of {} is read-only, and the file open for writing",
+                    BP_CUT_TEXT(file, 159));
         }
     }
 }

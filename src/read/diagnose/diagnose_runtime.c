@@ -68,9 +68,10 @@ void bp_diagnose_interpreter(bp_evidence *evidence) {
     }
     if (count >= 2) {
         bp_find(evidence,
-                "all threads of this %s (%" PRIu64 ") wait for locks without a limit of time, and "
-                "none for anything outside; %s %" PRIu64 " shows where",
-                runtime->executable, count, runtime->tool, pid);
+                "all threads of this {} ({}) wait for locks without a limit of time, and none for "
+                "anything outside; {} {} shows where",
+                BP_TEXT(runtime->executable), BP_COUNT(count), BP_TEXT(runtime->tool),
+                BP_COUNT(pid));
     }
 }
 
@@ -93,8 +94,8 @@ void bp_diagnose_database_lock(bp_evidence *evidence) {
         return;
     }
     bp_find(evidence,
-            "this session waits for a lock of the database, as its title says: \"%.160s\"; it did "
-            "not run for all of the %.1f s measured; SELECT pg_blocking_pids(%" PRIu64
-            ") names the sessions that hold it",
-            title, evidence->window_ms / 1000, pid);
+            "this session waits for a lock of the database, as its title says: \"{}\"; it did not "
+            "run for all of the {} measured; SELECT pg_blocking_pids({}) names the sessions that "
+            "hold it",
+            BP_CUT_TEXT(title, 160), BP_SECS(evidence->window_ms), BP_TID(pid));
 }

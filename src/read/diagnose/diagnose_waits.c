@@ -11,12 +11,39 @@
 #include "diagnose/evidence.h"
 #include "entries/frames.h"
 
+/* In the words of threads.json, which lists the threads that they name. */
+static void find_circle(bp_evidence *evidence, const bp_json_tree *deadlock) {
+    const char *text =
+        bp_json_tree_text_or(deadlock, "description", "of threads that are not named");
+    bp_argument arguments[BP_SENTENCE_THREAD_MAX + 1] = {BP_END};
+    size_t count = 0;
+    for (const char *first = text; first != NULL && count + 1 < BP_SENTENCE_THREAD_MAX;) {
+        first = NULL;
+        BP_JSON_EACH (item, bp_json_tree_rows(deadlock, "tids")) {
+            char name[24];
+            uint64_t tid = 0;
+            (void)bp_json_tree_value_uint(item, &tid);
+            (void)snprintf(name, sizeof name, "(%" PRIu64 ")", tid);
+            const char *at = strstr(text, name);
+            if (at != NULL && (first == NULL || at < first)) {
+                first = at;
+                arguments[count] = BP_TID(tid);
+            }
+        }
+        if (first != NULL) {
+            arguments[count].text = text;
+            arguments[count++].max_bytes = (size_t)(first + 1 - text);
+            text = strchr(first, ')');
+        }
+    }
+    arguments[count] = BP_TEXT(text);
+    bp_find_as(evidence, evidence->running, "threads.json", "deadlock: {}{}{}{}{}{}{}{}{}{}{}{}",
+               arguments);
+}
+
 void bp_diagnose_deadlock(bp_evidence *evidence) {
-    static const char nobody[] = "of threads that are not named";
     for (uint64_t i = 0; i < evidence->deadlocks.total_count; i++) {
-        const bp_json_tree *row =
-            i < evidence->deadlocks.count ? evidence->deadlocks.rows[i] : NULL;
-        bp_find(evidence, "deadlock: %s", bp_json_tree_text_or(row, "description", nobody));
+        find_circle(evidence, i < evidence->deadlocks.count ? evidence->deadlocks.rows[i] : NULL);
     }
 }
 
@@ -29,21 +56,30 @@ void bp_diagnose_stopped(bp_evidence *evidence) {
     }
     if (evidence->waits != NULL && stopped_count > 0 && stopped_count == living_count) {
         bp_find(evidence,
-                "the process is stopped by a signal (SIGSTOP or the like), with %" PRIu64
-                " thread%s",
-                living_count, living_count == 1 ? "" : "s");
+                "the process is stopped by a signal (SIGSTOP or the like), with {} thread{|s}",
+                BP_COUNT(living_count));
     }
 }
 
-/* "…, and 3 more threads" behind a sentence about the first of so many. */
-static const char *name_more(uint64_t count, char out[48]) {
-    out[0] = '\0';
-    if (count > 1) {
-        (void)snprintf(out, 48, ", and %" PRIu64 " more thread%s", count - 1,
-                       count == 2 ? "" : "s");
+/* Whether something is so of a thread. */
+typedef bool is_so(const bp_evidence *evidence, const bp_thread *thread);
+
+/* The first thread of which it is so, or NULL; and how many others there are. */
+static const bp_thread *find_first(const bp_evidence *evidence, is_so *holds,
+                                   uint64_t *ret_other_count) {
+    const bp_thread *first = NULL;
+    *ret_other_count = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        if (holds(evidence, &evidence->threads[i])) {
+            *ret_other_count += first != NULL;
+            first = first != NULL ? first : &evidence->threads[i];
+        }
     }
-    return out;
+    return first;
 }
+
+/* Behind a sentence about the first thread of several, for the count of the others. */
+#define AND_MORE_THREADS "{[, and {} more thread{|s}]}"
 
 /* The other end of one that a thread waits on, if all that hold it are stopped: one that runs may
  * answer. */
@@ -126,125 +162,110 @@ static size_t list_stopped(const bp_evidence *evidence, const bp_thread *thread,
     return count;
 }
 
-/* " end, cat (7), is", and " ends, cat (7) and tee (8), are" of two. */
-static void print_peers(const bp_json_tree *const *files, size_t count, char *out,
-                        size_t out_bytes) {
-    const bp_json_tree *first = find_stopped_peer(files[0]);
-    const bp_json_tree *other = find_stopped_peer(files[count - 1]);
-    uint64_t pid = 0, other_pid = 0;
-    char second[64] = "";
-    (void)bp_json_tree_uint(first, "pid", &pid);
-    if (bp_json_tree_uint(other, "pid", &other_pid) && other_pid != pid) {
-        (void)snprintf(second, sizeof second, " and %.32s (%" PRIu64 ")",
-                       bp_json_tree_text_or(other, "name", "?"), other_pid);
-    }
-    (void)snprintf(out, out_bytes, " end%s, %.40s (%" PRIu64 ")%s, %s",
-                   second[0] != '\0' ? "s" : "", bp_json_tree_text_or(first, "name", "?"), pid,
-                   second, second[0] != '\0' ? "are" : "is");
-}
-
 static bool is_unaccepted(const bp_json_tree *wait) {
     uint64_t listener = 0;
     return bp_json_tree_uint(bp_json_tree_object(wait, "socket"), "listener_inode", &listener);
 }
 
-void bp_diagnose_peer_stopped(bp_evidence *evidence) {
+static bool has_stopped_peer(const bp_evidence *evidence, const bp_thread *thread) {
     const bp_json_tree *files[peer_max];
-    char first[320], peers[160], more[48];
-    uint64_t count = 0;
-    for (size_t i = 0; i < evidence->thread_count; i++) {
-        const bp_thread *thread = &evidence->threads[i];
-        size_t file_count = list_stopped(evidence, thread, files);
-        if (file_count > 0 && count++ == 0) {
-            print_peers(files, file_count, peers, sizeof peers);
-            (void)snprintf(first, sizeof first,
-                           "thread %" PRIu64 " \"%s\" waits on a %.16s whose other%s %.24s%s",
-                           thread->tid, thread->name,
-                           bp_json_tree_text_or(files[0], "kind", "file"), peers,
-                           bp_json_tree_text_or(find_stopped_peer(files[0]), "state", "?"),
-                           is_unaccepted(files[0]) ? ", and has not accepted the connection" : "");
-        }
-    }
-    if (count > 0) {
-        bp_find(evidence, "%s%s", first, name_more(count, more));
-    }
+    return list_stopped(evidence, thread, files) > 0;
 }
 
-static bool is_paused(const bp_thread *thread) {
+void bp_diagnose_peer_stopped(bp_evidence *evidence) {
+    const bp_json_tree *files[peer_max];
+    uint64_t other_count;
+    const bp_thread *first = find_first(evidence, has_stopped_peer, &other_count);
+    if (first == NULL) {
+        return;
+    }
+    size_t file_count = list_stopped(evidence, first, files);
+    bp_argument peer = bp_process_argument(find_stopped_peer(files[0]));
+    bp_argument other = bp_process_argument(find_stopped_peer(files[file_count - 1]));
+    bool is_one = other.id == peer.id || other.id == 0;
+    const char *state = bp_json_tree_text_or(find_stopped_peer(files[0]), "state", "?");
+    peer.rest = other.rest = "";
+    other.text = is_one ? "" : other.text;
+    other.max_bytes = 32;
+    bp_find(
+        evidence, "thread {} waits on a {} whose other {}, {}{[ and {}]}, {} {}{}" AND_MORE_THREADS,
+        bp_thread_argument(first), BP_CUT_TEXT(bp_json_tree_text_or(files[0], "kind", "file"), 16),
+        BP_TEXT(is_one ? "end" : "ends"), peer, other, BP_TEXT(is_one ? "is" : "are"),
+        BP_CUT_TEXT(state, 24),
+        BP_TEXT(is_unaccepted(files[0]) ? ", and has not accepted the connection" : ""),
+        BP_COUNT(other_count));
+}
+
+static bool is_paused(const bp_evidence *evidence, const bp_thread *thread) {
+    (void)evidence;
     static const char *const functions[] = {"do_freezer_trap", "__refrigerator",
                                             "cgroup_enter_frozen", NULL};
     return bp_array_has_text(functions, bp_json_tree_text_or(thread->row, "wait_channel", ""));
 }
 
-/* A pipe that took nothing through the whole window is full. That its reader is stopped says more,
- * and is said instead. */
-void bp_diagnose_pipe_full(bp_evidence *evidence) {
+static bool fills_pipe(const bp_evidence *evidence, const bp_thread *thread) {
     static const char *const calls[] = {"write", "writev",   "splice", "sendfile",
                                         "tee",   "vmsplice", NULL};
     static const double window_min_ms = 1000;
-    char first[256], more[48];
-    uint64_t count = 0;
-    for (size_t i = 0; i < evidence->thread_count && evidence->window_ms >= window_min_ms; i++) {
-        const bp_thread *thread = &evidence->threads[i];
-        const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-        const bp_json_tree *reader = bp_json_tree_rows(wait, "other_end");
-        const char *kind = bp_json_tree_text_or(wait, "kind", "");
-        if (bp_array_has_text(calls, thread->syscall) &&
-            (strcmp(kind, "pipe") == 0 || strcmp(kind, "fifo") == 0) && reader != NULL &&
-            find_stopped_peer(wait) == NULL && bp_thread_is_idle(thread) && !thread->is_own &&
-            count++ == 0) {
-            char end[128];
-            bp_thread_print_wait(thread, end, sizeof end);
-            (void)snprintf(first, sizeof first,
-                           "thread %" PRIu64
-                           " \"%s\" waits to write into %s, which did not read for "
-                           "%.1f s",
-                           thread->tid, thread->name, end, evidence->window_ms / 1000);
-        }
-    }
-    if (count > 0) {
-        bp_find(evidence, "%s%s", first, name_more(count, more));
+    const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+    const char *kind = bp_json_tree_text_or(wait, "kind", "");
+    bool is_pipe = strcmp(kind, "pipe") == 0 || strcmp(kind, "fifo") == 0;
+    bool has_waited = evidence->window_ms >= window_min_ms && bp_thread_is_idle(thread);
+    return is_pipe && has_waited && !thread->is_own && bp_array_has_text(calls, thread->syscall) &&
+           bp_json_tree_rows(wait, "other_end") != NULL && find_stopped_peer(wait) == NULL;
+}
+
+/* A pipe that took nothing through the whole window is full. That its reader is stopped says more,
+ * and is said instead. */
+void bp_diagnose_pipe_full(bp_evidence *evidence) {
+    uint64_t other_count;
+    bp_wait_text end;
+    const bp_thread *first = find_first(evidence, fills_pipe, &other_count);
+    if (first != NULL) {
+        bp_thread_find_wait(first, &end);
+        bp_find(evidence,
+                "thread {} waits to write into {}, which did not read for {}" AND_MORE_THREADS,
+                bp_thread_argument(first), bp_wait_argument(&end), BP_SECS(evidence->window_ms),
+                BP_COUNT(other_count));
     }
 }
 
+static bool is_uninterruptible(const bp_evidence *evidence, const bp_thread *thread) {
+    return bp_thread_is_idle(thread) && strcmp(thread->state, "uninterruptible sleep") == 0 &&
+           !is_paused(evidence, thread) && !thread->is_own;
+}
+
 void bp_diagnose_uninterruptible(bp_evidence *evidence) {
-    const bp_thread *first = NULL;
-    uint64_t count = 0;
-    for (size_t i = 0; i < evidence->thread_count; i++) {
-        const bp_thread *thread = &evidence->threads[i];
-        if (bp_thread_is_idle(thread) && strcmp(thread->state, "uninterruptible sleep") == 0 &&
-            !is_paused(thread) && !thread->is_own) {
-            first = count++ == 0 ? thread : first;
-        }
-    }
+    uint64_t other_count;
+    const bp_thread *first = find_first(evidence, is_uninterruptible, &other_count);
     if (first == NULL) {
         return;
     }
     const bp_json_tree *frame = bp_json_tree_rows(first->row, "kernel_stack");
-    char name[64], more[48];
-    bp_utf8_copy(name, sizeof name,
-                 frame != NULL ? bp_json_tree_value(frame)
-                               : bp_json_tree_text_or(first->row, "wait_channel", "?"));
-    name[strcspn(name, "+")] = '\0';
-    bp_find(evidence, "thread %" PRIu64 " \"%s\" is in uninterruptible sleep in %s%s%s%s",
-            first->tid, first->name, name, first->syscall[0] != '\0' ? ", called by " : "",
-            first->syscall, name_more(count, more));
+    const char *name = frame != NULL ? bp_json_tree_value(frame)
+                                     : bp_json_tree_text_or(first->row, "wait_channel", "?");
+    size_t length = strcspn(name, "+"); /* the offset in the function */
+    bp_find(evidence,
+            "thread {} is in uninterruptible sleep in {}{[, called by {}]}" AND_MORE_THREADS,
+            bp_thread_argument(first), BP_CUT_TEXT(name, length < 63 ? length : 63),
+            BP_TEXT(first->syscall), BP_COUNT(other_count));
 }
 
-static bool is_stopped_by_tracer(const bp_thread *thread) {
+static bool is_stopped_by_tracer(const bp_evidence *evidence, const bp_thread *thread) {
+    (void)evidence;
     return strcmp(thread->state, "stopped by tracer") == 0;
 }
 
 /* How many threads there are, if it is so of every one of them that has not ended, and none ran in
  * the window; else 0. */
-static uint64_t count_if_all(const bp_evidence *evidence, bool (*is_so)(const bp_thread *thread)) {
+static uint64_t count_if_all(const bp_evidence *evidence, is_so *holds) {
     uint64_t count = 0;
     for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
         if (!thread->is_listed || bp_thread_has_ended(thread)) {
             continue;
         }
-        if (!is_so(thread) || !bp_thread_is_idle(thread)) {
+        if (!holds(evidence, thread) || !bp_thread_is_idle(thread)) {
             return 0;
         }
         count++;
@@ -255,12 +276,13 @@ static uint64_t count_if_all(const bp_evidence *evidence, bool (*is_so)(const bp
 void bp_diagnose_traced(bp_evidence *evidence) {
     const bp_json_tree *tracer = bp_json_tree_object(evidence->waits, "traced_by");
     uint64_t pid = 0, count = count_if_all(evidence, is_stopped_by_tracer);
+    bp_argument process = bp_process_argument(tracer);
+    process.rest = "";
     if (count > 0 && bp_json_tree_uint(tracer, "pid", &pid)) {
         bp_find(evidence,
-                "the process is stopped by its tracer, %.40s (%" PRIu64 "), with %" PRIu64
-                " thread%s, for all of the %.1f s measured",
-                bp_json_tree_text_or(tracer, "name", "?"), pid, count, count == 1 ? "" : "s",
-                evidence->window_ms / 1000);
+                "the process is stopped by its tracer, {}, with {} thread{|s}, for all of the {} "
+                "measured",
+                process, BP_COUNT(count), BP_SECS(evidence->window_ms));
     }
 }
 
@@ -268,9 +290,9 @@ void bp_diagnose_paused(bp_evidence *evidence) {
     uint64_t count = count_if_all(evidence, is_paused);
     if (count > 0) {
         bp_find(evidence,
-                "the process is paused by its control group, with %" PRIu64 " thread%s, for all of "
-                "the %.1f s measured",
-                count, count == 1 ? "" : "s", evidence->window_ms / 1000);
+                "the process is paused by its control group, with {} thread{|s}, for all of the {} "
+                "measured",
+                BP_COUNT(count), BP_SECS(evidence->window_ms));
     }
 }
 
@@ -281,16 +303,6 @@ static const double window_min_ms = 100;
 
 static bool waited_all_the_while(const bp_evidence *evidence, const bp_thread *thread) {
     return evidence->window_ms >= window_min_ms && bp_thread_is_idle(thread);
-}
-
-/* "make (12), which is stopped" */
-static void print_process(const bp_json_tree *process, char *out, size_t out_bytes) {
-    const char *state = bp_json_tree_text_or(process, "state", "");
-    uint64_t pid = 0;
-    (void)bp_json_tree_uint(process, "pid", &pid);
-    (void)snprintf(out, out_bytes, "%.40s (%" PRIu64 ")%s%.24s",
-                   bp_json_tree_text_or(process, "name", "?"), pid,
-                   state[0] != '\0' ? ", which is " : "", state);
 }
 
 /* "b (12), which waits for the end of its child c (13), which is stopped": the end is always named,
@@ -306,19 +318,20 @@ static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, c
         const char *waits = bp_json_tree_text_or(link, "waits_for", "");
         const char *of = strncmp(waits, "a ", 2) == 0 ? " held by " : " of ";
         of = strncmp(waits, "the ", 4) == 0 ? " " : of;
+        const char *name = bp_json_tree_text_or(link, "name", "?");
+        const char *state = bp_json_tree_text_or(link, "state", "");
         uint64_t pid = 0;
         int length = 0;
         (void)bp_json_tree_uint(link, "pid", &pid);
         if (next == NULL && pid == own_pid) {
             length = snprintf(out + at, out_bytes - at, "this process: they wait in a circle");
         } else if (next == NULL && waits[0] == '\0') {
-            char last[128];
-            print_process(link, last, sizeof last);
-            length = snprintf(out + at, out_bytes - at, "%s", last);
+            length = snprintf(out + at, out_bytes - at, "%.40s (%" PRIu64 ")%s%.24s", name, pid,
+                              state[0] != '\0' ? ", which is " : "", state);
         } else if (next == NULL || place < 2) {
-            length = snprintf(
-                out + at, out_bytes - at, "%.40s (%" PRIu64 "), which waits for %.96s%s",
-                bp_json_tree_text_or(link, "name", "?"), pid, waits, next == NULL ? "" : of);
+            length =
+                snprintf(out + at, out_bytes - at, "%.40s (%" PRIu64 "), which waits for %.96s%s",
+                         name, pid, waits, next == NULL ? "" : of);
         } else if (place == 2) {
             length = snprintf(out + at, out_bytes - at, "further ones, and the last for ");
         }
@@ -326,11 +339,12 @@ static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, c
     }
 }
 
-/* The first thread that waited all the while for what `takes` accepts, and how many there are. */
-static const bp_thread *find_first(const bp_evidence *evidence, const char *kind, const char *key,
-                                   uint64_t *ret_count) {
+/* The first thread that waited all the while for something of a kind, NULL for any, that has this
+ * member; and how many others did. */
+static const bp_thread *find_waiter(const bp_evidence *evidence, const char *kind, const char *key,
+                                    uint64_t *ret_other_count) {
     const bp_thread *first = NULL;
-    *ret_count = 0;
+    *ret_other_count = 0;
     for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
         const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
@@ -338,30 +352,28 @@ static const bp_thread *find_first(const bp_evidence *evidence, const char *kind
                       bp_json_tree_array(wait, key) != NULL || bp_json_tree_is_true(wait, key);
         bool is_kind = kind == NULL || strcmp(thread->waits_for_kind, kind) == 0;
         if (has_it && is_kind && waited_all_the_while(evidence, thread)) {
-            first = first == NULL ? thread : first;
-            (*ret_count)++;
+            *ret_other_count += first != NULL;
+            first = first != NULL ? first : thread;
         }
     }
     return first;
 }
 
 static bool find_waiting_for_lock(bp_evidence *evidence) {
-    char holder[128], more[48];
-    uint64_t count;
-    const bp_thread *thread = find_first(evidence, "file_lock", "holder", &count);
+    uint64_t other_count;
+    const bp_thread *thread = find_waiter(evidence, "file_lock", "holder", &other_count);
     if (thread == NULL) {
         return false;
     }
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
     const char *path = bp_json_tree_text_or(wait, "path", "");
-    print_process(bp_json_tree_object(wait, "holder"), holder, sizeof holder);
-    bp_find(
-        evidence,
-        "thread %" PRIu64 " \"%s\" waits for a lock of %.160s (%.8s) that %s%sholds%s, for all of "
-        "the %.1f s measured",
-        thread->tid, thread->name, path[0] != '\0' ? path : "a file",
-        bp_json_tree_text_or(wait, "lock", "?"), holder, strchr(holder, ',') != NULL ? ", " : " ",
-        name_more(count, more), evidence->window_ms / 1000);
+    bp_find(evidence,
+            "thread {} waits for a lock of {} ({}) that {}{,} holds" AND_MORE_THREADS
+            ", for all of the {} measured",
+            bp_thread_argument(thread), BP_CUT_TEXT(path[0] != '\0' ? path : "a file", 160),
+            BP_CUT_TEXT(bp_json_tree_text_or(wait, "lock", "?"), 8),
+            bp_process_argument(bp_json_tree_object(wait, "holder")), BP_COUNT(other_count),
+            BP_SECS(evidence->window_ms));
     return true;
 }
 
@@ -416,22 +428,19 @@ static void find_asking(bp_evidence *evidence) {
     for (size_t i = 0; lock != NULL && i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
         struct asking asking = {.count = 0};
-        char holder[128];
         if (!sleeps(thread)) {
             continue;
         }
         bp_frames_each(bp_json_tree_array(thread->stack, "frames"), evidence->finder, take_asking,
                        &asking);
         if (asking.name[0] != '\0') {
-            print_process(lock, holder, sizeof holder);
             bp_find(evidence,
-                    "thread %" PRIu64
-                    " \"%s\" sleeps and asks again in %.64s, probably for a lock of %.120s (%.8s) "
-                    "that %s%sholds",
-                    thread->tid, thread->name, asking.name,
-                    bp_json_tree_text_or(file, "target", "a file"),
-                    bp_json_tree_text_or(lock, "lock", "?"), holder,
-                    strchr(holder, ',') != NULL ? ", " : " ");
+                    "thread {} sleeps and asks again in {}, probably for a lock of {} ({}) that "
+                    "{}{,} holds",
+                    bp_thread_argument(thread), BP_CUT_TEXT(asking.name, 64),
+                    BP_CUT_TEXT(bp_json_tree_text_or(file, "target", "a file"), 120),
+                    BP_CUT_TEXT(bp_json_tree_text_or(lock, "lock", "?"), 8),
+                    bp_process_argument(lock));
             return;
         }
     }
@@ -444,75 +453,74 @@ void bp_diagnose_file_lock_held(bp_evidence *evidence) {
 }
 
 void bp_diagnose_process_lock_held(bp_evidence *evidence) {
-    char holder[128], more[48];
-    uint64_t count;
-    const bp_thread *thread = find_first(evidence, "mutex", "process", &count);
+    uint64_t other_count;
+    const bp_thread *thread = find_waiter(evidence, "mutex", "process", &other_count);
     if (thread != NULL) {
         const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-        print_process(bp_json_tree_object(wait, "process"), holder, sizeof holder);
         bp_find(evidence,
-                "thread %" PRIu64 " \"%s\" waits for a mutex in shared memory that thread %" PRIu64
-                " of another process holds: %s%s; for all of the %.1f s measured",
-                thread->tid, thread->name, thread->waits_for_tid, holder, name_more(count, more),
-                evidence->window_ms / 1000);
+                "thread {} waits for a mutex in shared memory that thread {} of another process "
+                "holds: {}" AND_MORE_THREADS "; for all of the {} measured",
+                bp_thread_argument(thread), BP_COUNT(thread->waits_for_tid),
+                bp_process_argument(bp_json_tree_object(wait, "process")), BP_COUNT(other_count),
+                BP_SECS(evidence->window_ms));
     }
 }
 
 /* What a host saw itself: a thread that did not beat its watchdog. */
 void bp_diagnose_hang(bp_evidence *evidence) {
     const bp_json_tree *who = bp_json_tree_object(evidence->hang, "thread");
-    char name[BUGPACK_CHANNEL_MAX_BYTES + 1], thread_name[64], wait[128] = "";
-    char frames[BP_FRAME_LIST_BYTES] = "";
+    char frames[BP_FRAME_LIST_BYTES] = "", name[64];
+    bp_wait_text wait = {.pid = 0};
     uint64_t tid = 0;
     double silent_ms = 0;
     if (evidence->hang == NULL) {
         return;
     }
     (void)bp_json_tree_uint(who, "tid", &tid);
-    bp_utf8_copy(name, sizeof name, bp_json_tree_text_or(evidence->hang, "name", "?"));
-    bp_utf8_copy(thread_name, sizeof thread_name, bp_json_tree_text_or(who, "name", "?"));
+    bp_utf8_copy(name, sizeof name, bp_json_tree_text_or(who, "name", "?"));
     (void)bp_json_tree_number(evidence->hang, "since_last_beat_ms", &silent_ms);
     const bp_thread *thread = bp_evidence_thread(evidence, tid);
     if (thread != NULL) {
-        bp_thread_print_wait(thread, wait, sizeof wait);
+        bp_thread_find_wait(thread, &wait);
         bp_frames_print_at(thread->stack, evidence->finder, thread->syscall, frames);
     }
-    bp_find(evidence,
-            "thread %" PRIu64 " \"%s\" hangs: no beat of watchdog \"%s\" for %.1f s%s%s%s%s", tid,
-            thread_name, name, silent_ms / 1000, wait[0] != '\0' ? "; it waits for " : "", wait,
-            frames[0] != '\0' ? ", in " : "", frames);
+    const char *watchdog = bp_json_tree_text_or(evidence->hang, "name", "?");
+    bp_find(
+        evidence,
+        "thread {} \"{}\" hangs: no beat of watchdog \"{}\" for {}{[; it waits for {}]}{[, in {}]}",
+        BP_TID(tid), BP_TEXT(name), BP_CUT_TEXT(watchdog, BUGPACK_CHANNEL_MAX_BYTES),
+        BP_SECS(silent_ms), bp_wait_argument(&wait), BP_TEXT(frames));
 }
 
 void bp_diagnose_owner_ended(bp_evidence *evidence) {
-    char more[48];
-    uint64_t count;
-    const bp_thread *thread = find_first(evidence, NULL, "owner_ended", &count);
+    uint64_t other_count;
+    const bp_thread *thread = find_waiter(evidence, NULL, "owner_ended", &other_count);
     if (thread != NULL) {
         bp_find(evidence,
-                "thread %" PRIu64 " \"%s\" waits for a %s that thread %" PRIu64
-                " held when it ended%s, for all of the %.1f s measured",
-                thread->tid, thread->name, thread->waits_for_kind, thread->waits_for_tid,
-                name_more(count, more), evidence->window_ms / 1000);
+                "thread {} waits for a {} that thread {} held when it ended" AND_MORE_THREADS
+                ", for all of the {} measured",
+                bp_thread_argument(thread), BP_TEXT(thread->waits_for_kind),
+                BP_TID(thread->waits_for_tid), BP_COUNT(other_count), BP_SECS(evidence->window_ms));
     }
 }
 
 void bp_diagnose_child_waits(bp_evidence *evidence) {
-    char chain[400], more[48];
-    uint64_t count;
-    const bp_thread *thread = find_first(evidence, "child", "chain", &count);
+    char chain[400];
+    uint64_t other_count;
+    const bp_thread *thread = find_waiter(evidence, "child", "chain", &other_count);
     if (thread != NULL) {
         print_chain(evidence, bp_json_tree_object(thread->row, "waits_for"), chain, sizeof chain);
-        bp_find(evidence, "thread %" PRIu64 " \"%s\" waits for the end of its child %s%s",
-                thread->tid, thread->name, chain, name_more(count, more));
+        bp_find(evidence, "thread {} waits for the end of its child {}" AND_MORE_THREADS,
+                bp_thread_argument(thread), BP_TEXT(chain), BP_COUNT(other_count));
     }
 }
 
 void bp_diagnose_peer_waits(bp_evidence *evidence) {
     static const char *const kinds[] = {"pipe", "fifo", "socket"};
-    char chain[400], more[48];
+    char chain[400];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        uint64_t count, fd = 0;
-        const bp_thread *thread = find_first(evidence, kinds[i], "chain", &count);
+        uint64_t other_count, fd = 0;
+        const bp_thread *thread = find_waiter(evidence, kinds[i], "chain", &other_count);
         const bp_json_tree *wait =
             thread != NULL ? bp_json_tree_object(thread->row, "waits_for") : NULL;
         if (wait == NULL || find_stopped_peer(wait) != NULL) {
@@ -520,8 +528,9 @@ void bp_diagnose_peer_waits(bp_evidence *evidence) {
         }
         (void)bp_json_tree_uint(wait, "fd", &fd);
         print_chain(evidence, wait, chain, sizeof chain);
-        bp_find(evidence, "thread %" PRIu64 " \"%s\" waits on %s %" PRIu64 " of %s%s", thread->tid,
-                thread->name, kinds[i], fd, chain, name_more(count, more));
+        bp_find(evidence, "thread {} waits on {} {} of {}" AND_MORE_THREADS,
+                bp_thread_argument(thread), BP_TEXT(kinds[i]), BP_COUNT(fd), BP_TEXT(chain),
+                BP_COUNT(other_count));
     }
 }
 
@@ -551,35 +560,30 @@ static pending find_pending(const bp_evidence *evidence, const bp_thread *thread
     return is_unaccepted(wait) && is_long ? ACCEPT : NOTHING;
 }
 
+static bool has_pending(const bp_evidence *evidence, const bp_thread *thread) {
+    return find_pending(evidence, thread) != NOTHING;
+}
+
 void bp_diagnose_connect_pending(bp_evidence *evidence) {
-    char server[128], more[48];
-    const bp_thread *first = NULL;
-    pending found = NOTHING;
-    uint64_t count = 0;
-    for (size_t i = 0; i < evidence->thread_count; i++) {
-        pending what = find_pending(evidence, &evidence->threads[i]);
-        if (what != NOTHING && count++ == 0) {
-            first = &evidence->threads[i];
-            found = what;
-        }
-    }
+    uint64_t other_count;
+    const bp_thread *first = find_first(evidence, has_pending, &other_count);
     if (first == NULL) {
         return;
     }
+    pending found = find_pending(evidence, first);
     const bp_json_tree *wait = bp_json_tree_object(first->row, "waits_for");
     const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
     const bp_json_tree *end = bp_json_tree_rows(wait, "other_end");
-    if (found == ACCEPT && end != NULL) {
-        print_process(end, server, sizeof server);
-    } else {
-        bp_utf8_copy(server, sizeof server, bp_json_tree_text_or(socket, "remote", "?"));
-    }
-    const char *has_not = strchr(server, ',') != NULL ? ", has not accepted" : " has not accepted";
+    bp_argument server = found == ACCEPT && end != NULL
+                             ? bp_process_argument(end)
+                             : BP_CUT_TEXT(bp_json_tree_text_or(socket, "remote", "?"), 110);
     bp_find(evidence,
-            "thread %" PRIu64 " \"%s\" waits %s %.110s%s%s, for all of the %.1f s measured",
-            first->tid, first->name, found == ANSWER ? "for an answer of" : "on a connection that",
-            server, found == ANSWER ? " to its connect" : has_not, name_more(count, more),
-            evidence->window_ms / 1000);
+            found == ANSWER
+                ? "thread {} waits for an answer of {} to its connect" AND_MORE_THREADS
+                  ", for all of the {} measured"
+                : "thread {} waits on a connection that {}{,} has not accepted" AND_MORE_THREADS
+                  ", for all of the {} measured",
+            bp_thread_argument(first), server, BP_COUNT(other_count), BP_SECS(evidence->window_ms));
 }
 
 /* --- locks -------------------------------------------------------------------------------- */
@@ -616,20 +620,20 @@ typedef struct lock_holder {
     const char *kind; /* that all wait for; of several, a mutex */
 } lock_holder;
 
-static void print_holder(bp_evidence *evidence, const lock_holder *holder) {
+static void find_holding(bp_evidence *evidence, const lock_holder *holder) {
     const bp_thread *thread = holder->thread;
-    char frames[BP_FRAME_LIST_BYTES], wait[128];
+    char frames[BP_FRAME_LIST_BYTES];
+    bp_wait_text wait;
     bp_frames_print(thread->stack, evidence->finder, frames);
-    bp_thread_print_wait(thread, wait, sizeof wait);
-    const char *place = frames[0] != '\0' ? frames : thread->syscall;
-    bp_find(evidence,
-            "%" PRIu64 " thread%s wait%s for a %s that thread %" PRIu64
-            " \"%s\" holds, which is %s%s%s%s%s; %" PRIu64 " did so for all of the %.1f s measured",
-            holder->waiter_count, holder->waiter_count == 1 ? "" : "s",
-            holder->waiter_count == 1 ? "s" : "", holder->kind, thread->tid, thread->name,
-            thread->state[0] != '\0' ? thread->state : "not listed", place[0] != '\0' ? " in " : "",
-            place, wait[0] != '\0' ? ", waiting on " : "", wait, holder->idle_count,
-            evidence->window_ms / 1000);
+    bp_thread_find_wait(thread, &wait);
+    bp_find(
+        evidence,
+        "{} thread{|s} wait{s|} for a {} that thread {} holds, which is {}{[ in {}]}{[, waiting "
+        "on {}]}; {} did so for all of the {} measured",
+        BP_COUNT(holder->waiter_count), BP_TEXT(holder->kind), bp_thread_argument(thread),
+        BP_TEXT(thread->state[0] != '\0' ? thread->state : "not listed"),
+        BP_TEXT(frames[0] != '\0' ? frames : thread->syscall), bp_wait_argument(&wait),
+        BP_COUNT(holder->idle_count), BP_SECS(evidence->window_ms));
 }
 
 /* A lock is said to be held if somebody waited for it through the whole window, without running
@@ -658,7 +662,7 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
     }
     for (size_t i = 0; i < count; i++) {
         if (holders[i].idle_count > 0) {
-            print_holder(evidence, &holders[i]);
+            find_holding(evidence, &holders[i]);
         }
     }
 }
@@ -704,10 +708,10 @@ void bp_diagnose_lock_contended(bp_evidence *evidence) {
     }
     bool is_most = waiter_count >= waiters_min && waiter_count * 4 >= active_count * 3;
     if (is_most && other_count == 0 && evidence->window_ms >= window_min_ms) {
-        bp_find(
-            evidence,
-            "%" PRIu64 " of the %" PRIu64 " threads that ran wait for one lock, %.24s, as \"%s\" "
-            "(%" PRIu64 "); none of them did so for all of the %.1f s measured",
-            waiter_count, active_count, lock, first->name, first->tid, evidence->window_ms / 1000);
+        bp_find(evidence,
+                "{} of the {} threads that ran wait for one lock, {}, as \"{}\" ({}); none of them "
+                "did so for all of the {} measured",
+                BP_COUNT(waiter_count), BP_COUNT(active_count), BP_CUT_TEXT(lock, 24),
+                BP_TEXT(first->name), BP_TID(first->tid), BP_SECS(evidence->window_ms));
     }
 }

@@ -18,34 +18,38 @@ static const size_t tree_max_bytes[] = {(size_t)4 << 20, (size_t)6 << 20, (size_
 
 /* --- findings ----------------------------------------------------------------------------- */
 
-static void BUGPACK_PRINTF(4, 0) find(bp_evidence *evidence, bp_diagnosis diagnosis,
-                                      const char *entry, const char *format, va_list arguments) {
-    char name[256], text[800];
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    (void)snprintf(name, sizeof name, "%s%s", evidence->folder, entry);
-    bp_findings_add(evidence->findings, diagnosis, name, text);
-}
-
-void bp_find(bp_evidence *evidence, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    find(evidence, evidence->running, bp_diagnoses[evidence->running].entry, format, arguments);
-    va_end(arguments);
-}
-
-void bp_find_in(bp_evidence *evidence, const char *entry, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    find(evidence, evidence->running, entry, format, arguments);
-    va_end(arguments);
-}
-
 void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
-                const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    find(evidence, diagnosis, entry, format, arguments);
-    va_end(arguments);
+                const char *pattern, const bp_argument *arguments) {
+    bp_finding finding = {.diagnosis = diagnosis};
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s%s", evidence->folder, entry);
+    CUT_TO(finding.entry, path);
+    bp_sentence_print(&finding.sentence, pattern, arguments);
+    if (evidence->folder[0] != '\0') {
+        finding.sentence.thread_count = 0;
+    }
+    bp_findings_add(evidence->findings, &finding);
+}
+
+bp_argument bp_thread_argument(const bp_thread *thread) {
+    return (bp_argument){.kind = BP_ARGUMENT_THREAD, .id = thread->tid, .text = thread->name};
+}
+
+bp_argument bp_process_argument(const bp_json_tree *process) {
+    bp_argument argument = {.kind = BP_ARGUMENT_PROCESS,
+                            .text = bp_json_tree_text_or(process, "name", "?"),
+                            .rest = bp_json_tree_text_or(process, "state", ""),
+                            .max_bytes = 40};
+    (void)bp_json_tree_uint(process, "pid", &argument.id);
+    return argument;
+}
+
+bp_argument bp_wait_argument(const bp_wait_text *wait) {
+    return (bp_argument){.kind = wait->pid != 0 ? BP_ARGUMENT_WAIT : BP_ARGUMENT_TEXT,
+                         .text = wait->text,
+                         .rest = wait->others,
+                         .max_bytes = sizeof wait->text,
+                         .id = wait->pid};
 }
 
 /* --- threads ------------------------------------------------------------------------------ */
@@ -74,48 +78,54 @@ static int cut_length(const char *text) {
 
 /* "pipe 3 of cat (4711) and 2 more", "socket 4 of 10.0.0.9:5900", "socket 5": who is at the other
  * end, as far as it is known. */
-static void print_file(const bp_json_tree *wait, const char *kind, char *out, size_t out_bytes) {
+static void find_file(const bp_json_tree *wait, const char *kind, bp_wait_text *ret_wait) {
     const bp_json_tree *holder = bp_json_tree_rows(wait, "other_end");
     const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
-    const char *address =
+    const char *end =
         bp_json_tree_text_or(socket, "remote", bp_json_tree_text_or(socket, "local", ""));
-    const char *name = bp_json_tree_text_or(holder, "name", "?");
-    uint64_t fd = 0, pid = 0;
+    uint64_t fd = 0;
     size_t more = 0;
-    char end[96] = "", others[32] = "";
     (void)bp_json_tree_uint(wait, "fd", &fd);
     BP_JSON_EACH (next, holder) {
         more += next != holder ? 1 : 0;
     }
-    if (more > 0) {
-        (void)snprintf(others, sizeof others, " and %zu more", more);
+    if (bp_json_tree_uint(holder, "pid", &ret_wait->pid)) {
+        end = bp_json_tree_text_or(holder, "name", "?");
     }
-    if (bp_json_tree_uint(holder, "pid", &pid)) {
-        (void)snprintf(end, sizeof end, " of %.*s (%" PRIu64 ")", cut_length(name), name, pid);
-    } else if (address[0] != '\0') {
-        (void)snprintf(end, sizeof end, " of %.*s", cut_length(address), address);
+    (void)snprintf(ret_wait->text, sizeof ret_wait->text, "%.16s %" PRIu64 "%s%.*s", kind, fd,
+                   end[0] != '\0' ? " of " : "", cut_length(end), end);
+    if (more > 0 && ret_wait->pid != 0) {
+        (void)snprintf(ret_wait->others, sizeof ret_wait->others, " and %zu more", more);
     }
-    (void)snprintf(out, out_bytes, "%.16s %" PRIu64 "%s%s", kind, fd, end, others);
 }
 
-void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes) {
+void bp_thread_find_wait(const bp_thread *thread, bp_wait_text *ret_wait) {
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
     const char *kind = bp_json_tree_text_or(wait, "kind", thread->waits_for_kind);
     const bp_json_tree *other = bp_json_tree_object(wait, "holder");
     other = other != NULL ? other : bp_json_tree_object(wait, "child");
-    uint64_t pid = 0;
-    out[0] = '\0';
+    *ret_wait = (bp_wait_text){.pid = 0};
     if (thread->waits_for_tid != 0) {
-        (void)snprintf(out, out_bytes, "%" PRIu64 " (%.32s)", thread->waits_for_tid,
-                       kind[0] != '\0' ? kind : "?");
-    } else if (bp_json_tree_uint(other, "pid", &pid)) {
+        (void)snprintf(ret_wait->text, sizeof ret_wait->text, "%" PRIu64 " (%.32s)",
+                       thread->waits_for_tid, kind[0] != '\0' ? kind : "?");
+    } else if (bp_json_tree_uint(other, "pid", &ret_wait->pid)) {
         const char *name = bp_json_tree_text_or(other, "name", "?");
-        (void)snprintf(out, out_bytes, "%s %.*s (%" PRIu64 ")",
-                       kind[0] == 'c' ? "child" : "file lock of", cut_length(name), name, pid);
+        (void)snprintf(ret_wait->text, sizeof ret_wait->text, "%s %.*s",
+                       kind[0] == 'c' ? "child" : "file lock of", cut_length(name), name);
     } else if (wait != NULL && kind[0] != '\0') {
-        print_file(wait, kind, out, out_bytes);
+        find_file(wait, kind, ret_wait);
     } else if (kind[0] != '\0') {
-        (void)snprintf(out, out_bytes, "a %s", kind);
+        (void)snprintf(ret_wait->text, sizeof ret_wait->text, "a %s", kind);
+    }
+}
+
+void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes) {
+    bp_wait_text wait;
+    bp_thread_find_wait(thread, &wait);
+    if (wait.pid != 0) {
+        (void)snprintf(out, out_bytes, "%s (%" PRIu64 ")%s", wait.text, wait.pid, wait.others);
+    } else {
+        bp_utf8_copy(out, out_bytes, wait.text);
     }
 }
 

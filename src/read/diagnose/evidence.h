@@ -27,7 +27,8 @@ enum {
 };
 
 /* Errors and triggers count as recent in this time before the trigger. */
-#define BP_EVIDENCE_RECENT_NS (10 * BP_NS_PER_SEC)
+#define BP_EVIDENCE_RECENT_SECS 10
+#define BP_EVIDENCE_RECENT_NS (BP_EVIDENCE_RECENT_SECS * BP_NS_PER_SEC)
 
 /* A thread. "" and negative numbers for what is not known. */
 typedef struct bp_thread {
@@ -48,6 +49,13 @@ typedef struct bp_thread {
      * one that they would take too much memory: what is counted is not to be counted by them. */
     bp_json_tree *row, *stack;
 } bp_thread;
+
+/* What a thread waits for: "pipe 3 of cat", 4711, " and 2 more". */
+typedef struct bp_wait_text {
+    char text[96];
+    uint64_t pid; /* 0: none that is known */
+    char others[32];
+} bp_wait_text;
 
 /* The elements of a list in the order of the document, as far as they take little memory. */
 typedef struct bp_rows {
@@ -104,21 +112,27 @@ typedef struct bp_evidence {
     bool is_output_stdout;                  /* there is no other */
 } bp_evidence;
 
-/* Adds a finding of the diagnosis whose function runs; what does not fit is cut. The second: about
- * another entry of the process than that of the row. */
-void bp_find(bp_evidence *evidence, const char *format, ...) BUGPACK_PRINTF(2, 3);
-void bp_find_in(bp_evidence *evidence, const char *entry, const char *format, ...)
-    BUGPACK_PRINTF(3, 4);
-/* While entries are read. */
+/* Adds a finding of the diagnosis whose function runs, with the arguments of its pattern, or
+ * BP_END. The second: about another entry of the process than that of the row. */
+#define bp_find(evidence, pattern, ...)                                                            \
+    bp_find_in((evidence), bp_diagnoses[(evidence)->running].entry, (pattern), __VA_ARGS__)
+#define bp_find_in(evidence, entry, pattern, ...)                                                  \
+    bp_find_as((evidence), (evidence)->running, (entry), (pattern), BP_ARGUMENTS(__VA_ARGS__))
 void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
-                const char *format, ...) BUGPACK_PRINTF(4, 5);
+                const char *pattern, const bp_argument *arguments);
+
+/* Arguments: a thread, a process { pid, name, state }, and what a thread waits for. */
+bp_argument bp_thread_argument(const bp_thread *thread);
+bp_argument bp_process_argument(const bp_json_tree *process);
+bp_argument bp_wait_argument(const bp_wait_text *wait);
 
 /* Whether it is a zombie, or dead; and whether it did not run once in the window. */
 bool bp_thread_has_ended(const bp_thread *thread);
 bool bp_thread_is_idle(const bp_thread *thread);
 
 /* What it waits for in words: "5188 (mutex)", or "pipe 3 of cat (4711)"; "" where that is not
- * known. */
+ * known. The second: as one text. */
+void bp_thread_find_wait(const bp_thread *thread, bp_wait_text *ret_wait);
 void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes);
 
 /* The soft limit of that name in process.json, as "Max open files"; 0: none, or not known. */

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "diagnose/sentence.h"
+
 struct bp_evidence; /* diagnose/evidence.h */
 
 /* Most severe first. */
@@ -166,12 +168,17 @@ typedef struct bp_diagnosis_row {
 } bp_diagnosis_row;
 extern const bp_diagnosis_row bp_diagnoses[BP_DIAGNOSIS_COUNT];
 
-/* One sentence about the bug, and the entry that says so. */
+/* Something about the bug, and the entry that says so. */
 typedef struct bp_finding {
     bp_diagnosis diagnosis;
     char entry[128];
-    char text[400];
+    bp_sentence sentence; /* its threads: those of the first process */
 } bp_finding;
+
+/* What jq finds the evidence by, and what to look at next; "" for none. */
+const char *bp_finding_path(const bp_finding *finding);
+const char *bp_finding_next(const bp_finding *finding);
+bp_severity bp_finding_severity(const bp_finding *finding);
 
 enum { BP_FINDING_MAX = 48 };
 
@@ -184,10 +191,14 @@ typedef struct bp_findings {
 
 uint64_t bp_findings_other_count(const bp_findings *findings);
 
-/* Adds one; what does not fit is cut. Beyond the maximum, the newest of the least severe ones is
- * only counted. */
-void bp_findings_add(bp_findings *findings, bp_diagnosis diagnosis, const char *entry,
-                     const char *text);
+/* How many are of a severity, with those beyond the maximum. */
+uint64_t bp_findings_severity_count(const bp_findings *findings, bp_severity severity);
+
+/* Adds one. Beyond the maximum, the newest of the least severe ones is only counted. */
+void bp_findings_add(bp_findings *findings, const bp_finding *finding);
+
+/* What to look at next, below the last of the findings in a row that say the same. */
+const char *bp_findings_next(const bp_findings *findings, size_t place);
 
 /* Most severe first, and by the order of the rows; stable. */
 void bp_findings_sort(bp_findings *findings);

@@ -316,44 +316,6 @@ static void make_traffic(bp_json_maker *maker, const bp_process_reader *reader) 
                       reader->other_message_count);
 }
 
-/* Where a profile says where the thread was, it is no JSON, and there is nothing more to look for.
- */
-static bool has_profile(const bp_finding *finding) {
-    return bp_entry_find(finding->entry) == BP_ENTRY_PROFILE;
-}
-
-static const char *next_of(const bp_finding *finding) {
-    return has_profile(finding) ? "" : bp_diagnoses[finding->diagnosis].next;
-}
-
-static void make_findings(bp_json_maker *maker, const bp_findings *findings) {
-    uint64_t others = bp_findings_other_count(findings);
-    uint64_t critical_count = findings->other_counts[BP_SEVERITY_CRITICAL];
-    bp_json_make_array(maker, "findings");
-    for (size_t i = 0; i < findings->count; i++) {
-        const bp_finding *finding = &findings->rows[i];
-        const bp_diagnosis_row *diagnosis = &bp_diagnoses[finding->diagnosis];
-        bp_json_make_object(maker, NULL);
-        bp_json_make_text(maker, "id", diagnosis->id);
-        bp_json_make_text(maker, "severity", bp_severity_name(diagnosis->severity));
-        bp_json_make_text(maker, "entry", finding->entry);
-        bp_json_make_known_text(maker, "path", has_profile(finding) ? "" : diagnosis->path);
-        bp_json_make_text(maker, "text", finding->text);
-        const char *next = next_of(finding);
-        bp_json_make_known_text(maker, "next", next);
-        bool is_said_again = i + 1 < findings->count && strcmp(next, next_of(finding + 1)) == 0;
-        bp_json_make_known_text(maker, "_next", is_said_again ? "" : next);
-        bp_json_make_end(maker);
-        critical_count += diagnosis->severity == BP_SEVERITY_CRITICAL;
-    }
-    bp_json_make_end(maker);
-    bp_json_make_uint(maker, "other_findings", others > 0, others);
-    bp_json_make_uint(maker, "_other_critical", others > 0,
-                      findings->other_counts[BP_SEVERITY_CRITICAL]);
-    bp_json_make_uint(maker, "_critical", true, critical_count);
-    bp_json_make_uint(maker, "_finding_count", true, findings->count + others);
-}
-
 static void make_first_process(bp_json_maker *maker, const bp_process_reader *reader,
                                const char *report_path) {
     const bp_json_tree *manifest = reader->evidence.manifest;
@@ -392,7 +354,6 @@ static void make_further_process(bp_json_maker *maker, const bp_evidence *eviden
 
 /* What is needed while a report is read. */
 typedef struct report_reader {
-    bp_findings findings;
     bp_deadlocks deadlocks;
     bp_json_maker maker;
     bp_process_reader process;
@@ -401,7 +362,7 @@ typedef struct report_reader {
 static void begin_process(report_reader *reader, bp_facts *facts, const char *folder) {
     reader->process =
         (bp_process_reader){.left_bytes = &facts->left_bytes,
-                            .evidence = {.findings = &reader->findings,
+                            .evidence = {.findings = &facts->findings,
                                          .report = facts->report,
                                          .folder = folder,
                                          .finder = &facts->finder,
@@ -479,8 +440,7 @@ static bugpack_status read_report(report_reader *reader, bp_facts *facts, bool i
         status = read_further(reader, facts, error);
     }
     bp_waits_end(&facts->waits);
-    bp_findings_sort(&reader->findings);
-    make_findings(&reader->maker, &reader->findings);
+    bp_findings_sort(&facts->findings);
     bp_make_deadlocks(&reader->maker, &reader->deadlocks);
     return status == BUGPACK_OK && reader->maker.lacks_memory
                ? bp_fail_memory(error, "read a report")

@@ -28,6 +28,7 @@ typedef struct bp_facts {
     const bp_json_tree *metadata, *manifest; /* the report's; NULL where there is none */
     uint64_t triggered_wall_ns;              /* 0: not known */
     bp_json_tree *document;
+    bp_findings findings;
     uint64_t left_bytes; /* what may still be read */
 
     /* What would take too much memory as a tree: the members `history`, and of an index. */

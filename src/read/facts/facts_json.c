@@ -22,19 +22,43 @@ static void add_history(bp_json *json, const bp_facts *facts) {
     bp_json_array_end(json);
 }
 
+/* With `has_next`, what each diagnosis says of all reports. */
+static void add_findings(bp_json *json, const bp_findings *findings, bool has_next) {
+    bp_json_array_begin(json, "findings");
+    for (size_t i = 0; i < findings->count; i++) {
+        const bp_finding *finding = &findings->rows[i];
+        const bp_diagnosis_row *diagnosis = &bp_diagnoses[finding->diagnosis];
+        bp_json_object_begin(json, NULL);
+        bp_json_add_text(json, "id", diagnosis->id);
+        bp_json_add_text(json, "severity", bp_severity_name(bp_finding_severity(finding)));
+        bp_json_add_text(json, "entry", finding->entry);
+        bp_model_add_known_text(json, "path", bp_finding_path(finding));
+        bp_json_add_text(json, "text", finding->sentence.text);
+        bp_model_add_known_text(json, "next", has_next ? bp_finding_next(finding) : "");
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
 bugpack_status bp_facts_print(const bp_facts *facts, bp_buffer *out, bugpack_error *error) {
-    static const char *const members[] = {
-        "schema",          "report",   "complete",          "redacted",
-        "not_searched",    "findings", "other_findings",    "process",
-        "busiest_threads", "profile",  "further_processes", "machine",
-        "history",         "heap",     "triggers",          "log",
-        "traffic"};
+    static const char *const members[] = {"schema",       "report",
+                                          "complete",     "redacted",
+                                          "not_searched", "findings",
+                                          "process",      "busiest_threads",
+                                          "profile",      "further_processes",
+                                          "machine",      "history",
+                                          "heap",         "triggers",
+                                          "log",          "traffic"};
     bp_json json;
     bp_json_begin(&json, out);
     bp_json_quote(&json, true);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         if (strcmp(members[i], "history") == 0) {
             add_history(&json, facts);
+        } else if (strcmp(members[i], "findings") == 0) {
+            add_findings(&json, &facts->findings, true);
+            uint64_t other_count = bp_findings_other_count(&facts->findings);
+            bp_model_add_known_uint(&json, "other_findings", other_count > 0, other_count);
         } else {
             bp_json_add_made(&json, members[i], bp_json_tree_member(facts->document, members[i]));
         }
@@ -62,25 +86,16 @@ static void add_members(bp_json *json, const bp_facts *facts, const line_member 
     }
 }
 
-/* What each diagnosis says of all reports is left out. */
-static void add_findings(bp_json *json, const bp_facts *facts) {
-    static const char *const keys[] = {"id", "severity", "entry", "path", "text"};
-    const bp_json_tree *first = bp_json_tree_rows(facts->document, "findings");
-    bp_json_array_begin(json, "findings");
-    BP_JSON_EACH (row, first) {
-        bp_json_object_begin(json, NULL);
-        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-            bp_json_add_text(json, keys[i], bp_json_tree_text(row, keys[i]));
-        }
-        bp_json_object_end(json);
+/* In an index there are lists for engines that do not take arrays of objects. */
+static void add_finding_lists(bp_json *json, const bp_findings *findings) {
+    bp_json_array_begin(json, "finding_ids");
+    for (size_t i = 0; i < findings->count; i++) {
+        bp_json_add_text(json, NULL, bp_diagnoses[findings->rows[i].diagnosis].id);
     }
     bp_json_array_end(json);
-    bp_json_array_begin(json, "finding_ids"); /* for engines that do not take arrays of objects */
-    BP_JSON_EACH (row, first) {
-        bp_json_add_text(json, NULL, bp_json_tree_text(row, "id"));
+    if (findings->count > 0) {
+        bp_json_add_text(json, "finding", findings->rows[0].sentence.text);
     }
-    bp_json_array_end(json);
-    bp_json_add_text(json, "finding", bp_json_tree_text(first, "text"));
 }
 
 /* Three arrays of the same length: what an engine can unnest together. */
@@ -166,8 +181,6 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
                                         {"complete", "complete", false},
                                         {"deadlock", "_deadlock", false},
                                         {"deadlocked_threads", "_deadlocked_threads", false},
-                                        {"critical_findings", "_critical", false},
-                                        {"finding_count", "_finding_count", false},
                                         {NULL, NULL, false}};
     static const line_member figures[] = {
         {"cpu_percent", "process.cpu_percent", false},
@@ -185,7 +198,12 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
     bp_json_add_made(&json, "path", bp_json_tree_at(facts->document, "report.path"));
     bp_json_add_uint(&json, "bytes", byte_count);
     add_members(&json, facts, which);
-    add_findings(&json, facts);
+    bp_json_add_uint(&json, "critical_findings",
+                     bp_findings_severity_count(&facts->findings, BP_SEVERITY_CRITICAL));
+    bp_json_add_uint(&json, "finding_count",
+                     facts->findings.count + bp_findings_other_count(&facts->findings));
+    add_findings(&json, &facts->findings, false);
+    add_finding_lists(&json, &facts->findings);
     add_members(&json, facts, figures);
     add_threads(&json, &facts->names);
     add_gap_keys(&json, facts);

@@ -187,7 +187,7 @@ static bool may_read(bp_process_reader *reader, const char *entry, const char *p
     }
     if (byte_count > *reader->left_bytes) {
         bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
-                   "not read: its %" PRIu64 " bytes are over the limit", byte_count);
+                   "not read: its {} bytes are over the limit", BP_ARGUMENTS(BP_COUNT(byte_count)));
         return false;
     }
     *reader->left_bytes -= byte_count;
@@ -202,8 +202,8 @@ static bugpack_status keep_failure(bp_process_reader *reader, const char *entry,
         return bp_fail_memory(error, "read a report");
     }
     if (status != BUGPACK_OK) {
-        bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry, "cannot be read: %s",
-                   failure->message);
+        bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry, "cannot be read: {}",
+                   BP_ARGUMENTS(BP_TEXT(failure->message)));
     }
     return BUGPACK_OK;
 }
@@ -288,7 +288,8 @@ static bugpack_status read_document(bp_process_reader *reader, size_t index, bug
     if (rest != NULL &&
         !bp_evidence_keep(&reader->evidence, (bp_json_tree **)(void *)place, rest)) {
         bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
-                   "not judged: with the other documents it would take too much memory");
+                   "not judged: with the other documents it would take too much memory",
+                   BP_ARGUMENTS(BP_END));
     }
     if (documents[index].end != NULL) {
         documents[index].end(reader);
@@ -341,13 +342,13 @@ static bugpack_status end_profile(bp_process_reader *reader, bool is_whole, bugp
     }
     if (profile->bad_line_count > 0) {
         bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
-                   "%" PRIu64 " of its %" PRIu64 " lines are malformed, and left out",
-                   profile->bad_line_count, profile->line_count);
+                   "{} of its {} lines are malformed, and left out",
+                   BP_ARGUMENTS(BP_COUNT(profile->bad_line_count), BP_COUNT(profile->line_count)));
     }
     if (profile->left_samples > 0) {
         bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
-                   "%" PRIu64 " samples are left out: it has too many different frames",
-                   profile->left_samples);
+                   "{} samples are left out: it has too many different frames",
+                   BP_ARGUMENTS(BP_COUNT(profile->left_samples)));
     }
     reader->evidence.profile = profile;
     return bp_call_tree_end(profile) == BUGPACK_OK ? BUGPACK_OK
@@ -429,10 +430,10 @@ static void find_log_errors(bp_process_reader *reader, const char *entry, const 
     }
     if (count > 0) {
         bp_find_as(&reader->evidence, BP_DIAGNOSIS_LOG_ERRORS, entry,
-                   "%s%zu error%s in the %d s before the trigger%s, the last: %.*s",
-                   tail->size == BP_READER_TAIL_BYTES ? "at least " : "", count,
-                   count == 1 ? "" : "s", (int)(BP_EVIDENCE_RECENT_NS / BP_NS_PER_SEC), condition,
-                   (int)bp_utf8_cut(last, last_bytes, 400), last);
+                   "{}{} error{|s} in the {} before the trigger{}, the last: {}",
+                   BP_ARGUMENTS(BP_TEXT(tail->size == BP_READER_TAIL_BYTES ? "at least " : ""),
+                                BP_COUNT(count), BP_NUMBER(BP_EVIDENCE_RECENT_SECS, 0, " s"),
+                                BP_TEXT(condition), BP_CUT_TEXT(last, last_bytes)));
     }
 }
 

@@ -454,23 +454,28 @@ static void find_stacks(html_page *page) {
 }
 
 static void write_findings(html_page *page) {
-    const bp_json_tree *findings = find_list(page, "findings");
+    const bp_findings *findings = &page->facts->findings;
+    uint64_t other_count = bp_findings_other_count(findings);
     begin_section(page, "findings", "Findings");
-    bp_html_print(&page->html, findings != NULL ? "<ul class=\"findings\">" : "<p>None.</p>");
-    BP_JSON_EACH (row, bp_json_tree_first(findings)) {
-        (void)bp_html_fill(&page->html,
-                           "<li class=\"{severity}\"><span class=\"severity\">{severity}:</span> ",
-                           row);
-        bool is_first = strncmp(bp_json_tree_text_or(row, "entry", ""), "processes/", 10) != 0;
-        bp_html_linked(&page->html, bp_json_tree_text_or(row, "text", ""), page->stacks,
-                       is_first ? page->stack_count : 0);
-        (void)bp_html_fill(&page->html,
-                           " <span class=\"entry\">{entry}</span>{[<br>Next: {_next}]}</li>", row);
+    bp_html_print(&page->html, findings->count > 0 ? "<ul class=\"findings\">" : "<p>None.</p>");
+    for (size_t i = 0; i < findings->count; i++) {
+        const bp_finding *finding = &findings->rows[i];
+        const char *severity = bp_severity_name(bp_finding_severity(finding));
+        const char *next = bp_findings_next(findings, i);
+        bp_html_print(&page->html, "<li class=\"%s\"><span class=\"severity\">%s:</span> ",
+                      severity, severity);
+        bp_html_sentence(&page->html, &finding->sentence, page->stacks, page->stack_count);
+        bp_html_print(&page->html, " <span class=\"entry\">%s</span>", finding->entry);
+        if (next[0] != '\0') {
+            bp_html_print(&page->html, "<br>Next: %s", next);
+        }
+        bp_html_print(&page->html, "</li>");
     }
-    bp_html_print(&page->html, findings != NULL ? "</ul>" : "");
-    (void)bp_html_fill(&page->html,
-                       "<p>And {other_findings:u} more, {_other_critical:u} of them critical.</p>",
-                       page->facts->document);
+    bp_html_print(&page->html, findings->count > 0 ? "</ul>" : "");
+    if (other_count > 0) {
+        bp_html_print(&page->html, "<p>And %" PRIu64 " more, %" PRIu64 " of them critical.</p>",
+                      other_count, findings->other_counts[BP_SEVERITY_CRITICAL]);
+    }
     end_section(page);
 }
 

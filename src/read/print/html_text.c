@@ -152,24 +152,22 @@ void bp_html_begin_table(bp_html *html, const char *columns) {
     bp_html_print(html, "</tr></thead><tbody>");
 }
 
-void bp_html_linked(bp_html *html, const char *text, const uint64_t *ids, size_t count) {
-    const char *done = text;
-    for (const char *at = text; *at != '\0';) {
-        size_t digits = strspn(at, "0123456789"), i = 0;
-        bool is_id = (at - text >= 7 && strncmp(at - 7, "thread ", 7) == 0) ||
-                     (at > text && at[-1] == '(' && at[digits] == ')');
-        uint64_t id = digits > 0 && is_id ? strtoull(at, NULL, 10) : 0;
-        while (i < count && ids[i] != id) {
-            i++;
+void bp_html_sentence(bp_html *html, const bp_sentence *sentence, const uint64_t *ids,
+                      size_t count) {
+    size_t done = 0;
+    for (size_t i = 0; i < sentence->thread_count; i++) {
+        uint64_t id = sentence->threads[i].id;
+        size_t at = 0;
+        while (at < count && ids[at] != id) {
+            at++;
         }
-        if (id != 0 && i < count) {
-            (void)bp_html_text(html, done, (size_t)(at - done));
+        if (at < count) {
+            (void)bp_html_text(html, sentence->text + done, sentence->threads[i].at - done);
             bp_html_print(html, "<a href=\"#stack-%" PRIu64 "\">%" PRIu64 "</a>", id, id);
-            done = at + digits;
+            done = sentence->threads[i].at + sentence->threads[i].byte_count;
         }
-        at += digits > 0 ? digits : 1;
     }
-    bp_html_print(html, "%s", done);
+    (void)bp_html_text(html, sentence->text + done, sentence->length - done);
 }
 
 /* --- charts, as SVG in the page ----------------------------------------------------------- */
