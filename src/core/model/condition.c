@@ -235,8 +235,7 @@ static bugpack_status take_pattern(bp_condition *condition, const char **at, bug
     }
     bugpack_status status = bp_rule_set_new(&list, &condition->pattern, &reason);
     if (status == BUGPACK_ERR_INVALID) {
-        const char *where = strstr(reason.message, "at byte ");
-        return refuse(condition, error, "%s", where != NULL ? where : reason.message);
+        return refuse(condition, error, "%s", reason.message);
     }
     if (status == BUGPACK_OK) {
         condition->matcher = bp_matcher_new(condition->pattern);

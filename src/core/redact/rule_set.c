@@ -437,8 +437,11 @@ static bugpack_status compile(bp_rule_set *set, size_t index, pcre2_compile_cont
             return bp_fail_memory(error, "compile a redaction rule");
         }
         (void)pcre2_get_error_message(code, message, sizeof message);
-        return bp_fail(error, BUGPACK_ERR_INVALID, "redaction rule \"%s\", at byte %zu: %s",
-                       rule->id, offset, (const char *)message);
+        return rule->id[0] != '\0'
+                   ? bp_fail(error, BUGPACK_ERR_INVALID, "redaction rule \"%s\", at byte %zu: %s",
+                             rule->id, offset, (const char *)message)
+                   : bp_fail(error, BUGPACK_ERR_INVALID, "at byte %zu: %s", offset,
+                             (const char *)message);
     }
 #ifndef BP_WITHOUT_PCRE2_JIT
     /* Where no page may be made executable, this fails and PCRE2 interprets. */

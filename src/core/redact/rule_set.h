@@ -29,7 +29,7 @@ enum {
 
 /* One rule. Its texts are its own. */
 typedef struct bp_rule {
-    char id[BP_RULE_ID_BYTES];
+    char id[BP_RULE_ID_BYTES];       /* "" for a rule that no error needs to name */
     char category[BP_RULE_ID_BYTES]; /* "" where the file has none */
     char *keywords;                  /* separated by spaces; NULL: searched for everywhere */
     char *pattern;                   /* of PCRE2; group 1 is what is replaced, else all of it */
