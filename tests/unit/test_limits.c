@@ -2,6 +2,7 @@
  * What reports may cost the disk.
  */
 #include <errno.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "report/destination.h"
@@ -110,6 +111,10 @@ Test(limits, count_the_blocks_that_this_user_may_fill_and_keep_some_of_them) {
     room.f_frsize = 0; /* then the other size counts */
     cr_expect(zero(int, bp_destination_check_room(&here, 40960, 0, NULL)));
     cr_expect(eq(int, bp_destination_check_room(&here, 40961, 0, NULL), BUGPACK_ERR_IO));
+    room.f_bavail = (fsblkcnt_t)1 << 52; /* 2^64 bytes */
+    cr_expect(zero(int, bp_destination_check_room(&here, 40961, 0, NULL)));
+    room.f_blocks = room.f_bavail = 0; /* it has no blocks */
+    cr_expect(zero(int, bp_destination_check_room(&here, 40961, 0, NULL)));
     temp_dir_remove(&dir);
 }
 #endif
@@ -130,8 +135,8 @@ Test(limits, a_directory_that_was_closed_is_opened_again_unless_it_was_replaced)
 Test(limits, a_directory_that_bugpack_chose_has_to_be_this_users_alone) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_destination_request request = {
-        .app_name = "viewer", .report_dir = dir.path, .is_private = true};
+    const bp_report_dir chosen = {.path = dir.path, .is_private = true};
+    const bp_destination_request request = {.app_name = "viewer", .dir = &chosen};
     for (int i = 0; i < 2; i++) {
         bp_destination destination = BP_DESTINATION_INIT;
         cr_expect(eq(int, (int)bp_destination_open(&request, &destination, NULL),
