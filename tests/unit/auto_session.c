@@ -3,18 +3,16 @@
 #include <unistd.h>
 
 #include "session/session.h"
-#include "unit/unit.h"
 
-bugpack_options auto_options(const temp_dir *dir) {
-    bugpack_options options = quick_options(dir);
+void auto_setup(void) {
+    setup();
     options.sample_window_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     options.provider_timeout_ms = 600000;
     options.min_free_bytes = BUGPACK_OFF64;
-    return options;
 }
 
-bp_trigger_entry auto_count(bugpack *session, bp_report_kind kind, const char *key) {
+bp_trigger_entry auto_count(bp_report_kind kind, const char *key) {
     const bp_job_type type = {.kind = BP_REPORT_BUGREPORT};
     const bp_job job = {.type = &type};
     bp_trigger_entry found = {.kind = kind};
@@ -33,22 +31,21 @@ bp_trigger_entry auto_count(bugpack *session, bp_report_kind kind, const char *k
     return found;
 }
 
-bugpack_status auto_report(bugpack *session, bugpack_report_result *ret_result) {
-    *ret_result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
-    return bugpack_report(session, NULL, ret_result);
-}
-
 int auto_wait_at_gate(bugpack_writer *writer, void *context) {
-    auto_gate *guard = context;
-    atomic_store(&guard->is_inside, true);
-    while (!atomic_load(&guard->may_go)) {
+    auto_gate *gate = context;
+    atomic_store(&gate->is_inside, true);
+    while (!atomic_load(&gate->may_go)) {
         (void)usleep(1000);
     }
     return bugpack_printf(writer, "passed");
 }
 
-void auto_wait_for_worker(auto_gate *guard) {
-    while (!atomic_load(&guard->is_inside)) {
+void auto_wait_for_worker(auto_gate *gate) {
+    while (!atomic_load(&gate->is_inside)) {
         (void)usleep(1000);
     }
+}
+
+void auto_add_gate(auto_gate *gate) {
+    cr_assert(zero(int, bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, gate, NULL)));
 }

@@ -1,17 +1,12 @@
 #include "unit/logged_session.h"
 
 #include "base/buffer.h"
-#include "support/report_reader.h"
-#include "unit/unit.h"
 
-logged open_logged(void) {
-    logged made = {.session = NULL};
-    cr_assert(temp_dir_make(&made.dir));
-    bugpack_options options = quick_options(&made.dir);
+void logged_setup(void) {
+    setup();
     options.sample_window_ms = BUGPACK_OFF;
     options.log_level = BUGPACK_LEVEL_TRACE;
-    made.session = open_session(&options);
-    return made;
+    open_session();
 }
 
 /* Copies what stands between `before` and `after` in a line; "-" when it is not there. */
@@ -27,10 +22,9 @@ static void copy_between(const char *line, const char *before, const char *after
     (void)bp_buffer_append_char(out, ' ');
 }
 
-static bp_buffer close_logged(logged *made) {
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(made->session, NULL, &result)), "%s", result.error.message);
-    char *text = report_read(result.path, "logs.jsonl", NULL);
+void expect_logged(const char *expected) {
+    take(NULL);
+    char *text = report_read(taken.path, "logs.jsonl", NULL);
     cr_assert(ne(ptr, text, NULL));
     bp_buffer out;
     bp_buffer_init(&out, 1 << 20);
@@ -42,13 +36,6 @@ static bp_buffer close_logged(logged *made) {
         (void)bp_buffer_append_char(&out, '\n');
     }
     free(text);
-    bugpack_close(made->session);
-    temp_dir_remove(&made->dir);
-    return out;
-}
-
-void expect_logged(logged *made, const char *expected) {
-    bp_buffer text = close_logged(made);
-    cr_assert(eq(str, bp_buffer_text(&text), expected));
-    bp_buffer_release(&text);
+    cr_assert(eq(str, bp_buffer_text(&out), expected));
+    bp_buffer_release(&out);
 }

@@ -4,21 +4,13 @@
 #ifndef TESTS_UNIT_LOGGED_SESSION_H
 #define TESTS_UNIT_LOGGED_SESSION_H
 
-#include <bugpack/bugpack.h>
-
 #include "unit/quick_session.h"
 
-typedef struct logged {
-    temp_dir dir;
-    bugpack *session;
-} logged;
+/* Of a suite: opens the session. */
+void logged_setup(void);
 
-logged open_logged(void);
-
-/*
- * Takes a report, closes all, and compares the records of logs.jsonl, each as
- * `level channel "message"` with a newline, "-" for no channel, and whatever follows the message.
- */
-void expect_logged(logged *made, const char *expected);
+/* Takes a report, and compares the records of logs.jsonl, each as `level channel "message"` with a
+ * newline, "-" for no channel, and whatever follows the message. */
+void expect_logged(const char *expected);
 
 #endif

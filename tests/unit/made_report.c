@@ -4,9 +4,7 @@
 
 #include "archive/sha256.h"
 #include "entries/verify.h"
-#include "support/report_reader.h"
-#include "unit/taken_report.h"
-#include "unit/unit.h"
+#include "unit/quick_session.h"
 
 const char made_report_id[33] = "0123456789abcdef0123456789abcdef";
 static const char record[] =
@@ -46,11 +44,9 @@ void made_report_add(made_report *report, const char *name, const char *content)
 
 void made_report_begin(made_report *report) {
     static char metadata[8192];
-    bugpack_options options = quick_options(&dir);
-    bugpack *session = open_session(&options);
-    take(session, NULL, NULL);
-    bugpack_close(session);
-    char *text = report_read(path, "metadata.json", NULL);
+    open_session();
+    take(NULL);
+    char *text = report_read(taken.path, "metadata.json", NULL);
     cr_assert(ne(ptr, text, NULL));
     char *at = strstr(text, "\"report_id\": \"");
     cr_assert(ne(ptr, at, NULL));

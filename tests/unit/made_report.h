@@ -1,6 +1,6 @@
 /*
  * Reports made member by member, so that the manifest can say anything of them: what the tests of
- * `bugpack verify` begin with. Within the fixture of unit/taken_report.h.
+ * `bugpack verify` begin with. Within the fixture of unit/quick_session.h.
  */
 #ifndef TESTS_UNIT_MADE_REPORT_H
 #define TESTS_UNIT_MADE_REPORT_H

@@ -11,12 +11,12 @@
 static bp_buffer out;
 static bugpack_error error;
 
-static inline void setup(void) {
+static inline void begin_printing(void) {
     bp_buffer_init(&out, 1 << 20);
     error = (bugpack_error)BUGPACK_ERROR_INIT;
 }
 
-static inline void teardown(void) {
+static inline void end_printing(void) {
     bp_buffer_release(&out);
 }
 

@@ -6,26 +6,14 @@
 #include <time.h>
 
 #include "unit/quick_session.h"
-#include "unit/unit.h"
 
-static temp_dir dir;
-
-static void make_dir(void) {
-    cr_assert(temp_dir_make(&dir));
-}
-
-static void remove_dir(void) {
-    temp_dir_remove(&dir);
-}
-
-TestSuite(close, .init = make_dir, .fini = remove_dir, .timeout = 60);
-
-static bugpack *open_quick(void) {
-    bugpack_options options = quick_options(&dir);
+static void setup_in_memory(void) {
+    setup();
     options.recorder_in_memory = true;
     options.sample_window_ms = BUGPACK_OFF;
-    return open_session(&options);
 }
+
+TestSuite(close, .init = setup_in_memory, .fini = teardown, .timeout = 60);
 
 static int provide(bugpack_writer *writer, void *context) {
     (void)context;
@@ -33,16 +21,15 @@ static int provide(bugpack_writer *writer, void *context) {
 }
 
 Test(close, refuses_every_call_afterwards) {
-    bugpack *session = open_quick();
+    open_session();
     bugpack_channel *channel = NULL;
     bugpack_channel *late = NULL;
     cr_assert(zero(int, bugpack_channel_open(session, "display", NULL, &channel, NULL)));
     bugpack_close(session);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     const int closed = BUGPACK_ERR_CLOSED;
-    cr_expect(eq(int, bugpack_report(session, NULL, &result), closed));
-    cr_expect(eq(int, result.status, closed));
+    cr_expect(eq(int, try_report(NULL), closed));
+    cr_expect(eq(int, taken.status, closed));
     cr_expect(eq(int, bugpack_report_async(session, NULL, NULL, NULL), closed));
     cr_expect(eq(int, bugpack_provide_text(session, "a.txt", provide, NULL, &error), closed));
     cr_expect(eq(int, error.status, closed));
@@ -65,12 +52,11 @@ Test(close, refuses_every_call_afterwards) {
  */
 Test(close, lets_a_new_gap_meet_the_ignored_ones_afterwards) {
     const char *const ignored[] = {"display:*", "inputs:unimpl:*"};
-    bugpack_options options = quick_options(&dir);
     options.recorder_in_memory = true;
     options.sample_window_ms = BUGPACK_OFF;
     options.pedantic_ignore = ignored;
     options.pedantic_ignore_count = 2;
-    bugpack *session = open_session(&options);
+    open_session();
     bugpack_close(session);
     bugpack_gap(session, "display:unimpl:never_seen_before");
     bugpack_gap_unknown(session, "inputs", 77, NULL, 0);
@@ -88,13 +74,13 @@ static size_t count_and_keep(bugpack_direction direction, uint32_t type, void *b
 
 Test(close, ends_the_calls_of_a_filter) {
     static char message[3 * BUGPACK_TRAFFIC_FILTER_STACK_BYTES];
-    bugpack *session = open_quick();
+    open_session();
     unsigned *call_count = calloc(1, sizeof *call_count);
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    options.filter = count_and_keep;
-    options.filter_context = call_count;
+    bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
+    with.filter = count_and_keep;
+    with.filter_context = call_count;
     bugpack_channel *channel = NULL;
-    cr_assert(zero(int, bugpack_channel_open(session, "display", &options, &channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(session, "display", &with, &channel, NULL)));
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, message, 64);
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, message, sizeof message);
     cr_expect(eq(u32, *call_count, 2));
@@ -115,12 +101,12 @@ static size_t close_in_filter(bugpack_direction direction, uint32_t type, void *
 }
 
 Test(close, does_nothing_inside_a_filter_of_the_session) {
-    bugpack *session = open_quick();
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    options.filter = close_in_filter;
-    options.filter_context = session;
+    open_session();
+    bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
+    with.filter = close_in_filter;
+    with.filter_context = session;
     bugpack_channel *channel = NULL;
-    cr_assert(zero(int, bugpack_channel_open(session, "display", &options, &channel, NULL)));
+    cr_assert(zero(int, bugpack_channel_open(session, "display", &with, &channel, NULL)));
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, "message", 7);
     cr_expect(zero(int, bugpack_report(session, NULL, NULL)), "it is still open");
     bugpack_close(session);
@@ -155,7 +141,12 @@ static void close_a_second_time(const bugpack_report_result *result, void *conte
 }
 
 Test(close, does_not_wait_for_another_close_in_a_callback) {
-    struct knot knot = {.closed = open_quick(), .other = open_quick()};
+    struct knot knot;
+    open_session();
+    knot.closed = session;
+    open_session();
+    knot.other = session;
+    knot.is_untied = false;
     cr_assert(zero(int, bugpack_report_async(knot.closed, NULL, wait_for_other, &knot)));
     cr_assert(zero(int, bugpack_report_async(knot.other, NULL, close_a_second_time, &knot)));
     bugpack_close(knot.closed);

@@ -2,15 +2,12 @@
  * A crash page is data from outside: what is not whole is not believed. And crash.json as printed.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "model/crash.h"
 #include "support/crash_samples.h"
 #include "unit/model_fixture.h"
 
-TestSuite(crash, .init = setup, .fini = teardown);
+TestSuite(crash, .init = begin_printing, .fini = end_printing);
 
 static bp_crash_page_state validate(const bp_crash_page *page) {
     return bp_crash_page_validate(page, sizeof *page, sample_crash_session);

@@ -4,18 +4,13 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "support/report_reader.h"
 #include "unit/auto_session.h"
-#include "unit/unit.h"
+
+TestSuite(disconnect, .init = auto_setup, .fini = teardown);
 
 Test(disconnect, report_says_why_and_how_every_channel_stood) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
-    bugpack *session = open_session(&options);
-    bugpack_channel *main_channel = NULL, *display = NULL;
-    cr_assert(zero(int, bugpack_channel_open(session, "main", NULL, &main_channel, NULL)));
-    cr_assert(zero(int, bugpack_channel_open(session, "display", NULL, &display, NULL)));
+    open_session();
+    bugpack_channel *main_channel = open_channel("main"), *display = open_channel("display");
     bugpack_traffic(main_channel, BUGPACK_SENT, 1, NULL, "hello", 5);
     bugpack_traffic(main_channel, BUGPACK_SENT, 1, NULL, "again", 5);
     bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "pixels!", 7);
@@ -26,10 +21,8 @@ Test(disconnect, report_says_why_and_how_every_channel_stood) {
     cause.keepalive_fired = true;
     cr_assert(zero(int, bugpack_disconnect_because(session, &cause)));
     bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "too late for the cause", 22);
-    bugpack_close(session);
-    char path[512];
-    cr_assert(report_find_only(&dir, path, sizeof path));
-    cr_assert(ne(ptr, strstr(path, "/viewer-disconnect-main-20"), NULL), "%s", path);
+    close_and_find();
+    cr_assert(ne(ptr, strstr(taken.path, "/viewer-disconnect-main-20"), NULL), "%s", taken.path);
     static const char *const parts[] = {
         "\"channel\": \"main\"",
         "\"error\": \"reset \xee\xbf\xbf by \\\"peer\\\"\\n\"",
@@ -43,181 +36,139 @@ Test(disconnect, report_says_why_and_how_every_channel_stood) {
         "      \"name\": \"display\"",
         "\"messages\": 1,\n        \"bytes\": 7,\n"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        cr_assert(report_entry_contains(path, "disconnect-cause.json", parts[i]), "%s", parts[i]);
+        cr_assert(holds("disconnect-cause.json", parts[i]), "%s", parts[i]);
     }
-    cr_assert(report_entry_contains(path, "metadata.json", "\"report_type\": \"disconnect\""));
-    cr_assert(report_entry_contains(path, "metadata.json", "\"channel\": \"main\""));
-    cr_assert(report_entry_contains(path, "manifest.json", "\"written\": true,\n"));
-    temp_dir_remove(&dir);
+    cr_assert(holds("metadata.json", "\"report_type\": \"disconnect\""));
+    cr_assert(holds("metadata.json", "\"channel\": \"main\""));
+    cr_assert(holds("manifest.json", "\"written\": true,\n"));
 }
 
 Test(disconnect, within_the_cool_down_is_counted_in_the_ledger) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
-    bugpack *session = open_session(&options);
+    open_session();
     cr_assert(zero(int, bugpack_disconnect(session, "main", "ECONNRESET")));
-    bugpack_report_result result;
-    cr_assert(zero(int, auto_report(session, &result)), "%s", result.error.message);
+    take(NULL);
     cr_assert(eq(int, bugpack_disconnect(session, "main", NULL), BUGPACK_ERR_BUSY));
     cr_assert(eq(int, bugpack_disconnect(session, "inputs", NULL), BUGPACK_ERR_BUSY));
-    bp_trigger_entry entry = auto_count(session, BP_REPORT_DISCONNECT, "main");
+    bp_trigger_entry entry = auto_count(BP_REPORT_DISCONNECT, "main");
     cr_assert(eq(u64, entry.count, 2));
     cr_assert(eq(u64, entry.written_count, 1));
-    cr_assert(zero(int, auto_report(session, &result)), "%s", result.error.message);
-    cr_assert(report_entry_contains(result.path, "manifest.json", "\"key\": \"inputs\""));
-    cr_assert(report_entry_contains(
-        result.path, "manifest.json",
+    take(NULL);
+    cr_assert(holds("manifest.json", "\"key\": \"inputs\""));
+    cr_assert(holds(
+        "manifest.json",
         "\"reports\": 0,\n      \"reason\": \"a disconnect report was taken shortly before\""));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 3));
-    temp_dir_remove(&dir);
 }
 
 Test(disconnect, that_could_not_be_written_starts_no_cool_down) {
-    temp_dir dir;
     char parked[300];
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
-    bugpack *session = open_session(&options);
-    bugpack_report_result result;
+    open_session();
     (void)snprintf(parked, sizeof parked, "%s.parked", dir.path);
     cr_assert(zero(int, rename(dir.path, parked)));
     cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
-    cr_assert(eq(int, auto_report(session, &result), BUGPACK_ERR_IO));
+    cr_assert(eq(int, try_report(NULL), BUGPACK_ERR_IO));
     cr_assert(zero(int, rename(parked, dir.path)));
     cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
-    bugpack_close(session);
-    char path[512];
-    cr_assert(report_find_only(&dir, path, sizeof path));
-    cr_assert(report_entry_contains(path, "disconnect-cause.json", "\"suppressed_before\": 1"));
-    cr_assert(report_entry_contains(path, "manifest.json", "\"count\": 2,\n"));
-    cr_assert(report_entry_contains(path, "manifest.json",
-                                    "\"reason\": \"a report could not be written"));
-    temp_dir_remove(&dir);
+    close_and_find();
+    cr_assert(holds("disconnect-cause.json", "\"suppressed_before\": 1"));
+    cr_assert(holds("manifest.json", "\"count\": 2,\n"));
+    cr_assert(holds("manifest.json", "\"reason\": \"a report could not be written"));
 }
 
 Test(disconnect, while_another_is_pending_is_suppressed) {
-    temp_dir dir;
-    auto_gate gate = {.is_inside = false};
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
-    bugpack *session = open_session(&options);
-    cr_assert(zero(int, bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
+    static auto_gate gate;
+    open_session();
+    auto_add_gate(&gate);
     cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
     auto_wait_for_worker(&gate);
     cr_assert(eq(int, bugpack_disconnect(session, "main", NULL), BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 1));
-    temp_dir_remove(&dir);
 }
 
-static void remove_reports(const temp_dir *dir) {
-    DIR *listing = opendir(dir->path);
+static void remove_reports(void) {
+    DIR *listing = opendir(dir.path);
     cr_assert(listing != NULL);
     for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
         if (entry->d_name[0] != '.') {
-            cr_assert(zero(int, unlinkat(dir->fd, entry->d_name, 0)));
+            cr_assert(zero(int, unlinkat(dir.fd, entry->d_name, 0)));
         }
     }
     (void)closedir(listing);
 }
 
 Test(disconnect, report_tells_of_those_that_came_while_the_one_before_was_taken) {
-    temp_dir dir;
-    auto_gate gate = {.is_inside = false};
-    bugpack_report_result result;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
+    static auto_gate gate;
     options.disconnect_cooldown_ms = 1;
-    bugpack *session = open_session(&options);
-    cr_assert(zero(int, bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
+    open_session();
+    auto_add_gate(&gate);
     cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
     auto_wait_for_worker(&gate);
     cr_assert(eq(int, bugpack_disconnect(session, "inputs", NULL), BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
-    cr_assert(zero(int, auto_report(session, &result)));
-    remove_reports(&dir);
+    take(NULL);
+    remove_reports();
     (void)usleep(2000);
     cr_assert(zero(int, bugpack_disconnect(session, "later", NULL)));
-    bugpack_close(session);
-    char path[512];
-    cr_assert(report_find_only(&dir, path, sizeof path));
-    cr_assert(report_entry_contains(path, "disconnect-cause.json", "\"suppressed_before\": 1"));
-    temp_dir_remove(&dir);
+    close_and_find();
+    cr_assert(holds("disconnect-cause.json", "\"suppressed_before\": 1"));
 }
 
 Test(disconnect, without_a_cool_down_takes_each) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
     options.disconnect_cooldown_ms = BUGPACK_OFF;
-    bugpack *session = open_session(&options);
+    open_session();
     cr_assert(zero(int, bugpack_disconnect(session, "a", NULL)));
     cr_assert(zero(int, bugpack_disconnect(session, "b", NULL)));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
-    temp_dir_remove(&dir);
 }
 
 /* The order of a session whose link was lost: the loss that says why is the second one. */
 Test(disconnect, that_comes_meanwhile_is_listed_with_its_error_and_traffic) {
-    temp_dir dir;
-    auto_gate gate = {.is_inside = false};
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
-    bugpack *session = open_session(&options);
+    static auto_gate gate;
+    open_session();
     bugpack_channel *channels[3];
     static const char *const names[] = {"input", "display", "sound"};
     for (size_t i = 0; i < 3; i++) {
         cr_assert(zero(int, bugpack_channel_open(session, names[i], NULL, &channels[i], NULL)));
         bugpack_traffic(channels[i], BUGPACK_SENT, 1, NULL, "hello", 5);
     }
-    cr_assert(zero(int, bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
+    auto_add_gate(&gate);
     cr_assert(zero(int, bugpack_disconnect(session, "input", "EOF")));
     auto_wait_for_worker(&gate);
     cr_assert(eq(int, bugpack_disconnect(session, "display", "ECONNRESET"), BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
-    bugpack_close(session);
-    char path[512];
-    cr_assert(report_find_only(&dir, path, sizeof path));
+    close_and_find();
     static const char *const parts[] = {
         "\"error\": \"EOF\"", "\"others\": [\n",
         "\"channel\": \"display\",\n      \"error\": \"ECONNRESET\""};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        cr_assert(report_entry_contains(path, "disconnect-cause.json", parts[i]), "%s", parts[i]);
+        cr_assert(holds("disconnect-cause.json", parts[i]), "%s", parts[i]);
     }
-    cr_expect(report_entry_contains(path, "traffic-index.jsonl", "\"input\""));
-    cr_expect(report_entry_contains(path, "traffic-index.jsonl", "\"display\""));
-    cr_expect(not(report_entry_contains(path, "traffic-index.jsonl", "\"sound\"")));
-    temp_dir_remove(&dir);
+    cr_expect(holds("traffic-index.jsonl", "\"input\""));
+    cr_expect(holds("traffic-index.jsonl", "\"display\""));
+    cr_expect(not(holds("traffic-index.jsonl", "\"sound\"")));
 }
 
 Test(disconnect, beyond_the_cap_is_counted_in_the_ledger) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
     options.disconnect_cooldown_ms = BUGPACK_OFF;
     options.disconnect_cap = 2;
-    bugpack *session = open_session(&options);
+    open_session();
     cr_assert(zero(int, bugpack_disconnect(session, "a", NULL)));
     cr_assert(zero(int, bugpack_disconnect(session, "b", NULL)));
     cr_assert(eq(int, bugpack_disconnect(session, "c", NULL), BUGPACK_ERR_BUSY));
-    bp_trigger_entry entry = auto_count(session, BP_REPORT_DISCONNECT, "c");
+    bp_trigger_entry entry = auto_count(BP_REPORT_DISCONNECT, "c");
     cr_assert(eq(u64, entry.count, 1));
     cr_assert(
         eq(str, entry.reason, "as many disconnect reports as disconnect_cap allows were taken"));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
-    temp_dir_remove(&dir);
 }
 
 Test(disconnect, refuses_what_names_no_channel_and_bounds_what_it_counts) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
-    bugpack *session = open_session(&options);
+    open_session();
     char name[BUGPACK_CHANNEL_MAX_BYTES + 2];
     memset(name, 'x', sizeof name);
     name[sizeof name - 1] = '\0';
@@ -235,9 +186,8 @@ Test(disconnect, refuses_what_names_no_channel_and_bounds_what_it_counts) {
         (void)snprintf(name, sizeof name, "hostile %u", i);
         (void)bugpack_disconnect(session, name, NULL);
     }
-    bp_trigger_entry rest = auto_count(session, BP_REPORT_DISCONNECT, "");
+    bp_trigger_entry rest = auto_count(BP_REPORT_DISCONNECT, "");
     cr_assert(eq(u64, rest.count, 1000 - 64));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 1));
-    temp_dir_remove(&dir);
 }

@@ -2,20 +2,18 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "quick_session.h"
-#include "unit/unit.h"
+#include "unit/quick_session.h"
 
 /* No test waits for as long as this: it is what a cancel gets a report out of. */
 static const uint32_t for_ever_ms = 600000;
 
 /* The rings of these are of no interest. */
-static bugpack_options memory_options(const temp_dir *dir) {
-    bugpack_options options = quick_options(dir);
+static void setup_in_memory(void) {
+    setup();
     options.recorder_in_memory = true;
-    return options;
 }
 
-static bugpack_event next_event(bugpack *session) {
+static bugpack_event next_event(void) {
     struct pollfd waited = {.fd = bugpack_events_fd(session), .events = POLLIN};
     cr_assert(eq(int, poll(&waited, 1, -1), 1));
     bugpack_event event = BUGPACK_EVENT_INIT;
@@ -24,15 +22,15 @@ static bugpack_event next_event(bugpack *session) {
 }
 
 /* Reads on until the report has ended. */
-static bugpack_event last_event(bugpack *session, uint64_t ticket) {
+static bugpack_event last_event(uint64_t ticket) {
     bugpack_event event;
     do {
-        event = next_event(session);
+        event = next_event();
     } while (event.ticket != ticket || event.kind < BUGPACK_EVENT_WRITTEN);
     return event;
 }
 
-static uint64_t trigger(bugpack *session) {
+static uint64_t trigger(void) {
     uint64_t ticket = 0;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.ret_ticket = &ticket;
@@ -41,21 +39,20 @@ static uint64_t trigger(bugpack *session) {
     return ticket;
 }
 
+TestSuite(events, .init = setup_in_memory, .fini = teardown);
+
 Test(events, tell_a_report_from_its_start_to_its_path) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = memory_options(&dir);
-    bugpack *session = open_session(&options);
+    open_session();
     cr_assert(ge(int, bugpack_events_fd(session), 0));
     cr_assert(eq(int, bugpack_events_fd(session), bugpack_events_fd(session)));
-    uint64_t ticket = trigger(session);
-    bugpack_event event = next_event(session);
+    uint64_t ticket = trigger();
+    bugpack_event event = next_event();
     cr_assert(eq(int, event.kind, BUGPACK_EVENT_STARTED));
     cr_assert(eq(u64, event.ticket, ticket));
     cr_assert(eq(str, event.report_type, "bugreport"));
     uint32_t percent = 0, progress_count = 0;
-    for (event = next_event(session); event.kind == BUGPACK_EVENT_PROGRESS;
-         event = next_event(session), progress_count++) {
+    for (event = next_event(); event.kind == BUGPACK_EVENT_PROGRESS;
+         event = next_event(), progress_count++) {
         cr_assert(gt(u32, event.percent, percent));
         percent = event.percent;
     }
@@ -63,15 +60,10 @@ Test(events, tell_a_report_from_its_start_to_its_path) {
     cr_assert(gt(u32, progress_count, 0));
     cr_assert(eq(u32, event.percent, 100));
     cr_assert(zero(int, access(event.path, R_OK)));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(events, before_the_first_call_for_the_descriptor_are_dropped) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = memory_options(&dir);
-    bugpack *session = open_session(&options);
+    open_session();
     bugpack_event event = BUGPACK_EVENT_INIT;
     cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
     cr_assert(not(bugpack_next_event(session, &event)));
@@ -83,8 +75,6 @@ Test(events, before_the_first_call_for_the_descriptor_are_dropped) {
     cr_assert(not(bugpack_next_event(session, &event)));
     cr_assert(eq(int, bugpack_events_fd(NULL), -1));
     cr_assert(not(bugpack_next_event(NULL, &event)));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 /* What the callback saw. Read after bugpack_close, or after the report was waited for. */
@@ -110,14 +100,11 @@ static void hear(const bugpack_event *event, void *context) {
 }
 
 Test(events, reach_the_callback_in_order_and_end_once) {
-    temp_dir dir;
     struct heard heard = {0};
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = memory_options(&dir);
     options.on_event = hear;
     options.on_event_context = &heard;
     options.sample_window_ms = 200;
-    bugpack *session = open_session(&options);
+    open_session();
     cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
     bugpack_close(session);
     cr_assert(eq(uint, heard.started_count, 1));
@@ -125,17 +112,13 @@ Test(events, reach_the_callback_in_order_and_end_once) {
     cr_assert(ge(uint, heard.progress_count, 4));
     cr_assert(not(heard.runs_backwards));
     cr_assert(eq(int, heard.last.kind, BUGPACK_EVENT_WRITTEN));
-    temp_dir_remove(&dir);
 }
 
 Test(events, tell_of_a_failure_with_its_sentence) {
-    temp_dir dir;
     struct heard heard = {0};
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = memory_options(&dir);
     options.on_event = hear;
     options.on_event_context = &heard;
-    bugpack *session = open_session(&options);
+    open_session();
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = "/nonexistent/report.zip";
     cr_assert(eq(int, bugpack_report(session, &request, NULL), BUGPACK_ERR_IO));
@@ -144,46 +127,37 @@ Test(events, tell_of_a_failure_with_its_sentence) {
     cr_assert(eq(int, heard.last.error.status, BUGPACK_ERR_IO));
     cr_assert(not(zero(ptr, strstr(heard.last.error.message, "/nonexistent"))));
     cr_assert(eq(str, heard.last.path, ""));
-    temp_dir_remove(&dir);
 }
 
+TestSuite(cancel, .init = setup_in_memory, .fini = teardown);
+
 Test(cancel, takes_a_report_back_in_its_window_and_leaves_nothing_behind) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = memory_options(&dir);
     options.sample_window_ms = for_ever_ms;
-    bugpack *session = open_session(&options);
+    open_session();
     (void)bugpack_events_fd(session);
-    uint64_t ticket = trigger(session);
-    cr_assert(eq(int, next_event(session).kind, BUGPACK_EVENT_STARTED));
+    uint64_t ticket = trigger();
+    cr_assert(eq(int, next_event().kind, BUGPACK_EVENT_STARTED));
     cr_assert(zero(int, bugpack_cancel(session, ticket)));
-    bugpack_event event = last_event(session, ticket);
+    bugpack_event event = last_event(ticket);
     cr_assert(eq(int, event.kind, BUGPACK_EVENT_FAILED));
     cr_assert(eq(int, event.error.status, BUGPACK_ERR_CANCELLED));
     cr_assert(eq(str, event.error.message, "the report was cancelled"));
     cr_assert(zero(sz, temp_dir_count(&dir)));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(cancel, works_from_within_the_callback) {
-    temp_dir dir;
     struct heard heard = {.must_cancel = true};
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = memory_options(&dir);
     options.sample_window_ms = for_ever_ms;
     options.on_event = hear;
     options.on_event_context = &heard;
-    bugpack *session = open_session(&options);
+    open_session();
     heard.session = session;
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(eq(int, bugpack_report(session, NULL, &result), BUGPACK_ERR_CANCELLED));
-    cr_assert(eq(str, result.error.message, "the report was cancelled"));
+    cr_assert(eq(int, try_report(NULL), BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(str, taken.error.message, "the report was cancelled"));
     bugpack_close(session);
     cr_assert(zero(int, heard.cancelled));
     cr_assert(eq(uint, heard.progress_count, 1));
     cr_assert(zero(sz, temp_dir_count(&dir)));
-    temp_dir_remove(&dir);
 }
 
 /* A provider that says when it is inside, and stays until it is told to go. */
@@ -202,46 +176,37 @@ static int stay_inside(bugpack_writer *writer, void *context) {
 }
 
 Test(cancel, leaves_a_provider_to_itself_which_close_waits_for) {
-    temp_dir dir;
     struct stay stay = {false, false, false};
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = memory_options(&dir);
     options.provider_timeout_ms = for_ever_ms;
-    bugpack *session = open_session(&options);
+    open_session();
     (void)bugpack_events_fd(session);
     cr_assert(zero(int, bugpack_provide_text(session, "a.txt", stay_inside, &stay, NULL)));
-    uint64_t ticket = trigger(session);
-    uint64_t behind = trigger(session);
+    uint64_t ticket = trigger();
+    uint64_t behind = trigger();
     while (!atomic_load(&stay.is_inside)) {
         (void)poll(NULL, 0, 1);
     }
     /* One that waits ends first, and was never begun; the provider is inside all the time. */
     cr_assert(zero(int, bugpack_cancel(session, behind)));
-    for (bugpack_event event = next_event(session); event.kind != BUGPACK_EVENT_FAILED;
-         event = next_event(session)) {
+    for (bugpack_event event = next_event(); event.kind != BUGPACK_EVENT_FAILED;
+         event = next_event()) {
         cr_assert(eq(u64, event.ticket, ticket));
     }
     cr_assert(eq(int, bugpack_cancel(session, behind), BUGPACK_ERR_NO_TICKET));
     cr_assert(zero(int, bugpack_cancel(session, 0)));
-    cr_assert(eq(int, last_event(session, ticket).error.status, BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(int, last_event(ticket).error.status, BUGPACK_ERR_CANCELLED));
     cr_assert(not(atomic_load(&stay.has_left)));
     atomic_store(&stay.may_go, true);
     bugpack_close(session);
     cr_assert(atomic_load(&stay.has_left));
     cr_assert(zero(sz, temp_dir_count(&dir)));
-    temp_dir_remove(&dir);
 }
 
 Test(cancel, refuses_a_ticket_that_is_not_on_its_way) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = memory_options(&dir);
-    bugpack *session = open_session(&options);
+    open_session();
     cr_assert(eq(int, bugpack_cancel(session, 0), BUGPACK_ERR_NO_TICKET));
     cr_assert(eq(int, bugpack_cancel(session, 1), BUGPACK_ERR_NO_TICKET));
     cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
     cr_assert(eq(int, bugpack_cancel(session, 1), BUGPACK_ERR_NO_TICKET));
     cr_assert(ne(int, bugpack_cancel(NULL, 0), BUGPACK_OK));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }

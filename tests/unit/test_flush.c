@@ -6,9 +6,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "support/report_reader.h"
 #include "unit/quick_session.h"
-#include "unit/unit.h"
 
 static atomic_uint done_count;
 
@@ -19,12 +17,11 @@ static void count_done(const bugpack_report_result *result, void *context) {
     atomic_fetch_add(&done_count, 1);
 }
 
+SESSION_SUITE(flush);
+
 Test(flush, waits_for_all_that_was_accepted_and_its_callbacks) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
     options.pedantic = true;
-    bugpack *session = open_session(&options);
+    open_session();
     cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)), "the recovery at the opening");
     cr_expect(zero(int, bugpack_flush(session, 0)), "nothing is under way");
     for (unsigned i = 0; i < 3; i++) {
@@ -39,7 +36,6 @@ Test(flush, waits_for_all_that_was_accepted_and_its_callbacks) {
     bugpack_close(session);
     cr_expect(eq(int, bugpack_flush(session, 0), BUGPACK_ERR_CLOSED));
     cr_expect(eq(int, bugpack_flush(NULL, 0), BUGPACK_ERR_INVALID));
-    temp_dir_remove(&dir);
 }
 
 static sem_t is_inside, may_return;
@@ -52,18 +48,13 @@ static void wait_inside(const bugpack_report_result *result, void *context) {
 }
 
 Test(flush, waits_for_the_callback_of_the_last_report) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
     cr_assert(zero(int, sem_init(&is_inside, 0, 0) + sem_init(&may_return, 0, 0)));
-    bugpack *session = open_session(&options);
+    open_session();
     cr_assert(zero(int, bugpack_report_async(session, NULL, wait_inside, NULL)));
     (void)sem_wait(&is_inside);
     cr_expect(eq(int, bugpack_flush(session, 1), BUGPACK_ERR_TIMEOUT));
     (void)sem_post(&may_return);
     cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 static void flush_inside(const bugpack_report_result *result, void *context) {
@@ -72,15 +63,10 @@ static void flush_inside(const bugpack_report_result *result, void *context) {
 }
 
 Test(flush, is_refused_where_it_would_wait_for_itself) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
-    bugpack *session = open_session(&options);
+    open_session();
     cr_assert(zero(int, bugpack_report_async(session, NULL, flush_inside, session)));
     cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
     cr_expect(eq(uint, atomic_load(&done_count), (unsigned)-(int)BUGPACK_ERR_INVALID));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 /* What on_diagnostic was called with; the session is for what it does there. */
@@ -110,14 +96,13 @@ static int fail_with_a_reason(bugpack_writer *writer, void *context) {
     return bugpack_fail(writer, "the decoder\nlock was held");
 }
 
+SESSION_SUITE(diagnostics);
+
 Test(diagnostics, name_a_report_that_lacks_something_and_one_that_failed) {
-    temp_dir dir;
     struct heard heard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
     options.on_diagnostic = hear;
     options.on_diagnostic_context = &heard;
-    bugpack *session = open_session(&options);
+    open_session();
     heard.count = 0;
     heard.text[0] = '\0';
     bugpack_provide_text(session, "state.txt", fail_with_a_reason, NULL, NULL);
@@ -134,18 +119,14 @@ Test(diagnostics, name_a_report_that_lacks_something_and_one_that_failed) {
     cr_expect(ne(ptr, strstr(heard.text, "failed: "), NULL), "%s", heard.text);
     cr_expect(ne(ptr, strstr(heard.text, "/nonexistent"), NULL), "%s", heard.text);
     bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(diagnostics, are_not_told_what_the_host_causes_inside_one) {
-    temp_dir dir;
     struct heard heard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
     options.pedantic = true;
     options.on_diagnostic = hear;
     options.on_diagnostic_context = &heard;
-    bugpack *session = open_session(&options);
+    open_session();
     heard.session = session;
     heard.count = 0;
     bugpack_gap(session, "a:b:c");
@@ -153,23 +134,20 @@ Test(diagnostics, are_not_told_what_the_host_causes_inside_one) {
     cr_expect(eq(uint, heard.count, 1u), "%s", heard.text);
     cr_expect(eq(sz, temp_dir_count(&dir), 2), "the gap inside has its report all the same");
     bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(diagnostics, say_that_the_rings_will_not_survive_a_crash) {
-    temp_dir dir;
     struct heard heard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
     options.on_diagnostic = hear;
     options.on_diagnostic_context = &heard;
     options.recorder_in_memory = false;
     options.recorder_dir = "/nonexistent/below";
-    bugpack_close(open_session(&options));
+    open_session();
+    bugpack_close(session);
     cr_expect(ne(ptr, strstr(heard.text, "do not survive a crash: "), NULL), "%s", heard.text);
     heard.text[0] = '\0';
     options.recorder_in_memory = true;
-    bugpack_close(open_session(&options));
+    open_session();
+    bugpack_close(session);
     cr_expect(eq(str, heard.text, ""), "it was asked for");
-    temp_dir_remove(&dir);
 }

@@ -1,19 +1,13 @@
 /*
  * The heap's state as JSON, as text and as a difference; and in reports.
  */
-#include <bugpack/bugpack.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "model/heap_state.h"
-#include "support/report_reader.h"
 #include "unit/model_fixture.h"
 #include "unit/quick_session.h"
 
-TestSuite(heap_state, .init = setup, .fini = teardown);
+TestSuite(heap_state, .init = begin_printing, .fini = end_printing);
 
 static bugpack_heap_state full(void) {
     bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
@@ -215,66 +209,50 @@ Test(heap_state, reading_keeps_to_the_size_that_the_host_knows) {
     cr_expect(ne(str, host.state.allocator, ""));
 }
 
-/* Takes one report; its path is in `result`. False where no such session can be had. */
-static bool take_report(const temp_dir *dir, pid_t target_pid, bool is_off,
-                        bugpack_report_result *result) {
-    bugpack_options options = quick_options(dir);
+/* Takes one report. False where no such session can be had. */
+static bool take_report(pid_t target_pid, bool is_off) {
     options.sample_window_ms = 1;
     options.target_pid = target_pid;
     options.recorder_in_memory = true;
     options.without_entries = is_off ? "heap-state.json" : NULL;
-    bugpack *session = NULL;
     bugpack_status status = bugpack_open(&options, &session, &error);
     if (status == BUGPACK_ERR_UNSUPPORTED) {
         return false;
     }
     cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
-    cr_assert(eq(int, bugpack_report(session, NULL, result), BUGPACK_OK));
-    cr_expect(strstr(result->missing, "heap-state") == NULL, "%s", result->missing);
+    take(NULL);
+    cr_expect(strstr(taken.missing, "heap-state") == NULL, "%s", taken.missing);
     bugpack_close(session);
     return true;
 }
 
-Test(heap_state, stands_in_a_report_or_the_manifest_says_why_not) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(take_report(&dir, 0, false, &result));
+SESSION_SUITE(heap_reports);
+
+Test(heap_reports, stands_in_a_report_or_the_manifest_says_why_not) {
+    cr_assert(take_report(0, false));
     bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
     if (bugpack_heap_state_read(&state, &error) == BUGPACK_ERR_UNSUPPORTED) {
-        cr_expect(report_entry_contains(result.path, "manifest.json", error.message));
-        cr_expect(report_entry_contains(result.path, "manifest.json",
-                                        "\"name\": \"heap-state.json\",\n"
-                                        "      \"status\": \"omitted\",\n"));
-        temp_dir_remove(&dir);
+        cr_expect(holds("manifest.json", error.message));
+        cr_expect(holds("manifest.json", "\"name\": \"heap-state.json\",\n"
+                                         "      \"status\": \"omitted\",\n"));
         return;
     }
-    cr_expect(report_entry_contains(result.path, "heap-state.json", "\"allocated_bytes\": "));
-    cr_expect(report_entry_contains(result.path, "heap-state.json", "\"allocator\": \""));
-    temp_dir_remove(&dir);
+    cr_expect(holds("heap-state.json", "\"allocated_bytes\": "));
+    cr_expect(holds("heap-state.json", "\"allocator\": \""));
 }
 
-Test(heap_state, turned_off_it_is_only_in_the_manifest) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(take_report(&dir, 0, true, &result));
-    char *names = report_list(result.path);
+Test(heap_reports, turned_off_it_is_only_in_the_manifest) {
+    cr_assert(take_report(0, true));
+    char *names = report_list(taken.path);
     cr_expect(strstr(names, "heap-state.json") == NULL);
     free(names);
-    cr_expect(report_entry_contains(result.path, "manifest.json",
-                                    "\"name\": \"heap-state.json\",\n"
-                                    "      \"status\": \"disabled\",\n"));
-    cr_expect(report_entry_contains(result.path, "manifest.json", "left out on request"));
-    temp_dir_remove(&dir);
+    cr_expect(holds("manifest.json", "\"name\": \"heap-state.json\",\n"
+                                     "      \"status\": \"disabled\",\n"));
+    cr_expect(holds("manifest.json", "left out on request"));
 }
 
-Test(heap_state, a_report_about_another_process_has_none_of_ours) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    if (take_report(&dir, getppid(), true, &result)) {
-        cr_expect(not(report_entry_contains(result.path, "manifest.json", "heap-state")));
+Test(heap_reports, a_report_about_another_process_has_none_of_ours) {
+    if (take_report(getppid(), true)) {
+        cr_expect(not(holds("manifest.json", "heap-state")));
     }
-    temp_dir_remove(&dir);
 }

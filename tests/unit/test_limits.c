@@ -6,84 +6,60 @@
 #include <sys/statvfs.h>
 
 #include "report/destination.h"
-#include "support/report_reader.h"
 #include "unit/auto_session.h"
-#include "unit/unit.h"
+
+TestSuite(limits, .init = auto_setup, .fini = teardown);
 
 Test(limits, over_all_kinds_remove_the_oldest_automatic_report_and_tell_the_log) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(temp_dir_write(&dir, "viewer-bugreport-2020-01-01T00-00-00Z.zip", "x", 1));
     cr_assert(temp_dir_write(&dir, "viewer-disconnect-main-2021-01-01T00-00-00Z.zip", "x", 1));
     cr_assert(temp_dir_write(&dir, "other-bugreport-2019-01-01T00-00-00Z.zip", "x", 1));
-    bugpack_options options = auto_options(&dir);
     options.report_dir_max_count = 2;
-    bugpack *session = open_session(&options);
-    bugpack_report_result result;
-    cr_assert(zero(int, auto_report(session, &result)), "%s", result.error.message);
+    open_session();
+    take(NULL);
     cr_assert(not(temp_dir_has(&dir, "viewer-disconnect-main-2021-01-01T00-00-00Z.zip")));
     cr_assert(temp_dir_has(&dir, "viewer-bugreport-2020-01-01T00-00-00Z.zip"));
-    cr_assert(zero(int, auto_report(session, &result)), "%s", result.error.message);
+    take(NULL);
     cr_assert(not(temp_dir_has(&dir, "viewer-bugreport-2020-01-01T00-00-00Z.zip")));
     cr_assert(temp_dir_has(&dir, "other-bugreport-2019-01-01T00-00-00Z.zip"));
     cr_assert(eq(sz, temp_dir_count(&dir), 3));
-    cr_assert(report_entry_contains(result.path, "logs.jsonl",
-                                    "viewer-disconnect-main-2021-01-01T00-00-00Z.zip"));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
+    cr_assert(holds("logs.jsonl", "viewer-disconnect-main-2021-01-01T00-00-00Z.zip"));
 }
 
 Test(limits, by_bytes_never_remove_the_new_report) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
     options.report_dir_max_bytes = 1;
-    bugpack *session = open_session(&options);
-    bugpack_report_result result;
+    open_session();
     for (unsigned i = 0; i < 3; i++) {
-        cr_assert(zero(int, auto_report(session, &result)), "%s", result.error.message);
-        char path[512];
-        cr_assert(report_find_only(&dir, path, sizeof path));
-        cr_assert(eq(str, path, result.path));
+        take(NULL);
+        find_only();
+        cr_assert(eq(str, taken.path, taken.path));
     }
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(limits, leave_a_directory_that_the_host_chose_the_name_in) {
-    temp_dir dir;
     char path[300];
-    cr_assert(temp_dir_make(&dir));
     cr_assert(temp_dir_write(&dir, "viewer-crash-2020-01-01T00-00-00Z.zip", "x", 1));
-    bugpack_options options = auto_options(&dir);
     options.report_dir_max_count = 1;
-    bugpack *session = open_session(&options);
+    open_session();
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     (void)snprintf(path, sizeof path, "%s/viewer-bugreport-2026-01-01T00-00-00Z.zip", dir.path);
     request.output_path = path;
     cr_assert(zero(int, bugpack_report(session, &request, NULL)));
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(limits, refuse_a_report_below_the_floor_and_name_it) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
     options.min_free_bytes = UINT64_MAX - 1;
-    bugpack *session = open_session(&options);
-    bugpack_report_result result;
-    cr_assert(eq(int, auto_report(session, &result), BUGPACK_ERR_IO));
-    cr_assert(eq(int, result.error.system_errno, ENOSPC));
+    open_session();
+    cr_assert(eq(int, try_report(NULL), BUGPACK_ERR_IO));
+    cr_assert(eq(int, taken.error.system_errno, ENOSPC));
     cr_assert(
-        ne(ptr, strstr(result.error.message, "min_free_bytes keeps 18446744073709551614"), NULL),
-        "%s", result.error.message);
-    cr_assert(ne(ptr, strstr(result.error.message, dir.path), NULL), "%s", result.error.message);
+        ne(ptr, strstr(taken.error.message, "min_free_bytes keeps 18446744073709551614"), NULL),
+        "%s", taken.error.message);
+    cr_assert(ne(ptr, strstr(taken.error.message, dir.path), NULL), "%s", taken.error.message);
     cr_assert(eq(int, bugpack_report(session, NULL, NULL), BUGPACK_ERR_IO));
     bugpack_close(session);
     cr_assert(zero(sz, temp_dir_count(&dir)));
-    temp_dir_remove(&dir);
 }
 
 #ifdef __linux__
@@ -99,8 +75,6 @@ int fstatvfs(int fd, struct statvfs *ret_info) {
 }
 
 Test(limits, count_the_blocks_that_this_user_may_fill_and_keep_some_of_them) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     const bp_destination here = {.dir_path = dir.path, .dir_fd = dir.fd};
     room = (struct statvfs){
         .f_bsize = 4096, .f_frsize = 512, .f_blocks = 1000, .f_bfree = 100, .f_bavail = 10};
@@ -115,28 +89,24 @@ Test(limits, count_the_blocks_that_this_user_may_fill_and_keep_some_of_them) {
     cr_expect(zero(int, bp_destination_check_room(&here, 40961, 0, NULL)));
     room.f_blocks = room.f_bavail = 0; /* it has no blocks */
     cr_expect(zero(int, bp_destination_check_room(&here, 40961, 0, NULL)));
-    temp_dir_remove(&dir);
 }
 #endif
 
 Test(limits, a_directory_that_was_closed_is_opened_again_unless_it_was_replaced) {
-    temp_dir dir, other;
-    cr_assert(temp_dir_make(&dir) && temp_dir_make(&other));
+    temp_dir other;
+    cr_assert(temp_dir_make(&other));
     bp_destination held = {.dir_path = dir.path, .dir_fd = -1, .mark = bp_fd_mark_of(other.fd)};
     cr_expect(eq(int, (int)bp_destination_hold(&held, NULL), BUGPACK_ERR_IO));
     cr_expect(eq(int, held.dir_fd, -1));
     held.mark = bp_fd_mark_of(dir.fd);
     cr_expect(zero(int, (int)bp_destination_hold(&held, NULL)));
     bp_fd_close_ours(held.dir_fd, held.mark);
-    temp_dir_remove(&dir);
     temp_dir_remove(&other);
 }
 
 Test(limits, a_directory_that_bugpack_chose_has_to_be_this_users_alone) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    const bp_report_dir chosen = {.path = dir.path, .is_private = true};
-    const bp_destination_request request = {.app_name = "viewer", .dir = &chosen};
+    const bp_report_dir own = {.path = dir.path, .is_private = true};
+    bp_destination_request request = {.app_name = "viewer", .dir = &own};
     for (int i = 0; i < 2; i++) {
         bp_destination destination = BP_DESTINATION_INIT;
         cr_expect(eq(int, (int)bp_destination_open(&request, &destination, NULL),
@@ -144,12 +114,9 @@ Test(limits, a_directory_that_bugpack_chose_has_to_be_this_users_alone) {
         bp_destination_release(&destination);
         cr_assert(zero(int, fchmod(dir.fd, 0750)));
     }
-    temp_dir_remove(&dir);
 }
 
 Test(limits, count_what_the_report_itself_may_take) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     bugpack_error error = BUGPACK_ERROR_INIT;
     const bp_destination here = {.dir_path = dir.path, .dir_fd = dir.fd};
     const bp_destination nowhere = {.dir_path = dir.path, .dir_fd = -1};
@@ -157,5 +124,4 @@ Test(limits, count_what_the_report_itself_may_take) {
     cr_assert(eq(int, bp_destination_check_room(&here, 1, UINT64_MAX, &error), BUGPACK_ERR_IO));
     cr_assert(zero(int, bp_destination_check_room(&here, 0, UINT64_MAX, NULL)));
     cr_assert(zero(int, bp_destination_check_room(&nowhere, 1, 1, NULL)));
-    temp_dir_remove(&dir);
 }

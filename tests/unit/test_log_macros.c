@@ -2,7 +2,6 @@
 #define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_LEVEL_WARN
 
 #include "unit/logged_session.h"
-#include "unit/unit.h"
 
 static unsigned evaluated_count;
 
@@ -10,7 +9,7 @@ static unsigned next(void) {
     return ++evaluated_count;
 }
 
-static void log_at_every_level(bugpack *session) {
+static void log_at_every_level(void) {
     BUGPACK_LOG_TRACE(session, "c", "trace %u", next());
     BUGPACK_LOG_DEBUG(session, "c", "debug %u", next());
     BUGPACK_LOG_INFO(session, "c", "info %u", next());
@@ -19,11 +18,12 @@ static void log_at_every_level(bugpack *session) {
     BUGPACK_LOG_FATAL(session, NULL, "fatal");
 }
 
+TestSuite(log_macros, .init = logged_setup, .fini = teardown);
+
 Test(log_macros, evaluate_and_log_only_from_the_compiled_level_on) {
-    logged made = open_logged();
-    log_at_every_level(made.session);
+    log_at_every_level();
     cr_assert(eq(uint, evaluated_count, 2u));
-    expect_logged(&made, "warn c \"warn 1\"\nerror c \"error 2\"\nfatal - \"fatal\"\n");
+    expect_logged("warn c \"warn 1\"\nerror c \"error 2\"\nfatal - \"fatal\"\n");
 }
 
 /* The level counts where a macro is used. */
@@ -47,21 +47,19 @@ Test(log_macros, vanish_altogether_but_stay_expressions) {
 
 Test(log_macros, take_the_number_of_a_level_too) {
     evaluated_count = 0;
-    logged made = open_logged();
-    log_at_every_level(made.session); /* compiled above, for warnings */
-    BUGPACK_LOG_TRACE(made.session, "c", "%u", next());
+    log_at_every_level(); /* compiled above, for warnings */
+    BUGPACK_LOG_TRACE(session, "c", "%u", next());
     cr_assert(eq(uint, evaluated_count, 3u));
-    expect_logged(&made, "warn c \"warn 1\"\nerror c \"error 2\"\nfatal - \"fatal\"\n"
-                         "trace c \"3\"\n");
+    expect_logged("warn c \"warn 1\"\nerror c \"error 2\"\nfatal - \"fatal\"\n"
+                  "trace c \"3\"\n");
 }
 
 Test(log_macros, do_not_evaluate_what_the_session_drops) {
     evaluated_count = 0;
-    logged made = open_logged();
     BUGPACK_LOG_INFO((bugpack *)NULL, "c", "%u", next());
-    bugpack_log_set_level(made.session, BUGPACK_LEVEL_ERROR);
-    BUGPACK_LOG_WARN(made.session, "c", "%u", next());
-    BUGPACK_LOG_ERROR(made.session, "c", "%u", next());
+    bugpack_log_set_level(session, BUGPACK_LEVEL_ERROR);
+    BUGPACK_LOG_WARN(session, "c", "%u", next());
+    BUGPACK_LOG_ERROR(session, "c", "%u", next());
     cr_assert(eq(uint, evaluated_count, 1u));
-    expect_logged(&made, "error c \"1\"\n");
+    expect_logged("error c \"1\"\n");
 }

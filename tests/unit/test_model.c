@@ -1,13 +1,11 @@
 /*
  * The artefacts as they are printed: the order of their keys, what is left out, and hostile bytes.
  */
-#include <string.h>
-
 #include <bugpack/version.h>
 
 #include "unit/model_fixture.h"
 
-TestSuite(model, .init = setup, .fini = teardown);
+TestSuite(model, .init = begin_printing, .fini = end_printing);
 
 Test(model, metadata_has_every_key_in_order) {
     EXPECT_PRINTED(bp_metadata_print(&sample_metadata_full, &out, &error),

@@ -3,7 +3,7 @@
  */
 #include "unit/model_fixture.h"
 
-TestSuite(model_disconnect, .init = setup, .fini = teardown);
+TestSuite(model_disconnect, .init = begin_printing, .fini = end_printing);
 
 Test(model_disconnect, leaves_out_what_is_not_known) {
     EXPECT_PRINTED(bp_disconnect_print(&sample_disconnect_bare, &out, &error),

@@ -1,11 +1,9 @@
 /*
  * process.json as it is printed: the order of its keys, what is left out, and hostile bytes.
  */
-#include <string.h>
-
 #include "unit/model_fixture.h"
 
-TestSuite(model_process, .init = setup, .fini = teardown);
+TestSuite(model_process, .init = begin_printing, .fini = end_printing);
 
 Test(model_process, leaves_out_groups_of_which_nothing_is_known) {
     EXPECT_PRINTED(bp_process_print(&sample_process_bare, &out, &error),

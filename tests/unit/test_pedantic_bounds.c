@@ -1,9 +1,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "support/report_reader.h"
 #include "unit/pedantic_session.h"
-#include "unit/unit.h"
 
 static bool says(const char *path, const char *entry, const char *needle) {
     return report_entry_contains(path, entry, needle);
@@ -29,28 +27,29 @@ static unsigned long window_of(const char *path) {
 }
 
 /* 20 keys of each of so many channels. */
-static void meet(const pedantic *p, unsigned channel_count) {
+static void meet(unsigned channel_count) {
     char key[64];
     for (unsigned i = 0; i < channel_count * 20; i++) {
         (void)snprintf(key, sizeof key, "channel-%u:unimpl:%u", i / 20, i % 20);
-        bugpack_gap(p->session, key);
+        bugpack_gap(session, key);
     }
 }
 
+TestSuite(pedantic_bounds, .init = pedantic_setup, .fini = teardown);
+
 Test(pedantic_bounds, fifty_of_sixty_gaps_at_once_are_written_and_ten_are_told_of) {
-    pedantic p = pedantic_start();
-    meet(&p, 3);
-    bugpack_pedantic_state state = pedantic_settle(&p);
+    open_session();
+    meet(3);
+    bugpack_pedantic_state state = pedantic_settle();
     cr_expect(eq(uint, state.cap, 50));
     cr_expect(eq(uint, state.written_count, 50));
     cr_expect(eq(uint, state.distinct_count, 60));
-    cr_expect(eq(sz, pedantic_count(&p, "viewer-pedantic-channel-", ".zip"), 50));
-    meet(&p, 3);
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(p.session, NULL, &result)));
-    char *manifest = report_read(result.path, "manifest.json", NULL);
-    char *log = report_read(result.path, "logs.jsonl", NULL);
-    char *notifications = report_read(result.path, "notifications.json", NULL);
+    cr_expect(eq(sz, pedantic_count("viewer-pedantic-channel-", ".zip"), 50));
+    meet(3);
+    take(NULL);
+    char *manifest = report_read(taken.path, "manifest.json", NULL);
+    char *log = report_read(taken.path, "logs.jsonl", NULL);
+    char *notifications = report_read(taken.path, "notifications.json", NULL);
     const char told[] = "has its 50 reports of gaps: further ones are only counted";
     cr_expect(eq(sz, count_of(manifest, "\"report_type\": \"pedantic\""), 60));
     cr_expect(eq(sz, count_of(manifest, "\"written\": false"), 10));
@@ -61,156 +60,133 @@ Test(pedantic_bounds, fifty_of_sixty_gaps_at_once_are_written_and_ten_are_told_o
     free(manifest);
     free(log);
     free(notifications);
-    char *summary = pedantic_close(&p);
+    char *summary = pedantic_close();
     cr_expect(eq(sz, count_of(summary, "\"key\": \"channel-"), 60));
     cr_expect(eq(sz, count_of(summary, "\"written\": true"), 50));
     cr_expect(eq(sz, count_of(summary, "\"suppressed\": 10"), 1));
     free(summary);
-    temp_dir_remove(&p.dir);
 }
 
 Test(pedantic_bounds, a_reports_own_gap_counts_as_written_in_it) {
-    pedantic p = pedantic_start();
-    bugpack_gap(p.session, "a:b");
-    (void)pedantic_settle(&p);
-    const char *path = pedantic_path(&p, "pedantic-a-b", ".zip");
+    open_session();
+    bugpack_gap(session, "a:b");
+    (void)pedantic_settle();
+    const char *path = pedantic_path("pedantic-a-b", ".zip");
     cr_expect(says(path, "manifest.json", "\"written\": true,\n      \"reports\": 1"));
     cr_expect(not(says(path, "manifest.json", "on its way")));
-    pedantic_remove(&p);
 }
 
 Test(pedantic_bounds, close_writes_what_still_waits) {
-    pedantic p;
-    bugpack_options options = pedantic_options(&p);
     options.sample_window_ms = 600000; /* nobody waits for it at the end */
-    p.session = open_session(&options);
+    open_session();
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.timeout_ms = 200; /* holds the worker until the close has begun */
-    cr_assert(zero(int, bugpack_report_async(p.session, &request, NULL, NULL)));
-    meet(&p, 1);
-    char *summary = pedantic_close(&p);
-    cr_expect(eq(sz, pedantic_count(&p, "channel-0-unimpl", ".zip"), 20));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
+    meet(1);
+    char *summary = pedantic_close();
+    cr_expect(eq(sz, pedantic_count("channel-0-unimpl", ".zip"), 20));
     cr_expect(eq(sz, count_of(summary, "\"written\": true"), 20));
     free(summary);
     /* They shared one window, which was cut. */
-    const char *path = pedantic_path(&p, "channel-0-unimpl-19", ".zip");
+    const char *path = pedantic_path("channel-0-unimpl-19", ".zip");
     cr_expect(ge(ulong, window_of(path), 250));
     cr_expect(says(path, "manifest.json", "the session was closed before the window had passed"));
-    temp_dir_remove(&p.dir);
 }
 
 /* Each has all of the window, also those that come last: nobody waits for another one. */
 Test(pedantic_bounds, gaps_at_once_share_one_window_that_begins_at_their_triggers) {
-    pedantic p;
-    bugpack_options options = pedantic_options(&p);
     options.sample_window_ms = 300;
-    p.session = open_session(&options);
-    meet(&p, 1);
-    (void)pedantic_settle(&p);
+    open_session();
+    meet(1);
+    (void)pedantic_settle();
     for (unsigned i = 0; i < 20; i += 19) {
         char part[40];
         (void)snprintf(part, sizeof part, "channel-0-unimpl-%u-", i);
-        const char *path = pedantic_path(&p, part, ".zip");
+        const char *path = pedantic_path(part, ".zip");
         cr_expect(ge(ulong, window_of(path), 300));
         cr_expect(says(path, "manifest.json", "the window begins at the trigger"));
     }
-    pedantic_remove(&p);
 }
 
 Test(pedantic_bounds, a_person_finds_room_in_the_queue_during_a_storm) {
-    pedantic p;
-    bugpack_options options = pedantic_options(&p);
     options.sample_window_ms = 50;
-    p.session = open_session(&options);
-    meet(&p, 2);
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    open_session();
+    meet(2);
     for (int i = 0; i < BUGPACK_REPORT_QUEUE_MAX / 2; i++) {
-        cr_expect(zero(int, bugpack_report_async(p.session, NULL, NULL, NULL)));
+        cr_expect(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
     }
-    bugpack_close(p.session);
-    cr_expect(
-        eq(sz, pedantic_count(&p, "viewer-bugreport-", ".zip"), BUGPACK_REPORT_QUEUE_MAX / 2));
-    cr_expect(eq(sz, pedantic_count(&p, "viewer-pedantic-channel-", ".zip"), 40));
-    (void)result;
-    temp_dir_remove(&p.dir);
+    bugpack_close(session);
+    cr_expect(eq(sz, pedantic_count("viewer-bugreport-", ".zip"), BUGPACK_REPORT_QUEUE_MAX / 2));
+    cr_expect(eq(sz, pedantic_count("viewer-pedantic-channel-", ".zip"), 40));
 }
 
 Test(pedantic_bounds, a_failed_write_is_tried_again_once_the_directory_can_be_written) {
-    pedantic p;
-    bugpack_options options = pedantic_options(&p);
-    char dir[300];
+    char gaps[300];
     char moved[300];
-    (void)snprintf(dir, sizeof dir, "%s/gaps", p.dir.path);
-    (void)snprintf(moved, sizeof moved, "%s/moved", p.dir.path);
-    cr_assert(zero(int, mkdir(dir, 0700)));
-    options.pedantic_dir = dir;
+    (void)snprintf(gaps, sizeof gaps, "%s/gaps", dir.path);
+    (void)snprintf(moved, sizeof moved, "%s/moved", dir.path);
+    cr_assert(zero(int, mkdir(gaps, 0700)));
+    options.pedantic_dir = gaps;
     options.pedantic_cap = 1;
-    p.session = open_session(&options);
-    cr_assert(zero(int, rename(dir, moved))); /* root writes to read-only ones as well */
-    bugpack_gap(p.session, "a:b");
-    bugpack_pedantic_state state = pedantic_settle(&p);
+    open_session();
+    cr_assert(zero(int, rename(gaps, moved))); /* root writes to read-only ones as well */
+    bugpack_gap(session, "a:b");
+    bugpack_pedantic_state state = pedantic_settle();
     cr_expect(zero(uint, state.written_count));
-    bugpack_gap(p.session, "a:b");
-    (void)pedantic_settle(&p);
-    cr_assert(zero(int, rename(moved, dir)));
-    bugpack_gap(p.session, "a:b");
-    state = pedantic_settle(&p);
+    bugpack_gap(session, "a:b");
+    (void)pedantic_settle();
+    cr_assert(zero(int, rename(moved, gaps)));
+    bugpack_gap(session, "a:b");
+    state = pedantic_settle();
     cr_expect(eq(uint, state.written_count, 1), "failed ones do not use up the cap");
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(p.session, NULL, &result)));
-    char *log = report_read(result.path, "logs.jsonl", NULL);
+    take(NULL);
+    char *log = report_read(taken.path, "logs.jsonl", NULL);
     cr_expect(eq(sz, count_of(log, "no report of gap a:b: "), 2));
     free(log);
-    pedantic_remove(&p);
 }
 
 Test(pedantic_bounds, a_channels_share_and_its_patterns_are_the_hosts_to_choose) {
-    pedantic p;
-    bugpack_options options = pedantic_options(&p);
     const char *const patterns[] = {"channel-1:*"};
     options.pedantic_channel_cap = 5;
     options.pedantic_ignore = patterns;
     options.pedantic_ignore_count = 1;
-    p.session = open_session(&options);
-    meet(&p, 2);
-    cr_expect(eq(uint, pedantic_settle(&p).written_count, 5));
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(p.session, NULL, &result)));
-    cr_expect(says(result.path, "notifications.json", "channel channel-0 has its 5 reports"));
-    cr_expect(not(says(result.path, "notifications.json", "channel-1")));
-    char *summary = pedantic_close(&p);
+    open_session();
+    meet(2);
+    cr_expect(eq(uint, pedantic_settle().written_count, 5));
+    take(NULL);
+    cr_expect(says(taken.path, "notifications.json", "channel channel-0 has its 5 reports"));
+    cr_expect(not(says(taken.path, "notifications.json", "channel-1")));
+    char *summary = pedantic_close();
     cr_expect(eq(sz, count_of(summary, "one channel takes at most 5 reports of gaps"), 15));
     cr_expect(eq(sz, count_of(summary, "it is to be ignored"), 20));
     free(summary);
-    temp_dir_remove(&p.dir);
 }
 
 Test(pedantic_bounds, one_channel_leaves_places_to_open_ones_without_a_report) {
-    pedantic p = pedantic_start();
+    open_session();
     bugpack_channel *channels[3];
     static const char *const names[] = {"channel-0", "channel-1", "main"};
     char key[64];
     for (size_t i = 0; i < 3; i++) {
-        cr_assert(zero(int, bugpack_channel_open(p.session, names[i], NULL, &channels[i], NULL)));
+        cr_assert(zero(int, bugpack_channel_open(session, names[i], NULL, &channels[i], NULL)));
     }
     for (unsigned i = 0; i < 60; i++) {
         (void)snprintf(key, sizeof key, "channel-0:unimpl:%u", i);
-        bugpack_gap(p.session, key);
+        bugpack_gap(session, key);
     }
-    cr_expect(eq(uint, pedantic_settle(&p).written_count, 46));
+    cr_expect(eq(uint, pedantic_settle().written_count, 46));
     bugpack_channel_close(channels[2]);
-    bugpack_gap(p.session, "channel-0:unimpl:46");
-    bugpack_gap(p.session, "channel-1:unimpl:0");
-    cr_expect(eq(uint, pedantic_settle(&p).written_count, 48));
-    char *summary = pedantic_close(&p);
+    bugpack_gap(session, "channel-0:unimpl:46");
+    bugpack_gap(session, "channel-1:unimpl:0");
+    cr_expect(eq(uint, pedantic_settle().written_count, 48));
+    char *summary = pedantic_close();
     cr_expect(eq(sz, count_of(summary, "are held back for channels without a report"), 13));
     cr_expect(eq(sz, count_of(summary, "\"channel_cap\": 0,"), 1));
     free(summary);
-    temp_dir_remove(&p.dir);
 }
 
 Test(pedantic_bounds, hostile_keys_stay_inside_the_directory_and_the_json) {
-    pedantic p = pedantic_start();
+    open_session();
     char *longest = malloc(10241);
     memset(longest, '/', 10240);
     longest[10240] = '\0';
@@ -218,17 +194,16 @@ Test(pedantic_bounds, hostile_keys_stay_inside_the_directory_and_the_json) {
                                 "",        ":",        "%s%n",           "-rf"};
     size_t key_count = sizeof keys / sizeof keys[0];
     for (size_t i = 0; i < key_count; i++) {
-        bugpack_gap(p.session, keys[i]);
+        bugpack_gap(session, keys[i]);
     }
-    cr_expect(eq(uint, pedantic_settle(&p).written_count, (unsigned)key_count));
-    cr_expect(eq(sz, pedantic_count(&p, "viewer-pedantic-..-..-x-2", ".zip"), 1));
-    cr_expect(eq(sz, pedantic_count(&p, "viewer-pedantic-unnamed-2", ".zip"), 1));
-    cr_expect(eq(sz, pedantic_count(&p, "viewer-pedantic---2", ".zip"), 1));
-    char *summary = pedantic_close(&p);
-    cr_expect(eq(sz, temp_dir_count(&p.dir), key_count + 1));
+    cr_expect(eq(uint, pedantic_settle().written_count, (unsigned)key_count));
+    cr_expect(eq(sz, pedantic_count("viewer-pedantic-..-..-x-2", ".zip"), 1));
+    cr_expect(eq(sz, pedantic_count("viewer-pedantic-unnamed-2", ".zip"), 1));
+    cr_expect(eq(sz, pedantic_count("viewer-pedantic---2", ".zip"), 1));
+    char *summary = pedantic_close();
+    cr_expect(eq(sz, temp_dir_count(&dir), key_count + 1));
     cr_expect(eq(sz, count_of(summary, "\"key\": \"a\\nb\\r\\u001b[31m\""), 1));
     cr_expect(eq(sz, count_of(summary, "\"key\": \"\xee\xbf\xbf\xee\xbf\xbe\""), 1));
     free(summary);
     free(longest);
-    temp_dir_remove(&p.dir);
 }

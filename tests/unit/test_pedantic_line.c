@@ -5,29 +5,26 @@
 
 #include "report/queue.h"
 #include "session/session.h"
-#include "support/report_reader.h"
 #include "unit/auto_session.h"
 #include "unit/pedantic_session.h"
-#include "unit/unit.h"
 
 enum { gap_count = 10, storm_count = 50, early_fds_max = 64, fds_of_one_max = 8 };
 
 /* A session whose worker waits in a provider. */
-static void open_at_gate(pedantic *p, auto_gate *gate) {
-    bugpack_options options = pedantic_options(p);
+static void open_at_gate(auto_gate *gate) {
     options.traffic_budget_bytes = 64 * 1024;
     options.pedantic_channel_cap = BUGPACK_OFF;
-    p->session = open_session(&options);
-    cr_assert(zero(
-        int, (int)bugpack_provide_text(p->session, "gate.txt", auto_wait_at_gate, gate, NULL)));
-    cr_assert(zero(int, bugpack_report_async(p->session, NULL, NULL, NULL)));
+    open_session();
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, gate, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
     auto_wait_for_worker(gate);
 }
 
-static void see(const pedantic *p, unsigned number) {
+static void see(unsigned number) {
     char key[64];
     (void)snprintf(key, sizeof key, "display:unimpl:%02u", number);
-    bugpack_gap(p->session, key);
+    bugpack_gap(session, key);
 }
 
 /* What the snapshots of the gaps that wait hold. */
@@ -53,85 +50,73 @@ static bool look_at_snapshots(bp_job_queue *queue, early_snapshots *ret_early) {
 }
 
 /* Waits until `count` gaps have their snapshots, or the bounds allow no more. */
-static early_snapshots wait_for_snapshots(const pedantic *p, unsigned count) {
+static early_snapshots wait_for_snapshots(unsigned count) {
     early_snapshots early;
-    while (look_at_snapshots(p->session->jobs, &early) ||
+    while (look_at_snapshots(session->jobs, &early) ||
            (early.count < count && early.fds < early_fds_max)) {
         (void)usleep(1000);
     }
     return early;
 }
 
-static bool has_message(const char *path, const char *message) {
-    size_t bytes = 0;
-    char *pcap = report_read(path, "traffic.pcap", &bytes);
-    bool is_there = pcap != NULL && memmem(pcap, bytes, message, strlen(message)) != NULL;
-    free(pcap);
-    return is_there;
-}
+TestSuite(pedantic_line, .init = pedantic_setup, .fini = teardown);
 
 Test(pedantic_line, keeps_the_rings_of_each_gap_though_they_turn_over_before_its_turn) {
     static const char filling[1024];
-    pedantic p;
-    auto_gate gate = {.is_inside = false};
+    static auto_gate gate;
     bugpack_channel *display = NULL;
     char text[64];
-    open_at_gate(&p, &gate);
-    cr_assert(zero(int, bugpack_channel_open(p.session, "display", NULL, &display, NULL)));
+    open_at_gate(&gate);
+    cr_assert(zero(int, bugpack_channel_open(session, "display", NULL, &display, NULL)));
     for (unsigned i = 0; i < gap_count; i++) {
         (void)snprintf(text, sizeof text, "message of gap %02u", i);
         bugpack_traffic(display, BUGPACK_RECEIVED, 1, "draw", text, strlen(text));
-        see(&p, i);
+        see(i);
     }
-    cr_expect(eq(uint, wait_for_snapshots(&p, gap_count).count, gap_count));
+    cr_expect(eq(uint, wait_for_snapshots(gap_count).count, gap_count));
     for (unsigned i = 0; i < 256; i++) {
         bugpack_traffic(display, BUGPACK_RECEIVED, 2, "fill", filling, sizeof filling);
     }
     atomic_store(&gate.may_go, true);
-    cr_expect(eq(uint, pedantic_settle(&p).written_count, gap_count));
+    cr_expect(eq(uint, pedantic_settle().written_count, gap_count));
     for (unsigned i = 0; i < gap_count; i++) {
         char part[64];
         (void)snprintf(part, sizeof part, "display-unimpl-%02u", i);
         (void)snprintf(text, sizeof text, "message of gap %02u", i);
-        cr_expect(has_message(pedantic_path(&p, part, ".zip"), text), "gap %u", i);
+        cr_expect(pcap_holds(pedantic_path(part, ".zip"), text), "gap %u", i);
     }
-    pedantic_remove(&p);
 }
 
 Test(pedantic_line, holds_only_so_many_descriptors_and_loses_no_gap) {
-    pedantic p;
-    auto_gate gate = {.is_inside = false};
-    open_at_gate(&p, &gate);
+    static auto_gate gate;
+    open_at_gate(&gate);
     for (unsigned i = 0; i < storm_count; i++) {
-        see(&p, i);
+        see(i);
     }
-    early_snapshots early = wait_for_snapshots(&p, storm_count);
+    early_snapshots early = wait_for_snapshots(storm_count);
     cr_expect(gt(uint, early.count, 4));
     cr_expect(lt(uint, early.count, storm_count));
     cr_expect(lt(uint, early.fds, early_fds_max + fds_of_one_max));
     atomic_store(&gate.may_go, true);
-    cr_expect(eq(uint, pedantic_settle(&p).written_count, storm_count));
-    (void)look_at_snapshots(p.session->jobs, &early);
+    cr_expect(eq(uint, pedantic_settle().written_count, storm_count));
+    (void)look_at_snapshots(session->jobs, &early);
     cr_expect(zero(uint, early.fds));
     cr_expect(zero(u64, early.bytes));
-    pedantic_remove(&p);
 }
 
 Test(pedantic_line, is_taken_back_with_all_others_and_tried_at_the_next_sight) {
-    pedantic p;
-    auto_gate gate = {.is_inside = false};
-    open_at_gate(&p, &gate);
+    static auto_gate gate;
+    open_at_gate(&gate);
     for (unsigned i = 0; i < storm_count; i++) {
-        see(&p, i);
+        see(i);
     }
-    cr_assert(zero(int, bugpack_cancel(p.session, 0)));
-    bugpack_pedantic_state state = pedantic_settle(&p);
+    cr_assert(zero(int, bugpack_cancel(session, 0)));
+    bugpack_pedantic_state state = pedantic_settle();
     cr_expect(zero(uint, state.written_count));
-    cr_expect(zero(sz, temp_dir_count(&p.dir)));
+    cr_expect(zero(sz, temp_dir_count(&dir)));
     atomic_store(&gate.may_go, true);
     for (unsigned i = 0; i < storm_count; i++) {
-        see(&p, i);
+        see(i);
     }
-    cr_expect(eq(uint, pedantic_settle(&p).written_count, storm_count));
-    pedantic_remove(&p);
+    cr_expect(eq(uint, pedantic_settle().written_count, storm_count));
 }

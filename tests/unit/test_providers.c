@@ -3,39 +3,16 @@
 #include <time.h>
 
 #include "report/provider.h"
-#include "support/report_reader.h"
 #include "unit/quick_session.h"
-#include "unit/unit.h"
 
-/* A session in a directory of its own, and its one report. */
-typedef struct bench {
-    temp_dir dir;
-    bugpack *session;
-    bugpack_report_result result;
-} bench;
-
-static void set_up(bench *b) {
-    cr_assert(temp_dir_make(&b->dir));
-    bugpack_options options = quick_options(&b->dir);
+static void setup_and_open(void) {
+    setup();
     options.sample_window_ms = BUGPACK_OFF;
     options.artefact_limit_bytes = 64 * 1024;
-    b->result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
-    b->session = open_session(&options);
+    open_session();
 }
 
-static void take(bench *b) {
-    cr_assert(zero(int, bugpack_report(b->session, NULL, &b->result)), "%s",
-              b->result.error.message);
-}
-
-static void tear_down(bench *b) {
-    bugpack_close(b->session);
-    temp_dir_remove(&b->dir);
-}
-
-static bool says(const bench *b, const char *entry, const char *needle) {
-    return report_entry_contains(b->result.path, entry, needle);
-}
+TestSuite(providers, .init = setup_and_open, .fini = teardown);
 
 static int write_context(bugpack_writer *writer, void *context) {
     const char *text = context;
@@ -43,49 +20,38 @@ static int write_context(bugpack_writer *writer, void *context) {
 }
 
 Test(providers, json_is_checked_and_indented_with_its_numbers_untouched) {
-    bench b;
-    set_up(&b);
     char json[] = "{\"id\":18446744073709551615,\"v\":[1.50,{}]}";
-    cr_assert(
-        zero(int, bugpack_provide_json(b.session, "session.json", write_context, json, NULL)));
-    take(&b);
-    char *text = report_read(b.result.path, "session.json", NULL);
+    cr_assert(zero(int, bugpack_provide_json(session, "session.json", write_context, json, NULL)));
+    take(NULL);
+    char *text = report_read(taken.path, "session.json", NULL);
     cr_assert(eq(str, text,
                  "{\n  \"id\": 18446744073709551615,\n  \"v\": [\n    1.50,\n    {}\n  ]\n}\n"));
     free(text);
-    cr_assert(zero(uint, b.result.missing_count));
-    tear_down(&b);
+    cr_assert(zero(uint, taken.missing_count));
 }
 
 Test(providers, bad_json_costs_its_own_artefact_and_is_counted) {
-    bench b;
-    set_up(&b);
     char json[] = "{\n  \"a\": 01\n}";
-    cr_assert(
-        zero(int, bugpack_provide_json(b.session, "session.json", write_context, json, NULL)));
-    take(&b);
-    cr_assert(eq(uint, b.result.missing_count, 1));
-    cr_assert(eq(ptr, report_read(b.result.path, "session.json", NULL), NULL));
-    cr_assert(says(&b, "manifest.json", "\"complete\": false"));
-    cr_assert(says(&b, "manifest.json", "line 2, column"));
-    cr_assert(ne(ptr, strstr(b.result.missing, "session.json: not valid JSON: line 2"), NULL));
-    tear_down(&b);
+    cr_assert(zero(int, bugpack_provide_json(session, "session.json", write_context, json, NULL)));
+    take(NULL);
+    cr_assert(eq(uint, taken.missing_count, 1));
+    cr_assert(eq(ptr, report_read(taken.path, "session.json", NULL), NULL));
+    cr_assert(holds("manifest.json", "\"complete\": false"));
+    cr_assert(holds("manifest.json", "line 2, column"));
+    cr_assert(ne(ptr, strstr(taken.missing, "session.json: not valid JSON: line 2"), NULL));
 }
 
 Test(providers, bytes_stay_as_they_are_and_text_becomes_valid) {
-    bench b;
-    set_up(&b);
     char bytes[] = "a\xff";
-    cr_assert(zero(int, bugpack_provide_bytes(b.session, "raw.bin", write_context, bytes, NULL)));
-    cr_assert(zero(int, bugpack_provide_text(b.session, "text.txt", write_context, bytes, NULL)));
-    take(&b);
-    char *raw = report_read(b.result.path, "raw.bin", NULL);
-    char *text = report_read(b.result.path, "text.txt", NULL);
+    cr_assert(zero(int, bugpack_provide_bytes(session, "raw.bin", write_context, bytes, NULL)));
+    cr_assert(zero(int, bugpack_provide_text(session, "text.txt", write_context, bytes, NULL)));
+    take(NULL);
+    char *raw = report_read(taken.path, "raw.bin", NULL);
+    char *text = report_read(taken.path, "text.txt", NULL);
     cr_assert(eq(str, raw, "a\xff"));
     cr_assert(eq(str, text, "a\xEE\xBF\xBF"));
     free(raw);
     free(text);
-    tear_down(&b);
 }
 
 static int pass_on_failure(bugpack_writer *writer, void *context) {
@@ -100,18 +66,15 @@ static int pass_on_failure(bugpack_writer *writer, void *context) {
 }
 
 Test(providers, one_that_passes_on_its_size_limit_failed_because_of_that) {
-    bench b;
-    set_up(&b);
-    cr_assert(zero(int, bugpack_provide_bytes(b.session, "big.bin", pass_on_failure, NULL, NULL)));
-    cr_assert(zero(
-        int, (int)bugpack_provide_json(b.session, "session.json", pass_on_failure, NULL, NULL)));
-    take(&b);
-    cr_assert(eq(uint, b.result.missing_count, 2));
-    cr_assert(ne(ptr, strstr(b.result.missing, "big.bin: it is over the limit of "), NULL), "%s",
-              b.result.missing);
-    cr_assert(ne(ptr, strstr(b.result.missing, "session.json: it is over the limit of "), NULL),
-              "%s", b.result.missing);
-    tear_down(&b);
+    cr_assert(zero(int, bugpack_provide_bytes(session, "big.bin", pass_on_failure, NULL, NULL)));
+    cr_assert(
+        zero(int, (int)bugpack_provide_json(session, "session.json", pass_on_failure, NULL, NULL)));
+    take(NULL);
+    cr_assert(eq(uint, taken.missing_count, 2));
+    cr_assert(ne(ptr, strstr(taken.missing, "big.bin: it is over the limit of "), NULL), "%s",
+              taken.missing);
+    cr_assert(ne(ptr, strstr(taken.missing, "session.json: it is over the limit of "), NULL), "%s",
+              taken.missing);
 }
 
 static int fail_with_reason(bugpack_writer *writer, void *context) {
@@ -122,16 +85,13 @@ static int fail_with_reason(bugpack_writer *writer, void *context) {
 }
 
 Test(providers, a_failing_one_leaves_no_half_artefact_and_gives_its_reason) {
-    bench b;
-    set_up(&b);
-    cr_assert(zero(
-        int, (int)bugpack_provide_text(b.session, "decoder.txt", fail_with_reason, NULL, NULL)));
-    take(&b);
-    cr_assert(eq(ptr, report_read(b.result.path, "decoder.txt", NULL), NULL));
-    cr_assert(says(&b, "manifest.json", "the decoder lock was \\\"held\\\" by someone"));
-    cr_assert(says(&b, "manifest.json", "\"status\": \"failed\""));
-    cr_assert(eq(uint, b.result.missing_count, 1));
-    tear_down(&b);
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(session, "decoder.txt", fail_with_reason, NULL, NULL)));
+    take(NULL);
+    cr_assert(eq(ptr, report_read(taken.path, "decoder.txt", NULL), NULL));
+    cr_assert(holds("manifest.json", "the decoder lock was \\\"held\\\" by someone"));
+    cr_assert(holds("manifest.json", "\"status\": \"failed\""));
+    cr_assert(eq(uint, taken.missing_count, 1));
 }
 
 static int fail_with_lines(bugpack_writer *writer, void *context) {
@@ -141,14 +101,11 @@ static int fail_with_lines(bugpack_writer *writer, void *context) {
 }
 
 Test(providers, a_reason_is_one_line_and_cut_at_a_character) {
-    bench b;
-    set_up(&b);
-    cr_assert(zero(int, bugpack_provide_text(b.session, "x.txt", fail_with_lines, NULL, NULL)));
-    take(&b);
-    cr_assert(ne(ptr, strstr(b.result.missing, "x.txt: first?metadata.json: ?[2J0"), NULL), "%s",
-              b.result.missing);
-    cr_assert(eq(ptr, strpbrk(b.result.missing, "\n\x1b\xC3"), NULL));
-    tear_down(&b);
+    cr_assert(zero(int, bugpack_provide_text(session, "x.txt", fail_with_lines, NULL, NULL)));
+    take(NULL);
+    cr_assert(ne(ptr, strstr(taken.missing, "x.txt: first?metadata.json: ?[2J0"), NULL), "%s",
+              taken.missing);
+    cr_assert(eq(ptr, strpbrk(taken.missing, "\n\x1b\xC3"), NULL));
 }
 
 static int write_half(bugpack_writer *writer, void *is_missing) {
@@ -159,16 +116,14 @@ static int write_half(bugpack_writer *writer, void *is_missing) {
 
 Test(providers, one_that_truncates_says_why_and_whether_something_is_missing) {
     for (int is_missing = 0; is_missing < 2; is_missing++) {
-        bench b;
         bool context = is_missing == 1;
-        set_up(&b);
-        cr_assert(zero(int, bugpack_provide_text(b.session, "x.txt", write_half, &context, NULL)));
-        take(&b);
-        cr_assert(says(&b, "x.txt", "the first half"));
-        cr_assert(says(&b, "manifest.json", "\"status\": \"truncated\""));
-        cr_assert(says(&b, "manifest.json", "it was \\\"cut\\\""));
-        cr_assert(eq(uint, b.result.missing_count, (unsigned)is_missing));
-        tear_down(&b);
+        cr_assert(zero(int, bugpack_provide_text(session, "x.txt", write_half, &context, NULL)));
+        take(NULL);
+        cr_assert(holds("x.txt", "the first half"));
+        cr_assert(holds("manifest.json", "\"status\": \"truncated\""));
+        cr_assert(holds("manifest.json", "it was \\\"cut\\\""));
+        cr_assert(eq(uint, taken.missing_count, (unsigned)is_missing));
+        cr_assert(bugpack_unprovide(session, "x.txt"));
     }
 }
 
@@ -179,14 +134,11 @@ static int truncate_and_fail(bugpack_writer *writer, void *context) {
 }
 
 Test(providers, one_that_truncates_and_fails_has_failed) {
-    bench b;
-    set_up(&b);
-    cr_assert(zero(int, bugpack_provide_text(b.session, "x.txt", truncate_and_fail, NULL, NULL)));
-    take(&b);
-    cr_assert(eq(ptr, report_read(b.result.path, "x.txt", NULL), NULL));
-    cr_assert(says(&b, "manifest.json", "\"status\": \"failed\""));
-    cr_assert(eq(uint, b.result.missing_count, 1));
-    tear_down(&b);
+    cr_assert(zero(int, bugpack_provide_text(session, "x.txt", truncate_and_fail, NULL, NULL)));
+    take(NULL);
+    cr_assert(eq(ptr, report_read(taken.path, "x.txt", NULL), NULL));
+    cr_assert(holds("manifest.json", "\"status\": \"failed\""));
+    cr_assert(eq(uint, taken.missing_count, 1));
 }
 
 /* `context` is a text. */
@@ -205,24 +157,21 @@ static int truncate_in_text(bugpack_writer *writer, void *context) {
 
 /* What a language without variable arguments calls. */
 Test(providers, a_reason_in_a_finished_text_is_no_format) {
-    bench b;
-    set_up(&b);
     static const struct {
         const char *name;
         bugpack_provider_callback *provider;
     } rows[] = {{"a.txt", fail_in_text}, {"b.txt", omit_in_text}, {"c.txt", truncate_in_text}};
     char reason[] = "100% %s %n of it";
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        cr_assert(zero(
-            int, bugpack_provide_text(b.session, rows[i].name, rows[i].provider, reason, NULL)));
+        cr_assert(
+            zero(int, bugpack_provide_text(session, rows[i].name, rows[i].provider, reason, NULL)));
     }
-    cr_assert(zero(int, bugpack_provide_text(b.session, "d.txt", fail_in_text, NULL, NULL)));
-    take(&b);
-    cr_expect(says(&b, "manifest.json", "\"status\": \"omitted\""));
-    cr_expect(eq(str, b.result.missing,
+    cr_assert(zero(int, bugpack_provide_text(session, "d.txt", fail_in_text, NULL, NULL)));
+    take(NULL);
+    cr_expect(holds("manifest.json", "\"status\": \"omitted\""));
+    cr_expect(eq(str, taken.missing,
                  "a.txt: 100% %s %n of it\nc.txt: 100% %s %n of it\n"
                  "d.txt: the provider failed"));
-    tear_down(&b);
 }
 
 static int warn_and_succeed(bugpack_writer *writer, void *context) {
@@ -237,16 +186,13 @@ static int have_nothing(bugpack_writer *writer, void *context) {
 }
 
 Test(providers, one_that_succeeds_after_all_has_no_reason_in_the_ledger) {
-    bench b;
-    set_up(&b);
-    cr_assert(zero(int, bugpack_provide_text(b.session, "x.txt", warn_and_succeed, NULL, NULL)));
-    cr_assert(zero(int, bugpack_provide_json(b.session, "y.json", have_nothing, NULL, NULL)));
-    take(&b);
-    cr_assert(says(&b, "x.txt", "all the same"));
-    cr_assert(not(says(&b, "manifest.json", "almost")));
-    cr_assert(says(&b, "manifest.json", "\"omitted\"") && says(&b, "manifest.json", "no scene"));
-    cr_assert(eq(uint, b.result.missing_count, 0));
-    tear_down(&b);
+    cr_assert(zero(int, bugpack_provide_text(session, "x.txt", warn_and_succeed, NULL, NULL)));
+    cr_assert(zero(int, bugpack_provide_json(session, "y.json", have_nothing, NULL, NULL)));
+    take(NULL);
+    cr_assert(holds("x.txt", "all the same"));
+    cr_assert(not(holds("manifest.json", "almost")));
+    cr_assert(holds("manifest.json", "\"omitted\"") && holds("manifest.json", "no scene"));
+    cr_assert(eq(uint, taken.missing_count, 0));
 }
 
 static int take_a_while(bugpack_writer *writer, void *context) {
@@ -265,18 +211,15 @@ static int count_call(bugpack_writer *writer, void *context) {
 }
 
 Test(providers, none_is_asked_for_a_report_that_is_too_late_already) {
-    bench b;
-    set_up(&b);
-    cr_assert(zero(int, bugpack_provide_text(b.session, "wait.txt", take_a_while, NULL, NULL)));
+    cr_assert(zero(int, bugpack_provide_text(session, "wait.txt", take_a_while, NULL, NULL)));
     for (unsigned i = 0; i < 200; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "%u.txt", i);
-        cr_assert(zero(int, bugpack_provide_text(b.session, name, count_call, NULL, NULL)));
+        cr_assert(zero(int, bugpack_provide_text(session, name, count_call, NULL, NULL)));
     }
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.timeout_ms = 1;
-    cr_assert(eq(int, bugpack_report(b.session, &request, &b.result), BUGPACK_ERR_TIMEOUT));
-    tear_down(&b);
+    cr_assert(eq(int, try_report(&request), BUGPACK_ERR_TIMEOUT));
     cr_assert(zero(uint, atomic_load(&call_count)));
 }
 
@@ -291,112 +234,90 @@ static int write_without_end(bugpack_writer *writer, void *context) {
 }
 
 Test(providers, one_that_gives_too_much_is_stopped_at_the_limit) {
-    bench b;
-    set_up(&b);
-    cr_assert(
-        zero(int, bugpack_provide_bytes(b.session, "endless", write_without_end, NULL, NULL)));
-    take(&b);
-    cr_assert(eq(uint, b.result.missing_count, 1));
-    cr_assert(says(&b, "manifest.json", "over the limit of 65536 bytes"));
-    tear_down(&b);
+    cr_assert(zero(int, bugpack_provide_bytes(session, "endless", write_without_end, NULL, NULL)));
+    take(NULL);
+    cr_assert(eq(uint, taken.missing_count, 1));
+    cr_assert(holds("manifest.json", "over the limit of 65536 bytes"));
 }
 
 static int report_from_inside(bugpack_writer *writer, void *context) {
-    bench *b = context;
-    bool is_refused = bugpack_report(b->session, NULL, NULL) == BUGPACK_ERR_INVALID &&
-                      !bugpack_unprovide(b->session, "inside.txt");
+    (void)context;
+    bool is_refused = bugpack_report(session, NULL, NULL) == BUGPACK_ERR_INVALID &&
+                      !bugpack_unprovide(session, "inside.txt");
     bugpack_printf(writer, "%s", is_refused ? "refused" : "accepted");
     return 0;
 }
 
 Test(providers, cannot_wait_for_the_report_that_waits_for_them) {
-    bench b;
-    set_up(&b);
     cr_assert(zero(
-        int, (int)bugpack_provide_text(b.session, "inside.txt", report_from_inside, &b, NULL)));
-    take(&b);
-    cr_assert(says(&b, "inside.txt", "refused"));
-    tear_down(&b);
+        int, (int)bugpack_provide_text(session, "inside.txt", report_from_inside, NULL, NULL)));
+    take(NULL);
+    cr_assert(holds("inside.txt", "refused"));
 }
 
 Test(providers, names_are_checked_and_taken_once_whatever_their_case) {
-    bench b;
-    set_up(&b);
     char text[] = "x";
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bugpack_provide_text(b.session, "../x", write_context, text, &error),
+    cr_assert(eq(int, bugpack_provide_text(session, "../x", write_context, text, &error),
                  BUGPACK_ERR_INVALID));
     cr_assert(ne(ptr, strstr(error.message, "\"../x\""), NULL), "%s", error.message);
-    cr_assert(eq(int, bugpack_provide_text(b.session, "manifest.json", write_context, text, &error),
+    cr_assert(eq(int, bugpack_provide_text(session, "manifest.json", write_context, text, &error),
                  BUGPACK_ERR_INVALID));
-    cr_assert(zero(int, bugpack_provide_text(b.session, "state.txt", write_context, text, NULL)));
-    cr_assert(eq(int, bugpack_provide_text(b.session, "STATE.txt", write_context, text, &error),
+    cr_assert(zero(int, bugpack_provide_text(session, "state.txt", write_context, text, NULL)));
+    cr_assert(eq(int, bugpack_provide_text(session, "STATE.txt", write_context, text, &error),
                  BUGPACK_ERR_INVALID));
-    cr_assert(eq(int,
-                 bugpack_provide_text(b.session, "state.txt/more", write_context, text, &error),
+    cr_assert(eq(int, bugpack_provide_text(session, "state.txt/more", write_context, text, &error),
                  BUGPACK_ERR_INVALID),
               "a file cannot be a directory too");
-    cr_assert(eq(int, bugpack_provide_text(b.session, "null.txt", NULL, NULL, &error),
+    cr_assert(eq(int, bugpack_provide_text(session, "null.txt", NULL, NULL, &error),
                  BUGPACK_ERR_INVALID));
-    tear_down(&b);
 }
 
 Test(providers, one_that_was_taken_off_is_not_in_the_next_report) {
-    bench b;
-    set_up(&b);
     char text[] = "x";
-    cr_assert(zero(int, bugpack_provide_text(b.session, "a.txt", write_context, text, NULL)));
-    cr_assert(bugpack_unprovide(b.session, "a.txt"));
-    cr_assert(not(bugpack_unprovide(b.session, "a.txt")));
-    cr_assert(not(bugpack_unprovide(b.session, "process.json")), "ours are not the host's to take");
-    take(&b);
-    cr_assert(not(says(&b, "manifest.json", "a.txt")));
-    tear_down(&b);
+    cr_assert(zero(int, bugpack_provide_text(session, "a.txt", write_context, text, NULL)));
+    cr_assert(bugpack_unprovide(session, "a.txt"));
+    cr_assert(not(bugpack_unprovide(session, "a.txt")));
+    cr_assert(not(bugpack_unprovide(session, "process.json")), "ours are not the host's to take");
+    take(NULL);
+    cr_assert(not(holds("manifest.json", "a.txt")));
 }
 
-static void provide_file(bench *b, const char *name, const char *file, bugpack_file_kind kind,
+static void provide_file(const char *name, const char *file, bugpack_file_kind kind,
                          uint64_t limit_bytes) {
     char path[512];
-    (void)snprintf(path, sizeof path, "%s/%s", b->dir.path, file);
-    cr_assert(zero(int, bugpack_provide_file(b->session, name, path, kind, limit_bytes, NULL)));
+    (void)snprintf(path, sizeof path, "%s/%s", dir.path, file);
+    cr_assert(zero(int, bugpack_provide_file(session, name, path, kind, limit_bytes, NULL)));
 }
 
 Test(providers, a_log_file_contributes_its_newest_whole_lines) {
-    bench b;
-    set_up(&b);
-    cr_assert(temp_dir_write(&b.dir, "app.log", "one\ntwo\nthree\n", 14));
-    provide_file(&b, "logs/app.log", "app.log", BUGPACK_FILE_LOG_TAIL, 11);
-    take(&b);
-    char *text = report_read(b.result.path, "logs/app.log", NULL);
+    cr_assert(temp_dir_write(&dir, "app.log", "one\ntwo\nthree\n", 14));
+    provide_file("logs/app.log", "app.log", BUGPACK_FILE_LOG_TAIL, 11);
+    take(NULL);
+    char *text = report_read(taken.path, "logs/app.log", NULL);
     cr_assert(eq(str, text, "two\nthree\n"));
     free(text);
-    cr_assert(says(&b, "manifest.json", "\"status\": \"truncated\""));
-    cr_assert(says(&b, "manifest.json", "\"original_bytes\": 14"));
-    cr_assert(zero(uint, b.result.missing_count), "a limit that was set is no failure");
-    tear_down(&b);
+    cr_assert(holds("manifest.json", "\"status\": \"truncated\""));
+    cr_assert(holds("manifest.json", "\"original_bytes\": 14"));
+    cr_assert(zero(uint, taken.missing_count), "a limit that was set is no failure");
 }
 
 Test(providers, a_file_that_is_missing_or_a_fifo_or_too_large_costs_only_itself) {
-    bench b;
-    set_up(&b);
-    cr_assert(zero(int, mkfifoat(b.dir.fd, "fifo", 0600)));
-    cr_assert(temp_dir_write(&b.dir, "large", "0123456789", 10));
-    provide_file(&b, "missing.log", "nothing-here", BUGPACK_FILE_LOG_TAIL, 0);
-    provide_file(&b, "fifo.log", "fifo", BUGPACK_FILE_LOG_TAIL, 0);
-    provide_file(&b, "large.bin", "large", BUGPACK_FILE_WHOLE, 9);
-    provide_file(&b, "fits.bin", "large", BUGPACK_FILE_WHOLE, 10);
-    take(&b);
-    cr_assert(eq(uint, b.result.missing_count, 3), "%s", b.result.missing);
-    cr_assert(says(&b, "manifest.json", "No such file"));
-    cr_assert(says(&b, "manifest.json", "it is a FIFO"));
-    cr_assert(says(&b, "manifest.json", "\"status\": \"omitted\""));
-    cr_assert(says(&b, "fits.bin", "0123456789"));
-    tear_down(&b);
+    cr_assert(zero(int, mkfifoat(dir.fd, "fifo", 0600)));
+    cr_assert(temp_dir_write(&dir, "large", "0123456789", 10));
+    provide_file("missing.log", "nothing-here", BUGPACK_FILE_LOG_TAIL, 0);
+    provide_file("fifo.log", "fifo", BUGPACK_FILE_LOG_TAIL, 0);
+    provide_file("large.bin", "large", BUGPACK_FILE_WHOLE, 9);
+    provide_file("fits.bin", "large", BUGPACK_FILE_WHOLE, 10);
+    take(NULL);
+    cr_assert(eq(uint, taken.missing_count, 3), "%s", taken.missing);
+    cr_assert(holds("manifest.json", "No such file"));
+    cr_assert(holds("manifest.json", "it is a FIFO"));
+    cr_assert(holds("manifest.json", "\"status\": \"omitted\""));
+    cr_assert(holds("fits.bin", "0123456789"));
 }
 
 Test(providers, a_json_file_can_be_checked_before_a_report_depends_on_it) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(temp_dir_write(&dir, "good.json", "{\"a\": [1, 2]}", 13));
     cr_assert(temp_dir_write(&dir, "bad.json", "{\n\"a\": tru }", 12));
     char path[512];
@@ -408,5 +329,4 @@ Test(providers, a_json_file_can_be_checked_before_a_report_depends_on_it) {
     cr_assert(eq(int, bp_provider_check_json(path, 1000, &error), BUGPACK_ERR_CORRUPT));
     cr_assert(ne(ptr, strstr(error.message, "bad.json\" is not valid JSON: line 2, column"), NULL),
               "%s", error.message);
-    temp_dir_remove(&dir);
 }

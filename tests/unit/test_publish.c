@@ -1,16 +1,10 @@
 /*
  * before_publish: it sees the whole zip, and may refuse it.
  */
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/report_reader.h"
 #include "unit/quick_session.h"
-#include "unit/unit.h"
-
-static temp_dir dir;
 
 /* What a call does, and what it saw. */
 typedef struct witness {
@@ -40,104 +34,60 @@ static bugpack_status look(const bugpack_unpublished *report, void *context, bug
     return seen->returns;
 }
 
-static void setup(void) {
-    cr_assert(temp_dir_make(&dir));
-}
+SESSION_SUITE(publish);
 
-static void teardown(void) {
-    temp_dir_remove(&dir);
-}
-
-TestSuite(publish, .init = setup, .fini = teardown);
-
-static bugpack_options options_with(witness *seen) {
-    bugpack_options options = quick_options(&dir);
+static void open_with(witness *seen) {
     options.before_publish = look;
     options.before_publish_context = seen;
-    return options;
-}
-
-static bugpack_report_result report(bugpack *session, uint32_t timeout_ms) {
-    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    request.timeout_ms = timeout_ms;
-    (void)bugpack_report(session, &request, &result);
-    return result;
+    open_session();
 }
 
 Test(publish, shows_the_whole_zip_before_it_has_a_name) {
     witness seen = {.returns = BUGPACK_OK};
-    bugpack_options options = options_with(&seen);
-    bugpack *session = open_session(&options);
-    bugpack_report_result result = report(session, 0);
-    cr_expect(eq(int, result.status, BUGPACK_OK), "%s", result.error.message);
+    open_with(&seen);
+    (void)try_report(NULL);
+    cr_expect(eq(int, taken.status, BUGPACK_OK), "%s", taken.error.message);
     cr_expect(seen.calls == 1 && seen.has_whole_zip && seen.names == 0);
-    cr_expect(report_entry_contains(result.path, "manifest.json", "\"complete\": true"));
-    bugpack_close(session);
+    cr_expect(holds("manifest.json", "\"complete\": true"));
 }
 
 Test(publish, leaves_nothing_of_a_refused_report) {
     witness seen = {.returns = BUGPACK_ERR_DENIED, .sentence = "not now"};
-    bugpack_options options = options_with(&seen);
-    bugpack *session = open_session(&options);
-    bugpack_report_result result = report(session, 0);
-    cr_expect(eq(int, result.status, BUGPACK_ERR_DENIED));
-    cr_expect(eq(str, result.error.message, "not now"));
+    open_with(&seen);
+    (void)try_report(NULL);
+    cr_expect(eq(int, taken.status, BUGPACK_ERR_DENIED));
+    cr_expect(eq(str, taken.error.message, "not now"));
     seen.sentence = NULL;
-    result = report(session, 0);
-    cr_expect(ne(str, result.error.message, ""));
+    (void)try_report(NULL);
+    cr_expect(ne(str, taken.error.message, ""));
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
-    bugpack_close(session);
 }
 
 Test(publish, can_be_cancelled_meanwhile) {
     witness seen = {.returns = BUGPACK_OK};
-    bugpack_options options = options_with(&seen);
-    bugpack *session = open_session(&options);
+    open_with(&seen);
     seen.cancels = session;
-    bugpack_report_result result = report(session, 0);
-    cr_expect(eq(int, result.status, BUGPACK_ERR_CANCELLED));
+    (void)try_report(NULL);
+    cr_expect(eq(int, taken.status, BUGPACK_ERR_CANCELLED));
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
-    bugpack_close(session);
 }
 
-/* A session of a process that was killed. */
-static void leave_dead_session(void) {
-    int ready[2];
-    char byte;
-    bugpack_options options = quick_options(&dir);
-    options.recorder_dir = dir.path;
-    options.recorder_in_memory = false;
-    cr_assert(pipe(ready) == 0);
-    pid_t host = fork();
-    if (host == 0) {
-        bugpack *session = NULL;
-        if (bugpack_open(&options, &session, NULL) == BUGPACK_OK) {
-            bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "the last words");
-            (void)!write(ready[1], "", 1);
-        }
-        (void)pause();
-    }
-    cr_assert(read(ready[0], &byte, 1) == 1);
-    (void)kill(host, SIGKILL);
-    (void)waitpid(host, NULL, 0);
-    (void)close(ready[0]);
-    (void)close(ready[1]);
+static void log_last_words(void) {
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "the last words");
 }
 
 Test(publish, keeps_a_dead_session_whose_report_is_refused) {
-    char path[BUGPACK_REPORT_PATH_BYTES];
     witness seen = {.returns = BUGPACK_ERR_CANCELLED, .sentence = "no"};
-    leave_dead_session();
-    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
-    options.recorder_dir = options.report_dir = dir.path;
-    options.before_publish = look;
-    options.before_publish_context = &seen;
-    cr_expect(eq(int, bugpack_recover(&options, NULL), BUGPACK_OK));
+    leave_dead_session(log_last_words);
+    bugpack_recover_options recover = BUGPACK_RECOVER_OPTIONS_INIT;
+    recover.recorder_dir = recover.report_dir = dir.path;
+    recover.before_publish = look;
+    recover.before_publish_context = &seen;
+    cr_expect(eq(int, bugpack_recover(&recover, NULL), BUGPACK_OK));
     cr_expect(seen.calls == 1 && seen.has_whole_zip);
-    cr_expect(not(report_find_only(&dir, path, sizeof path)));
+    cr_expect(not(report_find_only(&dir, taken.path, sizeof taken.path)));
     seen.returns = BUGPACK_OK;
-    cr_expect(eq(int, bugpack_recover(&options, NULL), BUGPACK_OK));
-    cr_assert(report_find_only(&dir, path, sizeof path));
-    cr_expect(report_entry_contains(path, "logs.jsonl", "the last words"));
+    cr_expect(eq(int, bugpack_recover(&recover, NULL), BUGPACK_OK));
+    find_only();
+    cr_expect(holds("logs.jsonl", "the last words"));
 }

@@ -4,30 +4,25 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/report_reader.h"
-#include "unit/taken_report.h"
-#include "unit/unit.h"
+#include "unit/quick_session.h"
 
-TestSuite(redact_at_call, .init = setup, .fini = teardown);
-
-static bugpack_options at_call_options(void) {
-    bugpack_options options = quick_options(&dir);
+static void setup_at_call(void) {
+    setup();
     options.recorder_dir = dir.path;
     options.recorder_in_memory = false;
     options.log_ring_bytes = 4 << 20;
     options.redaction_flags = BUGPACK_REDACT_AT_CALL;
-    return options;
 }
+
+TestSuite(redact_at_call, .init = setup_at_call, .fini = teardown);
 
 static char files[32 << 20];
 static size_t files_bytes;
 
 /* Reads all files of the session's directory, once: the rings go elsewhere when they are opened. */
-static void read_files(bugpack *session) {
+static void read_files(void) {
     bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
     cr_assert(zero(int, bugpack_recorder_locate(session, &location)));
     DIR *listing = opendir(location.path);
@@ -50,7 +45,7 @@ static bool files_contain(const char *text) {
     return memmem(files, files_bytes, text, strlen(text)) != NULL;
 }
 
-static void record(bugpack *session) {
+static void record(void) {
     bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "login password=%s", "hunter2hunter2");
     bugpack_log_bytes(session, BUGPACK_LEVEL_INFO, NULL, "{\"\\u0070assword\":\"hunter2\"}", 27);
     bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "token=hunter28c1f0a77b2d94e5f");
@@ -62,10 +57,9 @@ static void record(bugpack *session) {
 }
 
 Test(redact_at_call, leaves_no_secret_in_a_ring) {
-    bugpack_options options = at_call_options();
-    bugpack *session = open_session(&options);
-    record(session);
-    read_files(session);
+    open_session();
+    record();
+    read_files();
     cr_expect(not(files_contain("hunter2")));
     cr_expect(files_contain("nothing to hide"));
     cr_expect(files_contain("MIIEowIBAAKCAQEAstays")); /* no line of that key */
@@ -73,39 +67,35 @@ Test(redact_at_call, leaves_no_secret_in_a_ring) {
     cr_expect(files_contain("token=REDACTED-"));
     bugpack_close(session);
     options.redaction_flags = 0; /* and this test would see it */
-    session = open_session(&options);
-    record(session);
-    read_files(session);
+    open_session();
+    record();
+    read_files();
     cr_expect(files_contain("hunter2"));
-    bugpack_close(session);
 }
 
 Test(redact_at_call, gives_the_tags_that_reports_have) {
-    bugpack_options options = at_call_options();
-    bugpack *session = open_session(&options);
+    open_session();
     char tag[64] = "";
-    record(session);
-    take(session, "password=hunter2hunter2", NULL);
-    char *logs = report_read(path, "logs.jsonl", NULL);
+    record();
+    take_described("password=hunter2hunter2");
+    char *logs = report_read(taken.path, "logs.jsonl", NULL);
     cr_assert(ne(ptr, logs, NULL));
     const char *at = strstr(logs, "REDACTED-password-");
     cr_assert(ne(ptr, at, NULL));
     (void)snprintf(tag, sizeof tag, "%.30s", at);
-    cr_expect(report_entry_contains(path, "metadata.json", tag));
+    cr_expect(holds("metadata.json", tag));
     free(logs);
-    take(session, "password=hunter2hunter2", NULL);
-    cr_expect(report_entry_contains(path, "metadata.json", tag));
-    bugpack_close(session);
+    take_described("password=hunter2hunter2");
+    cr_expect(holds("metadata.json", tag));
 }
 
 Test(redact_at_call, applies_rules_that_are_added_later) {
-    bugpack_options options = at_call_options();
-    bugpack *session = open_session(&options);
+    open_session();
     bugpack_error error = BUGPACK_ERROR_INIT;
-    record(session); /* the redactor of this thread has the old rules */
+    record(); /* the redactor of this thread has the old rules */
     cr_assert(zero(int, bugpack_redact_add(session, "[ticket]\npattern = TKT-[0-9]+", &error)));
     bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "TKT-12345");
-    read_files(session);
+    read_files();
     cr_expect(not(files_contain("TKT-12345")));
     bugpack_close(session);
     options.without_redaction = true;
@@ -122,12 +112,11 @@ static void expect_diagnostic(bugpack_level level, const char *text, void *conte
 }
 
 Test(redact_at_call, says_when_a_recovery_will_lack_the_rules) {
-    bugpack_options options = at_call_options();
     bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
     unsigned count = 0;
     options.on_diagnostic = expect_diagnostic;
     options.on_diagnostic_context = &count;
-    bugpack *session = open_session(&options);
+    open_session();
     cr_assert(zero(int, bugpack_recorder_locate(session, &location)));
     int dir_fd = open(location.path, O_RDONLY | O_DIRECTORY);
     int fd = openat(dir_fd, "redaction-1", O_WRONLY | O_CREAT, 0600);
@@ -141,27 +130,27 @@ Test(redact_at_call, says_when_a_recovery_will_lack_the_rules) {
     bugpack_close(session);
 }
 
-static void *log_much(void *session) {
+static void *log_much(void *its_session) {
     for (unsigned i = 0; i < 2000; i++) {
-        bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "record %u password=hunter2hunter2 end", i);
-        bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "password=hunter2hunter2 of %u", i);
+        bugpack_log(its_session, BUGPACK_LEVEL_INFO, "ui", "record %u password=hunter2hunter2 end",
+                    i);
+        bugpack_notify(its_session, BUGPACK_LEVEL_WARN, "net", "password=hunter2hunter2 of %u", i);
     }
     return NULL;
 }
 
 Test(redact_at_call, serves_many_threads_and_those_that_come_too_late) {
-    bugpack_options options = at_call_options();
-    bugpack *session = open_session(&options);
+    open_session();
     pthread_t threads[12];
     for (unsigned i = 0; i < 12; i++) {
         cr_assert(zero(int, pthread_create(&threads[i], NULL, log_much, session)));
     }
-    take(session, "meanwhile", NULL);
-    cr_expect(not(report_entry_contains(path, "logs.jsonl", "hunter2")));
+    take_described("meanwhile");
+    cr_expect(not(holds("logs.jsonl", "hunter2")));
     for (unsigned i = 0; i < 6; i++) {
         (void)pthread_join(threads[i], NULL);
     }
-    read_files(session);
+    read_files();
     cr_expect(not(files_contain("hunter2")));
     bugpack_close(session); /* beside the others */
     for (unsigned i = 6; i < 12; i++) {
@@ -171,27 +160,8 @@ Test(redact_at_call, serves_many_threads_and_those_that_come_too_late) {
 }
 
 Test(redact_at_call, of_a_host_that_is_killed_has_its_tags) {
-    int ready[2];
-    char byte;
-    bugpack_options options = at_call_options();
-    cr_assert(pipe(ready) == 0);
-    pid_t host = fork();
-    if (host == 0) {
-        record(open_session(&options));
-        (void)!write(ready[1], "", 1);
-        (void)pause();
-    }
-    cr_assert(read(ready[0], &byte, 1) == 1);
-    (void)kill(host, SIGKILL);
-    (void)waitpid(host, NULL, 0);
-    cr_assert(
-        bugpack_recover(&(bugpack_recover_options){.struct_size = sizeof(bugpack_recover_options),
-                                                   .recorder_dir = dir.path,
-                                                   .report_dir = dir.path},
-                        NULL) == BUGPACK_OK);
-    cr_assert(report_find_only(&dir, path, sizeof path));
-    cr_expect(report_entry_contains(path, "logs.jsonl", "login password=REDACTED-password-"));
-    cr_expect(not(report_entry_contains(path, "logs.jsonl", "hunter2")));
-    (void)close(ready[0]);
-    (void)close(ready[1]);
+    leave_dead_session(record);
+    recover_and_find();
+    cr_expect(holds("logs.jsonl", "login password=REDACTED-password-"));
+    cr_expect(not(holds("logs.jsonl", "hunter2")));
 }

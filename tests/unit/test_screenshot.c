@@ -8,29 +8,23 @@
 #include <time.h>
 
 #include "support/made_image.h"
-#include "support/report_reader.h"
 #include "unit/quick_session.h"
-#include "unit/unit.h"
 
 enum { width = 67, height = 41 };
 
-static temp_dir dir;
-static bugpack *session;
 static bp_pixels pixels; /* as the host has them */
 
 static void set_up(void) {
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
+    setup();
     options.recorder_in_memory = true;
     options.sample_window_ms = 1;
-    session = open_session(&options);
+    open_session();
     pixels = made_image(width, height, 12);
 }
 
 static void tear_down(void) {
     free((void *)pixels.bytes);
-    bugpack_close(session);
-    temp_dir_remove(&dir);
+    teardown();
 }
 
 TestSuite(screenshot, .init = set_up, .fini = tear_down);
@@ -75,19 +69,16 @@ Test(screenshot, every_format_comes_back_pixel_for_pixel_with_its_region) {
         bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
         request.screenshot = &picture;
         request.region = region;
-        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        cr_assert(zero(int, bugpack_report(session, &request, &result)), "%s",
-                  result.error.message);
-        cr_expect(zero(sz, count_wrong(result.path, "screenshot.png", whole)));
-        cr_expect(zero(sz, count_wrong(result.path, "screenshot-region.png", region)));
-        cr_expect(report_entry_contains(result.path, "metadata.json",
-                                        "  \"region\": {\n"
-                                        "    \"x\": 5,\n"
-                                        "    \"y\": 7,\n"
-                                        "    \"width\": 31,\n"
-                                        "    \"height\": 13\n"
-                                        "  },\n"));
-        cr_expect(zero(uint, result.missing_count));
+        take(&request);
+        cr_expect(zero(sz, count_wrong(taken.path, "screenshot.png", whole)));
+        cr_expect(zero(sz, count_wrong(taken.path, "screenshot-region.png", region)));
+        cr_expect(holds("metadata.json", "  \"region\": {\n"
+                                         "    \"x\": 5,\n"
+                                         "    \"y\": 7,\n"
+                                         "    \"width\": 31,\n"
+                                         "    \"height\": 13\n"
+                                         "  },\n"));
+        cr_expect(zero(uint, taken.missing_count));
     }
 }
 
@@ -104,10 +95,10 @@ Test(screenshot, pixels_are_those_of_the_trigger) {
     free(shown);
     bugpack_close(session);
     session = NULL;
-    char path[512];
-    cr_assert(report_find_only(&dir, path, sizeof path));
-    cr_expect(zero(sz, count_wrong(path, "screenshot.png", (bugpack_region){0, 0, width, height})));
-    char *entries = report_list(path);
+    find_only();
+    cr_expect(
+        zero(sz, count_wrong(taken.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
+    char *entries = report_list(taken.path);
     cr_expect(eq(ptr, strstr(entries, "screenshot-region.png"), NULL));
     free(entries);
 }
@@ -119,10 +110,9 @@ Test(screenshot, a_stride_of_zero_means_rows_without_padding) {
     picture.stride = 0;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.screenshot = &picture;
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(session, &request, &result)));
-    cr_expect(zero(
-        sz, count_wrong(result.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
+    take(&request);
+    cr_expect(
+        zero(sz, count_wrong(taken.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
 }
 
 Test(screenshot, a_region_that_lies_partly_outside_is_its_part_in_the_picture) {
@@ -136,13 +126,12 @@ Test(screenshot, a_region_that_lies_partly_outside_is_its_part_in_the_picture) {
         bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
         request.screenshot = &picture;
         request.region = cases[i].given;
-        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        cr_assert(zero(int, bugpack_report(session, &request, &result)));
-        cr_expect(zero(sz, count_wrong(result.path, "screenshot-region.png", cases[i].part)));
+        take(&request);
+        cr_expect(zero(sz, count_wrong(taken.path, "screenshot-region.png", cases[i].part)));
         char line[64];
         (void)snprintf(line, sizeof line, "\"width\": %u,\n    \"height\": %u\n",
                        (unsigned)cases[i].part.width, (unsigned)cases[i].part.height);
-        cr_expect(report_entry_contains(result.path, "metadata.json", line));
+        cr_expect(holds("metadata.json", line));
     }
 }
 
@@ -183,8 +172,7 @@ Test(screenshot, sizes_that_make_no_sense_are_refused_and_nothing_is_written) {
     cr_expect(eq(int, bugpack_report_async(session, &request, NULL, NULL), BUGPACK_ERR_INVALID));
     bugpack_close(session);
     session = NULL;
-    char path[512];
-    cr_expect(not(report_find_only(&dir, path, sizeof path)));
+    cr_expect(not(report_find_only(&dir, taken.path, sizeof taken.path)));
 }
 
 /* What the worker has to do first: hold the door until the test has triggered enough. */
@@ -302,8 +290,7 @@ Test(screenshot, pixels_come_back_once_on_the_calling_thread_where_the_call_has_
         cr_expect(ne(int, bugpack_report_async(session, &requests[i], NULL, NULL), 0), "%zu", i);
         cr_expect(eq(uint, take_released(), 1u), "%zu", i);
         cr_expect(pthread_equal(released.thread, pthread_self()));
-        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        cr_expect(ne(int, bugpack_report(session, &requests[i], &result), 0), "%zu", i);
+        cr_expect(ne(int, try_report(&requests[i]), 0), "%zu", i);
         cr_expect(eq(uint, take_released(), 1u), "%zu", i);
     }
     bugpack_report_result result = {.struct_size = 1};
@@ -358,28 +345,18 @@ Test(screenshot, an_older_hosts_pixels_are_copied) {
     const bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
     bugpack_report_request request = handing_over(&picture);
     request.struct_size = offsetof(bugpack_report_request, screenshot_context);
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(session, &request, &result)));
-    cr_expect(zero(
-        sz, count_wrong(result.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
+    take(&request);
+    cr_expect(
+        zero(sz, count_wrong(taken.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
     request.struct_size = 1;
-    cr_expect(eq(int, bugpack_report(session, &request, &result), BUGPACK_ERR_INVALID));
-    cr_expect(ne(ptr, strstr(result.error.message, "struct_size"), NULL), "%s",
-              result.error.message);
+    cr_expect(eq(int, try_report(&request), BUGPACK_ERR_INVALID));
+    cr_expect(ne(ptr, strstr(taken.error.message, "struct_size"), NULL), "%s", taken.error.message);
     cr_expect(zero(uint, take_released()));
 }
 
 static int provide_shown(bugpack_writer *writer, void *context) {
     const bugpack_picture *picture = context;
     return bugpack_write_picture(writer, picture) == BUGPACK_OK ? 0 : -1;
-}
-
-/* The one report in the directory of the test; it is removed when the next one is looked for. */
-static char *only_report(void) {
-    static char path[512];
-    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
-    cr_assert(report_find_only(&dir, path, sizeof path));
-    return path;
 }
 
 Test(screenshot, a_provider_gives_reports_that_bring_none_a_picture) {
@@ -389,30 +366,30 @@ Test(screenshot, a_provider_gives_reports_that_bring_none_a_picture) {
     cr_expect(eq(int, bugpack_provide_screenshot(session, provide_shown, &picture, NULL),
                  BUGPACK_ERR_INVALID));
     cr_assert(zero(int, bugpack_disconnect(session, "display", "ECONNRESET")));
-    char *path = only_report();
-    cr_expect(zero(sz, count_wrong(path, "screenshot.png", whole)));
-    cr_assert(zero(int, remove(path)));
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+    find_only();
+    cr_expect(zero(sz, count_wrong(taken.path, "screenshot.png", whole)));
+    cr_assert(zero(int, remove(taken.path)));
 
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(session, NULL, &result)));
-    cr_expect(zero(sz, count_wrong(result.path, "screenshot.png", whole)));
-    cr_assert(zero(int, remove(result.path)));
+    take(NULL);
+    cr_expect(zero(sz, count_wrong(taken.path, "screenshot.png", whole)));
+    cr_assert(zero(int, remove(taken.path)));
 
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     bugpack_picture part = picture;
     part.width = 9;
     request.screenshot = &part;
-    cr_assert(zero(int, bugpack_report(session, &request, &result)));
+    take(&request);
     cr_expect(
-        zero(sz, count_wrong(result.path, "screenshot.png", (bugpack_region){0, 0, 9, height})),
+        zero(sz, count_wrong(taken.path, "screenshot.png", (bugpack_region){0, 0, 9, height})),
         "a request's own comes first");
-    cr_expect(zero(uint, result.missing_count));
-    cr_assert(zero(int, remove(result.path)));
+    cr_expect(zero(uint, taken.missing_count));
+    cr_assert(zero(int, remove(taken.path)));
 
     cr_expect(bugpack_unprovide(session, "screenshot.png"));
-    cr_assert(zero(int, bugpack_report(session, NULL, &result)));
-    cr_expect(eq(ptr, report_read(result.path, "screenshot.png", NULL), NULL));
-    cr_expect(zero(uint, result.missing_count));
+    take(NULL);
+    cr_expect(eq(ptr, report_read(taken.path, "screenshot.png", NULL), NULL));
+    cr_expect(zero(uint, taken.missing_count));
     cr_expect(eq(int, bugpack_provide_screenshot(session, NULL, NULL, NULL), BUGPACK_ERR_INVALID));
     cr_expect(eq(int,
                  bugpack_provide_bytes(session, "screenshot.png", provide_shown, &picture, NULL),
@@ -458,29 +435,26 @@ Test(screenshot, a_provider_that_writes_no_picture_or_more_costs_the_artefact) {
     cr_assert(zero(int, bugpack_provide_screenshot(session, provide_wrongly, &kind, NULL)));
     for (const char *next = "nbN2wpo"; *next != '\0'; next++) {
         kind = *next;
-        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        cr_assert(zero(int, bugpack_report(session, NULL, &result)));
-        cr_expect(eq(ptr, report_read(result.path, "screenshot.png", NULL), NULL), "%c", kind);
-        cr_expect(eq(uint, result.missing_count, kind != 'o'), "%c", kind);
+        take(NULL);
+        cr_expect(eq(ptr, report_read(taken.path, "screenshot.png", NULL), NULL), "%c", kind);
+        cr_expect(eq(uint, taken.missing_count, kind != 'o'), "%c", kind);
         if (kind != 'o') {
-            cr_expect(ne(ptr, strstr(result.missing, reasons[(unsigned char)kind]), NULL), "%c: %s",
-                      kind, result.missing);
+            cr_expect(ne(ptr, strstr(taken.missing, reasons[(unsigned char)kind]), NULL), "%c: %s",
+                      kind, taken.missing);
         }
     }
     static bugpack_picture sizeless;
     cr_expect(zero(
         int, (int)bugpack_provide_bytes(session, "cursor.png", provide_shown, &sizeless, NULL)));
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(session, NULL, &result)));
-    cr_expect(ne(ptr, strstr(result.missing, "cursor.png: "), NULL), "%s", result.missing);
+    take(NULL);
+    cr_expect(ne(ptr, strstr(taken.missing, "cursor.png: "), NULL), "%s", taken.missing);
 }
 
 Test(screenshot, an_artefact_of_another_name_can_be_a_picture) {
     bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
     cr_assert(zero(
         int, (int)bugpack_provide_bytes(session, "cursor.png", provide_shown, &picture, NULL)));
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(session, NULL, &result)));
+    take(NULL);
     cr_expect(
-        zero(sz, count_wrong(result.path, "cursor.png", (bugpack_region){0, 0, width, height})));
+        zero(sz, count_wrong(taken.path, "cursor.png", (bugpack_region){0, 0, width, height})));
 }

@@ -2,15 +2,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "quick_session.h"
-#include "support/report_reader.h"
-#include "unit/unit.h"
+#include "unit/quick_session.h"
+
+SESSION_SUITE(session_paths);
 
 Test(session_paths, gives_a_taken_name_a_number_and_replaces_nothing) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
-    bugpack *session = open_session(&options);
+    open_session();
     char target[512], expected[512];
     (void)snprintf(target, sizeof target, "%s/report.zip", dir.path);
     cr_assert(temp_dir_write(&dir, "report.zip", "mine", 4));
@@ -18,87 +15,63 @@ Test(session_paths, gives_a_taken_name_a_number_and_replaces_nothing) {
     cr_assert(zero(int, symlinkat("/nonexistent", dir.fd, "report-3.zip")));
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = target;
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(session, &request, &result)), "%s", result.error.message);
+    take(&request);
     (void)snprintf(expected, sizeof expected, "%s/report-4.zip", dir.path);
-    cr_assert(eq(str, result.path, expected));
+    cr_assert(eq(str, taken.path, expected));
     char kept[8] = "";
     cr_assert(eq(sz, temp_dir_read(&dir, "report.zip", kept, sizeof kept), 4));
     cr_assert(zero(int, memcmp(kept, "mine", 4)));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(session_paths, makes_private_files_in_a_private_directory_under_any_umask) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     char reports[512];
     (void)snprintf(reports, sizeof reports, "%s/reports", dir.path);
-    bugpack_options options = quick_options(&dir);
     options.report_dir = reports;
     options.create_report_dir = true;
     mode_t before = umask(0);
-    bugpack *session = open_session(&options);
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    open_session();
+    take(NULL);
     umask(before);
     struct stat info;
-    cr_assert(zero(int, stat(result.path, &info)));
+    cr_assert(zero(int, stat(taken.path, &info)));
     cr_assert(eq(uint, info.st_mode & 07777u, 0600u));
     cr_assert(zero(int, stat(reports, &info)));
     cr_assert(eq(uint, info.st_mode & 07777u, 0700u));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(session_paths, finds_its_directory_again_after_the_host_changed_to_another) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, chdir(dir.path)));
-    bugpack_options options = quick_options(&dir);
     options.report_dir = ".";
-    bugpack *session = open_session(&options);
+    open_session();
     cr_assert(zero(int, chdir("/")));
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
-    cr_assert(eq(int, strncmp(result.path, dir.path, strlen(dir.path)), 0));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
+    take(NULL);
+    cr_assert(eq(int, strncmp(taken.path, dir.path, strlen(dir.path)), 0));
 }
 
 Test(session_paths, follows_no_link_to_a_directory_whatever_is_behind_its_name) {
     static const char *const endings[] = {"", "/", "//", "/.", "/./", "/.//."};
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, mkdirat(dir.fd, "real", 0700)));
     cr_assert(zero(int, symlinkat("real", dir.fd, "link")));
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         char path[512], expected[512];
-        bugpack_options options = quick_options(&dir);
-        bugpack *session = NULL;
-        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
         options.report_dir = path;
         (void)snprintf(path, sizeof path, "%s/link%s", dir.path, endings[i]);
         cr_assert(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_IO));
         (void)snprintf(path, sizeof path, "%s/real%s", dir.path, endings[i]);
-        session = open_session(&options);
-        cr_assert(zero(int, bugpack_report(session, NULL, &result)));
+        open_session();
+        take(NULL);
         (void)snprintf(expected, sizeof expected, "%s/real/viewer-bugreport-", dir.path);
-        cr_assert(zero(int, strncmp(result.path, expected, strlen(expected))), "%s", result.path);
+        cr_assert(zero(int, strncmp(taken.path, expected, strlen(expected))), "%s", taken.path);
         bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
         request.output_path = path;
         (void)snprintf(path, sizeof path, "%s/link%s/x.zip", dir.path, endings[i]);
-        cr_assert(eq(int, bugpack_report(session, &request, &result), BUGPACK_ERR_IO));
+        cr_assert(eq(int, try_report(&request), BUGPACK_ERR_IO));
         bugpack_close(session);
     }
-    temp_dir_remove(&dir);
 }
 
 Test(session_paths, writes_no_report_whose_path_its_result_cannot_hold) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
-    bugpack *session = open_session(&options);
+    open_session();
     /* A long way to the same directory, which the system takes: it is under PATH_MAX. */
     char path[BUGPACK_REPORT_PATH_BYTES + 128];
     const char *name = strrchr(dir.path, '/');
@@ -111,21 +84,16 @@ Test(session_paths, writes_no_report_whose_path_its_result_cannot_hold) {
     (void)snprintf(path + length, sizeof path - length, "/%0*d.zip", digits, 0);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = path;
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(eq(int, bugpack_report(session, &request, &result), BUGPACK_ERR_IO));
+    cr_assert(eq(int, try_report(&request), BUGPACK_ERR_IO));
     cr_assert(zero(sz, temp_dir_count(&dir)));
     (void)snprintf(path + length, sizeof path - length, "/%0*d.zip", digits - 1, 0);
-    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
+    take(&request);
 }
 
 /* Opens a session that reports into `dir`, or into its default directory. */
-static bugpack_status try_report_dir(const char *dir) {
-    bugpack *session = NULL;
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
+static bugpack_status try_report_dir(const char *report_dir) {
     options.app_name = "paths";
-    options.report_dir = dir;
+    options.report_dir = report_dir;
     options.recorder_in_memory = true;
     options.history_interval_ms = BUGPACK_OFF;
     bugpack_status status = bugpack_open(&options, &session, NULL);
@@ -139,19 +107,14 @@ Test(session_paths, refuses_a_given_directory_only_where_everybody_can_replace_f
         bugpack_status status;
     } cases[] = {{0700, BUGPACK_OK},  {0755, BUGPACK_OK},         {0775, BUGPACK_OK},
                  {01777, BUGPACK_OK}, {0777, BUGPACK_ERR_DENIED}, {0703, BUGPACK_ERR_DENIED}};
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cr_assert(zero(int, fchmod(dir.fd, cases[i].mode)));
         cr_expect(eq(int, try_report_dir(dir.path), (int)cases[i].status), "mode %o",
                   (unsigned)cases[i].mode);
     }
-    temp_dir_remove(&dir);
 }
 
 Test(session_paths, refuses_a_default_directory_that_is_not_this_users_alone) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, setenv("XDG_STATE_HOME", dir.path, 1)));
     cr_expect(zero(int, try_report_dir(NULL)), "it is made");
     cr_expect(zero(int, try_report_dir(NULL)), "and found again");
@@ -162,5 +125,4 @@ Test(session_paths, refuses_a_default_directory_that_is_not_this_users_alone) {
         cr_assert(zero(int, fchownat(dir.fd, "bugpack", 65534, 65534, 0)));
         cr_expect(eq(int, try_report_dir(NULL), BUGPACK_ERR_DENIED));
     }
-    temp_dir_remove(&dir);
 }

@@ -11,35 +11,29 @@
 
 #include "report/subject.h"
 #include "session/command.h"
-#include "support/report_reader.h"
 #include "unit/quick_session.h"
-#include "unit/unit.h"
+
+SESSION_SUITE(session_target);
 
 Test(session_target, keeps_what_a_refresh_read_of_a_target_that_then_ends) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     pid_t child = fork();
     if (child == 0) {
         for (;;) {
             pause();
         }
     }
-    bugpack_options options = quick_options(&dir);
     options.target_pid = child;
-    bugpack *session = open_session(&options);
+    open_session();
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(zero(int, bp_session_refresh_target(session, &error)), "%s", error.message);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     cr_assert(eq(int, bp_session_refresh_target(session, &error), BUGPACK_ERR_NO_PROCESS));
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    take(NULL);
     char expected[32];
     (void)snprintf(expected, sizeof expected, "\"pid\": %ld", (long)child);
-    cr_assert(report_entry_contains(result.path, "process.json", expected));
-    cr_assert(report_entry_contains(result.path, "manifest.json", "this is how it was at"));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
+    cr_assert(holds("process.json", expected));
+    cr_assert(holds("manifest.json", "this is how it was at"));
 }
 
 static bool executes(pid_t pid, const char *name) {
@@ -140,10 +134,8 @@ static pid_t start_mapping(const char *directory) {
 
 /* Until the server ends, nobody who opens the file gets on. */
 Test(session_target, keeps_no_caller_waiting_for_the_files_of_a_process) {
-    temp_dir dir;
     FILE *said = NULL;
     char word[16] = "";
-    cr_assert(temp_dir_make(&dir));
     pid_t server = start_stalled(dir.path, &said);
     if (fgets(word, sizeof word, said) == NULL || strcmp(word, "ready\n") != 0) {
         (void)waitpid(server, NULL, 0);
@@ -172,7 +164,6 @@ Test(session_target, keeps_no_caller_waiting_for_the_files_of_a_process) {
     (void)waitpid(child, NULL, 0);
     (void)fclose(said);
     (void)umount2(dir.path, MNT_DETACH);
-    temp_dir_remove(&dir);
 }
 
 static int provide_crash(bugpack_writer *writer, void *context) {
@@ -182,12 +173,9 @@ static int provide_crash(bugpack_writer *writer, void *context) {
 
 /* What a target died of is for its host to say; of our own process the crash handler does. */
 Test(session_target, takes_the_crash_of_another_process_alone) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     for (int i = 0; i < 2; i++) {
-        bugpack_options options = quick_options(&dir);
         options.target_pid = i == 0 ? 0 : getppid();
-        bugpack *session = open_session(&options);
+        open_session();
         bugpack_status status =
             bugpack_provide_json(session, "crash.json", provide_crash, NULL, NULL);
         cr_assert(eq(int, status, (int)(i == 0 ? BUGPACK_ERR_INVALID : BUGPACK_OK)));
@@ -197,19 +185,13 @@ Test(session_target, takes_the_crash_of_another_process_alone) {
                      BUGPACK_ERR_INVALID));
         bugpack_close(session);
     }
-    temp_dir_remove(&dir);
 }
 
 Test(session_target, has_nothing_to_refresh_of_its_own_process) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
-    bugpack *session = open_session(&options);
+    open_session();
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_session_refresh_target(session, &error), BUGPACK_ERR_INVALID));
     cr_assert(eq(int, bp_session_refresh_target(NULL, NULL), BUGPACK_ERR_INVALID));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 struct family {

@@ -1,15 +1,11 @@
 #include "report/tags.h"
 
-#include "support/report_reader.h"
 #include "unit/quick_session.h"
-#include "unit/unit.h"
+
+SESSION_SUITE(tags);
 
 Test(tags, are_in_the_metadata_as_of_the_trigger) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
     options.sample_window_ms = 200;
-    bugpack *session = NULL;
     cr_assert(zero(int, bugpack_open(&options, &session, NULL)));
     cr_assert(zero(int, bugpack_set_tag(session, "gpu", "none")));
     cr_assert(zero(int, bugpack_set_tag(session, "server.version", "7 \"beta\"\xff")));
@@ -18,15 +14,11 @@ Test(tags, are_in_the_metadata_as_of_the_trigger) {
     cr_assert(zero(int, bugpack_set_tag(session, "gpu", "llvmpipe")));
     cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
     cr_assert(zero(int, bugpack_set_tag(session, "gpu", "after the trigger")));
-    bugpack_close(session);
-    char path[512];
-    cr_assert(report_find_only(&dir, path, sizeof path));
-    cr_expect(report_entry_contains(path, "metadata.json",
-                                    "  \"tags\": {\n"
-                                    "    \"server.version\": \"7 \\\"beta\\\"\xEE\xBF\xBF\",\n"
-                                    "    \"gpu\": \"llvmpipe\"\n"
-                                    "  }"));
-    temp_dir_remove(&dir);
+    close_and_find();
+    cr_expect(holds("metadata.json", "  \"tags\": {\n"
+                                     "    \"server.version\": \"7 \\\"beta\\\"\xEE\xBF\xBF\",\n"
+                                     "    \"gpu\": \"llvmpipe\"\n"
+                                     "  }"));
 }
 
 Test(tags, refuse_bad_keys_and_too_many) {

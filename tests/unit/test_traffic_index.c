@@ -2,25 +2,24 @@
  * What a report says of its messages beside the pcap: the index, and the ledger's counts.
  */
 #include "recorder/traffic.h"
-#include "support/report_reader.h"
 #include "unit/quick_session.h"
-#include "unit/unit.h"
 
-static bugpack *open_in(const temp_dir *dir) {
-    bugpack_options options = quick_options(dir);
+static void setup_and_open(void) {
+    setup();
     options.sample_window_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
-    return open_session(&options);
+    open_session();
 }
 
+TestSuite(traffic_index, .init = setup_and_open, .fini = teardown);
+
 /* Takes a report and closes the session; index and manifest are the caller's to free. */
-static void read_report(bugpack *session, char **ret_index, char **ret_manifest) {
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, bugpack_report(session, NULL, &result)), "%s", result.error.message);
-    cr_assert(eq(ptr, strstr(result.missing, "traffic"), NULL), "%s", result.missing);
+static void read_report(char **ret_index, char **ret_manifest) {
+    take(NULL);
+    cr_assert(eq(ptr, strstr(taken.missing, "traffic"), NULL), "%s", taken.missing);
     bugpack_close(session);
-    *ret_index = report_read(result.path, "traffic-index.jsonl", NULL);
-    *ret_manifest = report_read(result.path, "manifest.json", NULL);
+    *ret_index = report_read(taken.path, "traffic-index.jsonl", NULL);
+    *ret_manifest = report_read(taken.path, "manifest.json", NULL);
     cr_assert(ne(ptr, *ret_index, NULL));
     cr_assert(ne(ptr, *ret_manifest, NULL));
 }
@@ -43,17 +42,14 @@ static size_t drop_last(bugpack_direction direction, uint32_t type, void *bytes,
 }
 
 Test(traffic_index, tells_what_shortened_each_message_and_the_ledger_how_many) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_in(&dir);
     bugpack_channel *short_channel = NULL, *small_channel = NULL;
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    options.snap_bytes = 10;
-    options.filter = drop_last;
-    cr_assert(zero(int, bugpack_channel_open(session, "short", &options, &short_channel, NULL)));
-    options = (bugpack_channel_options)BUGPACK_CHANNEL_OPTIONS_INIT;
-    options.weight = 1; /* a ring of 768 KiB; a quarter of it is the longest message */
-    cr_assert(zero(int, bugpack_channel_open(session, "small", &options, &small_channel, NULL)));
+    bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
+    with.snap_bytes = 10;
+    with.filter = drop_last;
+    cr_assert(zero(int, bugpack_channel_open(session, "short", &with, &short_channel, NULL)));
+    with = (bugpack_channel_options)BUGPACK_CHANNEL_OPTIONS_INIT;
+    with.weight = 1; /* a ring of 768 KiB; a quarter of it is the longest message */
+    cr_assert(zero(int, bugpack_channel_open(session, "small", &with, &small_channel, NULL)));
     bugpack_traffic(short_channel, BUGPACK_SENT, 1, "whole", "0123456789", 10);
     bugpack_traffic(short_channel, BUGPACK_SENT, 1, "snapped", "0123456789a", 11);
     bugpack_traffic(short_channel, BUGPACK_SENT, 9, "both", "0123456789a", 11);
@@ -63,7 +59,7 @@ Test(traffic_index, tells_what_shortened_each_message_and_the_ledger_how_many) {
     bugpack_traffic(small_channel, BUGPACK_SENT, 1, NULL, NULL, 5);
     free(large);
     char *index, *manifest;
-    read_report(session, &index, &manifest);
+    read_report(&index, &manifest);
     static const char *const lines[] = {
         "\"channel\":\"short\",\"connection\":0,\"seq\":1,\"direction\":\"sent\",\"type\":1,\"type_"
         "name\":\"whole\","
@@ -88,25 +84,21 @@ Test(traffic_index, tells_what_shortened_each_message_and_the_ledger_how_many) {
         "%s", manifest);
     free(index);
     free(manifest);
-    temp_dir_remove(&dir);
 }
 
 Test(traffic_index, shows_the_pinned_first_and_the_ledger_tells_what_is_missing_behind_them) {
     enum { message_count = 30000 };
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_in(&dir);
     bugpack_channel *channel = NULL;
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    options.weight = 1;
-    options.pin_bytes = 6;
-    cr_assert(zero(int, bugpack_channel_open(session, "net", &options, &channel, NULL)));
+    bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
+    with.weight = 1;
+    with.pin_bytes = 6;
+    cr_assert(zero(int, bugpack_channel_open(session, "net", &with, &channel, NULL)));
     bugpack_traffic(channel, BUGPACK_SENT, 1, "hello", "ABC", 3);
     for (int i = 1; i < message_count; i++) {
         bugpack_traffic(channel, BUGPACK_RECEIVED, 2, "data", "0123456789abcdef", 16);
     }
     char *index, *manifest;
-    read_report(session, &index, &manifest);
+    read_report(&index, &manifest);
     unsigned shown = 0, all = 0, pinned = 0, missing = 0, cut = 0, by_pins = 0;
     const char *reason = strstr(manifest, "\"name\": \"traffic.pcap\"");
     reason = reason == NULL ? NULL : strstr(reason, "\"reason\": ");
@@ -147,23 +139,20 @@ Test(traffic_index, shows_the_pinned_first_and_the_ledger_tells_what_is_missing_
     cr_expect(lt(ptr, (void *)found, (void *)strchr(third, '\n')));
     free(index);
     free(manifest);
-    temp_dir_remove(&dir);
 }
 
 Test(traffic_index, that_has_no_room_costs_itself_and_not_the_pcap) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
     bp_traffic_identity identity;
     bp_ring *ring = NULL;
     bp_traffic *traffic = NULL;
     bp_traffic_snapshot frozen;
     bp_traffic_extent extent;
     bp_temp_file records, pcap, index;
-    options.pin_bytes = 0;
-    bp_traffic_identity_init(&identity, "net", 0, &options);
+    with.pin_bytes = 0;
+    bp_traffic_identity_init(&identity, "net", 0, &with);
     cr_assert(zero(int, bp_ring_new(64 * 1024, &ring, NULL)));
-    cr_assert(zero(int, bp_traffic_new(&identity, &options, NULL, ring, NULL, &traffic, NULL)));
+    cr_assert(zero(int, bp_traffic_new(&identity, &with, NULL, ring, NULL, &traffic, NULL)));
     bp_traffic_append(traffic, BUGPACK_SENT, 1, "hello", "hello", 5);
     cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(int, bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, &records, &frozen, NULL)));
@@ -180,5 +169,4 @@ Test(traffic_index, that_has_no_room_costs_itself_and_not_the_pcap) {
     bp_temp_file_release(&pcap);
     bp_temp_file_release(&index);
     bp_traffic_free(traffic);
-    temp_dir_remove(&dir);
 }

@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include "session/command.h"
-#include "support/report_reader.h"
 #include "trigger/trigger.h"
 #include "unit/auto_session.h"
-#include "unit/unit.h"
 
 /* Raised for each condition that has become true, and for each report of one. */
 static struct events {
@@ -38,8 +36,7 @@ static void on_truth(const bp_condition_truth *truth, bool has_report, void *con
     (void)sem_post(&events.found);
 }
 
-static bugpack *open_watched(const temp_dir *dir, uint32_t cooldown_ms, uint32_t cap) {
-    bugpack_options options = auto_options(dir);
+static void open_watched(uint32_t cooldown_ms, uint32_t cap) {
     (void)sem_init(&events.found, 0, 0);
     (void)sem_init(&events.written, 0, 0);
     options.history_interval_ms = BUGPACK_OFF; /* none is needed */
@@ -48,44 +45,38 @@ static bugpack *open_watched(const temp_dir *dir, uint32_t cooldown_ms, uint32_t
     options.on_diagnostic = on_diagnostic;
     options.condition_cooldown_ms = cooldown_ms;
     options.condition_cap = cap;
-    bugpack *session = open_session(&options);
+    open_session();
     bp_session_tell_conditions(session, on_truth, NULL);
-    return session;
 }
 
-static void watch(bugpack *session, const char *text) {
+static void watch(const char *text) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(zero(int, bugpack_trigger_when(session, text, &error)), "%s", error.message);
 }
 
+TestSuite(trigger_when, .init = auto_setup, .fini = teardown);
+
 Test(trigger_when, a_report_says_which_condition_and_by_which_value) {
-    temp_dir dir;
-    char path[512];
-    cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_watched(&dir, 0, 0);
-    watch(session, "rss < 1K");
-    watch(session, "threads > 1");
+    open_watched(0, 0);
+    watch("rss < 1K");
+    watch("threads > 1");
     (void)sem_wait(&events.written);
-    cr_assert(report_find_only(&dir, path, sizeof path));
-    cr_assert(ne(ptr, strstr(path, "/viewer-condition-threads-20"), NULL), "%s", path);
+    find_only();
+    cr_assert(ne(ptr, strstr(taken.path, "/viewer-condition-threads-20"), NULL), "%s", taken.path);
     static const char *const parts[] = {"\"report_type\": \"condition\"",
                                         "\"text\": \"threads > 1\"", "\"unit\": \"count\""};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        cr_assert(report_entry_contains(path, "metadata.json", parts[i]), "%s", parts[i]);
+        cr_assert(holds("metadata.json", parts[i]), "%s", parts[i]);
     }
-    cr_assert(report_entry_contains(path, "logs.jsonl", "condition \\\"threads > 1\\\" is true: "));
-    cr_assert(eq(u64, auto_count(session, BP_REPORT_CONDITION, "threads > 1").written_count, 1));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
+    cr_assert(holds("logs.jsonl", "condition \\\"threads > 1\\\" is true: "));
+    cr_assert(eq(u64, auto_count(BP_REPORT_CONDITION, "threads > 1").written_count, 1));
 }
 
 Test(trigger_when, descriptors_are_counted) {
-    temp_dir dir;
     int fds[64];
-    cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_watched(&dir, 0, 0);
-    watch(session, "fds grows 40 in 1min");
-    watch(session, "threads > 0"); /* which the first sample shows: what follows has a base */
+    open_watched(0, 0);
+    watch("fds grows 40 in 1min");
+    watch("threads > 0"); /* which the first sample shows: what follows has a base */
     (void)sem_wait(&events.found);
     for (size_t i = 0; i < 64; i++) {
         fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -97,16 +88,12 @@ Test(trigger_when, descriptors_are_counted) {
     for (size_t i = 0; i < 64; i++) {
         (void)close(fds[i]);
     }
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(trigger_when, a_log_record_after_it_counts_and_none_before) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_watched(&dir, BUGPACK_OFF, 2);
+    open_watched(BUGPACK_OFF, 2);
     bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "connection 1 lost");
-    watch(session, "log /connection \\d lost/");
+    watch("log /connection \\d lost/");
     bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "connection 2 lost");
     (void)sem_wait(&events.written);
     cr_assert(eq(u64, events.truth.log_sequence, 2));
@@ -114,22 +101,16 @@ Test(trigger_when, a_log_record_after_it_counts_and_none_before) {
     for (uint64_t count = 2; count <= 3; count++) {
         (void)sem_wait(&events.found);
         bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "connection 3 lost");
-        while (auto_count(session, BP_REPORT_CONDITION, "log /connection \\d lost/").count <
-               count) {
+        while (auto_count(BP_REPORT_CONDITION, "log /connection \\d lost/").count < count) {
             (void)usleep(1000);
         }
     }
-    cr_assert(
-        eq(u64, auto_count(session, BP_REPORT_CONDITION, "log /connection \\d lost/").count, 3));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
+    cr_assert(eq(u64, auto_count(BP_REPORT_CONDITION, "log /connection \\d lost/").count, 3));
 }
 
 Test(trigger_when, records_that_were_overwritten_are_said_to_be_unseen) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_watched(&dir, 0, 0);
-    watch(session, "log /needle/");
+    open_watched(0, 0);
+    watch("log /needle/");
     bugpack_log(session, BUGPACK_LEVEL_INFO, "a", "needle");
     (void)sem_wait(&events.written);
     /* In the middle of a tick of the monitor there may be some that it did see. */
@@ -142,30 +123,26 @@ Test(trigger_when, records_that_were_overwritten_are_said_to_be_unseen) {
     cr_assert(not(events.has_report));
     bugpack_close(session);
     cr_assert(events.is_loss_told);
-    temp_dir_remove(&dir);
 }
 
 Test(trigger_when, refuses_what_it_cannot_look_at) {
-    temp_dir dir;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
     options.without_process = true;
     options.log_ring_bytes = BUGPACK_OFF64;
-    bugpack *session = open_session(&options);
+    open_session();
     static const char *const impossible[] = {"rss > 1G", "log /x/", "no such thing", NULL};
     for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
         cr_assert(
             eq(int, bugpack_trigger_when(session, impossible[i], &error), BUGPACK_ERR_INVALID));
     }
     bugpack_close(session);
-    session = open_watched(&dir, 0, 0);
+    options.without_process = false;
+    open_watched(0, 0);
     for (size_t i = 0; i < BUGPACK_CONDITIONS_MAX; i++) {
-        watch(session, "rss > 1000G");
+        watch("rss > 1000G");
     }
     cr_assert(eq(int, bugpack_trigger_when(session, "rss > 1000G", &error), BUGPACK_ERR_LIMIT));
     cr_assert(eq(int, bugpack_trigger_when(NULL, "rss > 1000G", &error), BUGPACK_ERR_INVALID));
     bugpack_close(session);
     cr_assert(eq(int, bugpack_trigger_when(session, "rss > 1000G", &error), BUGPACK_ERR_CLOSED));
-    temp_dir_remove(&dir);
 }

@@ -3,8 +3,7 @@
  */
 #include "entries/verify.h"
 #include "unit/made_report.h"
-#include "unit/taken_report.h"
-#include "unit/unit.h"
+#include "unit/quick_session.h"
 
 TestSuite(verify, .init = setup, .fini = teardown);
 

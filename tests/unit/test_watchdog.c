@@ -14,11 +14,9 @@
 #include "base/clock.h"
 #include "session/session.h"
 #include "support/not_tried.h"
-#include "support/report_reader.h"
 #include "trigger/occasions.h"
 #include "trigger/trigger.h"
 #include "unit/auto_session.h"
-#include "unit/unit.h"
 
 /* What the events of hangs said. The semaphores are raised for each. */
 static struct events {
@@ -36,61 +34,55 @@ static void on_event(const bugpack_event *event, void *context) {
     }
 }
 
-static bugpack *open_watched(const temp_dir *dir, uint32_t cooldown_ms, uint32_t cap) {
-    bugpack_options options = auto_options(dir);
+static void open_watched(uint32_t cooldown_ms, uint32_t cap) {
     (void)sem_init(&events.written, 0, 0);
     (void)sem_init(&events.ended, 0, 0);
     options.on_event = on_event;
     options.hang_cooldown_ms = cooldown_ms;
     options.hang_cap = cap;
-    return open_session(&options);
+    open_session();
 }
 
-static bugpack_watchdog *open_watchdog(bugpack *session, const char *name) {
+static bugpack_watchdog *open_watchdog(const char *name) {
     bugpack_watchdog *watchdog = NULL;
     cr_assert(zero(int, bugpack_watchdog_open(session, name, 100, &watchdog, NULL)));
     return watchdog;
 }
 
+TestSuite(watchdog, .init = auto_setup, .fini = teardown);
+
 Test(watchdog, a_hang_is_reported_while_it_lasts_and_its_end_is_told) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_watched(&dir, 0, 0);
-    bugpack_watchdog *watchdog = open_watchdog(session, "ui");
+    open_watched(0, 0);
+    bugpack_watchdog *watchdog = open_watchdog("ui");
     (void)sem_wait(&events.written); /* this thread does not beat */
-    char path[512];
-    cr_assert(report_find_only(&dir, path, sizeof path));
-    cr_assert(ne(ptr, strstr(path, "/viewer-hang-ui-20"), NULL), "%s", path);
+    find_only();
+    cr_assert(ne(ptr, strstr(taken.path, "/viewer-hang-ui-20"), NULL), "%s", taken.path);
     static const char *const parts[] = {"\"name\": \"ui\"", "\"limit_ms\": 100",
                                         "\"last_beat\": \"20", "\"hang\": 1",
                                         "\"suppressed_before\": 0"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        cr_assert(report_entry_contains(path, "hang.json", parts[i]), "%s", parts[i]);
+        cr_assert(holds("hang.json", parts[i]), "%s", parts[i]);
     }
-    cr_assert(report_entry_contains(path, "metadata.json", "\"report_type\": \"hang\""));
+    cr_assert(holds("metadata.json", "\"report_type\": \"hang\""));
     bugpack_watchdog_beat(watchdog);
     (void)sem_wait(&events.ended);
     cr_assert(eq(str, events.last_end.watchdog, "ui"));
     cr_assert(ge(u64, events.last_end.duration_ms, 100));
     cr_assert(eq(u64, events.last_end.ticket, 1));
-    bp_trigger_entry entry = auto_count(session, BP_REPORT_HANG, "ui");
+    bp_trigger_entry entry = auto_count(BP_REPORT_HANG, "ui");
     cr_assert(eq(u64, entry.written_count, 1));
     cr_assert(ge(u64, entry.last_duration_ns, 100 * BP_NS_PER_MS));
     bugpack_watchdog_close(watchdog);
-    bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(watchdog, a_paused_one_does_not_hang) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_watched(&dir, BUGPACK_OFF, 0);
-    bugpack_watchdog *paused = open_watchdog(session, "paused");
+    open_watched(BUGPACK_OFF, 0);
+    bugpack_watchdog *paused = open_watchdog("paused");
     bugpack_watchdog_pause(paused);
-    bugpack_watchdog *hung = open_watchdog(session, "hung");
+    bugpack_watchdog *hung = open_watchdog("hung");
     (void)sem_wait(&events.written); /* as long as the paused one would have had */
-    cr_assert(eq(u64, auto_count(session, BP_REPORT_HANG, "paused").count, 0));
-    cr_assert(eq(u64, auto_count(session, BP_REPORT_HANG, "hung").count, 1));
+    cr_assert(eq(u64, auto_count(BP_REPORT_HANG, "paused").count, 0));
+    cr_assert(eq(u64, auto_count(BP_REPORT_HANG, "hung").count, 1));
     bugpack_watchdog_close(hung); /* which ends the hang */
     (void)sem_wait(&events.ended);
     cr_assert(eq(str, events.last_end.watchdog, "hung"));
@@ -99,18 +91,16 @@ Test(watchdog, a_paused_one_does_not_hang) {
     bugpack_close(session);
     bugpack_watchdog_beat(paused); /* does nothing */
     bugpack_watchdog_close(paused);
-    temp_dir_remove(&dir);
 }
 
 #ifdef __linux__
-static void *open_elsewhere(void *session) {
-    return open_watchdog(session, "hung");
+static void *open_elsewhere(void *context) {
+    (void)context;
+    return open_watchdog("hung");
 }
 
 Test(watchdog, a_thread_that_a_debugger_has_does_not_hang) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_watched(&dir, BUGPACK_OFF, 0);
+    open_watched(BUGPACK_OFF, 0);
     int traced[2];
     cr_assert(zero(int, pipe(traced)));
     pid_t parent = getpid();
@@ -127,17 +117,16 @@ Test(watchdog, a_thread_that_a_debugger_has_does_not_hang) {
     cr_assert(eq(sz, (size_t)read(traced[0], &is_allowed, sizeof is_allowed), sizeof is_allowed));
     if (is_allowed) {
         pthread_t other;
-        (void)open_watchdog(session, "traced");
+        (void)open_watchdog("traced");
         cr_assert(zero(int, pthread_create(&other, NULL, open_elsewhere, session)));
         (void)sem_wait(&events.written);
-        cr_expect(zero(u64, auto_count(session, BP_REPORT_HANG, "traced").count));
-        cr_expect(eq(u64, auto_count(session, BP_REPORT_HANG, "hung").count, 1));
+        cr_expect(zero(u64, auto_count(BP_REPORT_HANG, "traced").count));
+        cr_expect(eq(u64, auto_count(BP_REPORT_HANG, "hung").count, 1));
         cr_assert(zero(int, pthread_join(other, NULL)));
     }
     (void)kill(tracer, SIGKILL);
     (void)waitpid(tracer, NULL, 0);
     bugpack_close(session);
-    temp_dir_remove(&dir);
     if (!is_allowed) {
         not_tried("no process may be traced here");
     }
@@ -145,18 +134,14 @@ Test(watchdog, a_thread_that_a_debugger_has_does_not_hang) {
 #endif
 
 Test(watchdog, time_in_which_nobody_could_run_is_no_hang) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_watched(&dir, BUGPACK_OFF, 0);
+    open_watched(BUGPACK_OFF, 0);
     bugpack_watchdog *watchdog = NULL;
     cr_assert(zero(int, bugpack_watchdog_open(session, "ui", 60000, &watchdog, NULL)));
     void *self = bp_triggers_get(session->triggers, &bp_trigger_watchdog);
     uint64_t now_ns = bp_clock_monotonic_ns();
     (void)bp_trigger_watchdog.tick(self, now_ns); /* the monitor has not slept for ever */
     (void)bp_trigger_watchdog.tick(self, now_ns + 3600 * BP_NS_PER_SEC);
-    cr_expect(zero(u64, auto_count(session, BP_REPORT_HANG, "ui").count));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
+    cr_expect(zero(u64, auto_count(BP_REPORT_HANG, "ui").count));
 }
 
 Test(watchdog, one_within_the_cool_down_or_over_the_cap_is_counted) {
@@ -166,30 +151,25 @@ Test(watchdog, one_within_the_cool_down_or_over_the_cap_is_counted) {
     } cases[] = {{0, 0, "a hang report was taken shortly before"},
                  {BUGPACK_OFF, 1, "as many hang reports as hang_cap allows were taken"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        temp_dir dir;
-        cr_assert(temp_dir_make(&dir));
-        bugpack *session = open_watched(&dir, cases[i].cooldown_ms, cases[i].cap);
-        bugpack_watchdog *watchdog = open_watchdog(session, "ui");
+        open_watched(cases[i].cooldown_ms, cases[i].cap);
+        bugpack_watchdog *watchdog = open_watchdog("ui");
         (void)sem_wait(&events.written);
         for (uint64_t count = 2; count <= 3; count++) {
             bugpack_watchdog_beat(watchdog);
             (void)sem_wait(&events.ended);
-            while (auto_count(session, BP_REPORT_HANG, "ui").count < count) {
+            while (auto_count(BP_REPORT_HANG, "ui").count < count) {
                 (void)usleep(1000);
             }
         }
-        bp_trigger_entry entry = auto_count(session, BP_REPORT_HANG, "ui");
+        bp_trigger_entry entry = auto_count(BP_REPORT_HANG, "ui");
         cr_assert(eq(u64, entry.written_count, 1));
         cr_assert(eq(str, entry.reason, cases[i].reason));
         bugpack_close(session);
-        temp_dir_remove(&dir);
     }
 }
 
 Test(watchdog, refuses_what_it_cannot_watch) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_watched(&dir, 0, 0);
+    open_watched(0, 0);
     bugpack_watchdog *all[BUGPACK_WATCHDOGS_MAX], *more = NULL;
     char name[BUGPACK_CHANNEL_MAX_BYTES + 2] = "";
     memset(name, 'x', sizeof name - 1);
@@ -215,8 +195,9 @@ Test(watchdog, refuses_what_it_cannot_watch) {
     bugpack_watchdog_close(NULL);
     bugpack_close(session);
     cr_assert(eq(int, bugpack_watchdog_open(session, "ui", 1000, &more, NULL), BUGPACK_ERR_CLOSED));
-    temp_dir_remove(&dir);
 }
+
+TestSuite(occasions, .init = auto_setup, .fini = teardown);
 
 Test(occasions, pending_reports_count_against_the_cap) {
     const bp_occasions_rule rule = {

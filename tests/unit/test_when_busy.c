@@ -2,20 +2,17 @@
 #include <stdatomic.h>
 
 #include "unit/quick_session.h"
-#include "unit/unit.h"
 
 /* A session whose first report stays inside a provider until it may go on. */
-struct held {
-    temp_dir dir;
-    bugpack *session;
+static struct {
     uint64_t ticket; /* of the report that is held */
     atomic_bool is_inside, may_go;
-};
+} held;
 
 static int hold(bugpack_writer *writer, void *context) {
-    struct held *held = context;
-    atomic_store(&held->is_inside, true);
-    while (!atomic_load(&held->may_go)) {
+    (void)context;
+    atomic_store(&held.is_inside, true);
+    while (!atomic_load(&held.may_go)) {
         (void)poll(NULL, 0, 1);
     }
     return (int)bugpack_printf(writer, "held");
@@ -33,143 +30,129 @@ static void tell(const bugpack_report_result *result, void *context) {
     told->result = *result;
 }
 
-static void hold_first(struct held *held, const bugpack_options *options, struct told *told) {
-    held->session = open_session(options);
-    cr_assert(zero(int, bugpack_provide_text(held->session, "a.txt", hold, held, NULL)));
+static void hold_first(struct told *told) {
+    options.recorder_in_memory = true;
+    options.provider_timeout_ms = 600000;
+    open_session();
+    cr_assert(zero(int, bugpack_provide_text(session, "a.txt", hold, NULL, NULL)));
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
-    request.ret_ticket = &held->ticket;
-    cr_assert(zero(int, bugpack_report_async(held->session, &request, tell, told)));
-    while (!atomic_load(&held->is_inside)) {
+    request.ret_ticket = &held.ticket;
+    cr_assert(zero(int, bugpack_report_async(session, &request, tell, told)));
+    while (!atomic_load(&held.is_inside)) {
         (void)poll(NULL, 0, 1);
     }
 }
 
-static void open_held(struct held *held, bugpack_when_busy when_busy, struct told *told) {
-    cr_assert(temp_dir_make(&held->dir));
-    bugpack_options options = quick_options(&held->dir);
-    options.recorder_in_memory = true;
-    options.provider_timeout_ms = 600000;
+static void open_held(bugpack_when_busy when_busy, struct told *told) {
     options.when_busy = when_busy;
-    hold_first(held, &options, told);
+    hold_first(told);
 }
 
 /* Lets it go on; all reports have ended when it returns. */
-static void close_held(struct held *held) {
-    atomic_store(&held->may_go, true);
-    bugpack_close(held->session);
+static void close_held(void) {
+    atomic_store(&held.may_go, true);
+    bugpack_close(session);
 }
 
+SESSION_SUITE(when_busy);
+
 Test(when_busy, queues_and_says_busy_when_the_queue_is_full) {
-    struct held held = {.ticket = 0};
     struct told first = {0}, others = {0};
-    open_held(&held, BUGPACK_WHEN_BUSY_QUEUE, &first);
+    open_held(BUGPACK_WHEN_BUSY_QUEUE, &first);
     for (unsigned i = 0; i < BUGPACK_REPORT_QUEUE_MAX; i++) {
-        cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &others)));
+        cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &others)));
     }
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(eq(int, bugpack_report(held.session, NULL, &result), BUGPACK_ERR_BUSY));
-    cr_assert(eq(str, result.error.message, "no report was taken: 8 wait already"));
-    close_held(&held);
+    cr_assert(eq(int, try_report(NULL), BUGPACK_ERR_BUSY));
+    cr_assert(eq(str, taken.error.message, "no report was taken: 8 wait already"));
+    close_held();
     cr_assert(eq(uint, others.count, BUGPACK_REPORT_QUEUE_MAX));
-    cr_assert(eq(sz, temp_dir_count(&held.dir), 1 + BUGPACK_REPORT_QUEUE_MAX));
-    temp_dir_remove(&held.dir);
+    cr_assert(eq(sz, temp_dir_count(&dir), 1 + BUGPACK_REPORT_QUEUE_MAX));
 }
 
 Test(when_busy, refuses_a_second_one_and_takes_the_next) {
-    struct held held = {.ticket = 0};
     struct told first = {0}, second = {0};
-    open_held(&held, BUGPACK_WHEN_BUSY_REFUSE, &first);
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(eq(int, bugpack_report(held.session, NULL, &result), BUGPACK_ERR_BUSY));
-    cr_assert(eq(str, result.error.message, "no report was taken: another one is under way"));
-    cr_assert(eq(int, bugpack_report_async(held.session, NULL, tell, &second), BUGPACK_ERR_BUSY));
-    cr_assert(zero(int, bugpack_cancel(held.session, held.ticket)));
+    open_held(BUGPACK_WHEN_BUSY_REFUSE, &first);
+    cr_assert(eq(int, try_report(NULL), BUGPACK_ERR_BUSY));
+    cr_assert(eq(str, taken.error.message, "no report was taken: another one is under way"));
+    cr_assert(eq(int, bugpack_report_async(session, NULL, tell, &second), BUGPACK_ERR_BUSY));
+    cr_assert(zero(int, bugpack_cancel(session, held.ticket)));
     bugpack_status status;
     do { /* refused until the first has ended */
         (void)poll(NULL, 0, 1);
-        status = bugpack_report_async(held.session, NULL, tell, &second);
+        status = bugpack_report_async(session, NULL, tell, &second);
     } while (status == BUGPACK_ERR_BUSY);
     cr_assert(zero(int, status));
-    close_held(&held);
+    close_held();
     cr_assert(eq(int, first.result.status, BUGPACK_ERR_CANCELLED));
     cr_assert(eq(uint, second.count, 1));
     cr_assert(zero(int, second.result.status));
-    temp_dir_remove(&held.dir);
 }
 
 Test(when_busy, coalesces_into_the_one_under_way_and_tells_each_caller_once) {
-    struct held held = {.ticket = 0};
     struct told first = {0}, second = {0}, third = {0};
-    open_held(&held, BUGPACK_WHEN_BUSY_COALESCE, &first);
+    open_held(BUGPACK_WHEN_BUSY_COALESCE, &first);
     uint64_t ticket = 0;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.ret_ticket = &ticket;
-    cr_assert(zero(int, bugpack_report_async(held.session, &request, tell, &second)));
-    cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &third)));
-    cr_assert(zero(int, bugpack_report_async(held.session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, tell, &second)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &third)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
     cr_assert(eq(u64, ticket, held.ticket));
-    close_held(&held);
+    close_held();
     cr_assert(eq(uint, first.count, 1));
     cr_assert(eq(uint, second.count, 1));
     cr_assert(eq(uint, third.count, 1));
     cr_assert(zero(int, second.result.status), "%s", second.result.error.message);
     cr_assert(eq(str, second.result.path, first.result.path));
     cr_assert(eq(str, third.result.path, first.result.path));
-    cr_assert(eq(sz, temp_dir_count(&held.dir), 1));
-    temp_dir_remove(&held.dir);
+    cr_assert(eq(sz, temp_dir_count(&dir), 1));
 }
 
 Test(when_busy, never_coalesces_what_has_a_place_or_a_time_of_its_own) {
-    struct held held = {.ticket = 0};
     struct told first = {0}, own = {0}, timed = {0}, shared = {0};
     char path[300];
-    open_held(&held, BUGPACK_WHEN_BUSY_COALESCE, &first);
-    (void)snprintf(path, sizeof path, "%s/own.zip", held.dir.path);
+    open_held(BUGPACK_WHEN_BUSY_COALESCE, &first);
+    (void)snprintf(path, sizeof path, "%s/own.zip", dir.path);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     uint64_t ticket = 0;
     request.ret_ticket = &ticket;
     request.output_path = path;
-    cr_assert(zero(int, bugpack_report_async(held.session, &request, tell, &own)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, tell, &own)));
     cr_assert(ne(u64, ticket, held.ticket));
     request.output_path = NULL;
     request.timeout_ms = 600000;
-    cr_assert(zero(int, bugpack_report_async(held.session, &request, tell, &timed)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, tell, &timed)));
     cr_assert(ne(u64, ticket, held.ticket));
     /* One that was cancelled is joined by nobody any more. */
-    cr_assert(zero(int, bugpack_cancel(held.session, held.ticket)));
-    cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &shared)));
-    close_held(&held);
+    cr_assert(zero(int, bugpack_cancel(session, held.ticket)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &shared)));
+    close_held();
     cr_assert(eq(str, own.result.path, path));
     cr_assert(ne(str, timed.result.path, own.result.path));
     cr_assert(eq(int, first.result.status, BUGPACK_ERR_CANCELLED));
     cr_assert(zero(int, shared.result.status));
-    cr_assert(eq(sz, temp_dir_count(&held.dir), 3));
-    temp_dir_remove(&held.dir);
+    cr_assert(eq(sz, temp_dir_count(&dir), 3));
 }
 
 Test(when_busy, cancels_all_that_share_a_report) {
-    struct held held = {.ticket = 0};
     struct told first = {0}, second = {0};
-    open_held(&held, BUGPACK_WHEN_BUSY_COALESCE, &first);
-    cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &second)));
-    cr_assert(zero(int, bugpack_cancel(held.session, held.ticket)));
-    close_held(&held);
+    open_held(BUGPACK_WHEN_BUSY_COALESCE, &first);
+    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &second)));
+    cr_assert(zero(int, bugpack_cancel(session, held.ticket)));
+    close_held();
     cr_assert(eq(int, first.result.status, BUGPACK_ERR_CANCELLED));
     cr_assert(eq(int, second.result.status, BUGPACK_ERR_CANCELLED));
-    cr_assert(zero(sz, temp_dir_count(&held.dir)));
-    temp_dir_remove(&held.dir);
+    cr_assert(zero(sz, temp_dir_count(&dir)));
 }
 
 Test(when_busy, does_not_coalesce_into_a_cancelled_one) {
-    struct held held = {.ticket = 0};
     struct told first = {0}, second = {0};
-    open_held(&held, BUGPACK_WHEN_BUSY_COALESCE, &first);
-    cr_assert(zero(int, bugpack_cancel(held.session, held.ticket)));
-    cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &second)));
-    close_held(&held);
+    open_held(BUGPACK_WHEN_BUSY_COALESCE, &first);
+    cr_assert(zero(int, bugpack_cancel(session, held.ticket)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &second)));
+    close_held();
     cr_expect(eq(int, first.result.status, BUGPACK_ERR_CANCELLED));
     cr_expect(zero(int, second.result.status), "%s", second.result.error.message);
-    temp_dir_remove(&held.dir);
 }
 
 enum { types_bytes = 128 };
@@ -184,20 +167,15 @@ static void note_type(const bugpack_event *event, void *context) {
 }
 
 Test(when_busy, a_gap_waits_behind_what_a_person_asked_for) {
-    struct held held = {.ticket = 0};
     struct told others = {0};
     char types[types_bytes] = "";
-    cr_assert(temp_dir_make(&held.dir));
-    bugpack_options options = quick_options(&held.dir);
-    options.recorder_in_memory = options.pedantic = true;
-    options.provider_timeout_ms = 600000;
+    options.pedantic = true;
     options.on_event = note_type;
     options.on_event_context = types;
-    hold_first(&held, &options, &others);
-    bugpack_gap(held.session, "a:b:c");
-    cr_assert(zero(int, bugpack_report_async(held.session, NULL, tell, &others)));
-    close_held(&held);
+    hold_first(&others);
+    bugpack_gap(session, "a:b:c");
+    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &others)));
+    close_held();
     cr_expect(eq(uint, others.count, 2));
     cr_expect(eq(str, types, "bugreport bugreport pedantic "));
-    temp_dir_remove(&held.dir);
 }
