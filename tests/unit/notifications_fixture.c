@@ -3,31 +3,29 @@
 #include "base/clock.h"
 #include "unit/unit.h"
 
-fixture open_fixture(void) {
-    fixture made;
-    cr_assert(temp_dir_make(&made.dir));
+bp_notifications *notifications;
+
+void open_fixture(void) {
     bp_ring *ring = NULL;
+    cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, bp_ring_new(bp_notifications_ring_bytes(), &ring, NULL)));
-    cr_assert(zero(int, bp_notifications_new(ring, &made.notifications, NULL)));
-    return made;
+    cr_assert(zero(int, bp_notifications_new(ring, &notifications, NULL)));
 }
 
-void close_fixture(fixture *made) {
-    bp_notifications_free(made->notifications);
-    temp_dir_remove(&made->dir);
+void close_fixture(void) {
+    bp_notifications_free(notifications);
+    temp_dir_remove(&dir);
 }
 
-void add(fixture *made, uint64_t at_secs, bugpack_level level, const char *source,
-         const char *text) {
-    bp_notifications_add(made->notifications, at_secs * BP_NS_PER_SEC, level, source, text,
-                         strlen(text));
+void add(uint64_t at_secs, bugpack_level level, const char *source, const char *text) {
+    bp_notifications_add(notifications, at_secs * BP_NS_PER_SEC, level, source, text, strlen(text));
 }
 
-bp_temp_file copy(fixture *made) {
+bp_temp_file copy(void) {
     bp_temp_file records;
     bp_ring_view view;
-    cr_assert(zero(int, bp_temp_file_open(&records, made->dir.fd, UINT64_MAX, NULL)));
-    cr_assert(zero(int, bp_ring_copy(bp_notifications_ring(made->notifications), UINT64_MAX,
+    cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, UINT64_MAX, NULL)));
+    cr_assert(zero(int, bp_ring_copy(bp_notifications_ring(notifications), UINT64_MAX,
                                      bp_temp_file_sink, &records, &view, NULL)));
     cr_assert(zero(int, bp_temp_file_flush(&records, NULL)));
     return records;
@@ -44,8 +42,8 @@ bp_buffer print(const bp_temp_file *records, uint32_t expected_count) {
     return out;
 }
 
-bp_buffer print_now(fixture *made, uint32_t expected_count) {
-    bp_temp_file records = copy(made);
+bp_buffer print_now(uint32_t expected_count) {
+    bp_temp_file records = copy();
     bp_buffer out = print(&records, expected_count);
     bp_temp_file_release(&records);
     return out;

@@ -3,56 +3,53 @@
 #include "base/buffer.h"
 #include "unit/unit.h"
 
+static bp_buffer buffer;
+
+static void tear_down(void) {
+    bp_buffer_release(&buffer);
+}
+
+TestSuite(buffer, .fini = tear_down);
+
 Test(buffer, starts_empty_without_an_allocation) {
-    bp_buffer buffer;
     bp_buffer_init(&buffer, 10);
     cr_assert(eq(ptr, buffer.data, NULL));
     cr_assert(eq(sz, buffer.size, 0));
     cr_assert(eq(str, bp_buffer_text(&buffer), ""));
-    bp_buffer_release(&buffer);
 }
 
 Test(buffer, takes_exactly_its_maximum_and_keeps_a_nul_behind_it) {
-    bp_buffer buffer;
     bp_buffer_init(&buffer, 8);
     cr_assert(eq(int, bp_buffer_append(&buffer, "1234", 4), BUGPACK_OK));
     cr_assert(eq(int, bp_buffer_append_text(&buffer, "5678"), BUGPACK_OK));
     cr_assert(eq(sz, buffer.size, 8));
     cr_assert(eq(str, bp_buffer_text(&buffer), "12345678"));
-    bp_buffer_release(&buffer);
 }
 
 Test(buffer, refuses_whole_what_passes_the_maximum) {
-    bp_buffer buffer;
     bp_buffer_init(&buffer, 8);
     (void)bp_buffer_append_text(&buffer, "12345");
     cr_assert(eq(int, bp_buffer_append_text(&buffer, "6789"), BUGPACK_ERR_LIMIT));
     cr_assert(eq(str, bp_buffer_text(&buffer), "12345"));
-    bp_buffer_release(&buffer);
 }
 
 Test(buffer, refuses_a_size_that_would_overflow) {
-    bp_buffer buffer;
     bp_buffer_init(&buffer, 8);
     (void)bp_buffer_append_char(&buffer, 'a');
     cr_assert(eq(ptr, bp_buffer_reserve(&buffer, SIZE_MAX), NULL));
     cr_assert(eq(int, buffer.status, BUGPACK_ERR_LIMIT));
-    bp_buffer_release(&buffer);
 }
 
 Test(buffer, stays_failed_for_appends_that_would_fit) {
-    bp_buffer buffer;
     bp_buffer_init(&buffer, 4);
     (void)bp_buffer_append_text(&buffer, "12345");
     cr_assert(eq(int, bp_buffer_append_char(&buffer, 'x'), BUGPACK_ERR_LIMIT));
     cr_assert(eq(int, bp_buffer_printf(&buffer, "%d", 1), BUGPACK_ERR_LIMIT));
     cr_assert(eq(ptr, bp_buffer_reserve(&buffer, 1), NULL));
     cr_assert(eq(sz, buffer.size, 0));
-    bp_buffer_release(&buffer);
 }
 
 Test(buffer, is_as_new_after_clear_and_keeps_its_memory) {
-    bp_buffer buffer;
     bp_buffer_init(&buffer, 4);
     (void)bp_buffer_append_text(&buffer, "123");
     (void)bp_buffer_append_text(&buffer, "456");
@@ -62,21 +59,16 @@ Test(buffer, is_as_new_after_clear_and_keeps_its_memory) {
     cr_assert(eq(str, bp_buffer_text(&buffer), ""));
     cr_assert(eq(int, bp_buffer_append_text(&buffer, "abcd"), BUGPACK_OK));
     cr_assert(eq(ptr, buffer.data, memory));
-    bp_buffer_release(&buffer);
 }
 
 Test(buffer, can_be_used_again_after_release) {
-    bp_buffer buffer;
     bp_buffer_init(&buffer, 4);
     (void)bp_buffer_append_text(&buffer, "too long");
-    bp_buffer_release(&buffer);
     cr_assert(eq(ptr, buffer.data, NULL));
     cr_assert(eq(int, bp_buffer_append_text(&buffer, "fits"), BUGPACK_OK));
-    bp_buffer_release(&buffer);
 }
 
 Test(buffer, grows_through_many_appends_without_losing_a_byte) {
-    bp_buffer buffer;
     bp_buffer_init(&buffer, 100000);
     for (size_t i = 0; i < 100000; i++) {
         cr_assert(eq(int, bp_buffer_append_char(&buffer, (char)('a' + i % 26)), BUGPACK_OK));
@@ -86,31 +78,25 @@ Test(buffer, grows_through_many_appends_without_losing_a_byte) {
     for (size_t i = 0; i < 100000; i++) {
         cr_assert(eq(chr, buffer.data[i], (char)('a' + i % 26)));
     }
-    bp_buffer_release(&buffer);
 }
 
 Test(buffer, formats_behind_what_is_there) {
-    bp_buffer buffer;
     bp_buffer_init(&buffer, 1000);
     (void)bp_buffer_append_text(&buffer, "n=");
     cr_assert(eq(int, bp_buffer_printf(&buffer, "%d, %-300s|", 42, "wide"), BUGPACK_OK));
     cr_assert(eq(sz, buffer.size, 2 + 4 + 300 + 1));
     cr_assert(eq(int, strncmp(buffer.data, "n=42, wide ", 11), 0));
     cr_assert(eq(chr, buffer.data[buffer.size - 1], '|'));
-    bp_buffer_release(&buffer);
 }
 
 Test(buffer, keeps_nul_bytes) {
-    bp_buffer buffer;
     bp_buffer_init(&buffer, 10);
     (void)bp_buffer_append(&buffer, "a\0b", 3);
     cr_assert(eq(sz, buffer.size, 3));
     cr_assert(eq(int, memcmp(buffer.data, "a\0b", 4), 0));
-    bp_buffer_release(&buffer);
 }
 
 Test(buffer, counts_only_what_was_committed) {
-    bp_buffer buffer;
     bp_buffer_init(&buffer, 100);
     char *end = bp_buffer_reserve(&buffer, 50);
     cr_assert(ne(ptr, end, NULL));
@@ -118,5 +104,4 @@ Test(buffer, counts_only_what_was_committed) {
     bp_buffer_commit(&buffer, 3);
     cr_assert(eq(str, bp_buffer_text(&buffer), "thr"));
     cr_assert(eq(sz, buffer.size, 3));
-    bp_buffer_release(&buffer);
 }

@@ -2,8 +2,9 @@
 
 #include "base/clock.h"
 #include "base/temp_file.h"
-#include "support/temp_dir.h"
-#include "unit/unit.h"
+#include "unit/dir.h"
+
+DIR_SUITE(token);
 
 Test(token, is_never_due_without_a_deadline_or_a_halt) {
     bp_cancel_token token = {0};
@@ -24,12 +25,10 @@ Test(token, tells_a_deadline_from_a_cancel) {
 }
 
 Test(token, stops_a_spool_before_its_next_write_and_sticks) {
-    temp_dir dir;
     bp_temp_file temp_file;
     bp_cancel_token token = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     static const char piece[100000];
-    cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, bp_temp_file_open(&temp_file, dir.fd, UINT64_MAX, NULL)));
     temp_file.token = &token;
     cr_assert(zero(int, bp_temp_file_write(&temp_file, piece, sizeof piece)));
@@ -39,5 +38,4 @@ Test(token, stops_a_spool_before_its_next_write_and_sticks) {
     cr_assert(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_CANCELLED));
     cr_assert(eq(str, error.message, "the report was cancelled"));
     bp_temp_file_release(&temp_file);
-    temp_dir_remove(&dir);
 }

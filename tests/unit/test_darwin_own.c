@@ -10,6 +10,9 @@
 #include "platform/task.h"
 #include "unit/unit.h"
 
+static bp_task *task;
+static bp_task_snapshot snapshot;
+
 enum { KERNEL_FAILURE = 5 };
 
 static void expect_nothing_outstanding(void) {
@@ -20,32 +23,32 @@ static void expect_nothing_outstanding(void) {
     cr_expect(zero(sz, account.wrong_releases));
 }
 
-/* What every test ends with. */
-static void close_task(bp_task *task) {
+static void tear_down(void) {
+    bp_task_snapshot_release(&snapshot);
     bp_task_close(task);
+    task = NULL;
+    snapshot = (bp_task_snapshot){0};
     expect_nothing_outstanding();
 }
 
-static bp_task *open_own(void) {
-    bp_task *task = NULL;
+static void open_own(void) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(zero(int, bp_task_open(0, &task, &error)), "%s", error.message);
-    return task;
 }
 
-static bp_task_snapshot take(bp_task *task, bool with_names) {
-    bp_task_snapshot snapshot;
+static bp_task_snapshot take(bool with_names) {
+    bp_task_snapshot taken;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bp_task_snapshot_take(task, with_names, &snapshot, &error)), "%s",
+    cr_assert(zero(int, bp_task_snapshot_take(task, with_names, &taken, &error)), "%s",
               error.message);
-    return snapshot;
+    return taken;
 }
 
-TestSuite(darwin_own, .init = mach_fake_reset);
+TestSuite(darwin_own, .init = mach_fake_reset, .fini = tear_down);
 
 Test(darwin_own, a_snapshot_has_the_counters_of_the_process_and_of_each_thread) {
-    bp_task *task = open_own();
-    bp_task_snapshot snapshot = take(task, true);
+    open_own();
+    snapshot = take(true);
     cr_expect(eq(u64, snapshot.cpu_unit_ns, 1));
     cr_expect(eq(u64, snapshot.process_cpu, 5250010000u)); /* 0.5 s of it by ended threads */
     cr_expect(eq(u64, snapshot.rss_bytes, (uint64_t)48 << 20));
@@ -57,27 +60,21 @@ Test(darwin_own, a_snapshot_has_the_counters_of_the_process_and_of_each_thread) 
     cr_expect(eq(str, snapshot.threads[0].name, "main"));
     cr_expect(eq(str, snapshot.threads[1].name, ""));
     cr_expect(eq(str, snapshot.threads[2].name, "net-rx"));
-    bp_task_snapshot_release(&snapshot);
-    close_task(task);
 }
 
 Test(darwin_own, names_are_read_only_when_they_are_asked_for) {
-    bp_task *task = open_own();
-    bp_task_snapshot snapshot = take(task, false);
+    open_own();
+    snapshot = take(false);
     cr_expect(eq(str, snapshot.threads[0].name, ""));
-    bp_task_snapshot_release(&snapshot);
-    close_task(task);
 }
 
 Test(darwin_own, threads_of_the_kernel_and_names_of_any_bytes_are_taken_as_they_are) {
     mach_fake.threads[0].is_pthread = false;
     memset(mach_fake.threads[1].name, 0xff, sizeof mach_fake.threads[1].name);
-    bp_task *task = open_own();
-    bp_task_snapshot snapshot = take(task, true);
+    open_own();
+    snapshot = take(true);
     cr_expect(eq(str, snapshot.threads[0].name, ""));
     cr_expect(eq(sz, strlen(snapshot.threads[1].name), 63));
-    bp_task_snapshot_release(&snapshot);
-    close_task(task);
 }
 
 static unsigned long infos;
@@ -91,35 +88,31 @@ static void end_one(const char *call) {
 }
 
 Test(darwin_own, a_thread_that_ends_between_list_and_query_is_skipped_and_counted) {
-    bp_task *task = open_own();
+    open_own();
     ended_index = 2;
     mach_fake.on_call = end_one;
-    bp_task_snapshot snapshot = take(task, true);
+    snapshot = take(true);
     cr_assert(eq(sz, snapshot.thread_count, 2));
     cr_expect(eq(sz, snapshot.vanished_count, 1));
-    bp_task_snapshot_release(&snapshot);
-    close_task(task);
 }
 
 Test(darwin_own, a_thread_that_ends_between_its_two_queries_is_skipped_too) {
-    bp_task *task = open_own();
+    open_own();
     ended_index = 1;
     mach_fake.on_call = end_one;
-    bp_task_snapshot snapshot = take(task, false);
+    snapshot = take(false);
     cr_assert(eq(sz, snapshot.thread_count, 2));
     cr_expect(eq(u64, snapshot.threads[1].tid, 1041));
-    bp_task_snapshot_release(&snapshot);
-    close_task(task);
 }
 
 Test(darwin_own, a_window_matches_threads_by_id_whatever_their_ports_are_called) {
-    bp_task *task = open_own();
-    bp_task_snapshot before = take(task, false);
+    open_own();
+    bp_task_snapshot before = take(false);
     mach_fake.threads[0].user_us += 500;
     mach_fake.threads[2].system_us += 1000;
     mach_fake_end(1);
     (void)mach_fake_add(7, "late", 900, 0);
-    bp_task_snapshot after = take(task, true);
+    bp_task_snapshot after = take(true);
     after.taken_ns = before.taken_ns + 2000000;
     bp_metrics metrics;
     cr_assert(zero(int, bp_metrics_compute(&before, &after, &metrics, NULL)));
@@ -135,87 +128,75 @@ Test(darwin_own, a_window_matches_threads_by_id_whatever_their_ports_are_called)
     bp_metrics_release(&metrics);
     bp_task_snapshot_release(&before);
     bp_task_snapshot_release(&after);
-    close_task(task);
 }
 
 Test(darwin_own, what_an_ended_thread_used_stays_with_the_process) {
-    bp_task *task = open_own();
-    bp_task_snapshot before = take(task, false);
+    open_own();
+    bp_task_snapshot before = take(false);
     mach_fake_end(2);
-    bp_task_snapshot after = take(task, false);
+    bp_task_snapshot after = take(false);
     cr_expect(eq(u64, before.process_cpu, after.process_cpu));
     bp_task_snapshot_release(&before);
     bp_task_snapshot_release(&after);
-    close_task(task);
 }
 
 Test(darwin_own, a_translated_program_is_not_told_41_times_too_little) {
     mach_fake.numer = 1; /* what Rosetta says of the clock; the kernel counts as before */
     mach_fake.denom = 1;
     mach_fake.absolute = 1000000000ull * 1000;
-    bp_task *task = open_own();
-    bp_task_snapshot snapshot = take(task, false);
+    open_own();
+    snapshot = take(false);
     cr_expect(eq(u64, snapshot.process_cpu, 5250010000u));
     cr_expect(eq(u64, snapshot.uptime_ns, 100000000000u));
-    bp_task_snapshot_release(&snapshot);
-    close_task(task);
 }
 
 Test(darwin_own, without_a_frequency_the_timebase_is_the_unit) {
     mach_fake.has_frequency = false;
-    bp_task *task = open_own();
-    bp_task_snapshot snapshot = take(task, false);
+    open_own();
+    snapshot = take(false);
     cr_expect(eq(u64, snapshot.process_cpu, 5250010000u));
-    bp_task_snapshot_release(&snapshot);
-    close_task(task);
 }
 
 Test(darwin_own, uptime_counts_from_the_start_of_the_process_and_includes_sleep) {
-    bp_task *task = open_own();
-    bp_task_snapshot snapshot = take(task, false);
+    open_own();
+    snapshot = take(false);
     cr_expect(snapshot.has_uptime);
     cr_expect(eq(u64, snapshot.uptime_ns, 100000000000u));
     bp_task_snapshot_release(&snapshot);
     mach_fake.absolute += 24000000;
     mach_fake.asleep_ns += 5000000000u;
-    snapshot = take(task, false);
+    snapshot = take(false);
     cr_expect(eq(u64, snapshot.uptime_ns, 106000000000u));
-    bp_task_snapshot_release(&snapshot);
-    close_task(task);
 }
 
 Test(darwin_own, uptime_never_goes_back_with_a_clock_that_does) {
-    bp_task *task = open_own();
+    open_own();
     mach_fake.absolute += 24000000;
-    bp_task_snapshot snapshot = take(task, false);
+    snapshot = take(false);
     bp_task_snapshot_release(&snapshot);
     mach_fake.absolute -= 24000000ull * 500;
-    snapshot = take(task, false);
+    snapshot = take(false);
     cr_expect(eq(u64, snapshot.uptime_ns, 101000000000u));
-    bp_task_snapshot_release(&snapshot);
-    close_task(task);
 }
 
 Test(darwin_own, a_clone_goes_on_with_the_same_uptime) {
-    bp_task *task = open_own();
+    open_own();
     bp_task *clone = NULL;
     mach_fake.absolute += 24000000;
     cr_assert(zero(int, bp_task_clone(task, &clone, NULL)));
-    close_task(task);
-    bp_task_snapshot snapshot = take(clone, false);
+    bp_task_close(task);
+    task = clone;
+    snapshot = take(false);
     cr_expect(eq(u64, snapshot.uptime_ns, 101000000000u));
     char name[64];
     bp_task_name(clone, name, sizeof name);
     cr_expect(eq(str, name, "Viewer"));
     cr_expect(eq(int, bp_task_pid(clone), (int)getpid()));
-    bp_task_snapshot_release(&snapshot);
-    close_task(clone);
 }
 
 /* One pass with the nth call failing; false when there was no such call. */
 static bool fail_nth(unsigned long nth) {
-    bp_task *task = NULL;
-    bp_task_snapshot snapshot = {.taken_ns = 42};
+    snapshot = (bp_task_snapshot){.taken_ns = 42};
     bugpack_error error = BUGPACK_ERROR_INIT;
     mach_fake_reset();
     mach_fake_fail(nth, KERNEL_FAILURE, 1);
@@ -231,9 +212,9 @@ static bool fail_nth(unsigned long nth) {
         cr_expect(eq(u64, snapshot.taken_ns, 42));
         cr_expect(eq(ptr, snapshot.threads, NULL));
     }
-    bp_task_snapshot_release(&snapshot);
-    close_task(task);
-    return mach_fake_calls() >= nth;
+    bool is_reached = mach_fake_calls() >= nth;
+    tear_down();
+    return is_reached;
 }
 
 Test(darwin_own, each_call_that_fails_is_named_and_nothing_stays_outstanding) {
@@ -249,13 +230,12 @@ Test(darwin_own, the_failed_call_is_the_reason) {
                                          "task_info(MACH_TASK_BASIC_INFO) failed",
                                          "task_threads failed"};
     for (unsigned long i = 0; i < 3; i++) {
-        bp_task *task = open_own();
-        bp_task_snapshot snapshot;
+        open_own();
         bugpack_error error = BUGPACK_ERROR_INIT;
         mach_fake_fail(i + 1, KERNEL_FAILURE, 0);
         cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
         cr_expect(eq(ptr, strstr(error.message, wanted[i]), error.message), "%s", error.message);
-        close_task(task);
+        tear_down();
     }
 }
 
@@ -266,33 +246,27 @@ static void end_all(const char *call) {
 }
 
 Test(darwin_own, that_no_thread_can_be_asked_is_a_failure_and_no_empty_list) {
-    bp_task *task = open_own();
-    bp_task_snapshot snapshot;
+    open_own();
     bugpack_error error = BUGPACK_ERROR_INIT;
     mach_fake.on_call = end_all;
     cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
     cr_expect(ne(ptr, strstr(error.message, "thread_info(THREAD_BASIC_INFO)"), NULL));
-    close_task(task);
 }
 
 Test(darwin_own, an_empty_list_is_given_back_and_named) {
-    bp_task *task = open_own();
-    bp_task_snapshot snapshot;
+    open_own();
     bugpack_error error = BUGPACK_ERROR_INIT;
     mach_fake.thread_count = 0;
     cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
     cr_expect(ne(ptr, strstr(error.message, "task_threads"), NULL));
-    close_task(task);
 }
 
 Test(darwin_own, is_sampled_also_where_libproc_is_forbidden) {
     mach_fake.is_alive = false; /* for libproc only */
-    bp_task *task = open_own();
-    bp_task_snapshot snapshot = take(task, true);
+    open_own();
+    snapshot = take(true);
     cr_expect(not(snapshot.has_uptime));
     cr_expect(eq(sz, snapshot.thread_count, 3));
-    bp_task_snapshot_release(&snapshot);
-    close_task(task);
 }
 
 Test(darwin_own, heap_zones_are_summed_and_nothing_is_no_answer) {
@@ -311,12 +285,13 @@ Test(darwin_own, heap_zones_are_summed_and_nothing_is_no_answer) {
 }
 
 Test(darwin_own, a_refused_release_keeps_no_other_right_from_going) {
-    bp_task *task = open_own();
+    open_own();
     mach_fake_refuse_release(1);
-    bp_task_snapshot snapshot = take(task, false);
+    snapshot = take(false);
     mach_fake_account account = mach_fake_outstanding();
     cr_expect(eq(sz, account.rights, 1));
     cr_expect(zero(sz, account.lists));
-    bp_task_snapshot_release(&snapshot);
     bp_task_close(task);
+    task = NULL;
+    mach_fake_reset(); /* the right that stays is what was to be seen */
 }

@@ -10,8 +10,9 @@
 #include "platform/stream.h"
 #include "platform/thread.h"
 #include "support/darwin/darwin_calls.h"
-#include "support/temp_dir.h"
-#include "unit/unit.h"
+#include "unit/dir.h"
+
+DIR_SUITE(darwin_rest);
 
 Test(darwin_rest, a_full_sync_needs_no_other) {
     cr_expect(eq(int, bp_staged_sync(-1), 0));
@@ -28,14 +29,11 @@ Test(darwin_rest, a_full_sync_that_was_interrupted_is_repeated) {
 
 Test(darwin_rest, a_file_system_without_full_sync_gets_the_plain_one) {
     static const int refusals[] = {ENOTSUP, EINVAL, ENOTTY, ENOSYS, ENODEV};
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         darwin = (darwin_calls){.full_sync_errors = {refusals[i]}};
         cr_expect(eq(int, bp_staged_sync(dir.fd), 0));
         cr_expect(eq(uint, darwin.sync_count, 1));
     }
-    temp_dir_remove(&dir);
 }
 
 Test(darwin_rest, what_the_disk_reports_is_not_asked_away) {
@@ -51,15 +49,12 @@ Test(darwin_rest, what_the_disk_reports_is_not_asked_away) {
 }
 
 Test(darwin_rest, a_rename_replaces_nothing) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(temp_dir_write(&dir, "new", "new", 3));
     cr_assert(temp_dir_write(&dir, "old", "old", 3));
     cr_expect(eq(int, bp_staged_rename_new(dir.fd, "new", "old"), -1));
     cr_expect(eq(int, errno, EEXIST));
     cr_expect(eq(int, bp_staged_rename_new(dir.fd, "new", "free"), 0));
     cr_expect(eq(int, faccessat(dir.fd, "new", F_OK, 0), -1));
-    temp_dir_remove(&dir);
 }
 
 Test(darwin_rest, reports_go_to_application_support) {
@@ -82,23 +77,23 @@ Test(darwin_rest, a_home_that_is_missing_relative_or_too_long_names_no_report_di
 }
 
 Test(darwin_rest, sessions_live_in_the_users_own_temporary_directory) {
-    bp_ring_dir dir;
+    bp_ring_dir place;
     unsigned cursor = 0;
     cr_assert(eq(int, setenv("TMPDIR", "/var/folders/zz/T//", 1), 0));
-    cr_assert(bp_ring_dirs_next(&cursor, &dir));
-    cr_expect(eq(str, dir.path, "/var/folders/zz/T/bugpack"));
-    cr_expect(not(bp_ring_dirs_next(&cursor, &dir)));
+    cr_assert(bp_ring_dirs_next(&cursor, &place));
+    cr_expect(eq(str, place.path, "/var/folders/zz/T/bugpack"));
+    cr_expect(not(bp_ring_dirs_next(&cursor, &place)));
 }
 
 Test(darwin_rest, a_daemon_without_tmpdir_asks_the_system) {
-    bp_ring_dir dir;
+    bp_ring_dir place;
     unsigned cursor = 0;
     cr_assert(eq(int, setenv("TMPDIR", "relative", 1), 0));
-    cr_expect(not(bp_ring_dirs_next(&cursor, &dir)));
+    cr_expect(not(bp_ring_dirs_next(&cursor, &place)));
     darwin.user_temp_dir = "/var/folders/yy/T/";
     cursor = 0;
-    cr_assert(bp_ring_dirs_next(&cursor, &dir));
-    cr_expect(eq(str, dir.path, "/var/folders/yy/T/bugpack"));
+    cr_assert(bp_ring_dirs_next(&cursor, &place));
+    cr_expect(eq(str, place.path, "/var/folders/yy/T/bugpack"));
 }
 
 Test(darwin_rest, a_wait_is_as_long_as_what_is_left) {

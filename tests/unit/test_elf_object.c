@@ -10,8 +10,7 @@
 
 #include "process/elf_object.h"
 #include "process/thread_pointers.h"
-#include "support/temp_dir.h"
-#include "unit/unit.h"
+#include "unit/dir.h"
 
 /* The C library that this test itself runs on. */
 static int open_libc(uint64_t *ret_base) {
@@ -23,6 +22,8 @@ static int open_libc(uint64_t *ret_base) {
     cr_assert(ge(int, fd, 0));
     return fd;
 }
+
+DIR_SUITE(elf_object);
 
 Test(elf_object, finds_the_symbols_that_the_loader_finds) {
     static const char *const names[] = {"getpid", "qsort", "environ", "__nptl_rtld_global"};
@@ -89,13 +90,11 @@ Test(elf_object, with_the_note_of_glibc_and_without_a_loader_is_static) {
 
 Test(elf_object, every_cut_of_a_file_is_refused_or_read_within_its_bounds) {
     static char bytes[1 << 16];
-    temp_dir dir;
     uint64_t base;
     int libc_fd = open_libc(&base);
     ssize_t byte_count = pread(libc_fd, bytes, sizeof bytes, 0);
     (void)close(libc_fd);
     cr_assert(eq(i64, byte_count, (int64_t)sizeof bytes));
-    cr_assert(temp_dir_make(&dir));
     for (size_t length = 0; length < sizeof bytes;
          length = length < 1024 ? length + 61 : length + 6007) {
         bp_elf_object elf;
@@ -112,19 +111,16 @@ Test(elf_object, every_cut_of_a_file_is_refused_or_read_within_its_bounds) {
         }
         (void)close(fd);
     }
-    temp_dir_remove(&dir);
 }
 
 /* Any header and table may lie: nothing may crash, and nothing may run for ever. */
 Test(elf_object, survives_bytes_that_lie) {
     static char bytes[8192];
-    temp_dir dir;
     uint64_t base;
     uint32_t random = 4711;
     int libc_fd = open_libc(&base);
     cr_assert(eq(i64, pread(libc_fd, bytes, sizeof bytes, 0), (int64_t)sizeof bytes));
     (void)close(libc_fd);
-    cr_assert(temp_dir_make(&dir));
     for (unsigned i = 0; i < 500; i++) {
         char copy[sizeof bytes];
         bp_elf_object elf;
@@ -145,7 +141,6 @@ Test(elf_object, survives_bytes_that_lie) {
         }
         (void)close(fd);
     }
-    temp_dir_remove(&dir);
 }
 
 Test(elf_object, tells_another_machine_from_a_broken_file) {
@@ -156,9 +151,7 @@ Test(elf_object, tells_another_machine_from_a_broken_file) {
         size_t byte;
         unsigned char value;
     } changes[] = {{EI_CLASS, ELFCLASS32}, {EI_DATA, ELFDATA2MSB}};
-    temp_dir dir;
     bp_elf_object elf;
-    cr_assert(temp_dir_make(&dir));
     for (size_t i = 0; i < 3; i++) {
         Elf64_Ehdr copy = header;
         if (i > 0) {
@@ -170,5 +163,4 @@ Test(elf_object, tells_another_machine_from_a_broken_file) {
         cr_assert(eq(int, bp_elf_object_read(fd, &elf), BP_ELF_OTHER_MACHINE));
         (void)close(fd);
     }
-    temp_dir_remove(&dir);
 }

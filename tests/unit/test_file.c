@@ -6,20 +6,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "support/temp_dir.h"
-#include "unit/unit.h"
+#include "unit/dir.h"
 
-static temp_dir dir;
-
-static void set_up(void) {
-    cr_assert(temp_dir_make(&dir));
-}
-
-static void tear_down(void) {
-    temp_dir_remove(&dir);
-}
-
-TestSuite(file, .init = set_up, .fini = tear_down, .timeout = 60);
+DIR_SUITE(file, .timeout = 60);
 
 static void expect_says(const bugpack_error *error, const char *words) {
     cr_assert(ne(ptr, strstr(error->message, words), NULL), "\"%s\" says nothing of \"%s\"",

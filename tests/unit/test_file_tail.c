@@ -4,24 +4,13 @@
 
 #include "base/file.h"
 #include "support/not_tried.h"
-#include "support/temp_dir.h"
-#include "unit/unit.h"
-
-static temp_dir dir;
-
-static void set_up(void) {
-    cr_assert(temp_dir_make(&dir));
-}
-
-static void tear_down(void) {
-    temp_dir_remove(&dir);
-}
+#include "unit/dir.h"
 
 static bugpack_status append(void *buffer, const void *bytes, size_t byte_count) {
     return bp_buffer_append(buffer, bytes, byte_count);
 }
 
-TestSuite(file_tail, .init = set_up, .fini = tear_down);
+DIR_SUITE(file_tail);
 
 static int open_with(const char *contents, size_t byte_count) {
     cr_assert(temp_dir_write(&dir, "log", contents, byte_count));

@@ -1,35 +1,39 @@
 #include "trigger/gaps.h"
 #include "unit/unit.h"
 
-static bp_gaps *make_gaps(uint32_t cap, uint32_t channel_cap) {
-    const bp_gaps_options options = {.cap = cap, .channel_cap = channel_cap};
-    bp_gaps *gaps = NULL;
-    cr_assert(zero(int, bp_gaps_new(&options, &gaps, NULL)));
-    return gaps;
+static bp_gaps *gaps;
+
+static void tear_down(void) {
+    bp_gaps_free(gaps);
 }
 
-static bp_gap_occurrence see_row(bp_gaps *gaps, const char *text, bp_gap **ret_gap) {
+static void make_gaps(uint32_t cap, uint32_t channel_cap) {
+    const bp_gaps_options options = {.cap = cap, .channel_cap = channel_cap};
+    cr_assert(zero(int, bp_gaps_new(&options, &gaps, NULL)));
+}
+
+static bp_gap_occurrence see_row(const char *text, bp_gap **ret_gap) {
     bp_gap_key key;
     bp_gaps_read_key(gaps, &key, text);
     return bp_gaps_see(gaps, &key, true, ret_gap);
 }
 
-static int see(bp_gaps *gaps, const char *text) {
+static int see(const char *text) {
     bp_gap *gap = NULL;
-    return (int)see_row(gaps, text, &gap);
+    return (int)see_row(text, &gap);
 }
 
 /* Sees it, and has its report written or fail at once. */
-static bool see_and_settle(bp_gaps *gaps, const char *text, bool is_written) {
+static bool see_and_settle(const char *text, bool is_written) {
     bp_gap *gap = NULL;
-    bool is_report = see_row(gaps, text, &gap) == BP_GAP_REPORT;
+    bool is_report = see_row(text, &gap) == BP_GAP_REPORT;
     if (is_report) {
         bp_gaps_settle(gaps, gap, is_written);
     }
     return is_report;
 }
 
-static bp_pedantic_gap row_of(bp_gaps *gaps, const char *text) {
+static bp_pedantic_gap row_of(const char *text) {
     bp_pedantic_gap *rows = NULL;
     bp_pedantic_gap found = {.key = NULL};
     size_t count = 0;
@@ -42,89 +46,85 @@ static bp_pedantic_gap row_of(bp_gaps *gaps, const char *text) {
     return found;
 }
 
-static void expect_reason(bp_gaps *gaps, const char *text, const char *reason) {
-    cr_expect(eq(str, row_of(gaps, text).reason, reason));
+static void expect_reason(const char *text, const char *reason) {
+    cr_expect(eq(str, row_of(text).reason, reason));
 }
 
-static uint32_t distinct(bp_gaps *gaps) {
+static uint32_t distinct(void) {
     bugpack_pedantic_state totals;
     bp_gaps_count(gaps, &totals);
     return totals.distinct_count;
 }
 
+TestSuite(gaps, .fini = tear_down);
+
 Test(gaps, report_each_key_once_and_count_every_sight) {
-    bp_gaps *gaps = make_gaps(50, 20);
-    cr_expect(see_and_settle(gaps, "display:unimpl:rop3", true));
+    make_gaps(50, 20);
+    cr_expect(see_and_settle("display:unimpl:rop3", true));
     for (int i = 0; i < 9; i++) {
-        cr_expect(not(see_and_settle(gaps, "display:unimpl:rop3", true)));
+        cr_expect(not(see_and_settle("display:unimpl:rop3", true)));
     }
-    cr_expect(see_and_settle(gaps, "display:unimpl:rop", true));
-    bp_pedantic_gap row = row_of(gaps, "display:unimpl:rop3");
+    cr_expect(see_and_settle("display:unimpl:rop", true));
+    bp_pedantic_gap row = row_of("display:unimpl:rop3");
     cr_expect(eq(u64, row.count, 10));
     cr_expect(row.is_written);
     cr_expect(eq(str, row.reason, ""));
     cr_expect(gt(u64, row.first_wall_ns, 0));
     cr_expect(ge(u64, row.last_wall_ns, row.first_wall_ns));
-    bp_gaps_free(gaps);
 }
 
 Test(gaps, report_no_key_a_second_time_while_its_report_is_on_its_way) {
-    bp_gaps *gaps = make_gaps(50, 20);
-    cr_expect(eq(int, see(gaps, "a:b:c"), BP_GAP_REPORT));
-    cr_expect(eq(int, see(gaps, "a:b:c"), BP_GAP_COUNTED));
-    expect_reason(gaps, "a:b:c", "its report is on its way");
-    bp_gaps_free(gaps);
+    make_gaps(50, 20);
+    cr_expect(eq(int, see("a:b:c"), BP_GAP_REPORT));
+    cr_expect(eq(int, see("a:b:c"), BP_GAP_COUNTED));
+    expect_reason("a:b:c", "its report is on its way");
 }
 
 Test(gaps, let_reports_on_their_way_take_places_so_that_the_cap_is_never_passed) {
-    bp_gaps *gaps = make_gaps(2, 0);
+    make_gaps(2, 0);
     bp_gap *first = NULL;
     bp_gap *refused = NULL;
-    cr_expect(eq(int, see_row(gaps, "a:1", &first), BP_GAP_REPORT));
-    cr_expect(eq(int, see(gaps, "b:2"), BP_GAP_REPORT));
-    cr_expect(eq(int, see_row(gaps, "c:3", &refused), BP_GAP_CAP));
-    cr_expect(eq(int, see(gaps, "d:4"), BP_GAP_COUNTED), "the cap is told once");
-    expect_reason(gaps, "c:3", "the session takes at most 2 reports of gaps");
+    cr_expect(eq(int, see_row("a:1", &first), BP_GAP_REPORT));
+    cr_expect(eq(int, see("b:2"), BP_GAP_REPORT));
+    cr_expect(eq(int, see_row("c:3", &refused), BP_GAP_CAP));
+    cr_expect(eq(int, see("d:4"), BP_GAP_COUNTED), "the cap is told once");
+    expect_reason("c:3", "the session takes at most 2 reports of gaps");
     bp_gaps_settle(gaps, first, false);
-    cr_expect(eq(int, see(gaps, "c:3"), BP_GAP_REPORT), "a failed report gives its place back");
-    cr_expect(eq(int, see(gaps, "d:4"), BP_GAP_COUNTED));
-    bp_gaps_free(gaps);
+    cr_expect(eq(int, see("c:3"), BP_GAP_REPORT), "a failed report gives its place back");
+    cr_expect(eq(int, see("d:4"), BP_GAP_COUNTED));
 }
 
 Test(gaps, never_report_with_a_cap_of_0) {
-    bp_gaps *gaps = make_gaps(0, 0);
-    cr_expect(eq(int, see(gaps, "a:1"), BP_GAP_CAP));
-    cr_expect(eq(int, see(gaps, "a:1"), BP_GAP_COUNTED));
-    bp_gaps_free(gaps);
+    make_gaps(0, 0);
+    cr_expect(eq(int, see("a:1"), BP_GAP_CAP));
+    cr_expect(eq(int, see("a:1"), BP_GAP_COUNTED));
 }
 
 Test(gaps, try_a_failed_report_again_at_later_sights_and_then_give_up) {
-    bp_gaps *gaps = make_gaps(50, 20);
+    make_gaps(50, 20);
     for (unsigned i = 0; i < BUGPACK_GAP_TRIES; i++) {
-        expect_reason(gaps, (see_and_settle(gaps, "a:b", false), "a:b"),
+        expect_reason((see_and_settle("a:b", false), "a:b"),
                       i + 1 < BUGPACK_GAP_TRIES
                           ? "its report could not be written; the next occurrence tries again"
                           : "its report could not be written, and its tries are used up");
     }
-    cr_expect(eq(int, see(gaps, "a:b"), BP_GAP_COUNTED));
+    cr_expect(eq(int, see("a:b"), BP_GAP_COUNTED));
     bugpack_pedantic_state totals;
     bp_gaps_count(gaps, &totals);
     cr_expect(zero(uint, totals.written_count));
     cr_expect(zero(uint, totals.pending_count));
     cr_expect(eq(u64, totals.occurrence_count, BUGPACK_GAP_TRIES + 1));
-    bp_gaps_free(gaps);
 }
 
 Test(gaps, keep_one_channel_from_using_all_places) {
-    bp_gaps *gaps = make_gaps(50, 2);
-    cr_expect(see_and_settle(gaps, "noisy:1", true));
-    cr_expect(see_and_settle(gaps, "noisy:2", true));
-    cr_expect(eq(int, see(gaps, "noisy:3"), BP_GAP_CHANNEL_CAP));
-    cr_expect(eq(int, see(gaps, "noisy:4"), BP_GAP_COUNTED), "a channel's share is told once");
-    cr_expect(see_and_settle(gaps, "quiet:1", true));
-    expect_reason(gaps, "noisy:4", "one channel takes at most 2 reports of gaps");
-    cr_expect(see_and_settle(gaps, "noi:1", true), "another channel, whose name begins alike");
-    bp_gaps_free(gaps);
+    make_gaps(50, 2);
+    cr_expect(see_and_settle("noisy:1", true));
+    cr_expect(see_and_settle("noisy:2", true));
+    cr_expect(eq(int, see("noisy:3"), BP_GAP_CHANNEL_CAP));
+    cr_expect(eq(int, see("noisy:4"), BP_GAP_COUNTED), "a channel's share is told once");
+    cr_expect(see_and_settle("quiet:1", true));
+    expect_reason("noisy:4", "one channel takes at most 2 reports of gaps");
+    cr_expect(see_and_settle("noi:1", true), "another channel, whose name begins alike");
 }
 
 /* The open channels of a test, and a table that holds places back for them. */
@@ -147,46 +147,42 @@ static bool is_open(void *channels, const char *name, size_t name_bytes) {
     return *at != NULL;
 }
 
-static bp_gaps *make_open(uint32_t cap, const char **channels) {
+static void make_open(uint32_t cap, const char **channels) {
     const bp_gaps_options options = {
         .cap = cap, .count_open = count_open, .is_open = is_open, .channels = channels};
-    bp_gaps *gaps = NULL;
     cr_assert(zero(int, bp_gaps_new(&options, &gaps, NULL)));
-    return gaps;
 }
 
 /* How many reports of so many keys of a channel are written. */
-static unsigned count_written(bp_gaps *gaps, const char *channel, unsigned key_count) {
+static unsigned count_written(const char *channel, unsigned key_count) {
     unsigned written_count = 0;
     char text[64];
     for (unsigned i = 0; i < key_count; i++) {
         (void)snprintf(text, sizeof text, "%s:unimpl:%u", channel, i);
-        written_count += see_and_settle(gaps, text, true);
+        written_count += see_and_settle(text, true);
     }
     return written_count;
 }
 
 Test(gaps, give_all_places_to_one_channel_that_is_alone) {
     const char *channels[] = {"display", "", NULL};
-    bp_gaps *gaps = make_open(50, channels);
-    cr_expect(eq(uint, count_written(gaps, "display", 60), 50));
-    expect_reason(gaps, "display:unimpl:50", "the session takes at most 50 reports of gaps");
-    bp_gaps_free(gaps);
+    make_open(50, channels);
+    cr_expect(eq(uint, count_written("display", 60), 50));
+    expect_reason("display:unimpl:50", "the session takes at most 50 reports of gaps");
 }
 
 Test(gaps, hold_two_places_back_for_each_open_channel_without_a_report) {
     const char *channels[] = {"display", "inputs", "main", NULL};
-    bp_gaps *gaps = make_open(50, channels);
-    cr_expect(eq(uint, count_written(gaps, "display", 60), 46));
-    expect_reason(gaps, "display:unimpl:46",
+    make_open(50, channels);
+    cr_expect(eq(uint, count_written("display", 60), 46));
+    expect_reason("display:unimpl:46",
                   "the places that are left are held back for channels without a report");
-    cr_expect(eq(uint, count_written(gaps, "cursor", 5), 0), "it is no open channel");
-    cr_expect(eq(uint, count_written(gaps, "inputs", 5), 2));
-    cr_expect(not(see_and_settle(gaps, "display:unimpl:46", true)));
+    cr_expect(eq(uint, count_written("cursor", 5), 0), "it is no open channel");
+    cr_expect(eq(uint, count_written("inputs", 5), 2));
+    cr_expect(not(see_and_settle("display:unimpl:46", true)));
     channels[2] = ""; /* closed */
     generation++;
-    cr_expect(eq(uint, count_written(gaps, "cursor", 5), 2));
-    bp_gaps_free(gaps);
+    cr_expect(eq(uint, count_written("cursor", 5), 2));
 }
 
 Test(gaps, hold_at_most_ten_places_and_a_fifth_of_the_cap_back) {
@@ -195,46 +191,46 @@ Test(gaps, hold_at_most_ten_places_and_a_fifth_of_the_cap_back) {
         uint32_t cap, written_count;
     } cases[] = {{50, 40}, {20, 16}, {4, 4}, {100, 90}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bp_gaps *gaps = make_open(cases[i].cap, channels);
-        cr_expect(eq(uint, count_written(gaps, "other", 200), cases[i].written_count));
+        make_open(cases[i].cap, channels);
+        cr_expect(eq(uint, count_written("other", 200), cases[i].written_count));
         uint32_t held = cases[i].cap - cases[i].written_count;
         for (uint32_t at = 0; at < 10; at++) {
             /* A channel's first report takes a held place as long as there is one. */
-            cr_expect(eq(uint, count_written(gaps, channels[at], 1), at < held));
+            cr_expect(eq(uint, count_written(channels[at], 1), at < held));
         }
         bp_gaps_free(gaps);
+        gaps = NULL;
     }
 }
 
 Test(gaps, hold_a_place_again_when_a_channels_only_report_failed) {
     const char *channels[] = {"display", "inputs", NULL};
-    bp_gaps *gaps = make_open(10, channels);
+    make_open(10, channels);
     bp_gap *gap = NULL;
     bp_gap *refused = NULL;
-    cr_expect(eq(int, see_row(gaps, "inputs:1", &gap), BP_GAP_REPORT));
-    cr_expect(eq(uint, count_written(gaps, "display", 8), 8));
+    cr_expect(eq(int, see_row("inputs:1", &gap), BP_GAP_REPORT));
+    cr_expect(eq(uint, count_written("display", 8), 8));
     bp_gaps_settle(gaps, gap, false);
-    cr_expect(eq(int, see_row(gaps, "display:8", &refused), BP_GAP_HELD_BACK));
-    cr_expect(eq(int, see(gaps, "display:8"), BP_GAP_COUNTED), "it is told once");
-    cr_expect(eq(uint, count_written(gaps, "inputs", 2), 2));
-    bp_gaps_free(gaps);
+    cr_expect(eq(int, see_row("display:8", &refused), BP_GAP_HELD_BACK));
+    cr_expect(eq(int, see("display:8"), BP_GAP_COUNTED), "it is told once");
+    cr_expect(eq(uint, count_written("inputs", 2), 2));
 }
 
 Test(gaps, count_while_off_and_report_at_the_next_sight) {
-    bp_gaps *gaps = make_gaps(50, 20);
+    make_gaps(50, 20);
     bp_gap_key key;
     bp_gap *gap = NULL;
     bp_gaps_read_key(gaps, &key, "a:b");
     cr_expect(eq(int, bp_gaps_see(gaps, &key, false, &gap), BP_GAP_COUNTED));
-    expect_reason(gaps, "a:b", "pedantic mode was off");
+    expect_reason("a:b", "pedantic mode was off");
     cr_expect(eq(int, bp_gaps_see(gaps, &key, true, &gap), BP_GAP_REPORT));
-    cr_expect(eq(u64, row_of(gaps, "a:b").count, 2));
-    bp_gaps_free(gaps);
+    cr_expect(eq(u64, row_of("a:b").count, 2));
 }
 
 Test(gaps, name_a_long_key_alike_in_a_session_and_otherwise_in_the_next) {
-    bp_gaps *gaps = make_gaps(50, 20);
-    bp_gaps *next = make_gaps(50, 20);
+    make_gaps(50, 20);
+    bp_gaps *next = gaps;
+    make_gaps(50, 20);
     char text[300];
     bp_gap_key one, again, other;
     memset(text, 'k', sizeof text - 1);
@@ -244,34 +240,31 @@ Test(gaps, name_a_long_key_alike_in_a_session_and_otherwise_in_the_next) {
     bp_gaps_read_key(next, &other, text);
     cr_expect(eq(str, one.made, again.made));
     cr_expect(ne(str, one.made, other.made));
-    bp_gaps_free(gaps);
     bp_gaps_free(next);
 }
 
 Test(gaps, ignore_what_a_pattern_matches) {
     const char *const patterns[] = {"display:*", "*:unimpl:[a-c]?"};
     const bp_gaps_options options = {.cap = 50, .ignore = patterns, .ignore_count = 2};
-    bp_gaps *gaps = NULL;
     cr_assert(zero(int, bp_gaps_new(&options, &gaps, NULL)));
-    cr_expect(eq(int, see(gaps, "display:unimpl:x"), BP_GAP_COUNTED));
-    cr_expect(eq(int, see(gaps, "main:unimpl:a1"), BP_GAP_COUNTED));
-    cr_expect(eq(int, see(gaps, "main:unimpl:d1"), BP_GAP_REPORT));
-    cr_expect(eq(int, see(gaps, "displays:x"), BP_GAP_REPORT));
-    expect_reason(gaps, "display:unimpl:x", "it is to be ignored");
-    bp_gaps_free(gaps);
+    cr_expect(eq(int, see("display:unimpl:x"), BP_GAP_COUNTED));
+    cr_expect(eq(int, see("main:unimpl:a1"), BP_GAP_COUNTED));
+    cr_expect(eq(int, see("main:unimpl:d1"), BP_GAP_REPORT));
+    cr_expect(eq(int, see("displays:x"), BP_GAP_REPORT));
+    expect_reason("display:unimpl:x", "it is to be ignored");
 }
 
 /* Makes `count` keys of a format with one number in it. */
-static void see_many(bp_gaps *gaps, const char *before, unsigned count) {
+static void see_many(const char *before, unsigned count) {
     char text[64];
     for (unsigned i = 0; i < count; i++) {
         (void)snprintf(text, sizeof text, "%s%u", before, i);
-        (void)see_and_settle(gaps, text, true);
+        (void)see_and_settle(text, true);
     }
 }
 
 Test(gaps, have_room_for_64_unknown_opcodes_of_a_channel_and_one_key_for_all_others) {
-    bp_gaps *gaps = make_gaps(4096, 0);
+    make_gaps(4096, 0);
     bp_gap *gap = NULL;
     bp_gap_key key;
     for (uint64_t opcode = 0; opcode < 1000; opcode++) {
@@ -280,55 +273,50 @@ Test(gaps, have_room_for_64_unknown_opcodes_of_a_channel_and_one_key_for_all_oth
             bp_gaps_settle(gaps, gap, true);
         }
     }
-    cr_expect(eq(uint, distinct(gaps), BUGPACK_GAP_UNKNOWN_OPCODES_MAX + 1));
-    cr_expect(eq(u64, row_of(gaps, "display:unknown:63").count, 1));
-    bp_pedantic_gap row = row_of(gaps, "display:unknown:overflow");
+    cr_expect(eq(uint, distinct(), BUGPACK_GAP_UNKNOWN_OPCODES_MAX + 1));
+    cr_expect(eq(u64, row_of("display:unknown:63").count, 1));
+    bp_pedantic_gap row = row_of("display:unknown:overflow");
     cr_expect(eq(u64, row.count, 1000 - BUGPACK_GAP_UNKNOWN_OPCODES_MAX));
     cr_expect(row.is_written);
-    cr_expect(see_and_settle(gaps, "display:unimpl:x", true), "other kinds have room still");
-    cr_expect(see_and_settle(gaps, "main:unknown:1", true), "other channels have room still");
-    cr_expect(not(see_and_settle(gaps, "display:unknown:4711", true)), "however it is called");
-    cr_expect(eq(u64, row_of(gaps, "display:unknown:overflow").count, 937));
-    bp_gaps_free(gaps);
+    cr_expect(see_and_settle("display:unimpl:x", true), "other kinds have room still");
+    cr_expect(see_and_settle("main:unknown:1", true), "other channels have room still");
+    cr_expect(not(see_and_settle("display:unknown:4711", true)), "however it is called");
+    cr_expect(eq(u64, row_of("display:unknown:overflow").count, 937));
 }
 
 Test(gaps, have_room_for_256_keys_of_a_channel_and_one_key_for_all_others) {
-    bp_gaps *gaps = make_gaps(4096, 0);
-    see_many(gaps, "display:unimpl:", 1000);
-    cr_expect(eq(uint, distinct(gaps), BUGPACK_GAP_CHANNEL_KEYS_MAX + 1));
-    cr_expect(eq(u64, row_of(gaps, "display:overflow").count, 1000 - BUGPACK_GAP_CHANNEL_KEYS_MAX));
-    bp_gaps_free(gaps);
+    make_gaps(4096, 0);
+    see_many("display:unimpl:", 1000);
+    cr_expect(eq(uint, distinct(), BUGPACK_GAP_CHANNEL_KEYS_MAX + 1));
+    cr_expect(eq(u64, row_of("display:overflow").count, 1000 - BUGPACK_GAP_CHANNEL_KEYS_MAX));
 }
 
 Test(gaps, take_a_key_that_is_called_like_an_overflow_for_what_it_is) {
-    bp_gaps *gaps = make_gaps(4096, 0);
-    cr_expect(see_and_settle(gaps, "display:overflow", true));
-    cr_expect(see_and_settle(gaps, "overflow", true));
-    cr_expect(see_and_settle(gaps, "display:x", true), "it does not count as an overflow");
-    see_many(gaps, "display:unimpl:", 300);
-    cr_expect(eq(uint, distinct(gaps), BUGPACK_GAP_CHANNEL_KEYS_MAX + 1));
-    cr_expect(eq(u64, row_of(gaps, "display:overflow").count, 47));
-    bp_gaps_free(gaps);
+    make_gaps(4096, 0);
+    cr_expect(see_and_settle("display:overflow", true));
+    cr_expect(see_and_settle("overflow", true));
+    cr_expect(see_and_settle("display:x", true), "it does not count as an overflow");
+    see_many("display:unimpl:", 300);
+    cr_expect(eq(uint, distinct(), BUGPACK_GAP_CHANNEL_KEYS_MAX + 1));
+    cr_expect(eq(u64, row_of("display:overflow").count, 47));
 }
 
 Test(gaps, are_bounded_however_many_channels_a_peer_makes_up) {
-    bp_gaps *gaps = make_gaps(4096, 0);
-    see_many(gaps, "channel-", 10000);
-    cr_expect(eq(uint, distinct(gaps), BUGPACK_GAP_KEYS_MAX));
-    cr_expect(eq(u64, row_of(gaps, "overflow").count, 10000 - (BUGPACK_GAP_KEYS_MAX - 1)));
+    make_gaps(4096, 0);
+    see_many("channel-", 10000);
+    cr_expect(eq(uint, distinct(), BUGPACK_GAP_KEYS_MAX));
+    cr_expect(eq(u64, row_of("overflow").count, 10000 - (BUGPACK_GAP_KEYS_MAX - 1)));
     bugpack_pedantic_state totals;
     bp_gaps_count(gaps, &totals);
     cr_expect(eq(u64, totals.occurrence_count, 10000));
-    bp_gaps_free(gaps);
 }
 
 Test(gaps, list_nothing_when_there_was_none) {
-    bp_gaps *gaps = make_gaps(50, 20);
+    make_gaps(50, 20);
     bp_pedantic_gap *rows = NULL;
     size_t count = 1;
     cr_expect(zero(int, bp_gaps_list(gaps, NULL, &rows, &count, NULL)));
     cr_expect(zero(sz, count));
     cr_expect(eq(ptr, rows, NULL));
-    bp_gaps_free(gaps);
     bp_gaps_free(NULL);
 }

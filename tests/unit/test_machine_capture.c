@@ -27,125 +27,121 @@ typedef struct made_machine {
     bp_buffer json;
 } made_machine;
 
-static void write_file(const made_machine *made, const char *name, const char *text) {
+static made_machine made;
+
+static void write_file(const char *name, const char *text) {
     char path[128];
     (void)snprintf(path, sizeof path, "%s", name);
     for (char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdirat(made->dir.fd, path, 0700);
+        (void)mkdirat(made.dir.fd, path, 0700);
         *slash = '/';
     }
-    cr_assert(temp_dir_write(&made->dir, name, text, strlen(text)), "%s", name);
+    cr_assert(temp_dir_write(&made.dir, name, text, strlen(text)), "%s", name);
 }
 
-static void make_machine(made_machine *made) {
-    cr_assert(temp_dir_make(&made->dir));
-    (void)snprintf(made->proc_path, sizeof made->proc_path, "%s/proc", made->dir.path);
-    (void)snprintf(made->cgroup_path, sizeof made->cgroup_path, "%s/cgroup", made->dir.path);
-    made->root = (bp_machine_root){made->proc_path, made->cgroup_path, true, 100};
-    bp_buffer_init(&made->json, (size_t)64 << 20);
-    write_file(made, "proc/7/stat", STAT(7, "made"));
-    write_file(made, "proc/7/task/7/stat", STAT(7, "made"));
+static void make_machine(void) {
+    cr_assert(temp_dir_make(&made.dir));
+    (void)snprintf(made.proc_path, sizeof made.proc_path, "%s/proc", made.dir.path);
+    (void)snprintf(made.cgroup_path, sizeof made.cgroup_path, "%s/cgroup", made.dir.path);
+    made.root = (bp_machine_root){made.proc_path, made.cgroup_path, true, 100};
+    bp_buffer_init(&made.json, (size_t)64 << 20);
+    write_file("proc/7/stat", STAT(7, "made"));
+    write_file("proc/7/task/7/stat", STAT(7, "made"));
+}
+
+static void set_up(void) {
+    make_machine();
+}
+
+static void tear_down(void) {
+    bp_buffer_release(&made.json);
+    temp_dir_remove(&made.dir);
 }
 
 static bugpack_status append(void *buffer, const void *bytes, size_t byte_count) {
     return bp_buffer_append(buffer, bytes, byte_count);
 }
 
-static void capture(made_machine *made, unsigned reader_count) {
+static void capture(unsigned reader_count) {
     bp_machine_plan plan = {.reader_count = reader_count};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_buffer_clear(&made->json);
-    bugpack_status status = bp_machine_capture(&made->root, &plan, made->dir.fd, append,
-                                               &made->json, &made->summary, &error);
+    bp_buffer_clear(&made.json);
+    bugpack_status status = bp_machine_capture(&made.root, &plan, made.dir.fd, append, &made.json,
+                                               &made.summary, &error);
     cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
     /* Valid, and laid out as everything else in a report. */
     bp_buffer again;
     bp_buffer_init(&again, (size_t)64 << 20);
-    cr_assert(eq(int, bp_json_reformat(made->json.data, made->json.size, &again, &error), 0), "%s",
+    cr_assert(eq(int, bp_json_reformat(made.json.data, made.json.size, &again, &error), 0), "%s",
               error.message);
-    cr_expect(eq(str, again.data, made->json.data));
+    cr_expect(eq(str, again.data, made.json.data));
     bp_buffer_release(&again);
 }
 
-static void expect_text(const made_machine *made, const char *text) {
-    cr_expect(strstr(made->json.data, text) != NULL, "there is no %s in\n%s", text,
-              made->json.data);
+static void expect_text(const char *text) {
+    cr_expect(strstr(made.json.data, text) != NULL, "there is no %s in\n%s", text, made.json.data);
 }
 
-static void expect_no_text(const made_machine *made, const char *text) {
-    cr_expect(strstr(made->json.data, text) == NULL, "there is %s", text);
+static void expect_no_text(const char *text) {
+    cr_expect(strstr(made.json.data, text) == NULL, "there is %s", text);
 }
 
-static void remove_machine(made_machine *made) {
-    bp_buffer_release(&made->json);
-    temp_dir_remove(&made->dir);
-}
+TestSuite(host_capture, .init = set_up, .fini = tear_down);
 
 Test(host_capture, defaults_only_the_fields_of_files_that_are_missing) {
-    made_machine made;
-    make_machine(&made);
-    write_file(&made, "proc/7/task/7/schedstat", "11 12 13\n");
-    write_file(&made, "proc/7/task/7/io", "rchar: 1\nwchar: broken\n");
-    capture(&made, 1);
+    write_file("proc/7/task/7/schedstat", "11 12 13\n");
+    write_file("proc/7/task/7/io", "rchar: 1\nwchar: broken\n");
+    capture(1);
     cr_expect(eq(u64, made.summary.thread_count, 1));
-    expect_text(&made, "\"stat_measured\": true");
-    expect_text(&made, "\"user_cpu_ns\": 50000000,");
-    expect_text(&made, "\"schedstat_measured\": true");
-    expect_text(&made, "\"run_delay_ns\": 12,");
-    expect_text(&made, "\"status_measured\": false");
-    expect_no_text(&made, "\"voluntary_switches\"");
-    expect_text(&made, "\"io_measured\": false");
-    expect_no_text(&made, "\"read_chars\"");
+    expect_text("\"stat_measured\": true");
+    expect_text("\"user_cpu_ns\": 50000000,");
+    expect_text("\"schedstat_measured\": true");
+    expect_text("\"run_delay_ns\": 12,");
+    expect_text("\"status_measured\": false");
+    expect_no_text("\"voluntary_switches\"");
+    expect_text("\"io_measured\": false");
+    expect_no_text("\"read_chars\"");
     cr_expect(eq(u64, made.summary.unread[BP_GROUP_STATUS][BP_MACHINE_CAUSE_MISSING], 1));
     cr_expect(eq(u64, made.summary.unread[BP_GROUP_IO][BP_MACHINE_CAUSE_MALFORMED], 1));
     cr_expect(eq(u64, made.summary.unread[BP_GROUP_WAITS][BP_MACHINE_CAUSE_MISSING], 1));
-    expect_text(&made, "\"cause\": \"malformed\"");
-    expect_text(&made, "\"complete\": false");
-    remove_machine(&made);
+    expect_text("\"cause\": \"malformed\"");
+    expect_text("\"complete\": false");
 }
 
 Test(host_capture, keeps_a_thread_with_a_name_and_drops_one_without) {
-    made_machine made;
-    make_machine(&made);
-    write_file(&made, "proc/7/task/8/comm", "only-a-name\n");
-    write_file(&made, "proc/7/task/9/io", "rchar: 1\n");
-    write_file(&made, "proc/7/task/10/stat", "10 (cut");
-    write_file(&made, "proc/7/task/not-a-number/stat", STAT(11, "x"));
-    capture(&made, 1);
+    write_file("proc/7/task/8/comm", "only-a-name\n");
+    write_file("proc/7/task/9/io", "rchar: 1\n");
+    write_file("proc/7/task/10/stat", "10 (cut");
+    write_file("proc/7/task/not-a-number/stat", STAT(11, "x"));
+    capture(1);
     cr_expect(eq(u64, made.summary.thread_count, 2));
     cr_expect(eq(u64, made.summary.vanished_thread_count, 2));
-    expect_text(&made, "\"name\": \"only-a-name\"");
-    expect_text(&made, "\"scheduling_measured\": false");
-    expect_no_text(&made, "\"state\": \"?\"");
-    expect_no_text(&made, "\"tid\": 9,");
-    expect_no_text(&made, "\"tid\": 10,");
-    remove_machine(&made);
+    expect_text("\"name\": \"only-a-name\"");
+    expect_text("\"scheduling_measured\": false");
+    expect_no_text("\"state\": \"?\"");
+    expect_no_text("\"tid\": 9,");
+    expect_no_text("\"tid\": 10,");
 }
 
 Test(host_capture, counts_a_process_without_threads_as_vanished) {
-    made_machine made;
-    make_machine(&made);
-    write_file(&made, "proc/8/stat", STAT(8, "gone"));
-    write_file(&made, "proc/version", "not a process");
-    capture(&made, 2);
+    write_file("proc/8/stat", STAT(8, "gone"));
+    write_file("proc/version", "not a process");
+    capture(2);
     cr_expect(eq(u64, made.summary.process_count, 1));
     cr_expect(eq(u64, made.summary.vanished_process_count, 1));
-    remove_machine(&made);
 }
 
 /* ELOOP stands for any errno that says nothing about the end of a process or thread. */
 Test(host_capture, takes_only_what_is_not_there_for_ended) {
-    made_machine made;
-    make_machine(&made);
-    write_file(&made, "proc/7/task/8/stat", STAT(8, "second"));
-    write_file(&made, "proc/9/stat", STAT(9, "third"));
+    write_file("proc/7/task/8/stat", STAT(8, "second"));
+    write_file("proc/9/stat", STAT(9, "third"));
     cr_assert(eq(int, symlinkat("8", made.dir.fd, "proc/8"), 0));
     cr_assert(eq(int, symlinkat("task", made.dir.fd, "proc/9/task"), 0));
     cr_assert(eq(int, symlinkat("10", made.dir.fd, "proc/7/task/10"), 0));
     cr_assert(eq(int, symlinkat("io", made.dir.fd, "proc/7/task/8/io"), 0));
     cr_assert(eq(int, symlinkat("cmdline", made.dir.fd, "proc/7/cmdline"), 0));
-    capture(&made, 1);
+    capture(1);
     cr_expect(eq(u64, made.summary.process_count, 1));
     cr_expect(eq(u64, made.summary.vanished_process_count, 0));
     cr_expect(eq(u64, made.summary.thread_count, 2));
@@ -157,17 +153,14 @@ Test(host_capture, takes_only_what_is_not_there_for_ended) {
     cr_expect(eq(u64, made.summary.errors[0].file_count, 2));
     cr_expect(eq(u64, made.summary.unread[BP_GROUP_IO][BP_MACHINE_CAUSE_OTHER], 1));
     cr_expect(not(bp_machine_summary_is_complete(&made.summary)));
-    expect_text(&made, "\"message\": \"Too many levels of symbolic links\"");
-    remove_machine(&made);
+    expect_text("\"message\": \"Too many levels of symbolic links\"");
 }
 
 /* With each limit, what is lost is counted, and nothing that lives is called ended. */
 Test(host_capture, counts_what_no_descriptor_was_left_for) {
-    made_machine made;
-    make_machine(&made);
-    write_file(&made, "proc/7/task/8/stat", STAT(8, "second"));
-    write_file(&made, "proc/9/stat", STAT(9, "third"));
-    write_file(&made, "proc/9/task/9/stat", STAT(9, "third"));
+    write_file("proc/7/task/8/stat", STAT(8, "second"));
+    write_file("proc/9/stat", STAT(9, "third"));
+    write_file("proc/9/task/9/stat", STAT(9, "third"));
     int next_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct rlimit before;
     cr_assert(eq(int, getrlimit(RLIMIT_NOFILE, &before), 0));
@@ -192,85 +185,69 @@ Test(host_capture, counts_what_no_descriptor_was_left_for) {
     cr_expect(gt(uint, complete_count, 0));
     cr_expect(lt(uint, complete_count, 9));
     (void)close(next_fd);
-    remove_machine(&made);
 }
 
 Test(host_capture, gives_processes_their_arguments_within_a_bound) {
-    made_machine made;
     char line[6000];
-    make_machine(&made);
     cr_assert(temp_dir_write(&made.dir, "proc/7/cmdline", "made\0-x\0\0", 9));
-    write_file(&made, "proc/9/stat", STAT(9, "long"));
-    write_file(&made, "proc/9/task/9/stat", STAT(9, "long"));
+    write_file("proc/9/stat", STAT(9, "long"));
+    write_file("proc/9/task/9/stat", STAT(9, "long"));
     memset(line, 'a', sizeof line);
     cr_assert(temp_dir_write(&made.dir, "proc/9/cmdline", line, sizeof line));
-    write_file(&made, "proc/10/stat", STAT(10, "titled"));
-    write_file(&made, "proc/10/task/10/stat", STAT(10, "titled"));
+    write_file("proc/10/stat", STAT(10, "titled"));
+    write_file("proc/10/task/10/stat", STAT(10, "titled"));
     cr_assert(temp_dir_write(&made.dir, "proc/10/cmdline", "titled: idle\0\0\0\0", 16));
-    capture(&made, 1);
-    expect_text(&made, "\"command_line\": [\n        \"titled: idle\"\n      ]");
-    expect_text(&made, "\"command_line\": [\n        \"made\",\n        \"-x\",\n        \"\"\n");
-    expect_text(&made, "\"command_line_cut\": true");
+    capture(1);
+    expect_text("\"command_line\": [\n        \"titled: idle\"\n      ]");
+    expect_text("\"command_line\": [\n        \"made\",\n        \"-x\",\n        \"\"\n");
+    expect_text("\"command_line_cut\": true");
     const char *long_one = strstr(made.json.data, "\"aaa");
     cr_assert(long_one != NULL);
     cr_expect(eq(sz, strspn(long_one + 1, "a"), 4096));
-    remove_machine(&made);
 }
 
 Test(host_capture, is_valid_without_any_process) {
-    made_machine made;
-    make_machine(&made);
     cr_assert(eq(int, unlinkat(made.dir.fd, "proc/7/task/7/stat", 0), 0));
-    capture(&made, 2);
+    capture(2);
     cr_expect(eq(u64, made.summary.thread_count, 0));
-    expect_text(&made, "\"threads\": []");
-    remove_machine(&made);
+    expect_text("\"threads\": []");
 }
 
 Test(host_capture, writes_hostile_names_as_valid_json) {
-    made_machine made;
-    make_machine(&made);
-    write_file(&made, "proc/7/task/8/stat", STAT(8, ") R 1 1"));
-    write_file(&made, "proc/7/task/9/stat", STAT(9, "new\nline"));
-    write_file(&made, "proc/7/task/10/stat", STAT(10, "\xff\x01\"\\"));
-    capture(&made, 1);
+    write_file("proc/7/task/8/stat", STAT(8, ") R 1 1"));
+    write_file("proc/7/task/9/stat", STAT(9, "new\nline"));
+    write_file("proc/7/task/10/stat", STAT(10, "\xff\x01\"\\"));
+    capture(1);
     cr_expect(eq(u64, made.summary.thread_count, 4));
-    expect_text(&made, "\"name\": \") R 1 1\"");
-    expect_text(&made, "\"name\": \"new\\nline\"");
-    expect_text(&made, "\"name\": \"\xee\xbf\xbf\\u0001\\\"\\\\\"");
-    remove_machine(&made);
+    expect_text("\"name\": \") R 1 1\"");
+    expect_text("\"name\": \"new\\nline\"");
+    expect_text("\"name\": \"\xee\xbf\xbf\\u0001\\\"\\\\\"");
 }
 
 Test(host_capture, reads_each_cgroup_once_and_none_above_its_root) {
-    made_machine made;
-    make_machine(&made);
-    write_file(&made, "cgroup/cgroup.controllers", "cpu memory pids\n");
-    write_file(&made, "cgroup/a/b/cpu.stat", "usage_usec 5\nuser_usec x\nnr_periods 2\n");
-    write_file(&made, "cgroup/a/b/cpu.max", "50000 100000\n");
-    write_file(&made, "cgroup/a/b/memory.max", "max\n");
-    write_file(&made, "cgroup/a/b/pids.current", "3\n");
-    write_file(&made, "cgroup/a/b/cpu.pressure",
-               "some avg10=1.50 avg60=0.00 avg300=0.00 total=9\n");
-    write_file(&made, "secret/pids.current", "4242424242424242\n");
-    write_file(&made, "proc/7/task/7/cgroup", "0::/a/b\n");
-    write_file(&made, "proc/7/task/8/stat", STAT(8, "second"));
-    write_file(&made, "proc/7/task/8/cgroup", "0::/a/b\n");
-    write_file(&made, "proc/7/task/9/stat", STAT(9, "outside"));
-    write_file(&made, "proc/7/task/9/cgroup", "0::/../secret\n");
-    capture(&made, 1);
-    expect_text(&made, "\"path\": \"/a/b\",\n      \"threads\": 2,\n      \"cpu\": {\n        "
-                       "\"usage_ns\": 5000,\n        \"periods\": 2,\n        \"quota_ns\": "
-                       "50000000,");
-    expect_text(&made, "\"max_bytes\": null");
-    expect_text(&made, "\"avg10_percent\": 1.5");
-    expect_text(&made, "\"path\": \"/../secret\",\n      \"threads\": 1,\n      \"pressure\": {}");
-    expect_no_text(&made, "4242424242424242");
-    remove_machine(&made);
+    write_file("cgroup/cgroup.controllers", "cpu memory pids\n");
+    write_file("cgroup/a/b/cpu.stat", "usage_usec 5\nuser_usec x\nnr_periods 2\n");
+    write_file("cgroup/a/b/cpu.max", "50000 100000\n");
+    write_file("cgroup/a/b/memory.max", "max\n");
+    write_file("cgroup/a/b/pids.current", "3\n");
+    write_file("cgroup/a/b/cpu.pressure", "some avg10=1.50 avg60=0.00 avg300=0.00 total=9\n");
+    write_file("secret/pids.current", "4242424242424242\n");
+    write_file("proc/7/task/7/cgroup", "0::/a/b\n");
+    write_file("proc/7/task/8/stat", STAT(8, "second"));
+    write_file("proc/7/task/8/cgroup", "0::/a/b\n");
+    write_file("proc/7/task/9/stat", STAT(9, "outside"));
+    write_file("proc/7/task/9/cgroup", "0::/../secret\n");
+    capture(1);
+    expect_text("\"path\": \"/a/b\",\n      \"threads\": 2,\n      \"cpu\": {\n        "
+                "\"usage_ns\": 5000,\n        \"periods\": 2,\n        \"quota_ns\": "
+                "50000000,");
+    expect_text("\"max_bytes\": null");
+    expect_text("\"avg10_percent\": 1.5");
+    expect_text("\"path\": \"/../secret\",\n      \"threads\": 1,\n      \"pressure\": {}");
+    expect_no_text("4242424242424242");
 }
 
 Test(host_capture, gives_the_same_with_any_number_of_readers) {
-    made_machine made;
-    make_machine(&made);
     for (unsigned process = 100; process < 140; process++) {
         for (unsigned thread = process; thread < process + 50; thread++) {
             char name[64];
@@ -280,23 +257,20 @@ Test(host_capture, gives_the_same_with_any_number_of_readers) {
                            "%u (t%u) S 1 7 7 0 -1 0 1 0 0 0 5 2 0 0 20 0 2 0 900"
                            " 1 1 1 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0\n",
                            thread, thread);
-            write_file(&made, name, text);
+            write_file(name, text);
         }
     }
-    capture(&made, 1);
+    capture(1);
     cr_expect(eq(u64, made.summary.thread_count, 2001));
     char *first = strdup(strstr(made.json.data, "\"threads\": ["));
-    capture(&made, 8);
+    capture(8);
     char *second = strdup(strstr(made.json.data, "\"threads\": ["));
     cr_expect(strcmp(first, second) == 0);
     free(first);
     free(second);
-    remove_machine(&made);
 }
 
 Test(host_capture, stops_when_it_is_told_to_and_says_so) {
-    made_machine made;
-    make_machine(&made);
     atomic_bool stop = true;
     bp_machine_plan plan = {.reader_count = 2, .stop = &stop};
     cr_assert(eq(
@@ -305,12 +279,9 @@ Test(host_capture, stops_when_it_is_told_to_and_says_so) {
         BUGPACK_OK));
     cr_expect(made.summary.is_cut);
     cr_expect(eq(u64, made.summary.thread_count, 0));
-    remove_machine(&made);
 }
 
 Test(host_capture, refuses_a_machine_that_is_not_there) {
-    made_machine made;
-    make_machine(&made);
     made.root.proc_path = "/nowhere/proc";
     bp_machine_plan plan = {.reader_count = 1};
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -320,7 +291,6 @@ Test(host_capture, refuses_a_machine_that_is_not_there) {
                  BUGPACK_ERR_UNSUPPORTED));
     cr_expect(eq(str, error.message, "there is no \"/nowhere/proc\""));
     cr_expect(eq(sz, made.json.size, 0));
-    remove_machine(&made);
 }
 
 /* The elements of `threads` in their order, each up to the next. */
@@ -339,12 +309,10 @@ static void expect_member(const char *thread, const char *key, const char *value
 }
 
 Test(host_capture, replays_a_recorded_machine) {
-    made_machine made;
     FILE *expected = fopen(BUGPACK_FIXTURES "/host/expected.txt", "r");
     cr_assert(expected != NULL);
-    make_machine(&made);
     made.root.proc_path = BUGPACK_FIXTURES "/host/proc";
-    capture(&made, 2);
+    capture(2);
     char line[512];
     uint64_t count = 0;
     const char *thread = strstr(made.json.data, "\"threads\": [");
@@ -381,9 +349,8 @@ Test(host_capture, replays_a_recorded_machine) {
     (void)fclose(expected);
     cr_expect(gt(u64, count, 15));
     cr_expect(eq(u64, made.summary.thread_count, count));
-    expect_text(&made, "\"name\": \"kthreadd\"");
-    expect_text(&made, "\"avg300_percent\": ");
-    remove_machine(&made);
+    expect_text("\"name\": \"kthreadd\"");
+    expect_text("\"avg300_percent\": ");
 }
 
 /* From 100 s to 101 s since boot; the process has threads 7 and 8, of which 8 ends; 9 is born. */

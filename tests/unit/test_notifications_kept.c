@@ -14,7 +14,7 @@
 #include "json/json.h"
 
 /* `count` of the longest notifications, each another, from `first` on. */
-static void add_longest(fixture *made, unsigned first, unsigned count) {
+static void add_longest(unsigned first, unsigned count) {
     char text[BUGPACK_NOTIFICATION_MAX_BYTES], source[BUGPACK_CHANNEL_MAX_BYTES + 1];
     memset(source, 's', sizeof source - 1);
     source[sizeof source - 1] = '\0';
@@ -22,8 +22,8 @@ static void add_longest(fixture *made, unsigned first, unsigned count) {
         memset(text, 't', sizeof text);
         int length = snprintf(text, sizeof text, "<%u>", i);
         text[length] = 't';
-        bp_notifications_add(made->notifications, i * BP_NS_PER_MS, BUGPACK_LEVEL_INFO, source,
-                             text, sizeof text);
+        bp_notifications_add(notifications, i * BP_NS_PER_MS, BUGPACK_LEVEL_INFO, source, text,
+                             sizeof text);
     }
 }
 
@@ -38,30 +38,29 @@ static void expect_longest(const bp_buffer *out, unsigned first, unsigned count)
     }
 }
 
+TestSuite(notifications_kept, .init = open_fixture, .fini = close_fixture);
+
 Test(notifications_kept, keeps_the_newest_500_and_counts_the_others) {
-    fixture made = open_fixture();
-    add_longest(&made, 0, BUGPACK_NOTIFICATION_KEPT);
-    bp_buffer out = print_now(&made, BUGPACK_NOTIFICATION_KEPT);
+    add_longest(0, BUGPACK_NOTIFICATION_KEPT);
+    bp_buffer out = print_now(BUGPACK_NOTIFICATION_KEPT);
     expect_longest(&out, 0, BUGPACK_NOTIFICATION_KEPT);
     cr_assert(eq(sz, count_in(&out, "\"dropped\": 0\n"), 1));
     bp_buffer_release(&out);
-    add_longest(&made, BUGPACK_NOTIFICATION_KEPT, 7777);
-    out = print_now(&made, BUGPACK_NOTIFICATION_KEPT);
+    add_longest(BUGPACK_NOTIFICATION_KEPT, 7777);
+    out = print_now(BUGPACK_NOTIFICATION_KEPT);
     expect_longest(&out, 7777, BUGPACK_NOTIFICATION_KEPT);
     cr_assert(eq(sz, count_in(&out, "\"dropped\": 7777\n"), 1));
     bp_buffer_release(&out);
-    close_fixture(&made);
 }
 
 Test(notifications_kept, loses_none_of_the_500_in_a_flood_of_repetitions) {
-    fixture made = open_fixture();
-    add_longest(&made, 0, BUGPACK_NOTIFICATION_KEPT - 1);
+    add_longest(0, BUGPACK_NOTIFICATION_KEPT - 1);
     const unsigned flood_count = 200000; /* turns the ring over ten times */
     for (unsigned i = 0; i < flood_count; i++) {
-        bp_notifications_add(made.notifications, BP_NS_PER_SEC + i, BUGPACK_LEVEL_WARN, "net",
-                             "again", 5);
+        bp_notifications_add(notifications, BP_NS_PER_SEC + i, BUGPACK_LEVEL_WARN, "net", "again",
+                             5);
         if (i % 10000 == 0 || i + 1 == flood_count) {
-            bp_buffer out = print_now(&made, BUGPACK_NOTIFICATION_KEPT);
+            bp_buffer out = print_now(BUGPACK_NOTIFICATION_KEPT);
             expect_longest(&out, 0, BUGPACK_NOTIFICATION_KEPT - 1);
             char expected[32];
             (void)snprintf(expected, sizeof expected, "\"count\": %u,", i + 1);
@@ -69,27 +68,25 @@ Test(notifications_kept, loses_none_of_the_500_in_a_flood_of_repetitions) {
             bp_buffer_release(&out);
         }
     }
-    close_fixture(&made);
 }
 
 Test(notifications_kept, tells_the_same_from_the_file_of_a_ring_whose_writer_is_gone) {
-    fixture made;
-    cr_assert(temp_dir_make(&made.dir));
-    int fd = openat(made.dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int recovery_fd = openat(made.dir.fd, "ring", O_RDONLY | O_CLOEXEC);
+    bp_notifications_free(notifications);
+    int fd = openat(dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int recovery_fd = openat(dir.fd, "ring", O_RDONLY | O_CLOEXEC);
     bp_ring *ring = NULL;
     cr_assert(zero(int, bp_ring_new_mapped(fd, bp_notifications_ring_bytes(), &ring, NULL)));
     (void)close(fd);
-    cr_assert(zero(int, bp_notifications_new(ring, &made.notifications, NULL)));
-    add_longest(&made, 0, 700);
-    add_longest(&made, 600, 50);
+    cr_assert(zero(int, bp_notifications_new(ring, &notifications, NULL)));
+    add_longest(0, 700);
+    add_longest(600, 50);
     bp_temp_file salvaged;
     bp_ring_view view;
-    cr_assert(zero(int, bp_temp_file_open(&salvaged, made.dir.fd, UINT64_MAX, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&salvaged, dir.fd, UINT64_MAX, NULL)));
     cr_assert(zero(int, bp_ring_recover(recovery_fd, bp_temp_file_sink, &salvaged, &view, NULL)));
     cr_assert(zero(int, bp_temp_file_flush(&salvaged, NULL)));
     bp_buffer from_file = print(&salvaged, BUGPACK_NOTIFICATION_KEPT);
-    bp_buffer from_memory = print_now(&made, BUGPACK_NOTIFICATION_KEPT);
+    bp_buffer from_memory = print_now(BUGPACK_NOTIFICATION_KEPT);
     expect_longest(&from_file, 200, BUGPACK_NOTIFICATION_KEPT);
     cr_assert(eq(sz, count_in(&from_file, "\"count\": 2"), 50));
     cr_assert(eq(str, from_file.data, from_memory.data));
@@ -97,13 +94,12 @@ Test(notifications_kept, tells_the_same_from_the_file_of_a_ring_whose_writer_is_
     bp_buffer_release(&from_file);
     bp_temp_file_release(&salvaged);
     (void)close(recovery_fd);
-    close_fixture(&made);
 }
 
 /* Copies records but the one of `skipped` sequence, as if it had been damaged. */
-static bp_temp_file copy_without(fixture *made, uint64_t skipped) {
-    bp_temp_file all = copy(made), rest;
-    cr_assert(zero(int, bp_temp_file_open(&rest, made->dir.fd, UINT64_MAX, NULL)));
+static bp_temp_file copy_without(uint64_t skipped) {
+    bp_temp_file all = copy(), rest;
+    cr_assert(zero(int, bp_temp_file_open(&rest, dir.fd, UINT64_MAX, NULL)));
     bp_ring_reader reader;
     bp_ring_reader_init(&reader, &all);
     const void *payload;
@@ -122,11 +118,10 @@ static bp_temp_file copy_without(fixture *made, uint64_t skipped) {
 }
 
 Test(notifications_kept, tells_a_repetition_whose_text_is_lost_with_count_and_times) {
-    fixture made = open_fixture();
-    add(&made, 1, BUGPACK_LEVEL_WARN, "net", "lost text");
-    add(&made, 2, BUGPACK_LEVEL_WARN, "net", "lost text");
-    add(&made, 3, BUGPACK_LEVEL_WARN, "net", "other");
-    bp_temp_file records = copy_without(&made, 1);
+    add(1, BUGPACK_LEVEL_WARN, "net", "lost text");
+    add(2, BUGPACK_LEVEL_WARN, "net", "lost text");
+    add(3, BUGPACK_LEVEL_WARN, "net", "other");
+    bp_temp_file records = copy_without(1);
     bp_buffer out = print(&records, 2);
     cr_assert(eq(sz,
                  count_in(&out, "\"first\": \"1970-01-01T00:00:01.000000Z\",\n      \"last\": "
@@ -135,22 +130,20 @@ Test(notifications_kept, tells_a_repetition_whose_text_is_lost_with_count_and_ti
                  1));
     bp_buffer_release(&out);
     bp_temp_file_release(&records);
-    records = copy_without(&made, 2); /* the repetition is lost: the first sight stays */
+    records = copy_without(2); /* the repetition is lost: the first sight stays */
     out = print(&records, 2);
     cr_assert(eq(sz, count_in(&out, "\"count\": 1"), 2));
     bp_buffer_release(&out);
     bp_temp_file_release(&records);
-    records = copy_without(&made, 3);
+    records = copy_without(3);
     out = print(&records, 1);
     cr_assert(eq(sz, count_in(&out, "\"count\": 2"), 1));
     bp_buffer_release(&out);
     bp_temp_file_release(&records);
-    close_fixture(&made);
 }
 
 Test(notifications_kept, gets_through_records_of_anybody) {
-    fixture made = open_fixture();
-    bp_ring *ring = bp_notifications_ring(made.notifications);
+    bp_ring *ring = bp_notifications_ring(notifications);
     uint32_t state = 1;
     unsigned char payload[700];
     for (unsigned round = 0; round < 3000; round++) {
@@ -169,7 +162,7 @@ Test(notifications_kept, gets_through_records_of_anybody) {
         const struct iovec part = {.iov_base = payload, .iov_len = payload_bytes};
         cr_assert(gt(u64, bp_ring_append(ring, round % 4, &part, 1), 0));
     }
-    bp_temp_file records = copy(&made);
+    bp_temp_file records = copy();
     bp_buffer out, reformatted;
     bp_buffer_init(&out, (size_t)16 << 20);
     bp_buffer_init(&reformatted, (size_t)16 << 20);
@@ -180,5 +173,4 @@ Test(notifications_kept, gets_through_records_of_anybody) {
     bp_buffer_release(&reformatted);
     bp_buffer_release(&out);
     bp_temp_file_release(&records);
-    close_fixture(&made);
 }

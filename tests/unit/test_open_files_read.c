@@ -13,11 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/temp_dir.h"
-
 #include "base/clock.h"
 #include "process/open_files.h"
-#include "unit/unit.h"
+#include "unit/dir.h"
 
 static const uint64_t no_hurry_ns = 20 * BP_NS_PER_SEC;
 
@@ -76,9 +74,9 @@ static bool is_held_by(const bp_open_file *file, pid_t pid, int number) {
     return false;
 }
 
+DIR_SUITE(open_files);
+
 Test(open_files, of_this_process_are_those_that_it_opened) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     char path[512];
     (void)snprintf(path, sizeof path, "%s/a.log", dir.path);
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -103,7 +101,6 @@ Test(open_files, of_this_process_are_those_that_it_opened) {
     cr_expect(eq(str, find(&files, fd)->target, path));
     bp_open_files_release(&files);
     (void)close(fd);
-    temp_dir_remove(&dir);
 }
 
 Test(open_files, are_counted_where_they_are_over_the_limit_or_late) {
@@ -148,10 +145,8 @@ Test(open_files, show_a_pipe_with_the_process_at_its_other_end) {
 }
 
 Test(open_files, show_a_fifo_and_a_socket_pair_with_both_ends) {
-    temp_dir dir;
     char path[512];
     int pair[2];
-    cr_assert(temp_dir_make(&dir));
     (void)snprintf(path, sizeof path, "%s/fifo", dir.path);
     cr_assert(zero(int, mkfifo(path, 0600)));
     int reader = open(path, O_RDONLY | O_NONBLOCK);
@@ -173,7 +168,6 @@ Test(open_files, show_a_fifo_and_a_socket_pair_with_both_ends) {
     bp_open_files_release(&files);
     (void)close(reader);
     (void)close(writer);
-    temp_dir_remove(&dir);
 }
 
 Test(open_files, show_the_ends_and_the_queue_of_a_connection) {
@@ -278,8 +272,6 @@ static uint64_t locked_by(const char *path, int fd, short type) {
 }
 
 Test(open_files, names_who_has_locked_a_file_that_is_open_for_writing) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     char path[512];
     (void)snprintf(path, sizeof path, "%s/a.db", dir.path);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -289,5 +281,4 @@ Test(open_files, names_who_has_locked_a_file_that_is_open_for_writing) {
     cr_expect(eq(u64, locked_by(path, reading, F_WRLCK), 0));
     (void)close(reading);
     (void)close(fd);
-    temp_dir_remove(&dir);
 }

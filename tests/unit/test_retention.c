@@ -10,10 +10,11 @@
 #include "base/clock.h"
 #include "report/name.h"
 #include "support/not_tried.h"
-#include "support/temp_dir.h"
-#include "unit/unit.h"
+#include "unit/dir.h"
 
 static const uint64_t now_ns = 1795221411 * BP_NS_PER_SEC; /* 2026-11-21T00:36:51Z */
+
+DIR_SUITE(retain);
 
 Test(name_parse, reads_back_what_was_composed) {
     static const struct {
@@ -80,15 +81,15 @@ Test(name_parse, refuses_what_is_not_quite_a_report_and_what_may_be_anothers) {
 }
 
 /* A report of `byte_count` bytes, by its name. */
-static void make(const temp_dir *dir, const char *name, size_t byte_count) {
+static void make(const char *name, size_t byte_count) {
     static const char bytes[4096];
-    cr_assert(temp_dir_write(dir, name, bytes, byte_count), "%s", name);
+    cr_assert(temp_dir_write(&dir, name, bytes, byte_count), "%s", name);
 }
 
-static void set_time(const temp_dir *dir, const char *name, long milliseconds) {
+static void set_time(const char *name, long milliseconds) {
     const struct timespec at = {1700000000 + milliseconds / 1000, milliseconds % 1000 * 1000000};
     const struct timespec times[2] = {at, at};
-    cr_assert(zero(int, utimensat(dir->fd, name, times, 0)));
+    cr_assert(zero(int, utimensat(dir.fd, name, times, 0)));
 }
 
 static bp_retention_policy policy_of(const char *app, uint32_t max_count, uint64_t max_bytes) {
@@ -100,84 +101,71 @@ static bp_retention_policy policy_of(const char *app, uint32_t max_count, uint64
                                  .now_wall_ns = now_ns};
 }
 
-static bp_retention_outcome prune(const temp_dir *dir, const bp_retention_policy *policy) {
+static bp_retention_outcome prune(const bp_retention_policy *policy) {
     bp_retention_outcome outcome;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(
-        zero(int, bp_retention_prune(dir->fd, dir->path, policy, NULL, NULL, &outcome, &error)),
-        "%s", error.message);
+    cr_assert(zero(int, bp_retention_prune(dir.fd, dir.path, policy, NULL, NULL, &outcome, &error)),
+              "%s", error.message);
     return outcome;
 }
 
 Test(retain, keeps_the_newest_by_count_with_numbers_read_as_numbers) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    make(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z.zip", 1);
-    make(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-2.zip", 1);
-    make(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-10.zip", 1);
-    make(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-9.zip", 1);
-    make(&dir, "a-auto-snapshot-2026-11-19T23-59-59Z.zip", 1);
-    set_time(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z.zip", 5);
-    set_time(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-2.zip", 5);
-    set_time(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-10.zip", 5);
-    set_time(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-9.zip", 5);
+    make("a-auto-snapshot-2026-11-20T00-00-00Z.zip", 1);
+    make("a-auto-snapshot-2026-11-20T00-00-00Z-2.zip", 1);
+    make("a-auto-snapshot-2026-11-20T00-00-00Z-10.zip", 1);
+    make("a-auto-snapshot-2026-11-20T00-00-00Z-9.zip", 1);
+    make("a-auto-snapshot-2026-11-19T23-59-59Z.zip", 1);
+    set_time("a-auto-snapshot-2026-11-20T00-00-00Z.zip", 5);
+    set_time("a-auto-snapshot-2026-11-20T00-00-00Z-2.zip", 5);
+    set_time("a-auto-snapshot-2026-11-20T00-00-00Z-10.zip", 5);
+    set_time("a-auto-snapshot-2026-11-20T00-00-00Z-9.zip", 5);
     bp_retention_policy policy = policy_of("a", 2, 0);
-    bp_retention_outcome outcome = prune(&dir, &policy);
+    bp_retention_outcome outcome = prune(&policy);
     cr_assert(eq(u64, outcome.removed_count, 3));
     cr_assert(eq(u64, outcome.count, 2));
     cr_assert(temp_dir_has(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-10.zip"));
     cr_assert(temp_dir_has(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-9.zip"));
-    temp_dir_remove(&dir);
 }
 
 Test(retain, knows_a_name_that_was_taken_again_within_a_second) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    make(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 1);
-    make(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip", 1);
-    make(&dir, "a-crash-2026-11-20T00-00-00Z-3.zip", 1);
-    set_time(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 1010); /* the fourth */
-    set_time(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip", 20);
-    set_time(&dir, "a-crash-2026-11-20T00-00-00Z-3.zip", 30);
+    make("a-crash-2026-11-20T00-00-00Z.zip", 1);
+    make("a-crash-2026-11-20T00-00-00Z-2.zip", 1);
+    make("a-crash-2026-11-20T00-00-00Z-3.zip", 1);
+    set_time("a-crash-2026-11-20T00-00-00Z.zip", 1010); /* the fourth */
+    set_time("a-crash-2026-11-20T00-00-00Z-2.zip", 20);
+    set_time("a-crash-2026-11-20T00-00-00Z-3.zip", 30);
     bp_retention_policy policy = policy_of("a", 2, 0);
-    (void)prune(&dir, &policy);
+    (void)prune(&policy);
     cr_assert(not(temp_dir_has(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip")));
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
-    temp_dir_remove(&dir);
 }
 
 Test(retain, keeps_the_newest_by_bytes_and_the_new_one_whatever_it_has) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    make(&dir, "a-crash-2026-11-18T00-00-00Z.zip", 1000);
-    make(&dir, "a-crash-2026-11-19T00-00-00Z.zip", 1000);
-    make(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 1000);
+    make("a-crash-2026-11-18T00-00-00Z.zip", 1000);
+    make("a-crash-2026-11-19T00-00-00Z.zip", 1000);
+    make("a-crash-2026-11-20T00-00-00Z.zip", 1000);
     bp_retention_policy policy = policy_of("a", 0, 2000);
-    cr_assert(eq(u64, prune(&dir, &policy).bytes, 2000));
+    cr_assert(eq(u64, prune(&policy).bytes, 2000));
     cr_assert(not(temp_dir_has(&dir, "a-crash-2026-11-18T00-00-00Z.zip")));
     policy.max_bytes = 10;
     policy.keep = "a-crash-2026-11-19T00-00-00Z.zip";
-    cr_assert(eq(u64, prune(&dir, &policy).count, 1));
+    cr_assert(eq(u64, prune(&policy).count, 1));
     cr_assert(temp_dir_has(&dir, policy.keep));
-    temp_dir_remove(&dir);
 }
 
 Test(retain, takes_what_was_automatic_before_what_a_person_asked_for) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    make(&dir, "a-bugreport-2026-11-01T00-00-00Z.zip", 1);
-    make(&dir, "a-notification-2026-11-02T00-00-00Z.zip", 1);
-    make(&dir, "a-pedantic-x-2026-11-20T00-00-00Z.zip", 1);
-    make(&dir, "a-disconnect-main-2026-11-19T00-00-00Z.zip", 1);
+    make("a-bugreport-2026-11-01T00-00-00Z.zip", 1);
+    make("a-notification-2026-11-02T00-00-00Z.zip", 1);
+    make("a-pedantic-x-2026-11-20T00-00-00Z.zip", 1);
+    make("a-disconnect-main-2026-11-19T00-00-00Z.zip", 1);
     bp_retention_policy policy = policy_of("a", 3, 0);
-    (void)prune(&dir, &policy);
+    (void)prune(&policy);
     cr_assert(not(temp_dir_has(&dir, "a-disconnect-main-2026-11-19T00-00-00Z.zip")));
     policy.max_count = 1;
-    (void)prune(&dir, &policy);
+    (void)prune(&policy);
     cr_assert(not(temp_dir_has(&dir, "a-bugreport-2026-11-01T00-00-00Z.zip")));
     cr_assert(temp_dir_has(&dir, "a-notification-2026-11-02T00-00-00Z.zip"));
     cr_assert(eq(sz, temp_dir_count(&dir), 1));
-    temp_dir_remove(&dir);
 }
 
 Test(retain, leaves_other_apps_other_kinds_and_foreign_files) {
@@ -187,45 +175,40 @@ Test(retain, leaves_other_apps_other_kinds_and_foreign_files) {
                                          "viewer-auto-snapshot-2026-11-01T00-00-00Z.zip.bak",
                                          "viewer-auto-snapshot-2026-11-01T00-00-00Z-x.zip",
                                          "holiday.zip"};
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        make(&dir, others[i], 10);
+        make(others[i], 10);
     }
-    make(&dir, "viewer-auto-snapshot-2026-11-01T00-00-00Z.zip", 10);
-    make(&dir, "viewer-auto-snapshot-2026-11-02T00-00-00Z.zip", 10);
+    make("viewer-auto-snapshot-2026-11-01T00-00-00Z.zip", 10);
+    make("viewer-auto-snapshot-2026-11-02T00-00-00Z.zip", 10);
     bp_retention_policy policy = policy_of("viewer", 1, 1);
     policy.kinds = BP_RETENTION_KIND(BP_REPORT_AUTO_SNAPSHOT);
-    cr_assert(eq(u64, prune(&dir, &policy).removed_count, 2));
+    cr_assert(eq(u64, prune(&policy).removed_count, 2));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         cr_assert(temp_dir_has(&dir, others[i]), "%s", others[i]);
     }
     policy = policy_of(NULL, 1, 0);
-    cr_assert(eq(u64, prune(&dir, &policy).count, 1));
+    cr_assert(eq(u64, prune(&policy).count, 1));
     cr_assert(temp_dir_has(&dir, "holiday.zip"));
-    temp_dir_remove(&dir);
 }
 
 Test(retain, follows_no_link_and_touches_neither_a_fifo_nor_a_directory) {
-    temp_dir dir, elsewhere;
-    cr_assert(temp_dir_make(&dir));
+    temp_dir elsewhere;
     cr_assert(temp_dir_make(&elsewhere));
-    make(&elsewhere, "precious", 100);
+    cr_assert(temp_dir_write(&elsewhere, "precious", "x", 1));
     char target[300];
     (void)snprintf(target, sizeof target, "%s/precious", elsewhere.path);
     cr_assert(zero(int, symlinkat(target, dir.fd, "a-crash-2026-11-01T00-00-00Z.zip")));
     cr_assert(zero(int, mkfifoat(dir.fd, "a-crash-2026-11-02T00-00-00Z.zip", 0600)));
     cr_assert(zero(int, mkdirat(dir.fd, "a-crash-2026-11-03T00-00-00Z.zip", 0700)));
-    make(&dir, "a-crash-2026-11-04T00-00-00Z.zip", 10);
-    make(&dir, "a-crash-2026-11-05T00-00-00Z.zip", 10);
+    make("a-crash-2026-11-04T00-00-00Z.zip", 10);
+    make("a-crash-2026-11-05T00-00-00Z.zip", 10);
     bp_retention_policy policy = policy_of("a", 1, 0);
-    bp_retention_outcome outcome = prune(&dir, &policy);
+    bp_retention_outcome outcome = prune(&policy);
     cr_assert(eq(u64, outcome.removed_count, 1));
     cr_assert(eq(u64, outcome.count, 1));
     cr_assert(eq(sz, temp_dir_count(&dir), 4));
     cr_assert(temp_dir_has(&dir, "a-crash-2026-11-05T00-00-00Z.zip"));
     cr_assert(temp_dir_has(&elsewhere, "precious"));
-    temp_dir_remove(&dir);
     temp_dir_remove(&elsewhere);
 }
 
@@ -233,49 +216,40 @@ Test(retain, leaves_the_reports_of_another_user) {
     if (geteuid() != 0) {
         not_tried("only root can make a file of another user");
     }
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    make(&dir, "a-crash-2026-11-01T00-00-00Z.zip", 10);
-    make(&dir, "a-crash-2026-11-02T00-00-00Z.zip", 10);
-    make(&dir, "a-crash-2026-11-03T00-00-00Z.zip", 10);
+    make("a-crash-2026-11-01T00-00-00Z.zip", 10);
+    make("a-crash-2026-11-02T00-00-00Z.zip", 10);
+    make("a-crash-2026-11-03T00-00-00Z.zip", 10);
     cr_assert(zero(int, fchownat(dir.fd, "a-crash-2026-11-01T00-00-00Z.zip", 12345, 12345, 0)));
     bp_retention_policy policy = policy_of("a", 1, 0);
-    cr_assert(eq(u64, prune(&dir, &policy).removed_count, 1));
+    cr_assert(eq(u64, prune(&policy).removed_count, 1));
     cr_assert(temp_dir_has(&dir, "a-crash-2026-11-01T00-00-00Z.zip"));
     cr_assert(temp_dir_has(&dir, "a-crash-2026-11-03T00-00-00Z.zip"));
-    temp_dir_remove(&dir);
 }
 
 Test(retain, takes_what_is_older_than_the_age_and_nothing_of_the_future) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    make(&dir, "a-crash-2026-11-21T00-35-10Z.zip", 10); /* 101 seconds */
-    make(&dir, "a-crash-2026-11-21T00-35-11Z.zip", 10);
-    make(&dir, "a-crash-2027-01-01T00-00-00Z.zip", 10);
+    make("a-crash-2026-11-21T00-35-10Z.zip", 10); /* 101 seconds */
+    make("a-crash-2026-11-21T00-35-11Z.zip", 10);
+    make("a-crash-2027-01-01T00-00-00Z.zip", 10);
     bp_retention_policy policy = policy_of("a", 0, 0);
     policy.max_age_secs = 100;
-    cr_expect(eq(u64, prune(&dir, &policy).count, 2));
+    cr_expect(eq(u64, prune(&policy).count, 2));
     cr_expect(not(temp_dir_has(&dir, "a-crash-2026-11-21T00-35-10Z.zip")));
-    temp_dir_remove(&dir);
 }
 
 Test(retain, keeps_what_is_written_after_the_clock_was_set_back) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    make(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 10);
-    make(&dir, "a-crash-2027-01-01T00-00-00Z.zip", 10); /* before it was set back */
-    make(&dir, "a-crash-2027-01-02T00-00-00Z.zip", 10);
-    make(&dir, "a-crash-2026-11-21T00-36-51Z.zip", 10); /* now */
+    make("a-crash-2026-11-20T00-00-00Z.zip", 10);
+    make("a-crash-2027-01-01T00-00-00Z.zip", 10); /* before it was set back */
+    make("a-crash-2027-01-02T00-00-00Z.zip", 10);
+    make("a-crash-2026-11-21T00-36-51Z.zip", 10); /* now */
     bp_retention_policy policy = policy_of("a", 3, 0);
-    (void)prune(&dir, &policy);
+    (void)prune(&policy);
     cr_assert(not(temp_dir_has(&dir, "a-crash-2027-01-01T00-00-00Z.zip")));
     policy.max_count = 2;
-    (void)prune(&dir, &policy);
+    (void)prune(&policy);
     cr_assert(not(temp_dir_has(&dir, "a-crash-2027-01-02T00-00-00Z.zip")));
     policy.max_count = 1;
-    (void)prune(&dir, &policy);
+    (void)prune(&policy);
     cr_assert(temp_dir_has(&dir, "a-crash-2026-11-21T00-36-51Z.zip"));
-    temp_dir_remove(&dir);
 }
 
 static void count_removed(const char *name, uint64_t bytes, void *context) {
@@ -284,11 +258,9 @@ static void count_removed(const char *name, uint64_t bytes, void *context) {
 }
 
 Test(retain, tells_of_each_and_of_a_directory_that_cannot_be_read) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    make(&dir, "a-crash-2026-11-01T00-00-00Z.zip", 10);
-    make(&dir, "a-crash-2026-11-02T00-00-00Z.zip", 20);
-    make(&dir, "a-crash-2026-11-03T00-00-00Z.zip", 40);
+    make("a-crash-2026-11-01T00-00-00Z.zip", 10);
+    make("a-crash-2026-11-02T00-00-00Z.zip", 20);
+    make("a-crash-2026-11-03T00-00-00Z.zip", 40);
     bp_retention_policy policy = policy_of("a", 1, 0);
     uint64_t sum = 0;
     cr_assert(zero(
@@ -300,39 +272,32 @@ Test(retain, tells_of_each_and_of_a_directory_that_cannot_be_read) {
                  BUGPACK_ERR_IO));
     cr_assert(ne(ptr, strstr(error.message, "/nowhere"), NULL), "%s", error.message);
     cr_assert(eq(u64, outcome.count, 4711));
-    temp_dir_remove(&dir);
 }
 
 /* Once the first is gone, puts another file in the place of the next. */
 static void replace_next(const char *name, uint64_t bytes, void *context) {
-    const temp_dir *dir = context;
+    (void)context;
     (void)bytes;
     if (strcmp(name, "a-crash-2026-11-01T00-00-00Z.zip") == 0) {
-        make(dir, "new", 7);
-        (void)renameat(dir->fd, "new", dir->fd, "a-crash-2026-11-02T00-00-00Z.zip");
+        make("new", 7);
+        (void)renameat(dir.fd, "new", dir.fd, "a-crash-2026-11-02T00-00-00Z.zip");
     }
 }
 
 Test(retain, leaves_a_file_that_has_come_in_the_place_of_one_that_it_saw) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    make(&dir, "a-crash-2026-11-01T00-00-00Z.zip", 10);
-    make(&dir, "a-crash-2026-11-02T00-00-00Z.zip", 20);
-    make(&dir, "a-crash-2026-11-03T00-00-00Z.zip", 40);
+    make("a-crash-2026-11-01T00-00-00Z.zip", 10);
+    make("a-crash-2026-11-02T00-00-00Z.zip", 20);
+    make("a-crash-2026-11-03T00-00-00Z.zip", 40);
     bp_retention_policy policy = policy_of("a", 1, 0);
     cr_assert(zero(
         int, (int)bp_retention_prune(dir.fd, dir.path, &policy, replace_next, &dir, NULL, NULL)));
     cr_expect(not(temp_dir_has(&dir, "a-crash-2026-11-01T00-00-00Z.zip")));
     cr_expect(temp_dir_has(&dir, "a-crash-2026-11-02T00-00-00Z.zip"));
-    temp_dir_remove(&dir);
 }
 
 Test(retain, without_bounds_removes_nothing) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    make(&dir, "a-crash-2026-11-01T00-00-00Z.zip", 10);
+    make("a-crash-2026-11-01T00-00-00Z.zip", 10);
     bp_retention_policy policy = policy_of("a", 0, 0);
-    cr_assert(zero(u64, prune(&dir, &policy).removed_count));
+    cr_assert(zero(u64, prune(&policy).removed_count));
     cr_assert(eq(sz, temp_dir_count(&dir), 1));
-    temp_dir_remove(&dir);
 }

@@ -17,20 +17,21 @@
 #include "recorder/session_files.h"
 #include "support/not_tried.h"
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
-#include "unit/unit.h"
+#include "unit/dir.h"
 
 static void expect_next(unsigned *cursor, const char *path, bool is_common) {
-    static bp_ring_dir dir;
+    static bp_ring_dir place;
     do { /* this user may have substitutes */
-        cr_assert(bp_ring_dirs_next(cursor, &dir), "there is no \"%s\"", path);
-    } while (dir.is_substitute);
-    cr_expect(eq(str, dir.path, path));
-    cr_expect(eq(int, dir.is_common, is_common));
+        cr_assert(bp_ring_dirs_next(cursor, &place), "there is no \"%s\"", path);
+    } while (place.is_substitute);
+    cr_expect(eq(str, place.path, path));
+    cr_expect(eq(int, place.is_common, is_common));
 }
 
+DIR_SUITE(ring_places);
+
 Test(ring_places, are_tried_in_the_documented_order) {
-    static bp_ring_dir dir;
+    static bp_ring_dir place;
     char shm[64];
     unsigned cursor = 0;
     (void)snprintf(shm, sizeof shm, "/dev/shm/bugpack-%u", (unsigned)geteuid());
@@ -43,12 +44,12 @@ Test(ring_places, are_tried_in_the_documented_order) {
     expect_next(&cursor, shm, true);
     expect_next(&cursor, "/run/one/bugpack", true);
     expect_next(&cursor, "/run/two/bugpack", true);
-    cr_expect(not(bp_ring_dirs_next(&cursor, &dir)));
-    cr_expect(not(bp_ring_dirs_next(&cursor, &dir)));
+    cr_expect(not(bp_ring_dirs_next(&cursor, &place)));
+    cr_expect(not(bp_ring_dirs_next(&cursor, &place)));
 }
 
 Test(ring_places, are_the_systems_where_the_environment_names_none) {
-    static bp_ring_dir dir;
+    static bp_ring_dir place;
     char *long_path = malloc(2 * PATH_MAX);
     unsigned cursor = 0, count = 0;
     memset(long_path, 'x', 2 * PATH_MAX - 1);
@@ -56,17 +57,17 @@ Test(ring_places, are_the_systems_where_the_environment_names_none) {
     long_path[2 * PATH_MAX - 1] = '\0';
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", "relative", 1)));
     cr_assert(zero(int, setenv("RUNTIME_DIRECTORY", long_path, 1)));
-    while (bp_ring_dirs_next(&cursor, &dir)) {
-        cr_expect(zero(int, strncmp(dir.path, "/run/bugpack", 12) != 0 &&
-                                strncmp(dir.path, "/dev/shm/bugpack-", 17) != 0));
-        count += !dir.is_substitute;
+    while (bp_ring_dirs_next(&cursor, &place)) {
+        cr_expect(zero(int, strncmp(place.path, "/run/bugpack", 12) != 0 &&
+                                strncmp(place.path, "/dev/shm/bugpack-", 17) != 0));
+        count += !place.is_substitute;
     }
     cr_expect(eq(uint, count, geteuid() == 0 ? 2 : 1));
     free(long_path);
 }
 
 Test(ring_places, have_no_substitute_where_nobody_else_has_taken_their_name) {
-    static bp_ring_dir dir;
+    static bp_ring_dir place;
     char shm[64];
     (void)snprintf(shm, sizeof shm, "/dev/shm/bugpack-%u", (unsigned)geteuid());
     struct stat info;
@@ -74,7 +75,7 @@ Test(ring_places, have_no_substitute_where_nobody_else_has_taken_their_name) {
         not_tried("somebody else has made this user's directory");
         return;
     }
-    cr_expect(not(bp_ring_dirs_make_substitute(&dir)), "%s", dir.path);
+    cr_expect(not(bp_ring_dirs_make_substitute(&place)), "%s", place.path);
 }
 
 Test(ring_places, survive_what_their_path_says) {
@@ -110,9 +111,7 @@ static int open_base(const char *path, bool is_chosen, bool is_common) {
 }
 
 Test(ring_places, are_refused_where_others_can_put_something) {
-    temp_dir dir;
     char path[600];
-    cr_assert(temp_dir_make(&dir));
     (void)snprintf(path, sizeof path, "%s/bugpack", dir.path);
     cr_expect(zero(int, open_base(path, true, false)));
     cr_assert(zero(int, chmod(path, 0755)));
@@ -140,7 +139,6 @@ Test(ring_places, are_refused_where_others_can_put_something) {
     }
     (void)snprintf(path, sizeof path, "%s/missing/bugpack", dir.path);
     cr_expect(eq(int, open_base(path, true, false), ENOENT));
-    temp_dir_remove(&dir);
 }
 
 /* No file that this process writes may be larger than 8 KiB from now on. */
@@ -175,7 +173,7 @@ static void note_path(const bugpack_report_result *result, void *context) {
 }
 
 /* Kills a host of that environment, and recovers its session; the directory is in `location`. */
-static void check_killed_host(const temp_dir *dir, bugpack_recorder_location *location) {
+static void check_killed_host(bugpack_recorder_location *location) {
     static char path[BUGPACK_REPORT_PATH_BYTES];
     char app[32];
     int ends[2];
@@ -185,7 +183,7 @@ static void check_killed_host(const temp_dir *dir, bugpack_recorder_location *lo
     pid_t host = fork();
     if (host == 0) {
         bugpack_recorder_location there = BUGPACK_RECORDER_LOCATION_INIT;
-        bugpack *session = open_session(dir->path, NULL, NULL);
+        bugpack *session = open_session(dir.path, NULL, NULL);
         bugpack_log(session, BUGPACK_LEVEL_INFO, "test", "the last words");
         if (bugpack_recorder_locate(session, &there) != BUGPACK_OK ||
             write(ends[1], &there, sizeof there) != (ssize_t)sizeof there) {
@@ -214,23 +212,20 @@ static void check_killed_host(const temp_dir *dir, bugpack_recorder_location *lo
 }
 
 Test(ring_places, hold_a_killed_hosts_records_without_an_environment) {
-    temp_dir dir;
     bugpack_recorder_location location;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, unsetenv("XDG_RUNTIME_DIR")));
     cr_assert(zero(int, unsetenv("RUNTIME_DIRECTORY")));
     cr_assert(zero(int, setenv("HOME", dir.path, 1)));
     if (access("/dev/shm", W_OK) != 0) {
         not_tried("there is no /dev/shm");
     }
-    check_killed_host(&dir, &location);
+    check_killed_host(&location);
     cr_expect(zero(int, strncmp(location.path, "/run/bugpack/", 13) != 0 &&
                             strncmp(location.path, "/dev/shm/bugpack-", 17) != 0),
               "%s", location.path);
     cr_expect(eq(u64, location.survives & (BUGPACK_SURVIVES_KILL | BUGPACK_SURVIVES_REBOOT),
                  BUGPACK_SURVIVES_KILL));
     cr_expect(eq(str, location.reason, ""));
-    temp_dir_remove(&dir);
 }
 
 static void keep_text(bugpack_level level, const char *text, void *context) {
@@ -242,14 +237,12 @@ static void keep_text(bugpack_level level, const char *text, void *context) {
 
 /* Of a user of our own, whose directory root has made first. */
 Test(ring_places, have_another_name_where_somebody_else_has_made_the_directory) {
-    temp_dir dir;
     bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
     char shm[64], text[512] = "", made[sizeof location.path];
     uid_t uid = 100000 + (uid_t)getpid();
     if (geteuid() != 0 || access("/dev/shm", W_OK) != 0) {
         cr_skip_test("needs root and /dev/shm");
     }
-    cr_assert(temp_dir_make(&dir));
     (void)snprintf(shm, sizeof shm, "/dev/shm/bugpack-%u", (unsigned)uid);
     cr_assert(zero(int, mkdir(shm, 0700)));
     cr_assert(zero(int, chown(dir.path, uid, uid)));
@@ -265,14 +258,13 @@ Test(ring_places, have_another_name_where_somebody_else_has_made_the_directory) 
     (void)snprintf(made, sizeof made, "%.*s", (int)strcspn(location.path + strlen(shm), "/"),
                    location.path + strlen(shm));
     bugpack_close(session);
-    check_killed_host(&dir, &location);
+    check_killed_host(&location);
     cr_expect(zero(int, strncmp(location.path + strlen(shm), made, strlen(made))), "the same");
     (void)snprintf(made, sizeof made, "%.*s", (int)(strrchr(location.path, '/') - location.path),
                    location.path);
     cr_expect(zero(int, rmdir(made)));
     cr_assert(zero(int, setresuid(0, 0, 0)));
     cr_expect(zero(int, rmdir(shm)));
-    temp_dir_remove(&dir);
 }
 
 static void count_report(const bugpack_report_result *result, void *context) {
@@ -282,11 +274,9 @@ static void count_report(const bugpack_report_result *result, void *context) {
 
 /* As of a host that is another user by then. Here the name of what is half removed is taken. */
 Test(ring_places, of_a_closed_session_are_no_crash_where_they_could_not_be_removed) {
-    temp_dir dir;
     bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
     char taken[sizeof location.path + 16], app[32];
     unsigned report_count = 0;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
     bugpack *session = open_session(dir.path, NULL, NULL);
     cr_assert(zero(int, bugpack_recorder_locate(session, &location)));
@@ -307,15 +297,12 @@ Test(ring_places, of_a_closed_session_are_no_crash_where_they_could_not_be_remov
     cr_expect(zero(int, bugpack_recover(&options, NULL)));
     cr_expect(zero(uint, report_count));
     cr_expect(ne(int, access(location.path, F_OK), 0), "it is removed");
-    temp_dir_remove(&dir);
 }
 
 Test(ring_places, are_private_files_in_a_private_directory_whatever_the_umask) {
-    temp_dir dir;
     bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
     struct stat info;
     size_t file_count = 0;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
     mode_t before = umask(0);
     bugpack *session = open_session(dir.path, NULL, NULL);
@@ -335,25 +322,19 @@ Test(ring_places, are_private_files_in_a_private_directory_whatever_the_umask) {
     cr_expect(gt(sz, file_count, 1));
     (void)closedir(files);
     bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(ring_places, are_the_users_own_where_there_is_one) {
-    temp_dir dir;
     bugpack_recorder_location location;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
-    check_killed_host(&dir, &location);
+    check_killed_host(&location);
     cr_expect(zero(int, strncmp(location.path, dir.path, strlen(dir.path))), "%s", location.path);
     cr_expect(zero(u64, location.survives & BUGPACK_SURVIVES_LOGOUT));
-    temp_dir_remove(&dir);
 }
 
 Test(ring_places, are_told_at_the_opening_when_none_serves) {
-    temp_dir dir;
     char text[512] = "";
     bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
-    cr_assert(temp_dir_make(&dir));
     limit_file_sizes();
     bugpack *session = open_session(dir.path, keep_text, text);
     cr_expect(ne(ptr, strstr(text, "the rings are in memory and do not survive a crash"), NULL));
@@ -364,15 +345,12 @@ Test(ring_places, are_told_at_the_opening_when_none_serves) {
     location.struct_size = 7; /* less than its own */
     cr_expect(eq(int, bugpack_recorder_locate(session, &location), BUGPACK_ERR_INVALID));
     bugpack_close(session);
-    temp_dir_remove(&dir);
 }
 
 Test(ring_places, are_told_when_a_channel_is_opened_that_gets_none) {
-    temp_dir dir;
     char text[512] = "";
     bugpack_channel *channel = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
     bugpack *session = open_session(dir.path, keep_text, text);
     cr_assert(zero(int, bugpack_channel_open(session, "first", NULL, &channel, &error)));
@@ -382,5 +360,4 @@ Test(ring_places, are_told_when_a_channel_is_opened_that_gets_none) {
     cr_expect(ne(ptr, strstr(text, "the rings of channel \"second\" are in memory"), NULL));
     cr_expect(ne(ptr, strstr(text, "cannot allocate"), NULL), "%s", text);
     bugpack_close(session);
-    temp_dir_remove(&dir);
 }

@@ -3,21 +3,22 @@
  * which has only temporary names.
  */
 #include "support/staged_methods.h"
+#include "unit/dir.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-static bool holds(const temp_dir *dir, const char *name, const char *text) {
+static bool holds(const char *name, const char *text) {
     char bytes[64];
-    size_t count = temp_dir_read(dir, name, bytes, sizeof bytes);
+    size_t count = temp_dir_read(&dir, name, bytes, sizeof bytes);
     return count == strlen(text) && memcmp(bytes, text, count) == 0;
 }
 
+DIR_SUITE(staged_file);
+
 BOTH_METHODS(staged_file, appears_whole_under_its_name_and_leaves_nothing_else) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     bp_staged_file *file = start(&dir, method, "whole");
     char name[NAME_MAX + 1] = "";
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -25,17 +26,14 @@ BOTH_METHODS(staged_file, appears_whole_under_its_name_and_leaves_nothing_else) 
                   BUGPACK_OK,
               "%s", error.message);
     cr_expect(eq(str, name, "a-report.zip"));
-    cr_expect(holds(&dir, "a-report.zip", "whole"));
+    cr_expect(holds("a-report.zip", "whole"));
     cr_expect(eq(sz, temp_dir_count(&dir), 1));
     bp_staged_file_free(file);
-    cr_expect(holds(&dir, "a-report.zip", "whole"));
+    cr_expect(holds("a-report.zip", "whole"));
     cr_expect(eq(sz, temp_dir_count(&dir), 1));
-    temp_dir_remove(&dir);
 }
 
 BOTH_METHODS(staged_file, shows_no_name_of_a_report_before_it_is_published_and_none_when_freed) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     bp_staged_file *file = start(&dir, method, "unfinished");
     cr_expect(eq(sz, temp_dir_count(&dir), own_names(&dir)));
     if (method == 1) {
@@ -44,12 +42,9 @@ BOTH_METHODS(staged_file, shows_no_name_of_a_report_before_it_is_published_and_n
     bp_staged_file_free(file);
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
     bp_staged_file_free(NULL);
-    temp_dir_remove(&dir);
 }
 
 BOTH_METHODS(staged_file, descriptor_is_private_readable_and_closed_on_exec_whatever_the_umask) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     static const mode_t masks[] = {0, 0777, 0027};
     for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
         mode_t before = umask(masks[i]);
@@ -68,13 +63,10 @@ BOTH_METHODS(staged_file, descriptor_is_private_readable_and_closed_on_exec_what
         cr_expect(eq(int, (int)(info.st_mode & 07777), 0600));
         bp_staged_file_free(file);
     }
-    temp_dir_remove(&dir);
 }
 
 /* Every kind of thing that can sit at the name; each must still be what it was afterwards. */
 BOTH_METHODS(staged_file, never_follows_or_replaces_what_holds_the_name) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     cr_assert(temp_dir_write(&dir, "r.zip", "old", 3));
     cr_assert(temp_dir_write(&dir, "victim", "victim", 6));
     cr_assert(eq(int, symlinkat("victim", dir.fd, "r-2.zip"), 0));
@@ -90,11 +82,11 @@ BOTH_METHODS(staged_file, never_follows_or_replaces_what_holds_the_name) {
         cr_expect(eq(int, bp_staged_file_publish(file, "r", ".zip", name, sizeof name, NULL), 0));
         bp_staged_file_free(file);
         cr_expect(eq(str, name, expected));
-        cr_expect(holds(&dir, name, "new"));
+        cr_expect(holds(name, "new"));
     }
     cr_expect(eq(sz, temp_dir_count(&dir), before + 2));
-    cr_expect(holds(&dir, "r.zip", "old"));
-    cr_expect(holds(&dir, "victim", "victim"));
+    cr_expect(holds("r.zip", "old"));
+    cr_expect(holds("victim", "victim"));
     cr_expect(not(temp_dir_has(&dir, "nowhere")));
     static const struct {
         const char *name;
@@ -106,13 +98,10 @@ BOTH_METHODS(staged_file, never_follows_or_replaces_what_holds_the_name) {
         cr_assert(eq(int, fstatat(dir.fd, kept[i].name, &info, AT_SYMLINK_NOFOLLOW), 0));
         cr_expect(eq(int, (int)(info.st_mode & S_IFMT), (int)kept[i].type), "%s", kept[i].name);
     }
-    temp_dir_remove(&dir);
 }
 
 /* A daemon that closed them and prints all the same would print into its report. */
 BOTH_METHODS(staged_file, never_takes_the_place_of_a_standard_stream) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     int saved[3];
     for (int fd = 0; fd < 3; fd++) {
         saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
@@ -134,5 +123,4 @@ BOTH_METHODS(staged_file, never_takes_the_place_of_a_standard_stream) {
     cr_assert(ne(int, flags &FD_CLOEXEC, 0));
     bp_staged_file_free(file);
     cr_assert(zero(sz, temp_dir_count(&dir)));
-    temp_dir_remove(&dir);
 }

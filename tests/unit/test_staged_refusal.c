@@ -2,6 +2,7 @@
  * Staged files: the failures of a directory, each with its sentence, its errno, and no litter.
  */
 #include "support/staged_methods.h"
+#include "unit/dir.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,11 +23,11 @@ int fsync(int fd) {
     return fdatasync(fd);
 }
 
+DIR_SUITE(staged_refusal);
+
 BOTH_METHODS(staged_refusal, says_when_its_name_may_be_lost_and_leaves_the_file) {
     static const int lost[] = {EIO, ENOSPC, EDQUOT};
-    temp_dir dir;
     char name[64];
-    cr_assert(temp_dir_make(&dir));
     for (size_t i = 0; i <= 3; i++) {
         bugpack_error error = BUGPACK_ERROR_INIT;
         bp_staged_file *file = start(&dir, method, "x");
@@ -39,45 +40,38 @@ BOTH_METHODS(staged_refusal, says_when_its_name_may_be_lost_and_leaves_the_file)
         bp_staged_file_free(file);
         cr_expect(eq(sz, temp_dir_count(&dir), i + 1));
     }
-    temp_dir_remove(&dir);
 }
 #endif
 
 /* Publishes "x.zip" and expects it to fail with `system_errno`, untouched output and no litter. */
-static void expect_refusal(const temp_dir *dir, bp_staged_file *file, const char *stem,
-                           int system_errno) {
-    size_t before = temp_dir_count(dir);
-    size_t own = own_names(dir);
+static void expect_refusal(bp_staged_file *file, const char *stem, int system_errno) {
+    size_t before = temp_dir_count(&dir);
+    size_t own = own_names(&dir);
     char name[NAME_MAX + 64] = "untouched";
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_expect(bp_staged_file_publish(file, stem, ".zip", name, sizeof name, &error) != BUGPACK_OK);
     cr_expect(eq(int, error.system_errno, system_errno));
-    cr_expect(strstr(error.message, dir->path) != NULL, "%s", error.message);
+    cr_expect(strstr(error.message, dir.path) != NULL, "%s", error.message);
     cr_expect(eq(str, name, "untouched"));
     bp_staged_file_free(file);
-    cr_expect(eq(sz, temp_dir_count(dir), before - own));
+    cr_expect(eq(sz, temp_dir_count(&dir), before - own));
 }
 
 BOTH_METHODS(staged_refusal, refuses_a_name_that_is_too_long) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     char stem[NAME_MAX + 1];
     memset(stem, 'n', sizeof stem);
     stem[NAME_MAX - 3] = '\0'; /* one over, with ".zip" */
-    expect_refusal(&dir, start(&dir, method, "x"), stem, ENAMETOOLONG);
+    expect_refusal(start(&dir, method, "x"), stem, ENAMETOOLONG);
     stem[NAME_MAX - 4] = '\0'; /* just fits, but taken it leaves no room for "-2" */
     bp_staged_file *file = start(&dir, method, "x");
     char name[NAME_MAX + 1];
     cr_expect(eq(int, bp_staged_file_publish(file, stem, ".zip", name, sizeof name, NULL), 0));
     bp_staged_file_free(file);
-    expect_refusal(&dir, start(&dir, method, "x"), stem, ENAMETOOLONG);
+    expect_refusal(start(&dir, method, "x"), stem, ENAMETOOLONG);
     cr_expect(eq(sz, temp_dir_count(&dir), 1));
-    temp_dir_remove(&dir);
 }
 
 BOTH_METHODS(staged_refusal, refuses_a_name_that_the_caller_has_no_room_for) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     bp_staged_file *file = start(&dir, method, "x");
     char name[6] = "same";
     cr_expect(ne(int, bp_staged_file_publish(file, "12", ".zip", name, sizeof name, NULL), 0));
@@ -85,12 +79,9 @@ BOTH_METHODS(staged_refusal, refuses_a_name_that_the_caller_has_no_room_for) {
     cr_expect(eq(int, bp_staged_file_publish(file, "1", ".zip", name, sizeof name, NULL), 0));
     cr_expect(eq(str, name, "1.zip"));
     bp_staged_file_free(file);
-    temp_dir_remove(&dir);
 }
 
 BOTH_METHODS(staged_refusal, refuses_a_path_instead_of_a_name_and_a_second_publishing) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     bp_staged_file *file = start(&dir, method, "x");
     char name[64] = "untouched";
     static const char *const stems[] = {"", "../up", "a/b", "/abs"};
@@ -106,21 +97,18 @@ BOTH_METHODS(staged_refusal, refuses_a_path_instead_of_a_name_and_a_second_publi
                  BUGPACK_ERR_INVALID));
     cr_expect(eq(sz, temp_dir_count(&dir), 1));
     bp_staged_file_free(file);
-    temp_dir_remove(&dir);
 }
 
 /* Root may write anywhere, so it becomes somebody else for these. */
-static void become_ordinary_user(const temp_dir *dir) {
+static void become_ordinary_user(void) {
     if (geteuid() == 0) {
-        cr_assert(eq(int, fchown(dir->fd, 65534, 65534), 0));
+        cr_assert(eq(int, fchown(dir.fd, 65534, 65534), 0));
         cr_assert(eq(int, seteuid(65534), 0));
     }
 }
 
 BOTH_METHODS(staged_refusal, fails_in_a_directory_that_is_read_only) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    become_ordinary_user(&dir);
+    become_ordinary_user();
     cr_assert(eq(int, fchmod(dir.fd, 0500), 0));
     bp_staged_file *file = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -131,13 +119,10 @@ BOTH_METHODS(staged_refusal, fails_in_a_directory_that_is_read_only) {
     cr_expect(file == NULL);
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
     (void)seteuid(getuid());
-    temp_dir_remove(&dir);
 }
 
 BOTH_METHODS(staged_refusal, fails_to_publish_where_the_directory_became_read_only) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    become_ordinary_user(&dir);
+    become_ordinary_user();
     bp_staged_file *file = start(&dir, method, "x");
     size_t own = own_names(&dir);
     cr_assert(eq(int, fchmod(dir.fd, 0500), 0));
@@ -151,12 +136,9 @@ BOTH_METHODS(staged_refusal, fails_to_publish_where_the_directory_became_read_on
     bp_staged_file_free(file);
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
     (void)seteuid(getuid());
-    temp_dir_remove(&dir);
 }
 
 BOTH_METHODS(staged_refusal, fails_where_the_directory_was_removed) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     bp_staged_file *file = start(&dir, method, "x");
     char command[300];
     (void)snprintf(command, sizeof command, "rm -rf '%s'", dir.path);
@@ -172,7 +154,6 @@ BOTH_METHODS(staged_refusal, fails_where_the_directory_was_removed) {
     cr_expect(eq(int, bp_staged_file_new(dir.fd, dir.path, &file, &error), BUGPACK_ERR_IO));
     cr_expect(eq(int, error.system_errno, ENOENT));
     cr_expect(file == NULL);
-    temp_dir_remove(&dir);
 }
 
 Test(staged_refusal, descriptor_that_is_no_directory_is_refused) {

@@ -10,22 +10,11 @@
 #include "platform/staged_file.h"
 #include "support/no_tmpfile.h"
 #include "support/not_tried.h"
-#include "support/temp_dir.h"
-#include "unit/unit.h"
+#include "unit/dir.h"
 
 #define STALE_NAME ".bugpack-0123456789abcdef0123456789abcdef.tmp"
 
-static temp_dir dir;
-
-static void make_dir(void) {
-    cr_assert(temp_dir_make(&dir));
-}
-
-static void remove_dir(void) {
-    temp_dir_remove(&dir);
-}
-
-TestSuite(staged_sweep, .init = make_dir, .fini = remove_dir);
+DIR_SUITE(staged_sweep);
 
 /* Sets how long ago `name` was written; of a link, the link itself. */
 static void age(const char *name, time_t secs) {

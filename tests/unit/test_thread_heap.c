@@ -5,6 +5,7 @@
 
 #include "heap/thread_heap.h"
 #include "support/heap_samples.h"
+#include "support/json_line.h"
 #include "unit/unit.h"
 
 static bp_buffer out;
@@ -21,43 +22,18 @@ TestSuite(thread_heap, .init = begin, .fini = end);
 
 Test(thread_heap, has_every_key_in_order_and_hostile_names_made_valid) {
     cr_assert(eq(int, bp_thread_heap_print(&sample_heap_full, 1, &out, NULL), BUGPACK_OK));
+    json_line_fold(&out, 0);
     cr_assert(eq(str, out.data,
-                 "{\n"
-                 "  \"schema\": 2,\n"
-                 "  \"pid\": 4711,\n"
-                 "  \"name\": \"viewer\xee\xbf\xbf\",\n"
-                 "  \"measured\": true,\n"
-                 "  \"jemalloc\": {\n"
-                 "    \"path\": \"/usr/lib/libjemalloc.so.2\",\n"
-                 "    \"build_id\": \"1d5163c246dc9cd2\",\n"
-                 "    \"place\": \"library\",\n"
-                 "    \"offsets_from\": \"calibration\"\n"
-                 "  },\n"
-                 "  \"interrupted\": false,\n"
-                 "  \"snapshots\": [\n"
-                 "    {\n"
-                 "      \"taken_at\": \"2026-11-21T00:36:51.123456Z\",\n"
-                 "      \"monotonic_ns\": 18446744073709551615,\n"
-                 "      \"stopped_threads\": 1,\n"
-                 "      \"vanished_threads\": 2,\n"
-                 "      \"threads\": [\n"
-                 "        {\n"
-                 "          \"tid\": 4711,\n"
-                 "          \"name\": \"net)\\n\xee\xbf\xbf\",\n"
-                 "          \"measured\": true,\n"
-                 "          \"allocated_bytes\": 9007199254740993,\n"
-                 "          \"deallocated_bytes\": 40960\n"
-                 "        },\n"
-                 "        {\n"
-                 "          \"tid\": 4712,\n"
-                 "          \"name\": \"\",\n"
-                 "          \"measured\": false,\n"
-                 "          \"failure\": \"waitpid\"\n"
-                 "        }\n"
-                 "      ]\n"
-                 "    }\n"
-                 "  ]\n"
-                 "}\n"));
+                 "{\"schema\":2,\"pid\":4711,\"name\":\"viewer\xee\xbf\xbf\",\"measured\":true,"
+                 "\"jemalloc\":{\"path\":\"/usr/lib/libjemalloc.so.2\","
+                 "\"build_id\":\"1d5163c246dc9cd2\",\"place\":\"library\","
+                 "\"offsets_from\":\"calibration\"},\"interrupted\":false,\"snapshots\":[{"
+                 "\"taken_at\":\"2026-11-21T00:36:51.123456Z\","
+                 "\"monotonic_ns\":18446744073709551615,\"stopped_threads\":1,"
+                 "\"vanished_threads\":2,\"threads\":[{\"tid\":4711,"
+                 "\"name\":\"net)\\n\xee\xbf\xbf\",\"measured\":true,"
+                 "\"allocated_bytes\":9007199254740993,\"deallocated_bytes\":40960},{"
+                 "\"tid\":4712,\"name\":\"\",\"measured\":false,\"failure\":\"waitpid\"}]}]}"));
     cr_assert(eq(sz, bp_thread_heap_unread_count(&sample_heap_full), 1));
 }
 
@@ -74,17 +50,12 @@ Test(thread_heap, has_the_descendants_of_a_process_below_it) {
 
 Test(thread_heap, says_why_nothing_is_measured) {
     cr_assert(eq(int, bp_thread_heap_print(&sample_heap_bare, 1, &out, NULL), BUGPACK_OK));
+    json_line_fold(&out, 0);
     cr_assert(eq(str, out.data,
-                 "{\n"
-                 "  \"schema\": 2,\n"
-                 "  \"pid\": 4711,\n"
-                 "  \"name\": \"\",\n"
-                 "  \"measured\": false,\n"
-                 "  \"failure\": \"jemalloc-not-found\",\n"
-                 "  \"reason\": \"the process has no jemalloc that could be found\",\n"
-                 "  \"interrupted\": true,\n"
-                 "  \"snapshots\": []\n"
-                 "}\n"));
+                 "{\"schema\":2,\"pid\":4711,\"name\":\"\",\"measured\":false,"
+                 "\"failure\":\"jemalloc-not-found\","
+                 "\"reason\":\"the process has no jemalloc that could be found\","
+                 "\"interrupted\":true,\"snapshots\":[]}"));
     cr_assert(eq(sz, bp_thread_heap_unread_count(&sample_heap_bare), 0));
 }
 

@@ -3,31 +3,49 @@
 #include <pthread.h>
 
 #include "base/clock.h"
-#include "support/temp_dir.h"
 #include "support/traffic_pcap.h"
-#include "unit/unit.h"
+#include "unit/dir.h"
 
-static bp_traffic *open_channel(size_t ring_bytes, const bugpack_channel_options *options,
-                                uint32_t number) {
+static bugpack_channel_options options;
+static bp_traffic *traffic;
+static bp_traffic_extent extent;
+static traffic_pcap pcap;
+
+static void set_up(void) {
+    make_dir();
+    options = (bugpack_channel_options)BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
+}
+
+static void tear_down(void) {
+    traffic_pcap_release(&pcap);
+    bp_traffic_free(traffic);
+    remove_dir();
+}
+
+TestSuite(traffic, .init = set_up, .fini = tear_down);
+
+static bp_traffic *new_traffic(size_t ring_bytes, uint32_t number) {
     bp_traffic_identity identity;
     bp_ring *ring = NULL;
     bp_ring *pins = NULL;
-    bp_traffic *traffic = NULL;
-    bp_traffic_identity_init(&identity, "main", number, options);
+    bp_traffic *made = NULL;
+    bp_traffic_identity_init(&identity, "main", number, &options);
     cr_assert(zero(int, bp_ring_new(ring_bytes, &ring, NULL)));
-    if (options->pin_bytes > 0) {
-        size_t pins_bytes = bp_traffic_pins_ring_bytes(options->pin_bytes);
+    if (options.pin_bytes > 0) {
+        size_t pins_bytes = bp_traffic_pins_ring_bytes(options.pin_bytes);
         cr_assert(zero(int, bp_ring_new(pins_bytes, &pins, NULL)));
     }
-    cr_assert(zero(int, bp_traffic_new(&identity, options, NULL, ring, pins, &traffic, NULL)));
-    return traffic;
+    cr_assert(zero(int, bp_traffic_new(&identity, &options, NULL, ring, pins, &made, NULL)));
+    return made;
+}
+
+static void open_traffic(size_t ring_bytes) {
+    traffic = new_traffic(ring_bytes, 0);
 }
 
 /* What a report would have of these channels: the pcap, read back, and what the manifest says. */
-static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_count,
-                                uint64_t until_ns, bp_traffic_extent *ret_extent) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
+static void print_until(bp_traffic *const *channels, size_t channel_count, uint64_t until_ns) {
     bp_traffic_snapshot snapshots[4];
     bp_temp_file records, out;
     cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 256u << 20, NULL)));
@@ -37,29 +55,29 @@ static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_coun
     }
     cr_assert(zero(int, bp_temp_file_open(&out, dir.fd, 256u << 20, NULL)));
     cr_assert(zero(int, bp_traffic_print_pcap(&records, snapshots, channel_count, NULL,
-                                              bp_temp_file_sink, &out, ret_extent, NULL)));
-    traffic_pcap pcap;
+                                              bp_temp_file_sink, &out, &extent, NULL)));
+    traffic_pcap_release(&pcap);
     cr_assert(bp_temp_file_flush(&out, NULL) == BUGPACK_OK && traffic_pcap_read(&out, &pcap));
     bp_temp_file_release(&out);
     bp_temp_file_release(&records);
     cr_assert(eq(sz, temp_dir_count(&dir), 0));
-    temp_dir_remove(&dir);
-    return pcap;
 }
 
-static traffic_pcap print(bp_traffic *const *channels, size_t channel_count,
-                          bp_traffic_extent *ret_extent) {
-    return print_until(channels, channel_count, UINT64_MAX, ret_extent);
+static void print(void) {
+    print_until(&traffic, 1, UINT64_MAX);
 }
 
-static void send_text(bp_traffic *traffic, const char *text) {
-    bp_traffic_append(traffic, BUGPACK_SENT, 1, "text", text, strlen(text));
+static void send_to(bp_traffic *channel, const char *text) {
+    bp_traffic_append(channel, BUGPACK_SENT, 1, "text", text, strlen(text));
 }
 
-static bool stream_is(const traffic_pcap *pcap, unsigned number, unsigned direction,
-                      const char *expected) {
+static void send_text(const char *text) {
+    send_to(traffic, text);
+}
+
+static bool stream_is(unsigned direction, const char *expected) {
     bp_buffer bytes;
-    traffic_pcap_stream(pcap, number, direction, &bytes);
+    traffic_pcap_stream(&pcap, 0, direction, &bytes);
     bool is_equal = bytes.size == strlen(expected) && memcmp(bytes.data, expected, bytes.size) == 0;
     cr_expect(is_equal, "stream: %.100s", bp_buffer_text(&bytes));
     bp_buffer_release(&bytes);
@@ -67,17 +85,14 @@ static bool stream_is(const traffic_pcap *pcap, unsigned number, unsigned direct
 }
 
 Test(traffic, shows_both_directions_of_a_channel_as_they_were_recorded) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    options.pin_bytes = 4096;
-    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
-    send_text(traffic, "hello");
+    open_traffic(64 * 1024);
+    send_text("hello");
     bp_traffic_append(traffic, BUGPACK_RECEIVED, 2, NULL, "world", 5);
     bp_traffic_append(traffic, BUGPACK_SENT, 2, "", NULL, 0);
-    send_text(traffic, " again");
-    bp_traffic_extent extent;
-    traffic_pcap pcap = print(&traffic, 1, &extent);
-    cr_expect(stream_is(&pcap, 0, BUGPACK_SENT, "hello again"));
-    cr_expect(stream_is(&pcap, 0, BUGPACK_RECEIVED, "world"));
+    send_text(" again");
+    print();
+    cr_expect(stream_is(BUGPACK_SENT, "hello again"));
+    cr_expect(stream_is(BUGPACK_RECEIVED, "world"));
     cr_expect(eq(sz, pcap.frame_count, 3 + 4));
     cr_expect(eq(u64, extent.message_count, 4));
     cr_expect(zero(u64, extent.pinned_count));
@@ -85,20 +100,16 @@ Test(traffic, shows_both_directions_of_a_channel_as_they_were_recorded) {
     cr_expect(zero(u64, extent.cut_count));
     cr_expect(eq(u64, extent.from_wall_ns, pcap.first_wall_ns));
     cr_expect(eq(u64, extent.to_wall_ns, pcap.last_wall_ns));
-    traffic_pcap_release(&pcap);
-    bp_traffic_free(traffic);
 }
 
 Test(traffic, counts_messages_and_bytes_by_direction) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    options.pin_bytes = 4096;
     options.snap_bytes = 3;
-    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
+    open_traffic(64 * 1024);
     bp_traffic_totals totals;
     bp_traffic_count(traffic, &totals);
     cr_expect(zero(u64, totals.last_ns[0]));
-    send_text(traffic, "four");
-    send_text(traffic, "two");
+    send_text("four");
+    send_text("two");
     bp_traffic_count(traffic, &totals);
     cr_expect(eq(u64, totals.message_count[BUGPACK_SENT], 2));
     cr_expect(eq(u64, totals.byte_count[BUGPACK_SENT], 7));
@@ -107,21 +118,18 @@ Test(traffic, counts_messages_and_bytes_by_direction) {
     cr_expect(zero(u64, totals.last_ns[BUGPACK_RECEIVED]));
     cr_expect(eq(u64, totals.cut_count, 1));
     bp_traffic_close(traffic);
-    send_text(traffic, "late");
+    send_text("late");
     bp_traffic_count(traffic, &totals);
     cr_expect(eq(u64, totals.message_count[BUGPACK_SENT], 2));
-    bp_traffic_free(traffic);
 }
 
 Test(traffic, keeps_the_beginning_of_a_message_that_the_ring_cannot_take) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.pin_bytes = 0;
-    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
+    open_traffic(64 * 1024);
     unsigned char *bytes = calloc(1, 200000);
     bp_traffic_append(traffic, BUGPACK_RECEIVED, 1, NULL, bytes, 200000);
-    send_text(traffic, "next");
-    bp_traffic_extent extent;
-    traffic_pcap pcap = print(&traffic, 1, &extent);
+    send_text("next");
+    print();
     cr_expect(eq(u64, extent.message_count, 2));
     cr_expect(eq(u64, extent.cut_count, 1));
     /* The numbers go on behind all of it. */
@@ -130,9 +138,7 @@ Test(traffic, keeps_the_beginning_of_a_message_that_the_ring_cannot_take) {
     traffic_pcap_stream(&pcap, 0, BUGPACK_RECEIVED, &kept);
     cr_expect(gt(sz, kept.size, 16 * 1024 - 128));
     bp_buffer_release(&kept);
-    traffic_pcap_release(&pcap);
     free(bytes);
-    bp_traffic_free(traffic);
 }
 
 /* Hides digits and drops what follows a '#'. */
@@ -151,11 +157,10 @@ static size_t redact(bugpack_direction direction, uint32_t type, void *bytes, si
 
 Test(traffic, keeps_what_the_filter_leaves_and_not_a_byte_more) {
     int call_count = 0;
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.filter = redact;
     options.filter_context = &call_count;
     options.pin_bytes = 1024;
-    bp_traffic *traffic = open_channel(256 * 1024, &options, 0);
+    open_traffic(256 * 1024);
     const char *message = "pin 1234 # secret";
     bp_traffic_append(traffic, BUGPACK_RECEIVED, 9, NULL, message, strlen(message));
     cr_expect(zero(int, strcmp(message, "pin 1234 # secret")));
@@ -163,19 +168,16 @@ Test(traffic, keeps_what_the_filter_leaves_and_not_a_byte_more) {
     memset(large, '7', 20000);
     large[20000] = '\0';
     bp_traffic_append(traffic, BUGPACK_RECEIVED, 9, NULL, large, 20000);
-    bp_traffic_extent extent;
-    traffic_pcap pcap = print(&traffic, 1, &extent);
+    print();
     char *expected = malloc(20010);
     memcpy(expected, "pin **** ", 9);
     memset(expected + 9, '*', 20000);
     expected[20009] = '\0';
-    cr_expect(stream_is(&pcap, 0, BUGPACK_RECEIVED, expected));
+    cr_expect(stream_is(BUGPACK_RECEIVED, expected));
     cr_expect(eq(int, call_count, 2));
     cr_expect(eq(u64, extent.cut_count, 1));
     free(expected);
     free(large);
-    traffic_pcap_release(&pcap);
-    bp_traffic_free(traffic);
 }
 
 static size_t wait_for_the_other(bugpack_direction direction, uint32_t type, void *bytes,
@@ -188,7 +190,8 @@ static size_t wait_for_the_other(bugpack_direction direction, uint32_t type, voi
 
 enum { large_bytes = 2 * BUGPACK_TRAFFIC_FILTER_STACK_BYTES };
 
-static void *send_large(void *traffic) {
+static void *send_large(void *context) {
+    (void)context;
     static const unsigned char zeros[large_bytes];
     bp_traffic_append(traffic, BUGPACK_SENT, 0, NULL, zeros, sizeof zeros);
     return NULL;
@@ -198,32 +201,28 @@ Test(traffic, filters_large_messages_of_two_threads_at_once, .timeout = 60) {
     static const unsigned char zeros[large_bytes];
     pthread_barrier_t barrier;
     pthread_t thread;
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     cr_assert(zero(int, pthread_barrier_init(&barrier, NULL, 2)));
     options.filter = wait_for_the_other;
     options.filter_context = &barrier;
     options.pin_bytes = 0;
-    bp_traffic *traffic = open_channel(256 * 1024, &options, 0);
+    open_traffic(256 * 1024);
     for (int turn = 0; turn < 2; turn++) { /* the second with the buffer that came back */
         cr_assert(zero(int, pthread_create(&thread, NULL, send_large, traffic)));
         bp_traffic_append(traffic, BUGPACK_RECEIVED, 1, NULL, zeros, sizeof zeros);
         cr_assert(zero(int, pthread_join(thread, NULL)));
     }
-    bp_traffic_extent extent;
-    traffic_pcap pcap = print(&traffic, 1, &extent);
+    print();
     static char expected[2][2 * large_bytes + 1];
     memset(expected[0], 'a', 2 * large_bytes);
     memset(expected[1], 'b', 2 * large_bytes);
-    cr_expect(stream_is(&pcap, 0, BUGPACK_SENT, expected[0]));
-    cr_expect(stream_is(&pcap, 0, BUGPACK_RECEIVED, expected[1]));
+    cr_expect(stream_is(BUGPACK_SENT, expected[0]));
+    cr_expect(stream_is(BUGPACK_RECEIVED, expected[1]));
     cr_expect(zero(u64, extent.cut_count));
-    traffic_pcap_release(&pcap);
-    bp_traffic_free(traffic);
     (void)pthread_barrier_destroy(&barrier);
 }
 
 /* Numbers of six digits, so that the ring turns over. */
-static void fill_with_numbers(bp_traffic *traffic, unsigned count) {
+static void fill_with_numbers(unsigned count) {
     char text[16];
     for (unsigned i = 0; i < count; i++) {
         (void)snprintf(text, sizeof text, "%06u", i);
@@ -232,15 +231,13 @@ static void fill_with_numbers(bp_traffic *traffic, unsigned count) {
 }
 
 Test(traffic, shows_pinned_messages_after_the_ring_has_turned_over) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.pin_bytes = 10;
-    bp_traffic *traffic = open_channel(4096, &options, 0);
-    send_text(traffic, "hello");
-    send_text(traffic, "_greetings");
-    fill_with_numbers(traffic, 1000);
-    bp_traffic_extent extent;
-    traffic_pcap pcap = print(&traffic, 1, &extent);
-    cr_expect(stream_is(&pcap, 0, BUGPACK_SENT, "hello_gree"));
+    open_traffic(4096);
+    send_text("hello");
+    send_text("_greetings");
+    fill_with_numbers(1000);
+    print();
+    cr_expect(stream_is(BUGPACK_SENT, "hello_gree"));
     cr_expect(eq(u64, extent.pinned_count, 2));
     cr_expect(eq(u64, extent.cut_count, 1));
     uint64_t in_ring = extent.message_count - 2;
@@ -248,45 +245,35 @@ Test(traffic, shows_pinned_messages_after_the_ring_has_turned_over) {
     cr_expect(eq(u64, extent.missing_count, 1000 - in_ring));
     /* No hole in the numbers of either direction. */
     cr_expect(traffic_pcap_is_gapless(&pcap));
-    traffic_pcap_release(&pcap);
-    bp_traffic_free(traffic);
 }
 
 Test(traffic, shows_a_message_once_that_is_pinned_and_in_the_ring) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.pin_bytes = 8;
-    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
-    send_text(traffic, "hello");
-    send_text(traffic, " greetings");
-    send_text(traffic, "!");
-    bp_traffic_extent extent;
-    traffic_pcap pcap = print(&traffic, 1, &extent);
-    cr_expect(stream_is(&pcap, 0, BUGPACK_SENT, "hello greetings!"));
+    open_traffic(64 * 1024);
+    send_text("hello");
+    send_text(" greetings");
+    send_text("!");
+    print();
+    cr_expect(stream_is(BUGPACK_SENT, "hello greetings!"));
     cr_expect(eq(u64, extent.message_count, 3));
     cr_expect(zero(u64, extent.pinned_count));
     cr_expect(zero(u64, extent.cut_count));
-    traffic_pcap_release(&pcap);
-    bp_traffic_free(traffic);
 }
 
 Test(traffic, stops_pinning_before_a_pin_is_evicted) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.pin_bytes = 1u << 20; /* never reached by messages of no bytes */
     bp_ring *ring = NULL;
     bp_ring *pins = NULL;
     bp_traffic_identity identity;
-    bp_traffic *traffic = NULL;
     bp_traffic_identity_init(&identity, "main", 0, &options);
     cr_assert(zero(int, bp_ring_new(4096, &ring, NULL)));
     cr_assert(zero(int, bp_ring_new(4096, &pins, NULL)));
     cr_assert(zero(int, bp_traffic_new(&identity, &options, NULL, ring, pins, &traffic, NULL)));
-    send_text(traffic, "first");
+    send_text("first");
     for (int i = 0; i < 10000; i++) {
         bp_traffic_append(traffic, BUGPACK_SENT, 0, NULL, "", 0);
     }
     bp_traffic_snapshot snapshots;
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     bp_temp_file records;
     cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(
@@ -296,43 +283,34 @@ Test(traffic, stops_pinning_before_a_pin_is_evicted) {
     cr_expect(zero(u64, snapshots.pins_view.refused_count));
     cr_expect(gt(u64, snapshots.pins_view.record_count, 4096 / 64 - 4));
     bp_temp_file_release(&records);
-    temp_dir_remove(&dir);
-    bp_traffic_free(traffic);
 }
 
 Test(traffic, pins_as_much_as_was_asked_for_in_one_message) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.pin_bytes = 50000;
-    bp_traffic *traffic = open_channel(1 << 20, &options, 0);
+    open_traffic(1 << 20);
     char *bytes = calloc(1, 60000);
     bp_traffic_append(traffic, BUGPACK_SENT, 0, "a name of thirty-two bytes......", bytes, 60000);
     for (int i = 0; i < 30; i++) {
         bp_traffic_append(traffic, BUGPACK_RECEIVED, 0, NULL, bytes, 60000);
     }
-    bp_traffic_extent extent;
-    traffic_pcap pcap = print(&traffic, 1, &extent);
+    print();
     bp_buffer sent;
     traffic_pcap_stream(&pcap, 0, BUGPACK_SENT, &sent);
     cr_expect(eq(sz, sent.size, 50000));
     bp_buffer_release(&sent);
-    traffic_pcap_release(&pcap);
     free(bytes);
-    bp_traffic_free(traffic);
 }
 
 Test(traffic, merges_channels_by_time) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    options.pin_bytes = 4096;
     bp_traffic *channels[3];
     for (uint32_t i = 0; i < 3; i++) {
         options.is_ipv6 = i == 1;
-        channels[i] = open_channel(256 * 1024, &options, i);
+        channels[i] = new_traffic(256 * 1024, i);
     }
     for (int i = 0; i < 300; i++) {
-        send_text(channels[i * 7 % 3], "x");
+        send_to(channels[i * 7 % 3], "x");
     }
-    bp_traffic_extent extent;
-    traffic_pcap pcap = print(channels, 3, &extent);
+    print_until(channels, 3, UINT64_MAX);
     cr_expect(eq(u64, extent.message_count, 300));
     cr_expect(eq(sz, pcap.frame_count, 300 + 9));
     cr_expect(traffic_pcap_is_in_order(&pcap));
@@ -343,47 +321,36 @@ Test(traffic, merges_channels_by_time) {
             message++;
         }
     }
-    traffic_pcap_release(&pcap);
     for (size_t i = 0; i < 3; i++) {
         bp_traffic_free(channels[i]);
     }
 }
 
 Test(traffic, leaves_out_what_came_after_the_instant) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    options.pin_bytes = 4096;
-    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
-    send_text(traffic, "before");
+    open_traffic(64 * 1024);
+    send_text("before");
     uint64_t instant_ns = bp_clock_monotonic_ns();
     while (bp_clock_monotonic_ns() == instant_ns) {}
-    send_text(traffic, "after");
-    bp_traffic_extent extent;
-    traffic_pcap pcap = print_until(&traffic, 1, instant_ns, &extent);
-    cr_expect(stream_is(&pcap, 0, BUGPACK_SENT, "before"));
+    send_text("after");
+    print_until(&traffic, 1, instant_ns);
+    cr_expect(stream_is(BUGPACK_SENT, "before"));
     cr_expect(eq(u64, extent.message_count, 1));
-    traffic_pcap_release(&pcap);
-    pcap = print_until(&traffic, 1, 1, &extent);
+    print_until(&traffic, 1, 1);
     cr_expect(zero(u64, extent.message_count));
     cr_expect(zero(u64, extent.from_wall_ns));
     cr_expect(eq(sz, pcap.bytes.size, BP_PCAP_HEADER_BYTES));
-    traffic_pcap_release(&pcap);
-    bp_traffic_free(traffic);
 }
 
 Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    options.pin_bytes = 4096;
-    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
-    fill_with_numbers(traffic, 100);
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
+    open_traffic(64 * 1024);
+    fill_with_numbers(100);
     bp_traffic_snapshot snapshots;
     bp_temp_file records;
     cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(
         int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, &records, &snapshots, NULL)));
     bp_temp_file out;
-    bp_traffic_extent extent = {.message_count = 77};
+    extent.message_count = 77;
     bugpack_error error;
     cr_assert(zero(int, bp_temp_file_open(&out, dir.fd, 1000, NULL)));
     bugpack_status status = bp_traffic_print_pcap(&records, &snapshots, 1, NULL, bp_temp_file_sink,
@@ -392,6 +359,4 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     cr_expect(eq(u64, extent.message_count, 77));
     bp_temp_file_release(&out);
     bp_temp_file_release(&records);
-    temp_dir_remove(&dir);
-    bp_traffic_free(traffic);
 }

@@ -1,7 +1,6 @@
 #include "recorder/traffic.h"
 #include "ring/ring.h"
-#include "support/temp_dir.h"
-#include "unit/unit.h"
+#include "unit/dir.h"
 
 static void write_record(bp_temp_file *temp_file, uint32_t tag, uint64_t sequence,
                          const bp_traffic_header *head, const char *rest, size_t rest_bytes) {
@@ -19,11 +18,11 @@ static void write_record(bp_temp_file *temp_file, uint32_t tag, uint64_t sequenc
     cr_assert(zero(int, bp_temp_file_write(temp_file, padding, -record.payload_bytes % 8)));
 }
 
-static bp_traffic_extent print(bp_temp_file *records, const temp_dir *dir, uint64_t *ret_size) {
+static bp_traffic_extent print(bp_temp_file *records, uint64_t *ret_size) {
     const bp_traffic_snapshot frozen = {.messages = {0, records->size}};
     bp_temp_file out;
     bp_traffic_extent extent;
-    cr_assert(zero(int, bp_temp_file_open(&out, dir->fd, 1 << 20, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&out, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(int, bp_traffic_print_pcap(records, &frozen, 1, NULL, bp_temp_file_sink, &out,
                                               &extent, NULL)));
     *ret_size = out.size;
@@ -31,9 +30,9 @@ static bp_traffic_extent print(bp_temp_file *records, const temp_dir *dir, uint6
     return extent;
 }
 
+DIR_SUITE(traffic_record);
+
 Test(traffic_record, passes_over_records_that_make_no_sense) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     bp_temp_file records;
     bp_temp_file *temp_file = &records;
     cr_assert(zero(int, bp_temp_file_open(temp_file, dir.fd, 1 << 20, NULL)));
@@ -52,20 +51,17 @@ Test(traffic_record, passes_over_records_that_make_no_sense) {
     write_record(temp_file, BP_TRAFFIC_TAG_PIN, 7, NULL, "tiny", 4);
     write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 8, &shorter_than_kept, "typedefg", 8);
     uint64_t size;
-    bp_traffic_extent extent = print(&records, &dir, &size);
+    bp_traffic_extent extent = print(&records, &size);
     cr_expect(eq(u64, extent.message_count, 2));
     cr_expect(eq(u64, extent.missing_count, 6));
     cr_expect(zero(u64, extent.cut_count));
     cr_expect(eq(u64, extent.from_wall_ns, extent.to_wall_ns)); /* not backwards */
     cr_expect(eq(u64, size, BP_PCAP_HEADER_BYTES + 78 + 78 + 70 + 73 + 74));
     bp_temp_file_release(&records);
-    temp_dir_remove(&dir);
 }
 
 Test(traffic_record, ends_where_the_spool_does) {
     const bp_traffic_header head = {.original_bytes = 3};
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
     for (size_t cut = 1; cut < 48; cut++) {
         bp_temp_file records;
         bp_temp_file *temp_file = &records;
@@ -77,10 +73,9 @@ Test(traffic_record, ends_where_the_spool_does) {
         memcpy(bytes, &record, sizeof record);
         cr_assert(zero(int, bp_temp_file_write(temp_file, bytes, cut)));
         uint64_t size;
-        cr_expect(eq(u64, print(&records, &dir, &size).message_count, 1));
+        cr_expect(eq(u64, print(&records, &size).message_count, 1));
         bp_temp_file_release(&records);
     }
-    temp_dir_remove(&dir);
 }
 
 Test(traffic_record, chooses_ports_where_the_host_says_none) {
