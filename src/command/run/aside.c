@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,8 +27,8 @@ struct shared {
 /* A child that never ends would keep open what others wait to be closed, as our standard output. */
 static int close_others(int out_fd) {
     struct rlimit limit;
+    int own_fd = dup2(out_fd, standard_count);
     int null_fd = open("/dev/null", O_RDWR);
-    int own_fd = fcntl(out_fd, F_DUPFD, standard_count);
     for (int fd = 0; fd < standard_count; fd++) {
         if (null_fd >= 0) {
             (void)dup2(null_fd, fd);
@@ -35,13 +36,16 @@ static int close_others(int out_fd) {
             (void)close(fd);
         }
     }
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, own_fd + 1, ~0U, 0) == 0) { /* Linux 5.9 */
+        return own_fd;
+    }
+#endif
     int end = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < most_fds
                   ? (int)limit.rlim_cur
                   : most_fds;
-    for (int fd = standard_count; fd < end; fd++) {
-        if (fd != own_fd) {
-            (void)close(fd);
-        }
+    for (int fd = own_fd + 1; fd < end; fd++) {
+        (void)close(fd);
     }
     return own_fd;
 }
