@@ -12,46 +12,39 @@
 
 /* --- strings and numbers ------------------------------------------------------------------ */
 
-/* Advances `*at` over the digits there; false when there are none. */
-static bool skip_digits(const unsigned char *text, size_t byte_count, size_t *at) {
-    size_t first = *at;
-    while (*at < byte_count && text[*at] >= '0' && text[*at] <= '9') {
-        (*at)++;
+/* The end of the digits from `at` on. */
+static size_t skip_digits(const unsigned char *text, size_t byte_count, size_t at) {
+    while (at < byte_count && text[at] >= '0' && text[at] <= '9') {
+        at++;
     }
-    return *at > first;
+    return at;
 }
 
-static bool skip_one_of(const unsigned char *text, size_t byte_count, size_t *at, char one,
-                        char other) {
-    bool is_there =
-        *at < byte_count && (text[*at] == (unsigned char)one || text[*at] == (unsigned char)other);
-    *at += is_there;
-    return is_there;
-}
-
-/* As bp_json_check_string. */
+/* NULL for a well-formed number, with its length; otherwise what is wrong, static, with its offset.
+ */
 static const char *check_number(const unsigned char *text, size_t byte_count, size_t *ret_at) {
-    size_t at = 0;
-    (void)skip_one_of(text, byte_count, &at, '-', '-');
-    size_t whole = at;
-    bool complete = skip_digits(text, byte_count, &at);
+    size_t whole = text[0] == '-';
+    size_t at = skip_digits(text, byte_count, whole);
+    bool complete = at > whole;
     if (complete && text[whole] == '0' && at > whole + 1) {
         *ret_at = whole;
         return "a number must not begin with 0";
     }
-    if (complete && skip_one_of(text, byte_count, &at, '.', '.')) {
-        complete = skip_digits(text, byte_count, &at);
+    if (complete && at < byte_count && text[at] == '.') {
+        size_t point = at++;
+        at = skip_digits(text, byte_count, at);
+        complete = at > point + 1;
     }
-    if (complete && skip_one_of(text, byte_count, &at, 'e', 'E')) {
-        (void)skip_one_of(text, byte_count, &at, '+', '-');
-        complete = skip_digits(text, byte_count, &at);
+    if (complete && at < byte_count && (text[at] == 'e' || text[at] == 'E')) {
+        at++;
+        at += at < byte_count && (text[at] == '+' || text[at] == '-');
+        size_t exponent = at;
+        at = skip_digits(text, byte_count, at);
+        complete = at > exponent;
     }
     *ret_at = at;
     return complete ? NULL : "expected a digit of the number here";
 }
-
-const char bp_json_escaped[] = "\"\\/\b\f\n\r\t";
-const char bp_json_escapes[] = "\"\\/bfnrt";
 
 /* The value of the four digits after "\u", or -1 when they are not there. */
 static int32_t unit_value(const unsigned char *digits, size_t available) {
@@ -125,7 +118,8 @@ static size_t character_length(const unsigned char *text, size_t available) {
     return bp_utf8_sequence_length(text, available);
 }
 
-const char *bp_json_check_string(const unsigned char *text, size_t byte_count, size_t *ret_at) {
+/* The same for the string whose opening quote is at `text`; both quotes count. */
+static const char *check_string(const unsigned char *text, size_t byte_count, size_t *ret_at) {
     size_t at = 1;
     for (;;) {
         size_t plain = 8;
@@ -158,42 +152,6 @@ const char *bp_json_check_string(const unsigned char *text, size_t byte_count, s
     }
     *ret_at = at + 1;
     return NULL;
-}
-
-static int32_t decode_escape(const unsigned char **at) {
-    const unsigned char *escape = *at;
-    if (escape[1] != 'u') {
-        *at += 2;
-        return bp_json_escaped[strchr(bp_json_escapes, escape[1]) - bp_json_escapes];
-    }
-    *at += 6;
-    int32_t unit = unit_value(escape + 2, 4);
-    if (!is_high_surrogate(unit)) {
-        return unit;
-    }
-    *at += 6;
-    return 0x10000 + ((unit - 0xD800) << 10) + (unit_value(escape + 8, 4) - 0xDC00);
-}
-
-int32_t bp_json_next_character(const unsigned char **at) {
-    unsigned char first = **at;
-    if (first == '"') {
-        return -1;
-    }
-    if (first == '\\') {
-        return decode_escape(at);
-    }
-    (*at)++;
-    if (first < 0x80) {
-        return first;
-    }
-    /* Checked UTF-8: the first byte says how many follow. */
-    int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
-    int32_t character = first & (0x3F >> more);
-    for (; more > 0; more--) {
-        character = character << 6 | (*(*at)++ & 0x3F);
-    }
-    return character;
 }
 
 /* --- the keys of the objects that are open ------------------------------------------------ */
@@ -317,10 +275,10 @@ enum {
 static const char byte_order_mark[] = "\xEF\xBB\xBF";
 
 void bp_json_scanner_init(bp_json_scanner *scanner, const void *text, size_t byte_count) {
-    *scanner = (bp_json_scanner){.text = byte_count > 0 ? text : (const void *)"",
-                                 .expected = EXPECT_VALUE,
-                                 .line = 1,
-                                 .column = 1};
+    memset(scanner, 0, offsetof(bp_json_scanner, is_object)); /* lines are many */
+    scanner->text = byte_count > 0 ? text : (const void *)"";
+    scanner->expected = EXPECT_VALUE;
+    scanner->line = scanner->column = 1;
     if (byte_count >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
         scanner->text += 3;
         byte_count -= 3;
@@ -411,11 +369,18 @@ static bugpack_status fail_expected(bp_json_scanner *scanner, bugpack_error *err
     return fail_at(scanner, scanner->at, error, sentence);
 }
 
-static void skip_space(bp_json_scanner *scanner) {
+static void skip_blanks(bp_json_scanner *scanner) {
     while (scanner->at < scanner->end &&
            (*scanner->at == ' ' || (*scanner->at == '\n' && !scanner->is_lines) ||
             *scanner->at == '\r' || *scanner->at == '\t')) {
         scanner->at++;
+    }
+}
+
+/* Most tokens follow each other directly. */
+static inline void skip_space(bp_json_scanner *scanner) {
+    if (scanner->at < scanner->end && *scanner->at <= ' ') {
+        skip_blanks(scanner);
     }
 }
 
@@ -443,9 +408,8 @@ static void end_value(bp_json_scanner *scanner) {
 static bugpack_status scan_begin(bp_json_scanner *scanner, bp_json_token *ret_token,
                                  bugpack_error *error) {
     if (scanner->depth == BP_JSON_DEPTH_MAX) {
-        char sentence[80];
-        (void)snprintf(sentence, sizeof sentence, "nested more than %d deep", BP_JSON_DEPTH_MAX);
-        return fail_at(scanner, scanner->at, error, sentence);
+        _Static_assert(BP_JSON_DEPTH_MAX == 64, "the sentence");
+        return fail_at(scanner, scanner->at, error, "nested more than 64 deep");
     }
     bool is_object = *scanner->at == '{';
     scanner->first_key[scanner->depth] = scanner->keys.count;
@@ -467,7 +431,7 @@ static bugpack_status scan_end(bp_json_scanner *scanner, bp_json_token *ret_toke
 static bugpack_status skip_literal(bp_json_scanner *scanner, bugpack_error *error) {
     size_t left = (size_t)(scanner->end - scanner->at);
     size_t at = 0;
-    const char *wrong = is_next(scanner, '"') ? bp_json_check_string(scanner->at, left, &at)
+    const char *wrong = is_next(scanner, '"') ? check_string(scanner->at, left, &at)
                                               : check_number(scanner->at, left, &at);
     bool is_string = scanner->at[0] == '"';
     bool is_cut = is_string ? at == 0 : wrong == NULL && at == left;

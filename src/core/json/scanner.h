@@ -11,15 +11,7 @@
 #include <bugpack/error.h>
 
 #include "json/json.h"
-
-typedef enum bp_json_token_kind {
-    BP_JSON_BEGIN,  /* of an object or an array; `text` is its bracket */
-    BP_JSON_END,    /* likewise */
-    BP_JSON_KEY,    /* with its quotes; the colon after it has been checked and skipped */
-    BP_JSON_SCALAR, /* a string with its quotes, a number, true, false or null */
-    BP_JSON_FINISH, /* the document is complete, or with `is_lines` a line of it */
-    BP_JSON_MORE    /* of a part: the next token is not there as a whole */
-} bp_json_token_kind;
+#include "json/token.h"
 
 /* Of the objects that are open at a time, in a text from outside. */
 #define BP_JSON_KEY_MAX ((size_t)1 << 17)
@@ -34,13 +26,6 @@ typedef struct bp_json_keys {
     uint64_t seed;
 } bp_json_keys;
 
-/* Points into the text. */
-typedef struct bp_json_token {
-    bp_json_token_kind kind;
-    const char *text;
-    size_t byte_count;
-} bp_json_token;
-
 typedef struct bp_json_scanner {
     const unsigned char *text, *at, *end;
     int expected;  /* what may come next: an enum in scanner.c */
@@ -49,10 +34,10 @@ typedef struct bp_json_scanner {
     bool is_lines; /* set it after the start: each line is a document, and ends with a newline */
     bool has_reached_end;
     size_t key_max; /* set it after the start: more keys are refused; 0: as many as there are */
-    size_t line, column;                 /* of `text`, from 1 */
-    bool is_object[BP_JSON_DEPTH_MAX];   /* what is open */
-    size_t first_key[BP_JSON_DEPTH_MAX]; /* of it in `keys` */
+    size_t line, column; /* of `text`, from 1 */
     bp_json_keys keys;
+    bool is_object[BP_JSON_DEPTH_MAX];   /* what is open, up to `depth` */
+    size_t first_key[BP_JSON_DEPTH_MAX]; /* of it in `keys` */
 } bp_json_scanner;
 
 /* Starts a text, which must stay where it is; a byte order mark is skipped. */
@@ -80,20 +65,5 @@ bugpack_status bp_json_fail_at(const void *text, const void *at, bugpack_error *
  */
 bugpack_status bp_json_scanner_next(bp_json_scanner *scanner, bp_json_token *ret_token,
                                     bugpack_error *error);
-
-/* The characters that have a short escape, and its letter, in the same order. */
-extern const char bp_json_escaped[], bp_json_escapes[];
-
-/*
- * Checks the string whose opening quote is at `text`. NULL when it is well-formed, with its length
- * (both quotes included); otherwise what is wrong, static, with its offset.
- */
-const char *bp_json_check_string(const unsigned char *text, size_t byte_count, size_t *ret_at);
-
-/*
- * The next character of a checked string as a code point, with its escape decoded, or -1 at the
- * closing quote. `*at` begins after the opening quote and is advanced.
- */
-int32_t bp_json_next_character(const unsigned char **at);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Small documents that somebody else wrote, as a tree (cJSON's): for looking up values by name.
- * Numbers in a tree are doubles; json/pick.h reads exact ones.
+ * Numbers in a tree are doubles; json/token.h reads exact ones.
  */
 #ifndef BP_JSON_TREE_H
 #define BP_JSON_TREE_H

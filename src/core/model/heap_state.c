@@ -6,7 +6,8 @@
 
 #include "base/status.h"
 #include "model/fields.h"
-#include "json/pick.h"
+#include "json/member.h"
+#include "json/scanner.h"
 
 const char *const bp_heap_number_keys[] = {"allocated_bytes", "active_bytes", "resident_bytes",
                                            "mapped_bytes", "narenas"};
@@ -42,11 +43,6 @@ bugpack_status bp_heap_state_print(const bugpack_heap_state *state, bp_buffer *o
     return bp_json_finish(&json, error);
 }
 
-/* A value that is null is unknown, like one that is not there. */
-static bool is_known(const bp_json_pick *pick) {
-    return pick->token.byte_count > 0 && !bp_json_token_is(&pick->token, "null");
-}
-
 /* Cuts a name to fit; '?' replaces what is not printable ASCII, because states are shown as lines.
  */
 static bugpack_status copy_allocator(const bp_json_token *token, bugpack_heap_state *state,
@@ -67,39 +63,29 @@ static bugpack_status copy_allocator(const bp_json_token *token, bugpack_heap_st
 
 bugpack_status bp_heap_state_parse(const void *text, size_t byte_count,
                                    bugpack_heap_state *ret_state, bugpack_error *error) {
-    enum { ALLOCATOR = BP_HEAP_NUMBER_COUNT, ROOT, PICK_COUNT };
-    bp_json_pick picks[PICK_COUNT] = {[ALLOCATOR] = {.path = "allocator"}, [ROOT] = {.path = ""}};
+    bp_json_field fields[] = {{.key = "\"allocated_bytes\""}, {.key = "\"active_bytes\""},
+                              {.key = "\"resident_bytes\""},  {.key = "\"mapped_bytes\""},
+                              {.key = "\"narenas\""},         {.key = "\"allocator\""}};
     bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
     char sentence[128];
-    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
-        picks[i].path = bp_heap_number_keys[i];
-    }
-    bugpack_status status = bp_json_pick_all(text, byte_count, picks, PICK_COUNT, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    if (!bp_json_token_is(&picks[ROOT].token, "{")) {
-        return bp_json_fail_at(text, picks[ROOT].token.text, error, "expected an object");
-    }
-    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
+    bugpack_status status = bp_json_find(text, byte_count, fields, BP_HEAP_NUMBER_COUNT + 1, error);
+    for (size_t i = 0; i <= BP_HEAP_NUMBER_COUNT && status == BUGPACK_OK; i++) {
+        const bp_json_token *token = &fields[i].value;
         uint64_t value;
-        if (!is_known(&picks[i])) {
-            continue;
+        if (token->byte_count == 0 || bp_json_token_is(token, "null")) {
+            continue; /* unknown */
         }
-        if (!bp_json_token_uint(&picks[i].token, &value) || value == BUGPACK_HEAP_UNKNOWN) {
-            (void)snprintf(sentence, sizeof sentence,
-                           "\"%s\" is not a whole number from 0 to %" PRIu64, picks[i].path,
-                           (uint64_t)(BUGPACK_HEAP_UNKNOWN - 1));
-            return bp_json_fail_at(text, picks[i].token.text, error, sentence);
+        if (i == BP_HEAP_NUMBER_COUNT) {
+            status = token->text[0] == '"' ? copy_allocator(token, &state, error)
+                                           : bp_json_fail_at(text, token->text, error,
+                                                             "\"allocator\" is not a string");
+        } else if (bp_json_token_uint(token, &value) && value != BUGPACK_HEAP_UNKNOWN) {
+            bp_heap_number_set(&state, i, value);
+        } else {
+            (void)snprintf(sentence, sizeof sentence, "%s is not a whole number from 0 to %" PRIu64,
+                           fields[i].key, (uint64_t)(BUGPACK_HEAP_UNKNOWN - 1));
+            status = bp_json_fail_at(text, token->text, error, sentence);
         }
-        bp_heap_number_set(&state, i, value);
-    }
-    if (is_known(&picks[ALLOCATOR])) {
-        if (picks[ALLOCATOR].token.text[0] != '"') {
-            return bp_json_fail_at(text, picks[ALLOCATOR].token.text, error,
-                                   "\"allocator\" is not a string");
-        }
-        status = copy_allocator(&picks[ALLOCATOR].token, &state, error);
     }
     if (status == BUGPACK_OK) {
         *ret_state = state;

@@ -6,7 +6,6 @@
 #include "base/array.h"
 #include "base/status.h"
 #include "json/parts.h"
-#include "json/pick.h"
 
 enum { path_max_bytes = 4096 };
 static const size_t paths_max_bytes = (size_t)32 << 20;

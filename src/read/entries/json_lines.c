@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "json/scanner.h"
 
 static const size_t line_max_bytes = (size_t)1 << 20;
 
@@ -40,68 +41,13 @@ bugpack_status bp_line_stream_write(void *context, const void *bytes, size_t byt
     return rest->status == BUGPACK_ERR_NO_MEMORY ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
 }
 
-/* The end of the string whose opening quote is at `at`. */
-static const char *end_of_string(const char *at, const char *end) {
-    for (at++; (at = memchr(at, '"', (size_t)(end - at))) != NULL; at++) {
-        const char *before = at;
-        while (before[-1] == '\\') {
-            before--;
-        }
-        if ((at - before) % 2 == 0) {
-            return at + 1;
-        }
-    }
-    return end;
-}
-
-/* The end of a value: a string, a number or word, or all that is between two brackets. */
-static const char *end_of_value(const char *at, const char *end) {
-    size_t depth = 0;
-    do {
-        if (*at == '"') {
-            at = end_of_string(at, end);
-        } else {
-            depth += *at == '{' || *at == '[';
-            depth -= depth > 0 && (*at == '}' || *at == ']');
-            at++;
-        }
-    } while (at < end && (depth > 0 || (*at != ',' && *at != '}')));
-    return at;
-}
-
-/* Most keys differ in their first letter. */
-static bool is_key(const char *key, size_t key_bytes, const char *wanted) {
-    return key_bytes > 1 && key[1] == wanted[1] && strncmp(wanted, key, key_bytes) == 0 &&
-           wanted[key_bytes] == '\0';
-}
-
-void bp_json_line_find(const char *line, size_t line_bytes, bp_json_field *fields, size_t count) {
-    const char *at = line, *end = line + line_bytes;
-    size_t found = 0;
-    while (found < count && at < end && (at = memchr(at, '"', (size_t)(end - at))) != NULL) {
-        const char *key = at;
-        const char *key_end = end_of_string(at, end);
-        for (at = key_end; at < end && (*at == ':' || *at == ' ' || *at == '\t'); at++) {}
-        if (at == end) {
-            return;
-        }
-        const char *value = at;
-        at = end_of_value(at, end);
-        for (size_t i = 0; i < count; i++) {
-            if (is_key(key, (size_t)(key_end - key), fields[i].key)) {
-                found += fields[i].value.byte_count == 0; /* not a key that is there twice */
-                fields[i].value = (bp_json_token){BP_JSON_SCALAR, value, (size_t)(at - value)};
-            }
-        }
-    }
-}
-
 bool bp_json_line_decode(const bp_json_token *token, bp_buffer *out) {
-    size_t at;
-    return token->byte_count >= 2 && bp_utf8_is_valid(token->text, token->byte_count) &&
-           bp_json_check_string((const unsigned char *)token->text, token->byte_count, &at) ==
-               NULL &&
-           bp_json_token_text(token, out);
+    bp_json_scanner scanner;
+    bp_json_token checked = {.byte_count = 0};
+    bp_json_scanner_init(&scanner, token->text, token->byte_count);
+    return bp_json_scanner_next(&scanner, &checked, NULL) == BUGPACK_OK &&
+           checked.byte_count == token->byte_count && bp_json_token_text(token, out) &&
+           out->status == BUGPACK_OK;
 }
 
 /* Decodes a string of a line; what is malformed is "". */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "json/pick.h"
+#include "json/member.h"
 
 /* Gets a line without its newline. Any status but OK ends the stream as NO_MEMORY. */
 typedef bugpack_status bp_json_line_taker(void *context, const char *line, size_t line_bytes);
@@ -27,19 +27,6 @@ void bp_line_stream_release(bp_line_stream *stream);
 
 /* A bp_sink. */
 bugpack_status bp_line_stream_write(void *stream, const void *bytes, size_t byte_count);
-
-/* A member of the object on a line. */
-typedef struct bp_json_field {
-    const char *key;     /* with its quotes */
-    bp_json_token value; /* `byte_count` is 0 where there is none */
-} bp_json_field;
-
-/*
- * Finds members of the object on a line. Lines are many, and most are only counted: the line is
- * read up to the last member that is wanted, and is not checked. What is found in a line that is no
- * JSON means nothing, but lies within the line.
- */
-void bp_json_line_find(const char *line, size_t line_bytes, bp_json_field *fields, size_t count);
 
 /* Appends a string, decoded. False for what is none, and where there is no memory. */
 bool bp_json_line_decode(const bp_json_token *token, bp_buffer *out);

@@ -12,7 +12,7 @@
 #include "entries/manifest_lines.h"
 #include "entries/report_file.h"
 #include "model/metadata.h"
-#include "json/pick.h"
+#include "json/member.h"
 #include "json/tree.h"
 
 enum { fault_shown_max = 16 };
@@ -194,7 +194,7 @@ static bugpack_status check_entry(verifying *state, size_t index, bugpack_error 
 
 /* The id of metadata.json must be that of the manifest. */
 static bugpack_status check_ids(verifying *state, bugpack_error *error) {
-    bp_json_pick id = {.path = "report_id"};
+    bp_json_field id = {.key = "\"report_id\""};
     bugpack_error detail = BUGPACK_ERROR_INIT;
     bp_buffer text, value;
     bugpack_status status = read_whole(state, metadata_name, metadata_max_bytes, &text, &detail);
@@ -203,8 +203,8 @@ static bugpack_status check_ids(verifying *state, bugpack_error *error) {
         status = BUGPACK_OK; /* it was said */
     } else if (status != BUGPACK_OK) {
         status = add_reader_fault(state, &detail, error);
-    } else if (bp_json_pick_all(bp_buffer_text(&text), text.size, &id, 1, NULL) == BUGPACK_OK &&
-               bp_json_token_text(&id.token, &value) &&
+    } else if (bp_json_find(bp_buffer_text(&text), text.size, &id, 1, NULL) == BUGPACK_OK &&
+               bp_json_token_text(&id.value, &value) &&
                strcmp(bp_buffer_text(&value),
                       bp_json_tree_text_or(state->manifest, "report_id", "")) != 0) {
         add_fault(state, metadata_name, "its report_id is not that of the manifest");

@@ -1,0 +1,109 @@
+#include "json/token.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+const char bp_json_escaped[] = "\"\\/\b\f\n\r\t";
+const char bp_json_escapes[] = "\"\\/bfnrt";
+
+static int32_t decode_escape(const unsigned char **at) {
+    const unsigned char *escape = *at;
+    if (escape[1] != 'u') {
+        *at += 2;
+        return bp_json_escaped[strchr(bp_json_escapes, escape[1]) - bp_json_escapes];
+    }
+    *at += 6;
+    int32_t unit = bp_hex_value(escape + 2, 4);
+    if (unit < 0xD800 || unit > 0xDBFF) {
+        return unit;
+    }
+    *at += 6;
+    return 0x10000 + ((unit - 0xD800) << 10) + (bp_hex_value(escape + 8, 4) - 0xDC00);
+}
+
+int32_t bp_json_next_character(const unsigned char **at) {
+    unsigned char first = **at;
+    if (first == '"') {
+        return -1;
+    }
+    if (first == '\\') {
+        return decode_escape(at);
+    }
+    (*at)++;
+    if (first < 0x80) {
+        return first;
+    }
+    /* Checked UTF-8: the first byte says how many follow. */
+    int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+    int32_t character = first & (0x3F >> more);
+    for (; more > 0; more--) {
+        character = character << 6 | (*(*at)++ & 0x3F);
+    }
+    return character;
+}
+
+bool bp_json_token_is(const bp_json_token *token, const char *text) {
+    size_t byte_count = strlen(text);
+    /* An empty token may have no text at all. */
+    return token->byte_count == byte_count &&
+           (byte_count == 0 || memcmp(token->text, text, byte_count) == 0);
+}
+
+/* Appends a decimal digit; false when it is none, or the value would not fit. */
+static bool push_digit(uint64_t *value, char character) {
+    unsigned digit = (unsigned)(unsigned char)character - '0';
+    if (digit > 9 || *value > (UINT64_MAX - digit) / 10) {
+        return false;
+    }
+    *value = *value * 10 + digit;
+    return true;
+}
+
+bool bp_json_token_uint(const bp_json_token *token, uint64_t *ret_value) {
+    return token->byte_count > 0 && memchr(token->text, '.', token->byte_count) == NULL &&
+           bp_json_token_fixed(token, 0, ret_value);
+}
+
+bool bp_json_token_fixed(const bp_json_token *token, unsigned decimals, uint64_t *ret_value) {
+    uint64_t value = 0;
+    size_t at = 0;
+    while (at < token->byte_count && token->text[at] != '.') {
+        if (!push_digit(&value, token->text[at++])) {
+            return false;
+        }
+    }
+    if (at == 0) {
+        return false;
+    }
+    at += at < token->byte_count; /* the point */
+    for (unsigned i = 0; i < decimals; i++) {
+        if (!push_digit(&value, at < token->byte_count ? token->text[at++] : '0')) {
+            return false;
+        }
+    }
+    bool rounds_up = at < token->byte_count && token->text[at] >= '5' && token->text[at] <= '9';
+    for (; at < token->byte_count; at++) {
+        if (token->text[at] < '0' || token->text[at] > '9') {
+            return false; /* an exponent */
+        }
+    }
+    if (rounds_up && value == UINT64_MAX) {
+        return false;
+    }
+    *ret_value = value + rounds_up;
+    return true;
+}
+
+bool bp_json_token_text(const bp_json_token *token, bp_buffer *out) {
+    if (token->byte_count < 2 || token->text[0] != '"') {
+        return false;
+    }
+    const unsigned char *at = (const unsigned char *)token->text + 1;
+    int32_t character;
+    while ((character = bp_json_next_character(&at)) > 0) {
+        char bytes[BP_UTF8_MAX_BYTES];
+        (void)bp_buffer_append(out, bytes, bp_utf8_put((uint32_t)character, bytes));
+    }
+    return true;
+}
