@@ -110,7 +110,7 @@ Test(json, has_four_layouts) {
     static const char *const texts[] = {[BP_JSON_PAGE] =
                                             "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": {}\n}\n",
                                         [BP_JSON_LINE] = "{\"a\": [1,2],\"b\": {}}\n",
-                                        [BP_JSON_ROW] = "{\"a\": [1, 2], \"b\": {}}\n",
+                                        [BP_JSON_TABLE] = "{\"a\": [\n1,\n2],\n\"b\": {}}\n",
                                         [BP_JSON_RECORD] = "{\"a\":[1,2],\"b\":{}}\n"};
     for (bp_json_layout layout = BP_JSON_PAGE; layout <= BP_JSON_RECORD; layout++) {
         bp_buffer_clear(&out);

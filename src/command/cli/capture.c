@@ -163,11 +163,15 @@ static bp_cli_exit print_result(const bugpack_report_result *result,
         return complete ? BP_CLI_COMPLETE : BP_CLI_INCOMPLETE;
     }
     if (options->json) {
-        (void)fputs("{\n  \"path\": ", stdout);
-        bp_cli_print_json(result->path);
-        (void)printf(",\n  \"complete\": %s,\n  \"missing\": %" PRIu32 ",\n  \"bytes\": %" PRIu64
-                     "\n}\n",
-                     complete ? "true" : "false", result->missing_count, result->zip_bytes);
+        bp_buffer text;
+        bp_json json;
+        bp_buffer_init(&text, BP_CLI_JSON_BYTES);
+        bp_json_begin(&json, &text);
+        bp_json_add_text(&json, "path", result->path);
+        bp_json_add_bool(&json, "complete", complete);
+        bp_json_add_uint(&json, "missing", result->missing_count);
+        bp_json_add_uint(&json, "bytes", result->zip_bytes);
+        bp_cli_print_json(stdout, &json);
     } else {
         (void)printf("%s\n", result->path);
     }

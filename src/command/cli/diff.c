@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "compare/diff.h"
+#include "model/fields.h"
 #include "model/metadata.h"
 
 typedef struct diff_options {
@@ -211,73 +211,61 @@ static void print_text(const bp_diff *diff, const diff_options *options) {
     }
 }
 
-static void print_side_json(const char *key, const bp_diff_side *side) {
+static void add_side(bp_json *json, const char *key, const bp_diff_side *side) {
     bp_report_facts facts = facts_of(side);
-    const struct {
-        const char *key, *text;
-    } rows[] = {
-        {"report_id", facts.report_id}, {"app", facts.app_name}, {"timestamp", facts.timestamp}};
-    (void)printf("\"%s\": {\"path\": ", key);
-    bp_cli_print_json(side->path);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].text[0] != '\0') {
-            (void)printf(", \"%s\": ", rows[i].key);
-            bp_cli_print_json(rows[i].text);
-        }
-    }
-    (void)fputs("},\n", stdout);
+    bp_json_object_begin(json, key);
+    bp_json_add_text(json, "path", side->path);
+    bp_model_add_known_text(json, "report_id", facts.report_id);
+    bp_model_add_known_text(json, "app", facts.app_name);
+    bp_model_add_known_text(json, "timestamp", facts.timestamp);
+    bp_json_object_end(json);
 }
 
-/* A value is JSON, which may have characters that steer a terminal in its strings. */
-static void print_value_json(const char *key, const bp_json_token *value) {
-    (void)printf(", \"%s\": ", key);
-    for (size_t at = 0, length; at < value->byte_count; at += length) {
-        bool is_safe;
-        uint32_t code;
-        length = bp_cli_next_character(value->text + at, &is_safe);
-        if (is_safe) {
-            (void)fwrite(value->text + at, 1, length, stdout);
-        } else {
-            (void)bp_utf8_control((const unsigned char *)value->text + at, length, &code);
-            (void)printf("\\u%04x", (unsigned)code);
-        }
+/* A value of a report; of no bytes where there is none. */
+static void add_json_value(bp_json *json, const char *key, const bp_json_token *value) {
+    if (value->byte_count > 0) {
+        bp_json_add_raw(json, key, value->text, value->byte_count);
     }
 }
 
-static void print_change_json(const bp_json_change *change) {
-    (void)printf("{\"entry\": \"%s\", \"path\": ", change->entry);
-    bp_cli_print_json(change->path);
-    if (change->before.byte_count > 0) {
-        print_value_json("before", &change->before);
-    }
-    if (change->after.byte_count > 0) {
-        print_value_json("after", &change->after);
-    }
+static void add_change(bp_json *json, const bp_json_change *change) {
+    bp_json_object_begin(json, NULL);
+    bp_json_add_text(json, "entry", change->entry);
+    bp_json_add_text(json, "path", change->path);
+    add_json_value(json, "before", &change->before);
+    add_json_value(json, "after", &change->after);
     if (change->is_number) {
         char delta[amount_bytes];
         format_delta(change, unit_of("", true), delta);
-        (void)printf(", \"delta\": %s", delta + (delta[0] == '+'));
+        const char *digits = delta + (delta[0] == '+');
+        bp_json_add_raw(json, "delta", digits, strlen(digits));
     }
-    (void)fputc('}', stdout);
+    bp_json_object_end(json);
 }
 
 static void print_json(const bp_diff *diff, const diff_options *options) {
     const bp_json_changes *list = &diff->changes;
     size_t count = 0; /* of its kind */
-    (void)printf("{\"schema\": %d,\n", BP_SCHEMA_NUMBER);
-    print_side_json("before", &diff->before);
-    print_side_json("after", &diff->after);
-    (void)printf("\"equal\": %s,\n\"changes_complete\": %s,\n\"changes\": [",
-                 list->count == 0 && !list->is_cut ? "true" : "false",
-                 list->is_cut ? "false" : "true");
+    bp_buffer text;
+    bp_json json;
+    bp_buffer_init(&text, BP_CLI_JSON_BYTES);
+    bp_json_begin_as(&json, BP_JSON_TABLE, &text);
+    bp_json_add_uint(&json, "schema", BP_SCHEMA_NUMBER);
+    add_side(&json, "before", &diff->before);
+    add_side(&json, "after", &diff->after);
+    bp_json_add_bool(&json, "equal", list->count == 0 && !list->is_cut);
+    bp_json_add_bool(&json, "changes_complete", !list->is_cut);
+    bp_json_array_begin(&json, "changes");
     for (size_t i = 0; i < list->count; i++) {
         count = begins_kind(list, i) ? 1 : count + 1;
         if (count <= options->limit) {
-            (void)fputs(i > 0 ? ",\n" : "\n", stdout);
-            print_change_json(&list->rows[i]);
+            add_change(&json, &list->rows[i]);
+            (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout); /* they may be many */
+            text.size = 0;
         }
     }
-    (void)fputs("]}\n", stdout);
+    bp_json_array_end(&json);
+    bp_cli_print_json(stdout, &json);
 }
 
 static const bp_cli_bounds limits = {"a number", 1, UINT32_MAX, 1};

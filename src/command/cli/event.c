@@ -1,51 +1,46 @@
 #include "cli/event.h"
 
-#include <inttypes.h>
-
 #include "base/clock.h"
 #include "cli/output.h"
+#include "model/fields.h"
 
-static void print_value(FILE *out, const bp_cli_member *member) {
+static void add_member(bp_json *json, const bp_cli_member *member) {
     const char *const *texts = member->value;
     switch (member->kind) {
     case BP_CLI_TEXT:
-        bp_cli_write_json(out, member->value);
+        bp_model_add_known_text(json, member->key, member->value);
         break;
     case BP_CLI_TEXTS:
+        bp_json_array_begin(json, member->key);
         for (uint64_t i = 0; i < member->number; i++) {
-            (void)fputs(i > 0 ? "," : "[", out);
-            bp_cli_write_json(out, texts[i]);
+            bp_json_add_text(json, NULL, texts[i]);
         }
-        (void)fputs(member->number > 0 ? "]" : "[]", out);
+        bp_json_array_end(json);
         break;
     case BP_CLI_NUMBER:
+        bp_json_add_uint(json, member->key, member->number);
+        break;
     case BP_CLI_ID:
-        (void)fprintf(out, "%" PRIu64, member->number);
+        bp_model_add_known_uint(json, member->key, member->number != 0, member->number);
         break;
     case BP_CLI_TRUTH:
-        (void)fputs(member->number != 0 ? "true" : "false", out);
+        bp_json_add_bool(json, member->key, member->number != 0);
         break;
     }
-}
-
-static int is_left_out(const bp_cli_member *member) {
-    const char *text = member->value;
-    return (member->kind == BP_CLI_TEXT && (text == NULL || text[0] == '\0')) ||
-           (member->kind == BP_CLI_ID && member->number == 0);
 }
 
 void bp_cli_print_event(FILE *out, const char *event, uint64_t wall_ns,
                         const bp_cli_member *members) {
-    char time[BP_CLOCK_ISO_BYTES];
-    bp_clock_format_iso(wall_ns != 0 ? wall_ns : bp_clock_wall_ns(), time);
-    (void)fprintf(out, "{\"event\":\"%s\",\"time\":\"%s\"", event, time);
+    bp_buffer line;
+    bp_json json;
+    bp_buffer_init(&line, BP_CLI_JSON_BYTES);
+    bp_json_begin_as(&json, BP_JSON_RECORD, &line);
+    bp_json_add_text(&json, "event", event);
+    bp_model_add_time(&json, "time", wall_ns != 0 ? wall_ns : bp_clock_wall_ns());
     for (; members->key != NULL; members++) {
-        if (!is_left_out(members)) {
-            (void)fprintf(out, ",\"%s\":", members->key);
-            print_value(out, members);
-        }
+        add_member(&json, members);
     }
-    (void)fputs("}\n", out);
+    bp_cli_print_json(out, &json);
     (void)fflush(out);
 }
 

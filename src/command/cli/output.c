@@ -69,26 +69,14 @@ void bp_cli_escape(const char *text, char *out, size_t out_bytes) {
     out[used] = '\0';
 }
 
-void bp_cli_write_json(FILE *out, const char *text) {
-    (void)fputc('"', out);
-    while (*text != '\0') {
-        bool is_safe;
-        size_t length = bp_cli_next_character(text, &is_safe);
-        if (!is_safe) {
-            uint32_t code = 0xEF00 + (unsigned char)*text; /* of a byte that is no character */
-            (void)bp_utf8_control((const unsigned char *)text, length, &code);
-            (void)fprintf(out, "\\u%04x", (unsigned)code);
-        } else {
-            (void)fprintf(out, "%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", (int)length,
-                          text);
-        }
-        text += length;
+void bp_cli_print_json(FILE *out, bp_json *json) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (bp_json_finish(json, &error) == BUGPACK_OK) {
+        (void)fwrite(json->out->data, 1, json->out->size, out);
+    } else {
+        bp_cli_say("%s", error.message);
     }
-    (void)fputc('"', out);
-}
-
-void bp_cli_print_json(const char *text) {
-    bp_cli_write_json(stdout, text);
+    bp_buffer_release(json->out);
 }
 
 static void say(const char *format, va_list arguments) BUGPACK_PRINTF(1, 0);

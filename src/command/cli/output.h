@@ -15,6 +15,7 @@
 #include <bugpack/report.h>
 
 #include "cli/command.h"
+#include "json/json.h"
 
 /* The command that usage errors point to; NULL for the program itself. */
 extern const char *bp_cli_current_command;
@@ -74,12 +75,11 @@ size_t bp_cli_next_character(const char *text, bool *ret_is_safe);
  */
 void bp_cli_escape(const char *text, char *out, size_t out_bytes);
 
-/*
- * Prints a text as a JSON string with its quotes. A byte that is part of no character becomes
- * U+EF00 plus the byte, as in a report.
- */
-void bp_cli_print_json(const char *text);
-void bp_cli_write_json(FILE *out, const char *text);
+/* Bounds a document that is printed. */
+#define BP_CLI_JSON_BYTES ((size_t)64 << 20)
+
+/* Finishes a document, prints it and releases its buffer. A failure is said. */
+void bp_cli_print_json(FILE *out, bp_json *json);
 
 /* "2.4 GiB", in units of 1,024. Returns `out`. */
 #define BP_CLI_BYTES_BYTES 16

@@ -8,6 +8,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "model/fields.h"
 #include "process/sampler.h"
 
 typedef struct sample_options {
@@ -81,26 +82,41 @@ static void print_line(const bp_metrics *metrics, const char *time, const uint64
     (void)putchar('\n');
 }
 
+/* Two decimals, also of a whole number. */
+static void add_percent(bp_json *json, double value) {
+    char text[32];
+    int length = snprintf(text, sizeof text, "%.2f", value);
+    bp_json_add_raw(json, "cpu_percent", text, (size_t)length);
+}
+
 static void print_json(const bp_metrics *metrics, const char *time, const uint64_t *before_kb) {
-    (void)printf("{\"time\":\"%s\",\"window_ms\":%" PRIu64 ",\"cpu_percent\":%.2f", time,
-                 metrics->sample_window_ms, metrics->cpu_percent);
+    bp_buffer line;
+    bp_json json;
+    bp_buffer_init(&line, BP_CLI_JSON_BYTES);
+    bp_json_begin_as(&json, BP_JSON_RECORD, &line);
+    bp_json_add_text(&json, "time", time);
+    bp_json_add_uint(&json, "window_ms", metrics->sample_window_ms);
+    add_percent(&json, metrics->cpu_percent);
     if (metrics->has_memory) {
-        (void)printf(",\"rss_kb\":%" PRIu64 ",\"vm_size_kb\":%" PRIu64, metrics->rss_kb,
-                     metrics->vm_size_kb);
-        if (before_kb != NULL) {
-            (void)printf(",\"rss_change_kb\":%" PRId64,
-                         (int64_t)metrics->rss_kb - (int64_t)*before_kb);
-        }
+        bp_json_add_uint(&json, "rss_kb", metrics->rss_kb);
+        bp_json_add_uint(&json, "vm_size_kb", metrics->vm_size_kb);
     }
-    (void)printf(",\"ended_threads\":%zu,\"threads\":[", metrics->vanished_count);
+    if (metrics->has_memory && before_kb != NULL) {
+        bp_json_add_int(&json, "rss_change_kb", (int64_t)metrics->rss_kb - (int64_t)*before_kb);
+    }
+    bp_json_add_uint(&json, "ended_threads", metrics->vanished_count);
+    bp_json_array_begin(&json, "threads");
     for (size_t i = 0; i < metrics->thread_count; i++) {
         const bp_thread_metrics *thread = &metrics->threads[i];
-        (void)printf("%s{\"tid\":%" PRIu64 ",\"name\":", i > 0 ? "," : "", thread->tid);
-        bp_cli_print_json(thread->name);
-        (void)printf(",\"cpu_percent\":%.2f%s}", thread->cpu_percent,
-                     thread->is_born ? ",\"born_in_window\":true" : "");
+        bp_json_object_begin(&json, NULL);
+        bp_json_add_uint(&json, "tid", thread->tid);
+        bp_json_add_text(&json, "name", thread->name);
+        add_percent(&json, thread->cpu_percent);
+        bp_model_add_flag(&json, "born_in_window", thread->is_born);
+        bp_json_object_end(&json);
     }
-    (void)fputs("]}\n", stdout);
+    bp_json_array_end(&json);
+    bp_cli_print_json(stdout, &json);
 }
 
 /* The process as it is until it ends, or somebody ends this. */

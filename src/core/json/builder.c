@@ -171,8 +171,13 @@ static void close_level(bp_json *json) {
 /* Separates a member, or an element, from the one before it. */
 static void begin_member(bp_json *json) {
     bp_json_level *level = &json->open[json->depth - 1];
+    bool is_table = json->layout == BP_JSON_TABLE;
+    bool is_row = is_table && json->depth == 2 && !level->is_object;
     if (level->has_member) {
-        (void)bp_buffer_append_text(json->out, json->layout == BP_JSON_ROW ? ", " : ",");
+        (void)bp_buffer_append_text(json->out, is_table && !is_row && json->depth > 1 ? ", " : ",");
+    }
+    if (is_row || (is_table && json->depth == 1 && level->has_member)) {
+        (void)bp_buffer_append_char(json->out, '\n');
     }
     level->has_member = true;
     break_line(json);

@@ -22,7 +22,7 @@
 typedef enum bp_json_layout {
     BP_JSON_PAGE,  /* indented by two spaces */
     BP_JSON_LINE,  /* {"a": 1,"b": 2} */
-    BP_JSON_ROW,   /* {"a": 1, "b": 2} */
+    BP_JSON_TABLE, /* each member of the root, and each element of an array there, is a line */
     BP_JSON_RECORD /* {"a":1,"b":2} */
 } bp_json_layout;
 
