@@ -20,7 +20,7 @@
 #include "process/thread_pointers.h"
 #include "json/json.h"
 #include "json/member.h"
-#include "json/tree.h"
+#include "json/tree_reader.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
 

@@ -1,9 +1,11 @@
 /*
  * Small documents as a tree.
  */
+
 #include "base/buffer.h"
+#include "json/tree_maker.h"
+#include "json/tree_reader.h"
 #include "unit/unit.h"
-#include "json/tree.h"
 
 static bugpack_error error;
 
@@ -17,21 +19,21 @@ static bp_json_tree *read(const char *text) {
 Test(json_tree, finds_members_by_their_exact_name_and_type) {
     bp_json_tree *tree = read("\xEF\xBB\xBF{\"a\": \"x\\u00e9\\ud83d\\ude00\", \"A\": 1, \"list\": "
                               "[1, \"two\", {}], \"inner\": {\"a\": \"y\"}}");
-    cr_expect(eq(str, bp_json_tree_text(tree, "a"), "x\xc3\xa9\xf0\x9f\x98\x80"));
-    cr_expect(eq(ptr, bp_json_tree_text(tree, "A"), NULL));
-    cr_expect(eq(ptr, bp_json_tree_text(tree, "x"), NULL));
-    cr_expect(eq(ptr, bp_json_tree_array(tree, "inner"), NULL));
-    cr_expect(eq(ptr, bp_json_tree_object(tree, "list"), NULL));
+    cr_expect(eq(str, (char *)bp_json_tree_text(tree, "a"), "x\xc3\xa9\xf0\x9f\x98\x80"));
+    cr_expect(eq(ptr, (void *)bp_json_tree_text(tree, "A"), NULL));
+    cr_expect(eq(ptr, (void *)bp_json_tree_text(tree, "x"), NULL));
+    cr_expect(eq(ptr, (void *)bp_json_tree_array(tree, "inner"), NULL));
+    cr_expect(eq(ptr, (void *)bp_json_tree_object(tree, "list"), NULL));
     const bp_json_tree *inner = bp_json_tree_object(tree, "inner");
-    cr_expect(eq(str, bp_json_tree_text(inner, "a"), "y"));
+    cr_expect(eq(str, (char *)bp_json_tree_text(inner, "a"), "y"));
     size_t count = 0;
     for (const bp_json_tree *element = bp_json_tree_first(bp_json_tree_array(tree, "list"));
          element != NULL; element = bp_json_tree_next(element)) {
-        cr_expect(eq(ptr, bp_json_tree_text(element, "a"), NULL));
+        cr_expect(eq(ptr, (void *)bp_json_tree_text(element, "a"), NULL));
         count++;
     }
     cr_expect(eq(sz, count, 3));
-    cr_expect(eq(ptr, bp_json_tree_text(NULL, "a"), NULL));
+    cr_expect(eq(ptr, (void *)bp_json_tree_text(NULL, "a"), NULL));
     bp_json_tree_free(tree);
 }
 
@@ -131,22 +133,17 @@ Test(json_tree, gives_each_element_of_some_arrays_and_the_rest) {
         const char *rest;
     } cases[] = {
         {"{\"threads\": [{\"tid\": 1, \"threads\": [{\"tid\": 9}]}, {\"tid\": 2}], \"a\": [{}]}",
-         BUGPACK_OK, 12, "{\n  \"threads\": [],\n  \"a\": [\n    {}\n  ]\n}\n"},
+         BUGPACK_OK, 12, "{\"threads\":[],\"a\":[{}]}"},
         {"{\"thread\": [{}], \"a\": {\"threads\": [{}]}, \"threads\": [3, [{}], {\"tid\": 4}]}",
-         BUGPACK_OK, 4,
-         "{\n  \"thread\": [\n    {}\n  ],\n  \"a\": {\n    \"threads\": [\n      {}\n    ]\n  },\n"
-         "  \"threads\": []\n}\n"},
+         BUGPACK_OK, 4, "{\"thread\":[{}],\"a\":{\"threads\":[{}]},\"threads\":[]}"},
         {"{\"others\": [{\"tid\": 3}], \"threads\": 5, \"b\": 6}", BUGPACK_OK, 3,
-         "{\n  \"others\": [],\n  \"threads\": 5,\n  \"b\": 6\n}\n"},
-        {"{\"threads\": {\"a\": [{}]}}", BUGPACK_OK, 0,
-         "{\n  \"threads\": {\n    \"a\": [\n      {}\n    ]\n  }\n}\n"},
-        {"[[{\"threads\": [{}]}]]", BUGPACK_OK, 0,
-         "[\n  [\n    {\n      \"threads\": [\n        {}\n      ]\n    }\n  ]\n]\n"},
-        {"7", BUGPACK_OK, 0, "7\n"},
+         "{\"others\":[],\"threads\":5,\"b\":6}"},
+        {"{\"threads\": {\"a\": [{}]}}", BUGPACK_OK, 0, "{\"threads\":{\"a\":[{}]}}"},
+        {"[[{\"threads\": [{}]}]]", BUGPACK_OK, 0, "[[{\"threads\":[{}]}]]"},
+        {"7", BUGPACK_OK, 0, "7"},
         {"{\"one\": {\"tid\": 4, \"one\": {}}, \"c\": {\"one\": {}}, \"threads\": [{\"tid\": 2}]}",
-         BUGPACK_OK, 42,
-         "{\n  \"one\": {},\n  \"c\": {\n    \"one\": {}\n  },\n  \"threads\": []\n}\n"},
-        {"{\"one\": [{}]}", BUGPACK_OK, 0, "{\n  \"one\": [\n    {}\n  ]\n}\n"},
+         BUGPACK_OK, 42, "{\"one\":{},\"c\":{\"one\":{}},\"threads\":[]}"},
+        {"{\"one\": [{}]}", BUGPACK_OK, 0, "{\"one\":[{}]}"},
         {"{\"threads\": [{\"tid\": 8}, {\"tid\": 1}]}", BUGPACK_ERR_LIMIT, 8, NULL},
         {"{\"threads\": [{\"tid\": 5}, {\"tid\": 06}]}", BUGPACK_ERR_CORRUPT, 5, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -160,10 +157,70 @@ Test(json_tree, gives_each_element_of_some_arrays_and_the_rest) {
         cr_expect(eq(u64, tids, cases[i].tids), "%zu", i);
         cr_expect(eq(int, rest != NULL, cases[i].rest != NULL), "%zu", i);
         if (rest != NULL && cases[i].rest != NULL) {
-            cr_assert(eq(int, bp_json_tree_print(rest, &printed, &error), BUGPACK_OK));
-            cr_expect(eq(str, printed.data, cases[i].rest), "%zu", i);
+            bp_json json;
+            bp_json_begin_as(&json, BP_JSON_RECORD, &printed);
+            bp_json_add_tree(&json, "rest", rest, true);
+            cr_assert(eq(int, bp_json_finish(&json, &error), BUGPACK_OK));
+            char wanted[256];
+            (void)snprintf(wanted, sizeof wanted, "{\"rest\":%s}\n", cases[i].rest);
+            cr_expect(eq(str, printed.data, wanted), "%zu", i);
         }
         bp_buffer_release(&printed);
         bp_json_tree_free(rest);
     }
+}
+
+Test(json_tree, prints_what_it_read_and_numbers_as_they_were) {
+    static const char text[] =
+        "{\"a\":[9007199254740993,-0.10,1.50e+3,-7,12,1e999,0.1],"
+        "\"_b\":{\"c\":null,\"d\":true,\"e\":\"x\\n\\u009b\xc3\xa9\"},\"f\":false}";
+    bp_buffer printed;
+    bp_json json;
+    bp_json_tree *tree = read(text);
+    bp_buffer_init(&printed, 1024);
+    bp_json_begin_as(&json, BP_JSON_RECORD, &printed);
+    BP_JSON_EACH (member, bp_json_tree_first(tree)) {
+        bp_json_add_tree(&json, bp_json_tree_key(member), member, true);
+    }
+    cr_assert(eq(int, bp_json_finish(&json, &error), BUGPACK_OK));
+    cr_expect(eq(sz, printed.size, sizeof text));
+    cr_expect(zero(int, strncmp(printed.data, text, sizeof text - 1)), "%s", printed.data);
+    bp_buffer_clear(&printed);
+    cr_assert(eq(int, bp_json_tree_print(tree, &printed, &error), BUGPACK_OK));
+    bp_json_tree *again = read(printed.data);
+    cr_expect(ne(ptr, (void *)bp_json_tree_object(again, "_b"), NULL));
+    bp_json_tree_free(again);
+    bp_json_tree_free(tree);
+    bp_buffer_release(&printed);
+}
+
+Test(json_tree, is_made_member_by_member_with_exact_numbers) {
+    bp_buffer printed;
+    bp_json_maker maker;
+    double value = 0;
+    bp_buffer_init(&printed, 1024);
+    bp_json_maker_begin(&maker);
+    bp_json_make_uint(&maker, "most", true, UINT64_MAX);
+    bp_json_make_number(&maker, "rounded", true, 12.3456, 2);
+    bp_json_make_number(&maker, "below", true, -1.0, 0);
+    bp_json_make_number(&maker, "unknown", false, 1.0, 0);
+    bp_json_make_number(&maker, "infinite", true, 1e308 * 10, 0);
+    bp_json_make_text(&maker, "none", NULL);
+    bp_json_make_object(&maker, "o");
+    bp_json_make_flag(&maker, "set", true);
+    bp_json_make_flag(&maker, "unset", false);
+    bp_json_make_text(&maker, "_private", "x");
+    bp_json_make_end(&maker);
+    cr_assert(not(maker.lacks_memory));
+    cr_expect(bp_json_tree_number(maker.root, "rounded", &value));
+    cr_expect(eq(dbl, value, 12.3456), "readers round it themselves");
+    bp_json json;
+    bp_json_begin_as(&json, BP_JSON_RECORD, &printed);
+    bp_json_add_tree(&json, "r", maker.root, false);
+    cr_assert(eq(int, bp_json_finish(&json, &error), BUGPACK_OK));
+    cr_expect(eq(str, printed.data,
+                 "{\"r\":{\"most\":18446744073709551615,\"rounded\":12.35,\"below\":-1,"
+                 "\"o\":{\"set\":true}}}\n"));
+    bp_json_tree_free(maker.root);
+    bp_buffer_release(&printed);
 }

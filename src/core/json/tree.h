@@ -1,6 +1,6 @@
 /*
- * Small documents that somebody else wrote, as a tree (cJSON's): for looking up values by name.
- * Numbers in a tree are doubles; json/token.h reads exact ones.
+ * A document as a tree (cJSON's): for looking up values by name. A number is a double, which is
+ * printed as it was read or made. json/tree_reader.h and json/tree_maker.h make trees.
  */
 #ifndef BP_JSON_TREE_H
 #define BP_JSON_TREE_H
@@ -12,54 +12,16 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
-#include "base/sink.h"
 #include "json/json.h"
-
-/* Bounds a tree together with its text. What reads reports has 64 MiB for everything. */
-#define BP_JSON_TREE_MAX_BYTES ((size_t)20 << 20)
-
-/* Bounds the time for a document of small elements: Linux has no more threads. */
-#define BP_JSON_TREE_MAX_ELEMENTS ((size_t)1 << 22)
 
 typedef struct cJSON bp_json_tree;
 
-/*
- * Checks the text as bp_json_reformat does before cJSON sees it. Errors: as there, and CORRUPT for
- * one that would take more memory than BP_JSON_TREE_MAX_BYTES. The tree is released with
- * bp_json_tree_free.
- */
-bugpack_status bp_json_tree_read(const void *text, size_t byte_count, bp_json_tree **ret_tree,
-                                 bugpack_error *error);
-/* The same with a bound of its own. */
-bugpack_status bp_json_tree_read_within(const void *text, size_t byte_count, size_t max_bytes,
-                                        bp_json_tree **ret_tree, bugpack_error *error);
 void bp_json_tree_free(bp_json_tree *tree);
 
-/* Takes an element, which is borrowed, unless bp_json_tree_take takes it over. Anything but OK ends
- * the reading. */
-typedef bugpack_status bp_json_tree_taker(void *context, bp_json_tree *element,
-                                          bugpack_error *error);
-
-/* An array that is a member of the root, and what takes the objects in it; or an object that is
- * one, which is taken itself. */
-typedef struct bp_json_tree_list {
-    const char *key;
-    bp_json_tree_taker *take;
-    bool is_object;
-} bp_json_tree_list;
-
-/*
- * Gives the objects in some arrays of the object `text`, each as a tree of its own, in the order of
- * the text: for documents of any size, of which no more than an element is held. The row after the
- * last of `lists` has no key. `ret_rest`, which may be NULL, is the document with these
- * members empty, to be released by the caller.
- *
- * Errors: those of bp_json_tree_read, where the bound of an element is 8 MiB, and CORRUPT for
- * more than BP_JSON_TREE_MAX_ELEMENTS; those of the giver
- * and of the takers. The elements before what is wrong have been given.
- */
-bugpack_status bp_json_tree_each(const bp_giver *text, const bp_json_tree_list *lists,
-                                 void *context, bp_json_tree **ret_rest, bugpack_error *error);
+/* A key, string, number or word of its checked text. NULL without memory. */
+bp_json_tree *bp_json_tree_scalar(const char *text, size_t byte_count);
+/* Whether a scalar is a number that has its text beside it, because its double may not be exact. */
+bool bp_json_tree_keeps_text(const char *text, size_t byte_count);
 
 /* Moves the members of an object into a new one, which is the caller's. NULL without memory. */
 bp_json_tree *bp_json_tree_take(bp_json_tree *object);
@@ -119,37 +81,11 @@ void bp_json_tree_remove(bp_json_tree *object, const char *key);
  * memory. */
 bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key);
 
-/* Appends the document, indented by two spaces. NO_MEMORY, LIMIT of the buffer. */
-bugpack_status bp_json_tree_print(const bp_json_tree *tree, bp_buffer *out, bugpack_error *error);
+/* Appends an object as a document. Errors: those of bp_json_finish. */
+bugpack_status bp_json_tree_print(const bp_json_tree *object, bp_buffer *out, bugpack_error *error);
 
-/*
- * Builds a tree, member by member, for what renders one document in several ways. The first failure
- * sticks; from then on nothing is added. All zero is a maker whose root is no more than begun.
- */
-enum { BP_JSON_MAKER_DEPTH = 8 };
-typedef struct bp_json_maker {
-    bp_json_tree *root; /* an object; the caller's */
-    bp_json_tree *open[BP_JSON_MAKER_DEPTH];
-    size_t depth;
-    bool lacks_memory;
-} bp_json_maker;
-
-void bp_json_maker_begin(bp_json_maker *maker);
-/* Keys are literals, and NULL in an array. What is not known, a NULL text or `is_known`, is left
- * out. A number is printed with so many decimals. */
-void bp_json_make_object(bp_json_maker *maker, const char *key);
-void bp_json_make_array(bp_json_maker *maker, const char *key);
-void bp_json_make_end(bp_json_maker *maker);
-void bp_json_make_text(bp_json_maker *maker, const char *key, const char *text);
-void bp_json_make_number(bp_json_maker *maker, const char *key, bool is_known, double value,
-                         unsigned decimals);
-void bp_json_make_uint(bp_json_maker *maker, const char *key, bool is_known, uint64_t value);
-void bp_json_make_bool(bp_json_maker *maker, const char *key, bool value);
-/* Nothing for "", and for false. */
-void bp_json_make_known_text(bp_json_maker *maker, const char *key, const char *text);
-void bp_json_make_flag(bp_json_maker *maker, const char *key, bool is_set);
-
-/* Adds what was made to a document: without the members whose names begin with '_'. */
-void bp_json_add_made(bp_json *json, const char *key, const bp_json_tree *made);
+/* Adds a tree, which may be NULL, to a document; `with_private`: with the members whose names begin
+ * with '_'. */
+void bp_json_add_tree(bp_json *json, const char *key, const bp_json_tree *tree, bool with_private);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "model/frame_text.h"
 #include "model/stacks.h"
-#include "json/tree.h"
+#include "json/tree_maker.h"
 
 typedef void bp_frame_taker(void *context, const bp_frame_text *frame);
 

@@ -14,7 +14,7 @@
 #include "entries/report_file.h"
 #include "model/entry.h"
 #include "redact/redactor.h"
-#include "json/tree.h"
+#include "json/tree_maker.h"
 
 /*
  * Lines of a report that mention a person or a machine: home directories, addresses, and names that

@@ -16,7 +16,7 @@
 #include "entries/report_file.h"
 #include "platform/staged_file.h"
 #include "redact/redactor.h"
-#include "json/tree.h"
+#include "json/tree_reader.h"
 
 static const char manifest_name[] = "manifest.json";
 static const size_t manifest_max_bytes = (size_t)16 << 20;

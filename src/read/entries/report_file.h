@@ -14,7 +14,7 @@
 #include "archive/reader.h"
 #include "base/buffer.h"
 #include "base/sink.h"
-#include "json/tree.h"
+#include "json/tree_reader.h"
 
 typedef struct bp_report_file bp_report_file;
 

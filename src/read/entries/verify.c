@@ -13,7 +13,7 @@
 #include "entries/report_file.h"
 #include "model/metadata.h"
 #include "json/member.h"
-#include "json/tree.h"
+#include "json/tree_reader.h"
 
 enum { fault_shown_max = 16 };
 static const char own_name[] = "the report"; /* in sentences: the caller knows its path */

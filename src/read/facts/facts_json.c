@@ -60,7 +60,8 @@ bugpack_status bp_facts_print(const bp_facts *facts, bp_buffer *out, bugpack_err
             uint64_t other_count = bp_findings_other_count(&facts->findings);
             bp_model_add_known_uint(&json, "other_findings", other_count > 0, other_count);
         } else {
-            bp_json_add_made(&json, members[i], bp_json_tree_member(facts->document, members[i]));
+            bp_json_add_tree(&json, members[i], bp_json_tree_member(facts->document, members[i]),
+                             false);
         }
     }
     return bp_json_finish(&json, error);
@@ -81,7 +82,8 @@ static void add_members(bp_json *json, const bp_facts *facts, const line_member 
                 json, members->key,
                 bp_json_tree_value_text(bp_json_tree_at(facts->metadata, members->path)));
         } else {
-            bp_json_add_made(json, members->key, bp_json_tree_at(facts->document, members->path));
+            bp_json_add_tree(json, members->key, bp_json_tree_at(facts->document, members->path),
+                             false);
         }
     }
 }
@@ -195,7 +197,7 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
     bp_json json;
     bp_json_begin_as(&json, BP_JSON_LINE, out);
     bp_json_quote(&json, true);
-    bp_json_add_made(&json, "path", bp_json_tree_at(facts->document, "report.path"));
+    bp_json_add_tree(&json, "path", bp_json_tree_at(facts->document, "report.path"), false);
     bp_json_add_uint(&json, "bytes", byte_count);
     add_members(&json, facts, which);
     bp_json_add_uint(&json, "critical_findings",

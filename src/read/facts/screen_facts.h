@@ -7,6 +7,7 @@
 #define BP_INSPECT_SCREEN_FACTS_H
 
 #include "diagnose/evidence.h"
+#include "json/tree_maker.h"
 
 /* A thread, or so many that do the same, as an object of an array. */
 void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, uint64_t count,

@@ -6,6 +6,7 @@
 #define BP_INSPECT_THREAD_FACTS_H
 
 #include "diagnose/evidence.h"
+#include "json/tree_maker.h"
 
 /* All threads of one name. */
 typedef struct bp_threads_of_name {
