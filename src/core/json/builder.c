@@ -50,9 +50,16 @@ static bugpack_status append_string(bp_buffer *out, const void *bytes, size_t by
                                     encoder *encode) {
     const char *text = bytes;
     size_t size_before = out->size;
+    size_t plain = 0, i = bp_json_plain_length(bytes, byte_count);
+    char *at = i == byte_count ? bp_buffer_reserve(out, byte_count + 2) : NULL;
+    if (at != NULL) { /* as of most texts, and of all keys */
+        at[0] = at[byte_count + 1] = '"';
+        memcpy(at + 1, text, byte_count);
+        bp_buffer_commit(out, byte_count + 2);
+        return BUGPACK_OK;
+    }
     (void)bp_buffer_append_char(out, '"');
-    size_t plain = 0;
-    for (size_t i = 0; i < byte_count; i++) {
+    for (; i < byte_count; i++) {
         /* What is escaped begins like no rest of a character, so a cut here never splits one. */
         uint32_t code;
         size_t length = escaped_length(text + i, byte_count - i, &code);

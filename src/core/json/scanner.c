@@ -86,25 +86,6 @@ static const char *check_escape(const unsigned char *text, size_t available, siz
     return NULL;
 }
 
-/*
- * How many of eight bytes come before the first that is not ASCII, or is a control character, a
- * quote or a backslash.
- */
-static size_t count_plain(const unsigned char *bytes) {
-    static const uint64_t ones = 0x0101010101010101;
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
-    /* The high bit is set of each byte over 0x7F, and of each that was below what is taken off.
-     * What that borrows from can only be behind it. */
-    uint64_t others =
-        (word | (word - ones * 0x20) | (quote - ones) | (backslash - ones)) & ones * 0x80;
-    return others == 0 ? 8 : (size_t)__builtin_ctzll(others) / 8;
-}
-
 /* As bp_utf8_sequence_length, quickly for the most frequent ones. */
 static size_t character_length(const unsigned char *text, size_t available) {
     bool has_two = available >= 2 && (text[1] & 0xC0) == 0x80;
@@ -122,11 +103,7 @@ static size_t character_length(const unsigned char *text, size_t available) {
 static const char *check_string(const unsigned char *text, size_t byte_count, size_t *ret_at) {
     size_t at = 1;
     for (;;) {
-        size_t plain = 8;
-        while (plain == 8 && byte_count - at >= 8) {
-            plain = count_plain(text + at);
-            at += plain;
-        }
+        at += bp_json_plain_length(text + at, byte_count - at);
         if (at >= byte_count || text[at] == '"') {
             break;
         }

@@ -7,6 +7,32 @@
 const char bp_json_escaped[] = "\"\\/\b\f\n\r\t";
 const char bp_json_escapes[] = "\"\\/bfnrt";
 
+static bool is_plain(unsigned char byte) {
+    return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
+}
+
+size_t bp_json_plain_length(const unsigned char *bytes, size_t byte_count) {
+    static const uint64_t ones = 0x0101010101010101;
+    size_t at = 0;
+    for (; byte_count - at >= sizeof ones; at += sizeof ones) {
+        uint64_t word;
+        memcpy(&word, bytes + at, sizeof word);
+        uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
+        /* The high bit is set of each byte over 0x7E, and of each that was below what is taken off.
+         */
+        uint64_t others =
+            (word | (word + ones) | (word - ones * 0x20) | (quote - ones) | (backslash - ones)) &
+            ones * 0x80;
+        if (others != 0) {
+            break;
+        }
+    }
+    while (at < byte_count && is_plain(bytes[at])) {
+        at++;
+    }
+    return at;
+}
+
 static int32_t decode_escape(const unsigned char **at) {
     const unsigned char *escape = *at;
     if (escape[1] != 'u') {

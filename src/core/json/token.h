@@ -41,6 +41,10 @@ bool bp_json_token_fixed(const bp_json_token *token, unsigned decimals, uint64_t
 /* Appends a string with its escapes decoded, up to a NUL in it. False when it is no string. */
 bool bp_json_token_text(const bp_json_token *token, bp_buffer *out);
 
+/* How many bytes come before the first that is not ASCII, or is a control character, a quote or a
+ * backslash: these stand for themselves in a string. */
+size_t bp_json_plain_length(const unsigned char *bytes, size_t byte_count);
+
 /* The characters that have a short escape, and its letter, in the same order. */
 extern const char bp_json_escaped[], bp_json_escapes[];
 

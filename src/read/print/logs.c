@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "entries/json_lines.h"
-#include "json/json.h"
+#include "model/fields.h"
 
 enum { channel_bytes = 256, piece_max_bytes = 320 * 1024 };
 
@@ -287,30 +287,22 @@ const bp_log_source *bp_logs_source(const bp_logs *logs, size_t index) {
 }
 
 void bp_log_line_print(const bp_log_line *line, uint64_t trigger_ns, bp_buffer *out) {
-    char time[BP_CLOCK_ISO_BYTES];
-    (void)bp_buffer_append_char(out, '{');
+    bp_json json;
+    bp_json_begin_as(&json, BP_JSON_RECORD, out);
+    bp_json_quote(&json, true);
     if (line->wall_ns != 0) {
-        bp_clock_format_iso(line->wall_ns, time);
-        (void)bp_buffer_printf(out, "\"time\":\"%s\",", time);
+        bp_model_add_time(&json, "time", line->wall_ns);
     }
     if (line->wall_ns != 0 && trigger_ns != 0) {
         int64_t ns = (int64_t)(line->wall_ns - trigger_ns);
-        (void)bp_buffer_append_text(out, "\"from_trigger_secs\":");
-        (void)bp_json_append_number(out, (double)ns / 1e9, 6);
-        (void)bp_buffer_append_char(out, ',');
+        bp_json_add_number(&json, "from_trigger_secs", (double)ns / 1e9, 6);
     }
-    if (line->level > 0) {
-        (void)bp_buffer_printf(out, "\"level\":\"%s\",", bp_level_name((uint8_t)line->level));
-    }
-    (void)bp_buffer_append_text(out, "\"source\":");
-    (void)bp_json_append_quote(out, line->source->entry, strlen(line->source->entry));
-    if (line->channel[0] != '\0') {
-        (void)bp_buffer_append_text(out, ",\"channel\":");
-        (void)bp_json_append_quote(out, line->channel, strlen(line->channel));
-    }
-    (void)bp_buffer_append_text(out, ",\"message\":");
-    (void)(line->source->is_ring ? bp_json_append_quote(out, line->message, line->message_bytes)
-                                 : bp_json_append_string(out, line->message, line->message_bytes));
-    (void)bp_buffer_printf(out, "%s%s}\n", line->continues ? ",\"continues\":true" : "",
-                           line->is_cut ? ",\"cut\":true" : "");
+    bp_json_add_text(&json, "level", line->level > 0 ? bp_level_name((uint8_t)line->level) : NULL);
+    bp_json_add_text(&json, "source", line->source->entry);
+    bp_model_add_known_text(&json, "channel", line->channel);
+    bp_json_quote(&json, line->source->is_ring);
+    bp_json_add_bytes(&json, "message", line->message, line->message_bytes);
+    bp_model_add_flag(&json, "continues", line->continues);
+    bp_model_add_flag(&json, "cut", line->is_cut);
+    (void)bp_json_finish(&json, NULL); /* what may fail is the buffer */
 }

@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/status.h"
+#include "model/fields.h"
 #include "platform/thread.h"
 #include "ring/ring_reader.h"
-#include "json/json.h"
 
 /* Not changed once it is shared: its threads are sorted, so that computing with it only reads. */
 typedef struct bp_shared_snapshot {
@@ -359,49 +359,30 @@ static bool read_record(uint32_t tag, const void *payload, size_t payload_bytes,
     return true;
 }
 
-/* Streamed, not built as trees: there may be a day of records. */
-static void append_uint(bp_buffer *line, const char *key, uint64_t value) {
-    (void)bp_buffer_printf(line, "%s%llu", key, (unsigned long long)value);
-}
-
-/* Two decimals, as in runtime-metrics.json. */
-static void append_percent(bp_buffer *line, double value) {
-    (void)bp_buffer_append_text(line, ",\"cpu_percent\":");
-    (void)bp_json_append_number(line, value, 2);
-}
-
-static void append_thread(bp_buffer *line, const bp_history_thread *thread) {
-    append_uint(line, "{\"tid\":", thread->tid);
-    (void)bp_buffer_append_text(line, ",\"name\":");
-    (void)bp_json_append_string(line, thread->name, strnlen(thread->name, sizeof thread->name));
-    append_percent(line, thread->cpu_percent);
-    (void)bp_buffer_append_char(line, '}');
-}
-
+/* Percentages have two decimals, as in runtime-metrics.json. */
 static void print_record(bp_buffer *line, const bp_history_record *record,
                          uint64_t wall_offset_ns) {
-    char time[BP_CLOCK_ISO_BYTES];
-    bp_clock_format_iso(record->ended_ns + wall_offset_ns, time);
-    (void)bp_buffer_printf(line, "{\"time\":\"%s\"", time);
-    append_uint(line, ",\"monotonic_ns\":", record->ended_ns);
-    append_uint(line, ",\"interval_ms\":", record->interval_ns / BP_NS_PER_MS);
-    append_percent(line, record->cpu_percent);
-    if (record->has_memory) {
-        append_uint(line, ",\"rss_kb\":", record->rss_kb);
-        append_uint(line, ",\"vm_size_kb\":", record->vm_size_kb);
-    }
-    if (record->has_own) {
-        append_uint(line, ",\"bugpack_kb\":", record->own_kb);
-    }
-    append_uint(line, ",\"thread_count\":", record->thread_count);
-    (void)bp_buffer_append_text(line, ",\"threads\":[");
+    bp_json json;
+    bp_json_begin_as(&json, BP_JSON_RECORD, line);
+    bp_model_add_time(&json, "time", record->ended_ns + wall_offset_ns);
+    bp_json_add_uint(&json, "monotonic_ns", record->ended_ns);
+    bp_json_add_uint(&json, "interval_ms", record->interval_ns / BP_NS_PER_MS);
+    bp_json_add_number(&json, "cpu_percent", record->cpu_percent, 2);
+    bp_model_add_known_uint(&json, "rss_kb", record->has_memory, record->rss_kb);
+    bp_model_add_known_uint(&json, "vm_size_kb", record->has_memory, record->vm_size_kb);
+    bp_model_add_known_uint(&json, "bugpack_kb", record->has_own, record->own_kb);
+    bp_json_add_uint(&json, "thread_count", record->thread_count);
+    bp_json_array_begin(&json, "threads");
     for (uint32_t i = 0; i < record->busy_count; i++) {
-        if (i > 0) {
-            (void)bp_buffer_append_char(line, ',');
-        }
-        append_thread(line, &record->threads[i]);
+        const bp_history_thread *thread = &record->threads[i];
+        bp_json_object_begin(&json, NULL);
+        bp_json_add_uint(&json, "tid", thread->tid);
+        bp_model_add_name(&json, "name", thread->name, sizeof thread->name);
+        bp_json_add_number(&json, "cpu_percent", thread->cpu_percent, 2);
+        bp_json_object_end(&json);
     }
-    (void)bp_buffer_append_text(line, "]}\n");
+    bp_json_array_end(&json);
+    (void)bp_json_finish(&json, NULL); /* what may fail is the buffer */
 }
 
 bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_sink *sink,

@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "model/fields.h"
 #include "platform/thread.h"
 #include "ring/ring_reader.h"
-#include "json/json.h"
 
 /* Flags of a record, as the files of earlier versions have them. */
 enum { was_cut = 1, continues = 2, unfinished = 4 };
@@ -134,28 +134,24 @@ static void print_record(const bp_ring_record *record, const log_header *header,
         unsigned flag;
         const char *key;
     } flags[] = {{was_cut, "truncated"}, {continues, "continues"}, {unfinished, "unfinished"}};
-    char time[BP_CLOCK_ISO_BYTES];
-    bp_clock_format_iso(record->monotonic_ns + wall_offset_ns, time);
-    (void)bp_buffer_printf(out,
-                           "{\"seq\":%llu,\"time\":\"%s\",\"monotonic_ns\":%llu,\"level\":\"%s\"",
-                           (unsigned long long)record->sequence, time,
-                           (unsigned long long)record->monotonic_ns, bp_level_name(header->level));
+    bp_json json;
+    bp_json_begin_as(&json, BP_JSON_RECORD, out);
+    bp_json_add_uint(&json, "seq", record->sequence);
+    bp_model_add_time(&json, "time", record->monotonic_ns + wall_offset_ns);
+    bp_json_add_uint(&json, "monotonic_ns", record->monotonic_ns);
+    bp_json_add_text(&json, "level", bp_level_name(header->level));
     if (header->channel_bytes > 0) {
-        (void)bp_buffer_append_text(out, ",\"channel\":");
-        (void)bp_json_append_string(out, text, header->channel_bytes);
+        bp_json_add_bytes(&json, "channel", text, header->channel_bytes);
     }
     text += header->channel_bytes;
-    (void)bp_buffer_printf(out, ",\"tid\":%llu,\"thread\":", (unsigned long long)header->tid);
-    (void)bp_json_append_string(out, text, header->thread_bytes);
+    bp_json_add_uint(&json, "tid", header->tid);
+    bp_json_add_bytes(&json, "thread", text, header->thread_bytes);
     text += header->thread_bytes;
-    (void)bp_buffer_append_text(out, ",\"message\":");
-    (void)bp_json_append_string(out, text, header->message_bytes);
+    bp_json_add_bytes(&json, "message", text, header->message_bytes);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if ((header->flags & flags[i].flag) != 0) {
-            (void)bp_buffer_printf(out, ",\"%s\":true", flags[i].key);
-        }
+        bp_model_add_flag(&json, flags[i].key, (header->flags & flags[i].flag) != 0);
     }
-    (void)bp_buffer_append_text(out, "}\n");
+    (void)bp_json_finish(&json, NULL); /* what may fail is the buffer */
 }
 
 /* A recovered file may claim anything: the lengths must add up to the payload. */

@@ -6,10 +6,10 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/status.h"
+#include "model/fields.h"
 #include "recorder/pcap.h"
 #include "recorder/traffic.h"
 #include "ring/ring.h"
-#include "json/json.h"
 
 static const size_t line_max_bytes = 64 * 1024;
 
@@ -172,25 +172,18 @@ typedef struct printer {
     unsigned char text[margin_bytes + BP_PCAP_SEGMENT_BYTES + margin_bytes];
 } printer;
 
-/* What the frames of a pcap cannot say: the cuts of a message, as part of its index line. */
-static void print_cuts(unsigned cuts, bp_buffer *out) {
+/* What the frames of a pcap cannot say. */
+static void add_cuts(bp_json *json, unsigned cuts) {
     static const char *const names[BP_TRAFFIC_CUT_COUNT] = {
         [BP_TRAFFIC_CUT_SNAP] = "snap_length", [BP_TRAFFIC_CUT_FILTER] = "filter",
         [BP_TRAFFIC_CUT_LIMIT] = "size_limit", [BP_TRAFFIC_CUT_ABSENT] = "no_bytes",
         [BP_TRAFFIC_CUT_PIN] = "pin",          [BP_TRAFFIC_CUT_FLAG] = "no_payload",
     };
-    const char *before = ",\"cut_by\":[";
-    bool has_any = false;
+    bp_json_array_begin(json, "cut_by");
     for (unsigned cut = 0; cut < BP_TRAFFIC_CUT_COUNT; cut++) {
-        if ((cuts >> cut & 1) != 0) {
-            (void)bp_buffer_printf(out, "%s\"%s\"", before, names[cut]);
-            before = ",";
-            has_any = true;
-        }
+        bp_json_add_text(json, NULL, (cuts >> cut & 1) != 0 ? names[cut] : NULL);
     }
-    if (has_any) {
-        (void)bp_buffer_append_char(out, ']');
-    }
+    bp_json_array_end(json);
 }
 
 /* A line of traffic-index.jsonl for the current message of a lane. `frame`: its first frame in the
@@ -198,26 +191,27 @@ static void print_cuts(unsigned cuts, bp_buffer *out) {
 static void append_index_line(const traffic_lane *at, uint64_t frame, bp_buffer *out) {
     const bp_traffic_record *message = &at->current;
     const char *channel = at->snapshot->identity.name;
-    char time[BP_CLOCK_ISO_BYTES];
-    bp_clock_format_iso(at->current_wall_ns, time);
-    (void)bp_buffer_printf(
-        out, "{\"frame\":%llu,\"time\":\"%s\",\"monotonic_ns\":%llu,\"channel\":",
-        (unsigned long long)frame, time, (unsigned long long)message->monotonic_ns);
-    (void)bp_json_append_string(out, channel, strnlen(channel, sizeof at->snapshot->identity.name));
-    (void)bp_buffer_printf(
-        out, ",\"connection\":%u,\"seq\":%llu,\"direction\":\"%s\",\"type\":%llu",
-        (unsigned)at->snapshot->identity.number, (unsigned long long)message->sequence,
-        message->direction == BUGPACK_SENT ? "sent" : "received",
-        (unsigned long long)message->type);
+    bool is_cut = (message->cuts & ((1u << BP_TRAFFIC_CUT_COUNT) - 1)) != 0;
+    bp_json json;
+    bp_json_begin_as(&json, BP_JSON_RECORD, out);
+    bp_json_add_uint(&json, "frame", frame);
+    bp_model_add_time(&json, "time", at->current_wall_ns);
+    bp_json_add_uint(&json, "monotonic_ns", message->monotonic_ns);
+    bp_model_add_name(&json, "channel", channel, sizeof at->snapshot->identity.name);
+    bp_json_add_uint(&json, "connection", at->snapshot->identity.number);
+    bp_json_add_uint(&json, "seq", message->sequence);
+    bp_json_add_text(&json, "direction", message->direction == BUGPACK_SENT ? "sent" : "received");
+    bp_json_add_uint(&json, "type", message->type);
     if (message->name_bytes > 0) {
-        (void)bp_buffer_append_text(out, ",\"type_name\":");
-        (void)bp_json_append_string(out, message->name, message->name_bytes);
+        bp_json_add_bytes(&json, "type_name", message->name, message->name_bytes);
     }
-    (void)bp_buffer_printf(out, ",\"bytes\":%llu,\"kept_bytes\":%llu",
-                           (unsigned long long)message->original_bytes,
-                           (unsigned long long)message->byte_count);
-    print_cuts(message->cuts, out);
-    (void)bp_buffer_append_text(out, at->is_pinned ? ",\"pinned\":true}\n" : "}\n");
+    bp_json_add_uint(&json, "bytes", message->original_bytes);
+    bp_json_add_uint(&json, "kept_bytes", message->byte_count);
+    if (is_cut) {
+        add_cuts(&json, message->cuts);
+    }
+    bp_model_add_flag(&json, "pinned", at->is_pinned);
+    (void)bp_json_finish(&json, NULL); /* what may fail is the buffer */
 }
 
 /* Copies bytes of the current message, those that the window cannot hold straight from the file.
