@@ -163,7 +163,7 @@ static void *run_thread(void *argument) {
 }
 
 static bool is_worker(const bp_thread_state *thread) {
-    return strncmp(thread->name, "w-", 2) == 0;
+    return strncmp(thread->read.stat.name, "w-", 2) == 0;
 }
 
 static void take(pid_t pid, bp_process_threads *process) {
@@ -199,7 +199,7 @@ static void hang(void) {
         take(0, &process);
         for (size_t i = 0; are_all_there && i < process.thread_count; i++) {
             const bp_thread_state *thread = &process.threads[i];
-            blocked_count += is_worker(thread) && thread->state == 'S';
+            blocked_count += is_worker(thread) && thread->read.stat.state == 'S';
         }
         bp_process_threads_release(&process);
     }
@@ -216,9 +216,11 @@ static void expect_waits(pid_t pid) {
     CHECK(process.thread_count < sizeof is_seen);
     for (size_t i = 0; i < process.thread_count; i++) {
         const bp_thread_state *thread = &process.threads[i];
-        CHECK(thread->state != 0 && thread->has_scheduling && thread->has_switches);
+        CHECK(thread->read.stat.state != 0 && thread->read.stat.has_scheduling &&
+              bp_thread_has(&thread->read, BP_GROUP_STATUS));
         if (is_worker(thread)) {
-            CHECK(thread->has_syscall && thread->syscall.place == BP_THREAD_IN_CALL);
+            CHECK(bp_thread_has(&thread->read, BP_GROUP_SYSCALL) &&
+                  thread->read.syscall.place == BP_THREAD_IN_CALL);
             waits += thread->is_waiting;
             timed_waits += thread->is_waiting && thread->wait.is_timed;
         }
@@ -346,10 +348,10 @@ static void expect_second_looks(void) {
         take(0, &process);
         for (size_t i = 0; i < process.thread_count; i++) {
             const bp_thread_state *thread = &process.threads[i];
-            size_t index = (size_t)(thread->name[2] - '0');
+            size_t index = (size_t)(thread->read.stat.name[2] - '0');
             if (is_worker(thread)) {
                 CHECK(thread->is_waiting == (index == 0 || what == NOTHING));
-                tids[index] = (pid_t)thread->tid;
+                tids[index] = (pid_t)thread->read.tid;
             }
         }
         bp_process_threads_release(&process);

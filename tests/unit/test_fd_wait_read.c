@@ -71,8 +71,8 @@ static bp_process_threads read_waiting(const bp_thread_state **ret_thread) {
             eq(int, bp_threads_find_files(&process, 1, UINT64_MAX, &search, NULL), BUGPACK_OK));
         for (size_t i = 0; i < process.thread_count; i++) {
             bp_thread_state *thread = &process.threads[i];
-            if (!search.is_cut && strcmp(thread->name, "waiter") == 0 && thread->has_fd_wait &&
-                process.files.file_count > 0 &&
+            if (!search.is_cut && strcmp(thread->read.stat.name, "waiter") == 0 &&
+                thread->has_fd_wait && process.files.file_count > 0 &&
                 (thread->file != NULL || process.files.files[0].kind == BP_OPEN_FILE_EVENTFD)) {
                 *ret_thread = thread;
                 return process;

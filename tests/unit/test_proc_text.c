@@ -168,18 +168,6 @@ Test(proc_status, leaves_output_alone_when_there_is_no_such_number) {
     cr_expect(eq(u64, value, 42));
 }
 
-Test(proc_schedstat, has_the_time_on_a_run_queue_second) {
-    static const char *const others[] = {"", "1", "1 2", "1 x 3", " 1 2 3", "-1 2 3"};
-    bp_proc_schedstat stat = {.run_delay_ns = 42};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        cr_expect(not(bp_proc_parse_schedstat(others[i], strlen(others[i]), &stat)), "%s",
-                  others[i]);
-    }
-    cr_expect(eq(u64, stat.run_delay_ns, 42));
-    cr_assert(bp_proc_parse_schedstat("1712 388912345 12\n", 18, &stat));
-    cr_expect(eq(u64, stat.run_delay_ns, 388912345));
-}
-
 Test(proc_number, reads_either_sign_and_nothing_else) {
     int64_t value = 5;
     cr_expect(not(bp_proc_parse_number("", 0, &value)));

@@ -13,10 +13,10 @@ static bp_thread_state threads[thread_max];
 static bp_process_threads made(const int *waits_for, size_t count) {
     for (size_t i = 0; i < count; i++) {
         threads[i] =
-            (bp_thread_state){.tid = i + 1,
+            (bp_thread_state){.read = {.tid = i + 1},
                               .is_waiting = waits_for[i] != nobody,
                               .waits_for = waits_for[i] == nobody ? 0 : (size_t)waits_for[i]};
-        (void)snprintf(threads[i].name, sizeof threads[i].name, "t%zu", i);
+        (void)snprintf(threads[i].read.stat.name, sizeof threads[i].read.stat.name, "t%zu", i);
     }
     return (bp_process_threads){.pid = 1, .threads = threads, .thread_count = count};
 }
@@ -76,8 +76,8 @@ Test(deadlock, names_what_is_waited_for) {
     bp_process_threads process = made(circle, 2);
     threads[0].wait.kind = BP_FUTEX_KIND_THREAD;
     threads[1].wait.kind = BP_FUTEX_KIND_RWLOCK;
-    threads[1].name[0] = '\0';
-    cr_expect(eq(str, describe(&process),
+    threads[1].read.stat.name[0] = '\0';
+    cr_expect(eq(str, (char *)describe(&process),
                  "t0 (1) waits for the end of (2), which waits for an rwlock of t0 (1)\n"));
     threads[0].wait.kind = BP_FUTEX_KIND_RWLOCK;
     cr_expect(eq(str, describe(&process), "t0 (1) and (2) wait for each other's rwlocks\n"));

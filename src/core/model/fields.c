@@ -104,13 +104,17 @@ void bp_model_add_app(bp_json *json, const char *name, const char *version, cons
     bp_json_object_end(json);
 }
 
-void bp_model_add_policy(bp_json *json, uint64_t policy) {
+void bp_model_add_scheduling(bp_json *json, const bp_proc_stat *stat) {
     static const char *const names[] = {"other", "fifo", "rr",       "batch",
                                         NULL,    "idle", "deadline", "ext"};
     char number[24];
-    (void)snprintf(number, sizeof number, "%" PRIu64, policy);
-    bool has_name = policy < sizeof names / sizeof names[0] && names[policy] != NULL;
-    bp_json_add_text(json, "policy", has_name ? names[policy] : number);
+    (void)snprintf(number, sizeof number, "%" PRIu64, stat->policy);
+    bool has_name = stat->policy < sizeof names / sizeof names[0] && names[stat->policy] != NULL;
+    bp_json_add_text(json, "policy", has_name ? names[stat->policy] : number);
+    bp_json_add_int(json, "priority", stat->priority);
+    bp_json_add_uint(json, "realtime_priority", stat->rt_priority);
+    bp_json_add_int(json, "nice", stat->nice);
+    bp_json_add_uint(json, "processor", stat->processor);
 }
 
 #define SIGNAL(name) [name] = #name

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "platform/process_facts.h"
+#include "platform/linux/proc_text.h"
 #include "json/json.h"
 
 /* A wall-clock time, in nanoseconds since 1970, as "2026-11-21T00:36:51.123456Z". */
@@ -59,8 +59,8 @@ void bp_model_add_app(bp_json *json, const char *name, const char *version, cons
 /* "SIGSEGV"; NULL for a number that has no name of its own, such as that of a realtime signal. */
 const char *bp_model_signal_name(int number);
 
-/* `policy`: the name of a scheduling policy in the kernel's include/uapi/linux/sched.h, or its
- * number. */
-void bp_model_add_policy(bp_json *json, uint64_t policy);
+/* `policy`, the name of a scheduling policy in the kernel's include/uapi/linux/sched.h or its
+ * number, the priorities and the processor. */
+void bp_model_add_scheduling(bp_json *json, const bp_proc_stat *stat);
 
 #endif

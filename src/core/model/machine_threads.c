@@ -520,11 +520,7 @@ static void add_scheduling(const bp_thread_reading *thread, bp_json *json) {
     bp_json_object_begin(json, "scheduling");
     if (is_measured) {
         bp_json_add_bytes(json, "state", &stat->state, 1);
-        bp_model_add_policy(json, stat->policy);
-        bp_json_add_int(json, "priority", stat->priority);
-        bp_json_add_uint(json, "realtime_priority", stat->rt_priority);
-        bp_json_add_int(json, "nice", stat->nice);
-        bp_json_add_uint(json, "processor", stat->processor);
+        bp_model_add_scheduling(json, stat);
     }
     if (has_affinity) {
         add_affinity(thread->affinity, json);

@@ -11,7 +11,7 @@ enum { sentence_max_bytes = 4096 };
 
 void bp_process_threads_release(bp_process_threads *process) {
     for (size_t i = 0; i < process->thread_count; i++) {
-        free(process->threads[i].kernel_stack);
+        bp_thread_reading_release(&process->threads[i].read);
         free(process->threads[i].process_wait);
     }
     free(process->threads);
@@ -67,8 +67,9 @@ size_t bp_deadlock_length(const bp_process_threads *process, size_t first) {
 }
 
 static void append_name(const bp_thread_state *thread, bp_buffer *out) {
-    (void)bp_buffer_append(out, thread->name, strnlen(thread->name, sizeof thread->name));
-    (void)bp_buffer_printf(out, "%s(%" PRIu64 ")", thread->name[0] != '\0' ? " " : "", thread->tid);
+    const char *name = thread->read.stat.name;
+    (void)bp_buffer_append(out, name, strnlen(name, sizeof thread->read.stat.name));
+    (void)bp_buffer_printf(out, "%s(%" PRIu64 ")", name[0] != '\0' ? " " : "", thread->read.tid);
 }
 
 /* "waits for a mutex of b (2)" */
@@ -133,24 +134,15 @@ static void add_state(char letter, bp_json *json) {
                       word != NULL ? strlen(word) : 1);
 }
 
-static void add_scheduling(const bp_thread_state *thread, bp_json *json) {
-    bp_json_object_begin(json, "scheduling");
-    bp_model_add_policy(json, thread->policy);
-    bp_json_add_int(json, "priority", thread->priority);
-    bp_json_add_uint(json, "realtime_priority", thread->rt_priority);
-    bp_json_add_int(json, "nice", thread->nice);
-    bp_json_add_uint(json, "processor", thread->processor);
-    bp_json_object_end(json);
-}
-
-static void add_totals(const bp_thread_state *thread, bp_json *json) {
+static void add_totals(const bp_thread_reading *read, bp_json *json) {
     bp_json_object_begin(json, "since_start");
-    if (thread->state != 0) {
-        bp_model_add_ms(json, "user_ms", thread->user_ns);
-        bp_model_add_ms(json, "system_ms", thread->system_ns);
+    if (read->stat.state != 0) {
+        bp_model_add_ms(json, "user_ms", read->counters[BP_COUNTER_USER_CPU]);
+        bp_model_add_ms(json, "system_ms", read->counters[BP_COUNTER_SYSTEM_CPU]);
     }
-    bp_model_add_switches(json, thread->has_switches, thread->voluntary_switches,
-                          thread->involuntary_switches);
+    bp_model_add_switches(json, bp_thread_has(read, BP_GROUP_STATUS),
+                          read->counters[BP_COUNTER_VOLUNTARY_SWITCHES],
+                          read->counters[BP_COUNTER_INVOLUNTARY_SWITCHES]);
     bp_json_object_end(json);
 }
 
@@ -186,7 +178,7 @@ static void add_wait(const bp_process_threads *process, const bp_thread_state *t
                                         [BP_FUTEX_KIND_THREAD] = "thread",
                                         [BP_FUTEX_KIND_MONITOR] = "monitor"};
     bp_json_object_begin(json, "waits_for");
-    bp_json_add_uint(json, "tid", process->threads[thread->waits_for].tid);
+    bp_json_add_uint(json, "tid", process->threads[thread->waits_for].read.tid);
     bp_json_add_text(json, "kind", kinds[thread->wait.kind]);
     bp_model_add_hex(json, "address", thread->wait.address);
     bp_json_add_bool(json, "timed", thread->wait.is_timed);
@@ -279,24 +271,27 @@ static void add_polled(const bp_fd_wait *wait, bp_json *json) {
 
 static void add_thread(const bp_process_threads *process, const bp_thread_state *thread,
                        bp_json *json) {
+    const bp_thread_reading *read = &thread->read;
     bp_json_object_begin(json, NULL);
-    bp_json_add_uint(json, "tid", thread->tid);
-    bp_model_add_name(json, "name", thread->name, sizeof thread->name);
-    if (thread->state != 0) {
-        add_state(thread->state, json);
+    bp_json_add_uint(json, "tid", read->tid);
+    bp_model_add_name(json, "name", read->stat.name, sizeof read->stat.name);
+    if (read->stat.state != 0) {
+        add_state(read->stat.state, json);
     }
-    if (thread->has_scheduling) {
-        add_scheduling(thread, json);
+    if (read->stat.has_scheduling) {
+        bp_json_object_begin(json, "scheduling");
+        bp_model_add_scheduling(json, &read->stat);
+        bp_json_object_end(json);
     }
-    if (thread->state != 0 || thread->has_switches) {
-        add_totals(thread, json);
+    if (read->stat.state != 0 || bp_thread_has(read, BP_GROUP_STATUS)) {
+        add_totals(read, json);
     }
-    bp_model_add_known_text(json, "wait_channel", thread->wait_channel);
-    if (thread->has_syscall && thread->syscall.place == BP_THREAD_IN_CALL) {
-        add_syscall(&thread->syscall, process->arch, json);
+    bp_model_add_known_text(json, "wait_channel", read->wait_channel);
+    if (bp_thread_has(read, BP_GROUP_SYSCALL) && read->syscall.place == BP_THREAD_IN_CALL) {
+        add_syscall(&read->syscall, process->arch, json);
     }
-    if (thread->kernel_stack != NULL) {
-        add_kernel_stack(thread->kernel_stack, json);
+    if (read->kernel_stack != NULL) {
+        add_kernel_stack(read->kernel_stack, json);
     }
     if (thread->does_poll) {
         add_polled(&thread->fd_wait, json);
@@ -324,7 +319,7 @@ static void add_deadlock(const bp_process_threads *process, size_t first, bp_jso
     bp_json_array_begin(json, "tids");
     size_t length = bp_deadlock_length(process, first);
     for (size_t i = first; length > 0; length--, i = process->threads[i].waits_for) {
-        bp_json_add_uint(json, NULL, process->threads[i].tid);
+        bp_json_add_uint(json, NULL, process->threads[i].read.tid);
     }
     bp_json_array_end(json);
     bp_json_object_end(json);

@@ -9,7 +9,7 @@
 #include "base/buffer.h"
 #include "model/open_files.h"
 #include "platform/linux/file_locks.h"
-#include "platform/linux/thread_wait.h"
+#include "platform/thread_reading.h"
 
 /* A process of a chain, and what it waits for itself. */
 typedef struct bp_wait_link {
@@ -40,21 +40,8 @@ typedef struct bp_process_wait {
 
 /* One thread. What is not known is 0, and left out. */
 typedef struct bp_thread_state {
-    uint64_t tid;
-    uint64_t birth; /* as in platform/task.h */
-    char name[64];  /* any bytes */
-    char state;     /* the kernel's letter; 0: nothing of its stat is known */
-    bool has_scheduling;
-    int64_t priority, nice;
-    uint64_t policy, rt_priority, processor;
-    uint64_t user_ns, system_ns; /* since its start, known with the state */
-    bool has_switches;
-    uint64_t voluntary_switches, involuntary_switches; /* since its start */
-    char wait_channel[64];                             /* "": it waits nowhere, or not known */
-    bool has_syscall;
-    bp_thread_syscall syscall;
-    char *kernel_stack; /* lines, as the kernel writes them; owned, NULL: not known */
-    bool is_waiting;    /* for the thread `waits_for` */
+    bp_thread_reading read;
+    bool is_waiting; /* for the thread `waits_for` */
     bp_futex_wait wait;
     size_t waits_for; /* its index */
     bp_fd_wait fd_wait;

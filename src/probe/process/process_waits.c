@@ -108,7 +108,7 @@ static bool list_children(const bp_process_threads *process, struct wait *wait) 
         uint64_t child;
         ssize_t length = bp_proc_read_at(AT_FDCWD, text, sizeof text,
                                          "/proc/%" PRIu64 "/task/%" PRIu64 "/children",
-                                         process->pid, process->threads[i].tid);
+                                         process->pid, process->threads[i].read.tid);
         bp_proc_scan scan = {text, text + (length < 0 ? 0 : length)};
         while (bp_proc_take_number(&scan, 10, &child)) {
             bp_proc_skip_blanks(&scan);
@@ -231,7 +231,7 @@ static bool find_file_lock(struct finder *finder, const bp_process_threads *proc
                            const bp_thread_state *thread, struct wait *wait) {
     bp_file_lock wanted = {.pid = (int64_t)process->pid}, holder;
     char link[64], name[24];
-    if (!bp_file_lock_of_call(process->arch, &thread->syscall, &wait->fd, &wanted.kind)) {
+    if (!bp_file_lock_of_call(process->arch, &thread->read.syscall, &wait->fd, &wanted.kind)) {
         return false;
     }
     (void)snprintf(name, sizeof name, "%" PRIu32, wait->fd);
@@ -260,7 +260,7 @@ static bool find_file_lock(struct finder *finder, const bp_process_threads *proc
 static bool find_lease(struct finder *finder, const bp_process_threads *process,
                        const bp_thread_state *thread, struct wait *wait) {
     bp_file_lock lease;
-    if (strcmp(thread->wait_channel, "__break_lease") != 0 || !read_locks(finder) ||
+    if (strcmp(thread->read.wait_channel, "__break_lease") != 0 || !read_locks(finder) ||
         !bp_file_lock_find_lease(finder->locks, finder->locks_bytes, &lease) || lease.pid <= 0 ||
         (uint64_t)lease.pid == process->pid) {
         return false;
@@ -293,9 +293,9 @@ static bool find_mutex(const bp_thread_state *thread, struct wait *wait) {
 static bool find_child(const bp_process_threads *process, const bp_thread_state *thread,
                        struct wait *wait) {
     enum { ALL_CHILDREN = 0, ONE_CHILD = 1, TOLD_OF_STOP = 2 };
-    const uint64_t *arguments = thread->syscall.arguments;
-    const char *name = thread->syscall.place == BP_THREAD_IN_CALL
-                           ? bp_syscall_name(process->arch, thread->syscall.number)
+    const uint64_t *arguments = thread->read.syscall.arguments;
+    const char *name = thread->read.syscall.place == BP_THREAD_IN_CALL
+                           ? bp_syscall_name(process->arch, thread->read.syscall.number)
                            : NULL;
     bool is_wait4 = name != NULL && strcmp(name, "wait4") == 0;
     bool is_waitid = name != NULL && strcmp(name, "waitid") == 0;
@@ -358,7 +358,7 @@ static bool find_peer(struct finder *finder, const bp_process_threads *process,
 static bool find_wait(struct finder *finder, const bp_process_threads *process,
                       const bp_thread_state *thread, struct wait *wait) {
     *wait = (struct wait){.fd = 0};
-    return thread->has_syscall &&
+    return bp_thread_has(&thread->read, BP_GROUP_SYSCALL) &&
            (find_mutex(thread, wait) || find_file_lock(finder, process, thread, wait) ||
             find_lease(finder, process, thread, wait) || find_peer(finder, process, thread, wait) ||
             find_child(process, thread, wait));

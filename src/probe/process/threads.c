@@ -16,13 +16,11 @@
 #include "platform/linux/files.h"
 #include "platform/linux/mapped_files.h"
 #include "platform/linux/proc_text.h"
+#include "platform/linux/thread_reader.h"
 #include "process/elf_object.h"
 #include "process/java_threads.h"
 #include "process/open_files.h"
 #include "process/thread_pointers.h"
-
-/* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
-static const size_t text_bytes_max = (size_t)64 * 1024;
 
 /* Lines of 80 bytes, of more watches than are looked at. */
 static const size_t watches_bytes_max = 4096;
@@ -35,9 +33,7 @@ struct own_id {
 };
 
 struct reader {
-    int threads_fd; /* /proc/<pid>/task */
-    char *text;
-    uint64_t tick_ns;
+    bp_thread_reader files; /* in /proc/<pid>/task */
     bp_process_threads process;
     struct own_id *ids; /* of the threads whose own id is known; ascending when waits are found */
     size_t id_count;
@@ -67,13 +63,13 @@ static bp_futex_owner find_other(void *context, uint64_t tid) {
     if (!reader->counts_as_we_do) {
         return BP_FUTEX_OWNER_UNKNOWN;
     }
-    ssize_t length = bp_proc_read_at(AT_FDCWD, reader->text, text_bytes_max - 1,
+    ssize_t length = bp_proc_read_at(AT_FDCWD, reader->files.text, BP_THREAD_TEXT_BYTES,
                                      "/proc/%" PRIu64 "/status", tid);
     if (length < 0) {
         bool is_gone = bp_proc_is_gone(errno) && kill((pid_t)tid, 0) != 0 && errno == ESRCH;
         return is_gone ? BP_FUTEX_OWNER_ENDED : BP_FUTEX_OWNER_UNKNOWN;
     }
-    bool is_other = bp_proc_find_number(reader->text, (size_t)length, "Tgid", 0, &pid) &&
+    bool is_other = bp_proc_find_number(reader->files.text, (size_t)length, "Tgid", 0, &pid) &&
                     pid != reader->process.pid;
     return is_other ? BP_FUTEX_OWNER_PROCESS : BP_FUTEX_OWNER_UNKNOWN;
 }
@@ -157,7 +153,8 @@ static bool is_any(const bp_process_threads *process,
                    bool (*is_possible)(bp_syscall_arch arch, const bp_thread_syscall *syscall)) {
     for (size_t i = 0; i < process->thread_count; i++) {
         const bp_thread_state *thread = &process->threads[i];
-        if (thread->has_syscall && is_possible(process->arch, &thread->syscall)) {
+        if (bp_thread_has(&thread->read, BP_GROUP_SYSCALL) &&
+            is_possible(process->arch, &thread->read.syscall)) {
             return true;
         }
     }
@@ -173,7 +170,7 @@ static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
     bp_process_threads *process = &reader->process;
     bugpack_status status = BUGPACK_OK;
     bool has_glibc = false;
-    int thread_fd = bp_proc_open_living_thread(reader->threads_fd, NULL);
+    int thread_fd = bp_proc_open_living_thread(reader->files.dir_fd, NULL);
     process->arch = thread_fd < 0 ? BP_SYSCALL_UNKNOWN : arch_of(thread_fd, &has_glibc);
     reader->futexes = (bp_futex_process){.arch = process->arch,
                                          .has_glibc = has_glibc,
@@ -192,7 +189,7 @@ static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
         for (size_t i = 0; i < reader->id_count; i++) {
             const struct own_id *id = &reader->ids[i];
             reader->counts_as_we_do =
-                reader->counts_as_we_do && process->threads[id->index].tid == id->tid;
+                reader->counts_as_we_do && process->threads[id->index].read.tid == id->tid;
         }
     } else {
         reader->id_count = 0;
@@ -201,115 +198,47 @@ static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
     return status;
 }
 
-static ssize_t read_file(struct reader *reader, uint64_t tid, const char *name) {
-    return bp_proc_read_at(reader->threads_fd, reader->text, text_bytes_max - 1, "%" PRIu64 "/%s",
-                           tid, name);
-}
-
-/* False when the thread has ended. */
-static bool read_stat(const struct reader *reader, bp_thread_state *thread) {
-    bp_proc_stat stat;
-    int result = bp_proc_read_stat(reader->threads_fd, &stat, "%" PRIu64 "/stat", thread->tid);
-    if (result != 0) {
-        return !bp_proc_is_gone(result);
-    }
-    thread->birth = stat.start_ticks;
-    memcpy(thread->name, stat.name, sizeof thread->name);
-    thread->state = stat.state;
-    thread->user_ns = stat.user_ticks * reader->tick_ns;
-    thread->system_ns = stat.system_ticks * reader->tick_ns;
-    thread->has_scheduling = stat.has_scheduling;
-    thread->priority = stat.priority;
-    thread->nice = stat.nice;
-    thread->policy = stat.policy;
-    thread->rt_priority = stat.rt_priority;
-    thread->processor = stat.processor;
-    return true;
-}
-
-/* The switches, and the id in the innermost pid namespace, which is the last of NSpid (proc(5)). */
-static uint64_t read_status(struct reader *reader, bp_thread_state *thread) {
-    uint64_t own_tid = thread->tid;
-    ssize_t length = read_file(reader, thread->tid, "status");
-    if (length < 0) {
-        return 0;
-    }
-    size_t bytes = (size_t)length;
-    thread->has_switches = bp_proc_find_switches(reader->text, bytes, &thread->voluntary_switches,
-                                                 &thread->involuntary_switches);
-    (void)bp_proc_find_number(reader->text, bytes, "TracerPid", 0, &reader->process.tracer.pid);
-    for (size_t i = 0; bp_proc_find_number(reader->text, bytes, "NSpid", i, &own_tid); i++) {}
-    return own_tid;
-}
-
-static void read_syscall(struct reader *reader, bp_thread_state *thread) {
-    int result = bp_thread_syscall_read(reader->threads_fd, thread->tid, &thread->syscall);
-    thread->has_syscall = result == 0;
-    bool is_ended =
-        result == ESRCH || (result == ENOENT && read_file(reader, thread->tid, "comm") < 0);
-    if (result != 0 && !is_ended) {
-        reader->process.unread_count++;
-        reader->process.unread_errno = result;
-    }
-}
-
-/* "0" where it waits nowhere, and where we may not know. */
-static void read_wait_channel(struct reader *reader, bp_thread_state *thread) {
-    ssize_t length = read_file(reader, thread->tid, "wchan");
-    if (length > 0 && (size_t)length < sizeof thread->wait_channel && reader->text[0] != '0') {
-        memcpy(thread->wait_channel, reader->text, (size_t)length);
-        thread->wait_channel[length] = '\0';
-    }
-}
-
-/* Only root may: a first refusal is enough. */
-static void read_kernel_stack(struct reader *reader, bp_thread_state *thread) {
-    ssize_t length =
-        reader->process.kernel_stack_errno == 0 ? read_file(reader, thread->tid, "stack") : 0;
-    if (length < 0 && errno != ESRCH && faccessat(reader->threads_fd, ".", F_OK, 0) == 0) {
-        reader->process.kernel_stack_errno = errno;
-    } else if (length > 0) {
-        thread->kernel_stack = strndup(reader->text, (size_t)length);
-        reader->process.kernel_stack_errno = thread->kernel_stack == NULL ? ENOMEM : 0;
-    }
-}
-
-/* The switches come first: where they are the same later on, the thread has not run since. */
+/* Only root may read kernel stacks: a first refusal is enough. */
 static void read_thread(struct reader *reader, uint64_t tid) {
+    static const uint32_t groups = 1u << BP_GROUP_STAT | 1u << BP_GROUP_STATUS |
+                                   1u << BP_GROUP_SYSCALL | 1u << BP_GROUP_WAIT_CHANNEL;
     bp_process_threads *process = &reader->process;
-    bp_thread_state thread = {.tid = tid};
-    if (!read_stat(reader, &thread)) {
+    bp_thread_reading *thread = &process->threads[process->thread_count].read;
+    uint32_t kernel_stack = process->kernel_stack_errno == 0 ? 1u << BP_GROUP_KERNEL_STACK : 0;
+    bp_thread_read(&reader->files, tid, groups | kernel_stack, thread);
+    if (thread->errnos[BP_GROUP_STAT] == ESRCH) {
         process->vanished_count++;
         return;
     }
-    uint64_t own_tid = read_status(reader, &thread);
-    /* An ended first thread is in no call, and its own user is refused. */
-    if (thread.state != 'Z') {
-        read_syscall(reader, &thread);
-        read_wait_channel(reader, &thread);
-        read_kernel_stack(reader, &thread);
+    int syscall_errno = thread->errnos[BP_GROUP_SYSCALL];
+    if (syscall_errno != 0 && syscall_errno != ESRCH) {
+        process->unread_count++;
+        process->unread_errno = syscall_errno;
     }
-    if (own_tid != 0) {
-        reader->ids[reader->id_count++] = (struct own_id){own_tid, process->thread_count};
+    if (thread->errnos[BP_GROUP_KERNEL_STACK] != ESRCH && kernel_stack != 0) {
+        process->kernel_stack_errno = thread->errnos[BP_GROUP_KERNEL_STACK];
     }
-    process->threads[process->thread_count++] = thread;
+    if (thread->own_tid != 0) {
+        process->tracer.pid = thread->tracer_pid;
+        reader->ids[reader->id_count++] = (struct own_id){thread->own_tid, process->thread_count};
+    }
+    process->thread_count++;
 }
 
 static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
                                    bugpack_error *error) {
     bp_process_threads *process = &reader->process;
     bp_proc_list list;
-    int result = bp_proc_list_read(reader->threads_fd, NULL, &list);
+    int result = bp_proc_list_read(reader->files.dir_fd, NULL, &list);
     process->threads = calloc(list.count + 1, sizeof *process->threads);
     reader->ids = calloc(list.count + 1, sizeof *reader->ids);
-    reader->text = malloc(text_bytes_max);
-    if (process->threads == NULL || reader->ids == NULL || reader->text == NULL) {
+    if (process->threads == NULL || reader->ids == NULL) {
         result = ENOMEM;
     }
     if (result == 0 && list.count > 0) {
-        bp_thread_state first = {.tid = list.items[0].id}; /* the kernel lists it first */
-        (void)read_stat(reader, &first);
-        process->birth = first.birth;
+        bp_proc_stat first = {.pid = list.items[0].id}; /* the kernel lists it first */
+        (void)bp_proc_read_stat(reader->files.dir_fd, &first, "%" PRIu64 "/stat", first.pid);
+        process->birth = first.start_ticks;
         memcpy(process->name, first.name, sizeof process->name);
         bp_proc_list_sort(&list);
         for (size_t i = 0; i < list.count; i++) {
@@ -333,12 +262,9 @@ static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
                                        process->pid);
 }
 
-static bool has_stayed(struct reader *reader, const bp_thread_state *thread) {
-    bp_thread_state again = {.tid = thread->tid};
-    return bp_thread_syscall_read(reader->threads_fd, thread->tid, &again.syscall) == 0 &&
-           memcmp(&again.syscall, &thread->syscall, sizeof again.syscall) == 0 &&
-           read_status(reader, &again) != 0 && again.has_switches && thread->has_switches &&
-           again.voluntary_switches == thread->voluntary_switches;
+static bool has_stayed(const struct reader *reader, const bp_thread_state *thread) {
+    return bp_thread_has(&thread->read, BP_GROUP_STATUS) &&
+           bp_thread_reader_has_stayed(&reader->files, &thread->read);
 }
 
 /* The waits for monitors of Java, which its virtual machine knows of. */
@@ -361,8 +287,9 @@ static void take_monitors(struct reader *reader) {
         const struct own_id *waiter = find_id(reader, wait->tid);
         const struct own_id *owner = find_id(reader, wait->owner_tid);
         bp_thread_state *thread = waiter != NULL ? &reader->process.threads[waiter->index] : NULL;
-        if (thread != NULL && owner != NULL && thread->has_syscall && !thread->is_waiting &&
-            bp_futex_wait_is_possible(reader->process.arch, &thread->syscall)) {
+        if (thread != NULL && owner != NULL && bp_thread_has(&thread->read, BP_GROUP_SYSCALL) &&
+            !thread->is_waiting &&
+            bp_futex_wait_is_possible(reader->process.arch, &thread->read.syscall)) {
             thread->is_waiting = true;
             thread->waits_for = (size_t)owner->index;
             thread->wait = (bp_futex_wait){.kind = BP_FUTEX_KIND_MONITOR,
@@ -392,7 +319,7 @@ static bool still_waits(struct reader *reader, const struct monitors *monitors,
     if (thread->wait.kind == BP_FUTEX_KIND_MONITOR) {
         return has_monitor(reader, monitors, thread) && has_stayed(reader, thread);
     }
-    return bp_futex_wait_find(&reader->futexes, &thread->syscall, &wait) &&
+    return bp_futex_wait_find(&reader->futexes, &thread->read.syscall, &wait) &&
            wait.kind == thread->wait.kind && wait.tid == thread->wait.tid &&
            wait.owner == thread->wait.owner && has_stayed(reader, thread);
 }
@@ -400,10 +327,10 @@ static bool still_waits(struct reader *reader, const struct monitors *monitors,
 /* Of an epoll what it watches. */
 static bool take_watches(struct reader *reader, bp_thread_state *thread) {
     bp_fd_wait *wait = &thread->fd_wait;
-    ssize_t length = bp_proc_read_at(reader->threads_fd, reader->text, watches_bytes_max,
-                                     "%" PRIu64 "/fdinfo/%" PRIu32, thread->tid, wait->fds[0]);
+    ssize_t length = bp_proc_read_at(reader->files.dir_fd, reader->files.text, watches_bytes_max,
+                                     "%" PRIu64 "/fdinfo/%" PRIu32, thread->read.tid, wait->fds[0]);
     return length > 0 && (size_t)length < watches_bytes_max &&
-           bp_fd_wait_take_watches(wait, reader->text, (size_t)length);
+           bp_fd_wait_take_watches(wait, reader->files.text, (size_t)length);
 }
 
 /* On one descriptor alone, or on several, or on what an epoll watches. */
@@ -411,13 +338,13 @@ static void find_fd_wait(struct reader *reader, bp_thread_state *thread) {
     enum { epoll_max = 32 };
     bp_syscall_arch arch = reader->process.arch;
     bp_fd_wait *wait = &thread->fd_wait;
-    if (!thread->has_syscall ||
-        !bp_fd_wait_find(arch, &thread->syscall, read_memory, reader, wait)) {
+    if (!bp_thread_has(&thread->read, BP_GROUP_SYSCALL) ||
+        !bp_fd_wait_find(arch, &thread->read.syscall, read_memory, reader, wait)) {
         return;
     }
     thread->has_fd_wait = !wait->is_epoll && wait->count == 1;
     if (thread->has_fd_wait) {
-        (void)bp_unix_connect_find(arch, &thread->syscall, read_memory, reader,
+        (void)bp_unix_connect_find(arch, &thread->read.syscall, read_memory, reader,
                                    thread->connects_to);
     } else if (wait->is_epoll) {
         thread->does_poll = reader->epoll_count++ < epoll_max && take_watches(reader, thread);
@@ -434,8 +361,9 @@ static void find_waits(struct reader *reader) {
     bp_process_threads *process = &reader->process;
     for (size_t i = 0; i < process->thread_count; i++) {
         bp_thread_state *thread = &process->threads[i];
-        thread->is_waiting = thread->has_syscall &&
-                             bp_futex_wait_find(&reader->futexes, &thread->syscall, &thread->wait);
+        thread->is_waiting =
+            bp_thread_has(&thread->read, BP_GROUP_SYSCALL) &&
+            bp_futex_wait_find(&reader->futexes, &thread->read.syscall, &thread->wait);
         if (thread->is_waiting && thread->wait.owner == BP_FUTEX_OWNER_THREAD) {
             thread->waits_for = (size_t)find_id(reader, thread->wait.tid)->index;
         }
@@ -453,23 +381,38 @@ static void find_waits(struct reader *reader) {
     }
 }
 
-static int open_threads(uint64_t pid) {
-    return pid == (uint64_t)getpid()
-               ? open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-               : bp_proc_open_at(AT_FDCWD, O_RDONLY | O_DIRECTORY, "/proc/%" PRIu64 "/task", pid);
+static bugpack_status open_files(uint64_t pid, bp_thread_reader *ret_files, bugpack_error *error) {
+    int fd = pid == (uint64_t)getpid()
+                 ? open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                 : bp_proc_open_at(AT_FDCWD, O_RDONLY | O_DIRECTORY, "/proc/%" PRIu64 "/task", pid);
+    if (fd < 0) {
+        return bp_fail_process_errno(error, errno, "cannot list the threads of process %" PRIu64,
+                                     pid);
+    }
+    *ret_files = (bp_thread_reader){.dir_fd = fd,
+                                    .task = "",
+                                    .ticks_per_sec = (uint64_t)sysconf(_SC_CLK_TCK),
+                                    .text = malloc(BP_THREAD_TEXT_BYTES),
+                                    .text_bytes = BP_THREAD_TEXT_BYTES};
+    return ret_files->text != NULL ? BUGPACK_OK
+                                   : bp_fail_memory(error, "read the threads of a process");
+}
+
+static void close_files(bp_thread_reader *files) {
+    bp_file_close(files->dir_fd);
+    free(files->text);
 }
 
 bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threads *ret_process,
                                bugpack_error *error) {
     struct reader reader = {.process = {.pid = (uint64_t)(pid == 0 ? getpid() : pid)},
-                            .tick_ns = BP_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK),
+                            .files = {.dir_fd = -1},
                             .memory_fd = -1};
-    reader.threads_fd = open_threads(reader.process.pid);
-    if (reader.threads_fd < 0) {
-        return bp_fail_process_errno(error, errno, "cannot list the threads of process %" PRIu64,
-                                     reader.process.pid);
+    bugpack_status status = open_files(reader.process.pid, &reader.files, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
-    bugpack_status status = read_threads(&reader, deadline_ns, error);
+    status = read_threads(&reader, deadline_ns, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
@@ -483,9 +426,8 @@ bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threa
 out:
     bp_process_threads_release(&reader.process);
     free(reader.ids);
-    free(reader.text);
     bp_file_close(reader.memory_fd);
-    bp_file_close(reader.threads_fd);
+    close_files(&reader.files);
     return status;
 }
 
@@ -533,19 +475,17 @@ static const bp_open_file *find_file(const bp_open_files *files, uint32_t number
 }
 
 bool bp_thread_has_stayed(uint64_t pid, const bp_thread_state *thread) {
-    struct reader reader = {.threads_fd = open_threads(pid), .text = malloc(text_bytes_max)};
-    bool has_it = reader.text != NULL && reader.threads_fd >= 0 && has_stayed(&reader, thread);
-    bp_file_close(reader.threads_fd);
-    free(reader.text);
+    struct reader reader = {.files = {.dir_fd = -1}};
+    bool has_it = open_files(pid, &reader.files, NULL) == BUGPACK_OK && has_stayed(&reader, thread);
+    close_files(&reader.files);
     return has_it;
 }
 
 /* Only of a thread that has not run since its call was read. */
 static bugpack_status take_files(bp_process_threads *process, bugpack_error *error) {
-    struct reader reader = {.threads_fd = open_threads(process->pid),
-                            .text = malloc(text_bytes_max)};
-    bool has_memory = reader.text != NULL;
-    for (size_t i = 0; has_memory && i < process->thread_count; i++) {
+    struct reader reader = {.files = {.dir_fd = -1}};
+    bugpack_status status = open_files(process->pid, &reader.files, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < process->thread_count; i++) {
         bp_thread_state *thread = &process->threads[i];
         const bp_open_file *file =
             thread->has_fd_wait ? find_file(&process->files, thread->fd_wait.fds[0]) : NULL;
@@ -555,9 +495,8 @@ static bugpack_status take_files(bp_process_threads *process, bugpack_error *err
             memcpy(thread->file->socket->remote, thread->connects_to, sizeof thread->connects_to);
         }
     }
-    bp_file_close(reader.threads_fd);
-    free(reader.text);
-    return has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of a process");
+    close_files(&reader.files);
+    return status == BUGPACK_ERR_NO_MEMORY ? status : BUGPACK_OK;
 }
 
 bugpack_status bp_threads_find_files(bp_process_threads *processes, size_t count,

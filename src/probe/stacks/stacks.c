@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "platform/linux/thread_wait.h"
+#include "platform/linux/thread_reader.h"
 #include "stacks/unwinder.h"
 
 enum { attempt_max = 5 };
@@ -38,29 +38,6 @@ struct reader {
     bool was_helper_started;
 };
 
-/*
- * Where a thread is, for a comparison. One that woke up meanwhile and waits in the same place again
- * has another schedstat. Kernels without it have no such file.
- */
-struct position {
-    bp_thread_syscall at;
-    char runs[96]; /* how long it has run and how often; "" where that is not known */
-};
-
-static int read_position(const bp_unwinder *unwinder, struct position *ret_position) {
-    unsigned long long tid = unwinder->thread->tid;
-    *ret_position = (struct position){.runs = ""};
-    (void)bp_proc_read_at(unwinder->task_fd, ret_position->runs, sizeof ret_position->runs,
-                          "%llu/schedstat", tid);
-    return bp_thread_syscall_read(unwinder->task_fd, tid, &ret_position->at);
-}
-
-static bool has_stayed(const bp_unwinder *unwinder, const struct position *before) {
-    struct position now;
-    return read_position(unwinder, &now) == 0 && memcmp(&now.at, &before->at, sizeof now.at) == 0 &&
-           memcmp(now.runs, before->runs, sizeof now.runs) == 0;
-}
-
 static void set_reason(bp_stack_thread *thread, bp_stack_state state, const char *reason) {
     thread->state = state;
     (void)snprintf(thread->reason, sizeof thread->reason, "%s", reason);
@@ -71,28 +48,35 @@ static void set_reason(bp_stack_thread *thread, bp_stack_state state, const char
  * 0; EAGAIN when it ran meanwhile; or another errno.
  */
 static int unwind_blocked(bp_unwinder *unwinder, bp_stack_thread *thread) {
+    /* One that woke up meanwhile and waits in the same place again has another schedstat. Kernels
+     * without it have no such file. */
+    static const uint32_t groups = 1u << BP_GROUP_SYSCALL | 1u << BP_GROUP_SCHEDSTAT;
     bp_thread_copy *copy = &unwinder->copy;
-    struct position before;
+    char text[512];
+    const bp_thread_reader files = {
+        .dir_fd = unwinder->task_fd, .task = "", .text = text, .text_bytes = sizeof text};
+    bp_thread_reading before;
     unwinder->thread = thread;
     thread->state = BP_STACK_UNREAD;
-    int result = read_position(unwinder, &before);
+    bp_thread_read(&files, thread->tid, groups, &before);
+    int result = before.errnos[BP_GROUP_SYSCALL];
     if (result != 0) {
         return result;
     }
-    if (before.at.place == BP_THREAD_RUNS) {
+    if (before.syscall.place == BP_THREAD_RUNS) {
         set_reason(thread, BP_STACK_RUNNING, "it has no stack without stopping it");
         return 0;
     }
-    if (before.at.stack_pointer == 0) { /* a kernel thread, or one that is ending */
+    if (before.syscall.stack_pointer == 0) { /* a kernel thread, or one that is ending */
         set_reason(thread, BP_STACK_UNREAD, "it has no stack of its own");
         return 0;
     }
-    copy->stack_pointer = before.at.stack_pointer;
-    copy->program_counter = before.at.program_counter;
+    copy->stack_pointer = before.syscall.stack_pointer;
+    copy->program_counter = before.syscall.program_counter;
     copy->register_count = 0;
     copy->pid = unwinder->files.pid;
     result = bp_thread_copy_stack(copy, unwinder->files.pid);
-    if (!has_stayed(unwinder, &before)) {
+    if (!bp_thread_reader_has_stayed(&files, &before)) {
         return EAGAIN;
     }
     if (result != 0) {
@@ -100,7 +84,7 @@ static int unwind_blocked(bp_unwinder *unwinder, bp_stack_thread *thread) {
     }
     thread->state = BP_STACK_BLOCKED;
     bp_unwinder_unwind(unwinder, thread);
-    return !copy->has_read_more || has_stayed(unwinder, &before) ? 0 : EAGAIN;
+    return !copy->has_read_more || bp_thread_reader_has_stayed(&files, &before) ? 0 : EAGAIN;
 }
 
 /*

@@ -288,17 +288,6 @@ bool bp_proc_find_number(const char *text, size_t text_bytes, const char *key, s
     return false;
 }
 
-bool bp_proc_find_switches(const char *text, size_t text_bytes, uint64_t *ret_voluntary,
-                           uint64_t *ret_involuntary) {
-    uint64_t voluntary;
-    if (!bp_proc_find_number(text, text_bytes, "voluntary_ctxt_switches", 0, &voluntary) ||
-        !bp_proc_find_number(text, text_bytes, "nonvoluntary_ctxt_switches", 0, ret_involuntary)) {
-        return false;
-    }
-    *ret_voluntary = voluntary;
-    return true;
-}
-
 bool bp_proc_parse_number(const char *text, size_t text_bytes, int64_t *ret_value) {
     bp_proc_scan scan = {text, text + text_bytes};
     uint64_t magnitude;
@@ -504,16 +493,4 @@ size_t bp_proc_deleted_path_length(const char *path, size_t path_bytes) {
         return 0;
     }
     return path_bytes - suffix_bytes;
-}
-
-bool bp_proc_parse_schedstat(const char *text, size_t text_bytes, bp_proc_schedstat *ret_stat) {
-    bp_proc_scan scan = {text, text + text_bytes};
-    bp_proc_schedstat stat;
-    if (!bp_proc_take_number(&scan, 10, &stat.run_ns) || !bp_proc_take_byte(&scan, ' ') ||
-        !bp_proc_take_number(&scan, 10, &stat.run_delay_ns) || !bp_proc_take_byte(&scan, ' ') ||
-        !bp_proc_take_number(&scan, 10, &stat.timeslices) || !bp_proc_take_byte(&scan, '\n')) {
-        return false;
-    }
-    *ret_stat = stat;
-    return true;
 }

@@ -87,19 +87,6 @@ bool bp_proc_parse_statm(const char *text, size_t text_bytes, uint64_t *ret_size
 bool bp_proc_find_number(const char *text, size_t text_bytes, const char *key, size_t index,
                          uint64_t *ret_value);
 
-/* How often a thread was switched, from its status. */
-bool bp_proc_find_switches(const char *text, size_t text_bytes, uint64_t *ret_voluntary,
-                           uint64_t *ret_involuntary);
-
-/* The line of schedstat (Documentation/scheduler/sched-stats). */
-typedef struct bp_proc_schedstat {
-    uint64_t run_ns;
-    uint64_t run_delay_ns; /* on a run queue */
-    uint64_t timeslices;
-} bp_proc_schedstat;
-
-bool bp_proc_parse_schedstat(const char *text, size_t text_bytes, bp_proc_schedstat *ret_stat);
-
 /* A signed decimal number, followed by white space only: oom_score. */
 bool bp_proc_parse_number(const char *text, size_t text_bytes, int64_t *ret_value);
 

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #include "platform/linux/files.h"
 #include "platform/linux/proc_text.h"
 #include "platform/linux/process_private.h"
+#include "platform/linux/thread_reader.h"
 
 /* One of so many known threads is read again at a time. */
 enum { reread_share = 10 };
@@ -295,67 +297,58 @@ bugpack_status bp_task_read_totals(bp_task *task, bp_task_totals *ret_totals,
     return status;
 }
 
-/* A file of a thread. No bytes where the thread has ended, the kernel has no such file, or it
- * `is_guarded`, as what ptrace(2) guards, and we may not read it. */
-static bugpack_status read_of_thread(const bp_process *process, const bp_thread_counters *thread,
-                                     const char *name, bool is_guarded, char *out, size_t out_bytes,
-                                     size_t *ret_bytes, bugpack_error *error) {
-    unsigned long long tid = thread->tid;
-    ssize_t length =
-        process->is_for_tree
-            ? bp_proc_read_at(process->root.fd, out, out_bytes, "%d/task/%llu/%s", (int)thread->pid,
-                              tid, name)
-            : bp_proc_read_at(process->threads_fd, out, out_bytes, "%llu/%s", tid, name);
-    bool is_refused = length < 0 && is_guarded && (errno == EACCES || errno == EPERM);
-    if (length < 0 && !is_refused && !bp_proc_is_gone(errno)) {
-        return bp_fail_process_errno(error, errno, "cannot read thread %llu of process %d", tid,
-                                     (int)process->pid);
-    }
-    *ret_bytes = length > 0 ? (size_t)length : 0;
-    return BUGPACK_OK;
-}
-
-/* What only a thread that is awake may have changed by the next snapshot. */
-static bugpack_status read_activity(const bp_process *process, bp_thread_counters *thread,
+/* The groups that only a thread which is awake may have changed by the next snapshot. The kernel
+ * may keep its input and output to itself, as what ptrace(2) guards. */
+static bugpack_status read_switches(const bp_thread_reader *reader, bp_thread_counters *thread,
                                     bugpack_error *error) {
-    char text[512];
-    size_t length = 0;
-    bp_proc_schedstat stat;
-    bugpack_status status =
-        read_of_thread(process, thread, "schedstat", false, text, sizeof text, &length, error);
-    if (status == BUGPACK_OK && bp_proc_parse_schedstat(text, length, &stat)) {
-        thread->has_run_delay = true;
-        thread->run_delay_ns = stat.run_delay_ns;
+    static const bp_thread_group groups[] = {BP_GROUP_STATUS, BP_GROUP_SCHEDSTAT, BP_GROUP_IO};
+    static const uint32_t activity = 1u << BP_GROUP_SCHEDSTAT | 1u << BP_GROUP_IO;
+    bp_thread_reading read;
+    bp_thread_read(reader, thread->tid, 1u << BP_GROUP_STATUS | (thread->is_awake ? activity : 0),
+                   &read);
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        int result = read.errnos[groups[i]];
+        bool is_refused = groups[i] == BP_GROUP_IO && (result == EACCES || result == EPERM);
+        if (result != 0 && result != EBADMSG && !is_refused && !bp_proc_is_gone(result)) {
+            return bp_fail_process_errno(error, result, "cannot read thread %llu of process %d",
+                                         (unsigned long long)thread->tid, (int)thread->pid);
+        }
     }
-    if (status == BUGPACK_OK) {
-        status = read_of_thread(process, thread, "io", true, text, sizeof text, &length, error);
-    }
-    if (status == BUGPACK_OK) {
-        thread->has_io = bp_proc_find_number(text, length, "rchar", 0, &thread->read_chars) &&
-                         bp_proc_find_number(text, length, "wchar", 0, &thread->written_chars) &&
-                         bp_proc_find_number(text, length, "syscw", 0, &thread->write_calls);
-    }
-    return status;
+    thread->has_switches = bp_thread_has(&read, BP_GROUP_STATUS);
+    thread->voluntary_switches = read.counters[BP_COUNTER_VOLUNTARY_SWITCHES];
+    thread->involuntary_switches = read.counters[BP_COUNTER_INVOLUNTARY_SWITCHES];
+    thread->has_run_delay = bp_thread_has(&read, BP_GROUP_SCHEDSTAT);
+    thread->run_delay_ns = read.counters[BP_COUNTER_RUN_DELAY];
+    thread->has_io = bp_thread_has(&read, BP_GROUP_IO);
+    thread->read_chars = read.counters[BP_COUNTER_READ_CHARS];
+    thread->written_chars = read.counters[BP_COUNTER_WRITTEN_CHARS];
+    thread->write_calls = read.counters[BP_COUNTER_WRITE_CALLS];
+    return BUGPACK_OK;
 }
 
 bugpack_status bp_task_read_switches(const bp_task *task, bp_task_snapshot *snapshot,
                                      bugpack_error *error) {
     const bp_process *process = task->process;
-    char text[8192]; /* they stand at the end, after a few lists */
+    char below[24] = "";
     bugpack_status status = BUGPACK_OK;
-    for (size_t i = 0; i < snapshot->thread_count && !process->is_own && status == BUGPACK_OK;
-         i++) {
-        bp_thread_counters *thread = &snapshot->threads[i];
-        size_t length = 0;
-        status =
-            read_of_thread(process, thread, "status", false, text, sizeof text, &length, error);
-        thread->has_switches =
-            status == BUGPACK_OK && bp_proc_find_switches(text, length, &thread->voluntary_switches,
-                                                          &thread->involuntary_switches);
-        if (status == BUGPACK_OK && thread->is_awake) {
-            status = read_activity(process, thread, error);
-        }
+    if (process->is_own) {
+        return BUGPACK_OK;
     }
+    const bp_thread_reader reader = {.dir_fd = process->is_for_tree ? process->root.fd
+                                                                    : process->threads_fd,
+                                     .task = below,
+                                     .text = malloc(BP_THREAD_TEXT_BYTES),
+                                     .text_bytes = BP_THREAD_TEXT_BYTES};
+    if (reader.text == NULL) {
+        return bp_fail_memory(error, "read the threads of a process");
+    }
+    for (size_t i = 0; i < snapshot->thread_count && status == BUGPACK_OK; i++) {
+        if (process->is_for_tree) {
+            (void)snprintf(below, sizeof below, "%d/task/", (int)snapshot->threads[i].pid);
+        }
+        status = read_switches(&reader, &snapshot->threads[i], error);
+    }
+    free(reader.text);
     return status;
 }
 
