@@ -56,8 +56,7 @@ static void a_child_killed_inside_the_window_has_ended(bool reap) {
     CHECK(bp_sampler_begin(sampler, NULL) == BUGPACK_OK);
     kill_child(pid, reap);
     /* What closes a snapshot that began before the end. */
-    CHECK(bp_process_check_alive(bp_sampler_task(sampler)->process, &error) ==
-          BUGPACK_ERR_NO_PROCESS);
+    CHECK(bp_process_check_alive(bp_sampler_task(sampler), &error) == BUGPACK_ERR_NO_PROCESS);
     CHECK_STATUS(bp_sampler_end(sampler, &metrics, &error), BUGPACK_ERR_NO_PROCESS, error);
     CHECK(strstr(error.message, "has ended") != NULL);
     CHECK(metrics.sample_window_ms == 42);
@@ -122,7 +121,7 @@ static void a_process_without_its_first_thread_still_has_memory_and_files(void) 
     bp_proc_stat stat = {0};
     CHECK_STATUS(bp_task_open(pid, &task, &error), BUGPACK_OK, error);
     while (stat.state != 'Z') {
-        CHECK_STATUS(bp_process_read_stat(task->process, &stat, &error), BUGPACK_OK, error);
+        CHECK_STATUS(bp_process_read_stat(task, &stat, &error), BUGPACK_OK, error);
     }
     CHECK_STATUS(bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_OK, error);
     CHECK(snapshot.has_memory && snapshot.rss_bytes > 0);
@@ -179,10 +178,10 @@ static void a_clone_is_sampled_beside_its_original_and_ends_with_it(void) {
     CHECK_STATUS(bp_task_open(pid, &task, &error), BUGPACK_OK, error);
     CHECK_STATUS(bp_task_clone(task, &clone, &error), BUGPACK_OK, error);
     CHECK(bp_task_pid(clone) == pid);
-    CHECK(clone->process->threads_fd != task->process->threads_fd);
-    CHECK_STATUS(bp_process_list_threads(task->process, &listed[0], &error), BUGPACK_OK, error);
-    CHECK(lseek(clone->process->threads_fd, 0, SEEK_CUR) == 0);
-    CHECK_STATUS(bp_process_list_threads(clone->process, &listed[1], &error), BUGPACK_OK, error);
+    CHECK(clone->threads_fd != task->threads_fd);
+    CHECK_STATUS(bp_process_list_threads(task, &listed[0], &error), BUGPACK_OK, error);
+    CHECK(lseek(clone->threads_fd, 0, SEEK_CUR) == 0);
+    CHECK_STATUS(bp_process_list_threads(clone, &listed[1], &error), BUGPACK_OK, error);
     CHECK(listed[0].count == listed[1].count && listed[0].count >= 4);
     bp_proc_list_release(&listed[0]);
     bp_proc_list_release(&listed[1]);

@@ -48,13 +48,6 @@ static bp_proc_root open_root(const char *path, const char *label, const char *c
     return root;
 }
 
-bugpack_status recording_task(const bp_proc_root *root, pid_t pid, bool with_descendants,
-                              bp_task **ret_task, bugpack_error *error) {
-    bp_process *process = NULL;
-    bugpack_status status = bp_process_open_below(root, pid, with_descendants, &process, error);
-    return status == BUGPACK_OK ? bp_task_new(process, with_descendants, ret_task, error) : status;
-}
-
 void recording_open(const char *name, proc_recording *ret_recording) {
     char path[256];
     char file[300];

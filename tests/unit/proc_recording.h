@@ -15,10 +15,6 @@ typedef struct proc_recording {
     char expected[32768]; /* the text of expected.txt */
 } proc_recording;
 
-/* bp_task_open, or bp_task_open_tree, of what is recorded below `root`. */
-bugpack_status recording_task(const bp_proc_root *root, pid_t pid, bool with_descendants,
-                              bp_task **ret_task, bugpack_error *error);
-
 /* Opens a case, or ends the test. */
 void recording_open(const char *name, proc_recording *ret_recording);
 void recording_close(proc_recording *recording);

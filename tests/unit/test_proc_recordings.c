@@ -10,7 +10,7 @@ static bp_task_snapshot take(const bp_proc_root *root, pid_t pid, bool with_name
     bp_task *task = NULL;
     bp_task_snapshot snapshot = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, recording_task(root, pid, false, &task, &error), BUGPACK_OK), "%s",
+    cr_assert(eq(int, bp_task_open_below(root, pid, false, &task, &error), BUGPACK_OK), "%s",
               error.message);
     cr_expect(eq(int, bp_task_pid(task), pid));
     cr_assert(eq(int, bp_task_snapshot_take(task, with_names, &snapshot, &error), BUGPACK_OK), "%s",
@@ -74,7 +74,8 @@ static void expect_facts(const proc_recording *recording) {
     bp_task *task = NULL;
     bp_process_facts facts = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, recording_task(&recording->second, recording->pid, false, &task, &error), 0));
+    cr_assert(
+        eq(int, bp_task_open_below(&recording->second, recording->pid, false, &task, &error), 0));
     cr_assert(eq(int, bp_process_facts_read(task, &facts, &error), 0), "%s", error.message);
     expect_number(recording, "started_wall_ns", facts.started_wall_ns.known,
                   facts.started_wall_ns.value);
@@ -143,8 +144,8 @@ Test(recordings, a_hidden_process_is_not_there) {
     recording_open("hidepid", &case_of);
     bp_task *task = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(
-        eq(int, recording_task(&case_of.first, 1, false, &task, &error), BUGPACK_ERR_NO_PROCESS));
+    cr_expect(eq(int, bp_task_open_below(&case_of.first, 1, false, &task, &error),
+                 BUGPACK_ERR_NO_PROCESS));
     cr_expect(eq(str, error.message, "no process with id 1"));
     recording_close(&case_of);
 }
@@ -168,7 +169,7 @@ Test(recordings, facts_of_a_daemon_name_its_program_and_arguments) {
     bp_process_facts facts = {0};
     recording_open("redis", &case_of);
     cr_assert(
-        eq(int, recording_task(&case_of.second, case_of.pid, false, &task, NULL), BUGPACK_OK));
+        eq(int, bp_task_open_below(&case_of.second, case_of.pid, false, &task, NULL), BUGPACK_OK));
     cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
     cr_expect(eq(str, facts.name, "redis-server"));
     cr_assert(facts.executable != NULL && facts.working_directory != NULL);

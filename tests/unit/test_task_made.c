@@ -16,7 +16,7 @@ static bp_task *task;
 
 static void set_up(void) {
     made_proc_init(&made);
-    cr_assert(eq(int, recording_task(&made.root, 7, false, &task, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_task_open_below(&made.root, 7, false, &task, NULL), BUGPACK_OK));
 }
 
 static void tear_down(void) {
@@ -173,7 +173,7 @@ static void expect_no_open(pid_t pid, bugpack_status expected, const char *messa
     bp_task *untouched = task;
     bp_task *other = untouched;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, recording_task(&made.root, pid, false, &other, &error), expected));
+    cr_expect(eq(int, bp_task_open_below(&made.root, pid, false, &other, &error), expected));
     cr_expect(eq(ptr, other, untouched));
     cr_expect(eq(str, error.message, message));
 }

@@ -61,7 +61,7 @@ static void set_up(void) {
     put_children(7, "8 ");
     put_children(8, "9 ");
     put_children(9, "");
-    cr_assert(eq(int, recording_task(&made.root, 7, true, &task, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_task_open_below(&made.root, 7, true, &task, NULL), BUGPACK_OK));
 }
 
 static void tear_down(void) {

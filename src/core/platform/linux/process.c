@@ -57,12 +57,12 @@ static bugpack_status open_root(bp_proc_root *ret_root, bugpack_error *error) {
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the proc file system is not mounted at /proc");
 }
 
-bugpack_status bp_process_fail_ended(const bp_process *process, bugpack_error *error) {
+bugpack_status bp_process_fail_ended(const bp_task *process, bugpack_error *error) {
     return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %d has ended", (int)process->pid);
 }
 
 /* With errno: NO_PROCESS when the process is gone, else why `what` cannot be done. */
-static bugpack_status fail_call(const bp_process *process, const char *what, bugpack_error *error) {
+static bugpack_status fail_call(const bp_task *process, const char *what, bugpack_error *error) {
     return bp_proc_is_gone(errno) ? bp_process_fail_ended(process, error)
                                   : bp_fail_process_errno(error, errno, "cannot %s process %d",
                                                           what, (int)process->pid);
@@ -72,7 +72,7 @@ static bugpack_status fail_call(const bp_process *process, const char *what, bug
  * With hidepid=2 another user's process is invisible under /proc, not gone: its directory opens,
  * and everything in it is ENOENT (proc_pid_permission in fs/proc/base.c).
  */
-static bugpack_status fail_not_there(const bp_process *process, bugpack_error *error) {
+static bugpack_status fail_not_there(const bp_task *process, bugpack_error *error) {
     if (process->root.has_our_ids && (kill(process->pid, 0) == 0 || errno == EPERM)) {
         return bp_fail(error, BUGPACK_ERR_DENIED,
                        "process %d exists, but /proc hides it from this user", (int)process->pid);
@@ -80,7 +80,7 @@ static bugpack_status fail_not_there(const bp_process *process, bugpack_error *e
     return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process with id %d", (int)process->pid);
 }
 
-static bugpack_status read_any_stat(const bp_process *process, bp_proc_stat *ret_stat,
+static bugpack_status read_any_stat(const bp_task *process, bp_proc_stat *ret_stat,
                                     bugpack_error *error) {
     char text[2048];
     ssize_t length = bp_proc_read_small(process->directory_fd, "stat", text, sizeof text);
@@ -94,7 +94,7 @@ static bugpack_status read_any_stat(const bp_process *process, bp_proc_stat *ret
     return BUGPACK_OK;
 }
 
-bugpack_status bp_process_read_stat(const bp_process *process, bp_proc_stat *ret_stat,
+bugpack_status bp_process_read_stat(const bp_task *process, bp_proc_stat *ret_stat,
                                     bugpack_error *error) {
     bp_proc_stat stat;
     bugpack_status status = read_any_stat(process, &stat, error);
@@ -109,7 +109,7 @@ bugpack_status bp_process_read_stat(const bp_process *process, bp_proc_stat *ret
     return BUGPACK_OK;
 }
 
-bugpack_status bp_process_check_alive(const bp_process *process, bugpack_error *error) {
+bugpack_status bp_process_check_alive(const bp_task *process, bugpack_error *error) {
     bp_proc_stat stat;
     struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
     if (process->pidfd < 0 || process->was_zombie) {
@@ -120,7 +120,7 @@ bugpack_status bp_process_check_alive(const bp_process *process, bugpack_error *
 }
 
 /* /proc/<tid> opens for every thread, although it is not listed there (proc(5)). */
-static bugpack_status refuse_thread(const bp_process *process, bugpack_error *error) {
+static bugpack_status refuse_thread(const bp_task *process, bugpack_error *error) {
     char text[4096];
     uint64_t pid, group;
     ssize_t length = bp_proc_read_small(process->directory_fd, "status", text, sizeof text);
@@ -137,7 +137,7 @@ static bugpack_status refuse_thread(const bp_process *process, bugpack_error *er
 }
 
 /* Reads which process this is, and opens what stays open. */
-static bugpack_status open_files(bp_process *process, bugpack_error *error) {
+static bugpack_status open_files(bp_task *process, bugpack_error *error) {
     bp_proc_stat stat;
     bugpack_status status = read_any_stat(process, &stat, error);
     if (status == BUGPACK_ERR_NO_PROCESS) {
@@ -170,7 +170,7 @@ static bugpack_status open_files(bp_process *process, bugpack_error *error) {
  * the number and could be a successor's; but then reading stat afterwards fails. So when stat could
  * be read, both descriptors are of the process whose start time it gave.
  */
-static bugpack_status open_descriptors(bp_process *process, int root_fd, const char *name,
+static bugpack_status open_descriptors(bp_task *process, int root_fd, const char *name,
                                        bugpack_error *error) {
     process->directory_fd = openat(root_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (process->directory_fd < 0) {
@@ -192,33 +192,34 @@ static int duplicate(int fd) {
     return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-static bp_process *new_process(const bp_process *values) {
-    bp_process *process = malloc(sizeof *process);
+static bp_task *new_process(const bp_task *values) {
+    bp_task *process = malloc(sizeof *process);
     if (process != NULL) {
         *process = *values;
         process->root.fd = process->directory_fd = process->pidfd = -1;
         process->threads_fd = process->statm_fd = -1;
         process->known = (bp_known_threads){0};
+        process->members = (bp_tree_members){0};
         memset(process->marks, 0, sizeof process->marks);
     }
     return process;
 }
 
-static void mark(bp_process *process) {
+static void mark(bp_task *process) {
     process->marks[0] = bp_fd_mark_of(process->directory_fd);
     process->marks[1] = bp_fd_mark_of(process->threads_fd);
     process->marks[2] = bp_fd_mark_of(process->statm_fd);
 }
 
 /* Whether the descriptors that were opened are still what they were. */
-static bool is_whole(const bp_process *process) {
+static bool is_whole(const bp_task *process) {
     return bp_fd_is_ours(process->directory_fd, process->marks[0]) &&
            bp_fd_is_ours(process->threads_fd, process->marks[1]) &&
            bp_fd_is_ours(process->statm_fd, process->marks[2]);
 }
 
-bugpack_status bp_process_open_below(const bp_proc_root *root, pid_t pid, bool for_tree,
-                                     bp_process **ret_process, bugpack_error *error) {
+bugpack_status bp_task_open_below(const bp_proc_root *root, pid_t pid, bool with_descendants,
+                                  bp_task **ret_task, bugpack_error *error) {
     char name[24] = "self";
     if (pid < 0) {
         return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process with id %d", (int)pid);
@@ -227,32 +228,32 @@ bugpack_status bp_process_open_below(const bp_proc_root *root, pid_t pid, bool f
         (void)snprintf(name, sizeof name, "%d", (int)pid);
     }
     /* All members of a tree are counted in one way: by their files, in clock ticks. */
-    bp_process *process =
-        new_process(&(bp_process){.pid = pid > 0 ? pid : getpid(),
-                                  .is_own = pid == 0 && root->has_our_ids && !for_tree,
-                                  .is_for_tree = for_tree,
-                                  .root = *root});
+    bp_task *process =
+        new_process(&(bp_task){.pid = pid > 0 ? pid : getpid(),
+                               .is_own = pid == 0 && root->has_our_ids && !with_descendants,
+                               .has_tree = with_descendants,
+                               .root = *root});
     if (process == NULL) {
         return bp_fail_memory(error, "open a process");
     }
     bugpack_status status = open_descriptors(process, root->fd, name, error);
-    if (status == BUGPACK_OK && for_tree) {
+    if (status == BUGPACK_OK && with_descendants) {
         process->root.fd = duplicate(root->fd);
         if (process->root.fd < 0) {
             status = bp_fail_errno(error, errno, "cannot hold /proc");
         }
     }
     if (status != BUGPACK_OK) {
-        bp_process_close(process);
+        bp_task_close(process);
         return status;
     }
     mark(process);
-    *ret_process = process;
+    *ret_task = process;
     return BUGPACK_OK;
 }
 
-bugpack_status bp_process_open(pid_t pid, bool for_tree, bp_process **ret_process,
-                               bugpack_error *error) {
+static bugpack_status open_task(pid_t pid, bool with_descendants, bp_task **ret_task,
+                                bugpack_error *error) {
     bp_proc_root root = {.fd = -1};
     pid = pid == getpid() ? 0 : pid;
     bugpack_status status = open_root(&root, error);
@@ -265,10 +266,32 @@ bugpack_status bp_process_open(pid_t pid, bool for_tree, bp_process **ret_proces
                          "cannot look at process %d: /proc is of another pid namespace than ours",
                          (int)pid);
     } else {
-        status = bp_process_open_below(&root, pid, for_tree, ret_process, error);
+        status = bp_task_open_below(&root, pid, with_descendants, ret_task, error);
     }
     (void)close(root.fd);
     return status;
+}
+
+bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+    return open_task(pid, false, ret_task, error);
+}
+
+bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+    return open_task(pid, true, ret_task, error);
+}
+
+/* False without memory. */
+static bool copy_members(const bp_task *from, bp_task *to) {
+    size_t count = from->members.count;
+    to->members.items = malloc((count + 1) * sizeof *to->members.items);
+    if (to->members.items == NULL) {
+        return false;
+    }
+    if (count > 0) {
+        memcpy(to->members.items, from->members.items, count * sizeof *to->members.items);
+    }
+    to->members.count = to->members.capacity = count;
+    return true;
 }
 
 /*
@@ -276,10 +299,10 @@ bugpack_status bp_process_open(pid_t pid, bool for_tree, bp_process **ret_proces
  * has an offset, which duplicates share (dup(2)), so it is opened anew through the directory that
  * pins the process. When that has ended the open fails, even if its pid was reused.
  */
-bugpack_status bp_process_clone(const bp_process *process, bp_process **ret_clone,
-                                bugpack_error *error) {
-    bp_process *clone = new_process(process);
-    if (clone == NULL) {
+bugpack_status bp_task_clone(const bp_task *process, bp_task **ret_clone, bugpack_error *error) {
+    bp_task *clone = new_process(process);
+    if (clone == NULL || !copy_members(process, clone)) {
+        bp_task_close(clone);
         return bp_fail_memory(error, "hold a process twice");
     }
     clone->directory_fd = duplicate(process->directory_fd);
@@ -300,32 +323,37 @@ bugpack_status bp_process_clone(const bp_process *process, bp_process **ret_clon
         bp_proc_is_gone(errno) ? bp_process_fail_ended(process, error)
                                : bp_fail_process_errno(error, errno, "cannot hold process %d twice",
                                                        (int)process->pid);
-    bp_process_close(clone);
+    bp_task_close(clone);
     return status;
 }
 
-bugpack_status bp_process_hold(bp_process *process, bugpack_error *error) {
-    bp_process *again = NULL;
+bugpack_status bp_process_hold(bp_task *process, bugpack_error *error) {
+    bp_task *again = NULL;
     if (process->root.is_recording || is_whole(process)) {
         return BUGPACK_OK;
     }
     bool is_self = process->pid == getpid();
-    bugpack_status status =
-        bp_process_open(is_self ? 0 : process->pid, process->is_for_tree, &again, error);
+    bugpack_status status = open_task(is_self ? 0 : process->pid, process->has_tree, &again, error);
     if (status == BUGPACK_OK && again->start_ticks != process->start_ticks) {
-        bp_process_close(again);
+        bp_task_close(again);
         status = bp_process_fail_ended(process, error);
     }
     if (status == BUGPACK_OK) {
         again->was_zombie = process->was_zombie;
         again->known = process->known;
+        again->members = process->members;
+        again->pending = process->pending;
+        again->lost = process->lost;
         *process = *again;
         free(again);
     }
     return status;
 }
 
-void bp_process_close(bp_process *process) {
+void bp_task_close(bp_task *process) {
+    if (process == NULL) {
+        return;
+    }
     /* Without a mark it was never opened whole: its descriptors were not handed out yet, so no one
      * else can have closed and reused them. */
     bool is_ours = process->marks[0].inode == 0 || is_whole(process);
@@ -335,24 +363,24 @@ void bp_process_close(bp_process *process) {
         bp_file_close(fds[i]);
     }
     free(process->known.items);
+    free(process->members.items);
     free(process);
 }
 
 pid_t bp_task_pid(const bp_task *task) {
-    return task->process->pid;
+    return task->pid;
 }
 
 void bp_task_name(const bp_task *task, char *out, size_t out_bytes) {
-    (void)snprintf(out, out_bytes, "%s", task->process->name);
+    (void)snprintf(out, out_bytes, "%s", task->name);
 }
 
-uint64_t bp_process_boottime_ns(const bp_process *process) {
+uint64_t bp_process_boottime_ns(const bp_task *process) {
     return process->root.is_recording ? process->root.boottime_ns
                                       : bp_clock_read_ns(CLOCK_BOOTTIME);
 }
 
-bool bp_task_program_now(bp_task *task, bp_task_program *ret_program) {
-    const bp_process *process = task->process;
+bool bp_task_program_now(bp_task *process, bp_task_program *ret_program) {
     bp_proc_stat stat;
     if (read_any_stat(process, &stat, NULL) != BUGPACK_OK ||
         stat.start_ticks != process->start_ticks) {
@@ -364,7 +392,7 @@ bool bp_task_program_now(bp_task *task, bp_task_program *ret_program) {
 }
 
 /* A clock tick is coarse: the start may seem to be a little later than now. */
-bool bp_process_uptime(bp_process *process, uint64_t *ret_uptime_ns) {
+bool bp_task_uptime(bp_task *process, uint64_t *ret_uptime_ns) {
     uint64_t now_ns = bp_process_boottime_ns(process);
     uint64_t per_sec = process->root.ticks_per_sec;
     uint64_t secs = process->start_ticks / per_sec;

@@ -15,13 +15,14 @@
 #include "platform/linux/files.h"
 #include "platform/linux/mapped_files.h"
 #include "platform/linux/process_private.h"
+#include "platform/linux/thread_reader.h"
 
 static const size_t command_line_max_bytes = (size_t)1024 * 1024;
 static const size_t path_max_bytes = 4096;
 enum { LIMIT_MAX = 32, TEXT_BYTES = 16384 };
 
 /* Reads a text; false, noted as denied where it is so, when it cannot be had. */
-static bool read_text(const bp_process *process, bp_process_facts *facts, const char *path,
+static bool read_text(const bp_task *process, bp_process_facts *facts, const char *path,
                       const char *what, char text[TEXT_BYTES], size_t *ret_length) {
     ssize_t length = bp_proc_read_small(process->directory_fd, path, text, TEXT_BYTES);
     if (length < 0) {
@@ -36,7 +37,7 @@ static bp_known_uint known(uint64_t value) {
     return (bp_known_uint){.known = true, .value = value};
 }
 
-static void read_numbers(const bp_process *process, bp_process_facts *facts, const char *path,
+static void read_numbers(const bp_task *process, bp_process_facts *facts, const char *path,
                          const char *what) {
     const struct {
         const char *path, *key;
@@ -67,7 +68,7 @@ static void read_numbers(const bp_process *process, bp_process_facts *facts, con
     }
 }
 
-static bool read_number(const bp_process *process, bp_process_facts *facts, const char *path,
+static bool read_number(const bp_task *process, bp_process_facts *facts, const char *path,
                         int64_t *ret_number) {
     char text[TEXT_BYTES];
     size_t length;
@@ -75,7 +76,7 @@ static bool read_number(const bp_process *process, bp_process_facts *facts, cons
            bp_proc_parse_number(text, length, ret_number);
 }
 
-static bool read_cgroup(const bp_process *process, bp_process_facts *facts) {
+static bool read_cgroup(const bp_task *process, bp_process_facts *facts) {
     char text[TEXT_BYTES];
     size_t length, path_bytes;
     const char *path;
@@ -87,7 +88,7 @@ static bool read_cgroup(const bp_process *process, bp_process_facts *facts) {
     return facts->cgroup != NULL;
 }
 
-static bool read_limits(const bp_process *process, bp_process_facts *facts) {
+static bool read_limits(const bp_task *process, bp_process_facts *facts) {
     char text[TEXT_BYTES];
     size_t length;
     if (!read_text(process, facts, "limits", "limits", text, &length)) {
@@ -102,7 +103,7 @@ static bool read_limits(const bp_process *process, bp_process_facts *facts) {
 }
 
 /* The arguments as they are in memory; a program may overwrite them, and leave the last NUL off. */
-static bool read_command_line(const bp_process *process, const bp_proc_stat *stat,
+static bool read_command_line(const bp_task *process, const bp_proc_stat *stat,
                               bp_process_facts *facts) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer *line = &facts->command_line;
@@ -136,7 +137,7 @@ static bool read_command_line(const bp_process *process, const bp_proc_stat *sta
 }
 
 /* Reads a link; false when memory is short. */
-static bool read_link(const bp_process *process, bp_process_facts *facts, const char *name,
+static bool read_link(const bp_task *process, bp_process_facts *facts, const char *name,
                       const char *what, char **ret_target) {
     char *target = malloc(path_max_bytes);
     if (target == NULL) {
@@ -155,7 +156,7 @@ static bool read_link(const bp_process *process, bp_process_facts *facts, const 
 
 /* Counts open files. Since Linux 6.2 the directory's size is their number (proc(5)). 0, or an
  * errno. */
-static int count_fds(const bp_process *process, uint64_t *ret_count) {
+static int count_fds(const bp_task *process, uint64_t *ret_count) {
     struct stat info;
     if (!process->root.is_recording && fstatat(process->directory_fd, "fd", &info, 0) == 0 &&
         info.st_size > 0) {
@@ -170,8 +171,7 @@ static int count_fds(const bp_process *process, uint64_t *ret_count) {
     return result;
 }
 
-bugpack_status bp_task_count_files(bp_task *task, uint64_t *ret_count, bugpack_error *error) {
-    bp_process *process = task->process;
+bugpack_status bp_task_count_files(bp_task *process, uint64_t *ret_count, bugpack_error *error) {
     uint64_t count = 0;
     bugpack_status status = bp_process_hold(process, error);
     int result = status == BUGPACK_OK ? count_fds(process, &count) : 0;
@@ -188,7 +188,7 @@ bugpack_status bp_task_count_files(bp_task *task, uint64_t *ret_count, bugpack_e
     return status;
 }
 
-static void fill_from_stat(bp_process *process, const bp_proc_stat *stat, bp_process_facts *facts) {
+static void fill_from_stat(bp_task *process, const bp_proc_stat *stat, bp_process_facts *facts) {
     facts->pid = process->pid;
     facts->parent_pid = known(stat->parent_pid);
     memcpy(facts->name, stat->name, sizeof facts->name);
@@ -199,22 +199,21 @@ static void fill_from_stat(bp_process *process, const bp_proc_stat *stat, bp_pro
     facts->major_faults = known(stat->major_faults);
     uint64_t wall_ns = process->root.is_recording ? process->root.wall_ns : bp_clock_wall_ns();
     uint64_t age_ns;
-    if (bp_process_uptime(process, &age_ns) && age_ns <= wall_ns) {
+    if (bp_task_uptime(process, &age_ns) && age_ns <= wall_ns) {
         facts->started_wall_ns = known(wall_ns - age_ns);
     }
 }
 
-/* Adds a number of a thread's status to a sum, which is known once something was added. */
-static void add_number(bp_known_uint *sum, const char *text, size_t length, const char *key) {
-    uint64_t value;
-    if (bp_proc_find_number(text, length, key, 0, &value) && value <= UINT64_MAX - sum->value) {
+/* Adds to a sum, which is known once something was added. */
+static void add(bp_known_uint *sum, uint64_t value) {
+    if (value <= UINT64_MAX - sum->value) {
         *sum = known(sum->value + value);
     }
 }
 
 /* The context switches of the whole process. The status of another process counts those of its
  * first thread only, so there all threads are summed. */
-static bugpack_status read_switches(const bp_process *process, bp_process_facts *facts,
+static bugpack_status read_switches(const bp_task *process, bp_process_facts *facts,
                                     bugpack_error *error) {
     struct rusage usage;
     bp_proc_list threads = {0};
@@ -225,18 +224,20 @@ static bugpack_status read_switches(const bp_process *process, bp_process_facts 
         }
         return BUGPACK_OK;
     }
+    char text[TEXT_BYTES];
+    const bp_thread_reader reader = {
+        .dir_fd = process->threads_fd, .task = "", .text = text, .text_bytes = sizeof text};
     bugpack_status status = bp_process_list_threads(process, &threads, error);
     for (size_t i = 0; i < threads.count; i++) {
-        char text[TEXT_BYTES];
-        ssize_t length = bp_proc_read_at(process->threads_fd, text, sizeof text, "%u/status",
-                                         (unsigned)threads.items[i].id);
-        if (length > 0) {
-            add_number(&facts->voluntary_switches, text, (size_t)length, "voluntary_ctxt_switches");
-            add_number(&facts->involuntary_switches, text, (size_t)length,
-                       "nonvoluntary_ctxt_switches");
-        } else if (length < 0 && !bp_proc_is_gone(errno)) {
+        bp_thread_reading thread;
+        bp_thread_read(&reader, threads.items[i].id, 1u << BP_GROUP_STATUS, &thread);
+        int result = thread.errnos[BP_GROUP_STATUS];
+        if (result == 0) {
+            add(&facts->voluntary_switches, thread.counters[BP_COUNTER_VOLUNTARY_SWITCHES]);
+            add(&facts->involuntary_switches, thread.counters[BP_COUNTER_INVOLUNTARY_SWITCHES]);
+        } else if (result != EBADMSG && !bp_proc_is_gone(result)) {
             /* A sum without one of the threads is no sum. */
-            bp_facts_deny(facts, "context switches", errno);
+            bp_facts_deny(facts, "context switches", result);
             facts->voluntary_switches = facts->involuntary_switches = (bp_known_uint){0};
             break;
         }
@@ -264,7 +265,7 @@ static bool is_without_own_zombies(void) {
 
 /* The children that have ended, of the first threads: servers fork in few of them, and a report
  * must not cost more for a process of thousands. Our own mostly has none, and no file is read. */
-static bugpack_status read_zombies(const bp_process *process, bp_process_facts *facts,
+static bugpack_status read_zombies(const bp_task *process, bp_process_facts *facts,
                                    bugpack_error *error) {
     enum { thread_max = 64, child_max = 4096 };
     bp_proc_list threads = {0};
@@ -302,7 +303,7 @@ static bugpack_status read_zombies(const bp_process *process, bp_process_facts *
 
 /* A name that ends in " (deleted)" may be the real name of a file that is there. In a recording no
  * file is looked for. */
-static void fill_object(const bp_process *process, bp_mapped_file *file, bp_process_facts *facts,
+static void fill_object(const bp_task *process, bp_mapped_file *file, bp_process_facts *facts,
                         bp_loaded_object *object) {
     bool is_there = false;
     object->address = file->address;
@@ -322,7 +323,7 @@ static void fill_object(const bp_process *process, bp_mapped_file *file, bp_proc
 }
 
 /* False when memory is short. */
-static bool read_objects(const bp_process *process, bp_process_facts *facts) {
+static bool read_objects(const bp_task *process, bp_process_facts *facts) {
     bp_mapped_files files = {0};
     int result = bp_mapped_files_read(process->directory_fd, &files);
     if (result != 0) {
@@ -346,11 +347,11 @@ static bool read_objects(const bp_process *process, bp_process_facts *facts) {
  * has ended before the others, from the directory of another thread. A zombie and a kernel thread
  * have none: then the directory is not open.
  */
-static bp_process choose_witness(const bp_process *process, const bp_proc_stat *stat,
-                                 bp_process_facts *facts) {
+static bp_task choose_witness(const bp_task *process, const bp_proc_stat *stat,
+                              bp_process_facts *facts) {
     static const char *const lacking[] = {"executable", "working directory", "open files",
                                           "loaded objects"};
-    bp_process witness = *process;
+    bp_task witness = *process;
     if (!stat->is_kernel_thread && stat->state != 'Z') {
         return witness;
     }
@@ -366,10 +367,10 @@ static bp_process choose_witness(const bp_process *process, const bp_proc_stat *
 }
 
 /* False when memory is short. */
-static bool read_groups(const bp_process *process, const bp_process *witness,
-                        const bp_proc_stat *stat, bp_process_facts *facts) {
+static bool read_groups(const bp_task *process, const bp_task *witness, const bp_proc_stat *stat,
+                        bp_process_facts *facts) {
     bool has_files = witness->directory_fd >= 0;
-    const bp_process *shown = has_files ? witness : process;
+    const bp_task *shown = has_files ? witness : process;
     read_numbers(shown, facts, "status", "status");
     char byte;
     /* Where its first thread has ended, its own user is refused, too. */
@@ -398,7 +399,7 @@ static bool read_groups(const bp_process *process, const bp_process *witness,
 /* Within execve(2), and when it exits, a process has no memory that shows arguments, a program or
  * objects (get_mm_cmdline, fs/proc/base.c). A zombie and a kernel thread never have; a first thread
  * that is one may have ended before the others, or with them. */
-static bool is_between_programs(const bp_process *process, const bp_proc_stat *stat) {
+static bool is_between_programs(const bp_task *process, const bp_proc_stat *stat) {
     char byte;
     bool is_first_gone = stat->state == 'Z';
     if (process->is_own || process->root.is_recording || stat->is_kernel_thread ||
@@ -417,7 +418,7 @@ static bool is_between_programs(const bp_process *process, const bp_proc_stat *s
     return is_between;
 }
 
-static bugpack_status read_facts(bp_process *process, bool *ret_is_between,
+static bugpack_status read_facts(bp_task *process, bool *ret_is_between,
                                  bp_process_facts *ret_facts, bugpack_error *error) {
     bp_process_facts facts = {0};
     bp_proc_stat stat;
@@ -428,7 +429,7 @@ static bugpack_status read_facts(bp_process *process, bool *ret_is_between,
     }
     bool is_between = is_between_programs(process, &stat);
     fill_from_stat(process, &stat, &facts);
-    bp_process witness = choose_witness(process, &stat, &facts);
+    bp_task witness = choose_witness(process, &stat, &facts);
     if (!read_groups(process, &witness, &stat, &facts)) {
         status = bp_fail_memory(error, "read the facts of a process");
     }
@@ -454,10 +455,9 @@ static bugpack_status read_facts(bp_process *process, bool *ret_is_between,
     return BUGPACK_OK;
 }
 
-bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
+bugpack_status bp_process_facts_read(bp_task *process, bp_process_facts *ret_facts,
                                      bugpack_error *error) {
     enum { between_max_ms = 100 };
-    bp_process *process = task->process;
     bp_process_facts facts;
     bp_proc_stat stat;
     bool is_between = false;

@@ -1,5 +1,6 @@
 /*
- * A process as the Linux files hold it.
+ * A handle on a process, opened once and known to be the same process ever after, as the Linux
+ * files hold it; or on one with its descendants.
  */
 #ifndef BP_PLATFORM_LINUX_PROCESS_PRIVATE_H
 #define BP_PLATFORM_LINUX_PROCESS_PRIVATE_H
@@ -7,7 +8,7 @@
 #include "base/fd_mark.h"
 #include "platform/linux/proc_list.h"
 #include "platform/linux/proc_text.h"
-#include "platform/linux/process.h"
+#include "platform/task.h"
 
 /* Where processes are read from: /proc, or a recording of it with the clocks of its time. */
 typedef struct bp_proc_root {
@@ -39,9 +40,37 @@ typedef struct bp_known_threads {
     bool must_reread; /* with the next snapshot */
 } bp_known_threads;
 
-/* Descriptors stay open, so that a snapshot needs no new one: a host that has run out of them is
- * one that a report is about. A pidfd has no mark of its own, and goes with the others. */
-struct bp_process {
+/* Times are in the unit of the system's snapshots. */
+typedef struct bp_tree_member {
+    pid_t pid;
+    uint64_t start;  /* with the pid it identifies a process */
+    uint64_t cpu;    /* its own and its waited-for children's */
+    uint64_t waited; /* the latter alone */
+} bp_tree_member;
+
+typedef struct bp_tree_members {
+    bp_tree_member *items;
+    size_t count, capacity;
+} bp_tree_members;
+
+/* Process ids; the caller frees `pids`. */
+typedef struct bp_pid_list {
+    pid_t *pids;
+    size_t count, capacity;
+} bp_pid_list;
+
+/*
+ * Descriptors stay open, so that a snapshot needs no new one: a host that has run out of them is
+ * one that a report is about. A pidfd has no mark of its own, and goes with the others.
+ *
+ * With its descendants it has the members of the tree, and one sum of CPU time that only grows. A
+ * parent that waits for a child takes over its time (getrusage(2), RUSAGE_CHILDREN). Otherwise, as
+ * with an ignored SIGCHLD, the last time of the child is remembered and counted as lost. A parent
+ * is read before its children, so an ended child is first pending, and lost only after a round in
+ * which no process ended. A zombie is still a member: its time would count twice once its parent
+ * waits.
+ */
+struct bp_task {
     pid_t pid;
     char name[64]; /* when it was opened */
     /* Our own, and /proc counts threads as we do: their clocks can be asked without a file. */
@@ -53,41 +82,68 @@ struct bp_process {
     int threads_fd;    /* /proc/<pid>/task */
     int statm_fd;
     bp_fd_mark marks[3]; /* of the directory, the threads and statm */
-    bool is_for_tree;
     uint64_t start_ticks;
     bp_known_threads known; /* of our own process: names are not read each time */
+    bool has_tree;
+    bp_tree_members members; /* of the last snapshot */
+    uint64_t pending, lost;
 };
 
 /*
  * Opens the process again if the host has closed a descriptor of it; then none of them is touched,
  * because another handle may have its number. To be called before a handle is used.
  */
-bugpack_status bp_process_hold(bp_process *process, bugpack_error *error);
+bugpack_status bp_process_hold(bp_task *process, bugpack_error *error);
 
-/* bp_process_open below `root`, which is copied. 0 is our own by the link "self", which is right
+/* Opens a process below `root`, which is copied. 0 is our own by the link "self", which is right
  * also where /proc numbers processes otherwise. */
-bugpack_status bp_process_open_below(const bp_proc_root *root, pid_t pid, bool for_tree,
-                                     bp_process **ret_process, bugpack_error *error);
+bugpack_status bp_task_open_below(const bp_proc_root *root, pid_t pid, bool with_descendants,
+                                  bp_task **ret_task, bugpack_error *error);
+
+/* Reads the counters of this one process. */
+bugpack_status bp_process_snapshot(bp_task *process, bool with_names,
+                                   bp_task_snapshot *ret_snapshot, bugpack_error *error);
+
+/* The same of a process that has ended since it was opened, and that its parent has not waited for:
+ * its CPU time and that of its first thread. NO_PROCESS where it is gone. */
+bugpack_status bp_process_snapshot_ended(bp_task *process, bool with_names,
+                                         bp_task_snapshot *ret_snapshot, bugpack_error *error);
+
+/* What a tree has to know of its first process, whose snapshot was just read and may be refined:
+ * its counters, and the ids of its children, which are appended. */
+bugpack_status bp_process_note(bp_task *process, bp_task_snapshot *snapshot,
+                               bp_tree_member *ret_member, bp_pid_list *children,
+                               bugpack_error *error);
+
+/*
+ * Reads one process of the tree of `first`: its counters, its threads and memory (none of a
+ * zombie), and appends its children, best effort. The caller releases `ret_snapshot`. After
+ * NO_MEMORY nothing more is read; after any other failure but NO_PROCESS a known process keeps its
+ * last counters.
+ */
+bugpack_status bp_process_read_member(const bp_task *first, pid_t pid, bool with_names,
+                                      bp_tree_member *ret_member, bp_task_snapshot *ret_snapshot,
+                                      bp_pid_list *children);
 
 /* "process 7 has ended". */
-bugpack_status bp_process_fail_ended(const bp_process *process, bugpack_error *error);
+bugpack_status bp_process_fail_ended(const bp_task *process, bugpack_error *error);
 
 /* Reads stat and checks that it is of the process that was opened. */
-bugpack_status bp_process_read_stat(const bp_process *process, bp_proc_stat *ret_stat,
+bugpack_status bp_process_read_stat(const bp_task *process, bp_proc_stat *ret_stat,
                                     bugpack_error *error);
 
 /* Nanoseconds since boot, suspended time included; or the recording's. */
-uint64_t bp_process_boottime_ns(const bp_process *process);
+uint64_t bp_process_boottime_ns(const bp_task *process);
 
 /* After reading: checks that the process had not ended by then. */
-bugpack_status bp_process_check_alive(const bp_process *process, bugpack_error *error);
+bugpack_status bp_process_check_alive(const bp_task *process, bugpack_error *error);
 
 /* Appends the children that one thread has forked. 0, or an errno: ENOENT where the thread has
  * ended or the kernel has no such list (CONFIG_PROC_CHILDREN). */
-int bp_process_list_children(const bp_process *process, uint64_t tid, bp_pid_list *children);
+int bp_process_list_children(const bp_task *process, uint64_t tid, bp_pid_list *children);
 
 /* All threads, as the kernel lists them; the list is the caller's to release. */
-bugpack_status bp_process_list_threads(const bp_process *process, bp_proc_list *ret_threads,
+bugpack_status bp_process_list_threads(const bp_task *process, bp_proc_list *ret_threads,
                                        bugpack_error *error);
 
 #endif

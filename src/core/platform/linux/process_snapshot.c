@@ -21,7 +21,7 @@
 /* One of so many known threads is read again at a time. */
 enum { reread_share = 10 };
 
-bugpack_status bp_process_list_threads(const bp_process *process, bp_proc_list *ret_threads,
+bugpack_status bp_process_list_threads(const bp_task *process, bp_proc_list *ret_threads,
                                        bugpack_error *error) {
     bp_proc_list threads;
     int result = bp_proc_list_read(process->threads_fd, NULL, &threads);
@@ -60,7 +60,7 @@ static int read_own_clock(bp_thread_counters *thread) {
 }
 
 /* Any thread, from its stat. EBADMSG when that makes no sense. */
-static int read_thread(const bp_process *process, bool with_names, bp_thread_counters *thread) {
+static int read_thread(const bp_task *process, bool with_names, bp_thread_counters *thread) {
     bp_proc_stat stat;
     int result =
         bp_proc_read_stat(process->threads_fd, &stat, "%llu/stat", (unsigned long long)thread->tid);
@@ -86,7 +86,7 @@ static bool must_read(const bp_known_threads *known, const bp_known_thread *thre
 
 /* Reads what is remembered of a thread. When that fails, as in a host without descriptors, what was
  * read last is still the best. */
-static void reread(const bp_process *process, bp_known_thread *known) {
+static void reread(const bp_task *process, bp_known_thread *known) {
     bp_thread_counters thread = {.tid = known->tid};
     if (read_thread(process, true, &thread) == 0) {
         known->birth = thread.birth;
@@ -100,7 +100,7 @@ static void reread(const bp_process *process, bp_known_thread *known) {
  * threads and, when asked for, of a tenth of the others. The kernel lists threads in the order of
  * their births, so each that is between two that are still there has ended.
  */
-static bugpack_status remember_threads(bp_process *process, bp_task_snapshot *snapshot,
+static bugpack_status remember_threads(bp_task *process, bp_task_snapshot *snapshot,
                                        const bp_proc_list *list, bugpack_error *error) {
     bp_known_threads *known = &process->known;
     bp_thread_counters *threads = snapshot->threads;
@@ -131,7 +131,7 @@ static bugpack_status remember_threads(bp_process *process, bp_task_snapshot *sn
 }
 
 /* Reads the counters of the listed threads, and takes those that have ended off the list. */
-static bugpack_status read_counters(const bp_process *process, bool with_names, bp_proc_list *list,
+static bugpack_status read_counters(const bp_task *process, bool with_names, bp_proc_list *list,
                                     bp_task_snapshot *snapshot, bugpack_error *error) {
     size_t listed_count = list->count;
     list->count = 0;
@@ -153,7 +153,7 @@ static bugpack_status read_counters(const bp_process *process, bool with_names, 
     return BUGPACK_OK;
 }
 
-static bugpack_status read_threads(bp_process *process, bool with_names, bp_task_snapshot *snapshot,
+static bugpack_status read_threads(bp_task *process, bool with_names, bp_task_snapshot *snapshot,
                                    bugpack_error *error) {
     bp_proc_list list = {0};
     bugpack_status status = bp_process_list_threads(process, &list, error);
@@ -171,7 +171,7 @@ static bugpack_status read_threads(bp_process *process, bool with_names, bp_task
 }
 
 /* A kernel thread and a zombie have no memory: their statm holds zeros. */
-static bugpack_status take_memory(const bp_process *process, const char *text, size_t length,
+static bugpack_status take_memory(const bp_task *process, const char *text, size_t length,
                                   bp_task_snapshot *snapshot, bugpack_error *error) {
     uint64_t size_pages, resident_pages;
     if (!bp_proc_parse_statm(text, length, &size_pages, &resident_pages)) {
@@ -186,7 +186,7 @@ static bugpack_status take_memory(const bp_process *process, const char *text, s
     return BUGPACK_OK;
 }
 
-static bugpack_status read_memory(const bp_process *process, bp_task_snapshot *snapshot,
+static bugpack_status read_memory(const bp_task *process, bp_task_snapshot *snapshot,
                                   bugpack_error *error) {
     char text[256];
     ssize_t length = pread(process->statm_fd, text, sizeof text, 0);
@@ -201,7 +201,7 @@ static bugpack_status read_memory(const bp_process *process, bp_task_snapshot *s
 }
 
 /* When the first thread ends before the others, only theirs show the memory of the process. */
-static bugpack_status read_memory_of_others(const bp_process *process, bp_task_snapshot *snapshot,
+static bugpack_status read_memory_of_others(const bp_task *process, bp_task_snapshot *snapshot,
                                             bugpack_error *error) {
     char text[256];
     int fd = bp_proc_open_living_thread(process->threads_fd, NULL);
@@ -218,7 +218,7 @@ static bugpack_status read_memory_of_others(const bp_process *process, bp_task_s
 }
 
 /* The CPU time of the whole process, and when that was. */
-static bugpack_status read_process_cpu(const bp_process *process, bp_task_snapshot *snapshot,
+static bugpack_status read_process_cpu(const bp_task *process, bp_task_snapshot *snapshot,
                                        bugpack_error *error) {
     snapshot->taken_ns =
         process->root.is_recording ? process->root.monotonic_ns : bp_clock_monotonic_ns();
@@ -240,7 +240,7 @@ static bugpack_status read_process_cpu(const bp_process *process, bp_task_snapsh
     return status;
 }
 
-bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
+bugpack_status bp_process_snapshot(bp_task *process, bool with_names,
                                    bp_task_snapshot *ret_snapshot, bugpack_error *error) {
     bp_task_snapshot snapshot = {0};
     bugpack_status status = bp_process_hold(process, error);
@@ -250,7 +250,7 @@ bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
     if (status != BUGPACK_OK) {
         goto out;
     }
-    snapshot.has_uptime = bp_process_uptime(process, &snapshot.uptime_ns);
+    snapshot.has_uptime = bp_task_uptime(process, &snapshot.uptime_ns);
     status = read_memory(process, &snapshot, error);
     if (status != BUGPACK_OK) {
         goto out;
@@ -272,9 +272,8 @@ out:
     return status;
 }
 
-bugpack_status bp_task_read_totals(bp_task *task, bp_task_totals *ret_totals,
+bugpack_status bp_task_read_totals(bp_task *process, bp_task_totals *ret_totals,
                                    bugpack_error *error) {
-    bp_process *process = task->process;
     bp_task_snapshot memory = {0};
     bp_proc_stat stat;
     bugpack_status status = bp_process_hold(process, error);
@@ -326,16 +325,15 @@ static bugpack_status read_switches(const bp_thread_reader *reader, bp_thread_co
     return BUGPACK_OK;
 }
 
-bugpack_status bp_task_read_switches(const bp_task *task, bp_task_snapshot *snapshot,
+bugpack_status bp_task_read_switches(const bp_task *process, bp_task_snapshot *snapshot,
                                      bugpack_error *error) {
-    const bp_process *process = task->process;
     char below[24] = "";
     bugpack_status status = BUGPACK_OK;
     if (process->is_own) {
         return BUGPACK_OK;
     }
-    const bp_thread_reader reader = {.dir_fd = process->is_for_tree ? process->root.fd
-                                                                    : process->threads_fd,
+    const bp_thread_reader reader = {.dir_fd =
+                                         process->has_tree ? process->root.fd : process->threads_fd,
                                      .task = below,
                                      .text = malloc(BP_THREAD_TEXT_BYTES),
                                      .text_bytes = BP_THREAD_TEXT_BYTES};
@@ -343,7 +341,7 @@ bugpack_status bp_task_read_switches(const bp_task *task, bp_task_snapshot *snap
         return bp_fail_memory(error, "read the threads of a process");
     }
     for (size_t i = 0; i < snapshot->thread_count && status == BUGPACK_OK; i++) {
-        if (process->is_for_tree) {
+        if (process->has_tree) {
             (void)snprintf(below, sizeof below, "%d/task/", (int)snapshot->threads[i].pid);
         }
         status = read_switches(&reader, &snapshot->threads[i], error);
@@ -353,10 +351,10 @@ bugpack_status bp_task_read_switches(const bp_task *task, bp_task_snapshot *snap
 }
 
 void bp_task_reread_names(bp_task *task) {
-    task->process->known.must_reread = true;
+    task->known.must_reread = true;
 }
 
-bugpack_status bp_process_snapshot_ended(bp_process *process, bool with_names,
+bugpack_status bp_process_snapshot_ended(bp_task *process, bool with_names,
                                          bp_task_snapshot *ret_snapshot, bugpack_error *error) {
     bool was_zombie = process->was_zombie;
     process->was_zombie = true; /* that it is one is no reason to refuse it */
@@ -396,7 +394,7 @@ static bool take_numbers(char *text, size_t *text_bytes, bool is_end, bp_pid_lis
     }
 }
 
-int bp_process_list_children(const bp_process *process, uint64_t tid, bp_pid_list *children) {
+int bp_process_list_children(const bp_task *process, uint64_t tid, bp_pid_list *children) {
     char text[4096];
     size_t text_bytes = 0;
     int fd =
@@ -419,7 +417,7 @@ int bp_process_list_children(const bp_process *process, uint64_t tid, bp_pid_lis
 }
 
 /* Every process whose parent this one is. 0, or an errno. */
-static int scan_all(const bp_process *process, int proc_fd, bp_pid_list *children) {
+static int scan_all(const bp_task *process, int proc_fd, bp_pid_list *children) {
     bp_proc_list list;
     bp_proc_stat stat;
     int result = bp_proc_list_read(proc_fd, ".", &list);
@@ -437,8 +435,8 @@ static int scan_all(const bp_process *process, int proc_fd, bp_pid_list *childre
 
 /* Best effort, but for memory: a process that ends meanwhile may hide another. What fails for
  * another reason hides at least one, for all we know. */
-static bugpack_status list_children(const bp_process *process, int proc_fd,
-                                    bp_task_snapshot *snapshot, bp_pid_list *children) {
+static bugpack_status list_children(const bp_task *process, int proc_fd, bp_task_snapshot *snapshot,
+                                    bp_pid_list *children) {
     bool has_file = false;
     bool has_failed = false;
     int result = 0;
@@ -457,7 +455,7 @@ static bugpack_status list_children(const bp_process *process, int proc_fd,
 }
 
 /* The counters of a member of the tree, and its children. */
-static bugpack_status note(const bp_process *process, int proc_fd, bp_task_snapshot *one,
+static bugpack_status note(const bp_task *process, int proc_fd, bp_task_snapshot *one,
                            bp_tree_member *ret_member, bp_pid_list *children) {
     *ret_member = (bp_tree_member){.pid = process->pid,
                                    .start = process->start_ticks,
@@ -466,7 +464,7 @@ static bugpack_status note(const bp_process *process, int proc_fd, bp_task_snaps
     return list_children(process, proc_fd, one, children);
 }
 
-bugpack_status bp_process_note(bp_process *process, bp_task_snapshot *snapshot,
+bugpack_status bp_process_note(bp_task *process, bp_task_snapshot *snapshot,
                                bp_tree_member *ret_member, bp_pid_list *children,
                                bugpack_error *error) {
     return note(process, process->root.fd, snapshot, ret_member, children) == BUGPACK_OK
@@ -477,10 +475,10 @@ bugpack_status bp_process_note(bp_process *process, bp_task_snapshot *snapshot,
 static bugpack_status read_once(const bp_proc_root *root, pid_t pid, bool with_names,
                                 bp_tree_member *ret_member, bp_task_snapshot *ret_snapshot,
                                 bp_pid_list *children) {
-    bp_process *process = NULL;
+    bp_task *process = NULL;
     bp_task_snapshot one = {0};
     bugpack_status status =
-        pid > 0 ? bp_process_open_below(root, pid, false, &process, NULL) : BUGPACK_ERR_NO_PROCESS;
+        pid > 0 ? bp_task_open_below(root, pid, false, &process, NULL) : BUGPACK_ERR_NO_PROCESS;
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -493,11 +491,11 @@ static bugpack_status read_once(const bp_proc_root *root, pid_t pid, bool with_n
         one = (bp_task_snapshot){0};
     }
     bp_task_snapshot_release(&one);
-    bp_process_close(process);
+    bp_task_close(process);
     return status;
 }
 
-bugpack_status bp_process_read_member(const bp_process *first, pid_t pid, bool with_names,
+bugpack_status bp_process_read_member(const bp_task *first, pid_t pid, bool with_names,
                                       bp_tree_member *ret_member, bp_task_snapshot *ret_snapshot,
                                       bp_pid_list *children) {
     const bp_proc_root *root = &first->root;

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/status.h"
-#include "platform/linux/process.h"
+#include "platform/linux/process_private.h"
 
 static uint64_t add(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -15,76 +15,6 @@ static bool push_member(bp_tree_members *list, const bp_tree_member *added) {
     }
     list->items[list->count++] = *added;
     return true;
-}
-
-bugpack_status bp_task_new(bp_process *process, bool with_descendants, bp_task **ret_task,
-                           bugpack_error *error) {
-    bp_task *task = calloc(1, sizeof *task);
-    if (task == NULL) {
-        return bp_fail_memory(error, "open a process");
-    }
-    task->process = process;
-    task->has_tree = with_descendants;
-    *ret_task = task;
-    return BUGPACK_OK;
-}
-
-static bugpack_status open_task(pid_t pid, bool with_descendants, bp_task **ret_task,
-                                bugpack_error *error) {
-    bp_process *process = NULL;
-    bugpack_status status = bp_process_open(pid, with_descendants, &process, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    status = bp_task_new(process, with_descendants, ret_task, error);
-    if (status != BUGPACK_OK) {
-        bp_process_close(process);
-    }
-    return status;
-}
-
-bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error) {
-    return open_task(pid, false, ret_task, error);
-}
-
-bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error) {
-    return open_task(pid, true, ret_task, error);
-}
-
-bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_error *error) {
-    bp_process *process = NULL;
-    bp_task *clone = NULL;
-    bugpack_status status = bp_process_clone(task->process, &process, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    status = bp_task_new(process, task->has_tree, &clone, error);
-    if (status != BUGPACK_OK) {
-        bp_process_close(process);
-        return status;
-    }
-    clone->pending = task->pending;
-    clone->lost = task->lost;
-    for (size_t i = 0; i < task->known.count; i++) {
-        if (!push_member(&clone->known, &task->known.items[i])) {
-            bp_task_close(clone);
-            return bp_fail_memory(error, "hold a process and its descendants twice");
-        }
-    }
-    *ret_clone = clone;
-    return BUGPACK_OK;
-}
-
-void bp_task_close(bp_task *task) {
-    if (task != NULL) {
-        bp_process_close(task->process);
-        free(task->known.items);
-        free(task);
-    }
-}
-
-bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns) {
-    return bp_process_uptime(task->process, ret_uptime_ns);
 }
 
 static const bp_tree_member *find_member(const bp_tree_members *list, const bp_tree_member *like) {
@@ -126,7 +56,7 @@ static bool merge(bp_task_snapshot *all, const bp_task_snapshot *one) {
 
 /* The state of one walk. */
 struct walk {
-    bp_process *first;
+    bp_task *first;
     bool with_names;
     bp_pid_list *queue;
     const bp_tree_members *before; /* of the last round */
@@ -206,8 +136,8 @@ static bugpack_status visit_known(struct walk *walk, const bp_tree_members *know
 static void settle(bp_task *task, const bp_tree_members *found) {
     uint64_t ended = 0;
     uint64_t taken_over = 0;
-    for (size_t i = 0; i < task->known.count; i++) {
-        const bp_tree_member *before = &task->known.items[i];
+    for (size_t i = 0; i < task->members.count; i++) {
+        const bp_tree_member *before = &task->members.items[i];
         const bp_tree_member *now = find_member(found, before);
         if (now == NULL) {
             ended = add(ended, before->cpu);
@@ -228,12 +158,12 @@ static bugpack_status add_descendants(bp_task *task, bool with_names, bp_task_sn
                                       bugpack_error *error) {
     bp_tree_member first;
     bp_pid_list children = {0};
-    struct walk walk = {.first = task->process,
+    struct walk walk = {.first = task,
                         .with_names = with_names,
                         .queue = &children,
-                        .before = &task->known,
+                        .before = &task->members,
                         .all = snapshot};
-    bugpack_status status = bp_process_note(task->process, snapshot, &first, &children, error);
+    bugpack_status status = bp_process_note(task, snapshot, &first, &children, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
@@ -243,7 +173,7 @@ static bugpack_status add_descendants(bp_task *task, bool with_names, bp_task_sn
     if (status != BUGPACK_OK) {
         goto out;
     }
-    status = visit_known(&walk, &task->known, error);
+    status = visit_known(&walk, &task->members, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
@@ -253,8 +183,8 @@ static bugpack_status add_descendants(bp_task *task, bool with_names, bp_task_sn
         snapshot->process_cpu = add(snapshot->process_cpu, walk.found.items[i].cpu);
     }
     snapshot->waited_cpu = 0;
-    free(task->known.items);
-    task->known = walk.found;
+    free(task->members.items);
+    task->members = walk.found;
     walk.found = (bp_tree_members){0};
 out:
     free(children.pids);
@@ -280,7 +210,7 @@ static bugpack_status finish(bp_task *task, bool with_names, bugpack_status stat
 bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
                                      bugpack_error *error) {
     bp_task_snapshot snapshot = {0};
-    bugpack_status status = bp_process_snapshot(task->process, with_names, &snapshot, error);
+    bugpack_status status = bp_process_snapshot(task, with_names, &snapshot, error);
     return finish(task, with_names, status, snapshot, ret_snapshot, error);
 }
 
@@ -289,7 +219,7 @@ bugpack_status bp_task_snapshot_take_last(bp_task *task, bool with_names,
     bugpack_status status = bp_task_snapshot_take(task, with_names, ret_snapshot, error);
     bp_task_snapshot snapshot = {0};
     if (status != BUGPACK_ERR_NO_PROCESS ||
-        bp_process_snapshot_ended(task->process, with_names, &snapshot, NULL) != BUGPACK_OK) {
+        bp_process_snapshot_ended(task, with_names, &snapshot, NULL) != BUGPACK_OK) {
         return status;
     }
     return finish(task, with_names, BUGPACK_OK, snapshot, ret_snapshot, error);
