@@ -109,11 +109,10 @@ bugpack_status bp_process_snapshot(bp_task *process, bool with_names,
 bugpack_status bp_process_snapshot_ended(bp_task *process, bool with_names,
                                          bp_task_snapshot *ret_snapshot, bugpack_error *error);
 
-/* What a tree has to know of its first process, whose snapshot was just read and may be refined:
- * its counters, and the ids of its children, which are appended. */
-bugpack_status bp_process_note(bp_task *process, bp_task_snapshot *snapshot,
-                               bp_tree_member *ret_member, bp_pid_list *children,
-                               bugpack_error *error);
+/* What a tree has to know of a process whose snapshot was just read and may be refined: its
+ * counters, and the ids of its children, which are appended. NO_MEMORY. */
+bugpack_status bp_process_note(const bp_task *process, int proc_fd, bp_task_snapshot *snapshot,
+                               bp_tree_member *ret_member, bp_pid_list *children);
 
 /*
  * Reads one process of the tree of `first`: its counters, its threads and memory (none of a

@@ -454,22 +454,13 @@ static bugpack_status list_children(const bp_task *process, int proc_fd, bp_task
     return result == ENOMEM ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
 }
 
-/* The counters of a member of the tree, and its children. */
-static bugpack_status note(const bp_task *process, int proc_fd, bp_task_snapshot *one,
-                           bp_tree_member *ret_member, bp_pid_list *children) {
+bugpack_status bp_process_note(const bp_task *process, int proc_fd, bp_task_snapshot *snapshot,
+                               bp_tree_member *ret_member, bp_pid_list *children) {
     *ret_member = (bp_tree_member){.pid = process->pid,
                                    .start = process->start_ticks,
-                                   .cpu = one->process_cpu + one->waited_cpu,
-                                   .waited = one->waited_cpu};
-    return list_children(process, proc_fd, one, children);
-}
-
-bugpack_status bp_process_note(bp_task *process, bp_task_snapshot *snapshot,
-                               bp_tree_member *ret_member, bp_pid_list *children,
-                               bugpack_error *error) {
-    return note(process, process->root.fd, snapshot, ret_member, children) == BUGPACK_OK
-               ? BUGPACK_OK
-               : bp_fail_memory(error, "look at the descendants of a process");
+                                   .cpu = snapshot->process_cpu + snapshot->waited_cpu,
+                                   .waited = snapshot->waited_cpu};
+    return list_children(process, proc_fd, snapshot, children);
 }
 
 static bugpack_status read_once(const bp_proc_root *root, pid_t pid, bool with_names,
@@ -484,7 +475,7 @@ static bugpack_status read_once(const bp_proc_root *root, pid_t pid, bool with_n
     }
     status = bp_process_snapshot(process, with_names, &one, NULL);
     if (status == BUGPACK_OK) {
-        status = note(process, root->fd, &one, ret_member, children);
+        status = bp_process_note(process, root->fd, &one, ret_member, children);
     }
     if (status == BUGPACK_OK && !process->was_zombie) {
         *ret_snapshot = one;

@@ -163,13 +163,12 @@ static bugpack_status add_descendants(bp_task *task, bool with_names, bp_task_sn
                         .queue = &children,
                         .before = &task->members,
                         .all = snapshot};
-    bugpack_status status = bp_process_note(task, snapshot, &first, &children, error);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    status = push_member(&walk.found, &first)
-                 ? visit_all(&walk, error)
-                 : bp_fail_memory(error, "look at the descendants of a process");
+    bool has_memory =
+        bp_process_note(task, task->root.fd, snapshot, &first, &children) == BUGPACK_OK &&
+        push_member(&walk.found, &first);
+    bugpack_status status = has_memory
+                                ? visit_all(&walk, error)
+                                : bp_fail_memory(error, "look at the descendants of a process");
     if (status != BUGPACK_OK) {
         goto out;
     }
