@@ -59,6 +59,7 @@ Test(fill, leaves_out_a_group_or_the_line_where_something_is_not_known) {
         const char *pattern, *line;
     } rows[] = {{"a{[, {name}]}{[, {gone}]}{[, {name} {gone|-}]}", "a, net, net -"},
                 {"{[{set:!}yes]}{[{unset:!}no]}{[{gone:!}no]}{[{count:+}1]}{[{zero:+}no]}", "yes1"},
+                {"{[{list:*}yes]}{[{inner:*}yes]}{[{gone:*}no]}{[{name:*}no]}", "yesyes"},
                 {"{[{name:f}]}{[{cpu}]}", ""}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cr_expect(eq(str, fill(rows[i].pattern, append), rows[i].line));

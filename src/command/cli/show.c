@@ -14,6 +14,7 @@
 #include "entries/manifest_lines.h"
 #include "facts/facts.h"
 #include "print/fill.h"
+#include "print/sections.h"
 #include "stacks/stacks.h"
 
 typedef struct show_options {
@@ -83,20 +84,6 @@ static const char *find_fit(const char *text, size_t used) {
     return text;
 }
 
-/* Escapes a text into one line. */
-static void format_line(char *out, size_t out_bytes, const char *format, va_list arguments)
-    BUGPACK_PRINTF(3, 0);
-static void format_line(char *out, size_t out_bytes, const char *format, va_list arguments) {
-    char text[2048];
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    for (char *tab = text; (tab = strchr(tab, '\t')) != NULL;) {
-        *tab = ' ';
-    }
-    bp_cli_escape(text, out, out_bytes);
-}
-
-enum { line_bytes = 4 * 2048 };
-
 static void put_line(int style, const char *text, const char *end) {
     set_style(style);
     (void)printf("%.*s", (int)(end - text), text);
@@ -105,27 +92,25 @@ static void put_line(int style, const char *text, const char *end) {
 }
 
 /*
- * Prints a line, and cuts it at the end of the screen. What is from a report is escaped; a
- * character beyond U+1100 is counted as two columns.
+ * Prints a text on as many lines as it takes, of which all but the first begin with so many blanks;
+ * without an indentation, one line that is cut at the end of the screen. What is from a report is
+ * escaped; a character beyond U+1100 is counted as two columns.
  */
-static void print_line(int style, const char *format, ...) BUGPACK_PRINTF(2, 3);
-static void print_line(int style, const char *format, ...) {
-    char text[line_bytes];
+static void print_line(int style, size_t indent, const char *format, ...) BUGPACK_PRINTF(3, 4);
+static void print_line(int style, size_t indent, const char *format, ...) {
+    char raw[2048], text[4 * sizeof raw];
     va_list arguments;
     va_start(arguments, format);
-    format_line(text, sizeof text, format, arguments);
+    (void)vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
-    put_line(style, text, find_fit(text, 0));
-}
-
-/* The same, on as many lines as it takes: all but the first begin with so many blanks. */
-static void print_wrapped(int style, size_t indent, const char *format, ...) BUGPACK_PRINTF(3, 4);
-static void print_wrapped(int style, size_t indent, const char *format, ...) {
-    char text[line_bytes];
-    va_list arguments;
-    va_start(arguments, format);
-    format_line(text, sizeof text, format, arguments);
-    va_end(arguments);
+    for (char *tab = raw; (tab = strchr(tab, '\t')) != NULL;) {
+        *tab = ' ';
+    }
+    bp_cli_escape(raw, text, sizeof text);
+    if (indent == 0) {
+        put_line(style, text, find_fit(text, 0));
+        return;
+    }
     const char *at = text;
     for (size_t used = 0; *at != '\0'; used = indent) {
         const char *fit = find_fit(at, used), *end = fit;
@@ -141,9 +126,13 @@ static void print_wrapped(int style, size_t indent, const char *format, ...) {
 }
 
 /* A title, after an empty line. */
-static void print_heading(const char *title) {
+static void print_heading(const char *title, const char *note) {
     (void)fputc('\n', stdout);
-    print_line(STYLE_BOLD, "%s", title);
+    print_line(STYLE_BOLD, 0, "%s%s", title, note);
+}
+
+static void print_title(bp_section_id id) {
+    print_heading(bp_sections[id].title, bp_sections[id].note);
 }
 
 /* --- lines -------------------------------------------------------------------------------- */
@@ -154,33 +143,37 @@ static void append(void *context, const char *text, size_t byte_count, bool is_f
     (void)bp_buffer_append(context, text, byte_count);
 }
 
-/* Prints a line by a pattern of print/fill.h; false, and none, where what it needs is not known.
- */
-static bool say(int style, const bp_json_tree *facts, const char *pattern) {
+/* Prints a line by a pattern of print/fill.h; false, and none, where what it needs is not known. */
+static bool say(int style, size_t indent, const bp_json_tree *facts, const char *pattern) {
     bp_buffer line;
     bp_buffer_init(&line, SIZE_MAX / 4);
     bool is_known = bp_fill(pattern, facts, append, &line);
     if (is_known) {
-        print_line(style, "%s", bp_buffer_text(&line));
+        print_line(style, indent, "%s", bp_buffer_text(&line));
     }
     bp_buffer_release(&line);
     return is_known;
 }
 
-static void say_all(const bp_json_tree *facts, const char *const *patterns) {
-    for (; *patterns != NULL; patterns++) {
-        (void)say(STYLE_PLAIN, facts, *patterns);
+/* Prints a section that is made of lines. */
+static void print_lines(const bp_section *section, const bp_json_tree *document, bool is_all) {
+    const bp_json_tree *facts = bp_section_facts(section, document);
+    if (facts == NULL) {
+        return;
     }
-}
-
-/* Lists the elements of an array below a heading; nothing without any. */
-static void list(const bp_json_tree *array, const char *heading, const char *pattern) {
-    const bp_json_tree *row = bp_json_tree_first(array);
-    if (row != NULL) {
-        print_heading(heading);
-    }
-    for (; row != NULL; row = bp_json_tree_next(row)) {
-        (void)say(STYLE_PLAIN, row, pattern);
+    print_heading(section->title, section->note);
+    for (const bp_section_line *line = section->lines; !bp_section_is_end(line); line++) {
+        bool is_wanted = line->screen != NULL && line->when != (is_all ? BP_UNLESS_ALL : BP_IF_ALL);
+        const bp_json_tree *row = line->list != NULL ? bp_json_tree_rows(facts, line->list) : facts;
+        if (row != NULL && line->title != NULL) {
+            char title[96];
+            (void)snprintf(title, sizeof title, "%s%s", line->title, section->note);
+            (void)fputc('\n', stdout);
+            (void)say(STYLE_BOLD, 0, facts, title);
+        }
+        for (; is_wanted && row != NULL; row = line->list != NULL ? bp_json_tree_next(row) : NULL) {
+            (void)say(STYLE_PLAIN, line->indent, row, line->screen);
+        }
     }
 }
 
@@ -192,35 +185,32 @@ static void print_unsearched(const bp_facts *facts) {
     bp_buffer_init(&names, (size_t)1 << 20);
     bp_manifest_append_unsearched(&names, facts->manifest);
     if (facts->manifest != NULL && !bp_json_tree_is_true(facts->document, "redacted")) {
-        print_line(STYLE_PLAIN, "secrets    are not replaced in this report");
+        print_line(STYLE_PLAIN, 0, "secrets    are not replaced in this report");
     } else if (names.size > 0) {
-        print_line(STYLE_PLAIN, "secrets    not searched for in %s", bp_buffer_text(&names));
+        print_line(STYLE_PLAIN, 0, "secrets    not searched for in %s", bp_buffer_text(&names));
     }
     bp_buffer_release(&names);
 }
 
+#define DIED_UNSEEN "{[{_died_unseen:!}, the last sign of life: when it died is not known]}"
+
 /* What, when, where, and who asked. */
 static void print_identity(const bp_facts *facts) {
-    static const char unseen[] = "{[{_died_unseen:!}, the last sign of life: when it died is not "
-                                 "known]}";
     const bp_json_tree *report = bp_json_tree_object(facts->document, "report");
-    char triggered[128];
-    (void)say(STYLE_BOLD, report, "{app|(no name)}{[ {version}]}: {_kind}");
-    (void)say(STYLE_PLAIN, report,
+    (void)say(STYLE_BOLD, 0, report, "{app|(no name)}{[ {version}]}: {_kind}");
+    (void)say(STYLE_PLAIN, 0, report,
               "{_is_process:!}process    {[{process} ]}{pid:u}, started {started_at|at an unknown "
               "time}");
-    (void)snprintf(triggered, sizeof triggered, "triggered  {triggered_at}%s", unseen);
-    if (!say(STYLE_PLAIN, report, triggered)) {
-        (void)snprintf(triggered, sizeof triggered, "written    {_timestamp|at an unknown time}%s",
-                       unseen);
-        (void)say(STYLE_PLAIN, report, triggered);
+    if (!say(STYLE_PLAIN, 0, report, "triggered  {triggered_at}" DIED_UNSEEN)) {
+        (void)say(STYLE_PLAIN, 0, report, "written    {_timestamp|at an unknown time}" DIED_UNSEEN);
     }
-    (void)say(STYLE_PLAIN, report, "machine    {machine}");
-    (void)say(STYLE_PLAIN, facts->metadata,
+    (void)say(STYLE_PLAIN, 0, report, "machine    {machine}");
+    (void)say(STYLE_PLAIN, 0, facts->metadata,
               "platform   {platform.os|?} {platform.kernel|} {platform.arch|}");
-    (void)say(STYLE_PLAIN, report, "says       {_description}");
+    (void)say(STYLE_PLAIN, 0, report, "says       {_description}");
     BP_JSON_EACH (tag, bp_json_tree_first(bp_json_tree_object(facts->metadata, "tags"))) {
-        print_line(STYLE_PLAIN, "tag        %s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag));
+        print_line(STYLE_PLAIN, 0, "tag        %s=%s", bp_json_tree_key(tag),
+                   bp_json_tree_value(tag));
     }
     print_unsearched(facts);
 }
@@ -234,22 +224,22 @@ static void print_findings(const bp_facts *facts) {
                       [BP_SEVERITY_INFO] = {"  ", STYLE_DIM}};
     const bp_findings *findings = &facts->findings;
     uint64_t other_count = bp_findings_other_count(findings);
-    print_heading("Findings");
+    print_title(BP_SECTION_FINDINGS);
     if (findings->count == 0) {
-        print_line(STYLE_PLAIN, "   none");
+        print_line(STYLE_PLAIN, 0, "   none");
     }
     for (size_t i = 0; i < findings->count; i++) {
         const bp_finding *finding = &findings->rows[i];
         bp_severity severity = bp_finding_severity(finding);
         const char *next = bp_findings_next(findings, i);
-        print_wrapped(severities[severity].style, 3, "%s %s  [%s]", severities[severity].sign,
-                      finding->sentence.text, finding->entry);
+        print_line(severities[severity].style, 3, "%s %s  [%s]", severities[severity].sign,
+                   finding->sentence.text, finding->entry);
         if (next[0] != '\0') {
-            print_wrapped(STYLE_DIM, 9, "   next: %s", next);
+            print_line(STYLE_DIM, 9, "   next: %s", next);
         }
     }
     if (other_count > 0) {
-        print_line(STYLE_PLAIN, "   and %" PRIu64 " more, %" PRIu64 " of them critical",
+        print_line(STYLE_PLAIN, 0, "   and %" PRIu64 " more, %" PRIu64 " of them critical",
                    other_count, findings->other_counts[BP_SEVERITY_CRITICAL]);
     }
 }
@@ -300,78 +290,16 @@ static void print_metrics(const bp_facts *facts) {
         !has_heap) {
         return;
     }
-    print_heading("CPU and memory");
+    print_title(BP_SECTION_METRICS);
     (void)say(
-        STYLE_PLAIN, process,
+        STYLE_PLAIN, 0, process,
         "now        {cpu_percent:.1f} % of one CPU over {sample_window_ms:.2t} s, {rss_kb:k|?} "
         "resident, {thread_count:u} thread{thread_count:p}, up {uptime_secs:.0f s|?}");
     print_sparkline(facts, "CPU", "%", bp_sample_cpu);
     print_sparkline(facts, "memory", "MiB", bp_sample_memory);
-    (void)say(STYLE_PLAIN, heap,
+    (void)say(STYLE_PLAIN, 0, heap,
               "heap       {allocated_bytes:b} allocated{[, resident {resident_bytes:b}]}, "
               "{allocator|}");
-}
-
-/* Threads that do the same, as the workers of a pool, are one row. */
-static void print_thread_rows(const bp_json_tree *row) {
-    enum { indent = 28 };
-    bp_buffer words;
-    bp_buffer_init(&words, SIZE_MAX / 4);
-    for (; row != NULL; row = bp_json_tree_next(row)) {
-        char name[96];
-        uint64_t tid = 0, count = 1;
-        double percent = 0;
-        (void)bp_json_tree_uint(row, "tid", &tid);
-        (void)bp_json_tree_uint(row, "_count", &count);
-        (void)bp_json_tree_number(row, "cpu_percent", &percent);
-        const char *only = bp_json_tree_text_or(row, "name", "");
-        (void)snprintf(name, sizeof name, "%s", only);
-        if (count > 1) {
-            (void)snprintf(name, sizeof name, "%" PRIu64 " x %s", count, only);
-        }
-        bp_buffer_clear(&words);
-        (void)bp_fill(BP_FILL_STATE BP_FILL_WAIT "{[{waits_for:!}{_place:!},]}{[ in {_place}]}",
-                      row, append, &words);
-        print_wrapped(STYLE_PLAIN, indent, "%6.1f %%  %7" PRIu64 " %-16s %s", percent, tid, name,
-                      bp_buffer_text(&words));
-    }
-    bp_buffer_release(&words);
-}
-
-static void print_threads(const bp_facts *facts, bool is_all) {
-    const bp_json_tree *row = bp_json_tree_rows(facts->document, "_threads");
-    const bp_json_tree *own = bp_json_tree_rows(facts->document, "_own_threads");
-    if (row == NULL) {
-        return;
-    }
-    print_heading("Busiest threads");
-    print_thread_rows(row);
-    (void)say(STYLE_PLAIN, facts->document, "and {_other_threads:u} more");
-    if (is_all) {
-        print_thread_rows(own);
-    } else {
-        (void)say(STYLE_PLAIN, facts->document, "and {_own_count:u} of bugpack itself");
-    }
-}
-
-/* Where each thread spent its time. */
-static void print_profile(const bp_facts *facts) {
-    const bp_json_tree *profile = bp_json_tree_object(facts->document, "profile");
-    const bp_json_tree *row = bp_json_tree_rows(profile, "threads");
-    bp_buffer words;
-    if (row == NULL) {
-        return;
-    }
-    print_heading("Where the CPU time went  [profile.folded]");
-    (void)say(STYLE_PLAIN, profile, BP_FILL_PROFILE);
-    bp_buffer_init(&words, SIZE_MAX / 4);
-    for (; row != NULL; row = bp_json_tree_next(row)) {
-        bp_buffer_clear(&words);
-        (void)bp_fill("{name} {_percent:.0f %}" BP_FILL_PATH, row, append, &words);
-        print_wrapped(STYLE_PLAIN, 5, "   %s", bp_buffer_text(&words));
-    }
-    bp_buffer_release(&words);
-    (void)say(STYLE_PLAIN, profile, "   and {_other_threads:u} more");
 }
 
 /* Of each thread all frames, one a line. */
@@ -386,7 +314,7 @@ static void print_frame(void *context, const bp_frame_text *frame) {
     stack_lines *lines = context;
     bp_buffer_clear(&lines->line);
     bp_frame_append_line(&lines->line, frame, lines->count++);
-    print_line(STYLE_PLAIN, "  %.*s", (int)strcspn(bp_buffer_text(&lines->line), "\n"),
+    print_line(STYLE_PLAIN, 0, "  %.*s", (int)strcspn(bp_buffer_text(&lines->line), "\n"),
                bp_buffer_text(&lines->line));
 }
 
@@ -395,9 +323,9 @@ static bugpack_status print_stack(void *context, bp_json_tree *row, bugpack_erro
     stack_lines *lines = context;
     (void)error;
     if (lines->thread_count++ == 0) {
-        print_heading("Stacks  [stacks.json]");
+        print_title(BP_SECTION_STACKS);
     }
-    (void)say(STYLE_BOLD, row, "{tid:7u|?} {name|}{[, {state}]}{[, {reason}]}");
+    (void)say(STYLE_BOLD, 0, row, "{tid:7u|?} {name|}{[, {state}]}{[, {reason}]}");
     lines->count = 0;
     bp_frames_each(bp_json_tree_array(row, "frames"), &lines->facts->finder, print_frame, lines);
     return lines->line.status;
@@ -416,23 +344,6 @@ static void print_stacks(const bp_facts *facts) {
     bp_buffer_release(&lines.line);
 }
 
-static void print_crash(const bp_facts *facts) {
-    const bp_json_tree *crash = bp_json_tree_object(facts->document, "_crash");
-    const bp_json_tree *row = bp_json_tree_rows(crash, "frames");
-    if (row != NULL) {
-        print_heading("Where it crashed, innermost first  [crash.json]");
-        (void)say(STYLE_PLAIN, crash, "thread {name|?}{[ ({tid:u})]}");
-    }
-    for (; row != NULL; row = bp_json_tree_next(row)) {
-        (void)say(STYLE_PLAIN, row, "   {name}{[ x{count:u}]}{[  {place}]}");
-    }
-    (void)say(STYLE_PLAIN, crash, "   and {other_frames:u} more frames");
-    const char *reason = bp_json_tree_text(crash, "reason");
-    if (reason != NULL) {
-        print_wrapped(STYLE_PLAIN, 5, "   what called it was not found: %s", reason);
-    }
-}
-
 static void print_waits(const bp_facts *facts) {
     bool has_any = false;
     for (size_t i = 0; i < facts->waits.node_count; i++) {
@@ -440,84 +351,16 @@ static void print_waits(const bp_facts *facts) {
         bp_buffer_init(&line, SIZE_MAX / 4);
         if (bp_waits_print(&facts->waits, i, &line)) {
             if (!has_any) {
-                print_heading("Who waits for whom  [threads.json]");
+                print_title(BP_SECTION_WAITS);
             }
             has_any = true;
-            print_wrapped(STYLE_PLAIN, 5, "   %s", bp_buffer_text(&line));
+            print_line(STYLE_PLAIN, 5, "   %s", bp_buffer_text(&line));
         }
         bp_buffer_release(&line);
     }
     if (facts->waits.is_cut) {
-        print_line(STYLE_PLAIN, "   and more");
+        print_line(STYLE_PLAIN, 0, "   and more");
     }
-}
-
-static void print_output(const bp_facts *facts) {
-    list(bp_json_tree_array(facts->document, "_output"), "Last lines of its output  [logs.jsonl]",
-         "  {text}");
-}
-
-static void print_processes(const bp_facts *facts) {
-    list(bp_json_tree_array(facts->document, "further_processes"),
-         "Further processes  [processes/PID-NAME/]",
-         "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {[{title}]}{[{_no_title:!}{name:-16s|} "
-         "[{folder}]]}");
-    (void)say(STYLE_PLAIN, facts->document, "and {_other_processes:u} more");
-}
-
-/* `by` ends the title. */
-static void list_tasks(const bp_json_tree *machine, const char *key, const char *title,
-                       const char *by, const char *pattern) {
-    char heading[96];
-    (void)snprintf(heading, sizeof heading, "%s %s  [host-threads.json]", title, by);
-    list(bp_json_tree_array(machine, key), heading, pattern);
-}
-
-/* What a capture of the whole machine says; nothing without one. */
-static void print_machine(const bp_facts *facts) {
-    static const char *const state[] = {
-        "captured   {captured_at}",
-        "threads    {threads:u} of {processes:u} processes, {kernel_threads:u} of them of the "
-        "kernel; "
-        "{running_threads:u} running or ready to, {blocked_threads:u} blocked",
-        "{denied_processes:+}refused    {denied_processes:u} more processes",
-        "load       {load.avg1:.2f} over 1 min, {load.avg5:.2f} over 5 min, {load.avg15:.2f} over "
-        "15 "
-        "min{[; {cpus:u} CPU{cpus:p}]}  [system.json]",
-        "memory     {memory_available_kb:k} of {memory_total_kb:k} available  [system.json]",
-        NULL};
-    static const char process[] =
-        "{cpu_percent:6.1f|?} %  {cpu_ns:10.2n|?} s  {[{rss_kb:9k}]}{[{_no_rss:9s}]}  {pid:7u} "
-        "{name:-16s|} {thread_count:u} thread{thread_count:p}{[{running_threads:+}, "
-        "{running_threads:u} running]}{[{born_in_window:!}, born in the window]}"
-        "{[, ended children used {children_cpu_ms:.0f} ms]}";
-    static const char thread[] =
-        "{cpu_percent:6.1f|?} %  {cpu_ns:10.2n|?} s  {tid:7u} {name:-16s|} {state}, of {pid:u} "
-        "{process|}{[{born_in_window:!}, born in the window]}";
-    const bp_json_tree *machine = bp_json_tree_object(facts->document, "machine");
-    if (machine == NULL) {
-        return;
-    }
-    const char *period = bp_json_tree_text_or(machine, "_period", "");
-    print_heading("Machine  [host-threads.json]");
-    say_all(machine, state);
-    if (bp_json_tree_first(bp_json_tree_object(machine, "pressure_avg10_percent")) != NULL) {
-        (void)say(STYLE_PLAIN, machine,
-                  "waiting    for CPUs {pressure_avg10_percent.cpu:.1f %|?}, for memory "
-                  "{pressure_avg10_percent.memory:.1f %|?}, for I/O {pressure_avg10_percent.io:.1f "
-                  "%|?} of the last 10 s  [system.json]");
-    }
-    list_tasks(machine, "busiest_processes", "Processes by CPU", period, process);
-    (void)say(STYLE_PLAIN, machine, "bugpack itself is left out: {collector_cpu_percent:.1f} %");
-    list_tasks(machine, "largest_processes", "Processes by", "resident memory", process);
-    (void)say(STYLE_PLAIN, machine,
-              "{unknown_rss_processes:+}and {unknown_rss_processes:u} whose memory is not known");
-    list_tasks(machine, "busiest_threads", "Threads by CPU", period, thread);
-}
-
-static void print_triggers(const bp_facts *facts) {
-    list(bp_json_tree_array(facts->document, "triggers"), "Gaps and other automatic triggers",
-         "{count:9u}  {report_type|?} {key|}");
 }
 
 /* A line that may hold NUL: a power cut leaves runs of it, of which one is shown. */
@@ -534,7 +377,7 @@ static void print_log_line(const char *line, size_t length) {
         }
     }
     text[used] = '\0';
-    print_line(STYLE_PLAIN, "  %s", text);
+    print_line(STYLE_PLAIN, 0, "  %s", text);
 }
 
 /* The last whole lines of a text log. */
@@ -568,41 +411,35 @@ static void print_log(const bp_facts *facts) {
     const bp_json_tree *row = skip_output(
         facts, bp_json_tree_first(bp_json_tree_at(facts->document, "log.newest_warnings")));
     if (row == NULL && facts->log_tail.size > 0) {
-        (void)fputc('\n', stdout);
-        print_line(STYLE_BOLD, "End of the log  [%s]", facts->log_name);
+        char note[sizeof facts->log_name + 8];
+        (void)snprintf(note, sizeof note, "  [%s]", facts->log_name);
+        print_heading("End of the log", note);
         print_tail(facts);
     } else if (row != NULL) {
-        print_heading("Newest warnings and errors, in seconds from the trigger  [logs.jsonl]");
+        print_heading("Newest warnings and errors, in seconds from the trigger", "  [logs.jsonl]");
     }
     for (; row != NULL; row = skip_output(facts, bp_json_tree_next(row))) {
         bool is_warning = strcmp(bp_json_tree_text_or(row, "level", ""), "warn") == 0;
-        (void)say(is_warning ? STYLE_YELLOW : STYLE_RED, row,
+        (void)say(is_warning ? STYLE_YELLOW : STYLE_RED, 0, row,
                   "{_from_trigger:12s|}  {level:-5s} {[{channel}: ]}{message}");
     }
 }
 
-static void print_traffic(const bp_facts *facts) {
-    list(
-        bp_json_tree_array(facts->document, "traffic"), "Traffic  [traffic-index.jsonl]",
-        "{channel:-16s} sent {[{at_least:!}at least ]}{sent.messages:u} ({sent.bytes:b}), received "
-        "{[{at_least:!}at least ]}{received.messages:u} ({received.bytes:b})");
-    (void)say(STYLE_PLAIN, facts->document, "and {_other_messages:u} more messages");
-}
-
 static void print_screen(const bp_facts *facts, bool is_all) {
+    /* What is more than lines. */
+    static void (*const own[BP_SECTION_COUNT])(const bp_facts *facts) = {
+        [BP_SECTION_FINDINGS] = print_findings,
+        [BP_SECTION_WAITS] = print_waits,
+        [BP_SECTION_METRICS] = print_metrics,
+        [BP_SECTION_LOG] = print_log};
     print_identity(facts);
-    print_findings(facts);
-    print_crash(facts);
-    print_output(facts);
-    print_waits(facts);
-    print_metrics(facts);
-    print_threads(facts, is_all);
-    print_profile(facts);
-    print_processes(facts);
-    print_machine(facts);
-    print_triggers(facts);
-    print_log(facts);
-    print_traffic(facts);
+    for (size_t i = 0; i < BP_SECTION_COUNT; i++) {
+        if (own[i] != NULL) {
+            own[i](facts);
+        } else {
+            print_lines(&bp_sections[i], facts->document, is_all);
+        }
+    }
     if (is_all) {
         print_stacks(facts);
     }

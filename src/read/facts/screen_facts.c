@@ -1,5 +1,6 @@
 #include "facts/screen_facts.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,12 @@
 
 void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, uint64_t count,
                     const char *frames) {
-    char wait[128];
+    char wait[128], label[96];
     bp_thread_print_wait(thread, wait, sizeof wait);
+    (void)snprintf(label, sizeof label, "%s", thread->name);
+    if (count > 1) {
+        (void)snprintf(label, sizeof label, "%" PRIu64 " x %s", count, thread->name);
+    }
     bp_json_make_object(maker, NULL);
     bp_json_make_uint(maker, "tid", true, thread->tid);
     bp_json_make_text(maker, "name", thread->name);
@@ -29,7 +34,7 @@ void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, uint64_t coun
     bp_json_make_known_text(maker, "_place", frames[0] != '\0' ? frames : thread->syscall);
     bp_json_make_flag(maker, thread->waits_for_tid != 0 ? "_waits_for_thread" : "_waits_on",
                       wait[0] != '\0');
-    bp_json_make_uint(maker, "_count", count > 1, count);
+    bp_json_make_text(maker, "_label", label);
     bp_json_make_end(maker);
 }
 

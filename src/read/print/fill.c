@@ -63,6 +63,8 @@ static const char *print_field(const fill_field *field, const bp_json_tree *fact
         return bp_json_tree_value_text(fact);
     case '!':
         return fact != NULL && !bp_json_tree_value_is_false(fact) ? buffer : NULL;
+    case '*':
+        return bp_json_tree_first(fact) != NULL ? buffer : NULL;
     case '+':
         return value > 0 ? buffer : NULL;
     case 'p':

@@ -11,6 +11,7 @@
  *   {cpu_percent:.1c}          at most 100
  *   thread{count:p}            "s", but for one
  *   {is_born:!} {count:+}      nothing, and known only where it is true, or there; or above 0
+ *   {load:*}                   nothing, and known only where it has elements or members
  *
  * {[, {rss_kb:k} resident]} is left out where a field in it is not known.
  */

@@ -13,6 +13,7 @@
 #include "entries/manifest_lines.h"
 #include "print/html_style.h"
 #include "print/html_text.h"
+#include "print/sections.h"
 
 /*
  * The sections of a page that are made of many records, and what all sections share.
@@ -36,32 +37,42 @@ typedef struct html_page {
     size_t stack_count;
 } html_page;
 
-static void begin_section(html_page *page, const char *id, const char *title) {
-    bp_html_print(&page->html, "<section aria-labelledby=\"%s\"><h2 id=\"%s\">%s</h2>", id, id,
-                  title);
+static void begin_section(html_page *page, bp_section_id id) {
+    const bp_section *section = &bp_sections[id];
+    bp_html_print(&page->html, "<section aria-labelledby=\"%s\"><h2 id=\"%s\">%s</h2>", section->id,
+                  section->id, section->title);
 }
 
 static void end_section(html_page *page) {
     bp_html_print(&page->html, "</section>\n");
 }
 
-static void write_rows(html_page *page, const bp_json_tree *array, const char *pattern) {
-    BP_JSON_EACH (row, bp_json_tree_first(array)) {
-        (void)bp_html_fill(&page->html, pattern, row);
+/* Writes a section that is made of lines. */
+static void write_lines(html_page *page, bp_section_id id, const bp_json_tree *document) {
+    const bp_json_tree *facts = bp_section_facts(&bp_sections[id], document);
+    if (facts == NULL) {
+        return;
     }
-}
-
-static void write_table(html_page *page, const bp_json_tree *array, const char *columns,
-                        const char *pattern) {
-    bp_html_begin_table(&page->html, columns);
-    write_rows(page, array, pattern);
-    bp_html_print(&page->html, "</tbody></table>");
-}
-
-/* A member of the document that is an array, or NULL where it is empty. */
-static const bp_json_tree *find_list(const html_page *page, const char *key) {
-    const bp_json_tree *array = bp_json_tree_array(page->facts->document, key);
-    return bp_json_tree_first(array) != NULL ? array : NULL;
+    begin_section(page, id);
+    for (const bp_section_line *line = bp_sections[id].lines; !bp_section_is_end(line); line++) {
+        const bp_json_tree *row = line->list != NULL ? bp_json_tree_rows(facts, line->list) : facts;
+        if (line->page == NULL || row == NULL) {
+            continue;
+        }
+        if (line->title != NULL) {
+            bp_html_print(&page->html, "<h3>");
+            (void)bp_html_fill(&page->html, line->title, facts);
+            bp_html_print(&page->html, "</h3>");
+        }
+        if (line->columns != NULL) {
+            bp_html_begin_table(&page->html, line->columns);
+        }
+        for (; row != NULL; row = line->list != NULL ? bp_json_tree_next(row) : NULL) {
+            (void)bp_html_fill(&page->html, line->page, row);
+        }
+        bp_html_print(&page->html, line->columns != NULL ? "</tbody></table>" : "");
+    }
+    end_section(page);
 }
 
 /* Whether an entry is there and may be read; its size then counts as read. One that is too large is
@@ -140,7 +151,7 @@ static void html_log(html_page *page) {
         return;
     }
     log_lines log = {page, count > log_line_max ? count - log_line_max : 0, 0, 0};
-    begin_section(page, "log", "Log");
+    begin_section(page, BP_SECTION_LOG);
     bp_html_print(&page->html, "<p>%" PRIu64 " records, the newest %" PRIu64 " of them:</p>", count,
                   count - log.skipped);
     begin_log_box(page, "Log records", true);
@@ -156,7 +167,7 @@ static void html_log(html_page *page) {
 
 /* Messages by type, and of each channel over time. */
 typedef struct traffic_counts {
-    const bp_json_tree *channels;
+    const bp_json_tree *channels;    /* the first */
     uint64_t from_ns, to_ns, bin_ns; /* the bins of a channel reach to `to_ns` at least */
     uint64_t bins[channel_max][bin_count];
     struct {
@@ -196,7 +207,7 @@ static bugpack_status count_message(void *context, const char *line, size_t line
     }
     count_type(traffic, type, byte_count);
     uint64_t wall_ns = bp_json_line_time(&fields[0].value);
-    const bp_json_tree *row = bp_json_tree_first(traffic->channels);
+    const bp_json_tree *row = traffic->channels;
     for (size_t i = 0; row != NULL && i < channel_max; i++, row = bp_json_tree_next(row)) {
         if (strcmp(bp_json_tree_text_or(row, "channel", ""), channel) == 0 &&
             wall_ns >= traffic->from_ns && wall_ns <= traffic->to_ns) {
@@ -212,7 +223,7 @@ static void write_channels(html_page *page, const traffic_counts *traffic) {
     (void)snprintf(columns, sizeof columns, "Channel|Sent|Received|Messages over %.1f s",
                    (double)(traffic->to_ns - traffic->from_ns) / 1e9);
     bp_html_begin_table(&page->html, columns);
-    BP_JSON_EACH (row, bp_json_tree_first(traffic->channels)) {
+    BP_JSON_EACH (row, traffic->channels) {
         (void)bp_html_fill(
             &page->html,
             "<tr><th scope=\"row\">{channel}</th>"
@@ -247,7 +258,7 @@ static void write_types(html_page *page, const traffic_counts *traffic) {
 /* From the first message of any channel to the last. */
 static void set_span(traffic_counts *traffic) {
     traffic->from_ns = UINT64_MAX;
-    BP_JSON_EACH (row, bp_json_tree_first(traffic->channels)) {
+    BP_JSON_EACH (row, traffic->channels) {
         uint64_t ns;
         if (bp_clock_parse(bp_json_tree_text_or(row, "_first", ""), &ns)) {
             traffic->from_ns = ns < traffic->from_ns ? ns : traffic->from_ns;
@@ -261,7 +272,7 @@ static void set_span(traffic_counts *traffic) {
 }
 
 static void html_traffic(html_page *page) {
-    const bp_json_tree *channels = find_list(page, "traffic");
+    const bp_json_tree *channels = bp_json_tree_rows(page->facts->document, "traffic");
     traffic_counts *traffic = channels == NULL ? NULL : calloc(1, sizeof *traffic);
     if (traffic == NULL) {
         page->status = channels == NULL ? page->status : BUGPACK_ERR_NO_MEMORY;
@@ -269,7 +280,7 @@ static void html_traffic(html_page *page) {
     }
     traffic->channels = channels;
     set_span(traffic);
-    begin_section(page, "traffic", "Traffic");
+    begin_section(page, BP_SECTION_TRAFFIC);
     if (html_may_read(page, "traffic-index.jsonl", UINT64_MAX)) {
         bp_line_stream lines;
         bp_line_stream_init(&lines, count_message, traffic);
@@ -282,69 +293,6 @@ static void html_traffic(html_page *page) {
     free(traffic);
 }
 
-/* `by` ends the title. */
-static void write_tasks(html_page *page, const bp_json_tree *machine, const char *key,
-                        const char *title, const char *by) {
-    static const char process[] =
-        "<tr><th scope=\"row\">{name|} <span class=\"entry\">{pid:u} </span></th>"
-        "<td>{[{cpu_percent:.1f} %]}</td><td>{[{cpu_ns:.1n} s]}</td>"
-        "<td>{[{born_in_window:!} (born in the window) ]}{[{rss_kb:.1m} MiB]}</td></tr>";
-    static const char thread[] =
-        "<tr><th scope=\"row\">{name|} <span class=\"entry\">{tid:u} {process|}</span></th>"
-        "<td>{[{cpu_percent:.1f} %]}</td><td>{[{cpu_ns:.1n} s]}</td>"
-        "<td>{state}{[{born_in_window:!} (born in the window) ]}</td></tr>";
-    const bp_json_tree *tasks = bp_json_tree_array(machine, key);
-    bool is_thread = strcmp(key, "busiest_threads") == 0;
-    if (bp_json_tree_first(tasks) != NULL) {
-        bp_html_print(&page->html, "<h3>%s %s</h3>", title, by);
-        write_table(page, tasks,
-                    is_thread ? "Thread|CPU|CPU time|State" : "Process|CPU|CPU time|Resident",
-                    is_thread ? thread : process);
-    }
-}
-
-static void html_machine(html_page *page) {
-    const bp_json_tree *machine = bp_json_tree_object(page->facts->document, "machine");
-    if (machine == NULL) {
-        return;
-    }
-    const char *period = bp_json_tree_text_or(machine, "_period", "");
-    begin_section(page, "machine", "Machine");
-    (void)bp_html_fill(&page->html,
-                       "<p>{threads:u} threads of {processes:u} processes: {running_threads:u} "
-                       "running or ready to, {blocked_threads:u} blocked.</p>",
-                       machine);
-    (void)bp_html_fill(&page->html,
-                       "{denied_processes:+}<p>{denied_processes:u} more processes could not be "
-                       "read.</p>",
-                       machine);
-    (void)bp_html_fill(&page->html,
-                       "<p>Load: {load.avg1:.2f} over 1 min, {load.avg5:.2f} over 5 min, "
-                       "{load.avg15:.2f} over 15 min{[; {cpus:u} CPU{cpus:p}]}.</p>",
-                       machine);
-    (void)bp_html_fill(&page->html,
-                       "<p>Memory: {memory_available_kb:k} of {memory_total_kb:k} available.</p>",
-                       machine);
-    if (bp_json_tree_first(bp_json_tree_object(machine, "pressure_avg10_percent")) != NULL) {
-        (void)bp_html_fill(&page->html,
-                           "<p>Waiting in the last 10 s: for CPUs "
-                           "{pressure_avg10_percent.cpu:.1f %|?}, for memory "
-                           "{pressure_avg10_percent.memory:.1f %|?}, for I/O "
-                           "{pressure_avg10_percent.io:.1f %|?}.</p>",
-                           machine);
-    }
-    write_tasks(page, machine, "busiest_processes", "Processes by CPU", period);
-    (void)bp_html_fill(
-        &page->html, "<p>bugpack itself is left out: {collector_cpu_percent:.1f} %.</p>", machine);
-    write_tasks(page, machine, "largest_processes", "Processes by", "resident memory");
-    (void)bp_html_fill(&page->html,
-                       "{unknown_rss_processes:+}<p>And {unknown_rss_processes:u} whose memory is "
-                       "not known.</p>",
-                       machine);
-    write_tasks(page, machine, "busiest_threads", "Threads by CPU", period);
-    end_section(page);
-}
-
 static void html_pictures(html_page *page) {
     static const char *const names[] = {"screenshot.png", "screenshot-region.png"};
     bool has_any = false;
@@ -354,7 +302,7 @@ static void html_pictures(html_page *page) {
             continue;
         }
         if (!has_any) {
-            begin_section(page, "screenshots", "Screenshots");
+            begin_section(page, BP_SECTION_PICTURES);
         }
         has_any = true;
         if (html_may_read(page, names[i], picture_max_bytes)) {
@@ -456,7 +404,7 @@ static void find_stacks(html_page *page) {
 static void write_findings(html_page *page) {
     const bp_findings *findings = &page->facts->findings;
     uint64_t other_count = bp_findings_other_count(findings);
-    begin_section(page, "findings", "Findings");
+    begin_section(page, BP_SECTION_FINDINGS);
     bp_html_print(&page->html, findings->count > 0 ? "<ul class=\"findings\">" : "<p>None.</p>");
     for (size_t i = 0; i < findings->count; i++) {
         const bp_finding *finding = &findings->rows[i];
@@ -482,7 +430,7 @@ static void write_findings(html_page *page) {
 /* Who waits for whom. */
 static void write_waits(html_page *page) {
     if (page->facts->waits.edge_count > 0) {
-        begin_section(page, "waits", "Who waits for whom");
+        begin_section(page, BP_SECTION_WAITS);
         bp_html_waits(&page->html, &page->facts->waits);
         end_section(page);
     }
@@ -495,7 +443,7 @@ static void write_history(html_page *page) {
         bp_json_tree_member(heap, "allocated_bytes") == NULL) {
         return;
     }
-    begin_section(page, "metrics", "CPU and memory");
+    begin_section(page, BP_SECTION_METRICS);
     (void)bp_html_fill(&page->html,
                        "<p>{cpu_percent:.1f} % of one CPU over {sample_window_ms:.2t} s"
                        "{[, {rss_kb:.1m} MiB resident]}, {thread_count:u} "
@@ -507,72 +455,10 @@ static void write_history(html_page *page) {
     end_section(page);
 }
 
-static void write_threads(html_page *page) {
-    const bp_json_tree *threads = find_list(page, "_threads");
-    if (threads != NULL) {
-        begin_section(page, "threads", "Busiest threads");
-        write_table(page, threads, "Thread|CPU|State and functions",
-                    "<tr><th scope=\"row\">{[{_count:u} x ]}{name} <span "
-                    "class=\"entry\">{tid:u}</span></th>"
-                    "<td>{cpu_percent:.1f} %<svg class=\"cpu\" viewBox=\"0 0 100 8\" "
-                    "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect "
-                    "width=\"{cpu_percent:.1c}\" height=\"8\"/></svg></td>"
-                    "<td>" BP_FILL_STATE "{[ in {syscall}]}" BP_FILL_WAIT
-                    "{[<br><code>{frames}</code>]}</td></tr>");
-        (void)bp_html_fill(&page->html, "<p>And {_other_threads:u} more.</p>",
-                           page->facts->document);
-        (void)bp_html_fill(&page->html, "<p>And {_own_count:u} of bugpack itself.</p>",
-                           page->facts->document);
-        end_section(page);
-    }
-}
-
 static void write_profile(html_page *page) {
     if (bp_call_tree_samples(&page->facts->profile) > 0) {
-        begin_section(page, "profile", "Where the CPU time went");
+        begin_section(page, BP_SECTION_PROFILE);
         bp_html_profile(&page->html, page->facts);
-        end_section(page);
-    }
-}
-
-/* Where it crashed, and what it said last. */
-static void write_crash(html_page *page) {
-    const bp_json_tree *crash = bp_json_tree_object(page->facts->document, "_crash");
-    const bp_json_tree *output = find_list(page, "_output");
-    if (crash != NULL) {
-        begin_section(page, "crash", "Where it crashed");
-        (void)bp_html_fill(&page->html, "<p>Thread {name|?}{[ ({tid:u})]}, innermost first:</p>",
-                           crash);
-        bp_html_print(&page->html, "<ol class=\"frames\">");
-        write_rows(
-            page, bp_json_tree_array(crash, "frames"),
-            "<li><code>{name}</code>{[ &#215;{count:u}]}{[ <span class=\"entry\">{place}</span>]}"
-            "</li>");
-        bp_html_print(&page->html, "</ol>");
-        (void)bp_html_fill(&page->html, "<p>And {other_frames:u} more frames.</p>", crash);
-        (void)bp_html_fill(&page->html, "<p>What called it was not found: {reason}</p>", crash);
-        end_section(page);
-    }
-    if (output != NULL) {
-        begin_section(page, "output", "Last lines of its output");
-        bp_html_print(&page->html, "<pre>");
-        write_rows(page, output, "{text}\n");
-        bp_html_print(&page->html, "</pre>");
-        end_section(page);
-    }
-}
-
-static void write_processes(html_page *page) {
-    const bp_json_tree *processes = find_list(page, "further_processes");
-    if (processes != NULL) {
-        begin_section(page, "processes", "Further processes");
-        write_table(page, processes, "Process|CPU|Resident|Entries",
-                    "<tr><th scope=\"row\">{[{title}]}{[{_no_title:!}{name|}]}{[ <span "
-                    "class=\"entry\">{pid:u}</span>]}</th>"
-                    "<td>{[{cpu_percent:.1f} %]}</td><td>{[{rss_kb:.1m} MiB]}</td>"
-                    "<td class=\"entry\">{folder}</td></tr>");
-        (void)bp_html_fill(&page->html, "<p>And {_other_processes:u} more.</p>",
-                           page->facts->document);
         end_section(page);
     }
 }
@@ -614,7 +500,7 @@ static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_erro
     html_page *page = list->page;
     (void)error;
     if (!list->has_any) {
-        begin_section(page, "stacks", "Stacks");
+        begin_section(page, BP_SECTION_STACKS);
         list->has_any = true;
     }
     (void)bp_html_fill(&page->html,
@@ -640,32 +526,14 @@ static void write_stacks(html_page *page) {
     }
 }
 
-static void write_triggers(html_page *page) {
-    const bp_json_tree *triggers = find_list(page, "triggers");
-    if (triggers != NULL) {
-        begin_section(page, "triggers", "Gaps and other automatic triggers");
-        write_table(page, triggers, "Kind|Key|Count|Last",
-                    "<tr><td>{report_type|}</td><td>{key|}</td><td class=\"number\">{count:u}</td>"
-                    "<td>{last|}</td></tr>");
-        end_section(page);
-    }
-}
-
 static void write_notifications(html_page *page) {
     bp_json_tree *document = read_tree(page, "notifications.json");
-    const bp_json_tree *rows = bp_json_tree_array(document, "notifications");
-    if (bp_json_tree_first(rows) != NULL) {
-        begin_section(page, "notifications", "Notifications");
-        bp_html_print(&page->html, "<ul>");
-        write_rows(page, rows, "<li><span class=\"entry\">{last|} {level|}</span> {text|}</li>");
-        bp_html_print(&page->html, "</ul>");
-        end_section(page);
-    }
+    write_lines(page, BP_SECTION_NOTIFICATIONS, document);
     bp_json_tree_free(document);
 }
 
 static void write_manifest(html_page *page) {
-    begin_section(page, "entries", "Entries");
+    begin_section(page, BP_SECTION_ENTRIES);
     bp_html_print(&page->html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                                "aria-label=\"List of entries\">");
     bp_html_begin_table(&page->html, "Entry|Status|Bytes|Reason or note");
@@ -688,7 +556,7 @@ static bool ends_with(const char *text, const char *end) {
 
 /* Texts as they are, folded: small documents, and log files. */
 static void write_documents(html_page *page) {
-    begin_section(page, "documents", "Documents");
+    begin_section(page, BP_SECTION_DOCUMENTS);
     for (size_t i = 0; i < bp_report_file_count(page->facts->report); i++) {
         const char *name = bp_report_file_name(page->facts->report, i);
         bool is_text =
@@ -706,11 +574,19 @@ static void write_documents(html_page *page) {
 
 /* --- the page ----------------------------------------------------------------------------- */
 
-static void (*const sections[])(html_page *page) = {
-    find_stacks,   write_identity, write_findings, write_crash,   write_waits,
-    html_pictures, write_history,  write_threads,  write_profile, write_processes,
-    html_machine,  write_stacks,   write_triggers, html_log,      write_notifications,
-    html_traffic,  write_manifest, write_documents};
+/* What is more than lines. */
+static void (*const own[BP_SECTION_COUNT])(html_page *page) = {
+    [BP_SECTION_FINDINGS] = write_findings,
+    [BP_SECTION_WAITS] = write_waits,
+    [BP_SECTION_PICTURES] = html_pictures,
+    [BP_SECTION_METRICS] = write_history,
+    [BP_SECTION_PROFILE] = write_profile,
+    [BP_SECTION_STACKS] = write_stacks,
+    [BP_SECTION_LOG] = html_log,
+    [BP_SECTION_NOTIFICATIONS] = write_notifications,
+    [BP_SECTION_TRAFFIC] = html_traffic,
+    [BP_SECTION_ENTRIES] = write_manifest,
+    [BP_SECTION_DOCUMENTS] = write_documents};
 
 static void write_head(html_page *page) {
     struct sha256_ctx hash;
@@ -736,8 +612,14 @@ bugpack_status bp_html_write(bp_facts *facts, bp_sink *sink, void *context, bugp
     html_page page = {.facts = facts};
     bp_html_init(&page.html, sink, context);
     write_head(&page);
-    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-        sections[i](&page);
+    find_stacks(&page);
+    write_identity(&page);
+    for (int i = 0; i < BP_SECTION_COUNT; i++) {
+        if (own[i] != NULL) {
+            own[i](&page);
+        } else {
+            write_lines(&page, (bp_section_id)i, page.facts->document);
+        }
     }
     bp_html_print(&page.html, "</main>\n</body>\n</html>\n");
     bugpack_status status = bp_html_finish(&page.html);
