@@ -22,7 +22,8 @@ static void mark(void *context, const char *text, size_t byte_count, bool is_fac
 static const char *fill(const char *pattern, bp_fill_taker *take) {
     static const char facts_text[] =
         "{\"name\": \"net\", \"cpu\": 12.345, \"count\": 1, \"rss_kb\": 1536, \"ms\": 2500,"
-        "\"ns\": 1500000000, \"set\": true, \"unset\": false, \"zero\": 0, \"inner\": {\"a\": "
+        "\"ns\": 1500000000, \"set\": true, \"unset\": false, \"zero\": 0, \"share\": 0.425001, "
+        "\"inner\": {\"a\": "
         "\"b\"},"
         "\"list\": [{\"a\": \"first\"}, {\"a\": \"second\"}]}";
     static char line[256];
@@ -45,6 +46,7 @@ Test(fill, prints_each_unit) {
                 {"[{name:5s}][{name:-5s}][{name:2s}]", "[  net][net  ][net]"},
                 {"{cpu:.1f} {cpu:6.1f}|{count:4u}", "12.3   12.3|   1"},
                 {"{rss_kb:k} {rss_kb:.1m} {ms:.2t} {ns:.1n}", "1.5 MiB 1.5 2.50 1.5"},
+                {"{share:.0h} %", "43 %"},
                 {"{ms:b} {ms:K} {ms:.0c} {cpu:.0c}", "2.4 KiB 2 100 12"},
                 {"thread{count:p} thread{zero:p}", "thread threads"},
                 {"{inner.a} {list.a}", "b first"},
@@ -60,6 +62,7 @@ Test(fill, leaves_out_a_group_or_the_line_where_something_is_not_known) {
     } rows[] = {{"a{[, {name}]}{[, {gone}]}{[, {name} {gone|-}]}", "a, net, net -"},
                 {"{[{set:!}yes]}{[{unset:!}no]}{[{gone:!}no]}{[{count:+}1]}{[{zero:+}no]}", "yes1"},
                 {"{[{list:*}yes]}{[{inner:*}yes]}{[{gone:*}no]}{[{name:*}no]}", "yesyes"},
+                {"{[{gone:~}yes]}{[{unset:~}no]}{[{name:~}no]}", "yes"},
                 {"{[{name:f}]}{[{cpu}]}", ""}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cr_expect(eq(str, fill(rows[i].pattern, append), rows[i].line));

@@ -188,10 +188,8 @@ static void make_heaviest_path(bp_json_maker *maker, const bp_call_tree *profile
     }
     bp_json_make_end(maker);
     bp_json_make_number(maker, "share", path.count > 0, share, 4);
-    bp_json_make_number(maker, "_share_percent", path.count > 0, 100 * share, 1);
     bp_call_tree_print_path(profile, &path, list);
     bp_json_make_known_text(maker, "_path", list);
-    bp_json_make_flag(maker, "_no_path", path.count == 0);
 }
 
 static void make_profile(bp_json_maker *maker, const bp_call_tree *profile,
@@ -345,7 +343,7 @@ static void make_further_process(bp_json_maker *maker, const bp_evidence *eviden
     bp_json_make_text(maker, "folder", evidence->folder);
     bp_json_make_known_text(maker, "name", process_name(evidence, name));
     bp_json_make_uint(maker, "pid", pid > 0, pid);
-    bp_json_make_flag(maker, "_no_title", !bp_make_title(maker, evidence->process));
+    bp_make_title(maker, evidence->process);
     make_use(maker, evidence);
     bp_json_make_end(maker);
 }

@@ -65,8 +65,7 @@ void bp_facts_close(bp_facts *facts);
 #define BP_FILL_PROFILE                                                                            \
     "{samples:u} sample{samples:p}{[ in {window_ms:.2t} s]}"                                       \
     "{[{_without_kernel:!}, not of the kernel]}{[{lost:+}; {lost:u} more were lost]}"
-#define BP_FILL_PATH                                                                               \
-    "{[: {_share_percent:.0f} % in {_path}]}{[{_no_path:!}: no function has half of them]}"
+#define BP_FILL_PATH "{[: {share:.0h} % in {_path}]}{[{_path:~}: no function has half of them]}"
 
 /* What is drawn of a sample: percent, and MiB; negative for what is not known. */
 double bp_sample_cpu(const bp_sample *sample);

@@ -250,10 +250,11 @@ static void end_listed(bp_process_reader *reader) {
     bp_evidence_end_listed(&reader->evidence);
 }
 
-/* The busiest threads are known before what they do: that is also the order of the documents. */
+/* The busiest threads are known before what they do: that is also the order of the documents. The
+ * last one, the stacks, is not read in brief. */
 static const struct {
     const char *entry;
-    size_t place; /* in bp_evidence; the document without its lists */
+    size_t place; /* in bp_evidence; the document without its lists, SIZE_MAX for lists alone */
     bp_json_tree_list lists[3];
     void (*end)(bp_process_reader *reader);
 } documents[] = {
@@ -271,7 +272,9 @@ static const struct {
     {"disconnect-cause.json", offsetof(bp_evidence, disconnect), {{NULL, NULL, false}}, NULL},
     {"hang.json", offsetof(bp_evidence, hang), {{NULL, NULL, false}}, NULL},
     {"crash.json", offsetof(bp_evidence, crash), {{NULL, NULL, false}}, NULL},
-    {"system.json", offsetof(bp_evidence, system), {{NULL, NULL, false}}, NULL}};
+    {"system.json", offsetof(bp_evidence, system), {{NULL, NULL, false}}, NULL},
+    {"stacks.json", SIZE_MAX, {{"threads", take_stack, false}}, NULL}};
+enum { document_count = sizeof documents / sizeof documents[0] };
 
 static bugpack_status read_document(bp_process_reader *reader, size_t index, bugpack_error *error) {
     const char *entry = documents[index].entry;
@@ -282,28 +285,16 @@ static bugpack_status read_document(bp_process_reader *reader, size_t index, bug
     (void)snprintf(path, sizeof path, "%s%s", reader->evidence.folder, entry);
     if (may_read(reader, entry, path)) {
         status = bp_report_file_each(reader->evidence.report, path, documents[index].lists, reader,
-                                     &rest, &failure);
+                                     documents[index].place != SIZE_MAX ? &rest : NULL, &failure);
     }
-    char *place = (char *)&reader->evidence + documents[index].place;
-    if (rest != NULL &&
-        !bp_evidence_keep(&reader->evidence, (bp_json_tree **)(void *)place, rest)) {
+    void *place = rest != NULL ? (char *)&reader->evidence + documents[index].place : NULL;
+    if (place != NULL && !bp_evidence_keep(&reader->evidence, place, rest)) {
         bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
                    "not judged: with the other documents it would take too much memory",
                    BP_ARGUMENTS(BP_END));
     }
     if (documents[index].end != NULL) {
         documents[index].end(reader);
-    }
-    return keep_failure(reader, entry, status, &failure, error);
-}
-
-static bugpack_status read_stacks(bp_process_reader *reader, bugpack_error *error) {
-    static const char entry[] = "stacks.json";
-    static const bp_json_tree_list lists[] = {{"threads", take_stack, false}, {NULL, NULL, false}};
-    bugpack_error failure = BUGPACK_ERROR_INIT;
-    bugpack_status status = BUGPACK_OK;
-    if (may_read(reader, entry, entry)) {
-        status = bp_report_file_each(reader->evidence.report, entry, lists, reader, NULL, &failure);
     }
     return keep_failure(reader, entry, status, &failure, error);
 }
@@ -494,11 +485,12 @@ static void diagnose(bp_evidence *evidence) {
 
 bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack_error *error) {
     static bugpack_status (*const steps[])(bp_process_reader * reader, bugpack_error * error) = {
-        read_stacks, read_machine, read_lines, read_log_files};
+        read_machine, read_lines, read_log_files};
     bp_evidence *evidence = &reader->evidence;
+    size_t count = is_brief ? document_count - 1 : document_count;
     bugpack_status status = BUGPACK_OK;
     reader->wants_output = bp_evidence_wants_output(evidence);
-    for (size_t i = 0; status == BUGPACK_OK && i < sizeof documents / sizeof documents[0]; i++) {
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
         status = read_document(reader, i, error);
     }
     for (size_t i = 0; status == BUGPACK_OK && !is_brief && i < sizeof steps / sizeof steps[0];

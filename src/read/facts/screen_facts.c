@@ -194,7 +194,7 @@ void bp_make_screen(bp_json_maker *maker, const bp_evidence *evidence) {
     make_output(maker, evidence);
 }
 
-bool bp_make_title(bp_json_maker *maker, const bp_json_tree *process) {
+void bp_make_title(bp_json_maker *maker, const bp_json_tree *process) {
     const bp_json_tree *argument = bp_json_tree_rows(process, "command_line");
     char title[256], cut[240];
     size_t used = 0, argument_count = 0;
@@ -211,5 +211,4 @@ bool bp_make_title(bp_json_maker *maker, const bp_json_tree *process) {
     bp_utf8_copy(cut, sizeof cut, argument_count > 0 ? title : NULL);
     bool says_more = strcmp(cut, bp_json_tree_text_or(process, "name", "")) != 0;
     bp_json_make_known_text(maker, "title", says_more ? cut : "");
-    return says_more && cut[0] != '\0';
 }

@@ -22,7 +22,7 @@ void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, uint64_t coun
 void bp_make_screen(bp_json_maker *maker, const bp_evidence *evidence);
 
 /* `title`, the command line with blanks between the arguments and without the directory of the
- * first, where it says more than the name; false where it does not. */
-bool bp_make_title(bp_json_maker *maker, const bp_json_tree *process);
+ * first, where it says more than the name. */
+void bp_make_title(bp_json_maker *maker, const bp_json_tree *process);
 
 #endif

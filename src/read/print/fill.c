@@ -63,6 +63,8 @@ static const char *print_field(const fill_field *field, const bp_json_tree *fact
         return bp_json_tree_value_text(fact);
     case '!':
         return fact != NULL && !bp_json_tree_value_is_false(fact) ? buffer : NULL;
+    case '~':
+        return fact == NULL ? buffer : NULL;
     case '*':
         return bp_json_tree_first(fact) != NULL ? buffer : NULL;
     case '+':
@@ -83,6 +85,9 @@ static const char *print_field(const fill_field *field, const bp_json_tree *fact
         break;
     case 'n':
         value /= 1e9;
+        break;
+    case 'h':
+        value *= 100;
         break;
     case 'c':
         value = value < 100 ? value : 100;

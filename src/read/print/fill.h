@@ -9,9 +9,11 @@
  *   {rss_kb:k} {bytes:b}       KiB and bytes in the unit that fits: "1.5 MiB"
  *   {rss_kb:.1m} {window_ms:.2t} {cpu_ns:.2n} {bytes:K}    in MiB, in seconds, in seconds, in KiB
  *   {cpu_percent:.1c}          at most 100
+ *   {share:.0h}                in percent
  *   thread{count:p}            "s", but for one
  *   {is_born:!} {count:+}      nothing, and known only where it is true, or there; or above 0
- *   {load:*}                   nothing, and known only where it has elements or members
+ *   {load:*} {title:~}         nothing, and known only where it has elements or members; is not
+ * there
  *
  * {[, {rss_kb:k} resident]} is left out where a field in it is not known.
  */

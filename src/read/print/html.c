@@ -344,23 +344,23 @@ static void write_fact(html_page *page, const char *name, const char *value) {
 }
 
 static void write_identity(html_page *page) {
-    static const struct {
-        const char *name, *path;
-    } rows[] = {{"Started", "started_at"}, {"Build", "build_id"},  {"Gap", "gap_key"},
-                {"Channel", "channel"},    {"Machine", "machine"}, {"Report", "report_id"}};
-    const bp_json_tree *report = bp_json_tree_object(page->facts->document, "report");
-    const char *triggered = bp_json_tree_text(report, "triggered_at");
-    bool is_last = bp_json_tree_is_true(report, "_died_unseen");
+    static const char *const lines[] = {
+        "<header><h1>{app|Report}{[ {version}]}: {_kind}</h1><dl>",
+        "<dt>Description</dt><dd>{_description}</dd>",
+        "{_died_unseen:!}<dt>Last sign of life</dt><dd>{triggered_at}</dd>",
+        "{_died_unseen:~}<dt>Triggered</dt><dd>{triggered_at}</dd>",
+        "{triggered_at:~}<dt>Written</dt><dd>{_timestamp}</dd>",
+        "{_is_process:!}<dt>Process</dt><dd>{[{process} ]}{pid:u}</dd>",
+        "<dt>Started</dt><dd>{started_at}</dd>",
+        "<dt>Build</dt><dd>{build_id}</dd>",
+        "<dt>Gap</dt><dd>{gap_key}</dd>",
+        "<dt>Channel</dt><dd>{channel}</dd>",
+        "<dt>Machine</dt><dd>{machine}</dd>",
+        "<dt>Report</dt><dd>{report_id}</dd>"};
     bp_buffer names;
-    (void)bp_html_fill(&page->html, "<header><h1>{app|Report}{[ {version}]}: {_kind}</h1><dl>",
-                       report);
-    write_fact(page, "Description", bp_json_tree_text(report, "_description"));
-    write_fact(page, is_last ? "Last sign of life" : "Triggered", triggered);
-    write_fact(page, "Written", triggered == NULL ? bp_json_tree_text(report, "_timestamp") : NULL);
-    (void)bp_html_fill(&page->html, "{_is_process:!}<dt>Process</dt><dd>{[{process} ]}{pid:u}</dd>",
-                       report);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        write_fact(page, rows[i].name, bp_json_tree_text(report, rows[i].path));
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        (void)bp_html_fill(&page->html, lines[i],
+                           bp_json_tree_object(page->facts->document, "report"));
     }
     (void)bp_html_fill(
         &page->html,

@@ -54,10 +54,10 @@ static const bp_section_line profile[] = {
 
 static const bp_section_line processes[] = {
     {.list = "further_processes",
-     .screen = "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {[{title}]}{[{_no_title:!}"
+     .screen = "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {[{title}]}{[{title:~}"
                "{name:-16s|} [{folder}]]}",
      .columns = "Process|CPU|Resident|Entries",
-     .page = "<tr><th scope=\"row\">{[{title}]}{[{_no_title:!}{name|}]}{[ <span "
+     .page = "<tr><th scope=\"row\">{[{title}]}{[{title:~}{name|}]}{[ <span "
              "class=\"entry\">{pid:u}</span>]}</th><td>{[{cpu_percent:.1f} %]}</td>"
              "<td>{[{rss_kb:.1m} MiB]}</td><td class=\"entry\">{folder}</td></tr>"},
     {.screen = "and {_other_processes:u} more", .page = "<p>And {_other_processes:u} more.</p>"},
