@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 #include "report/bundle.h"
-#include "report/provider.h"
+#include "report/runner.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
 #include "unit/unit.h"

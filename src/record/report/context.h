@@ -12,7 +12,7 @@
 #include "recorder/recorder.h"
 #include "report/config.h"
 #include "report/events.h"
-#include "report/provider.h"
+#include "report/provider_list.h"
 #include "report/redaction.h"
 #include "report/subject.h"
 #include "report/tags.h"

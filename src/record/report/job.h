@@ -23,6 +23,7 @@
 #include "report/destination.h"
 #include "report/hosted.h"
 #include "report/ring_entries.h"
+#include "report/runner.h"
 
 typedef struct bp_job bp_job;
 

@@ -9,7 +9,7 @@
 
 #include "report/bundle.h"
 #include "report/context.h"
-#include "report/provider.h"
+#include "report/runner.h"
 
 /* Of all entries together; what is beyond is left out, and the report says so. */
 #define BP_STORED_MAX_BYTES ((size_t)4 << 20)

@@ -1,13 +1,9 @@
-/*
- * The calls that register what a report is made of: the public ones, and those of the command.
- */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "model/entry.h"
 #include "report/screenshot.h"
-#include "session/command.h"
 #include "session/session.h"
 #include "sources/source.h"
 
@@ -112,44 +108,6 @@ bugpack_status bugpack_provide_file(bugpack *session, const char *name, const ch
         const bp_file_plan plan = {
             .name = name, .path = path, .kind = kind, .limit_bytes = limit_bytes};
         call.status = bp_source_file(&session->context, &plan, error);
-    }
-    return bp_session_leave(&call);
-}
-
-bugpack_status bp_session_provide_file(bugpack *session, const bp_file_plan *plan,
-                                       bugpack_error *error) {
-    bp_call call;
-    if (bp_session_enter(&call, session, "register a file", error)) {
-        call.status = bp_source_file(&session->context, plan, error);
-    }
-    return bp_session_leave(&call);
-}
-
-bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *plan,
-                                      bugpack_error *error) {
-    bp_call call;
-    if (bp_session_enter(&call, session, "provide host-threads.json", error)) {
-        call.status = bp_source_host_threads(&session->context, plan, error);
-    }
-    return bp_session_leave(&call);
-}
-
-bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error *error) {
-    bp_call call;
-    if (bp_session_enter(&call, session, "add a process", error)) {
-        call.status =
-            session->config.without_process
-                ? bp_fail(error, BUGPACK_ERR_INVALID, "the session is not about a process")
-                : bp_sources_add_process(&session->context, pid, error);
-    }
-    return bp_session_leave(&call);
-}
-
-bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error) {
-    bp_call call;
-    if (bp_session_enter(&call, session, "look at the process", error)) {
-        call.status = bp_subject_refresh(session->context.subject, error);
-        bp_monitor_wake(session->monitor); /* which follows what it executes next */
     }
     return bp_session_leave(&call);
 }

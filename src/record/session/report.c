@@ -1,8 +1,7 @@
 /*
- * The public calls about reports: trigger, wait, cancel, events.
+ * The public calls about reports: ask for one, wait for it, cancel it.
  */
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,6 @@
 #include "base/struct_size.h"
 #include "recorder/recorder.h"
 #include "report/screenshot.h"
-#include "session/command.h"
 #include "session/session.h"
 #include "trigger/trigger.h"
 
@@ -366,32 +364,6 @@ bugpack_status bugpack_cancel(bugpack *session, uint64_t ticket) {
     return bp_session_leave(&call);
 }
 
-bugpack_status bugpack_set_tag(bugpack *session, const char *key, const char *value) {
-    bp_call call;
-    if (bp_session_enter(&call, session, NULL, NULL)) {
-        call.status = bp_tags_set(session->context.tags, key, value);
-        if (call.status == BUGPACK_OK) {
-            bp_crash_trigger_note_change(bp_triggers_get(session->triggers, &bp_trigger_crash));
-        }
-    }
-    return bp_session_leave(&call);
-}
-
-bugpack_status bugpack_redact_add(bugpack *session, const char *text, bugpack_error *error) {
-    bp_call call;
-    if (!bp_session_enter(&call, session, "add redaction rules", error)) {
-        return bp_session_leave(&call);
-    }
-    if (text == NULL || session->config.without_redaction) {
-        call.status = bp_fail(error, BUGPACK_ERR_INVALID,
-                              "there is no text of rules, or the session is without redaction");
-    } else {
-        call.status =
-            bp_redaction_add(session->context.redaction, "rules", text, strlen(text), error);
-    }
-    return bp_session_leave(&call);
-}
-
 bugpack_status bugpack_flush(bugpack *session, uint32_t timeout_ms) {
     bp_call call;
     if (!bp_session_enter(&call, session, NULL, NULL)) {
@@ -406,215 +378,4 @@ bugpack_status bugpack_flush(bugpack *session, uint32_t timeout_ms) {
         call.status = BUGPACK_ERR_TIMEOUT;
     }
     return bp_session_leave(&call);
-}
-
-int bugpack_events_fd(bugpack *session) {
-    bp_call call;
-    bool is_inside = bp_session_enter(&call, session, NULL, NULL);
-    int fd = is_inside ? bp_events_fd(session->context.events) : -1;
-    (void)bp_session_leave(&call);
-    return fd;
-}
-
-bool bugpack_next_event(bugpack *session, bugpack_event *ret_event) {
-    bugpack_event event;
-    bp_call call;
-    if (bp_struct_check(&bp_of_bugpack_event, ret_event, NULL) != BUGPACK_OK) {
-        return false;
-    }
-    bool is_taken = bp_session_enter(&call, session, NULL, NULL) &&
-                    bp_events_take(session->context.events, &event);
-    (void)bp_session_leave(&call);
-    if (is_taken) {
-        bp_struct_write(&bp_of_bugpack_event, ret_event, &event);
-    }
-    return is_taken;
-}
-
-/*
- * The public calls that trigger reports by what the host met: gaps, disconnects, notifications.
- */
-
-static bp_pedantic *pedantic_of(const bugpack *session) {
-    return bp_triggers_get(session->triggers, &bp_trigger_pedantic);
-}
-
-/* An occurrence that is only counted does not enter the session: the table outlives its close. */
-static void see(bugpack *session, const bp_gap_key *key, const bp_occurrence *occurrence) {
-    bp_pedantic *pedantic = pedantic_of(session);
-    bp_gap *gap = NULL;
-    bp_gap_occurrence seen = bp_pedantic_see(pedantic, key, &gap);
-    if (seen == BP_GAP_COUNTED) {
-        return;
-    }
-    bp_call call;
-    if (bp_session_enter(&call, session, NULL, NULL)) {
-        bp_pedantic_act(pedantic, seen, gap, occurrence);
-    } else {
-        bp_pedantic_refuse(pedantic, seen, gap);
-    }
-    (void)bp_session_leave(&call);
-}
-
-void bugpack_gap(bugpack *session, const char *key) {
-    bugpack_gap_with_state(session, key, NULL, NULL);
-}
-
-void bugpack_gap_with_state(bugpack *session, const char *key, bugpack_provider_callback *state,
-                            void *context) {
-    if (key != NULL && bp_session_check(session) == BUGPACK_OK) {
-        bp_gap_key read;
-        const bp_occurrence occurrence = {.state = state, .context = context};
-        bp_pedantic_read_key(pedantic_of(session), &read, key);
-        see(session, &read, &occurrence);
-    }
-}
-
-void bugpack_gap_unknown(bugpack *session, const char *channel, uint64_t opcode, const void *bytes,
-                         size_t byte_count) {
-    if (channel != NULL && bp_session_check(session) == BUGPACK_OK) {
-        bp_gap_key made;
-        const bp_occurrence occurrence = {
-            .bytes = bytes, .byte_count = byte_count, .channel = channel};
-        bp_gap_key_make_unknown(&made, channel, opcode);
-        see(session, &made, &occurrence);
-    }
-}
-
-bool bugpack_pedantic_enable(bugpack *session, bool is_enabled) {
-    return bp_session_check(session) == BUGPACK_OK &&
-           bp_pedantic_enable(pedantic_of(session), is_enabled);
-}
-
-bugpack_status bugpack_pedantic_get(bugpack *session, bugpack_pedantic_state *ret_state) {
-    bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    if (bp_struct_check(&bp_of_bugpack_pedantic_state, ret_state, NULL) != BUGPACK_OK) {
-        return BUGPACK_ERR_INVALID;
-    }
-    bp_call call;
-    if (bp_session_enter(&call, session, NULL, NULL)) {
-        bp_pedantic_get(pedantic_of(session), &state);
-        bp_struct_write(&bp_of_bugpack_pedantic_state, ret_state, &state);
-    }
-    return bp_session_leave(&call);
-}
-
-static bugpack_status read_cause(const bugpack_disconnect_cause *given,
-                                 bugpack_disconnect_cause *cause) {
-    *cause = (bugpack_disconnect_cause)BUGPACK_DISCONNECT_CAUSE_INIT;
-    bool is_good =
-        bp_struct_read(&bp_of_bugpack_disconnect_cause, cause, given, NULL) == BUGPACK_OK &&
-        cause->channel != NULL && cause->channel[0] != '\0' &&
-        strnlen(cause->channel, BUGPACK_CHANNEL_MAX_BYTES + 1) <= BUGPACK_CHANNEL_MAX_BYTES;
-    return is_good ? BUGPACK_OK : BUGPACK_ERR_INVALID;
-}
-
-bugpack_status bugpack_disconnect_because(bugpack *session, const bugpack_disconnect_cause *cause) {
-    bugpack_disconnect_cause known;
-    bp_call call;
-    if (bp_session_enter(&call, session, NULL, NULL)) {
-        call.status = read_cause(cause, &known);
-        if (call.status == BUGPACK_OK) {
-            call.status = bp_disconnect_see(
-                bp_triggers_get(session->triggers, &bp_trigger_disconnect), &known);
-        }
-    }
-    return bp_session_leave(&call);
-}
-
-bugpack_status bugpack_disconnect(bugpack *session, const char *channel, const char *error_text) {
-    bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
-    cause.channel = channel;
-    cause.error_text = error_text;
-    return bugpack_disconnect_because(session, &cause);
-}
-
-uint64_t bugpack_notify_retain(bugpack *session, bugpack_level level, const char *source,
-                               const char *format, ...) {
-    bp_call call;
-    uint64_t number = 0;
-    if (bp_session_enter(&call, session, NULL, NULL)) {
-        va_list arguments;
-        va_start(arguments, format);
-        bp_note_notifyv(session->context.recorder, level, source, format, arguments);
-        va_end(arguments);
-        number = bp_retained_add(bp_triggers_get(session->triggers, &bp_trigger_retained));
-    }
-    (void)bp_session_leave(&call);
-    return number;
-}
-
-uint64_t bugpack_notify_retain_text(bugpack *session, bugpack_level level, const char *source,
-                                    const char *text) {
-    return bugpack_notify_retain(session, level, source, "%s", text == NULL ? "" : text);
-}
-
-/*
- * Watchdogs.
- */
-
-bugpack_status bugpack_watchdog_open(bugpack *session, const char *name, uint32_t limit_ms,
-                                     bugpack_watchdog **ret_watchdog, bugpack_error *error) {
-    bp_call call;
-    if (bp_session_enter(&call, session, "open a watchdog", error)) {
-        call.status = bp_watchdog_open(bp_triggers_get(session->triggers, &bp_trigger_watchdog),
-                                       session, name, limit_ms, ret_watchdog, error);
-    }
-    return bp_session_leave(&call);
-}
-
-void bugpack_watchdog_beat(bugpack_watchdog *watchdog) {
-    if (watchdog != NULL) {
-        bp_watchdog_beat(watchdog);
-    }
-}
-
-void bugpack_watchdog_pause(bugpack_watchdog *watchdog) {
-    if (watchdog != NULL) {
-        bp_watchdog_pause(watchdog);
-    }
-}
-
-bugpack_status bugpack_trigger_when(bugpack *session, const char *condition, bugpack_error *error) {
-    bp_call call;
-    if (bp_session_enter(&call, session, "add a condition", error)) {
-        void *conditions = bp_triggers_get(session->triggers, &bp_trigger_condition);
-        call.status = bp_conditions_add(conditions, condition, error);
-        atomic_store(&session->conditions, conditions);
-    }
-    return bp_session_leave(&call);
-}
-
-void bp_session_note_output(bugpack *session) {
-    void *conditions = atomic_load(&session->conditions);
-    if (conditions != NULL) {
-        bp_conditions_note_output(conditions);
-    }
-}
-
-void bp_session_tell_conditions(bugpack *session, bp_condition_callback *callback, void *context) {
-    void *conditions = bp_triggers_get(session->triggers, &bp_trigger_condition);
-    bp_conditions_tell(conditions, callback, context);
-    atomic_store(&session->conditions, conditions);
-    if (atomic_load(&session->has_target_ended)) {
-        callback(NULL, false, context); /* nobody looks any more */
-    }
-}
-
-const bp_metadata_target *bp_session_target(const bugpack *session) {
-    return bp_subject_target(session->context.subject);
-}
-
-const char *bp_session_profile_trouble(const bugpack *session) {
-    const bp_profile_ring *ring = session->context.profile_ring;
-    return ring != NULL ? bp_profile_ring_trouble(ring) : NULL;
-}
-
-void bugpack_watchdog_close(bugpack_watchdog *watchdog) {
-    bp_call call;
-    bugpack *session = watchdog == NULL ? NULL : bp_watchdog_session(watchdog);
-    if (bp_session_enter(&call, session, NULL, NULL)) {
-        bp_watchdog_close(bp_triggers_get(session->triggers, &bp_trigger_watchdog), watchdog);
-    }
-    (void)bp_session_leave(&call);
 }

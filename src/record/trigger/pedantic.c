@@ -2,106 +2,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/status.h"
 #include "model/entry.h"
-#include "model/pedantic_summary.h"
-#include "platform/staged_file.h"
 #include "recorder/recorder.h"
-#include "redact/redactor.h"
 #include "report/context.h"
-#include "report/name.h"
 #include "report/provider.h"
+#include "trigger/gap_summary.h"
 #include "trigger/trigger.h"
-
-/*
- * The summary of the gaps of a session, a file beside their reports.
- */
-
-static const size_t summary_limit_bytes = (size_t)16 << 20;
-
-/* Like a report: whole and under its name, or absent. */
-static void publish(const bp_report_dir *dir, const char *app_name, const bp_buffer *text,
-                    uint64_t wall_ns) {
-    int dir_fd = -1;
-    bp_staged_file *file = NULL;
-    char stem[BP_NAME_STEM_BYTES];
-    char name[256];
-    if (bp_file_open_directory(dir->path, dir->may_create, &dir_fd, NULL) == BUGPACK_OK &&
-        bp_staged_file_new(dir_fd, dir->path, &file, NULL) == BUGPACK_OK &&
-        bp_file_write_all(bp_staged_file_fd(file), text->data, text->size) == 0 &&
-        bp_staged_file_sync(file, NULL) == BUGPACK_OK) {
-        bp_name_report_stem(app_name, BP_REPORT_PEDANTIC, "summary", wall_ns, stem);
-        (void)bp_staged_file_publish(file, stem, ".json", name, sizeof name, NULL);
-    }
-    bp_staged_file_free(file);
-    bp_file_close(dir_fd);
-}
-
-/* The two without secrets, like what a report holds; as they are without redaction. */
-static bugpack_status redact(bp_redaction *redaction, const char *app_name, const bp_buffer *text,
-                             bp_buffer *ret_name, bp_buffer *ret_text) {
-    bp_rule_set *rules = NULL;
-    bp_redactor *redactor = NULL;
-    bugpack_status status = bp_redaction_hold(redaction, &rules, NULL);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    if (rules == NULL) {
-        status = bp_buffer_append_text(ret_name, app_name);
-        return status == BUGPACK_OK ? bp_buffer_append(ret_text, text->data, text->size) : status;
-    }
-    redactor = bp_redactor_new(rules);
-    status = redactor == NULL ? BUGPACK_ERR_NO_MEMORY
-                              : bp_redactor_text(redactor, app_name, strlen(app_name), ret_name);
-    if (status == BUGPACK_OK) {
-        bp_redactor_begin(redactor, BP_REDACT_JSON);
-        status = bp_redactor_write(redactor, text->data, text->size, bp_buffer_sink, ret_text);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_redactor_write(redactor, NULL, 0, bp_buffer_sink, ret_text);
-    }
-    bp_redactor_free(redactor);
-    bp_rule_set_drop(rules);
-    return status;
-}
-
-/* Writes it; nothing without a gap. */
-static void write_summary(const bp_report_context *context, bp_gaps *gaps) {
-    const bp_config *config = context->config;
-    bp_pedantic_gap *rows = NULL;
-    bp_buffer text, safe_text, safe_name;
-    bp_pedantic_summary summary = {.session_id = context->identity->id,
-                                   .app_name = config->app_name,
-                                   .app_version = config->app_version,
-                                   .app_build_id = config->app_build_id,
-                                   .pid = getpid(),
-                                   .opened_wall_ns = context->identity->opened.wall_ns,
-                                   .closed_wall_ns = bp_clock_wall_ns(),
-                                   .cap = config->pedantic.cap,
-                                   .channel_cap = config->pedantic.channel_cap == UINT32_MAX
-                                                      ? 0
-                                                      : config->pedantic.channel_cap};
-    if (bp_gaps_list(gaps, NULL, &rows, &summary.gap_count, NULL) != BUGPACK_OK ||
-        summary.gap_count == 0) {
-        return;
-    }
-    summary.gaps = rows;
-    bp_buffer_init(&text, summary_limit_bytes);
-    bp_buffer_init(&safe_text, 2 * summary_limit_bytes);
-    bp_buffer_init(&safe_name, (size_t)64 << 10);
-    if (bp_pedantic_summary_print(&summary, &text, NULL) == BUGPACK_OK &&
-        redact(context->redaction, config->app_name, &text, &safe_name, &safe_text) == BUGPACK_OK) {
-        publish(&config->pedantic.dir, bp_buffer_text(&safe_name), &safe_text,
-                summary.closed_wall_ns);
-    }
-    bp_buffer_release(&text);
-    bp_buffer_release(&safe_text);
-    bp_buffer_release(&safe_name);
-    free(rows);
-}
 
 static const char state_name[] = "channel-state.json";
 
@@ -180,7 +89,7 @@ static void stop(void *self) {
 
 static void close_trigger(void *self) {
     bp_pedantic *pedantic = self;
-    write_summary(pedantic->context.report, pedantic->gaps);
+    bp_gap_summary_write(pedantic->context.report, pedantic->gaps);
 }
 
 static void free_trigger(void *self) {

@@ -1,0 +1,43 @@
+/*
+ * Calls providers under a time limit: on a thread that can be detached, because a provider is the
+ * host's code and may hang for ever.
+ */
+#ifndef BP_REPORT_RUNNER_H
+#define BP_REPORT_RUNNER_H
+
+#include "base/cancel.h"
+#include "report/provider.h"
+
+typedef struct bp_runner bp_runner;
+
+/* A runner; its first thread starts with the first call. One report at a time uses it. */
+bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error);
+
+/* Makes a running call look at its cancel token again. Any thread, also while there is no call. */
+void bp_runner_wake(bp_runner *runner);
+
+/* What the waiting thread does after each such wake, without a lock. Before the first call. */
+void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *context);
+
+/*
+ * The calling thread is about to wait for whoever calls providers. A call that waits for a mutex of
+ * this thread then has no more time, as it would never get it.
+ */
+void bp_runner_expect_close(bp_runner *runner);
+
+/* Ends its thread. One that hangs inside a provider is detached, and frees itself later. */
+void bp_runner_free(bp_runner *runner);
+
+/*
+ * Calls the provider on the runner's thread, where its content is also checked and converted, and
+ * waits until that is done, its own time limit passes or `token` (NULL for none) is due. Fills
+ * `writer`, which must be fresh, with the artefact or with the reason why there is none. False when
+ * the provider was retired before: then there is nothing to report.
+ */
+bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_cancel_token *token,
+                    bugpack_writer *writer);
+
+/* Whether the calling thread is inside a provider: then it must not wait for a report. */
+bool bp_runner_is_inside_provider(void);
+
+#endif

@@ -1,0 +1,68 @@
+#include "session/command.h"
+
+#include "base/status.h"
+#include "session/session.h"
+#include "sources/source.h"
+
+bugpack_status bp_session_provide_file(bugpack *session, const bp_file_plan *plan,
+                                       bugpack_error *error) {
+    bp_call call;
+    if (bp_session_enter(&call, session, "register a file", error)) {
+        call.status = bp_source_file(&session->context, plan, error);
+    }
+    return bp_session_leave(&call);
+}
+
+bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *plan,
+                                      bugpack_error *error) {
+    bp_call call;
+    if (bp_session_enter(&call, session, "provide host-threads.json", error)) {
+        call.status = bp_source_host_threads(&session->context, plan, error);
+    }
+    return bp_session_leave(&call);
+}
+
+bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error *error) {
+    bp_call call;
+    if (bp_session_enter(&call, session, "add a process", error)) {
+        call.status =
+            session->config.without_process
+                ? bp_fail(error, BUGPACK_ERR_INVALID, "the session is not about a process")
+                : bp_sources_add_process(&session->context, pid, error);
+    }
+    return bp_session_leave(&call);
+}
+
+bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error) {
+    bp_call call;
+    if (bp_session_enter(&call, session, "look at the process", error)) {
+        call.status = bp_subject_refresh(session->context.subject, error);
+        bp_monitor_wake(session->monitor); /* which follows what it executes next */
+    }
+    return bp_session_leave(&call);
+}
+
+void bp_session_note_output(bugpack *session) {
+    void *conditions = atomic_load(&session->conditions);
+    if (conditions != NULL) {
+        bp_conditions_note_output(conditions);
+    }
+}
+
+void bp_session_tell_conditions(bugpack *session, bp_condition_callback *callback, void *context) {
+    void *conditions = bp_triggers_get(session->triggers, &bp_trigger_condition);
+    bp_conditions_tell(conditions, callback, context);
+    atomic_store(&session->conditions, conditions);
+    if (atomic_load(&session->has_target_ended)) {
+        callback(NULL, false, context); /* nobody looks any more */
+    }
+}
+
+const bp_metadata_target *bp_session_target(const bugpack *session) {
+    return bp_subject_target(session->context.subject);
+}
+
+const char *bp_session_profile_trouble(const bugpack *session) {
+    const bp_profile_ring *ring = session->context.profile_ring;
+    return ring != NULL ? bp_profile_ring_trouble(ring) : NULL;
+}

@@ -1,0 +1,145 @@
+/*
+ * Calls for code that logs in another way: by stdio, GLib or syslog(3).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bugpack/log.h>
+#include <bugpack/log_adapters.h>
+
+#include "base/status.h"
+#include "platform/stream.h"
+#include "recorder/line_splitter.h"
+#include "session/session.h"
+
+/* stdio's buffer holds as much as one record: it is only full in the middle of a line that is too
+ * long for a record. */
+enum { stream_buffer_bytes = BUGPACK_LOG_MESSAGE_MAX_BYTES };
+
+typedef struct log_stream {
+    bugpack *session;
+    bugpack_level level;
+    char channel[BUGPACK_CHANNEL_MAX_BYTES + 2]; /* a longer one is recorded as cut */
+    bp_line_splitter splitter;
+    char buffer[stream_buffer_bytes];
+} log_stream;
+
+static void take_line(void *context, const char *line, size_t line_bytes, unsigned part) {
+    const log_stream *stream = context;
+    bugpack_log_part(stream->session, stream->level, stream->channel, line, line_bytes, part);
+}
+
+/*
+ * stdio does not say why it writes. A line buffered stream hands out what ends with a newline, or a
+ * full buffer (or several) in the middle of a long line; anything else is a flush. Where a C
+ * library does it in another way, a line that is too long is cut at other places, and that is all.
+ */
+static void write_stream(void *context, const char *bytes, size_t byte_count) {
+    log_stream *stream = context;
+    bp_line_splitter_feed(&stream->splitter, bytes, byte_count);
+    if (byte_count % stream_buffer_bytes != 0) {
+        bp_line_splitter_flush(&stream->splitter);
+    }
+}
+
+static void close_stream(void *context) {
+    log_stream *stream = context;
+    bp_line_splitter_flush(&stream->splitter);
+    bp_session_drop(stream->session);
+    free(stream);
+}
+
+static FILE *open_stream(bugpack *session, bugpack_level level, const char *channel,
+                         bugpack_error *error) {
+    log_stream *stream = malloc(sizeof *stream);
+    if (stream == NULL) {
+        (void)bp_fail_memory(error, "open a log stream");
+        return NULL;
+    }
+    stream->session = session;
+    stream->level = level;
+    size_t channel_bytes = channel == NULL ? 0 : strnlen(channel, sizeof stream->channel - 1);
+    if (channel_bytes > 0) {
+        memcpy(stream->channel, channel, channel_bytes);
+    }
+    stream->channel[channel_bytes] = '\0';
+    bp_line_splitter_init(&stream->splitter, take_line, stream);
+    static const bp_stream_calls calls = {.write = write_stream, .close = close_stream};
+    FILE *file = NULL;
+    if (bp_stream_open(&calls, stream, &file, error) != BUGPACK_OK) {
+        free(stream);
+        return NULL;
+    }
+    /* Of a stream that has just been opened, with a buffer of the caller's, this does not fail. */
+    (void)setvbuf(file, stream->buffer, _IOLBF, sizeof stream->buffer);
+    return file;
+}
+
+FILE *bugpack_log_stream(bugpack *session, bugpack_level level, const char *channel,
+                         bugpack_error *error) {
+    bp_call call;
+    FILE *file = NULL;
+    if (level < BUGPACK_LEVEL_TRACE || level > BUGPACK_LEVEL_FATAL) {
+        session = NULL; /* refused as INVALID */
+    }
+    if (bp_session_enter(&call, session, "open a log stream", error)) {
+        file = open_stream(session, level, channel, error);
+        if (file != NULL) {
+            bp_session_retain(session); /* until its fclose, which may follow the close */
+        }
+    }
+    (void)bp_session_leave(&call);
+    return file;
+}
+
+/* GLogLevelFlags (glib/gmessages.h), from the most severe to the least. */
+static bugpack_level level_of_glib(int level_flags) {
+    static const struct {
+        int flag;
+        bugpack_level level;
+    } levels[] = {{1 << 2, BUGPACK_LEVEL_FATAL}, {1 << 3, BUGPACK_LEVEL_ERROR},
+                  {1 << 4, BUGPACK_LEVEL_WARN},  {1 << 5, BUGPACK_LEVEL_INFO},
+                  {1 << 6, BUGPACK_LEVEL_INFO},  {1 << 7, BUGPACK_LEVEL_DEBUG}};
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        if ((level_flags & levels[i].flag) != 0) {
+            return levels[i].level;
+        }
+    }
+    return BUGPACK_LEVEL_INFO; /* a level that the program made up */
+}
+
+void bugpack_log_glib(const char *domain, int level_flags, const char *message, void *session) {
+    if (message != NULL) {
+        bugpack_log_bytes(session, level_of_glib(level_flags), domain, message, strlen(message));
+    }
+}
+
+void bugpack_vsyslog(bugpack *session, int priority, const char *format, va_list arguments) {
+    static const bugpack_level levels[8] = {
+        BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_ERROR,
+        BUGPACK_LEVEL_WARN,  BUGPACK_LEVEL_INFO,  BUGPACK_LEVEL_INFO,  BUGPACK_LEVEL_DEBUG};
+    if (session == NULL) {
+        return;
+    }
+    /* One byte more than is kept: the recorder cuts, and says so, where there was more. */
+    char message[BUGPACK_LOG_MESSAGE_MAX_BYTES + 2];
+    int caller_errno = errno;
+    int length = vsnprintf(message, sizeof message, format, arguments);
+    if (length >= 0) {
+        size_t message_bytes =
+            (size_t)length < sizeof message ? (size_t)length : sizeof message - 1;
+        if ((size_t)length == message_bytes && length > 0 && message[message_bytes - 1] == '\n') {
+            message_bytes--;
+        }
+        bugpack_log_bytes(session, levels[priority & 7], NULL, message, message_bytes);
+    }
+    errno = caller_errno;
+}
+
+void bugpack_syslog(bugpack *session, int priority, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    bugpack_vsyslog(session, priority, format, arguments);
+    va_end(arguments);
+}

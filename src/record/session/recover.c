@@ -1,0 +1,54 @@
+#include "report/recover.h"
+
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "base/struct_size.h"
+#include "platform/thread.h"
+
+/* So that a mistake in its name fails at once, and not once for each session. */
+static bugpack_status check_recovery_dir(const char *path, bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = bp_file_open_directory(path, false, &fd, error);
+    bp_file_close(fd);
+    return status;
+}
+
+static bugpack_status recover(const bugpack_recover_options *given, bugpack_error *error) {
+    static const bp_field room =
+        BP_FIELD(bugpack_recover_options, min_free_bytes, (uint64_t)16 << 20, 0);
+    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
+    char *report_dir = NULL;
+    bugpack_status status = bp_struct_read(&bp_of_bugpack_recover_options, &options, given, error);
+    if (status == BUGPACK_OK) {
+        status = bp_struct_fill(&options, &room, 1, error);
+    }
+    if (status == BUGPACK_OK && (options.system_flags & ~BUGPACK_SYSTEM_HOSTNAME) != 0) {
+        status = bp_fail(error, BUGPACK_ERR_INVALID,
+                         "system_flags has a flag other than BUGPACK_SYSTEM_HOSTNAME");
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (options.report_dir != NULL) {
+        status = bp_file_absolute_path(options.report_dir, &report_dir, error);
+    }
+    if (status == BUGPACK_OK && report_dir != NULL) {
+        status = check_recovery_dir(report_dir, error);
+    }
+    options.report_dir = report_dir;
+    if (status == BUGPACK_OK) {
+        status = bp_recover(&options, error);
+    }
+    free(report_dir);
+    return status;
+}
+
+bugpack_status bugpack_recover(const bugpack_recover_options *options, bugpack_error *error) {
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
+    bugpack_status status = recover(options, error);
+    bp_thread_hold_end(&hold);
+    return status;
+}

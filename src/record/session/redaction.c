@@ -1,0 +1,19 @@
+#include <string.h>
+
+#include "base/status.h"
+#include "session/session.h"
+
+bugpack_status bugpack_redact_add(bugpack *session, const char *text, bugpack_error *error) {
+    bp_call call;
+    if (!bp_session_enter(&call, session, "add redaction rules", error)) {
+        return bp_session_leave(&call);
+    }
+    if (text == NULL || session->config.without_redaction) {
+        call.status = bp_fail(error, BUGPACK_ERR_INVALID,
+                              "there is no text of rules, or the session is without redaction");
+    } else {
+        call.status =
+            bp_redaction_add(session->context.redaction, "rules", text, strlen(text), error);
+    }
+    return bp_session_leave(&call);
+}

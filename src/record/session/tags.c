@@ -1,0 +1,12 @@
+#include "session/session.h"
+
+bugpack_status bugpack_set_tag(bugpack *session, const char *key, const char *value) {
+    bp_call call;
+    if (bp_session_enter(&call, session, NULL, NULL)) {
+        call.status = bp_tags_set(session->context.tags, key, value);
+        if (call.status == BUGPACK_OK) {
+            bp_crash_trigger_note_change(bp_triggers_get(session->triggers, &bp_trigger_crash));
+        }
+    }
+    return bp_session_leave(&call);
+}
