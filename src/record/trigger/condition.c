@@ -29,8 +29,7 @@ typedef struct watched {
 } watched;
 
 struct conditions {
-    bp_trigger_context context;
-    bp_occasions *occasions;
+    bp_occasions_trigger base;
     bp_lock lock;                          /* of adding one */
     watched items[BUGPACK_CONDITIONS_MAX]; /* each is written before it is counted */
     atomic_size_t count;
@@ -65,18 +64,11 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
         .rate = context->report->config->condition,
         .cooldown_reason = "a report of a condition was taken shortly before",
         .count_reason = "as many reports of conditions as condition_cap allows were taken"};
-    struct conditions *self = calloc(1, sizeof *self);
+    struct conditions *self = bp_occasions_trigger_new(sizeof *self, context, &rule, error);
     if (self == NULL) {
-        return bp_fail_memory(error, "open a session");
+        return BUGPACK_ERR_NO_MEMORY;
     }
     bp_lock_init(&self->lock, BP_LOCK_CONDITIONS);
-    self->context = *context;
-    bugpack_status status = bp_occasions_new(&rule, &self->occasions, error);
-    if (status != BUGPACK_OK) {
-        bp_lock_destroy(&self->lock);
-        free(self);
-        return status;
-    }
     *ret_self = self;
     return BUGPACK_OK;
 }
@@ -93,23 +85,9 @@ static void close_trigger(void *context) {
         bp_condition_free(self->items[i].condition);
     }
     bp_task_close(self->task);
-    bp_occasions_free(self->occasions);
+    bp_occasions_free(self->base.occasions);
     bp_lock_destroy(&self->lock);
     free(self);
-}
-
-static bp_trigger_note *note(void *context) {
-    const struct conditions *self = context;
-    return bp_occasions_note(self->occasions);
-}
-
-static bugpack_status list_entries(void *context, const bp_trigger_note *noted, const bp_job *job,
-                                   bp_trigger_list *list, bugpack_error *error) {
-    const struct conditions *self = context;
-    (void)job;
-    (void)error;
-    bp_occasions_list(self->occasions, noted, list);
-    return BUGPACK_OK;
 }
 
 /* --- the report ------------------------------------------------------------------------------- */
@@ -122,7 +100,8 @@ static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *w
 
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct truth *truth = job->payload;
-    bp_occasions_end(truth->owner->occasions, truth->key, truth->suppressed_count, result->status);
+    bp_occasions_end(truth->owner->base.occasions, truth->key, truth->suppressed_count,
+                     result->status);
 }
 
 static void free_payload(bp_job *job) {
@@ -135,7 +114,8 @@ static const bp_job_type job_type = {
 static bugpack_status submit(const struct truth *truth, const char *subject) {
     struct conditions *self = truth->owner;
     struct truth *payload = malloc(sizeof *payload);
-    bp_job *job = payload == NULL ? NULL : bp_job_new(self->context.report, &job_type, payload);
+    bp_job *job =
+        payload == NULL ? NULL : bp_job_new(self->base.context.report, &job_type, payload);
     if (job == NULL) {
         free(payload);
         return BUGPACK_ERR_NO_MEMORY;
@@ -143,7 +123,7 @@ static bugpack_status submit(const struct truth *truth, const char *subject) {
     *payload = *truth;
     job->key = payload->key;
     job->name_detail = subject;
-    return bp_job_queue_submit(self->context.jobs, job, NULL, NULL);
+    return bp_job_queue_submit(self->base.context.jobs, job, NULL, NULL);
 }
 
 static void begin(struct conditions *self, const bp_condition *condition,
@@ -152,9 +132,9 @@ static void begin(struct conditions *self, const bp_condition *condition,
     char value[BP_CONDITION_VALUE_BYTES];
     bp_condition_print_value(found, value);
     bp_utf8_copy(truth.key, sizeof truth.key, found->text);
-    bp_note_log(self->context.report->recorder, BUGPACK_LEVEL_WARN, "condition \"%s\" is true: %s",
-                found->text, value);
-    bool has_report = bp_occasions_begin(self->occasions, truth.key, &truth.suppressed_count);
+    bp_note_log(self->base.context.report->recorder, BUGPACK_LEVEL_WARN,
+                "condition \"%s\" is true: %s", found->text, value);
+    bool has_report = bp_occasions_begin(self->base.occasions, truth.key, &truth.suppressed_count);
     bp_condition_callback *callback = atomic_load(&self->callback);
     if (callback != NULL) {
         callback(found, has_report, self->callback_context);
@@ -162,7 +142,7 @@ static void begin(struct conditions *self, const bp_condition *condition,
     bugpack_status status =
         has_report ? submit(&truth, bp_condition_subject(condition)) : BUGPACK_OK;
     if (status != BUGPACK_OK) {
-        bp_occasions_end(self->occasions, truth.key, 0, status);
+        bp_occasions_end(self->base.occasions, truth.key, 0, status);
     }
 }
 
@@ -191,7 +171,7 @@ static void look_at_line(void *context, const bp_log_text *line) {
 
 /* True: there is more. */
 static bool look_at_log(struct conditions *self) {
-    bp_log_recorder *log = self->context.report->recorder->log;
+    bp_log_recorder *log = self->base.context.report->recorder->log;
     uint64_t lost_count = 0;
     bool is_rest = false;
     if (log == NULL || (atomic_load(&self->needs) & BP_CONDITION_NEEDS_LOG) == 0) {
@@ -205,7 +185,7 @@ static bool look_at_log(struct conditions *self) {
                            &is_rest);
     if (lost_count > 0 && !is_first && !self->has_told_loss) {
         self->has_told_loss = true;
-        bp_note_log(self->context.report->recorder, BUGPACK_LEVEL_WARN,
+        bp_note_log(self->base.context.report->recorder, BUGPACK_LEVEL_WARN,
                     "conditions did not see at least %llu log records: they were overwritten "
                     "within a second",
                     (unsigned long long)lost_count);
@@ -324,7 +304,7 @@ void bp_conditions_tell(void *context, bp_condition_callback *callback, void *ca
 /* Whether the condition has what it needs of a process. `ret_looks_itself`: no history. */
 static bugpack_status try_task(const struct conditions *self, const bp_condition *condition,
                                bp_task *task, bool *ret_looks_itself, bugpack_error *error) {
-    const bp_report_context *report = self->context.report;
+    const bp_report_context *report = self->base.context.report;
     unsigned needs = bp_condition_needs(condition);
     bp_task_totals totals;
     uint64_t count;
@@ -346,7 +326,7 @@ static bugpack_status try_task(const struct conditions *self, const bp_condition
  */
 static bugpack_status prepare(struct conditions *self, const bp_condition *condition,
                               bugpack_error *error) {
-    const bp_report_context *report = self->context.report;
+    const bp_report_context *report = self->base.context.report;
     bp_sampler *sampler = bp_subject_sampler(report->subject, NULL);
     bp_task *task = NULL;
     bool looks_itself = false;
@@ -376,7 +356,7 @@ static bugpack_status prepare(struct conditions *self, const bp_condition *condi
 }
 
 static bugpack_status add(struct conditions *self, bp_condition *condition, bugpack_error *error) {
-    bp_log_recorder *log = self->context.report->recorder->log;
+    bp_log_recorder *log = self->base.context.report->recorder->log;
     size_t count = atomic_load(&self->count);
     if (count == BUGPACK_CONDITIONS_MAX) {
         return bp_fail(error, BUGPACK_ERR_LIMIT, "the session has %d conditions already",
@@ -407,13 +387,13 @@ bugpack_status bp_conditions_add(void *context, const char *text, bugpack_error 
         bp_condition_free(condition);
         return status;
     }
-    bp_monitor_wake(self->context.monitor);
+    bp_monitor_wake(self->base.context.monitor);
     return BUGPACK_OK;
 }
 
 const bp_trigger bp_trigger_condition = {.open = open_trigger,
-                                         .note = note,
-                                         .list = list_entries,
+                                         .note = bp_occasions_note,
+                                         .list = bp_occasions_list,
                                          .tick = tick,
                                          .stop = stop,
                                          .close = close_trigger};

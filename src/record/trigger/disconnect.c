@@ -19,8 +19,7 @@ static const uint64_t late_max_age_ns = 10 * BP_NS_PER_SEC;
 static const size_t channel_max_count = 2000, json_limit_bytes = (size_t)1 << 20;
 
 struct disconnects {
-    bp_trigger_context context;
-    bp_occasions *occasions;
+    bp_occasions_trigger base;
     bp_lock lock; /* of what follows */
     size_t late_count;
     bp_loss late[late_max_count]; /* without a report of their own; their strings are ours */
@@ -41,18 +40,12 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
         .rate = context->report->config->disconnect,
         .cooldown_reason = "a disconnect report was taken shortly before",
         .count_reason = "as many disconnect reports as disconnect_cap allows were taken"};
-    struct disconnects *disconnects = calloc(1, sizeof *disconnects);
+    struct disconnects *disconnects =
+        bp_occasions_trigger_new(sizeof *disconnects, context, &rule, error);
     if (disconnects == NULL) {
-        return bp_fail_memory(error, "open a session");
+        return BUGPACK_ERR_NO_MEMORY;
     }
     bp_lock_init(&disconnects->lock, BP_LOCK_OCCASIONS);
-    disconnects->context = *context;
-    bugpack_status status = bp_occasions_new(&rule, &disconnects->occasions, error);
-    if (status != BUGPACK_OK) {
-        bp_lock_destroy(&disconnects->lock);
-        free(disconnects);
-        return status;
-    }
     *ret_self = disconnects;
     return BUGPACK_OK;
 }
@@ -70,22 +63,8 @@ static void close_trigger(void *self) {
         free_loss(&disconnects->late[i]);
     }
     bp_lock_destroy(&disconnects->lock);
-    bp_occasions_free(disconnects->occasions);
+    bp_occasions_free(disconnects->base.occasions);
     free(disconnects);
-}
-
-static bp_trigger_note *note(void *self) {
-    const struct disconnects *disconnects = self;
-    return bp_occasions_note(disconnects->occasions);
-}
-
-static bugpack_status list_entries(void *self, const bp_trigger_note *noted, const bp_job *job,
-                                   bp_trigger_list *list, bugpack_error *error) {
-    const struct disconnects *disconnects = self;
-    (void)job;
-    (void)error;
-    bp_occasions_list(disconnects->occasions, noted, list);
-    return BUGPACK_OK;
 }
 
 static void free_cause(struct cause *cause) {
@@ -192,9 +171,9 @@ static struct cause *new_cause(struct disconnects *disconnects,
         return NULL;
     }
     cause->disconnects = disconnects;
-    cause->model.cooldown_ms = disconnects->context.report->config->disconnect.cooldown_ms;
+    cause->model.cooldown_ms = disconnects->base.context.report->config->disconnect.cooldown_ms;
     cause->model.suppressed_count = suppressed_count;
-    if (!look_at_channels(disconnects->context.report->recorder, cause)) {
+    if (!look_at_channels(disconnects->base.context.report->recorder, cause)) {
         free_cause(cause);
         return NULL;
     }
@@ -214,7 +193,7 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
 
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct cause *cause = job->payload;
-    bp_occasions_end(cause->disconnects->occasions, cause->model.first.channel,
+    bp_occasions_end(cause->disconnects->base.occasions, cause->model.first.channel,
                      cause->model.suppressed_count, result->status);
 }
 
@@ -230,7 +209,7 @@ static const bp_job_type job_type = {.kind = BP_REPORT_DISCONNECT,
 
 static bugpack_status submit(struct disconnects *disconnects, const bugpack_disconnect_cause *given,
                              uint64_t suppressed_count) {
-    bp_job *job = bp_job_new(disconnects->context.report, &job_type, NULL);
+    bp_job *job = bp_job_new(disconnects->base.context.report, &job_type, NULL);
     if (job == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
@@ -243,22 +222,24 @@ static bugpack_status submit(struct disconnects *disconnects, const bugpack_disc
     cause->model.first.at = job->triggered;
     job->channel = job->key = job->name_detail = cause->model.first.channel;
     job->traffic.only = job->channel;
-    return bp_job_queue_submit(disconnects->context.jobs, job, NULL, NULL);
+    return bp_job_queue_submit(disconnects->base.context.jobs, job, NULL, NULL);
 }
 
 bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *cause) {
     struct disconnects *disconnects = self;
     uint64_t suppressed_count = 0;
-    if (!bp_occasions_begin(disconnects->occasions, cause->channel, &suppressed_count)) {
+    if (!bp_occasions_begin(disconnects->base.occasions, cause->channel, &suppressed_count)) {
         add_latecomer(disconnects, cause);
         return BUGPACK_ERR_BUSY;
     }
     bugpack_status status = submit(disconnects, cause, suppressed_count);
     if (status != BUGPACK_OK) {
-        bp_occasions_end(disconnects->occasions, cause->channel, 0, status);
+        bp_occasions_end(disconnects->base.occasions, cause->channel, 0, status);
     }
     return status;
 }
 
-const bp_trigger bp_trigger_disconnect = {
-    .open = open_trigger, .note = note, .list = list_entries, .close = close_trigger};
+const bp_trigger bp_trigger_disconnect = {.open = open_trigger,
+                                          .note = bp_occasions_note,
+                                          .list = bp_occasions_list,
+                                          .close = close_trigger};

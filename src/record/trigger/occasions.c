@@ -140,7 +140,23 @@ void bp_occasions_note_duration(bp_occasions *occasions, const char *key, uint64
     bp_lock_release(&occasions->lock);
 }
 
-bp_trigger_note *bp_occasions_note(bp_occasions *occasions) {
+void *bp_occasions_trigger_new(size_t object_bytes, const bp_trigger_context *context,
+                               const bp_occasions_rule *rule, bugpack_error *error) {
+    bp_occasions_trigger *trigger = calloc(1, object_bytes);
+    if (trigger == NULL) {
+        (void)bp_fail_memory(error, "open a session");
+        return NULL;
+    }
+    trigger->context = *context;
+    if (bp_occasions_new(rule, &trigger->occasions, error) != BUGPACK_OK) {
+        free(trigger);
+        return NULL;
+    }
+    return trigger;
+}
+
+bp_trigger_note *bp_occasions_note(void *trigger) {
+    bp_occasions *occasions = ((const bp_occasions_trigger *)trigger)->occasions;
     bp_lock_acquire(&occasions->lock);
     size_t row_count = occasions->row_count; /* rows are only ever added */
     bp_lock_release(&occasions->lock);
@@ -156,8 +172,11 @@ bp_trigger_note *bp_occasions_note(bp_occasions *occasions) {
     return made;
 }
 
-void bp_occasions_list(bp_occasions *occasions, const bp_trigger_note *noted,
-                       bp_trigger_list *list) {
+bugpack_status bp_occasions_list(void *trigger, const bp_trigger_note *noted, const bp_job *job,
+                                 bp_trigger_list *list, bugpack_error *error) {
+    bp_occasions *occasions = ((const bp_occasions_trigger *)trigger)->occasions;
+    (void)job;
+    (void)error;
     bp_lock_acquire(&occasions->lock);
     for (size_t i = 0; i < occasions->row_count; i++) {
         bp_trigger_entry entry = occasions->rows[i].entry;
@@ -167,4 +186,5 @@ void bp_occasions_list(bp_occasions *occasions, const bp_trigger_note *noted,
         }
     }
     bp_lock_release(&occasions->lock);
+    return BUGPACK_OK;
 }

@@ -12,6 +12,7 @@
 
 #include "report/config.h"
 #include "report/trigger_list.h"
+#include "trigger/trigger.h"
 
 /* The rows of the manifest: one for each of the first 64 keys, and one for all further ones. */
 typedef struct bp_occasions bp_occasions;
@@ -43,9 +44,19 @@ void bp_occasions_end(bp_occasions *occasions, const char *key, uint64_t listed_
 /* How long the last one of the key took. */
 void bp_occasions_note_duration(bp_occasions *occasions, const char *key, uint64_t duration_ns);
 
-/* As bp_trigger has them. */
-bp_trigger_note *bp_occasions_note(bp_occasions *occasions);
-void bp_occasions_list(bp_occasions *occasions, const bp_trigger_note *noted,
-                       bp_trigger_list *list);
+/* What the object of a trigger with occasions begins with. */
+typedef struct bp_occasions_trigger {
+    bp_trigger_context context;
+    bp_occasions *occasions;
+} bp_occasions_trigger;
+
+/* Makes an object of `object_bytes`, which is 0 beyond that part. NULL without memory. */
+void *bp_occasions_trigger_new(size_t object_bytes, const bp_trigger_context *context,
+                               const bp_occasions_rule *rule, bugpack_error *error);
+
+/* As bp_trigger has them, for such an object. */
+bp_trigger_note *bp_occasions_note(void *trigger);
+bugpack_status bp_occasions_list(void *trigger, const bp_trigger_note *noted, const bp_job *job,
+                                 bp_trigger_list *list, bugpack_error *error);
 
 #endif

@@ -46,8 +46,7 @@ struct bugpack_watchdog {
 };
 
 struct watchdogs {
-    bp_trigger_context context;
-    bp_occasions *occasions;
+    bp_occasions_trigger base;
     bp_lock lock; /* of what follows, and of the list's members where they say so */
     bugpack_watchdog *first;
     size_t count;
@@ -69,25 +68,18 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
                                     .cooldown_reason = "a hang report was taken shortly before",
                                     .count_reason =
                                         "as many hang reports as hang_cap allows were taken"};
-    struct watchdogs *self = calloc(1, sizeof *self);
+    struct watchdogs *self = bp_occasions_trigger_new(sizeof *self, context, &rule, error);
     if (self == NULL) {
-        return bp_fail_memory(error, "open a session");
+        return BUGPACK_ERR_NO_MEMORY;
     }
     bp_lock_init(&self->lock, BP_LOCK_WATCHDOGS);
-    self->context = *context;
-    bugpack_status status = bp_occasions_new(&rule, &self->occasions, error);
-    if (status != BUGPACK_OK) {
-        bp_lock_destroy(&self->lock);
-        free(self);
-        return status;
-    }
     *ret_self = self;
     return BUGPACK_OK;
 }
 
 static void close_trigger(void *context) {
     struct watchdogs *self = context;
-    bp_occasions_free(self->occasions);
+    bp_occasions_free(self->base.occasions);
     bp_lock_destroy(&self->lock);
 }
 
@@ -100,20 +92,6 @@ static void free_trigger(void *context) {
         self->first = next;
     }
     free(self);
-}
-
-static bp_trigger_note *note(void *context) {
-    const struct watchdogs *self = context;
-    return bp_occasions_note(self->occasions);
-}
-
-static bugpack_status list_entries(void *context, const bp_trigger_note *noted, const bp_job *job,
-                                   bp_trigger_list *list, bugpack_error *error) {
-    const struct watchdogs *self = context;
-    (void)job;
-    (void)error;
-    bp_occasions_list(self->occasions, noted, list);
-    return BUGPACK_OK;
 }
 
 /* --- what a thread does ----------------------------------------------------------------------- */
@@ -154,8 +132,8 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
 
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct hang *hang = job->payload;
-    bp_occasions_end(hang->owner->occasions, hang->model.watchdog, hang->model.suppressed_count,
-                     result->status);
+    bp_occasions_end(hang->owner->base.occasions, hang->model.watchdog,
+                     hang->model.suppressed_count, result->status);
 }
 
 static void free_payload(bp_job *job) {
@@ -172,7 +150,7 @@ static bp_job *new_job(const struct hang *hang, const bp_job_type *type) {
         return NULL;
     }
     *payload = *hang;
-    bp_job *job = bp_job_new(hang->owner->context.report, type, payload);
+    bp_job *job = bp_job_new(hang->owner->base.context.report, type, payload);
     if (job == NULL) {
         free(payload);
     }
@@ -187,21 +165,22 @@ static bugpack_status submit(const struct hang *hang, uint64_t *ret_ticket) {
     struct hang *own = job->payload;
     own->model.seen = job->triggered;
     job->key = job->name_detail = own->model.watchdog;
-    return bp_job_queue_submit(hang->owner->context.jobs, job, ret_ticket, NULL);
+    return bp_job_queue_submit(hang->owner->base.context.jobs, job, ret_ticket, NULL);
 }
 
 static void begin(struct hang *hang) {
     struct watchdogs *self = hang->owner;
     uint64_t ticket = 0;
     bp_thread_name_of(hang->model.tid, hang->model.thread);
-    bp_note_log(self->context.report->recorder, BUGPACK_LEVEL_WARN,
+    bp_note_log(self->base.context.report->recorder, BUGPACK_LEVEL_WARN,
                 "watchdog \"%s\": thread %llu \"%s\" has not beaten for %.1f s",
                 hang->model.watchdog, (unsigned long long)hang->model.tid, hang->model.thread,
                 (double)hang->model.silent_ns / (double)BP_NS_PER_SEC);
-    if (bp_occasions_begin(self->occasions, hang->model.watchdog, &hang->model.suppressed_count)) {
+    if (bp_occasions_begin(self->base.occasions, hang->model.watchdog,
+                           &hang->model.suppressed_count)) {
         bugpack_status status = submit(hang, &ticket);
         if (status != BUGPACK_OK) {
-            bp_occasions_end(self->occasions, hang->model.watchdog, 0, status);
+            bp_occasions_end(self->base.occasions, hang->model.watchdog, 0, status);
         }
     }
     bp_lock_acquire(&self->lock);
@@ -217,21 +196,22 @@ static void begin(struct hang *hang) {
 static void tell_end(bp_job *job, bp_runner *runner) {
     const struct hang *hang = job->payload;
     (void)runner;
-    bp_events_post_hang_end(hang->owner->context.report->events, hang->model.watchdog, hang->ticket,
-                            hang->duration_ns / BP_NS_PER_MS);
+    bp_events_post_hang_end(hang->owner->base.context.report->events, hang->model.watchdog,
+                            hang->ticket, hang->duration_ns / BP_NS_PER_MS);
 }
 
 static const bp_job_type end_type = {.run = tell_end, .free = free_payload};
 
 static void end(const struct hang *hang) {
     const struct watchdogs *self = hang->owner;
-    bp_occasions_note_duration(self->occasions, hang->model.watchdog, hang->duration_ns);
-    bp_note_log(self->context.report->recorder, BUGPACK_LEVEL_WARN,
+    bp_occasions_note_duration(self->base.occasions, hang->model.watchdog, hang->duration_ns);
+    bp_note_log(self->base.context.report->recorder, BUGPACK_LEVEL_WARN,
                 "watchdog \"%s\": it beats again, after %.1f s", hang->model.watchdog,
                 (double)hang->duration_ns / (double)BP_NS_PER_SEC);
     bp_job *job = new_job(hang, &end_type);
-    if (job == NULL || bp_job_queue_submit(self->context.jobs, job, NULL, NULL) != BUGPACK_OK) {
-        bp_note_diagnose(self->context.report->recorder, BUGPACK_LEVEL_WARN,
+    if (job == NULL ||
+        bp_job_queue_submit(self->base.context.jobs, job, NULL, NULL) != BUGPACK_OK) {
+        bp_note_diagnose(self->base.context.report->recorder, BUGPACK_LEVEL_WARN,
                          "the end of a hang of watchdog \"%s\" could not be told",
                          hang->model.watchdog);
     }
@@ -340,7 +320,7 @@ bugpack_status bp_watchdog_open(void *context, struct bugpack *session, const ch
                                 uint32_t limit_ms, bugpack_watchdog **ret_watchdog,
                                 bugpack_error *error) {
     struct watchdogs *self = context;
-    const bp_config *config = self->context.report->config;
+    const bp_config *config = self->base.context.report->config;
     size_t name_bytes = name == NULL ? 0 : strnlen(name, BUGPACK_CHANNEL_MAX_BYTES + 1);
     if (name_bytes == 0 || name_bytes > BUGPACK_CHANNEL_MAX_BYTES || ret_watchdog == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "a watchdog's name must have 1 to 64 bytes");
@@ -373,7 +353,7 @@ bugpack_status bp_watchdog_open(void *context, struct bugpack *session, const ch
         return bp_fail(error, BUGPACK_ERR_LIMIT, "%u watchdogs are open already",
                        (unsigned)BUGPACK_WATCHDOGS_MAX);
     }
-    bp_monitor_wake(self->context.monitor);
+    bp_monitor_wake(self->base.context.monitor);
     *ret_watchdog = watchdog;
     return BUGPACK_OK;
 }
@@ -404,8 +384,8 @@ void bp_watchdog_close(void *context, bugpack_watchdog *watchdog) {
 }
 
 const bp_trigger bp_trigger_watchdog = {.open = open_trigger,
-                                        .note = note,
-                                        .list = list_entries,
+                                        .note = bp_occasions_note,
+                                        .list = bp_occasions_list,
                                         .tick = tick,
                                         .close = close_trigger,
                                         .free = free_trigger};
