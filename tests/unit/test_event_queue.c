@@ -5,10 +5,10 @@
 #include <poll.h>
 
 static bp_events *new_queue(void) {
-    bp_events *events = NULL;
-    cr_assert(zero(int, bp_events_new(NULL, NULL, &events, NULL)));
-    cr_assert(ge(int, bp_events_fd(events), 0));
-    return events;
+    static bp_events events;
+    bp_events_init(&events, NULL, NULL);
+    cr_assert(ge(int, bp_events_fd(&events), 0));
+    return &events;
 }
 
 static void put(bp_events *queue, bugpack_event_kind kind, uint64_t ticket, uint32_t percent) {
@@ -40,7 +40,7 @@ Test(event_queue, is_readable_exactly_while_events_wait) {
     cr_assert(not(is_readable(queue)));
     put(queue, BUGPACK_EVENT_STARTED, 2, 0);
     cr_assert(is_readable(queue));
-    bp_events_free(queue);
+    bp_events_release(queue);
 }
 
 Test(event_queue, has_a_descriptor_that_neither_blocks_nor_outlives_an_exec) {
@@ -49,7 +49,7 @@ Test(event_queue, has_a_descriptor_that_neither_blocks_nor_outlives_an_exec) {
     cr_assert(gt(int, fd, 2));
     cr_assert(ne(int, fcntl(fd, F_GETFD) & FD_CLOEXEC, 0));
     cr_assert(ne(int, fcntl(fd, F_GETFL) & O_NONBLOCK, 0));
-    bp_events_free(queue);
+    bp_events_release(queue);
 }
 
 Test(event_queue, gives_nothing_when_it_is_empty_and_leaves_output_alone) {
@@ -58,7 +58,7 @@ Test(event_queue, gives_nothing_when_it_is_empty_and_leaves_output_alone) {
     event.ticket = 7;
     cr_assert(not(bp_events_take(queue, &event)));
     cr_assert(eq(u64, event.ticket, 7));
-    bp_events_free(queue);
+    bp_events_release(queue);
 }
 
 Test(event_queue, keeps_only_the_newest_progress_of_each_report) {
@@ -73,7 +73,7 @@ Test(event_queue, keeps_only_the_newest_progress_of_each_report) {
     expect(queue, BUGPACK_EVENT_PROGRESS, 1, 90);
     expect(queue, BUGPACK_EVENT_PROGRESS, 2, 45);
     expect(queue, BUGPACK_EVENT_WRITTEN, 1, 100);
-    bp_events_free(queue);
+    bp_events_release(queue);
 }
 
 Test(event_queue, gives_up_progress_first_and_then_the_oldest) {
@@ -92,5 +92,5 @@ Test(event_queue, gives_up_progress_first_and_then_the_oldest) {
     expect(queue, BUGPACK_EVENT_WRITTEN, 100, 100);
     expect(queue, BUGPACK_EVENT_WRITTEN, 102, 100);
     cr_assert(not(is_readable(queue)));
-    bp_events_free(queue);
+    bp_events_release(queue);
 }

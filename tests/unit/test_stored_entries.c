@@ -14,18 +14,18 @@
 #include "unit/unit.h"
 
 static temp_dir dir;
-static bp_tags *tags;
+static bp_tags tags;
 static unsigned char file[4096];
 static size_t file_bytes;
 
 static void set_up(void) {
     cr_assert(temp_dir_make(&dir));
-    cr_assert(eq(int, bp_tags_new(&tags, NULL), 0));
+    bp_tags_init(&tags);
     file_bytes = 32;
 }
 
 static void tear_down(void) {
-    bp_tags_free(tags);
+    bp_tags_release(&tags);
     temp_dir_remove(&dir);
 }
 
@@ -69,7 +69,7 @@ static char *read_back(uint32_t count) {
                                      .wall_ns = 1795330000000000000u};
     bp_bundle *bundle = NULL;
     cr_assert(eq(int, bp_bundle_new(&target, &bundle, NULL), 0));
-    cr_assert(eq(int, bp_stored_entries_add(dir.fd, 0, tags, bundle, NULL), 0));
+    cr_assert(eq(int, bp_stored_entries_add(dir.fd, 0, &tags, bundle, NULL), 0));
     cr_assert(eq(
         int, bp_bundle_publish(bundle, "report", ".zip", name, sizeof name, &zip_bytes, NULL), 0));
     bp_bundle_free(bundle);
@@ -105,7 +105,7 @@ Test(stored_entries, give_back_tags) {
     add_sized("no key", "", 2, 0);
     add("last.txt", "3");
     expect(5, "session.json\nmanifest.json\n", "a key that is none");
-    bp_tag_set *set = bp_tags_hold(tags);
+    bp_tag_set *set = bp_tags_hold(&tags);
     cr_assert(set != NULL && set->count == 2);
     cr_expect(eq(str, set->tags[0].key, "branch"));
     cr_expect(eq(str, set->tags[0].value, "main"));
@@ -152,7 +152,7 @@ Test(stored_entries, with_sizes_that_lie_are_left_out) {
         const bp_bundle_target target = {.dir_fd = dir.fd, .dir_name = dir.path, .report_id = ""};
         cr_assert(pwrite(fd, &changed, 1, (off_t)i) == 1);
         cr_assert(eq(int, bp_bundle_new(&target, &bundle, NULL), 0));
-        cr_expect(eq(int, bp_stored_entries_add(dir.fd, 0, tags, bundle, NULL), 0));
+        cr_expect(eq(int, bp_stored_entries_add(dir.fd, 0, &tags, bundle, NULL), 0));
         char missing[64];
         cr_expect(eq(u32, bp_bundle_missing(bundle, missing, sizeof missing), 1));
         bp_bundle_free(bundle);

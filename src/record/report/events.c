@@ -1,47 +1,20 @@
 #include "report/events.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lock.h"
-#include "base/status.h"
-#include "platform/wake.h"
-
-struct bp_events {
-    bugpack_event_callback *callback;
-    void *context;
-    atomic_bool has_queue; /* the host has asked for the descriptor */
-    bp_lock lock;          /* of what follows: the queue */
-    bp_wake wake;
-    size_t count;
-    unsigned char order[BUGPACK_EVENTS_MAX]; /* every slot once; the first `count` hold an event */
-    bugpack_event *slots; /* about 300 KiB, as an event holds a whole path; NULL without a queue */
-};
-
-bugpack_status bp_events_new(bugpack_event_callback *callback, void *context,
-                             bp_events **ret_events, bugpack_error *error) {
-    bp_events *events = calloc(1, sizeof *events);
-    if (events == NULL) {
-        return bp_fail_memory(error, "open a session");
-    }
+void bp_events_init(bp_events *events, bugpack_event_callback *callback, void *context) {
+    *events = (bp_events){.callback = callback, .context = context};
     bp_lock_init(&events->lock, BP_LOCK_EVENTS);
-    events->callback = callback;
-    events->context = context;
-    *ret_events = events;
-    return BUGPACK_OK;
 }
 
-void bp_events_free(bp_events *events) {
-    if (events != NULL) {
-        if (events->slots != NULL) {
-            bp_wake_close(&events->wake);
-            free(events->slots);
-        }
-        bp_lock_destroy(&events->lock);
-        free(events);
+void bp_events_release(bp_events *events) {
+    if (events->slots != NULL) {
+        bp_wake_close(&events->wake);
+        free(events->slots);
     }
+    bp_lock_destroy(&events->lock);
 }
 
 /* The place of the oldest progress, of `ticket` or (0) of any report; `count` when there is none.
@@ -87,8 +60,15 @@ static void put(bp_events *events, const bugpack_event *event) {
     }
 }
 
-static void post(bp_events *events, const bugpack_event *event) {
-    if (atomic_load(&events->has_queue)) {
+/* Posts an event with what all of them have, where somebody wants it. */
+static void post(bp_events *events, bugpack_event *event, bp_report_kind kind, uint64_t ticket) {
+    bool has_queue = atomic_load(&events->has_queue);
+    if (events->callback == NULL && !has_queue) {
+        return;
+    }
+    event->ticket = ticket;
+    (void)snprintf(event->report_type, sizeof event->report_type, "%s", bp_report_kind_name(kind));
+    if (has_queue) {
         bp_lock_acquire(&events->lock);
         put(events, event);
         bp_lock_release(&events->lock);
@@ -99,55 +79,33 @@ static void post(bp_events *events, const bugpack_event *event) {
     }
 }
 
-/* False where nobody wants it. */
-static bool begin_event(const bp_events *events, bugpack_event_kind kind,
-                        bp_report_kind report_kind, uint64_t ticket, bugpack_event *ret_event) {
-    if (events->callback == NULL && !atomic_load(&events->has_queue)) {
-        return false;
-    }
-    *ret_event = (bugpack_event)BUGPACK_EVENT_INIT;
-    ret_event->kind = kind;
-    ret_event->ticket = ticket;
-    (void)snprintf(ret_event->report_type, sizeof ret_event->report_type, "%s",
-                   bp_report_kind_name(report_kind));
-    return true;
-}
-
-static void post_new(bp_events *events, bugpack_event_kind kind, bp_report_kind report_kind,
-                     uint64_t ticket, uint32_t percent, const bugpack_report_result *result) {
-    bugpack_event event;
-    if (!begin_event(events, kind, report_kind, ticket, &event)) {
-        return;
-    }
-    event.percent = percent;
-    if (result != NULL) {
-        event.missing_count = result->missing_count;
-        event.error = result->error;
-        (void)snprintf(event.path, sizeof event.path, "%s", result->path);
-    }
-    post(events, &event);
-}
-
 void bp_events_post_hang_end(bp_events *events, const char *watchdog, uint64_t ticket,
                              uint64_t duration_ms) {
-    bugpack_event event;
-    if (begin_event(events, BUGPACK_EVENT_HANG_ENDED, BP_REPORT_HANG, ticket, &event)) {
-        event.duration_ms = duration_ms;
-        (void)snprintf(event.watchdog, sizeof event.watchdog, "%s", watchdog);
-        post(events, &event);
-    }
+    bugpack_event event = BUGPACK_EVENT_INIT;
+    event.kind = BUGPACK_EVENT_HANG_ENDED;
+    event.duration_ms = duration_ms;
+    (void)snprintf(event.watchdog, sizeof event.watchdog, "%s", watchdog);
+    post(events, &event, BP_REPORT_HANG, ticket);
 }
 
 void bp_events_post(bp_events *events, bugpack_event_kind kind, bp_report_kind report_kind,
                     uint64_t ticket, uint32_t percent) {
-    post_new(events, kind, report_kind, ticket, percent, NULL);
+    bugpack_event event = BUGPACK_EVENT_INIT;
+    event.kind = kind;
+    event.percent = percent;
+    post(events, &event, report_kind, ticket);
 }
 
 void bp_events_post_result(bp_events *events, bp_report_kind report_kind, uint64_t ticket,
                            uint32_t percent, const bugpack_report_result *result) {
+    bugpack_event event = BUGPACK_EVENT_INIT;
     bool is_written = result->status == BUGPACK_OK;
-    post_new(events, is_written ? BUGPACK_EVENT_WRITTEN : BUGPACK_EVENT_FAILED, report_kind, ticket,
-             is_written ? 100 : percent, result);
+    event.kind = is_written ? BUGPACK_EVENT_WRITTEN : BUGPACK_EVENT_FAILED;
+    event.percent = is_written ? 100 : percent;
+    event.missing_count = result->missing_count;
+    event.error = result->error;
+    (void)snprintf(event.path, sizeof event.path, "%s", result->path);
+    post(events, &event, report_kind, ticket);
 }
 
 /* The lock is held. False where there is no memory, or no descriptor left. */

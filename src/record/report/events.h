@@ -5,19 +5,29 @@
 #ifndef BP_REPORT_EVENTS_H
 #define BP_REPORT_EVENTS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <bugpack/events.h>
 #include <bugpack/report.h>
 
+#include "base/lock.h"
 #include "model/metadata.h"
+#include "platform/wake.h"
 
-typedef struct bp_events bp_events;
+typedef struct bp_events {
+    bugpack_event_callback *callback; /* NULL: none */
+    void *context;
+    atomic_bool has_queue; /* the host has asked for the descriptor */
+    bp_lock lock;          /* of what follows: the queue */
+    bp_wake wake;
+    size_t count;
+    unsigned char order[BUGPACK_EVENTS_MAX]; /* every slot once; the first `count` hold an event */
+    bugpack_event *slots; /* about 300 KiB, as an event holds a whole path; NULL without a queue */
+} bp_events;
 
-/* `callback` may be NULL. NO_MEMORY. */
-bugpack_status bp_events_new(bugpack_event_callback *callback, void *context,
-                             bp_events **ret_events, bugpack_error *error);
-void bp_events_free(bp_events *events);
+void bp_events_init(bp_events *events, bugpack_event_callback *callback, void *context);
+void bp_events_release(bp_events *events);
 
 /*
  * Posts the start or the progress of a report. The queue gets a copy, or updates progress of the

@@ -4,26 +4,14 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/lock.h"
 #include "base/status.h"
 #include "model/entry.h"
 
 static const size_t provider_max_count = 3072;
 
-struct bp_provider_list {
-    bp_lock lock;
-    bp_provider **providers; /* in the order of registration */
-    size_t count, capacity;
-};
-
-bugpack_status bp_provider_list_new(bp_provider_list **ret_list, bugpack_error *error) {
-    bp_provider_list *list = calloc(1, sizeof *list);
-    if (list == NULL) {
-        return bp_fail_memory(error, "open a session");
-    }
+void bp_provider_list_init(bp_provider_list *list) {
+    *list = (bp_provider_list){.count = 0};
     bp_lock_init(&list->lock, BP_LOCK_PROVIDER_LIST);
-    *ret_list = list;
-    return BUGPACK_OK;
 }
 
 void bp_provider_list_drop(bp_provider **providers, size_t count) {
@@ -33,12 +21,9 @@ void bp_provider_list_drop(bp_provider **providers, size_t count) {
     free(providers);
 }
 
-void bp_provider_list_free(bp_provider_list *list) {
-    if (list != NULL) {
-        bp_provider_list_drop(list->providers, list->count);
-        bp_lock_destroy(&list->lock);
-        free(list);
-    }
+void bp_provider_list_release(bp_provider_list *list) {
+    bp_provider_list_drop(list->providers, list->count);
+    bp_lock_destroy(&list->lock);
 }
 
 /* Takes the reference over on success. The lock is held. */

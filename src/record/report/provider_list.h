@@ -4,15 +4,18 @@
 #ifndef BP_REPORT_PROVIDER_LIST_H
 #define BP_REPORT_PROVIDER_LIST_H
 
+#include "base/lock.h"
 #include "report/provider.h"
 
-typedef struct bp_provider_list bp_provider_list;
+typedef struct bp_provider_list {
+    bp_lock lock;
+    bp_provider **providers; /* in the order of registration */
+    size_t count, capacity;
+} bp_provider_list;
 
-/* An empty list. Every function may be called on any thread. */
-bugpack_status bp_provider_list_new(bp_provider_list **ret_list, bugpack_error *error);
-
-/* Nobody may be inside, nor come later. NULL is fine. */
-void bp_provider_list_free(bp_provider_list *list);
+/* Every function but these two may be called on any thread. */
+void bp_provider_list_init(bp_provider_list *list);
+void bp_provider_list_release(bp_provider_list *list);
 
 /*
  * Registers a provider. The spec's context is taken over in any case: on a failure it is released

@@ -210,18 +210,15 @@ static bugpack_status add_no_metrics(bp_bundle *bundle, bugpack_error *error) {
 
 static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error *error) {
     const struct recovery *it = job->payload;
-    bp_tags *tags = NULL;
+    bp_tags tags;
     bugpack_status status = add_crash(&it->crash, bundle, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    status = bp_tags_new(&tags, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    status = bp_stored_entries_add(it->found->dir_fd, job->triggered.wall_ns, tags, bundle, error);
-    job->tags = bp_tags_hold(tags);
-    bp_tags_free(tags);
+    bp_tags_init(&tags);
+    status = bp_stored_entries_add(it->found->dir_fd, job->triggered.wall_ns, &tags, bundle, error);
+    job->tags = bp_tags_hold(&tags);
+    bp_tags_release(&tags);
     return status == BUGPACK_OK ? add_no_metrics(bundle, error) : status;
 }
 

@@ -6,31 +6,16 @@
 
 #include <bugpack/session.h>
 
-#include "base/lock.h"
-#include "base/status.h"
 #include "base/utf8.h"
 
-struct bp_tags {
-    bp_lock lock;
-    bp_tag_set *current; /* NULL: none */
-};
-
-bugpack_status bp_tags_new(bp_tags **ret_tags, bugpack_error *error) {
-    bp_tags *tags = calloc(1, sizeof *tags);
-    if (tags == NULL) {
-        return bp_fail_memory(error, "open a session");
-    }
+void bp_tags_init(bp_tags *tags) {
+    *tags = (bp_tags){.current = NULL};
     bp_lock_init(&tags->lock, BP_LOCK_TAGS);
-    *ret_tags = tags;
-    return BUGPACK_OK;
 }
 
-void bp_tags_free(bp_tags *tags) {
-    if (tags != NULL) {
-        bp_tag_set_drop(tags->current);
-        bp_lock_destroy(&tags->lock);
-        free(tags);
-    }
+void bp_tags_release(bp_tags *tags) {
+    bp_tag_set_drop(tags->current);
+    bp_lock_destroy(&tags->lock);
 }
 
 static bool is_key(const char *key) {

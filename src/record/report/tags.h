@@ -10,6 +10,7 @@
 
 #include <bugpack/error.h>
 
+#include "base/lock.h"
 #include "model/metadata.h"
 
 typedef struct bp_tag_set {
@@ -18,11 +19,13 @@ typedef struct bp_tag_set {
     bp_tag tags[]; /* in the order of setting */
 } bp_tag_set;
 
-typedef struct bp_tags bp_tags;
+typedef struct bp_tags {
+    bp_lock lock;
+    bp_tag_set *current; /* NULL: none */
+} bp_tags;
 
-bugpack_status bp_tags_new(bp_tags **ret_tags, bugpack_error *error);
-/* NULL is fine. */
-void bp_tags_free(bp_tags *tags);
+void bp_tags_init(bp_tags *tags);
+void bp_tags_release(bp_tags *tags);
 
 /* bugpack_set_tag, without the check of the session. */
 bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value);

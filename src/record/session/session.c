@@ -145,20 +145,6 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
     return status;
 }
 
-static bugpack_status open_events(bugpack *session, bugpack_error *error) {
-    return bp_events_new(session->config.on_event, session->config.on_event_context,
-                         &session->context.events, error);
-}
-
-static bugpack_status open_tags(bugpack *session, bugpack_error *error) {
-    return bp_tags_new(&session->context.tags, error);
-}
-
-static bugpack_status add_rules(bugpack *session, const char *name, const char *text,
-                                bugpack_error *error) {
-    return bp_redaction_add(session->context.redaction, name, text, strlen(text), error);
-}
-
 static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
     bp_config *config = &session->config;
     const char *rules = config->redaction_rules;
@@ -167,7 +153,8 @@ static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
         bp_redaction_new(config->without_redaction, recorder, &session->context.redaction, error);
     config->redaction_rules = NULL; /* the host's, for the opening alone */
     if (status == BUGPACK_OK && rules != NULL) {
-        status = add_rules(session, "redaction_rules", rules, error);
+        status = bp_redaction_add(session->context.redaction, "redaction_rules", rules,
+                                  strlen(rules), error);
     }
     if (status == BUGPACK_OK && config->redacts_at_call) {
         status = bp_at_call_new(session, &session->at_call, error);
@@ -177,10 +164,6 @@ static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
         }
     }
     return status;
-}
-
-static bugpack_status open_providers(bugpack *session, bugpack_error *error) {
-    return bp_provider_list_new(&session->context.providers, error);
 }
 
 static bugpack_status register_sources(bugpack *session, bugpack_error *error) {
@@ -290,9 +273,8 @@ static bugpack_status start_monitor(bugpack *session, bugpack_error *error) {
 
 static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     static bugpack_status (*const parts[])(bugpack * session, bugpack_error * error) = {
-        check_report_dir, open_subject,   start_monitor,  open_recorder,    open_events,
-        open_tags,        open_redaction, open_providers, register_sources, start_history,
-        open_jobs,        open_triggers,  open_profile};
+        check_report_dir, open_subject,  start_monitor, open_recorder, open_redaction,
+        register_sources, start_history, open_jobs,     open_triggers, open_profile};
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof parts / sizeof parts[0]; i++) {
         status = parts[i](session, error);
@@ -334,10 +316,8 @@ static void session_retire(bugpack *session) {
     bp_triggers_close(session->triggers);
     bp_ticker_free(session->ticker);
     bp_job_queue_free(session->jobs);
-    if (context->providers != NULL) {
-        bp_provider_list_retire(context->providers);
-        bp_provider_list_free(context->providers);
-    }
+    bp_provider_list_retire(&session->providers);
+    bp_provider_list_release(&session->providers);
     bp_profile_ring_close(context->profile_ring);
     (void)bp_subject_end_refresh(context->subject);
     bp_subject_drop(context->subject);
@@ -347,8 +327,8 @@ static void session_retire(bugpack *session) {
     if (context->recorder != NULL) {
         bp_channels_end_filters(&context->recorder->channels);
     }
-    bp_events_free(context->events);
-    bp_tags_free(context->tags);
+    bp_events_release(&session->events);
+    bp_tags_release(&session->tags);
     bp_at_call_close(session->at_call);
     bp_redaction_free(context->redaction);
     bp_config_release(&session->config);
@@ -376,11 +356,17 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
     bp_machine_identify(&session->identity.machine);
     session->context = (bp_report_context){.config = &session->config,
                                            .identity = &session->identity,
+                                           .providers = &session->providers,
+                                           .events = &session->events,
+                                           .tags = &session->tags,
                                            .note_triggers = note_triggers,
                                            .list_triggers = list_triggers,
                                            .triggers = session};
     atomic_init(&session->reference_count, 1);
     bugpack_status status = bp_config_read(options, &session->config, error);
+    bp_provider_list_init(&session->providers);
+    bp_tags_init(&session->tags);
+    bp_events_init(&session->events, session->config.on_event, session->config.on_event_context);
     if (!session->config.with_hostname) {
         session->identity.machine.name[0] = '\0';
     }

@@ -22,7 +22,10 @@ struct bugpack {
     atomic_uint reference_count;
     bp_config config;
     bp_identity identity;
-    bp_report_context context; /* its recorder, providers, subject, events and tags are ours */
+    bp_provider_list providers;
+    bp_events events;
+    bp_tags tags;
+    bp_report_context context; /* its recorder, subject and redaction are ours */
     bp_at_call *at_call;       /* NULL: what is recorded is as it was given */
     bp_job_queue *jobs;
     bp_triggers *triggers;
