@@ -261,9 +261,9 @@ static void check_busy(void) {
     }
     for (unsigned copied = 0; copied < 20;) {
         bp_hosted *hosted = take_copies(pid, &snapshot);
-        const bp_ring_view *view = &snapshot.log.view;
+        const bp_ring_view *view = &snapshot.parts[BP_RING_KIND_LOG].view;
         if (hosted != NULL && view->record_count > 0) {
-            CHECK(snapshot.log.error.status == BUGPACK_OK && !view->is_damaged);
+            CHECK(snapshot.parts[BP_RING_KIND_LOG].error.status == BUGPACK_OK && !view->is_damaged);
             CHECK(view->last_sequence - view->first_sequence + 1 == view->record_count);
             copied++;
         }
@@ -413,8 +413,9 @@ static void check_other_clock(void) {
     if (pid > 0) {
         bp_hosted_free(take_copies(pid, &snapshot));
         uint64_t now_ns = bp_clock_wall_ns();
-        uint64_t logged_ns = snapshot.log.view.last_ns + snapshot.wall_offset_ns;
-        CHECK(snapshot.log.view.record_count > 0);
+        uint64_t logged_ns =
+            snapshot.parts[BP_RING_KIND_LOG].view.last_ns + snapshot.wall_offset_ns;
+        CHECK(snapshot.parts[BP_RING_KIND_LOG].view.record_count > 0);
         CHECK(logged_ns < now_ns + BP_NS_PER_SEC && now_ns - logged_ns < 3600 * BP_NS_PER_SEC);
         bp_snapshot_release(&snapshot);
         CHECK(kill(pid, SIGKILL) == 0);

@@ -142,7 +142,8 @@ Test(session_scan, a_ring_that_cannot_be_read_now_fails_the_recovery) {
     cr_assert(zero(int, unlinkat(session_fd, "log.ring", 0)));
     cr_expect(zero(
         int, (int)bp_recover_rings(session_fd, &identity, false, dir.fd, NULL, &snapshot, &error)));
-    cr_expect(eq(int, snapshot.log.error.status, BUGPACK_ERR_CORRUPT));
+    cr_expect(
+        eq(int, (int)snapshot.parts[BP_RING_KIND_LOG].error.status, (int)BUGPACK_ERR_CORRUPT));
     bp_snapshot_release(&snapshot);
     bp_file_close(session_fd);
 }

@@ -114,44 +114,36 @@ void bp_recorder_free(bp_recorder *recorder) {
     }
 }
 
-/* The rings that are no channel's, in the order of an array of their snapshots; NULL where one is
- * off. */
-static void list_rings(const bp_recorder *recorder, bp_ring *ret_rings[3]) {
-    ret_rings[0] = recorder->log != NULL ? bp_log_recorder_ring(recorder->log) : NULL;
-    ret_rings[1] = bp_notifications_ring(recorder->notifications);
-    ret_rings[2] = recorder->history != NULL ? bp_history_ring(recorder->history) : NULL;
+/* The rings that are no channel's, by kind; NULL where one is off. */
+static void list_rings(const bp_recorder *recorder, bp_ring *ret_rings[BP_RING_KIND_TRAFFIC]) {
+    ret_rings[BP_RING_KIND_LOG] =
+        recorder->log != NULL ? bp_log_recorder_ring(recorder->log) : NULL;
+    ret_rings[BP_RING_KIND_NOTIFICATIONS] = bp_notifications_ring(recorder->notifications);
+    ret_rings[BP_RING_KIND_HISTORY] =
+        recorder->history != NULL ? bp_history_ring(recorder->history) : NULL;
 }
 
 void bp_recorder_note_loss(bp_recorder *recorder, char *reason, size_t reason_bytes) {
-    bp_ring *rings[3];
+    bp_ring *rings[BP_RING_KIND_TRAFFIC];
     list_rings(recorder, rings);
-    for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
+    for (bp_ring_kind i = BP_RING_KIND_LOG; i < BP_RING_KIND_TRAFFIC; i++) {
         bp_rings_note_loss(recorder->rings, rings[i], reason, reason_bytes);
-    }
-}
-
-static void copy_part(bp_recorder *recorder, bp_ring *ring, uint64_t until_ns, int dir_fd,
-                      const bp_cancel_token *token, bp_snapshot_part *part) {
-    if (ring != NULL) {
-        part->is_on = true;
-        (void)bp_ring_copy_to_file(ring, until_ns, dir_fd, token, &part->records, &part->view,
-                                   &part->error);
-        bp_rings_note_loss(recorder->rings, ring, part->loss_reason, sizeof part->loss_reason);
     }
 }
 
 static void copy_channel(bp_recorder *recorder, bp_traffic *channel, uint64_t until_ns, int dir_fd,
                          bp_snapshot *snapshot) {
-    bugpack_error *error = &snapshot->traffic_error;
+    bp_snapshot_part *traffic = &snapshot->parts[BP_RING_KIND_TRAFFIC];
+    bugpack_error *error = &traffic->error;
     bp_traffic_snapshot *copy =
         error->status == BUGPACK_OK ? bp_snapshot_next_channel(snapshot, dir_fd) : NULL;
     if (copy != NULL && error->status == BUGPACK_OK &&
-        bp_traffic_take_snapshot(channel, until_ns, snapshot->wall_offset_ns, &snapshot->traffic,
+        bp_traffic_take_snapshot(channel, until_ns, snapshot->wall_offset_ns, &traffic->records,
                                  copy, error) == BUGPACK_OK) {
         snapshot->channel_count++;
     }
-    bp_channels_note_loss(&recorder->channels, channel, snapshot->traffic_loss_reason,
-                          sizeof snapshot->traffic_loss_reason);
+    bp_channels_note_loss(&recorder->channels, channel, traffic->loss_reason,
+                          sizeof traffic->loss_reason);
 }
 
 static bool is_called(const bp_traffic *channel, const char *name) {
@@ -161,13 +153,14 @@ static bool is_called(const bp_traffic *channel, const char *name) {
 /* All channels of a name: those of earlier connections, too. */
 static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
                          int dir_fd, bp_snapshot *snapshot) {
+    bp_snapshot_part *traffic = &snapshot->parts[BP_RING_KIND_TRAFFIC];
     bp_channel_list list;
     bool has_only = false;
-    if (bp_channels_hold(&recorder->channels, &list, &snapshot->traffic_error) != BUGPACK_OK) {
-        snapshot->has_traffic = true;
+    if (bp_channels_hold(&recorder->channels, &list, &traffic->error) != BUGPACK_OK) {
+        traffic->is_on = true;
         return;
     }
-    snapshot->has_traffic = list.count > 0;
+    traffic->is_on = list.count > 0;
     for (size_t i = 0; i < list.count && only_channel != NULL; i++) {
         has_only = has_only || is_called(list.items[i]->traffic, only_channel);
     }
@@ -178,16 +171,16 @@ static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64
         }
     }
     bp_channels_unhold(&recorder->channels, &list);
-    if (snapshot->channels != NULL && snapshot->traffic_error.status == BUGPACK_OK) {
-        (void)bp_temp_file_flush(&snapshot->traffic, &snapshot->traffic_error);
+    if (snapshot->channels != NULL && traffic->error.status == BUGPACK_OK) {
+        (void)bp_temp_file_flush(&traffic->records, &traffic->error);
     }
 }
 
 uint64_t bp_recorder_used_bytes(bp_recorder *recorder) {
-    bp_ring *rings[3];
+    bp_ring *rings[BP_RING_KIND_TRAFFIC];
     uint64_t used_bytes = 0;
     list_rings(recorder, rings);
-    for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
+    for (bp_ring_kind i = BP_RING_KIND_LOG; i < BP_RING_KIND_TRAFFIC; i++) {
         used_bytes += rings[i] != NULL ? bp_ring_used_bytes(rings[i]) : 0;
     }
     bp_channel_list list;
@@ -207,17 +200,20 @@ void bp_recorder_take_snapshot(bp_recorder *recorder, const char *only_channel, 
                                int dir_fd, const bp_cancel_token *token,
                                bp_snapshot *ret_snapshot) {
     bp_instant now = bp_clock_now();
-    memset(ret_snapshot, 0, sizeof *ret_snapshot);
-    ret_snapshot->token = token;
-    ret_snapshot->wall_offset_ns = now.wall_ns - now.monotonic_ns;
+    bp_snapshot_init(ret_snapshot, token, now.wall_ns - now.monotonic_ns);
     /* Traffic first: its rings turn over fastest. */
     copy_traffic(recorder, only_channel, until_ns, dir_fd, ret_snapshot);
-    bp_ring *rings[3];
-    bp_snapshot_part *const parts[] = {&ret_snapshot->log, &ret_snapshot->notifications,
-                                       &ret_snapshot->history};
+    bp_ring *rings[BP_RING_KIND_TRAFFIC];
     list_rings(recorder, rings);
-    for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
-        copy_part(recorder, rings[i], until_ns, dir_fd, token, parts[i]);
+    for (bp_ring_kind i = BP_RING_KIND_LOG; i < BP_RING_KIND_TRAFFIC; i++) {
+        bp_snapshot_part *part = &ret_snapshot->parts[i];
+        part->is_on = rings[i] != NULL;
+        if (part->is_on) {
+            (void)bp_ring_copy_to_file(rings[i], until_ns, dir_fd, token, &part->records,
+                                       &part->view, &part->error);
+            bp_rings_note_loss(recorder->rings, rings[i], part->loss_reason,
+                               sizeof part->loss_reason);
+        }
     }
 }
 

@@ -14,88 +14,80 @@
 #include "ring/ring_file.h"
 #include "ring/ring_reader.h"
 
-/* Three parts, and the traffic. */
-enum { file_max_count = 4 };
+enum { part_count = sizeof(((bp_snapshot *)NULL)->parts) / sizeof(bp_snapshot_part) };
 
 /* Channels of one session that a recovery looks for: file names may claim any number. */
 enum { recovered_max_count = 65536 };
 
-/* The files of a snapshot. Returns how many. */
-static size_t list_files(bp_snapshot *snapshot, bp_temp_file *files[file_max_count]) {
-    bp_snapshot_part *const parts[] = {&snapshot->log, &snapshot->notifications,
-                                       &snapshot->history};
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (parts[i]->is_on) {
-            files[count++] = &parts[i]->records;
-        }
+void bp_snapshot_init(bp_snapshot *snapshot, const bp_cancel_token *token,
+                      uint64_t wall_offset_ns) {
+    *snapshot = (bp_snapshot){.token = token, .wall_offset_ns = wall_offset_ns};
+    for (size_t i = 0; i < part_count; i++) {
+        snapshot->parts[i].records = (bp_temp_file)BP_TEMP_FILE_INIT;
     }
-    if (snapshot->channels != NULL) {
-        files[count++] = &snapshot->traffic;
-    }
-    return count;
 }
 
 bp_traffic_snapshot *bp_snapshot_next_channel(bp_snapshot *snapshot, int dir_fd) {
-    bugpack_error *error = &snapshot->traffic_error;
+    bp_snapshot_part *traffic = &snapshot->parts[BP_RING_KIND_TRAFFIC];
     bool is_first = snapshot->channels == NULL;
     if (!bp_array_reserve(&snapshot->channels, snapshot->channel_count,
                           &snapshot->channel_capacity)) {
-        (void)bp_fail_memory(error, "copy the traffic");
+        (void)bp_fail_memory(&traffic->error, "copy the traffic");
         return NULL;
     }
     if (is_first) {
-        (void)bp_temp_file_open(&snapshot->traffic, dir_fd, UINT64_MAX, error);
-        snapshot->traffic.token = snapshot->token;
+        (void)bp_temp_file_open(&traffic->records, dir_fd, UINT64_MAX, &traffic->error);
+        traffic->records.token = snapshot->token;
     }
     return &snapshot->channels[snapshot->channel_count];
 }
 
 void bp_snapshot_release(bp_snapshot *snapshot) {
-    bp_temp_file *files[file_max_count];
-    size_t count = list_files(snapshot, files);
-    for (size_t i = 0; i < count; i++) {
-        bp_temp_file_release(files[i]);
+    for (size_t i = 0; i < part_count; i++) {
+        bp_temp_file_release(&snapshot->parts[i].records);
     }
     free(snapshot->channels);
     snapshot->channels = NULL;
     snapshot->channel_count = snapshot->channel_capacity = 0;
 }
 
-uint64_t bp_snapshot_bytes(bp_snapshot *snapshot) {
-    bp_temp_file *files[file_max_count];
-    size_t count = list_files(snapshot, files);
+uint64_t bp_snapshot_bytes(const bp_snapshot *snapshot) {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        bytes += files[i]->size;
+    for (size_t i = 0; i < part_count; i++) {
+        bytes += snapshot->parts[i].records.size;
     }
     return bytes;
 }
 
-unsigned bp_snapshot_fds(bp_snapshot *snapshot) {
-    bp_temp_file *files[file_max_count];
-    size_t count = list_files(snapshot, files);
+unsigned bp_snapshot_fds(const bp_snapshot *snapshot) {
     unsigned fd_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        fd_count += bp_temp_file_is_open(files[i]);
+    for (size_t i = 0; i < part_count; i++) {
+        fd_count += bp_temp_file_is_open(&snapshot->parts[i].records);
     }
     return fd_count;
 }
 
+bool bp_snapshot_is_lost(const bp_snapshot *snapshot) {
+    bool is_lost = false;
+    for (size_t i = 0; i < part_count; i++) {
+        is_lost = is_lost || bp_temp_file_is_lost(&snapshot->parts[i].records);
+    }
+    return is_lost;
+}
+
 bool bp_snapshot_is_whole(const bp_snapshot *snapshot) {
-    /* The status of a part that is off is OK. */
-    return snapshot->log.error.status == BUGPACK_OK &&
-           snapshot->notifications.error.status == BUGPACK_OK &&
-           snapshot->history.error.status == BUGPACK_OK &&
-           snapshot->traffic_error.status == BUGPACK_OK;
+    bool is_whole = true; /* the status of a part that is off is OK */
+    for (size_t i = 0; i < part_count; i++) {
+        is_whole = is_whole && snapshot->parts[i].error.status == BUGPACK_OK;
+    }
+    return is_whole;
 }
 
 uint64_t bp_snapshot_newest_ns(const bp_snapshot *snapshot) {
-    const uint64_t parts_ns[] = {snapshot->log.view.last_ns, snapshot->notifications.view.last_ns,
-                                 snapshot->history.view.last_ns};
     uint64_t newest_ns = 0;
-    for (size_t i = 0; i < sizeof parts_ns / sizeof parts_ns[0]; i++) {
-        newest_ns = parts_ns[i] > newest_ns ? parts_ns[i] : newest_ns;
+    for (size_t i = 0; i < part_count; i++) {
+        uint64_t last_ns = snapshot->parts[i].view.last_ns;
+        newest_ns = last_ns > newest_ns ? last_ns : newest_ns;
     }
     for (size_t i = 0; i < snapshot->channel_count; i++) {
         uint64_t last_ns = snapshot->channels[i].messages_view.last_ns;
@@ -210,16 +202,17 @@ static bool recover_channel_ring(const source *from, bp_ring_kind kind,
                                  bp_ring_view *view, bp_snapshot *snapshot) {
     const bp_ring_label label = {
         .kind = kind, .number = identity->number, .about_bytes = sizeof *identity};
+    bp_snapshot_part *traffic = &snapshot->parts[BP_RING_KIND_TRAFFIC];
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_traffic_identity about = *identity;
-    bool is_there = recover_ring(from, &label, &snapshot->traffic, ret_part, view, &about, &error);
+    bool is_there = recover_ring(from, &label, &traffic->records, ret_part, view, &about, &error);
     if (bp_traffic_identity_is_whole(&about, identity->number)) {
         *identity = about;
     }
     view->is_damaged = view->is_damaged || error.status == BUGPACK_ERR_CORRUPT;
     if (error.status != BUGPACK_OK && error.status != BUGPACK_ERR_CORRUPT &&
-        snapshot->traffic_error.status == BUGPACK_OK) {
-        snapshot->traffic_error = error;
+        traffic->error.status == BUGPACK_OK) {
+        traffic->error = error;
     }
     return is_there;
 }
@@ -253,13 +246,13 @@ static void recover_channel(const source *from, uint32_t number, bp_snapshot *sn
     bp_traffic_identity_init(&channel->identity, name, number, &options);
     /* Of what is damaged only the number is known. */
     channel->identity.check = 0;
-    read_channel(from, name, &channel->identity, &snapshot->traffic_error);
+    read_channel(from, name, &channel->identity, &snapshot->parts[BP_RING_KIND_TRAFFIC].error);
     bool has_ring = recover_channel_ring(from, BP_RING_KIND_TRAFFIC, &channel->identity,
                                          &channel->messages, &channel->messages_view, snapshot);
     bool has_pins = recover_channel_ring(from, BP_RING_KIND_PINS, &channel->identity,
                                          &channel->pins, &channel->pins_view, snapshot);
     bool is_known = channel->identity.check != 0;
-    snapshot->has_traffic = true;
+    snapshot->parts[BP_RING_KIND_TRAFFIC].is_on = true;
     snapshot->channel_count++;
     channel->messages_view.is_damaged = channel->messages_view.is_damaged || !has_ring || !is_known;
     /* The pins of a closed channel may be gone, if its ring has all messages. */
@@ -374,27 +367,26 @@ bugpack_status bp_recover_rings(int session_fd, const bp_session_identity *ident
                          .ring_kinds = identity->ring_kinds,
                          .is_alive = is_alive,
                          .token = token};
-    *ret_snapshot = (bp_snapshot){
-        .token = token, .wall_offset_ns = identity->wall_offset_ns, .is_recovered = !is_alive};
-    recover_part(&from, BP_RING_KIND_LOG, &ret_snapshot->log);
-    recover_part(&from, BP_RING_KIND_NOTIFICATIONS, &ret_snapshot->notifications);
-    recover_part(&from, BP_RING_KIND_HISTORY, &ret_snapshot->history);
+    bp_snapshot_part *parts = ret_snapshot->parts;
+    bp_snapshot_init(ret_snapshot, token, identity->wall_offset_ns);
+    ret_snapshot->is_recovered = !is_alive;
+    for (bp_ring_kind kind = BP_RING_KIND_LOG; kind < BP_RING_KIND_TRAFFIC; kind++) {
+        recover_part(&from, kind, &parts[kind]);
+    }
     numbers channels;
-    (void)list_channels(session_fd, &channels, &ret_snapshot->traffic_error);
+    (void)list_channels(session_fd, &channels, &parts[BP_RING_KIND_TRAFFIC].error);
     for (size_t i = 0; i < channels.count; i++) {
         recover_channel(&from, channels.items[i], ret_snapshot);
     }
     free(channels.items);
-    const bugpack_error *errors[] = {&ret_snapshot->log.error, &ret_snapshot->notifications.error,
-                                     &ret_snapshot->history.error, &ret_snapshot->traffic_error};
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        bugpack_status status = errors[i]->status;
+    for (size_t i = 0; i < part_count; i++) {
+        bugpack_status status = parts[i].error.status;
         /* Damage and rings in memory cost themselves; of anything else another try may have more.
          */
         if (status != BUGPACK_OK && status != BUGPACK_ERR_CORRUPT &&
             status != BUGPACK_ERR_UNSUPPORTED) {
             if (error != NULL) {
-                *error = *errors[i];
+                *error = parts[i].error;
             }
             return status;
         }

@@ -17,12 +17,12 @@
 #include "recorder/traffic.h"
 #include "ring/ring.h"
 
-/* One ring's records. */
+/* The records of one ring, or of the rings of all channels. */
 typedef struct bp_snapshot_part {
     bool is_on;          /* false: this session has no such ring */
-    bugpack_error error; /* status OK: the records are complete */
+    bugpack_error error; /* status OK: the records are complete; the first of a channel */
     bp_temp_file records;
-    bp_ring_view view;
+    bp_ring_view view;     /* of the one ring */
     char loss_reason[256]; /* why it would not outlive the host; "" when it would */
 } bp_snapshot_part;
 
@@ -33,23 +33,21 @@ typedef struct bp_snapshot {
     /* Why the newest records may be missing: rings are not synced, and the machine was restarted.
      * NULL: it was not. */
     const char *restart;
-    bp_snapshot_part log, notifications, history;
-    bool has_traffic;
-    bugpack_error traffic_error; /* the first of a channel */
-    char traffic_loss_reason[256];
-    /* What follows is valid where `channels` is not NULL. */
-    bp_temp_file traffic; /* the records of all channels */
-    bp_traffic_snapshot *channels;
+    bp_snapshot_part parts[BP_RING_KIND_TRAFFIC + 1]; /* by bp_ring_kind, which begins at 1 */
+    bp_traffic_snapshot *channels;                    /* of the traffic; NULL: none */
     size_t channel_count, channel_capacity;
 } bp_snapshot;
 
-/* Makes room for the next channel, and the file of all at the first. NULL with traffic_error. */
+/* One without records. */
+void bp_snapshot_init(bp_snapshot *snapshot, const bp_cancel_token *token, uint64_t wall_offset_ns);
+
+/* Makes room for the next channel, and the file of all at the first. NULL with the part's error. */
 bp_traffic_snapshot *bp_snapshot_next_channel(bp_snapshot *snapshot, int dir_fd);
 
 void bp_snapshot_release(bp_snapshot *snapshot);
 
 /* The bytes in its temporary files, which are open. */
-uint64_t bp_snapshot_bytes(bp_snapshot *snapshot);
+uint64_t bp_snapshot_bytes(const bp_snapshot *snapshot);
 
 /* Whether every ring could be copied. */
 bool bp_snapshot_is_whole(const bp_snapshot *snapshot);
@@ -58,7 +56,10 @@ bool bp_snapshot_is_whole(const bp_snapshot *snapshot);
 uint64_t bp_snapshot_newest_ns(const bp_snapshot *snapshot);
 
 /* The number of descriptors that it holds. */
-unsigned bp_snapshot_fds(bp_snapshot *snapshot);
+unsigned bp_snapshot_fds(const bp_snapshot *snapshot);
+
+/* Whether the host has closed one of its files. */
+bool bp_snapshot_is_lost(const bp_snapshot *snapshot);
 
 /* What a copy of the rings of a dead session takes; 0 where nothing can be read. */
 uint64_t bp_recover_used_bytes(int session_fd);

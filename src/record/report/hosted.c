@@ -69,6 +69,7 @@ bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
     struct search found = {.session_fd = -1};
     const bp_mapped_dirs dirs = {bp_session_is_name, see_session, &found};
     bp_hosted *hosted = NULL;
+    bp_snapshot_init(snapshot, token, 0);
     bugpack_status status = bp_mapped_dirs_visit(&dirs, pid, error);
     if (status == BUGPACK_OK && found.session_fd >= 0) {
         hosted = calloc(1, sizeof *hosted);
@@ -77,8 +78,9 @@ bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
                      : copy_session(&found, ours, dir_fd, token, snapshot, hosted, error);
     } else if (status == BUGPACK_OK && pid != getpid() &&
                bp_process_has_thread(pid, BP_MONITOR_THREAD)) {
-        snapshot->log = (bp_snapshot_part){.is_on = true, .records = BP_TEMP_FILE_INIT};
-        (void)bp_fail(&snapshot->log.error, BUGPACK_ERR_UNSUPPORTED,
+        bp_snapshot_part *log = &snapshot->parts[BP_RING_KIND_LOG];
+        log->is_on = true;
+        (void)bp_fail(&log->error, BUGPACK_ERR_UNSUPPORTED,
                       "the rings of the process are in memory, or its files may not be read");
     }
     bp_file_close(found.session_fd);

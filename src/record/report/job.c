@@ -87,17 +87,18 @@ static bugpack_status check_room_for_zip(const bp_report_context *context, const
 static bugpack_status copy_target_rings(const bp_report_context *context, bp_job *job,
                                         bugpack_error *error) {
     pid_t pid = bp_subject_target(context->subject)->pid;
-    const bp_snapshot *ours = job->snapshot;
+    const bp_snapshot_part *ours = job->snapshot->parts;
     /* Notifications alone cannot be turned off. */
-    bool is_unused = !ours->log.is_on && !ours->history.is_on && !ours->has_traffic &&
-                     ours->notifications.view.record_count == 0;
+    bool is_unused = !ours[BP_RING_KIND_LOG].is_on && !ours[BP_RING_KIND_HISTORY].is_on &&
+                     !ours[BP_RING_KIND_TRAFFIC].is_on &&
+                     ours[BP_RING_KIND_NOTIFICATIONS].view.record_count == 0;
     bp_snapshot *theirs = pid != 0 && is_unused ? calloc(1, sizeof *theirs) : NULL;
     if (theirs == NULL) {
         return BUGPACK_OK;
     }
     bugpack_status status = bp_hosted_take(pid, context->redaction, job->destination.dir_fd,
                                            &job->token, theirs, &job->hosted, error);
-    bool has_news = job->hosted != NULL || theirs->log.is_on;
+    bool has_news = job->hosted != NULL || theirs->parts[BP_RING_KIND_LOG].is_on;
     if (!has_news || bp_subject_check(context->subject, NULL) != BUGPACK_OK) {
         bp_hosted_free(job->hosted);
         job->hosted = NULL;

@@ -71,27 +71,27 @@ static void tell_view(const struct adding *adding, const bp_ring_view *view,
 
 static bugpack_status print_log(struct adding *adding, bugpack_writer *writer,
                                 bugpack_error *error) {
-    const bp_snapshot *snapshot = adding->snapshot;
-    tell_view(adding, &snapshot->log.view, writer);
-    return bp_log_print(&snapshot->log.records, snapshot->wall_offset_ns, bp_writer_sink, writer,
+    const bp_snapshot_part *part = &adding->snapshot->parts[BP_RING_KIND_LOG];
+    tell_view(adding, &part->view, writer);
+    return bp_log_print(&part->records, adding->snapshot->wall_offset_ns, bp_writer_sink, writer,
                         error);
 }
 
 static bugpack_status print_history(struct adding *adding, bugpack_writer *writer,
                                     bugpack_error *error) {
-    const bp_snapshot *snapshot = adding->snapshot;
+    const bp_snapshot_part *part = &adding->snapshot->parts[BP_RING_KIND_HISTORY];
     uint64_t count = 0;
-    tell_view(adding, &snapshot->history.view, writer);
-    return bp_history_print(&snapshot->history.records, snapshot->wall_offset_ns, bp_writer_sink,
+    tell_view(adding, &part->view, writer);
+    return bp_history_print(&part->records, adding->snapshot->wall_offset_ns, bp_writer_sink,
                             writer, &count, error);
 }
 
 static bugpack_status print_notifications(struct adding *adding, bugpack_writer *writer,
                                           bugpack_error *error) {
-    const bp_snapshot *snapshot = adding->snapshot;
+    const bp_snapshot_part *part = &adding->snapshot->parts[BP_RING_KIND_NOTIFICATIONS];
     uint32_t count = 0;
-    tell_view(adding, &snapshot->notifications.view, writer);
-    return bp_notifications_print(&snapshot->notifications.records, snapshot->wall_offset_ns,
+    tell_view(adding, &part->view, writer);
+    return bp_notifications_print(&part->records, adding->snapshot->wall_offset_ns,
                                   &writer->content, &count, error);
 }
 
@@ -162,9 +162,9 @@ static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
     if (status != BUGPACK_OK) {
         return bp_fail_memory(error, "write the traffic");
     }
-    status =
-        bp_traffic_print_pcap(&adding->snapshot->traffic, adding->channels, adding->channel_count,
-                              redactor, bp_writer_sink, writer, &adding->extent, error);
+    status = bp_traffic_print_pcap(&adding->snapshot->parts[BP_RING_KIND_TRAFFIC].records,
+                                   adding->channels, adding->channel_count, redactor,
+                                   bp_writer_sink, writer, &adding->extent, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -175,25 +175,9 @@ static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
 static bugpack_status print_index(struct adding *adding, bugpack_writer *writer,
                                   bugpack_error *error) {
     tell_extent(adding, 0, writer);
-    return bp_traffic_print_index(&adding->snapshot->traffic, adding->channels,
-                                  adding->channel_count, bp_writer_sink, writer, error);
-}
-
-/* Whether the host has closed one of the files that were just printed. */
-static bool is_snapshot_lost(const struct adding *adding) {
-    const bp_snapshot *snapshot = adding->snapshot;
-    bool is_lost =
-        (snapshot->log.is_on && bp_temp_file_is_lost(&snapshot->log.records)) ||
-        (snapshot->notifications.is_on && bp_temp_file_is_lost(&snapshot->notifications.records)) ||
-        (snapshot->history.is_on && bp_temp_file_is_lost(&snapshot->history.records));
-    return is_lost || (snapshot->channels != NULL && bp_temp_file_is_lost(&snapshot->traffic));
-}
-
-/* The index counts the frames of the pcap. */
-static bool is_left_out(const struct adding *adding, const char *name) {
-    return bp_config_leaves_out(adding->config, name) ||
-           (strcmp(name, "traffic-index.jsonl") == 0 &&
-            bp_config_leaves_out(adding->config, "traffic.pcap"));
+    return bp_traffic_print_index(&adding->snapshot->parts[BP_RING_KIND_TRAFFIC].records,
+                                  adding->channels, adding->channel_count, bp_writer_sink, writer,
+                                  error);
 }
 
 /* One entry. `failure` is why its records could not be copied, or why it could not be printed. */
@@ -203,7 +187,8 @@ static bugpack_status add_part(struct adding *adding, const char *name, print_pa
     bp_bundle *bundle = adding->bundle;
     bugpack_writer writer;
     bp_instant began = bp_clock_now();
-    if (is_left_out(adding, name)) {
+    if (bp_config_leaves_out(adding->config, name) ||
+        (print == print_index && bp_config_leaves_out(adding->config, "traffic.pcap"))) {
         return bp_bundle_leave_out(bundle, name, error);
     }
     bp_writer_init(&writer, SIZE_MAX / 4);
@@ -218,7 +203,7 @@ static bugpack_status add_part(struct adding *adding, const char *name, print_pa
         bugpack_status flushed = bp_writer_flush(&writer, failure);
         status = status == BUGPACK_OK ? flushed : status;
     }
-    if (status == BUGPACK_OK && is_snapshot_lost(adding)) {
+    if (status == BUGPACK_OK && bp_snapshot_is_lost(adding->snapshot)) {
         status = bp_fail_errno(failure, EBADF, "cannot read a copy of the rings");
     }
     if (status != BUGPACK_OK && status != BUGPACK_ERR_CORRUPT && adding->snapshot->is_recovered) {
@@ -283,45 +268,36 @@ static bugpack_status choose_channels(struct adding *adding, const bp_channel_ch
     return BUGPACK_OK;
 }
 
-/* Without a pcap there is nothing to index. */
-static bugpack_status add_traffic(struct adding *adding, bugpack_error *error) {
-    const bp_snapshot *snapshot = adding->snapshot;
-    bugpack_error failure = snapshot->traffic_error;
-    bugpack_status status =
-        add_part(adding, "traffic.pcap", print_pcap, snapshot->traffic_loss_reason,
-                 adding->traffic_note, &failure, error);
-    return status == BUGPACK_OK ? add_part(adding, "traffic-index.jsonl", print_index,
-                                           snapshot->traffic_loss_reason, "", &failure, error)
-                                : status;
-}
-
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choice *choice,
                                    const bp_config *config, bp_bundle *bundle,
                                    bugpack_error *error) {
     struct adding adding = {.snapshot = snapshot, .bundle = bundle, .config = config};
-    const struct {
+    static const struct {
         const char *name;
         print_part *print;
-        const bp_snapshot_part *part;
+        bp_ring_kind kind;
         bool may_be_empty;
-    } rings[] = {{"logs.jsonl", print_log, &snapshot->log, true},
-                 {"notifications.json", print_notifications, &snapshot->notifications, false},
-                 {"metrics-history.jsonl", print_history, &snapshot->history, false}};
+    } entries[] = {{"logs.jsonl", print_log, BP_RING_KIND_LOG, true},
+                   {"notifications.json", print_notifications, BP_RING_KIND_NOTIFICATIONS, false},
+                   {"metrics-history.jsonl", print_history, BP_RING_KIND_HISTORY, false},
+                   {"traffic.pcap", print_pcap, BP_RING_KIND_TRAFFIC, true},
+                   {"traffic-index.jsonl", print_index, BP_RING_KIND_TRAFFIC, true}};
+    bugpack_error failure = BUGPACK_ERROR_INIT; /* without a pcap there is nothing to index */
     bugpack_status status = choose_channels(&adding, choice, error);
-    for (size_t i = 0; status == BUGPACK_OK && i < sizeof rings / sizeof rings[0]; i++) {
-        const bp_snapshot_part *part = rings[i].part;
-        bugpack_error failure = part->error;
+    for (size_t i = 0; status == BUGPACK_OK && i < sizeof entries / sizeof entries[0]; i++) {
+        const bp_snapshot_part *part = &snapshot->parts[entries[i].kind];
+        if (entries[i].print != print_index) {
+            failure = part->error;
+        }
         /* An empty part says nothing, but one that could not be read has to say so, and so has
          * every file of a dead session. */
-        bool has_news = rings[i].may_be_empty || part->view.record_count > 0 ||
+        bool has_news = entries[i].may_be_empty || part->view.record_count > 0 ||
                         failure.status != BUGPACK_OK || snapshot->is_recovered;
         if (part->is_on && has_news) {
-            status = add_part(&adding, rings[i].name, rings[i].print, part->loss_reason, "",
-                              &failure, error);
+            status = add_part(&adding, entries[i].name, entries[i].print, part->loss_reason,
+                              entries[i].print == print_pcap ? adding.traffic_note : "", &failure,
+                              error);
         }
-    }
-    if (status == BUGPACK_OK && snapshot->has_traffic) {
-        status = add_traffic(&adding, error);
     }
     free(adding.views);
     return status;
