@@ -47,17 +47,6 @@ bool bp_job_queue_is_own_thread(const bp_job_queue *queue) {
  * The thread that writes the reports, one after the other.
  */
 
-static void finish_joined(bp_job *job, const bugpack_report_result *result) {
-    while (job->joined != NULL) {
-        bp_job *joined = job->joined;
-        job->joined = joined->next;
-        if (joined->on_done != NULL) {
-            joined->on_done(result, joined->on_done_context);
-        }
-        bp_job_free(joined);
-    }
-}
-
 /* The host may have given no callback that says so. */
 static void note_result(bp_recorder *recorder, const bp_job *job,
                         const bugpack_report_result *result) {
@@ -92,7 +81,14 @@ static void finish(bp_job_queue *queue, bp_job *job, const bugpack_report_result
     if (job->on_done != NULL) {
         job->on_done(result, job->on_done_context);
     }
-    finish_joined(job, result);
+    while (job->joined != NULL) {
+        bp_job *joined = job->joined;
+        job->joined = joined->next;
+        if (joined->on_done != NULL) {
+            joined->on_done(result, joined->on_done_context);
+        }
+        bp_job_free(joined);
+    }
     bp_job_free(job);
     bp_lock_acquire(&queue->lock);
     queue->ending_count--;
@@ -108,27 +104,23 @@ static void finish_unbegun(bp_job_queue *queue, bp_job *job) {
     finish(queue, job, &result);
 }
 
-/* A job that is cancelled and waits; NULL for none. */
-static bp_job *find_cancelled(bp_job_queue *queue) {
-    bp_lock_acquire(&queue->lock);
-    bp_job *job = queue->first;
-    while (job != NULL && (job == queue->current || !is_for_worker(job) ||
-                           !atomic_load(&job->token.is_cancelled))) {
-        job = job->next;
-    }
-    if (job == NULL) {
-        atomic_store(&queue->has_cancelled, false);
-    }
-    bp_lock_release(&queue->lock);
-    return job;
-}
-
 /* Ends the jobs that were cancelled while they wait. Worker; the argument is the queue. */
 static void end_cancelled(void *context) {
     bp_job_queue *queue = context;
-    bp_job *job;
-    while (atomic_load(&queue->has_cancelled) && (job = find_cancelled(queue)) != NULL) {
-        finish_unbegun(queue, job);
+    while (atomic_load(&queue->has_cancelled)) {
+        bp_lock_acquire(&queue->lock);
+        bp_job *job = queue->first;
+        while (job != NULL && (job == queue->current || !is_for_worker(job) ||
+                               !atomic_load(&job->token.is_cancelled))) {
+            job = job->next;
+        }
+        if (job == NULL) {
+            atomic_store(&queue->has_cancelled, false);
+        }
+        bp_lock_release(&queue->lock);
+        if (job != NULL) {
+            finish_unbegun(queue, job);
+        }
     }
 }
 
@@ -165,14 +157,6 @@ static void wait_snapshot(void *context) {
     bp_lock_release(&queue->lock);
 }
 
-/* The memory that it takes is no growth of the host. */
-static void note_report(const bp_job_queue *queue, bool begins) {
-    bp_history *history = queue->context->recorder->history;
-    if (history != NULL) {
-        bp_history_note_report(history, begins);
-    }
-}
-
 /* The oldest that does not yield, else the oldest. The lock is held. */
 static bp_job *next_job(const bp_job_queue *queue) {
     bp_job *oldest = NULL;
@@ -188,6 +172,7 @@ static bp_job *next_job(const bp_job_queue *queue) {
 }
 
 static void write_report(bp_job_queue *queue, bp_job *job) {
+    bp_history *history = queue->context->recorder->history;
     bugpack_report_result result;
     const bp_progress progress = {.on_step = on_step,
                                   .wait = wait_until,
@@ -195,9 +180,13 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
                                   .context = queue,
                                   .is_window_past = job->window != NULL};
     bp_events_post(queue->context->events, BUGPACK_EVENT_STARTED, job->type->kind, job->ticket, 0);
-    note_report(queue, true);
+    if (history != NULL) { /* the memory that the report takes is no growth of the host */
+        bp_history_note_report(history, true);
+    }
     bp_assemble(queue->context, queue->runner, job, &progress, &result);
-    note_report(queue, false);
+    if (history != NULL) {
+        bp_history_note_report(history, false);
+    }
     if (result.status == BUGPACK_OK && job->output_path == NULL) { /* bugpack chose the name */
         bp_retention_apply(queue->context, result.path, job->type->kind, job->dir->bounds);
     }

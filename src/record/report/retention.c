@@ -33,14 +33,6 @@ struct listing {
     uint64_t total_count, total_bytes; /* also of those that found no place here */
 };
 
-static bool is_wanted(const bp_retention_policy *policy, const char *app_word, const char *name,
-                      bp_report_name *ret_parsed) {
-    return bp_name_parse_report(name, ret_parsed) &&
-           (policy->kinds & BP_RETENTION_KIND(ret_parsed->kind)) != 0 &&
-           (policy->app == NULL || (strlen(app_word) == ret_parsed->app_bytes &&
-                                    memcmp(name, app_word, ret_parsed->app_bytes) == 0));
-}
-
 static bool is_ours(int dir_fd, const char *name, struct stat *ret_info) {
     return fstatat(dir_fd, name, ret_info, AT_SYMLINK_NOFOLLOW) == 0 &&
            S_ISREG(ret_info->st_mode) && ret_info->st_uid == geteuid();
@@ -95,8 +87,12 @@ static bugpack_status list(int dir_fd, const char *dir_name, const bp_retention_
          entry = readdir(stream)) {
         bp_report_name parsed;
         struct stat info;
-        if (is_wanted(policy, app_word, entry->d_name, &parsed) &&
-            is_ours(dir_fd, entry->d_name, &info)) {
+        bool is_wanted =
+            bp_name_parse_report(entry->d_name, &parsed) &&
+            (policy->kinds & BP_RETENTION_KIND(parsed.kind)) != 0 &&
+            (policy->app == NULL || (strlen(app_word) == parsed.app_bytes &&
+                                     memcmp(entry->d_name, app_word, parsed.app_bytes) == 0));
+        if (is_wanted && is_ours(dir_fd, entry->d_name, &info)) {
             is_listed = take_in(listing, policy, entry->d_name, &parsed, &info);
         }
     }

@@ -89,10 +89,6 @@ static bool append(writing *to, const char *name, uint32_t kind, uint64_t wall_n
     return is_kept;
 }
 
-static bugpack_status take_clean(void *context, const void *bytes, size_t byte_count) {
-    return bp_buffer_append(context, bytes, byte_count);
-}
-
 /* The content of an entry as it may be stored, in `content` or in `to->clean`; NULL where there is
  * no memory to take its secrets out. */
 static const bp_buffer *clean(writing *to, const char *name, const bp_buffer *content) {
@@ -101,9 +97,10 @@ static const bp_buffer *clean(writing *to, const char *name, const bp_buffer *co
     }
     bp_buffer_clear(&to->clean);
     bp_redactor_begin(to->redactor, bp_redact_form_of(name));
-    return bp_redactor_write(to->redactor, content->data, content->size, take_clean, &to->clean) ==
-                       BUGPACK_OK &&
-                   bp_redactor_write(to->redactor, NULL, 0, take_clean, &to->clean) == BUGPACK_OK
+    return bp_redactor_write(to->redactor, content->data, content->size, bp_buffer_sink,
+                             &to->clean) == BUGPACK_OK &&
+                   bp_redactor_write(to->redactor, NULL, 0, bp_buffer_sink, &to->clean) ==
+                       BUGPACK_OK
                ? &to->clean
                : NULL;
 }

@@ -55,17 +55,6 @@ struct bp_subject {
     uint64_t due_ns, interval_ns; /* of the refresh; of the thread that refreshes alone */
 };
 
-static bugpack_status open_sampler(const bp_config *config, bp_subject *subject) {
-    if (config->without_process) {
-        return bp_fail(&subject->sampler_error, BUGPACK_ERR_UNSUPPORTED,
-                       "the session is not about a process");
-    }
-    return config->with_descendants
-               ? bp_sampler_open_tree(config->target_pid, &subject->sampler,
-                                      &subject->sampler_error)
-               : bp_sampler_open(config->target_pid, &subject->sampler, &subject->sampler_error);
-}
-
 /* One without a sampler. NULL without memory. */
 static bp_subject *new_subject(void) {
     bp_subject *subject = calloc(1, sizeof *subject);
@@ -97,7 +86,16 @@ bugpack_status bp_subject_open(const bp_config *config, bp_subject **ret_subject
         return bp_fail_memory(error, "open a session");
     }
     subject->has_descendants = config->with_descendants;
-    bugpack_status status = open_sampler(config, subject);
+    bugpack_status status;
+    if (config->without_process) {
+        status = bp_fail(&subject->sampler_error, BUGPACK_ERR_UNSUPPORTED,
+                         "the session is not about a process");
+    } else if (config->with_descendants) {
+        status =
+            bp_sampler_open_tree(config->target_pid, &subject->sampler, &subject->sampler_error);
+    } else {
+        status = bp_sampler_open(config->target_pid, &subject->sampler, &subject->sampler_error);
+    }
     if (status != BUGPACK_OK && config->target_pid != 0) {
         if (error != NULL) {
             *error = subject->sampler_error;

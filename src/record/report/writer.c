@@ -26,17 +26,6 @@ void bp_writer_release(bugpack_writer *writer) {
     }
 }
 
-static bugpack_status pass_on_text(const bugpack_writer *writer, size_t byte_count) {
-    bp_buffer text;
-    bp_buffer_init(&text, SIZE_MAX / 4);
-    bugpack_status status = bp_utf8_encode(&text, writer->content.data, byte_count);
-    if (status == BUGPACK_OK) {
-        status = writer->sink(writer->sink_context, bp_buffer_text(&text), text.size);
-    }
-    bp_buffer_release(&text);
-    return status;
-}
-
 /* Empties the content into the sink; a failure sticks to the content. */
 static bugpack_status pass_on(bugpack_writer *writer, bool is_end) {
     bp_buffer *content = &writer->content;
@@ -50,9 +39,16 @@ static bugpack_status pass_on(bugpack_writer *writer, bool is_end) {
         count = bp_utf8_cut(content->data, count, count - sequence_rest_bytes);
     }
     size_t rest_bytes = content->size - count;
-    bugpack_status status = writer->is_text
-                                ? pass_on_text(writer, count)
-                                : writer->sink(writer->sink_context, content->data, count);
+    bp_buffer text;
+    bp_buffer_init(&text, SIZE_MAX / 4);
+    bugpack_status status =
+        writer->is_text ? bp_utf8_encode(&text, content->data, count) : BUGPACK_OK;
+    if (status == BUGPACK_OK) {
+        status = writer->is_text
+                     ? writer->sink(writer->sink_context, bp_buffer_text(&text), text.size)
+                     : writer->sink(writer->sink_context, content->data, count);
+    }
+    bp_buffer_release(&text);
     if (status != BUGPACK_OK) {
         return content->status = status;
     }

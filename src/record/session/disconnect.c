@@ -3,25 +3,16 @@
 #include "base/struct_size.h"
 #include "session/session.h"
 
-static bugpack_status read_cause(const bugpack_disconnect_cause *given,
-                                 bugpack_disconnect_cause *cause) {
-    *cause = (bugpack_disconnect_cause)BUGPACK_DISCONNECT_CAUSE_INIT;
-    bool is_good =
-        bp_struct_read(&bp_of_bugpack_disconnect_cause, cause, given, NULL) == BUGPACK_OK &&
-        cause->channel != NULL && cause->channel[0] != '\0' &&
-        strnlen(cause->channel, BUGPACK_CHANNEL_MAX_BYTES + 1) <= BUGPACK_CHANNEL_MAX_BYTES;
-    return is_good ? BUGPACK_OK : BUGPACK_ERR_INVALID;
-}
-
 bugpack_status bugpack_disconnect_because(bugpack *session, const bugpack_disconnect_cause *cause) {
-    bugpack_disconnect_cause known;
+    bugpack_disconnect_cause known = BUGPACK_DISCONNECT_CAUSE_INIT;
     bp_call call;
     if (bp_session_enter(&call, session, NULL, NULL)) {
-        call.status = read_cause(cause, &known);
-        if (call.status == BUGPACK_OK) {
-            call.status = bp_disconnect_see(
-                bp_triggers_get(session->triggers, &bp_trigger_disconnect), &known);
-        }
+        bool is_good =
+            bp_struct_read(&bp_of_bugpack_disconnect_cause, &known, cause, NULL) == BUGPACK_OK &&
+            known.channel != NULL && known.channel[0] != '\0' &&
+            strnlen(known.channel, BUGPACK_CHANNEL_MAX_BYTES + 1) <= BUGPACK_CHANNEL_MAX_BYTES;
+        void *disconnects = bp_triggers_get(session->triggers, &bp_trigger_disconnect);
+        call.status = is_good ? bp_disconnect_see(disconnects, &known) : BUGPACK_ERR_INVALID;
     }
     return bp_session_leave(&call);
 }

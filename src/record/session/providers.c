@@ -26,30 +26,25 @@ static int provide_picture(bugpack_writer *writer, void *context) {
     return bp_screenshot_provide(writer, source->provide, source->context);
 }
 
-static bugpack_status make_provider(bugpack *session, const char *name, bp_content_form form,
-                                    bugpack_provider_callback *provider, void *context,
-                                    bugpack_error *error) {
-    const char *refusal = name == NULL ? "it is NULL" : bp_entry_refuse(name);
-    if (refusal != NULL && name != NULL && session->config.target_pid != 0 &&
-        strcmp(name, "crash.json") == 0) {
-        refusal = NULL; /* of the target, whose death the host has seen */
-    }
-    if (refusal != NULL || provider == NULL) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
-                       name == NULL ? "" : name, refusal == NULL ? "it has no provider" : refusal);
-    }
-    return add(
-        session,
-        (bp_provider_spec){.name = name, .form = form, .provide = provider, .context = context},
-        error);
-}
-
 static bugpack_status provide(bugpack *session, const char *name, bp_content_form form,
                               bugpack_provider_callback *provider, void *context,
                               bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "register a provider", error)) {
-        call.status = make_provider(session, name, form, provider, context, error);
+        const char *refusal = name == NULL ? "it is NULL" : bp_entry_refuse(name);
+        if (refusal != NULL && name != NULL && session->config.target_pid != 0 &&
+            strcmp(name, "crash.json") == 0) {
+            refusal = NULL; /* of the target, whose death the host has seen */
+        }
+        if (refusal == NULL && provider == NULL) {
+            refusal = "it has no provider";
+        }
+        const bp_provider_spec spec = {
+            .name = name, .form = form, .provide = provider, .context = context};
+        call.status = refusal == NULL ? add(session, spec, error)
+                                      : bp_fail(error, BUGPACK_ERR_INVALID,
+                                                "the artefact name \"%s\" cannot be used: %s",
+                                                name == NULL ? "" : name, refusal);
     }
     return bp_session_leave(&call);
 }

@@ -7,14 +7,6 @@
 #include "base/struct_size.h"
 #include "platform/thread.h"
 
-/* So that a mistake in its name fails at once, and not once for each session. */
-static bugpack_status check_recovery_dir(const char *path, bugpack_error *error) {
-    int fd = -1;
-    bugpack_status status = bp_file_open_directory(path, false, &fd, error);
-    bp_file_close(fd);
-    return status;
-}
-
 static bugpack_status recover(const bugpack_recover_options *given, bugpack_error *error) {
     static const bp_field room =
         BP_FIELD(bugpack_recover_options, min_free_bytes, (uint64_t)16 << 20, 0);
@@ -35,7 +27,10 @@ static bugpack_status recover(const bugpack_recover_options *given, bugpack_erro
         status = bp_file_absolute_path(options.report_dir, &report_dir, error);
     }
     if (status == BUGPACK_OK && report_dir != NULL) {
-        status = check_recovery_dir(report_dir, error);
+        /* So that a mistake in its name fails at once, and not once for each session. */
+        int fd = -1;
+        status = bp_file_open_directory(report_dir, false, &fd, error);
+        bp_file_close(fd);
     }
     options.report_dir = report_dir;
     if (status == BUGPACK_OK) {

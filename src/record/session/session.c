@@ -437,12 +437,6 @@ void bp_session_drop(bugpack *session) {
     }
 }
 
-static void leave_tombstone(bugpack *session) {
-    unsigned place =
-        atomic_fetch_add_explicit(&tombstone_count, 1, memory_order_relaxed) % BUGPACK_CLOSED_KEPT;
-    bp_session_drop(atomic_exchange_explicit(&tombstones[place], session, memory_order_acq_rel));
-}
-
 /*
  * Whether the calling thread may wait for a close that another thread is at. That one may wait for
  * this very thread, where it is one of bugpack's, or inside a call that has run host code.
@@ -467,7 +461,10 @@ void bugpack_close(bugpack *session) {
     if (bp_entry_guard_shut(&session->guard)) {
         session_retire(session);
         bp_entry_guard_set_done(&session->guard);
-        leave_tombstone(session);
+        unsigned place = atomic_fetch_add_explicit(&tombstone_count, 1, memory_order_relaxed) %
+                         BUGPACK_CLOSED_KEPT;
+        bp_session_drop(
+            atomic_exchange_explicit(&tombstones[place], session, memory_order_acq_rel));
     } else if (may_wait()) {
         bp_entry_guard_wait_done(&session->guard);
     }

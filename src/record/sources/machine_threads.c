@@ -73,10 +73,6 @@ static void free_source(void *context) {
     free(source);
 }
 
-static uint32_t add_ms(uint32_t a, uint32_t b) {
-    return a > UINT32_MAX - b ? UINT32_MAX : a + b;
-}
-
 bugpack_status bp_source_host_threads(const bp_report_context *context, const bp_machine_plan *plan,
                                       bugpack_error *error) {
     const char *calibrator_path = context->config->calibrator_path;
@@ -98,6 +94,8 @@ bugpack_status bp_source_host_threads(const bp_report_context *context, const bp
                                    .context = source,
                                    .release = free_source,
                                    .limit_bytes = SIZE_MAX / 4,
-                                   .timeout_ms = add_ms(timeout_ms, plan->window_ms)};
+                                   .timeout_ms = plan->window_ms < UINT32_MAX - timeout_ms
+                                                     ? timeout_ms + plan->window_ms
+                                                     : UINT32_MAX};
     return bp_provider_list_add(context->providers, &spec, error);
 }
