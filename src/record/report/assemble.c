@@ -541,25 +541,19 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
     return status;
 }
 
-static bugpack_status add_ring_entries(const struct assembly *assembly, bugpack_error *error) {
-    return bp_ring_entries_add(assembly->job->snapshot, &assembly->job->traffic,
-                               assembly->context->config, assembly->bundle, error);
-}
-
-static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_error *error) {
-    bp_job *job = assembly->job;
-    return job->type->add_entries != NULL ? job->type->add_entries(job, assembly->bundle, error)
-                                          : BUGPACK_OK;
-}
-
+/* What the rings hold, and what this job alone has. */
 static bugpack_status add_recorded(const struct assembly *assembly, bugpack_error *error) {
-    bugpack_status status = add_ring_entries(assembly, error);
-    return status == BUGPACK_OK ? add_own_entries(assembly, error) : status;
+    bp_job *job = assembly->job;
+    bugpack_status status = bp_ring_entries_add(job->snapshot, &job->traffic,
+                                                assembly->context->config, assembly->bundle, error);
+    return status == BUGPACK_OK && job->type->add_entries != NULL
+               ? job->type->add_entries(job, assembly->bundle, error)
+               : status;
 }
 
 static bugpack_status add_early(const struct assembly *assembly, bugpack_error *error) {
-    return assembly->job->type->take_latecomers == NULL ? add_recorded(assembly, error)
-                                                        : BUGPACK_OK;
+    bool waits = assembly->job->type->take_latecomers != NULL;
+    return waits ? BUGPACK_OK : add_recorded(assembly, error);
 }
 
 static bugpack_status add_late(const struct assembly *assembly, bugpack_error *error) {

@@ -9,13 +9,14 @@
 #include "platform/machine.h"
 #include "report/retention.h"
 
-bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, void *payload) {
-    bp_job *job = calloc(1, sizeof *job);
+bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type,
+                   size_t payload_bytes) {
+    bp_job *job = calloc(1, sizeof *job + payload_bytes);
     if (job == NULL) {
         return NULL;
     }
     job->type = type;
-    job->payload = payload;
+    job->payload = payload_bytes > 0 ? job + 1 : NULL;
     job->dir = &context->config->report_dir;
     job->triggered = bp_clock_now();
     job->destination = (bp_destination)BP_DESTINATION_INIT;

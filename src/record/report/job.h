@@ -54,7 +54,7 @@ typedef struct bp_job_type {
     void (*describe)(const bp_job *job, bp_metadata *metadata, bugpack_writer *writer);
     /* Worker: the report is published, or failed; before the host is told. */
     void (*settled)(const bp_job *job, const bugpack_report_result *result);
-    /* Any thread: frees the payload, and gives back what it borrowed. */
+    /* Any thread: frees what the payload refers to, and gives back what it borrowed. */
     void (*free)(bp_job *job);
 } bp_job_type;
 
@@ -101,9 +101,10 @@ struct bp_job {
 
 /*
  * A job of this instant. Where there is a metrics history it asks for the window that ends now.
- * NULL without memory, and then the payload is the caller's still. Any thread.
+ * Its payload of `payload_bytes` is a part of it and 0; with 0 bytes the caller may set another.
+ * NULL without memory. Any thread.
  */
-bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, void *payload);
+bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, size_t payload_bytes);
 void bp_job_free(bp_job *job);
 /* Frees what is in it, where the job itself is the caller's. */
 void bp_job_release(bp_job *job);

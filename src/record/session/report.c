@@ -116,7 +116,6 @@ static void free_payload(bp_job *job) {
     free(report->description);
     free(report->channel);
     free(report->output_path);
-    free(report);
 }
 
 #define REQUEST(kind_of_report, can_be_shared)                                                     \
@@ -193,56 +192,31 @@ static bugpack_status fill_job(bugpack *session, const bugpack_report_request *r
     return status;
 }
 
-static bugpack_status make_job(bugpack *session, const bugpack_report_request *request,
-                               bp_pixel_owner *owner, bp_job **ret_job) {
-    struct manual_report *report = calloc(1, sizeof *report);
-    bp_job *job =
-        report == NULL ? NULL : bp_job_new(&session->context, type_of(session, request), report);
-    if (job == NULL) {
-        free(report);
-        return BUGPACK_ERR_NO_MEMORY;
-    }
-    bugpack_status status = fill_job(session, request, owner, job);
-    if (status != BUGPACK_OK) {
-        bp_job_free(job);
-        return status;
-    }
-    *ret_job = job;
-    return BUGPACK_OK;
-}
-
-static bugpack_status trigger(bugpack *session, const bugpack_report_request *request,
-                              bp_pixel_owner *owner, bugpack_report_callback *on_done,
-                              void *context, bugpack_error *error) {
+static bugpack_status submit(bugpack *session, const bugpack_report_request *request,
+                             bp_pixel_owner *owner, bugpack_report_callback *on_done, void *context,
+                             bugpack_error *error) {
     bugpack_report_request known;
-    bp_job *job = NULL;
-    bugpack_status status = read_request(request, &known, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    status = make_job(session, &known, owner, &job);
-    if (status == BUGPACK_OK) {
-        job->on_done = on_done;
-        job->on_done_context = context;
-        status = bp_job_queue_submit(session->jobs, job, known.ret_ticket, error);
-    } else {
-        (void)refuse(status, error);
-    }
-    if (status != BUGPACK_OK && status != BUGPACK_ERR_INVALID && known.is_crash) {
-        bp_rings_keep(session->context.recorder->rings, true);
-    }
-    return status;
-}
-
-/* The same from outside, through the entry guard. */
-static bugpack_status enter_and_trigger(bugpack *session, const bugpack_report_request *request,
-                                        bp_pixel_owner *owner, bugpack_report_callback *on_done,
-                                        void *context, bugpack_error *error) {
     bp_call call;
-    if (bp_session_enter(&call, session, NULL, NULL)) {
-        call.status = trigger(session, request, owner, on_done, context, error);
-    } else {
+    if (!bp_session_enter(&call, session, NULL, NULL)) {
         (void)refuse(call.status, error);
+        return bp_session_leave(&call);
+    }
+    call.status = read_request(request, &known, error);
+    if (call.status == BUGPACK_OK) {
+        bp_job *job =
+            bp_job_new(&session->context, type_of(session, &known), sizeof(struct manual_report));
+        call.status = job == NULL ? BUGPACK_ERR_NO_MEMORY : fill_job(session, &known, owner, job);
+        if (call.status != BUGPACK_OK) {
+            (void)refuse(call.status, error);
+            bp_job_free(job);
+        } else {
+            job->on_done = on_done;
+            job->on_done_context = context;
+            call.status = bp_job_queue_submit(session->jobs, job, known.ret_ticket, error);
+        }
+        if (call.status != BUGPACK_OK && call.status != BUGPACK_ERR_INVALID && known.is_crash) {
+            bp_rings_keep(session->context.recorder->rings, true);
+        }
     }
     return bp_session_leave(&call);
 }
@@ -250,7 +224,7 @@ static bugpack_status enter_and_trigger(bugpack *session, const bugpack_report_r
 bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_request *request,
                                     bugpack_report_callback *on_done, void *context) {
     bp_pixel_owner owner = pixel_owner(request);
-    bugpack_status status = enter_and_trigger(session, request, &owner, on_done, context, NULL);
+    bugpack_status status = submit(session, request, &owner, on_done, context, NULL);
     bp_pixel_owner_release(&owner);
     return status;
 }
@@ -272,43 +246,36 @@ static void wake_waiter(const bugpack_report_result *result, void *context) {
     bp_lock_release(&waiter->lock);
 }
 
-static bugpack_status fail_result(bugpack_report_result *result, bugpack_status status) {
-    *result = (bugpack_report_result){.struct_size = sizeof *result, .status = status};
-    return refuse(status, &result->error);
-}
-
 static bugpack_status report_and_wait(bugpack *session, const bugpack_report_request *request,
                                       bp_pixel_owner *owner, bugpack_report_result *result) {
-    bugpack_status checked = bp_session_check(session);
-    if (checked != BUGPACK_OK) {
-        return fail_result(result, checked);
-    }
-    if (bp_runner_is_inside_provider() || bp_job_queue_is_own_thread(NULL)) {
-        return fail_result(result, BUGPACK_ERR_INVALID);
-    }
     struct waiter waiter = {.result = result};
-    bugpack_error error;
-    bp_lock_init(&waiter.lock, BP_LOCK_REPORT_CALL);
-    bugpack_status status = bp_condition_init(&waiter.done, &error);
-    if (status == BUGPACK_OK) {
-        status = enter_and_trigger(session, request, owner, wake_waiter, &waiter, &error);
-        if (status == BUGPACK_OK) {
-            bp_lock_acquire(&waiter.lock);
-            while (!waiter.is_done) {
-                bp_lock_wait(&waiter.lock, &waiter.done);
-            }
-            bp_lock_release(&waiter.lock);
-            status = result->status;
-        } else {
-            (void)fail_result(result, status);
-            result->error = error;
-        }
-        (void)pthread_cond_destroy(&waiter.done);
-    } else {
-        (void)fail_result(result, status);
+    bugpack_status status = bp_session_check(session);
+    *result = (bugpack_report_result){.struct_size = sizeof *result};
+    if (status == BUGPACK_OK &&
+        (bp_runner_is_inside_provider() || bp_job_queue_is_own_thread(NULL))) {
+        status = BUGPACK_ERR_INVALID; /* it would wait for itself */
     }
+    if (status == BUGPACK_OK) {
+        status = bp_condition_init(&waiter.done, NULL);
+    }
+    if (status != BUGPACK_OK) {
+        result->status = status;
+        return refuse(status, &result->error);
+    }
+    bp_lock_init(&waiter.lock, BP_LOCK_REPORT_CALL);
+    status = submit(session, request, owner, wake_waiter, &waiter, &result->error);
+    if (status != BUGPACK_OK) {
+        result->status = status;
+    } else {
+        bp_lock_acquire(&waiter.lock);
+        while (!waiter.is_done) {
+            bp_lock_wait(&waiter.lock, &waiter.done);
+        }
+        bp_lock_release(&waiter.lock);
+    }
+    (void)pthread_cond_destroy(&waiter.done);
     bp_lock_destroy(&waiter.lock);
-    return status;
+    return result->status;
 }
 
 static bugpack_status report_to(bugpack *session, const bugpack_report_request *request,
@@ -330,18 +297,16 @@ static bugpack_status report_to(bugpack *session, const bugpack_report_request *
     }
     /* Not on the host's stack, which may be small. */
     bugpack_report_result *result = malloc(sizeof *result);
-    if (result == NULL) {
-        if (ret_result != NULL) {
-            bp_struct_write(&bp_of_bugpack_report_result, ret_result, &no_memory);
-        }
-        return BUGPACK_ERR_NO_MEMORY;
+    status = BUGPACK_ERR_NO_MEMORY;
+    if (result != NULL) {
+        bp_thread_hold hold;
+        bp_thread_hold_begin(&hold);
+        status = report_and_wait(session, request, owner, result);
+        bp_thread_hold_end(&hold);
     }
-    bp_thread_hold hold;
-    bp_thread_hold_begin(&hold);
-    status = report_and_wait(session, request, owner, result);
-    bp_thread_hold_end(&hold);
     if (ret_result != NULL) {
-        bp_struct_write(&bp_of_bugpack_report_result, ret_result, result);
+        bp_struct_write(&bp_of_bugpack_report_result, ret_result,
+                        result != NULL ? result : &no_memory);
     }
     free(result);
     return status;

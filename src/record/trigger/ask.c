@@ -91,7 +91,7 @@ static void serve(struct ask *self, int fd) {
     bugpack_status status = BUGPACK_ERR_BUSY;
     if (atomic_fetch_add(&self->asker_count, 1) < asker_max) {
         struct asker *asker = malloc(sizeof *asker);
-        bp_job *job = bp_job_new(self->context.report, &job_type, NULL);
+        bp_job *job = bp_job_new(self->context.report, &job_type, 0);
         status = BUGPACK_ERR_NO_MEMORY;
         if (asker != NULL && job != NULL) {
             *asker = (struct asker){self, fd, bp_fd_mark_of(fd)};

@@ -13,10 +13,10 @@ static const uint64_t notify_interval_ns = 300 * BP_NS_PER_SEC;
 struct auto_snapshot {
     bp_trigger_context context;
     uint64_t interval_ns;
-    bp_lock lock;    /* of what follows */
-    uint64_t due_ns; /* when the next one is due, or the one that is under way was */
+    uint64_t notified_ns; /* of the last failure; 0: never. The worker's */
+    bp_lock lock;         /* of what follows */
+    uint64_t due_ns;      /* when the next one is due, or the one that is under way was */
     bool is_under_way;
-    uint64_t notified_ns; /* of the last failure; 0: never */
     bp_trigger_entry entry;
 };
 
@@ -67,22 +67,15 @@ static void note_end(struct auto_snapshot *self, const char *reason) {
     bp_lock_release(&self->lock);
 }
 
-static bool may_notify(struct auto_snapshot *self) {
-    uint64_t now_ns = bp_clock_monotonic_ns();
-    bp_lock_acquire(&self->lock);
-    bool may = bp_auto_snapshot_may_notify(self->notified_ns, now_ns);
-    self->notified_ns = may ? now_ns : self->notified_ns;
-    bp_lock_release(&self->lock);
-    return may;
-}
-
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     struct auto_snapshot *self = job->payload;
     bool is_cancelled = result->status == BUGPACK_ERR_CANCELLED;
     const char *reason = is_cancelled ? "one was cancelled" : "one could not be written";
     bool is_written = result->status == BUGPACK_OK;
     note_end(self, is_written ? NULL : reason);
-    if (!is_written && !is_cancelled && may_notify(self)) {
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    if (!is_written && !is_cancelled && bp_auto_snapshot_may_notify(self->notified_ns, now_ns)) {
+        self->notified_ns = now_ns;
         bp_note_notify(self->context.report->recorder, BUGPACK_LEVEL_WARN,
                        "an auto-snapshot could not be written: %s", result->error.message);
     }
@@ -90,15 +83,6 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
 }
 
 static const bp_job_type job_type = {.kind = BP_REPORT_AUTO_SNAPSHOT, .settled = settled};
-
-static bugpack_status submit(struct auto_snapshot *self) {
-    bp_job *job = bp_job_new(self->context.report, &job_type, self);
-    if (job == NULL) {
-        return BUGPACK_ERR_NO_MEMORY;
-    }
-    job->dir = &self->context.report->config->auto_snapshot.dir;
-    return bp_job_queue_submit(self->context.jobs, job, NULL, NULL);
-}
 
 /* Whether one is to be taken now; then it is under way. */
 static bool begin(struct auto_snapshot *self, uint64_t now_ns) {
@@ -118,8 +102,15 @@ static bool begin(struct auto_snapshot *self, uint64_t now_ns) {
 
 static uint64_t tick(void *context, uint64_t now_ns) {
     struct auto_snapshot *self = context;
-    if (begin(self, now_ns) && submit(self) != BUGPACK_OK) {
-        note_end(self, "too many reports waited");
+    if (begin(self, now_ns)) {
+        bp_job *job = bp_job_new(self->context.report, &job_type, 0);
+        if (job != NULL) {
+            job->payload = self;
+            job->dir = &self->context.report->config->auto_snapshot.dir;
+        }
+        if (job == NULL || bp_job_queue_submit(self->context.jobs, job, NULL, NULL) != BUGPACK_OK) {
+            note_end(self, "too many reports waited");
+        }
     }
     bp_lock_acquire(&self->lock);
     uint64_t next_ns = self->is_under_way ? UINT64_MAX : self->due_ns;

@@ -104,24 +104,18 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
                      result->status);
 }
 
-static void free_payload(bp_job *job) {
-    free(job->payload);
-}
-
 static const bp_job_type job_type = {
-    .kind = BP_REPORT_CONDITION, .describe = describe, .settled = settled, .free = free_payload};
+    .kind = BP_REPORT_CONDITION, .describe = describe, .settled = settled};
 
 static bugpack_status submit(const struct truth *truth, const char *subject) {
     struct conditions *self = truth->owner;
-    struct truth *payload = malloc(sizeof *payload);
-    bp_job *job =
-        payload == NULL ? NULL : bp_job_new(self->base.context.report, &job_type, payload);
+    bp_job *job = bp_job_new(self->base.context.report, &job_type, sizeof *truth);
     if (job == NULL) {
-        free(payload);
         return BUGPACK_ERR_NO_MEMORY;
     }
-    *payload = *truth;
-    job->key = payload->key;
+    struct truth *own = job->payload;
+    *own = *truth;
+    job->key = own->key;
     job->name_detail = subject;
     return bp_job_queue_submit(self->base.context.jobs, job, NULL, NULL);
 }

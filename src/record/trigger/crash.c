@@ -51,11 +51,12 @@ static void keep(bp_crash_trigger *trigger) {
     if (atomic_exchange(&trigger->is_job_waiting, true)) {
         return;
     }
-    bp_job *job = bp_job_new(trigger->context.report, &job_type, trigger);
+    bp_job *job = bp_job_new(trigger->context.report, &job_type, 0);
     if (job == NULL) {
         atomic_store(&trigger->is_job_waiting, false);
         return;
     }
+    job->payload = trigger;
     (void)bp_job_queue_submit(trigger->context.jobs, job, NULL, NULL);
 }
 

@@ -67,17 +67,6 @@ static void close_trigger(void *self) {
     free(disconnects);
 }
 
-static void free_cause(struct cause *cause) {
-    if (cause != NULL) {
-        free_loss(&cause->model.first);
-        for (size_t i = 0; i < cause->model.other_count; i++) {
-            free_loss(&cause->late[i]);
-        }
-        free(cause->channels);
-        free(cause);
-    }
-}
-
 /* A text of which a hostile peer may have chosen the length. */
 static bool copy_cut(const char *text, const char **ret_copy) {
     *ret_copy = text == NULL ? NULL : strndup(text, text_max_bytes);
@@ -163,23 +152,6 @@ static bool look_at_channels(bp_recorder *recorder, struct cause *cause) {
     return cause->channels != NULL;
 }
 
-static struct cause *new_cause(struct disconnects *disconnects,
-                               const bugpack_disconnect_cause *given, uint64_t suppressed_count) {
-    struct cause *cause = calloc(1, sizeof *cause);
-    if (cause == NULL || !copy_loss(given, &cause->model.first)) {
-        free_cause(cause);
-        return NULL;
-    }
-    cause->disconnects = disconnects;
-    cause->model.cooldown_ms = disconnects->base.context.report->config->disconnect.cooldown_ms;
-    cause->model.suppressed_count = suppressed_count;
-    if (!look_at_channels(disconnects->base.context.report->recorder, cause)) {
-        free_cause(cause);
-        return NULL;
-    }
-    return cause;
-}
-
 static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error *error) {
     const struct cause *cause = job->payload;
     bugpack_writer writer;
@@ -198,7 +170,12 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
 }
 
 static void free_payload(bp_job *job) {
-    free_cause(job->payload);
+    struct cause *cause = job->payload;
+    free_loss(&cause->model.first);
+    for (size_t i = 0; i < cause->model.other_count; i++) {
+        free_loss(&cause->late[i]);
+    }
+    free(cause->channels);
 }
 
 static const bp_job_type job_type = {.kind = BP_REPORT_DISCONNECT,
@@ -209,13 +186,16 @@ static const bp_job_type job_type = {.kind = BP_REPORT_DISCONNECT,
 
 static bugpack_status submit(struct disconnects *disconnects, const bugpack_disconnect_cause *given,
                              uint64_t suppressed_count) {
-    bp_job *job = bp_job_new(disconnects->base.context.report, &job_type, NULL);
+    const bp_report_context *report = disconnects->base.context.report;
+    bp_job *job = bp_job_new(report, &job_type, sizeof(struct cause));
     if (job == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
-    struct cause *cause = new_cause(disconnects, given, suppressed_count);
-    job->payload = cause;
-    if (cause == NULL) {
+    struct cause *cause = job->payload;
+    cause->disconnects = disconnects;
+    cause->model.cooldown_ms = report->config->disconnect.cooldown_ms;
+    cause->model.suppressed_count = suppressed_count;
+    if (!copy_loss(given, &cause->model.first) || !look_at_channels(report->recorder, cause)) {
         bp_job_free(job);
         return BUGPACK_ERR_NO_MEMORY;
     }

@@ -42,13 +42,6 @@ struct gap_report {
     uint64_t duration_ns;
 };
 
-static bugpack_status check_dir(const bp_report_dir *dir, bugpack_error *error) {
-    int dir_fd = -1;
-    bugpack_status status = bp_file_open_directory(dir->path, dir->may_create, &dir_fd, error);
-    bp_file_close(dir_fd);
-    return status;
-}
-
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
     const bp_config *config = context->report->config;
@@ -61,7 +54,10 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
                                           .ignore_count = config->pedantic.ignore_count};
     bugpack_status status = BUGPACK_OK;
     if (config->pedantic.is_enabled) {
-        status = check_dir(&config->pedantic.dir, error);
+        const bp_report_dir *dir = &config->pedantic.dir;
+        int dir_fd = -1;
+        status = bp_file_open_directory(dir->path, dir->may_create, &dir_fd, error);
+        bp_file_close(dir_fd);
     };
     if (status != BUGPACK_OK) {
         return status;
@@ -140,24 +136,16 @@ static bool describe_message(const struct gap_report *report, char **ret_descrip
     return *ret_description != NULL;
 }
 
-/* Secrets go before the bytes become digits, where no rule would find them. */
-static bugpack_status show_message(struct gap_report *report, const bp_bundle *bundle,
-                                   bugpack_error *error) {
-    bugpack_status status = report->is_exact
-                                ? BUGPACK_OK
-                                : bp_bundle_overwrite(bundle, report->message, report->kept_bytes);
-    return status == BUGPACK_OK && describe_message(report, &report->description)
-               ? BUGPACK_OK
-               : bp_fail_memory(error, "describe a message");
-}
-
 static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error *error) {
     struct gap_report *report = job->payload;
     bugpack_writer writer;
     if (report->has_message) {
-        bugpack_status status = show_message(report, bundle, error);
-        if (status != BUGPACK_OK) {
-            return status;
+        /* Secrets go before the bytes become digits, where no rule would find them. */
+        bugpack_status status =
+            report->is_exact ? BUGPACK_OK
+                             : bp_bundle_overwrite(bundle, report->message, report->kept_bytes);
+        if (status != BUGPACK_OK || !describe_message(report, &report->description)) {
+            return bp_fail_memory(error, "describe a message");
         }
     }
     if (!report->has_state) {
@@ -195,7 +183,6 @@ static void free_payload(bp_job *job) {
         bp_writer_release(&report->given);
     }
     free(report->description);
-    free(report);
 }
 
 /* It yields: a burst of gaps loses none, and leaves room for a person's report. */
@@ -225,15 +212,11 @@ static void keep_message(struct gap_report *report, const bp_occurrence *occurre
 
 /* NULL without memory. */
 static bp_job *make_job(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence *occurrence) {
-    struct gap_report *report = calloc(1, sizeof *report);
-    if (report == NULL) {
-        return NULL;
-    }
-    bp_job *job = bp_job_new(pedantic->context.report, &job_type, report);
+    bp_job *job = bp_job_new(pedantic->context.report, &job_type, sizeof(struct gap_report));
     if (job == NULL) {
-        free(report);
         return NULL;
     }
+    struct gap_report *report = job->payload;
     report->pedantic = pedantic;
     report->gap = gap;
     job->dir = &pedantic->context.report->config->pedantic.dir;
@@ -249,15 +232,6 @@ static bp_job *make_job(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence 
         ask_state(job, occurrence);
     }
     return job;
-}
-
-static void make_report(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence *occurrence) {
-    bp_note_log(pedantic->context.report->recorder, BUGPACK_LEVEL_INFO, "gap %s: a report is taken",
-                bp_gap_text(gap));
-    bp_job *job = make_job(pedantic, gap, occurrence);
-    if (job == NULL || bp_job_queue_submit(pedantic->context.jobs, job, NULL, NULL) != BUGPACK_OK) {
-        bp_gaps_settle(pedantic->gaps, gap, false);
-    }
 }
 
 /* At a cap nothing is silent: the log and the notifications say so, once. */
@@ -285,7 +259,13 @@ void bp_pedantic_act(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap,
                      const bp_occurrence *occurrence) {
     const bp_config *config = pedantic->context.report->config;
     if (seen == BP_GAP_REPORT) {
-        make_report(pedantic, gap, occurrence);
+        bp_note_log(pedantic->context.report->recorder, BUGPACK_LEVEL_INFO,
+                    "gap %s: a report is taken", bp_gap_text(gap));
+        bp_job *job = make_job(pedantic, gap, occurrence);
+        if (job == NULL ||
+            bp_job_queue_submit(pedantic->context.jobs, job, NULL, NULL) != BUGPACK_OK) {
+            bp_gaps_settle(pedantic->gaps, gap, false);
+        }
     } else if (seen == BP_GAP_CAP) {
         note_cap(pedantic, "the session", "", 0, config->pedantic.cap);
     } else if (seen == BP_GAP_CHANNEL_CAP) {

@@ -2,7 +2,6 @@
  * Recovery at the opening: dead sessions of this app become crash reports.
  */
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "base/status.h"
 #include "recorder/recorder.h"
@@ -61,11 +60,7 @@ static void run(bp_job *job, bp_runner *runner) {
     }
 }
 
-static void free_payload(bp_job *job) {
-    free(job->payload);
-}
-
-static const bp_job_type job_type = {.run = run, .free = free_payload};
+static const bp_job_type job_type = {.run = run};
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
@@ -74,13 +69,11 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     if (config->is_in_memory) {
         return BUGPACK_OK;
     }
-    bp_trigger_context *payload = malloc(sizeof *payload);
-    bp_job *job = payload == NULL ? NULL : bp_job_new(context->report, &job_type, payload);
+    bp_job *job = bp_job_new(context->report, &job_type, sizeof *context);
     if (job == NULL) {
-        free(payload);
         return bp_fail_memory(error, "look for sessions that died");
     }
-    *payload = *context;
+    *(bp_trigger_context *)job->payload = *context;
     return bp_job_queue_submit(context->jobs, job, NULL, error);
 }
 

@@ -156,11 +156,12 @@ uint64_t bp_retained_add(void *self) {
     if (retained == NULL) {
         return 0;
     }
-    bp_job *job = bp_job_new(list->context.report, &retained_type, retained);
+    bp_job *job = bp_job_new(list->context.report, &retained_type, 0);
     if (job == NULL) {
         free(retained);
         return 0;
     }
+    job->payload = retained;
     *retained = (bp_retained){.list = list,
                               .job = job,
                               .expires_ns = job->triggered.monotonic_ns +

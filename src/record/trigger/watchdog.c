@@ -136,23 +136,14 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
                      hang->model.suppressed_count, result->status);
 }
 
-static void free_payload(bp_job *job) {
-    free(job->payload);
-}
-
 static const bp_job_type report_type = {
-    .kind = BP_REPORT_HANG, .add_entries = add_entries, .settled = settled, .free = free_payload};
+    .kind = BP_REPORT_HANG, .add_entries = add_entries, .settled = settled};
 
-/* A copy of the hang is the job's. */
+/* A copy of the hang is the job's. NULL without memory. */
 static bp_job *new_job(const struct hang *hang, const bp_job_type *type) {
-    struct hang *payload = malloc(sizeof *payload);
-    if (payload == NULL) {
-        return NULL;
-    }
-    *payload = *hang;
-    bp_job *job = bp_job_new(hang->owner->base.context.report, type, payload);
-    if (job == NULL) {
-        free(payload);
+    bp_job *job = bp_job_new(hang->owner->base.context.report, type, sizeof *hang);
+    if (job != NULL) {
+        *(struct hang *)job->payload = *hang;
     }
     return job;
 }
@@ -200,7 +191,7 @@ static void tell_end(bp_job *job, bp_runner *runner) {
                             hang->ticket, hang->duration_ns / BP_NS_PER_MS);
 }
 
-static const bp_job_type end_type = {.run = tell_end, .free = free_payload};
+static const bp_job_type end_type = {.run = tell_end};
 
 static void end(const struct hang *hang) {
     const struct watchdogs *self = hang->owner;
