@@ -227,21 +227,7 @@ static void make_room(bp_channels *channels, uint64_t needed_bytes) {
     }
 }
 
-/* The lock is held, here and below. */
-static bugpack_status check_channel(bp_channels *channels, const char *name, uint32_t weight,
-                                    bugpack_error *error) {
-    if (channels->budget_bytes == 0) {
-        return bp_fail(error, BUGPACK_ERR_LIMIT, "this session records no traffic");
-    }
-    if (weight == 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\" has the weight 0", name);
-    }
-    return bp_channels_is_open(channels, name, strlen(name))
-               ? bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\": the name is taken", name)
-               : BUGPACK_OK;
-}
-
-/* Both rings and the channel over them. */
+/* Both rings and the channel over them. The lock is held, here and below. */
 static bugpack_status make_channel(bp_channels *channels, const char *name, size_t ring_bytes,
                                    const bugpack_channel_options *options, bp_traffic **ret_channel,
                                    bugpack_error *error) {
@@ -288,28 +274,29 @@ static void add_item(bp_channels *channels, bp_channel_item *item, bugpack_chann
     atomic_fetch_sub_explicit(&handle->state, 1, memory_order_release); /* open */
 }
 
-static bool reserve_place(bp_channels *channels) {
-    bp_lock_acquire(&channels->list_lock);
-    bool is_reserved = bp_array_reserve(&channels->items, channels->count, &channels->capacity);
-    bp_lock_release(&channels->list_lock);
-    return is_reserved;
-}
-
 static bugpack_status open_locked(bp_channels *channels, const char *name,
                                   const bugpack_channel_options *options,
                                   bugpack_channel **ret_channel, bugpack_error *error) {
     bp_channel_item *item = NULL;
     bugpack_channel *handle = NULL;
-    size_t ring_bytes = 0;
-    bugpack_status status = check_channel(channels, name, options->weight, error);
-    if (status != BUGPACK_OK) {
-        return status;
+    bugpack_status status = BUGPACK_OK;
+    if (channels->budget_bytes == 0) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "this session records no traffic");
     }
-    ring_bytes = next_ring_bytes(channels, options->weight);
+    if (options->weight == 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\" has the weight 0", name);
+    }
+    if (bp_channels_is_open(channels, name, strlen(name))) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\": the name is taken", name);
+    }
+    size_t ring_bytes = next_ring_bytes(channels, options->weight);
     make_room(channels, ring_bytes);
     item = calloc(1, sizeof *item);
     handle = take_handle(channels);
-    if (item == NULL || handle == NULL || !reserve_place(channels)) {
+    bp_lock_acquire(&channels->list_lock);
+    bool has_place = bp_array_reserve(&channels->items, channels->count, &channels->capacity);
+    bp_lock_release(&channels->list_lock);
+    if (item == NULL || handle == NULL || !has_place) {
         status = bp_fail_memory(error, "open a channel");
         goto out;
     }
@@ -337,26 +324,6 @@ bugpack_status bp_channels_open(bp_channels *channels, const char *name,
     return status;
 }
 
-/* Takes the pins of a closed channel whose ring still has all messages; else NULL. The lock is
- * held. */
-static bp_ring *take_needless_pins(bp_channels *channels, const bp_channel_item *item) {
-    bp_ring *pins = NULL;
-    bp_lock_acquire(&channels->list_lock);
-    if (is_idle(item) && !bp_ring_has_evicted(bp_traffic_ring(item->traffic))) {
-        bp_traffic_take_rings(item->traffic, NULL, &pins);
-    }
-    bp_lock_release(&channels->list_lock);
-    return pins;
-}
-
-static bp_channel_item *item_of(const bp_channels *channels, const bp_traffic *traffic) {
-    size_t i = channels->count - 1;
-    while (channels->items[i]->traffic != traffic) {
-        i--;
-    }
-    return channels->items[i];
-}
-
 void bp_channels_close(bp_channels *channels, bugpack_channel *channel) {
     if (atomic_fetch_or_explicit(&channel->state, 1, memory_order_acq_rel) % 2 != 0) {
         return;
@@ -365,14 +332,24 @@ void bp_channels_close(bp_channels *channels, bugpack_channel *channel) {
     (void)bp_traffic_seal(channel->traffic);
     bp_lock_acquire(&channels->lock);
     bp_lock_acquire(&channels->list_lock);
-    bp_channel_item *item = item_of(channels, channel->traffic);
+    size_t at = channels->count - 1;
+    while (channels->items[at]->traffic != channel->traffic) {
+        at--;
+    }
+    bp_channel_item *item = channels->items[at];
     item->is_closed = true;
     channels->open_count--;
     channels->generation++;
     bp_lock_release(&channels->list_lock);
     channels->weight_sum -= item->weight;
     channels->open_bytes -= item->taken_bytes;
-    drop_rings(channels, NULL, take_needless_pins(channels, item));
+    bp_ring *pins = NULL; /* needless where the ring still has all messages */
+    bp_lock_acquire(&channels->list_lock);
+    if (is_idle(item) && !bp_ring_has_evicted(bp_traffic_ring(item->traffic))) {
+        bp_traffic_take_rings(item->traffic, NULL, &pins);
+    }
+    bp_lock_release(&channels->list_lock);
+    bp_rings_drop(channels->rings, pins);
     item->taken_bytes = bp_traffic_seal(item->traffic); /* without the pins */
     channels->closed_bytes += item->taken_bytes;
     channels->closed_count++;

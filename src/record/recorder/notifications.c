@@ -354,18 +354,6 @@ static bugpack_status print_table(const merged *all, uint64_t wall_offset_ns, bp
     return status;
 }
 
-/* The reader stops in the same way where it cannot read. */
-static bugpack_status check_end(const bp_ring_reader *reader, const bp_temp_file *records,
-                                bugpack_error *error) {
-    if (reader->window.status != BUGPACK_OK) {
-        return bp_fail_memory(error, "write the notifications");
-    }
-    if (reader->offset != records->size) {
-        return bp_fail(error, BUGPACK_ERR_IO, "cannot read the notifications back");
-    }
-    return BUGPACK_OK;
-}
-
 bugpack_status bp_notifications_print(const bp_temp_file *records, uint64_t wall_offset_ns,
                                       bp_buffer *out, uint32_t *ret_count, bugpack_error *error) {
     merged *all = calloc(1, sizeof *all);
@@ -379,7 +367,12 @@ bugpack_status bp_notifications_print(const bp_temp_file *records, uint64_t wall
     while ((record = bp_ring_reader_next(&reader, &payload)) != NULL) {
         merge(all, record, payload);
     }
-    bugpack_status status = check_end(&reader, records, error);
+    bugpack_status status = BUGPACK_OK; /* the reader stops in the same way where it cannot read */
+    if (reader.window.status != BUGPACK_OK) {
+        status = bp_fail_memory(error, "write the notifications");
+    } else if (reader.offset != records->size) {
+        status = bp_fail(error, BUGPACK_ERR_IO, "cannot read the notifications back");
+    }
     bp_ring_reader_release(&reader);
     if (status == BUGPACK_OK) {
         status = print_table(all, wall_offset_ns, out, ret_count, error);

@@ -102,14 +102,6 @@ static bugpack_status choose_dir(bp_rings *rings, const bp_session_identity *ide
                : bp_fail(error, status, "no directory is known to keep it in");
 }
 
-static bugpack_status make_dir(bp_rings *rings, const bp_rings_options *options,
-                               bugpack_error *error) {
-    const bp_ring_base base = {options->base_dir, false, false};
-    return options->base_dir == NULL
-               ? choose_dir(rings, options->identity, error)
-               : bp_session_dir_new(&base, options->identity, &rings->dir, error);
-}
-
 bugpack_status bp_rings_new(const bp_rings_options *options, bp_rings **ret_rings,
                             bugpack_error *error) {
     bp_rings *rings = calloc(1, sizeof *rings);
@@ -119,7 +111,14 @@ bugpack_status bp_rings_new(const bp_rings_options *options, bp_rings **ret_ring
     }
     bp_lock_init(&rings->lock, BP_LOCK_RINGS);
     memcpy(rings->session_id, options->identity->session_id, sizeof rings->session_id);
-    if (!options->is_in_memory && make_dir(rings, options, &detail) != BUGPACK_OK) {
+    bugpack_status status = BUGPACK_OK;
+    if (!options->is_in_memory && options->base_dir == NULL) {
+        status = choose_dir(rings, options->identity, &detail);
+    } else if (!options->is_in_memory) {
+        const bp_ring_base base = {options->base_dir, false, false};
+        status = bp_session_dir_new(&base, options->identity, &rings->dir, &detail);
+    }
+    if (status != BUGPACK_OK) {
         note_memory_reason(rings, detail.message);
     }
     if (rings->dir != NULL) {

@@ -146,18 +146,6 @@ static void add_tag(writing *to, const bp_tag *tag) {
     (void)append(to, tag->key, kind_tag, 0, value, strlen(value));
 }
 
-static void add_entries(writing *to) {
-    bp_provider **providers = NULL;
-    size_t provider_count = 0;
-    (void)bp_provider_list_get(to->context->providers, &providers, &provider_count, NULL);
-    for (size_t i = 0; i < provider_count && to->header.entry_count < entry_max; i++) {
-        if (is_wanted(to->context, providers[i], to->scope)) {
-            ask(to, providers[i]);
-        }
-    }
-    bp_provider_list_drop(providers, provider_count);
-}
-
 /* False where secrets are to be taken out and there is no memory for that: nothing is stored. */
 static bool open_redactor(writing *to, bp_rule_set **ret_rules) {
     const bp_redaction *redaction = to->context->redaction;
@@ -190,7 +178,15 @@ void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner
             add_tag(&to, &tags->tags[i]);
         }
         bp_tag_set_drop(tags);
-        add_entries(&to);
+        bp_provider **providers = NULL;
+        size_t provider_count = 0;
+        (void)bp_provider_list_get(context->providers, &providers, &provider_count, NULL);
+        for (size_t i = 0; i < provider_count && to.header.entry_count < entry_max; i++) {
+            if (is_wanted(context, providers[i], scope)) {
+                ask(&to, providers[i]);
+            }
+        }
+        bp_provider_list_drop(providers, provider_count);
         to.header.byte_count = to.out.size - sizeof to.header;
         to.header.check = XXH3_64bits(to.out.data + sizeof to.header, (size_t)to.header.byte_count);
         memcpy(to.out.data, &to.header, sizeof to.header);

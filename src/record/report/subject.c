@@ -407,18 +407,6 @@ bool bp_subject_end_refresh(const bp_subject *subject) {
     return true;
 }
 
-/* What it executed when it ended, where that is no longer what the facts are of. */
-static void say_other_program(const bp_subject *subject, char *out, size_t out_bytes) {
-    const bp_task_program *was = &subject->facts.program;
-    bp_task_program is;
-    out[0] = '\0';
-    /* A zombie has no image any more. */
-    if (was->name[0] != '\0' && bp_task_program_now(bp_sampler_task(subject->sampler), &is) &&
-        strcmp(is.name, was->name) != 0) {
-        (void)snprintf(out, out_bytes, ", before it became \"%.63s\"", is.name);
-    }
-}
-
 /* `ended` is NULL where the facts were read just now. */
 static bugpack_status write_facts(const bp_subject *subject, const bugpack_error *ended,
                                   bugpack_writer *writer) {
@@ -426,8 +414,14 @@ static bugpack_status write_facts(const bp_subject *subject, const bugpack_error
     char time[BP_CLOCK_ISO_BYTES];
     bp_clock_format_iso(subject->facts.wall_ns, time);
     if (ended != NULL) {
-        char before[128];
-        say_other_program(subject, before, sizeof before);
+        const bp_task_program *was = &subject->facts.program;
+        bp_task_program is;
+        char before[128] = "";
+        /* A zombie has no image any more. */
+        if (was->name[0] != '\0' && bp_task_program_now(bp_sampler_task(subject->sampler), &is) &&
+            strcmp(is.name, was->name) != 0) {
+            (void)snprintf(before, sizeof before, ", before it became \"%.63s\"", is.name);
+        }
         bp_writer_truncate(writer, true, "%s; this is how it was at %s%s%s%s", ended->message, time,
                            before, denied[0] != '\0' ? ", without " : "", denied);
     } else if (denied[0] != '\0') {

@@ -9,18 +9,6 @@
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
 
-/* Both samples and the wait between them. */
-static bugpack_status sample_window(bp_sampler *sampler, uint32_t window_ms,
-                                    bp_metrics *ret_metrics, bugpack_error *error) {
-    uint64_t began_ns = bp_clock_monotonic_ns();
-    bugpack_status status = bp_sampler_begin(sampler, error);
-    if (status == BUGPACK_OK) {
-        bp_clock_sleep_until(began_ns + window_ms * BP_NS_PER_MS);
-        status = bp_sampler_end(sampler, ret_metrics, error);
-    }
-    return status;
-}
-
 static bugpack_status sample(pid_t pid, uint32_t window_ms, char **ret_json, size_t *ret_bytes,
                              bugpack_error *error) {
     if (window_ms > BUGPACK_SAMPLE_WINDOW_MAX_MS) {
@@ -33,8 +21,13 @@ static bugpack_status sample(pid_t pid, uint32_t window_ms, char **ret_json, siz
     bp_metrics metrics;
     bugpack_error detail = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_sampler_open(pid, &sampler, &detail);
+    uint64_t began_ns = bp_clock_monotonic_ns();
     if (status == BUGPACK_OK) {
-        status = sample_window(sampler, window_ms, &metrics, &detail);
+        status = bp_sampler_begin(sampler, &detail);
+    }
+    if (status == BUGPACK_OK) {
+        bp_clock_sleep_until(began_ns + window_ms * BP_NS_PER_MS);
+        status = bp_sampler_end(sampler, &metrics, &detail);
     }
     if (status == BUGPACK_OK) {
         status = bp_metrics_print(&metrics, bp_machine_platform(), &json, &detail);

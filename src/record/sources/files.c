@@ -176,8 +176,18 @@ static int provide_file(bugpack_writer *writer, void *context) {
     return file->plan.run_aside != NULL ? read_aside(writer, file) : read_here(writer, file);
 }
 
-static bugpack_status make_watched_file(const bp_report_context *context, const bp_file_plan *plan,
-                                        watched_file **ret_file, bugpack_error *error) {
+bugpack_status bp_source_file(const bp_report_context *context, const bp_file_plan *plan,
+                              bugpack_error *error) {
+    const char *refusal = plan->name == NULL ? "it is NULL" : bp_entry_refuse(plan->name);
+    if (refusal != NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
+                       plan->name == NULL ? "" : plan->name, refusal);
+    }
+    if (plan->path == NULL || plan->kind < BUGPACK_FILE_WHOLE || plan->kind > BUGPACK_FILE_JSON ||
+        plan->limit_bytes > SIZE_MAX >> 8) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "the file for \"%s\" cannot be registered",
+                       plan->name);
+    }
     watched_file *file = calloc(1, sizeof *file);
     if (file == NULL) {
         return bp_fail_memory(error, "register a file");
@@ -189,35 +199,6 @@ static bugpack_status make_watched_file(const bp_report_context *context, const 
     bugpack_status status = bp_file_absolute_path(plan->path, &file->path, error);
     if (status != BUGPACK_OK) {
         free(file);
-        return status;
-    }
-    *ret_file = file;
-    return BUGPACK_OK;
-}
-
-static bugpack_status check_plan(const bp_file_plan *plan, bugpack_error *error) {
-    const char *name = plan->name;
-    const char *refusal = name == NULL ? "it is NULL" : bp_entry_refuse(name);
-    if (refusal != NULL) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
-                       name == NULL ? "" : name, refusal);
-    }
-    if (plan->path == NULL || plan->kind < BUGPACK_FILE_WHOLE || plan->kind > BUGPACK_FILE_JSON ||
-        plan->limit_bytes > SIZE_MAX >> 8) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "the file for \"%s\" cannot be registered",
-                       name);
-    }
-    return BUGPACK_OK;
-}
-
-bugpack_status bp_source_file(const bp_report_context *context, const bp_file_plan *plan,
-                              bugpack_error *error) {
-    bugpack_status status = check_plan(plan, error);
-    watched_file *file = NULL;
-    if (status == BUGPACK_OK) {
-        status = make_watched_file(context, plan, &file, error);
-    }
-    if (status != BUGPACK_OK) {
         return status;
     }
     const bp_provider_spec spec = {

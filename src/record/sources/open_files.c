@@ -52,16 +52,6 @@ static bugpack_status read_files(const bp_source *source, const bp_subject_proce
     return status == BUGPACK_OK ? bp_subject_check(source->subject, error) : status;
 }
 
-static void note_limit(const bp_open_files *files, bugpack_writer *writer) {
-    const bp_resource_limit *limit = &files->limit;
-    if (files->has_limit && !limit->soft_unlimited &&
-        files->open_count >= limit->soft - limit->soft / near_limit_part) {
-        (void)snprintf(writer->line.note, sizeof writer->line.note,
-                       "%zu files are open, and the limit is %llu", files->open_count,
-                       (unsigned long long)limit->soft);
-    }
-}
-
 static void note_file_losses(const struct file_readings *readings, bugpack_writer *writer) {
     size_t passed_over_count = 0, unread_count = 0;
     int unread_errno = 0;
@@ -104,7 +94,14 @@ int bp_source_open_files(bugpack_writer *writer, void *context) {
         status = read_files(source, processes, count, &readings, &error);
     }
     if (status == BUGPACK_OK) {
-        note_limit(&readings.items[0], writer);
+        const bp_open_files *own = &readings.items[0];
+        const uint64_t soft = own->limit.soft;
+        if (own->has_limit && !own->limit.soft_unlimited &&
+            own->open_count >= soft - soft / near_limit_part) {
+            (void)snprintf(writer->line.note, sizeof writer->line.note,
+                           "%zu files are open, and the limit is %llu", own->open_count,
+                           (unsigned long long)soft);
+        }
         note_file_losses(&readings, writer);
         status = bp_open_files_print(readings.items, readings.count, &readings.search,
                                      &writer->content, &error);

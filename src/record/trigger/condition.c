@@ -107,19 +107,6 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
 static const bp_job_type job_type = {
     .kind = BP_REPORT_CONDITION, .describe = describe, .settled = settled};
 
-static bugpack_status submit(const struct truth *truth, const char *subject) {
-    struct conditions *self = truth->owner;
-    bp_job *job = bp_job_new(self->base.context.report, &job_type, sizeof *truth);
-    if (job == NULL) {
-        return BUGPACK_ERR_NO_MEMORY;
-    }
-    struct truth *own = job->payload;
-    *own = *truth;
-    job->key = own->key;
-    job->name_detail = subject;
-    return bp_job_queue_submit(self->base.context.jobs, job, NULL, NULL);
-}
-
 static void begin(struct conditions *self, const bp_condition *condition,
                   const bp_condition_truth *found) {
     struct truth truth = {.owner = self, .model = *found};
@@ -133,8 +120,18 @@ static void begin(struct conditions *self, const bp_condition *condition,
     if (callback != NULL) {
         callback(found, has_report, self->callback_context);
     }
-    bugpack_status status =
-        has_report ? submit(&truth, bp_condition_subject(condition)) : BUGPACK_OK;
+    if (!has_report) {
+        return;
+    }
+    bugpack_status status = BUGPACK_ERR_NO_MEMORY;
+    bp_job *job = bp_job_new(self->base.context.report, &job_type, sizeof truth);
+    if (job != NULL) {
+        struct truth *own = job->payload;
+        *own = truth;
+        job->key = own->key;
+        job->name_detail = bp_condition_subject(condition);
+        status = bp_job_queue_submit(self->base.context.jobs, job, NULL, NULL);
+    }
     if (status != BUGPACK_OK) {
         bp_occasions_end(self->base.occasions, truth.key, 0, status);
     }

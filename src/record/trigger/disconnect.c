@@ -123,17 +123,6 @@ static void take_latecomers(bp_job *job) {
     job->traffic.others = cause->late_channels;
 }
 
-static void look_at_channel(const bp_channel_item *item, bp_channel_activity *activity) {
-    bp_traffic_totals totals;
-    bp_traffic_count(item->traffic, &totals);
-    (void)snprintf(activity->name, sizeof activity->name, "%s",
-                   bp_traffic_identity_of(item->traffic)->name);
-    activity->is_closed = item->is_closed;
-    memcpy(activity->message_count, totals.message_count, sizeof totals.message_count);
-    memcpy(activity->byte_count, totals.byte_count, sizeof totals.byte_count);
-    memcpy(activity->last_ns, totals.last_ns, sizeof totals.last_ns);
-}
-
 /* The channels in the order of their opening, the newest if there are too many. False without
  * memory. */
 static bool look_at_channels(bp_recorder *recorder, struct cause *cause) {
@@ -144,7 +133,16 @@ static bool look_at_channels(bp_recorder *recorder, struct cause *cause) {
     size_t count = list.count < channel_max_count ? list.count : channel_max_count;
     cause->channels = calloc(count + 1, sizeof cause->channels[0]);
     for (size_t i = 0; cause->channels != NULL && i < count; i++) {
-        look_at_channel(list.items[list.count - count + i], &cause->channels[i]);
+        const bp_channel_item *item = list.items[list.count - count + i];
+        bp_channel_activity *activity = &cause->channels[i];
+        bp_traffic_totals totals;
+        bp_traffic_count(item->traffic, &totals);
+        (void)snprintf(activity->name, sizeof activity->name, "%s",
+                       bp_traffic_identity_of(item->traffic)->name);
+        activity->is_closed = item->is_closed;
+        memcpy(activity->message_count, totals.message_count, sizeof totals.message_count);
+        memcpy(activity->byte_count, totals.byte_count, sizeof totals.byte_count);
+        memcpy(activity->last_ns, totals.last_ns, sizeof totals.last_ns);
     }
     bp_channels_unhold(&recorder->channels, &list);
     cause->model.channels = cause->channels;

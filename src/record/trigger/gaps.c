@@ -379,22 +379,6 @@ static const char *reason_of(const bp_gap *gap) {
                               : "its report was not begun";
 }
 
-static void fill_row(const bp_gap *gap, const bp_trigger_tally *tally, const bp_gap *writing,
-                     bp_pedantic_gap *row) {
-    bool is_written = gap == writing || gap->state == GAP_WRITTEN;
-    /* The clock of the occurrences has a coarser tick than that of the first one. */
-    *row = (bp_pedantic_gap){.key = gap->text,
-                             .channel = gap->text,
-                             .channel_bytes = gap->channel_bytes,
-                             .count = tally->count,
-                             .first_wall_ns = gap->first_wall_ns,
-                             .last_wall_ns = tally->last_wall_ns > gap->first_wall_ns
-                                                 ? tally->last_wall_ns
-                                                 : gap->first_wall_ns,
-                             .is_written = is_written,
-                             .reason = is_written ? "" : reason_of(gap)};
-}
-
 bugpack_status bp_gaps_list(bp_gaps *gaps, const bp_gap *writing, bp_pedantic_gap **ret_rows,
                             size_t *ret_count, bugpack_error *error) {
     bugpack_pedantic_state totals;
@@ -406,7 +390,18 @@ bugpack_status bp_gaps_list(bp_gaps *gaps, const bp_gap *writing, bp_pedantic_ga
     }
     bp_lock_acquire(&gaps->lock);
     for (size_t i = 0; i < count; i++) {
-        fill_row(&gaps->gaps[i], &gaps->tallies[i], writing, &rows[i]);
+        const bp_gap *gap = &gaps->gaps[i];
+        uint64_t last_ns = gaps->tallies[i].last_wall_ns; /* its clock has a coarser tick */
+        bool is_written = gap == writing || gap->state == GAP_WRITTEN;
+        rows[i] = (bp_pedantic_gap){.key = gap->text,
+                                    .channel = gap->text,
+                                    .channel_bytes = gap->channel_bytes,
+                                    .count = gaps->tallies[i].count,
+                                    .first_wall_ns = gap->first_wall_ns,
+                                    .last_wall_ns =
+                                        last_ns > gap->first_wall_ns ? last_ns : gap->first_wall_ns,
+                                    .is_written = is_written,
+                                    .reason = is_written ? "" : reason_of(gap)};
     }
     bp_lock_release(&gaps->lock);
     *ret_rows = rows;

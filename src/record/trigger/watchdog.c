@@ -148,17 +148,6 @@ static bp_job *new_job(const struct hang *hang, const bp_job_type *type) {
     return job;
 }
 
-static bugpack_status submit(const struct hang *hang, uint64_t *ret_ticket) {
-    bp_job *job = new_job(hang, &report_type);
-    if (job == NULL) {
-        return BUGPACK_ERR_NO_MEMORY;
-    }
-    struct hang *own = job->payload;
-    own->model.seen = job->triggered;
-    job->key = job->name_detail = own->model.watchdog;
-    return bp_job_queue_submit(hang->owner->base.context.jobs, job, ret_ticket, NULL);
-}
-
 static void begin(struct hang *hang) {
     struct watchdogs *self = hang->owner;
     uint64_t ticket = 0;
@@ -169,7 +158,14 @@ static void begin(struct hang *hang) {
                 (double)hang->model.silent_ns / (double)BP_NS_PER_SEC);
     if (bp_occasions_begin(self->base.occasions, hang->model.watchdog,
                            &hang->model.suppressed_count)) {
-        bugpack_status status = submit(hang, &ticket);
+        bugpack_status status = BUGPACK_ERR_NO_MEMORY;
+        bp_job *job = new_job(hang, &report_type);
+        if (job != NULL) {
+            struct hang *own = job->payload;
+            own->model.seen = job->triggered;
+            job->key = job->name_detail = own->model.watchdog;
+            status = bp_job_queue_submit(self->base.context.jobs, job, &ticket, NULL);
+        }
         if (status != BUGPACK_OK) {
             bp_occasions_end(self->base.occasions, hang->model.watchdog, 0, status);
         }
