@@ -1,0 +1,148 @@
+/* What the options of a session become. */
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "session/session.h"
+#include "support/temp_dir.h"
+
+static temp_dir dir;
+
+static void set_up(void) {
+    cr_assert(temp_dir_make(&dir));
+}
+
+static void tear_down(void) {
+    temp_dir_remove(&dir);
+}
+
+TestSuite(config, .init = set_up, .fini = tear_down);
+
+static bp_config read_config(bugpack_options *options) {
+    bp_config config;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    options->app_name = "viewer";
+    options->report_dir = dir.path;
+    cr_assert(zero(int, (int)bp_config_read(options, &config, &error)), "%s", error.message);
+    return config;
+}
+
+static void release(bp_config *config) {
+    bp_config_release(config);
+    bp_config_release_patterns(config);
+}
+
+static void expect_rate(const bp_report_rate *rate, uint32_t cooldown_ms, uint32_t cap) {
+    cr_expect(eq(u32, rate->cooldown_ms, cooldown_ms));
+    cr_expect(eq(u32, rate->cap, cap));
+}
+
+Test(config, fills_in_every_default) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    bp_config config = read_config(&options);
+    cr_expect(eq(u32, config.sample_window_ms, BUGPACK_SAMPLE_WINDOW_DEFAULT_MS));
+    cr_expect(eq(u32, config.provider_timeout_ms, 2000));
+    cr_expect(eq(sz, config.log_ring_bytes, (size_t)4 << 20));
+    cr_expect(eq(int, (int)config.log_level, (int)BUGPACK_LEVEL_DEBUG));
+    cr_expect(eq(sz, config.artefact_limit_bytes, (size_t)64 << 20));
+    cr_expect(eq(u64, config.traffic_budget_bytes, (uint64_t)50 << 20));
+    cr_expect(eq(u32, config.history_interval_ms, 1000));
+    cr_expect(eq(u32, config.all_reports.max_count, 1000));
+    cr_expect(eq(u64, config.all_reports.max_bytes, (uint64_t)4 << 30));
+    cr_expect(eq(u64, config.min_free_bytes, (uint64_t)16 << 20));
+    expect_rate(&config.disconnect, 60000, 20);
+    expect_rate(&config.hang, 60000, 20);
+    expect_rate(&config.condition, 60000, 20);
+    cr_expect(eq(u32, config.pedantic.cap, 50));
+    cr_expect(eq(u32, config.pedantic.channel_cap, 0));
+    cr_expect(zero(u64, config.auto_snapshot.interval_ns));
+    cr_expect(eq(u32, config.auto_snapshot.dir.bounds.max_count, 20));
+    cr_expect(eq(u64, config.auto_snapshot.dir.bounds.max_bytes, (uint64_t)512 << 20));
+    cr_expect(eq(u64, config.crash.interval_ns, 5 * BP_NS_PER_SEC));
+    cr_expect(config.crash.scope.has_session && !config.crash.scope.has_hosts);
+    cr_expect(not(config.redacts_at_call || config.answers_trigger || config.with_hostname));
+    release(&config);
+}
+
+Test(config, keeps_what_the_host_says_apart) {
+    static const char *const ignored[] = {"display:*", NULL, "audio:x"};
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.disconnect_cooldown_ms = 1;
+    options.disconnect_cap = 2;
+    options.hang_cooldown_ms = 3;
+    options.hang_cap = 4;
+    options.condition_cooldown_ms = 5;
+    options.condition_cap = BUGPACK_OFF;
+    options.report_dir_max_count = 6;
+    options.report_dir_max_bytes = BUGPACK_OFF64;
+    options.auto_snapshot_interval_ms = 7;
+    options.auto_snapshot_max_count = 8;
+    options.auto_snapshot_max_bytes = 9;
+    options.crash_refresh_interval_ms = 2000;
+    options.pedantic_cap = BUGPACK_OFF;
+    options.pedantic_ignore = ignored;
+    options.pedantic_ignore_count = 3;
+    options.system_flags = BUGPACK_SYSTEM_HOSTNAME;
+    options.answer_flags = BUGPACK_ANSWER_TRIGGER;
+    options.redaction_flags = BUGPACK_REDACT_AT_CALL;
+    options.without_entries = "stacks.json";
+    bp_config config = read_config(&options);
+    expect_rate(&config.disconnect, 1, 2);
+    expect_rate(&config.hang, 3, 4);
+    expect_rate(&config.condition, 5, 0);
+    cr_expect(eq(u32, config.all_reports.max_count, 6));
+    cr_expect(zero(u64, config.all_reports.max_bytes));
+    cr_expect(eq(u64, config.auto_snapshot.interval_ns, 7 * BP_NS_PER_MS));
+    cr_expect(eq(u32, config.auto_snapshot.dir.bounds.max_count, 8));
+    cr_expect(eq(u64, config.auto_snapshot.dir.bounds.max_bytes, 9));
+    cr_expect(eq(u64, config.crash.interval_ns, 2 * BP_NS_PER_SEC));
+    cr_expect(config.crash.scope.has_session && config.crash.scope.has_hosts);
+    cr_expect(eq(u32, config.pedantic.cap, UINT32_MAX));
+    cr_assert(eq(sz, config.pedantic.ignore_count, 3));
+    cr_expect(eq(str, (char *)config.pedantic.ignore[0], "display:*"));
+    cr_expect(eq(str, (char *)config.pedantic.ignore[1], ""));
+    cr_expect(eq(str, (char *)config.pedantic.ignore[2], "audio:x"));
+    cr_expect(config.with_hostname && !config.asks_package);
+    cr_expect(config.answers_trigger && config.redacts_at_call);
+    cr_expect(bp_config_leaves_out(&config, "stacks.json"));
+    cr_expect(not(bp_config_leaves_out(&config, "process.json")));
+    release(&config);
+}
+
+Test(config, says_what_may_be_done_to_each_directory) {
+    char expected[512], pedantic[512];
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.create_report_dir = true;
+    (void)snprintf(expected, sizeof expected, "%s/auto-snapshots", dir.path);
+    (void)snprintf(pedantic, sizeof pedantic, "%s/gaps/", dir.path);
+    options.pedantic_dir = pedantic;
+    bp_config config = read_config(&options);
+    pedantic[strlen(pedantic) - 1] = '\0';
+    cr_expect(eq(str, (char *)config.report_dir.path, dir.path));
+    cr_expect(eq(str, (char *)config.pedantic.dir.path, pedantic));
+    cr_expect(eq(str, (char *)config.auto_snapshot.dir.path, expected));
+    cr_expect(config.report_dir.may_create && config.pedantic.dir.may_create);
+    cr_expect(config.auto_snapshot.dir.may_create && config.auto_snapshot.dir.is_private);
+    cr_expect(eq(str, (char *)config.auto_snapshot.dir.parent, dir.path));
+    release(&config);
+    options.create_report_dir = false;
+    options.auto_snapshot_dir = pedantic;
+    config = read_config(&options);
+    cr_expect(not(config.report_dir.may_create || config.pedantic.dir.may_create));
+    cr_expect(config.auto_snapshot.dir.may_create, "it is made in a directory that is there");
+    cr_expect(not(config.auto_snapshot.dir.is_private), "the host has chosen it");
+    cr_expect(eq(ptr, (void *)config.auto_snapshot.dir.parent, NULL));
+    release(&config);
+}
+
+Test(config, stores_nothing_of_the_host_for_a_crash_when_that_is_off) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.crash_refresh_interval_ms = BUGPACK_OFF;
+    bp_config config = read_config(&options);
+    cr_expect(eq(u64, config.crash.interval_ns, UINT64_MAX));
+    cr_expect(not(config.crash.scope.has_session || config.crash.scope.has_hosts));
+    release(&config);
+}
