@@ -114,7 +114,8 @@ static bugpack_status write_report(const bp_rule_set *set, const char *stem, bug
         status = bp_bundle_put(bundle, entries[i], status, &writer, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_bundle_publish(bundle, stem, ".zip", name, sizeof name, &byte_count, error);
+        status = bp_bundle_publish(bundle, &(bp_trigger_list){0}, stem, ".zip", name, sizeof name,
+                                   &byte_count, error);
     }
     bp_bundle_free(bundle);
     return status;

@@ -60,8 +60,8 @@ static const char *publish(bp_bundle *bundle) {
     char name[256];
     uint64_t zip_bytes = 0;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(bp_bundle_publish(bundle, "report", ".zip", name, sizeof name, &zip_bytes, &error) ==
-                  BUGPACK_OK,
+    cr_assert(bp_bundle_publish(bundle, &(bp_trigger_list){0}, "report", ".zip", name, sizeof name,
+                                &zip_bytes, &error) == BUGPACK_OK,
               "%s", error.message);
     bp_bundle_free(bundle);
     cr_expect(eq(sz, temp_dir_count(&dir), 1));
@@ -199,15 +199,15 @@ static void call(bp_bundle *bundle, const char *name, bp_content_form form,
                              .limit_bytes = limit_bytes,
                              .timeout_ms = behaviour->hangs ? 50 : 60000};
     bp_provider *provider = NULL;
-    bp_runner *runner = NULL;
+    bp_runner runner;
     bugpack_writer writer;
     cr_assert(eq(int, bp_provider_new(&spec, &provider, NULL), 0));
-    cr_assert(eq(int, bp_runner_new(&runner, NULL), 0));
+    bp_runner_init(&runner);
     bp_writer_init(&writer, SIZE_MAX / 4);
     cr_assert(eq(int, bp_bundle_begin(bundle, name, &writer, NULL), 0));
-    cr_assert(bp_runner_call(runner, provider, NULL, &writer));
+    cr_assert(bp_runner_call(&runner, provider, NULL, &writer));
     add(bundle, name, &writer);
-    bp_runner_free(runner);
+    bp_runner_release(&runner);
     bp_provider_drop(provider);
 }
 

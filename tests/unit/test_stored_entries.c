@@ -70,8 +70,10 @@ static char *read_back(uint32_t count) {
     bp_bundle *bundle = NULL;
     cr_assert(eq(int, bp_bundle_new(&target, &bundle, NULL), 0));
     cr_assert(eq(int, bp_stored_entries_add(dir.fd, 0, &tags, bundle, NULL), 0));
-    cr_assert(eq(
-        int, bp_bundle_publish(bundle, "report", ".zip", name, sizeof name, &zip_bytes, NULL), 0));
+    cr_assert(eq(int,
+                 bp_bundle_publish(bundle, &(bp_trigger_list){0}, "report", ".zip", name,
+                                   sizeof name, &zip_bytes, NULL),
+                 0));
     bp_bundle_free(bundle);
     (void)snprintf(path, sizeof path, "%s/%s", dir.path, name);
     char *list = report_list(path);

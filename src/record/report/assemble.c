@@ -532,10 +532,9 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
         status = context->list_triggers(context->triggers, job, &triggers, error);
     }
     if (status == BUGPACK_OK) {
-        bp_bundle_set_triggers(assembly->bundle, triggers.entries, triggers.count);
         show_progress(assembly, STAGE_ARCHIVE, 0, 0);
-        status = bp_destination_publish(&job->destination, assembly->bundle, result, error);
-        bp_bundle_set_triggers(assembly->bundle, NULL, 0);
+        status =
+            bp_destination_publish(&job->destination, assembly->bundle, &triggers, result, error);
     }
     bp_trigger_list_release(&triggers);
     return status;

@@ -29,8 +29,6 @@ struct bp_bundle {
     size_t count;
     size_t capacity;
     bp_buffer exact; /* names of channels in the open entry that no rule sees, each with its NUL */
-    const bp_trigger_entry *triggers;
-    size_t trigger_count;
     bp_profile_facts profile;
 };
 
@@ -314,11 +312,6 @@ bugpack_status bp_bundle_leave_out(bp_bundle *bundle, const char *name, bugpack_
     return bp_bundle_put(bundle, name, BUGPACK_OK, &writer, error);
 }
 
-void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count) {
-    bundle->triggers = triggers;
-    bundle->trigger_count = count;
-}
-
 void bp_bundle_set_profile(bp_bundle *bundle, const bp_profile_facts *facts) {
     bundle->profile = *facts;
 }
@@ -399,7 +392,8 @@ static void sort_lines(bp_bundle *bundle) {
     }
 }
 
-static bugpack_status add_manifest(bp_bundle *bundle, bugpack_error *error) {
+static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *triggers,
+                                   bugpack_error *error) {
     bp_buffer text;
     uint64_t byte_count = 0;
     const bp_manifest manifest = {.report_id = bundle->target.report_id,
@@ -407,8 +401,8 @@ static bugpack_status add_manifest(bp_bundle *bundle, bugpack_error *error) {
                                   .entries = bundle->lines,
                                   .entry_count = bundle->count,
                                   .profile = bundle->profile,
-                                  .triggers = bundle->triggers,
-                                  .trigger_count = bundle->trigger_count};
+                                  .triggers = triggers->entries,
+                                  .trigger_count = triggers->count};
     sort_lines(bundle);
     bp_buffer_init(&text, manifest_max_bytes);
     bugpack_status status = bp_manifest_print(&manifest, &text, error);
@@ -426,12 +420,12 @@ static bugpack_status add_manifest(bp_bundle *bundle, bugpack_error *error) {
     return status;
 }
 
-bugpack_status bp_bundle_publish(bp_bundle *bundle, const char *stem, const char *extension,
-                                 char *ret_name, size_t name_bytes, uint64_t *ret_zip_bytes,
-                                 bugpack_error *error) {
+bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_trigger_list *triggers,
+                                 const char *stem, const char *extension, char *ret_name,
+                                 size_t name_bytes, uint64_t *ret_zip_bytes, bugpack_error *error) {
     const bp_cancel_token *token = bundle->target.token;
     uint64_t zip_bytes = 0;
-    bugpack_status status = add_manifest(bundle, error);
+    bugpack_status status = add_manifest(bundle, triggers, error);
     if (status != BUGPACK_OK) {
         return status;
     }

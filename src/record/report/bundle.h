@@ -16,6 +16,7 @@
 #include "redact/redactor.h"
 #include "redact/rule_set.h"
 #include "redact/tag.h"
+#include "report/trigger_list.h"
 #include "report/writer.h"
 
 typedef struct bp_bundle bp_bundle;
@@ -84,9 +85,6 @@ bugpack_status bp_bundle_add_exact(bp_bundle *bundle, const char *channel);
 /* One line: what the rules were not applied to, as bugpack_report_result has it. */
 void bp_bundle_unsearched(const bp_bundle *bundle, char *text, size_t text_bytes);
 
-/* The triggers for the manifest; borrowed until the bundle was published. */
-void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count);
-
 /* What the manifest says of the profile. */
 void bp_bundle_set_profile(bp_bundle *bundle, const bp_profile_facts *facts);
 
@@ -105,12 +103,12 @@ static inline uint64_t bp_bundle_needed_bytes(uint64_t snapshot_bytes) {
 }
 
 /*
- * Adds the manifest, syncs the zip and gives it the name `stem` + `extension`, with a number if
- * that is taken. It is then whole on disk as `ret_name` (without directory), or absent. CANCELLED
- * or TIMEOUT when the token was due before.
+ * Adds the manifest with these triggers, syncs the zip and gives it the name `stem` + `extension`,
+ * with a number if that is taken. It is then whole on disk as `ret_name` (without directory), or
+ * absent. CANCELLED or TIMEOUT when the token was due before.
  */
-bugpack_status bp_bundle_publish(bp_bundle *bundle, const char *stem, const char *extension,
-                                 char *ret_name, size_t name_bytes, uint64_t *ret_zip_bytes,
-                                 bugpack_error *error);
+bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_trigger_list *triggers,
+                                 const char *stem, const char *extension, char *ret_name,
+                                 size_t name_bytes, uint64_t *ret_zip_bytes, bugpack_error *error);
 
 #endif

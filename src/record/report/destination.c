@@ -133,6 +133,7 @@ static bugpack_status redact_stem(const bp_destination_request *request, bp_bund
 }
 
 bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
+                                      const bp_trigger_list *triggers,
                                       bugpack_report_result *result, bugpack_error *error) {
     char name[256], standard_stem[BP_NAME_STEM_BYTES];
     const char *stem = destination->stem != NULL ? destination->stem : standard_stem;
@@ -142,8 +143,8 @@ bugpack_status bp_destination_publish(const bp_destination *destination, bp_bund
         status = redact_stem(&destination->request, bundle, standard_stem, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_bundle_publish(bundle, stem, destination->extension, name, sizeof name,
-                                   &result->zip_bytes, error);
+        status = bp_bundle_publish(bundle, triggers, stem, destination->extension, name,
+                                   sizeof name, &result->zip_bytes, error);
     }
     if (status == BUGPACK_OK) {
         bool is_root = strcmp(destination->dir_path, "/") == 0;

@@ -54,6 +54,7 @@ bugpack_status bp_destination_hold(bp_destination *destination, bugpack_error *e
 
 /* Publishes a bundle there, and fills path, size and what is missing into `result`. */
 bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
+                                      const bp_trigger_list *triggers,
                                       bugpack_report_result *result, bugpack_error *error);
 
 #endif

@@ -183,7 +183,7 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
     if (history != NULL) { /* the memory that the report takes is no growth of the host */
         bp_history_note_report(history, true);
     }
-    bp_assemble(queue->context, queue->runner, job, &progress, &result);
+    bp_assemble(queue->context, &queue->runner, job, &progress, &result);
     if (history != NULL) {
         bp_history_note_report(history, false);
     }
@@ -201,7 +201,7 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
 
 static void run_job(bp_job_queue *queue, bp_job *job) {
     if (job->type->run != NULL) {
-        job->type->run(job, queue->runner);
+        job->type->run(job, &queue->runner);
         bp_lock_acquire(&queue->lock);
         job_unlink(queue, job);
         wake_all(queue);
@@ -469,7 +469,7 @@ bool bp_job_queue_cancel(bp_job_queue *queue, uint64_t ticket) {
     }
     bp_lock_release(&queue->lock);
     if (is_found) {
-        bp_runner_wake(queue->runner);
+        bp_runner_wake(&queue->runner);
     }
     return is_found;
 }
@@ -514,13 +514,11 @@ bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue *
     bp_lock_init(&queue->lock, BP_LOCK_JOBS);
     (void)pthread_cond_init(&queue->copying, NULL);
     queue->context = context;
-    status = bp_runner_new(&queue->runner, error);
-    if (status == BUGPACK_OK) {
-        bp_runner_on_wake(queue->runner, end_cancelled, queue);
-        bp_fd_reserve_take(&queue->reserve);
-        status = bp_thread_start(work, queue, &queue->worker, error);
-        queue->has_worker = status == BUGPACK_OK;
-    }
+    bp_runner_init(&queue->runner);
+    bp_runner_on_wake(&queue->runner, end_cancelled, queue);
+    bp_fd_reserve_take(&queue->reserve);
+    status = bp_thread_start(work, queue, &queue->worker, error);
+    queue->has_worker = status == BUGPACK_OK;
     if (status == BUGPACK_OK) {
         status = bp_thread_start(copy_rings, queue, &queue->snapshotter, error);
         queue->has_snapshotter = status == BUGPACK_OK;
@@ -543,7 +541,7 @@ void bp_job_queue_stop(bp_job_queue *queue) {
     wake_all(queue);
     bp_lock_release(&queue->lock);
     if (queue->has_worker) {
-        bp_runner_expect_close(queue->runner);
+        bp_runner_expect_close(&queue->runner);
         (void)pthread_join(queue->worker, NULL);
     }
     if (queue->has_snapshotter) {
@@ -555,7 +553,7 @@ void bp_job_queue_stop(bp_job_queue *queue) {
 void bp_job_queue_free(bp_job_queue *queue) {
     if (queue != NULL) {
         bp_fd_reserve_release(&queue->reserve);
-        bp_runner_free(queue->runner);
+        bp_runner_release(&queue->runner);
         (void)pthread_cond_destroy(&queue->copying);
         (void)pthread_cond_destroy(&queue->changed);
         bp_lock_destroy(&queue->lock);

@@ -18,7 +18,7 @@
 /* For queue.c and a test. */
 typedef struct bp_job_queue {
     const bp_report_context *context;
-    bp_runner *runner;
+    bp_runner runner;
     pthread_t worker, snapshotter;
     bool has_worker, has_snapshotter;
     bp_fd_reserve reserve;     /* the snapshot thread's, once it runs */

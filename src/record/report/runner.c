@@ -1,7 +1,6 @@
 #include "report/runner.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -16,7 +15,7 @@
  * What the provider writes is handed to the waiting thread, piece by piece. That thread filters,
  * compresses and writes it, under no lock, because the host's code may be called for it.
  */
-typedef struct call_thread {
+struct bp_call_thread {
     atomic_uint reference_count;
     pthread_t thread;
     bp_lock lock;
@@ -30,15 +29,6 @@ typedef struct call_thread {
     const void *piece;     /* of it, for the waiting thread; NULL: none */
     size_t piece_bytes;
     bugpack_status piece_status; /* what became of it */
-} call_thread;
-
-struct bp_runner {
-    bp_lock lock;        /* for `thread`, where it is not the calling thread that looks */
-    call_thread *thread; /* NULL until the first call, and after a call hung */
-    void (*on_wake)(void *context);
-    void *on_wake_context;
-    atomic_bool is_closing;
-    atomic_uint_least64_t closing_tid; /* of the thread that waits for the last report; 0: none */
 };
 
 static _Thread_local bool is_inside_provider;
@@ -47,7 +37,7 @@ bool bp_runner_is_inside_provider(void) {
     return is_inside_provider;
 }
 
-static void drop_thread(call_thread *thread) {
+static void drop_thread(bp_call_thread *thread) {
     if (atomic_fetch_sub_explicit(&thread->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
@@ -59,7 +49,7 @@ static void drop_thread(call_thread *thread) {
 
 /* A bp_sink: waits until the waiting thread has taken the bytes, or nobody waits any more. */
 static bugpack_status hand_over(void *context, const void *bytes, size_t byte_count) {
-    call_thread *thread = context;
+    bp_call_thread *thread = context;
     bp_lock_acquire(&thread->lock);
     thread->piece = bytes;
     thread->piece_bytes = byte_count;
@@ -74,7 +64,7 @@ static bugpack_status hand_over(void *context, const void *bytes, size_t byte_co
 }
 
 /* Calls the provider that was handed over; the lock is held before and after, not during. */
-static void run_call(call_thread *thread) {
+static void run_call(bp_call_thread *thread) {
     bp_provider *provider = thread->provider;
     bp_lock_release(&thread->lock);
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
@@ -95,7 +85,7 @@ static void run_call(call_thread *thread) {
 }
 
 static void *run_calls(void *argument) {
-    call_thread *thread = argument;
+    bp_call_thread *thread = argument;
     bp_thread_set_name("bugpack-provide");
     bp_lock_acquire(&thread->lock);
     thread->tid = bp_thread_id();
@@ -120,8 +110,8 @@ static void *run_calls(void *argument) {
     return NULL;
 }
 
-static bugpack_status start_thread(call_thread **ret_thread, bugpack_error *error) {
-    call_thread *thread = calloc(1, sizeof *thread);
+static bugpack_status start_thread(bp_call_thread **ret_thread, bugpack_error *error) {
+    bp_call_thread *thread = calloc(1, sizeof *thread);
     if (thread == NULL) {
         return bp_fail_memory(error, "start a thread for providers");
     }
@@ -143,18 +133,13 @@ static bugpack_status start_thread(call_thread **ret_thread, bugpack_error *erro
     return status;
 }
 
-bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error) {
-    bp_runner *runner = calloc(1, sizeof *runner);
-    if (runner == NULL) {
-        return bp_fail_memory(error, "make a runner");
-    }
+void bp_runner_init(bp_runner *runner) {
+    *runner = (bp_runner){.thread = NULL};
     bp_lock_init(&runner->lock, BP_LOCK_RUNNER);
-    *ret_runner = runner;
-    return BUGPACK_OK;
 }
 
 /* Tells the thread to end. `is_idle`: it will end at once, so wait; else it is detached. */
-static void stop_thread(call_thread *thread, bool is_idle) {
+static void stop_thread(bp_call_thread *thread, bool is_idle) {
     pthread_t id = thread->thread;
     bp_lock_acquire(&thread->lock);
     thread->must_quit = true;
@@ -168,18 +153,14 @@ static void stop_thread(call_thread *thread, bool is_idle) {
     }
 }
 
-void bp_runner_free(bp_runner *runner) {
-    if (runner == NULL) {
-        return;
-    }
+void bp_runner_release(bp_runner *runner) {
     if (runner->thread != NULL) {
         stop_thread(runner->thread, true);
     }
     bp_lock_destroy(&runner->lock);
-    free(runner);
 }
 
-static void set_thread(bp_runner *runner, call_thread *thread) {
+static void set_thread(bp_runner *runner, bp_call_thread *thread) {
     bp_lock_acquire(&runner->lock);
     runner->thread = thread;
     bp_lock_release(&runner->lock);
@@ -192,7 +173,7 @@ void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *
 
 void bp_runner_wake(bp_runner *runner) {
     bp_lock_acquire(&runner->lock);
-    call_thread *thread = runner->thread;
+    bp_call_thread *thread = runner->thread;
     if (thread != NULL) {
         atomic_fetch_add_explicit(&thread->reference_count, 1, memory_order_relaxed);
     }
@@ -215,7 +196,7 @@ void bp_runner_expect_close(bp_runner *runner) {
 
 /* Takes a piece, which stays where it is until then; the lock is held before and after, not
  * during. Returns how long it took: that is not the provider's time. */
-static uint64_t take_piece(call_thread *thread, bugpack_writer *target) {
+static uint64_t take_piece(bp_call_thread *thread, bugpack_writer *target) {
     uint64_t began_ns = bp_clock_monotonic_ns();
     bp_lock_release(&thread->lock);
     bugpack_status status = bugpack_write(target, thread->piece, thread->piece_bytes);
@@ -232,7 +213,7 @@ typedef enum call_end { CALL_RETURNED, CALL_TIMED_OUT, CALL_STUCK } call_end;
  * While the session is closed it looks again and again whether the call will ever return. */
 static call_end wait_for_change(bp_runner *runner, uint64_t deadline_ns) {
     static const uint64_t look_ns = 20 * BP_NS_PER_MS;
-    call_thread *thread = runner->thread;
+    bp_call_thread *thread = runner->thread;
     if (!atomic_load(&runner->is_closing)) {
         return bp_lock_wait_until(&thread->lock, &thread->changed, deadline_ns) ? CALL_RETURNED
                                                                                 : CALL_TIMED_OUT;
@@ -253,7 +234,7 @@ static call_end wait_for_change(bp_runner *runner, uint64_t deadline_ns) {
 /* Waits for the call that was handed to the thread. */
 static call_end wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint64_t deadline_ns,
                               bugpack_writer *target) {
-    call_thread *thread = runner->thread;
+    bp_call_thread *thread = runner->thread;
     call_end end = CALL_RETURNED;
     bp_lock_acquire(&thread->lock);
     while (end == CALL_RETURNED && !thread->is_done && !bp_cancel_is_due(token)) {
@@ -282,7 +263,8 @@ static call_end wait_for_call(bp_runner *runner, const bp_cancel_token *token, u
 }
 
 /* Hands the call over to the thread. */
-static void begin_call(call_thread *thread, bp_provider *provider, const bugpack_writer *target) {
+static void begin_call(bp_call_thread *thread, bp_provider *provider,
+                       const bugpack_writer *target) {
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
     bp_lock_acquire(&thread->lock);
     bp_writer_release(&thread->writer);
@@ -300,7 +282,7 @@ static void begin_call(call_thread *thread, bp_provider *provider, const bugpack
 }
 
 /* Takes over what the manifest says of a call that returned, and drops what it does not keep. */
-static void end_call(const call_thread *thread, bugpack_writer *writer) {
+static void end_call(const bp_call_thread *thread, bugpack_writer *writer) {
     bp_manifest_line line = thread->writer.line;
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bp_writer_flush(writer, &error) != BUGPACK_OK) {
@@ -317,7 +299,7 @@ static void call_provider(bp_runner *runner, bp_provider *provider, const bp_can
                           bugpack_writer *writer) {
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    call_thread *thread = runner->thread;
+    bp_call_thread *thread = runner->thread;
     if (thread == NULL) {
         if (start_thread(&thread, &error) != BUGPACK_OK) {
             bp_provider_leave(provider);

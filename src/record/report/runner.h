@@ -5,13 +5,26 @@
 #ifndef BP_REPORT_RUNNER_H
 #define BP_REPORT_RUNNER_H
 
+#include <stdatomic.h>
+
 #include "base/cancel.h"
+#include "base/lock.h"
 #include "report/provider.h"
 
-typedef struct bp_runner bp_runner;
+/* A thread and the call that it works on. */
+typedef struct bp_call_thread bp_call_thread;
 
-/* A runner; its first thread starts with the first call. One report at a time uses it. */
-bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error);
+typedef struct bp_runner {
+    bp_lock lock;           /* for `thread`, where it is not the calling thread that looks */
+    bp_call_thread *thread; /* NULL until the first call, and after a call hung */
+    void (*on_wake)(void *context);
+    void *on_wake_context;
+    atomic_bool is_closing;
+    atomic_uint_least64_t closing_tid; /* of the thread that waits for the last report; 0: none */
+} bp_runner;
+
+/* Its first thread starts with the first call. One report at a time uses it. */
+void bp_runner_init(bp_runner *runner);
 
 /* Makes a running call look at its cancel token again. Any thread, also while there is no call. */
 void bp_runner_wake(bp_runner *runner);
@@ -26,7 +39,7 @@ void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *
 void bp_runner_expect_close(bp_runner *runner);
 
 /* Ends its thread. One that hangs inside a provider is detached, and frees itself later. */
-void bp_runner_free(bp_runner *runner);
+void bp_runner_release(bp_runner *runner);
 
 /*
  * Calls the provider on the runner's thread, where its content is also checked and converted, and
