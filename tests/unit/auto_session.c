@@ -17,7 +17,7 @@ bp_trigger_entry auto_count(bp_report_kind kind, const char *key) {
     const bp_job job = {.type = &type};
     bp_trigger_entry found = {.kind = kind};
     bp_trigger_list list = {.entries = NULL};
-    cr_assert(zero(int, bp_triggers_list(session->triggers, &job, &list, NULL)));
+    cr_assert(zero(int, (int)bp_triggers_list(&session->triggers, &job, &list, NULL)));
     for (size_t i = 0; i < list.count; i++) {
         const bp_trigger_entry *entry = &list.entries[i];
         if (entry->kind == kind &&

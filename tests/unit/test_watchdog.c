@@ -136,8 +136,8 @@ Test(watchdog, a_thread_that_a_debugger_has_does_not_hang) {
 Test(watchdog, time_in_which_nobody_could_run_is_no_hang) {
     open_watched(BUGPACK_OFF, 0);
     bugpack_watchdog *watchdog = NULL;
-    cr_assert(zero(int, bugpack_watchdog_open(session, "ui", 60000, &watchdog, NULL)));
-    void *self = bp_triggers_get(session->triggers, &bp_trigger_watchdog);
+    cr_assert(zero(int, (int)bugpack_watchdog_open(session, "ui", 60000, &watchdog, NULL)));
+    void *self = bp_triggers_get(&session->triggers, &bp_trigger_watchdog);
     uint64_t now_ns = bp_clock_monotonic_ns();
     (void)bp_trigger_watchdog.tick(self, now_ns); /* the monitor has not slept for ever */
     (void)bp_trigger_watchdog.tick(self, now_ns + 3600 * BP_NS_PER_SEC);

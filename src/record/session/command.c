@@ -50,7 +50,7 @@ void bp_session_note_output(bugpack *session) {
 }
 
 void bp_session_tell_conditions(bugpack *session, bp_condition_callback *callback, void *context) {
-    void *conditions = bp_triggers_get(session->triggers, &bp_trigger_condition);
+    void *conditions = bp_triggers_get(&session->triggers, &bp_trigger_condition);
     bp_conditions_tell(conditions, callback, context);
     atomic_store(&session->conditions, conditions);
     if (atomic_load(&session->has_target_ended)) {

@@ -11,7 +11,7 @@ bugpack_status bugpack_disconnect_because(bugpack *session, const bugpack_discon
             bp_struct_read(&bp_of_bugpack_disconnect_cause, &known, cause, NULL) == BUGPACK_OK &&
             known.channel != NULL && known.channel[0] != '\0' &&
             strnlen(known.channel, BUGPACK_CHANNEL_MAX_BYTES + 1) <= BUGPACK_CHANNEL_MAX_BYTES;
-        void *disconnects = bp_triggers_get(session->triggers, &bp_trigger_disconnect);
+        void *disconnects = bp_triggers_get(&session->triggers, &bp_trigger_disconnect);
         call.status = is_good ? bp_disconnect_see(disconnects, &known) : BUGPACK_ERR_INVALID;
     }
     return bp_session_leave(&call);

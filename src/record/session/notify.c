@@ -27,7 +27,7 @@ uint64_t bugpack_notify_retain(bugpack *session, bugpack_level level, const char
         va_start(arguments, format);
         bp_note_notifyv(session->context.recorder, level, source, format, arguments);
         va_end(arguments);
-        number = bp_retained_add(bp_triggers_get(session->triggers, &bp_trigger_retained));
+        number = bp_retained_add(bp_triggers_get(&session->triggers, &bp_trigger_retained));
     }
     (void)bp_session_leave(&call);
     return number;

@@ -185,7 +185,7 @@ static bugpack_status fill_job(bugpack *session, const bugpack_report_request *r
         job->output_path = report->output_path;
     }
     if (status == BUGPACK_OK && request->retained != 0) {
-        status = bp_retained_lend(bp_triggers_get(session->triggers, &bp_trigger_retained),
+        status = bp_retained_lend(bp_triggers_get(&session->triggers, &bp_trigger_retained),
                                   request->retained, job, &report->loan);
         job->type = status == BUGPACK_OK ? &loan_type : job->type;
     }

@@ -227,23 +227,12 @@ static bugpack_status open_jobs(bugpack *session, bugpack_error *error) {
     return bp_job_queue_new(&session->context, &session->jobs, error);
 }
 
-static void note_triggers(void *context, bp_trigger_note *ret_notes[BP_TRIGGER_NOTE_MAX]) {
-    const bugpack *session = context;
-    bp_triggers_note(session->triggers, ret_notes);
-}
-
-static bugpack_status list_triggers(void *context, const bp_job *job, bp_trigger_list *list,
-                                    bugpack_error *error) {
-    const bugpack *session = context;
-    return bp_triggers_list(session->triggers, job, list, error);
-}
-
 static bugpack_status open_triggers(bugpack *session, bugpack_error *error) {
     const bp_trigger_context context = {
         .report = &session->context, .jobs = session->jobs, .monitor = session->monitor};
-    bugpack_status status = bp_triggers_open(&context, &session->triggers, error);
+    bugpack_status status = bp_triggers_open(&session->triggers, &context, error);
     if (status == BUGPACK_OK) {
-        bp_monitor_add(session->monitor, bp_triggers_tick, session->triggers);
+        bp_monitor_add(session->monitor, bp_triggers_tick, &session->triggers);
     }
     return status;
 }
@@ -310,10 +299,10 @@ static void tell_kept(bp_recorder *recorder) {
 static void session_retire(bugpack *session) {
     bp_report_context *context = &session->context;
     end_task(session, bp_triggers_tick);
-    bp_triggers_stop(session->triggers);
+    bp_triggers_stop(&session->triggers);
     bp_job_queue_stop(session->jobs);
     end_task(session, sample); /* which conditions look at */
-    bp_triggers_close(session->triggers);
+    bp_triggers_close(&session->triggers);
     bp_ticker_free(session->ticker);
     bp_job_queue_free(session->jobs);
     bp_provider_list_retire(&session->providers);
@@ -335,7 +324,7 @@ static void session_retire(bugpack *session) {
 }
 
 static void session_free(bugpack *session) {
-    bp_triggers_free(session->triggers);
+    bp_triggers_free(&session->triggers);
     bp_config_release_patterns(&session->config);
     bp_recorder_free(session->context.recorder);
     bp_at_call_free(session->at_call);
@@ -359,9 +348,9 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
                                            .providers = &session->providers,
                                            .events = &session->events,
                                            .tags = &session->tags,
-                                           .note_triggers = note_triggers,
-                                           .list_triggers = list_triggers,
-                                           .triggers = session};
+                                           .note_triggers = bp_triggers_note,
+                                           .list_triggers = bp_triggers_list,
+                                           .triggers = &session->triggers};
     atomic_init(&session->reference_count, 1);
     bugpack_status status = bp_config_read(options, &session->config, error);
     bp_provider_list_init(&session->providers);

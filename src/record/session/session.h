@@ -28,7 +28,7 @@ struct bugpack {
     bp_report_context context; /* its recorder, subject and redaction are ours */
     bp_at_call *at_call;       /* NULL: what is recorded is as it was given */
     bp_job_queue *jobs;
-    bp_triggers *triggers;
+    bp_triggers triggers;
     bp_monitor *monitor;
     _Atomic(void *) conditions; /* the trigger's object, once it has something to do */
     atomic_bool has_target_ended;

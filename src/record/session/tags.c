@@ -5,7 +5,7 @@ bugpack_status bugpack_set_tag(bugpack *session, const char *key, const char *va
     if (bp_session_enter(&call, session, NULL, NULL)) {
         call.status = bp_tags_set(session->context.tags, key, value);
         if (call.status == BUGPACK_OK) {
-            bp_crash_trigger_note_change(bp_triggers_get(session->triggers, &bp_trigger_crash));
+            bp_crash_trigger_note_change(bp_triggers_get(&session->triggers, &bp_trigger_crash));
         }
     }
     return bp_session_leave(&call);

@@ -65,13 +65,19 @@ BP_TRIGGERS(BP_DECLARE_TRIGGER)
  * The triggers of a session together.
  */
 
-typedef struct bp_triggers bp_triggers;
+#define BP_COUNT_TRIGGER(name) +1
+enum { BP_TRIGGER_COUNT = BP_TRIGGERS(BP_COUNT_TRIGGER) };
+#undef BP_COUNT_TRIGGER
 
-/* Opens all of them. */
-bugpack_status bp_triggers_open(const bp_trigger_context *context, bp_triggers **ret_triggers,
+typedef struct bp_triggers {
+    void *selves[BP_TRIGGER_COUNT]; /* NULL: off, or not open yet */
+} bp_triggers;
+
+/* Opens all of them, or some on a failure: the end follows in any case. */
+bugpack_status bp_triggers_open(bp_triggers *triggers, const bp_trigger_context *context,
                                 bugpack_error *error);
 
-/* The three steps of an end, as bp_trigger has them. NULL is fine. */
+/* The three steps of an end, as bp_trigger has them. */
 void bp_triggers_stop(bp_triggers *triggers);
 void bp_triggers_close(bp_triggers *triggers);
 void bp_triggers_free(bp_triggers *triggers);
@@ -79,7 +85,7 @@ void bp_triggers_free(bp_triggers *triggers);
 /* One trigger's own object; NULL when it is off. */
 void *bp_triggers_get(const bp_triggers *triggers, const bp_trigger *trigger);
 
-/* A bp_note_triggers; NULL has none. */
+/* A bp_note_triggers. */
 void bp_triggers_note(void *triggers, bp_trigger_note *ret_notes[BP_TRIGGER_NOTE_MAX]);
 
 /* A bp_list_triggers. */

@@ -1,38 +1,24 @@
 #include "trigger/trigger.h"
 
-#include <stdlib.h>
-
 #include "base/status.h"
 
 #define BP_TRIGGER_ROW(name) &bp_trigger_##name,
 static const bp_trigger *const all[] = {BP_TRIGGERS(BP_TRIGGER_ROW)};
 #undef BP_TRIGGER_ROW
 
-enum { trigger_count = sizeof all / sizeof all[0] };
-_Static_assert((int)trigger_count <= (int)BP_TRIGGER_NOTE_MAX, "a job has room for a note of each");
+_Static_assert((int)BP_TRIGGER_COUNT <= (int)BP_TRIGGER_NOTE_MAX, "a job has room for all notes");
 
-struct bp_triggers {
-    void *selves[trigger_count]; /* NULL: off */
-};
-
-bugpack_status bp_triggers_open(const bp_trigger_context *context, bp_triggers **ret_triggers,
+bugpack_status bp_triggers_open(bp_triggers *triggers, const bp_trigger_context *context,
                                 bugpack_error *error) {
-    bp_triggers *triggers = calloc(1, sizeof *triggers);
-    bugpack_status status = triggers == NULL ? bp_fail_memory(error, "open a session") : BUGPACK_OK;
-    for (size_t i = 0; status == BUGPACK_OK && i < trigger_count; i++) {
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < BP_TRIGGER_COUNT; i++) {
         status = all[i]->open(context, &triggers->selves[i], error);
     }
-    if (status != BUGPACK_OK) {
-        bp_triggers_close(triggers);
-        bp_triggers_free(triggers);
-        return status;
-    }
-    *ret_triggers = triggers;
-    return BUGPACK_OK;
+    return status;
 }
 
 void bp_triggers_stop(bp_triggers *triggers) {
-    for (size_t i = 0; triggers != NULL && i < trigger_count; i++) {
+    for (size_t i = 0; i < BP_TRIGGER_COUNT; i++) {
         if (triggers->selves[i] != NULL && all[i]->stop != NULL) {
             all[i]->stop(triggers->selves[i]);
         }
@@ -40,7 +26,7 @@ void bp_triggers_stop(bp_triggers *triggers) {
 }
 
 void bp_triggers_close(bp_triggers *triggers) {
-    for (size_t i = 0; triggers != NULL && i < trigger_count; i++) {
+    for (size_t i = 0; i < BP_TRIGGER_COUNT; i++) {
         if (triggers->selves[i] != NULL) {
             all[i]->close(triggers->selves[i]);
             triggers->selves[i] = all[i]->free != NULL ? triggers->selves[i] : NULL;
@@ -49,25 +35,24 @@ void bp_triggers_close(bp_triggers *triggers) {
 }
 
 void bp_triggers_free(bp_triggers *triggers) {
-    for (size_t i = 0; triggers != NULL && i < trigger_count; i++) {
+    for (size_t i = 0; i < BP_TRIGGER_COUNT; i++) {
         if (triggers->selves[i] != NULL) {
             all[i]->free(triggers->selves[i]);
         }
     }
-    free(triggers);
 }
 
 void *bp_triggers_get(const bp_triggers *triggers, const bp_trigger *trigger) {
     size_t i = 0;
-    while (i < trigger_count && all[i] != trigger) {
+    while (i < BP_TRIGGER_COUNT && all[i] != trigger) {
         i++;
     }
-    return i < trigger_count ? triggers->selves[i] : NULL;
+    return i < BP_TRIGGER_COUNT ? triggers->selves[i] : NULL;
 }
 
 void bp_triggers_note(void *context, bp_trigger_note *ret_notes[BP_TRIGGER_NOTE_MAX]) {
     const bp_triggers *triggers = context;
-    for (size_t i = 0; triggers != NULL && i < trigger_count; i++) {
+    for (size_t i = 0; i < BP_TRIGGER_COUNT; i++) {
         if (triggers->selves[i] != NULL && all[i]->note != NULL) {
             ret_notes[i] = all[i]->note(triggers->selves[i]);
         }
@@ -78,7 +63,7 @@ bugpack_status bp_triggers_list(void *context, const bp_job *job, bp_trigger_lis
                                 bugpack_error *error) {
     const bp_triggers *triggers = context;
     bugpack_status status = BUGPACK_OK;
-    for (size_t i = 0; status == BUGPACK_OK && i < trigger_count; i++) {
+    for (size_t i = 0; status == BUGPACK_OK && i < BP_TRIGGER_COUNT; i++) {
         if (triggers->selves[i] != NULL && all[i]->list != NULL) {
             status = all[i]->list(triggers->selves[i], job->notes[i], job, list, error);
         }
@@ -97,7 +82,7 @@ bugpack_status bp_triggers_list(void *context, const bp_job *job, bp_trigger_lis
 uint64_t bp_triggers_tick(void *context, uint64_t now_ns) {
     const bp_triggers *triggers = context;
     uint64_t next_ns = UINT64_MAX;
-    for (size_t i = 0; i < trigger_count; i++) {
+    for (size_t i = 0; i < BP_TRIGGER_COUNT; i++) {
         if (triggers->selves[i] != NULL && all[i]->tick != NULL) {
             uint64_t wanted_ns = all[i]->tick(triggers->selves[i], now_ns);
             next_ns = wanted_ns < next_ns ? wanted_ns : next_ns;
