@@ -124,8 +124,16 @@ Test(watchdog, a_thread_that_a_debugger_has_does_not_hang) {
         cr_expect(eq(u64, auto_count(BP_REPORT_HANG, "hung").count, 1));
         cr_assert(zero(int, pthread_join(other, NULL)));
     }
+    /* When the debugger goes, the thread has all of its limit again. */
+    void *self = bp_triggers_get(session->triggers, &bp_trigger_watchdog);
+    uint64_t ahead_ns = bp_clock_monotonic_ns();
+    for (int i = 0; i < 100; i++) {
+        (void)bp_trigger_watchdog.tick(self, ahead_ns += BP_NS_PER_SEC);
+    }
     (void)kill(tracer, SIGKILL);
     (void)waitpid(tracer, NULL, 0);
+    (void)bp_trigger_watchdog.tick(self, ahead_ns);
+    cr_expect(zero(u64, auto_count(BP_REPORT_HANG, "traced").count));
     bugpack_close(session);
     if (!is_allowed) {
         not_tried("no process may be traced here");
@@ -211,5 +219,12 @@ Test(occasions, pending_reports_count_against_the_cap) {
     bp_occasions_end(occasions, "a", 0, BUGPACK_ERR_IO);
     cr_expect(bp_occasions_begin(occasions, "c", &suppressed), "a failed one takes no place");
     cr_expect(eq(u64, suppressed, 2));
+    bp_occasions_note_duration(occasions, "a", 2);
+    bp_occasions_note_duration(occasions, "a", 1);
+    bp_trigger_list list = {.entries = NULL};
+    bp_occasions_list(occasions, NULL, &list);
+    cr_expect(eq(u64, list.entries[0].last_duration_ns, 1));
+    cr_expect(eq(u64, list.entries[0].longest_duration_ns, 2));
+    bp_trigger_list_release(&list);
     bp_occasions_free(occasions);
 }

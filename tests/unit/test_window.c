@@ -106,7 +106,10 @@ Test(window, is_shared_by_triggers_within_50_ms) {
     serve(sample);
     cr_expect(eq(uint, sample_count, 1));
     uint64_t sampled_ns = bp_window_wait(first, 0)->metrics.ended_ns;
-    bp_window *same = bp_windows_ask(windows, sampled_ns + BP_WINDOW_SHARE_NS / 2);
+    bp_window *same = bp_windows_ask(windows, sampled_ns - MS);
+    cr_expect(eq(ptr, same, first), "the trigger came before the sample");
+    bp_window_release(same);
+    same = bp_windows_ask(windows, sampled_ns + BP_WINDOW_SHARE_NS / 2);
     cr_expect(eq(ptr, same, first));
     bp_window *next = bp_windows_ask(windows, sampled_ns + 10 * SEC);
     cr_expect(ne(ptr, next, first));
