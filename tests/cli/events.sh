@@ -88,6 +88,7 @@ for day in 1 2 3; do
     head -c 1000 /dev/zero >"kept/viewer-bugreport-2026-01-0${day}T00-00-00Z.zip"
 done
 events 0 prune --json --keep 2 --dry-run kept
+expect_same 'the events of a dry run' 'would-remove pruned ' "$(jq -r .event said | tr '\n' ' ')"
 events 0 prune --json --keep 2 kept/
 expect_same 'the events' \
     '{"event":"removed","path":"kept/viewer-bugreport-2026-01-01T00-00-00Z.zip","bytes":1000} {"event":"pruned","path":"kept","dry_run":false,"removed":1,"removed_bytes":1000,"left":2,"left_bytes":2000}' \

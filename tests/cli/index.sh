@@ -132,6 +132,13 @@ expect_same 'but for the path' "$(jq -c 'del(.path)' out)" "$(jq -c 'del(.path)'
 "$BUGPACK" index - - <fleet/a/b/bad.zip >out 2>err && wrong 'it is read twice'
 expect_err 'named twice'
 
+fact 'of many reports each has its line'
+mkdir many
+for i in $(seq 513); do ln fleet/a/b/plain.zip "many/$i.zip"; done
+run index many
+expect_same 'lines' 513 "$(jq -r .path out | sort -u | wc -l | tr -d ' ')"
+rm -r many
+
 fact 'with an index only what is new is added'
 cp fleet/a/b/bad.zip fleet/third.zip
 rm fleet/torn.zip

@@ -124,8 +124,15 @@ expect_status 4
 expect_err "no process is called 'no-$fake'"
 run capture --unit "no-$fake" -o none
 expect_status 4
-run capture --cgroup "/no-$fake" -o none
-expect_status 4
+for mounted in '' /sys/fs/cgroup; do
+    run capture --cgroup "$mounted/no-$fake" -o none
+    expect_status 4
+    expect_err "no process runs in the cgroup '/no-$fake'"
+done
+cp "$BUGPACK" "self$$"
+"./self$$" capture --name "self$$" -o none >out 2>err
+status=$?
+expect_status 4 # itself is not meant
 run capture --pid "$server" --pid 999999999 -o none
 expect_status 4
 expect_err 999999999
