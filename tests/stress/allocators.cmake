@@ -13,7 +13,7 @@ function(bugpack_heap_test name program allocator library)
     bugpack_test_properties(stress/heap_${name})
 endfunction()
 
-bugpack_stress_test(heap_foreign heap_foreign.c ../support/failing_malloc.c)
+bugpack_stress_test(heap_foreign ../support/failing_malloc.c)
 
 # As it is: on the C library's, or a sanitizer's.
 add_executable(stress_heap_own heap_host.c)
