@@ -3,6 +3,7 @@
 A fault wraps the command of a subject, or changes its environment or its place.
 """
 
+import errno
 import os
 import random
 import re
@@ -30,6 +31,8 @@ class Fault:
     may_litter: bool = False
     may_crawl: bool = False      # slower than anybody would wait
     mutes: bool = False          # standard error does not work
+    only_lives: bool = False     # whatever is lost, the command ends, by no signal
+    timeout_secs: int = 30
     is_answer: bool = False      # what was looked for is not there, or not to be seen here
 
     def settle(self, place):
@@ -216,6 +219,32 @@ PLANTED = {"link": lambda path: os.symlink("/etc/passwd", path),
            "foreign": _foreign}
 
 
+# A program cannot end without the first three, and glibc ends a process without the others.
+UNREFUSED = ("exit", "exit_group", "rt_sigreturn", "futex", "rseq")
+
+
+def sandboxes(subject, run, assets):
+    """Each system call of a host is refused for ever, before its session is opened and after."""
+    headers = [path for path in (f"/usr/include/{os.uname().machine}-linux-gnu/asm/unistd_64.h",
+                                 "/usr/include/asm-generic/unistd.h") if os.path.exists(path)]
+    if subject.name != "host" or not headers:
+        return
+    with open(headers[0], encoding="utf-8") as header:
+        numbers = dict(re.findall(r"#define __NR_(\w+) (\d+)", header.read()))
+    command = {"FAULTS_COMMAND": assets.bugpack}
+    place, _ = run(subject, Fault("count", lambda place, command: traced(place) + command,
+                                  environment={**command, "FAULTS_SANDBOX": "none"}))
+    with open(place.trace, encoding="utf-8", errors="replace") as trace:
+        calls = set(re.findall(r"^\d+ +(\w+)\(", trace.read(), re.MULTILINE))
+    place.remove()
+    for call in sorted(calls & numbers.keys() - set(UNREFUSED)):
+        for refusal in (errno.EPERM, errno.ENOSYS):
+            for when in ("before", "after"):
+                yield Fault(f"{call}:{errno.errorcode[refusal]}:{when}", only_lives=True,
+                            may_litter=True, timeout_secs=120, environment={
+                                **command, "FAULTS_SANDBOX": f"{numbers[call]} {refusal} {when}"})
+
+
 def limits(subject, run, assets):
     """Descriptors, file sizes, memory, and disks of every size from 0 to twice what is needed."""
     def limited(name, option, **more):
@@ -320,4 +349,4 @@ def meddling(subject, run, assets):
 
 
 FAMILIES = {family.__name__: family
-            for family in (system_calls, allocations, rings, limits, meddling)}
+            for family in (system_calls, allocations, rings, sandboxes, limits, meddling)}

@@ -11,18 +11,25 @@
  *
  * DIR gets the reports. The file COUNT has 4 bytes, and gets the number of records whose calls have
  * returned. The path of each report goes to standard output, and what is wrong to standard error.
- * Exit status as of `bugpack capture`. Half-way, FAULTS_BETWEEN is run by the shell.
+ * Exit status as of `bugpack capture`. Half-way, FAULTS_BETWEEN is run by the shell. With
+ * FAULTS_SANDBOX the host uses more of a session, and from "NUMBER ERRNO before" in it on that
+ * system call is refused to all threads; with "after" once the session is open.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,6 +84,27 @@ static void print_event(const bugpack_event *event, void *context) {
     }
 }
 
+/* Refuses the system call that FAULTS_SANDBOX names, if that is to be now. */
+static void enter_sandbox(const char *when) {
+    unsigned number = 0, refusal = 0;
+    char told_when[8] = "";
+    const char *text = getenv("FAULTS_SANDBOX");
+    if (text == NULL || sscanf(text, "%u %u %7s", &number, &refusal, told_when) != 3 ||
+        strcmp(told_when, when) != 0) {
+        return;
+    }
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (refusal & SECCOMP_RET_DATA)),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0) {
+        abort();
+    }
+}
+
 static int open_session(bugpack **ret_session) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
@@ -89,6 +117,11 @@ static int open_session(bugpack **ret_session) {
     options.min_free_bytes = BUGPACK_OFF64;
     options.on_event = print_event;
     options.on_diagnostic = print_diagnostic;
+    if (getenv("FAULTS_SANDBOX") != NULL) {
+        options.stacks = BUGPACK_STACKS_ALL;
+        options.calibrator_path = getenv("FAULTS_COMMAND");
+    }
+    enter_sandbox("before");
     if (bugpack_open(&options, ret_session, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "faults_host: %s\n", error.message);
         return 1;
@@ -139,6 +172,11 @@ static int record_and_end(bool must_die) {
     }
     if (open_session(&session) != 0) {
         return 1;
+    }
+    enter_sandbox("after");
+    if (getenv("FAULTS_SANDBOX") != NULL) {
+        (void)bugpack_crash_handler_install(session);
+        (void)bugpack_disconnect(session, "net", "gone");
     }
     if (bugpack_channel_open(session, "net", NULL, &channel, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "faults_host: no traffic: %s\n", error.message);
