@@ -246,7 +246,7 @@ def sandboxes(subject, run, assets):
 
 
 def limits(subject, run, assets):
-    """Descriptors, file sizes, memory, and disks of every size from 0 to twice what is needed."""
+    """Descriptors, file sizes, inodes, memory, and disks of every size to twice what is needed."""
     def limited(name, option, **more):
         return Fault(name, lambda place, command: ["prlimit", option, "--", *command], **more)
     place, _ = run(subject, Fault("measure"))
@@ -264,7 +264,12 @@ def limits(subject, run, assets):
         sees_less = subject.name == "capture-host" and bool(user_namespace())
         for size in sizes_to(2 * needed, PAGE):
             yield Fault(f"disk={size}", lambda place, command, size=size:
-                        on_small_disk(getattr(place, subject.small), size, command),
+                        on_small_disk(getattr(place, subject.small), f"size={size}", command),
+                        is_answer=sees_less)
+        first = 2 if subject.small == "out" else 4  # what is on it already has an inode each
+        for count in range(first, first + 10):
+            yield Fault(f"disk-inodes={count}", lambda place, command, count=count:
+                        on_small_disk(getattr(place, subject.small), f"nr_inodes={count}", command),
                         is_answer=sees_less)
     for size in range(4 << 20, 160 << 20, 1 << 20):
         yield limited(f"as={size >> 20}M", f"--as={size}:{size}")
@@ -284,7 +289,7 @@ def sizes_to(most, unit):
 
 # The disk is mounted where only the command sees it, and copied out before it goes.
 ON_DISK = """
-mv "$1" "$1.before" && mkdir -m 700 "$1" && mount -t tmpfs -o "size=$2,mode=700" faults "$1" &&
+mv "$1" "$1.before" && mkdir -m 700 "$1" && mount -t tmpfs -o "$2,mode=700" faults "$1" &&
     cp -a "$1.before/." "$1/" || exit 97
 disk=$1
 shift 2
@@ -295,9 +300,8 @@ exit $status
 """
 
 
-def on_small_disk(path, size, command):
-    return ["unshare", *user_namespace(), "--mount", "sh", "-c", ON_DISK, "sh", path, str(size),
-            *command]
+def on_small_disk(path, limit, command):
+    return ["unshare", *user_namespace(), "--mount", "sh", "-c", ON_DISK, "sh", path, limit, *command]
 
 
 def can_mount():
