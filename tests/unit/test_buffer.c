@@ -64,6 +64,7 @@ Test(buffer, is_as_new_after_clear_and_keeps_its_memory) {
 Test(buffer, can_be_used_again_after_release) {
     bp_buffer_init(&buffer, 4);
     (void)bp_buffer_append_text(&buffer, "too long");
+    bp_buffer_release(&buffer);
     cr_assert(eq(ptr, buffer.data, NULL));
     cr_assert(eq(int, bp_buffer_append_text(&buffer, "fits"), BUGPACK_OK));
 }

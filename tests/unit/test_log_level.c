@@ -43,15 +43,12 @@ Test(log_level, a_number_that_is_no_level_changes_nothing_and_is_not_wanted) {
 }
 
 Test(log_level, nothing_is_wanted_without_a_session_or_a_log) {
-    options.app_name = "mute";
-    options.report_dir = dir.path;
+    bugpack_close(session);
     options.log_ring_bytes = BUGPACK_OFF64;
-    options.recorder_in_memory = true;
-    cr_assert(zero(int, bugpack_open(&options, &session, NULL)));
+    open_session();
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));
     bugpack_log_set_level(session, BUGPACK_LEVEL_TRACE);
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));
-    bugpack_close(session);
     bugpack_log_set_level(NULL, BUGPACK_LEVEL_TRACE);
     cr_expect(not(bugpack_log_wants(NULL, BUGPACK_LEVEL_FATAL)));
 }
