@@ -26,7 +26,7 @@ void expect_logged(const char *expected) {
     take(NULL);
     char *text = report_read(taken.path, "logs.jsonl", NULL);
     cr_assert(ne(ptr, text, NULL));
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 1 << 20);
     for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
         copy_between(line, "\"level\":\"", "\"", &out);
@@ -37,5 +37,4 @@ void expect_logged(const char *expected) {
     }
     free(text);
     cr_assert(eq(str, bp_buffer_text(&out), expected));
-    bp_buffer_release(&out);
 }

@@ -8,12 +8,11 @@
 #include <unistd.h>
 
 static void read_file(const char *path, char *out, size_t out_bytes) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
     cr_assert(fd >= 0, "%s: %s", path, strerror(errno));
     ssize_t length = read(fd, out, out_bytes - 1);
     cr_assert(length > 0 && (size_t)length < out_bytes - 1, "%s has %zd bytes", path, length);
     out[length] = '\0';
-    (void)close(fd);
 }
 
 /* Finds "\nkey " or a text that begins with "key ", and returns what follows. */
@@ -96,10 +95,10 @@ void made_proc_init(made_proc *made) {
 }
 
 void made_proc_write(const made_proc *made, const char *name, const char *text) {
+    CLEANUP(close_fd)
     int fd = openat(made->root.fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     cr_assert(fd >= 0, "%s: %s", name, strerror(errno));
     cr_assert(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-    (void)close(fd);
 }
 
 void made_proc_remove(const made_proc *made, const char *name) {
@@ -107,9 +106,6 @@ void made_proc_remove(const made_proc *made, const char *name) {
 }
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk) {
-    (void)info;
-    (void)kind;
-    (void)walk;
     return remove(path);
 }
 

@@ -5,6 +5,9 @@
 #include "redact/tag.h"
 #include "unit/unit.h"
 
+bp_rule_set *sets[2];
+bp_redactor *redactors[2];
+
 bp_rule_set *redacted_set(const char *rules) {
     bp_rule_list list = {.rules = NULL};
     bp_rule_set *set = NULL;
@@ -18,6 +21,21 @@ bp_rule_set *redacted_set(const char *rules) {
     }
     cr_assert(status == BUGPACK_OK, "%s", error.message);
     return set;
+}
+
+void redacted_setup(void) {
+    for (int i = 0; i < 2; i++) {
+        sets[i] = redacted_set(i == 0 ? NULL : "use = email home");
+        redactors[i] = bp_redactor_new(sets[i]);
+        cr_assert(redactors[i] != NULL);
+    }
+}
+
+void redacted_teardown(void) {
+    for (int i = 0; i < 2; i++) {
+        bp_redactor_free(redactors[i]);
+        bp_rule_set_drop(sets[i]);
+    }
 }
 
 static bugpack_status append(void *context, const void *bytes, size_t byte_count) {

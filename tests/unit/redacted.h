@@ -12,6 +12,14 @@
  */
 bp_rule_set *redacted_set(const char *rules);
 
+/* With the rules that are on by default, and with the others too. */
+extern bp_rule_set *sets[2];
+extern bp_redactor *redactors[2];
+
+/* What begins and ends a test that uses them. */
+void redacted_setup(void);
+void redacted_teardown(void);
+
 /* An entry as it comes out if it is written in pieces of `piece_bytes`. The text is the caller's to
  * release. */
 void redacted(bp_redactor *redactor, bp_redact_form form, const char *text, size_t byte_count,

@@ -3,11 +3,10 @@
  */
 #include "support/archive_file.h"
 #include "support/zip_reader.h"
+#include "unit/unit.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 
@@ -67,7 +66,7 @@ static void expect_finish_fails(bp_archive *archive, bugpack_status status, int 
 }
 
 Test(archive_failure, refuses_a_zip_without_entries_or_with_one_open) {
-    archive_file file;
+    CLEANUP(archive_file_end) archive_file file;
     archive_file_start(&file, when, NULL);
     expect_finish_fails(file.archive, BUGPACK_ERR_INVALID, 0, file.path);
     cr_expect(eq(int, lseek(file.fd, 0, SEEK_END), 0));
@@ -79,24 +78,22 @@ Test(archive_failure, refuses_a_zip_without_entries_or_with_one_open) {
     archive_file_finish(&file);
     expect_finish_fails(file.archive, BUGPACK_ERR_INVALID, 0, file.path);
     cr_expect(zip_holds(file.path, 1, "late", "x", 1));
-    archive_file_end(&file);
 }
 
 Test(archive_failure, makes_no_zip_of_packed_bytes_that_somebody_has_cut) {
-    archive_file file;
+    CLEANUP(archive_file_end) archive_file file;
     archive_file_start(&file, when, NULL);
     archive_file_add(&file, "a", noise, sizeof noise);
     is_cut = true;
     expect_finish_fails(file.archive, BUGPACK_ERR_IO, EIO, file.path);
     is_cut = false;
-    archive_file_end(&file);
 }
 
 Test(archive_failure, refuses_bad_names_and_stays_usable) {
-    archive_file file;
+    CLEANUP(archive_file_end) archive_file file;
     archive_file_start(&file, when, NULL);
     archive_file_add(&file, "once", "x", 1);
-    char *long_name = malloc(65537);
+    CLEANUP(free_memory) char *long_name = malloc(65537);
     cr_assert(long_name != NULL);
     memset(long_name, 'n', 65536);
     long_name[65536] = '\0';
@@ -113,12 +110,10 @@ Test(archive_failure, refuses_bad_names_and_stays_usable) {
     archive_file_finish(&file);
     cr_expect(eq(int, archive_file_try(&file, "after", "y", 1, NULL), BUGPACK_ERR_INVALID));
     cr_expect(zip_holds(file.path, 2, long_name, "z", 1));
-    free(long_name);
-    archive_file_end(&file);
 }
 
 Test(archive_failure, refuses_more_entries_than_its_bound) {
-    archive_file file;
+    CLEANUP(archive_file_end) archive_file file;
     archive_file_start(&file, when, NULL);
     for (unsigned i = 0; i <= BP_ARCHIVE_ENTRY_MAX; i++) {
         char name[16];
@@ -128,11 +123,10 @@ Test(archive_failure, refuses_more_entries_than_its_bound) {
     }
     archive_file_finish(&file);
     cr_expect(zip_holds(file.path, BP_ARCHIVE_ENTRY_MAX, "4095", noise, 4095 % 7));
-    archive_file_end(&file);
 }
 
 static void expect_device_fails(const char *device, int flags, int system_errno) {
-    int fd = open(device, flags | O_CLOEXEC);
+    CLEANUP(close_fd) int fd = open(device, flags | O_CLOEXEC);
     cr_assert(ge(int, fd, 0));
     archive_file file = {.fd = fd};
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -143,7 +137,6 @@ static void expect_device_fails(const char *device, int flags, int system_errno)
     expect_finish_fails(file.archive, BUGPACK_ERR_IO, system_errno, "/x/y.zip");
     expect_finish_fails(file.archive, BUGPACK_ERR_INVALID, 0, "/x/y.zip");
     bp_archive_free(file.archive);
-    (void)close(fd);
 }
 
 Test(archive_failure, keeps_the_errno_of_a_full_disk_and_of_a_descriptor_for_reading) {
@@ -166,7 +159,7 @@ Test(archive_failure, an_entry_over_a_limit_of_the_system_leaves_no_trace) {
     cr_assert(eq(int, sigprocmask(SIG_BLOCK, &blocked, NULL), 0));
     static const rlim_t limits[] = {200, 1000, 100000, 300000, sizeof noise};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-        archive_file file;
+        CLEANUP(archive_file_end) archive_file file;
         archive_file_start(&file, when, NULL);
         archive_file_add(&file, "before", "x", 1);
         off_t size = lseek(file.fd, 0, SEEK_END);
@@ -179,13 +172,12 @@ Test(archive_failure, an_entry_over_a_limit_of_the_system_leaves_no_trace) {
         limit_file_size((rlim_t)size + 10); /* has no space for the directory */
         expect_finish_fails(file.archive, BUGPACK_ERR_IO, EFBIG, file.path);
         limit_file_size(RLIM_INFINITY);
-        archive_file_end(&file);
     }
 }
 
 Test(archive_failure, writes_everything_through_interruptions_and_short_counts) {
     is_odd = true;
-    archive_file file;
+    CLEANUP(archive_file_end) archive_file file;
     archive_file_start(&file, when, NULL);
     archive_file_add(&file, "one", noise, sizeof noise);
     archive_file_add(&file, "two", "x", 1);
@@ -194,7 +186,6 @@ Test(archive_failure, writes_everything_through_interruptions_and_short_counts) 
     cr_expect(zip_holds(file.path, 2, "one", noise, sizeof noise));
     cr_expect(zip_holds(file.path, 2, "two", "x", 1));
     cr_expect(zip_passes_unzip(file.path));
-    archive_file_end(&file);
 }
 
 /* The nth write fails: the entry that it belongs to is not there, the others are. */
@@ -268,7 +259,7 @@ static bugpack_status cancel_at(void *context, const char *entry, const void *by
 Test(archive_failure, stops_at_the_next_piece_when_it_is_cancelled) {
     for (unsigned n = 1; n <= 8; n++) {
         struct canceller canceller = {.cancels_at = n};
-        archive_file file;
+        CLEANUP(archive_file_end) archive_file file;
         bugpack_error error = BUGPACK_ERROR_INIT;
         uint64_t bytes = 4711;
         archive_file_start(&file, when, &canceller.token);
@@ -281,16 +272,14 @@ Test(archive_failure, stops_at_the_next_piece_when_it_is_cancelled) {
         cr_expect(ne(int, error.message[0], '\0'));
         cr_expect(eq(i64, lseek(file.fd, 0, SEEK_END), 0));
         cr_expect(eq(u64, bytes, 4711));
-        archive_file_end(&file);
     }
 }
 
 Test(archive_failure, frees_what_was_never_finished) {
-    archive_file file;
+    CLEANUP(archive_file_end) archive_file file;
     archive_file_start(&file, when, NULL);
     archive_file_add(&file, "one", noise, sizeof noise);
     cr_assert(zero(int, bp_archive_begin(file.archive, "open", 0, NULL)));
     cr_assert(zero(int, bp_archive_write(file.archive, noise, sizeof noise)));
-    archive_file_end(&file);
     bp_archive_free(NULL);
 }

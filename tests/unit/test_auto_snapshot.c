@@ -87,7 +87,7 @@ Test(auto_snapshot, makes_its_directory_with_mode_0700_and_counts_itself) {
 }
 
 Test(auto_snapshot, that_cannot_be_written_is_told_once_and_tried_again) {
-    temp_dir elsewhere;
+    CLEANUP(temp_dir_remove) temp_dir elsewhere;
     cr_assert(temp_dir_make(&elsewhere));
     cr_assert(zero(int, symlinkat(elsewhere.path, dir.fd, "auto-snapshots"))); /* a trap */
     options.auto_snapshot_interval_ms = 5;
@@ -102,5 +102,4 @@ Test(auto_snapshot, that_cannot_be_written_is_told_once_and_tried_again) {
     cr_assert(holds("manifest.json", "\"written\": false"));
     bugpack_close(session);
     cr_assert(zero(sz, temp_dir_count(&elsewhere)));
-    temp_dir_remove(&elsewhere);
 }

@@ -11,13 +11,6 @@ static void tear_down(void) {
 
 TestSuite(buffer, .fini = tear_down);
 
-Test(buffer, starts_empty_without_an_allocation) {
-    bp_buffer_init(&buffer, 10);
-    cr_assert(eq(ptr, buffer.data, NULL));
-    cr_assert(eq(sz, buffer.size, 0));
-    cr_assert(eq(str, bp_buffer_text(&buffer), ""));
-}
-
 Test(buffer, takes_exactly_its_maximum_and_keeps_a_nul_behind_it) {
     bp_buffer_init(&buffer, 8);
     cr_assert(eq(int, bp_buffer_append(&buffer, "1234", 4), BUGPACK_OK));
@@ -88,13 +81,6 @@ Test(buffer, formats_behind_what_is_there) {
     cr_assert(eq(sz, buffer.size, 2 + 4 + 300 + 1));
     cr_assert(eq(int, strncmp(buffer.data, "n=42, wide ", 11), 0));
     cr_assert(eq(chr, buffer.data[buffer.size - 1], '|'));
-}
-
-Test(buffer, keeps_nul_bytes) {
-    bp_buffer_init(&buffer, 10);
-    (void)bp_buffer_append(&buffer, "a\0b", 3);
-    cr_assert(eq(sz, buffer.size, 3));
-    cr_assert(eq(int, memcmp(buffer.data, "a\0b", 4), 0));
 }
 
 Test(buffer, counts_only_what_was_committed) {

@@ -71,18 +71,16 @@ static const char *publish(bp_bundle *bundle) {
 
 static void expect_entry(const char *path, const char *name, size_t byte_count) {
     size_t bytes = SIZE_MAX;
-    char *entry = report_read(path, name, &bytes);
+    CLEANUP(free_memory) char *entry = report_read(path, name, &bytes);
     cr_expect(ne(ptr, entry, NULL), "%s", name);
     cr_expect(eq(sz, bytes, byte_count), "%s", name);
     cr_expect(entry != NULL && memcmp(entry, text, byte_count) == 0, "%s", name);
-    free(entry);
 }
 
 static void expect_list(const char *path, const char *expected) {
-    char *list = report_list(path);
+    CLEANUP(free_memory) char *list = report_list(path);
     cr_assert(ne(ptr, list, NULL));
     cr_expect(eq(str, list, expected));
-    free(list);
 }
 
 Test(bundle, streams_are_entries_with_their_bytes_in_the_manifest) {
@@ -233,7 +231,7 @@ Test(bundle, a_provider_streams) {
 /* In pieces of every size, sequences fall on every boundary of what is passed on at once. */
 Test(bundle, text_is_made_valid_over_the_boundaries_of_pieces) {
     static const char pattern[] = "a\xe2\x82\xac\xf0\x9f\x98\x80\xff\xe2\x82";
-    bp_buffer expected;
+    CLEANUP(bp_buffer_release) bp_buffer expected;
     for (size_t i = 0; i < sizeof text; i++) {
         text[i] = pattern[i % (sizeof pattern - 1)];
     }
@@ -244,12 +242,10 @@ Test(bundle, text_is_made_valid_over_the_boundaries_of_pieces) {
     call(bundle, "text", BP_CONTENT_TEXT, &whole, sizeof text);
     const char *path = publish(bundle);
     size_t bytes = 0;
-    char *entry = report_read(path, "text", &bytes);
+    CLEANUP(free_memory) char *entry = report_read(path, "text", &bytes);
     cr_assert(ne(ptr, entry, NULL));
     cr_expect(eq(sz, bytes, expected.size));
     cr_expect(memcmp(entry, expected.data, bytes) == 0);
-    free(entry);
-    bp_buffer_release(&expected);
 }
 
 Test(bundle, a_provider_that_hangs_is_rolled_back_and_refused_later) {

@@ -158,7 +158,7 @@ Test(call_tree, is_empty_without_lines) {
 }
 
 Test(call_tree, bounds_the_depth_of_a_stack) {
-    bp_buffer line;
+    CLEANUP(bp_buffer_release) bp_buffer line;
     bp_buffer_init(&line, 1 << 20);
     (void)bp_buffer_append_text(&line, "deep");
     for (int i = 0; i < 3 * BP_CALL_TREE_DEPTH_MAX; i++) {
@@ -170,7 +170,6 @@ Test(call_tree, bounds_the_depth_of_a_stack) {
     cr_expect(eq(sz, path.count, BP_CALL_TREE_DEPTH_MAX - 1));
     cr_expect(eq(str, bp_call_tree_node_name(&tree, path.nodes[0]), "…"));
     cr_expect(eq(u64, bp_call_tree_self(&tree, "…"), 5));
-    bp_buffer_release(&line);
 }
 
 Test(call_tree, leaves_out_whole_lines_that_find_no_room) {
@@ -191,7 +190,7 @@ Test(call_tree, leaves_out_whole_lines_that_find_no_room) {
 }
 
 Test(call_tree, bounds_the_memory_for_nodes_and_long_names) {
-    bp_buffer line;
+    CLEANUP(bp_buffer_release) bp_buffer line;
     bp_buffer_init(&line, (size_t)2 << 20);
     for (unsigned i = 0; i < 3000; i++) { /* each node another place of few names */
         bp_buffer_clear(&line);
@@ -214,5 +213,4 @@ Test(call_tree, bounds_the_memory_for_nodes_and_long_names) {
     cr_expect(eq(sz, tree.node_count, BP_CALL_TREE_NODE_MAX));
     cr_expect(tree.texts.size < (size_t)8 << 20, "%zu", tree.texts.size);
     cr_expect(eq(u64, bp_call_tree_samples(&tree) + tree.left_samples, 3025));
-    bp_buffer_release(&line);
 }

@@ -25,7 +25,7 @@ Test(token, tells_a_deadline_from_a_cancel) {
 }
 
 Test(token, stops_a_spool_before_its_next_write_and_sticks) {
-    bp_temp_file temp_file;
+    CLEANUP(bp_temp_file_release) bp_temp_file temp_file;
     bp_cancel_token token = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     static const char piece[100000];
@@ -37,5 +37,4 @@ Test(token, stops_a_spool_before_its_next_write_and_sticks) {
     cr_assert(eq(u64, temp_file.size, sizeof piece));
     cr_assert(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_CANCELLED));
     cr_assert(eq(str, error.message, "the report was cancelled"));
-    bp_temp_file_release(&temp_file);
 }

@@ -16,7 +16,6 @@ static void setup_in_memory(void) {
 TestSuite(close, .init = setup_in_memory, .fini = teardown, .timeout = 60);
 
 static int provide(bugpack_writer *writer, void *context) {
-    (void)context;
     return bugpack_printf(writer, "text");
 }
 
@@ -65,9 +64,6 @@ Test(close, lets_a_new_gap_meet_the_ignored_ones_afterwards) {
 
 static size_t count_and_keep(bugpack_direction direction, uint32_t type, void *bytes,
                              size_t byte_count, void *context) {
-    (void)direction;
-    (void)type;
-    (void)bytes;
     ++*(unsigned *)context;
     return byte_count;
 }
@@ -75,7 +71,7 @@ static size_t count_and_keep(bugpack_direction direction, uint32_t type, void *b
 Test(close, ends_the_calls_of_a_filter) {
     static char message[3 * BUGPACK_TRAFFIC_FILTER_STACK_BYTES];
     open_session();
-    unsigned *call_count = calloc(1, sizeof *call_count);
+    CLEANUP(free_memory) unsigned *call_count = calloc(1, sizeof *call_count);
     bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
     with.filter = count_and_keep;
     with.filter_context = call_count;
@@ -88,14 +84,10 @@ Test(close, ends_the_calls_of_a_filter) {
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, message, 64);
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, message, sizeof message);
     cr_expect(eq(u32, *call_count, 2));
-    free(call_count);
 }
 
 static size_t close_in_filter(bugpack_direction direction, uint32_t type, void *bytes,
                               size_t byte_count, void *context) {
-    (void)direction;
-    (void)type;
-    (void)bytes;
     bugpack_close(context);
     return byte_count;
 }
@@ -123,7 +115,6 @@ static void pause_briefly(void) {
 }
 
 static void wait_for_other(const bugpack_report_result *result, void *context) {
-    (void)result;
     struct knot *knot = context;
     while (!atomic_load(&knot->is_untied)) {
         pause_briefly();
@@ -131,7 +122,6 @@ static void wait_for_other(const bugpack_report_result *result, void *context) {
 }
 
 static void close_a_second_time(const bugpack_report_result *result, void *context) {
-    (void)result;
     struct knot *knot = context;
     while (bugpack_provide_text(knot->closed, NULL, provide, NULL, NULL) != BUGPACK_ERR_CLOSED) {
         pause_briefly(); /* INVALID until the first close has begun */

@@ -345,7 +345,7 @@ Test(condition, prints_itself_for_the_metadata) {
         {{.text = "log /x/", .log_sequence = 7}, "\"log_seq\": 7"},
         {{.text = "state = T", .lasted_ns = 2 * BP_NS_PER_SEC}, "\"found\": \"true for 2.0 s\""}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bp_buffer out;
+        CLEANUP(bp_buffer_release) bp_buffer out;
         bp_json json;
         bp_buffer_init(&out, 4096);
         bp_json_begin(&json, &out);
@@ -354,6 +354,5 @@ Test(condition, prints_itself_for_the_metadata) {
         cr_assert(zero(int, bp_json_finish(&json, NULL)));
         cr_assert(ne(ptr, strstr(bp_buffer_text(&out), cases[i].json), NULL), "%s",
                   bp_buffer_text(&out));
-        bp_buffer_release(&out);
     }
 }

@@ -37,7 +37,7 @@ Test(darwin_facts, are_of_no_other_process) {
 
 Test(darwin_facts, hold_what_macos_tells) {
     bp_task *task = open_own();
-    bp_process_facts facts = read_facts(task);
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts(task);
     cr_expect(eq(int, facts.pid, getpid()));
     cr_expect(eq(str, facts.name, "Viewer"));
     cr_expect(eq(chr, facts.state, 'R'));
@@ -55,37 +55,33 @@ Test(darwin_facts, hold_what_macos_tells) {
     cr_expect(eq(u64, facts.read_bytes.value, 4096));
     cr_expect(eq(u64, facts.written_bytes.value, 8192));
     cr_expect(eq(str, facts.denied, ""));
-    bp_process_facts_release(&facts);
     bp_task_close(task);
 }
 
 Test(darwin_facts, have_limits_switches_and_the_peak) {
     bp_task *task = open_own();
-    bp_process_facts facts = read_facts(task);
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts(task);
     cr_expect(eq(sz, facts.limit_count, 9));
     cr_expect(eq(str, facts.limits[6].name, "Max open files"));
     cr_expect(facts.voluntary_switches.known);
     cr_expect(facts.peak_rss_kb.known);
-    bp_process_facts_release(&facts);
     bp_task_close(task);
 }
 
 Test(darwin_facts, counters_that_have_wrapped_are_not_known) {
     mach_fake.pageins = -1;
     bp_task *task = open_own();
-    bp_process_facts facts = read_facts(task);
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts(task);
     cr_expect(not(facts.major_faults.known));
-    bp_process_facts_release(&facts);
     bp_task_close(task);
 }
 
 Test(darwin_facts, an_answer_that_is_cut_short_is_none) {
     bp_task *task = open_own();
     for (mach_fake.short_by = 1; mach_fake.short_by < 2000; mach_fake.short_by *= 3) {
-        bp_process_facts facts = read_facts(task);
+        CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts(task);
         cr_expect(ne(ptr, strstr(facts.denied, "working directory"), NULL), "%s", facts.denied);
         cr_expect(eq(ptr, facts.working_directory, NULL));
-        bp_process_facts_release(&facts);
     }
     bp_task_close(task);
 }
@@ -93,15 +89,14 @@ Test(darwin_facts, an_answer_that_is_cut_short_is_none) {
 Test(darwin_facts, a_short_name_does_for_a_long_one) {
     mach_fake.name[0] = '\0';
     bp_task *task = open_own();
-    bp_process_facts facts = read_facts(task);
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts(task);
     cr_expect(eq(str, facts.name, "v"));
-    bp_process_facts_release(&facts);
     bp_task_close(task);
 }
 
 Test(darwin_facts, arguments_over_the_limit_are_cut_and_that_is_said) {
     size_t bytes = (1 << 20) - 64;
-    char *memory = malloc(bytes);
+    CLEANUP(free_memory) char *memory = malloc(bytes);
     cr_assert(ne(ptr, memory, NULL));
     memset(memory, 'a', bytes);
     memcpy(memory, "\2\0\0\0/bin/v\0\0", 12);
@@ -116,7 +111,6 @@ Test(darwin_facts, arguments_over_the_limit_are_cut_and_that_is_said) {
     cr_expect(eq(str, facts.denied, "command line: the kernel's copy makes no sense"));
     bp_process_facts_release(&facts);
     bp_task_close(task);
-    free(memory);
 }
 
 /* One reading with the nth call failing; false when there was no such call. */

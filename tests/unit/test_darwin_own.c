@@ -107,14 +107,14 @@ Test(darwin_own, a_thread_that_ends_between_its_two_queries_is_skipped_too) {
 
 Test(darwin_own, a_window_matches_threads_by_id_whatever_their_ports_are_called) {
     open_own();
-    bp_task_snapshot before = take(false);
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot before = take(false);
     mach_fake.threads[0].user_us += 500;
     mach_fake.threads[2].system_us += 1000;
     mach_fake_end(1);
     (void)mach_fake_add(7, "late", 900, 0);
-    bp_task_snapshot after = take(true);
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot after = take(true);
     after.taken_ns = before.taken_ns + 2000000;
-    bp_metrics metrics;
+    CLEANUP(bp_metrics_release) bp_metrics metrics;
     cr_assert(zero(int, bp_metrics_compute(&before, &after, &metrics, NULL)));
     cr_assert(eq(sz, metrics.thread_count, 3));
     cr_expect(eq(u64, metrics.threads[0].tid, 7));
@@ -125,19 +125,14 @@ Test(darwin_own, a_window_matches_threads_by_id_whatever_their_ports_are_called)
     cr_expect(eq(u64, metrics.threads[2].tid, 9007199254740993u));
     cr_expect(epsilon_eq(dbl, metrics.threads[2].cpu_percent, 25.0, 1e-9));
     cr_expect(epsilon_eq(dbl, metrics.cpu_percent, 120.0, 1e-9));
-    bp_metrics_release(&metrics);
-    bp_task_snapshot_release(&before);
-    bp_task_snapshot_release(&after);
 }
 
 Test(darwin_own, what_an_ended_thread_used_stays_with_the_process) {
     open_own();
-    bp_task_snapshot before = take(false);
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot before = take(false);
     mach_fake_end(2);
-    bp_task_snapshot after = take(false);
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot after = take(false);
     cr_expect(eq(u64, before.process_cpu, after.process_cpu));
-    bp_task_snapshot_release(&before);
-    bp_task_snapshot_release(&after);
 }
 
 Test(darwin_own, a_translated_program_is_not_told_41_times_too_little) {

@@ -60,8 +60,7 @@ Test(procargs, refuses_what_has_no_path_or_no_sense) {
 Test(procargs, no_piece_of_a_real_copy_reads_outside_of_it) {
     static const char whole[] = "\3\0\0\0/Applications/V.app/v\0\0\0\0v\0\0--a\0SECRET=1\0";
     for (size_t bytes = 0; bytes <= sizeof whole; bytes++) {
-        char *got = parse(whole, bytes);
+        CLEANUP(free_memory) char *got = parse(whole, bytes);
         cr_expect(eq(ptr, strstr(got, "SECRET"), NULL));
-        free(got);
     }
 }

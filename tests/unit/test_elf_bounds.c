@@ -80,10 +80,9 @@ TestSuite(elf_bounds, .init = make_directory, .fini = remove_directory);
 Test(elf_bounds, takes_a_usual_file_and_this_very_program) {
     struct file file = make_file();
     cr_assert(is_within(&directory, &file));
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    CLEANUP(close_fd) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     cr_assert(bp_elf_is_within(fd, limit_bytes));
     cr_assert(not(bp_elf_is_within(fd, 64)));
-    (void)close(fd);
 }
 
 Test(elf_bounds, refuses_symbols_notes_and_debug_data_that_are_too_large) {
@@ -142,12 +141,11 @@ Test(elf_bounds, keeps_libdw_from_a_file_that_would_fill_the_memory) {
     bp_jemalloc_layout layout = {.block = 4711};
     char reason[256] = "";
     file.sections[1].sh_size = (uint64_t)3 << 30;
-    int fd = open_sparse(&directory, &file, (uint64_t)4 << 30);
+    CLEANUP(close_fd) int fd = open_sparse(&directory, &file, (uint64_t)4 << 30);
     bp_dwarf_status status = bp_jemalloc_dwarf_read(fd, "/x", &layout, reason, sizeof reason);
     cr_assert(status == BP_DWARF_TOO_MUCH || status == BP_DWARF_NO_LIBRARY);
     cr_assert(ne(int, reason[0], '\0'));
     cr_assert(eq(u64, layout.block, 4711));
-    (void)close(fd);
 }
 
 /* To open a watchdog starts it, and a tape winds: what a name stands for is looked at first. */
@@ -171,7 +169,6 @@ Test(elf_bounds, opens_regular_files_only_and_those_through_links_too) {
     cr_assert(eq(int, unlink(path), 0));
     cr_assert(temp_dir_write(&directory, "file", "x", 1));
     cr_assert(eq(int, symlink("file", link), 0));
-    int fd = bp_open_regular(link);
+    CLEANUP(close_fd) int fd = bp_open_regular(link);
     cr_assert(ge(int, fd, 0));
-    (void)close(fd);
 }

@@ -30,7 +30,7 @@ Test(elf_object, finds_the_symbols_that_the_loader_finds) {
     bp_elf_object elf;
     Elf64_Sym symbol = {.st_value = 4711};
     uint64_t base;
-    int fd = open_libc(&base);
+    CLEANUP(close_fd) int fd = open_libc(&base);
     cr_assert(eq(int, bp_elf_object_read(fd, &elf), BP_ELF_OK));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         cr_assert(bp_elf_find_symbol(&elf, names[i], &symbol), "%s", names[i]);
@@ -41,19 +41,17 @@ Test(elf_object, finds_the_symbols_that_the_loader_finds) {
     cr_assert(not(bp_elf_find_symbol(&elf, "bugpack_is_not_in_libc", &symbol)));
     cr_assert(not(bp_elf_find_symbol(&elf, "", &symbol)));
     (void)dlclose(libc);
-    (void)close(fd);
 }
 
 Test(elf_object, reads_how_the_c_library_keeps_its_threads) {
     bp_elf_object elf;
     bp_libc_layout layout;
     uint64_t base;
-    int fd = open_libc(&base);
+    CLEANUP(close_fd) int fd = open_libc(&base);
     cr_assert(eq(int, bp_elf_object_read(fd, &elf), BP_ELF_OK));
     cr_assert(bp_libc_layout_read(&elf, &layout));
     cr_assert(gt(u64, layout.descriptor_bytes, layout.descriptor_tid));
     cr_assert(ne(u64, layout.lists[0], layout.lists[1]));
-    (void)close(fd);
 }
 
 /* An executable with two segments: notes, and one of a kind that is given. */
@@ -133,13 +131,12 @@ Test(elf_object, survives_bytes_that_lie) {
             copy[16 + random % 1000] = (char)(random >> 24);
         }
         cr_assert(temp_dir_write(&dir, "lie", copy, sizeof copy));
-        int fd = openat(dir.fd, "lie", O_RDONLY | O_CLOEXEC);
+        CLEANUP(close_fd) int fd = openat(dir.fd, "lie", O_RDONLY | O_CLOEXEC);
         if (bp_elf_object_read(fd, &elf) == BP_ELF_OK) {
             (void)bp_elf_find_symbol(&elf, "getpid", &symbol);
             (void)bp_elf_find_tls_slot(&elf, &slot, &addend);
             cr_assert(le(sz, elf.segment_count, BP_ELF_SEGMENT_MAX));
         }
-        (void)close(fd);
     }
 }
 
@@ -159,8 +156,7 @@ Test(elf_object, tells_another_machine_from_a_broken_file) {
             copy.e_ident[changes[i - 1].byte] = changes[i - 1].value;
         }
         cr_assert(temp_dir_write(&dir, "other", &copy, sizeof copy));
-        int fd = openat(dir.fd, "other", O_RDONLY | O_CLOEXEC);
+        CLEANUP(close_fd) int fd = openat(dir.fd, "other", O_RDONLY | O_CLOEXEC);
         cr_assert(eq(int, bp_elf_object_read(fd, &elf), BP_ELF_OTHER_MACHINE));
-        (void)close(fd);
     }
 }

@@ -20,7 +20,6 @@ enum {
 static uint64_t memory[16]; /* from AT on */
 
 static bool read_memory(void *context, uint64_t address, void *out, size_t bytes) {
-    (void)context;
     if (address < AT || address - AT + bytes > sizeof memory) {
         return false;
     }

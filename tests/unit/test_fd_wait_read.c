@@ -34,7 +34,6 @@ static void *wait_on(void *context) {
 }
 
 static void ignore(int number) {
-    (void)number;
 }
 
 /* Interrupts its call. The signal may come just before the call, and is sent again. */
@@ -192,10 +191,9 @@ Test(fd_wait, names_nobody_where_the_other_end_was_closed) {
         _exit((int)read(ends[0], &byte, 1));
     }
     for (bool is_waiting = false; !is_waiting;) {
-        bp_process_threads process;
+        CLEANUP(bp_process_threads_release) bp_process_threads process;
         cr_assert(eq(int, bp_threads_read(child, UINT64_MAX, &process, NULL), BUGPACK_OK));
         is_waiting = process.threads[0].has_fd_wait;
-        bp_process_threads_release(&process);
     }
     (void)kill(child, SIGSTOP);
     (void)waitpid(child, NULL, WUNTRACED);

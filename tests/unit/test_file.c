@@ -33,20 +33,13 @@ static void become_root_again(void) {
     }
 }
 
-Test(file, holds_a_directory_close_on_exec) {
-    int fd = -1;
-    cr_assert(eq(int, bp_file_open_directory(dir.path, false, &fd, NULL), BUGPACK_OK));
-    cr_assert(ne(int, fcntl(fd, F_GETFD) & FD_CLOEXEC, 0));
-    (void)close(fd);
-}
-
-static void expect_makes_0700_under(mode_t umask_bits) {
+static void expect_makes_0700_under(mode_t umask_bits, const char *name) {
     char path[512];
-    in_dir("made", path);
+    in_dir(name, path);
     become_nobody();
     mode_t before = umask(umask_bits);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    int fd = -1;
+    CLEANUP(close_fd) int fd = -1;
     bugpack_status status = bp_file_open_directory(path, true, &fd, &error);
     (void)umask(before);
     become_root_again();
@@ -54,15 +47,11 @@ static void expect_makes_0700_under(mode_t umask_bits) {
     struct stat info;
     cr_assert(eq(int, fstat(fd, &info), 0));
     cr_assert(eq(uint, info.st_mode & 07777, 0700));
-    (void)close(fd);
 }
 
-Test(file, makes_a_directory_of_0700_under_an_open_umask) {
-    expect_makes_0700_under(0);
-}
-
-Test(file, makes_a_directory_of_0700_under_a_closed_umask) {
-    expect_makes_0700_under(0777);
+Test(file, makes_a_directory_of_0700_whatever_the_umask) {
+    expect_makes_0700_under(0, "open");
+    expect_makes_0700_under(0777, "closed");
 }
 
 Test(file, leaves_the_mode_of_a_directory_that_is_there) {
@@ -70,12 +59,12 @@ Test(file, leaves_the_mode_of_a_directory_that_is_there) {
     in_dir("mine", path);
     cr_assert(eq(int, mkdir(path, 0755), 0));
     cr_assert(eq(int, chmod(path, 0755), 0));
-    int fd = -1;
+    CLEANUP(close_fd) int fd = -1;
     cr_assert(eq(int, bp_file_open_directory(path, true, &fd, NULL), BUGPACK_OK));
+    cr_assert(ne(int, fcntl(fd, F_GETFD) & FD_CLOEXEC, 0));
     struct stat info;
     cr_assert(eq(int, fstat(fd, &info), 0));
     cr_assert(eq(uint, info.st_mode & 07777, 0755));
-    (void)close(fd);
 }
 
 Test(file, makes_only_the_last_component) {
@@ -124,10 +113,9 @@ Test(file, opens_a_regular_file_close_on_exec_also_through_a_link) {
     cr_assert(eq(int, symlinkat("file", dir.fd, "link"), 0));
     static const char *const names[] = {"file", "link"};
     for (size_t i = 0; i < 2; i++) {
-        int fd = -1;
+        CLEANUP(close_fd) int fd = -1;
         cr_assert(eq(int, bp_file_open_regular(dir.fd, names[i], &fd, NULL), BUGPACK_OK));
         cr_assert(ne(int, fcntl(fd, F_GETFD) & FD_CLOEXEC, 0));
-        (void)close(fd);
     }
 }
 
@@ -181,39 +169,36 @@ Test(file, refuses_what_else_is_not_a_regular_file) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     cr_assert(lt(sz, strlen(path), sizeof address.sun_path));
     memcpy(address.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CLEANUP(close_fd) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert(eq(int, bind(fd, (struct sockaddr *)&address, sizeof address), 0));
     expect_refused(dir.fd, "socket", "socket"); /* open(2) says ENXIO, whose words differ */
-    (void)close(fd);
 }
 
 Test(file, reads_a_whole_file_behind_what_is_there) {
     cr_assert(temp_dir_write(&dir, "file", "12\0\xFF", 4));
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 6);
     (void)bp_buffer_append_text(&out, ">>");
     cr_assert(eq(int, bp_file_read_at(dir.fd, "file", &out, NULL), BUGPACK_OK));
     cr_assert(eq(sz, out.size, 6));
     cr_assert(eq(int, memcmp(out.data, ">>12\0\xFF", 7), 0));
-    bp_buffer_release(&out);
 }
 
 Test(file, refuses_one_byte_over_the_limit) {
     cr_assert(temp_dir_write(&dir, "file", "12345", 5));
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 4);
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_file_read_at(dir.fd, "file", &out, &error), BUGPACK_ERR_LIMIT));
     expect_says(&error, "file");
     expect_says(&error, "4 bytes");
-    bp_buffer_release(&out);
 }
 
 Test(file, reads_a_large_file_and_files_that_have_no_size) {
     static char large[300000];
     memset(large, 'L', sizeof large);
     cr_assert(temp_dir_write(&dir, "large", large, sizeof large));
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 1 << 20);
     cr_assert(eq(int, bp_file_read_at(dir.fd, "large", &out, NULL), BUGPACK_OK));
     cr_assert(eq(sz, out.size, sizeof large));
@@ -226,11 +211,10 @@ Test(file, reads_a_large_file_and_files_that_have_no_size) {
     cr_assert(eq(int, bp_file_read_fd(pipe_fds[0], "pipe", &out, NULL), BUGPACK_OK));
     cr_assert(eq(str, bp_buffer_text(&out), "from a pipe"));
     (void)close(pipe_fds[0]);
-    bp_buffer_release(&out);
 }
 
 Test(file, says_that_a_file_is_missing_or_cannot_be_read) {
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 100);
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_file_read_at(dir.fd, "gone", &out, &error), BUGPACK_ERR_NO_PROCESS));
@@ -238,7 +222,6 @@ Test(file, says_that_a_file_is_missing_or_cannot_be_read) {
     cr_assert(eq(int, bp_file_read_at(dir.fd, ".", &out, &error), BUGPACK_ERR_IO));
     cr_assert(eq(int, error.system_errno, EISDIR));
     cr_assert(eq(sz, out.size, 0));
-    bp_buffer_release(&out);
 }
 
 Test(file, closes_a_descriptor_or_none_and_leaves_errno_alone) {

@@ -57,8 +57,8 @@ static const tail_case tail_cases[] = {
 Test(file_tail, keeps_the_newest_whole_lines_that_fit) {
     for (size_t i = 0; i < sizeof tail_cases / sizeof tail_cases[0]; i++) {
         const tail_case *c = &tail_cases[i];
-        int fd = open_with(c->contents, strlen(c->contents));
-        bp_buffer out;
+        CLEANUP(close_fd) int fd = open_with(c->contents, strlen(c->contents));
+        CLEANUP(bp_buffer_release) bp_buffer out;
         bp_buffer_init(&out, 1000);
         bp_file_tail tail;
         cr_assert(eq(int, bp_file_read_tail(fd, "log", c->limit_bytes, append, &out, &tail, NULL),
@@ -68,17 +68,15 @@ Test(file_tail, keeps_the_newest_whole_lines_that_fit) {
         cr_assert(eq(u64, tail.original_bytes, strlen(c->contents)), "case %zu", i);
         cr_assert(eq(u64, tail.skipped_bytes, strlen(c->contents) - strlen(c->kept)), "case %zu",
                   i);
-        bp_buffer_release(&out);
-        (void)close(fd);
     }
 }
 
 Test(file_tail, never_gives_more_than_the_limit_at_any_limit) {
     static const char contents[] = "first\n\nthird line\nl\xC3\xA4st";
     size_t size = sizeof contents - 1;
-    int fd = open_with(contents, size);
+    CLEANUP(close_fd) int fd = open_with(contents, size);
     for (uint64_t limit = 1; limit <= size + 2; limit++) {
-        bp_buffer out;
+        CLEANUP(bp_buffer_release) bp_buffer out;
         bp_buffer_init(&out, 1000);
         bp_file_tail tail;
         cr_assert(
@@ -89,54 +87,36 @@ Test(file_tail, never_gives_more_than_the_limit_at_any_limit) {
         cr_assert(eq(str, bp_buffer_text(&out), expected));
         cr_assert(tail.cut_inside_line || expected == contents || expected[-1] == '\n',
                   "limit %d cuts a line", (int)limit);
-        bp_buffer_release(&out);
     }
-    (void)close(fd);
 }
 
 Test(file_tail, keeps_bytes_that_are_no_text) {
     static const char contents[] = "ab\n\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80";
-    int fd = open_with(contents, sizeof contents - 1);
-    bp_buffer out;
+    CLEANUP(close_fd) int fd = open_with(contents, sizeof contents - 1);
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 1000);
     bp_file_tail tail;
     cr_assert(eq(int, bp_file_read_tail(fd, "log", 8, append, &out, &tail, NULL), BUGPACK_OK));
     cr_assert(tail.cut_inside_line);
     cr_assert(ge(sz, out.size, 8 - 3), "more than one character's bytes went");
-    bp_buffer_release(&out);
-    (void)close(fd);
-}
-
-Test(file_tail, appends_behind_what_the_buffer_holds) {
-    int fd = open_with("one\ntwo\n", 8);
-    bp_buffer out;
-    bp_buffer_init(&out, 1000);
-    (void)bp_buffer_append_text(&out, "> ");
-    bp_file_tail tail;
-    cr_assert(eq(int, bp_file_read_tail(fd, "log", 6, append, &out, &tail, NULL), BUGPACK_OK));
-    cr_assert(eq(str, bp_buffer_text(&out), "> two\n"));
-    bp_buffer_release(&out);
-    (void)close(fd);
 }
 
 Test(file_tail, takes_of_a_file_that_grew_what_it_has_now_and_ends_there) {
-    int fd = open_with("one\n", 4);
+    CLEANUP(close_fd) int fd = open_with("one\n", 4);
     int writer = openat(dir.fd, "log", O_WRONLY | O_APPEND | O_CLOEXEC);
     cr_assert(eq(int, write(writer, "two\n", 4), 4));
     (void)close(writer);
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 1000);
     bp_file_tail tail;
     cr_assert(eq(int, bp_file_read_tail(fd, "log", 100, append, &out, &tail, NULL), BUGPACK_OK));
     cr_assert(eq(str, bp_buffer_text(&out), "one\ntwo\n"));
     cr_assert(eq(u64, tail.original_bytes, 8));
-    bp_buffer_release(&out);
-    (void)close(fd);
 }
 
 Test(file_tail, refuses_a_limit_of_0_and_passes_on_what_the_sink_says) {
-    int fd = open_with("one\ntwo\n", 8);
-    bp_buffer out;
+    CLEANUP(close_fd) int fd = open_with("one\ntwo\n", 8);
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 4);
     bp_file_tail tail = {.original_bytes = 77};
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -146,24 +126,20 @@ Test(file_tail, refuses_a_limit_of_0_and_passes_on_what_the_sink_says) {
         eq(int, bp_file_read_tail(fd, "log", 0, append, &out, &tail, &error), BUGPACK_ERR_INVALID));
     cr_assert(eq(u64, tail.original_bytes, 77));
     cr_assert(eq(sz, out.size, 0));
-    bp_buffer_release(&out);
-    (void)close(fd);
 }
 
 Test(file_tail, reads_the_end_of_a_file_that_is_larger_than_memory) {
     cr_assert(temp_dir_write(&dir, "sparse", "x", 1));
-    int fd = openat(dir.fd, "sparse", O_RDWR | O_CLOEXEC);
+    CLEANUP(close_fd) int fd = openat(dir.fd, "sparse", O_RDWR | O_CLOEXEC);
     const off_t huge = (off_t)1 << 40;
     cr_assert(eq(int, ftruncate(fd, huge), 0));
     cr_assert(eq(int, pwrite(fd, "\nthe end\n", 9, huge - 9), 9));
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 1000);
     bp_file_tail tail;
     cr_assert(eq(int, bp_file_read_tail(fd, "sparse", 100, append, &out, &tail, NULL), BUGPACK_OK));
     cr_assert(eq(str, bp_buffer_text(&out), "the end\n"));
     cr_assert(eq(u64, tail.original_bytes, (uint64_t)huge));
-    bp_buffer_release(&out);
-    (void)close(fd);
 }
 
 /* What the kernel makes up when it is read has a size of 0 under /proc, and of a page under /sys.
@@ -172,7 +148,7 @@ static void reads_the_whole_of(const char *path, uint64_t limit_bytes) {
     bp_buffer whole, out;
     bp_file_tail tail;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    int fd = -1;
+    CLEANUP(close_fd) int fd = -1;
     bp_buffer_init(&whole, 65536);
     bp_buffer_init(&out, 65536);
     cr_assert(eq(int, bp_file_read_at(AT_FDCWD, path, &whole, &error), BUGPACK_OK));
@@ -185,7 +161,6 @@ static void reads_the_whole_of(const char *path, uint64_t limit_bytes) {
     cr_assert(gt(sz, out.size, 0));
     cr_assert(le(u64, out.size, limit_bytes));
     cr_assert(eq(str, bp_buffer_text(&out), whole.data + whole.size - out.size));
-    (void)close(fd);
     bp_buffer_release(&whole);
     bp_buffer_release(&out);
 }

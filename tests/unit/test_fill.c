@@ -7,7 +7,6 @@
 #include "unit/unit.h"
 
 static void append(void *context, const char *text, size_t byte_count, bool is_fact) {
-    (void)is_fact;
     (void)bp_buffer_append(context, text, byte_count);
 }
 
@@ -81,12 +80,11 @@ static bugpack_status take_page(void *context, const void *bytes, size_t byte_co
 
 Test(html_text, escapes_what_could_end_a_text_or_an_attribute) {
     static const char text[] = "a&b<c>d\"e'f\x01\xff\n\t";
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_html html;
     bp_buffer_init(&out, 1024);
     bp_html_init(&html, take_page, &out);
     cr_assert(zero(int, bp_html_text(&html, text, strlen(text))));
     cr_assert(zero(int, bp_html_finish(&html)));
     cr_expect(eq(str, bp_buffer_text(&out), "a&#38;b&#60;c&#62;d&#34;e&#39;f\\x01\\xff\n\t"));
-    bp_buffer_release(&out);
 }

@@ -11,8 +11,6 @@
 static atomic_uint done_count;
 
 static void count_done(const bugpack_report_result *result, void *context) {
-    (void)result;
-    (void)context;
     (void)usleep(20000); /* a flush waits for callbacks too */
     atomic_fetch_add(&done_count, 1);
 }
@@ -41,8 +39,6 @@ Test(flush, waits_for_all_that_was_accepted_and_its_callbacks) {
 static sem_t is_inside, may_return;
 
 static void wait_inside(const bugpack_report_result *result, void *context) {
-    (void)result;
-    (void)context;
     (void)sem_post(&is_inside);
     (void)sem_wait(&may_return);
 }
@@ -58,7 +54,6 @@ Test(flush, waits_for_the_callback_of_the_last_report) {
 }
 
 static void flush_inside(const bugpack_report_result *result, void *context) {
-    (void)result;
     atomic_store(&done_count, (unsigned)-(int)bugpack_flush(context, BUGPACK_OFF));
 }
 
@@ -92,7 +87,6 @@ static void hear(bugpack_level level, const char *text, void *context) {
 }
 
 static int fail_with_a_reason(bugpack_writer *writer, void *context) {
-    (void)context;
     return bugpack_fail(writer, "the decoder\nlock was held");
 }
 

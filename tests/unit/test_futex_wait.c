@@ -25,7 +25,6 @@ static bool read_memory(void *context, uint64_t address, void *out, size_t bytes
 }
 
 static bool has_thread(void *context, uint64_t tid) {
-    (void)context;
     return tid == 41 || tid == 42;
 }
 
@@ -75,7 +74,6 @@ Test(futex_wait, finds_the_owner_of_a_mutex) {
 
 /* 51 is a thread of another process, and 52 has ended. */
 static bp_futex_owner find_other(void *context, uint64_t tid) {
-    (void)context;
     if (tid == 51) {
         return BP_FUTEX_OWNER_PROCESS;
     }

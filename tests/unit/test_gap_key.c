@@ -52,7 +52,7 @@ Test(gap_key, of_the_longest_length_stays_as_it_is) {
 
 Test(gap_key, that_is_too_long_is_cut_and_told_apart_by_a_hash) {
     size_t bytes = 10240;
-    char *text = malloc(bytes + 1);
+    CLEANUP(free_memory) char *text = malloc(bytes + 1);
     cr_assert(ne(ptr, text, NULL));
     memset(text, 'k', bytes);
     text[bytes] = '\0';
@@ -70,7 +70,6 @@ Test(gap_key, that_is_too_long_is_cut_and_told_apart_by_a_hash) {
     cr_expect(eq(str, one.text, again.text));
     cr_expect(ne(str, one.text, other.text));
     cr_expect(zero(int, memcmp(one.text, other.text, BP_GAP_KEY_FRONT_BYTES)));
-    free(text);
 }
 
 Test(gap_key, that_is_too_long_has_a_hash_that_is_no_help_in_guessing) {

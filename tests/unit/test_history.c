@@ -64,10 +64,9 @@ static uint64_t begin_of(uint64_t end_ns) {
 static void expect_last(uint64_t began_secs, uint64_t ended_secs) {
     bp_history_held held = {NULL, NULL};
     cr_assert(bp_history_hold_last(history, &held));
-    bp_metrics metrics = computed(&held, NULL);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = computed(&held, NULL);
     cr_expect(eq(u64, metrics.began_ns, began_secs * SEC));
     cr_expect(eq(u64, metrics.ended_ns, ended_secs * SEC));
-    bp_metrics_release(&metrics);
 }
 
 static void expect_no_last(void) {
@@ -125,7 +124,7 @@ Test(history, many_short_intervals_keep_few_snapshots) {
 
 Test(history, large_snapshots_give_windows_up_to_twice_as_long) {
     const size_t count = BP_HISTORY_LARGE_BYTES / sizeof(bp_thread_counters) + 1;
-    bp_thread_counters *threads = calloc(count, sizeof *threads);
+    CLEANUP(free_memory) bp_thread_counters *threads = calloc(count, sizeof *threads);
     cr_assert(threads != NULL);
     for (uint64_t secs = 1; secs <= 20; secs++) {
         bp_task_snapshot snapshot = made_snapshot(secs * SEC, 0, threads, count);
@@ -137,7 +136,6 @@ Test(history, large_snapshots_give_windows_up_to_twice_as_long) {
             cr_expect(le(u64, length_ns, 4 * SEC));
         }
     }
-    free(threads);
 }
 
 Test(history, a_shorter_window_may_be_asked_for) {
@@ -170,22 +168,20 @@ Test(history, what_is_held_outlives_its_history) {
         bp_task_snapshot snapshot = made_snapshot(secs * SEC, secs * SEC / 2, &thread, 1);
         cr_assert(eq(int, bp_history_add(history, &snapshot, NULL), BUGPACK_OK));
     }
-    bp_history_held held = {NULL, NULL};
+    CLEANUP(bp_history_held_release) bp_history_held held = {NULL, NULL};
     cr_assert(bp_history_hold_last(history, &held));
     for (uint64_t secs = 13; secs <= 30; secs++) {
         cr_assert(eq(int, add(secs * SEC, 0), BUGPACK_OK));
     }
     bp_history_free(history);
     history = NULL;
-    bp_metrics metrics = computed(&held, NULL);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = computed(&held, NULL);
     cr_expect(eq(u64, metrics.began_ns, 10 * SEC));
     cr_expect(eq(u64, metrics.ended_ns, 12 * SEC));
     cr_expect(eq(dbl, metrics.cpu_percent, 50.0));
     cr_assert(eq(sz, metrics.thread_count, 1));
     cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 25.0));
     cr_expect(eq(str, metrics.threads[0].name, "seven"));
-    bp_metrics_release(&metrics);
-    bp_history_held_release(&held);
 }
 
 Test(history, a_refused_snapshot_changes_nothing) {

@@ -232,7 +232,7 @@ Test(history_print, a_spool_that_is_full_is_an_error_and_leaves_output_alone) {
     const bp_history_record good = {.ended_ns = 77};
     put_record(1, &good);
     cr_assert(eq(int, bp_temp_file_flush(&records, NULL), BUGPACK_OK));
-    bp_temp_file small = BP_TEMP_FILE_INIT;
+    CLEANUP(bp_temp_file_release) bp_temp_file small = BP_TEMP_FILE_INIT;
     uint64_t count = 42;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_temp_file_open(&small, dir.fd, 10, NULL), BUGPACK_OK));
@@ -240,7 +240,6 @@ Test(history_print, a_spool_that_is_full_is_an_error_and_leaves_output_alone) {
                  BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, count, 42));
     cr_expect(eq(str, error.message, "cannot write the metrics history"));
-    bp_temp_file_release(&small);
 }
 
 Test(history_print, records_that_cannot_be_read_are_an_error_after_the_lines_before_them) {

@@ -22,10 +22,9 @@ static void on_progress(uint64_t done, uint64_t total, void *context) {
 static void take_report(const char *expected_entries) {
     take(NULL);
     cr_expect(eq(u32, taken.missing_count, 0), "%s", taken.missing);
-    char *entries = report_list(taken.path);
+    CLEANUP(free_memory) char *entries = report_list(taken.path);
     cr_expect(eq(str, entries, expected_entries));
     cr_expect(holds("host-threads.json", "\"self\": true"));
-    free(entries);
 }
 
 TestSuite(host_session, .init = setup_host, .fini = teardown);

@@ -14,7 +14,6 @@ static uint64_t address_of(size_t word) {
 }
 
 static bool read_memory(void *context, uint64_t address, void *out, size_t bytes) {
-    (void)context;
     if (address < AT || address - AT > sizeof memory || bytes > sizeof memory - (address - AT)) {
         return false;
     }

@@ -25,7 +25,6 @@ static bugpack_status give_text(const void *context, bp_sink *sink, void *sink_c
     const char *text = context;
     size_t half = strlen(text) / 2;
     bugpack_status status = sink(sink_context, text, half);
-    (void)sink_error;
     return status == BUGPACK_OK ? sink(sink_context, text + half, strlen(text) - half) : status;
 }
 
@@ -57,7 +56,7 @@ static bugpack_status compare(const char *old_text, const char *new_text) {
 
 /* The rows as "path before>after;". */
 static void expect_changes(const char *old_text, const char *new_text, const char *expected) {
-    bp_buffer rows;
+    CLEANUP(bp_buffer_release) bp_buffer rows;
     bp_buffer_init(&rows, SIZE_MAX / 4);
     for (size_t i = 0; i < list.count; i++) {
         const bp_json_change *row = &list.rows[i];
@@ -66,7 +65,6 @@ static void expect_changes(const char *old_text, const char *new_text, const cha
     }
     cr_expect(strcmp(bp_buffer_text(&rows), expected) == 0, "%s and %s give %s", old_text, new_text,
               bp_buffer_text(&rows));
-    bp_buffer_release(&rows);
 }
 
 static void expect_rows(const char *old_text, const char *new_text, const char *expected) {
@@ -197,18 +195,15 @@ Test(json_diff, stops_at_its_bounds) {
     expect_rows(others, others, "");
     free(many);
     free(others);
+    CLEANUP(free_memory)
     char *name = repeat("{\"", "n", 5000, "\": 1}"), *changed = repeat("{\"", "n", 5000, "\": 2}");
     expect_rows(name, changed, "");
     cr_expect(list.is_cut);
-    free(name);
-    free(changed);
 }
 
 Test(json_diff, takes_linear_time_for_what_looks_like_secrets, .timeout = 30) {
-    char *one = repeat("[\"", "REDACTED-", 200000, "1-0123456789ab\"]");
-    char *other = repeat("[\"", "REDACTED-", 200000, "2-0123456789ab\"]");
+    CLEANUP(free_memory) char *one = repeat("[\"", "REDACTED-", 200000, "1-0123456789ab\"]");
+    CLEANUP(free_memory) char *other = repeat("[\"", "REDACTED-", 200000, "2-0123456789ab\"]");
     cr_expect(compare(one, other) == BUGPACK_OK);
     cr_expect(eq(sz, list.count, 1));
-    free(one);
-    free(other);
 }

@@ -71,13 +71,13 @@ Test(json_reader, refuses_every_truncation) {
         "{\"a\\u00e9\": [1, -0.5e+3, \"x\\ud83d\\ude00\", true, null, {}], \"b\": {\"c\": []}}";
     cr_assert(eq(int, reformat(whole), BUGPACK_OK), "%s", error.message);
     for (size_t length = 0; length < strlen(whole); length++) {
+        CLEANUP(free_memory)
         char *cut = malloc(length + 1); /* exactly so long that a sanitizer sees an overrun */
         cr_assert(cut != NULL);
         memcpy(cut, whole, length);
         bp_buffer_clear(&out);
         cr_expect(eq(int, bp_json_reformat(cut, length, &out, &error), BUGPACK_ERR_CORRUPT));
         cr_expect(eq(sz, out.size, 0));
-        free(cut);
     }
 }
 
@@ -171,21 +171,19 @@ Test(json_reader, accepts_the_depth_limit_and_refuses_one_more) {
 
 Test(json_reader, refuses_a_million_open_brackets_without_recursion) {
     size_t count = 1000000;
-    char *text = malloc(count);
+    CLEANUP(free_memory) char *text = malloc(count);
     cr_assert(text != NULL);
     memset(text, '[', count);
     cr_expect(eq(int, bp_json_reformat(text, count, &out, &error), BUGPACK_ERR_CORRUPT));
-    free(text);
 }
 
 Test(json_reader, keeps_the_first_bytes_where_the_buffer_is_too_small) {
-    bp_buffer small;
+    CLEANUP(bp_buffer_release) bp_buffer small;
     bp_buffer_init(&small, 20);
     (void)bp_buffer_append_text(&small, "before");
     static const char text[] = "[1,2,3,4,5,6,7]";
     cr_expect(eq(int, bp_json_reformat(text, strlen(text), &small, &error), BUGPACK_ERR_LIMIT));
     cr_expect(eq(str, small.data, "before"));
-    bp_buffer_release(&small);
 }
 
 Test(json_reader, needs_no_error_and_no_text) {

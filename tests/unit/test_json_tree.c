@@ -3,13 +3,13 @@
  */
 
 #include "base/buffer.h"
+#include "unit/unit.h"
 #include "json/tree_maker.h"
 #include "json/tree_reader.h"
-#include "unit/unit.h"
 
 static bugpack_error error;
 
-static bp_json_tree *read(const char *text) {
+static bp_json_tree *read_tree(const char *text) {
     bp_json_tree *tree = NULL;
     cr_assert(bp_json_tree_read(text, strlen(text), &tree, &error) == BUGPACK_OK, "%s",
               error.message);
@@ -17,28 +17,29 @@ static bp_json_tree *read(const char *text) {
 }
 
 Test(json_tree, finds_members_by_their_exact_name_and_type) {
-    bp_json_tree *tree = read("\xEF\xBB\xBF{\"a\": \"x\\u00e9\\ud83d\\ude00\", \"A\": 1, \"list\": "
-                              "[1, \"two\", {}], \"inner\": {\"a\": \"y\"}}");
-    cr_expect(eq(str, (char *)bp_json_tree_text(tree, "a"), "x\xc3\xa9\xf0\x9f\x98\x80"));
-    cr_expect(eq(ptr, (void *)bp_json_tree_text(tree, "A"), NULL));
-    cr_expect(eq(ptr, (void *)bp_json_tree_text(tree, "x"), NULL));
-    cr_expect(eq(ptr, (void *)bp_json_tree_array(tree, "inner"), NULL));
-    cr_expect(eq(ptr, (void *)bp_json_tree_object(tree, "list"), NULL));
+    bp_json_tree *tree =
+        read_tree("\xEF\xBB\xBF{\"a\": \"x\\u00e9\\ud83d\\ude00\", \"A\": 1, \"list\": "
+                  "[1, \"two\", {}], \"inner\": {\"a\": \"y\"}}");
+    cr_expect(eq(str, bp_json_tree_text(tree, "a"), "x\xc3\xa9\xf0\x9f\x98\x80"));
+    cr_expect(eq(ptr, bp_json_tree_text(tree, "A"), NULL));
+    cr_expect(eq(ptr, bp_json_tree_text(tree, "x"), NULL));
+    cr_expect(eq(ptr, bp_json_tree_array(tree, "inner"), NULL));
+    cr_expect(eq(ptr, bp_json_tree_object(tree, "list"), NULL));
     const bp_json_tree *inner = bp_json_tree_object(tree, "inner");
-    cr_expect(eq(str, (char *)bp_json_tree_text(inner, "a"), "y"));
+    cr_expect(eq(str, bp_json_tree_text(inner, "a"), "y"));
     size_t count = 0;
     for (const bp_json_tree *element = bp_json_tree_first(bp_json_tree_array(tree, "list"));
          element != NULL; element = bp_json_tree_next(element)) {
-        cr_expect(eq(ptr, (void *)bp_json_tree_text(element, "a"), NULL));
+        cr_expect(eq(ptr, bp_json_tree_text(element, "a"), NULL));
         count++;
     }
     cr_expect(eq(sz, count, 3));
-    cr_expect(eq(ptr, (void *)bp_json_tree_text(NULL, "a"), NULL));
+    cr_expect(eq(ptr, bp_json_tree_text(NULL, "a"), NULL));
     bp_json_tree_free(tree);
 }
 
 Test(json_tree, an_infinite_number_is_none) {
-    bp_json_tree *tree = read("{\"a\": 1e999, \"b\": -1e999, \"c\": 1e17, \"d\": -0.5}");
+    bp_json_tree *tree = read_tree("{\"a\": 1e999, \"b\": -1e999, \"c\": 1e17, \"d\": -0.5}");
     double value = 7;
     cr_expect(not(bp_json_tree_number(tree, "a", &value)));
     cr_expect(not(bp_json_tree_number(tree, "b", &value)));
@@ -64,15 +65,14 @@ Test(json_tree, numbers_are_whole_and_exact_or_none) {
                  {"\"1\"", false, 0},
                  {"null", false, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bp_buffer text;
+        CLEANUP(bp_buffer_release) bp_buffer text;
         uint64_t value = 0;
         bp_buffer_init(&text, 100);
         (void)bp_buffer_printf(&text, "{\"n\": %s}", cases[i].text);
-        bp_json_tree *tree = read(text.data);
+        bp_json_tree *tree = read_tree(text.data);
         cr_expect(eq(int, bp_json_tree_uint(tree, "n", &value), cases[i].is_good), "%s", text.data);
         cr_expect(eq(u64, value, cases[i].value), "%s", text.data);
         bp_json_tree_free(tree);
-        bp_buffer_release(&text);
     }
 }
 
@@ -105,7 +105,6 @@ Test(json_tree, refuses_what_takes_more_memory_than_is_meant_for_it) {
 static bugpack_status give(const void *context, bp_sink *sink, void *sink_context,
                            bugpack_error *ret_error) {
     bugpack_status status = BUGPACK_OK;
-    (void)ret_error;
     for (const char *at = context; *at != '\0' && status == BUGPACK_OK; at++) {
         status = sink(sink_context, at, 1);
     }
@@ -115,7 +114,6 @@ static bugpack_status give(const void *context, bp_sink *sink, void *sink_contex
 /* A bp_json_tree_taker. */
 static bugpack_status add_tid(void *context, bp_json_tree *element, bugpack_error *ret_error) {
     uint64_t tid;
-    (void)ret_error;
     cr_assert(bp_json_tree_uint(element, "tid", &tid));
     *(uint64_t *)context = *(uint64_t *)context * 10 + tid;
     return tid == 8 ? BUGPACK_ERR_LIMIT : BUGPACK_OK;
@@ -150,7 +148,7 @@ Test(json_tree, gives_each_element_of_some_arrays_and_the_rest) {
         const bp_giver text = {.give = give, .context = cases[i].text};
         uint64_t tids = 0;
         bp_json_tree *rest = NULL;
-        bp_buffer printed;
+        CLEANUP(bp_buffer_release) bp_buffer printed;
         bp_buffer_init(&printed, 1024);
         cr_expect(eq(int, bp_json_tree_each(&text, lists, &tids, &rest, &error), cases[i].status),
                   "%zu", i);
@@ -165,7 +163,6 @@ Test(json_tree, gives_each_element_of_some_arrays_and_the_rest) {
             (void)snprintf(wanted, sizeof wanted, "{\"rest\":%s}\n", cases[i].rest);
             cr_expect(eq(str, printed.data, wanted), "%zu", i);
         }
-        bp_buffer_release(&printed);
         bp_json_tree_free(rest);
     }
 }
@@ -176,7 +173,7 @@ Test(json_tree, prints_what_it_read_and_numbers_as_they_were) {
         "\"_b\":{\"c\":null,\"d\":true,\"e\":\"x\\n\\u009b\xc3\xa9\"},\"f\":false}";
     bp_buffer printed;
     bp_json json;
-    bp_json_tree *tree = read(text);
+    bp_json_tree *tree = read_tree(text);
     bp_buffer_init(&printed, 1024);
     bp_json_begin_as(&json, BP_JSON_RECORD, &printed);
     BP_JSON_EACH (member, bp_json_tree_first(tree)) {
@@ -187,7 +184,7 @@ Test(json_tree, prints_what_it_read_and_numbers_as_they_were) {
     cr_expect(zero(int, strncmp(printed.data, text, sizeof text - 1)), "%s", printed.data);
     bp_buffer_clear(&printed);
     cr_assert(eq(int, bp_json_tree_print(tree, &printed, &error), BUGPACK_OK));
-    bp_json_tree *again = read(printed.data);
+    bp_json_tree *again = read_tree(printed.data);
     cr_expect(ne(ptr, (void *)bp_json_tree_object(again, "_b"), NULL));
     bp_json_tree_free(again);
     bp_json_tree_free(tree);

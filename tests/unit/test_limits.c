@@ -93,7 +93,7 @@ Test(limits, count_the_blocks_that_this_user_may_fill_and_keep_some_of_them) {
 #endif
 
 Test(limits, a_directory_that_was_closed_is_opened_again_unless_it_was_replaced) {
-    temp_dir other;
+    CLEANUP(temp_dir_remove) temp_dir other;
     cr_assert(temp_dir_make(&other));
     bp_destination held = {.dir_path = dir.path, .dir_fd = -1, .mark = bp_fd_mark_of(other.fd)};
     cr_expect(eq(int, (int)bp_destination_hold(&held, NULL), BUGPACK_ERR_IO));
@@ -101,7 +101,6 @@ Test(limits, a_directory_that_was_closed_is_opened_again_unless_it_was_replaced)
     held.mark = bp_fd_mark_of(dir.fd);
     cr_expect(zero(int, (int)bp_destination_hold(&held, NULL)));
     bp_fd_close_ours(held.dir_fd, held.mark);
-    temp_dir_remove(&other);
 }
 
 Test(limits, a_directory_that_bugpack_chose_has_to_be_this_users_alone) {

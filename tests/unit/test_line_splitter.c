@@ -6,7 +6,6 @@
 
 /* What was taken: each line between brackets. */
 static void take_bracketed(void *context, const char *line, size_t line_bytes, unsigned part) {
-    (void)part;
     cr_assert(le(sz, line_bytes, BUGPACK_LOG_MESSAGE_MAX_BYTES));
     bp_buffer *lines = context;
     (void)bp_buffer_append_char(lines, '[');
@@ -27,7 +26,7 @@ Test(line_splitter, gives_the_same_lines_wherever_the_pieces_end) {
     const size_t byte_count = sizeof mixed - 1;
     for (size_t first = 0; first <= byte_count; first++) {
         for (size_t second = first; second <= byte_count; second++) {
-            bp_buffer lines;
+            CLEANUP(bp_buffer_release) bp_buffer lines;
             bp_buffer_init(&lines, 1 << 16);
             bp_line_splitter splitter;
             bp_line_splitter_init(&splitter, take_bracketed, &lines);
@@ -36,7 +35,6 @@ Test(line_splitter, gives_the_same_lines_wherever_the_pieces_end) {
             bp_line_splitter_feed(&splitter, mixed + second, byte_count - second);
             bp_line_splitter_flush(&splitter);
             expect(&lines, mixed_lines, sizeof mixed_lines - 1);
-            bp_buffer_release(&lines);
         }
     }
 }
@@ -125,7 +123,6 @@ typedef struct tally {
 } tally;
 
 static void take_tally(void *context, const char *line, size_t line_bytes, unsigned part) {
-    (void)part;
     tally *seen = context;
     cr_assert(le(sz, line_bytes, BUGPACK_LOG_MESSAGE_MAX_BYTES));
     seen->line_count++;
@@ -138,7 +135,7 @@ static void take_tally(void *context, const char *line, size_t line_bytes, unsig
 
 Test(line_splitter, cuts_a_megabyte_without_a_newline_between_characters_and_loses_nothing) {
     const size_t byte_count = (size_t)3 << 20;
-    char *text = malloc(byte_count);
+    CLEANUP(free_memory) char *text = malloc(byte_count);
     for (size_t i = 0; i < byte_count; i += 3) {
         memcpy(text + i, "\xE2\x82\xAC", 3);
     }
@@ -161,11 +158,10 @@ Test(line_splitter, cuts_a_megabyte_without_a_newline_between_characters_and_los
         cr_assert(zero(sz, seen.split_count));
         cr_assert(eq(sz, seen.line_count, (byte_count + 4094) / 4095), "4095 is a multiple of 3");
     }
-    free(text);
 }
 
 Test(line_splitter, gets_through_bytes_among_which_there_is_no_place_to_cut) {
-    char *text = malloc(100000);
+    CLEANUP(free_memory) char *text = malloc(100000);
     memset(text, 0xBF, 100000);
     tally seen = {0};
     bp_line_splitter splitter;
@@ -173,5 +169,4 @@ Test(line_splitter, gets_through_bytes_among_which_there_is_no_place_to_cut) {
     bp_line_splitter_feed(&splitter, text, 100000);
     bp_line_splitter_flush(&splitter);
     cr_assert(eq(sz, seen.byte_count, 100000));
-    free(text);
 }

@@ -143,13 +143,12 @@ Test(line_time, reads_no_byte_behind_a_line) {
     const bp_line_clock clock = {trigger_ns, 0};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         for (size_t bytes = 0; bytes <= strlen(lines[i]); bytes++) {
-            char *copy = malloc(bytes + 1); /* 0 bytes may be NULL */
+            CLEANUP(free_memory) char *copy = malloc(bytes + 1); /* 0 bytes may be NULL */
             bp_line_time time;
             size_t used;
             memcpy(copy + 1, lines[i], bytes);
             (void)bp_line_time_read(copy + 1, bytes, &clock, &time, &used);
             (void)bp_line_level(copy + 1, bytes);
-            free(copy);
         }
     }
 }

@@ -200,11 +200,10 @@ Test(log_adapters, says_where_syslog_was_too_long) {
     bugpack_syslog(session, 6, "%.*s\n", most, text);
     bugpack_syslog(session, 6, "%.*s", most + 1, text);
     bugpack_syslog(session, 6, "%.*s", most + 90, text);
-    bp_buffer expected;
+    CLEANUP(bp_buffer_release) bp_buffer expected;
     bp_buffer_init(&expected, 1 << 20);
     append_record(&expected, most, "\"");
     append_record(&expected, most, "\",\"truncated\":true");
     append_record(&expected, most, "\",\"truncated\":true");
     expect_logged(bp_buffer_text(&expected));
-    bp_buffer_release(&expected);
 }

@@ -56,7 +56,7 @@ Test(log_recorder, writes_one_object_a_line_with_channel_thread_and_both_clocks)
     cr_assert(zero(int, pthread_create(&thread, NULL, log_once, recorder)));
     pthread_join(thread, NULL);
     bp_ring_view view;
-    bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
     const char *line = bp_buffer_text(&out);
     cr_assert(eq(ptr, strstr(line, "{\"seq\":1,\"time\":\"20"), line));
     cr_assert(ne(ptr, strstr(line, "Z\",\"monotonic_ns\":"), NULL));
@@ -64,7 +64,6 @@ Test(log_recorder, writes_one_object_a_line_with_channel_thread_and_both_clocks)
     cr_assert(ne(ptr, strstr(line, ",\"thread\":\"render\",\"message\":\"cache miss\"}\n"), NULL));
     cr_assert(eq(u64, view.record_count, 1));
     cr_assert(eq(u64, view.first_ns, view.last_ns));
-    bp_buffer_release(&out);
     bp_log_recorder_free(recorder);
 }
 
@@ -85,11 +84,10 @@ Test(log_recorder, shows_the_new_name_of_a_thread_when_the_old_one_is_stale) {
     cr_assert(zero(int, pthread_create(&thread, NULL, rename_between_records, recorder)));
     pthread_join(thread, NULL);
     bp_ring_view view;
-    bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
     const char *text = bp_buffer_text(&out);
     cr_assert(ne(ptr, strstr(text, "\"thread\":\"before\",\"message\":\"first\""), NULL));
     cr_assert(ne(ptr, strstr(text, "\"thread\":\"after\",\"message\":\"last\""), NULL));
-    bp_buffer_release(&out);
     bp_log_recorder_free(recorder);
 }
 
@@ -100,7 +98,7 @@ Test(log_recorder, makes_hostile_bytes_valid_and_keeps_records_apart) {
                            false);
     bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, NULL, "next", 4, false);
     bp_ring_view view;
-    bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
     const char *second = strchr(bp_buffer_text(&out), '\n');
     cr_assert(ne(ptr, second, NULL));
     cr_assert(eq(ptr, strstr(second + 1, "{\"seq\":2,"), (second + 1)));
@@ -110,7 +108,6 @@ Test(log_recorder, makes_hostile_bytes_valid_and_keeps_records_apart) {
                                               "c\"}"),
                  NULL));
     cr_assert(eq(ptr, strstr(second + 1, "channel"), NULL), "no channel was given");
-    bp_buffer_release(&out);
     bp_log_recorder_free(recorder);
 }
 
@@ -121,10 +118,9 @@ Test(log_recorder, cuts_a_long_message_at_a_character_and_says_so) {
     memcpy(message + BUGPACK_LOG_MESSAGE_MAX_BYTES - 1, "\xC3\xA4", 2); /* over the cut */
     bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, "c", message, sizeof message, false);
     bp_ring_view view;
-    bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
     cr_assert(ne(ptr, strstr(bp_buffer_text(&out), "mmm\",\"truncated\":true}"), NULL));
     cr_assert(eq(ptr, strchr(bp_buffer_text(&out), '\xC3'), NULL));
-    bp_buffer_release(&out);
     bp_log_recorder_free(recorder);
 }
 
@@ -138,7 +134,7 @@ Test(log_recorder, cuts_a_long_channel_at_a_character_and_says_so) {
     channel[BUGPACK_CHANNEL_MAX_BYTES] = '\0'; /* just fits */
     bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, channel, "m", 1, false);
     bp_ring_view view;
-    bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
     char *second = strchr(out.data, '\n');
     cr_assert(ne(ptr, second, NULL));
     *second++ = '\0';
@@ -146,7 +142,6 @@ Test(log_recorder, cuts_a_long_channel_at_a_character_and_says_so) {
     cr_assert(ne(ptr, strstr(out.data, "\"m\",\"truncated\":true}"), NULL), "%s", out.data);
     cr_assert(ne(ptr, strstr(second, "cccd\",\"tid\":"), NULL));
     cr_assert(eq(ptr, strstr(second, "truncated"), NULL));
-    bp_buffer_release(&out);
     bp_log_recorder_free(recorder);
 }
 
@@ -156,11 +151,10 @@ Test(log_recorder, cuts_a_message_to_what_a_small_ring_takes) {
     memset(message, 'm', sizeof message);
     bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, NULL, message, sizeof message, false);
     bp_ring_view view;
-    bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
     cr_assert(eq(u64, view.record_count, 1));
     cr_assert(zero(u64, view.refused_count));
     cr_assert(ne(ptr, strstr(bp_buffer_text(&out), "mmm\",\"truncated\":true}"), NULL));
-    bp_buffer_release(&out);
     bp_log_recorder_free(recorder);
 }
 

@@ -71,12 +71,11 @@ static void capture(unsigned reader_count) {
                                                &made.summary, &error);
     cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
     /* Valid, and laid out as everything else in a report. */
-    bp_buffer again;
+    CLEANUP(bp_buffer_release) bp_buffer again;
     bp_buffer_init(&again, (size_t)64 << 20);
     cr_assert(eq(int, bp_json_reformat(made.json.data, made.json.size, &again, &error), 0), "%s",
               error.message);
     cr_expect(eq(str, again.data, made.json.data));
-    bp_buffer_release(&again);
 }
 
 static void expect_text(const char *text) {
@@ -262,12 +261,10 @@ Test(host_capture, gives_the_same_with_any_number_of_readers) {
     }
     capture(1);
     cr_expect(eq(u64, made.summary.thread_count, 2001));
-    char *first = strdup(strstr(made.json.data, "\"threads\": ["));
+    CLEANUP(free_memory) char *first = strdup(strstr(made.json.data, "\"threads\": ["));
     capture(8);
-    char *second = strdup(strstr(made.json.data, "\"threads\": ["));
+    CLEANUP(free_memory) char *second = strdup(strstr(made.json.data, "\"threads\": ["));
     cr_expect(strcmp(first, second) == 0);
-    free(first);
-    free(second);
 }
 
 Test(host_capture, stops_when_it_is_told_to_and_says_so) {

@@ -71,7 +71,7 @@ Test(metrics, threads_of_the_second_snapshot_are_reported_in_ascending_order) {
                                    {.tid = 10, .birth = 1, .cpu = 60, .name = "a"}};
     bp_task_snapshot before = snapshot_of(1000000000, first, 2);
     bp_task_snapshot after = snapshot_of(2000000000, second, 3);
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     cr_assert(eq(sz, metrics.thread_count, 3));
     cr_expect(eq(u64, metrics.threads[0].tid, 10));
     cr_expect(eq(str, metrics.threads[0].name, "a"));
@@ -83,7 +83,6 @@ Test(metrics, threads_of_the_second_snapshot_are_reported_in_ascending_order) {
     cr_expect(eq(u64, metrics.threads[2].tid, 30));
     cr_expect(eq(dbl, metrics.threads[2].cpu_percent, 20.0));
     cr_expect(eq(sz, metrics.vanished_count, 0));
-    bp_metrics_release(&metrics);
 }
 
 /* A tick passed between the two readings. */
@@ -93,10 +92,9 @@ Test(metrics, a_process_used_no_less_than_its_busiest_thread) {
     bp_task_snapshot before = snapshot_of(0, first, 1);
     bp_task_snapshot after = snapshot_of(BP_NS_PER_SEC, second, 1);
     before.process_cpu = after.process_cpu = 5;
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 2.0));
     cr_expect(eq(dbl, metrics.cpu_percent, 2.0));
-    bp_metrics_release(&metrics);
 }
 
 Test(metrics, threads_that_ended_are_absent_and_counted) {
@@ -104,11 +102,10 @@ Test(metrics, threads_that_ended_are_absent_and_counted) {
     bp_thread_counters second[] = {{.tid = 3}};
     bp_task_snapshot before = snapshot_of(0, first, 4);
     bp_task_snapshot after = snapshot_of(1, second, 1);
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     cr_assert(eq(sz, metrics.thread_count, 1));
     cr_expect(eq(u64, metrics.threads[0].tid, 3));
     cr_expect(eq(sz, metrics.vanished_count, 3));
-    bp_metrics_release(&metrics);
 }
 
 /* 40 ticks of the process, of which the threads that are there have 6 and 4. */
@@ -140,23 +137,21 @@ Test(metrics, without_the_time_of_each_thread_that_of_ended_ones_is_not_known) {
     before.boottime_ns = after.boottime_ns = 100 * BP_NS_PER_SEC; /* born before, and not read */
     before.birth_unit_ns = after.birth_unit_ns = TICK_NS;
     after.process_cpu = 10;
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     cr_assert(not(metrics.threads[0].has_cpu));
     cr_expect(not(metrics.has_ended_threads));
-    bp_metrics_release(&metrics);
 }
 
 Test(metrics, the_threads_of_bugpack_are_marked_and_not_those_of_a_host_that_is_called_so) {
     bp_thread_metrics threads[] = {{.tid = 1, .name = "bugpack-minimal"},
                                    {.tid = 2, .name = "bugpack-worker"}};
     const bp_metrics metrics = {.threads = threads, .thread_count = 2};
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 4096);
     cr_assert(zero(int, bp_metrics_print(&metrics, "linux", &out, NULL)));
     const char *own = strstr(bp_buffer_text(&out), "\"own\": true");
     cr_assert(ne(ptr, own, NULL));
     cr_expect(gt(ptr, (void *)own, (void *)strstr(bp_buffer_text(&out), "bugpack-worker")));
-    bp_buffer_release(&out);
 }
 
 Test(metrics, threads_that_ended_while_they_were_read_are_counted_once) {
@@ -180,11 +175,10 @@ Test(metrics, a_reused_thread_id_is_another_thread) {
     bp_thread_counters second[] = {{.tid = 7, .birth = 200, .cpu = 95}};
     bp_task_snapshot before = snapshot_of(0, first, 1);
     bp_task_snapshot after = snapshot_of(1000000000, second, 1);
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     cr_expect(metrics.threads[0].is_born);
     cr_expect(eq(u64, metrics.threads[0].cpu_ns, 950 * BP_NS_PER_MS), "all of the new one");
     cr_expect(eq(sz, metrics.vanished_count, 1));
-    bp_metrics_release(&metrics);
 }
 
 static bool prints(const bp_metrics *metrics, const char *text) {
@@ -204,13 +198,12 @@ Test(metrics, a_thread_born_in_the_window_used_what_it_used_since_then) {
     before.boottime_ns = 100 * BP_NS_PER_SEC;
     after.boottime_ns = 102 * BP_NS_PER_SEC;
     before.birth_unit_ns = after.birth_unit_ns = TICK_NS;
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     cr_expect(metrics.threads[0].is_born && metrics.threads[0].has_age);
     cr_expect(eq(u64, metrics.threads[0].age_ns, 1500 * BP_NS_PER_MS));
     cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 70.0));
     cr_expect(prints(&metrics, "\"cpu_percent\": 0,\n      \"cpu_ms\": 1400,\n"
                                "      \"born_in_window\": true,\n      \"age_ms\": 1500\n"));
-    bp_metrics_release(&metrics);
 }
 
 /* A descendant that could not be read at first. Born in the tick of the first snapshot, it was born
@@ -223,12 +216,11 @@ Test(metrics, a_thread_that_the_first_snapshot_missed_is_not_born_in_the_window)
     before.boottime_ns = 100 * BP_NS_PER_SEC + TICK_NS - 1;
     after.boottime_ns = 102 * BP_NS_PER_SEC;
     before.birth_unit_ns = after.birth_unit_ns = TICK_NS;
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     cr_expect(not(metrics.threads[0].is_born || metrics.threads[0].has_cpu));
     cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 0.0));
     cr_expect(metrics.threads[1].is_born && metrics.threads[1].has_cpu);
     cr_expect(prints(&metrics, "\"cpu_percent\": 0\n"));
-    bp_metrics_release(&metrics);
 }
 
 Test(metrics, a_thread_is_born_in_the_window_from_one_tick_before_it_on) {
@@ -239,10 +231,9 @@ Test(metrics, a_thread_is_born_in_the_window_from_one_tick_before_it_on) {
     before.boottime_ns = 100 * BP_NS_PER_SEC;
     after.boottime_ns = 102 * BP_NS_PER_SEC;
     before.birth_unit_ns = after.birth_unit_ns = TICK_NS;
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     cr_expect(not(metrics.threads[0].is_born));
     cr_expect(metrics.threads[1].is_born);
-    bp_metrics_release(&metrics);
 }
 
 Test(metrics, without_a_birth_the_id_alone_counts) {
@@ -250,9 +241,8 @@ Test(metrics, without_a_birth_the_id_alone_counts) {
     bp_thread_counters second[] = {{.tid = 7, .birth = 0, .cpu = 15}};
     bp_task_snapshot before = snapshot_of(0, first, 1);
     bp_task_snapshot after = snapshot_of(1000000000, second, 1);
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 10.0));
-    bp_metrics_release(&metrics);
 }
 
 Test(metrics, times_and_switches_are_those_of_the_window_where_both_ends_have_them) {
@@ -292,7 +282,7 @@ Test(metrics, times_and_switches_are_those_of_the_window_where_both_ends_have_th
     bp_task_snapshot before = snapshot_of(0, first, 2);
     bp_task_snapshot after = snapshot_of(1000000000, second, 3);
     before.cpu_unit_ns = after.cpu_unit_ns = 10000000;
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     const bp_thread_metrics *threads = metrics.threads;
     cr_assert(threads[0].has_times && threads[0].has_switches);
     cr_expect(eq(u64, threads[0].user_ns, 350000000));
@@ -309,7 +299,6 @@ Test(metrics, times_and_switches_are_those_of_the_window_where_both_ends_have_th
     cr_expect(threads[2].has_times, "born in the window");
     cr_expect(eq(u64, threads[2].user_ns, 10000000));
     cr_expect(not(threads[2].has_switches));
-    bp_metrics_release(&metrics);
 }
 
 Test(metrics, process_values_come_from_the_second_snapshot) {
@@ -321,7 +310,7 @@ Test(metrics, process_values_come_from_the_second_snapshot) {
     after.rss_bytes = 48211u * 1024 + 1023;
     after.vm_size_bytes = 912345u * 1024;
     after.uptime_ns = 61200000000;
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     cr_expect(eq(u64, metrics.sample_window_ms, 2000));
     cr_expect(epsilon_eq(dbl, metrics.cpu_percent, 12.5, 0.01));
     cr_expect(metrics.has_memory && metrics.has_uptime);
@@ -329,7 +318,6 @@ Test(metrics, process_values_come_from_the_second_snapshot) {
     cr_expect(eq(u64, metrics.vm_size_kb, 912345));
     cr_expect(eq(dbl, metrics.uptime_secs, 61.2));
     cr_expect(eq(ptr, metrics.threads, NULL));
-    bp_metrics_release(&metrics);
 }
 
 Test(metrics, absurd_counters_and_clocks_stay_finite) {
@@ -341,13 +329,12 @@ Test(metrics, absurd_counters_and_clocks_stay_finite) {
     after.process_cpu = UINT64_MAX;
     before.vanished_count = SIZE_MAX;
     after.vanished_count = SIZE_MAX;
-    bp_metrics metrics = compute(&before, &after);
+    CLEANUP(bp_metrics_release) bp_metrics metrics = compute(&before, &after);
     cr_expect(eq(u64, metrics.sample_window_ms, 0));
     cr_expect(isfinite(metrics.cpu_percent));
     cr_expect(isfinite(metrics.threads[0].cpu_percent));
     cr_expect(eq(dbl, metrics.threads[1].cpu_percent, 0.0));
     cr_expect(eq(sz, metrics.vanished_count, SIZE_MAX));
-    bp_metrics_release(&metrics);
 }
 
 Test(metrics, keeps_the_precision_of_counters_near_their_end) {

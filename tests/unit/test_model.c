@@ -157,18 +157,3 @@ Test(model, an_omission_by_a_limit_leaves_the_report_complete) {
     cr_expect(strstr(out.data, "\"complete\": true,\n  \"missing\": 0,\n") != NULL);
     cr_expect(strstr(out.data, "triggers") == NULL);
 }
-
-Test(model, every_kind_and_status_has_a_name_of_its_own) {
-    for (int kind = BP_REPORT_BUGREPORT; kind <= BP_REPORT_CRASH; kind++) {
-        for (int other = BP_REPORT_BUGREPORT; other < kind; other++) {
-            cr_expect(ne(str, bp_report_kind_name((bp_report_kind)kind),
-                         bp_report_kind_name((bp_report_kind)other)));
-        }
-    }
-    for (int status = BP_ARTEFACT_OK; status <= BP_ARTEFACT_DISABLED; status++) {
-        for (int other = BP_ARTEFACT_OK; other < status; other++) {
-            cr_expect(ne(str, bp_artefact_status_name((bp_artefact_status)status),
-                         bp_artefact_status_name((bp_artefact_status)other)));
-        }
-    }
-}

@@ -10,10 +10,9 @@
 #include "unit/unit.h"
 
 static void expect(uint32_t count, const char *expected) {
-    bp_buffer out = print_now(count);
+    CLEANUP(bp_buffer_release) bp_buffer out = print_now(count);
     json_line_fold(&out, 0);
     cr_assert(eq(str, bp_buffer_text(&out), expected));
-    bp_buffer_release(&out);
 }
 
 TestSuite(notifications, .init = open_fixture, .fini = close_fixture);
@@ -50,10 +49,9 @@ Test(notifications, folds_across_others_and_takes_a_late_clock_reading) {
     add(100, BUGPACK_LEVEL_INFO, "a", "one");
     add(101, BUGPACK_LEVEL_INFO, "a", "two");
     add(99, BUGPACK_LEVEL_INFO, "a", "one");
-    bp_buffer out = print_now(2);
+    CLEANUP(bp_buffer_release) bp_buffer out = print_now(2);
     cr_assert(eq(sz, count_in(&out, "\"count\": 2"), 1));
     cr_assert(eq(sz, count_in(&out, "\"last\": \"1970-01-01T00:01:40.000000Z\""), 1));
-    bp_buffer_release(&out);
 }
 
 Test(notifications, keeps_apart_what_differs_in_level_source_text_or_where_they_meet) {
@@ -63,9 +61,8 @@ Test(notifications, keeps_apart_what_differs_in_level_source_text_or_where_they_
     add(1, BUGPACK_LEVEL_WARN, "a", "bcd");
     add(1, BUGPACK_LEVEL_WARN, NULL, "abcd");
     add(1, BUGPACK_LEVEL_WARN, "ab", "ce");
-    bp_buffer out = print_now(6);
+    CLEANUP(bp_buffer_release) bp_buffer out = print_now(6);
     cr_assert(eq(sz, count_in(&out, "\"count\": 1"), 6));
-    bp_buffer_release(&out);
 }
 
 Test(notifications, cuts_what_is_too_long_at_a_character_and_says_so) {
@@ -78,23 +75,21 @@ Test(notifications, cuts_what_is_too_long_at_a_character_and_says_so) {
     bp_notifications_add(notifications, 1, BUGPACK_LEVEL_INFO, source, "t", 1);
     bp_notifications_add(notifications, 1, BUGPACK_LEVEL_INFO, source + 1, text,
                          BUGPACK_NOTIFICATION_MAX_BYTES - 1);
-    bp_buffer out = print_now(3);
+    CLEANUP(bp_buffer_release) bp_buffer out = print_now(3);
     cr_assert(eq(sz, count_in(&out, "\"truncated\": true"), 2));
     cr_assert(eq(sz, count_in(&out, "\xC3"), 0));
     source[BUGPACK_CHANNEL_MAX_BYTES] = '\0';
     char expected[128];
     (void)snprintf(expected, sizeof expected, "\"source\": \"%s\"", source);
     cr_assert(eq(sz, count_in(&out, expected), 2));
-    bp_buffer_release(&out);
 }
 
 Test(notifications, makes_hostile_bytes_and_levels_harmless) {
     bp_notifications_add(notifications, 1, (bugpack_level)77, "x\xfe\"", "a\0\n\xff", 4);
-    bp_buffer out = print_now(1);
+    CLEANUP(bp_buffer_release) bp_buffer out = print_now(1);
     cr_assert(eq(sz, count_in(&out, "\"source\": \"x\xEE\xBF\xBE\\\"\""), 1));
     cr_assert(eq(sz, count_in(&out, "\"text\": \"a\xEE\xBC\x80\\n\xEE\xBF\xBF\""), 1));
     cr_assert(eq(sz, count_in(&out, "\"level\": \"fatal\""), 1));
-    bp_buffer_release(&out);
 }
 
 Test(notifications, takes_no_more_after_it_was_closed) {
@@ -106,9 +101,9 @@ Test(notifications, takes_no_more_after_it_was_closed) {
 
 Test(notifications, says_when_the_records_cannot_be_read_and_leaves_the_outputs_alone) {
     add(1, BUGPACK_LEVEL_INFO, "a", "text");
-    bp_temp_file records = copy();
+    CLEANUP(bp_temp_file_release) bp_temp_file records = copy();
     cr_assert(zero(int, ftruncate(records.fd, (off_t)records.size - 8)));
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 1 << 20);
     uint32_t count = 42;
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -116,6 +111,4 @@ Test(notifications, says_when_the_records_cannot_be_read_and_leaves_the_outputs_
     cr_assert(eq(int, error.status, BUGPACK_ERR_IO));
     cr_assert(eq(uint, count, 42u));
     cr_assert(zero(sz, out.size));
-    bp_buffer_release(&out);
-    bp_temp_file_release(&records);
 }

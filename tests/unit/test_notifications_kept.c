@@ -60,12 +60,11 @@ Test(notifications_kept, loses_none_of_the_500_in_a_flood_of_repetitions) {
         bp_notifications_add(notifications, BP_NS_PER_SEC + i, BUGPACK_LEVEL_WARN, "net", "again",
                              5);
         if (i % 10000 == 0 || i + 1 == flood_count) {
-            bp_buffer out = print_now(BUGPACK_NOTIFICATION_KEPT);
+            CLEANUP(bp_buffer_release) bp_buffer out = print_now(BUGPACK_NOTIFICATION_KEPT);
             expect_longest(&out, 0, BUGPACK_NOTIFICATION_KEPT - 1);
             char expected[32];
             (void)snprintf(expected, sizeof expected, "\"count\": %u,", i + 1);
             cr_assert(ge(sz, count_in(&out, expected), 1), "%u", i);
-            bp_buffer_release(&out);
         }
     }
 }
@@ -73,27 +72,23 @@ Test(notifications_kept, loses_none_of_the_500_in_a_flood_of_repetitions) {
 Test(notifications_kept, tells_the_same_from_the_file_of_a_ring_whose_writer_is_gone) {
     bp_notifications_free(notifications);
     int fd = openat(dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int recovery_fd = openat(dir.fd, "ring", O_RDONLY | O_CLOEXEC);
+    CLEANUP(close_fd) int recovery_fd = openat(dir.fd, "ring", O_RDONLY | O_CLOEXEC);
     bp_ring *ring = NULL;
     cr_assert(zero(int, bp_ring_new_mapped(fd, bp_notifications_ring_bytes(), &ring, NULL)));
     (void)close(fd);
     cr_assert(zero(int, bp_notifications_new(ring, &notifications, NULL)));
     add_longest(0, 700);
     add_longest(600, 50);
-    bp_temp_file salvaged;
+    CLEANUP(bp_temp_file_release) bp_temp_file salvaged;
     bp_ring_view view;
     cr_assert(zero(int, bp_temp_file_open(&salvaged, dir.fd, UINT64_MAX, NULL)));
     cr_assert(zero(int, bp_ring_recover(recovery_fd, bp_temp_file_sink, &salvaged, &view, NULL)));
     cr_assert(zero(int, bp_temp_file_flush(&salvaged, NULL)));
-    bp_buffer from_file = print(&salvaged, BUGPACK_NOTIFICATION_KEPT);
-    bp_buffer from_memory = print_now(BUGPACK_NOTIFICATION_KEPT);
+    CLEANUP(bp_buffer_release) bp_buffer from_file = print(&salvaged, BUGPACK_NOTIFICATION_KEPT);
+    CLEANUP(bp_buffer_release) bp_buffer from_memory = print_now(BUGPACK_NOTIFICATION_KEPT);
     expect_longest(&from_file, 200, BUGPACK_NOTIFICATION_KEPT);
     cr_assert(eq(sz, count_in(&from_file, "\"count\": 2"), 50));
     cr_assert(eq(str, from_file.data, from_memory.data));
-    bp_buffer_release(&from_memory);
-    bp_buffer_release(&from_file);
-    bp_temp_file_release(&salvaged);
-    (void)close(recovery_fd);
 }
 
 /* Copies records but the one of `skipped` sequence, as if it had been damaged. */
@@ -162,7 +157,7 @@ Test(notifications_kept, gets_through_records_of_anybody) {
         const struct iovec part = {.iov_base = payload, .iov_len = payload_bytes};
         cr_assert(gt(u64, bp_ring_append(ring, round % 4, &part, 1), 0));
     }
-    bp_temp_file records = copy();
+    CLEANUP(bp_temp_file_release) bp_temp_file records = copy();
     bp_buffer out, reformatted;
     bp_buffer_init(&out, (size_t)16 << 20);
     bp_buffer_init(&reformatted, (size_t)16 << 20);
@@ -172,5 +167,4 @@ Test(notifications_kept, gets_through_records_of_anybody) {
     cr_assert(zero(int, bp_json_reformat(out.data, out.size, &reformatted, NULL)));
     bp_buffer_release(&reformatted);
     bp_buffer_release(&out);
-    bp_temp_file_release(&records);
 }

@@ -178,10 +178,9 @@ Test(sockets, are_none_in_any_truncation_before_the_inode_ends) {
                                "00000003     0        0 7";
     bp_socket socket = {.inode = 99};
     for (size_t length = 0; length < sizeof line - 1; length++) {
-        char *exact = malloc(length + 1);
+        CLEANUP(free_memory) char *exact = malloc(length + 1);
         memcpy(exact, line, length);
         cr_expect(not(bp_socket_parse(BP_SOCKET_TCP, exact, length, &socket)), "%zu bytes", length);
-        free(exact);
     }
     cr_expect(eq(u64, socket.inode, 99));
     cr_assert(bp_socket_parse(BP_SOCKET_TCP, line, sizeof line - 1, &socket));
@@ -292,7 +291,7 @@ Test(unix_diag, reads_no_byte_beyond_what_came) {
 }
 
 Test(files_json, has_what_is_known_and_nothing_else) {
-    bp_buffer text;
+    CLEANUP(bp_buffer_release) bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer_init(&text, 65536);
     cr_assert(eq(int, sample_open_files_print(true, &text, &error), BUGPACK_OK));
@@ -306,7 +305,6 @@ Test(files_json, has_what_is_known_and_nothing_else) {
     bp_buffer_clear(&text);
     cr_assert(eq(int, sample_open_files_print(false, &text, &error), BUGPACK_OK));
     cr_expect(strstr(text.data, "limit") == NULL && strstr(text.data, "other_end") == NULL);
-    bp_buffer_release(&text);
 }
 
 /* The name of the program is not told by the directory of its session. */
@@ -329,11 +327,10 @@ Test(open_file, leaves_the_name_of_the_program_out_of_the_path_of_a_session) {
         bp_open_file file = {.number = 3, .target = (char *)(uintptr_t)rows[i].path};
         const bp_open_files files = {.pid = 1, .files = &file, .file_count = 1};
         const bp_fd_search search = {0};
-        bp_buffer text;
+        CLEANUP(bp_buffer_release) bp_buffer text;
         bp_buffer_init(&text, 1 << 16);
         cr_assert(zero(int, bp_open_files_print(&files, 1, &search, &text, NULL)));
         (void)snprintf(wanted, sizeof wanted, "\"target\": \"%s\"", rows[i].shown);
         cr_expect(strstr(bp_buffer_text(&text), wanted) != NULL, "%s", bp_buffer_text(&text));
-        bp_buffer_release(&text);
     }
 }

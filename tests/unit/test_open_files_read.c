@@ -79,7 +79,7 @@ DIR_SUITE(open_files);
 Test(open_files, of_this_process_are_those_that_it_opened) {
     char path[512];
     (void)snprintf(path, sizeof path, "%s/a.log", dir.path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    CLEANUP(close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     cr_assert(eq(int, write(fd, "hello", 5), 5));
     int next = dup(fd);
     (void)close(next); /* what the reading itself opens */
@@ -100,7 +100,6 @@ Test(open_files, of_this_process_are_those_that_it_opened) {
     cr_expect(find(&files, fd)->is_deleted);
     cr_expect(eq(str, find(&files, fd)->target, path));
     bp_open_files_release(&files);
-    (void)close(fd);
 }
 
 Test(open_files, are_counted_where_they_are_over_the_limit_or_late) {
@@ -149,12 +148,12 @@ Test(open_files, show_a_fifo_and_a_socket_pair_with_both_ends) {
     int pair[2];
     (void)snprintf(path, sizeof path, "%s/fifo", dir.path);
     cr_assert(zero(int, mkfifo(path, 0600)));
-    int reader = open(path, O_RDONLY | O_NONBLOCK);
-    int writer = open(path, O_WRONLY);
+    CLEANUP(close_fd) int reader = open(path, O_RDONLY | O_NONBLOCK);
+    CLEANUP(close_fd) int writer = open(path, O_WRONLY);
     cr_assert(zero(int, socketpair(AF_UNIX, SOCK_STREAM, 0, pair)));
     cr_assert(eq(int, write(pair[0], "abc", 3), 3));
     bp_fd_search search;
-    bp_open_files files = read_with_ends(&search);
+    CLEANUP(bp_open_files_release) bp_open_files files = read_with_ends(&search);
     cr_expect(is_held_by(find(&files, reader), getpid(), writer));
     cr_expect(is_held_by(find(&files, writer), getpid(), reader));
     const bp_open_file *file = find(&files, pair[1]);
@@ -165,22 +164,19 @@ Test(open_files, show_a_fifo_and_a_socket_pair_with_both_ends) {
         cr_expect(eq(u64, file->socket->receive_queue, 3));
         cr_expect(is_held_by(file, getpid(), pair[0]));
     }
-    bp_open_files_release(&files);
-    (void)close(reader);
-    (void)close(writer);
 }
 
 Test(open_files, show_the_ends_and_the_queue_of_a_connection) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t bytes = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
-    int unbound = socket(AF_INET, SOCK_STREAM, 0);
-    int client = socket(AF_INET, SOCK_STREAM, 0);
+    CLEANUP(close_fd) int listener = socket(AF_INET, SOCK_STREAM, 0);
+    CLEANUP(close_fd) int unbound = socket(AF_INET, SOCK_STREAM, 0);
+    CLEANUP(close_fd) int client = socket(AF_INET, SOCK_STREAM, 0);
     cr_assert(zero(int, bind(listener, (struct sockaddr *)&address, sizeof address)));
     cr_assert(zero(int, listen(listener, 5)));
     cr_assert(zero(int, getsockname(listener, (struct sockaddr *)&address, &bytes)));
     cr_assert(zero(int, connect(client, (struct sockaddr *)&address, sizeof address)));
-    bp_open_files files = read_process(0);
+    CLEANUP(bp_open_files_release) bp_open_files files = read_process(0);
     const bp_socket *listening = find(&files, listener)->socket;
     const bp_socket *connected = find(&files, client)->socket;
     char expected[64];
@@ -192,10 +188,6 @@ Test(open_files, show_the_ends_and_the_queue_of_a_connection) {
     cr_expect(eq(str, connected->remote, expected));
     cr_expect(eq(str, find(&files, unbound)->socket->protocol, "tcp"));
     cr_expect(find(&files, unbound)->socket->state == NULL, "it is in no table");
-    bp_open_files_release(&files);
-    (void)close(listener);
-    (void)close(client);
-    (void)close(unbound);
 }
 
 /* The table shows a newline in a name as it is. The inode is that of a socket of ours. */
@@ -203,7 +195,7 @@ Test(open_files, believe_nothing_of_a_socket_that_a_name_pretends_to_be) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat info;
     int pair[2];
-    int liar = socket(AF_UNIX, SOCK_DGRAM, 0);
+    CLEANUP(close_fd) int liar = socket(AF_UNIX, SOCK_DGRAM, 0);
     cr_assert(zero(int, socketpair(AF_UNIX, SOCK_DGRAM, 0, pair)));
     cr_assert(zero(int, fstat(pair[0], &info)));
     int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
@@ -212,13 +204,11 @@ Test(open_files, believe_nothing_of_a_socket_that_a_name_pretends_to_be) {
     cr_assert(
         zero(int, bind(liar, (struct sockaddr *)&address,
                        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length))));
-    bp_open_files files = read_process(0);
+    CLEANUP(bp_open_files_release) bp_open_files files = read_process(0);
     const bp_socket *socket = find(&files, pair[0])->socket;
     cr_expect(eq(str, socket->local, ""));
     cr_expect(not(socket->is_listening));
     cr_expect(eq(str, socket->protocol, "unix"));
-    bp_open_files_release(&files);
-    (void)close(liar);
 }
 
 Test(open_files, of_a_process_that_ended_are_refused) {
@@ -274,11 +264,9 @@ static uint64_t locked_by(const char *path, int fd, short type) {
 Test(open_files, names_who_has_locked_a_file_that_is_open_for_writing) {
     char path[512];
     (void)snprintf(path, sizeof path, "%s/a.db", dir.path);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    int reading = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP(close_fd) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    CLEANUP(close_fd) int reading = open(path, O_RDONLY | O_CLOEXEC);
     cr_expect(ne(u64, locked_by(path, fd, F_WRLCK), 0));
     cr_expect(eq(u64, locked_by(path, fd, F_RDLCK), 0), "many may read");
     cr_expect(eq(u64, locked_by(path, reading, F_WRLCK), 0));
-    (void)close(reading);
-    (void)close(fd);
 }

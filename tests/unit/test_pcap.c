@@ -10,14 +10,10 @@ static bugpack_status to_buffer(void *buffer, const void *bytes, size_t byte_cou
 }
 
 static const void *from_memory(void *source, uint64_t offset, size_t byte_count) {
-    (void)byte_count;
     return (const unsigned char *)source + offset;
 }
 
 static const void *from_nowhere(void *source, uint64_t offset, size_t byte_count) {
-    (void)source;
-    (void)offset;
-    (void)byte_count;
     return NULL;
 }
 
@@ -85,8 +81,9 @@ static uint32_t tcp_sum(const parsed *frame) {
     return sum_of(sum, frame->tcp, length);
 }
 
-static void write(bp_pcap_stream *stream, bp_buffer *out, unsigned direction, uint64_t wall_ns,
-                  const void *bytes, size_t byte_count, uint64_t original_bytes) {
+static void write_message(bp_pcap_stream *stream, bp_buffer *out, unsigned direction,
+                          uint64_t wall_ns, const void *bytes, size_t byte_count,
+                          uint64_t original_bytes) {
     bp_pcap_message message = {.direction = direction,
                                .wall_ns = wall_ns,
                                .byte_count = byte_count,
@@ -102,20 +99,19 @@ static void open_stream(bp_pcap_stream *stream, bp_buffer *out, uint64_t wall_ns
 }
 
 Test(pcap, begins_with_the_nanosecond_magic_and_ethernet) {
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 1024);
     cr_assert(zero(int, bp_pcap_write_header(to_buffer, &out)));
     static const unsigned char expected[BP_PCAP_HEADER_BYTES] = {
         0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0};
     cr_assert(eq(sz, out.size, sizeof expected));
     cr_assert(zero(int, memcmp(out.data, expected, sizeof expected)));
-    bp_buffer_release(&out);
 }
 
 static void check_handshake(bool host_is_server) {
     bp_pcap_stream stream = {
         .host_is_server = host_is_server, .host_port = 1000, .peer_port = 2000, .number = 7};
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     open_stream(&stream, &out, 5000000001u);
     static const unsigned flags[] = {0x02, 0x12, 0x10};
     size_t offset = 0;
@@ -135,7 +131,6 @@ static void check_handshake(bool host_is_server) {
     cr_assert(eq(sz, offset, out.size));
     cr_assert(eq(u32, frame.sequence, 1));
     cr_assert(eq(u32, frame.acknowledgement, 1));
-    bp_buffer_release(&out);
 }
 
 Test(pcap, lets_the_client_open_the_connection) {
@@ -149,10 +144,10 @@ static void check_lengths(bool is_ipv6, size_t byte_count, size_t frame_count) {
         bytes[i] = (unsigned char)(i * 7 + i / 251);
     }
     bp_pcap_stream stream = {.is_ipv6 = is_ipv6, .next_sequence = {100, 200}};
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     open_stream(&stream, &out, 0);
     size_t offset = out.size, seen = 0, frames = 0;
-    write(&stream, &out, BUGPACK_RECEIVED, 0, bytes, byte_count, byte_count);
+    write_message(&stream, &out, BUGPACK_RECEIVED, 0, bytes, byte_count, byte_count);
     parsed frame;
     while (next_frame(&out, &offset, &frame)) {
         frames++;
@@ -167,7 +162,6 @@ static void check_lengths(bool is_ipv6, size_t byte_count, size_t frame_count) {
     }
     cr_assert(eq(sz, seen, byte_count));
     cr_assert(eq(sz, frames, frame_count));
-    bp_buffer_release(&out);
     free(bytes);
 }
 
@@ -186,12 +180,12 @@ Test(pcap, cuts_messages_into_segments_with_right_checksums) {
 
 Test(pcap, acknowledges_what_the_other_side_has_sent) {
     bp_pcap_stream stream = {.next_sequence = {0, 0xfffffff0u}};
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     open_stream(&stream, &out, 0);
     size_t offset = out.size;
-    write(&stream, &out, BUGPACK_RECEIVED, 0, "0123456789abcdefghij", 20, 20);
-    write(&stream, &out, BUGPACK_SENT, 0, "xyz", 3, 3);
-    write(&stream, &out, BUGPACK_RECEIVED, 0, "!", 1, 1);
+    write_message(&stream, &out, BUGPACK_RECEIVED, 0, "0123456789abcdefghij", 20, 20);
+    write_message(&stream, &out, BUGPACK_SENT, 0, "xyz", 3, 3);
+    write_message(&stream, &out, BUGPACK_RECEIVED, 0, "!", 1, 1);
     parsed frame;
     cr_assert(next_frame(&out, &offset, &frame));
     cr_assert(eq(u32, frame.sequence, 0xfffffff1u));
@@ -201,15 +195,14 @@ Test(pcap, acknowledges_what_the_other_side_has_sent) {
     cr_assert(next_frame(&out, &offset, &frame));
     cr_assert(eq(u32, frame.sequence, 5));
     cr_assert(eq(u32, frame.acknowledgement, 4));
-    bp_buffer_release(&out);
 }
 
 Test(pcap, shows_what_was_not_kept_as_frames_that_a_snap_length_cut) {
     bp_pcap_stream stream = {0};
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     open_stream(&stream, &out, 0);
     size_t offset = out.size;
-    write(&stream, &out, BUGPACK_SENT, 0, "kept", 4, 130001);
+    write_message(&stream, &out, BUGPACK_SENT, 0, "kept", 4, 130001);
     static const size_t real[] = {65000, 65000, 1};
     static const size_t captured[] = {4, 0, 0};
     uint32_t sequence = 1;
@@ -224,26 +217,24 @@ Test(pcap, shows_what_was_not_kept_as_frames_that_a_snap_length_cut) {
         sequence += (uint32_t)real[i];
     }
     cr_assert(eq(sz, offset, out.size));
-    bp_buffer_release(&out);
 }
 
 Test(pcap, bounds_the_frames_of_a_length_that_cannot_be_true) {
     bp_pcap_stream stream = {0};
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     open_stream(&stream, &out, 0);
-    write(&stream, &out, BUGPACK_SENT, 0, "x", 1, UINT64_MAX);
+    write_message(&stream, &out, BUGPACK_SENT, 0, "x", 1, UINT64_MAX);
     cr_assert(eq(u32, stream.next_sequence[0], 1 + (uint32_t)BP_PCAP_MESSAGE_MAX_BYTES));
     cr_assert(lt(sz, out.size, 1 << 20));
-    bp_buffer_release(&out);
 }
 
 Test(pcap, never_leaves_more_than_a_window_unacknowledged) {
     bp_pcap_stream stream = {0};
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     open_stream(&stream, &out, 0);
     size_t offset = out.size;
     for (int i = 0; i < 20; i++) {
-        write(&stream, &out, BUGPACK_SENT, 0, "x", 1, BP_PCAP_MESSAGE_MAX_BYTES);
+        write_message(&stream, &out, BUGPACK_SENT, 0, "x", 1, BP_PCAP_MESSAGE_MAX_BYTES);
     }
     uint32_t acknowledged = 1, in_flight_max = 0;
     parsed frame;
@@ -257,11 +248,9 @@ Test(pcap, never_leaves_more_than_a_window_unacknowledged) {
     }
     cr_assert(lt(u32, in_flight_max, 65535u << 14));
     cr_assert(gt(u32, in_flight_max, 1u << 28));
-    bp_buffer_release(&out);
 }
 
 static bugpack_status full(void *context, const void *bytes, size_t byte_count) {
-    (void)bytes;
     size_t *left = context;
     if (byte_count > *left) {
         return BUGPACK_ERR_NO_MEMORY;

@@ -29,7 +29,6 @@ Test(pedantic, names_its_report_after_the_gap_and_says_which_it_was) {
 static atomic_bool may_go_on;
 
 static int wait_for_gaps(bugpack_writer *writer, void *context) {
-    (void)context;
     while (!atomic_load(&may_go_on)) {
         (void)sched_yield();
     }
@@ -76,10 +75,9 @@ Test(pedantic, does_nothing_but_count_when_the_option_is_not_set) {
     cr_expect(eq(uint, pedantic_settle().written_count, 1));
     cr_expect(bugpack_pedantic_enable(session, false));
     bugpack_gap(session, "a:b:d");
-    char *summary = pedantic_close();
+    CLEANUP(free_memory) char *summary = pedantic_close();
     cr_expect(ne(ptr, strstr(summary, "\"reason\": \"pedantic mode was off\""), NULL));
     cr_expect(eq(sz, pedantic_count("", ".zip"), 1));
-    free(summary);
 }
 
 Test(pedantic, holds_the_traffic_of_its_own_channel_up_to_the_gap) {
@@ -142,7 +140,6 @@ Test(pedantic, takes_the_state_at_the_gap_for_the_providers) {
 }
 
 static int write_half(bugpack_writer *writer, void *context) {
-    (void)context;
     return (int)bugpack_printf(writer, "{\"half\": ");
 }
 

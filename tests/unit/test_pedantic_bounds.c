@@ -60,11 +60,10 @@ Test(pedantic_bounds, fifty_of_sixty_gaps_at_once_are_written_and_ten_are_told_o
     free(manifest);
     free(log);
     free(notifications);
-    char *summary = pedantic_close();
+    CLEANUP(free_memory) char *summary = pedantic_close();
     cr_expect(eq(sz, count_of(summary, "\"key\": \"channel-"), 60));
     cr_expect(eq(sz, count_of(summary, "\"written\": true"), 50));
     cr_expect(eq(sz, count_of(summary, "\"suppressed\": 10"), 1));
-    free(summary);
 }
 
 Test(pedantic_bounds, a_reports_own_gap_counts_as_written_in_it) {
@@ -140,9 +139,8 @@ Test(pedantic_bounds, a_failed_write_is_tried_again_once_the_directory_can_be_wr
     state = pedantic_settle();
     cr_expect(eq(uint, state.written_count, 1), "failed ones do not use up the cap");
     take(NULL);
-    char *log = report_read(taken.path, "logs.jsonl", NULL);
+    CLEANUP(free_memory) char *log = report_read(taken.path, "logs.jsonl", NULL);
     cr_expect(eq(sz, count_of(log, "no report of gap a:b: "), 2));
-    free(log);
 }
 
 Test(pedantic_bounds, a_channels_share_and_its_patterns_are_the_hosts_to_choose) {
@@ -156,10 +154,9 @@ Test(pedantic_bounds, a_channels_share_and_its_patterns_are_the_hosts_to_choose)
     take(NULL);
     cr_expect(says(taken.path, "notifications.json", "channel channel-0 has its 5 reports"));
     cr_expect(not(says(taken.path, "notifications.json", "channel-1")));
-    char *summary = pedantic_close();
+    CLEANUP(free_memory) char *summary = pedantic_close();
     cr_expect(eq(sz, count_of(summary, "one channel takes at most 5 reports of gaps"), 15));
     cr_expect(eq(sz, count_of(summary, "it is to be ignored"), 20));
-    free(summary);
 }
 
 Test(pedantic_bounds, one_channel_leaves_places_to_open_ones_without_a_report) {
@@ -179,15 +176,14 @@ Test(pedantic_bounds, one_channel_leaves_places_to_open_ones_without_a_report) {
     bugpack_gap(session, "channel-0:unimpl:46");
     bugpack_gap(session, "channel-1:unimpl:0");
     cr_expect(eq(uint, pedantic_settle().written_count, 48));
-    char *summary = pedantic_close();
+    CLEANUP(free_memory) char *summary = pedantic_close();
     cr_expect(eq(sz, count_of(summary, "are held back for channels without a report"), 13));
     cr_expect(eq(sz, count_of(summary, "\"channel_cap\": 0,"), 1));
-    free(summary);
 }
 
 Test(pedantic_bounds, hostile_keys_stay_inside_the_directory_and_the_json) {
     open_session();
-    char *longest = malloc(10241);
+    CLEANUP(free_memory) char *longest = malloc(10241);
     memset(longest, '/', 10240);
     longest[10240] = '\0';
     const char *const keys[] = {"../../x", "\xff\xfe", "a\nb\r\x1b[31m", longest,
@@ -200,10 +196,8 @@ Test(pedantic_bounds, hostile_keys_stay_inside_the_directory_and_the_json) {
     cr_expect(eq(sz, pedantic_count("viewer-pedantic-..-..-x-2", ".zip"), 1));
     cr_expect(eq(sz, pedantic_count("viewer-pedantic-unnamed-2", ".zip"), 1));
     cr_expect(eq(sz, pedantic_count("viewer-pedantic---2", ".zip"), 1));
-    char *summary = pedantic_close();
+    CLEANUP(free_memory) char *summary = pedantic_close();
     cr_expect(eq(sz, temp_dir_count(&dir), key_count + 1));
     cr_expect(eq(sz, count_of(summary, "\"key\": \"a\\nb\\r\\u001b[31m\""), 1));
     cr_expect(eq(sz, count_of(summary, "\"key\": \"\xee\xbf\xbf\xee\xbf\xbe\""), 1));
-    free(summary);
-    free(longest);
 }

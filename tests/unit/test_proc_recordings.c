@@ -72,7 +72,7 @@ static void expect_metrics(const proc_recording *recording, const bp_metrics *me
 
 static void expect_facts(const proc_recording *recording) {
     bp_task *task = NULL;
-    bp_process_facts facts = {0};
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(
         eq(int, bp_task_open_below(&recording->second, recording->pid, false, &task, &error), 0));
@@ -92,50 +92,30 @@ static void expect_facts(const proc_recording *recording) {
     for (size_t i = 1; i < facts.object_count; i++) {
         cr_expect(facts.objects[i - 1].address < facts.objects[i].address);
     }
-    bp_process_facts_release(&facts);
     bp_task_close(task);
 }
 
 static void replay(const char *name) {
     static proc_recording case_of;
-    bp_metrics metrics = {0};
+    CLEANUP(bp_metrics_release) bp_metrics metrics = {0};
     recording_open(name, &case_of);
+    CLEANUP(bp_task_snapshot_release)
     bp_task_snapshot before = take(&case_of.first, case_of.pid, false);
+    CLEANUP(bp_task_snapshot_release)
     bp_task_snapshot after = take(&case_of.second, case_of.pid, true);
     cr_assert(eq(int, bp_metrics_compute(&before, &after, &metrics, NULL), BUGPACK_OK));
     expect_metrics(&case_of, &metrics);
     expect_facts(&case_of);
-    bp_metrics_release(&metrics);
-    bp_task_snapshot_release(&before);
-    bp_task_snapshot_release(&after);
     recording_close(&case_of);
 }
 
-Test(recordings, many_threads) {
+Test(recordings, give_what_was_measured_of_each_process) {
     replay("many-threads");
-}
-
-Test(recordings, hostile_names) {
     replay("hostile-names");
-}
-
-Test(recordings, births_and_deaths) {
     replay("births-and-deaths");
-}
-
-Test(recordings, zombie) {
     replay("zombie");
-}
-
-Test(recordings, kernel_thread) {
     replay("kernel-thread");
-}
-
-Test(recordings, redis) {
     replay("redis");
-}
-
-Test(recordings, hidepid) {
     replay("hidepid");
 }
 
@@ -153,20 +133,20 @@ Test(recordings, a_hidden_process_is_not_there) {
 Test(recordings, names_are_read_only_when_asked_for) {
     static proc_recording case_of;
     recording_open("redis", &case_of);
+    CLEANUP(bp_task_snapshot_release)
     bp_task_snapshot snapshot = take(&case_of.first, case_of.pid, false);
     cr_assert(snapshot.thread_count > 1);
     for (size_t i = 0; i < snapshot.thread_count; i++) {
         cr_expect(eq(str, snapshot.threads[i].name, ""));
         cr_expect(snapshot.threads[i].birth > 0);
     }
-    bp_task_snapshot_release(&snapshot);
     recording_close(&case_of);
 }
 
 Test(recordings, facts_of_a_daemon_name_its_program_and_arguments) {
     static proc_recording case_of;
     bp_task *task = NULL;
-    bp_process_facts facts = {0};
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     recording_open("redis", &case_of);
     cr_assert(
         eq(int, bp_task_open_below(&case_of.second, case_of.pid, false, &task, NULL), BUGPACK_OK));
@@ -183,7 +163,6 @@ Test(recordings, facts_of_a_daemon_name_its_program_and_arguments) {
     cr_expect(facts.minor_faults.value > 0);
     cr_expect(eq(str, facts.objects[0].path, facts.executable));
     cr_expect(eq(str, facts.objects[0].build_id, ""), "no file is looked for in a recording");
-    bp_process_facts_release(&facts);
     bp_task_close(task);
     recording_close(&case_of);
 }

@@ -49,7 +49,7 @@ static bp_process_choice choose(bp_process_query query) {
 
 /* Compares the ids with a list that ends in 0. */
 static void expect(bp_process_query query, bool is_ambiguous, const pid_t *pids) {
-    bp_process_choice choice = choose(query);
+    CLEANUP(bp_process_choice_release) bp_process_choice choice = choose(query);
     size_t count = 0;
     for (; pids[count] != 0; count++) {
         cr_expect(lt(sz, count, choice.count));
@@ -59,7 +59,6 @@ static void expect(bp_process_query query, bool is_ambiguous, const pid_t *pids)
     }
     cr_expect(eq(sz, choice.count, count));
     cr_expect(eq(int, choice.is_ambiguous, is_ambiguous));
-    bp_process_choice_release(&choice);
 }
 
 static bp_process_query by(bp_process_query_kind kind, const char *text) {
@@ -117,9 +116,9 @@ Test(process_choose, a_unit_is_a_component_of_the_cgroup) {
     expect(by(BP_PROCESS_BY_UNIT, "user@1000.service"), false, (const pid_t[]){300, 0});
     expect(by(BP_PROCESS_BY_UNIT, "nginx.service2"), false, (const pid_t[]){201, 0});
     /* One of the system and one of a user. */
+    CLEANUP(bp_process_choice_release)
     bp_process_choice choice = choose(by(BP_PROCESS_BY_UNIT, "nginx"));
     cr_expect(choice.is_ambiguous);
-    bp_process_choice_release(&choice);
 }
 
 Test(process_choose, a_cgroup_holds_those_below_it) {
@@ -133,21 +132,19 @@ Test(process_choose, a_circle_of_parents_ends) {
     bp_listed_process circle[] = {PROCESS(7, 8, 1, "a", bash, NULL),
                                   PROCESS(8, 7, 2, "a", bash, NULL)};
     const bp_process_list list = {circle, 2};
-    bp_process_choice choice = {.items = NULL};
+    CLEANUP(bp_process_choice_release) bp_process_choice choice = {.items = NULL};
     const bp_process_query query = by(BP_PROCESS_BY_NAME, "a");
     cr_assert(zero(int, bp_process_choose(&list, &query, &choice, NULL)));
-    bp_process_choice_release(&choice);
 }
 
 Test(process_choose, the_smaller_id_comes_first_where_two_began_at_once) {
     bp_listed_process twins[] = {PROCESS(7, 1, 5, "a", bash, NULL),
                                  PROCESS(8, 1, 5, "a", bash, NULL)};
     const bp_process_list list = {twins, 2};
-    bp_process_choice choice = {.items = NULL};
+    CLEANUP(bp_process_choice_release) bp_process_choice choice = {.items = NULL};
     const bp_process_query query = by(BP_PROCESS_BY_NAME, "a");
     cr_assert(zero(int, bp_process_choose(&list, &query, &choice, NULL)));
     cr_assert(eq(sz, choice.count, 2));
     cr_expect(eq(int, choice.items[0]->pid, 7));
     cr_expect(eq(int, choice.items[1]->pid, 8));
-    bp_process_choice_release(&choice);
 }

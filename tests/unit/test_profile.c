@@ -213,7 +213,7 @@ static void add_frame(bp_buffer *line, const char *symbol, const char *demangled
 }
 
 Test(profile, a_name_cannot_end_a_frame_or_a_line) {
-    bp_buffer line;
+    CLEANUP(bp_buffer_release) bp_buffer line;
     bp_buffer_init(&line, 65536);
     bp_folded_append_thread(&line, "a;b\nc 12", 20);
     add_frame(&line, "main@@V_1;2", NULL);
@@ -225,11 +225,10 @@ Test(profile, a_name_cannot_end_a_frame_or_a_line) {
     bp_buffer_clear(&line);
     bp_folded_append_thread(&line, "", 20);
     cr_expect(eq(str, bp_buffer_text(&line), "?"));
-    bp_buffer_release(&line);
 }
 
 Test(profile, a_frame_without_a_name_has_its_file_and_one_without_a_file_is_made_code) {
-    bp_buffer line;
+    CLEANUP(bp_buffer_release) bp_buffer line;
     bp_buffer_init(&line, 65536);
     const bp_frame_text unnamed = {.module = "/opt/a;b/libfoo.so", .file_address = 0x1234};
     const bp_frame_text made = {.address = 0x7f00};
@@ -238,12 +237,11 @@ Test(profile, a_frame_without_a_name_has_its_file_and_one_without_a_file_is_made
     bp_folded_append_frame(&line, &made);
     bp_folded_append_frame(&line, &handler);
     cr_expect(eq(str, bp_buffer_text(&line), ";[libfoo.so+0x1234];[jit];<signal handler called>"));
-    bp_buffer_release(&line);
 }
 
 Test(profile, equal_stacks_are_one_line_and_the_most_frequent_is_first) {
-    bp_folded folded = {.lines = NULL};
-    bp_buffer out;
+    CLEANUP(bp_folded_release) bp_folded folded = {.lines = NULL};
+    CLEANUP(bp_buffer_release) bp_buffer out;
     char text[16];
     bp_buffer_init(&out, 1 << 20);
     for (int i = 0; i < 2000; i++) {
@@ -254,12 +252,10 @@ Test(profile, equal_stacks_are_one_line_and_the_most_frequent_is_first) {
     cr_assert(eq(int, bp_folded_print(&folded, &out, NULL), BUGPACK_OK));
     cr_expect(eq(sz, folded.count, 1001));
     cr_expect(eq(int, strncmp(out.data, "t;hot 182\nt;f0 2\nt;f1 2\nt;f10 2\n", 31), 0));
-    bp_folded_release(&folded);
-    bp_buffer_release(&out);
 }
 
 Test(profile, lines_have_a_bound_and_known_ones_are_counted_beyond_it) {
-    bp_folded folded = {.lines = NULL};
+    CLEANUP(bp_folded_release) bp_folded folded = {.lines = NULL};
     char text[16];
     for (int i = 0; i < BP_PROFILE_LINE_MAX; i++) {
         (void)snprintf(text, sizeof text, "t;f%d", i);
@@ -267,13 +263,11 @@ Test(profile, lines_have_a_bound_and_known_ones_are_counted_beyond_it) {
     }
     cr_expect(eq(int, bp_folded_add(&folded, "t;more", 6, 1), BUGPACK_ERR_LIMIT));
     cr_expect(eq(int, bp_folded_add(&folded, "t;f7", 4, 1), BUGPACK_OK));
-    bp_folded_release(&folded);
 }
 
 Test(profile, a_name_has_no_control_character_and_no_separator) {
-    bp_buffer line;
+    CLEANUP(bp_buffer_release) bp_buffer line;
     bp_buffer_init(&line, 100);
     bp_folded_append_thread(&line, "a\x7f~\t;", 5);
     cr_expect(eq(str, bp_buffer_text(&line), "a?~?:"));
-    bp_buffer_release(&line);
 }

@@ -46,18 +46,15 @@ Test(providers, bytes_stay_as_they_are_and_text_becomes_valid) {
     cr_assert(zero(int, bugpack_provide_bytes(session, "raw.bin", write_context, bytes, NULL)));
     cr_assert(zero(int, bugpack_provide_text(session, "text.txt", write_context, bytes, NULL)));
     take(NULL);
-    char *raw = report_read(taken.path, "raw.bin", NULL);
-    char *text = report_read(taken.path, "text.txt", NULL);
+    CLEANUP(free_memory) char *raw = report_read(taken.path, "raw.bin", NULL);
+    CLEANUP(free_memory) char *text = report_read(taken.path, "text.txt", NULL);
     cr_assert(eq(str, raw, "a\xff"));
     cr_assert(eq(str, text, "a\xEE\xBF\xBF"));
-    free(raw);
-    free(text);
 }
 
 static int pass_on_failure(bugpack_writer *writer, void *context) {
     char piece[4096];
     memset(piece, 'x', sizeof piece);
-    (void)context;
     for (;;) {
         if (bugpack_write(writer, piece, sizeof piece) != BUGPACK_OK) {
             return -1;
@@ -78,7 +75,6 @@ Test(providers, one_that_passes_on_its_size_limit_failed_because_of_that) {
 }
 
 static int fail_with_reason(bugpack_writer *writer, void *context) {
-    (void)context;
     bugpack_printf(writer, "half of it");
     bugpack_fail(writer, "the decoder lock was \"held\" by %s", "someone");
     return -1;
@@ -95,7 +91,6 @@ Test(providers, a_failing_one_leaves_no_half_artefact_and_gives_its_reason) {
 }
 
 static int fail_with_lines(bugpack_writer *writer, void *context) {
-    (void)context;
     bugpack_fail(writer, "first\nmetadata.json: \x1b[2J%0*d\xC3\xA4 is over the cut", 174, 0);
     return -1;
 }
@@ -128,7 +123,6 @@ Test(providers, one_that_truncates_says_why_and_whether_something_is_missing) {
 }
 
 static int truncate_and_fail(bugpack_writer *writer, void *context) {
-    (void)context;
     bugpack_truncate(writer, false, "it was cut");
     return -1;
 }
@@ -175,13 +169,11 @@ Test(providers, a_reason_in_a_finished_text_is_no_format) {
 }
 
 static int warn_and_succeed(bugpack_writer *writer, void *context) {
-    (void)context;
     bugpack_fail(writer, "almost");
     return bugpack_printf(writer, "all the same");
 }
 
 static int have_nothing(bugpack_writer *writer, void *context) {
-    (void)context;
     return bugpack_omit(writer, "there is no scene");
 }
 
@@ -196,16 +188,12 @@ Test(providers, one_that_succeeds_after_all_has_no_reason_in_the_ledger) {
 }
 
 static int take_a_while(bugpack_writer *writer, void *context) {
-    (void)writer;
-    (void)context;
     return nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 }
 
 static atomic_uint call_count;
 
 static int count_call(bugpack_writer *writer, void *context) {
-    (void)writer;
-    (void)context;
     atomic_fetch_add(&call_count, 1);
     return 0;
 }
@@ -224,7 +212,6 @@ Test(providers, none_is_asked_for_a_report_that_is_too_late_already) {
 }
 
 static int write_without_end(bugpack_writer *writer, void *context) {
-    (void)context;
     char block[4096] = {0};
     unsigned accepted_count = 0;
     while (bugpack_write(writer, block, sizeof block) == BUGPACK_OK) {
@@ -241,7 +228,6 @@ Test(providers, one_that_gives_too_much_is_stopped_at_the_limit) {
 }
 
 static int report_from_inside(bugpack_writer *writer, void *context) {
-    (void)context;
     bool is_refused = bugpack_report(session, NULL, NULL) == BUGPACK_ERR_INVALID &&
                       !bugpack_unprovide(session, "inside.txt");
     bugpack_printf(writer, "%s", is_refused ? "refused" : "accepted");

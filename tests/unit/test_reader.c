@@ -51,10 +51,9 @@ static void expect_members(const made_zip *zip) {
 }
 
 Test(reader, lists_and_reads_entries_stored_and_deflated) {
-    made_zip zip;
+    CLEANUP(made_zip_release) made_zip zip;
     made_zip_build(&zip, members, 3);
     expect_members(&zip);
-    made_zip_release(&zip);
 }
 
 /* Numbers, which no compression makes so small that they come in one step. */
@@ -116,7 +115,7 @@ Test(reader, reads_several_entries_in_turn_by_steps) {
 }
 
 Test(reader, finds_an_entry_by_exactly_its_name) {
-    made_zip zip;
+    CLEANUP(made_zip_release) made_zip zip;
     int fd;
     size_t index = 77;
     made_zip_build(&zip, members, 3);
@@ -128,15 +127,14 @@ Test(reader, finds_an_entry_by_exactly_its_name) {
     cr_expect(eq(sz, index, 2));
     bp_archive_reader_free(reader);
     (void)close(fd);
-    made_zip_release(&zip);
 }
 
 Test(reader, reads_what_our_own_writer_writes) {
-    archive_file file;
+    CLEANUP(archive_file_end) archive_file file;
     bp_archive_reader *reader = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     size_t large_bytes = (size_t)3 << 20;
-    char *large = malloc(large_bytes);
+    CLEANUP(free_memory) char *large = malloc(large_bytes);
     cr_assert(ne(ptr, large, NULL));
     for (size_t i = 0; i < large_bytes; i++) {
         large[i] = (char)(i * i >> 7);
@@ -155,13 +153,11 @@ Test(reader, reads_what_our_own_writer_writes) {
     expect_content(reader, "late \xe2\x86\x92", "x", 1);
     expect_content(reader, "metadata.json", "{}", 2);
     bp_archive_reader_free(reader);
-    archive_file_end(&file);
-    free(large);
 }
 
 Test(reader, reads_nothing_of_an_entry_over_the_limit) {
-    made_zip zip;
-    bp_buffer content;
+    CLEANUP(made_zip_release) made_zip zip;
+    CLEANUP(bp_buffer_release) bp_buffer content;
     bugpack_error error = BUGPACK_ERROR_INIT;
     int fd;
     made_zip_build(&zip, members, 3);
@@ -172,21 +168,18 @@ Test(reader, reads_nothing_of_an_entry_over_the_limit) {
     cr_expect(eq(str, error.message,
                  "cannot read \"t.zip\": entry \"metadata.json\" is over the limit of 8 bytes"));
     cr_expect(eq(int, made_zip_read(reader, "metadata.json", 9, &content, &error), BUGPACK_OK));
-    bp_buffer_release(&content);
     bp_archive_reader_free(reader);
     (void)close(fd);
-    made_zip_release(&zip);
 }
 
 static bugpack_status refuse_bytes(void *context, const void *bytes, size_t byte_count) {
-    (void)bytes;
     *(size_t *)context += byte_count;
     return BUGPACK_ERR_CANCELLED;
 }
 
 /* A report's directory is in the order of the format, its bytes are in that of writing. */
 Test(reader, opens_a_zip_whose_directory_is_in_another_order_than_its_bytes) {
-    archive_file file;
+    CLEANUP(archive_file_end) archive_file file;
     bp_archive_reader *reader = NULL;
     archive_file_start(&file, 1795000000000000000u, NULL);
     static const char *const names[] = {"c", "a", "d", "b"};
@@ -205,11 +198,10 @@ Test(reader, opens_a_zip_whose_directory_is_in_another_order_than_its_bytes) {
         expect_content(reader, expected, expected, 1);
     }
     bp_archive_reader_free(reader);
-    archive_file_end(&file);
 }
 
 Test(reader, stops_when_the_sink_says_so_and_can_be_used_again) {
-    made_zip zip;
+    CLEANUP(made_zip_release) made_zip zip;
     bugpack_error error = BUGPACK_ERROR_INIT;
     size_t taken = 0;
     int fd;
@@ -221,7 +213,6 @@ Test(reader, stops_when_the_sink_says_so_and_can_be_used_again) {
     expect_content(reader, members[1].name, members[1].content, strlen(members[1].content));
     bp_archive_reader_free(reader);
     (void)close(fd);
-    made_zip_release(&zip);
 }
 
 /* --- entries that give more or other bytes than they declare; what else is no report:

@@ -13,16 +13,19 @@ static void open_with_history(uint32_t history_interval_ms) {
 
 SESSION_SUITE(recording);
 
-Test(recording, traffic_becomes_a_pcap_that_ends_at_the_trigger) {
+Test(recording, log_and_traffic_end_at_the_trigger) {
     open_with_history(BUGPACK_OFF);
     bugpack_channel *display = open_channel("display");
     bugpack_traffic(display, BUGPACK_SENT, 1, "hello", "before the trigger", 18);
+    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "before");
     cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
     bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "after the trigger", 17);
+    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "later");
     bugpack_close(session);
     find_only();
     cr_assert(pcap_holds(taken.path, "before the trigger"));
     cr_assert(not(pcap_holds(taken.path, "after the trigger")));
+    cr_assert(holds("logs.jsonl", "before") && !holds("logs.jsonl", "later"));
 }
 
 Test(recording, notifications_are_folded_into_a_count) {
@@ -91,10 +94,6 @@ static unsigned filtered_count;
 
 static size_t count_filtered(bugpack_direction direction, uint32_t type, void *bytes,
                              size_t byte_count, void *context) {
-    (void)direction;
-    (void)type;
-    (void)bytes;
-    (void)context;
     filtered_count++;
     return byte_count;
 }

@@ -114,10 +114,10 @@ Test(redact, compiles_a_group_once_in_each_pattern_that_calls_it) {
 
 Test(redact, leaves_what_was_redacted_before_as_it_is) {
     use(NULL);
+    CLEANUP(free_memory)
     char *once = strdup(run(BP_REDACT_TEXT, "password=hunter2 https://u:hunter2@h/ "
                                             "Authorization: Bearer abcdefghijkl1\n"));
     cr_expect(eq(str, run(BP_REDACT_TEXT, once), once));
-    free(once);
 }
 
 Test(redact, counts_by_rule_and_entry) {
@@ -230,7 +230,7 @@ Test(redact, sees_json_without_its_escapes_and_knows_where_it_came_from) {
                                "message\xFE"
                                "c\xFF"
                                "d\xFE\xFDxyz1\xFF\xFF";
-    bp_view view = {.text = NULL};
+    CLEANUP(bp_view_release) bp_view view = {.text = NULL};
     use(NULL);
     const bp_view_how how = {.mode = BP_CODES_SHOWN, .keywords = set->keywords};
     cr_assert(zero(int, bp_view_json(&view, json, sizeof json - 1, &how)));
@@ -242,7 +242,6 @@ Test(redact, sees_json_without_its_escapes_and_knows_where_it_came_from) {
     }
     cr_expect(eq(sz, view.message_from, 8));
     cr_expect(eq(sz, view.message_to, 14)); /* of the first one */
-    bp_view_release(&view);
 }
 
 /* Longer than what is searched at a time, in lines or in one. */
@@ -281,7 +280,7 @@ static void append_record(bp_buffer *text, unsigned tid, const char *message) {
 }
 
 Test(redact, follows_a_key_over_the_records_of_its_thread) {
-    bp_buffer text;
+    CLEANUP(bp_buffer_release) bp_buffer text;
     bp_buffer_init(&text, 1 << 20);
     use(NULL);
     append_record(&text, 1, "-----BEGIN EC PRIVATE KEY-----");
@@ -297,7 +296,6 @@ Test(redact, follows_a_key_over_the_records_of_its_thread) {
                   strstr(result, "verylongwordofanotherthread") != NULL &&
                   strstr(result, "afterwardsallisasbefore") != NULL,
               "%s", result);
-    bp_buffer_release(&text);
 }
 
 Test(redact, follows_two_keys_whose_lines_are_mixed_and_one_in_an_array) {
@@ -482,7 +480,7 @@ Test(redact, keeps_of_a_line_in_parts_what_a_match_began_with) {
 
 Test(redact, drops_the_rest_of_a_secret_that_has_no_end) {
     enum { size = 3000000 };
-    char *line = malloc(size + 100);
+    CLEANUP(free_memory) char *line = malloc(size + 100);
     cr_assert(line != NULL);
     use(NULL);
     memset(line, 'x', size);
@@ -505,7 +503,6 @@ Test(redact, drops_the_rest_of_a_secret_that_has_no_end) {
     (void)run(BP_REDACT_JSON, line);
     redacted_without_tags(out.data);
     cr_expect(strcmp(out.data, "{\"password\":\"«»\",\"b\":1}") == 0, "%.99s", out.data);
-    free(line);
 }
 
 static double seconds(void) {
@@ -515,7 +512,7 @@ static double seconds(void) {
 }
 
 Test(redact, replaces_what_a_pattern_cannot_decide) {
-    bp_buffer text;
+    CLEANUP(bp_buffer_release) bp_buffer text;
     bp_buffer_init(&text, 1 << 24);
     use("[slow]\npattern = (?:a+)+(?:a+)+b\n");
     for (unsigned i = 0; i < 20000; i++) {
@@ -527,7 +524,6 @@ Test(redact, replaces_what_a_pattern_cannot_decide) {
     cr_expect(seconds() - began < 20, "%.1f s", seconds() - began);
     cr_expect(strstr(out.data, "aaaa") == NULL);
     cr_expect(eq(u64, count_of("slow"), 20000));
-    bp_buffer_release(&text);
 }
 
 Test(redact, applies_the_rules_of_a_caller) {
@@ -555,13 +551,12 @@ Test(redact, finds_what_begins_behind_a_colour_within_a_word) {
 }
 
 Test(redact, redacts_a_name_without_touching_the_open_entry) {
-    bp_buffer name;
+    CLEANUP(bp_buffer_release) bp_buffer name;
     bp_buffer_init(&name, 1000);
     use(NULL);
     cr_assert(eq(int, bp_redactor_text(redactor, "gap:password=hunter2", 20, &name), BUGPACK_OK));
     redacted_without_tags(name.data);
     cr_expect(eq(str, name.data, "gap:password=«»"));
-    bp_buffer_release(&name);
 }
 
 Test(redact, refuses_rules_that_are_wrong_and_says_where) {

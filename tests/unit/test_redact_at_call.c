@@ -30,12 +30,11 @@ static void read_files(void) {
     cr_assert(ne(ptr, listing, NULL), "%s: %s", location.path, location.reason);
     files_bytes = 0;
     while ((entry = readdir(listing)) != NULL) {
-        int fd = openat(dirfd(listing), entry->d_name, O_RDONLY);
+        CLEANUP(close_fd) int fd = openat(dirfd(listing), entry->d_name, O_RDONLY);
         ssize_t size = entry->d_name[0] != '.'
                            ? read(fd, files + files_bytes, sizeof files - files_bytes)
                            : -1;
         files_bytes += size > 0 ? (size_t)size : 0;
-        (void)close(fd);
     }
     (void)closedir(listing);
     cr_assert(gt(sz, files_bytes, 4 << 20));
@@ -107,7 +106,6 @@ Test(redact_at_call, applies_rules_that_are_added_later) {
 
 static void expect_diagnostic(bugpack_level level, const char *text, void *context) {
     unsigned *count = context;
-    (void)level;
     *count += strstr(text, "will not have all of its redaction rules") != NULL;
 }
 

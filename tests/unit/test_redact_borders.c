@@ -9,25 +9,7 @@
 #include "unit/redacted.h"
 #include "unit/unit.h"
 
-static bp_rule_set *sets[2];
-static bp_redactor *redactors[2];
-
-static void setup(void) {
-    for (int i = 0; i < 2; i++) {
-        sets[i] = redacted_set(i == 0 ? NULL : "use = email home");
-        redactors[i] = bp_redactor_new(sets[i]);
-        cr_assert(redactors[i] != NULL);
-    }
-}
-
-static void teardown(void) {
-    for (int i = 0; i < 2; i++) {
-        bp_redactor_free(redactors[i]);
-        bp_rule_set_drop(sets[i]);
-    }
-}
-
-TestSuite(redact_borders, .init = setup, .fini = teardown, .timeout = 600);
+TestSuite(redact_borders, .init = redacted_setup, .fini = redacted_teardown, .timeout = 600);
 
 enum { piece_max = 256 * 1024, block = 64 * 1024 };
 
@@ -126,7 +108,7 @@ Test(redact_borders, leave_nothing_of_a_secret_at_any_place) {
         char plain[512], expected[512];
         redacted_example(secrets[i], plain, expected);
         for (size_t kind = 0; kind < sizeof texts / sizeof texts[0]; kind++) {
-            bp_buffer far;
+            CLEANUP(bp_buffer_release) bp_buffer far;
             const char *left = run_at(false, kind, 1000, plain, &far);
             cr_expect(strstr(left, "«»") != NULL, "%s: %.200s", plain, left);
             /* Where pieces end: somewhere before what can be held. */
@@ -137,7 +119,6 @@ Test(redact_borders, leave_nothing_of_a_secret_at_any_place) {
                 check_at("a form", false, kind, piece_max - 8192 + 100 - before, plain, left);
                 check_at("a form", false, kind, block + 100 - before, plain, left);
             }
-            bp_buffer_release(&far);
         }
     }
     cr_expect(zero(sz, failure_count));
@@ -160,12 +141,11 @@ static void check_example(void *context, const bp_rule *rule, bool is_match, con
 }
 
 Test(redact_borders, leave_as_much_of_each_example) {
-    bp_rule_list list = {.rules = NULL};
+    CLEANUP(bp_rule_list_release) bp_rule_list list = {.rules = NULL};
     size_t count = 0;
     cr_assert(eq(int, bp_rule_list_add_builtin(&list, check_example, &count, NULL), BUGPACK_OK));
     cr_expect(gt(sz, count, 700));
     cr_expect(zero(sz, failure_count));
-    bp_rule_list_release(&list);
 }
 
 /* Lines as a recorder has them: of three threads and channels, in parts. */
@@ -181,7 +161,7 @@ struct stream {
 static void take_part(void *context, const char *line, size_t line_bytes, unsigned part) {
     const struct stream *stream = context;
     char message[BUGPACK_LOG_MESSAGE_MAX_BYTES + 1];
-    bp_buffer clean;
+    CLEANUP(bp_buffer_release) bp_buffer clean;
     bp_buffer_init(&clean, 1 << 20);
     (void)snprintf(message, sizeof message, "%.*s", (int)line_bytes, line);
     if (stream->at_call != NULL) {
@@ -201,7 +181,6 @@ static void take_part(void *context, const char *line, size_t line_bytes, unsign
         (void)bp_buffer_append_text(stream->records, ",\"unfinished\":true");
     }
     (void)bp_buffer_append_text(stream->records, "}\n");
-    bp_buffer_release(&clean);
 }
 
 /* Records a line in each stream, in turns, `what` at `at` of the second one. */

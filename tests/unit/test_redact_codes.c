@@ -7,28 +7,14 @@
 #include "unit/redacted.h"
 #include "unit/unit.h"
 
-/* With the rules that are on by default, and with the others too. */
-static bp_rule_set *sets[2];
-static bp_redactor *redactors[2];
 static bp_buffer out;
 
-static void setup(void) {
-    for (int i = 0; i < 2; i++) {
-        sets[i] = redacted_set(i == 0 ? NULL : "use = email home");
-        redactors[i] = bp_redactor_new(sets[i]);
-        cr_assert(redactors[i] != NULL);
-    }
-}
-
 static void teardown(void) {
-    for (int i = 0; i < 2; i++) {
-        bp_redactor_free(redactors[i]);
-        bp_rule_set_drop(sets[i]);
-    }
+    redacted_teardown();
     bp_buffer_release(&out);
 }
 
-TestSuite(redact_codes, .init = setup, .fini = teardown);
+TestSuite(redact_codes, .init = redacted_setup, .fini = teardown);
 
 static char *run(bp_redact_form form, bool is_off, const char *text) {
     bp_buffer_release(&out);
@@ -160,7 +146,6 @@ static size_t example_count;
 
 static void check_example(void *context, const bp_rule *rule, bool is_match, const char *text) {
     char plain[1024], expected[1024];
-    (void)context;
     if (!is_match || rule->is_of_traffic) {
         return;
     }
@@ -180,10 +165,9 @@ static void check_example(void *context, const bp_rule *rule, bool is_match, con
 }
 
 Test(redact_codes, find_every_example_in_every_colouring, .timeout = 600) {
-    bp_rule_list list = {.rules = NULL};
+    CLEANUP(bp_rule_list_release) bp_rule_list list = {.rules = NULL};
     cr_assert(eq(int, bp_rule_list_add_builtin(&list, check_example, NULL, NULL), BUGPACK_OK));
     cr_expect(example_count >= 120, "%zu", example_count);
-    bp_rule_list_release(&list);
 }
 
 /* What programs print, and what must be left of it: the colours around, too. */

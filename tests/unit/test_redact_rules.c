@@ -5,27 +5,9 @@
 #include "unit/redacted.h"
 #include "unit/unit.h"
 
-/* The rules that are on by default, and with those that are not. */
-static bp_redactor *redactors[2];
-static bp_rule_set *sets[2];
 static size_t match_count, not_count;
 
-static void setup(void) {
-    for (int i = 0; i < 2; i++) {
-        sets[i] = redacted_set(i == 0 ? NULL : "use = email home");
-        redactors[i] = bp_redactor_new(sets[i]);
-        cr_assert(redactors[i] != NULL);
-    }
-}
-
-static void teardown(void) {
-    for (int i = 0; i < 2; i++) {
-        bp_redactor_free(redactors[i]);
-        bp_rule_set_drop(sets[i]);
-    }
-}
-
-TestSuite(redact_rules, .init = setup, .fini = teardown);
+TestSuite(redact_rules, .init = redacted_setup, .fini = redacted_teardown);
 
 static void check(const bp_rule *rule, bp_redact_form form, const char *text,
                   const char *expected) {
@@ -105,7 +87,6 @@ static void run_message(const bp_rule *rule, const char *text) {
 static void run_example(void *context, const bp_rule *rule, bool is_match, const char *text) {
     char plain[1024], expected[1024];
     bp_buffer json, expected_json;
-    (void)context;
     cr_assert(strlen(text) < sizeof plain);
     cr_expect(is_match == (strstr(text, "«") != NULL), "%s: %s", rule->id, text);
     if (rule->is_of_traffic) {
@@ -182,10 +163,9 @@ Test(redact_rules, find_secrets_in_command_lines) {
 }
 
 Test(redact_rules, replace_their_examples_and_nothing_else) {
-    bp_rule_list list = {.rules = NULL};
+    CLEANUP(bp_rule_list_release) bp_rule_list list = {.rules = NULL};
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_rule_list_add_builtin(&list, run_example, NULL, &error), BUGPACK_OK), "%s",
               error.message);
     cr_expect(match_count >= 120 && not_count >= 90, "%zu, %zu", match_count, not_count);
-    bp_rule_list_release(&list);
 }

@@ -196,6 +196,7 @@ static char *take_logins(bool without_redaction, size_t *ret_size) {
 
 Test(redact_traffic, of_a_report_that_was_taken_is_searched_while_it_is_as_bugpack_writes_it) {
     size_t size = 0, clean_size = 0;
+    CLEANUP(free_memory)
     char *bytes = take_logins(true, &size), *clean = take_logins(false, &clean_size);
     bp_buffer found;
     bp_rule_set *set = redacted_set(NULL);
@@ -228,8 +229,6 @@ Test(redact_traffic, of_a_report_that_was_taken_is_searched_while_it_is_as_bugpa
     }
     bp_redactor_free(redactor);
     bp_rule_set_drop(set);
-    free(bytes);
-    free(clean);
 }
 
 Test(redact_traffic, has_no_payload_where_a_channel_records_none) {
@@ -276,13 +275,11 @@ Test(redact_traffic, of_a_dead_session_is_searched_too) {
 static const char torn[] = "first line\0\0\0\nlogin password=hunter2hunter2\n";
 
 static int provide_torn(bugpack_writer *writer, void *context) {
-    (void)context;
     return bugpack_write(writer, torn, sizeof torn - 1);
 }
 
 static int provide_utf16(bugpack_writer *writer, void *context) {
     static const char text[] = "p\0a\0s\0s\0w\0o\0r\0d\0=\0x\0y\0";
-    (void)context;
     return bugpack_write(writer, text, sizeof text - 1);
 }
 

@@ -192,7 +192,7 @@ Test(retain, leaves_other_apps_other_kinds_and_foreign_files) {
 }
 
 Test(retain, follows_no_link_and_touches_neither_a_fifo_nor_a_directory) {
-    temp_dir elsewhere;
+    CLEANUP(temp_dir_remove) temp_dir elsewhere;
     cr_assert(temp_dir_make(&elsewhere));
     cr_assert(temp_dir_write(&elsewhere, "precious", "x", 1));
     char target[300];
@@ -209,7 +209,6 @@ Test(retain, follows_no_link_and_touches_neither_a_fifo_nor_a_directory) {
     cr_assert(eq(sz, temp_dir_count(&dir), 4));
     cr_assert(temp_dir_has(&dir, "a-crash-2026-11-05T00-00-00Z.zip"));
     cr_assert(temp_dir_has(&elsewhere, "precious"));
-    temp_dir_remove(&elsewhere);
 }
 
 Test(retain, leaves_the_reports_of_another_user) {
@@ -276,8 +275,6 @@ Test(retain, tells_of_each_and_of_a_directory_that_cannot_be_read) {
 
 /* Once the first is gone, puts another file in the place of the next. */
 static void replace_next(const char *name, uint64_t bytes, void *context) {
-    (void)context;
-    (void)bytes;
     if (strcmp(name, "a-crash-2026-11-01T00-00-00Z.zip") == 0) {
         make("new", 7);
         (void)renameat(dir.fd, "new", dir.fd, "a-crash-2026-11-02T00-00-00Z.zip");

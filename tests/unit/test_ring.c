@@ -60,13 +60,12 @@ Test(ring, gives_back_what_was_appended_in_order_with_tag_and_time) {
 
 Test(ring, an_empty_ring_gives_an_empty_view) {
     bp_ring *ring = new_ring(4096);
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_ring_view view = copy_until(ring, UINT64_MAX, &out);
     cr_assert(zero(u64, view.record_count));
     cr_assert(zero(u64, view.first_sequence));
     cr_assert(zero(u64, view.last_sequence));
     cr_assert(zero(sz, out.size));
-    bp_buffer_release(&out);
     bp_ring_free(ring);
 }
 
@@ -99,12 +98,11 @@ Test(ring, a_view_leaves_out_what_was_stamped_after_its_instant) {
     uint64_t until_ns = bp_clock_monotonic_ns();
     while (bp_clock_monotonic_ns() == until_ns) {}
     append_number(ring, 3, 3, 20);
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_ring_view view = copy_until(ring, until_ns, &out);
     cr_assert(eq(u64, view.record_count, 2));
     cr_assert(eq(u64, view.last_sequence, 2));
     cr_assert(zero(u64, view.evicted_count), "what is later was not evicted");
-    bp_buffer_release(&out);
     bp_ring_free(ring);
 }
 
@@ -144,8 +142,6 @@ Test(ring, copies_a_record_that_is_larger_than_a_piece) {
 }
 
 static bugpack_status refuse(void *context, const void *bytes, size_t byte_count) {
-    (void)bytes;
-    (void)byte_count;
     *(int *)context += 1;
     return BUGPACK_ERR_CLOSED;
 }
@@ -173,7 +169,6 @@ typedef struct appending_sink {
 
 static bugpack_status append_meanwhile(void *context, const void *bytes, size_t byte_count) {
     appending_sink *it = context;
-    (void)bytes;
     it->received += byte_count;
     for (int i = 0; i < 1000; i++) {
         append_number(it->ring, 9, 0, 1000);
@@ -217,9 +212,8 @@ Test(ring, what_is_left_of_a_piece_that_is_overwritten_is_copied) {
     uint64_t last = 0;
     for (bool is_full = false; !is_full;) {
         append_number(ring, 1, ++last, 1000);
-        bp_buffer all;
+        CLEANUP(bp_buffer_release) bp_buffer all;
         is_full = copy_until(ring, UINT64_MAX, &all).evicted_count > 0;
-        bp_buffer_release(&all);
     }
     dropping_sink it = {.ring = ring, .count = 90}; /* of some 63 in each piece */
     bp_ring_view view;
@@ -254,19 +248,19 @@ Test(ring, refuses_a_capacity_out_of_bounds) {
 }
 
 Test(ring, a_reader_walks_what_a_copy_put_into_a_spool) {
-    temp_dir dir;
+    CLEANUP(temp_dir_remove) temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bp_ring *ring = new_ring(4u << 20);
     for (uint64_t i = 1; i <= 500; i++) {
         append_number(ring, 1, i, i % 50 == 0 ? 200000 : (size_t)i * 3);
     }
-    bp_temp_file temp_file;
+    CLEANUP(bp_temp_file_release) bp_temp_file temp_file;
     bp_ring_view view;
     cr_assert(zero(int, bp_temp_file_open(&temp_file, dir.fd, 64u << 20, NULL)));
     cr_assert(
         zero(int, bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, &temp_file, &view, NULL)));
     cr_assert(zero(int, bp_temp_file_flush(&temp_file, NULL)));
-    bp_ring_reader reader;
+    CLEANUP(bp_ring_reader_release) bp_ring_reader reader;
     bp_ring_reader_init(&reader, &temp_file);
     const void *payload = NULL;
     const bp_ring_record *record;
@@ -277,31 +271,25 @@ Test(ring, a_reader_walks_what_a_copy_put_into_a_spool) {
         cr_assert(is_number(payload, record->payload_bytes, record->sequence));
     }
     cr_assert(eq(u64, next, 501));
-    bp_ring_reader_release(&reader);
-    bp_temp_file_release(&temp_file);
     bp_ring_free(ring);
-    temp_dir_remove(&dir);
 }
 
 Test(ring, a_reader_stops_at_bytes_that_are_no_whole_record) {
-    temp_dir dir;
+    CLEANUP(temp_dir_remove) temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     const bp_ring_record whole = {.sequence = 1, .payload_bytes = 0};
     const bp_ring_record torn = {.sequence = 2, .payload_bytes = UINT32_MAX};
-    bp_temp_file temp_file;
+    CLEANUP(bp_temp_file_release) bp_temp_file temp_file;
     cr_assert(zero(int, bp_temp_file_open(&temp_file, dir.fd, 4096, NULL)));
     cr_assert(zero(int, bp_temp_file_write(&temp_file, &whole, sizeof whole)));
     cr_assert(zero(int, bp_temp_file_write(&temp_file, &torn, sizeof torn)));
     cr_assert(zero(int, bp_temp_file_flush(&temp_file, NULL)));
-    bp_ring_reader reader;
+    CLEANUP(bp_ring_reader_release) bp_ring_reader reader;
     bp_ring_reader_init(&reader, &temp_file);
     const void *payload = NULL;
     cr_assert(ne(ptr, bp_ring_reader_next(&reader, &payload), NULL));
     cr_assert(eq(ptr, bp_ring_reader_next(&reader, &payload), NULL));
     cr_assert(eq(ptr, bp_ring_reader_next(&reader, &payload), NULL));
-    bp_ring_reader_release(&reader);
-    bp_temp_file_release(&temp_file);
-    temp_dir_remove(&dir);
 }
 
 /* Counts what a follower gets, and checks that nothing comes twice. */

@@ -23,7 +23,7 @@ static uint64_t frame_bytes(int fd, off_t at) {
 }
 
 Test(ring_damage, one_damaged_record_costs_itself_alone) {
-    file_ring it = make_file_ring(8 * page);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(8 * page);
     append_numbers(it.ring, 1, 20, 120);
     off_t at = page; /* the first frame */
     uint64_t lost_bytes = 0;
@@ -39,11 +39,10 @@ Test(ring_damage, one_damaged_record_costs_itself_alone) {
     cr_assert(eq(u64, view.damaged_bytes, lost_bytes));
     cr_assert(eq(u64, view.damaged_count, 1));
     cr_assert(zero(u64, view.evicted_count));
-    remove_file_ring(&it);
 }
 
 Test(ring_damage, what_was_cut_off_or_zeroed_is_counted_and_not_taken_for_evicted) {
-    file_ring it = make_file_ring(16 * page);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(16 * page);
     append_numbers(it.ring, 1, 100, 100);
     bp_ring_view whole = recovery_well(it.fd);
     cr_assert(eq(u64, whole.record_count, 100));
@@ -60,11 +59,10 @@ Test(ring_damage, what_was_cut_off_or_zeroed_is_counted_and_not_taken_for_evicte
     cr_assert(zero(u64, view.evicted_count));
     cr_assert(zero(int, ftruncate(it.fd, page)));
     cr_assert(eq(u64, recovery_well(it.fd).damaged_count, 100), "all of them");
-    remove_file_ring(&it);
 }
 
 Test(ring_damage, of_a_ring_that_has_evicted_records_at_least_those_between_are_counted) {
-    file_ring it = make_file_ring(4 * page);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(4 * page);
     append_numbers(it.ring, 1, 500, 60);
     bp_ring_view whole = recovery_well(it.fd);
     cr_assert(not(whole.is_damaged));
@@ -76,11 +74,10 @@ Test(ring_damage, of_a_ring_that_has_evicted_records_at_least_those_between_are_
     cr_assert(view.is_damaged);
     cr_assert(eq(u64, view.record_count + view.damaged_count + view.evicted_count, 500));
     cr_assert(lt(u64, view.record_count, whole.record_count));
-    remove_file_ring(&it);
 }
 
 Test(ring_damage, every_sector_of_a_large_record_is_under_its_checksum) {
-    file_ring it = make_file_ring(64 * page);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(64 * page);
     cr_assert(eq(u64, append_number(it.ring, 1, 1, 10000), 1));
     for (off_t sector = page; sector < page + 32 + 10000; sector += 512) {
         off_t at = sector == page ? page + 32 : sector;
@@ -89,11 +86,10 @@ Test(ring_damage, every_sector_of_a_large_record_is_under_its_checksum) {
         flip(it.fd, at + 1, 1);
     }
     cr_assert(eq(u64, recovery_well(it.fd).record_count, 1));
-    remove_file_ring(&it);
 }
 
 Test(ring_damage, finds_all_records_whatever_the_header_says_of_head_and_tail) {
-    file_ring it = make_file_ring(4 * page);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(4 * page);
     append_numbers(it.ring, 1, 300, 60);
     bp_frame_page header;
     cr_assert(eq(sz, (size_t)pread(it.fd, &header, sizeof header, 0), sizeof header));
@@ -121,12 +117,11 @@ Test(ring_damage, finds_all_records_whatever_the_header_says_of_head_and_tail) {
                       (unsigned long long)lies[j]);
         }
     }
-    remove_file_ring(&it);
 }
 
 /* As after a loss of power: the data was written back and the header was not. */
 Test(ring_damage, records_newer_than_the_header_are_found) {
-    file_ring it = make_file_ring(8 * page);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(8 * page);
     unsigned char header[page];
     append_numbers(it.ring, 1, 20, 60);
     cr_assert(eq(i64, pread(it.fd, header, page, 0), page));
@@ -135,11 +130,10 @@ Test(ring_damage, records_newer_than_the_header_are_found) {
     bp_ring_view view = recovery_well(it.fd);
     cr_expect(eq(u64, view.record_count, 30));
     cr_expect(eq(u64, view.last_sequence, 30));
-    remove_file_ring(&it);
 }
 
 Test(ring_damage, what_is_no_ring_is_corrupt) {
-    file_ring it = make_file_ring(page);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(page);
     append_numbers(it.ring, 1, 5, 20);
     bp_ring_view view;
     for (off_t at = 0; at < 40; at += 4) { /* every field of the header that never changes */
@@ -153,7 +147,6 @@ Test(ring_damage, what_is_no_ring_is_corrupt) {
     cr_assert(eq(int, salvage(fd, &view), BUGPACK_ERR_CORRUPT));
     close(fd);
     cr_assert(eq(int, salvage(it.dir.fd, &view), BUGPACK_ERR_CORRUPT), "a directory");
-    remove_file_ring(&it);
 }
 
 static uint64_t next_random(uint64_t *state) {
@@ -197,7 +190,7 @@ Test(ring_damage, any_damage_costs_records_and_never_gives_a_torn_one) {
     uint64_t state = 88172645463325252u;
     uint64_t damaged_count = 0;
     for (int round = 0; round < 400; round++) {
-        file_ring it = make_file_ring(16 * page);
+        CLEANUP(remove_file_ring) file_ring it = make_file_ring(16 * page);
         size_t base = (size_t)(next_random(&state) % (round % 2 == 0 ? 3000 : 120));
         append_numbers(it.ring, 1, next_random(&state) % 300 + 1, base);
         cr_assert(eq(i64, pread(it.fd, whole, file_bytes, 0), file_bytes));
@@ -210,7 +203,6 @@ Test(ring_damage, any_damage_costs_records_and_never_gives_a_torn_one) {
             cr_assert(eq(i64, pwrite(it.fd, bytes, left, 0), (int64_t)left));
             damaged_count += recovery_well(it.fd).damaged_bytes > 0;
         }
-        remove_file_ring(&it);
     }
     cr_assert(gt(u64, damaged_count, 500), "the damage has to hit");
 }
@@ -222,7 +214,7 @@ static bugpack_status count_bytes(void *context, const void *bytes, size_t byte_
 
 /* A file that knows the seed, and claims a large record at every place where one could begin. */
 Test(ring_damage, forged_beginnings_cost_a_bounded_time_and_give_nothing) {
-    file_ring it = make_file_ring(32u << 20);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(32u << 20);
     size_t capacity = 32u << 20;
     unsigned char *bytes = calloc(1, capacity);
     uint64_t seed = read_word(it.fd, offsetof(bp_frame_page, seed));
@@ -242,11 +234,10 @@ Test(ring_damage, forged_beginnings_cost_a_bounded_time_and_give_nothing) {
     cr_assert(zero(u64, given));
     cr_assert(eq(u64, view.damaged_bytes, capacity));
     free(bytes);
-    remove_file_ring(&it);
 }
 
 Test(ring_damage, a_payload_that_looks_like_frames_is_not_taken_for_some) {
-    file_ring it = make_file_ring(16 * page);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(16 * page);
     append_numbers(it.ring, 1, 20, 60);
     static unsigned char copied[8000];
     cr_assert(eq(i64, pread(it.fd, copied, sizeof copied, page), sizeof copied));
@@ -258,5 +249,4 @@ Test(ring_damage, a_payload_that_looks_like_frames_is_not_taken_for_some) {
     bp_ring_view view = recovery_well(it.fd);
     cr_assert(eq(u64, view.record_count, 20));
     cr_assert(eq(u64, view.damaged_bytes, bp_frame_bytes(sizeof copied)));
-    remove_file_ring(&it);
 }

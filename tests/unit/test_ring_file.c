@@ -11,7 +11,7 @@
 Test(ring_file, gives_back_at_any_moment_what_a_copy_gives) {
     static const size_t bases[] = {0, 17, 150, 400};
     for (size_t b = 0; b < sizeof bases / sizeof bases[0]; b++) {
-        file_ring it = make_file_ring(2 * page);
+        CLEANUP(remove_file_ring) file_ring it = make_file_ring(2 * page);
         bp_ring_view view = recovery_well(it.fd);
         cr_assert(zero(u64, view.record_count));
         cr_assert(zero(u64, view.damaged_bytes + view.is_damaged));
@@ -32,12 +32,11 @@ Test(ring_file, gives_back_at_any_moment_what_a_copy_gives) {
             cr_assert(zero(u64, view.damaged_bytes + view.is_damaged), "after %llu",
                       (unsigned long long)i);
         }
-        remove_file_ring(&it);
     }
 }
 
 Test(ring_file, salvages_records_that_are_larger_than_its_window) {
-    file_ring it = make_file_ring(16u << 20);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(16u << 20);
     for (uint64_t i = 1; i <= 40; i++) {
         size_t size = i % 2 == 0 ? 300001 + (size_t)i * 40000 : 77;
         cr_assert(eq(u64, append_number(it.ring, (uint32_t)(i % 7), i, size), i));
@@ -46,11 +45,10 @@ Test(ring_file, salvages_records_that_are_larger_than_its_window) {
     cr_assert(eq(u64, view.last_sequence, 40));
     cr_assert(gt(u64, view.record_count, 10));
     cr_assert(zero(u64, view.damaged_bytes + view.is_damaged));
-    remove_file_ring(&it);
 }
 
 Test(ring_file, leaves_out_what_an_earlier_turn_left_behind_a_pad) {
-    file_ring it = make_file_ring(2 * page);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(2 * page);
     append_numbers(it.ring, 1, 300, 0); /* 32 bytes each: a turn and a bit */
     uint64_t i = 301;
     /* In the second turn a large record does not fit at the end, where old small ones stay. */
@@ -69,11 +67,10 @@ Test(ring_file, leaves_out_what_an_earlier_turn_left_behind_a_pad) {
     cr_assert(eq(u64, view.last_sequence, i - 1));
     cr_assert(eq(u64, view.record_count, view.last_sequence - view.first_sequence + 1));
     cr_assert(zero(u64, view.damaged_bytes + view.is_damaged));
-    remove_file_ring(&it);
 }
 
 Test(ring_file, carries_what_was_refused_and_outlives_its_ring) {
-    file_ring it = make_file_ring(page);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(page);
     append_numbers(it.ring, 1, 10, 20);
     cr_assert(zero(u64, append_number(it.ring, 0, 0, 2000)));
     bp_ring_free(it.ring);
@@ -81,11 +78,10 @@ Test(ring_file, carries_what_was_refused_and_outlives_its_ring) {
     bp_ring_view view = recovery_well(it.fd);
     cr_assert(eq(u64, view.record_count, 10));
     cr_assert(eq(u64, view.refused_count, 1));
-    remove_file_ring(&it);
 }
 
 Test(ring_file, says_when_its_process_was_last_alive) {
-    file_ring it = make_file_ring(4 * page);
+    CLEANUP(remove_file_ring) file_ring it = make_file_ring(4 * page);
     bp_instant alive;
     cr_assert(not(bp_ring_read_alive(it.fd, &alive)));
     bp_ring_note_alive(it.ring, (bp_instant){.monotonic_ns = 1000, .wall_ns = 5000});
@@ -93,11 +89,10 @@ Test(ring_file, says_when_its_process_was_last_alive) {
     cr_assert(bp_ring_read_alive(it.fd, &alive));
     cr_assert(eq(u64, alive.monotonic_ns, 2000));
     cr_assert(eq(u64, alive.wall_ns, 6500));
-    remove_file_ring(&it);
 }
 
 Test(ring_file, refuses_what_is_not_an_empty_regular_file_and_leaves_it_open) {
-    temp_dir dir;
+    CLEANUP(temp_dir_remove) temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     cr_assert(temp_dir_write(&dir, "full", "x", 1));
     int fd = openat(dir.fd, "full", O_RDWR | O_CLOEXEC);
@@ -107,5 +102,4 @@ Test(ring_file, refuses_what_is_not_an_empty_regular_file_and_leaves_it_open) {
     cr_assert(eq(int, bp_ring_new_mapped(fd, 1, &ring, NULL), BUGPACK_ERR_INVALID));
     cr_assert(eq(ptr, ring, NULL));
     cr_assert(zero(int, close(fd)));
-    temp_dir_remove(&dir);
 }

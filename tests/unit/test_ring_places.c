@@ -50,7 +50,7 @@ Test(ring_places, are_tried_in_the_documented_order) {
 
 Test(ring_places, are_the_systems_where_the_environment_names_none) {
     static bp_ring_dir place;
-    char *long_path = malloc(2 * PATH_MAX);
+    CLEANUP(free_memory) char *long_path = malloc(2 * PATH_MAX);
     unsigned cursor = 0, count = 0;
     memset(long_path, 'x', 2 * PATH_MAX - 1);
     long_path[0] = '/';
@@ -63,7 +63,6 @@ Test(ring_places, are_the_systems_where_the_environment_names_none) {
         count += !place.is_substitute;
     }
     cr_expect(eq(uint, count, geteuid() == 0 ? 2 : 1));
-    free(long_path);
 }
 
 Test(ring_places, have_no_substitute_where_nobody_else_has_taken_their_name) {
@@ -268,7 +267,6 @@ Test(ring_places, have_another_name_where_somebody_else_has_made_the_directory) 
 }
 
 static void count_report(const bugpack_report_result *result, void *context) {
-    (void)result;
     ++*(unsigned *)context;
 }
 

@@ -98,9 +98,8 @@ Test(screenshot, pixels_are_those_of_the_trigger) {
     find_only();
     cr_expect(
         zero(sz, count_wrong(taken.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
-    char *entries = report_list(taken.path);
+    CLEANUP(free_memory) char *entries = report_list(taken.path);
     cr_expect(eq(ptr, strstr(entries, "screenshot-region.png"), NULL));
-    free(entries);
 }
 
 Test(screenshot, a_stride_of_zero_means_rows_without_padding) {

@@ -35,17 +35,6 @@ Test(session, writes_a_report_with_its_entries_in_the_fixed_order) {
     cr_assert(holds("manifest.json", "\"complete\": true"));
 }
 
-Test(session, leaves_out_of_a_report_what_was_logged_after_its_trigger) {
-    options.sample_window_ms = 200;
-    open_session();
-    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "before");
-    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
-    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "later");
-    close_and_find();
-    cr_assert(holds("logs.jsonl", "before"));
-    cr_assert(not(holds("logs.jsonl", "later")));
-}
-
 Test(session, tells_a_bad_option_in_a_sentence_and_opens_nothing) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     const bugpack_options good = options;
@@ -131,21 +120,6 @@ Test(session, gives_up_in_time_and_leaves_nothing_behind) {
     cr_assert(zero(sz, temp_dir_count(&dir)));
 }
 
-Test(session, refuses_a_trigger_when_the_queue_is_full_and_writes_all_others) {
-    options.sample_window_ms = 100;
-    open_session();
-    size_t accepted_count = 0;
-    bugpack_status status = BUGPACK_OK;
-    while (status == BUGPACK_OK && accepted_count < 100) {
-        status = bugpack_report_async(session, NULL, NULL, NULL);
-        accepted_count += status == BUGPACK_OK;
-    }
-    cr_assert(eq(int, status, BUGPACK_ERR_BUSY));
-    cr_assert(ge(sz, accepted_count, BUGPACK_REPORT_QUEUE_MAX));
-    bugpack_close(session);
-    cr_assert(eq(sz, temp_dir_count(&dir), accepted_count));
-}
-
 Test(session, reports_another_process_and_names_itself_after_it) {
     pid_t child = fork();
     if (child == 0) {
@@ -177,20 +151,6 @@ Test(session, reports_another_process_and_names_itself_after_it) {
     cr_assert(gt(uint, taken.missing_count, 0), "a report on a process that is gone says so");
     cr_assert(holds("process.json", expected), "as it was last");
     cr_assert(holds("manifest.json", "this is how it was at"));
-}
-
-Test(session, does_not_open_for_a_process_that_does_not_exist) {
-    pid_t child = fork();
-    if (child == 0) {
-        _exit(0);
-    }
-    waitpid(child, NULL, 0);
-    options.target_pid = child;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_NO_PROCESS));
-    char expected[32];
-    (void)snprintf(expected, sizeof expected, "%ld", (long)child);
-    cr_assert(ne(ptr, strstr(error.message, expected), NULL), "%s", error.message);
 }
 
 /* Which descriptors are open; what the test runner left open is not ours. */
@@ -259,7 +219,6 @@ Test(session, of_a_forked_child_logs_the_threads_of_the_child) {
 }
 
 static void close_from_callback(const bugpack_report_result *result, void *context) {
-    (void)result;
     bugpack_close(context);
 }
 

@@ -34,7 +34,6 @@ static int take_lock_late(int fd) {
 
 /* Nothing fits into a quarter of it. */
 static int small_file_system(int fd, struct statvfs *info) {
-    (void)fd;
     *info = (struct statvfs){.f_blocks = 4, .f_frsize = 512};
     return 0;
 }
@@ -70,16 +69,12 @@ static unsigned visit_count, dropped_count;
 static bp_found_state visited_state;
 
 static bool keep_each(const bp_found_session *found, void *context) {
-    (void)context;
     visit_count++;
     visited_state = found->state;
     return false;
 }
 
 static void count_dropped(const char *name, uint64_t bytes, void *context) {
-    (void)name;
-    (void)bytes;
-    (void)context;
     dropped_count++;
 }
 

@@ -167,7 +167,6 @@ Test(session_target, keeps_no_caller_waiting_for_the_files_of_a_process) {
 }
 
 static int provide_crash(bugpack_writer *writer, void *context) {
-    (void)context;
     return bugpack_printf(writer, "{}") == BUGPACK_OK ? 0 : -1;
 }
 

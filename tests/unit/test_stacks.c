@@ -47,15 +47,14 @@ static const char full_text[] =
     "\n2 more threads were passed over.\n";
 
 Test(stacks, are_printed_like_gdb_prints_them_and_names_begin_no_line) {
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 65536);
     cr_assert(eq(int, bp_stacks_print_text(&sample_stacks_full, &out, NULL), BUGPACK_OK));
     cr_expect(eq(str, bp_buffer_text(&out), full_text));
-    bp_buffer_release(&out);
 }
 
 Test(stacks, have_module_offset_and_build_id_in_each_frame_of_the_document) {
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 65536);
     cr_assert(eq(int, bp_stacks_print_json(&sample_stacks_full, &out, NULL), BUGPACK_OK));
     cr_expect(strstr(bp_buffer_text(&out), "          \"address\": \"0x7f00000f8e2f\",\n"
@@ -65,7 +64,6 @@ Test(stacks, have_module_offset_and_build_id_in_each_frame_of_the_document) {
                                            "          \"symbol\": \"poll@@GLIBC_2.2.5\",\n"
                                            "          \"symbol_offset\": 79\n") != NULL,
               "%s", bp_buffer_text(&out));
-    bp_buffer_release(&out);
 }
 
 static void expect_name(const bp_frame_text *frame, const char *wanted) {
@@ -156,10 +154,9 @@ Test(frames, are_never_left_out_of_a_list_without_a_mark) {
 }
 
 Test(stacks, that_find_no_room_fail) {
-    bp_buffer out;
+    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_buffer_init(&out, 200);
     cr_expect(eq(int, bp_stacks_print_text(&sample_stacks_full, &out, NULL), BUGPACK_ERR_LIMIT));
-    bp_buffer_release(&out);
 }
 
 Test(stacks, are_in_the_reports_of_a_host_unless_it_turns_them_off, .init = setup,

@@ -109,12 +109,11 @@ Test(staged_sweep, leaves_the_files_of_another_user) {
 
 Test(staged_sweep, leaves_a_stale_file_that_somebody_holds_a_lock_on) {
     make_aged(STALE_NAME, 1000);
-    int fd = openat(dir.fd, STALE_NAME, O_RDONLY | O_CLOEXEC);
+    CLEANUP(close_fd) int fd = openat(dir.fd, STALE_NAME, O_RDONLY | O_CLOEXEC);
     cr_assert(eq(int, flock(fd, LOCK_SH), 0));
     cr_expect(eq(sz, bp_staged_file_sweep(dir.fd), 0));
     cr_assert(eq(int, flock(fd, LOCK_UN), 0));
     cr_expect(eq(sz, bp_staged_file_sweep(dir.fd), 1));
-    (void)close(fd);
 }
 
 Test(staged_sweep, does_not_move_the_position_of_the_callers_descriptor) {

@@ -147,7 +147,7 @@ Test(stored_entries, with_sizes_that_lie_are_left_out) {
     file[8] = 0;
     char *list = read_back(1);
     free(list);
-    int fd = openat(dir.fd, "stored-entries", O_RDWR | O_CLOEXEC);
+    CLEANUP(close_fd) int fd = openat(dir.fd, "stored-entries", O_RDWR | O_CLOEXEC);
     for (size_t i = 0; i < file_bytes; i++) {
         const unsigned char changed = file[i] ^ 0x10;
         bp_bundle *bundle = NULL;
@@ -160,5 +160,4 @@ Test(stored_entries, with_sizes_that_lie_are_left_out) {
         bp_bundle_free(bundle);
         cr_assert(pwrite(fd, &file[i], 1, (off_t)i) == 1);
     }
-    (void)close(fd);
 }

@@ -179,21 +179,3 @@ Test(struct_size, initialiser_functions_leave_all_but_the_size_empty) {
     EXPECT_INITIALISED(bugpack_report_request);
     EXPECT_INITIALISED(bugpack_report_result);
 }
-
-/* The three ways to start from the defaults are one. */
-Test(struct_size, initialiser_function_and_designated_field_agree) {
-    const bugpack_options by_macro = BUGPACK_OPTIONS_INIT;
-    const bugpack_options by_field = {.struct_size = sizeof(bugpack_options)};
-    bugpack_options by_call;
-    bugpack_options_init(&by_call, sizeof by_call);
-    cr_expect(eq(sz, by_call.struct_size, sizeof by_call));
-    cr_expect(eq(sz, by_macro.struct_size, by_field.struct_size));
-    const unsigned char *bytes = (const unsigned char *)&by_call;
-    for (size_t i = sizeof by_call.struct_size; i < sizeof by_call; i++) {
-        cr_assert(zero(int, bytes[i]));
-    }
-    bugpack_heap_state state;
-    bugpack_heap_state_init(&state, sizeof state);
-    cr_expect(eq(u64, state.narenas, BUGPACK_HEAP_UNKNOWN));
-    cr_expect(eq(str, state.allocator, ""));
-}

@@ -5,7 +5,6 @@ static const char *const names[] = {"capture",    "diff",         "heap",       
                                     "output-dir", "threads.json", "process.json", "redact"};
 
 static const char *name_at(const void *context, size_t index) {
-    (void)context;
     return index < sizeof names / sizeof names[0] ? names[index] : NULL;
 }
 

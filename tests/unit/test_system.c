@@ -141,7 +141,7 @@ Test(mounts, are_read_only_by_the_options_of_the_file_system) {
 }
 
 Test(system_json, has_what_is_known_and_nothing_else) {
-    bp_buffer text;
+    CLEANUP(bp_buffer_release) bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer_init(&text, 65536);
     cr_assert(eq(int, sample_system_print(true, &text, &error), BUGPACK_OK));
@@ -158,5 +158,4 @@ Test(system_json, has_what_is_known_and_nothing_else) {
     cr_assert(eq(int, sample_system_print(false, &text, &error), BUGPACK_OK));
     cr_expect(strstr(text.data, "hostname") == NULL && strstr(text.data, "load") == NULL &&
               strstr(text.data, "cgroups") == NULL && strstr(text.data, "filesystems") == NULL);
-    bp_buffer_release(&text);
 }

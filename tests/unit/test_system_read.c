@@ -37,7 +37,7 @@ Test(system, is_what_system_calls_say) {
     cpu_set_t usable;
     struct timespec before, after;
     (void)clock_gettime(CLOCK_BOOTTIME, &before);
-    bp_system system = read_system(true, true);
+    CLEANUP(bp_system_release) bp_system system = read_system(true, true);
     (void)clock_gettime(CLOCK_BOOTTIME, &after);
     cr_assert(uname(&names) == 0 && sysinfo(&info) == 0);
     cr_expect(eq(str, system.kernel_release, names.release));
@@ -56,7 +56,6 @@ Test(system, is_what_system_calls_say) {
     cr_assert(system.filesystem_count > 0 && statvfs("/", &root) == 0);
     cr_expect(system.filesystems[0].is_of[BP_SYSTEM_PLACE_ROOT]);
     cr_expect(eq(u64, system.filesystems[0].total_bytes, (uint64_t)root.f_blocks * root.f_frsize));
-    bp_system_release(&system);
 }
 
 /* Where there is a memory file system of another device, as on any Linux. */
@@ -82,13 +81,12 @@ Test(system, has_the_file_system_of_a_file_that_is_open_for_writing) {
 }
 
 Test(system, names_neither_host_nor_process_where_nobody_asked) {
-    bp_system system = read_system(false, false);
+    CLEANUP(bp_system_release) bp_system system = read_system(false, false);
     cr_expect(eq(str, system.hostname, ""));
     cr_expect(not(system.has_process || system.executable != NULL));
     cr_expect(eq(sz, system.cgroup_count, 0));
     cr_expect(eq(sz, system.filesystem_count, 0));
     cr_expect(system.memory[BP_SYSTEM_AVAILABLE].known);
-    bp_system_release(&system);
 }
 
 static void *wait_for_end(void *unused) {
@@ -185,7 +183,7 @@ Test(system, knows_a_container_by_the_file_that_it_leaves) {
         {"var/run/secrets/kubernetes.io/serviceaccount/namespace", "kubernetes"},
         {"run/other", NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        temp_dir dir;
+        CLEANUP(temp_dir_remove) temp_dir dir;
         char path[128];
         cr_assert(temp_dir_make(&dir));
         (void)snprintf(path, sizeof path, "%s", rows[i][0]);
@@ -205,6 +203,5 @@ Test(system, knows_a_container_by_the_file_that_it_leaves) {
         bp_system_release(&system);
         (void)kill(pid, SIGKILL);
         (void)waitpid(pid, NULL, 0);
-        temp_dir_remove(&dir);
     }
 }

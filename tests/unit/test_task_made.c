@@ -47,7 +47,7 @@ static bp_task_snapshot expect_snapshot(void) {
 }
 
 Test(task_made, counters_keep_the_unit_of_the_system) {
-    bp_task_snapshot snapshot = expect_snapshot();
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot snapshot = expect_snapshot();
     cr_expect(eq(u64, snapshot.taken_ns, 5000000000));
     cr_expect(eq(u64, snapshot.cpu_unit_ns, 10000000));
     cr_expect(eq(u64, snapshot.process_cpu, 50));
@@ -57,17 +57,15 @@ Test(task_made, counters_keep_the_unit_of_the_system) {
     cr_assert(eq(sz, snapshot.thread_count, 1));
     cr_expect(eq(u64, snapshot.threads[0].birth, 1000));
     cr_expect(eq(str, snapshot.threads[0].name, "made"));
-    bp_task_snapshot_release(&snapshot);
 }
 
 Test(task_made, the_first_counter_has_the_time_of_children_that_were_waited_for) {
     made_proc_write(&made, "7/stat",
                     "7 (made) S 1 7 7 0 -1 0 0 0 0 0 50 3 7 2 20 0 1 0 1000 4096 1\n");
-    bp_task_snapshot snapshot = expect_snapshot();
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot snapshot = expect_snapshot();
     cr_expect(eq(u64, snapshot.process_cpu, 53));
     cr_expect(eq(u64, snapshot.waited_cpu, 9));
     cr_expect(eq(u64, snapshot.first_cpu, 62));
-    bp_task_snapshot_release(&snapshot);
 }
 
 Test(task_made, a_reused_process_id_is_an_end) {
@@ -109,40 +107,36 @@ Test(task_made, rejects_garbage_in_statm) {
 
 Test(task_made, huge_memory_saturates) {
     made_proc_write(&made, "7/statm", "18446744073709551615 9223372036854775808 5\n");
-    bp_task_snapshot snapshot = expect_snapshot();
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot snapshot = expect_snapshot();
     cr_expect(eq(u64, snapshot.vm_size_bytes, UINT64_MAX));
     cr_expect(eq(u64, snapshot.rss_bytes, UINT64_MAX));
-    bp_task_snapshot_release(&snapshot);
 }
 
 Test(task_made, memory_of_no_pages_is_no_memory) {
     made_proc_write(&made, "7/statm", "0 0 0 0 0 0 0\n");
-    bp_task_snapshot snapshot = expect_snapshot();
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot snapshot = expect_snapshot();
     cr_expect(not(snapshot.has_memory));
-    bp_task_snapshot_release(&snapshot);
 }
 
 Test(task_made, a_thread_that_is_listed_and_gone_is_counted) {
     cr_assert(mkdirat(made.root.fd, "7/task/8", 0700) == 0);
-    bp_task_snapshot snapshot = expect_snapshot();
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot snapshot = expect_snapshot();
     cr_assert(eq(sz, snapshot.thread_count, 1));
     cr_expect(eq(u64, snapshot.threads[0].tid, 7));
     cr_expect(eq(sz, snapshot.vanished_count, 1));
-    bp_task_snapshot_release(&snapshot);
 }
 
 Test(task_made, entries_that_are_no_threads_are_passed_over) {
     cr_assert(mkdirat(made.root.fd, "7/task/8x", 0700) == 0);
     cr_assert(mkdirat(made.root.fd, "7/task/99999999999999999999", 0700) == 0);
-    bp_task_snapshot snapshot = expect_snapshot();
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot snapshot = expect_snapshot();
     cr_expect(eq(sz, snapshot.thread_count, 1));
     cr_expect(eq(sz, snapshot.vanished_count, 0));
-    bp_task_snapshot_release(&snapshot);
 }
 
 Test(task_made, a_clone_outlives_what_it_was_made_of_and_lists_for_itself) {
     bp_task *clone = NULL;
-    bp_task_snapshot first = {0}, second = {0};
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot first = {0}, second = {0};
     cr_assert(eq(int, bp_task_clone(task, &clone, NULL), BUGPACK_OK));
     bp_task_close(task);
     task = clone;
@@ -154,8 +148,6 @@ Test(task_made, a_clone_outlives_what_it_was_made_of_and_lists_for_itself) {
     second = expect_snapshot();
     cr_expect(eq(sz, first.thread_count, 1));
     cr_expect(eq(sz, second.thread_count, 1));
-    bp_task_snapshot_release(&first);
-    bp_task_snapshot_release(&second);
 }
 
 Test(task_made, a_clone_of_what_has_ended_is_refused_and_leaves_output_alone) {
@@ -200,7 +192,7 @@ Test(task_made, opening_rejects_garbage_and_missing_files) {
 }
 
 Test(task_made, facts_without_files_are_absent_and_not_zero) {
-    bp_process_facts facts = {0};
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
     cr_expect(eq(str, facts.name, "made"));
     cr_expect(eq(u64, facts.started_wall_ns.value, 1700000000000000000 - 50000000000));
@@ -209,20 +201,18 @@ Test(task_made, facts_without_files_are_absent_and_not_zero) {
     cr_expect(facts.executable == NULL && facts.cgroup == NULL);
     cr_expect(eq(sz, facts.limit_count, 0));
     cr_expect(eq(str, facts.denied, ""), "a file that is not there is not denied");
-    bp_process_facts_release(&facts);
 }
 
 Test(task_made, owners_are_those_that_count_for_access) {
-    bp_process_facts facts = {0};
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     made_proc_write(&made, "7/status", "Tgid:\t7\nPid:\t7\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n");
     cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
     cr_expect(eq(u64, facts.uid.value, 2));
     cr_expect(eq(u64, facts.gid.value, 6));
-    bp_process_facts_release(&facts);
 }
 
 Test(task_made, a_command_line_over_its_bound_is_cut_and_named) {
-    bp_process_facts facts = {0};
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     const size_t bound = (size_t)1024 * 1024;
     char *text = malloc(bound + 2);
     cr_assert(text != NULL);
@@ -234,11 +224,10 @@ Test(task_made, a_command_line_over_its_bound_is_cut_and_named) {
     cr_assert(eq(sz, facts.command_line.size, bound));
     cr_expect(eq(chr, facts.command_line.data[bound - 1], '\0'));
     cr_expect(eq(str, facts.denied, "the rest of the command line: over the limit of 1 MiB"));
-    bp_process_facts_release(&facts);
 }
 
 Test(task_made, objects_are_files_with_code_once_each_at_their_lowest_address) {
-    bp_process_facts facts = {0};
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     made_proc_write(&made, "7/maps",
                     "3000-4000 r--p 00000000 fe:00 30 /lib/a\\012b.so (deleted)\n"
                     "4000-5000 r-xp 00001000 fe:00 30 /lib/a\\012b.so (deleted)\n"
@@ -257,16 +246,14 @@ Test(task_made, objects_are_files_with_code_once_each_at_their_lowest_address) {
     cr_expect(eq(str, facts.objects[1].path, "/lib/a\nb.so"));
     cr_expect(eq(u64, facts.objects[1].address, 0x3000));
     cr_expect(facts.objects[1].deleted);
-    bp_process_facts_release(&facts);
 }
 
 Test(task_made, a_command_line_without_its_last_nul_gets_one) {
-    bp_process_facts facts = {0};
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     made_proc_write(&made, "7/cmdline", "title: idle");
     cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
     cr_assert(eq(sz, facts.command_line.size, 12));
     cr_expect(memcmp(facts.command_line.data, "title: idle", 12) == 0);
-    bp_process_facts_release(&facts);
 }
 
 /* The first thread has ended, and another one goes on. */
@@ -296,13 +283,12 @@ Test(task_made, when_the_first_thread_has_ended_another_shows_the_memory) {
 }
 
 Test(task_made, facts_say_why_no_living_thread_could_be_opened) {
-    bp_process_facts facts = {0};
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     end_first_thread();
     cr_assert(mkdirat(made.root.fd, "7/task/8/stat", 0700) == 0);
     cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
     cr_expect(eq(str, facts.denied,
                  "executable, working directory, open files, loaded objects: Is a directory"));
-    bp_process_facts_release(&facts);
 }
 
 static void expect_living(int threads_fd, int expected_errno) {
@@ -315,7 +301,9 @@ static void expect_living(int threads_fd, int expected_errno) {
 
 Test(task_made, that_no_thread_lives_is_not_that_none_could_be_read) {
     pid_t tid = 0;
+    CLEANUP(close_fd)
     int threads_fd = openat(made.root.fd, "7/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(close_fd)
     int unlisted_fd = openat(made.root.fd, "7/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
     expect_living(unlisted_fd, EBADF);
     made_proc_write(&made, "7/task/7/stat", first_ended);
@@ -325,16 +313,13 @@ Test(task_made, that_no_thread_lives_is_not_that_none_could_be_read) {
     made_proc_write(&made, "7/task/8/stat", "garbage");
     expect_living(threads_fd, EBADMSG);
     made_proc_write(&made, "7/task/8/stat", MADE_STAT("S", "50", "1000"));
-    int fd = bp_proc_open_living_thread(threads_fd, &tid);
+    CLEANUP(close_fd) int fd = bp_proc_open_living_thread(threads_fd, &tid);
     cr_expect(fd >= 0);
     cr_expect(eq(int, tid, 8));
-    (void)close(fd);
-    (void)close(unlisted_fd);
-    (void)close(threads_fd);
 }
 
 Test(task_made, a_list_is_sorted) {
-    bp_proc_list list;
+    CLEANUP(bp_proc_list_release) bp_proc_list list;
     static const char *const names[] = {"7/task/30", "7/task/9", "7/task/200", "7/task/x"};
     cr_expect(eq(int, bp_proc_list_read(made.root.fd, "8/task", &list), ENOENT));
     bp_proc_list_sort(&list);
@@ -346,5 +331,4 @@ Test(task_made, a_list_is_sorted) {
     cr_assert(eq(sz, list.count, 4));
     cr_expect(eq(u64, list.items[0].id, 7));
     cr_expect(eq(u64, list.items[3].id, 200));
-    bp_proc_list_release(&list);
 }

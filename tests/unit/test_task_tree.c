@@ -87,13 +87,12 @@ static uint64_t cpu_now(void) {
 }
 
 Test(task_tree, adds_up_time_memory_and_threads_of_all_generations) {
-    bp_task_snapshot snapshot = take(task);
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot snapshot = take(task);
     cr_expect(eq(u64, snapshot.process_cpu, 80));
     cr_expect(eq(u64, snapshot.rss_bytes, 3 * 102400));
     cr_assert(eq(sz, snapshot.thread_count, 3));
     cr_expect(eq(u64, snapshot.threads[2].tid, 9));
     cr_expect(eq(str, snapshot.threads[2].name, "p9"));
-    bp_task_snapshot_release(&snapshot);
 }
 
 Test(task_tree, time_of_a_child_that_was_waited_for_stays) {
@@ -180,9 +179,8 @@ Test(task_tree, a_clone_remembers_what_was_lost) {
     cr_assert(eq(int, bp_task_clone(task, &clone, NULL), BUGPACK_OK));
     end(9);
     put_children(8, "");
-    bp_task_snapshot snapshot = take(clone);
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot snapshot = take(clone);
     cr_expect(eq(u64, snapshot.process_cpu, 80));
-    bp_task_snapshot_release(&snapshot);
     bp_task_close(clone);
 }
 

@@ -82,7 +82,7 @@ Test(thread_syscall, rejects_other_texts_and_leaves_the_output_alone) {
 #ifdef __linux__
 Test(thread_syscall, reads_its_own_thread) {
     bp_thread_syscall own = {.place = 42};
-    int threads_fd = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(close_fd) int threads_fd = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
     cr_assert(threads_fd >= 0);
     int result = bp_thread_syscall_read(threads_fd, (uint64_t)syscall(SYS_gettid), &own);
     /* The thread is inside of its read(2) meanwhile. A kernel may have no such file, and another
@@ -90,6 +90,5 @@ Test(thread_syscall, reads_its_own_thread) {
     cr_expect(result == 0 ? own.place == BP_THREAD_IN_CALL && own.number == SYS_read
                           : result != EBADMSG);
     cr_expect(eq(int, bp_thread_syscall_read(threads_fd, 999999999, &own), ENOENT));
-    (void)close(threads_fd);
 }
 #endif

@@ -95,7 +95,7 @@ Test(deadlock, names_eight_of_many) {
 }
 
 Test(threads, prints_what_is_known_and_leaves_out_the_rest) {
-    bp_buffer text;
+    CLEANUP(bp_buffer_release) bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer_init(&text, (size_t)1 << 20);
     cr_assert(eq(int, sample_threads_print(true, &text, &error), BUGPACK_OK));
@@ -137,5 +137,4 @@ Test(threads, prints_what_is_known_and_leaves_out_the_rest) {
         cr_expect(strstr(printed, parts[i]) != NULL, "%s", parts[i]);
     }
     cr_expect(strstr(printed, "\"name\": null") == NULL);
-    bp_buffer_release(&text);
 }

@@ -134,10 +134,9 @@ Test(traffic, keeps_the_beginning_of_a_message_that_the_ring_cannot_take) {
     cr_expect(eq(u64, extent.cut_count, 1));
     /* The numbers go on behind all of it. */
     cr_expect(eq(u32, pcap.frames[pcap.frame_count - 1].acknowledgement, 200001));
-    bp_buffer kept;
+    CLEANUP(bp_buffer_release) bp_buffer kept;
     traffic_pcap_stream(&pcap, 0, BUGPACK_RECEIVED, &kept);
     cr_expect(gt(sz, kept.size, 16 * 1024 - 128));
-    bp_buffer_release(&kept);
     free(bytes);
 }
 
@@ -164,25 +163,22 @@ Test(traffic, keeps_what_the_filter_leaves_and_not_a_byte_more) {
     const char *message = "pin 1234 # secret";
     bp_traffic_append(traffic, BUGPACK_RECEIVED, 9, NULL, message, strlen(message));
     cr_expect(zero(int, strcmp(message, "pin 1234 # secret")));
-    char *large = malloc(20001);
+    CLEANUP(free_memory) char *large = malloc(20001);
     memset(large, '7', 20000);
     large[20000] = '\0';
     bp_traffic_append(traffic, BUGPACK_RECEIVED, 9, NULL, large, 20000);
     print();
-    char *expected = malloc(20010);
+    CLEANUP(free_memory) char *expected = malloc(20010);
     memcpy(expected, "pin **** ", 9);
     memset(expected + 9, '*', 20000);
     expected[20009] = '\0';
     cr_expect(stream_is(BUGPACK_RECEIVED, expected));
     cr_expect(eq(int, call_count, 2));
     cr_expect(eq(u64, extent.cut_count, 1));
-    free(expected);
-    free(large);
 }
 
 static size_t wait_for_the_other(bugpack_direction direction, uint32_t type, void *bytes,
                                  size_t byte_count, void *barrier) {
-    (void)direction;
     (void)pthread_barrier_wait(barrier);
     memset(bytes, 'a' + (int)type, byte_count);
     return byte_count;
@@ -191,7 +187,6 @@ static size_t wait_for_the_other(bugpack_direction direction, uint32_t type, voi
 enum { large_bytes = 2 * BUGPACK_TRAFFIC_FILTER_STACK_BYTES };
 
 static void *send_large(void *context) {
-    (void)context;
     static const unsigned char zeros[large_bytes];
     bp_traffic_append(traffic, BUGPACK_SENT, 0, NULL, zeros, sizeof zeros);
     return NULL;
@@ -274,7 +269,7 @@ Test(traffic, stops_pinning_before_a_pin_is_evicted) {
         bp_traffic_append(traffic, BUGPACK_SENT, 0, NULL, "", 0);
     }
     bp_traffic_snapshot snapshots;
-    bp_temp_file records;
+    CLEANUP(bp_temp_file_release) bp_temp_file records;
     cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(
         int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, &records, &snapshots, NULL)));
@@ -282,23 +277,20 @@ Test(traffic, stops_pinning_before_a_pin_is_evicted) {
     cr_expect(zero(u64, snapshots.pins_view.evicted_count));
     cr_expect(zero(u64, snapshots.pins_view.refused_count));
     cr_expect(gt(u64, snapshots.pins_view.record_count, 4096 / 64 - 4));
-    bp_temp_file_release(&records);
 }
 
 Test(traffic, pins_as_much_as_was_asked_for_in_one_message) {
     options.pin_bytes = 50000;
     open_traffic(1 << 20);
-    char *bytes = calloc(1, 60000);
+    CLEANUP(free_memory) char *bytes = calloc(1, 60000);
     bp_traffic_append(traffic, BUGPACK_SENT, 0, "a name of thirty-two bytes......", bytes, 60000);
     for (int i = 0; i < 30; i++) {
         bp_traffic_append(traffic, BUGPACK_RECEIVED, 0, NULL, bytes, 60000);
     }
     print();
-    bp_buffer sent;
+    CLEANUP(bp_buffer_release) bp_buffer sent;
     traffic_pcap_stream(&pcap, 0, BUGPACK_SENT, &sent);
     cr_expect(eq(sz, sent.size, 50000));
-    bp_buffer_release(&sent);
-    free(bytes);
 }
 
 Test(traffic, merges_channels_by_time) {
@@ -345,11 +337,11 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     open_traffic(64 * 1024);
     fill_with_numbers(100);
     bp_traffic_snapshot snapshots;
-    bp_temp_file records;
+    CLEANUP(bp_temp_file_release) bp_temp_file records;
     cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(
         int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, &records, &snapshots, NULL)));
-    bp_temp_file out;
+    CLEANUP(bp_temp_file_release) bp_temp_file out;
     extent.message_count = 77;
     bugpack_error error;
     cr_assert(zero(int, bp_temp_file_open(&out, dir.fd, 1000, NULL)));
@@ -357,6 +349,4 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
                                                   &out, &extent, &error);
     cr_expect(eq(int, status, BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, extent.message_count, 77));
-    bp_temp_file_release(&out);
-    bp_temp_file_release(&records);
 }

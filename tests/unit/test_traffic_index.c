@@ -35,9 +35,6 @@ static size_t count_lines_with(const char *text, const char *needle) {
 /* Drops the last byte of what is of type 9. */
 static size_t drop_last(bugpack_direction direction, uint32_t type, void *bytes, size_t byte_count,
                         void *context) {
-    (void)direction;
-    (void)bytes;
-    (void)context;
     return type == 9 ? byte_count - 1 : byte_count;
 }
 

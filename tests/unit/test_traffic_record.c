@@ -33,7 +33,7 @@ static bp_traffic_extent print(bp_temp_file *records, uint64_t *ret_size) {
 DIR_SUITE(traffic_record);
 
 Test(traffic_record, passes_over_records_that_make_no_sense) {
-    bp_temp_file records;
+    CLEANUP(bp_temp_file_release) bp_temp_file records;
     bp_temp_file *temp_file = &records;
     cr_assert(zero(int, bp_temp_file_open(temp_file, dir.fd, 1 << 20, NULL)));
     const bp_traffic_header good = {.original_bytes = 3, .name_bytes = 4};
@@ -57,13 +57,12 @@ Test(traffic_record, passes_over_records_that_make_no_sense) {
     cr_expect(zero(u64, extent.cut_count));
     cr_expect(eq(u64, extent.from_wall_ns, extent.to_wall_ns)); /* not backwards */
     cr_expect(eq(u64, size, BP_PCAP_HEADER_BYTES + 78 + 78 + 70 + 73 + 74));
-    bp_temp_file_release(&records);
 }
 
 Test(traffic_record, ends_where_the_spool_does) {
     const bp_traffic_header head = {.original_bytes = 3};
     for (size_t cut = 1; cut < 48; cut++) {
-        bp_temp_file records;
+        CLEANUP(bp_temp_file_release) bp_temp_file records;
         bp_temp_file *temp_file = &records;
         cr_assert(zero(int, bp_temp_file_open(temp_file, dir.fd, 1 << 20, NULL)));
         write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 1, &head, "abc", 3);
@@ -74,7 +73,6 @@ Test(traffic_record, ends_where_the_spool_does) {
         cr_assert(zero(int, bp_temp_file_write(temp_file, bytes, cut)));
         uint64_t size;
         cr_expect(eq(u64, print(&records, &size).message_count, 1));
-        bp_temp_file_release(&records);
     }
 }
 

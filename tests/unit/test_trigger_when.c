@@ -17,20 +17,16 @@ static struct events {
 } events;
 
 static void on_diagnostic(bugpack_level level, const char *text, void *context) {
-    (void)level;
-    (void)context;
     events.is_loss_told |= strstr(text, "conditions did not see at least") != NULL;
 }
 
 static void on_event(const bugpack_event *event, void *context) {
-    (void)context;
     if (event->kind == BUGPACK_EVENT_WRITTEN && strcmp(event->report_type, "condition") == 0) {
         (void)sem_post(&events.written);
     }
 }
 
 static void on_truth(const bp_condition_truth *truth, bool has_report, void *context) {
-    (void)context;
     events.truth = *truth;
     events.has_report = has_report;
     (void)sem_post(&events.found);

@@ -17,7 +17,7 @@ static void expect_fault(const char *faults, const char *wanted) {
 
 Test(verify, an_attached_file_and_a_log_may_be_anything) {
     made_report report;
-    made_zip zip;
+    CLEANUP(made_zip_release) made_zip zip;
     made_report_begin(&report);
     made_report_add(&report, "attached.json", "no JSON at all");
     made_report_list(&report, "attached.json", "no JSON at all");
@@ -25,13 +25,12 @@ Test(verify, an_attached_file_and_a_log_may_be_anything) {
     made_report_list(&report, "processes/7-x/logs/metadata.json", "a line");
     made_report_end(&report, &zip);
     cr_expect(is_sound(&zip));
-    made_zip_release(&zip);
 }
 
 Test(verify, names_the_entry_whose_bytes_are_damaged_and_goes_on) {
     static const made_member members[] = {
         {"a", "one", false}, {"b", "two", false}, {"c", "three", false}};
-    made_zip zip;
+    CLEANUP(made_zip_release) made_zip zip;
     made_zip_build(&zip, members, 3);
     zip.bytes.data[zip.local[0] + 31] ^= 1;
     zip.bytes.data[zip.local[2] + 31] ^= 1;
@@ -39,18 +38,16 @@ Test(verify, names_the_entry_whose_bytes_are_damaged_and_goes_on) {
     expect_fault(faults, "entry \"a\" has a wrong checksum");
     expect_fault(faults, "entry \"c\" has a wrong checksum");
     cr_expect(strstr(faults, "\"b\"") == NULL, "%s", faults);
-    made_zip_release(&zip);
 }
 
 Test(verify, no_report_that_is_cut_is_whole) {
-    made_zip zip;
+    CLEANUP(made_zip_release) made_zip zip;
     made_report_sound(&zip);
     for (size_t size = 0; size < zip.bytes.size; size++) {
         const char *faults = made_report_faults(zip.bytes.data, size, BP_VERIFY_MAX_BYTES);
         cr_expect(strcmp(faults, "it is no zip, or its end is missing") == 0, "%zu: %s", size,
                   faults);
     }
-    made_zip_release(&zip);
 }
 
 /* Versions and attributes: nobody reads them, but for the type of the file. */
@@ -67,7 +64,7 @@ static bool is_ignored(const made_zip *zip, size_t at) {
 
 /* Every bit of the headers, and one of each other byte. */
 Test(verify, no_report_with_a_flipped_bit_is_whole) {
-    made_zip zip;
+    CLEANUP(made_zip_release) made_zip zip;
     made_report_sound(&zip);
     for (size_t at = 0; at < zip.bytes.size; at++) {
         bool is_header = at >= zip.directory;
@@ -80,12 +77,11 @@ Test(verify, no_report_with_a_flipped_bit_is_whole) {
             zip.bytes.data[at] = (char)(zip.bytes.data[at] ^ 1 << bit);
         }
     }
-    made_zip_release(&zip);
 }
 
 /* As after a power cut. */
 Test(verify, no_report_with_a_hole_or_a_zeroed_end_is_whole) {
-    made_zip zip;
+    CLEANUP(made_zip_release) made_zip zip;
     char hole[16];
     made_report_sound(&zip);
     for (size_t at = 0; at + sizeof hole <= zip.bytes.size; at += 8) {
@@ -107,5 +103,4 @@ Test(verify, no_report_with_a_hole_or_a_zeroed_end_is_whole) {
         memset(zip.bytes.data + zip.bytes.size - zeroed, 0, zeroed);
         cr_expect(not(is_sound(&zip)), "the last %zu bytes", zeroed);
     }
-    made_zip_release(&zip);
 }

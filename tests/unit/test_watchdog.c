@@ -25,7 +25,6 @@ static struct events {
 } events;
 
 static void on_event(const bugpack_event *event, void *context) {
-    (void)context;
     if (event->kind == BUGPACK_EVENT_WRITTEN && strcmp(event->report_type, "hang") == 0) {
         (void)sem_post(&events.written);
     } else if (event->kind == BUGPACK_EVENT_HANG_ENDED) {
@@ -95,7 +94,6 @@ Test(watchdog, a_paused_one_does_not_hang) {
 
 #ifdef __linux__
 static void *open_elsewhere(void *context) {
-    (void)context;
     return open_watchdog("hung");
 }
 

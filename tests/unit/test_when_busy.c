@@ -10,7 +10,6 @@ static struct {
 } held;
 
 static int hold(bugpack_writer *writer, void *context) {
-    (void)context;
     atomic_store(&held.is_inside, true);
     while (!atomic_load(&held.may_go)) {
         (void)poll(NULL, 0, 1);

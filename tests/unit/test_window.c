@@ -42,7 +42,6 @@ static bugpack_status sample(void *context, bp_task_snapshot *ret_snapshot, bugp
     const size_t *thread_count = context;
     uint64_t taken_ns = bp_clock_monotonic_ns();
     bp_thread_counters *threads = NULL;
-    (void)error;
     if (thread_count != NULL) {
         threads = calloc(*thread_count, sizeof *threads);
         cr_assert(threads != NULL);
@@ -66,8 +65,6 @@ static bugpack_status sample_of_a_ticking_one(void *context, bp_task_snapshot *r
 }
 
 static bugpack_status fail(void *context, bp_task_snapshot *ret_snapshot, bugpack_error *error) {
-    (void)context;
-    (void)ret_snapshot;
     return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process 7 has ended");
 }
 

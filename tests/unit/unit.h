@@ -11,5 +11,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Callbacks of tests look at few of their parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* Releases a variable where its block ends, as in `CLEANUP(bp_buffer_release) bp_buffer out;`. It
+ * has to be initialised before the block can be left. */
+#define CLEANUP(release) __attribute__((cleanup(release)))
+
+/* For CLEANUP: of a pointer to what malloc gave, and of a descriptor. */
+static inline void free_memory(void *pointer) {
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
+}
+
+static inline void close_fd(int *fd) {
+    (void)close(*fd);
+}
 
 #endif
