@@ -141,33 +141,21 @@ typedef struct bp_json_key {
     uint64_t low, high;
 } bp_json_key;
 
-static bool hash_decoded(const unsigned char *text, size_t byte_count, uint64_t seed,
-                         XXH128_hash_t *ret_hash) {
-    char *decoded = malloc(byte_count); /* no character becomes longer */
-    size_t length = 0;
-    int32_t character;
-    if (decoded == NULL) {
-        return false;
-    }
-    text++;
-    while ((character = bp_json_next_character(&text)) >= 0) {
-        length += bp_utf8_put((uint32_t)character, decoded + length);
-    }
-    *ret_hash = XXH3_128bits_withSeed(decoded, length, seed);
-    free(decoded);
-    return true;
-}
-
 /* However the key was written: with escapes or without. False without memory. */
-static bool hash_key(const unsigned char *text, size_t byte_count, uint64_t seed,
-                     bp_json_key *ret_key) {
-    XXH128_hash_t hash;
-    if (memchr(text, '\\', byte_count) == NULL) {
-        hash = XXH3_128bits_withSeed(text + 1, byte_count - 2, seed);
-    } else if (!hash_decoded(text, byte_count, seed, &hash)) {
-        return false;
+static bool hash_key(const bp_json_token *token, uint64_t seed, bp_json_key *ret_key) {
+    const char *text = token->text + 1;
+    size_t byte_count = token->byte_count - 2;
+    char *decoded = NULL;
+    if (memchr(text, '\\', byte_count) != NULL) {
+        text = decoded = malloc(byte_count);
+        if (decoded == NULL) {
+            return false;
+        }
+        byte_count = bp_json_token_decode(token, decoded);
     }
+    XXH128_hash_t hash = XXH3_128bits_withSeed(text, byte_count, seed);
     *ret_key = (bp_json_key){hash.low64, hash.high64};
+    free(decoded);
     return true;
 }
 
@@ -209,14 +197,14 @@ static bool reserve(bp_json_keys *keys) {
     return true;
 }
 
-/* Adds a key, a checked string with its quotes, to the innermost object, whose keys are those from
- * `first` on, unless it was there before. */
-static bugpack_status add_key(bp_json_keys *keys, size_t first, const void *text, size_t byte_count,
+/* Adds a key to the innermost object, whose keys are those from `first` on, unless it was there
+ * before. */
+static bugpack_status add_key(bp_json_keys *keys, size_t first, const bp_json_token *token,
                               bool *ret_is_repeated) {
     static const uint64_t spread = 0x9E3779B97F4A7C15;
     bp_json_key key;
     /* No two objects that are open begin at the same place. */
-    if (!reserve(keys) || !hash_key(text, byte_count, keys->seed + first * spread, &key)) {
+    if (!reserve(keys) || !hash_key(token, keys->seed + first * spread, &key)) {
         return BUGPACK_ERR_NO_MEMORY;
     }
     size_t slot = find_slot(keys, &key);
@@ -443,8 +431,8 @@ static bugpack_status scan_key(bp_json_scanner *scanner, bp_json_token *ret_toke
     scanner->at++;
     scanner->expected = EXPECT_VALUE;
     bool is_repeated = false;
-    if (add_key(&scanner->keys, scanner->first_key[scanner->depth - 1], begin,
-                ret_token->byte_count, &is_repeated) != BUGPACK_OK) {
+    if (add_key(&scanner->keys, scanner->first_key[scanner->depth - 1], ret_token, &is_repeated) !=
+        BUGPACK_OK) {
         return bp_fail_memory(error, "check the keys of a JSON text");
     }
     if (scanner->key_max > 0 && scanner->keys.count > scanner->key_max) {

@@ -48,7 +48,8 @@ static int32_t decode_escape(const unsigned char **at) {
     return 0x10000 + ((unit - 0xD800) << 10) + (bp_hex_value(escape + 8, 4) - 0xDC00);
 }
 
-int32_t bp_json_next_character(const unsigned char **at) {
+/* The next character of a checked string as a code point, or -1 at the closing quote. */
+static int32_t next_character(const unsigned char **at) {
     unsigned char first = **at;
     if (first == '"') {
         return -1;
@@ -121,15 +122,28 @@ bool bp_json_token_fixed(const bp_json_token *token, unsigned decimals, uint64_t
     return true;
 }
 
+size_t bp_json_token_decode(const bp_json_token *token, char *out) {
+    const unsigned char *at = (const unsigned char *)token->text + 1;
+    size_t length = token->byte_count - 2;
+    int32_t character;
+    if (memchr(at, '\\', length) == NULL) {
+        memcpy(out, at, length);
+        return length;
+    }
+    length = 0;
+    while ((character = next_character(&at)) >= 0) {
+        length += bp_utf8_put((uint32_t)character, out + length);
+    }
+    return length;
+}
+
 bool bp_json_token_text(const bp_json_token *token, bp_buffer *out) {
     if (token->byte_count < 2 || token->text[0] != '"') {
         return false;
     }
-    const unsigned char *at = (const unsigned char *)token->text + 1;
-    int32_t character;
-    while ((character = bp_json_next_character(&at)) > 0) {
-        char bytes[BP_UTF8_MAX_BYTES];
-        (void)bp_buffer_append(out, bytes, bp_utf8_put((uint32_t)character, bytes));
+    char *at = bp_buffer_reserve(out, token->byte_count);
+    if (at != NULL) {
+        bp_buffer_commit(out, strnlen(at, bp_json_token_decode(token, at)));
     }
     return true;
 }

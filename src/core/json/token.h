@@ -41,17 +41,14 @@ bool bp_json_token_fixed(const bp_json_token *token, unsigned decimals, uint64_t
 /* Appends a string with its escapes decoded, up to a NUL in it. False when it is no string. */
 bool bp_json_token_text(const bp_json_token *token, bp_buffer *out);
 
+/* Writes a checked string with its escapes decoded, which is shorter than the token; its length. */
+size_t bp_json_token_decode(const bp_json_token *token, char *out);
+
 /* How many bytes come before the first that is not ASCII, or is a control character, a quote or a
  * backslash: these stand for themselves in a string. */
 size_t bp_json_plain_length(const unsigned char *bytes, size_t byte_count);
 
 /* The characters that have a short escape, and its letter, in the same order. */
 extern const char bp_json_escaped[], bp_json_escapes[];
-
-/*
- * The next character of a checked string as a code point, with its escape decoded, or -1 at the
- * closing quote. `*at` begins after the opening quote and is advanced.
- */
-int32_t bp_json_next_character(const unsigned char **at);
 
 #endif

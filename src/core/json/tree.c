@@ -5,28 +5,45 @@
 
 #include "json/json.h"
 
-/* A double is exact for so many digits. */
-enum { exact_digits = 15 };
-
-bool bp_json_tree_keeps_text(const char *text, size_t byte_count) {
-    bool is_number = text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
-    bool is_plain = byte_count <= exact_digits;
-    for (size_t i = 0; i < byte_count && is_plain; i++) {
-        is_plain = text[i] >= '0' && text[i] <= '9';
+char *bp_json_tree_copy(const bp_json_token *token) {
+    char *copy = cJSON_malloc(token->byte_count + 1);
+    size_t length = token->byte_count;
+    if (copy != NULL && token->text[0] == '"') {
+        length = bp_json_token_decode(token, copy);
+    } else if (copy != NULL) {
+        memcpy(copy, token->text, length);
     }
-    return is_number && !is_plain;
+    if (copy != NULL) {
+        copy[length] = '\0';
+    }
+    return copy;
 }
 
-bp_json_tree *bp_json_tree_scalar(const char *text, size_t byte_count) {
-    bp_json_tree *scalar = cJSON_ParseWithLength(text, byte_count);
-    if (scalar != NULL && bp_json_tree_keeps_text(text, byte_count)) {
-        scalar->valuestring = cJSON_malloc(byte_count + 1);
-        if (scalar->valuestring == NULL) {
-            cJSON_Delete(scalar);
-            return NULL;
-        }
-        memcpy(scalar->valuestring, text, byte_count);
-        scalar->valuestring[byte_count] = '\0';
+bool bp_json_tree_is_small(const bp_json_token *number, uint64_t *ret_value) {
+    enum { exact_digits = 15 };
+    return number->byte_count <= exact_digits && bp_json_token_uint(number, ret_value);
+}
+
+bp_json_tree *bp_json_tree_scalar(const bp_json_token *token) {
+    uint64_t value;
+    char first = token->text[0];
+    if (first == 't' || first == 'f') {
+        return cJSON_CreateBool(first == 't');
+    }
+    if (first == 'n') {
+        return cJSON_CreateNull();
+    }
+    if (bp_json_tree_is_small(token, &value)) {
+        return cJSON_CreateNumber((double)value);
+    }
+    bp_json_tree *scalar =
+        first == '"' ? cJSON_CreateNull() : cJSON_ParseWithLength(token->text, token->byte_count);
+    if (scalar != NULL && (scalar->valuestring = bp_json_tree_copy(token)) == NULL) {
+        cJSON_Delete(scalar);
+        return NULL;
+    }
+    if (scalar != NULL && first == '"') {
+        scalar->type = cJSON_String;
     }
     return scalar;
 }

@@ -13,15 +13,19 @@
 
 #include "base/buffer.h"
 #include "json/json.h"
+#include "json/token.h"
 
 typedef struct cJSON bp_json_tree;
 
 void bp_json_tree_free(bp_json_tree *tree);
 
-/* A key, string, number or word of its checked text. NULL without memory. */
-bp_json_tree *bp_json_tree_scalar(const char *text, size_t byte_count);
-/* Whether a scalar is a number that has its text beside it, because its double may not be exact. */
-bool bp_json_tree_keeps_text(const char *text, size_t byte_count);
+/* A scalar of a checked text. A number that a double may not hold has its text beside it. NULL
+ * without memory. */
+bp_json_tree *bp_json_tree_scalar(const bp_json_token *token);
+/* Whether a scalar is a number that needs no text. */
+bool bp_json_tree_is_small(const bp_json_token *scalar, uint64_t *ret_value);
+/* The text of a key or a string, or the token as it is, from cJSON's allocator. */
+char *bp_json_tree_copy(const bp_json_token *token);
 
 /* Moves the members of an object into a new one, which is the caller's. NULL without memory. */
 bp_json_tree *bp_json_tree_take(bp_json_tree *object);

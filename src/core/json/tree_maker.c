@@ -54,9 +54,10 @@ void bp_json_make_number(bp_json_maker *maker, const char *key, bool is_known, d
         return;
     }
     bp_buffer_init(&text, 512); /* the largest double has 309 digits */
-    bp_json_tree *number = bp_json_append_number(&text, value, decimals) == BUGPACK_OK
-                               ? bp_json_tree_scalar(text.data, text.size)
-                               : NULL;
+    bp_json_tree *number =
+        bp_json_append_number(&text, value, decimals) == BUGPACK_OK
+            ? bp_json_tree_scalar(&(bp_json_token){BP_JSON_SCALAR, text.data, text.size})
+            : NULL;
     if (number != NULL) {
         number->valuedouble = value; /* readers of the tree round it once */
     }
@@ -68,7 +69,8 @@ void bp_json_make_uint(bp_json_maker *maker, const char *key, bool is_known, uin
     char text[24];
     int length = snprintf(text, sizeof text, "%" PRIu64, value);
     if (is_known) {
-        (void)make(maker, key, bp_json_tree_scalar(text, (size_t)length));
+        (void)make(maker, key,
+                   bp_json_tree_scalar(&(bp_json_token){BP_JSON_SCALAR, text, (size_t)length}));
     }
 }
 

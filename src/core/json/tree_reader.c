@@ -10,24 +10,27 @@ enum { element_max_bytes = 8 << 20 };
 
 /* What cJSON takes for a token: the allocator adds 8 bytes and rounds up to 16. */
 static size_t memory_of(const bp_json_token *token) {
-    bool is_text = token->kind == BP_JSON_KEY || token->text[0] == '"' ||
-                   bp_json_tree_keeps_text(token->text, token->byte_count);
     bool is_value = token->kind == BP_JSON_BEGIN || token->kind == BP_JSON_SCALAR;
+    bool is_word = strchr("{}[]tfn", token->text[0]) != NULL;
+    uint64_t value;
+    bool has_text = !is_word && !bp_json_tree_is_small(token, &value);
     size_t text_bytes = token->byte_count < 26 ? 32 : (token->byte_count + 22) & ~(size_t)15;
-    return (is_value ? sizeof(cJSON) + 16 : 0) + (is_text ? text_bytes : 0);
+    return (is_value ? sizeof(cJSON) + 16 : 0) + (has_text ? text_bytes : 0);
 }
 
 /* A tree that grows token by token, so that no text is read twice. */
 typedef struct tree_builder {
-    bp_json_tree *root, *key; /* the key, a text, of the value that comes next */
+    bp_json_tree *root;
+    char *key; /* of the value that comes next */
     bp_json_tree *open[BP_JSON_DEPTH_MAX];
     size_t depth, memory_bytes, max_bytes;
 } tree_builder;
 
 static void release_builder(tree_builder *builder) {
     cJSON_Delete(builder->root);
-    cJSON_Delete(builder->key);
-    builder->root = builder->key = NULL;
+    cJSON_free(builder->key);
+    builder->root = NULL;
+    builder->key = NULL;
 }
 
 static bugpack_status build(tree_builder *builder, const bp_json_token *token,
@@ -42,24 +45,20 @@ static bugpack_status build(tree_builder *builder, const bp_json_token *token,
         builder->depth--;
         return BUGPACK_OK;
     }
+    if (token->kind == BP_JSON_KEY) {
+        builder->key = bp_json_tree_copy(token);
+        return builder->key != NULL ? BUGPACK_OK : bp_fail_memory(error, "read a JSON text");
+    }
     if (token->kind == BP_JSON_BEGIN) {
         item = token->text[0] == '{' ? cJSON_CreateObject() : cJSON_CreateArray();
     } else {
-        item = bp_json_tree_scalar(token->text, token->byte_count);
+        item = bp_json_tree_scalar(token);
     }
     if (item == NULL) {
         return bp_fail_memory(error, "read a JSON text");
     }
-    if (token->kind == BP_JSON_KEY) {
-        builder->key = item;
-        return BUGPACK_OK;
-    }
-    if (builder->key != NULL) {
-        item->string = builder->key->valuestring;
-        builder->key->valuestring = NULL;
-        cJSON_Delete(builder->key);
-        builder->key = NULL;
-    }
+    item->string = builder->key;
+    builder->key = NULL;
     if (builder->depth > 0) {
         (void)cJSON_AddItemToArray(builder->open[builder->depth - 1], item);
     } else {
