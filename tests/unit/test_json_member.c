@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "entries/json_lines.h"
 #include "json/member.h"
 
 Test(json_member, finds_the_members_of_the_root_alone) {
@@ -109,5 +110,28 @@ Test(json_member, finds_nothing_outside_of_a_malformed_line) {
         }
         cr_expect(eq(int, fields[3].value.byte_count > 0, 0));
         free(line);
+    }
+}
+
+Test(json_member, shows_a_string_of_a_line_and_nothing_else) {
+    static const struct {
+        const char *token, *text;
+    } cases[] = {{"", ""},
+                 {"\"\"", ""},
+                 {"\"seven\"", "seven"},
+                 {"\"a\\u00e9\\n\"", "a\xc3\xa9\n"},
+                 {"12", ""},
+                 {"\"cut", ""},
+                 {"\"bad\\q\"", ""},
+                 {"\"a\xff\"", ""},
+                 {"[\"x\"]", ""},
+                 {"\"1234567\"", "1234567"},
+                 {"\"12345678\"", "1234567"},
+                 {"\"123456\xc3\xa9\"", "123456"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bp_json_token token = {.text = cases[i].token, .byte_count = strlen(cases[i].token)};
+        char text[8];
+        bp_json_line_text(i > 0 ? &token : &(bp_json_token){.byte_count = 0}, text, sizeof text);
+        cr_expect(eq(str, text, (char *)cases[i].text), "%zu", i);
     }
 }

@@ -60,22 +60,18 @@ bugpack_status bp_json_parts_end(bp_json_parts *parts, bugpack_error *error) {
     return scan(parts, false, error);
 }
 
-typedef struct whole_text {
-    bp_json_parts *parts;
-    bugpack_error failure; /* of a part: a sink has no place for its sentence */
-} whole_text;
-
+/* A bp_sink, which has no place for a sentence. */
 static bugpack_status write_part(void *context, const void *bytes, size_t byte_count) {
-    whole_text *whole = context;
-    return bp_json_parts_write(whole->parts, bytes, byte_count, &whole->failure);
+    bp_json_parts *parts = context;
+    return bp_json_parts_write(parts, bytes, byte_count, &parts->failure);
 }
 
 bugpack_status bp_json_parts_read(bp_json_parts *parts, const bp_giver *text,
                                   bugpack_error *error) {
-    whole_text whole = {parts, BUGPACK_ERROR_INIT};
-    bugpack_status status = text->give(text->context, write_part, &whole, error);
-    if (whole.failure.status != BUGPACK_OK) {
-        return bp_fail(error, whole.failure.status, "%s", whole.failure.message);
+    parts->failure = (bugpack_error)BUGPACK_ERROR_INIT;
+    bugpack_status status = text->give(text->context, write_part, parts, error);
+    if (parts->failure.status != BUGPACK_OK) {
+        return bp_fail(error, parts->failure.status, "%s", parts->failure.message);
     }
     return status == BUGPACK_OK ? bp_json_parts_end(parts, error) : status;
 }

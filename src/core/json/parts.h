@@ -22,6 +22,7 @@ typedef struct bp_json_parts {
     size_t needed;    /* the window is not scanned before it has as many bytes */
     bp_json_token_taker *take;
     void *context;
+    bugpack_error failure; /* of bp_json_parts_read */
 } bp_json_parts;
 
 /* `context` is borrowed. */

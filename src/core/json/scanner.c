@@ -241,7 +241,7 @@ static const char byte_order_mark[] = "\xEF\xBB\xBF";
 
 void bp_json_scanner_init(bp_json_scanner *scanner, const void *text, size_t byte_count) {
     memset(scanner, 0, offsetof(bp_json_scanner, is_object)); /* lines are many */
-    scanner->text = byte_count > 0 ? text : (const void *)"";
+    scanner->text = text != NULL ? text : (const void *)"";
     scanner->expected = EXPECT_VALUE;
     scanner->line = scanner->column = 1;
     if (byte_count >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
@@ -279,21 +279,6 @@ static void count_position(const unsigned char *at, const unsigned char *end, si
     }
 }
 
-bugpack_status bp_json_fail_at(const void *text, const void *at, bugpack_error *error,
-                               const char *sentence) {
-    if (error == NULL) {
-        return BUGPACK_ERR_CORRUPT;
-    }
-    const unsigned char *before = text;
-    const unsigned char *end = at;
-    size_t line = 1, column = 1;
-    if (end - before >= 3 && memcmp(before, byte_order_mark, 3) == 0) {
-        before += 3;
-    }
-    count_position(before, end, &line, &column);
-    return bp_fail(error, BUGPACK_ERR_CORRUPT, "line %zu, column %zu: %s", line, column, sentence);
-}
-
 /* Near the end of a part nothing is certain: an escape or a character may be cut, of at most 12
  * bytes. */
 static bugpack_status fail_at(bp_json_scanner *scanner, const unsigned char *at,
@@ -305,6 +290,13 @@ static bugpack_status fail_at(bp_json_scanner *scanner, const unsigned char *at,
     }
     count_position(scanner->text, at, &line, &column);
     return bp_fail(error, BUGPACK_ERR_CORRUPT, "line %zu, column %zu: %s", line, column, sentence);
+}
+
+bugpack_status bp_json_fail_at(const void *text, const void *at, bugpack_error *error,
+                               const char *sentence) {
+    bp_json_scanner before;
+    bp_json_scanner_init(&before, text, (size_t)((const char *)at - (const char *)text));
+    return fail_at(&before, at, error, sentence);
 }
 
 void bp_json_scanner_continue(bp_json_scanner *scanner, const void *text, size_t byte_count,

@@ -71,24 +71,31 @@ void bp_json_tree_free(bp_json_tree *tree) {
     cJSON_Delete(tree);
 }
 
+/* 2^53, to which 2^53 + 1 is rounded. */
+static const double exact_max = 9007199254740992.0;
+
+const bp_json_tree *bp_json_tree_member(const bp_json_tree *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
 const bp_json_tree *bp_json_tree_array(const bp_json_tree *object, const char *key) {
-    const bp_json_tree *member = cJSON_GetObjectItemCaseSensitive(object, key);
+    const bp_json_tree *member = bp_json_tree_member(object, key);
     return cJSON_IsArray(member) ? member : NULL;
 }
 
+const bp_json_tree *bp_json_tree_object(const bp_json_tree *object, const char *key) {
+    const bp_json_tree *member = bp_json_tree_member(object, key);
+    return cJSON_IsObject(member) ? member : NULL;
+}
+
 const char *bp_json_tree_text(const bp_json_tree *object, const char *key) {
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+    return cJSON_GetStringValue(bp_json_tree_member(object, key));
 }
 
 const char *bp_json_tree_text_or(const bp_json_tree *object, const char *key,
                                  const char *otherwise) {
     const char *text = bp_json_tree_text(object, key);
     return text != NULL ? text : otherwise;
-}
-
-const bp_json_tree *bp_json_tree_object(const bp_json_tree *object, const char *key) {
-    const bp_json_tree *member = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsObject(member) ? member : NULL;
 }
 
 const char *bp_json_tree_key(const bp_json_tree *member) {
@@ -99,34 +106,22 @@ const char *bp_json_tree_value(const bp_json_tree *member) {
     return cJSON_IsString(member) ? member->valuestring : "";
 }
 
-/* 2^53, to which 2^53 + 1 is rounded. */
-static const double exact_max = 9007199254740992.0;
+bool bp_json_tree_number(const bp_json_tree *object, const char *key, double *ret_value) {
+    return bp_json_tree_value_number(bp_json_tree_member(object, key), ret_value);
+}
 
 bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *ret_value) {
-    return bp_json_tree_value_uint(cJSON_GetObjectItemCaseSensitive(object, key), ret_value);
+    return bp_json_tree_value_uint(bp_json_tree_member(object, key), ret_value);
 }
 
 bool bp_json_tree_value_uint(const bp_json_tree *member, uint64_t *ret_value) {
-    double value = cJSON_IsNumber(member) ? member->valuedouble : -1;
-    if (!(value >= 0 && value < exact_max) || (double)(uint64_t)value != value) {
+    double value;
+    if (!bp_json_tree_value_number(member, &value) || value < 0 ||
+        (double)(uint64_t)value != value) {
         return false;
     }
     *ret_value = (uint64_t)value;
     return true;
-}
-
-bool bp_json_tree_number(const bp_json_tree *object, const char *key, double *ret_value) {
-    const bp_json_tree *member = cJSON_GetObjectItemCaseSensitive(object, key);
-    if (!cJSON_IsNumber(member) ||
-        !(member->valuedouble > -exact_max && member->valuedouble < exact_max)) {
-        return false;
-    }
-    *ret_value = member->valuedouble;
-    return true;
-}
-
-const bp_json_tree *bp_json_tree_member(const bp_json_tree *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
 const bp_json_tree *bp_json_tree_at(const bp_json_tree *object, const char *path) {
@@ -164,7 +159,7 @@ bool bp_json_tree_value_is_false(const bp_json_tree *member) {
 }
 
 bool bp_json_tree_is_true(const bp_json_tree *object, const char *key) {
-    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
+    return cJSON_IsTrue(bp_json_tree_member(object, key));
 }
 
 const bp_json_tree *bp_json_tree_first(const bp_json_tree *array) {

@@ -42,47 +42,31 @@ bugpack_status bp_line_stream_write(void *context, const void *bytes, size_t byt
 }
 
 bool bp_json_line_decode(const bp_json_token *token, bp_buffer *out) {
-    bp_json_scanner scanner;
-    bp_json_token checked = {.byte_count = 0};
+    bp_json_scanner scanner; /* what is found in a line was not checked */
+    bp_json_token checked;
     bp_json_scanner_init(&scanner, token->text, token->byte_count);
     return bp_json_scanner_next(&scanner, &checked, NULL) == BUGPACK_OK &&
            checked.byte_count == token->byte_count && bp_json_token_text(token, out) &&
            out->status == BUGPACK_OK;
 }
 
-/* Decodes a string of a line; what is malformed is "". */
-static void decode(const bp_json_token *token, char *out, size_t out_bytes) {
+void bp_json_line_text(const bp_json_token *token, char *out, size_t out_bytes) {
+    size_t length = token->byte_count > 2 && token->text[0] == '"' ? token->byte_count - 2 : 0;
+    const char *inside = length > 0 ? token->text + 1 : "";
+    bool is_plain = length < out_bytes &&
+                    bp_json_plain_length((const unsigned char *)inside, length) == length &&
+                    (length == 0 || inside[length] == '"');
     bp_buffer text;
-    size_t length = 0;
     bp_buffer_init(&text, line_max_bytes);
-    if (bp_json_line_decode(token, &text)) {
-        length = bp_utf8_cut(bp_buffer_text(&text), text.size, out_bytes - 1);
+    if (!is_plain) {
+        length = bp_json_line_decode(token, &text)
+                     ? bp_utf8_cut(bp_buffer_text(&text), text.size, out_bytes - 1)
+                     : 0;
+        inside = bp_buffer_text(&text);
     }
-    memcpy(out, bp_buffer_text(&text), length);
+    memcpy(out, inside, length);
     out[length] = '\0';
     bp_buffer_release(&text);
-}
-
-/* Whether a string, with its quotes, is what it is shown as: printable ASCII without an escape. */
-static bool is_simple(const bp_json_token *token) {
-    if (token->byte_count < 2 || token->text[0] != '"') {
-        return false;
-    }
-    for (size_t i = 1; i + 1 < token->byte_count; i++) {
-        if (token->text[i] < 0x20 || token->text[i] == 0x7F || token->text[i] == '\\') {
-            return false;
-        }
-    }
-    return true;
-}
-
-void bp_json_line_text(const bp_json_token *token, char *out, size_t out_bytes) {
-    if (is_simple(token) && token->byte_count - 2 < out_bytes) {
-        memcpy(out, token->text + 1, token->byte_count - 2);
-        out[token->byte_count - 2] = '\0';
-    } else {
-        decode(token, out, out_bytes);
-    }
 }
 
 uint64_t bp_json_line_time(const bp_json_token *token) {
