@@ -46,46 +46,6 @@ static const char *check_number(const unsigned char *text, size_t byte_count, si
     return complete ? NULL : "expected a digit of the number here";
 }
 
-/* The value of the four digits after "\u", or -1 when they are not there. */
-static int32_t unit_value(const unsigned char *digits, size_t available) {
-    return available < 4 ? -1 : bp_hex_value(digits, 4);
-}
-
-static bool is_high_surrogate(int32_t unit) {
-    return unit >= 0xD800 && unit <= 0xDBFF;
-}
-
-static bool is_low_surrogate(int32_t unit) {
-    return unit >= 0xDC00 && unit <= 0xDFFF;
-}
-
-/* Checks the escape at `text`, which begins with a backslash; sets its length. */
-static const char *check_escape(const unsigned char *text, size_t available, size_t *ret_length) {
-    if (available < 2) {
-        return "the string is not closed";
-    }
-    if (text[1] != 'u') {
-        *ret_length = 2;
-        bool known = text[1] != '\0' && strchr(bp_json_escapes, text[1]) != NULL;
-        return known ? NULL : "expected one of \" \\ / b f n r t u after a backslash";
-    }
-    int32_t unit = unit_value(text + 2, available - 2);
-    if (unit < 0) {
-        return "expected four hexadecimal digits after \\u";
-    }
-    *ret_length = 6;
-    if (is_low_surrogate(unit)) {
-        return "a low surrogate without a high one before it";
-    }
-    if (is_high_surrogate(unit)) {
-        bool paired = available >= 12 && text[6] == '\\' && text[7] == 'u' &&
-                      is_low_surrogate(unit_value(text + 8, available - 8));
-        *ret_length = 12;
-        return paired ? NULL : "a high surrogate without a low one behind it";
-    }
-    return NULL;
-}
-
 /* As bp_utf8_sequence_length, quickly for the most frequent ones. */
 static size_t character_length(const unsigned char *text, size_t available) {
     bool has_two = available >= 2 && (text[1] & 0xC0) == 0x80;
@@ -110,7 +70,8 @@ static const char *check_string(const unsigned char *text, size_t byte_count, si
         const char *wrong = NULL;
         size_t length = 1;
         if (text[at] == '\\') {
-            wrong = check_escape(text + at, byte_count - at, &length);
+            uint32_t code;
+            length = bp_json_read_escape(text + at, byte_count - at, &code, &wrong);
         } else if (text[at] < 0x20) {
             wrong = "a control character in a string must be written as an escape";
         } else if (text[at] >= 0x80) {

@@ -33,41 +33,43 @@ size_t bp_json_plain_length(const unsigned char *bytes, size_t byte_count) {
     return at;
 }
 
-static int32_t decode_escape(const unsigned char **at) {
-    const unsigned char *escape = *at;
-    if (escape[1] != 'u') {
-        *at += 2;
-        return bp_json_escaped[strchr(bp_json_escapes, escape[1]) - bp_json_escapes];
+size_t bp_json_read_escape(const void *text, size_t available, uint32_t *ret_code,
+                           const char **ret_wrong) {
+    const unsigned char *bytes = text;
+    const char *letter =
+        available > 1 && bytes[1] != '\0' ? strchr(bp_json_escapes, bytes[1]) : NULL;
+    *ret_wrong = NULL;
+    if (letter != NULL) {
+        *ret_code = (unsigned char)bp_json_escaped[letter - bp_json_escapes];
+        return 2;
     }
-    *at += 6;
-    int32_t unit = bp_hex_value(escape + 2, 4);
-    if (unit < 0xD800 || unit > 0xDBFF) {
-        return unit;
+    int32_t low = -1, unit = available > 5 && bytes[1] == 'u' ? bp_hex_value(bytes + 2, 4) : -1;
+    if (unit < 0) {
+        size_t length = available > 1 ? 2 : 1;
+        *ret_code = bytes[length - 1];
+        *ret_wrong = "expected one of \" \\ / b f n r t u after a backslash";
+        if (length == 1) {
+            *ret_wrong = "the string is not closed";
+        } else if (bytes[1] == 'u') {
+            *ret_wrong = "expected four hexadecimal digits after \\u";
+        }
+        return length;
     }
-    *at += 6;
-    return 0x10000 + ((unit - 0xD800) << 10) + (bp_hex_value(escape + 8, 4) - 0xDC00);
-}
-
-/* The next character of a checked string as a code point, or -1 at the closing quote. */
-static int32_t next_character(const unsigned char **at) {
-    unsigned char first = **at;
-    if (first == '"') {
-        return -1;
+    bool is_high = unit >> 10 == 0x36, is_low = unit >> 10 == 0x37;
+    if (is_high && available > 11 && bytes[6] == '\\' && bytes[7] == 'u') {
+        low = bp_hex_value(bytes + 8, 4);
     }
-    if (first == '\\') {
-        return decode_escape(at);
+    if (low >> 10 == 0x37) {
+        *ret_code = 0x10000 + ((uint32_t)(unit & 0x3FF) << 10 | (uint32_t)(low & 0x3FF));
+        return 12;
     }
-    (*at)++;
-    if (first < 0x80) {
-        return first;
+    *ret_code = is_high || is_low ? '?' : (uint32_t)unit;
+    if (is_high) {
+        *ret_wrong = "a high surrogate without a low one behind it";
+    } else if (is_low) {
+        *ret_wrong = "a low surrogate without a high one before it";
     }
-    /* Checked UTF-8: the first byte says how many follow. */
-    int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
-    int32_t character = first & (0x3F >> more);
-    for (; more > 0; more--) {
-        character = character << 6 | (*(*at)++ & 0x3F);
-    }
-    return character;
+    return 6;
 }
 
 bool bp_json_token_is(const bp_json_token *token, const char *text) {
@@ -123,16 +125,19 @@ bool bp_json_token_fixed(const bp_json_token *token, unsigned decimals, uint64_t
 }
 
 size_t bp_json_token_decode(const bp_json_token *token, char *out) {
-    const unsigned char *at = (const unsigned char *)token->text + 1;
-    size_t length = token->byte_count - 2;
-    int32_t character;
-    if (memchr(at, '\\', length) == NULL) {
-        memcpy(out, at, length);
-        return length;
-    }
-    length = 0;
-    while ((character = next_character(&at)) >= 0) {
-        length += bp_utf8_put((uint32_t)character, out + length);
+    const char *at = token->text + 1, *end = token->text + token->byte_count - 1, *wrong;
+    size_t length = 0;
+    while (at < end) {
+        const char *escape = memchr(at, '\\', (size_t)(end - at));
+        size_t plain = (size_t)((escape != NULL ? escape : end) - at);
+        memcpy(out + length, at, plain);
+        length += plain;
+        at += plain;
+        if (escape != NULL) {
+            uint32_t code;
+            at += bp_json_read_escape(at, (size_t)(end - at), &code, &wrong);
+            length += bp_utf8_put(code, out + length);
+        }
     }
     return length;
 }

@@ -41,6 +41,14 @@ bool bp_json_token_fixed(const bp_json_token *token, unsigned decimals, uint64_t
 /* Appends a string with its escapes decoded, up to a NUL in it. False when it is no string. */
 bool bp_json_token_text(const bp_json_token *token, bp_buffer *out);
 
+/*
+ * The length of the escape at `text`, which begins with a backslash, and its character. `ret_wrong`
+ * is NULL, or what is wrong, static; then the character is what follows the backslash, or '?' for
+ * half a surrogate pair.
+ */
+size_t bp_json_read_escape(const void *text, size_t available, uint32_t *ret_code,
+                           const char **ret_wrong);
+
 /* Writes a checked string with its escapes decoded, which is shorter than the token; its length. */
 size_t bp_json_token_decode(const bp_json_token *token, char *out);
 

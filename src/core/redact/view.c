@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/utf8.h"
+#include "json/token.h"
 
 struct reading {
     bp_view *view;
@@ -217,34 +218,17 @@ static void put_character(struct reading *reading, uint32_t code) {
     view->size += bp_utf8_put(code == 0 ? '?' : code, (char *)view->memory + view->size);
 }
 
-/* The value of \uXXXX; -1 where it is none. */
-static int32_t read_unit(const char *text, size_t available) {
-    return available < 6 || text[0] != '\\' || text[1] != 'u' ? -1 : bp_hex_value(text + 2, 4);
-}
-
 /* One escape of a JSON string, at its backslash. */
 static void read_escape(struct reading *reading) {
-    static const char names[] = "bfnrt", meanings[] = "\b\f\n\r\t";
-    const char *next = reading->raw + reading->at;
-    size_t left = reading->size - reading->at;
-    size_t length = left > 1 ? 2 : 1;
-    int32_t unit = read_unit(next, left), low = -1;
-    if (unit >= 0) {
-        length = 6;
-        if (unit >> 10 == 0x36) {
-            low = read_unit(next + 6, left - 6);
-        }
-        if (low >> 10 == 0x37) {
-            unit = 0x10000 + ((unit & 0x3FF) << 10 | (low & 0x3FF));
-            length = 12;
-        }
-        put_character(reading, unit >> 11 == 0x1B ? '?' : (uint32_t)unit);
+    uint32_t code;
+    const char *wrong;
+    reading->at +=
+        bp_json_read_escape(reading->raw + reading->at, reading->size - reading->at, &code, &wrong);
+    if (wrong == NULL) {
+        put_character(reading, code);
     } else {
-        char letter = next[length - 1];
-        const char *name = length > 1 ? memchr(names, letter, sizeof names - 1) : NULL;
-        put(reading, name != NULL ? (unsigned char)meanings[name - names] : (unsigned char)letter);
+        put(reading, code);
     }
-    reading->at += length;
     add_point(reading, BP_VIEW_SAME);
 }
 
