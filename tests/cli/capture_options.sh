@@ -7,8 +7,7 @@ target=$pid
 cd "$scratch" || exit 1
 
 fact 'a plain capture holds exactly what it should, in order, the ledger last'
-capture --window 50
-expect_status 0
+captures 0 --window 50
 expect_no_err
 expect_same 'the list of entries' 'metadata.json runtime-metrics.json process.json threads.json files.json system.json manifest.json ' \
     "$(entries "$zip" | grep -v "^stacks" | tr '\n' ' ')"
@@ -59,8 +58,7 @@ fact 'logs, session and attachments take their places'
 echo 'one line' >a.log
 printf '{"b":[1,2],"a":"x"}' >state.json
 echo note >note.txt
-capture --attach note.txt --attach deep/er.txt=note.txt --log a.log --session state.json
-expect_status 0
+captures 0 --attach note.txt --attach deep/er.txt=note.txt --log a.log --session state.json
 expect_no_err
 expect_same 'the list of entries' 'metadata.json runtime-metrics.json process.json threads.json files.json system.json session.json logs/a.log note.txt deep/er.txt manifest.json ' \
     "$(entries "$zip" | grep -v "^stacks" | tr '\n' ' ')"
@@ -72,22 +70,19 @@ fact 'names that are taken get a number before the extension'
 mkdir -p one two
 echo 1 >one/a.log
 echo 2 >two/A.log
-capture --log a.log --log one/a.log --log two/A.log --attach x.y=note.txt --attach x.y=note.txt \
+captures 0 --log a.log --log one/a.log --log two/A.log --attach x.y=note.txt --attach x.y=note.txt \
     --attach plain=note.txt --attach PLAIN=note.txt
-expect_status 0
 expect_same 'the list of entries' 'logs/a.log logs/a-2.log logs/A-3.log x.y x-2.y plain PLAIN-2 ' \
     "$(entries "$zip" | grep -v -e json -e "^stacks" | tr '\n' ' ')"
 expect_same 'the second log' 1 "$(unzip -p "$zip" logs/a-2.log)"
 
 fact 'a path with an equals sign is attached by giving it a name'
 echo odd >'a=b'
-capture --attach "odd=a=b"
-expect_status 0
+captures 0 --attach "odd=a=b"
 expect_same 'the attachment' odd "$(unzip -p "$zip" odd)"
 
 fact '--app names the report, and keeps it a plain file name'
-capture --app 'my app/../x:y'
-expect_status 0
+captures 0 --app 'my app/../x:y'
 case $(basename "$zip") in
     my-app-..-x-y-bugreport-*) ;;
     *) wrong "it is called $zip" ;;
@@ -96,55 +91,45 @@ expect_same 'the name in the metadata' 'my app/../x:y' "$(value "$zip" metadata.
 
 fact '--description is kept to the byte'
 text=$(printf 'hangs, "badly"\n\ttwice \303\274')
-capture --description "$text"
-expect_status 0
+captures 0 --description "$text"
 expect_same 'the description' "$text" "$(value "$zip" metadata.json .description)"
 
 fact '--json prints one object, and nothing else'
-capture --json
-expect_status 0
+captures 0 --json
 expect_no_err
 expect_same 'the keys' 'path complete missing bytes ' "$(jq -r 'keys_unsorted[]' out | tr '\n' ' ')"
 zip=$(jq -r .path out)
 expect_same 'the size' "$(stat -c %s "$zip")" "$(jq .bytes out)"
 expect_same 'complete and missing' 'true 0' "$(jq -r '"\(.complete) \(.missing)"' out)"
-capture --json --log nowhere.log
-expect_status 3
+captures 3 --json --log nowhere.log
 expect_same 'complete and missing' 'false 1' "$(jq -r '"\(.complete) \(.missing)"' out)"
 
 fact '--quiet keeps warnings back, and the exit status tells all the same'
-capture --quiet --log nowhere.log
-expect_status 3
+captures 3 --quiet --log nowhere.log
 expect_no_err
-capture -q --pid 999999999
-expect_status 4
+captures 4 -q --pid 999999999
 expect_err 'bugpack: '
 
 fact 'the window is as long as was asked for'
-run capture --pid "$target" -o reports --window 0
-expect_status 0
+exits 0 capture --pid "$target" -o reports --window 0
 # Over the default, so that it cannot be that.
-run capture --pid "$target" -o reports --window 2100
-expect_status 0
+exits 0 capture --pid "$target" -o reports --window 2100
 window=$(value "$(cat out)" runtime-metrics.json .sample_window_ms)
 [ "$window" -ge 2100 ] || wrong "it was $window ms"
 
 fact 'long options may be shortened and joined to their value, and the last one counts'
-run capture --pi="$target" --win=600000 --win=1 --output-d=reports
-expect_status 0
+exits 0 capture --pi="$target" --win=600000 --win=1 --output-d=reports
 expect_same 'the target' "$target" "$(value "$(cat out)" metadata.json .target.pid)"
 
 fact 'without a directory the report goes to the current one'
 mkdir current
 (cd current && timeout 60 "$BUGPACK" capture --pid "$target" --window 0 >../out 2>../err)
-status=$?
-expect_status 0
+expect_status 0 $?
 [ -f "current/$(basename "$(cat out)")" ] || wrong "it is not there: $(cat out)"
 
 fact 'a report that is not done in time is given up, with a status of its own'
 mkdir late
-run capture --pid "$target" -o late --window 20000 --timeout 1
-expect_status 5
+exits 5 capture --pid "$target" -o late --window 20000 --timeout 1
 expect_no_out
 expect_err 'bugpack: '
 expect_empty late

@@ -23,8 +23,7 @@ until awk -v past="$(jq --argjson pid "$burner" '[.threads[] | select(.tid == $p
 run capture --host --output after.zip
 expect_host_status after.zip
 unzip -p after.zip host-threads.json >after.json
-run diff --json before.zip after.zip
-expect_status 1
+exits 1 diff --json before.zip after.zip
 expect_no_err
 run_ns() {
     jq --argjson pid "$burner" '.threads[] | select(.tid == $pid) | .schedstat.run_ns' "$1"
@@ -36,26 +35,22 @@ expect_same 'the report' "$(value after.zip metadata.json .report_id)" "$(jq -r 
 cp out machine.json
 
 fact 'it says which side is which, and in lines of 80 columns'
-run diff before.zip after.zip
-expect_status 1
+exits 1 diff before.zip after.zip
 grep -q '^before  before.zip  20' out || wrong 'not the first'
 grep -q '^after   after.zip  20' out || wrong 'not the second'
 grep -q "^  threads\[$busy $burner\].schedstat.run_ns:" out || wrong 'the thread is missing'
 
 fact 'a limit cuts each kind of rows, and the rest is counted'
-run diff --limit 1 before.zip after.zip
-expect_status 1
+exits 1 diff --limit 1 before.zip after.zip
 expect_same 'the threads' 1 "$(grep -c '^  threads\[.*schedstat.run_ns' out)"
 expect_out ' more)'
 run diff --limit 2 --json before.zip after.zip
 expect_same 'the threads' 2 "$(jq '[.changes[] | select(.path | endswith(".schedstat.run_ns"))] | length' out)"
 
 fact 'the same report twice has no change'
-run diff after.zip after.zip
-expect_status 0
+exits 0 diff after.zip after.zip
 expect_out 'no difference'
-run diff --json after.zip after.zip
-expect_status 0
+exits 0 diff --json after.zip after.zip
 holds '.equal and .changes == []' out || wrong "it is $(cat out)"
 
 fact 'two reports of one process compare what it cost'
@@ -65,8 +60,7 @@ for name in one two; do
     mv "$zip" $name.zip
 done
 kill -KILL "$burner"
-run diff --json one.zip two.zip
-expect_status 1
+exits 1 diff --json one.zip two.zip
 cpu() {
     value "$1" runtime-metrics.json '.threads[0].cpu_percent'
 }
@@ -79,8 +73,7 @@ cp out process.json
 fact 'two documents by themselves are compared'
 printf '{"allocated_bytes": 5, "active_bytes": 4096, "allocator": "glibc"}' >a.json
 printf '{"allocated_bytes": 7, "active_bytes": 4096, "narenas": 2, "allocator": "je\\nm\\u001b[31malloc"}' >b.json
-run diff a.json b.json
-expect_status 1
+exits 1 diff a.json b.json
 expect_no_err
 expect_same 'the lines' 'before  a.json
 after   b.json
@@ -92,8 +85,7 @@ document
 run diff --json a.json b.json
 expect_same 'the JSON' '{"entry":"document","path":"allocated_bytes","before":5,"after":7,"delta":2} {"entry":"document","path":"narenas","after":2}' \
     "$(jq -c '.changes[0]' out) $(jq -c '.changes[2]' out)"
-run diff a.json a.json
-expect_status 0
+exits 0 diff a.json a.json
 ln -s b.json link.json
 "$BUGPACK" diff a.json - <link.json >out 2>err
 expect_same 'of standard input' 'after   -' "$(sed -n 2p out)"
@@ -160,8 +152,7 @@ write("plain.zip", dict(secret))
 del secret["session.json"]
 write("less.zip", dict(secret))
 END
-run diff old.zip new.zip
-expect_status 1
+exits 1 diff old.zip new.zip
 expect_no_err
 cat >wanted <<'END'
 before  old.zip  2026-11-22T10:00:00Z  viewer
@@ -202,8 +193,7 @@ expect_out '  io.read_bytes: 1048576 → 3145728 (+2097152)'
 expect_out '  threads[main 1].cpu_percent: 1 → 99 (+98)'
 run diff --limit 1 old.zip new.zip
 expect_out '  (1 more)'
-run diff --json old.zip new.zip
-expect_status 1
+exits 1 diff --json old.zip new.zip
 expect_out '"after": "\u001b]0;x\u0007\u009b\u202e"'
 expect_same 'the lines with a control' 0 "$(LC_ALL=C grep -c "$(printf '\302\233\|\342\200\256')" out)"
 holds '.equal == false and .changes_complete
@@ -215,19 +205,15 @@ holds '.equal == false and .changes_complete
 cp out documents.json
 
 fact 'another build and program are told, threads of another process match by name, and secrets are no difference'
-run diff old.zip rebuilt.zip
-expect_status 1
+exits 1 diff old.zip rebuilt.zip
 expect_out '  app.build_id: "aa" → "bb"'
 expect_same 'the threads' '' "$(grep threads out)"
 run diff old.zip other.zip
 expect_out '  app.name: "viewer" → "server"'
-run diff old.zip secret.zip
-expect_status 0
-run diff old.zip plain.zip
-expect_status 1
+exits 0 diff old.zip secret.zip
+exits 1 diff old.zip plain.zip
 expect_out '"REDACTED-bearer-0123456789ab" → "plain"'
-run diff old.zip less.zip
-expect_status 1
+exits 1 diff old.zip less.zip
 expect_out '  artefacts[session.json].status: "ok" → "disabled"'
 expect_out '  artefacts[session.json].reason: added "by the host"'
 
@@ -239,8 +225,7 @@ json.dump([{'path': name, 'build_id': text, 'more_bytes': 1}], open('long-a.json
 json.dump([{'path': name, 'build_id': 'b' + text, 'more_bytes': 2 ** 40}, {'path': 'x', 'text': text}],
           open('long-b.json', 'w'), ensure_ascii=False)
 END
-run diff long-a.json long-b.json
-expect_status 1
+exits 1 diff long-a.json long-b.json
 python3 -c 'import sys
 lines = open("out", encoding="utf-8").read().splitlines()
 sys.exit(max(map(len, lines)) > 80 or len(lines) < 9)' || wrong "it is $(cat out)"
@@ -269,13 +254,11 @@ expect_same 'the changes' '19999 threads[pool-0 19999].cpu_percent' "$(jq -r '"\
 rm old.zip new.zip rebuilt.zip other.zip secret.zip plain.zip less.zip many?.zip # they are not ours
 
 fact 'headings are bold on a terminal, unless NO_COLOR says otherwise'
-if command -v script >/dev/null 2>&1; then
+if command -v script >/dev/null 2>&1 || not_tried 'script is not installed'; then
     TERM=xterm script -qec "'$BUGPACK' diff a.json b.json" typed </dev/null >/dev/null 2>&1
     grep -q "$(printf '\033')\[1m" typed || wrong 'they are not'
     TERM=xterm NO_COLOR=1 script -qec "'$BUGPACK' diff a.json b.json" typed </dev/null >/dev/null 2>&1
     ! grep -q "$(printf '\033')" typed || wrong 'they are with NO_COLOR'
-else
-    echo 'not tried: script is not installed'
 fi
 
 fact 'what is no report is refused, with the file and the reason, and nothing hangs'
@@ -284,12 +267,10 @@ mkdir directory
 : >empty
 head -c 300 before.zip >cut.zip
 refuses() {
-    run diff "$1" after.zip
-    expect_status 2
+    exits 2 diff "$1" after.zip
     expect_no_out
     expect_err "$2"
-    run diff before.zip "$1"
-    expect_status 2
+    exits 2 diff before.zip "$1"
     expect_err "$2"
 }
 refuses fifo 'it is a FIFO'
@@ -297,8 +278,7 @@ refuses directory 'it is a directory'
 refuses /dev/null 'it is a device'
 refuses missing.zip 'No such file'
 refuses empty '"empty" is no report, and "'
-run diff empty empty
-expect_status 2
+exits 2 diff empty empty
 expect_err '"empty" is neither a report nor JSON'
 refuses a.json '"a.json" is no report, and "'
 refuses cut.zip 'it is no zip, or its end is missing'
@@ -328,19 +308,14 @@ refuses mixed.zip 'it belongs to another report'
 refuses bomb.zip 'is over the limit of 268435456 bytes'
 
 fact 'a report that another program has packed again is one'
-run diff before.zip copied.zip
-expect_status 1
+exits 1 diff before.zip copied.zip
 
 fact 'the command line is checked'
-run diff
-expect_usage 'two files are needed'
-run diff before.zip
-expect_usage 'two files are needed'
-run diff before.zip after.zip more
-expect_usage "unexpected argument 'more'"
+expect_misuse 'two files are needed' diff
+expect_misuse 'two files are needed' diff before.zip
+expect_misuse "unexpected argument 'more'" diff before.zip after.zip more
 for limit in 0 -1 x 99999999999; do
-    run diff --limit $limit before.zip after.zip
-    expect_usage "--limit takes a number from 1 to 4294967295, not '$limit'"
+    expect_misuse "--limit takes a number from 1 to 4294967295, not '$limit'" diff --limit $limit before.zip after.zip
 done
 
 # They are broken on purpose.

@@ -18,8 +18,7 @@ indexed() {
     wanted=$1
     shift
     timeout 200 "$BUGPACK" index "$@" reports >out 2>err
-    status=$?
-    expect_status 0
+    expect_status 0 $?
     expect_no_err
     expect_same 'lines' "$wanted" "$(wc -l <out | tr -d ' ')"
 }
@@ -27,8 +26,7 @@ indexed() {
 fact 'an index has all reports, and an addition only those that are new'
 start sleep 600
 target=$pid
-capture --stacks none
-expect_status 0
+captures 0 --stacks none
 mkdir fleet
 cd fleet || exit 1
 python3 "$here/make_fleet" "$zip" 10000 || wrong 'no reports were made'

@@ -18,6 +18,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/bugpack-cli.XXXXXX") || exit 1
 started=
 facts=0
 failures=0
+current='before the first fact'
 status=
 export here source_dir
 # shellcheck source=tests/support/holds.sh
@@ -87,6 +88,12 @@ need() {
     for tool in "$@"; do
         command -v "$tool" >/dev/null 2>&1 || skip "$tool is not installed"
     done
+}
+
+# not_tried WHAT: says so, and is false: if command -v tool || not_tried 'that (there is no tool)'; then
+not_tried() {
+    echo "not tried: $1"
+    return 1
 }
 
 fact() {
@@ -184,8 +191,26 @@ capture() {
     zip=$(cat "$scratch/out")
 }
 
+# expect_status WANTED [STATUS]: STATUS, or that of the last `run`.
 expect_status() {
+    status=${2:-$status}
     [ "$status" -eq "$1" ] || wrong "the exit status is $status and not $1"
+}
+
+# captures STATUS ARGUMENT...: as capture, and the exit status is that.
+captures() {
+    wanted_status=$1
+    shift
+    capture "$@"
+    expect_status "$wanted_status"
+}
+
+# exits STATUS ARGUMENT...: as run, and the exit status is that.
+exits() {
+    wanted_status=$1
+    shift
+    run "$@"
+    expect_status "$wanted_status"
 }
 
 # expect_err TEXT: standard error holds it.
@@ -217,6 +242,14 @@ expect_usage() {
     expect_err '--help'
     expect_same 'the number of lines of the message' 2 "$(wc -l <"$scratch/err" | tr -d ' ')"
     expect_no_out
+}
+
+# expect_misuse TEXT ARGUMENT...: as run, and expect_usage TEXT.
+expect_misuse() {
+    wanted_text=$1
+    shift
+    run "$@"
+    expect_usage "$wanted_text"
 }
 
 # expect_empty DIR: nothing is in it, not even a hidden file.

@@ -55,8 +55,7 @@ open("damaged.zip", "wb").write(data)
 END
 
 fact 'logs are merged by time, and each line names its source'
-run logs all.zip
-expect_status 0
+exits 0 logs all.zip
 for line in '2026-11-22T10:00:10.000000Z      -20.000 s info  logs.jsonl                   net: ten' \
     '2026-11-22T10:00:11.000000Z      -19.000 s info  processes/7-child/logs.jsonl of the child' \
     '2026-11-22T10:00:15.000000Z      -15.000 s error logs/app.log                 ERROR failed:' \
@@ -75,8 +74,7 @@ expect_err 'times in "logs/local.log" have no zone, and are taken as UTC; see --
 if grep -q 'app.log\|empty' err; then wrong 'it says something of a log that is complete'; fi
 
 fact 'the order is that of the times, and within one log that of the log'
-run logs --json --zone +02:00 all.zip
-expect_status 0
+exits 0 logs --json --zone +02:00 all.zip
 if grep -q zone err; then wrong 'it still says that there is no zone'; fi
 expect_same 'the messages' 'header free text [trace] ten of host ERROR at at INFO {"ts":1795341618.5,"severity":"warn","msg":"json"} stack twenty plain host 29 31 ' \
     "$(jq -r '.message | split("\n")[0] // "" | ltrimstr("  ") | split("\u001b")[0] // "" | split(" ")[0] // empty' out | tr '\n' ' ')"
@@ -128,50 +126,40 @@ TERM=xterm NO_COLOR=1 script -qec "'$BUGPACK' logs all.zip" /dev/null </dev/null
 if grep -q "$(printf '\033')" typed; then wrong 'NO_COLOR is not honoured'; fi
 
 fact 'without a time of the trigger, what does not need it works'
-run logs untold.zip
-expect_status 0
+exits 0 logs untold.zip
 grep -qF '2026-11-22T10:00:10.000000Z info  logs.jsonl' out || wrong "it is $(cat out)"
 expect_err '"logs/local.log" has no times'
 for arguments in '--around trigger' '--since 5s'; do
     # Two words.
     # shellcheck disable=SC2086
-    run logs $arguments untold.zip
-    expect_status 1
+    exits 1 logs $arguments untold.zip
     expect_err '"untold.zip" does not say when it was triggered'
 done
-run logs nothing.zip
-expect_status 1
+exits 1 logs nothing.zip
 expect_err 'there is no log in "nothing.zip"'
 
 fact 'what is no record is shown as it is'
-run logs odd.zip
-expect_status 0
+exits 0 logs odd.zip
 expect_same 'the lines' '}|\xff|[1]|a\x00b||{"time":"2026-11-22T10:00:01.000000Z","message":"x|' \
     "$(sed 's/^.*logs[./][a-z.]* *//' out | tr '\n' '|')"
 
 fact 'a long line is cut, and said'
-run logs --json long.zip
-expect_status 0
+exits 0 logs --json long.zip
 expect_same 'the lengths' '65536 65536 cut 65536 cut 3' \
     "$(jq -r '[(.message | length), (if .cut then "cut" else empty end)] | map(tostring) | join(" ")' out | sed 's/^655[0-9]*/65536/' | tr '\n' ' ' | sed 's/ $//')"
 expect_err '2 lines of "logs/long.log" are over 65536 bytes, and were cut'
 
 fact 'a damaged, a large and a further log is named, and the others are shown'
-run logs damaged.zip
-expect_status 3
+exits 3 logs damaged.zip
 expect_err '"damaged.zip" is damaged: entry "logs.jsonl"'
-run logs --max-bytes 400 all.zip
-expect_status 3
+exits 3 logs --max-bytes 400 all.zip
 expect_err '"logs.jsonl" is not read: its'
 grep -q 'ERROR failed' out || wrong "the others are not shown: $(cat out)"
-run logs many.zip
-expect_status 3
+exits 3 logs many.zip
 expect_err '"logs/48.log" is not read: at most 48 logs are'
 expect_same 'the lines' 48 "$(wc -l <out | tr -d ' ')"
-run logs --level info most.zip
-expect_status 3
-run logs out
-expect_status 1
+exits 3 logs --level info most.zip
+exits 1 logs out
 
 fact 'the memory is that of a line for each log'
 # shellcheck disable=SC2016
@@ -186,20 +174,14 @@ if [ "$kb" -lt 1000 ] || { [ "$kb" -gt 65536 ] && [ -z "${LSAN_OPTIONS:-}" ]; };
 fi
 
 fact 'the command line is checked'
-run logs
-expect_usage 'a report is missing'
-run logs --level loud ring.zip
-expect_usage "--level takes trace, debug, info, warn, error or fatal, not 'loud'"
-run logs --grep '(' ring.zip
-expect_usage "--grep '('"
-run logs --since yesterday ring.zip
-expect_usage '--since takes seconds'
+expect_misuse 'a report is missing' logs
+expect_misuse "--level takes trace, debug, info, warn, error or fatal, not 'loud'" logs --level loud ring.zip
+expect_misuse "--grep '('" logs --grep '(' ring.zip
+expect_misuse '--since takes seconds' logs --since yesterday ring.zip
 for around in trouble trigger5 trigger=x error; do
-    run logs --around $around ring.zip
-    expect_status 2
+    exits 2 logs --around $around ring.zip
 done
-run logs --zone CET ring.zip
-expect_usage "--zone takes a zone such as Z or +01:00, not 'CET'"
+expect_misuse "--zone takes a zone such as Z or +01:00, not 'CET'" logs --zone CET ring.zip
 
 fact 'a reader that goes away ends it'
 { timeout 60 "$BUGPACK" logs long.zip 2>err; echo $? >status; } | head -c 1 >/dev/null

@@ -6,8 +6,7 @@ need tshark capinfos xxd jq
 # Nothing of the user's, and no look at the network.
 export HOME="$scratch" XDG_CONFIG_HOME="$scratch/config"
 mkdir "$scratch/pcap"
-run "$scratch/pcap"
-expect_status 0
+exits 0 "$scratch/pcap"
 cd "$scratch/pcap" || exit 1
 
 # look FILE ARGUMENT...: tshark with checksums looked at, into scratch/out.

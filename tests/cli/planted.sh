@@ -10,6 +10,7 @@ export XDG_RUNTIME_DIR="$scratch/runtime" PLANTED_HOST
 
 # On a file system of its own, which is watched: the names of all files that are made on it are in `names`.
 # The inputs and the rings, which hold what was recorded, are elsewhere.
+# shellcheck disable=SC2016 # the inner shell expands it
 plant_watched='mount -t tmpfs tmpfs place
 mkdir place/inputs place/tmp
 mount -t tmpfs tmpfs place/inputs

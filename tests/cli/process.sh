@@ -10,12 +10,10 @@ fact 'a process that does not exist is told as such, and nothing is written'
 sleep 0 &
 wait $!
 for pid in $! 2147483647; do
-    run capture --pid "$pid" -o none
-    expect_status 4
+    exits 4 capture --pid "$pid" -o none
     expect_err "$pid"
     expect_no_out
-    run sample --pid "$pid"
-    expect_status 4
+    exits 4 sample --pid "$pid"
     expect_no_out
 done
 expect_empty none
@@ -62,16 +60,14 @@ expect_no_out
 
 fact 'the program can capture itself'
 timeout 60 sh -c 'exec "$0" capture --pid $$ --window 100 -o reports' "$BUGPACK" >out 2>err
-status=$?
-expect_status 0
+expect_status 0 $?
 expect_same 'the name' bugpack "$(basename "$(cat out)" | cut -d- -f1)"
 
 fact 'a stopped process is captured without being woken'
 start sleep 300
 kill -STOP "$pid"
 target=$pid
-capture --window 50
-expect_status 0
+captures 0 --window 50
 expect_same 'its state' T "$(ps -o stat= -p "$target" | cut -c1)"
 expect_same 'its CPU' 0 "$(value "$zip" runtime-metrics.json .process.cpu_percent)"
 
@@ -79,8 +75,7 @@ fact 'a target is neither stopped nor traced, and its threads go on'
 start python3 -c 'import time
 while True: time.sleep(0.01)'
 target=$pid
-capture --window 50
-expect_status 0
+captures 0 --window 50
 expect_same 'its tracer' 0 "$(awk '/^TracerPid/ { print $2 }' "/proc/$target/status")"
 case $(ps -o stat= -p "$target") in
     T* | t* | Z*) wrong 'it is not running any more' ;;
@@ -92,8 +87,7 @@ name=$(printf 'a) R 1\n\033[3\377')
 cp "$(command -v sleep)" "./$name"
 start "./$name" 300
 target=$pid
-capture --window 50
-expect_status 0
+captures 0 --window 50
 basename "$zip" | grep -Eq '^[A-Za-z0-9_.-]+-bugreport-[0-9TZ-]+\.zip$' || wrong "it is called $zip"
 for entry in metadata.json runtime-metrics.json process.json manifest.json; do
     unzip -p "$zip" "$entry" | python3 -c 'import json, sys; json.loads(sys.stdin.buffer.read())' ||
@@ -114,8 +108,7 @@ with open("/proc/self/mem", "r+b", buffering=0) as memory:
 time.sleep(300)' one two ''
 target=$pid
 await "grep -q '^server: writer' /proc/$target/cmdline"
-capture --window 50
-expect_status 0
+captures 0 --window 50
 expect_same 'the command line' '["server: writer"]' "$(value "$zip" process.json '.command_line | tojson')"
 
 fact 'empty arguments are arguments'
@@ -131,8 +124,7 @@ for i in range(20): threading.Thread(target=time.sleep, args=(300,), daemon=True
 time.sleep(300)'
 target=$pid
 await "[ \"\$(find /proc/$target/task -mindepth 1 -maxdepth 1 | wc -l)\" -eq 21 ]"
-capture --window 50
-expect_status 0
+captures 0 --window 50
 expect_same 'the count' 21 "$(value "$zip" runtime-metrics.json '.threads | length')"
 expect_same 'ascending' true "$(value "$zip" runtime-metrics.json '[.threads[].tid] | . == sort')"
 expect_same 'the names' python3 \
@@ -160,25 +152,19 @@ if [ "$(id -u)" -eq 0 ] && can_be_nobody; then
     expect_same 'the owner of the report' 65534 "$(stat -c %u "$zip")"
 else
     fact "of somebody else's process what may be read is there"
-    if [ -r /proc/1/stat ] && [ ! -r /proc/1/environ ]; then
-        run capture --pid 1 --window 50 -o reports
-        expect_status 3
+    if { [ -r /proc/1/stat ] && [ ! -r /proc/1/environ ]; } || not_tried 'process 1 is ours, or hidden'; then
+        exits 3 capture --pid 1 --window 50 -o reports
         expect_err 'process.json'
-    else
-        echo 'not tried: process 1 is ours, or hidden'
     fi
 fi
 
 fact 'a kernel thread has no memory of its own, and that is no failure'
 kernel_thread=$(ps -e -o pid=,ppid= | awk '$2 == 2 { print $1; exit }')
-if [ -n "$kernel_thread" ] && [ "$(id -u)" -eq 0 ]; then
-    run capture --pid "$kernel_thread" --window 50 -o reports
-    expect_status 0
+if { [ -n "$kernel_thread" ] && [ "$(id -u)" -eq 0 ]; } || not_tried 'no kernel thread can be seen here'; then
+    exits 0 capture --pid "$kernel_thread" --window 50 -o reports
     expect_same 'why it has no stacks' "process $kernel_thread is a kernel thread" \
         "$(ledger "$(cat out)" stacks.json reason)"
     expect_same 'the memory' null "$(value "$(cat out)" runtime-metrics.json .process.rss_kb)"
-else
-    echo 'not tried: no kernel thread can be seen here'
 fi
 
 fact 'a report has nothing of a program that the process begins in its window'
@@ -188,9 +174,8 @@ echo 'read -r line <order; exec ./second 1000' >begin
 start sh begin
 mkdir mixed
 # The command is the last that is asked before the window ends.
-run capture --pid "$pid" --window 1s --output-dir mixed --shell \
+exits 3 capture --pid "$pid" --window 1s --output-dir mixed --shell \
     --command "echo >$scratch/order; until cmp -s /proc/$pid/exe $scratch/second; do sleep 0.01; done"
-expect_status 3
 zip=$(cat out)
 for entry in runtime-metrics.json profile.folded; do
     expect_same "the reason of $entry" "process $pid began another program" "$(ledger "$zip" $entry reason)"

@@ -9,8 +9,7 @@ chmod 711 "$scratch"
 
 # take [OPTION...]: a report about `target`, in `zip`.
 take() {
-    run capture --pid "$target" --window 1s -o . "$@"
-    expect_status 0
+    exits 0 capture --pid "$target" --window 1s -o . "$@"
     zip=$(cat out)
     manifest=$(unzip -p "$zip" manifest.json)
 }
@@ -67,18 +66,15 @@ expect_same 'complete' true "$(printf '%s' "$manifest" | jq .complete)"
 fact 'the entry stands before what a host provides, and is redacted and shown as text'
 expect_same 'its place' 'stacks.json profile.folded manifest.json ' \
     "$(entries "$zip" | tail -n 3 | tr '\n' ' ')"
-run show "$zip" profile.folded
-expect_status 0
+exits 0 show "$zip" profile.folded
 grep -q count_primes out || wrong "$(head -n 3 out)"
-run verify "$zip"
-expect_status 0
+exits 0 verify "$zip"
 
 fact 'it is left out on request, and there is none without a window'
 take --without profile.folded
 expect_same 'the status' disabled "$(ledger "$zip" profile.folded status)"
 expect_same 'in the manifest' null "$(printf '%s' "$manifest" | jq .profile)"
-run capture --pid "$target" --window 0 -o .
-expect_status 0
+exits 0 capture --pid "$target" --window 0 -o .
 expect_same 'no line' 0 "$(unzip -p "$(cat out)" manifest.json | grep -c profile.folded)"
 
 fact 'an idle process has no entry, and its report is complete'
@@ -184,7 +180,8 @@ expect_same 'the status' omitted "$(ledger "$zip" profile.folded status)"
 ledger "$zip" profile.folded reason | grep -q '^perf_event_open is refused' || wrong "$(ledger "$zip" profile.folded reason)"
 expect_same 'complete' true "$(unzip -p "$zip" manifest.json | jq .complete)"
 
-if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+if { [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; } ||
+    not_tried 'a kernel that asks for CAP_PERFMON (needs root and unshare)'; then
     fact 'a kernel that asks for CAP_PERFMON is named: perf_event_paranoid of 3, as Debian has it'
     echo 3 >three
     outside unshare -m sh -c 'mount --bind three /proc/sys/kernel/perf_event_paranoid && exec "$@"' sh \
@@ -193,8 +190,6 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     zip=$(cat out)
     ledger "$zip" profile.folded reason | grep -q 'perf_event_paranoid is 3.* no CAP_PERFMON' ||
         wrong "$(ledger "$zip" profile.folded reason)"
-else
-    echo 'not tried: a kernel that asks for CAP_PERFMON (needs root and unshare)'
 fi
 
 fact 'a command and its children have a profile of the seconds before a report'
@@ -204,8 +199,7 @@ mkdir runs
 runner=$!
 started="$started $runner"
 await '[ -s spin.pid ] && [ "$(cut -d" " -f14 "/proc/$(cat spin.pid)/stat")" -gt 50 ]'
-run trigger "$runner"
-expect_status 0
+exits 0 trigger "$runner"
 zip=$(cat out)
 manifest=$(unzip -p "$zip" manifest.json)
 started="$started $(cat spin.pid)"
@@ -218,9 +212,7 @@ fact 'where it is refused, a message says so, and the report is complete'
 outside "$REFUSE" EPERM "$BUGPACK" run --profile-hz 19 -o runs -- sh -c 'exit 3'
 expect_status 3
 grep -q 'there are no profiles: perf_event_open is refused' err || wrong "$(cat err)"
-run run --profile-hz 1001 -- true
-expect_status 2
-run run --profile-hz 0 -- true
-expect_status 2
+exits 2 run --profile-hz 1001 -- true
+exits 2 run --profile-hz 0 -- true
 
 finish

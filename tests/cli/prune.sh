@@ -26,8 +26,7 @@ others() {
 
 fact 'the newest are kept, and what goes is printed'
 fill
-run prune dir --keep 3
-expect_status 0
+exits 0 prune dir --keep 3
 expect_same 'what is left' '03 04 now ' "$(left)"
 expect_same 'what is printed' 3 "$(wc -l <out | tr -d ' ')"
 grep -qx 'dir/other-crash-2026-01-02T12-00-00Z.zip' out || wrong "it is $(cat out)"
@@ -61,22 +60,18 @@ done
 
 fact 'a dry run removes nothing'
 fill
-run prune --keep 1 --dry-run dir
-expect_status 0
+exits 0 prune --keep 1 --dry-run dir
 expect_same 'what is printed' 5 "$(wc -l <out | tr -d ' ')"
 expect_same 'what is left' '01 02 02 03 04 now ' "$(left)"
 expect_err 'would remove 5 reports'
 
 fact 'what cannot be is refused'
-run prune dir
-expect_usage '--keep, --max-bytes or --older-than is needed'
-run prune --keep 1
-expect_usage 'a directory is missing'
+expect_misuse '--keep, --max-bytes or --older-than is needed' prune dir
+expect_misuse 'a directory is missing' prune --keep 1
 for time in 0 -1 1x d 1dd 99999999999999999999 ''; do
     run prune --older-than "$time" dir
     expect_usage "--older-than takes a time such as 30d, 12h, 90min or 45s, not '$time'"
 done
-run prune --keep 1 missing
-expect_status 1
+exits 1 prune --keep 1 missing
 rm -rf dir # these are no reports
 finish

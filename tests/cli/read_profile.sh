@@ -22,8 +22,7 @@ grep -q "thread 43 \"worker\".*; 60 % of the 200 samples of its name are in \[li
 if grep -q 'next: capture --stacks=all' out; then wrong 'it says how to find what it has found'; fi
 
 fact '--json has the same, with whole names'
-run show --json spin.zip
-expect_status 0
+exits 0 show --json spin.zip
 holds '.profile.samples == 401 and .profile.lost == 3 and .profile.window_ms == 2003
     and (.profile.threads | map(.name, .samples, .share) == ["worker", 200, 0.6, "pricer", 198, 0.9495, "idle", 3, 1])
     and .profile.threads[1].path == ["count_primes", "price_all", "serve", "main"]
@@ -31,8 +30,7 @@ holds '.profile.samples == 401 and .profile.lost == 3 and .profile.window_ms == 
     out || wrong "it is $(cat out)"
 
 fact 'the page has a flame graph, and a table that says the same without it'
-run html spin.zip -o spin.html
-expect_status 0
+exits 0 html spin.zip -o spin.html
 python3 - <<'END' || wrong 'the flame graph is another one'
 import html, re
 page = open("spin.html", encoding="utf-8").read()
@@ -53,8 +51,7 @@ END
 grep -q '<li>pricer 49 %: 95 % in count_primes &#60; price_all' spin.html || wrong 'the path is missing'
 
 fact 'a page draws no more than 2,000 boxes, and what is narrow is one'
-run html wide.zip -o wide.html
-expect_status 0
+exits 0 html wide.zip -o wide.html
 count=$(grep -c '^<svg x=' wide.html)
 if [ "$count" -gt 2000 ] || [ "$count" -le 1000 ]; then wrong "there are $count boxes"; fi
 grep -q '<title>narrower ones: ' wide.html || wrong 'nothing stands for what is narrow'
@@ -68,28 +65,23 @@ if sed 's/…//g; s/×//g' out | LC_ALL=C grep -q '[^ -~]'; then wrong 'there ar
 run show --json hostile.zip
 holds '.profile.samples == 104 and (.profile.threads | map(.path | length) | max) == 511
     and (.profile.threads | map(.name | length) | max) <= 255' out || wrong 'it is not bounded'
-run html hostile.zip -o hostile.html
-expect_status 0
+exits 0 html hostile.zip -o hostile.html
 if grep -q '<script\|<img src=x\|onerror=alert(1)>' hostile.html; then wrong 'there is markup of the report'; fi
 [ "$(wc -c <hostile.html)" -lt 1000000 ] || wrong "the page has $(wc -c <hostile.html) bytes"
-run html cut.zip -o cut.html
-expect_status 0
+exits 0 html cut.zip -o cut.html
 
 fact 'verify says whether it is well formed'
 for zip in spin later wide; do
     run verify $zip.zip
     case $(cat out) in *profile.folded*line*) wrong "$zip: $(cat out)" ;; esac
 done
-run verify hostile.zip
-expect_status 1
+exits 1 verify hostile.zip
 expect_out 'entry "profile.folded": line 2: there is no count'
-run verify cut.zip
-expect_status 1
+exits 1 verify cut.zip
 expect_out 'entry "profile.folded": line 7: its end is missing'
 
 fact 'diff names the functions whose share has changed, the largest change first'
-run diff spin.zip later.zip
-expect_status 1
+exits 1 diff spin.zip later.zip
 sed -n '/^profile.folded/,/^$/p' out >part
 grep -q '^  functions\[count_primes\].self_percent: 46.9 .* 29.9 ' part || wrong "it says $(cat out)"
 grep -q '^  functions\[\[kernel\]\].self_percent: 1.0 .* 18.0 ' part || wrong "it says $(cat out)"
@@ -97,8 +89,7 @@ run diff --json spin.zip later.zip
 holds '.changes | map(select(.entry == "profile.folded")) | .[:2] | map(.path, .before, .after, .delta) ==
     ["functions[[kernel]].self_percent", 1, 18, 17, "functions[count_primes].self_percent", 46.9, 29.9, -17]' out ||
     wrong "it is $(jq -c .changes out)"
-run diff spin.zip spin.zip
-expect_status 0
+exits 0 diff spin.zip spin.zip
 
 fact 'the documents match their schema'
 for zip in spin hostile; do

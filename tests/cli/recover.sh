@@ -22,8 +22,7 @@ current='the host starts'
 await "serves $host"
 
 fact 'a living session is left alone, and told with its process'
-run recover "$scratch/runtime/bugpack"
-expect_status 0
+exits 0 recover "$scratch/runtime/bugpack"
 expect_no_out
 expect_err "minimal: still running, as process $host; left alone"
 expect_same 'the number of lines' 1 "$(grep -c 'minimal' "$scratch/err")"
@@ -31,8 +30,7 @@ run recover --app minimal "$scratch/runtime/bugpack"
 expect_err "process $host"
 
 fact 'a living session of another program than the one that is named is not told'
-run recover --app viewer "$scratch/runtime/bugpack"
-expect_status 0
+exits 0 recover --app viewer "$scratch/runtime/bugpack"
 expect_no_out
 expect_same 'standard error' "bugpack: no dead session in $scratch/runtime/bugpack" "$(cat err)"
 
@@ -45,8 +43,7 @@ if unshare -p -f true 2>/dev/null; then
     started="$started $inner"
     exec 8>other_keys
     await "$sessions_are 2 ]"
-    run recover "$scratch/runtime/bugpack"
-    expect_status 0
+    exits 0 recover "$scratch/runtime/bugpack"
     expect_no_out
     expect_same 'how many are told' 2 "$(grep -c 'minimal: still running' err)"
     exec 8>&-
@@ -58,20 +55,17 @@ kill -KILL "$host"
 wait "$host" 2>/dev/null
 
 fact 'another program'\''s sessions are left alone where a name is given'
-run recover --app "viewer-$$" # not those of this user's programs
-expect_status 0
+exits 0 recover --app "viewer-$$" # not those of this user's programs
 expect_no_out
 
 fact 'a directory for the reports that is not there fails at once, and the sessions stay'
-run recover -o "$scratch/nowhere"
-expect_status 1
+exits 1 recover -o "$scratch/nowhere"
 expect_no_out
 expect_same 'standard error' \
     "bugpack: cannot use the directory \"$scratch/nowhere\": No such file or directory" "$(cat err)"
 
 fact 'a dead session becomes a crash report where it put its own'
-run recover "$scratch/runtime/bugpack"
-expect_status 0
+exits 0 recover "$scratch/runtime/bugpack"
 zip=$(cat out)
 case $zip in
 "$scratch/reports/minimal-crash-"*.zip) ;;
@@ -106,27 +100,23 @@ expect_same 'asked by the recovery' "$(uname -n)" "$(value "$(cat out)" metadata
 expect_empty runtime/bugpack
 
 fact 'there is nothing to recover twice, and what was searched is named'
-run recover --app "viewer-$$"
-expect_status 0
+exits 0 recover --app "viewer-$$"
 expect_no_out
 expect_err "no dead session in $scratch/runtime/bugpack, "
 expect_err /dev/shm/bugpack-
 
 fact 'a directory that is not there is an error'
-run recover "$scratch/nowhere"
-expect_status 1
+exits 1 recover "$scratch/nowhere"
 expect_err "$scratch/nowhere"
 expect_no_out
 
 fact 'a directory that others may write to is not believed'
 mkdir -m 777 shared
 chmod 777 shared
-run recover "$scratch/shared"
-expect_status 1
+exits 1 recover "$scratch/shared"
 expect_err shared
 
 fact 'usage'
-run recover one two
-expect_usage "'two'"
+expect_misuse "'two'" recover one two
 
 finish

@@ -11,8 +11,7 @@ start sh -c 'while :; do sleep 300; done' --password=hunter2hunter2
 target=$pid
 
 fact 'a capture has no password, neither of a command line nor of a log, and counts it'
-run capture --pid "$target" --window 0 --log app.log -o .
-expect_status 0
+exits 0 capture --pid "$target" --window 0 --log app.log -o .
 zip=$(cat out)
 expect_same 'the number of entries with the password' 0 "$(unzip -p "$zip" | grep -c hunter2)"
 expect_same 'the log' 1 "$(unzip -p "$zip" logs/app.log | grep -c 'password=REDACTED-password-')"
@@ -24,41 +23,35 @@ expect_same 'the counts' 'process.json 1,logs/app.log 1' "$(unzip -p "$zip" mani
 fact 'the folder of a process whose name has a secret has none'
 cp "$(command -v sleep)" 'token=ab12CD34'
 start ./token=ab12CD34 300
-run capture --pid "$target" --pid "$pid" --window 0 --output named.zip
-expect_status 0
+exits 0 capture --pid "$target" --pid "$pid" --window 0 --output named.zip
 expect_same 'the folder' 1 "$(unzip -Z1 named.zip | grep -c "^processes/$pid-token_REDACTED-secret-[0-9a-f]*/process.json")"
 expect_same 'the number of entries with the secret' 0 "$(unzip -Z1 named.zip | grep -c ab12CD34)"
 expect_same 'the lines with the secret' 0 "$(unzip -p named.zip | grep -c ab12CD34)"
 
 fact 'rules of a file apply too'
-run capture --pid "$target" --window 0 --log app.log --redact rules --output ticket.zip
-expect_status 0
+exits 0 capture --pid "$target" --window 0 --log app.log --redact rules --output ticket.zip
 expect_same 'the ticket' 0 "$(unzip -p ticket.zip logs/app.log | grep -c TKT-)"
 
 fact 'without redaction all is there, and the manifest says so'
-run capture --pid "$target" --window 0 --log app.log --no-redact --output plain.zip
-expect_status 0
+exits 0 capture --pid "$target" --window 0 --log app.log --no-redact --output plain.zip
 expect_same 'the password' 1 "$(unzip -p plain.zip logs/app.log | grep -c hunter2hunter2)"
 expect_same 'the manifest' false "$(unzip -p plain.zip manifest.json | jq .redacted)"
 
 fact 'a report of bugpack run has none'
-run run --no-redact --redact rules -- true
-expect_status 2
+exits 2 run --no-redact --redact rules -- true
 run run -o . --redact rules -- sh -c 'echo token=8c1f0a77b2 TKT-12345; kill -SEGV $$'
 crash=$(ls sh-crash-*.zip)
 expect_same 'the output' 0 "$(unzip -p "$crash" | grep -c -e 8c1f0a77b2 -e TKT-)"
 
 fact 'redact makes a whole report of one that was taken'
-run redact plain.zip -o clean.zip
-expect_status 0
+exits 0 redact plain.zip -o clean.zip
 expect_same 'the password' 0 "$(unzip -p clean.zip | grep -c hunter2)"
 expect_same 'the manifest' 'true true' "$(unzip -p clean.zip manifest.json |
     jq -r '"\(.redacted) \(.redacted_again)"')"
 expect_same 'the entries' "$(unzip -Z1 plain.zip)" "$(unzip -Z1 clean.zip)"
 expect_same 'the size' "$(unzip -p clean.zip logs/app.log | wc -c | tr -d ' ')" \
     "$(unzip -p clean.zip manifest.json | jq '.artefacts[] | select(.name == "logs/app.log").bytes')"
-run redact clean.zip -o again.zip
-expect_status 0
+exits 0 redact clean.zip -o again.zip
 expect_err '0 replaced'
 expect_same 'the log' "$(unzip -p clean.zip logs/app.log)" "$(unzip -p again.zip logs/app.log)"
 
@@ -77,18 +70,15 @@ with zipfile.ZipFile("added.zip", "w") as report:
     for name in [name for name in entries if name != "manifest.json"] + ["manifest.json"]:
         report.writestr(name, entries[name])
 END
-run redact --list added.zip
-expect_status 0
+exits 0 redact --list added.zip
 grep -q '^notes.txt  *25 .*NOT IN THE MANIFEST' out || wrong "it is $(cat out)"
 grep -q '^core.bin  *26 .*NOT IN THE MANIFEST' out || wrong "it is $(cat out)"
 grep -q '^metadata.json  *[1-9]' out || wrong "it is $(cat out)"
-run redact added.zip -o searched.zip
-expect_status 0
+exits 0 redact added.zip -o searched.zip
 expect_err '1 replaced'
 expect_same 'the rule' password "$(ledger searched.zip notes.txt redactions | jq -r '.[0].rule')"
 expect_same 'what was not searched' true "$(ledger searched.zip core.bin not_searched)"
-run verify searched.zip
-expect_status 0
+exits 0 verify searched.zip
 run show searched.zip
 expect_out 'secrets    not searched for in core.bin'
 run show --json searched.zip
@@ -99,8 +89,7 @@ run show plain.zip
 expect_out 'secrets    are not replaced in this report'
 printf '\0\1\2' >core.bin
 echo password=correct-horse-9 >other.pcap
-run capture --pid "$target" --window 0 --attach core.bin --attach other.pcap --log app.log --output binary.zip
-expect_status 0
+exits 0 capture --pid "$target" --window 0 --attach core.bin --attach other.pcap --log app.log --output binary.zip
 expect_err 'not searched for secrets: core.bin, other.pcap'
 run show binary.zip
 expect_out 'secrets    not searched for in core.bin, other.pcap'
@@ -116,8 +105,7 @@ mkdir corpus
 "$here/secrets_corpus" "$BUGPACK" corpus 143 >corpus/left || wrong "$(tail -n 1 corpus/left)"
 
 fact 'the list says what is in a report and what was replaced'
-run redact --list clean.zip
-expect_status 0
+exits 0 redact --list clean.zip
 expect_out 'replaced: password 1'
 expect_out 'command line'
 run redact --list plain.zip
@@ -163,16 +151,12 @@ holds '(.artefacts | map(.name) == ["metadata.json", "logs/a.log"] and all(.in_m
 rm elsewhere.zip # without a manifest
 
 fact 'mistakes are said'
-run redact plain.zip
-expect_status 2
-run redact app.log -o x.zip
-expect_status 1
+exits 2 redact plain.zip
+exits 1 redact app.log -o x.zip
 printf 'nonsense\n' >bad
-run redact plain.zip --redact bad -o x.zip
-expect_status 2
+exits 2 redact plain.zip --redact bad -o x.zip
 expect_err 'rules, line 1: expected "key = value"'
-run capture --pid "$target" --redact absent
-expect_status 1
+exits 1 capture --pid "$target" --redact absent
 [ ! -e x.zip ] || wrong 'a report was written'
 
 finish

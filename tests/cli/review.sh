@@ -12,8 +12,7 @@ start sleep 1000
 target=$pid
 
 fact 'without a terminal it is refused'
-run capture --review --pid "$target" -o reports
-expect_usage '--review needs a terminal'
+expect_misuse '--review needs a terminal' capture --review --pid "$target" -o reports
 expect_empty reports
 
 tm() {

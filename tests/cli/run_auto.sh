@@ -45,14 +45,11 @@ zip=$(sed -n 's/^bugpack: report written: //p' err)
 expect_same 'the key' stdout:line:7 "$(value "$zip" metadata.json .gap_key)"
 
 fact 'an interval of 0 takes none, and what is no number is refused'
-run run -o reports --auto-snapshot-interval 0 -- true
-expect_status 0
+exits 0 run -o reports --auto-snapshot-interval 0 -- true
 expect_no_err
 for value in -1 x 1.5 99999999999; do
-    run run --auto-snapshot-interval "$value" -- true
-    expect_usage "not '$value'"
-    run run --auto-snapshot-cap "$value" -- true
-    expect_usage "not '$value'"
+    expect_misuse "not '$value'" run --auto-snapshot-interval "$value" -- true
+    expect_misuse "not '$value'" run --auto-snapshot-cap "$value" -- true
 done
 
 finish

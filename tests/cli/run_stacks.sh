@@ -95,18 +95,16 @@ if [ "$(of main '.backtrace.frames | length')" -gt 0 ]; then
                 </dev/null 2>/dev/null |
                 sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([A-Za-z_0-9?]*\) (.*/\2/p' |
                 sed '/^main$/q; /^start_thread$/q' >gdb.out
-            if [ -s gdb.out ]; then
+            if [ -s gdb.out ] || not_tried "gdb runs nothing here"; then
                 of "$mode" '.backtrace.frames[].symbol' | head -n "$(wc -l <gdb.out)" |
                     diff gdb.out - >diff.out || wrong "$(cat diff.out)"
-            else
-                echo "not tried: gdb runs nothing here"
             fi
         done
     fi
 fi
 
 fact 'a core is dumped as without it'
-if [ "$(cat /proc/sys/kernel/core_pattern)" = core ]; then
+if [ "$(cat /proc/sys/kernel/core_pattern)" = core ] || not_tried 'another program takes cores here'; then
     for options in '' --stacks; do
         mkdir "core$options"
         # shellcheck disable=SC2086 # an option, or none
@@ -117,18 +115,14 @@ if [ "$(cat /proc/sys/kernel/core_pattern)" = core ]; then
         echo "$jq_of" >>"cores$options"
     done
     cmp -s cores cores--stacks || wrong "$(cat cores cores--stacks)"
-else
-    echo 'not tried: another program takes cores here'
 fi
 
 fact 'on a terminal of its own, too'
-if command -v script >/dev/null 2>&1; then
+if command -v script >/dev/null 2>&1 || not_tried 'script is not installed'; then
     mkdir reports/pty
     SHELL=/bin/sh timeout 60 script -qec "'$BUGPACK' run --stacks -q -o reports/pty -- ./target thread" /dev/null \
         </dev/null >out 2>&1
     expect_same 'the thread' decoder "$(of pty .thread.name)"
-else
-    echo 'not tried: script is not installed'
 fi
 
 fact 'a stopped command stays stopped, and goes on'
@@ -144,8 +138,7 @@ await 'grep -q stopping stops.out && command_pid'
 await 'grep -q "^State:.*stop" /proc/$command/status'
 kill -CONT "$command"
 wait "$pid"
-status=$?
-expect_status 0
+expect_status 0 $?
 grep -q continued stops.out || wrong 'it did not go on'
 
 fact 'a command goes on without bugpack, wherever its threads stood'
@@ -163,21 +156,19 @@ done
 [ "$round" -eq 8 ] || wrong "only $round rounds"
 
 fact 'where tracing is forbidden the command runs, and both say so'
-if command -v strace >/dev/null 2>&1; then
+if command -v strace >/dev/null 2>&1 || not_tried 'strace is not installed'; then
     mkdir reports/denied
     timeout 60 strace -f -qq -e trace=none -o /dev/null "$BUGPACK" run --stacks -q -o reports/denied -- ./target main \
         </dev/null >out 2>err
-    status=$?
-    expect_status 139
+    expect_status 139 $?
     expect_err 'bugpack: no stacks of a crash: the command may not be traced: another program traces it, kernel.yama.ptrace_scope is over 1, or the container forbids it'
     expect_same 'the status' omitted "$(line denied status)"
     line denied reason | grep -q 'may not be traced' || wrong "$(line denied reason)"
-else
-    echo 'not tried: strace is not installed'
 fi
 
 fact 'a program with privileges of its own keeps them'
-if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null 2>&1; then
+if { [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null 2>&1; } ||
+    not_tried 'only root can make such a program and be somebody else'; then
     nobody='setpriv --reuid 65534 --regid 65534 --clear-groups'
     chmod 755 . "$scratch"
     cp "$BUGPACK" bugpack
@@ -186,11 +177,8 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null 2>&1; then
     # shellcheck disable=SC2086 # words
     timeout 60 $nobody env "PATH=/nowhere:$scratch" "$scratch/bugpack" run --stacks -q -o reports/privileged \
         -- target fails </dev/null >out 2>err
-    status=$?
-    expect_status 3
+    expect_status 3 $?
     expect_err "bugpack: no stacks of a crash: 'target' has privileges of its own, which it would not get if it was traced"
-else
-    echo 'not tried: only root can make such a program and be somebody else'
 fi
 
 finish

@@ -8,8 +8,7 @@ target=$pid
 cd "$scratch" || exit 1
 
 fact 'standard output is the document that a report holds as runtime-metrics.json'
-run sample --pid "$target" --window 100
-expect_status 0
+exits 0 sample --pid "$target" --window 100
 expect_no_err
 expect_same 'the keys' 'sample_window_ms,process,threads,platform' \
     "$(jq -r 'keys_unsorted | join(",")' out)"
@@ -25,8 +24,7 @@ expect_same 'the end of the document' '}' "$(tail -n 1 out)"
 fact 'the window is as long as was asked for, also none at all'
 run sample --pid "$target" --window 2100
 expect_same 'over the default' true "$(jq '.sample_window_ms >= 2100' out)"
-run sample --pid "$target" --window 0
-expect_status 0
+exits 0 sample --pid "$target" --window 0
 expect_same 'finite' true "$(jq '.process.cpu_percent | isnormal or . == 0' out)"
 
 fact 'times and switches of a thread are those of the window'
@@ -68,8 +66,7 @@ expect_same 'the row' true "$(jq '.sample_window_ms as $window | [.threads[] | s
 expect_same 'the first thread was there before' false "$(jq '.threads[0] | has("born_in_window")' out)"
 
 fact 'with --follow there is a line each window, until it is ended or the process ends'
-run sample --pid "$target" --follow --window 100ms --count 3
-expect_status 0
+exits 0 sample --pid "$target" --follow --window 100ms --count 3
 expect_no_err
 expect_same 'the lines' 4 "$(wc -l <out | tr -d ' ')"
 sed 1d out | grep -Evq '^[0-9:]{8} +[0-9.]+ +[0-9.]+ [KMG]iB +(-|[-+]?[0-9.]+ [KMG]?i?B) +1' && wrong "$(cat out)"
@@ -78,8 +75,7 @@ start ./bugpack-worker -c 'while True: pass'
 run sample --pid "$pid" --follow --window 200ms --count 1
 grep -q bugpack-worker out && wrong "a thread of bugpack is the busiest: $(cat out)"
 kill "$pid"
-run sample --pid "$target" --follow --window 100ms --count 3 --json
-expect_status 0
+exits 0 sample --pid "$target" --follow --window 100ms --count 3 --json
 expect_same 'the objects' 'true true true' "$(jq -c 'has("cpu_percent") and has("rss_kb") and
     .window_ms >= 20 and (.threads | length == 1)' out | tr '\n' ' ' | sed 's/ $//')"
 expect_same 'the changes' 'false true true' \
@@ -94,8 +90,7 @@ following=$!
 await '[ "$(wc -l <short_lines)" -ge 3 ]'
 kill -KILL "$short"
 wait "$following"
-status=$?
-expect_status 0
+expect_status 0 $?
 expect_err 'has ended'
 : >ended_lines
 : >err
@@ -105,20 +100,15 @@ started="$started $following"
 await '[ "$(wc -l <ended_lines)" -ge 2 ]'
 kill -TERM "$following"
 wait "$following"
-status=$?
-expect_status 0
+expect_status 0 $?
 expect_no_err
 holds . ended_lines || wrong 'a line is cut'
-run sample --pid 999999999 --follow
-expect_status 4
-run sample --pid "$target" --count 2
-expect_usage '--count needs --follow'
+exits 4 sample --pid 999999999 --follow
+expect_misuse '--count needs --follow' sample --pid "$target" --count 2
 for window in 1 99ms; do
-    run sample --pid "$target" --window "$window"
-    expect_usage '--window takes 0, or at least 100 milliseconds'
+    expect_misuse '--window takes 0, or at least 100 milliseconds' sample --pid "$target" --window "$window"
 done
-run sample --pid "$target" --follow --window 0 --count 2
-expect_usage '--follow needs a --window over 0'
+expect_misuse '--follow needs a --window over 0' sample --pid "$target" --follow --window 0 --count 2
 
 fact 'a change of memory is the one that it was'
 : >waits
@@ -163,8 +153,7 @@ start "./$hostile" 300
 await '[ "$(cat "/proc/$pid/comm")" = "$hostile" ]'
 for command in 'sample --window 100' 'heap --json'; do
     # shellcheck disable=SC2086 # two words
-    run $command --pid "$pid"
-    expect_status 0
+    exits 0 $command --pid "$pid"
     expect_out '\u001b[7m\u009b7m'
     LC_ALL=C tr -d '\n\040-\176' <out >rest
     [ ! -s rest ] || wrong "$command lets through a control character"
@@ -172,16 +161,13 @@ for command in 'sample --window 100' 'heap --json'; do
 done
 
 fact 'without /proc the document says why, and the status is not that of a sample'
-if unshare -rm sh -c 'mount -t tmpfs none /proc' 2>/dev/null; then
+if unshare -rm sh -c 'mount -t tmpfs none /proc' 2>/dev/null || not_tried 'no file system may be mounted here'; then
     # shellcheck disable=SC2016 # the inner shell expands it
     BUGPACK=$BUGPACK unshare -rm sh -c \
         'mount -t tmpfs none /proc && exec "$BUGPACK" sample --pid $$ --window 0' >out 2>err
-    status=$?
-    expect_status 1
+    expect_status 1 $?
     expect_err 'this system has no metrics'
     expect_same 'the document' false "$(jq .available out)"
-else
-    echo 'not tried: no file system may be mounted here'
 fi
 
 finish

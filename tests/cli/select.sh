@@ -109,8 +109,7 @@ fact 'several that are no tree are listed, and nothing is written'
 first=$server
 start_server
 mkdir none
-run capture --name "$fake" -o none
-expect_status 2
+exits 2 capture --name "$fake" -o none
 expect_no_out
 expect_err 'choose one with --pid'
 for root in $first $server; do
@@ -119,36 +118,27 @@ done
 expect_empty none
 
 fact 'what is not there is no process, and nothing is written'
-run capture --name "no-$fake" -o none
-expect_status 4
+exits 4 capture --name "no-$fake" -o none
 expect_err "no process is called 'no-$fake'"
-run capture --unit "no-$fake" -o none
-expect_status 4
+exits 4 capture --unit "no-$fake" -o none
 for mounted in '' /sys/fs/cgroup; do
-    run capture --cgroup "$mounted/no-$fake" -o none
-    expect_status 4
+    exits 4 capture --cgroup "$mounted/no-$fake" -o none
     expect_err "no process runs in the cgroup '/no-$fake'"
 done
 cp "$BUGPACK" "self$$"
 "./self$$" capture --name "self$$" -o none >out 2>err
 status=$?
 expect_status 4 # itself is not meant
-run capture --pid "$server" --pid 999999999 -o none
-expect_status 4
+exits 4 capture --pid "$server" --pid 999999999 -o none
 expect_err 999999999
-run capture --pid 999999999 --children -o none
-expect_status 4
+exits 4 capture --pid 999999999 --children -o none
 expect_empty none
 
 fact 'selectors exclude each other'
-run capture --name x --pid "$server"
-expect_usage 'exclude each other'
-run capture --name x --host
-expect_usage 'exclude each other'
-run capture --children
-expect_usage '--children needs'
-run capture --cgroup x
-expect_usage '--cgroup takes a path'
+expect_misuse 'exclude each other' capture --name x --pid "$server"
+expect_misuse 'exclude each other' capture --name x --host
+expect_misuse '--children needs' capture --children
+expect_misuse '--cgroup takes a path' capture --cgroup x
 
 fact 'a cgroup means all that run in it'
 cgroup=$(sed -n 's/^0:://p' "/proc/$server/cgroup")
@@ -167,7 +157,7 @@ taken --pid "$first" --pid "$server" --app secret
 value "$zip" "processes/$server-$fake/process.json" . | grep -q hunter2 && wrong 'there is one'
 
 fact 'nginx is found by its name, with all its workers'
-if command -v nginx >/dev/null 2>&1; then
+if command -v nginx >/dev/null 2>&1 || not_tried 'nginx is not installed'; then
     cp "$(command -v nginx)" "./ngx$$"
     cat >nginx.conf <<EOF
 daemon off; worker_processes 4; error_log $scratch/nginx.log; pid $scratch/nginx.pid;
@@ -183,13 +173,12 @@ EOF
         "$(tr ' ' '\n' <"/proc/$server/task/$server/children" | sed -n "s/.$/&-ngx$$/p" | sort | tr '\n' ' ')" \
         "$(directories "$zip")"
     kill -TERM "$server"
-else
-    echo 'not tried: nginx is not installed'
 fi
 
 fact 'PostgreSQL is found by its name, with all its workers'
 bin=$(find /usr/lib/postgresql -name initdb 2>/dev/null | sort | tail -n 1)
-if [ -n "$bin" ] && can_be_nobody && ! pgrep -x postgres >/dev/null; then
+if { [ -n "$bin" ] && can_be_nobody && ! pgrep -x postgres >/dev/null; } ||
+    not_tried 'PostgreSQL is not installed, or runs already'; then
     bin=$(dirname "$bin")
     chmod 755 .
     mkdir -m 777 theirs
@@ -204,8 +193,6 @@ if [ -n "$bin" ] && can_be_nobody && ! pgrep -x postgres >/dev/null; then
         "$(directories "$zip" | wc -w | tr -d ' ')"
     kill -INT "$server"
     wait "$server"
-else
-    echo 'not tried: PostgreSQL is not installed, or runs already'
 fi
 
 finish

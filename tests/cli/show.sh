@@ -42,8 +42,7 @@ env LC_ALL=C TERM=xterm NO_COLOR=1 script -qec "'$BUGPACK' show bad.zip" /dev/nu
 if grep -q "$(printf '\033')" typed; then wrong 'NO_COLOR is not honoured'; fi
 
 fact '--json is one document with the same'
-run show --json bad.zip
-expect_status 0
+exits 0 show --json bad.zip
 holds '(.findings | length) == 9 and .findings[0].entry == "threads.json" and .findings[0].id == "deadlock"
     and .findings[0].path == ".deadlocks[]" and (.findings | all(.id)) and (.history | length) == 20
     and .log.counts.error == 2 and .process.open_files_limit == 1024 and .complete == false
@@ -168,8 +167,7 @@ grep -q "resident memory grew from 4 to 59 MiB in 19 s, 22 MiB of it bugpack's  
 rm ./*-grows.zip # without a manifest
 
 fact 'a crash names its signal and its functions, and the machine its limits'
-run show crash.zip
-expect_status 0
+exits 0 show crash.zip
 for line in '!! crash in draw: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[crash.json\]' \
     '!! the control group "/a" uses 95 of at most 100 bytes of memory  \[system.json\]' \
     '!! the process died; its rings were recovered  \[metadata.json\]' \
@@ -203,8 +201,7 @@ with zipfile.ZipFile("groups.zip", "w") as report:
     report.writestr("metadata.json", metadata)
     report.writestr("system.json", json.dumps({"cgroups": [
         {"path": f"/{i}", "memory": {"current_bytes": 95, "max_bytes": 100, "oom_kills": 1}} for i in range(60)]}))'
-run show busy.zip
-expect_status 0
+exits 0 show busy.zip
 sed -n '/^Findings/,/^$/p' out | grep -v '^   next: ' >findings
 [ "$(sed -n 2p findings)" = '!! it died of SIGSEGV  [metadata.json]' ] || wrong "it is $(cat findings)"
 [ "$(sed -n 3p findings)" = ' ! thread 1 "w" used 100 % of one CPU for 2.0 s  [processes/1-w/runtime-metrics.json]' ] ||
@@ -230,8 +227,7 @@ def thread(i, name, cpu): return {"tid": i, "name": name, "cpu_percent": cpu}
 with zipfile.ZipFile("alike.zip", "w") as report:
     report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 3},
         "threads": [thread(1, "main", 2), *(thread(i, "pool", 0) for i in range(2, 20))]}))'
-run show alike.zip
-expect_status 0
+exits 0 show alike.zip
 grep -q '^   2.0 %        1 main *$' out || wrong "it is $(cat out)"
 grep -q '^   0.0 %        2 18 x pool *$' out || wrong "it is $(cat out)"
 python3 -c 'import json, zipfile
@@ -523,8 +519,7 @@ grep -q '^CPU  ' typed || wrong "there is no history: $(cat typed)"
 [ ! -s wide ] || wrong "these are over 30 columns: $(cat wide)"
 for command in 'show --json' index; do
     # shellcheck disable=SC2086 # an option
-    run $command huge.zip
-    expect_status 0
+    exits 0 $command huge.zip
     if grep -q '900719925474099\|e+' out; then wrong "a number that is not exact is printed: $(cat out)"; fi
 done
 run show huge.zip
@@ -577,27 +572,22 @@ holds --slurpfile name name 'if .source == "logs.jsonl" then .message == $name[0
 rm one.zip two.zip # they are not ours
 
 fact 'one entry is printed as it is into a pipe, and escaped on a terminal'
-run show plain.zip logs/ryll.log
-expect_status 0
+exits 0 show plain.zip logs/ryll.log
 [ "$(od -An -c out | tr -d ' \n')" = 'one\ntwo033[31m\nthree' ] || wrong "it is $(od -An -c out)"
 script -qec "'$BUGPACK' show plain.zip logs/ryll.log" /dev/null </dev/null 2>&1 | tr -d '\r' >typed
 [ "$(cat typed)" = "$(printf 'one\ntwo\\x1b[31m\nthree')" ] || wrong "on a terminal it is $(od -An -c typed)"
-run show plain.zip nothing
-expect_status 1
+exits 1 show plain.zip nothing
 expect_err 'there is no "nothing" in "plain.zip"'
 
 fact 'a report of another program is read as far as it goes'
-run show plain.zip
-expect_status 0
+exits 0 show plain.zip
 grep -q '101.5 % of one CPU' out || wrong 'no metrics'
 grep -q '^  two\\x1b\[31m$' out || wrong 'no end of the log'
 
 fact 'what is damaged costs itself, what is too large is not read, and what is no zip is refused'
-run show broken.zip
-expect_status 0
+exits 0 show broken.zip
 grep -q 'cannot be read: .*line 1, column.*\[threads.json\]' out || wrong "it is $(cat out)"
-run show --max-bytes 2M bomb.zip
-expect_status 0
+exits 0 show --max-bytes 2M bomb.zip
 grep -q 'not read: its 3145728 bytes are over the limit  \[logs/a.log\]' out || wrong "it is $(cat out)"
 run show --max-bytes 1 bad.zip
 grep -q 'over the limit' out || wrong 'the limit is not kept'
@@ -614,8 +604,7 @@ with zipfile.ZipFile("threads.zip", "w", zipfile.ZIP_DEFLATED) as report:
         {"tid": i, "name": f"t{i}", "state": "sleeping", "syscall": {"name": "futex"},
         "waits_for": {"tid": i + 1, "kind": "mutex"}} for i in range(count)]}))
     report.writestr("stacks.json", json.dumps({"threads": [{"tid": i, "frames": frames} for i in range(count - 35000, count)]}))'
-run show threads.zip
-expect_status 0
+exits 0 show threads.zip
 grep -q 'deadlock: of threads that are not named  \[threads.json\]' out || wrong "it is $(cat out)"
 grep -q '^now .* 100000 threads, ' out || wrong "it is $(cat out)"
 grep -q '^   7.0 %    99999 t99999 .*, waits for thread 100000 (mutex), in draw ×8 < main$' out || wrong "it is $(cat out)"
@@ -679,21 +668,17 @@ with zipfile.ZipFile("values.zip", "w", zipfile.ZIP_DEFLATED) as report:
     report.writestr("stacks.json", "{\"threads\": [{\"frames\": [" + 110000 * "1," + "1]}]}")
 with zipfile.ZipFile("gone.zip", "w", zipfile.ZIP_DEFLATED) as report:
     report.writestr("manifest.json", "{\"artefacts\": [" + 130000 * "1," + "1]}")'
-run show values.zip
-expect_status 0
+exits 0 show values.zip
 grep -q 'it would take over 20 MiB of memory  \[process.json\]' out || wrong "it is $(cat out)"
 grep -q 'it would take over 8 MiB of memory  \[threads.json\]' out || wrong "it is $(cat out)"
 grep -q 'its threads have more than 131072 names  \[runtime-metrics.json\]' out || wrong "it is $(cat out)"
 if grep -q '^Busiest' out; then wrong 'some threads of a document that was not read to its end are shown as the busiest'; fi
 grep -q 'it would take over 8 MiB of memory  \[stacks.json\]' out || wrong "it is $(cat out)"
-run show gone.zip
-expect_status 1
+exits 1 show gone.zip
 expect_err 'manifest.json: it would take over 10 MiB of memory'
-run show left.zip
-expect_status 0
+exits 0 show left.zip
 grep -q '^!! deadlock: a and b' out || wrong 'what is left of a report, without its metadata, is not shown'
-run show empty.zip
-expect_status 0
+exits 0 show empty.zip
 # Entries of over a MiB are read at once.
 python3 -c 'import zipfile
 def write(path):
@@ -712,10 +697,8 @@ holds '.log.counts.info == 20000 and .traffic == [.traffic[0]] and .traffic[0].s
 run show --json damaged.zip
 holds '.log.counts.info == 20000 and .findings[0].entry == "traffic-index.jsonl"' out ||
     wrong "it is $(cat out)"
-run show out
-expect_status 1
-run show
-expect_status 2
+exits 1 show out
+exits 2 show
 
 fact 'of a capture of the machine the processes and threads are shown that were busy or large'
 python3 -c 'import json, zipfile
@@ -743,8 +726,7 @@ write("order.zip", {"summary": summary, "threads": threads[::-1]})
 write("none.zip", {"summary": summary, "threads": {"tgid": 1, "tid": 1}})
 write("cut.zip", json.dumps({"summary": summary, "threads": threads})[:-9])
 write("tid.zip", {"summary": summary, "threads": threads + [{"tgid": 99}]})'
-run show host.zip
-expect_status 0
+exits 0 show host.zip
 sed -n '/^Machine/,$p' out >machine
 cat >expected <<'END'
 Machine  [host-threads.json]
@@ -789,8 +771,7 @@ run show last.zip
 grep -q '^     ? %       90.00 s .* p7 ' out || wrong "it is $(cat out)"
 for case in 'order its threads are not sorted by process' 'none there are no threads in it' 'cut line 1, column' \
     'tid a thread of it has no tgid or no tid'; do
-    run show "${case%% *}.zip"
-    expect_status 0
+    exits 0 show "${case%% *}.zip"
     grep -q "cannot be read: ${case#* }.*\[host-threads.json\]" out || wrong "it is $(cat out)"
     if grep -q '^Machine' out; then wrong "a part of ${case%% *} is shown"; fi
 done
@@ -801,7 +782,6 @@ rm -f values.zip gone.zip many.zip stopped.zip half.zip logs.zip machine.zip lef
 fact 'a real report is shown'
 start sleep 300
 run capture --pid "$pid" --output real.zip
-run show real.zip
-expect_status 0
+exits 0 show real.zip
 grep -q "^process    sleep $pid, started 20" out || wrong "it is $(cat out)"
 finish

@@ -19,8 +19,7 @@ begin() {
 
 # take [OPTION...]: a report about it, in `zip`.
 take() {
-    run capture --pid "$target" --window 0 -o . "$@"
-    expect_status 0
+    exits 0 capture --pid "$target" --window 0 -o . "$@"
     zip=$(cat out)
 }
 
@@ -72,7 +71,7 @@ grep -q '^#[0-9]* .* in main () at .*stack_worker.c:[0-9]*$' text ||
 
 fact 'a function that was inlined is a frame of its own, before the one that it is in'
 own='[.threads[0].frames[] | select(.module | endswith("/stack_worker"))]'
-if value "$zip" stacks.json "${own}[0].source" | grep -q 'stack_worker.c$'; then
+if value "$zip" stacks.json "${own}[0].source" | grep -q 'stack_worker.c$' || not_tried 'there are no debug data'; then
     expect_same 'the frames' 'read_byte true wait_for_input null deeper null' \
         "$(value "$zip" stacks.json "${own}[:3] | map(\"\(.symbol) \(.inlined)\") | join(\" \")")"
     expect_same 'the address' true "$(value "$zip" stacks.json "${own} | .[0].address == .[1].address")"
@@ -84,8 +83,6 @@ if value "$zip" stacks.json "${own}[0].source" | grep -q 'stack_worker.c$'; then
     done
     run show "$zip"
     grep -q 'read[^<]* < read_byte < wait_for_input < deeper ×6 < main' out || wrong "$(cat out)"
-else
-    echo 'not tried: there are no debug data'
 fi
 
 fact 'each of both can be left out alone'
@@ -261,8 +258,7 @@ threading.Thread(target=time.sleep, args=(300,)).start()
 ctypes.CDLL(None).pthread_exit(None)' "lone$$"
 target=$pid
 await 'grep -q "^State:.Z" /proc/$target/status'
-run capture --name "lone$$" --window 0 -o .
-expect_status 0
+exits 0 capture --name "lone$$" --window 0 -o .
 zip=$(cat out)
 expect_same 'the threads' 1 "$(value "$zip" stacks.json '.threads | length')"
 stack symbol 0 | grep -q nanosleep || wrong "$(stack symbol 0)"
@@ -272,8 +268,7 @@ start sleep 300
 target=$pid
 take --stacks=none
 unzip -l "$zip" | grep stacks && wrong 'there are stacks'
-run capture --pid "$target" --stacks=some
-expect_status 2
+exits 2 capture --pid "$target" --stacks=some
 expect_err 'blocked, all or none'
 
 finish

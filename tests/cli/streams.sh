@@ -50,12 +50,10 @@ expect_same 'the reason' '15000 bytes came within 3.0 s, and it had not ended' \
 
 fact 'a FIFO can be attached, up to the limit'
 cat lines >pipe &
-capture --attach notes.txt=pipe
-expect_status 0
+captures 0 --attach notes.txt=pipe
 unzip -p "$zip" notes.txt | cmp -s - lines || wrong 'it is not what came'
 cat many >pipe 2>/dev/null &
-capture --attach notes.txt=pipe --attach-limit 20000
-expect_status 3
+captures 3 --attach notes.txt=pipe --attach-limit 20000
 expect_err 'over the limit of 20000 bytes'
 
 fact 'standard input is read once'
@@ -75,32 +73,26 @@ capture --attach logs --attach mine=logs/
 expect_same 'the attachments' 'logs/a b/four logs/old/three.log logs/one.log logs/two.txt mine/a b/four mine/old/three.log mine/one.log mine/two.txt ' \
     "$(entries "$zip" | grep / | tr '\n' ' ')"
 expect_same 'one' logs/old/three.log "$(unzip -p "$zip" mine/old/three.log)"
-capture --log 'logs/*.log' --attach 'logs/*.txt' --attach 'few=logs/o*' --attach none='logs/*.none'
-expect_status 3
+captures 3 --log 'logs/*.log' --attach 'logs/*.txt' --attach 'few=logs/o*' --attach none='logs/*.none'
 expect_err 'none: '
 expect_same 'all' 'few/one.log logs/one.log two.txt ' \
     "$(entries "$zip" | grep -v -e json -e "^stacks" | sort | tr '\n' ' ')"
-capture --log 'logs/l*'
-expect_status 3
+captures 3 --log 'logs/l*'
 expect_same 'the entry of links alone' failed "$(ledger "$zip" 'logs/l*' status)"
-capture --log logs/link.log
-expect_status 0
+captures 0 --log logs/link.log
 expect_same 'a link that was named' "$(cat /etc/passwd)" "$(unzip -p "$zip" logs/link.log)"
 mkdir lots
 seq -f 'lots/%g' 1 300 | xargs touch
-run capture --pid "$target" --log lots
-expect_usage "'lots' stands for more than 256 files"
+expect_misuse "'lots' stands for more than 256 files" capture --pid "$target" --log lots
 # A name that has a pattern's characters is that of a file, if there is one.
 echo odd >'x[1]'
-capture --attach 'x[1]'
-expect_status 0
+captures 0 --attach 'x[1]'
 expect_same 'the attachment' odd "$(unzip -p "$zip" 'x\[1\]')"
 
 fact 'a command is in the report with its output and its end, and no shell is used'
 # shellcheck disable=SC2016 # nobody expands it
-capture --command 'printf "%s\n" $HOME "a  b"' --command "sh -c 'echo out; echo bad >&2; exit 3'" \
+captures 0 --command 'printf "%s\n" $HOME "a  b"' --command "sh -c 'echo out; echo bad >&2; exit 3'" \
     --command "sh -c 'kill -TERM \$\$'"
-expect_status 0
 unzip -p "$zip" commands/printf.txt >printed
 # shellcheck disable=SC2016 # nobody expands it
 printf '$ printf "%%s\\n" $HOME "a  b"\n$HOME\na  b\n\n[exit status 0 after S s]\n' >wanted
@@ -111,8 +103,7 @@ unzip -p "$zip" commands/sh.txt | grep -q '^\[exit status 3 after ' || wrong 'it
 unzip -p "$zip" commands/sh-2.txt | grep -q '^\[ended by signal 15 (' || wrong 'it has no signal'
 
 fact 'with --shell, sh runs the commands'
-capture --shell --command 'seq 3 | wc -l' --command ': ; exit 4'
-expect_status 0
+captures 0 --shell --command 'seq 3 | wc -l' --command ': ; exit 4'
 expect_same 'the output' 3 "$(unzip -p "$zip" commands/seq.txt | sed -n 2p | tr -d ' ')"
 unzip -p "$zip" commands/_.txt | grep -q '^\[exit status 4 ' || wrong "$(entries "$zip")"
 
@@ -123,16 +114,14 @@ echo $! >child
 echo printed
 sleep 317
 EOF
-capture --command 'sh hang' --input-timeout 3
-expect_status 3
+captures 3 --command 'sh hang' --input-timeout 3
 expect_err 'commands/sh.txt: it did not end within 3.0 s, and was killed'
 unzip -p "$zip" commands/sh.txt | grep -qx printed || wrong 'its output is gone'
 # shellcheck disable=SC2016 # await expands it
 await '! kill -0 "$(cat child)" 2>/dev/null'
 
 fact 'of a command that has ended, and left a process behind with its output, the status is known'
-capture --shell --command 'echo printed; sleep 319 & exit 4' --input-timeout 3
-expect_status 3
+captures 3 --shell --command 'echo printed; sleep 319 & exit 4' --input-timeout 3
 expect_err 'commands/echo.txt: it ended, and a process that it left behind did not close its output within 3.0 s'
 expect_same 'the entry' 'printed|[exit status 4]' "$(unzip -p "$zip" commands/echo.txt | sed '1d;/^$/d' | paste -sd '|')"
 
@@ -144,20 +133,16 @@ capturing=$!
 await '[ -s child ]'
 kill -TERM "$capturing"
 wait "$capturing"
-status=$?
-expect_status 143
+expect_status 143 $?
 # shellcheck disable=SC2016 # await expands it
 await '! kill -0 "$(cat child)" 2>/dev/null'
 expect_empty none
 
 fact 'a command that is not there costs only itself, and a bad one is refused'
-capture --command 'no-such-command -x'
-expect_status 3
+captures 3 --command 'no-such-command -x'
 expect_err 'no-such-command is not installed, or not in PATH'
-run capture --pid "$target" --command "echo 'open"
-expect_usage 'a quote is not closed'
-run capture --pid "$target" --command '  '
-expect_usage 'it names no program'
+expect_misuse 'a quote is not closed' capture --pid "$target" --command "echo 'open"
+expect_misuse 'it names no program' capture --pid "$target" --command '  '
 
 fact 'the journal of a unit is what journalctl prints'
 mkdir bin

@@ -6,8 +6,7 @@ mkdir empty && cd empty || exit 1
 me=$$
 
 fact 'help goes to standard output, and names the commands that there are'
-run --help
-expect_status 0
+exits 0 --help
 expect_no_err
 expect_out 'Usage: bugpack COMMAND'
 expect_out '  capture  '
@@ -16,8 +15,7 @@ cp "$scratch/out" "$scratch/help"
 
 fact 'bugpack help and -h say the same as --help'
 for way in help -h; do
-    run "$way"
-    expect_status 0
+    exits 0 "$way"
     cmp -s "$scratch/out" "$scratch/help" || wrong "$way differs"
 done
 
@@ -26,19 +24,16 @@ sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  .*/\1/p' "$scratch/help" | grep -v '^h
     >"$scratch/commands"
 [ -s "$scratch/commands" ] || wrong 'no commands are listed'
 while read -r command; do
-    run help "$command"
-    expect_status 0
+    exits 0 help "$command"
     expect_out "Usage: bugpack $command"
     cp "$scratch/out" "$scratch/help"
-    run "$command" --help
-    expect_status 0
+    exits 0 "$command" --help
     cmp -s "$scratch/out" "$scratch/help" || wrong "$command --help differs from help $command"
     awk 'length > 80 { exit 1 }' "$scratch/out" || wrong "the help of $command is over 80 columns"
 done <"$scratch/commands"
 
 fact 'the version is the first line, with the libraries behind it'
-run --version
-expect_status 0
+exits 0 --version
 expect_no_err
 wanted=$(sed -n 's/.*define BUGPACK_VERSION "\(.*\)"/\1/p' "$source_dir/include/bugpack/version.h")
 expect_same 'the first line' "bugpack $wanted" "$(head -n 1 "$scratch/out")"
@@ -47,74 +42,54 @@ for library in libzip zlib cJSON; do
 done
 
 fact 'a command that does not exist is refused'
-run frobnicate
-expect_usage "unknown command 'frobnicate'"
-run help frobnicate
-expect_usage "unknown command 'frobnicate'"
-run help capture more
-expect_usage "unexpected argument 'more'"
+expect_misuse "unknown command 'frobnicate'" frobnicate
+expect_misuse "unknown command 'frobnicate'" help frobnicate
+expect_misuse "unexpected argument 'more'" help capture more
 run
 expect_usage 'a command is missing'
-run --frob
-expect_usage "unknown option '--frob'"
+expect_misuse "unknown option '--frob'" --frob
 
 for command in capture sample; do
     fact "$command refuses options that it does not know, or that are used wrongly"
-    run $command --pid $me --frob
-    expect_usage "unknown option '--frob'"
+    expect_misuse "unknown option '--frob'" $command --pid $me --frob
     expect_err "Try 'bugpack $command --help'."
-    run $command --pid $me --frob=3
-    expect_usage "unknown option '--frob'"
-    run $command --pid $me -Z
-    expect_usage "unknown option '-Z'"
-    run $command --help=yes
-    expect_usage "option '--help' takes no value"
-    run $command --pid
-    expect_usage "option '--pid' needs a value"
-    run $command --pid $me more
-    expect_usage "unexpected argument 'more'"
-    run $command
-    expect_usage "option '--pid' is missing"
+    expect_misuse "unknown option '--frob'" $command --pid $me --frob=3
+    expect_misuse "unknown option '-Z'" $command --pid $me -Z
+    expect_misuse "option '--help' takes no value" $command --help=yes
+    expect_misuse "option '--pid' needs a value" $command --pid
+    expect_misuse "unexpected argument 'more'" $command --pid $me more
+    expect_misuse "option '--pid' is missing" $command
 
     fact "$command refuses what is not a process id"
     for bad in 0 -1 -- 1x ' 1' +1 0x1 1.0 2147483648 18446744073709551617 ''; do
-        run $command --pid "$bad" --window 0
-        expect_usage '--pid takes a process id from 1 to 2147483647'
+        expect_misuse '--pid takes a process id from 1 to 2147483647' $command --pid "$bad" --window 0
     done
 
     fact "$command refuses a window that is not a number of milliseconds up to ten minutes"
     for bad in 600001 601s 11min 1.5s 2S 's' -1 1.5 '2 s' '' 99999999999999999999 99999999999999s; do
-        run $command --pid $me --window "$bad"
-        expect_usage '--window takes milliseconds from 0 to 600000'
+        expect_misuse '--window takes milliseconds from 0 to 600000' $command --pid $me --window "$bad"
     done
 done
 
 fact 'what was mistyped is suggested'
-run captrue
-expect_usage "unknown command 'captrue'; did you mean 'capture'?"
-run capture --pid $me --atach x
-expect_usage "unknown option '--atach'; did you mean '--attach'?"
+expect_misuse "unknown command 'captrue'; did you mean 'capture'?" captrue
+expect_misuse "unknown option '--atach'; did you mean '--attach'?" capture --pid $me --atach x
 run capture --pid $me --stacks blokced
 expect_usage "--stacks takes blocked, all or none, not 'blokced'; did you mean 'blocked'?"
-run run --on-failure singal true
-expect_usage "did you mean 'signal'?"
-run capture --pid $me --window 0 --without 'process.json thread.json'
-expect_status 2
+expect_misuse "did you mean 'signal'?" run --on-failure singal true
+exits 2 capture --pid $me --window 0 --without 'process.json thread.json'
 expect_err "'thread.json' is not the name of an entry to leave out; did you mean 'threads.json'?"
 
 fact 'a path below /dev is no place for a report'
 ln -s /dev ../devices
 for path in /dev/null /dev/stdout //dev/fd/1 /dev/../dev/null /tmp/../dev/new ../devices/null ../devices/new; do
-    run capture --pid $me --output "$path"
-    expect_usage '- is standard output'
+    expect_misuse '- is standard output' capture --pid $me --output "$path"
 done
-run redact some.zip --output /dev/null
-expect_usage 'is no place for a report'
+expect_misuse 'is no place for a report' redact some.zip --output /dev/null
 for command in 'capture --pid 1' recover 'run true'; do
     # shellcheck disable=SC2086 # words
     set -- $command
-    run "$1" --output-dir /dev
-    expect_usage 'is no place for a report'
+    expect_misuse 'is no place for a report' "$1" --output-dir /dev
 done
 
 fact 'an option that is shortened too far is told to be so'
@@ -125,37 +100,27 @@ for short in --out --lo=x --attach-; do
     *) expect_usage "option '${short%%=*}' is ambiguous" ;;
     esac
 done
-run capture --pid $me --outt x
-expect_usage "unknown option '--outt'"
+expect_misuse "unknown option '--outt'" capture --pid $me --outt x
 
 fact 'capture refuses sizes, times and texts out of bounds'
 for bad in 0 -1 4T 4MB 4.5M M '' 17179869184G 18446744073709551616; do
-    run capture --pid $me --log-limit "$bad"
-    expect_usage '--log-limit takes bytes'
-    run capture --pid $me --attach-limit "$bad"
-    expect_usage '--attach-limit takes bytes'
+    expect_misuse '--log-limit takes bytes' capture --pid $me --log-limit "$bad"
+    expect_misuse '--attach-limit takes bytes' capture --pid $me --attach-limit "$bad"
 done
 for bad in 4294968 -1 1.5 1m ''; do
-    run capture --pid $me --timeout "$bad"
-    expect_usage '--timeout takes seconds from 0 to 4294967'
+    expect_misuse '--timeout takes seconds from 0 to 4294967' capture --pid $me --timeout "$bad"
 done
-run capture --pid $me --app "$(printf '%065d' 0)"
-expect_usage '--app takes at most 64 bytes'
-run capture --pid $me --description "$(printf '%065537d' 0)"
-expect_usage '--description takes at most 65536 bytes'
+expect_misuse '--app takes at most 64 bytes' capture --pid $me --app "$(printf '%065d' 0)"
+expect_misuse '--description takes at most 65536 bytes' capture --pid $me --description "$(printf '%065537d' 0)"
 for option in --log --attach --session --output --output-dir --app --description; do
-    run capture --pid $me $option ''
-    expect_usage "$option takes a value that is not empty"
+    expect_misuse "$option takes a value that is not empty" capture --pid $me $option ''
 done
-run capture --pid $me --attach name=
-expect_usage '--attach takes a value that is not empty'
-run capture --pid $me -o . --output x.zip
-expect_usage '--output-dir and --output exclude each other'
+expect_misuse '--attach takes a value that is not empty' capture --pid $me --attach name=
+expect_misuse '--output-dir and --output exclude each other' capture --pid $me -o . --output x.zip
 
 fact 'a message cannot steer the terminal'
 esc=$(printf '\033')
-run capture --pid "${esc}[31m$(printf '\302\233')2J$(printf '\377')"
-expect_status 2
+exits 2 capture --pid "${esc}[31m$(printf '\302\233')2J$(printf '\377')"
 expect_err '\x1b[31m\xc2\x9b2J\xff'
 LC_ALL=C grep -q "[$(printf '\001')-$(printf '\010')$esc]" "$scratch/err" && wrong 'a control got through'
 

@@ -74,8 +74,7 @@ becomes() {
         */watch_target-condition-"$2"-20*.zip) ;;
         *) wrong "the name is $zip" ;;
     esac
-    run show "$zip"
-    expect_status 0
+    exits 0 show "$zip"
     grep -A2 '^Findings' out | grep -qF "the condition \"$1\" became true: " ||
         wrong "show does not begin with it: $(head -n 12 out)"
     expect_same 'the events' 'watching target-found true report done' \
@@ -242,8 +241,7 @@ kill -KILL "$target"
 wait "$target" 2>/dev/null
 begin_target
 await_event ".event == \"target-found\" and .pid == $target"
-run watch --pid "$target" --max 1 --when 'threads > 0 for 3s' --output-dir . # we would have looked by then
-expect_status 0
+exits 0 watch --pid "$target" --max 1 --when 'threads > 0 for 3s' --output-dir . # we would have looked by then
 kill -KILL "$target"
 wait "$target" 2>/dev/null
 await_event ".event == \"target-ended\" and .pid == $target" # then all its reports are written
@@ -277,8 +275,7 @@ end_target
 fact 'without --json the path is printed, and what happens is said'
 begin_target
 tell threads 50
-run watch --pid "$target" --max 1 --when 'threads > 40' --output-dir reports
-expect_status 0
+exits 0 watch --pid "$target" --max 1 --when 'threads > 40' --output-dir reports
 expect_err 'threads > 40: 51'
 [ -f "$(cat out)" ] || wrong "there is no report $(cat out)"
 run watch --pid "$target" --max 1 --when 'threads > 40' --output-dir reports --quiet
@@ -290,32 +287,21 @@ begin_target
 # shellcheck disable=SC2016 # it is the script of another shell
 start sh -c 'while :; do :; done & echo $! >spinner; wait'
 await '[ -s spinner ]'
-run watch --pid "$pid" --children --max 1 --when 'cpu > 5' --output-dir reports
-expect_status 0
+exits 0 watch --pid "$pid" --children --max 1 --when 'cpu > 5' --output-dir reports
 kill "$(cat spinner)"
 end_target
 
 fact 'refuses what it does not understand'
-run watch --pid $$ --when 'memory > 2G'
-expect_usage "condition 'memory > 2G': it is to begin with cpu, rss"
-run watch --pid $$ --when 'rss > lots'
-expect_usage "'lots' is no number of bytes; write it as rss > 2G"
-run watch --pid $$
-expect_usage "option '--when' is missing"
-run watch --when 'rss > 2G'
-expect_usage "option '--pid' is missing"
-run watch --pid $$ --when 'log /x/'
-expect_usage 'needs --log FILE, --journal UNIT or --unit'
-run watch --pid $$ --name x --when 'rss > 2G'
-expect_usage 'exclude each other'
-run watch --pid $$ --when 'rss > 2G' --max 0
-expect_usage '--max takes a number from 1'
-run watch --pid 2147483647 --when 'rss > 2G'
-expect_status 4
-run watch --pid $$ --when 'rss > 2G' --output-dir /nowhere/at/all
-expect_status 1
-run watch --pid $$ --when 'log /x/' --log orders
-expect_status 1
+expect_misuse "condition 'memory > 2G': it is to begin with cpu, rss" watch --pid $$ --when 'memory > 2G'
+expect_misuse "'lots' is no number of bytes; write it as rss > 2G" watch --pid $$ --when 'rss > lots'
+expect_misuse "option '--when' is missing" watch --pid $$
+expect_misuse "option '--pid' is missing" watch --when 'rss > 2G'
+expect_misuse 'needs --log FILE, --journal UNIT or --unit' watch --pid $$ --when 'log /x/'
+expect_misuse 'exclude each other' watch --pid $$ --name x --when 'rss > 2G'
+expect_misuse '--max takes a number from 1' watch --pid $$ --when 'rss > 2G' --max 0
+exits 4 watch --pid 2147483647 --when 'rss > 2G'
+exits 1 watch --pid $$ --when 'rss > 2G' --output-dir /nowhere/at/all
+exits 1 watch --pid $$ --when 'log /x/' --log orders
 
 fact 'run --hang-after reports a command that does nothing, and lets it go on'
 mkdir hangs
@@ -342,7 +328,8 @@ rm -f hangs/*
 expect_same 'the exit status' 0 $?
 expect_empty hangs
 
-if [ -d "${UNITS:-}" ] && command -v systemd-analyze >/dev/null 2>&1; then
+if { [ -d "${UNITS:-}" ] && command -v systemd-analyze >/dev/null 2>&1; } ||
+    not_tried 'systemd-analyze is not installed'; then
     fact 'systemd accepts the units, and finds little that they may do'
     cp -R "$UNITS" units
     # Where the command would be installed; an instance of each template.
@@ -357,8 +344,6 @@ if [ -d "${UNITS:-}" ] && command -v systemd-analyze >/dev/null 2>&1; then
         systemd-analyze security --offline=true --threshold=20 "$unit" >out 2>&1 ||
             wrong "$(tail -n 1 out)"
     done
-else
-    echo 'not tried: systemd-analyze is not installed'
 fi
 
 finish

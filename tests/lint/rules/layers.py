@@ -2,7 +2,6 @@
 
 from tree import FLOORS, lines_matching, without_comments
 
-<<<<<<< HEAD
 # The folders of each floor from the bottom up. A folder includes itself and what is on a line above its own.
 LAYERS = {
     "core": [
@@ -22,26 +21,6 @@ BELOW = {
     "record": {"core", "probe"},
     "read": {"core"},
     "command": {"core", "probe", "record", "read"},
-=======
-# From the bottom up. A folder includes itself and what is on a line above its own.
-LAYERS = [
-    ["base"],
-    ["platform", "json", "archive", "image", "ring"],
-    ["redact"],
-    ["model"],
-    ["recorder", "probe"],
-    ["report"],
-    ["trigger", "sources"],
-    ["session"],
-]
-LEVELS = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
-# Programs, and what only they link: each includes the folders and headers named here, not all
-# below it.
-SEES = {
-    "inspect": {"base", "platform", "json", "archive", "image", "redact", "ring", "model"},
-    "run": {"base", "platform", "recorder"},
-    "cli": {"base", "inspect", "json", "model", "probe", "report", "run", "session/command.h"},
->>>>>>> 2fcafe0d (Read escapes of JSON in one place)
     "hosts": set(),
 }
 PLACES = {folder: (floor, level) for floor, layers in LAYERS.items()
