@@ -134,18 +134,8 @@ tm send-keys G
 see 500
 tm send-keys q
 
-fact 'the terminal is restored when we are killed'
-type_command run sleep "77.$$" # a name that no other test has
-await 'pgrep -f "bugpack run -q -o reports sleep 77[.]$$" >killed'
-wait_for_raw
-# The one that the shell started: the monitor has the same name.
-kill -KILL "$(head -n 1 killed)" || wrong 'it is not there to be killed'
-prompt
-tm send-keys 'stty -a | grep -o -e -*icanon' Enter
-see icanon
-
 fact 'an editor gets its escape key'
-if command -v vim >/dev/null 2>&1 || command -v vi >/dev/null 2>&1; then
+if command -v vim >/dev/null 2>&1 || command -v vi >/dev/null 2>&1 || not_tried 'there is no vim'; then
     editor=$(command -v vim || command -v vi)
     type_command run "$editor" -u NONE edited
     see '~'
@@ -157,18 +147,8 @@ if command -v vim >/dev/null 2>&1 || command -v vi >/dev/null 2>&1; then
     tm send-keys :wq Enter
     await '[ -s edited ]'
     expect_same 'what was written' hello "$(cat edited)"
-else
-    echo 'not tried: there is no vim'
 fi
 
-fact 'htop draws its screen'
-if command -v htop >/dev/null 2>&1; then
-    type_command run htop
-    await 'screen | grep -q F10Quit'
-    tm send-keys q
-else
-    echo 'not tried: there is no htop'
-fi
 tm kill-server
 
 finish

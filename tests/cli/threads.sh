@@ -36,8 +36,7 @@ expect_same 'complete' true "$(value "$zip" manifest.json .complete)"
 
 fact 'an entry that cannot be left out is refused, and nothing is written'
 for name in metadata.json manifest.json threads thread.json threads.json,process.json; do
-    run capture --pid "$pid" --window 0 -o none --without "$name"
-    expect_status 2
+    exits 2 capture --pid "$pid" --window 0 -o none --without "$name"
     expect_err "--without: '"
 done
 expect_empty none
@@ -47,9 +46,9 @@ run run -o crashes --without threads.json -- sh -c 'kill -SEGV $$'
 zip=$(find crashes -name '*-crash-*.zip')
 expect_same 'the status' disabled "$(ledger "$zip" threads.json status)"
 
-if [ -n "${THREAD_WAITS:-}" ]; then
+if [ -n "${STRESS_THREAD_WAITS:-}" ]; then
     fact 'a deadlock is named in the entry and in the manifest'
-    "$THREAD_WAITS" two >hanging 2>&1 &
+    "$STRESS_THREAD_WAITS" two >hanging 2>&1 &
     pid=$!
     started="$started $pid"
     await 'grep -q ready hanging'
@@ -62,7 +61,7 @@ if [ -n "${THREAD_WAITS:-}" ]; then
         [.threads[] | select(.name | startswith("w-")) | [.tid, .waits_for.tid]] == [[$one, $two], [$two, $one]]')"
 
     fact 'a wait for a condition is no deadlock'
-    "$THREAD_WAITS" condition >waiting 2>&1 &
+    "$STRESS_THREAD_WAITS" condition >waiting 2>&1 &
     pid=$!
     started="$started $pid"
     await 'grep -q ready waiting'
