@@ -140,7 +140,7 @@ try {
   }
   for (const shard of [0, 1]) {
     const count = Number((await clickhouse.select('SELECT count() FROM reports_shard FINAL', shard)).rows[0][0]);
-    ok(count > 4500 && count < 5500, `a shard has ${count} reports`);
+    ok(count > 1700 && count < 2300, `a shard has ${count} reports`);
   }
 
   // The percentiles of 1 to n are the same, also where n is a multiple of 20.
