@@ -15,7 +15,7 @@
 #include "model/entry.h"
 #include "model/metrics.h"
 #include "platform/machine.h"
-#include "profile/profile.h"
+#include "report/profile_window.h"
 #include "report/ring_entries.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
@@ -29,13 +29,6 @@ static const uint64_t hurried_window_ns = 250 * BP_NS_PER_MS;
 /* How often a wait looks at its progress. */
 static const uint64_t look_interval_ns = 50 * BP_NS_PER_MS;
 
-/* The profile of one process while its window lasts. Starts zeroed: there will be no entry. */
-typedef struct profile_window {
-    bool is_asked_for, is_left_out; /* the second: on request */
-    bp_profiler *profiler;          /* NULL: `error` says why */
-    bugpack_error error;
-} profile_window;
-
 /* The metrics window of one process that the session is about. */
 typedef struct process_window {
     bp_subject *subject;
@@ -44,7 +37,7 @@ typedef struct process_window {
     bugpack_error error;
     bool has_ended;
     bool is_cut; /* the session was closed before the window had passed */
-    profile_window profile;
+    bp_profile_window profile;
 } process_window;
 
 /* What one report needs while it is assembled. */
@@ -89,116 +82,6 @@ static void show_progress(const struct assembly *assembly, stage at, uint64_t do
                       (uint32_t)(begins[at] + (begins[at + 1] - begins[at]) * part / 100));
 }
 
-/* --- profile.folded of a report about another process --------------------------------------- */
-
-static const size_t profile_limit_bytes = 2 * (size_t)BP_PROFILE_BYTES_MAX;
-
-/* Samples the subject until the window ends. */
-static bugpack_status begin_sampling(const bp_config *config, bp_subject *subject,
-                                     bp_profile_plan *plan, bugpack_error *error) {
-    bp_subject_process *processes = NULL;
-    size_t count;
-    bugpack_status status = bp_subject_list(subject, &processes, &count, error);
-    if (status == BUGPACK_OK) {
-        plan->pid = processes[0].pid;
-        plan->birth = processes[0].birth;
-        plan->window_ns = config->sample_window_ms * BP_NS_PER_MS;
-        free(processes);
-    }
-    return status;
-}
-
-/*
- * Begins to sample the subject, if it is another process and the report has a window of its own; or
- * takes what the session has sampled up to the trigger. Returns at once.
- */
-static void begin_profile(const bp_report_context *context, bp_subject *subject, const bp_job *job,
-                          profile_window *ret_window) {
-    const bp_config *config = context->config;
-    const bp_profile_ring *ring =
-        bp_subject_is_further(subject) ? NULL : context->profile_ring; /* of the first alone */
-    bool has_window =
-        job->window == NULL && config->sample_window_ms > 0 && bp_subject_target(subject)->pid != 0;
-    profile_window window = {.is_asked_for = ring != NULL || has_window,
-                             .is_left_out = bp_config_leaves_out(config, "profile.folded"),
-                             .error = BUGPACK_ERROR_INIT};
-    bp_profile_plan plan = {.timeout_ns = config->provider_timeout_ms * BP_NS_PER_MS};
-    if (window.is_asked_for && !window.is_left_out) {
-        bugpack_status status = ring != NULL
-                                    ? bp_profile_ring_copy(ring, job->triggered.monotonic_ns,
-                                                           &plan.samples, &window.error)
-                                    : begin_sampling(config, subject, &plan, &window.error);
-        if (status == BUGPACK_OK) {
-            (void)bp_profiler_begin(&plan, &window.profiler, &window.error);
-        }
-    }
-    *ret_window = window;
-}
-
-/* Where the kernel, or a limit, does not let us, or nothing ran, nothing is missing. */
-static void explain_profile(bugpack_writer *writer, bugpack_status status, const char *reason) {
-    bool is_trouble = status == BUGPACK_ERR_NO_MEMORY || status == BUGPACK_ERR_IO;
-    bp_artefact_status outcome = is_trouble ? BP_ARTEFACT_FAILED : BP_ARTEFACT_OMITTED;
-    bp_writer_refuse(writer, status == BUGPACK_ERR_TIMEOUT ? BP_ARTEFACT_TIMED_OUT : outcome, "%s",
-                     reason);
-    writer->line.is_missing = is_trouble || status == BUGPACK_ERR_TIMEOUT;
-}
-
-static bugpack_status print_profile(bp_profile *profile, bugpack_writer *writer,
-                                    bugpack_error *error) {
-    const bp_profile_facts *facts = &profile->facts;
-    char text[BP_NOTE_BYTES];
-    bp_profile_describe(facts, text, sizeof text);
-    if (facts->sample_count == 0) {
-        char reason[BP_REASON_BYTES];
-        (void)snprintf(reason, sizeof reason, "no thread ran at an instant of a sample: %s", text);
-        explain_profile(writer, BUGPACK_OK, reason);
-        return BUGPACK_OK;
-    }
-    (void)snprintf(writer->line.note, sizeof writer->line.note, "%s", text);
-    return bp_folded_print(&profile->folded, &writer->content, error);
-}
-
-/* Ends it, and adds the entry, or its line of the manifest that says why there is none. */
-static bugpack_status add_profile(profile_window *window, const bp_subject *subject,
-                                  bp_bundle *bundle, bugpack_error *error) {
-    char own_name[BP_SUBJECT_NAME_BYTES];
-    const char *name = bp_subject_entry(subject, "profile.folded", own_name);
-    bugpack_writer writer;
-    bp_profile profile = {.facts = {.is_known = false}};
-    bp_instant began = bp_clock_now();
-    bugpack_status status = window->error.status;
-    if (!window->is_asked_for) {
-        return BUGPACK_OK;
-    }
-    if (window->is_left_out) {
-        return bp_bundle_leave_out(bundle, name, error);
-    }
-    if (window->profiler != NULL) {
-        status = bp_profiler_end(window->profiler, &profile, &window->error);
-        window->profiler = NULL;
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_subject_check_program(subject, &window->error);
-    }
-    bp_writer_init(&writer, profile_limit_bytes);
-    writer.is_text = true;
-    if (status != BUGPACK_OK) {
-        explain_profile(&writer, status, window->error.message);
-        status = BUGPACK_OK;
-    } else {
-        status = print_profile(&profile, &writer, error);
-        if (!bp_subject_is_further(subject)) {
-            bp_bundle_set_profile(bundle, &profile.facts);
-        }
-    }
-    bp_profile_release(&profile);
-    bp_writer_stamp(&writer, began);
-    return bp_bundle_put(bundle, name, status, &writer, error);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-
 /* Takes the first sample of each process that the session has now, but of the first where the job
  * has a window of its trigger. Jobs that waited while a sample was taken share it. False without
  * memory. */
@@ -231,7 +114,7 @@ static bool begin_windows(struct assembly *assembly) {
                 assembly->began_ns = bp_sampler_began_ns(sampler);
             }
         }
-        begin_profile(assembly->context, subject, assembly->job, &window->profile);
+        bp_profile_window_begin(assembly->context, subject, assembly->job, &window->profile);
     }
     return true;
 }
@@ -383,7 +266,7 @@ static bugpack_status add_profiles(const struct assembly *assembly, bugpack_erro
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < assembly->window_count; i++) {
         process_window *window = &assembly->windows[i];
-        status = add_profile(&window->profile, window->subject, assembly->bundle, error);
+        status = bp_profile_window_add(&window->profile, window->subject, assembly->bundle, error);
     }
     return status;
 }
@@ -630,7 +513,7 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
         result->status = assemble(&assembly, result, &result->error);
     }
     for (size_t i = 0; i < assembly.window_count; i++) {
-        bp_profiler_abandon(assembly.windows[i].profile.profiler);
+        bp_profile_window_abandon(&assembly.windows[i].profile);
     }
     free(assembly.windows);
     bp_bundle_free(assembly.bundle);
