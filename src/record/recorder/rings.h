@@ -11,7 +11,7 @@
 #include <bugpack/error.h>
 
 #include "recorder/monitor.h"
-#include "recorder/session_files.h"
+#include "recorder/session_dir.h"
 #include "ring/ring.h"
 
 typedef struct bp_rings bp_rings;

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "recorder/session_files.h"
+#include "recorder/session_lock.h"
 
 enum { session_max_count = 1024 };
 
