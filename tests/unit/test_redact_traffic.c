@@ -214,6 +214,21 @@ Test(redact_traffic, of_a_report_that_was_taken_is_searched_while_it_is_as_bugpa
         }
         bp_buffer_release(&found);
     }
+    /* No byte was captured, or the protocol is another one than TCP. */
+    size_t ipv6 = 24;
+    while (clean[ipv6 + 16 + 14] != 0x60) {
+        ipv6 += 16 + (unsigned char)clean[ipv6 + 8];
+    }
+    const size_t odd[] = {24 + 8, 24 + 16 + 14 + 9, ipv6 + 16 + 14 + 6};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        char was = bytes[odd[i]];
+        bytes[odd[i]] = 0;
+        redacted(redactor, BP_REDACT_FRAMES, bytes, size, SIZE_MAX, &found);
+        cr_expect(eq(sz, found.size, size));
+        cr_expect(not(bp_redactor_is_searched(redactor)), "%zu", odd[i]);
+        bp_buffer_release(&found);
+        bytes[odd[i]] = was;
+    }
     uint32_t state = 7;
     for (unsigned round = 0; round < 300; round++) {
         state = state * 1664525u + 1013904223u;

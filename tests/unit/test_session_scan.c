@@ -91,6 +91,11 @@ Test(session_scan, one_without_a_lock_is_dead_only_if_its_process_is) {
     scan();
     cr_expect(eq(u32, visit_count, 1));
     cr_expect(eq(int, visited_state, BP_FOUND_UNSEEN));
+    /* Nobody but root may send a signal to this one. */
+    cr_assert(zero(int, renameat(dir.fd, living, dir.fd, "app-1-" SESSION_ID "1")));
+    scan();
+    cr_expect(eq(int, visited_state, BP_FOUND_UNSEEN));
+    (void)snprintf(living, sizeof living, "app-1-" SESSION_ID "1");
     cr_assert(zero(int, renameat(dir.fd, living, dir.fd, "app-999999999-" SESSION_ID "1")));
     scan();
     cr_expect(eq(int, visited_state, BP_FOUND_DEAD));
@@ -100,6 +105,8 @@ Test(session_scan, one_that_somebody_else_has_just_recovered_is_not_visited) {
     const char name[] = "app-999999999-" SESSION_ID "1";
     bp_file_close(make_session(name, true, 1));
     (void)snprintf(lost_lock, sizeof lost_lock, "%s/" BP_SESSION_LOCK_NAME, name);
+    cr_assert(temp_dir_write(&dir, "app-999999998-" SESSION_ID "1", "", 0)); /* no directory */
+    cr_assert(zero(int, symlinkat(name, dir.fd, "app-999999997-" SESSION_ID "1")));
     scan();
     cr_expect(zero(u32, visit_count));
 }
