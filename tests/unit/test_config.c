@@ -1,32 +1,15 @@
 /* What the options of a session become. */
-#include <bugpack/bugpack.h>
-
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "session/session.h"
-#include "support/temp_dir.h"
+#include "unit/dir.h"
 
-static temp_dir dir;
-
-static void set_up(void) {
-    cr_assert(temp_dir_make(&dir));
-}
-
-static void tear_down(void) {
-    temp_dir_remove(&dir);
-}
-
-TestSuite(config, .init = set_up, .fini = tear_down);
+DIR_SUITE(config);
 
 static bp_config read_config(bugpack_options *options) {
     bp_config config;
     bugpack_error error = BUGPACK_ERROR_INIT;
     options->app_name = "viewer";
     options->report_dir = dir.path;
-    cr_assert(zero(int, (int)bp_config_read(options, &config, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_config_read(options, &config, &error)), "%s", error.message);
     return config;
 }
 
@@ -46,7 +29,7 @@ Test(config, fills_in_every_default) {
     cr_expect(eq(u32, config.sample_window_ms, BUGPACK_SAMPLE_WINDOW_DEFAULT_MS));
     cr_expect(eq(u32, config.provider_timeout_ms, 2000));
     cr_expect(eq(sz, config.log_ring_bytes, (size_t)4 << 20));
-    cr_expect(eq(int, (int)config.log_level, (int)BUGPACK_LEVEL_DEBUG));
+    cr_expect(eq(int, config.log_level, BUGPACK_LEVEL_DEBUG));
     cr_expect(eq(sz, config.artefact_limit_bytes, (size_t)64 << 20));
     cr_expect(eq(u64, config.traffic_budget_bytes, (uint64_t)50 << 20));
     cr_expect(eq(u32, config.history_interval_ms, 1000));
@@ -102,9 +85,9 @@ Test(config, keeps_what_the_host_says_apart) {
     cr_expect(config.crash.scope.has_session && config.crash.scope.has_hosts);
     cr_expect(eq(u32, config.pedantic.cap, UINT32_MAX));
     cr_assert(eq(sz, config.pedantic.ignore_count, 3));
-    cr_expect(eq(str, (char *)config.pedantic.ignore[0], "display:*"));
-    cr_expect(eq(str, (char *)config.pedantic.ignore[1], ""));
-    cr_expect(eq(str, (char *)config.pedantic.ignore[2], "audio:x"));
+    cr_expect(eq(str, config.pedantic.ignore[0], "display:*"));
+    cr_expect(eq(str, config.pedantic.ignore[1], ""));
+    cr_expect(eq(str, config.pedantic.ignore[2], "audio:x"));
     cr_expect(config.with_hostname && !config.asks_package);
     cr_expect(config.answers_trigger && config.redacts_at_call);
     cr_expect(bp_config_leaves_out(&config, "stacks.json"));
@@ -121,12 +104,12 @@ Test(config, says_what_may_be_done_to_each_directory) {
     options.pedantic_dir = pedantic;
     bp_config config = read_config(&options);
     pedantic[strlen(pedantic) - 1] = '\0';
-    cr_expect(eq(str, (char *)config.report_dir.path, dir.path));
-    cr_expect(eq(str, (char *)config.pedantic.dir.path, pedantic));
-    cr_expect(eq(str, (char *)config.auto_snapshot.dir.path, expected));
+    cr_expect(eq(str, config.report_dir.path, dir.path));
+    cr_expect(eq(str, config.pedantic.dir.path, pedantic));
+    cr_expect(eq(str, config.auto_snapshot.dir.path, expected));
     cr_expect(config.report_dir.may_create && config.pedantic.dir.may_create);
     cr_expect(config.auto_snapshot.dir.may_create && config.auto_snapshot.dir.is_private);
-    cr_expect(eq(str, (char *)config.auto_snapshot.dir.parent, dir.path));
+    cr_expect(eq(str, config.auto_snapshot.dir.parent, dir.path));
     release(&config);
     options.create_report_dir = false;
     options.auto_snapshot_dir = pedantic;
@@ -134,7 +117,7 @@ Test(config, says_what_may_be_done_to_each_directory) {
     cr_expect(not(config.report_dir.may_create || config.pedantic.dir.may_create));
     cr_expect(config.auto_snapshot.dir.may_create, "it is made in a directory that is there");
     cr_expect(not(config.auto_snapshot.dir.is_private), "the host has chosen it");
-    cr_expect(eq(ptr, (void *)config.auto_snapshot.dir.parent, NULL));
+    cr_expect(eq(ptr, config.auto_snapshot.dir.parent, NULL));
     release(&config);
 }
 

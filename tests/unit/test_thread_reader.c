@@ -1,12 +1,9 @@
 /*
  * What the files of a thread say, and what a missing or malformed one means.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-#include <errno.h>
-
 #include "platform/linux/thread_reader.h"
 #include "unit/proc_recording.h"
+#include "unit/unit.h"
 
 static made_proc made;
 
