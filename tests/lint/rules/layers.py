@@ -6,7 +6,8 @@ from tree import FLOORS, lines_matching, without_comments
 LAYERS = {
     "core": [
         ["base"],
-        ["platform", "json", "archive", "image", "redact", "ring"],
+        ["platform", "json", "archive", "image", "ring"],
+        ["redact"],
         ["model"],
     ],
     "probe": [["process"], ["stacks"], ["heap", "profile"], ["machine"]],
