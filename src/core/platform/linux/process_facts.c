@@ -211,26 +211,16 @@ static void add(bp_known_uint *sum, uint64_t value) {
     }
 }
 
-/* The context switches of the whole process. The status of another process counts those of its
- * first thread only, so there all threads are summed. */
-static bugpack_status read_switches(const bp_task *process, bp_process_facts *facts,
-                                    bugpack_error *error) {
-    struct rusage usage;
-    bp_proc_list threads = {0};
-    if (process->is_own) {
-        if (getrusage(RUSAGE_SELF, &usage) == 0) {
-            facts->voluntary_switches = known((uint64_t)usage.ru_nvcsw);
-            facts->involuntary_switches = known((uint64_t)usage.ru_nivcsw);
-        }
-        return BUGPACK_OK;
-    }
+/* The status of another process counts the switches of its first thread only, so there all threads
+ * are summed. */
+static void read_switches(const bp_task *process, const bp_proc_list *threads,
+                          bp_process_facts *facts) {
     char text[TEXT_BYTES];
     const bp_thread_reader reader = {
         .dir_fd = process->threads_fd, .task = "", .text = text, .text_bytes = sizeof text};
-    bugpack_status status = bp_process_list_threads(process, &threads, error);
-    for (size_t i = 0; i < threads.count; i++) {
+    for (size_t i = 0; i < threads->count; i++) {
         bp_thread_reading thread;
-        bp_thread_read(&reader, threads.items[i].id, 1u << BP_GROUP_STATUS, &thread);
+        bp_thread_read(&reader, threads->items[i].id, 1u << BP_GROUP_STATUS, &thread);
         int result = thread.errnos[BP_GROUP_STATUS];
         if (result == 0) {
             add(&facts->voluntary_switches, thread.counters[BP_COUNTER_VOLUNTARY_SWITCHES]);
@@ -239,11 +229,9 @@ static bugpack_status read_switches(const bp_task *process, bp_process_facts *fa
             /* A sum without one of the threads is no sum. */
             bp_facts_deny(facts, "context switches", result);
             facts->voluntary_switches = facts->involuntary_switches = (bp_known_uint){0};
-            break;
+            return;
         }
     }
-    bp_proc_list_release(&threads);
-    return status;
 }
 
 /* Takes one child that has ended: a name that most of them have outvotes the others. */
@@ -264,22 +252,16 @@ static bool is_without_own_zombies(void) {
 }
 
 /* The children that have ended, of the first threads: servers fork in few of them, and a report
- * must not cost more for a process of thousands. Our own mostly has none, and no file is read. */
-static bugpack_status read_zombies(const bp_task *process, bp_process_facts *facts,
-                                   bugpack_error *error) {
+ * must not cost more for a process of thousands. NO_MEMORY. */
+static bugpack_status read_zombies(const bp_task *process, const bp_proc_list *threads,
+                                   bp_process_facts *facts, bugpack_error *error) {
     enum { thread_max = 64, child_max = 4096 };
-    bp_proc_list threads = {0};
     bp_pid_list children = {.pids = NULL};
     bool has_memory = true;
     int trouble = 0;
     int64_t votes = 0;
-    if (process->is_own && is_without_own_zombies()) {
-        facts->zombie_count = known(0);
-        return BUGPACK_OK;
-    }
-    bugpack_status status = bp_process_list_threads(process, &threads, error);
-    for (size_t i = 0; has_memory && i < threads.count && i < thread_max; i++) {
-        int result = bp_process_list_children(process, threads.items[i].id, &children);
+    for (size_t i = 0; has_memory && i < threads->count && i < thread_max; i++) {
+        int result = bp_process_list_children(process, threads->items[i].id, &children);
         facts->zombie_count.known = facts->zombie_count.known || result == 0;
         has_memory = result != ENOMEM;
         trouble = result == 0 || bp_proc_is_gone(result) ? trouble : result;
@@ -295,14 +277,34 @@ static bugpack_status read_zombies(const bp_task *process, bp_process_facts *fac
     }
     bp_facts_deny(facts, "children", trouble);
     free(children.pids);
-    bp_proc_list_release(&threads);
-    return status == BUGPACK_OK && !has_memory
-               ? bp_fail_memory(error, "read the children of a process")
-               : status;
+    return has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the children of a process");
 }
 
-/* A name that ends in " (deleted)" may be the real name of a file that is there. In a recording no
- * file is looked for. */
+/* The context switches and the children that have ended, of all threads. Of our own process the
+ * former are known without a file, and mostly the latter. */
+static bugpack_status read_threads(const bp_task *process, bp_process_facts *facts,
+                                   bugpack_error *error) {
+    struct rusage usage;
+    bp_proc_list threads = {0};
+    if (process->is_own && getrusage(RUSAGE_SELF, &usage) == 0) {
+        facts->voluntary_switches = known((uint64_t)usage.ru_nvcsw);
+        facts->involuntary_switches = known((uint64_t)usage.ru_nivcsw);
+    }
+    if (process->is_own && is_without_own_zombies()) {
+        facts->zombie_count = known(0);
+        return BUGPACK_OK;
+    }
+    bugpack_status status = bp_process_list_threads(process, &threads, error);
+    if (status == BUGPACK_OK && !process->is_own) {
+        read_switches(process, &threads, facts);
+    }
+    if (status == BUGPACK_OK) {
+        status = read_zombies(process, &threads, facts, error);
+    }
+    bp_proc_list_release(&threads);
+    return status;
+}
+
 static void fill_object(const bp_task *process, bp_mapped_file *file, bp_process_facts *facts,
                         bp_loaded_object *object) {
     bool is_there = false;
@@ -434,10 +436,7 @@ static bugpack_status read_facts(bp_task *process, bool *ret_is_between,
         status = bp_fail_memory(error, "read the facts of a process");
     }
     if (status == BUGPACK_OK) {
-        status = read_switches(process, &facts, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = read_zombies(process, &facts, error);
+        status = read_threads(process, &facts, error);
     }
     is_between = is_between || is_between_programs(process, &stat);
     if (status == BUGPACK_OK && !process->is_own) {
