@@ -104,6 +104,37 @@ done
 expect_same 'the reason' 'libdw.so.1 cannot be loaded; Debian has it as libdw1' \
     "$(ledger "$zip" stacks.json reason)"
 
+fact 'where libdw crashes, the stacks are lost and nothing else'
+reason=
+if [ -n "${FAILING_PRELOAD:-}" ]; then
+    # In libdw 0.188 a failure of the 27th to 29th allocation is a fault, and one of some later ones ends the
+    # process.
+    cat >failing <<END
+#!/bin/sh
+FAULTS_MALLOC=\$nth,1 FAULTS_MALLOC_LIBRARY=libdw LD_PRELOAD=$FAILING_PRELOAD exec "$BUGPACK" "\$@"
+END
+    chmod +x failing
+    for nth in $(seq 20 60); do
+        export nth
+        BUGPACK=./failing run capture --pid "$target" --window 0 -o .
+        expect_status 3
+        zip=$(cat out)
+        reason=$(ledger "$zip" stacks.json reason)
+        [ "$(ledger "$zip" stacks.json status)" = failed ] && break
+    done
+    case $reason in
+        'the unwinder died by signal '* | 'the unwinder ended with status '*)
+            expect_same 'the text' 'stacks.json has no stacks either' "$(ledger "$zip" stacks.txt reason)"
+            expect_same 'the process' "$target" "$(value "$zip" process.json .pid)"
+            expect_same 'what is missing' 'stacks.json' \
+                "$(value "$zip" manifest.json '[.artefacts[] | select(.status == "failed") | .name] | join(" ")')"
+            ;;
+        *) wrong "no allocation ended libdw: $reason" ;;
+    esac
+else
+    echo 'not tried: no allocation can be made to fail under a sanitizer'
+fi
+
 fact 'nothing is stopped, and the thread is where it was'
 grep -q '^State:.S' "/proc/$target/status" || wrong "$(grep State "/proc/$target/status")"
 kill "$target"

@@ -2,6 +2,7 @@
  * Makes allocations of an unchanged program fail, its libraries' too: LD_PRELOAD it.
  *
  * FAULTS_MALLOC=FIRST,COUNT fails COUNT allocations from the FIRST (1-based) on; 0 counts only.
+ * FAULTS_MALLOC_LIBRARY is part of the path of the only library whose allocations count.
  * FAULTS_MALLOC_TOLD names a file that gets the number of allocations that were tried.
  */
 #include <fcntl.h>
@@ -26,6 +27,7 @@ __attribute__((constructor)) static void arm(void) {
     (void)snprintf(told_path, sizeof told_path, "%s", told == NULL ? "" : told);
     (void)unsetenv("LD_PRELOAD");
     (void)unsetenv("FAULTS_MALLOC");
+    failing_malloc_only_of(getenv("FAULTS_MALLOC_LIBRARY"));
     failing_malloc_arm_burst(first, count);
 }
 

@@ -20,8 +20,8 @@
 bool failing_malloc_is_available(void);
 
 /*
- * From now on counts the allocations of all threads and lets the `nth` (1-based) fail with ENOMEM,
- * and with `and_all_later` every one after it too. 0 counts only.
+ * From now on counts the allocations of all threads, and of processes forked later, and lets the
+ * `nth` (1-based) fail with ENOMEM, and with `and_all_later` every one after it too. 0 counts only.
  */
 void failing_malloc_arm(unsigned long nth, bool and_all_later);
 
@@ -30,6 +30,9 @@ void failing_malloc_arm_burst(unsigned long nth, unsigned long count);
 
 /* From now on only the calling thread's allocations are counted and fail. */
 void failing_malloc_only_here(void);
+
+/* The same for those that a library makes itself: part of its path, borrowed; NULL: all. */
+void failing_malloc_only_of(const char *library);
 
 /* Stops, and returns how many allocations were tried since arming. */
 unsigned long failing_malloc_disarm(void);

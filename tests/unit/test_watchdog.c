@@ -123,7 +123,7 @@ Test(watchdog, a_thread_that_a_debugger_has_does_not_hang) {
         cr_assert(zero(int, pthread_join(other, NULL)));
     }
     /* When the debugger goes, the thread has all of its limit again. */
-    void *self = bp_triggers_get(session->triggers, &bp_trigger_watchdog);
+    void *self = bp_triggers_get(&session->triggers, &bp_trigger_watchdog);
     uint64_t ahead_ns = bp_clock_monotonic_ns();
     for (int i = 0; i < 100; i++) {
         (void)bp_trigger_watchdog.tick(self, ahead_ns += BP_NS_PER_SEC);
@@ -227,7 +227,8 @@ Test(occasions, pending_reports_count_against_the_cap) {
     bp_occasions_note_duration(occasions, "a", 2);
     bp_occasions_note_duration(occasions, "a", 1);
     bp_trigger_list list = {.entries = NULL};
-    bp_occasions_list(occasions, NULL, &list);
+    bp_occasions_trigger trigger = {.occasions = occasions};
+    cr_assert(zero(int, bp_occasions_list(&trigger, NULL, NULL, &list, NULL)));
     cr_expect(eq(u64, list.entries[0].last_duration_ns, 1));
     cr_expect(eq(u64, list.entries[0].longest_duration_ns, 2));
     bp_trigger_list_release(&list);

@@ -20,6 +20,7 @@
 #include "cli/progress.h"
 #include "cli/publish.h"
 #include "cli/select.h"
+#include "run/aside.h"
 #include "session/command.h"
 
 /* Strings are borrowed from the command line; NULL: not given. */
@@ -270,6 +271,7 @@ static bp_cli_exit capture(capture_options *options) {
         status = bp_cli_files_provide(&options->files, session);
     }
     if (status == BUGPACK_OK) {
+        bp_session_unwind_aside(session, bp_run_aside);
         status = request_report(session, options, &pending);
     }
     if (session != NULL) {

@@ -169,10 +169,10 @@ static void try_to_expand(const void *context, void *answer, int out_fd) {
 
 /* A file system that does not answer would keep this program for ever. */
 static bool is_stalled(const expansion *all) {
-    pid_t left_pid = 0;
+    bp_aside_child child = {.left_pid = 0};
     char no_answer;
     const bp_aside aside = {.work = try_to_expand, .context = all, .stall_ms = file_stall_ms};
-    return bp_run_aside(&aside, NULL, NULL, &no_answer, &left_pid) == BUGPACK_ERR_TIMEOUT;
+    return bp_run_aside(&aside, NULL, NULL, &no_answer, &child) == BUGPACK_ERR_TIMEOUT;
 }
 
 /*
@@ -540,12 +540,12 @@ static void check_json(const void *path, void *ret_error, int out_fd) {
 }
 
 static bugpack_status check_session(const char *path, bugpack_error *ret_error) {
-    pid_t left_pid = 0;
+    bp_aside_child child = {.left_pid = 0};
     const bp_aside aside = {.work = check_json,
                             .context = path,
                             .answer_bytes = sizeof *ret_error,
                             .stall_ms = file_stall_ms};
-    bugpack_status status = bp_run_aside(&aside, NULL, NULL, ret_error, &left_pid);
+    bugpack_status status = bp_run_aside(&aside, NULL, NULL, ret_error, &child);
     if (status == BUGPACK_ERR_UNSUPPORTED) {
         return bp_provider_check_json(path, session_limit_bytes, ret_error);
     }

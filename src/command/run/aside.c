@@ -16,7 +16,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-enum { look_ms = 50, piece_bytes = 64 * 1024, standard_count = 3, most_fds = 1 << 16 };
+enum {
+    look_ms = 50,
+    end_look_us = 200,
+    piece_bytes = 64 * 1024,
+    standard_count = 3,
+    most_fds = 1 << 16
+};
 
 /* Memory that both processes have. */
 struct shared {
@@ -51,6 +57,8 @@ static int close_others(int out_fd) {
 }
 
 _Noreturn static void do_work(const bp_aside *aside, struct shared *shared, int out_fd) {
+    /* A core of 1 byte is not written, and not piped either (fs/coredump.c). */
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1});
     (void)setsid(); /* no terminal's signal or end is for it */
     aside->work(aside->context, shared->answer, close_others(out_fd));
     atomic_store(&shared->is_done, true);
@@ -88,53 +96,64 @@ static bugpack_status relay(const bp_aside *aside, int fd, bp_sink *sink, void *
 }
 
 /* False while the child is there. */
-static bool reap(pid_t *pid, int flags) {
+static bool reap(bp_aside_child *child, int flags) {
     pid_t ended;
     do {
-        ended = waitpid(*pid, NULL, flags);
+        ended = waitpid(child->left_pid, &child->wait_status, flags);
     } while (ended < 0 && errno == EINTR);
-    *pid = ended == 0 ? *pid : 0;
-    return *pid == 0;
+    child->left_pid = ended == 0 ? child->left_pid : 0;
+    return child->left_pid == 0;
+}
+
+/* Closing another file may keep a child that has closed the pipe. */
+static void await_end(bp_aside_child *child) {
+    uint64_t until_ns = bp_clock_monotonic_ns() + look_ms * BP_NS_PER_MS;
+    while (!reap(child, WNOHANG) && bp_clock_monotonic_ns() < until_ns) {
+        (void)usleep(end_look_us);
+    }
 }
 
 bugpack_status bp_run_aside(const bp_aside *aside, bp_sink *sink, void *sink_context,
-                            void *ret_answer, pid_t *left_pid) {
+                            void *ret_answer, bp_aside_child *child) {
     int ends[2] = {-1, -1};
     bugpack_status status = BUGPACK_ERR_UNSUPPORTED;
     assert(aside->answer_bytes <= BP_ASIDE_ANSWER_MAX_BYTES);
-    if (*left_pid != 0 && !reap(left_pid, WNOHANG)) {
+    if (child->left_pid != 0 && !reap(child, WNOHANG)) {
         return BUGPACK_ERR_BUSY;
     }
+    child->wait_status = 0;
     struct shared *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         return BUGPACK_ERR_UNSUPPORTED;
     }
-    pid_t child = -1;
+    pid_t pid = -1;
     if (pipe(ends) == 0) {
         (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
         (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-        child = fork();
+        pid = fork();
     }
-    if (child == 0) {
+    if (pid == 0) {
         do_work(aside, shared, ends[1]);
     }
     bp_file_close(ends[1]);
-    if (child > 0) {
+    if (pid > 0) {
+        child->left_pid = pid;
         status = relay(aside, ends[0], sink, sink_context);
     }
     bp_file_close(ends[0]);
     bool is_done = atomic_load(&shared->is_done);
     if (status == BUGPACK_OK && is_done) {
         memcpy(ret_answer, shared->answer, aside->answer_bytes);
-    } else if (status == BUGPACK_OK) {
-        status = BUGPACK_ERR_IO; /* it died */
+    } else if (status == BUGPACK_OK) { /* it died */
+        status = BUGPACK_ERR_IO;
+        await_end(child);
     }
-    if (child > 0 && !is_done) {
-        (void)kill(child, SIGKILL);
+    if (child->left_pid != 0 && !is_done) {
+        (void)kill(child->left_pid, SIGKILL);
     }
-    if (child > 0 && !reap(&child, is_done ? 0 : WNOHANG)) {
-        *left_pid = child;
+    if (child->left_pid != 0) {
+        (void)reap(child, is_done ? 0 : WNOHANG);
     }
     (void)munmap(shared, sizeof *shared);
     return status;

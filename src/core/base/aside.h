@@ -29,15 +29,21 @@ typedef struct bp_aside {
     const void *observed;
 } bp_aside;
 
+/* Starts zeroed, and is kept from one call to the next. */
+typedef struct bp_aside_child {
+    pid_t left_pid;  /* of one that was given up and has not ended; 0: none */
+    int wait_status; /* as of waitpid, once one has ended */
+} bp_aside_child;
+
 /*
  * Returns when `work` has returned, with its answer, or when it was given up: then the child is
- * killed, and `*left_pid` may be set. Its next call fails with BUSY as long as that child is there,
- * so that each has at most one. Starts with 0.
+ * killed, and may be left in `child`. The next call fails with BUSY as long as it is there, so that
+ * each has at most one.
  *
  * UNSUPPORTED: no child can be had. TIMEOUT; CANCELLED; BUSY; IO: it died; and what the sink
  * returned.
  */
 typedef bugpack_status bp_aside_runner(const bp_aside *aside, bp_sink *sink, void *sink_context,
-                                       void *ret_answer, pid_t *left_pid);
+                                       void *ret_answer, bp_aside_child *child);
 
 #endif

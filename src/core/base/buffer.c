@@ -108,6 +108,12 @@ bugpack_status bp_buffer_printf(bp_buffer *buffer, const char *format, ...) {
     return status;
 }
 
+void bp_buffer_move(bp_buffer *to, bp_buffer *from) {
+    free(to->data);
+    *to = *from;
+    bp_buffer_init(from, from->max_size);
+}
+
 const char *bp_buffer_text(const bp_buffer *buffer) {
     return buffer->data != NULL ? buffer->data : "";
 }

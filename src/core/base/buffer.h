@@ -46,6 +46,9 @@ bugpack_status bp_buffer_vprintf(bp_buffer *buffer, const char *format, va_list 
 char *bp_buffer_reserve(bp_buffer *buffer, size_t byte_count);
 void bp_buffer_commit(bp_buffer *buffer, size_t byte_count);
 
+/* Moves the contents out of `from`, which becomes empty, into `to`, whose old contents go. */
+void bp_buffer_move(bp_buffer *to, bp_buffer *from);
+
 /* The text with its NUL, "" when empty. Valid until the next append. */
 const char *bp_buffer_text(const bp_buffer *buffer);
 

@@ -41,6 +41,7 @@ struct bp_subject {
     bool is_further;            /* not the session's first */
     _Atomic(bp_subject *) next; /* set once, under the lock of the first */
     bool has_descendants;
+    bp_aside_runner *run_aside;
     bp_sampler *sampler; /* NULL: sampler_error says why */
     bugpack_error sampler_error;
     _Atomic(uint64_t) image;   /* when the last report began; 0: not known */
@@ -198,6 +199,16 @@ void bp_subject_drop(bp_subject *subject) {
 
 const bp_metadata_target *bp_subject_target(const bp_subject *subject) {
     return &subject->target;
+}
+
+void bp_subject_unwind_aside(bp_subject *subject, bp_aside_runner *run_aside) {
+    for (; subject != NULL; subject = bp_subject_next(subject)) {
+        subject->run_aside = run_aside;
+    }
+}
+
+bp_aside_runner *bp_subject_aside(const bp_subject *subject) {
+    return subject->run_aside;
 }
 
 uint64_t bp_subject_uptime(const bp_subject *subject) {

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "base/aside.h"
 #include "model/metadata.h"
 #include "process/sampler.h"
 #include "report/config.h"
@@ -81,6 +82,11 @@ bugpack_status bp_subject_check_program(const bp_subject *subject, bugpack_error
 /* After a reading by id: fails unless the target is still the process that the session opened, so
  * that nobody else had its id, and executes the same program. NO_PROCESS. */
 bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error);
+
+/* Who unwinds the stacks of this and all further processes; NULL, as at first: we do. Before the
+ * first report. */
+void bp_subject_unwind_aside(bp_subject *subject, bp_aside_runner *run_aside);
+bp_aside_runner *bp_subject_aside(const bp_subject *subject);
 
 /* NULL, and the reason, where there is none. The sampler is the worker's; its task may be cloned.
  */

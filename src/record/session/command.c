@@ -33,6 +33,10 @@ bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error
     return bp_session_leave(&call);
 }
 
+void bp_session_unwind_aside(bugpack *session, bp_aside_runner *run_aside) {
+    bp_subject_unwind_aside(session->context.subject, run_aside);
+}
+
 bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "look at the process", error)) {

@@ -45,6 +45,13 @@ bugpack_status bp_session_provide_file(bugpack *session, const bp_file_plan *pla
                                        bugpack_error *error);
 
 /*
+ * Unwinds the stacks of other processes in a child process, whose crash costs these entries alone.
+ * After the processes were added, and before the first report. Not where the target is a child of
+ * ours, as of `run`: Yama lets only its ancestors read it, and the unwinder is none.
+ */
+void bp_session_unwind_aside(bugpack *session, bp_aside_runner *run_aside);
+
+/*
  * Reads process.json of the target now, for reports that are taken after the target has ended; such
  * a report gives the time of the reading as its reason. With a metrics history the session does so
  * itself: a second after it was opened, then less and less often, at least once a minute. For a

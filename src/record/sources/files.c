@@ -15,7 +15,7 @@
 typedef struct watched_file {
     char *path;
     bp_file_plan plan; /* without its strings */
-    pid_t left_pid;    /* of a child that has not ended; 0: none */
+    bp_aside_child child;
 } watched_file;
 
 static void free_watched_file(void *context) {
@@ -150,7 +150,7 @@ static int read_aside(bugpack_writer *writer, watched_file *file) {
     struct answer answer;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status =
-        file->plan.run_aside(&aside, bp_writer_sink, writer, &answer, &file->left_pid);
+        file->plan.run_aside(&aside, bp_writer_sink, writer, &answer, &file->child);
     if (status == BUGPACK_OK) {
         writer->line = answer.line;
         return answer.result;

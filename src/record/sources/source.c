@@ -25,9 +25,9 @@ int bp_source_end(bugpack_writer *writer, bugpack_status status, const bugpack_e
     return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error->message);
 }
 
-void bp_source_free_stacks(bp_stacks *stacks) {
+void bp_source_free_stacks(bp_stacks_text *stacks) {
     if (stacks != NULL) {
-        bp_stacks_release(stacks);
+        bp_buffer_release(&stacks->text);
         free(stacks);
     }
 }

@@ -11,9 +11,14 @@
 #include "machine/machine_capture.h"
 #include "machine/system.h"
 #include "model/entry.h"
-#include "model/stacks.h"
 #include "report/context.h"
 #include "report/provider.h"
+
+/* stacks.txt, and what the manifest says of both entries. */
+typedef struct bp_stacks_text {
+    bp_buffer text;
+    bp_manifest_line line;
+} bp_stacks_text;
 
 /* The context of the providers about one process. Each has a reference to it: one that hangs
  * outlives the session. */
@@ -25,7 +30,7 @@ typedef struct bp_source {
     bugpack_stacks stacks; /* this and what follows as in bp_config */
     bool with_hostname, asks_package, without_process, without_stacks_json;
     bp_known_uint oom_kills_before;   /* the session; of another process alone */
-    _Atomic(bp_stacks *) stacks_left; /* by stacks.json, for stacks.txt; NULL: nothing */
+    _Atomic(bp_stacks_text *) stacks_left; /* by stacks.json, for stacks.txt; NULL: nothing */
 } bp_source;
 
 /* Their context is a bp_source. A new one is a file, and a row in model/entry.h. */
@@ -44,7 +49,7 @@ uint64_t bp_source_deadline_ns(const bp_source *source, unsigned percent);
 int bp_source_end(bugpack_writer *writer, bugpack_status status, const bugpack_error *error);
 
 /* NULL is fine. */
-void bp_source_free_stacks(bp_stacks *stacks);
+void bp_source_free_stacks(bp_stacks_text *stacks);
 
 /* Opens a further process, and registers the sources that apply to it: each below its directory. */
 bugpack_status bp_sources_add_process(const bp_report_context *context, pid_t pid,

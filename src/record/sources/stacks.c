@@ -6,7 +6,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/aside.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "sources/source.h"
 
@@ -14,8 +19,17 @@
 static const unsigned reading_share_percent = 40;
 static const unsigned symbols_share_percent = 60;
 
-static bugpack_status read_stacks(const bp_source *source, bugpack_writer *writer,
-                                  bp_stacks *ret_stacks, bugpack_error *error) {
+/* Of either entry. */
+static const size_t most_bytes = (size_t)64 << 20;
+
+/* What is to be read. */
+struct reading {
+    pid_t pid;
+    bp_stacks_plan plan;
+};
+
+static bugpack_status plan_reading(const bp_source *source, const bugpack_writer *writer,
+                                   struct reading *ret_reading, bugpack_error *error) {
     bp_subject_process *processes = NULL;
     size_t count;
     bp_stacks_plan plan = {.deadline_ns = bp_source_deadline_ns(source, reading_share_percent),
@@ -31,8 +45,8 @@ static bugpack_status read_stacks(const bp_source *source, bugpack_writer *write
         plan.birth = status == BUGPACK_OK ? processes[0].birth : 0;
         free(processes);
     }
-    status = status == BUGPACK_OK ? bp_subject_check_program(source->subject, error) : status;
-    return status == BUGPACK_OK ? bp_stacks_read(pid, &plan, ret_stacks, error) : status;
+    *ret_reading = (struct reading){pid, plan};
+    return status == BUGPACK_OK ? bp_subject_check_program(source->subject, error) : status;
 }
 
 static void note(const bp_stacks *stacks, bugpack_writer *writer) {
@@ -62,15 +76,121 @@ static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     }
 }
 
+/* Takes no lock of ours, for the child. */
+static bugpack_status print_stacks(const struct reading *reading, bugpack_writer *writer,
+                                   bp_buffer *text, bugpack_error *error) {
+    bp_stacks stacks = {.threads = NULL};
+    bugpack_status status = bp_stacks_read(reading->pid, &reading->plan, &stacks, error);
+    if (status == BUGPACK_OK) {
+        note(&stacks, writer);
+        status = bp_stacks_print_json(&stacks, &writer->content, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_stacks_print_text(&stacks, text, error);
+    }
+    bp_stacks_release(&stacks);
+    return status;
+}
+
+/* Of a child process, beside the bytes of both entries. */
+struct answer {
+    bugpack_status status;
+    bugpack_error error;
+    bp_manifest_line line;
+    size_t json_bytes;
+};
+
+static void print_in_child(const void *reading, void *ret_answer, int out_fd) {
+    struct answer *answer = ret_answer;
+    bugpack_writer writer;
+    bp_buffer text;
+    bp_writer_init(&writer, most_bytes);
+    bp_buffer_init(&text, most_bytes);
+    answer->error = (bugpack_error)BUGPACK_ERROR_INIT;
+    answer->status = print_stacks(reading, &writer, &text, &answer->error);
+    answer->line = writer.line;
+    answer->json_bytes = writer.content.size;
+    if (answer->status == BUGPACK_OK) {
+        (void)bp_file_write_all(out_fd, writer.content.data, writer.content.size);
+        (void)bp_file_write_all(out_fd, text.data, text.size);
+    }
+}
+
+static bool is_abandoned(const void *writer) {
+    return atomic_load(&((const bugpack_writer *)writer)->is_abandoned);
+}
+
+static bugpack_status describe_end(bugpack_status status, int wait_status, bugpack_error *error) {
+    if (status == BUGPACK_ERR_IO && WIFSIGNALED(wait_status)) {
+        return bp_fail(error, status, "the unwinder died by signal %d", WTERMSIG(wait_status));
+    }
+    if (status == BUGPACK_ERR_IO && WEXITSTATUS(wait_status) != 0) {
+        return bp_fail(error, status, "the unwinder ended with status %d",
+                       WEXITSTATUS(wait_status));
+    }
+    return bp_fail(error, status, "cannot read stacks: %s", bugpack_status_name(status));
+}
+
+static bugpack_status take_both(const bp_buffer *both, size_t json_bytes, bugpack_writer *writer,
+                                bp_buffer *text, bugpack_error *error) {
+    if (json_bytes > both->size ||
+        bp_buffer_append(&writer->content, both->data, json_bytes) != BUGPACK_OK ||
+        bp_buffer_append(text, both->data + json_bytes, both->size - json_bytes) != BUGPACK_OK) {
+        return bp_fail_memory(error, "read stacks");
+    }
+    return BUGPACK_OK;
+}
+
+/* libdw dies, or ends its process, where an allocation fails, and may on a broken file. */
+static bugpack_status print_aside(bp_aside_runner *run_aside, const bp_source *source,
+                                  const struct reading *reading, bugpack_writer *writer,
+                                  bp_buffer *text, bugpack_error *error) {
+    const bp_aside aside = {.work = print_in_child,
+                            .context = reading,
+                            .answer_bytes = sizeof(struct answer),
+                            .stall_ms = source->timeout_ms,
+                            .is_cancelled = is_abandoned,
+                            .observed = writer};
+    bp_aside_child child = {.left_pid = 0};
+    struct answer answer;
+    bp_buffer both;
+    bp_buffer_init(&both, 2 * most_bytes);
+    bugpack_status status = run_aside(&aside, bp_buffer_sink, &both, &answer, &child);
+    if (status == BUGPACK_ERR_UNSUPPORTED) {
+        status = print_stacks(reading, writer, text, error);
+    } else if (status != BUGPACK_OK) {
+        status = describe_end(status, child.wait_status, error);
+    } else if (answer.status != BUGPACK_OK) {
+        *error = answer.error;
+        status = answer.status;
+    } else {
+        writer->line = answer.line;
+        status = take_both(&both, answer.json_bytes, writer, text, error);
+    }
+    bp_buffer_release(&both);
+    return status;
+}
+
 static bugpack_status new_stacks(const bp_source *source, bugpack_writer *writer,
-                                 bp_stacks **ret_stacks, bugpack_error *error) {
-    bp_stacks *stacks = calloc(1, sizeof *stacks);
-    bugpack_status status = stacks == NULL ? bp_fail_memory(error, "read stacks")
-                                           : read_stacks(source, writer, stacks, error);
+                                 bp_stacks_text **ret_stacks, bugpack_error *error) {
+    struct reading reading;
+    bp_aside_runner *run_aside = bp_subject_aside(source->subject);
+    bp_stacks_text *stacks = calloc(1, sizeof *stacks);
+    if (stacks == NULL) {
+        return bp_fail_memory(error, "read stacks");
+    }
+    bp_buffer_init(&stacks->text, most_bytes);
+    bugpack_status status = plan_reading(source, writer, &reading, error);
+    if (status == BUGPACK_OK && run_aside != NULL && reading.pid != getpid()) {
+        status = print_aside(run_aside, source, &reading, writer, &stacks->text, error);
+    } else if (status == BUGPACK_OK) {
+        status = print_stacks(&reading, writer, &stacks->text, error);
+    }
+    stacks->line = writer->line;
     if (status == BUGPACK_OK) {
         *ret_stacks = stacks;
     } else {
-        free(stacks);
+        bp_source_free_stacks(stacks);
     }
     return status;
 }
@@ -78,26 +198,21 @@ static bugpack_status new_stacks(const bp_source *source, bugpack_writer *writer
 int bp_source_stacks_json(bugpack_writer *writer, void *context) {
     bp_source *source = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_stacks *stacks = NULL;
+    bp_stacks_text *stacks = NULL;
     bp_source_free_stacks(atomic_exchange(&source->stacks_left, NULL));
     bugpack_status status = new_stacks(source, writer, &stacks, &error);
-    if (status != BUGPACK_OK) {
-        return bp_source_end(writer, status, &error);
-    }
-    note(stacks, writer);
-    status = bp_stacks_print_json(stacks, &writer->content, &error);
     /* Once this call was given up, the second provider may have to do with a later report. */
-    if (!atomic_load(&writer->is_abandoned)) {
+    if (status == BUGPACK_OK && !atomic_load(&writer->is_abandoned)) {
         stacks = atomic_exchange(&source->stacks_left, stacks);
     }
     bp_source_free_stacks(stacks);
-    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
+    return bp_source_end(writer, status, &error);
 }
 
 int bp_source_stacks_text(bugpack_writer *writer, void *context) {
     bp_source *source = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_stacks *stacks = atomic_exchange(&source->stacks_left, NULL);
+    bp_stacks_text *stacks = atomic_exchange(&source->stacks_left, NULL);
     bugpack_status status =
         source->without_stacks_json ? new_stacks(source, writer, &stacks, &error) : BUGPACK_OK;
     if (status != BUGPACK_OK) {
@@ -108,8 +223,8 @@ int bp_source_stacks_text(bugpack_writer *writer, void *context) {
         writer->line.is_missing = false;
         return 0;
     }
-    note(stacks, writer);
-    status = bp_stacks_print_text(stacks, &writer->content, &error);
+    writer->line = stacks->line;
+    bp_buffer_move(&writer->content, &stacks->text);
     bp_source_free_stacks(stacks);
-    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
+    return 0;
 }
