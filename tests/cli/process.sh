@@ -178,6 +178,7 @@ exits 3 capture --pid "$pid" --window 1s --output-dir mixed --shell \
     --command "echo >$scratch/order; until cmp -s /proc/$pid/exe $scratch/second; do sleep 0.01; done"
 zip=$(cat out)
 for entry in runtime-metrics.json profile.folded; do
+    expect_same "the status of $entry" omitted "$(ledger "$zip" $entry status)"
     expect_same "the reason of $entry" "process $pid began another program" "$(ledger "$zip" $entry reason)"
 done
 expect_same 'the command line' 'sh begin' "$(value "$zip" process.json '.command_line | join(" ")')"
@@ -185,5 +186,24 @@ for entry in $(entries "$zip"); do
     case $entry in commands/* | manifest.json) continue ;; esac
     unzip -p "$zip" "$entry" | grep -q 'second"\|/second' && wrong "$entry has something of the second program"
 done
+
+fact 'what is read after the process began another program is omitted, with the reason'
+echo 'sleep 0.01; exec sh again' >again
+start sh again
+left=' process.json runtime-metrics.json thread-heap.json system.json '
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    run capture --pid "$pid" --window 0 --output-dir mixed
+    zip=$(cat out)
+    for entry in process.json runtime-metrics.json thread-heap.json system.json; do
+        key=reason
+        [ $entry = system.json ] && key=note
+        reason=$(ledger "$zip" $entry $key)
+        [ "$reason" = "${reason%"process $pid began another program"}" ] && continue
+        left=${left%" $entry "*}" "${left#*" $entry "}
+        [ $key = note ] || expect_same "the status of $entry" omitted "$(ledger "$zip" $entry status)"
+    done
+    [ "$left" = ' ' ] && break
+done
+expect_same 'entries without that reason' ' ' "$left"
 
 finish

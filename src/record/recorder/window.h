@@ -30,6 +30,7 @@ typedef struct bp_windows bp_windows;
  * too late, at the newest sample of the history, with the reason in `error`. */
 typedef struct bp_window_result {
     bugpack_status status; /* not OK: there are no metrics, for the reason in `error` */
+    bool is_other_program; /* then: the process had begun another program */
     bugpack_error error;
     bp_metrics metrics;
 } bp_window_result;

@@ -225,6 +225,7 @@ static bugpack_status add_one(const bp_job *job, const process_window *given, bp
                                             &own.error);
         if (own.status == BUGPACK_OK) {
             own.status = bp_subject_check_program(given->subject, &own.error);
+            own.is_other_program = own.status != BUGPACK_OK;
         }
         if (own.status == BUGPACK_OK && given->is_cut && own.error.status == BUGPACK_OK) {
             (void)bp_fail(&own.error, BUGPACK_ERR_CANCELLED,
@@ -237,7 +238,7 @@ static bugpack_status add_one(const bp_job *job, const process_window *given, bp
             print(job, window, given->of_trigger != NULL ? job->triggered : now, &writer, error);
     } else { /* the entry exists and says why it has no metrics: it still counts as missing */
         const char *reason = window->error.message;
-        writer.line.status = BP_ARTEFACT_FAILED;
+        writer.line.status = window->is_other_program ? BP_ARTEFACT_OMITTED : BP_ARTEFACT_FAILED;
         writer.line.is_missing = true;
         (void)snprintf(writer.line.reason, sizeof writer.line.reason, "%s", reason);
         status =

@@ -40,6 +40,10 @@ int bp_source_process(bugpack_writer *writer, void *context) {
     const bp_source *source = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_subject_write_facts(source->subject, writer, &error);
+    if (status != BUGPACK_OK && bp_subject_check_program(source->subject, NULL) != BUGPACK_OK) {
+        bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "%s", error.message);
+        return 0;
+    }
     return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
 }
 
@@ -68,8 +72,8 @@ int bp_source_heap_state(bugpack_writer *writer, void *context) {
 /* The share of the provider's time within which a package is searched for. */
 static const unsigned reading_share_percent = 50;
 
-static bugpack_status read_system(const bp_source *source, bp_system *ret_system,
-                                  bugpack_error *error) {
+static bugpack_status read_system(const bp_source *source, bugpack_writer *writer,
+                                  bp_system *ret_system, bugpack_error *error) {
     const bp_system_plan plan = {.with_process = !source->without_process,
                                  .pid = bp_subject_target(source->subject)->pid,
                                  .with_hostname = source->with_hostname,
@@ -82,6 +86,8 @@ static bugpack_status read_system(const bp_source *source, bp_system *ret_system
     if (status == BUGPACK_OK && plan.with_process &&
         bp_subject_check(source->subject, &ended) == BUGPACK_ERR_NO_PROCESS) {
         bp_system_forget_process(ret_system); /* it may be of the next process with this id */
+        (void)snprintf(writer->line.note, sizeof writer->line.note, "without the process: %s",
+                       ended.message);
     }
     return status;
 }
@@ -90,7 +96,7 @@ static bugpack_status read_system(const bp_source *source, bp_system *ret_system
 int bp_source_system(bugpack_writer *writer, void *context) {
     bp_system system;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = read_system(context, &system, &error);
+    bugpack_status status = read_system(context, writer, &system, &error);
     if (status == BUGPACK_OK) {
         if (system.unread_count > 0) {
             bp_writer_truncate(writer, bp_errno_is_trouble(system.unread_errno),

@@ -150,5 +150,5 @@ int bp_source_thread_heap(bugpack_writer *writer, void *context) {
     free(readings.items);
     free(processes);
     bp_heap_prober_free(prober);
-    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
+    return bp_source_end(writer, status, &error);
 }
