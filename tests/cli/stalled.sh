@@ -62,5 +62,10 @@ expect_status 3
 expect_same 'the status' failed "$(ledger "$zip" log status)"
 expect_same 'the number of reports' 3 "$(find reports -name '*.zip' | wc -l | tr -d ' ')"
 
+fact 'a directory of reports that does not answer ends the command, with a word'
+capture_stalled --output-dir files/reports
+expect_status 2
+expect_err "--output-dir: the file system of 'files/reports' does not answer"
+
 unmount
 finish

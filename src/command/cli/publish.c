@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "entries/redact_report.h"
+#include "run/aside.h"
 
 enum { piece_bytes = 64 * 1024 };
 
@@ -50,8 +51,30 @@ static bool is_device(const char *path) {
     return is_device;
 }
 
+static const uint32_t stall_ms = 10000;
+
+/* In a child. */
+static void look(const void *path, void *answer, int out_fd) {
+    (void)answer;
+    (void)out_fd;
+    (void)is_device(path);
+    bp_file_close(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+/* A file system that does not answer would keep this program for ever. */
+static bool is_stalled(const char *path) {
+    bp_aside_child child = {.left_pid = 0};
+    char no_answer;
+    const bp_aside aside = {.work = look, .context = path, .stall_ms = stall_ms};
+    return bp_run_aside(&aside, NULL, NULL, &no_answer, &child) == BUGPACK_ERR_TIMEOUT;
+}
+
 static bool read_path(const bp_cli_option *option, const char *text, void *field,
                       const char *advice) {
+    if (is_stalled(text)) {
+        bp_cli_say_usage("--%s: the file system of '%s' does not answer", option->name, text);
+        return false;
+    }
     if (is_device(text)) {
         bp_cli_say_usage("--%s: '%s' is no place for a report%s", option->name, text, advice);
         return false;
