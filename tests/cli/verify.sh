@@ -51,6 +51,10 @@ fact 'a report without any SHA-256 is whole, and the line says so'
 repack old.zip '.artefacts |= map(del(.sha256))'
 exits 0 verify old.zip
 expect_out 'its manifest has no SHA-256'
+repack twice.zip '.artefacts += .artefacts[:1]'
+run verify twice.zip
+expect_status 1
+expect_out 'an artefact is listed twice'
 
 fact 'the limit is for what is in the zip'
 exits 1 verify --max-bytes 1000 good.zip
