@@ -14,7 +14,8 @@ static void open_with_history(uint32_t history_interval_ms) {
 SESSION_SUITE(recording);
 
 Test(recording, log_and_traffic_end_at_the_trigger) {
-    open_with_history(BUGPACK_OFF);
+    options.sample_window_ms = 200; /* the rings are copied behind it */
+    open_session();
     bugpack_channel *display = open_channel("display");
     bugpack_traffic(display, BUGPACK_SENT, 1, "hello", "before the trigger", 18);
     bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "before");
