@@ -439,7 +439,8 @@ static bugpack_status run_passes(struct capture *capture, const bp_machine_reade
     for (unsigned i = 0; members != NULL && i < count; i++) {
         members[i].capture = capture;
         members[i].reader = *model;
-        has_memory = bp_machine_reader_init(&members[i].reader) && has_memory;
+        members[i].reader.text = malloc(BP_THREAD_TEXT_BYTES);
+        has_memory = members[i].reader.text != NULL && has_memory;
     }
     bugpack_status status =
         has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of the machine");
@@ -461,7 +462,7 @@ static bugpack_status run_passes(struct capture *capture, const bp_machine_reade
 out:
     for (unsigned i = 0; members != NULL && i < count; i++) {
         bp_machine_summary_add(&capture->summary, &members[i].reader.tally);
-        bp_machine_reader_release(&members[i].reader);
+        free(members[i].reader.text);
     }
     free(members);
     return status;
@@ -601,8 +602,7 @@ static bugpack_status read_machine(struct capture *capture, bugpack_error *error
                                      .ticks_per_sec = summary->ticks_per_sec,
                                      .cgroups = &capture->cgroups,
                                      .prober = has_our_ids ? capture->plan->prober : NULL,
-                                     .self_tgid = summary->self_tgid,
-                                     .process_fd = -1};
+                                     .self_tgid = summary->self_tgid};
     summary->is_heap_probed = model.prober != NULL;
     status = list_processes(capture, error);
     if (status != BUGPACK_OK) {

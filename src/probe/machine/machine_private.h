@@ -65,7 +65,7 @@ typedef struct bp_machine_usage {
 void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_usage *after,
                               bp_machine_thread *thread);
 
-/* One reading thread: its buffers and its counts. */
+/* One reading thread: its buffer and its counts. */
 typedef struct bp_machine_reader {
     int proc_fd;      /* borrowed */
     bool has_our_ids; /* those that system calls take */
@@ -73,14 +73,9 @@ typedef struct bp_machine_reader {
     bp_machine_cgroups *cgroups;
     bp_heap_prober *prober;
     uint64_t self_tgid;
-    char *text;     /* one file */
-    int process_fd; /* /proc/<open_tgid>, or -1 */
-    uint64_t open_tgid;
+    char *text; /* one file, of BP_THREAD_TEXT_BYTES */
     bp_machine_summary tally;
 } bp_machine_reader;
-
-bool bp_machine_reader_init(bp_machine_reader *reader);
-void bp_machine_reader_release(bp_machine_reader *reader);
 
 /* The first pass: the name, the arguments, the threads and the heap of process->tgid. 0, or the
  * errno: what was read before is there. */

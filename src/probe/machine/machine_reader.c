@@ -20,31 +20,6 @@
 /* As much of the arguments as one usually wants to see; process.json has all of one process. */
 static const size_t command_line_bytes_max = 4096;
 
-bool bp_machine_reader_init(bp_machine_reader *reader) {
-    reader->process_fd = -1;
-    reader->text = malloc(BP_THREAD_TEXT_BYTES);
-    return reader->text != NULL;
-}
-
-void bp_machine_reader_release(bp_machine_reader *reader) {
-    bp_file_close(reader->process_fd);
-    reader->process_fd = -1;
-    free(reader->text);
-    reader->text = NULL;
-}
-
-/* Opens /proc/<tgid> unless it is the one that is open already. 0 or an errno. */
-static int open_process(bp_machine_reader *reader, uint64_t tgid) {
-    if (reader->process_fd >= 0 && reader->open_tgid == tgid) {
-        return 0;
-    }
-    bp_file_close(reader->process_fd);
-    reader->process_fd =
-        bp_proc_open_at(reader->proc_fd, O_PATH | O_DIRECTORY, "%llu", (unsigned long long)tgid);
-    reader->open_tgid = tgid;
-    return reader->process_fd >= 0 ? 0 : errno;
-}
-
 static bp_machine_cause cause_of(int system_errno) {
     switch (system_errno) {
     case EACCES:
@@ -78,8 +53,9 @@ static void count_unread(bp_machine_summary *tally, const bp_thread_reading *thr
 static void read_cgroup(bp_machine_reader *reader, bp_machine_thread *thread) {
     const char *path;
     size_t path_bytes;
-    ssize_t length = bp_proc_read_at(reader->process_fd, reader->text, BP_THREAD_TEXT_BYTES,
-                                     "task/%" PRIu64 "/cgroup", thread->read.tid);
+    ssize_t length =
+        bp_proc_read_at(reader->proc_fd, reader->text, BP_THREAD_TEXT_BYTES,
+                        "%" PRIu64 "/task/%" PRIu64 "/cgroup", thread->tgid, thread->read.tid);
     int result = length < 0 ? errno : 0;
     if (length > 0 && bp_proc_find_cgroup(reader->text, (size_t)length, &path, &path_bytes)) {
         thread->cgroup = bp_machine_cgroups_count(reader->cgroups, path, path_bytes);
@@ -114,10 +90,10 @@ static void take_heap(bp_machine_reader *reader, const bp_machine_process *proce
 }
 
 /* The name of a thread whose stat cannot be read. 0 or an errno. */
-static int read_name(bp_machine_reader *reader, bp_thread_reading *thread) {
+static int read_name(const bp_thread_reader *files, bp_thread_reading *thread) {
     char name[sizeof thread->stat.name];
-    ssize_t length = bp_proc_read_at(reader->process_fd, name, sizeof name, "task/%" PRIu64 "/comm",
-                                     thread->tid);
+    ssize_t length = bp_proc_read_at(files->dir_fd, name, sizeof name, "%s%" PRIu64 "/comm",
+                                     files->task, thread->tid);
     if (length < 0) {
         return errno;
     }
@@ -130,12 +106,11 @@ int bp_machine_read_thread(bp_machine_reader *reader, const bp_machine_process *
                            uint64_t tid, bp_machine_thread *ret_thread) {
     static const uint32_t groups =
         ((1u << BP_MACHINE_GROUP_COUNT) - 1) & ~(1u << BP_GROUP_MEMORY | 1u << BP_GROUP_HEAP);
-    int result = open_process(reader, process->tgid);
-    if (result != 0) {
-        return result;
-    }
-    const bp_thread_reader files = {.dir_fd = reader->process_fd,
-                                    .task = "task/",
+    char task[32];
+    int result = 0;
+    (void)snprintf(task, sizeof task, "%" PRIu64 "/task/", process->tgid);
+    const bp_thread_reader files = {.dir_fd = reader->proc_fd,
+                                    .task = task,
                                     .ticks_per_sec = reader->ticks_per_sec,
                                     .text = reader->text,
                                     .text_bytes = BP_THREAD_TEXT_BYTES};
@@ -147,7 +122,7 @@ int bp_machine_read_thread(bp_machine_reader *reader, const bp_machine_process *
     bp_thread_read(&files, tid, groups | memory | 1u << BP_GROUP_AFFINITY, read);
     if (!bp_thread_has(read, BP_GROUP_STAT)) {
         read->stat.is_kernel_thread = process->is_kernel_thread;
-        result = read_name(reader, read);
+        result = read_name(&files, read);
     }
     if (result != 0) {
         bp_thread_reading_release(read);
@@ -199,10 +174,10 @@ static void probe_heap(bp_machine_reader *reader, bp_machine_process *process) {
 }
 
 /* A kernel thread has no arguments; those of a process that ends are gone. */
-static void read_command_line(bp_machine_reader *reader, const bp_proc_stat *stat,
+static void read_command_line(bp_machine_reader *reader, int process_fd, const bp_proc_stat *stat,
                               bp_machine_process *process) {
     ssize_t length =
-        bp_proc_read_small(reader->process_fd, "cmdline", reader->text, command_line_bytes_max + 1);
+        bp_proc_read_small(process_fd, "cmdline", reader->text, command_line_bytes_max + 1);
     if (length < 0 && !bp_proc_is_gone(errno)) {
         bp_machine_summary_error(&reader->tally, errno)->file_count++;
     }
@@ -228,32 +203,32 @@ static void read_command_line(bp_machine_reader *reader, const bp_proc_stat *sta
 
 int bp_machine_read_process(bp_machine_reader *reader, bp_machine_process *process) {
     bp_proc_stat stat = {.thread_count = 1};
-    int result = open_process(reader, process->tgid);
-    if (result != 0) {
-        return result;
+    int process_fd =
+        bp_proc_open_at(reader->proc_fd, O_PATH | O_DIRECTORY, "%" PRIu64, process->tgid);
+    int result = process_fd < 0 ? errno : bp_proc_list_read(process_fd, "task", &process->threads);
+    if (result == 0) {
+        bp_proc_list_sort(&process->threads);
+        result = bp_proc_read_stat(process_fd, &stat, "stat");
     }
-    result = bp_proc_list_read(reader->process_fd, "task", &process->threads);
-    if (result != 0) {
-        return result;
-    }
-    bp_proc_list_sort(&process->threads);
-    result = bp_proc_read_stat(reader->process_fd, &stat, "stat");
     if (result != 0 && result != EBADMSG) {
-        return result;
+        goto out;
     }
+    result = 0;
     memcpy(process->name, stat.name, sizeof process->name);
     process->is_kernel_thread = stat.is_kernel_thread;
     process->is_self = process->tgid == reader->self_tgid;
     if (bp_proc_has_process_ended(&stat) || process->is_kernel_thread) {
-        return 0;
+        goto out;
     }
-    read_command_line(reader, &stat, process);
+    read_command_line(reader, process_fd, &stat, process);
     if (reader->prober != NULL && process->is_self) {
         process->heap_failure = BP_HEAP_FAILURE_SELF;
     } else if (reader->prober != NULL) {
         probe_heap(reader, process);
     }
-    return 0;
+out:
+    bp_file_close(process_fd);
+    return result;
 }
 
 /* --- control groups -------------------------------------------------------------------------- */
