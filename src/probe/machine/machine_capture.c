@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,16 +54,10 @@ static int read_run_time(const bp_thread_reader *reader, uint64_t tid, uint64_t 
 }
 
 /* False without memory. */
-static bool add_used_threads(bp_machine_usage *usage, int process_fd,
+static bool add_used_threads(bp_machine_usage *usage, const bp_thread_reader *reader,
                              bp_machine_used_process *process, bp_machine_summary *summary) {
     bp_proc_list list;
-    char text[4096];
-    const bp_thread_reader reader = {.dir_fd = process_fd,
-                                     .task = "task/",
-                                     .ticks_per_sec = BP_NS_PER_SEC / usage->tick_ns,
-                                     .text = text,
-                                     .text_bytes = sizeof text};
-    int result = bp_proc_list_read(process_fd, "task", &list);
+    int result = bp_proc_list_read(reader->dir_fd, reader->task, &list);
     bool has_memory = result != ENOMEM;
     count_unused(summary, result);
     bp_proc_list_sort(&list);
@@ -72,7 +67,7 @@ static bool add_used_threads(bp_machine_usage *usage, int process_fd,
         uint64_t run_ns = 0;
         has_memory =
             bp_array_reserve(&usage->threads, usage->thread_count, &usage->thread_capacity);
-        result = has_memory ? read_run_time(&reader, tid, &run_ns) : ENOMEM;
+        result = has_memory ? read_run_time(reader, tid, &run_ns) : ENOMEM;
         if (result == 0) {
             usage->threads[usage->thread_count++] = (bp_machine_used_thread){tid, run_ns};
         }
@@ -87,11 +82,16 @@ static bool add_used_threads(bp_machine_usage *usage, int process_fd,
 static bool add_used_process(bp_machine_usage *usage, int proc_fd, uint64_t tgid,
                              bp_machine_summary *summary) {
     bp_proc_stat stat;
+    char task[32], text[4096];
     bool has_memory = true;
-    int process_fd = bp_proc_open_at(proc_fd, O_PATH | O_DIRECTORY, "%" PRIu64, tgid);
-    int result = process_fd < 0 ? errno : 0;
+    const bp_thread_reader reader = {.dir_fd = proc_fd,
+                                     .task = task,
+                                     .ticks_per_sec = BP_NS_PER_SEC / usage->tick_ns,
+                                     .text = text,
+                                     .text_bytes = sizeof text};
     bp_machine_used_process process = {.tgid = tgid, .read_ns = bp_clock_monotonic_ns()};
-    result = result == 0 ? bp_proc_read_stat(process_fd, &stat, "stat") : result;
+    int result = bp_proc_read_stat(proc_fd, &stat, "%" PRIu64 "/stat", tgid);
+    (void)snprintf(task, sizeof task, "%" PRIu64 "/task/", tgid);
     count_unused(summary, result);
     if (result == 0) {
         process.start_ticks = stat.start_ticks;
@@ -99,12 +99,11 @@ static bool add_used_process(bp_machine_usage *usage, int proc_fd, uint64_t tgid
         process.children_ns = stat.waited_ticks * usage->tick_ns;
         has_memory =
             bp_array_reserve(&usage->processes, usage->process_count, &usage->process_capacity) &&
-            add_used_threads(usage, process_fd, &process, summary);
+            add_used_threads(usage, &reader, &process, summary);
         if (has_memory) {
             usage->processes[usage->process_count++] = process;
         }
     }
-    bp_file_close(process_fd);
     return has_memory;
 }
 
