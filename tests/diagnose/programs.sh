@@ -204,11 +204,22 @@ begin_node_spin() {
     await "grep -q '^ready' said"
 }
 
+begin_awk_spin() {
+    begin awk 'BEGIN { print "ready"; fflush(); while (1) n++ }'
+    await "grep -q '^ready' said"
+}
+
 # Garbage is collected, and the same memory used again.
 begin_node_garbage_spin() {
     needs node
     begin node -e 'console.log("ready"); for (let x;;) x = [1, 2, 3];'
     await "grep -q '^ready' said"
+}
+
+begin_sqlite_spin() {
+    needs sqlite3
+    begin sqlite3 :memory: 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT sum(x) FROM c'
+    await_work
 }
 
 begin_dd_spin() {
@@ -284,6 +295,13 @@ start_redis() {
     await 'redis-cli -s redis.sock ping'
 }
 
+begin_redis_spin() {
+    start_redis
+    begin redis-cli -s redis.sock eval 'while true do end' 0
+    pid=$redis
+    await "is_in_state $pid R && ! timeout 1 redis-cli -s redis.sock ping | grep -q PONG"
+}
+
 begin_redis_stopped() {
     start_redis
     stop "$pid"
@@ -334,6 +352,14 @@ begin_nginx_log() {
     rm access.log
 }
 
+# The connection was made by the kernel; the server that should accept it is stopped.
+begin_curl_waits() {
+    start_nginx
+    stop "$nginx"
+    begin curl -s --unix-socket nginx.sock http://localhost/
+    await "ls -l /proc/$pid/fd | grep -q socket: && is_in_state $pid S"
+}
+
 as_postgres() {
     setpriv --reuid postgres --regid postgres --clear-groups "$@"
 }
@@ -361,6 +387,12 @@ backend() {
     pid=$(pgrep -P "$postmaster" -f "$1\$")
 }
 
+begin_postgres_spin() {
+    start_postgres
+    begin psql -h "$PWD/run" -U postgres -c 'DO $$ BEGIN LOOP END LOOP; END $$' postgres
+    backend ' DO'
+}
+
 # The lock is in the server's shared memory: each waits on a semaphore of its own.
 begin_postgres_lock() {
     start_postgres
@@ -371,6 +403,16 @@ begin_postgres_lock() {
     begin psql -h "$PWD/run" -U postgres -c 'DELETE FROM account' postgres
     backend ' DELETE waiting'
     await "grep -q '^.* LOG:  process $pid still waiting for' said" # it has looked for a deadlock
+}
+
+begin_psql_waits() {
+    start_postgres
+    begin psql -h "$PWD/run" -U postgres -c 'SELECT pg_sleep(1000)' postgres
+    client=$pid
+    backend ' SELECT'
+    tell "peer=$pid"
+    stop "$pid"
+    pid=$client
 }
 
 start_sshd() {
@@ -384,6 +426,30 @@ start_sshd() {
     sshd=$pid
     tell "peer=$sshd"
     await "ss -tlnH sport = :$port | grep -q LISTEN"
+}
+
+begin_ssh_waits() {
+    start_sshd
+    stop "$sshd"
+    begin ssh -F none -o BatchMode=yes -p "$port" 127.0.0.1
+    await "ss -tnpH dport = :$port | grep -q pid=$pid"
+}
+
+# It waits as soon as the socket is full: in poll, or ppoll on aarch64.
+begin_rsync_waits() {
+    needs rsync
+    mkdir from to
+    truncate -s 1G from/large
+    begin rsync -a --bwlimit=2000 from/ to/
+    client=$pid
+    await "pgrep -P $client -x rsync"
+    tell "peer=$(pgrep -P "$client" -x rsync)"
+    await "[ -n \"\$(find to -name '.large*')\" ]"
+    for member in $(tree "$(told peer)"); do
+        stop "$member"
+    done
+    await "grep -Eq '^(7|73) ' /proc/$client/syscall"
+    pid=$client
 }
 
 # --- Debian's: healthy ----------------------------------------------------------------------------
