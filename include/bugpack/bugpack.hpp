@@ -1,12 +1,12 @@
 /*
  * bugpack for C++17: header-only, over the C API, which stays usable beside it through get().
  *
- *     bugpackxx::options options;
+ *     bugpack::options options;
  *     options.app_name = "viewer";
  *     bugpack_error error;
- *     bugpackxx::session session(options, &error);
+ *     bugpack::session session(options, &error);
  *     if (!session) { std::cerr << error.message << '\n'; }
- *     session.provide_json("session.json", [&](bugpackxx::writer &out) {
+ *     session.provide_json("session.json", [&](bugpack::writer &out) {
  *         return out.write(app.state_as_json());
  *     });
  *     session.report_async({}, [](const bugpack_report_result &result) { … });
@@ -15,8 +15,6 @@
  * or std::string may throw std::bad_alloc. An exception that leaves a provider fails its artefact;
  * one that leaves another callback is dropped. An empty session (one that did not open, or was
  * moved from) ignores calls or returns BUGPACK_ERR_INVALID, as a NULL session does in C.
- *
- * The namespace is not called bugpack because that is the C type of a session.
  *
  * Callables are owned by the session. One is destroyed after unprovide() has returned true, or when
  * the session has been closed; one that still runs then, because it hangs, is destroyed when it
@@ -39,7 +37,7 @@
 #include <utility>
 #include <vector>
 
-namespace bugpackxx {
+namespace bugpack {
 
 /* The structs of the C API, which start with their defaults. */
 struct options : bugpack_options {
@@ -301,7 +299,7 @@ class session {
     explicit operator bool() const noexcept {
         return handle_ != nullptr;
     }
-    bugpack *get() const noexcept {
+    bugpack_session *get() const noexcept {
         return handle_;
     }
 
@@ -361,8 +359,8 @@ class session {
     }
     /* Calls writer::write_picture. Its name for unprovide is "screenshot.png". */
     bugpack_status provide_screenshot(provider fill, bugpack_error *error = nullptr) {
-        const auto call = [](bugpack *handle, const char *, bugpack_provider_callback *fill_c,
-                             void *context, bugpack_error *why) {
+        const auto call = [](bugpack_session *handle, const char *,
+                             bugpack_provider_callback *fill_c, void *context, bugpack_error *why) {
             return bugpack_provide_screenshot(handle, fill_c, context, why);
         };
         return provide(call, "screenshot.png", std::move(fill), error);
@@ -505,7 +503,7 @@ class session {
         return status;
     }
 
-    bugpack *handle_ = nullptr;
+    bugpack_session *handle_ = nullptr;
     std::unique_ptr<detail::owned> owned_;
 };
 
@@ -514,6 +512,6 @@ inline bugpack_status init_crash_thread() noexcept {
     return bugpack_crash_thread_init();
 }
 
-} /* namespace bugpackxx */
+} /* namespace bugpack */
 
 #endif

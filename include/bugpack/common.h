@@ -35,6 +35,9 @@
 
 BUGPACK_BEGIN_DECLS
 
+/* A session. Opaque; made by bugpack_open and ended by bugpack_close (bugpack/session.h). */
+typedef struct bugpack_session bugpack_session;
+
 /*
  * In an integer field of a struct: switch off what the field configures (a ring, a limit, an
  * interval). Each field says whether it accepts it: the first in a field of 32 bits, the second in

@@ -29,8 +29,6 @@
 
 BUGPACK_BEGIN_DECLS
 
-struct bugpack;
-
 /* So long may the text of a condition be, and so many may a session have. */
 #define BUGPACK_CONDITION_MAX_BYTES 255
 #define BUGPACK_CONDITIONS_MAX 32
@@ -57,7 +55,7 @@ struct bugpack;
  * UNSUPPORTED (fds or state on this system), NO_MEMORY, INERT, CLOSED. It stays until the session
  * is closed. Any thread. Since 0.1.0.
  */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_trigger_when(struct bugpack *session,
+BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_trigger_when(bugpack_session *session,
                                                                   const char *condition,
                                                                   bugpack_error *error);
 

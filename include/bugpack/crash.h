@@ -32,7 +32,7 @@ BUGPACK_BEGIN_DECLS
  * bugpack_recorder_locate says why); IO, NO_MEMORY. on_diagnostic gets the reason. Any thread, not
  * in a signal handler. Since 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_crash_handler_install(bugpack *session);
+BUGPACK_API bugpack_status bugpack_crash_handler_install(bugpack_session *session);
 
 /*
  * Gives the calling thread an alternate stack of at least 64 KiB until it ends, so that an overflow

@@ -13,8 +13,6 @@
 
 BUGPACK_BEGIN_DECLS
 
-struct bugpack;
-
 /* Why a channel was lost. Since 0.1.0. */
 typedef struct bugpack_disconnect_cause {
     size_t struct_size;
@@ -41,9 +39,9 @@ BUGPACK_API void bugpack_disconnect_cause_init(bugpack_disconnect_cause *fresh, 
  * Errors: BUSY (cool-down, disconnect_cap, or the queue is full), INVALID, NO_MEMORY, INERT,
  * CLOSED. Any thread. Since 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_disconnect(struct bugpack *session, const char *channel,
+BUGPACK_API bugpack_status bugpack_disconnect(bugpack_session *session, const char *channel,
                                               const char *error_text);
-BUGPACK_API bugpack_status bugpack_disconnect_because(struct bugpack *session,
+BUGPACK_API bugpack_status bugpack_disconnect_because(bugpack_session *session,
                                                       const bugpack_disconnect_cause *cause);
 
 BUGPACK_END_DECLS

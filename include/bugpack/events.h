@@ -20,8 +20,6 @@
 
 BUGPACK_BEGIN_DECLS
 
-struct bugpack;
-
 /* Later versions may add kinds: ignore those that you do not know. Since 0.1.0. */
 typedef enum bugpack_event_kind {
     BUGPACK_EVENT_STARTED = 0,  /* the worker began the report */
@@ -65,14 +63,14 @@ typedef void bugpack_event_callback(const bugpack_event *event, void *context);
  * the same, the next call gives another one. Events are queued from the first call on. -1 on
  * failure; then use the callback. Any thread. Since 0.1.0.
  */
-BUGPACK_API int bugpack_events_fd(struct bugpack *session);
+BUGPACK_API int bugpack_events_fd(bugpack_session *session);
 
 /*
  * Removes the oldest waiting event and fills `*ret_event`, as far as its struct_size reaches. False
  * if none waits. When BUGPACK_EVENTS_MAX wait, PROGRESS events are dropped first, then the oldest.
  * Any thread. Since 0.1.0.
  */
-BUGPACK_API bool bugpack_next_event(struct bugpack *session, bugpack_event *ret_event);
+BUGPACK_API bool bugpack_next_event(bugpack_session *session, bugpack_event *ret_event);
 
 /*
  * Cancels a report that waits or runs; ticket 0 cancels all, including those of gaps that have no
@@ -85,7 +83,7 @@ BUGPACK_API bool bugpack_next_event(struct bugpack *session, bugpack_event *ret_
  * Errors: NO_TICKET (no such report waits or runs), INVALID, INERT, CLOSED. Any thread. Since
  * 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_cancel(struct bugpack *session, uint64_t ticket);
+BUGPACK_API bugpack_status bugpack_cancel(bugpack_session *session, uint64_t ticket);
 
 BUGPACK_END_DECLS
 

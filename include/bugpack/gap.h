@@ -32,8 +32,6 @@
 
 BUGPACK_BEGIN_DECLS
 
-struct bugpack;
-
 #define BUGPACK_GAP_KEY_MAX_BYTES 120      /* a longer key ends in a hash keyed per session */
 #define BUGPACK_GAP_KEYS_MAX 4096          /* per session; the last is "overflow", for all later */
 #define BUGPACK_GAP_CHANNEL_KEYS_MAX 256   /* per channel; then "<channel>:overflow" */
@@ -48,7 +46,7 @@ struct bugpack;
  * are sanitised. An empty key counts as "unnamed". Any thread. A NULL session or key is ignored.
  * Since 0.1.0.
  */
-BUGPACK_API void bugpack_gap(struct bugpack *session, const char *key);
+BUGPACK_API void bugpack_gap(bugpack_session *session, const char *key);
 
 /*
  * bugpack_gap with the state of the channel at this very gap. If the gap leads to a report, `state`
@@ -56,7 +54,7 @@ BUGPACK_API void bugpack_gap(struct bugpack *session, const char *key);
  * document) in place of a registered provider of that name. It may call bugpack only to write, and
  * has no time limit. Any thread. Since 0.1.0.
  */
-BUGPACK_API void bugpack_gap_with_state(struct bugpack *session, const char *key,
+BUGPACK_API void bugpack_gap_with_state(bugpack_session *session, const char *key,
                                         bugpack_provider_callback *state, void *context);
 
 /*
@@ -73,7 +71,7 @@ BUGPACK_API void bugpack_gap_with_state(struct bugpack *session, const char *key
  * bytes are reported. Secrets in them are overwritten, unless the channel has
  * BUGPACK_CHANNEL_EXACT.
  */
-BUGPACK_API void bugpack_gap_unknown(struct bugpack *session, const char *channel, uint64_t opcode,
+BUGPACK_API void bugpack_gap_unknown(bugpack_session *session, const char *channel, uint64_t opcode,
                                      const void *bytes, size_t byte_count);
 
 /*
@@ -81,7 +79,7 @@ BUGPACK_API void bugpack_gap_unknown(struct bugpack *session, const char *channe
  * off lead to their report at their next occurrence. Reports under way are not affected. Returns
  * the previous state; false without a session. Any thread. Since 0.1.0.
  */
-BUGPACK_API bool bugpack_pedantic_enable(struct bugpack *session, bool is_enabled);
+BUGPACK_API bool bugpack_pedantic_enable(bugpack_session *session, bool is_enabled);
 
 /* The state of pedantic mode, for a host's user interface. Since 0.1.0. */
 typedef struct bugpack_pedantic_state {
@@ -99,7 +97,7 @@ BUGPACK_API void bugpack_pedantic_state_init(bugpack_pedantic_state *fresh, size
 
 /* Fills `*ret_state`, as far as its struct_size reaches. Errors: INVALID (struct_size), INERT,
  * CLOSED. Any thread. Since 0.1.0. */
-BUGPACK_API bugpack_status bugpack_pedantic_get(struct bugpack *session,
+BUGPACK_API bugpack_status bugpack_pedantic_get(bugpack_session *session,
                                                 bugpack_pedantic_state *ret_state);
 
 BUGPACK_END_DECLS

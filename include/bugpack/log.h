@@ -10,11 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <bugpack/common.h>
 #include <bugpack/export.h>
 
 BUGPACK_BEGIN_DECLS
-
-struct bugpack;
 
 /* The severity of a record, least first. logs.jsonl has the lower-case words. Since 0.1.0. */
 typedef enum bugpack_level {
@@ -41,18 +40,18 @@ typedef enum bugpack_level {
  *
  * Any thread. A NULL session is ignored. Since 0.1.0.
  */
-BUGPACK_API void bugpack_log(struct bugpack *session, bugpack_level level, const char *channel,
+BUGPACK_API void bugpack_log(bugpack_session *session, bugpack_level level, const char *channel,
                              const char *format, ...) BUGPACK_PRINTF(4, 5);
 
 /* bugpack_log with a va_list. Since 0.1.0. */
-BUGPACK_API void bugpack_logv(struct bugpack *session, bugpack_level level, const char *channel,
+BUGPACK_API void bugpack_logv(bugpack_session *session, bugpack_level level, const char *channel,
                               const char *format, va_list arguments) BUGPACK_PRINTF(4, 0);
 
 /*
  * bugpack_log with bytes that are already formatted. NUL and invalid UTF-8 are recorded reversibly
  * (docs/REPORT_FORMAT.md). NULL is recorded as no bytes. Since 0.1.0.
  */
-BUGPACK_API void bugpack_log_bytes(struct bugpack *session, bugpack_level level,
+BUGPACK_API void bugpack_log_bytes(bugpack_session *session, bugpack_level level,
                                    const char *channel, const void *message, size_t message_bytes);
 
 /* What a message is of its line, where a host records a line in parts. Since 0.1.0. */
@@ -66,15 +65,16 @@ BUGPACK_API void bugpack_log_bytes(struct bugpack *session, bugpack_level level,
  * the redaction of a report searches the parts as one line. `part` is 0 or BUGPACK_PART_ flags;
  * others are ignored. Since 0.1.0.
  */
-BUGPACK_API void bugpack_log_part(struct bugpack *session, bugpack_level level, const char *channel,
-                                  const void *message, size_t message_bytes, unsigned part);
+BUGPACK_API void bugpack_log_part(bugpack_session *session, bugpack_level level,
+                                  const char *channel, const void *message, size_t message_bytes,
+                                  unsigned part);
 
 /*
  * Whether a record of this level would be recorded now. False below the session's level, without a
  * log ring, for a NULL session and in a forked child. The calls above check this themselves; use it
  * when building the message is expensive. Takes a few nanoseconds. Any thread. Since 0.1.0.
  */
-BUGPACK_API bool bugpack_log_wants(const struct bugpack *session, bugpack_level level);
+BUGPACK_API bool bugpack_log_wants(const bugpack_session *session, bugpack_level level);
 
 /*
  * Changes the level that bugpack_options.log_level started with. Records below it are dropped at
@@ -82,7 +82,7 @@ BUGPACK_API bool bugpack_log_wants(const struct bugpack *session, bugpack_level 
  * BUGPACK_LEVEL_DEFAULT restores the default. A value that is no level is ignored, and so is a NULL
  * or inert session. Any thread. Since 0.1.0.
  */
-BUGPACK_API void bugpack_log_set_level(struct bugpack *session, bugpack_level level);
+BUGPACK_API void bugpack_log_set_level(bugpack_session *session, bugpack_level level);
 
 BUGPACK_END_DECLS
 

@@ -14,8 +14,6 @@
 
 BUGPACK_BEGIN_DECLS
 
-struct bugpack;
-
 /*
  * A stdio stream whose lines become records of `level` and `channel` (copied; NULL for none), on
  * the thread that finishes the line. An unfinished line waits for its newline, and becomes a record
@@ -33,8 +31,9 @@ struct bugpack;
  * NULL on failure: INVALID (session or level), INERT, CLOSED, NO_MEMORY, UNSUPPORTED (the C library
  * has no such streams). Any thread. Since 0.1.0.
  */
-BUGPACK_API BUGPACK_NODISCARD FILE *bugpack_log_stream(struct bugpack *session, bugpack_level level,
-                                                       const char *channel, bugpack_error *error);
+BUGPACK_API BUGPACK_NODISCARD FILE *bugpack_log_stream(bugpack_session *session,
+                                                       bugpack_level level, const char *channel,
+                                                       bugpack_error *error);
 
 /*
  * A GLogFunc with the session as its user_data. Compiling it does not need GLib:
@@ -58,9 +57,9 @@ BUGPACK_API void bugpack_log_glib(const char *domain, int level_flags, const cha
  * "%m" gives the message of errno where the C library's printf supports it (glibc, musl). errno is
  * preserved. Any thread. A NULL session is ignored. Since 0.1.0.
  */
-BUGPACK_API void bugpack_syslog(struct bugpack *session, int priority, const char *format, ...)
+BUGPACK_API void bugpack_syslog(bugpack_session *session, int priority, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
-BUGPACK_API void bugpack_vsyslog(struct bugpack *session, int priority, const char *format,
+BUGPACK_API void bugpack_vsyslog(bugpack_session *session, int priority, const char *format,
                                  va_list arguments) BUGPACK_PRINTF(3, 0);
 
 BUGPACK_END_DECLS

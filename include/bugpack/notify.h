@@ -6,12 +6,11 @@
 
 #include <stdint.h>
 
+#include <bugpack/common.h>
 #include <bugpack/export.h>
 #include <bugpack/log.h>
 
 BUGPACK_BEGIN_DECLS
-
-struct bugpack;
 
 /* A session holds the newest so many; a longer text is cut. */
 #define BUGPACK_NOTIFICATION_KEPT 500
@@ -25,11 +24,11 @@ struct bugpack;
  *
  * Never fails. Any thread. A NULL session is ignored. Since 0.1.0.
  */
-BUGPACK_API void bugpack_notify(struct bugpack *session, bugpack_level level, const char *source,
+BUGPACK_API void bugpack_notify(bugpack_session *session, bugpack_level level, const char *source,
                                 const char *format, ...) BUGPACK_PRINTF(4, 5);
 
 /* bugpack_notify with a finished text, in which '%' means nothing. NULL: "". Since 0.1.0. */
-BUGPACK_API void bugpack_notify_text(struct bugpack *session, bugpack_level level,
+BUGPACK_API void bugpack_notify_text(bugpack_session *session, bugpack_level level,
                                      const char *source, const char *text);
 
 /* So many snapshots are retained at a time, each for so long. */
@@ -45,12 +44,12 @@ BUGPACK_API void bugpack_notify_text(struct bugpack *session, bugpack_level leve
  * rings are full. The snapshot is dropped after BUGPACK_RETAINED_SECONDS, or when
  * BUGPACK_RETAINED_MAX newer ones exist. Returns in microseconds. Any thread. Since 0.1.0.
  */
-BUGPACK_API uint64_t bugpack_notify_retain(struct bugpack *session, bugpack_level level,
+BUGPACK_API uint64_t bugpack_notify_retain(bugpack_session *session, bugpack_level level,
                                            const char *source, const char *format, ...)
     BUGPACK_PRINTF(4, 5);
 
 /* bugpack_notify_retain with a finished text. NULL: "". Since 0.1.0. */
-BUGPACK_API uint64_t bugpack_notify_retain_text(struct bugpack *session, bugpack_level level,
+BUGPACK_API uint64_t bugpack_notify_retain_text(bugpack_session *session, bugpack_level level,
                                                 const char *source, const char *text);
 
 BUGPACK_END_DECLS

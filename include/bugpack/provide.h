@@ -23,8 +23,6 @@
 
 BUGPACK_BEGIN_DECLS
 
-struct bugpack;
-
 /* The output of a provider. Valid until the provider returns. */
 typedef struct bugpack_writer bugpack_writer;
 
@@ -111,13 +109,13 @@ BUGPACK_API const char *bugpack_report_channel(const bugpack_writer *writer);
  * Errors: INVALID (the name, or one that is taken, also if it differs only in case), LIMIT,
  * NO_MEMORY, INERT, CLOSED. Any thread. Since 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_provide_json(struct bugpack *session, const char *name,
+BUGPACK_API bugpack_status bugpack_provide_json(bugpack_session *session, const char *name,
                                                 bugpack_provider_callback *provider, void *context,
                                                 bugpack_error *error);
-BUGPACK_API bugpack_status bugpack_provide_text(struct bugpack *session, const char *name,
+BUGPACK_API bugpack_status bugpack_provide_text(bugpack_session *session, const char *name,
                                                 bugpack_provider_callback *provider, void *context,
                                                 bugpack_error *error);
-BUGPACK_API bugpack_status bugpack_provide_bytes(struct bugpack *session, const char *name,
+BUGPACK_API bugpack_status bugpack_provide_bytes(bugpack_session *session, const char *name,
                                                  bugpack_provider_callback *provider, void *context,
                                                  bugpack_error *error);
 
@@ -129,7 +127,7 @@ BUGPACK_API bugpack_status bugpack_provide_bytes(struct bugpack *session, const 
  * the trigger; the manifest has it. bugpack_unprovide with "screenshot.png" removes it. Errors and
  * threads as above. Since 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_provide_screenshot(struct bugpack *session,
+BUGPACK_API bugpack_status bugpack_provide_screenshot(bugpack_session *session,
                                                       bugpack_provider_callback *provider,
                                                       void *context, bugpack_error *error);
 
@@ -146,7 +144,7 @@ typedef enum bugpack_file_kind {
  * followed. `limit_bytes` 0 means the session's artefact_limit_bytes. `name` as above; `path` is
  * copied, and made absolute with the current directory. Errors and threads as above. Since 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_provide_file(struct bugpack *session, const char *name,
+BUGPACK_API bugpack_status bugpack_provide_file(bugpack_session *session, const char *name,
                                                 const char *path, bugpack_file_kind kind,
                                                 uint64_t limit_bytes, bugpack_error *error);
 
@@ -157,7 +155,7 @@ BUGPACK_API bugpack_status bugpack_provide_file(struct bugpack *session, const c
  * may be freed when bugpack_close has returned). Waits while a report is using the provider. Any
  * thread, but not inside a provider. Since 0.1.0.
  */
-BUGPACK_API bool bugpack_unprovide(struct bugpack *session, const char *name);
+BUGPACK_API bool bugpack_unprovide(bugpack_session *session, const char *name);
 
 BUGPACK_END_DECLS
 

@@ -13,8 +13,6 @@
 
 BUGPACK_BEGIN_DECLS
 
-struct bugpack;
-
 /* The four bytes of a pixel in memory, first byte first. */
 typedef enum bugpack_pixel_format {
     BUGPACK_PIXELS_RGBA = 0,
@@ -154,7 +152,7 @@ BUGPACK_API void bugpack_report_result_init(bugpack_report_result *fresh, size_t
  * NO_MEMORY, TIMEOUT, CANCELLED; NO_TICKET (retained); INVALID, also inside a provider or report
  * callback, where it would wait for itself; INERT, CLOSED. Any other thread. Since 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_report(struct bugpack *session,
+BUGPACK_API bugpack_status bugpack_report(bugpack_session *session,
                                           const bugpack_report_request *request,
                                           bugpack_report_result *ret_result);
 
@@ -178,7 +176,7 @@ typedef void bugpack_report_callback(const bugpack_report_result *result, void *
  * working directory was removed). Any thread, also inside a provider or report callback. Since
  * 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_report_async(struct bugpack *session,
+BUGPACK_API bugpack_status bugpack_report_async(bugpack_session *session,
                                                 const bugpack_report_request *request,
                                                 bugpack_report_callback *on_done, void *context);
 

@@ -27,9 +27,6 @@
 
 BUGPACK_BEGIN_DECLS
 
-/* A session. Opaque; made by bugpack_open and ended by bugpack_close. */
-typedef struct bugpack bugpack;
-
 /* What a trigger by a user or by the API does while another such report is under way. Reports that
  * the library triggers always queue. */
 typedef enum bugpack_when_busy {
@@ -274,7 +271,7 @@ BUGPACK_API void bugpack_options_init(bugpack_options *fresh, size_t struct_size
  * may be open in one process. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options *options,
-                                                          bugpack **ret_session,
+                                                          bugpack_session **ret_session,
                                                           bugpack_error *error);
 
 /* What the records of a session survive, besides the end of its process. Since 0.1.0. */
@@ -303,7 +300,7 @@ BUGPACK_API void bugpack_recorder_location_init(bugpack_recorder_location *fresh
  *
  * Errors: INVALID (struct_size), INERT, CLOSED. Any thread. Since 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_recorder_locate(bugpack *session,
+BUGPACK_API bugpack_status bugpack_recorder_locate(bugpack_session *session,
                                                    bugpack_recorder_location *ret_location);
 
 /*
@@ -314,7 +311,8 @@ BUGPACK_API bugpack_status bugpack_recorder_locate(bugpack *session,
  * Errors: INVALID, with the line that is wrong, or without redaction; LIMIT (16 texts, or too many
  * rules), NO_MEMORY, CLOSED. It takes 10 to 20 ms. Any thread. Since 0.1.0.
  */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_redact_add(bugpack *session, const char *text,
+BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_redact_add(bugpack_session *session,
+                                                                const char *text,
                                                                 bugpack_error *error);
 
 /* Tags per session; bytes of a key, and of a value. */
@@ -335,7 +333,8 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_redact_add(bugpack *session
  * Errors: INVALID (key), LIMIT (BUGPACK_TAGS_MAX are set), NO_MEMORY, INERT, CLOSED. Any thread.
  * Since 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_set_tag(bugpack *session, const char *key, const char *value);
+BUGPACK_API bugpack_status bugpack_set_tag(bugpack_session *session, const char *key,
+                                           const char *value);
 
 /*
  * Waits until every report that was accepted before the call is published or has failed, and its
@@ -346,7 +345,7 @@ BUGPACK_API bugpack_status bugpack_set_tag(bugpack *session, const char *key, co
  * Errors: TIMEOUT (some are still under way), INVALID, also inside a provider or report callback,
  * where it would wait for itself; INERT, CLOSED. Any other thread. Since 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_flush(bugpack *session, uint32_t timeout_ms);
+BUGPACK_API bugpack_status bugpack_flush(bugpack_session *session, uint32_t timeout_ms);
 
 /* So many closed sessions of a process keep a tombstone for late calls. */
 #define BUGPACK_CLOSED_KEPT 64
@@ -371,7 +370,7 @@ BUGPACK_API bugpack_status bugpack_flush(bugpack *session, uint32_t timeout_ms);
  * report callback, or any other call on the same session, it does nothing and the session stays
  * open. In a forked child it frees nothing. Since 0.1.0.
  */
-BUGPACK_API void bugpack_close(bugpack *session);
+BUGPACK_API void bugpack_close(bugpack_session *session);
 
 BUGPACK_END_DECLS
 

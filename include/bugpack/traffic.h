@@ -14,8 +14,6 @@
 
 BUGPACK_BEGIN_DECLS
 
-struct bugpack;
-
 /* A channel of a session. The session owns it; see bugpack_channel_close. */
 typedef struct bugpack_channel bugpack_channel;
 
@@ -94,7 +92,7 @@ BUGPACK_API void bugpack_channel_options_init(bugpack_channel_options *fresh, si
  * CLOSED. Any thread. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_channel_open(
-    struct bugpack *session, const char *name, const bugpack_channel_options *options,
+    bugpack_session *session, const char *name, const bugpack_channel_options *options,
     bugpack_channel **ret_channel, bugpack_error *error);
 
 /*

@@ -25,8 +25,6 @@
 
 BUGPACK_BEGIN_DECLS
 
-struct bugpack;
-
 /* One watched loop. Opaque. */
 typedef struct bugpack_watchdog bugpack_watchdog;
 
@@ -56,7 +54,7 @@ typedef struct bugpack_watchdog bugpack_watchdog;
  * Errors: INVALID (name, limit, or a session about another process), LIMIT (BUGPACK_WATCHDOGS_MAX
  * are open), NO_MEMORY, INERT, CLOSED. Any thread. Since 0.1.0.
  */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_watchdog_open(struct bugpack *session,
+BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_watchdog_open(bugpack_session *session,
                                                                    const char *name,
                                                                    uint32_t limit_ms,
                                                                    bugpack_watchdog **ret_watchdog,

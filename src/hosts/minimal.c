@@ -29,7 +29,7 @@ enum { frame_header_bytes = 5, payload_max_bytes = 512, known_types = 3, turn_ms
 
 /* What the threads share. The sockets are set before the threads start. */
 typedef struct app {
-    bugpack *bp;
+    bugpack_session *bp;
     bool is_pedantic; /* the server then also sends frames of types that the client does not know */
     int server_socket;
     int client_socket;

@@ -68,7 +68,7 @@ static void stream_file(const char *path, const char *zip_path) {
 static void write_report(const char *dir, size_t log_mib) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     options.app_name = "bench";
     options.report_dir = dir;
     options.sample_window_ms = BUGPACK_OFF;

@@ -18,7 +18,7 @@
 
 enum { repeat_count = 2000000, round_count = 5, thread_max = 8, first_count = 400 };
 
-static bugpack *session;
+static bugpack_session *session;
 static pthread_barrier_t start;
 static const char *const key = "display:unimpl:draw_rop3";
 

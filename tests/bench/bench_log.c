@@ -89,7 +89,7 @@ static void print_row(const char *what, log_fn *bytes, log_fn *formatted, log_fn
 
 static void bench_session(const char *what, const temp_dir *dir, const char *recorder_dir) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     options.app_name = "bench-log";
     options.report_dir = dir->path;
     options.log_ring_bytes = ring_bytes;
@@ -101,7 +101,7 @@ static void bench_session(const char *what, const temp_dir *dir, const char *rec
     bugpack_close(session);
 }
 
-static double time_calls(bugpack *session, const char *message, unsigned count) {
+static double time_calls(bugpack_session *session, const char *message, unsigned count) {
     uint64_t began_ns = bp_clock_monotonic_ns();
     for (unsigned i = 0; i < count; i++) {
         bugpack_log_bytes(session, BUGPACK_LEVEL_INFO, "display", message, text_bytes);
@@ -117,7 +117,7 @@ static void bench_redaction(const temp_dir *dir) {
         const char *what, *message;
         unsigned count;
     } rows[] = {{"without a keyword", text, call_count}, {"with a secret", secret, 30000}};
-    bugpack *sessions[2];
+    bugpack_session *sessions[2];
     for (unsigned i = 0; i < 2; i++) {
         bugpack_options options = BUGPACK_OPTIONS_INIT;
         options.app_name = "bench-log";

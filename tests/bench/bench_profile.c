@@ -94,7 +94,7 @@ int main(int argument_count, char **arguments) {
             return 1;
         }
     }
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "bench-profile";
     options.report_dir = dir.path;

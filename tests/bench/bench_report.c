@@ -77,7 +77,7 @@ static long own_kb(void) {
 
 static void measure_defaults(const char *path) {
     pthread_t threads[thread_count];
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "bench";
     options.report_dir = path;
@@ -118,7 +118,7 @@ int main(int argument_count, char **arguments) {
     options.app_name = "bench";
     options.report_dir = path;
     options.sample_window_ms = BUGPACK_OFF;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bugpack_open(&options, &session, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "bench_report: %s\n", error.message);

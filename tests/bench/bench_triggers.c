@@ -36,7 +36,7 @@ static void print_row(const char *what, size_t count) {
            (double)spent_ns[count * 99 / 100] / 1e3, (double)spent_ns[count - 1] / 1e3);
 }
 
-static void measure_suppressed(bugpack *session) {
+static void measure_suppressed(bugpack_session *session) {
     while (bugpack_disconnect(session, "main", "gone") != BUGPACK_OK) {}
     for (unsigned i = 0; i < round_count; i++) {
         uint64_t began_ns = bp_clock_monotonic_ns();
@@ -46,7 +46,7 @@ static void measure_suppressed(bugpack *session) {
     print_row("`bugpack_disconnect` within the cool-down", round_count);
 }
 
-static void measure_disconnect(bugpack *session) {
+static void measure_disconnect(bugpack_session *session) {
     for (unsigned i = 0; i < prune_count; i++) {
         bugpack_status status;
         do {
@@ -59,7 +59,7 @@ static void measure_disconnect(bugpack *session) {
     print_row("`bugpack_disconnect` that leads to a report, 16 channels open", prune_count);
 }
 
-static void measure_keep(bugpack *session) {
+static void measure_keep(bugpack_session *session) {
     for (unsigned i = 0; i < prune_count; i++) {
         uint64_t retained;
         do {
@@ -97,7 +97,7 @@ static uint64_t process_cpu_ns(void) {
 }
 
 /* What a beat costs the thread, and what looking at a watchdog costs the process. */
-static void measure_watchdog(bugpack *session) {
+static void measure_watchdog(bugpack_session *session) {
     enum { beat_count = 50000000, idle_seconds = 20 };
     bugpack_watchdog *watchdog = NULL;
     uint64_t idle_ns[2];
@@ -143,7 +143,7 @@ static void print_held(unsigned hang_count) {
 /* Hangs until there is a report, and then beats for longer than the limit. */
 static void soak_hangs(bugpack_options options, unsigned count) {
     enum { limit_ms = 100, beat_ms = 10 };
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_watchdog *watchdog = NULL;
     options.hang_cooldown_ms = BUGPACK_OFF;
     options.hang_cap = BUGPACK_OFF;
@@ -187,7 +187,7 @@ int main(int argument_count, char **arguments) {
         temp_dir_remove(&dir);
         return 0;
     }
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     measure_watchdog(session);
     printf("| microseconds | median | p99 | largest |\n| --- | ---: | ---: | ---: |\n");

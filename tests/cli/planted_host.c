@@ -127,7 +127,7 @@ static int provide_failing(bugpack_writer *writer, void *context) {
     return bugpack_fail(writer, "cannot ask: %s", (const char *)context);
 }
 
-static void record(bugpack *session) {
+static void record(bugpack_session *session) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     for (unsigned i = 0; i < PLANTED_COUNT; i++) {
         bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "%s", planted_texts[i]);
@@ -152,7 +152,7 @@ static unsigned wanted_reports(void) {
     return text == NULL ? 100 : (unsigned)strtoul(text, NULL, 10);
 }
 
-static void write_reports(bugpack *session) {
+static void write_reports(bugpack_session *session) {
     unsigned step = 2 * PLANTED_COUNT / wanted_reports() - 1; /* odd: of every shape */
     for (unsigned i = 0; i < PLANTED_COUNT; i++) {
         char key[text_bytes + 16], tag[16];
@@ -181,7 +181,7 @@ static void write_reports(bugpack *session) {
 }
 
 static void be_host(const char *report_dir, bool is_to_die) {
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = planted_texts[2];

@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
     options.app_name = "glib";
     options.report_dir = argv[1];
     options.sample_window_ms = BUGPACK_OFF;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     if (bugpack_open(&options, &session, NULL) != BUGPACK_OK) {
         return 1;
     }

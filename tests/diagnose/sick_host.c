@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bugpack *session;
+static bugpack_session *session;
 
 static void report(void) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;

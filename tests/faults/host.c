@@ -105,7 +105,7 @@ static void enter_sandbox(const char *when) {
     }
 }
 
-static int open_session(bugpack **ret_session) {
+static int open_session(bugpack_session **ret_session) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "faulty";
@@ -136,7 +136,8 @@ static bool map_count(void) {
     return committed != MAP_FAILED;
 }
 
-static void record(bugpack *session, bugpack_channel *channel, uint32_t first, uint32_t count) {
+static void record(bugpack_session *session, bugpack_channel *channel, uint32_t first,
+                   uint32_t count) {
     for (uint32_t i = first; i < first + count; i++) {
         bugpack_log(session, BUGPACK_LEVEL_INFO, "count", "record %u.", i);
         bugpack_traffic(channel, BUGPACK_SENT, i, "count", &i, sizeof i);
@@ -164,7 +165,7 @@ static void let_monitor_work(void) {
 }
 
 static int record_and_end(bool must_die) {
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_channel *channel = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (!map_count()) {
@@ -199,7 +200,7 @@ static int record_and_end(bool must_die) {
 }
 
 static int reopen(void) {
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     if (open_session(&session) != 0) {
         return 1;
     }
@@ -208,7 +209,7 @@ static int reopen(void) {
 }
 
 static int count_forever(void) {
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_channel *channel = NULL;
     committed = &unmapped;
     ring_bytes = 64 << 10; /* full after some pages have reached the disk */

@@ -55,7 +55,7 @@ static int provide(bugpack_writer *writer, void *context) {
 static atomic_bool must_stop;
 
 static void *meddle(void *argument) {
-    bugpack *session = argument;
+    bugpack_session *session = argument;
     bugpack_event event = BUGPACK_EVENT_INIT;
     while (!atomic_load(&must_stop)) {
         bp_clock_sleep_until(bp_clock_monotonic_ns() + 61 * BP_NS_PER_MS);
@@ -68,7 +68,7 @@ static void *meddle(void *argument) {
 }
 
 /* So that copying, printing and deflating take some time each. */
-static void fill_rings(bugpack *session) {
+static void fill_rings(bugpack_session *session) {
     static unsigned char bytes[2048];
     bugpack_channel *channel = NULL;
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
@@ -85,7 +85,7 @@ static uint64_t next_random(uint64_t *state) {
     return *state >> 33;
 }
 
-static uint64_t run_round(bugpack *session, uint64_t *random, uint64_t *written_count) {
+static uint64_t run_round(bugpack_session *session, uint64_t *random, uint64_t *written_count) {
     struct round rounds[2];
     uint64_t tickets[2] = {0, 0};
     uint64_t longest_ns = 0;
@@ -118,7 +118,7 @@ static uint64_t run_round(bugpack *session, uint64_t *random, uint64_t *written_
 
 int main(int argument_count, char **arguments) {
     temp_dir dir;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     pthread_t meddler;
     unsigned long rounds = run_length(argument_count, arguments, 100);
     CHECK(temp_dir_make(&dir));

@@ -22,13 +22,13 @@ static int hold_up(bugpack_writer *writer, void *context) {
     return bugpack_printf(writer, "held up");
 }
 
-static bugpack *open_session(void) {
+static bugpack_session *open_session(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "cancelled";
     options.report_dir = dir.path;
     options.sample_window_ms = BUGPACK_OFF;
     options.provider_timeout_ms = 60000;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     return session;
 }
@@ -37,7 +37,7 @@ static bugpack *open_session(void) {
  * Not part of the function that is cancelled: gcc 12's AddressSanitizer takes the marks around a
  * local variable, which a cancelled thread leaves behind, for an overflow of its own.
  */
-__attribute__((noinline)) static void take_report(bugpack *session) {
+__attribute__((noinline)) static void take_report(bugpack_session *session) {
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
 }
@@ -61,7 +61,7 @@ static void expect_cancelled(pthread_t thread) {
     CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
 }
 
-static void a_thread_that_waits(bugpack *session) {
+static void a_thread_that_waits(bugpack_session *session) {
     pthread_t reporter, remover;
     CHECK(bugpack_provide_text(session, "held.txt", hold_up, NULL, NULL) == BUGPACK_OK);
     CHECK(pthread_create(&reporter, NULL, report, session) == 0);
@@ -75,7 +75,7 @@ static void a_thread_that_waits(bugpack *session) {
 
 /* Each of these calls opens, reads or waits. */
 __attribute__((noinline)) static void use_everything(void) {
-    bugpack *session = open_session();
+    bugpack_session *session = open_session();
     CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK);
     bugpack_close(session);
     char *json = NULL;
@@ -95,7 +95,7 @@ static void *use_everything_cancelled(void *unused) {
 int main(void) {
     CHECK(temp_dir_make(&dir));
     CHECK(sem_init(&is_inside, 0, 0) == 0 && sem_init(&may_return, 0, 0) == 0);
-    bugpack *session = open_session();
+    bugpack_session *session = open_session();
     a_thread_that_waits(session);
     CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK);
     bugpack_close(session);

@@ -27,7 +27,7 @@ enum {
 };
 
 struct handle {
-    bugpack *session;
+    bugpack_session *session;
     bugpack_channel *channel;
 };
 

@@ -29,7 +29,7 @@ struct context {
 
 /* One session from open to close. */
 struct round {
-    bugpack *session;
+    bugpack_session *session;
     bugpack_channel *own[writer_count], *shared;
     FILE *stream;
     struct context *context;

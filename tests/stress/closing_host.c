@@ -159,7 +159,7 @@ static void expect_known_to_live(void) {
     CHECK(waitpid(other, &status, 0) == other && status == 0);
 }
 
-static void expect_whole_report(bugpack *session) {
+static void expect_whole_report(bugpack_session *session) {
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     if (bugpack_report(session, NULL, &result) != BUGPACK_OK || result.missing_count > 0) {
         (void)fprintf(stderr, "%s%s\n", result.error.message, result.missing);
@@ -172,7 +172,7 @@ static void expect_whole_report(bugpack *session) {
     CHECK(unlink(result.path) == 0);
 }
 
-static void expect_events(bugpack *session) {
+static void expect_events(bugpack_session *session) {
     bugpack_event event = BUGPACK_EVENT_INIT;
     while (bugpack_next_event(session, &event)) {}
     struct pollfd poll_fd = {.fd = bugpack_events_fd(session), .events = POLLIN};
@@ -183,7 +183,7 @@ static void expect_events(bugpack *session) {
 
 /* In a process of its own. `has_work`: with a retained snapshot and in the middle of a report. */
 static void run_host(bool has_work) {
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_channel *channel = NULL;
     uint64_t retained = 0;
     bugpack_options options = host_options();

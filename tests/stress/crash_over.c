@@ -36,8 +36,8 @@ static void report_second(int number, siginfo_t *info, void *context) {
     pass_on(1, number, info, context);
 }
 
-static bugpack *open_session(const temp_dir *dir) {
-    bugpack *session = NULL;
+static bugpack_session *open_session(const temp_dir *dir) {
+    bugpack_session *session = NULL;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "over";
     options.report_dir = options.recorder_dir = dir->path;
@@ -50,7 +50,7 @@ static _Noreturn void crash(const temp_dir *dir, const char *steps) {
     static reporter *const reporters[reporter_count] = {report_first, report_second};
     const struct rlimit no_core = {0, 0};
     (void)signal(SIGSEGV, SIG_DFL); /* a sanitizer has a handler of its own */
-    bugpack *session = open_session(dir);
+    bugpack_session *session = open_session(dir);
     (void)setrlimit(RLIMIT_CORE, &no_core);
     (void)alarm(limit_secs);
     for (; *steps != '\0'; steps++) {

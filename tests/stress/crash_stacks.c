@@ -40,7 +40,7 @@ static int *volatile nowhere;
 static void open_host(void) {
     const struct rlimit no_core = {0, 0};
     char own_dir[300];
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "crashing";

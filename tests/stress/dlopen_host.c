@@ -19,14 +19,15 @@
 
 static struct {
     void *library;
-    bugpack_status (*open)(const bugpack_options *, bugpack **, bugpack_error *);
-    void (*log_bytes)(bugpack *, bugpack_level, const char *, const void *, size_t);
-    bugpack_status (*provide)(bugpack *, const char *, bugpack_provider_callback *, void *,
+    bugpack_status (*open)(const bugpack_options *, bugpack_session **, bugpack_error *);
+    void (*log_bytes)(bugpack_session *, bugpack_level, const char *, const void *, size_t);
+    bugpack_status (*provide)(bugpack_session *, const char *, bugpack_provider_callback *, void *,
                               bugpack_error *);
-    bugpack_status (*report)(bugpack *, const bugpack_report_request *, bugpack_report_result *);
-    bugpack_status (*report_async)(bugpack *, const bugpack_report_request *, uint64_t *,
+    bugpack_status (*report)(bugpack_session *, const bugpack_report_request *,
+                             bugpack_report_result *);
+    bugpack_status (*report_async)(bugpack_session *, const bugpack_report_request *, uint64_t *,
                                    bugpack_error *);
-    void (*close)(bugpack *);
+    void (*close)(bugpack_session *);
 } api;
 
 /* POSIX lets a pointer from dlsym be called; C has no cast that says so without a warning. */
@@ -59,7 +60,7 @@ static void *log_without_memory(void *session) {
     return NULL;
 }
 
-static void logs_for_the_first_time_on_a_thread_without_memory(bugpack *session) {
+static void logs_for_the_first_time_on_a_thread_without_memory(bugpack_session *session) {
     pthread_t thread;
     if (failing_malloc_is_available()) {
         CHECK(pthread_create(&thread, NULL, log_without_memory, session) == 0);
@@ -77,7 +78,7 @@ static int hang(bugpack_writer *writer, void *context) {
     return 0;
 }
 
-static bugpack *closing;
+static bugpack_session *closing;
 static char closing_path[300];
 
 /* A destructor, under the dynamic linker's lock. */
@@ -125,7 +126,7 @@ int main(void) {
     options.history_interval_ms = BUGPACK_OFF;
     options.provider_timeout_ms = 500;
     options.stacks = BUGPACK_STACKS_NONE; /* which take longer than that under a sanitizer */
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     CHECK(api.open(&options, &session, NULL) == BUGPACK_OK);
     logs_for_the_first_time_on_a_thread_without_memory(session);
     CHECK(api.provide(session, "hang.txt", hang, NULL, NULL) == BUGPACK_OK);

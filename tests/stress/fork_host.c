@@ -15,7 +15,7 @@
 
 enum { fork_count = 60, child_limit_secs = 20 };
 
-static bugpack *session;
+static bugpack_session *session;
 static atomic_bool must_stop;
 
 static void *keep_busy(void *argument) {

@@ -17,7 +17,7 @@
 
 enum { thread_count = 8, key_count = 40 };
 
-static bugpack *session;
+static bugpack_session *session;
 static unsigned gaps_each;
 static atomic_bool must_stop;
 static atomic_uint state_count;

@@ -28,7 +28,7 @@ int main(void) {
     options.report_dir = dir.path;
     options.sample_window_ms = 1;
     options.recorder_in_memory = true;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);

@@ -103,7 +103,7 @@ static void check_report(const char *allocator) {
     options.report_dir = dir.path;
     options.sample_window_ms = 1;
     options.recorder_in_memory = true;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     char expected[64];
     (void)snprintf(expected, sizeof expected, "\"allocator\": \"%s\"", allocator);

@@ -35,7 +35,7 @@ typedef struct host {
     int socket_fd;
 } host;
 
-static void record(bugpack *session, bugpack_channel *channel, unsigned number) {
+static void record(bugpack_session *session, bugpack_channel *channel, unsigned number) {
     char text[16];
     (void)snprintf(text, sizeof text, "message %04u", number);
     bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "line %04u TKT-12 password=hunter22", number);
@@ -51,8 +51,8 @@ static bugpack_options host_options(const char *app_name, bool is_in_memory) {
     return options;
 }
 
-static bugpack *open_host(const bugpack_options *options) {
-    bugpack *session = NULL;
+static bugpack_session *open_host(const bugpack_options *options) {
+    bugpack_session *session = NULL;
     CHECK(bugpack_open(options, &session, NULL) == BUGPACK_OK);
     return session;
 }
@@ -64,7 +64,7 @@ static _Noreturn void run_host(int socket_fd, bool is_in_memory) {
     char word = 'r';
     options.app_version = "4.2";
     options.sample_window_ms = BUGPACK_OFF;
-    bugpack *session = open_host(&options);
+    bugpack_session *session = open_host(&options);
     CHECK(bugpack_redact_add(session, "[ticket]\npattern = TKT-[0-9]+", NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
     for (unsigned i = 0; i < record_count; i++) {
@@ -95,7 +95,7 @@ static host start_host(bool is_in_memory) {
 }
 
 static void take_report(pid_t pid, const char *without, char path[400]) {
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
@@ -254,7 +254,7 @@ static void check_busy(void) {
     if (pid == 0) {
         bugpack_options options = host_options("busy", false);
         options.log_ring_bytes = (size_t)1 << 20;
-        bugpack *session = open_host(&options);
+        bugpack_session *session = open_host(&options);
         for (unsigned i = 0;; i++) {
             bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "line %u of a busy host", i);
         }
@@ -343,7 +343,7 @@ static void check_unread(void) {
         if (pid == 0) {
             bugpack_channel *channel = NULL;
             bugpack_options options = host_options("spoiled", false);
-            bugpack *session = open_host(&options);
+            bugpack_session *session = open_host(&options);
             CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
             bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "the server is silent");
             record(session, channel, 0);

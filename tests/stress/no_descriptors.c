@@ -68,7 +68,7 @@ int main(void) {
     CHECK(temp_dir_make(&dir));
     the_last_ones_are_the_hosts();
     limit_descriptors(fd_count);
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_channel *channel = NULL;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "poor";

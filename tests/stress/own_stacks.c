@@ -56,7 +56,7 @@ static void *reap(void *unused) {
 static bool has_stopped(const temp_dir *dir, const char *command, bugpack_stacks choice) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     options.app_name = "host";
     options.report_dir = dir->path;
     options.sample_window_ms = 20;

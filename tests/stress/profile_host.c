@@ -62,8 +62,8 @@ static void *run_late(void *argument) {
     return argument;
 }
 
-static bugpack *open_session(void) {
-    bugpack *session = NULL;
+static bugpack_session *open_session(void) {
+    bugpack_session *session = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "profiled";
@@ -79,7 +79,7 @@ static bugpack *open_session(void) {
 }
 
 /* A text of the only report, which is removed; the caller's. */
-static char *take(bugpack *session, const char *entry, char **ret_manifest) {
+static char *take(bugpack_session *session, const char *entry, char **ret_manifest) {
     static bugpack_report_result result;
     result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
     CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
@@ -92,7 +92,7 @@ static char *take(bugpack *session, const char *entry, char **ret_manifest) {
 
 static bool can_profile(void) {
     char *manifest = NULL;
-    bugpack *session = open_session();
+    bugpack_session *session = open_session();
     serve_for(100);
     char *folded = take(session, "profile.folded", &manifest);
     if (folded == NULL) {
@@ -119,7 +119,7 @@ static unsigned count_lines(const char *text, const char *begin, const char *ins
 static void expect_later_threads_and_none_of_ours(void) {
     char *manifest = NULL;
     pthread_t thread;
-    bugpack *session = open_session();
+    bugpack_session *session = open_session();
     CHECK(pthread_create(&thread, NULL, run_late, NULL) == 0);
     serve_for(200);
     CHECK(pthread_join(thread, NULL) == 0);
@@ -150,7 +150,7 @@ static void *run_on(void *argument) {
 static void expect_a_running_thread_by_its_name(void) {
     char *manifest = NULL;
     pthread_t thread;
-    bugpack *session = open_session();
+    bugpack_session *session = open_session();
     CHECK(pthread_create(&thread, NULL, run_on, NULL) == 0);
     serve_for(300);
     char *folded = take(session, "profile.folded", &manifest);
@@ -165,7 +165,7 @@ static void expect_a_running_thread_by_its_name(void) {
 
 static void expect_the_child_to_be_left_alone(void) {
     char *manifest = NULL;
-    bugpack *session = open_session();
+    bugpack_session *session = open_session();
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -189,7 +189,7 @@ static void expect_a_host_that_closes_descriptors_to_keep_its_own(void) {
     char link[64], target[64];
     int taken[4096];
     size_t count = 0;
-    bugpack *session = open_session();
+    bugpack_session *session = open_session();
     for (int fd = 3; fd < 1024; fd++) {
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         ssize_t length = readlink(link, target, sizeof target - 1);
@@ -219,7 +219,7 @@ static void expect_refusal(const char *reason, void (*restrict_ourselves)(void))
     if (child == 0) {
         char *manifest = NULL;
         restrict_ourselves();
-        bugpack *session = open_session();
+        bugpack_session *session = open_session();
         serve_for(50);
         char *folded = take(session, "profile.folded", &manifest);
         bugpack_close(session);

@@ -31,7 +31,7 @@ static void die_of_signal(int number) {
 }
 
 typedef struct host {
-    bugpack *session;
+    bugpack_session *session;
     bugpack_channel *channel;
 } host;
 

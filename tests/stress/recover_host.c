@@ -44,7 +44,7 @@ static bugpack_options host_options(void) {
 
 /* Logs numbered records for ever, and says after each that the call has returned. */
 static void run_host(atomic_uint *returned_count) {
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_channel *channel = NULL;
     bugpack_options options = host_options();
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
@@ -310,7 +310,7 @@ static unsigned check_report(unsigned returned_count) {
 
 static void check_next_open_recovers(atomic_uint *returned_count) {
     kill_host(returned_count, 0);
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_options options = host_options();
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     bugpack_close(session);

@@ -45,7 +45,7 @@ static void count(void *context) {
 }
 
 /* With a picture that is handed over, which comes back once before the call returns. */
-static bugpack_status take_report(bugpack *session, bugpack_report_result *result) {
+static bugpack_status take_report(bugpack_session *session, bugpack_report_result *result) {
     static const uint32_t pixels[4];
     const bugpack_picture picture = {.pixels = pixels, .width = 2, .height = 2};
     unsigned released_count = 0;
@@ -59,7 +59,7 @@ static bugpack_status take_report(bugpack *session, bugpack_report_result *resul
 }
 
 static void run_host(struct run *run) {
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "torture";

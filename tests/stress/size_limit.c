@@ -20,8 +20,8 @@
 static temp_dir dir;
 static char homes_dir[256];
 
-static bugpack *open_session(void) {
-    bugpack *session = NULL;
+static bugpack_session *open_session(void) {
+    bugpack_session *session = NULL;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "limited";
     options.report_dir = dir.path;
@@ -52,7 +52,7 @@ static void write_too_much(void) {
 }
 
 static void closes_after_a_gap(void) {
-    bugpack *session = open_session();
+    bugpack_session *session = open_session();
     bugpack_gap(session, "net:7");
     limit_to(16);
     bugpack_close(session);
@@ -61,7 +61,7 @@ static void closes_after_a_gap(void) {
 static void opens_and_opens_a_channel(void) {
     bugpack_channel *channel = NULL;
     limit_to(100 * 1024);
-    bugpack *session = open_session();
+    bugpack_session *session = open_session();
     CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
     limit_to(16);
     CHECK(bugpack_channel_open(session, "audio", NULL, &channel, NULL) == BUGPACK_OK);

@@ -18,7 +18,7 @@ enum { recording_bytes = 10 * 1024, other_bytes = 64 * 1024, stack_bytes = 256 *
 
 static temp_dir dir;
 static char homes_dir[300];
-static bugpack *session;
+static bugpack_session *session;
 static bugpack_channel *channel;
 
 static void do_nothing(void) {

@@ -41,7 +41,7 @@ enum { warm_count = 4096, settle_turns = 200 };
 
 static atomic_bool must_stop, must_rest, meets_gaps;
 static atomic_uint warm_writers, resting_writers;
-static bugpack *session;
+static bugpack_session *session;
 
 /* What a leak would show in. Without glibc `heap_bytes` is 0 and `rss_kb` has the heap in it. */
 struct holdings {

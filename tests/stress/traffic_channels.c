@@ -34,9 +34,9 @@ static const long allowed_kb = 8 * 1024;
 static temp_dir dir;
 
 /* `recorder_dir` NULL: the usual one. */
-static bugpack *open_session(uint64_t budget_bytes, const char *recorder_dir) {
+static bugpack_session *open_session(uint64_t budget_bytes, const char *recorder_dir) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     options.app_name = "server";
     options.report_dir = dir.path;
     options.recorder_dir = recorder_dir;
@@ -46,7 +46,7 @@ static bugpack *open_session(uint64_t budget_bytes, const char *recorder_dir) {
     return session;
 }
 
-static bugpack_channel *open_channel(bugpack *session, const char *name) {
+static bugpack_channel *open_channel(bugpack_session *session, const char *name) {
     bugpack_channel *channel = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bugpack_channel_open(session, name, NULL, &channel, &error) != BUGPACK_OK) {
@@ -87,7 +87,7 @@ static unsigned count_in_index(const char *path, const char *text) {
     return count;
 }
 
-static void report_now(bugpack *session, bugpack_report_result *ret_result) {
+static void report_now(bugpack_session *session, bugpack_report_result *ret_result) {
     *ret_result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
     CHECK(bugpack_report(session, NULL, ret_result) == BUGPACK_OK);
 }
@@ -98,7 +98,7 @@ static void on_done(const bugpack_report_result *result, void *context) {
 }
 
 /* Opens, records and closes; the late message is recorded nowhere. */
-static void connect_once(bugpack *session, unsigned long number) {
+static void connect_once(bugpack_session *session, unsigned long number) {
     static const char bytes[3000];
     char type_name[32];
     bugpack_channel *channel = open_channel(session, "main");
@@ -117,7 +117,7 @@ static void expect_connection(const char *report_path, unsigned long number) {
 /* A client that reconnects: each connection is recorded, and the newest are in every report. */
 static void reconnect(unsigned long connection_count) {
     static char middle[BUGPACK_REPORT_PATH_BYTES];
-    bugpack *session = open_session(small_bytes, NULL);
+    bugpack_session *session = open_session(small_bytes, NULL);
     bugpack_report_result report;
     const unsigned long first = connection_count / 4, half = connection_count / 2;
     for (unsigned long i = 0; i < first; i++) {
@@ -145,7 +145,7 @@ static void reconnect(unsigned long connection_count) {
 /* A server with a channel for each connection. */
 static void open_many(void) {
     static bugpack_channel *channels[open_count];
-    bugpack *session = open_session(default_bytes, NULL);
+    bugpack_session *session = open_session(default_bytes, NULL);
     bugpack_report_result report;
     for (int i = 0; i < open_count; i++) {
         char name[32];
@@ -164,7 +164,7 @@ static void open_many(void) {
 }
 
 typedef struct race {
-    bugpack *session;
+    bugpack_session *session;
     _Atomic(bugpack_channel *) channel;
     atomic_bool is_over;
 } race;
@@ -241,7 +241,7 @@ static void recover_many(void) {
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        bugpack *session = open_session(default_bytes, dir.path);
+        bugpack_session *session = open_session(default_bytes, dir.path);
         for (int i = 0; i < open_count; i++) {
             char name[32];
             (void)snprintf(name, sizeof name, "connection-%d", i / 2);

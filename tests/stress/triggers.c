@@ -17,7 +17,7 @@
 
 enum { thread_count = 3, turn_count = 15, loss_count = 100, rolling_max = 4, all_max = 12 };
 
-static bugpack *session;
+static bugpack_session *session;
 static bugpack_channel *channel;
 static atomic_bool must_stop;
 static atomic_uint disconnect_count, kept_count, refused_count;

@@ -20,7 +20,7 @@
 enum { limit_secs = 120, each_until = 120, stride = 29 };
 
 static temp_dir dir;
-static bugpack *session;
+static bugpack_session *session;
 static atomic_uint ended_count, written_count;
 
 static void on_event(const bugpack_event *event, void *context) {
@@ -102,7 +102,7 @@ static void disconnect(void) {
 /* Once there is a number, only a report that is written uses it up; or (NO_TICKET) the rings could
  * not be copied, which the log tells: then they are retained anew. */
 static void keep_and_report(void) {
-    static const bugpack *kept_in;
+    static const bugpack_session *kept_in;
     static uint64_t retained;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     bugpack_status status = BUGPACK_ERR_NO_TICKET;

@@ -34,7 +34,7 @@
         }                                                                                          \
     } while (0)
 
-static bugpack *session;
+static bugpack_session *session;
 static const char *mode = "";
 static const char *directory;
 static volatile int zero;
@@ -403,7 +403,7 @@ static void use_small_stack(void) {
 }
 
 static void refuse_others(void) {
-    bugpack *first = session;
+    bugpack_session *first = session;
     install();
     open_session();
     MUST(bugpack_crash_handler_install(session) == BUGPACK_ERR_BUSY);

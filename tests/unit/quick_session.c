@@ -6,7 +6,7 @@
 
 temp_dir dir;
 bugpack_options options;
-bugpack *session;
+bugpack_session *session;
 bugpack_report_result taken;
 
 void setup(void) {

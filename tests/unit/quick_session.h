@@ -12,7 +12,7 @@
 
 extern temp_dir dir;
 extern bugpack_options options; /* a test may change them before it opens a session */
-extern bugpack *session;
+extern bugpack_session *session;
 extern bugpack_report_result taken; /* the report that was written last */
 
 /* Of a suite. Makes the directory and the options: defaults, but for a window of 20 ms and no

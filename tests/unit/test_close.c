@@ -106,7 +106,7 @@ Test(close, does_nothing_inside_a_filter_of_the_session) {
 
 /* Two sessions, of which one is closed while a callback of each waits for the other's. */
 struct knot {
-    bugpack *closed, *other;
+    bugpack_session *closed, *other;
     atomic_bool is_untied;
 };
 

@@ -79,7 +79,7 @@ Test(events, before_the_first_call_for_the_descriptor_are_dropped) {
 
 /* What the callback saw. Read after bugpack_close, or after the report was waited for. */
 struct heard {
-    bugpack *session;
+    bugpack_session *session;
     bugpack_event last;
     unsigned started_count, progress_count, ended_count;
     bool runs_backwards, must_cancel;

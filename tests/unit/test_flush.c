@@ -69,7 +69,7 @@ struct heard {
     pthread_mutex_t mutex;
     char text[4096];
     bugpack_level worst;
-    bugpack *session;
+    bugpack_session *session;
     unsigned count;
 };
 

@@ -32,7 +32,7 @@ Test(log_macros, evaluate_and_log_only_from_the_compiled_level_on) {
 
 Test(log_macros, vanish_altogether_but_stay_expressions) {
     evaluated_count = 0;
-    bugpack *nobody = NULL;
+    bugpack_session *nobody = NULL;
     bool is_bad = true;
     if (is_bad)
         BUGPACK_LOG_FATAL(nobody, NULL, "%u", next());
@@ -56,7 +56,7 @@ Test(log_macros, take_the_number_of_a_level_too) {
 
 Test(log_macros, do_not_evaluate_what_the_session_drops) {
     evaluated_count = 0;
-    BUGPACK_LOG_INFO((bugpack *)NULL, "c", "%u", next());
+    BUGPACK_LOG_INFO((bugpack_session *)NULL, "c", "%u", next());
     bugpack_log_set_level(session, BUGPACK_LEVEL_ERROR);
     BUGPACK_LOG_WARN(session, "c", "%u", next());
     BUGPACK_LOG_ERROR(session, "c", "%u", next());

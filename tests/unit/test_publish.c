@@ -13,7 +13,7 @@ typedef struct witness {
     unsigned calls;
     bool has_whole_zip;
     size_t names; /* in the directory, during the call */
-    bugpack *cancels;
+    bugpack_session *cancels;
 } witness;
 
 static bugpack_status look(const bugpack_unpublished *report, void *context, bugpack_error *error) {

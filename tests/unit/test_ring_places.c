@@ -150,10 +150,10 @@ static void limit_file_sizes(void) {
 }
 
 /* A session of a name that no other process uses. */
-static bugpack *open_session(const char *report_dir, bugpack_diagnostic_callback *on_diagnostic,
-                             char *text) {
+static bugpack_session *open_session(const char *report_dir,
+                                     bugpack_diagnostic_callback *on_diagnostic, char *text) {
     static char app[32];
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     (void)snprintf(app, sizeof app, "places%d", (int)getppid());
     options.app_name = app;
@@ -182,7 +182,7 @@ static void check_killed_host(bugpack_recorder_location *location) {
     pid_t host = fork();
     if (host == 0) {
         bugpack_recorder_location there = BUGPACK_RECORDER_LOCATION_INIT;
-        bugpack *session = open_session(dir.path, NULL, NULL);
+        bugpack_session *session = open_session(dir.path, NULL, NULL);
         bugpack_log(session, BUGPACK_LEVEL_INFO, "test", "the last words");
         if (bugpack_recorder_locate(session, &there) != BUGPACK_OK ||
             write(ends[1], &there, sizeof there) != (ssize_t)sizeof there) {
@@ -250,7 +250,7 @@ Test(ring_places, have_another_name_where_somebody_else_has_made_the_directory) 
     cr_assert(zero(int, unsetenv("XDG_RUNTIME_DIR")));
     cr_assert(zero(int, unsetenv("RUNTIME_DIRECTORY")));
     cr_assert(zero(int, setenv("HOME", dir.path, 1)));
-    bugpack *session = open_session(dir.path, keep_text, text);
+    bugpack_session *session = open_session(dir.path, keep_text, text);
     cr_expect(zero(int, bugpack_recorder_locate(session, &location)));
     cr_expect(zero(int, strncmp(location.path, shm, strlen(shm))), "%s", location.path);
     cr_expect(ne(ptr, strstr(text, shm), NULL), "%s", text);
@@ -276,7 +276,7 @@ Test(ring_places, of_a_closed_session_are_no_crash_where_they_could_not_be_remov
     char taken[sizeof location.path + 16], app[32];
     unsigned report_count = 0;
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
-    bugpack *session = open_session(dir.path, NULL, NULL);
+    bugpack_session *session = open_session(dir.path, NULL, NULL);
     cr_assert(zero(int, bugpack_recorder_locate(session, &location)));
     /* Its recovery at open is over: that would remove what the name is taken by. */
     cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
@@ -303,7 +303,7 @@ Test(ring_places, are_private_files_in_a_private_directory_whatever_the_umask) {
     size_t file_count = 0;
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
     mode_t before = umask(0);
-    bugpack *session = open_session(dir.path, NULL, NULL);
+    bugpack_session *session = open_session(dir.path, NULL, NULL);
     (void)umask(before);
     cr_assert(zero(int, bugpack_recorder_locate(session, &location)));
     cr_assert(zero(int, stat(location.path, &info)));
@@ -334,7 +334,7 @@ Test(ring_places, are_told_at_the_opening_when_none_serves) {
     char text[512] = "";
     bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
     limit_file_sizes();
-    bugpack *session = open_session(dir.path, keep_text, text);
+    bugpack_session *session = open_session(dir.path, keep_text, text);
     cr_expect(ne(ptr, strstr(text, "the rings are in memory and do not survive a crash"), NULL));
     cr_expect(zero(int, bugpack_recorder_locate(session, &location)));
     cr_expect(eq(str, location.path, ""));
@@ -350,7 +350,7 @@ Test(ring_places, are_told_when_a_channel_is_opened_that_gets_none) {
     bugpack_channel *channel = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
-    bugpack *session = open_session(dir.path, keep_text, text);
+    bugpack_session *session = open_session(dir.path, keep_text, text);
     cr_assert(zero(int, bugpack_channel_open(session, "first", NULL, &channel, &error)));
     cr_expect(eq(str, text, ""));
     limit_file_sizes();

@@ -33,7 +33,7 @@ int main(int argument_count, char **arguments) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_watchdog *watchdog = NULL;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     options.app_name = "hang_host";
     options.report_dir = argument_count > 1 ? arguments[1] : NULL;
     options.on_event = tell;

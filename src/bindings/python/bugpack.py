@@ -55,7 +55,7 @@ REPORT_ALL_TRAFFIC = ANSWER_TRIGGER = 1
 PART_CONTINUES, PART_UNFINISHED = 1, 2
 LOG_MESSAGE_MAX_BYTES = 4096
 
-# The declarations of the headers, without "bugpack_": `self` is a bugpack, `str` a const char *,
+# The declarations of the headers, without "bugpack_": `self` is a bugpack_session, `str` a const char *,
 # `ptr` any other pointer. A test compiles them beside the headers, and the constants above.
 _STRUCTS = """
 error: status status; int system_errno; char message[512];

@@ -109,7 +109,7 @@ static void on_host_progress(uint64_t done, uint64_t total, void *context) {
 }
 
 /* Triggers the report and waits until it is written or has failed. Reports a failure. */
-static bugpack_status request_report(bugpack *session, capture_options *options,
+static bugpack_status request_report(bugpack_session *session, capture_options *options,
                                      pending_report *pending) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = options->description;
@@ -199,7 +199,8 @@ static char *report_dir_new(const capture_options *options) {
 }
 
 /* Reports a failure, but that there is no process only if `says_all`. */
-static bugpack_status open_session(void *context, pid_t pid, bool says_all, bugpack **ret_session) {
+static bugpack_status open_session(void *context, pid_t pid, bool says_all,
+                                   bugpack_session **ret_session) {
     capture_options *options = context;
     char *report_dir = report_dir_new(options);
     if (report_dir == NULL) {
@@ -238,7 +239,7 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all, bugp
 }
 
 static bp_cli_exit capture(capture_options *options) {
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     bp_cli_exit result;
     if (!bp_cli_files_check(&options->files, &result)) {
         return result;

@@ -462,8 +462,9 @@ typedef struct input_group {
     uint64_t limit_bytes;
 } input_group;
 
-static bugpack_status provide_input(bugpack *session, const input_group *group, bp_cli_input *input,
-                                    uint32_t timeout_ms, bugpack_error *error) {
+static bugpack_status provide_input(bugpack_session *session, const input_group *group,
+                                    bp_cli_input *input, uint32_t timeout_ms,
+                                    bugpack_error *error) {
     bp_cli_stream *stream = &input->stream;
     *stream =
         (bp_cli_stream){.kind = input->is_journal ? BP_CLI_STREAM_JOURNAL : group->stream_kind,
@@ -487,7 +488,7 @@ static bugpack_status provide_input(bugpack *session, const input_group *group, 
     return bp_session_provide_file(session, &plan, error);
 }
 
-bugpack_status bp_cli_files_provide(const bp_cli_files *files, bugpack *session) {
+bugpack_status bp_cli_files_provide(const bp_cli_files *files, bugpack_session *session) {
     char session_name[] = "session.json";
     bp_cli_input session_file = {.source = (char *)(uintptr_t)files->session_path,
                                  .name = session_name};

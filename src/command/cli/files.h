@@ -134,6 +134,6 @@ void bp_cli_files_apply(const bp_cli_files *files, bugpack_options *options);
 
 /* Registers the files, in the order of the zip. They are used until the session is closed. Reports
  * what fails. */
-bugpack_status bp_cli_files_provide(const bp_cli_files *files, bugpack *session);
+bugpack_status bp_cli_files_provide(const bp_cli_files *files, bugpack_session *session);
 
 #endif

@@ -69,7 +69,7 @@ typedef struct run_options {
 enum { waiting_bytes = 32 * 1024 };
 
 typedef struct run_session {
-    bugpack *session;
+    bugpack_session *session;
     const run_options *options; /* borrowed */
     bool says_at_once;          /* the command does not own our terminal */
     atomic_bool is_closing;     /* and all reports have ended */

@@ -196,7 +196,8 @@ static pid_t pid_of(const cli_targets *targets, size_t i) {
  * left out. NO_PROCESS where a process is another now than when it was chosen, or one whose id was
  * given is not there. Reports a failure, but that only if `says_all`.
  */
-static bugpack_status select_add(const cli_targets *targets, bugpack *session, bool says_all) {
+static bugpack_status select_add(const cli_targets *targets, bugpack_session *session,
+                                 bool says_all) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = is_meant(targets, 0) ? BUGPACK_OK : BUGPACK_ERR_NO_PROCESS;
     for (size_t i = 1; i < targets->count && status == BUGPACK_OK; i++) {
@@ -216,7 +217,8 @@ static bugpack_status select_add(const cli_targets *targets, bugpack *session, b
 }
 
 bugpack_status bp_cli_select_open(const bp_cli_select *select, bool is_quiet, bp_cli_opener *open,
-                                  void *context, bugpack **ret_session, bp_cli_exit *ret_exit) {
+                                  void *context, bugpack_session **ret_session,
+                                  bp_cli_exit *ret_exit) {
     bugpack_status status = BUGPACK_ERR_NO_PROCESS;
     bool is_search = select->pids.count == 0 || select->with_children;
     int tries = is_search ? select_tries : 1;

@@ -55,7 +55,7 @@ void bp_cli_select_release(bp_cli_select *select);
 /* Opens the session about the first process. Reports a failure, but that there is no process only
  * if `says_all`. */
 typedef bugpack_status bp_cli_opener(void *context, pid_t pid, bool says_all,
-                                     bugpack **ret_session);
+                                     bugpack_session **ret_session);
 
 /*
  * Opens a session about what was selected, and searches again where a process has ended in between.
@@ -63,6 +63,7 @@ typedef bugpack_status bp_cli_opener(void *context, pid_t pid, bool says_all,
  * `ret_exit` is the program's exit status.
  */
 bugpack_status bp_cli_select_open(const bp_cli_select *select, bool is_quiet, bp_cli_opener *open,
-                                  void *context, bugpack **ret_session, bp_cli_exit *ret_exit);
+                                  void *context, bugpack_session **ret_session,
+                                  bp_cli_exit *ret_exit);
 
 #endif

@@ -56,7 +56,7 @@ typedef struct notice {
 
 typedef struct watch {
     watch_options *options;
-    bugpack *session; /* NULL: there is no process now */
+    bugpack_session *session; /* NULL: there is no process now */
     bp_metadata_target target;
     int end_fd;
     int notice_pipe[2];
@@ -253,7 +253,8 @@ static bool add_conditions(watch *it) {
 }
 
 /* A bp_cli_opener. What a name, a unit or a cgroup means has workers, which count as one. */
-static bugpack_status open_session(void *context, pid_t pid, bool says_all, bugpack **ret_session) {
+static bugpack_status open_session(void *context, pid_t pid, bool says_all,
+                                   bugpack_session **ret_session) {
     watch *it = context;
     const watch_options *given = it->options;
     bugpack_options options = BUGPACK_OPTIONS_INIT;

@@ -287,7 +287,7 @@ static bool serve(spice_channel *channel, spice_failure *failure) {
 /* --- the thread --------------------------------------------------------------------------- */
 
 static void open_records(spice_channel *channel) {
-    bugpack *session = channel->client->session;
+    bugpack_session *session = channel->client->session;
     bugpack_channel_options traffic = BUGPACK_CHANNEL_OPTIONS_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     traffic.weight = channel->kind->weight;

@@ -96,7 +96,7 @@ typedef struct spice_client {
     char host[256];
     const char *port;
     char password[SPICE_PASSWORD_MAX_BYTES + 1];
-    bugpack *session;
+    bugpack_session *session;
     atomic_bool is_ending; /* the connection is taken down: what fails now is no disconnect */
     atomic_bool is_lost;   /* a channel of the connection has ended */
     atomic_uint connection_count;

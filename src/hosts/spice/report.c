@@ -25,7 +25,7 @@ bool spice_report_open(spice_client *client, const char *report_dir, const char 
     options.answer_flags = BUGPACK_ANSWER_TRIGGER;
     options.on_event = console_print_event;
     options.on_diagnostic = on_diagnostic;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     if (bugpack_open(&options, &session, &error) != BUGPACK_OK ||
         bugpack_provide_json(session, "session.json", spice_session_json, client, &error) !=
             BUGPACK_OK ||
@@ -86,7 +86,7 @@ void spice_report_gap(spice_channel *channel, const char *opcode, const char *ga
 }
 
 void spice_report_lost(spice_channel *channel, const spice_failure *failure, bool was_up) {
-    bugpack *session = channel->client->session;
+    bugpack_session *session = channel->client->session;
     const char *name = channel->kind->name;
     bugpack_log(session, BUGPACK_LEVEL_ERROR, name, "lost: %s", failure->text);
     (void)printf("%s is %s: %s: %s\n", name, was_up ? "disconnected" : "refused", failure->kind,

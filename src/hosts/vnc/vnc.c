@@ -20,7 +20,7 @@ enum { handshake = 256, pending_max_bytes = 16 << 20, stall_ms = 5000, connect_s
 
 /* libvncclient hands no context to its log, nor to the two functions that read and write. */
 static struct {
-    bugpack *bp;
+    bugpack_session *bp;
     const char *server;
     rfbClient *client;
     atomic_bool must_quit;

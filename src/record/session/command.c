@@ -4,7 +4,7 @@
 #include "session/session.h"
 #include "sources/source.h"
 
-bugpack_status bp_session_provide_file(bugpack *session, const bp_file_plan *plan,
+bugpack_status bp_session_provide_file(bugpack_session *session, const bp_file_plan *plan,
                                        bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "register a file", error)) {
@@ -13,7 +13,7 @@ bugpack_status bp_session_provide_file(bugpack *session, const bp_file_plan *pla
     return bp_session_leave(&call);
 }
 
-bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *plan,
+bugpack_status bp_session_add_machine(bugpack_session *session, const bp_machine_plan *plan,
                                       bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "provide host-threads.json", error)) {
@@ -22,7 +22,7 @@ bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *p
     return bp_session_leave(&call);
 }
 
-bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error *error) {
+bugpack_status bp_session_add_process(bugpack_session *session, pid_t pid, bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "add a process", error)) {
         call.status =
@@ -33,11 +33,11 @@ bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error
     return bp_session_leave(&call);
 }
 
-void bp_session_unwind_aside(bugpack *session, bp_aside_runner *run_aside) {
+void bp_session_unwind_aside(bugpack_session *session, bp_aside_runner *run_aside) {
     bp_subject_unwind_aside(session->context.subject, run_aside);
 }
 
-bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error) {
+bugpack_status bp_session_refresh_target(bugpack_session *session, bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "look at the process", error)) {
         call.status = bp_subject_refresh(session->context.subject, error);
@@ -46,14 +46,15 @@ bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error)
     return bp_session_leave(&call);
 }
 
-void bp_session_note_output(bugpack *session) {
+void bp_session_note_output(bugpack_session *session) {
     void *conditions = atomic_load(&session->conditions);
     if (conditions != NULL) {
         bp_conditions_note_output(conditions);
     }
 }
 
-void bp_session_tell_conditions(bugpack *session, bp_condition_callback *callback, void *context) {
+void bp_session_tell_conditions(bugpack_session *session, bp_condition_callback *callback,
+                                void *context) {
     void *conditions = bp_triggers_get(&session->triggers, &bp_trigger_condition);
     bp_conditions_tell(conditions, callback, context);
     atomic_store(&session->conditions, conditions);
@@ -62,11 +63,11 @@ void bp_session_tell_conditions(bugpack *session, bp_condition_callback *callbac
     }
 }
 
-const bp_metadata_target *bp_session_target(const bugpack *session) {
+const bp_metadata_target *bp_session_target(const bugpack_session *session) {
     return bp_subject_target(session->context.subject);
 }
 
-const char *bp_session_profile_trouble(const bugpack *session) {
+const char *bp_session_profile_trouble(const bugpack_session *session) {
     const bp_profile_ring *ring = session->context.profile_ring;
     return ring != NULL ? bp_profile_ring_trouble(ring) : NULL;
 }

@@ -24,7 +24,7 @@
  * Errors: NO_PROCESS, DENIED, INVALID (it was added before, or the session is about no process),
  * LIMIT (256 processes), UNSUPPORTED, IO, NO_MEMORY, CLOSED. Any thread.
  */
-bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error *error);
+bugpack_status bp_session_add_process(bugpack_session *session, pid_t pid, bugpack_error *error);
 
 /*
  * Adds host-threads.json to the reports: every thread of every process on the machine, read when a
@@ -36,12 +36,12 @@ bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error
  * `plan` is copied, but for its prober; its context stays valid until bugpack_close has returned.
  * Errors: INVALID (called twice), LIMIT, NO_MEMORY, CLOSED. Any thread.
  */
-bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *plan,
+bugpack_status bp_session_add_machine(bugpack_session *session, const bp_machine_plan *plan,
                                       bugpack_error *error);
 
 /* As bugpack_provide_file, with what only the command has: files that nobody has named, and a child
  * process that reads them. */
-bugpack_status bp_session_provide_file(bugpack *session, const bp_file_plan *plan,
+bugpack_status bp_session_provide_file(bugpack_session *session, const bp_file_plan *plan,
                                        bugpack_error *error);
 
 /*
@@ -49,7 +49,7 @@ bugpack_status bp_session_provide_file(bugpack *session, const bp_file_plan *pla
  * After the processes were added, and before the first report. Not where the target is a child of
  * ours, as of `run`: Yama lets only its ancestors read it, and the unwinder is none.
  */
-void bp_session_unwind_aside(bugpack *session, bp_aside_runner *run_aside);
+void bp_session_unwind_aside(bugpack_session *session, bp_aside_runner *run_aside);
 
 /*
  * Reads process.json of the target now, for reports that are taken after the target has ended; such
@@ -61,25 +61,26 @@ void bp_session_unwind_aside(bugpack *session, bp_aside_runner *run_aside);
  * Errors: NO_PROCESS (the earlier reading is used), INVALID (the session has no target_pid),
  * NO_MEMORY, CLOSED. Any thread.
  */
-bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error);
+bugpack_status bp_session_refresh_target(bugpack_session *session, bugpack_error *error);
 
 /* The process that the session is about, borrowed until it is closed; its pid is 0 where that is
  * its own, or none. */
-const bp_metadata_target *bp_session_target(const bugpack *session);
+const bp_metadata_target *bp_session_target(const bugpack_session *session);
 
 /* Why the session has no samples for profiles, borrowed until it is closed; NULL: it has, or none
  * were asked for. */
-const char *bp_session_profile_trouble(const bugpack *session);
+const char *bp_session_profile_trouble(const bugpack_session *session);
 
 /* For the condition `idle`: the target has printed something that is not in the log. Not during a
  * close. Any thread. */
-void bp_session_note_output(bugpack *session);
+void bp_session_note_output(bugpack_session *session);
 
 /*
  * Calls back when a condition becomes true, and with NULL when the target has ended (with a metrics
  * history), which may come twice. On the monitor's thread or this one: `callback` must not wait.
  * Before a condition is added.
  */
-void bp_session_tell_conditions(bugpack *session, bp_condition_callback *callback, void *context);
+void bp_session_tell_conditions(bugpack_session *session, bp_condition_callback *callback,
+                                void *context);
 
 #endif

@@ -2,7 +2,7 @@
 #include "recorder/recorder.h"
 #include "session/session.h"
 
-bugpack_status bugpack_crash_handler_install(bugpack *session) {
+bugpack_status bugpack_crash_handler_install(bugpack_session *session) {
     bp_call call;
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bp_session_enter(&call, session, NULL, NULL)) {

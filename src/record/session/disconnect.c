@@ -3,7 +3,8 @@
 #include "base/struct_size.h"
 #include "session/session.h"
 
-bugpack_status bugpack_disconnect_because(bugpack *session, const bugpack_disconnect_cause *cause) {
+bugpack_status bugpack_disconnect_because(bugpack_session *session,
+                                          const bugpack_disconnect_cause *cause) {
     bugpack_disconnect_cause known = BUGPACK_DISCONNECT_CAUSE_INIT;
     bp_call call;
     if (bp_session_enter(&call, session, NULL, NULL)) {
@@ -17,7 +18,8 @@ bugpack_status bugpack_disconnect_because(bugpack *session, const bugpack_discon
     return bp_session_leave(&call);
 }
 
-bugpack_status bugpack_disconnect(bugpack *session, const char *channel, const char *error_text) {
+bugpack_status bugpack_disconnect(bugpack_session *session, const char *channel,
+                                  const char *error_text) {
     bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
     cause.channel = channel;
     cause.error_text = error_text;

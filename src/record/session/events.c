@@ -1,7 +1,7 @@
 #include "base/struct_size.h"
 #include "session/session.h"
 
-int bugpack_events_fd(bugpack *session) {
+int bugpack_events_fd(bugpack_session *session) {
     bp_call call;
     bool is_inside = bp_session_enter(&call, session, NULL, NULL);
     int fd = is_inside ? bp_events_fd(session->context.events) : -1;
@@ -9,7 +9,7 @@ int bugpack_events_fd(bugpack *session) {
     return fd;
 }
 
-bool bugpack_next_event(bugpack *session, bugpack_event *ret_event) {
+bool bugpack_next_event(bugpack_session *session, bugpack_event *ret_event) {
     bugpack_event event;
     bp_call call;
     if (bp_struct_check(&bp_of_bugpack_event, ret_event, NULL) != BUGPACK_OK) {

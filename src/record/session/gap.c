@@ -1,12 +1,12 @@
 #include "base/struct_size.h"
 #include "session/session.h"
 
-static bp_pedantic *pedantic_of(const bugpack *session) {
+static bp_pedantic *pedantic_of(const bugpack_session *session) {
     return bp_triggers_get(&session->triggers, &bp_trigger_pedantic);
 }
 
 /* An occurrence that is only counted does not enter the session: the table outlives its close. */
-static void see(bugpack *session, const bp_gap_key *key, const bp_occurrence *occurrence) {
+static void see(bugpack_session *session, const bp_gap_key *key, const bp_occurrence *occurrence) {
     bp_pedantic *pedantic = pedantic_of(session);
     bp_gap *gap = NULL;
     bp_gap_occurrence seen = bp_pedantic_see(pedantic, key, &gap);
@@ -22,12 +22,12 @@ static void see(bugpack *session, const bp_gap_key *key, const bp_occurrence *oc
     (void)bp_session_leave(&call);
 }
 
-void bugpack_gap(bugpack *session, const char *key) {
+void bugpack_gap(bugpack_session *session, const char *key) {
     bugpack_gap_with_state(session, key, NULL, NULL);
 }
 
-void bugpack_gap_with_state(bugpack *session, const char *key, bugpack_provider_callback *state,
-                            void *context) {
+void bugpack_gap_with_state(bugpack_session *session, const char *key,
+                            bugpack_provider_callback *state, void *context) {
     if (key != NULL && bp_session_check(session) == BUGPACK_OK) {
         bp_gap_key read;
         const bp_occurrence occurrence = {.state = state, .context = context};
@@ -36,8 +36,8 @@ void bugpack_gap_with_state(bugpack *session, const char *key, bugpack_provider_
     }
 }
 
-void bugpack_gap_unknown(bugpack *session, const char *channel, uint64_t opcode, const void *bytes,
-                         size_t byte_count) {
+void bugpack_gap_unknown(bugpack_session *session, const char *channel, uint64_t opcode,
+                         const void *bytes, size_t byte_count) {
     if (channel != NULL && bp_session_check(session) == BUGPACK_OK) {
         bp_gap_key made;
         const bp_occurrence occurrence = {
@@ -47,12 +47,12 @@ void bugpack_gap_unknown(bugpack *session, const char *channel, uint64_t opcode,
     }
 }
 
-bool bugpack_pedantic_enable(bugpack *session, bool is_enabled) {
+bool bugpack_pedantic_enable(bugpack_session *session, bool is_enabled) {
     return bp_session_check(session) == BUGPACK_OK &&
            bp_pedantic_enable(pedantic_of(session), is_enabled);
 }
 
-bugpack_status bugpack_pedantic_get(bugpack *session, bugpack_pedantic_state *ret_state) {
+bugpack_status bugpack_pedantic_get(bugpack_session *session, bugpack_pedantic_state *ret_state) {
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
     if (bp_struct_check(&bp_of_bugpack_pedantic_state, ret_state, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;

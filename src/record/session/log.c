@@ -1,7 +1,7 @@
 #include "recorder/recorder.h"
 #include "session/session.h"
 
-bool bugpack_log_wants(const bugpack *session, bugpack_level level) {
+bool bugpack_log_wants(const bugpack_session *session, bugpack_level level) {
     if (bp_session_check(session) != BUGPACK_OK) {
         return false;
     }
@@ -9,7 +9,7 @@ bool bugpack_log_wants(const bugpack *session, bugpack_level level) {
     return log != NULL && bp_log_recorder_wants(log, level);
 }
 
-void bugpack_log_set_level(bugpack *session, bugpack_level level) {
+void bugpack_log_set_level(bugpack_session *session, bugpack_level level) {
     if (level == BUGPACK_LEVEL_DEFAULT) {
         level = BUGPACK_LEVEL_DEBUG;
     }
@@ -19,22 +19,22 @@ void bugpack_log_set_level(bugpack *session, bugpack_level level) {
     }
 }
 
-void bugpack_logv(bugpack *session, bugpack_level level, const char *channel, const char *format,
-                  va_list arguments) {
+void bugpack_logv(bugpack_session *session, bugpack_level level, const char *channel,
+                  const char *format, va_list arguments) {
     if (bp_session_check(session) == BUGPACK_OK) {
         bp_note_logv(session->context.recorder, level, channel, format, arguments);
     }
 }
 
-void bugpack_log(bugpack *session, bugpack_level level, const char *channel, const char *format,
-                 ...) {
+void bugpack_log(bugpack_session *session, bugpack_level level, const char *channel,
+                 const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     bugpack_logv(session, level, channel, format, arguments);
     va_end(arguments);
 }
 
-void bugpack_log_part(bugpack *session, bugpack_level level, const char *channel,
+void bugpack_log_part(bugpack_session *session, bugpack_level level, const char *channel,
                       const void *message, size_t message_bytes, unsigned part) {
     if (bugpack_log_wants(session, level)) {
         bp_log_recorder_append(session->context.recorder->log, level, channel, message,
@@ -43,7 +43,7 @@ void bugpack_log_part(bugpack *session, bugpack_level level, const char *channel
     }
 }
 
-void bugpack_log_bytes(bugpack *session, bugpack_level level, const char *channel,
+void bugpack_log_bytes(bugpack_session *session, bugpack_level level, const char *channel,
                        const void *message, size_t message_bytes) {
     bugpack_log_part(session, level, channel, message, message_bytes, 0);
 }

@@ -18,7 +18,7 @@
 enum { stream_buffer_bytes = BUGPACK_LOG_MESSAGE_MAX_BYTES };
 
 typedef struct log_stream {
-    bugpack *session;
+    bugpack_session *session;
     bugpack_level level;
     char channel[BUGPACK_CHANNEL_MAX_BYTES + 2]; /* a longer one is recorded as cut */
     bp_line_splitter splitter;
@@ -50,7 +50,7 @@ static void close_stream(void *context) {
     free(stream);
 }
 
-static FILE *open_stream(bugpack *session, bugpack_level level, const char *channel,
+static FILE *open_stream(bugpack_session *session, bugpack_level level, const char *channel,
                          bugpack_error *error) {
     log_stream *stream = malloc(sizeof *stream);
     if (stream == NULL) {
@@ -76,7 +76,7 @@ static FILE *open_stream(bugpack *session, bugpack_level level, const char *chan
     return file;
 }
 
-FILE *bugpack_log_stream(bugpack *session, bugpack_level level, const char *channel,
+FILE *bugpack_log_stream(bugpack_session *session, bugpack_level level, const char *channel,
                          bugpack_error *error) {
     bp_call call;
     FILE *file = NULL;
@@ -115,7 +115,8 @@ void bugpack_log_glib(const char *domain, int level_flags, const char *message, 
     }
 }
 
-void bugpack_vsyslog(bugpack *session, int priority, const char *format, va_list arguments) {
+void bugpack_vsyslog(bugpack_session *session, int priority, const char *format,
+                     va_list arguments) {
     static const bugpack_level levels[8] = {
         BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_ERROR,
         BUGPACK_LEVEL_WARN,  BUGPACK_LEVEL_INFO,  BUGPACK_LEVEL_INFO,  BUGPACK_LEVEL_DEBUG};
@@ -137,7 +138,7 @@ void bugpack_vsyslog(bugpack *session, int priority, const char *format, va_list
     errno = caller_errno;
 }
 
-void bugpack_syslog(bugpack *session, int priority, const char *format, ...) {
+void bugpack_syslog(bugpack_session *session, int priority, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     bugpack_vsyslog(session, priority, format, arguments);

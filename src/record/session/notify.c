@@ -3,8 +3,8 @@
 #include "recorder/recorder.h"
 #include "session/session.h"
 
-void bugpack_notify(bugpack *session, bugpack_level level, const char *source, const char *format,
-                    ...) {
+void bugpack_notify(bugpack_session *session, bugpack_level level, const char *source,
+                    const char *format, ...) {
     if (bp_session_check(session) == BUGPACK_OK) {
         va_list arguments;
         va_start(arguments, format);
@@ -13,12 +13,12 @@ void bugpack_notify(bugpack *session, bugpack_level level, const char *source, c
     }
 }
 
-void bugpack_notify_text(bugpack *session, bugpack_level level, const char *source,
+void bugpack_notify_text(bugpack_session *session, bugpack_level level, const char *source,
                          const char *text) {
     bugpack_notify(session, level, source, "%s", text == NULL ? "" : text);
 }
 
-uint64_t bugpack_notify_retain(bugpack *session, bugpack_level level, const char *source,
+uint64_t bugpack_notify_retain(bugpack_session *session, bugpack_level level, const char *source,
                                const char *format, ...) {
     bp_call call;
     uint64_t number = 0;
@@ -33,7 +33,7 @@ uint64_t bugpack_notify_retain(bugpack *session, bugpack_level level, const char
     return number;
 }
 
-uint64_t bugpack_notify_retain_text(bugpack *session, bugpack_level level, const char *source,
-                                    const char *text) {
+uint64_t bugpack_notify_retain_text(bugpack_session *session, bugpack_level level,
+                                    const char *source, const char *text) {
     return bugpack_notify_retain(session, level, source, "%s", text == NULL ? "" : text);
 }

@@ -7,7 +7,7 @@
 #include "session/session.h"
 #include "sources/source.h"
 
-static bugpack_status add(bugpack *session, bp_provider_spec spec, bugpack_error *error) {
+static bugpack_status add(bugpack_session *session, bp_provider_spec spec, bugpack_error *error) {
     spec.limit_bytes = session->config.artefact_limit_bytes;
     spec.timeout_ms = session->config.provider_timeout_ms;
     return bp_provider_list_add(session->context.providers, &spec, error);
@@ -26,7 +26,7 @@ static int provide_picture(bugpack_writer *writer, void *context) {
     return bp_screenshot_provide(writer, source->provide, source->context);
 }
 
-static bugpack_status provide(bugpack *session, const char *name, bp_content_form form,
+static bugpack_status provide(bugpack_session *session, const char *name, bp_content_form form,
                               bugpack_provider_callback *provider, void *context,
                               bugpack_error *error) {
     bp_call call;
@@ -49,25 +49,25 @@ static bugpack_status provide(bugpack *session, const char *name, bp_content_for
     return bp_session_leave(&call);
 }
 
-bugpack_status bugpack_provide_json(bugpack *session, const char *name,
+bugpack_status bugpack_provide_json(bugpack_session *session, const char *name,
                                     bugpack_provider_callback *provider, void *context,
                                     bugpack_error *error) {
     return provide(session, name, BP_CONTENT_JSON, provider, context, error);
 }
 
-bugpack_status bugpack_provide_text(bugpack *session, const char *name,
+bugpack_status bugpack_provide_text(bugpack_session *session, const char *name,
                                     bugpack_provider_callback *provider, void *context,
                                     bugpack_error *error) {
     return provide(session, name, BP_CONTENT_TEXT, provider, context, error);
 }
 
-bugpack_status bugpack_provide_bytes(bugpack *session, const char *name,
+bugpack_status bugpack_provide_bytes(bugpack_session *session, const char *name,
                                      bugpack_provider_callback *provider, void *context,
                                      bugpack_error *error) {
     return provide(session, name, BP_CONTENT_BYTES, provider, context, error);
 }
 
-static bugpack_status add_screenshot(bugpack *session, bugpack_provider_callback *provider,
+static bugpack_status add_screenshot(bugpack_session *session, bugpack_provider_callback *provider,
                                      void *context, bugpack_error *error) {
     if (provider == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the screenshot has no provider");
@@ -86,8 +86,9 @@ static bugpack_status add_screenshot(bugpack *session, bugpack_provider_callback
                error);
 }
 
-bugpack_status bugpack_provide_screenshot(bugpack *session, bugpack_provider_callback *provider,
-                                          void *context, bugpack_error *error) {
+bugpack_status bugpack_provide_screenshot(bugpack_session *session,
+                                          bugpack_provider_callback *provider, void *context,
+                                          bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "register a provider", error)) {
         call.status = add_screenshot(session, provider, context, error);
@@ -95,7 +96,7 @@ bugpack_status bugpack_provide_screenshot(bugpack *session, bugpack_provider_cal
     return bp_session_leave(&call);
 }
 
-bugpack_status bugpack_provide_file(bugpack *session, const char *name, const char *path,
+bugpack_status bugpack_provide_file(bugpack_session *session, const char *name, const char *path,
                                     bugpack_file_kind kind, uint64_t limit_bytes,
                                     bugpack_error *error) {
     bp_call call;
@@ -107,7 +108,7 @@ bugpack_status bugpack_provide_file(bugpack *session, const char *name, const ch
     return bp_session_leave(&call);
 }
 
-bool bugpack_unprovide(bugpack *session, const char *name) {
+bool bugpack_unprovide(bugpack_session *session, const char *name) {
     bp_call call;
     bool is_idle = false;
     if (name == NULL || bp_runner_is_inside_provider() ||

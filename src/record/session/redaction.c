@@ -3,7 +3,8 @@
 #include "base/status.h"
 #include "session/session.h"
 
-bugpack_status bugpack_redact_add(bugpack *session, const char *text, bugpack_error *error) {
+bugpack_status bugpack_redact_add(bugpack_session *session, const char *text,
+                                  bugpack_error *error) {
     bp_call call;
     if (!bp_session_enter(&call, session, "add redaction rules", error)) {
         return bp_session_leave(&call);

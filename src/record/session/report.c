@@ -140,7 +140,8 @@ static const bp_job_type loan_type = {.kind = BP_REPORT_NOTIFICATION,
                                       .settled = settled_loan,
                                       .free = free_payload};
 
-static const bp_job_type *type_of(const bugpack *session, const bugpack_report_request *request) {
+static const bp_job_type *type_of(const bugpack_session *session,
+                                  const bugpack_report_request *request) {
     bool is_crash = request->is_crash && session->config.target_pid != 0;
     bool is_shared = request->output_path == NULL && request->screenshot == NULL &&
                      request->retained == 0 && request->timeout_ms == 0 &&
@@ -154,7 +155,7 @@ static bool copy_text(const char *text, char **ret_copy) {
 }
 
 /* Fixes everything that must be of this instant, and waits for nothing. */
-static bugpack_status fill_job(bugpack *session, const bugpack_report_request *request,
+static bugpack_status fill_job(bugpack_session *session, const bugpack_report_request *request,
                                bp_pixel_owner *owner, bp_job *job) {
     struct manual_report *report = job->payload;
     bugpack_status status = BUGPACK_OK;
@@ -192,7 +193,7 @@ static bugpack_status fill_job(bugpack *session, const bugpack_report_request *r
     return status;
 }
 
-static bugpack_status submit(bugpack *session, const bugpack_report_request *request,
+static bugpack_status submit(bugpack_session *session, const bugpack_report_request *request,
                              bp_pixel_owner *owner, bugpack_report_callback *on_done, void *context,
                              bugpack_error *error) {
     bugpack_report_request known;
@@ -221,7 +222,7 @@ static bugpack_status submit(bugpack *session, const bugpack_report_request *req
     return bp_session_leave(&call);
 }
 
-bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_request *request,
+bugpack_status bugpack_report_async(bugpack_session *session, const bugpack_report_request *request,
                                     bugpack_report_callback *on_done, void *context) {
     bp_pixel_owner owner = pixel_owner(request);
     bugpack_status status = submit(session, request, &owner, on_done, context, NULL);
@@ -246,8 +247,9 @@ static void wake_waiter(const bugpack_report_result *result, void *context) {
     bp_lock_release(&waiter->lock);
 }
 
-static bugpack_status report_and_wait(bugpack *session, const bugpack_report_request *request,
-                                      bp_pixel_owner *owner, bugpack_report_result *result) {
+static bugpack_status report_and_wait(bugpack_session *session,
+                                      const bugpack_report_request *request, bp_pixel_owner *owner,
+                                      bugpack_report_result *result) {
     struct waiter waiter = {.result = result};
     bugpack_status status = bp_session_check(session);
     *result = (bugpack_report_result){.struct_size = sizeof *result};
@@ -278,7 +280,7 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
     return result->status;
 }
 
-static bugpack_status report_to(bugpack *session, const bugpack_report_request *request,
+static bugpack_status report_to(bugpack_session *session, const bugpack_report_request *request,
                                 bp_pixel_owner *owner, bugpack_report_result *ret_result) {
     static const bugpack_report_result no_memory = {
         .struct_size = sizeof no_memory,
@@ -312,7 +314,7 @@ static bugpack_status report_to(bugpack *session, const bugpack_report_request *
     return status;
 }
 
-bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *request,
+bugpack_status bugpack_report(bugpack_session *session, const bugpack_report_request *request,
                               bugpack_report_result *ret_result) {
     bp_pixel_owner owner = pixel_owner(request);
     bugpack_status status = report_to(session, request, &owner, ret_result);
@@ -320,7 +322,7 @@ bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *re
     return status;
 }
 
-bugpack_status bugpack_cancel(bugpack *session, uint64_t ticket) {
+bugpack_status bugpack_cancel(bugpack_session *session, uint64_t ticket) {
     bp_call call;
     if (bp_session_enter(&call, session, NULL, NULL) &&
         !bp_job_queue_cancel(session->jobs, ticket)) {
@@ -329,7 +331,7 @@ bugpack_status bugpack_cancel(bugpack *session, uint64_t ticket) {
     return bp_session_leave(&call);
 }
 
-bugpack_status bugpack_flush(bugpack *session, uint32_t timeout_ms) {
+bugpack_status bugpack_flush(bugpack_session *session, uint32_t timeout_ms) {
     bp_call call;
     if (!bp_session_enter(&call, session, NULL, NULL)) {
         return bp_session_leave(&call);

@@ -36,7 +36,7 @@ static bool may_pass(int system_errno) {
 
 /* Each report makes a file in the directory; making one now, without a name, shows a mistake at the
  * start. */
-static bugpack_status check_report_dir(bugpack *session, bugpack_error *error) {
+static bugpack_status check_report_dir(bugpack_session *session, bugpack_error *error) {
     const bp_report_dir *dir = &session->config.report_dir;
     int dir_fd = -1;
     bp_staged_file *file = NULL;
@@ -58,7 +58,7 @@ static bugpack_status check_report_dir(bugpack *session, bugpack_error *error) {
 }
 
 /* Without an app_name, reports are named after the process that they are about. */
-static bugpack_status open_subject(bugpack *session, bugpack_error *error) {
+static bugpack_status open_subject(bugpack_session *session, bugpack_error *error) {
     bugpack_status status = bp_subject_open(&session->config, &session->context.subject, error);
     if (status == BUGPACK_OK && session->config.app_name == NULL) {
         const char *name = bp_subject_target(session->context.subject)->name;
@@ -71,7 +71,7 @@ static bugpack_status open_subject(bugpack *session, bugpack_error *error) {
 }
 
 /* What whoever recovers this session has to know. */
-static void describe(const bugpack *session, bp_session_identity *ret_identity) {
+static void describe(const bugpack_session *session, bp_session_identity *ret_identity) {
     const bp_config *config = &session->config;
     const bp_metadata_target *target = bp_subject_target(session->context.subject);
     bp_instant opened = session->identity.opened;
@@ -102,7 +102,7 @@ static void describe(const bugpack *session, bp_session_identity *ret_identity) 
     }
 }
 
-static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
+static bugpack_status open_recorder(bugpack_session *session, bugpack_error *error) {
     const bp_config *config = &session->config;
     uint64_t history_count = 0;
     if (config->history_interval_ms > 0 &&
@@ -145,7 +145,7 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
     return status;
 }
 
-static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
+static bugpack_status open_redaction(bugpack_session *session, bugpack_error *error) {
     bp_config *config = &session->config;
     const char *rules = config->redaction_rules;
     bp_recorder *recorder = session->context.recorder;
@@ -166,12 +166,12 @@ static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
     return status;
 }
 
-static bugpack_status register_sources(bugpack *session, bugpack_error *error) {
+static bugpack_status register_sources(bugpack_session *session, bugpack_error *error) {
     return bp_sources_register(&session->context, error);
 }
 
 static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_error *error) {
-    bugpack *session = context;
+    bugpack_session *session = context;
     bp_history *history = session->context.recorder->history;
     bool has_ended = snapshot == NULL && error->status == BUGPACK_ERR_NO_PROCESS;
     if (has_ended) {
@@ -193,7 +193,7 @@ static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_e
 
 /* The monitor's task. The tick comes first: a trigger right after the opening needs its sample. */
 static uint64_t sample(void *context, uint64_t now_ns) {
-    const bugpack *session = context;
+    const bugpack_session *session = context;
     bp_windows *windows = session->context.recorder->windows;
     uint64_t tick_ns = bp_ticker_tick(session->ticker, now_ns);
     void *conditions = atomic_load(&session->conditions);
@@ -208,7 +208,7 @@ static uint64_t sample(void *context, uint64_t now_ns) {
     return asked_ns < tick_ns ? asked_ns : tick_ns;
 }
 
-static bugpack_status start_history(bugpack *session, bugpack_error *error) {
+static bugpack_status start_history(bugpack_session *session, bugpack_error *error) {
     if (session->context.recorder->history == NULL) {
         return BUGPACK_OK;
     }
@@ -223,11 +223,11 @@ static bugpack_status start_history(bugpack *session, bugpack_error *error) {
     return status;
 }
 
-static bugpack_status open_jobs(bugpack *session, bugpack_error *error) {
+static bugpack_status open_jobs(bugpack_session *session, bugpack_error *error) {
     return bp_job_queue_new(&session->context, &session->jobs, error);
 }
 
-static bugpack_status open_triggers(bugpack *session, bugpack_error *error) {
+static bugpack_status open_triggers(bugpack_session *session, bugpack_error *error) {
     const bp_trigger_context context = {
         .report = &session->context, .jobs = session->jobs, .monitor = session->monitor};
     bugpack_status status = bp_triggers_open(&session->triggers, &context, error);
@@ -238,7 +238,7 @@ static bugpack_status open_triggers(bugpack *session, bugpack_error *error) {
 }
 
 /* Last, so that threads of ours are there, and do not inherit it. */
-static bugpack_status open_profile(bugpack *session, bugpack_error *error) {
+static bugpack_status open_profile(bugpack_session *session, bugpack_error *error) {
     const bp_config *config = &session->config;
     bp_report_context *context = &session->context;
     if (config->profile_hz == 0 || config->without_process) {
@@ -256,12 +256,12 @@ static bugpack_status open_profile(bugpack *session, bugpack_error *error) {
     return BUGPACK_OK;
 }
 
-static bugpack_status start_monitor(bugpack *session, bugpack_error *error) {
+static bugpack_status start_monitor(bugpack_session *session, bugpack_error *error) {
     return bp_monitor_new(&session->monitor, error);
 }
 
-static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
-    static bugpack_status (*const parts[])(bugpack * session, bugpack_error * error) = {
+static bugpack_status open_parts(bugpack_session *session, bugpack_error *error) {
+    static bugpack_status (*const parts[])(bugpack_session * session, bugpack_error * error) = {
         check_report_dir, open_subject,  start_monitor, open_recorder, open_redaction,
         register_sources, start_history, open_jobs,     open_triggers, open_profile};
     bugpack_status status = BUGPACK_OK;
@@ -272,7 +272,7 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
 }
 
 /* Removes a task of the monitor, where it was started. */
-static void end_task(bugpack *session, bp_monitor_task *task) {
+static void end_task(bugpack_session *session, bp_monitor_task *task) {
     if (session->monitor != NULL) {
         bp_monitor_remove(session->monitor, task);
     }
@@ -296,7 +296,7 @@ static void tell_kept(bp_recorder *recorder) {
  * The two halves of an end. Retire ends the threads and frees all but what the calls that only
  * record look at: no slow call is inside or comes later. Free frees the rest: no call comes at all.
  */
-static void session_retire(bugpack *session) {
+static void session_retire(bugpack_session *session) {
     bp_report_context *context = &session->context;
     end_task(session, bp_triggers_tick);
     bp_triggers_stop(&session->triggers);
@@ -323,7 +323,7 @@ static void session_retire(bugpack *session) {
     bp_config_release(&session->config);
 }
 
-static void session_free(bugpack *session) {
+static void session_free(bugpack_session *session) {
     bp_triggers_free(&session->triggers);
     bp_config_release_patterns(&session->config);
     bp_recorder_free(session->context.recorder);
@@ -333,9 +333,9 @@ static void session_free(bugpack *session) {
     free(session);
 }
 
-static bugpack_status new_session(const bugpack_options *options, bugpack **ret_session,
+static bugpack_status new_session(const bugpack_options *options, bugpack_session **ret_session,
                                   bugpack_error *error) {
-    bugpack *session = calloc(1, sizeof *session);
+    bugpack_session *session = calloc(1, sizeof *session);
     if (session == NULL) {
         return bp_fail_memory(error, "open a session");
     }
@@ -374,7 +374,7 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
     return BUGPACK_OK;
 }
 
-bugpack_status bugpack_open(const bugpack_options *options, bugpack **ret_session,
+bugpack_status bugpack_open(const bugpack_options *options, bugpack_session **ret_session,
                             bugpack_error *error) {
     bp_thread_hold hold;
     bp_thread_hold_begin(&hold);
@@ -383,7 +383,8 @@ bugpack_status bugpack_open(const bugpack_options *options, bugpack **ret_sessio
     return status;
 }
 
-bugpack_status bugpack_recorder_locate(bugpack *session, bugpack_recorder_location *ret_location) {
+bugpack_status bugpack_recorder_locate(bugpack_session *session,
+                                       bugpack_recorder_location *ret_location) {
     bp_call call;
     if (bp_struct_check(&bp_of_bugpack_recorder_location, ret_location, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
@@ -408,14 +409,14 @@ bugpack_status bugpack_recorder_locate(bugpack *session, bugpack_recorder_locati
  * bound, a host that opens and closes for ever would grow for ever. No lock, which a fork might
  * leave held: a place is taken by exchange.
  */
-static bugpack *_Atomic tombstones[BUGPACK_CLOSED_KEPT];
+static bugpack_session *_Atomic tombstones[BUGPACK_CLOSED_KEPT];
 static atomic_uint tombstone_count;
 
-void bp_session_retain(bugpack *session) {
+void bp_session_retain(bugpack_session *session) {
     (void)atomic_fetch_add_explicit(&session->reference_count, 1, memory_order_relaxed);
 }
 
-void bp_session_drop(bugpack *session) {
+void bp_session_drop(bugpack_session *session) {
     if (session == NULL ||
         atomic_fetch_sub_explicit(&session->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
@@ -435,7 +436,7 @@ static bool may_wait(void) {
            !bp_entry_guard_is_inside(NULL);
 }
 
-void bugpack_close(bugpack *session) {
+void bugpack_close(bugpack_session *session) {
     /* In the child of a fork the threads are gone and a lock may be held for ever: leave it all. */
     if (bp_session_check(session) != BUGPACK_OK) {
         return;
@@ -460,14 +461,15 @@ void bugpack_close(bugpack *session) {
     bp_thread_hold_end(&hold);
 }
 
-bugpack_status bp_session_check(const bugpack *session) {
+bugpack_status bp_session_check(const bugpack_session *session) {
     if (session == NULL) {
         return BUGPACK_ERR_INVALID;
     }
     return bp_fork_guard_is_owner(session->fork_guard) ? BUGPACK_OK : BUGPACK_ERR_INERT;
 }
 
-bool bp_session_enter(bp_call *call, bugpack *session, const char *what, bugpack_error *error) {
+bool bp_session_enter(bp_call *call, bugpack_session *session, const char *what,
+                      bugpack_error *error) {
     call->status = bp_session_check(session);
     call->is_inside =
         call->status == BUGPACK_OK && bp_entry_guard_enter(&session->guard, &call->entry);

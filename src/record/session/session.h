@@ -16,7 +16,7 @@
 #include "report/queue.h"
 #include "trigger/trigger.h"
 
-struct bugpack {
+struct bugpack_session {
     bp_fork_guard *fork_guard;
     bp_entry_guard guard; /* of the slow calls */
     atomic_uint reference_count;
@@ -38,7 +38,7 @@ struct bugpack {
 
 /* OK, INVALID for NULL, or INERT in the child of a fork; not whether the session is closed. For the
  * calls that only record: the lock of their ring refuses them after a close. */
-bugpack_status bp_session_check(const bugpack *session);
+bugpack_status bp_session_check(const bugpack_session *session);
 
 /* Every other public call, from its enter to its leave. */
 typedef struct bp_call {
@@ -60,15 +60,16 @@ typedef struct bp_call {
  *     }
  *     return bp_session_leave(&call);
  */
-bool bp_session_enter(bp_call *call, bugpack *session, const char *what, bugpack_error *error);
+bool bp_session_enter(bp_call *call, bugpack_session *session, const char *what,
+                      bugpack_error *error);
 
 /* Leaves, if the call is inside. The call's status. */
 bugpack_status bp_session_leave(bp_call *call);
 
 /* One reference to what is left of a closed session, for a log stream; close.c holds one to each of
  * the newest sessions. The last to drop it frees it. Any thread. */
-void bp_session_retain(bugpack *session);
-void bp_session_drop(bugpack *session);
+void bp_session_retain(bugpack_session *session);
+void bp_session_drop(bugpack_session *session);
 
 /* Checks the host's options, and translates them into `ret_config`, which owns its strings. */
 bugpack_status bp_config_read(const bugpack_options *given, bp_config *ret_config,

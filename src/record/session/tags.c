@@ -1,6 +1,6 @@
 #include "session/session.h"
 
-bugpack_status bugpack_set_tag(bugpack *session, const char *key, const char *value) {
+bugpack_status bugpack_set_tag(bugpack_session *session, const char *key, const char *value) {
     bp_call call;
     if (bp_session_enter(&call, session, NULL, NULL)) {
         call.status = bp_tags_set(session->context.tags, key, value);

@@ -27,7 +27,7 @@ static bugpack_status read_channel_options(const bugpack_channel_options *given,
                : bp_struct_fill(options, fields, sizeof fields / sizeof fields[0], error);
 }
 
-static bugpack_status open_channel(bugpack *session, const char *name,
+static bugpack_status open_channel(bugpack_session *session, const char *name,
                                    const bugpack_channel_options *options,
                                    bugpack_channel **ret_channel, bugpack_error *error) {
     bugpack_channel_options checked = BUGPACK_CHANNEL_OPTIONS_INIT;
@@ -54,7 +54,7 @@ static bugpack_status open_channel(bugpack *session, const char *name,
     return BUGPACK_OK;
 }
 
-bugpack_status bugpack_channel_open(bugpack *session, const char *name,
+bugpack_status bugpack_channel_open(bugpack_session *session, const char *name,
                                     const bugpack_channel_options *options,
                                     bugpack_channel **ret_channel, bugpack_error *error) {
     bp_call call;
@@ -70,7 +70,7 @@ bugpack_status bugpack_channel_open(bugpack *session, const char *name,
 void bugpack_channel_close(bugpack_channel *channel) {
     bp_call call;
     if (bp_session_enter(&call, channel == NULL ? NULL : channel->session, NULL, NULL)) {
-        bugpack *session = channel->session;
+        bugpack_session *session = channel->session;
         bp_thread_hold hold;
         bp_thread_hold_begin(&hold); /* it removes files */
         bp_channels_close(&session->context.recorder->channels, channel);

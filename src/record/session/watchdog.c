@@ -1,6 +1,6 @@
 #include "session/session.h"
 
-bugpack_status bugpack_watchdog_open(bugpack *session, const char *name, uint32_t limit_ms,
+bugpack_status bugpack_watchdog_open(bugpack_session *session, const char *name, uint32_t limit_ms,
                                      bugpack_watchdog **ret_watchdog, bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "open a watchdog", error)) {
@@ -24,7 +24,7 @@ void bugpack_watchdog_pause(bugpack_watchdog *watchdog) {
 
 void bugpack_watchdog_close(bugpack_watchdog *watchdog) {
     bp_call call;
-    bugpack *session = watchdog == NULL ? NULL : bp_watchdog_session(watchdog);
+    bugpack_session *session = watchdog == NULL ? NULL : bp_watchdog_session(watchdog);
     if (bp_session_enter(&call, session, NULL, NULL)) {
         bp_watchdog_close(bp_triggers_get(&session->triggers, &bp_trigger_watchdog), watchdog);
     }

@@ -124,10 +124,10 @@ bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *cau
  * Watchdogs: threads that hang (bugpack/watchdog.h, which says what the calls do).
  */
 
-bugpack_status bp_watchdog_open(void *self, struct bugpack *session, const char *name,
+bugpack_status bp_watchdog_open(void *self, bugpack_session *session, const char *name,
                                 uint32_t limit_ms, bugpack_watchdog **ret_watchdog,
                                 bugpack_error *error);
-struct bugpack *bp_watchdog_session(const bugpack_watchdog *watchdog);
+bugpack_session *bp_watchdog_session(const bugpack_watchdog *watchdog);
 void bp_watchdog_beat(bugpack_watchdog *watchdog);
 void bp_watchdog_pause(bugpack_watchdog *watchdog);
 void bp_watchdog_close(void *self, bugpack_watchdog *watchdog);

@@ -33,7 +33,7 @@ struct bugpack_watchdog {
     _Atomic(uint64_t) back_ns; /* the first beat after a hang */
     atomic_bool is_hung;       /* set by the monitor, and by the first beat cleared */
 
-    struct bugpack *session;
+    bugpack_session *session;
     bugpack_watchdog *next;
     uint64_t limit_ns;
     char name[BUGPACK_CHANNEL_MAX_BYTES + 1];
@@ -96,7 +96,7 @@ static void free_trigger(void *context) {
 
 /* --- what a thread does ----------------------------------------------------------------------- */
 
-struct bugpack *bp_watchdog_session(const bugpack_watchdog *watchdog) {
+bugpack_session *bp_watchdog_session(const bugpack_watchdog *watchdog) {
     return watchdog->session;
 }
 
@@ -303,7 +303,7 @@ static uint64_t tick(void *context, uint64_t now_ns) {
 
 /* --- opening and closing ---------------------------------------------------------------------- */
 
-bugpack_status bp_watchdog_open(void *context, struct bugpack *session, const char *name,
+bugpack_status bp_watchdog_open(void *context, bugpack_session *session, const char *name,
                                 uint32_t limit_ms, bugpack_watchdog **ret_watchdog,
                                 bugpack_error *error) {
     struct watchdogs *self = context;

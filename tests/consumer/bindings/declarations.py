@@ -13,7 +13,7 @@ C = {"int", "unsigned", "char", "bool", "void", "size_t", "pid_t", "uint16_t", "
 
 
 def c_type(words):
-    names = {"self": "bugpack", "str": "const char *"}
+    names = {"self": "bugpack_session", "str": "const char *"}
     return re.sub(r"\w+", lambda word: word[0] if word[0] in C else
                   names.get(word[0], "bugpack_" + word[0]), words)
 

@@ -40,7 +40,7 @@ func fill(writer *C.bugpack_writer, context unsafe.Pointer) (result C.int) {
 
 func main() {
 	var options C.bugpack_options
-	var session *C.bugpack
+	var session *C.bugpack_session
 	var failure C.bugpack_error
 	C.bugpack_options_init(&options, C.size_t(unsafe.Sizeof(options)))
 	options.app_name = C.CString("viewer")

@@ -14,7 +14,7 @@
 enum { filler = 0xa5, canary_bytes = 64, struct_max_bytes = 16384 };
 
 static const char *directory;
-static bugpack *session;
+static bugpack_session *session;
 static bugpack_error error;
 static int failure_count;
 

@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     }
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack *session = NULL;
+    bugpack_session *session = NULL;
     options.app_name = "consumer";
     options.report_dir = argv[1];
     options.sample_window_ms = 10;

@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
-    bugpack *session = nullptr;
+    bugpack_session *session = nullptr;
     options.app_name = "consumer++";
     options.report_dir = argv[1];
     options.sample_window_ms = 10;

@@ -33,21 +33,21 @@ struct witness {
     int *alive_;
 };
 
-void use(bugpackxx::session &session, int *alive) {
+void use(bugpack::session &session, int *alive) {
     const witness held(alive);
     check(session.provide_json("session.json",
-                               [held](bugpackxx::writer &out) {
+                               [held](bugpack::writer &out) {
                                    return out.write("{\"name\": ") ||
                                           out.write_json_string("a\"b") || out.write("}");
                                }) == BUGPACK_OK,
           "provide_json");
-    check(session.provide_text("session.json", [](bugpackxx::writer &) { return 0; }) ==
+    check(session.provide_text("session.json", [](bugpack::writer &) { return 0; }) ==
               BUGPACK_ERR_INVALID,
           "a name that is taken");
-    check(session.provide_text("gone.txt", [held](bugpackxx::writer &) { return 0; }) == BUGPACK_OK,
+    check(session.provide_text("gone.txt", [held](bugpack::writer &) { return 0; }) == BUGPACK_OK,
           "provide_text");
     check(*alive == 3, "the session holds what it was given");
-    check(session.provide_screenshot([](bugpackxx::writer &out) {
+    check(session.provide_screenshot([](bugpack::writer &out) {
         static const unsigned char pixel[4] = {};
         bugpack_picture picture = {};
         picture.pixels = pixel;
@@ -60,7 +60,7 @@ void use(bugpackxx::session &session, int *alive) {
     check(*alive == 2, "unprovide destroys");
 #if defined(__cpp_exceptions)
     check(session.provide_text("thrown.txt",
-                               [](bugpackxx::writer &) -> int { throw std::runtime_error("x"); }) ==
+                               [](bugpack::writer &) -> int { throw std::runtime_error("x"); }) ==
               BUGPACK_OK,
           "provide_text");
 #endif
@@ -68,7 +68,7 @@ void use(bugpackxx::session &session, int *alive) {
     session.notify(BUGPACK_LEVEL_WARN, "net", "100 % lost");
     check(session.set_tag("gpu", "none") == BUGPACK_OK, "set_tag");
     check(session.set_tag("g p u", "none") == BUGPACK_ERR_INVALID, "a bad key");
-    bugpackxx::channel channel = session.open_channel(
+    bugpack::channel channel = session.open_channel(
         "display", {}, [held](bugpack_direction, std::uint32_t, void *bytes, std::size_t count) {
             std::memset(bytes, 'x', count);
             return count;
@@ -91,28 +91,28 @@ int main(int argc, char **argv) {
     }
     int alive = 0;
     std::atomic<int> done{0}, events{0}, diagnostics{0};
-    bugpackxx::options options;
+    bugpack::options options;
     options.app_name = "wrapper";
     options.report_dir = argv[1];
     options.sample_window_ms = BUGPACK_OFF;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpackxx::callbacks on;
+    bugpack::callbacks on;
     on.on_event = [&](const bugpack_event &) { events++; };
     on.on_diagnostic = [&](bugpack_level, std::string_view text) {
         diagnostics += text.find("thrown.txt: the provider threw an exception") != text.npos;
     };
     {
-        bugpackxx::session opened(options, &error, on);
+        bugpack::session opened(options, &error, on);
         if (!opened) {
             std::cerr << error.message << '\n';
             return 1;
         }
-        bugpackxx::session session(std::move(opened));
+        bugpack::session session(std::move(opened));
         check(!opened && session, "a session moves");
         opened.log(BUGPACK_LEVEL_FATAL, "", "ignored");
         check(opened.report_async() == BUGPACK_ERR_INVALID, "an empty session");
         use(session, &alive);
-        bugpackxx::report_request request;
+        bugpack::report_request request;
         request.description = "from C++";
         check(
             session.report_async(request,
@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
         request.screenshot = &picture;
         std::atomic<int> released{0};
         const auto release = [&released, held = witness(&alive)] { released++; };
-        bugpackxx::report_result result;
+        bugpack::report_result result;
         check(session.report_taking(request, release, result) == BUGPACK_OK && released == 1,
               "report_taking");
         check(session.report_async_taking(request, release) == BUGPACK_OK, "report_async_taking");
@@ -144,7 +144,6 @@ int main(int argc, char **argv) {
 #endif
     check(alive == 0, "everything was destroyed");
     options.app_name = nullptr;
-    check(!bugpackxx::session(options, &error) && error.status == BUGPACK_ERR_INVALID,
-          "bad options");
+    check(!bugpack::session(options, &error) && error.status == BUGPACK_ERR_INVALID, "bad options");
     return failures == 0 ? 0 : 1;
 }
