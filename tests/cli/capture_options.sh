@@ -7,7 +7,7 @@ target=$pid
 cd "$scratch" || exit 1
 
 fact 'a plain capture holds exactly what it should, in order, the ledger last'
-captures 0 --window 50
+captures 0 --window 50ms
 expect_no_err
 expect_same 'the list of entries' 'metadata.json runtime-metrics.json process.json threads.json files.json system.json manifest.json ' \
     "$(entries "$zip" | grep -v "^stacks" | tr '\n' ' ')"
@@ -44,7 +44,7 @@ expect_same 'the uptimes' true \
 expect_same 'the start in process.json' "$stated" \
     "$(value "$zip" process.json '.started_at[:19] + "Z" | fromdate')"
 capture_old=$(value "$zip" metadata.json .session_uptime_secs)
-capture --window 50
+capture --window 50ms
 expect_same 'the uptime grows' true \
     "$(value "$zip" metadata.json ".session_uptime_secs > $capture_old")"
 
@@ -113,12 +113,12 @@ expect_err 'bugpack: '
 fact 'the window is as long as was asked for'
 exits 0 capture --pid "$target" -o reports --window 0
 # Over the default, so that it cannot be that.
-exits 0 capture --pid "$target" -o reports --window 2100
+exits 0 capture --pid "$target" -o reports --window 2100ms
 window=$(value "$(cat out)" runtime-metrics.json .sample_window_ms)
 [ "$window" -ge 2100 ] || wrong "it was $window ms"
 
 fact 'long options may be shortened and joined to their value, and the last one counts'
-exits 0 capture --pi="$target" --win=600000 --win=1 --output-d=reports
+exits 0 capture --pi="$target" --win=600 --win=1ms --output-d=reports
 expect_same 'the target' "$target" "$(value "$(cat out)" metadata.json .target.pid)"
 
 fact 'without a directory the report goes to the current one'
@@ -129,7 +129,7 @@ expect_status 0 $?
 
 fact 'a report that is not done in time is given up, with a status of its own'
 mkdir late
-exits 5 capture --pid "$target" -o late --window 20000 --timeout 1
+exits 5 capture --pid "$target" -o late --window 20 --timeout 1
 expect_no_out
 expect_err 'bugpack: '
 expect_empty late

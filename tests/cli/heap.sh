@@ -106,7 +106,7 @@ fact 'the command line is checked'
 expect_misuse "option '--pid' is missing" heap
 expect_misuse '--snapshots takes a number from 1 to 100000' heap --pid 1 --snapshots 0
 expect_misuse '--snapshots takes' heap --pid 1 --snapshots 100001
-expect_misuse '--interval-ms takes a number from 0 to 600000' heap --pid 1 --interval-ms 600001
+expect_misuse '--interval takes seconds from 0 to 600' heap --pid 1 --interval 601
 expect_misuse '--pid takes' heap --pid x
 
 fact 'the calibration is a command that people are not shown, and that does nothing for them'
@@ -204,7 +204,7 @@ counted() {
     rm -f counted_ready
     start_ready counted_ready "$2" --bytes 16777216 --ready counted_ready
     target=$pid
-    exits 0 heap --pid "$target" --json --snapshots 3 --interval-ms 50
+    exits 0 heap --pid "$target" --json --snapshots 3 --interval 50ms
     expect_no_err
     expect_same 'three snapshots of one thread' '3 1' \
         "$(jq -r '"\(.snapshots | length) \([.snapshots[].threads | length] | unique[0])"' out)"
@@ -307,7 +307,7 @@ fact 'SIGINT ends it with what was read so far'
 python3 -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$BUGPACK" heap --pid "$target" --json --snapshots 1000 \
-    --interval-ms 60000 >out 2>err </dev/null &
+    --interval 60 >out 2>err </dev/null &
 child=$!
 started="$started $child"
 # Until it catches the signal. It takes one snapshot in any case.

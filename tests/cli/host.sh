@@ -8,7 +8,7 @@ export XDG_CACHE_HOME="$scratch/cache"
 
 # host ARGUMENT...: a capture into scratch/reports; the path is in `zip`, the JSON in host.json. What is
 # tested is in a report whatever its window.
-window=100
+window=100ms
 host() {
     run capture --host --window "$window" --output-dir reports "$@"
     zip=$(cat out)
@@ -121,7 +121,7 @@ read -r busy parent <pids
 # It may get little of a machine with much else to do.
 tries=0
 is_seen=false
-window=300
+window=300ms
 while [ "$is_seen" != true ] && [ $tries -lt 20 ]; do
     used_before=$(cut -d ' ' -f 1 "/proc/$busy/schedstat")
     host
@@ -197,8 +197,8 @@ expect_same 'no name' 'null null' "$(value "$zip" system.json .hostname) $(value
 fact 'the command line is checked'
 expect_misuse '--hostname and --no-hostname exclude each other' capture --host --hostname --no-hostname
 expect_misuse '--host and --pid exclude each other' capture --host --pid 1
-expect_misuse '--window takes milliseconds' capture --host --window 11min
-expect_misuse "option '--pid' is missing" capture
+expect_misuse '--window takes seconds' capture --host --window 11min
+expect_misuse 'a target is missing: --pid, --name, --unit, --cgroup or --host' capture
 
 fact 'the capture names the boot of the machine'
 run capture --host --window 0 --output boot.zip

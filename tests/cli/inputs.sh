@@ -85,19 +85,19 @@ fi
 fact 'a mistake in the session file is told with line and column before the window begins'
 mkdir none
 printf '{\n  "a": 1,\n  "b": 01\n}\n' >bad.json
-exits 1 capture --pid "$target" --window 600000 -o none --session bad.json
+exits 1 capture --pid "$target" --window 600 -o none --session bad.json
 expect_err 'bad.json'
 expect_err 'line 3, column'
 expect_empty none
 for text in '' '{' '{"a":1} x' '{"a":1,"a":2}' 'NaN'; do
     printf '%s' "$text" >bad.json
-    exits 1 capture --pid "$target" --window 600000 -o none --session bad.json
+    exits 1 capture --pid "$target" --window 600 -o none --session bad.json
     expect_err 'line '
 done
-exits 1 capture --pid "$target" --window 600000 -o none --session gone.json
+exits 1 capture --pid "$target" --window 600 -o none --session gone.json
 expect_err 'gone.json'
 expect_err 'No such file or directory'
-exits 1 capture --pid "$target" --window 600000 -o none --session pipe
+exits 1 capture --pid "$target" --window 600 -o none --session pipe
 expect_err 'a FIFO'
 expect_empty none
 

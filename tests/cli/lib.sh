@@ -187,7 +187,7 @@ expect_host_status() {
 # capture ARGUMENT...: a short one of `target`, into scratch/reports; the path is in `zip`.
 capture() {
     mkdir -p "$scratch/reports"
-    run capture --pid "$target" --window 50 --output-dir "$scratch/reports" "$@"
+    run capture --pid "$target" --window 50ms --output-dir "$scratch/reports" "$@"
     zip=$(cat "$scratch/out")
 }
 

@@ -36,7 +36,7 @@ fact 'a process that ends inside the window leaves a report of the part that pas
 start sh -c 'while :; do :; done'
 target=$pid
 # Providers are called after the first sample.
-end_inside 'grep -qx bugpack-provide /proc/$watcher/task/*/comm 2>/dev/null' capture --window 8000 -o reports
+end_inside 'grep -qx bugpack-provide /proc/$watcher/task/*/comm 2>/dev/null' capture --window 8 -o reports
 expect_status 3
 expect_err 'runtime-metrics.json: '
 expect_err 'has ended'
@@ -54,12 +54,12 @@ esac
 fact 'a sample of a process that ends inside the window is none'
 start sleep 300
 target=$pid
-end_inside 'find /proc/$watcher/fd -lname "/proc/$target/statm" 2>/dev/null | grep -q .' sample --window 2500
+end_inside 'find /proc/$watcher/fd -lname "/proc/$target/statm" 2>/dev/null | grep -q .' sample --window 2.5
 expect_status 4
 expect_no_out
 
 fact 'the program can capture itself'
-timeout 60 sh -c 'exec "$0" capture --pid $$ --window 100 -o reports' "$BUGPACK" >out 2>err
+timeout 60 sh -c 'exec "$0" capture --pid $$ --window 100ms -o reports' "$BUGPACK" >out 2>err
 expect_status 0 $?
 expect_same 'the name' bugpack "$(basename "$(cat out)" | cut -d- -f1)"
 
@@ -67,7 +67,7 @@ fact 'a stopped process is captured without being woken'
 start sleep 300
 kill -STOP "$pid"
 target=$pid
-captures 0 --window 50
+captures 0 --window 50ms
 expect_same 'its state' T "$(ps -o stat= -p "$target" | cut -c1)"
 expect_same 'its CPU' 0 "$(value "$zip" runtime-metrics.json .process.cpu_percent)"
 
@@ -75,7 +75,7 @@ fact 'a target is neither stopped nor traced, and its threads go on'
 start python3 -c 'import time
 while True: time.sleep(0.01)'
 target=$pid
-captures 0 --window 50
+captures 0 --window 50ms
 expect_same 'its tracer' 0 "$(awk '/^TracerPid/ { print $2 }' "/proc/$target/status")"
 case $(ps -o stat= -p "$target") in
     T* | t* | Z*) wrong 'it is not running any more' ;;
@@ -87,7 +87,7 @@ name=$(printf 'a) R 1\n\033[3\377')
 cp "$(command -v sleep)" "./$name"
 start "./$name" 300
 target=$pid
-captures 0 --window 50
+captures 0 --window 50ms
 basename "$zip" | grep -Eq '^[A-Za-z0-9_.-]+-bugreport-[0-9TZ-]+\.zip$' || wrong "it is called $zip"
 for entry in metadata.json runtime-metrics.json process.json manifest.json; do
     unzip -p "$zip" "$entry" | python3 -c 'import json, sys; json.loads(sys.stdin.buffer.read())' ||
@@ -108,14 +108,14 @@ with open("/proc/self/mem", "r+b", buffering=0) as memory:
 time.sleep(300)' one two ''
 target=$pid
 await "grep -q '^server: writer' /proc/$target/cmdline"
-captures 0 --window 50
+captures 0 --window 50ms
 expect_same 'the command line' '["server: writer"]' "$(value "$zip" process.json '.command_line | tojson')"
 
 fact 'empty arguments are arguments'
 start python3 -c 'import time; open("python-runs", "w"); time.sleep(300)' '' '' ''
 target=$pid
 await '[ -e python-runs ]' # a python3 that is a script passes the words on to others first
-capture --window 50
+capture --window 50ms
 expect_same 'the command line' '["","",""]' "$(value "$zip" process.json '.command_line[-3:] | tojson')"
 
 fact 'threads are there, ascending, with their names'
@@ -124,7 +124,7 @@ for i in range(20): threading.Thread(target=time.sleep, args=(300,), daemon=True
 time.sleep(300)'
 target=$pid
 await "[ \"\$(find /proc/$target/task -mindepth 1 -maxdepth 1 | wc -l)\" -eq 21 ]"
-captures 0 --window 50
+captures 0 --window 50ms
 expect_same 'the count' 21 "$(value "$zip" runtime-metrics.json '.threads | length')"
 expect_same 'ascending' true "$(value "$zip" runtime-metrics.json '[.threads[].tid] | . == sort')"
 expect_same 'the names' python3 \
@@ -136,7 +136,7 @@ if [ "$(id -u)" -eq 0 ] && can_be_nobody; then
     target=$pid
     mkdir -m 1777 theirs
     chmod 755 .
-    as_nobody "$(reachable "$BUGPACK")" capture --pid "$target" --window 50 -o theirs >out 2>err
+    as_nobody "$(reachable "$BUGPACK")" capture --pid "$target" --window 50ms -o theirs >out 2>err
     status=$?
     zip=$(cat out)
     expect_status 3
@@ -153,7 +153,7 @@ if [ "$(id -u)" -eq 0 ] && can_be_nobody; then
 else
     fact "of somebody else's process what may be read is there"
     if { [ -r /proc/1/stat ] && [ ! -r /proc/1/environ ]; } || not_tried 'process 1 is ours, or hidden'; then
-        exits 3 capture --pid 1 --window 50 -o reports
+        exits 3 capture --pid 1 --window 50ms -o reports
         expect_err 'process.json'
     fi
 fi
@@ -161,7 +161,7 @@ fi
 fact 'a kernel thread has no memory of its own, and that is no failure'
 kernel_thread=$(ps -e -o pid=,ppid= | awk '$2 == 2 { print $1; exit }')
 if { [ -n "$kernel_thread" ] && [ "$(id -u)" -eq 0 ]; } || not_tried 'no kernel thread can be seen here'; then
-    exits 0 capture --pid "$kernel_thread" --window 50 -o reports
+    exits 0 capture --pid "$kernel_thread" --window 50ms -o reports
     expect_same 'why it has no stacks' "process $kernel_thread is a kernel thread" \
         "$(ledger "$(cat out)" stacks.json reason)"
     expect_same 'the memory' null "$(value "$(cat out)" runtime-metrics.json .process.rss_kb)"

@@ -138,7 +138,7 @@ fact 'without descriptors it says which limit, and the report is complete'
 start "$SPIN" crowd
 target=$pid
 await '[ "$(find /proc/$target/task -maxdepth 1 | wc -l)" -gt 100 ]'
-outside sh -c 'ulimit -n 200 && exec "$@"' sh "$BUGPACK" capture --pid "$target" --window 200 -o .
+outside sh -c 'ulimit -n 200 && exec "$@"' sh "$BUGPACK" capture --pid "$target" --window 200ms -o .
 expect_status 0
 zip=$(cat out)
 expect_same 'the status' omitted "$(ledger "$zip" profile.folded status)"
@@ -146,7 +146,7 @@ ledger "$zip" profile.folded reason | grep -q 'RLIMIT_NOFILE' || wrong "$(ledger
 expect_same 'complete' true "$(unzip -p "$zip" manifest.json | jq .complete)"
 
 fact 'the command raises its own limit'
-outside sh -c 'ulimit -S -n 200 && exec "$@"' sh "$BUGPACK" capture --pid "$target" --window 500 -o .
+outside sh -c 'ulimit -S -n 200 && exec "$@"' sh "$BUGPACK" capture --pid "$target" --window 500ms -o .
 expect_same 'the status' ok "$(ledger "$(cat out)" profile.folded status)"
 kill "$target"
 
@@ -173,7 +173,7 @@ fi
 
 fact 'a filter that refuses it is named, and the report is complete'
 target=$spinner
-outside "$REFUSE" EPERM "$BUGPACK" capture --pid "$target" --window 500 -o .
+outside "$REFUSE" EPERM "$BUGPACK" capture --pid "$target" --window 500ms -o .
 expect_status 0
 zip=$(cat out)
 expect_same 'the status' omitted "$(ledger "$zip" profile.folded status)"
@@ -185,7 +185,7 @@ if { [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; } ||
     fact 'a kernel that asks for CAP_PERFMON is named: perf_event_paranoid of 3, as Debian has it'
     echo 3 >three
     outside unshare -m sh -c 'mount --bind three /proc/sys/kernel/perf_event_paranoid && exec "$@"' sh \
-        "$REFUSE" EACCES "$BUGPACK" capture --pid "$target" --window 500 -o .
+        "$REFUSE" EACCES "$BUGPACK" capture --pid "$target" --window 500ms -o .
     expect_status 0
     zip=$(cat out)
     ledger "$zip" profile.folded reason | grep -q 'perf_event_paranoid is 3.* no CAP_PERFMON' ||

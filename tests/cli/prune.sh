@@ -42,11 +42,11 @@ run prune --older-than 1d dir
 expect_same 'what is left' 'now ' "$(left)"
 others || wrong 'something else is gone'
 fill
-run prune --app other --older-than 1 dir
+run prune --app other --older-than 1d dir
 expect_same 'what is left' '01 02 03 04 now ' "$(left)"
 
 fact 'each unit of an age is its own'
-for age in 60:12h:12min 2:90min:45s 1500:2:1; do
+for age in 60:12h:12min 2:90min:45s 1500:2d:1d 2:0.5h:45 2:3m:1.5m; do
     fill
     rm -rf dir/*.zip
     aged=dir/viewer-bugreport-$(date -u -d "-${age%%:*} min" +%Y-%m-%dT%H-%M-%SZ).zip
@@ -68,7 +68,7 @@ expect_err 'would remove 5 reports'
 fact 'what cannot be is refused'
 expect_misuse '--keep, --max-bytes or --older-than is needed' prune dir
 expect_misuse 'a directory is missing' prune --keep 1
-for time in 0 -1 1x d 1dd 99999999999999999999 ''; do
+for time in 0 0.9 -1 1x d 1dd 1000001d 99999999999999999999 ''; do
     run prune --older-than "$time" dir
     expect_usage "--older-than takes a time such as 30d, 12h, 90min or 45s, not '$time'"
 done

@@ -74,7 +74,7 @@ expect_empty reports
 fact 'what was typed before the question is no answer to it'
 await '[ "$(tm display-message -p "#{pane_current_command}")" = bash ]'
 tm send-keys C-l
-tm send-keys 'review --window 100' Enter yes Enter
+tm send-keys 'review --window 100ms' Enter yes Enter
 see '^Write this report? \[y/N\] *$'
 expect_empty reports
 

@@ -8,7 +8,7 @@ target=$pid
 cd "$scratch" || exit 1
 
 fact 'standard output is the document that a report holds as runtime-metrics.json'
-exits 0 sample --pid "$target" --window 100
+exits 0 sample --pid "$target" --window 100ms
 expect_no_err
 expect_same 'the keys' 'sample_window_ms,process,threads,platform' \
     "$(jq -r 'keys_unsorted | join(",")' out)"
@@ -22,7 +22,7 @@ expect_same 'the platform' linux "$(jq -r .platform out)"
 expect_same 'the end of the document' '}' "$(tail -n 1 out)"
 
 fact 'the window is as long as was asked for, also none at all'
-run sample --pid "$target" --window 2100
+run sample --pid "$target" --window 2100ms
 expect_same 'over the default' true "$(jq '.sample_window_ms >= 2100' out)"
 exits 0 sample --pid "$target" --window 0
 expect_same 'finite' true "$(jq '.process.cpu_percent | isnormal or . == 0' out)"
@@ -36,7 +36,7 @@ switches() {
 }
 ran='.threads[0] | .user_ms + .system_ms'
 begin=$(switches)
-run sample --pid "$pid" --window 300
+run sample --pid "$pid" --window 300ms
 expect_same 'times are the CPU time' true \
     "$(jq "(.threads[0].cpu_percent * .sample_window_ms / 100 - ($ran) | fabs) < 1" out)"
 expect_same 'switches in between' true "$(jq --argjson first "$begin" --argjson last "$(switches)" \
@@ -54,7 +54,7 @@ while True:
 tries=0
 is_seen=false
 while [ "$is_seen" != true ] && [ $tries -lt 100 ]; do
-    run sample --pid "$pid" --window $((100 + tries * 10))
+    run sample --pid "$pid" --window "$((100 + tries * 10))ms"
     is_seen=$(jq 'any(.threads[]; .born_in_window and .cpu_ms >= 20)' out)
     tries=$((tries + 1))
 done
@@ -105,7 +105,7 @@ expect_no_err
 holds . ended_lines || wrong 'a line is cut'
 exits 4 sample --pid 999999999 --follow
 expect_misuse '--count needs --follow' sample --pid "$target" --count 2
-for window in 1 99ms; do
+for window in 1ms 99ms 0.099 0.00001; do
     expect_misuse '--window takes 0, or at least 100 milliseconds' sample --pid "$target" --window "$window"
 done
 expect_misuse '--follow needs a --window over 0' sample --pid "$target" --follow --window 0 --count 2
@@ -133,14 +133,14 @@ resident=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status")
 expect_same 'close to what the kernel says' true "$(jq -s --argjson kb "$resident" '(.[-1].rss_kb - $kb) | fabs < 2048' grown_lines)"
 
 fact 'a busy process is told from an idle one'
-run sample --pid "$target" --window 500
+run sample --pid "$target" --window 500ms
 idle=$(jq .process.cpu_percent out)
 start sh -c 'while :; do :; done'
 # On a machine with much else to do it may get no time within one window.
 tries=0
 is_busy=false
 while [ "$is_busy" != true ] && [ $tries -lt 20 ]; do
-    run sample --pid "$pid" --window 500
+    run sample --pid "$pid" --window 500ms
     is_busy=$(jq --argjson idle "$idle" '.process.cpu_percent > $idle + 5' out)
     tries=$((tries + 1))
 done
@@ -151,7 +151,7 @@ hostile=$(printf 'n\033[7m\302\2337m')
 cp "$(command -v sleep)" "./$hostile" || exit 1
 start "./$hostile" 300
 await '[ "$(cat "/proc/$pid/comm")" = "$hostile" ]'
-for command in 'sample --window 100' 'heap --json'; do
+for command in 'sample --window 100ms' 'heap --json'; do
     # shellcheck disable=SC2086 # two words
     exits 0 $command --pid "$pid"
     expect_out '\u001b[7m\u009b7m'

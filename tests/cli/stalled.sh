@@ -28,7 +28,7 @@ mount_stalled() {
 # is in `zip`.
 capture_stalled() {
     rm -f ended
-    ({ "$BUGPACK" capture --pid "$target" --window 50 --input-timeout 1 --output-dir reports "$@" \
+    ({ "$BUGPACK" capture --pid "$target" --window 50ms --input-timeout 1 --output-dir reports "$@" \
         2>err </dev/null || echo $? >status; } | cat >out; echo >ended) &
     await '[ -e ended ]'
     status=$(cat status)

@@ -52,7 +52,7 @@ fact 'a reader that goes away is a failure with a sentence'
 python3 -c 'import subprocess, sys
 p = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=open("err", "w"))
 p.stdout.close()
-sys.exit(p.wait() & 255)' "$BUGPACK" capture --pid "$target" --window 100 -o reports
+sys.exit(p.wait() & 255)' "$BUGPACK" capture --pid "$target" --window 100ms -o reports
 expect_status 1 $?
 expect_err 'Broken pipe'
 captured 4
@@ -85,14 +85,14 @@ esc=$(printf '\033')
 bar='\[.*\.\] 0\.[0-9] of 0\.3 s'
 
 fact 'on a terminal a bar shows the window, and is gone at the end'
-on_terminal TERM=xterm -- capture --pid "$target" --window 300 -o reports
+on_terminal TERM=xterm -- capture --pid "$target" --window 300ms -o reports
 grep -q "$bar" screen || wrong 'there is no bar'
 grep -q "${esc}\[32m" screen || wrong 'it has no colour'
 tail -n 1 screen | grep -q "${esc}\[K/.*/reports/.*\.zip" || wrong 'the bar was not erased before the path'
 
 fact 'on a narrow terminal no line wraps, for then it could not be erased'
 for columns in 60 48 40 30 20 10 5 1; do
-    on_terminal TERM=xterm -- capture --pid "$target" --window 300 -o reports
+    on_terminal TERM=xterm -- capture --pid "$target" --window 300ms -o reports
     grep -q "of 0" screen || [ "$columns" -le 20 ] || wrong "nothing is shown with $columns columns"
     python3 - "$columns" <<'END' || wrong "a line wraps with $columns columns"
 import re, sys
@@ -105,22 +105,22 @@ done
 columns=0
 
 fact 'NO_COLOR takes the colour and leaves the bar'
-on_terminal TERM=xterm NO_COLOR=1 -- capture --pid "$target" --window 300 -o reports
+on_terminal TERM=xterm NO_COLOR=1 -- capture --pid "$target" --window 300ms -o reports
 grep -q "$bar" screen || wrong 'there is no bar'
 grep -q "${esc}\[[0-9]*m" screen && wrong 'it has a colour'
-on_terminal TERM=xterm NO_COLOR= -- capture --pid "$target" --window 300 -o reports
+on_terminal TERM=xterm NO_COLOR= -- capture --pid "$target" --window 300ms -o reports
 grep -q "${esc}\[32m" screen || wrong 'an empty NO_COLOR took the colour'
 
 fact 'there is no bar with --quiet, with --json, on a dumb terminal or on none'
-on_terminal TERM=xterm -- capture --pid "$target" --window 300 -o reports --quiet
+on_terminal TERM=xterm -- capture --pid "$target" --window 300ms -o reports --quiet
 grep -q "$esc" screen && wrong 'there is one with --quiet'
-on_terminal TERM=xterm -- capture --pid "$target" --window 300 -o reports --json
+on_terminal TERM=xterm -- capture --pid "$target" --window 300ms -o reports --json
 grep -q "$esc" screen && wrong 'there is one with --json'
-on_terminal TERM=dumb -- capture --pid "$target" --window 300 -o reports
+on_terminal TERM=dumb -- capture --pid "$target" --window 300ms -o reports
 grep -q "$esc" screen && wrong 'there is one on a dumb terminal'
-on_terminal NOTHING= -- capture --pid "$target" --window 300 -o reports
+on_terminal NOTHING= -- capture --pid "$target" --window 300ms -o reports
 grep -q "$esc" screen && wrong 'there is one without TERM'
-TERM=xterm run capture --pid "$target" --window 300 -o reports
+TERM=xterm run capture --pid "$target" --window 300ms -o reports
 expect_status 0
 expect_no_err
 

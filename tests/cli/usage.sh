@@ -58,18 +58,21 @@ for command in capture sample; do
     expect_misuse "option '--help' takes no value" $command --help=yes
     expect_misuse "option '--pid' needs a value" $command --pid
     expect_misuse "unexpected argument 'more'" $command --pid $me more
-    expect_misuse "option '--pid' is missing" $command
 
     fact "$command refuses what is not a process id"
     for bad in 0 -1 -- 1x ' 1' +1 0x1 1.0 2147483648 18446744073709551617 ''; do
         expect_misuse '--pid takes a process id from 1 to 2147483647' $command --pid "$bad" --window 0
     done
 
-    fact "$command refuses a window that is not a number of milliseconds up to ten minutes"
-    for bad in 600001 601s 11min 1.5s 2S 's' -1 1.5 '2 s' '' 99999999999999999999 99999999999999s; do
-        expect_misuse '--window takes milliseconds from 0 to 600000' $command --pid $me --window "$bad"
+    fact "$command refuses a window that is not a time up to ten minutes"
+    for bad in 601 600.001 601s 11min 11m 1h 2S s . 1.2.3 -1 +1 0x1 1e1 ' 1' '2 s' inf nan '' \
+        99999999999999999999 99999999999999s; do
+        expect_misuse '--window takes seconds from 0 to 600, or a time such as 500ms or 2s' $command --pid $me --window "$bad"
     done
 done
+
+expect_misuse "option '--pid' is missing" sample
+expect_misuse 'a target is missing: --pid, --name, --unit, --cgroup or --host' capture
 
 fact 'what was mistyped is suggested'
 expect_misuse "unknown command 'captrue'; did you mean 'capture'?" captrue
@@ -107,7 +110,7 @@ for bad in 0 -1 4T 4MB 4.5M M '' 17179869184G 18446744073709551616; do
     expect_misuse '--log-limit takes bytes' capture --pid $me --log-limit "$bad"
     expect_misuse '--attach-limit takes bytes' capture --pid $me --attach-limit "$bad"
 done
-for bad in 4294968 -1 1.5 1m ''; do
+for bad in 4294968 50d -1 1M ''; do
     expect_misuse '--timeout takes seconds from 0 to 4294967' capture --pid $me --timeout "$bad"
 done
 expect_misuse '--app takes at most 64 bytes' capture --pid $me --app "$(printf '%065d' 0)"

@@ -141,7 +141,7 @@ static pid_t start_reader(unsigned round, pid_t host) {
     static const char *const scripts[] = {
         "grep -r word $0 >$1/out", "cat $0/*/* >$1/out", "rm -rf $1/copy; cp -r $0 $1/copy",
 #ifdef BUGPACK_COMMAND
-        BUGPACK_COMMAND " capture --pid $2 --window 1 --without stacks.json -o $1 >$1/out 2>&1",
+        BUGPACK_COMMAND " capture --pid $2 --window 1ms --without stacks.json -o $1 >$1/out 2>&1",
 #endif
         NULL};
     const char *script = scripts[round % (sizeof scripts / sizeof scripts[0])];

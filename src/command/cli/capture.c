@@ -57,7 +57,7 @@ static const bp_cli_option option_rows[] = {
         capture_options, may_stop, 0, "stop-threads",
         "with --host: stop threads for an instant where\nonly that shows what they allocate"),
     BP_CLI_VALUE(capture_options, window_ms, 0, "window", "TIME",
-                 "how long to measure, in milliseconds, or such as 5s\n(default 2s, of --host 1s, "
+                 "how long to measure, in seconds, or such as 500ms\n(default 2s, of --host 1s, "
                  "at most 10min)",
                  bp_cli_read_time, &bp_cli_windows),
     BP_CLI_VALUE(capture_options, stacks, 0, "stacks", "WHICH",
@@ -308,7 +308,7 @@ static const char *find_conflict(const capture_options *options) {
         return "--stop-threads needs --host";
     }
     if (!options->host && selected == 0) {
-        return "option '--pid' is missing";
+        return "a target is missing: --pid, --name, --unit, --cgroup or --host";
     }
     if (options->files.with_hostname && options->without_hostname) {
         return "--hostname and --no-hostname exclude each other";

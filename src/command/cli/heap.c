@@ -20,7 +20,7 @@ typedef struct heap_options {
 } heap_options;
 
 static const bp_cli_bounds snapshots = {"a number", 1, 100000, 1};
-static const bp_cli_bounds intervals = {"a number", 0, 600000, 1};
+static const bp_cli_bounds intervals = {"seconds", 0, 600, 1000};
 
 static const size_t counters_limit_bytes = (size_t)256 << 20;
 
@@ -31,8 +31,8 @@ static const bp_cli_option option_rows[] = {
                  "ends earlier, with what was read so far",
                  bp_cli_read_number, &snapshots),
     BP_CLI_VALUE(
-        heap_options, interval_ms, 0, "interval-ms", "TIME",
-        "time between snapshots, in milliseconds, or such as 5s\n(default 1s, at most 10min)",
+        heap_options, interval_ms, 0, "interval", "TIME",
+        "time between snapshots, in seconds, or such as 500ms\n(default 1s, at most 10min)",
         bp_cli_read_time, &intervals),
     BP_CLI_FLAG(heap_options, of_state, 0, "state",
                 "print the heap-state.json of a file or a report"),
@@ -184,7 +184,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
 const bp_cli_command bp_cli_heap_command = {
     "heap",
     "print what the threads of a jemalloc process allocated",
-    "Usage: bugpack heap --pid PID [--snapshots N] [--interval-ms TIME] [--json]\n"
+    "Usage: bugpack heap --pid PID [--snapshots N] [--interval TIME] [--json]\n"
     "       bugpack heap --state [--json] [FILE|ZIP]\n"
     "\n"
     "Print how many bytes each thread of a running jemalloc process has allocated\n"

@@ -19,7 +19,7 @@ enum { help_column_max = 28 };
 enum { option_max = 40, first_code = 256 };
 
 const bp_cli_bounds bp_cli_pids = {"a process id", 1, INT32_MAX, 1};
-const bp_cli_bounds bp_cli_windows = {"milliseconds", 0, BUGPACK_SAMPLE_WINDOW_MAX_MS, 1};
+const bp_cli_bounds bp_cli_windows = {"seconds", 0, BUGPACK_SAMPLE_WINDOW_MAX_MS / 1000, 1000};
 const bp_cli_bounds bp_cli_some_text = {NULL, 1, UINT32_MAX, 0};
 const bp_cli_bounds bp_cli_app_names = {NULL, 1, 64, 0};
 const bp_cli_bounds bp_cli_descriptions = {NULL, 1, 64 * 1024, 0};
@@ -51,21 +51,33 @@ bool bp_cli_read_number(const bp_cli_option *option, const char *text, void *fie
     return true;
 }
 
+bool bp_cli_parse_time(const char *text, uint64_t *ret_ms) {
+    static const struct {
+        const char *name;
+        double ms;
+    } units[] = {{"", 1e3},    {"s", 1e3},  {"ms", 1},   {"m", 6e4},
+                 {"min", 6e4}, {"h", 36e5}, {"d", 864e5}};
+    static const double ms_max = 1e15;
+    char *end;
+    double value = strtod(text, &end);
+    /* strtod also takes signs, spaces, exponents and names. */
+    if (end == text || end != text + strspn(text, "0123456789.")) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        double ms = value * units[i].ms;
+        if (strcmp(end, units[i].name) == 0 && ms <= ms_max) {
+            *ret_ms = ms > 0 && ms < 1 ? 1 : (uint64_t)(ms + 0.5);
+            return true;
+        }
+    }
+    return false;
+}
+
 bool bp_cli_read_time(const bp_cli_option *option, const char *text, void *field) {
     const bp_cli_bounds *bounds = option->bounds;
-    const struct {
-        const char *name;
-        uint64_t ms;
-    } units[] = {{"", bounds->scale}, {"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}};
-    uint64_t value, ms = 0;
-    char *end;
-    bool is_good = false;
-    bool has_digits = read_digits(text, &value, &end) && value <= UINT32_MAX;
-    for (size_t i = 0; has_digits && !is_good && i < sizeof units / sizeof units[0]; i++) {
-        is_good = strcmp(end, units[i].name) == 0;
-        ms = value * units[i].ms;
-    }
-    if (!is_good || ms < (uint64_t)bounds->smallest * bounds->scale ||
+    uint64_t ms;
+    if (!bp_cli_parse_time(text, &ms) || ms < (uint64_t)bounds->smallest * bounds->scale ||
         ms > (uint64_t)bounds->largest * bounds->scale) {
         bp_cli_say_usage("--%s takes %s from %" PRIu32 " to %" PRIu32
                          ", or a time such as 500ms or 2s, not '%s'",

@@ -52,11 +52,11 @@ bool bp_cli_say_no_memory(void);
 
 /* Digits only, within the bounds, into a uint32_t or pid_t. */
 bp_cli_reader bp_cli_read_number;
-/*
- * A time, into a uint32_t of milliseconds: digits alone are in the unit of the bounds, whose scale
- * makes milliseconds of it; or ms, s, min or h follows them.
- */
+/* A time of bp_cli_parse_time, into a uint32_t of milliseconds; the bounds are in seconds. */
 bp_cli_reader bp_cli_read_time;
+/* A decimal number of seconds, or one that ms, s, m, min, h or d follows. False for another text;
+ * only "0" gives 0. */
+bool bp_cli_parse_time(const char *text, uint64_t *ret_ms);
 /* Bytes, at least 1, with an optional K, M or G (powers of 1,024), into a uint64_t. */
 bp_cli_reader bp_cli_read_size;
 /* The text itself into a const char *; the bounds limit its length. */

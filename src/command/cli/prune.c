@@ -17,27 +17,17 @@ typedef struct prune_options {
     bool is_dry_run, as_json;
 } prune_options;
 
-/* Digits with an optional unit, into seconds. */
+/* A time that is not 0, into seconds. */
 static bool read_age(const bp_cli_option *option, const char *text, void *field) {
-    static const struct {
-        const char *unit;
-        uint64_t secs;
-    } units[] = {{"", 86400}, {"d", 86400}, {"h", 3600}, {"min", 60}, {"s", 1}};
-    static const uint64_t max = 1000000;
-    size_t digits = strspn(text, "0123456789");
-    uint64_t value = 0;
-    for (size_t i = 0; i < digits && value <= max; i++) {
-        value = value * 10 + (uint64_t)(text[i] - '0');
+    static const uint64_t max_secs = (uint64_t)1000000 * 24 * 3600;
+    uint64_t ms;
+    if (!bp_cli_parse_time(text, &ms) || ms < 1000 || ms > max_secs * 1000) {
+        bp_cli_say_usage("--%s takes a time such as 30d, 12h, 90min or 45s, not '%s'", option->name,
+                         text);
+        return false;
     }
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (digits > 0 && value > 0 && value <= max && strcmp(text + digits, units[i].unit) == 0) {
-            *(uint64_t *)field = value * units[i].secs;
-            return true;
-        }
-    }
-    bp_cli_say_usage("--%s takes a time such as 30d, 12h, 90min or 45s, not '%s'", option->name,
-                     text);
-    return false;
+    *(uint64_t *)field = ms / 1000;
+    return true;
 }
 
 typedef struct pruned {

@@ -27,7 +27,7 @@ enum { least_window_ms = 100 };
 static const bp_cli_option option_rows[] = {
     BP_CLI_PID(sample_options),
     BP_CLI_VALUE(sample_options, window_ms, 0, "window", "TIME",
-                 "how long to measure, in milliseconds, or such as 5s\n(default 2s, at most 10min)",
+                 "how long to measure, in seconds, or such as 500ms\n(default 2s, at most 10min)",
                  bp_cli_read_time, &bp_cli_windows),
     BP_CLI_FLAG(sample_options, follows, 0, "follow",
                 "print a line each window, with changes, until it is\nended"),

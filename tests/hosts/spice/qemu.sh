@@ -40,7 +40,7 @@ fi
 
 fact 'a client that is stopped is captured from outside, with its traffic'
 kill -STOP "$client"
-run capture --pid "$client" --window 50 --output outside.zip
+run capture --pid "$client" --window 50ms --output outside.zip
 kill -CONT "$client"
 [ "$(unzip -p outside.zip traffic.pcap | wc -c)" -gt 10000 ] || wrong 'there is no traffic'
 end_client TERM
