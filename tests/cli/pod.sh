@@ -1,6 +1,6 @@
 #!/bin/sh
-# The steps of docs/KUBERNETES.md, with namespaces in place of a cluster: a container with a root, user and
-# processes of its own, and another one that joins its processes, with the rights that each profile gives.
+# The steps of docs/ADMINISTRATION.md, Kubernetes, with namespaces in place of a cluster: a container with a root, user
+# and processes of its own, and another one that joins its processes, with the rights that each profile gives.
 . "$(dirname "$0")/lib.sh"
 need unzip jq unshare nsenter setpriv
 cd "$scratch" || exit 1
