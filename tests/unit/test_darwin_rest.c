@@ -99,7 +99,7 @@ Test(darwin_rest, a_daemon_without_tmpdir_asks_the_system) {
 Test(darwin_rest, a_wait_is_as_long_as_what_is_left) {
     pthread_cond_t condition;
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    cr_assert(eq(int, bp_condition_init(&condition, NULL), BUGPACK_OK));
+    bp_condition_init(&condition);
     uint64_t now_ns = bp_clock_monotonic_ns();
     darwin.skips_waits = true;
     cr_expect(not(bp_condition_wait_until(&condition, &mutex, now_ns)));

@@ -88,7 +88,7 @@ size_t bp_thread_local_bytes(void);
  * not affect a wait. wait_until returns false when the deadline has passed; it may wake spuriously.
  * Destroyed with pthread_cond_destroy.
  */
-bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error);
+void bp_condition_init(pthread_cond_t *condition);
 bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
                              uint64_t deadline_ns);
 

@@ -646,17 +646,13 @@ bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_
         status = bp_fail_memory(error, "read the threads of the machine");
         goto out;
     }
-    status = bp_condition_init(&capture.changed, error);
+    bp_condition_init(&capture.changed);
+    bp_lock_init(&capture.lock, BP_LOCK_HOST_READERS);
+    status = read_machine(&capture, error);
     if (status == BUGPACK_OK) {
-        bp_lock_init(&capture.lock, BP_LOCK_HOST_READERS);
-        status = read_machine(&capture, error);
-        if (status == BUGPACK_OK) {
-            status = print_capture(&capture, sink, context, error);
-        }
-        release(&capture);
-    } else {
-        bp_machine_cgroups_release(&capture.cgroups);
+        status = print_capture(&capture, sink, context, error);
     }
+    release(&capture);
     if (status == BUGPACK_OK) {
         *ret_summary = capture.summary;
     }

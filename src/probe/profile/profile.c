@@ -161,12 +161,7 @@ bugpack_status bp_profiler_begin(const bp_profile_plan *plan, bp_profiler **ret_
         bp_profile_samples_free(plan->samples);
         return bp_fail_memory(error, "profile a process");
     }
-    bugpack_status status = bp_condition_init(&profiler->changed, error);
-    if (status != BUGPACK_OK) {
-        bp_profile_samples_free(plan->samples);
-        free(profiler);
-        return status;
-    }
+    bp_condition_init(&profiler->changed);
     bp_lock_init(&profiler->lock, BP_LOCK_PROFILER);
     profiler->plan = *plan;
     profiler->profile.facts =
@@ -177,7 +172,7 @@ bugpack_status bp_profiler_begin(const bp_profile_plan *plan, bp_profiler **ret_
                                        .out = &profiler->profile,
                                        .deadline_ns = UINT64_MAX};
     atomic_init(&profiler->references, 2);
-    status = bp_thread_start(run, profiler, &profiler->thread, error);
+    bugpack_status status = bp_thread_start(run, profiler, &profiler->thread, error);
     if (status != BUGPACK_OK) {
         atomic_store(&profiler->references, 1);
         drop(profiler);

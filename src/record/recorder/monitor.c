@@ -91,13 +91,9 @@ bugpack_status bp_monitor_new(bp_monitor **ret_monitor, bugpack_error *error) {
     if (monitor == NULL) {
         return bp_fail_memory(error, "start the monitor");
     }
-    bugpack_status status = bp_condition_init(&monitor->changed, error);
-    if (status != BUGPACK_OK) {
-        free(monitor);
-        return status;
-    }
+    bp_condition_init(&monitor->changed);
     bp_lock_init(&monitor->lock, BP_LOCK_MONITOR);
-    status = bp_thread_start(run, monitor, &monitor->thread, error);
+    bugpack_status status = bp_thread_start(run, monitor, &monitor->thread, error);
     if (status != BUGPACK_OK) {
         free_monitor(monitor);
         return status;

@@ -48,11 +48,7 @@ bugpack_status bp_windows_new(bp_history *history, bp_monitor *monitor, bp_windo
     if (windows == NULL) {
         return bp_fail_memory(error, "sample at triggers");
     }
-    bugpack_status status = bp_condition_init(&windows->done, error);
-    if (status != BUGPACK_OK) {
-        free(windows);
-        return status;
-    }
+    bp_condition_init(&windows->done);
     bp_lock_init(&windows->lock, BP_LOCK_WINDOWS);
     windows->history = history;
     windows->monitor = monitor;

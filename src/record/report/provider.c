@@ -34,12 +34,7 @@ bugpack_status bp_provider_new(const bp_provider_spec *spec, bp_provider **ret_p
         free(provider);
         return bp_fail_memory(error, "register a provider");
     }
-    bugpack_status status = bp_condition_init(&provider->idle, error);
-    if (status != BUGPACK_OK) {
-        free(name);
-        free(provider);
-        return status;
-    }
+    bp_condition_init(&provider->idle);
     bp_lock_init(&provider->lock, BP_LOCK_PROVIDER);
     atomic_init(&provider->reference_count, 1);
     provider->spec = *spec;

@@ -506,18 +506,14 @@ bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue *
     if (queue == NULL) {
         return bp_fail_memory(error, "start the threads for reports");
     }
-    bugpack_status status = bp_condition_init(&queue->changed, error);
-    if (status != BUGPACK_OK) {
-        free(queue);
-        return status;
-    }
+    bp_condition_init(&queue->changed);
     bp_lock_init(&queue->lock, BP_LOCK_JOBS);
     (void)pthread_cond_init(&queue->copying, NULL);
     queue->context = context;
     bp_runner_init(&queue->runner);
     bp_runner_on_wake(&queue->runner, end_cancelled, queue);
     bp_fd_reserve_take(&queue->reserve);
-    status = bp_thread_start(work, queue, &queue->worker, error);
+    bugpack_status status = bp_thread_start(work, queue, &queue->worker, error);
     queue->has_worker = status == BUGPACK_OK;
     if (status == BUGPACK_OK) {
         status = bp_thread_start(copy_rings, queue, &queue->snapshotter, error);

@@ -115,14 +115,10 @@ static bugpack_status start_thread(bp_call_thread **ret_thread, bugpack_error *e
     if (thread == NULL) {
         return bp_fail_memory(error, "start a thread for providers");
     }
-    bugpack_status status = bp_condition_init(&thread->changed, error);
-    if (status != BUGPACK_OK) {
-        free(thread);
-        return status;
-    }
+    bp_condition_init(&thread->changed);
     bp_lock_init(&thread->lock, BP_LOCK_PROVIDER_THREAD);
     atomic_init(&thread->reference_count, 2);
-    status = bp_thread_start(run_calls, thread, &thread->thread, error);
+    bugpack_status status = bp_thread_start(run_calls, thread, &thread->thread, error);
     if (status == BUGPACK_OK) {
         *ret_thread = thread;
         return BUGPACK_OK;

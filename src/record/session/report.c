@@ -257,13 +257,11 @@ static bugpack_status report_and_wait(bugpack_session *session,
         (bp_runner_is_inside_provider() || bp_job_queue_is_own_thread(NULL))) {
         status = BUGPACK_ERR_INVALID; /* it would wait for itself */
     }
-    if (status == BUGPACK_OK) {
-        status = bp_condition_init(&waiter.done, NULL);
-    }
     if (status != BUGPACK_OK) {
         result->status = status;
         return refuse(status, &result->error);
     }
+    bp_condition_init(&waiter.done);
     bp_lock_init(&waiter.lock, BP_LOCK_REPORT_CALL);
     status = submit(session, request, owner, wake_waiter, &waiter, &result->error);
     if (status != BUGPACK_OK) {

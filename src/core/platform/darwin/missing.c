@@ -27,9 +27,8 @@ void bp_thread_drop_signal(int number) {
     (void)sigwait(&signals, &number);
 }
 
-bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
+void bp_condition_init(pthread_cond_t *condition) {
     (void)pthread_cond_init(condition, NULL);
-    return BUGPACK_OK;
 }
 
 /*

@@ -117,18 +117,13 @@ size_t bp_thread_local_bytes(void) {
     return sum;
 }
 
-bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
+/* In glibc and musl none of these fails for a clock that the system has. */
+void bp_condition_init(pthread_cond_t *condition) {
     pthread_condattr_t attributes;
-    int result = pthread_condattr_init(&attributes);
-    if (result == 0) {
-        result = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        result = result != 0 ? result : pthread_cond_init(condition, &attributes);
-        (void)pthread_condattr_destroy(&attributes);
-    }
-    if (result != 0) {
-        return bp_fail_errno(error, result, "cannot make a condition variable");
-    }
-    return BUGPACK_OK;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(condition, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
 }
 
 bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
