@@ -31,4 +31,11 @@ exits 0 run -o reports --pedantic-dir gaps --gap-pattern 'gap ([a-z:]+)' -- \
 expect_same 'the keys' 'display:unimpl:rop stderr:line:b' \
     "$(for zip in gaps/*.zip; do value "$zip" metadata.json .gap_key; done | sort | tr '\n' ' ' | sed 's/ $//')"
 
+fact 'with --pedantic alone, the reports are among the others'
+exits 0 run -o reports --pedantic -- echo 'unsupported: x'
+expect_same 'the key' 'stdout:line:unsupported: x' "$(value reports/*-pedantic-stdout*.zip metadata.json .gap_key)"
+
+fact 'a directory for gaps does not say that they are reported'
+expect_misuse '--pedantic-dir needs --pedantic' run -o reports --pedantic-dir gaps -- true
+
 finish

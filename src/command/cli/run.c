@@ -452,7 +452,8 @@ static const bp_cli_option option_rows[] = {
                 "report gaps; without a pattern, lines that mention\n"
                 "something unsupported, unimplemented or unknown"),
     BP_CLI_VALUE(run_options, pedantic_dir, 0, "pedantic-dir", "DIR",
-                 "the directory for reports about gaps", bp_cli_read_output_dir, &bp_cli_some_text),
+                 "the directory for reports about gaps; needs\n--pedantic or --gap-pattern",
+                 bp_cli_read_output_dir, &bp_cli_some_text),
     BP_CLI_VALUE(run_options, auto_snapshot_interval_ms, 0, "auto-snapshot-interval", "TIME",
                  "how often to write a report, in seconds, or such as\n5min (default 0: never)",
                  bp_cli_read_time, &intervals),
@@ -556,6 +557,8 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         bool has_pattern = options.patterns.count > 0;
         if (options.arguments[0] == NULL) {
             result = bp_cli_say_usage("a command is missing");
+        } else if (options.pedantic_dir != NULL && !options.is_pedantic && !has_pattern) {
+            result = bp_cli_say_usage("--pedantic-dir needs --pedantic");
         } else if (bp_cli_redaction_prepare(&options.files.redaction, &result) &&
                    bp_cli_review_prepare(options.is_reviewed, &result) &&
                    (has_pattern || !options.is_pedantic ||

@@ -131,8 +131,9 @@ bugpack_provider_callback spice_channel_json;
 /* --- report.c: what bugpack and the user are told --- */
 
 /* Opens the session, with its providers and the crash handler. NULL: the library's directory, and
- * no pedantic reports. Prints what is wrong on failure. */
-bool spice_report_open(spice_client *client, const char *report_dir, const char *pedantic_dir);
+ * `report_dir` for pedantic reports. Prints what is wrong on failure. */
+bool spice_report_open(spice_client *client, const char *report_dir, bool is_pedantic,
+                       const char *pedantic_dir);
 
 /* A report with a screenshot, if there is a surface. Any thread. */
 void spice_report_take(spice_client *client);

@@ -17,6 +17,7 @@ enum { first_pause_ms = 250, longest_pause_ms = 8000, flush_ms = 5000, turn_ms =
 typedef struct program {
     spice_client client;
     const char *report_dir, *pedantic_dir;
+    bool is_pedantic;
     bool must_quit, is_failed;
     bool is_connected;      /* there are threads of a connection */
     bool was_connected;     /* a server has let us in */
@@ -36,7 +37,8 @@ static const char usage[] =
     "\n"
     "  --password-file FILE  what the server asks for, from the first line of a file\n"
     "  --report-dir DIR      where reports are written\n"
-    "  --pedantic-dir DIR    a report of each distinct protocol gap, 50 at most, written to DIR\n"
+    "  --pedantic            a report of each distinct protocol gap, 50 at most\n"
+    "  --pedantic-dir DIR    where these are written; by default where all are\n"
     "  -h, --help\n";
 
 /* spice://HOST or spice://HOST:PORT. */
@@ -71,6 +73,7 @@ static bool read_password(spice_client *client, const char *path) {
 static int read_options(program *self, int argument_count, char **arguments) {
     static const struct option options[] = {{"password-file", required_argument, NULL, 'f'},
                                             {"report-dir", required_argument, NULL, 'r'},
+                                            {"pedantic", no_argument, NULL, 'p'},
                                             {"pedantic-dir", required_argument, NULL, 'd'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
@@ -85,6 +88,9 @@ static int read_options(program *self, int argument_count, char **arguments) {
         case 'r':
             self->report_dir = optarg;
             break;
+        case 'p':
+            self->is_pedantic = true;
+            break;
         case 'd':
             self->pedantic_dir = optarg;
             break;
@@ -93,6 +99,12 @@ static int read_options(program *self, int argument_count, char **arguments) {
         default:
             is_valid = false;
         }
+    }
+    if (is_valid && self->pedantic_dir != NULL && !self->is_pedantic) {
+        (void)fputs("bugpack-spice: --pedantic-dir needs --pedantic\n"
+                    "Try 'bugpack-spice --help'.\n",
+                    stderr);
+        return 2;
     }
     if (!is_valid || optind + 1 != argument_count ||
         !read_address(&self->client, arguments[optind])) {
@@ -196,7 +208,7 @@ int main(int argument_count, char **arguments) {
     (void)pthread_mutex_init(&self.client.lock, NULL);
     spice_channels_init(&self.client);
     console_open();
-    if (!spice_report_open(&self.client, self.report_dir, self.pedantic_dir)) {
+    if (!spice_report_open(&self.client, self.report_dir, self.is_pedantic, self.pedantic_dir)) {
         return 1;
     }
     run_loop(&self);

@@ -13,14 +13,15 @@ static void on_diagnostic(bugpack_level level, const char *text, void *context) 
     (void)fprintf(stderr, "bugpack: %s\n", text);
 }
 
-bool spice_report_open(spice_client *client, const char *report_dir, const char *pedantic_dir) {
+bool spice_report_open(spice_client *client, const char *report_dir, bool is_pedantic,
+                       const char *pedantic_dir) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     options.app_name = "spice";
     options.app_version = BUGPACK_VERSION;
     options.report_dir = report_dir;
     options.create_report_dir = true;
-    options.pedantic = pedantic_dir != NULL;
+    options.pedantic = is_pedantic;
     options.pedantic_dir = pedantic_dir;
     options.answer_flags = BUGPACK_ANSWER_TRIGGER;
     options.on_event = console_print_event;

@@ -14,7 +14,7 @@ expect_same 'the status' 1 $?
 expect_err 'the server refuses: permission denied'
 
 fact 'it draws what QEMU shows, to the pixel'
-start_client --password-file password --pedantic-dir "$scratch/none"
+start_client --password-file password --pedantic --pedantic-dir "$scratch/none"
 sign '^inputs is up'
 sign '^[1-9][0-9]* draws' 3
 monitor stop
@@ -50,7 +50,7 @@ monitor cont
 fact 'with compression each kind of image is one report'
 kill -KILL "$qemu"
 start_qemu image-compression=auto_glz
-start_client --password-file password --pedantic-dir "$scratch/gaps"
+start_client --password-file password --pedantic --pedantic-dir "$scratch/gaps"
 sign 'draws, [1-9][0-9]* bytes in' 5
 sign '^pedantic report'
 tell_gaps() {

@@ -11,6 +11,9 @@ for words in '' 'vnc://a' 'spice://' 'spice://a:0' 'spice://a:70000' 'spice://a:
     expect_same "the status of <$words>" 2 $?
     expect_err '--help'
 done
+"$BUGPACK_SPICE" --pedantic-dir gaps spice://a >out 2>err </dev/null
+expect_same 'the status of a directory for gaps that are not reported' 2 $?
+expect_err '--pedantic-dir needs --pedantic'
 
 fact 'what is no server is said'
 for each in 'error:the server refuses: permission denied' 'secured:this channel needs TLS' \
@@ -35,7 +38,7 @@ start_server --password 'open sesame' --offer display,inputs,cursor,usbredir
 timeout 60 "$BUGPACK_SPICE" --password-file wrong --report-dir reports "spice://127.0.0.1:$port" \
     >out 2>err </dev/null
 expect_err 'the server refuses: permission denied'
-start_client --password-file password --pedantic-dir "$scratch/gaps"
+start_client --password-file password --pedantic --pedantic-dir "$scratch/gaps"
 all_up
 expect_same 'connection ids' '0 0 77 77' \
     "$(awk '$1 == "link" { print $5 }' server.out | tr '\n' ' ' | sed 's/ $//')"
