@@ -17,7 +17,6 @@
 #include <zip.h>
 
 #include "archive/deflate.h"
-#include "archive/sha256.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/fd_mark.h"

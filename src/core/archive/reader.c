@@ -4,20 +4,14 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zip.h>
 #include <zlib.h>
 
-#include <bugpack/error.h>
-
 #include "archive/directory.h"
 #include "base/file.h"
-#include "base/sink.h"
 #include "base/status.h"
 
 struct bp_archive_reader {

@@ -6,7 +6,6 @@
 #define BP_BASE_BUFFER_H
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,7 +1,5 @@
 #include "base/entry_guard.h"
 
-#include "base/status.h"
-
 static const unsigned shut_flag = 1u << 31;
 
 /* The calls that this thread is inside of, the innermost first. */

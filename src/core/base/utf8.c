@@ -1,7 +1,6 @@
 #include "base/utf8.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <string.h>
 
 /* The escapes: U+EF00 plus the byte. In UTF-8 they are EE BC 80 to EE BF BF. */

@@ -3,8 +3,6 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-#include "json/json.h"
-
 char *bp_json_tree_copy(const bp_json_token *token) {
     char *copy = cJSON_malloc(token->byte_count + 1);
     size_t length = token->byte_count;

@@ -5,7 +5,6 @@
 #define BP_MODEL_ENTRY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 typedef enum bp_entry_form {
     BP_ENTRY_ANY, /* whatever it is */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "model/fields.h"
-#include "model/metadata.h"
 #include "json/json.h"
 
 const char *bp_artefact_status_name(bp_artefact_status status) {

@@ -11,7 +11,6 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "model/metadata.h"
 #include "model/profile.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "model/fields.h"
-#include "json/json.h"
 
 /*
  * How many bytes at the start of a component are the app's word in the name of a session's

@@ -13,7 +13,6 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 
 /* One gap key. Strings are borrowed and may hold any bytes. */
 typedef struct bp_pedantic_gap {

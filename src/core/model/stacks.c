@@ -8,7 +8,6 @@
 #include "base/status.h"
 #include "model/fields.h"
 #include "model/metadata.h"
-#include "json/json.h"
 
 void bp_stack_place_release(bp_stack_place *place) {
     for (size_t i = 0; i < place->inlined_count; i++) {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "model/fields.h"
 
 enum { sentence_max_bytes = 4096 };

@@ -5,7 +5,6 @@
 #ifndef BP_PLATFORM_CRASH_PAGE_H
 #define BP_PLATFORM_CRASH_PAGE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

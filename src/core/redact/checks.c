@@ -3,7 +3,6 @@
  * them, as in the logins of binary protocols.
  */
 #include <ctype.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "redact/rule_set.h"

@@ -1,7 +1,6 @@
 #include "redact/tag.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/id.h"
 

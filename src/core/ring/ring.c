@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/lock.h"
 #include "base/sanitizer.h"
 #include "base/status.h"

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
 #include "base/file.h"
 #include "base/status.h"
 

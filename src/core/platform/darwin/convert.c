@@ -1,6 +1,5 @@
 #include "platform/darwin/convert.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,7 +1,6 @@
 /*
  * What only Linux has: sessions keep their rings in memory here, and no crash is handled.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>

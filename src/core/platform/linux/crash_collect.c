@@ -3,13 +3,10 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "platform/linux/build_id.h"

@@ -1,7 +1,5 @@
 #include "platform/linux/machine_text.h"
 
-#include <string.h>
-
 #include "platform/linux/proc_text.h"
 
 static const uint64_t ns_per_us = 1000;

@@ -2,12 +2,10 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "platform/allocator.h"
 
 #if defined(__ELF__)
 /*

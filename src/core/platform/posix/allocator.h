@@ -4,7 +4,6 @@
 #ifndef BP_PLATFORM_POSIX_ALLOCATOR_H
 #define BP_PLATFORM_POSIX_ALLOCATOR_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

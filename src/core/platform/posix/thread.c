@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/array.h"
