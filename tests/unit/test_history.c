@@ -8,6 +8,8 @@
 #define SEC 1000000000ull
 
 static bp_history *history;
+static uint64_t image; /* of the program that the next snapshots are of */
+static bool is_other;  /* of the last window that was held */
 
 static void make_history(uint32_t window_ms) {
     bp_ring *ring = NULL;
@@ -30,6 +32,7 @@ TestSuite(history, .init = set_up, .fini = tear_down);
 
 static bugpack_status add(uint64_t taken_ns, uint64_t process_cpu) {
     bp_task_snapshot snapshot = made_snapshot(taken_ns, process_cpu, NULL, 0);
+    snapshot.image = image;
     bugpack_status status = bp_history_add(history, &snapshot, NULL);
     cr_expect(eq(u64, snapshot.taken_ns, 0), "taken over in any case");
     return status;
@@ -46,12 +49,13 @@ static bp_metrics computed(bp_history_held *held, bp_task_snapshot *end) {
 /* Where a window begins that ends at `end_ns`; 0: nowhere. */
 static uint64_t begin_of(uint64_t end_ns) {
     bp_history_held held = {NULL, NULL};
-    if (!bp_history_hold(history, end_ns, false, &held)) {
+    bp_task_snapshot end = made_snapshot(end_ns, 0, NULL, 0);
+    end.image = image;
+    if (!bp_history_hold(history, &end, false, &held, &is_other)) {
         cr_expect(eq(ptr, held.before, NULL), "left alone");
         return 0;
     }
     cr_expect(eq(ptr, held.after, NULL));
-    bp_task_snapshot end = made_snapshot(end_ns, 0, NULL, 0);
     bp_metrics metrics = computed(&held, &end);
     cr_expect(eq(u64, metrics.ended_ns, end_ns));
     cr_expect(eq(u64, metrics.sample_window_ms, (end_ns - metrics.began_ns) / 1000000));
@@ -63,7 +67,7 @@ static uint64_t begin_of(uint64_t end_ns) {
 
 static void expect_last(uint64_t began_secs, uint64_t ended_secs) {
     bp_history_held held = {NULL, NULL};
-    cr_assert(bp_history_hold_last(history, &held));
+    cr_assert(bp_history_hold(history, NULL, false, &held, &is_other));
     CLEANUP(bp_metrics_release) bp_metrics metrics = computed(&held, NULL);
     cr_expect(eq(u64, metrics.began_ns, began_secs * SEC));
     cr_expect(eq(u64, metrics.ended_ns, ended_secs * SEC));
@@ -71,7 +75,7 @@ static void expect_last(uint64_t began_secs, uint64_t ended_secs) {
 
 static void expect_no_last(void) {
     bp_history_held held = {NULL, NULL};
-    cr_expect(not(bp_history_hold_last(history, &held)));
+    cr_expect(not(bp_history_hold(history, NULL, false, &held, &is_other)));
     cr_expect(eq(ptr, held.before, NULL));
 }
 
@@ -161,6 +165,33 @@ Test(history, without_a_pause_any_earlier_snapshot_will_do) {
     cr_expect(eq(u64, begin_of(6 * SEC + SEC / 10), 6 * SEC));
 }
 
+Test(history, a_window_has_no_snapshot_of_another_program_than_its_end) {
+    static const struct {
+        uint64_t images[4]; /* of the snapshots at 10, 11 and 12 s, and of the end at 13 s */
+        uint64_t began_secs;
+        bool is_other;
+    } rows[] = {{{1, 1, 1, 1}, 11, false}, {{1, 1, 2, 2}, 12, true}, {{1, 2, 2, 2}, 11, false},
+                {{1, 1, 1, 2}, 0, true},   {{2, 1, 2, 2}, 12, true}, {{0, 0, 2, 2}, 11, false},
+                {{1, 1, 2, 0}, 12, true},  {{1, 1, 1, 0}, 11, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tear_down();
+        set_up();
+        for (uint64_t at = 0; at < 3; at++) {
+            image = rows[i].images[at];
+            cr_assert(eq(int, add((10 + at) * SEC, 0), BUGPACK_OK));
+        }
+        image = rows[i].images[3];
+        cr_expect(eq(u64, begin_of(13 * SEC), rows[i].began_secs * SEC), "row %zu", i);
+        cr_expect(eq(int, is_other, rows[i].is_other), "row %zu", i);
+        cr_assert(eq(int, add(13 * SEC, 0), BUGPACK_OK));
+        if (rows[i].began_secs != 0) {
+            expect_last(rows[i].began_secs, 13);
+        } else {
+            expect_no_last();
+        }
+    }
+}
+
 Test(history, what_is_held_outlives_its_history) {
     bp_thread_counters thread = {.tid = 7, .name = "seven"};
     for (uint64_t secs = 10; secs <= 12; secs++) {
@@ -169,7 +200,7 @@ Test(history, what_is_held_outlives_its_history) {
         cr_assert(eq(int, bp_history_add(history, &snapshot, NULL), BUGPACK_OK));
     }
     CLEANUP(bp_history_held_release) bp_history_held held = {NULL, NULL};
-    cr_assert(bp_history_hold_last(history, &held));
+    cr_assert(bp_history_hold(history, NULL, false, &held, &is_other));
     for (uint64_t secs = 13; secs <= 30; secs++) {
         cr_assert(eq(int, add(secs * SEC, 0), BUGPACK_OK));
     }

@@ -44,6 +44,13 @@ static bool executes(pid_t pid, const char *name) {
     return strcmp(strrchr(target, '/') != NULL ? strrchr(target, '/') + 1 : "", name) == 0;
 }
 
+static uint64_t image_of(const bp_subject *subject) {
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot snapshot = {0};
+    bp_task *task = bp_sampler_task(bp_subject_sampler(subject, NULL));
+    cr_assert(zero(int, (int)bp_task_snapshot_take(task, false, &snapshot, NULL)));
+    return snapshot.image;
+}
+
 /* As env(1) does: it becomes another program, and ends before the report. */
 static void check_facts_of_a_chain(bool has_been_followed, const char *expected_name,
                                    const char *expected_reason) {
@@ -60,8 +67,9 @@ static void check_facts_of_a_chain(bool has_been_followed, const char *expected_
     bp_subject *subject = NULL;
     cr_assert(zero(int, (int)bp_subject_open(&config, &subject, NULL)));
     cr_assert(zero(int, (int)bp_subject_refresh(subject, NULL)));
+    cr_expect(eq(u64, image_of(subject), 0), "it runs what we run");
     cr_assert(eq(sz, (size_t)write(go[1], "g", 1), 1));
-    while (!executes(child, "sleep")) {
+    while (!executes(child, "sleep") || image_of(subject) == 0) {
         (void)usleep(1000);
     }
     if (has_been_followed) {

@@ -16,8 +16,11 @@ static uint64_t now_ns;       /* of the clock, when the test began */
 static unsigned sample_count; /* taken so far */
 static uint64_t ticks;        /* that the process of the next function has used */
 
+static uint64_t image; /* of the program that the next snapshots are of */
+
 static void add(uint64_t taken_ns) {
     bp_task_snapshot snapshot = made_snapshot(taken_ns, taken_ns / 4, NULL, 0);
+    snapshot.image = image;
     cr_assert(eq(int, bp_history_add(history, &snapshot, NULL), BUGPACK_OK));
 }
 
@@ -49,6 +52,7 @@ static bugpack_status sample(void *context, bp_task_snapshot *ret_snapshot, bugp
     *ret_snapshot =
         made_snapshot(taken_ns, taken_ns / 4, threads, thread_count != NULL ? *thread_count : 0);
     free(threads);
+    ret_snapshot->image = image;
     sample_count++;
     return BUGPACK_OK;
 }
@@ -202,6 +206,32 @@ Test(window, without_any_other_sample_there_are_no_metrics) {
     cr_expect(eq(u64, bp_windows_serve(windows, UINT64_MAX, sample, NULL), UINT64_MAX));
     cr_expect(eq(int, bp_window_wait(window, 0)->status, BUGPACK_ERR_IO),
               "nothing to compare with");
+    bp_window_release(window);
+}
+
+Test(window, begins_with_the_program_that_runs_at_its_end) {
+    image = 1;
+    add(now_ns - 3 * SEC);
+    add(now_ns - 2 * SEC);
+    image = 2;
+    bp_window *window = bp_windows_ask(windows, now_ns);
+    serve(sample);
+    const bp_window_result *result = bp_window_wait(window, 0);
+    cr_assert(ne(ptr, result, NULL));
+    cr_expect(eq(int, result->status, BUGPACK_ERR_NO_PROCESS));
+    cr_expect(result->is_other_program);
+    cr_expect(eq(str, result->error.message, "the process began another program"));
+    bp_window_release(window);
+    add(now_ns - SEC);
+    window = bp_windows_ask(windows, now_ns + SEC);
+    (void)bp_windows_serve(windows, UINT64_MAX, sample, NULL);
+    result = bp_window_wait(window, 0);
+    cr_assert(ne(ptr, result, NULL));
+    cr_expect(eq(int, result->status, BUGPACK_OK));
+    cr_expect(not(result->is_other_program));
+    cr_expect(eq(str, result->error.message,
+                 "the process began another program, and the window with that"));
+    cr_expect(eq(u64, result->metrics.began_ns, now_ns - SEC));
     bp_window_release(window);
 }
 

@@ -49,6 +49,7 @@ typedef struct bp_task_snapshot {
     size_t thread_count;
     size_t vanished_count; /* threads that were listed and gone when they were read */
     size_t unread_count;   /* descendants that run and could not be read, at least */
+    uint64_t image;        /* of the first process, as in bp_task_program; 0: not known */
 } bp_task_snapshot;
 
 void bp_task_snapshot_release(bp_task_snapshot *snapshot);

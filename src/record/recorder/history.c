@@ -216,17 +216,30 @@ static uint64_t distance(uint64_t a, uint64_t b) {
     return a > b ? a - b : b - a;
 }
 
-/* The snapshot that begins a window which ends at `end_ns`, or NULL. The lock is held. */
-static bp_shared_snapshot *find_begin(const bp_history *history, uint64_t end_ns,
-                                      uint64_t least_ns) {
+/* The snapshot that begins a window which ends at `end`, or NULL. All from the newest one of
+ * another program on are passed over: `ret_is_other` says whether one of them was meant. The lock
+ * is held.
+ */
+static bp_shared_snapshot *find_begin(const bp_history *history, const bp_task_snapshot *end,
+                                      uint64_t least_ns, bool *ret_is_other) {
     bp_shared_snapshot *found = NULL;
     uint64_t closest_ns = UINT64_MAX;
-    for (size_t i = 0; i < history->held_count && taken_ns(history, i) < end_ns; i++) {
-        uint64_t length_ns = end_ns - taken_ns(history, i);
+    uint64_t image = end->image;
+    bool is_other = false;
+    *ret_is_other = false;
+    for (size_t i = history->held_count; i-- > 0;) {
+        const bp_task_snapshot *begin = &history->held[i]->snapshot;
+        uint64_t length_ns = end->taken_ns - begin->taken_ns;
+        if (begin->taken_ns >= end->taken_ns) {
+            continue;
+        }
+        image = image != 0 ? image : begin->image; /* a zombie has none any more */
+        is_other = is_other || (begin->image != 0 && begin->image != image);
         uint64_t off_ns = distance(length_ns, history->window_ns);
-        if (length_ns >= least_ns && off_ns < closest_ns) {
+        if (length_ns >= least_ns && off_ns <= closest_ns) {
             closest_ns = off_ns;
-            found = history->held[i];
+            found = is_other ? found : history->held[i];
+            *ret_is_other = is_other;
         }
     }
     return found;
@@ -240,24 +253,20 @@ uint64_t bp_history_ready_ns(bp_history *history, uint64_t asked_ns) {
     return ready_ns;
 }
 
-bool bp_history_hold(bp_history *history, uint64_t end_ns, bool may_be_short,
-                     bp_history_held *ret_held) {
+bool bp_history_hold(bp_history *history, const bp_task_snapshot *end, bool may_be_short,
+                     bp_history_held *ret_held, bool *ret_is_other) {
+    bp_shared_snapshot *begin = NULL, *last = NULL;
+    *ret_is_other = false;
     bp_lock_acquire(&history->lock);
-    bp_shared_snapshot *begin = find_begin(history, end_ns, may_be_short ? 0 : history->least_ns);
-    if (begin != NULL) {
-        *ret_held = (bp_history_held){.before = retain(begin)};
+    if (end == NULL && history->held_count > 0) {
+        last = history->held[history->held_count - 1];
+        end = &last->snapshot;
     }
-    bp_lock_release(&history->lock);
-    return begin != NULL;
-}
-
-bool bp_history_hold_last(bp_history *history, bp_history_held *ret_held) {
-    bp_lock_acquire(&history->lock);
-    size_t count = history->held_count;
-    bp_shared_snapshot *begin =
-        count > 0 ? find_begin(history, taken_ns(history, count - 1), history->least_ns) : NULL;
+    if (end != NULL) {
+        begin = find_begin(history, end, may_be_short ? 0 : history->least_ns, ret_is_other);
+    }
     if (begin != NULL) {
-        *ret_held = (bp_history_held){retain(begin), retain(history->held[count - 1])};
+        *ret_held = (bp_history_held){retain(begin), last != NULL ? retain(last) : NULL};
     }
     bp_lock_release(&history->lock);
     return begin != NULL;

@@ -70,16 +70,15 @@ typedef struct bp_history_held {
 uint64_t bp_history_ready_ns(bp_history *history, uint64_t asked_ns);
 
 /*
- * Holds the snapshot that begins a window ending at `end_ns`: of those so long before it as
+ * Holds the snapshot that begins a window ending at `end`: of those so long before it as
  * bp_history_ready_ns says, the one whose window is closest to window_ms. `may_be_short`: of all,
  * for a process that has ended. False without one. To be called when the window ends: a few seconds
- * later the snapshot has been dropped. Any thread.
+ * later the snapshot has been dropped. `end` NULL: the newest snapshot, which it holds as well.
+ * None is of another program than the one at the end: `ret_is_other` says that this is why the
+ * window is shorter, or that there is none. Any thread.
  */
-bool bp_history_hold(bp_history *history, uint64_t end_ns, bool may_be_short,
-                     bp_history_held *ret_held);
-
-/* The same for the window that ended at the newest snapshot, which it holds as well. */
-bool bp_history_hold_last(bp_history *history, bp_history_held *ret_held);
+bool bp_history_hold(bp_history *history, const bp_task_snapshot *end, bool may_be_short,
+                     bp_history_held *ret_held, bool *ret_is_other);
 
 /* Also after the history was freed. */
 void bp_history_held_release(bp_history_held *held);

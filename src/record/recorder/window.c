@@ -172,20 +172,25 @@ static void settle(bp_window *window, bp_task_snapshot *end, const bugpack_error
     }
     bp_window_result *result = &window->result;
     bp_history_held held = {NULL, NULL};
-    bool is_held = false;
+    bool is_held, is_other;
     bool is_last = end_ns != 0 && end != NULL;
     if (is_last) {
         move_to_end(end_ns, cpu_ns, end);
     }
-    is_held = end != NULL ? bp_history_hold(windows->history, end->taken_ns, is_last, &held)
-                          : bp_history_hold_last(windows->history, &held);
+    is_held = bp_history_hold(windows->history, end, is_last, &held, &is_other);
     if (end == NULL || why->status != BUGPACK_OK) {
         result->error = *why; /* with a sample: that of a process which has ended since */
+    } else if (is_other) {
+        (void)bp_fail(&result->error, BUGPACK_ERR_NO_PROCESS, "the process began another program%s",
+                      is_held ? ", and the window with that" : "");
     }
     if (is_held) {
         result->status = bp_history_held_compute(&held, end, &result->metrics, &result->error);
     } else if (end == NULL) {
         result->status = why->status;
+    } else if (is_other) {
+        result->status = result->error.status;
+        result->is_other_program = true;
     } else if (is_last && end->has_uptime) {
         result->status = compute_whole_life(end, &result->metrics, &result->error);
     } else {

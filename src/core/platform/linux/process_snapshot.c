@@ -217,6 +217,17 @@ static bugpack_status read_memory_of_others(const bp_task *process, bp_task_snap
     return status;
 }
 
+/* Where our own stack begins, a child of ours has executed nothing since it was forked: what it is
+ * to run, as the command of `bugpack run`, begins with it. */
+static uint64_t find_image(const bp_task *process, const bp_proc_stat *stat) {
+    bp_proc_stat own;
+    bool is_child = process->root.has_our_ids && stat->parent_pid == (uint64_t)getpid();
+    return is_child && bp_proc_read_stat(AT_FDCWD, &own, "/proc/self/stat") == 0 &&
+                   own.stack_start == stat->stack_start
+               ? 0
+               : stat->stack_start;
+}
+
 /* The CPU time of the whole process, and when that was. */
 static bugpack_status read_process_cpu(const bp_task *process, bp_task_snapshot *snapshot,
                                        bugpack_error *error) {
@@ -236,6 +247,7 @@ static bugpack_status read_process_cpu(const bp_task *process, bp_task_snapshot 
         snapshot->process_cpu = stat.cpu_ticks;
         snapshot->waited_cpu = stat.waited_ticks;
         snapshot->first_cpu = stat.cpu_ticks + stat.waited_ticks;
+        snapshot->image = find_image(process, &stat);
     }
     return status;
 }
