@@ -664,14 +664,14 @@ with zipfile.ZipFile("values.zip", "w", zipfile.ZIP_DEFLATED) as report:
     report.writestr("process.json", "[" + 300000 * "1," + "1]")
     report.writestr("threads.json", "{\"deadlocks\": [{\"tids\": [" + 110000 * "1," + "1]}]}")
     report.writestr("runtime-metrics.json", "{\"threads\": [" + ",".join(
-        f"{{\"tid\": {i}, \"name\": \"{i}\", \"cpu_percent\": 1}}" for i in range(132000)) + "]}")
+        f"{{\"tid\": {i}, \"name\": \"{i}\", \"cpu_percent\": 1}}" for i in range(1000)) + "]")
     report.writestr("stacks.json", "{\"threads\": [{\"frames\": [" + 110000 * "1," + "1]}]}")
 with zipfile.ZipFile("gone.zip", "w", zipfile.ZIP_DEFLATED) as report:
     report.writestr("manifest.json", "{\"artefacts\": [" + 130000 * "1," + "1]}")'
 exits 0 show values.zip
 grep -q 'it would take over 20 MiB of memory  \[process.json\]' out || wrong "it is $(cat out)"
 grep -q 'it would take over 8 MiB of memory  \[threads.json\]' out || wrong "it is $(cat out)"
-grep -q 'its threads have more than 131072 names  \[runtime-metrics.json\]' out || wrong "it is $(cat out)"
+grep -q 'cannot be read: .*  \[runtime-metrics.json\]' out || wrong "it is $(cat out)"
 if grep -q '^Busiest' out; then wrong 'some threads of a document that was not read to its end are shown as the busiest'; fi
 grep -q 'it would take over 8 MiB of memory  \[stacks.json\]' out || wrong "it is $(cat out)"
 exits 1 show gone.zip

@@ -133,9 +133,10 @@ void bp_diagnose_spin_calls(bp_evidence *evidence) {
 void bp_diagnose_many_threads(bp_evidence *evidence) {
     enum { same_name_min = 512 }; /* a Java program has hundreds of threads, of many names */
     if (evidence->common_count >= same_name_min) {
-        bp_find(evidence, "{} of its {} threads are called \"{}\"",
-                BP_COUNT(evidence->common_count), BP_COUNT(evidence->measured_count),
-                BP_TEXT(evidence->common_name));
+        bool is_cut = evidence->thread_count == BP_EVIDENCE_THREAD_MAX;
+        bp_find(evidence, "{}{} of its {} threads are called \"{}\"",
+                BP_TEXT(is_cut ? "at least " : ""), BP_COUNT(evidence->common_count),
+                BP_COUNT(evidence->measured_count), BP_TEXT(evidence->common_name));
     }
 }
 

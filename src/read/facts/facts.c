@@ -485,7 +485,7 @@ void bp_facts_close(bp_facts *facts) {
     }
     bp_json_tree_free(facts->document);
     free(facts->samples);
-    bp_thread_names_release(&facts->names);
+    free(facts->names.rows);
     bp_call_tree_release(&facts->profile);
     bp_buffer_release(&facts->log_tail);
     bp_report_file_close(facts->report);

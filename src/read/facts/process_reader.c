@@ -210,9 +210,7 @@ static bugpack_status keep_failure(bp_process_reader *reader, const char *entry,
 
 /* Takers of elements; the context is the reader. */
 static bugpack_status take_measured(void *context, bp_json_tree *row, bugpack_error *error) {
-    bp_process_reader *reader = context;
-    bugpack_status status = bp_thread_names_add(&reader->names, row, error);
-    return status == BUGPACK_OK ? bp_evidence_measured(&reader->evidence, row, error) : status;
+    return bp_evidence_measured(&((bp_process_reader *)context)->evidence, row, error);
 }
 
 static bugpack_status take_listed(void *context, bp_json_tree *row, bugpack_error *error) {
@@ -238,11 +236,9 @@ static bugpack_status take_stack(void *context, bp_json_tree *row, bugpack_error
 static void end_measured(bp_process_reader *reader) {
     bp_evidence *evidence = &reader->evidence;
     (void)bp_json_tree_number(evidence->metrics, "sample_window_ms", &evidence->window_ms);
-    bp_thread_names_sort(&reader->names, evidence->window_ms);
     bp_evidence_end_measured(evidence);
     if (evidence->metrics == NULL) { /* what a part of it says is of no use */
         evidence->measured_count = evidence->busiest_count = 0;
-        bp_thread_names_release(&reader->names);
     }
 }
 
@@ -497,6 +493,10 @@ bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack
          i++) {
         status = steps[i](reader, error);
     }
+    if (status == BUGPACK_OK && evidence->metrics != NULL &&
+        !bp_thread_names_list(&reader->names, evidence)) {
+        status = bp_fail_memory(error, "read a report");
+    }
     for (size_t i = 0; i < reader->names.count; i++) {
         const bp_threads_of_name *name = &reader->names.rows[i];
         if (name->count > evidence->common_count) {
@@ -514,7 +514,7 @@ bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack
 
 void bp_process_release(bp_process_reader *reader) {
     bp_evidence_release(&reader->evidence);
-    bp_thread_names_release(&reader->names);
+    free(reader->names.rows);
     bp_call_tree_release(&reader->profile);
     bp_buffer_release(&reader->log_tail);
     free(reader->samples);

@@ -6,15 +6,15 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
-#include "base/hash.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "model/fields.h"
 
 /* --- names -------------------------------------------------------------------------------- */
 
-enum { name_max = 1 << 17 }; /* all different */
+static int compare_texts(const void *one, const void *other) {
+    return strcmp(one, other);
+}
 
 /* Busiest first; then by name, so that equal reports have equal lines. */
 static int compare_cpu(const void *one, const void *other) {
@@ -25,93 +25,35 @@ static int compare_cpu(const void *one, const void *other) {
                : strcmp(first->name, second->name);
 }
 
-/* The slot of a name, or the free one where it belongs. */
-static uint32_t *find_slot(const bp_thread_names *names, const char *name) {
-    size_t at = (size_t)XXH3_64bits_withSeed(name, strlen(name), names->seed);
-    for (;; at++) {
-        uint32_t *slot = &names->slots[at & (names->slot_count - 1)];
-        if (*slot == 0 || strcmp(names->rows[*slot - 1].name, name) == 0) {
-            return slot;
+bool bp_thread_names_list(bp_thread_names *names, const bp_evidence *evidence) {
+    bp_threads_of_name *rows = calloc(evidence->thread_count + 1, sizeof *rows);
+    size_t thread_count = 0, count = 0;
+    if (rows == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        if (thread->cpu_percent >= 0 && !thread->is_own) {
+            bp_threads_of_name *row = &rows[thread_count++];
+            *row = (bp_threads_of_name){.count = 1, .cpu_percent = thread->cpu_percent};
+            memcpy(row->name, thread->name, sizeof row->name);
         }
     }
-}
-
-/* Makes room for a name. Half of the slots stay free. */
-static bool reserve(bp_thread_names *names) {
-    enum { slots_min = 64 };
-    if (!bp_array_reserve(&names->rows, names->count, &names->capacity)) {
-        return false;
+    qsort(rows, thread_count, sizeof *rows, compare_texts);
+    for (size_t i = 0; i < thread_count; i++) {
+        if (count > 0 && strcmp(rows[count - 1].name, rows[i].name) == 0) {
+            rows[count - 1].count++;
+            rows[count - 1].cpu_percent += rows[i].cpu_percent;
+        } else {
+            rows[count++] = rows[i];
+        }
     }
-    if (2 * (names->count + 1) <= names->slot_count) {
-        return true;
-    }
-    size_t slot_count = names->slot_count > 0 ? 2 * names->slot_count : slots_min;
-    uint32_t *slots = calloc(slot_count, sizeof *slots);
-    if (slots == NULL) {
-        return false;
-    }
-    free(names->slots);
-    names->slots = slots;
-    names->slot_count = slot_count;
-    names->seed = bp_clock_monotonic_ns() ^ (uint64_t)(uintptr_t)slots << 20;
-    for (size_t i = 0; i < names->count; i++) {
-        *find_slot(names, names->rows[i].name) = (uint32_t)(i + 1);
-    }
+    qsort(rows, count, sizeof *rows, compare_cpu);
+    *names = (bp_thread_names){rows, count};
     return true;
 }
 
-bugpack_status bp_thread_names_add(bp_thread_names *names, const bp_json_tree *thread,
-                                   bugpack_error *error) {
-    bp_threads_of_name row = {.count = 1};
-    const char *name = bp_json_tree_text(thread, "name");
-    if (name == NULL || bp_json_tree_is_true(thread, "own") ||
-        !bp_json_tree_number(thread, "cpu_percent", &row.cpu_percent)) {
-        return BUGPACK_OK;
-    }
-    bp_utf8_copy(row.name, sizeof row.name, name);
-    if (bp_json_tree_is_true(thread, "born_in_window")) {
-        (void)bp_json_tree_number(thread, "cpu_ms", &row.born_cpu_ms);
-    }
-    if (!reserve(names)) {
-        return bp_fail_memory(error, "read a report");
-    }
-    uint32_t *slot = find_slot(names, row.name);
-    if (*slot != 0) {
-        names->rows[*slot - 1].count++;
-        names->rows[*slot - 1].cpu_percent += row.cpu_percent;
-        names->rows[*slot - 1].born_cpu_ms += row.born_cpu_ms;
-    } else if (names->count == name_max) {
-        return bp_fail(error, BUGPACK_ERR_LIMIT, "its threads have more than %d names", name_max);
-    } else {
-        names->rows[names->count++] = row;
-        *slot = (uint32_t)names->count;
-    }
-    return BUGPACK_OK;
-}
-
-void bp_thread_names_sort(bp_thread_names *names, double window_ms) {
-    for (size_t i = 0; i < names->count && window_ms > 0; i++) {
-        names->rows[i].cpu_percent += names->rows[i].born_cpu_ms / window_ms * 100;
-    }
-    if (names->count > 0) {
-        qsort(names->rows, names->count, sizeof *names->rows, compare_cpu);
-    }
-    free(names->slots);
-    names->slots = NULL;
-    names->slot_count = 0;
-}
-
-void bp_thread_names_release(bp_thread_names *names) {
-    free(names->rows);
-    free(names->slots);
-    *names = (bp_thread_names){.count = 0};
-}
-
 /* --- deadlocks ---------------------------------------------------------------------------- */
-
-static int compare_texts(const void *one, const void *other) {
-    return strcmp(one, other);
-}
 
 /*
  * Whether it is known for whom a thread waits, or that it waits for no lock. The kernel does not

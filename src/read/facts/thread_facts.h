@@ -10,27 +10,18 @@
 
 /* All threads of one name. */
 typedef struct bp_threads_of_name {
+    char name[64];
     uint64_t count;
     double cpu_percent; /* their sum */
-    double born_cpu_ms; /* of those that were born in the window; then part of the sum */
-    char name[64];
 } bp_threads_of_name;
 
 typedef struct bp_thread_names {
-    bp_threads_of_name *rows;
-    size_t count, capacity;
-    uint32_t *slots; /* places in `rows`, from 1, by hash; 0 is free */
-    size_t slot_count;
-    uint64_t seed;
+    bp_threads_of_name *rows; /* busiest first; from malloc */
+    size_t count;
 } bp_thread_names;
 
-/* Adds a thread of runtime-metrics.json to those of its name. NO_MEMORY, and LIMIT for more than
- * 131,072 names. */
-bugpack_status bp_thread_names_add(bp_thread_names *names, const bp_json_tree *thread,
-                                   bugpack_error *error);
-/* Once all are there, and how long the window was is known. */
-void bp_thread_names_sort(bp_thread_names *names, double window_ms);
-void bp_thread_names_release(bp_thread_names *names);
+/* Lists the names of the measured threads of a process. False without memory. */
+bool bp_thread_names_list(bp_thread_names *names, const bp_evidence *evidence);
 
 /* The deadlocks of all processes of a report. */
 enum { BP_DEADLOCKED_MAX = 16 };
