@@ -354,17 +354,6 @@ static void fail_reading(bp_thread_heap_reading *reading, bp_heap_failure failur
     (void)snprintf(reading->reason, sizeof reading->reason, "%s", sentence.message);
 }
 
-/* A process without a measured thread has the failure of its first thread. */
-static void judge(const bp_heap_target *target, bp_thread_heap_reading *reading) {
-    const bp_jemalloc_found *found = &target->found;
-    const bp_thread_heap_snapshot *last = &reading->snapshots[reading->snapshot_count - 1];
-    if (found->failure != BP_HEAP_FAILURE_NONE) {
-        fail_reading(reading, found->failure, found->system_errno, found->reason);
-    } else if (last->measured_count == 0 && last->thread_count > 0) {
-        fail_reading(reading, last->threads[0].failure, last->threads[0].system_errno, "");
-    }
-}
-
 /* Waits for the next snapshot. False when it was interrupted through `stop_fd`. */
 static bool wait_until(uint64_t deadline_ns, int stop_fd) {
     for (;;) {
@@ -426,7 +415,14 @@ static bugpack_status probe_task(bp_heap_prober *prober, bp_heap_target *target,
             status = take_all(target, plan, reading, error);
         }
         if (status == BUGPACK_OK) {
-            judge(target, reading);
+            /* A process without a measured thread has the failure of its first thread. */
+            const bp_jemalloc_found *found = &target->found;
+            const bp_thread_heap_snapshot *last = &reading->snapshots[reading->snapshot_count - 1];
+            if (found->failure != BP_HEAP_FAILURE_NONE) {
+                fail_reading(reading, found->failure, found->system_errno, found->reason);
+            } else if (last->measured_count == 0 && last->thread_count > 0) {
+                fail_reading(reading, last->threads[0].failure, last->threads[0].system_errno, "");
+            }
             describe(target, reading);
         }
         bool is_again =

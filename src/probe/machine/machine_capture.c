@@ -566,14 +566,6 @@ static bugpack_status read_window(struct capture *capture, uint64_t ticks_per_se
                                              &capture->after, &capture->summary, error);
 }
 
-/* Captures of one boot have the same id, which a thread's ids and start do not show. */
-static void read_boot_id(int proc_fd, char boot_id[37]) {
-    char text[37];
-    if (bp_proc_read_small(proc_fd, "sys/kernel/random/boot_id", text, 36) == 36) {
-        memcpy(boot_id, text, 36);
-    }
-}
-
 static bugpack_status read_machine(struct capture *capture, bugpack_error *error) {
     bp_machine_summary *summary = &capture->summary;
     long ticks = sysconf(_SC_CLK_TCK);
@@ -595,7 +587,11 @@ static bugpack_status read_machine(struct capture *capture, bugpack_error *error
     summary->self_tgid = find_self(capture, &has_our_ids);
     summary->window_ns = capture->after.taken_ns - capture->before.taken_ns;
     summary->is_root = geteuid() == 0;
-    read_boot_id(capture->proc_fd, summary->boot_id);
+    /* Captures of one boot have the same id, which a thread's ids and start do not show. */
+    char text[37];
+    if (bp_proc_read_small(capture->proc_fd, "sys/kernel/random/boot_id", text, 36) == 36) {
+        memcpy(summary->boot_id, text, 36);
+    }
     const bp_machine_reader model = {.proc_fd = capture->proc_fd,
                                      .has_our_ids = has_our_ids,
                                      .ticks_per_sec = summary->ticks_per_sec,

@@ -38,18 +38,6 @@ static bp_machine_cause cause_of(int system_errno) {
     }
 }
 
-/* Counts the groups that could not be read; for another reason than these also the file, once. */
-static void count_unread(bp_machine_summary *tally, const bp_thread_reading *thread) {
-    for (bp_thread_group group = BP_GROUP_STAT; group < BP_MACHINE_GROUP_COUNT; group++) {
-        bp_machine_cause cause = cause_of(thread->errnos[group]);
-        bool has_file = group <= BP_GROUP_SCHED || group == BP_GROUP_MEMORY;
-        tally->unread[group][cause] += thread->errnos[group] != 0;
-        if (thread->errnos[group] != 0 && cause == BP_MACHINE_CAUSE_OTHER && has_file) {
-            bp_machine_summary_error(tally, thread->errnos[group])->file_count++;
-        }
-    }
-}
-
 static void read_cgroup(bp_machine_reader *reader, bp_machine_thread *thread) {
     const char *path;
     size_t path_bytes;
@@ -128,7 +116,15 @@ int bp_machine_read_thread(bp_machine_reader *reader, const bp_machine_process *
         bp_thread_reading_release(read);
         return result;
     }
-    count_unread(&reader->tally, read);
+    /* Groups are counted by cause; a file is an error of its own if the cause is none of these. */
+    for (bp_thread_group group = BP_GROUP_STAT; group < BP_MACHINE_GROUP_COUNT; group++) {
+        bp_machine_cause cause = cause_of(read->errnos[group]);
+        bool has_file = group <= BP_GROUP_SCHED || group == BP_GROUP_MEMORY;
+        reader->tally.unread[group][cause] += read->errnos[group] != 0;
+        if (read->errnos[group] != 0 && cause == BP_MACHINE_CAUSE_OTHER && has_file) {
+            bp_machine_summary_error(&reader->tally, read->errnos[group])->file_count++;
+        }
+    }
     read_cgroup(reader, ret_thread);
     take_heap(reader, process, ret_thread);
     return 0;

@@ -148,18 +148,6 @@ static size_t read_in_root(struct reader *reader, const char *path) {
     return length > 0 ? (size_t)length : 0;
 }
 
-static void read_distribution(struct reader *reader) {
-    bp_system *system = &reader->system;
-    size_t length = read_in_root(reader, "etc/os-release");
-    length = length > 0 ? length : read_in_root(reader, "usr/lib/os-release");
-    (void)bp_os_release_find(reader->text, length, "ID", system->distribution_id,
-                             sizeof system->distribution_id);
-    (void)bp_os_release_find(reader->text, length, "VERSION_ID", system->distribution_version,
-                             sizeof system->distribution_version);
-    (void)bp_os_release_find(reader->text, length, "PRETTY_NAME", system->distribution_name,
-                             sizeof system->distribution_name);
-}
-
 static void read_kernel(struct reader *reader) {
     bp_system *system = &reader->system;
     struct utsname names;
@@ -567,7 +555,15 @@ bugpack_status bp_system_read(const bp_system_plan *plan, bp_system *ret_system,
     }
     reader->plan = plan;
     open_places(reader);
-    read_distribution(reader);
+    bp_system *system = &reader->system;
+    size_t length = read_in_root(reader, "etc/os-release");
+    length = length > 0 ? length : read_in_root(reader, "usr/lib/os-release");
+    (void)bp_os_release_find(reader->text, length, "ID", system->distribution_id,
+                             sizeof system->distribution_id);
+    (void)bp_os_release_find(reader->text, length, "VERSION_ID", system->distribution_version,
+                             sizeof system->distribution_version);
+    (void)bp_os_release_find(reader->text, length, "PRETTY_NAME", system->distribution_name,
+                             sizeof system->distribution_name);
     read_kernel(reader);
     read_cpus(reader);
     read_memory(reader);

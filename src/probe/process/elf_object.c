@@ -307,19 +307,6 @@ static bool take(uint64_t *left_bytes, uint64_t bytes) {
     return true;
 }
 
-static bool are_sections_within(int fd, const Elf64_Ehdr *header, uint64_t *left_bytes) {
-    for (unsigned i = 0; i < header->e_shnum; i++) {
-        Elf64_Shdr section;
-        if (!bp_read_exactly(fd, header->e_shoff + i * sizeof section, &section, sizeof section)) {
-            return false;
-        }
-        if (!take(left_bytes, bytes_in_memory(fd, &section))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 bool bp_elf_is_within(int fd, uint64_t limit_bytes) {
     Elf64_Ehdr header;
     uint64_t left_bytes = limit_bytes;
@@ -339,5 +326,14 @@ bool bp_elf_is_within(int fd, uint64_t limit_bytes) {
             return false;
         }
     }
-    return are_sections_within(fd, &header, &left_bytes);
+    for (unsigned i = 0; i < header.e_shnum; i++) {
+        Elf64_Shdr section;
+        if (!bp_read_exactly(fd, header.e_shoff + i * sizeof section, &section, sizeof section)) {
+            return false;
+        }
+        if (!take(&left_bytes, bytes_in_memory(fd, &section))) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -231,20 +231,16 @@ static bool read_connections(struct sockets *sockets) {
     return connections != NULL;
 }
 
-/* Those that wait on a unix listener: the sockets which it will accept have no inodes yet. */
-static void take_pending(struct sockets *sockets, const bp_socket_diag *listener) {
-    for (size_t k = 0; k < listener->pending_count; k++) {
+static void take_diag(struct sockets *sockets, const bp_socket_diag *diag) {
+    /* Those that wait on a unix listener: the sockets which it will accept have no inodes yet. */
+    for (size_t k = 0; k < diag->pending_count; k++) {
         uint32_t inode;
-        memcpy(&inode, listener->pending + k * sizeof inode, sizeof inode);
+        memcpy(&inode, diag->pending + k * sizeof inode, sizeof inode);
         for (size_t i = find_first(sockets, inode);
              i < sockets->count && sockets->items[i]->inode == inode; i++) {
-            sockets->items[i]->listener_inode = listener->inode;
+            sockets->items[i]->listener_inode = diag->inode;
         }
     }
-}
-
-static void take_diag(struct sockets *sockets, const bp_socket_diag *diag) {
-    take_pending(sockets, diag);
     for (size_t i = find_first(sockets, diag->inode);
          i < sockets->count && sockets->items[i]->inode == diag->inode; i++) {
         bp_socket *socket = sockets->items[i];
@@ -470,14 +466,6 @@ static void read_limit(struct reader *reader) {
     }
 }
 
-static void read_name(struct reader *reader) {
-    bp_proc_stat stat;
-    if (bp_proc_read_stat(reader->fds_fd, &stat, "../stat") == 0) {
-        reader->process.birth = stat.start_ticks;
-        memcpy(reader->process.name, stat.name, sizeof reader->process.name);
-    }
-}
-
 static bool is_wanted(const struct reader *reader, uint64_t number) {
     return reader->wanted == NULL || bsearch(&number, reader->wanted, reader->wanted_count,
                                              sizeof number, bp_array_compare_u64) != NULL;
@@ -529,7 +517,11 @@ bugpack_status bp_open_files_read(pid_t pid, const uint64_t *wanted, size_t file
     int result = reader->fds_fd < 0 ? errno : 0;
     bp_file_close(process_fd);
     if (result == 0) {
-        read_name(reader);
+        bp_proc_stat stat;
+        if (bp_proc_read_stat(reader->fds_fd, &stat, "../stat") == 0) {
+            reader->process.birth = stat.start_ticks;
+            memcpy(reader->process.name, stat.name, sizeof reader->process.name);
+        }
         read_limit(reader);
         result = read_files(reader, pid == 0, file_max, deadline_ns);
     }
@@ -638,14 +630,6 @@ struct place {
     char state;
 };
 
-static void read_place_name(struct place *place) {
-    bp_proc_stat stat;
-    if (place->name[0] == '\0' && bp_proc_read_stat(place->fds_fd, &stat, "../stat") == 0) {
-        memcpy(place->name, stat.name, sizeof place->name);
-        place->state = stat.state;
-    }
-}
-
 /* The link's own mode says for what the descriptor is open (tid_fd_update_inode, fs/proc/fd.c). */
 static bool has_access(const struct place *place, uint32_t number, const struct end *end) {
     char name[24];
@@ -673,7 +657,11 @@ static bool take_holder(struct place *place, uint32_t number, const struct end *
         file->has_more_holders = true;
         return true;
     }
-    read_place_name(place);
+    bp_proc_stat stat;
+    if (place->name[0] == '\0' && bp_proc_read_stat(place->fds_fd, &stat, "../stat") == 0) {
+        memcpy(place->name, stat.name, sizeof place->name);
+        place->state = stat.state;
+    }
     bp_fd_holder *holder = &file->holders[file->holder_count++];
     *holder = (bp_fd_holder){.pid = place->pid, .state = place->state, .number = number};
     memcpy(holder->name, place->name, sizeof holder->name);

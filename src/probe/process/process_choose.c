@@ -190,18 +190,6 @@ static void sort_by_query(const bp_process_query *query, const bp_listed_process
     }
 }
 
-static void put_first(const bp_listed_process **items, size_t count,
-                      const bp_listed_process *first) {
-    size_t at = 0;
-    while (at < count && items[at] != first) {
-        at++;
-    }
-    if (at < count) {
-        memmove(&items[1], &items[0], at * sizeof(const bp_listed_process *));
-        items[0] = first;
-    }
-}
-
 /* Whether two units of this name are there: of the system, and of a user. */
 static bool is_in_two_places(const chooser *all) {
     const char *first = NULL;
@@ -250,7 +238,14 @@ static void fill(const chooser *all, bp_process_choice *choice) {
     if (query->kind == BP_PROCESS_BY_PIDS) {
         sort_by_query(query, choice->items, choice->count);
     } else if (!choice->is_ambiguous) {
-        put_first(choice->items, choice->count, oldest);
+        size_t at = 0;
+        while (at < choice->count && choice->items[at] != oldest) {
+            at++;
+        }
+        if (at < choice->count) {
+            memmove(&choice->items[1], &choice->items[0], at * sizeof(const bp_listed_process *));
+            choice->items[0] = oldest;
+        }
     }
     for (size_t i = 0; choice->is_ambiguous && i < all->list->count; i++) {
         size_t root = all->is_meant[i] ? find_root(all, i) : none;

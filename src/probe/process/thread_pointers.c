@@ -52,20 +52,6 @@ struct walk {
     size_t steps_left;
 };
 
-static int push(struct walk *walk, uint64_t tid, uint64_t descriptor) {
-    bp_thread_pointer found = {.tid = tid,
-                               .tid_address = descriptor + walk->layout->descriptor_tid};
-    if (!bp_tls_thread_pointer(BP_TLS_OWN_ARCH, descriptor, walk->layout->descriptor_bytes,
-                               &found.pointer)) {
-        return EFAULT;
-    }
-    if (!bp_array_reserve(&walk->pointers, walk->count, &walk->capacity)) {
-        return ENOMEM;
-    }
-    walk->pointers[walk->count++] = found;
-    return 0;
-}
-
 /*
  * Reads a descriptor's id and its link to the next. On x86-64 the third word of a descriptor points
  * to itself (tcbhead_t in sysdeps/x86_64/nptl/tls.h): what does not is no descriptor any more.
@@ -82,7 +68,17 @@ static int visit(struct walk *walk, uint64_t link, uint64_t *ret_next) {
     if (result != 0 || tid <= 0 || self != descriptor) {
         return result; /* a starting or ended thread has no id */
     }
-    return push(walk, (uint64_t)tid, descriptor);
+    bp_thread_pointer found = {.tid = ((uint64_t)tid),
+                               .tid_address = descriptor + walk->layout->descriptor_tid};
+    if (!bp_tls_thread_pointer(BP_TLS_OWN_ARCH, descriptor, walk->layout->descriptor_bytes,
+                               &found.pointer)) {
+        return EFAULT;
+    }
+    if (!bp_array_reserve(&walk->pointers, walk->count, &walk->capacity)) {
+        return ENOMEM;
+    }
+    walk->pointers[walk->count++] = found;
+    return 0;
 }
 
 /* A list that changes meanwhile can mislead the walk; then what was found so far is used. */

@@ -305,13 +305,6 @@ typedef struct describing {
     bool is_mangled; /* there was none */
 } describing;
 
-static void find_demangler(describing *with) {
-    errno = 0;
-    with->demangle = get_demangler(with->files->is_host);
-    with->has_searched = true;
-    bp_stack_files_note_errno(with->files);
-}
-
 /* The plain name, to be freed; NULL where there is none. */
 static char *demangle_symbol(describing *with, const char *symbol) {
     int status = -1;
@@ -319,7 +312,10 @@ static char *demangle_symbol(describing *with, const char *symbol) {
         return NULL;
     }
     if (!with->has_searched) {
-        find_demangler(with);
+        errno = 0;
+        with->demangle = get_demangler(with->files->is_host);
+        with->has_searched = true;
+        bp_stack_files_note_errno(with->files);
     }
     if (with->demangle == NULL) {
         with->is_mangled = true;
@@ -418,19 +414,6 @@ typedef struct frame_lookup {
     uint64_t until_ns; /* 0: nobody has asked */
 } frame_lookup;
 
-static void open_lookup(frame_lookup *lookup) {
-    const bp_libdw *dw = bp_libdw_get(NULL);
-    lookup->until_ns = bp_clock_monotonic_ns() + lookup_max_ns;
-    lookup->with.files = &lookup->files;
-    if (dw != NULL) {
-        lookup->files = (bp_stack_files){.dw = dw,
-                                         .process_fd = -1,
-                                         .is_of_report = true,
-                                         .items = calloc(reported_files_max, sizeof(bp_stack_file)),
-                                         .dwfl = dw->dwfl_begin(&bp_stack_file_callbacks)};
-    }
-}
-
 static void free_lookup(void *self) {
     frame_lookup *lookup = self;
     if (lookup->files.dw != NULL) {
@@ -470,7 +453,17 @@ static bool find_place(void *self, const char *path, const char *build_id, uint6
                        bool is_call, bp_stack_place *ret_place) {
     frame_lookup *lookup = self;
     if (lookup->until_ns == 0) {
-        open_lookup(lookup);
+        const bp_libdw *dw = bp_libdw_get(NULL);
+        lookup->until_ns = bp_clock_monotonic_ns() + lookup_max_ns;
+        lookup->with.files = &lookup->files;
+        if (dw != NULL) {
+            lookup->files =
+                (bp_stack_files){.dw = dw,
+                                 .process_fd = -1,
+                                 .is_of_report = true,
+                                 .items = calloc(reported_files_max, sizeof(bp_stack_file)),
+                                 .dwfl = dw->dwfl_begin(&bp_stack_file_callbacks)};
+        }
     }
     if (lookup->files.items == NULL || lookup->files.dwfl == NULL ||
         offset >= reported_file_bytes || bp_clock_monotonic_ns() > lookup->until_ns) {

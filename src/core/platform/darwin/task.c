@@ -155,17 +155,6 @@ typedef struct thread_list {
     mach_msg_type_number_t count;
 } thread_list;
 
-/* A failure cannot be handled, and must not stop the other releases. */
-static void release_threads(const thread_list *list) {
-    for (mach_msg_type_number_t i = 0; i < list->count; i++) {
-        (void)mach_port_deallocate(mach_task_self(), list->ports[i]);
-    }
-    if (list->ports != NULL) {
-        (void)vm_deallocate(mach_task_self(), (vm_address_t)list->ports,
-                            list->count * sizeof *list->ports);
-    }
-}
-
 /* Asks one thing about a thread or the task; `words` is the answer's size in the kernel's unit. */
 static kern_return_t ask_thread(thread_act_t port, thread_flavor_t flavor, void *ret_info,
                                 mach_msg_type_number_t words) {
@@ -247,7 +236,14 @@ static bugpack_status read_threads(bool with_names, bp_task_snapshot *snapshot,
     } else {
         status = read_listed(&list, with_names, snapshot, error);
     }
-    release_threads(&list);
+    /* A failure cannot be handled, and must not stop the other releases. */
+    for (mach_msg_type_number_t i = 0; i < list.count; i++) {
+        (void)mach_port_deallocate(mach_task_self(), list.ports[i]);
+    }
+    if (list.ports != NULL) {
+        (void)vm_deallocate(mach_task_self(), (vm_address_t)list.ports,
+                            list.count * sizeof *list.ports);
+    }
     return status;
 }
 

@@ -211,8 +211,22 @@ static void die(const crash *it) {
     }
 }
 
-/* Calls the handler as the kernel would have. */
-static void call_previous(const struct sigaction *action, const crash *it) {
+/*
+ * Does what was there before. True when the process goes on. abort() ends it whatever a handler
+ * does; one that has set the default action wants it to end.
+ */
+static bool pass_on(const crash *it, const struct sigaction *action) {
+    bool is_plain = (action->sa_flags & SA_SIGINFO) == 0;
+    bool was_sent = it->info->si_code <= 0;
+    bool is_abort = it->number == SIGABRT && it->info->si_code == SI_TKILL;
+    if (is_plain && action->sa_handler == SIG_IGN && was_sent) {
+        return !is_abort;
+    }
+    if (is_plain && (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN)) {
+        die(it); /* the kernel ignores no fault either */
+        return false;
+    }
+    /* Calls the handler as the kernel would have. */
     sigset_t mask;
     (void)sigemptyset(&mask);
     memcpy(&mask, &it->context->uc_sigmask, _NSIG / 8); /* the kernel sets no more of it */
@@ -229,24 +243,6 @@ static void call_previous(const struct sigaction *action, const crash *it) {
     } else {
         action->sa_handler(it->number);
     }
-}
-
-/*
- * Does what was there before. True when the process goes on. abort() ends it whatever a handler
- * does; one that has set the default action wants it to end.
- */
-static bool pass_on(const crash *it, const struct sigaction *action) {
-    bool is_plain = (action->sa_flags & SA_SIGINFO) == 0;
-    bool was_sent = it->info->si_code <= 0;
-    bool is_abort = it->number == SIGABRT && it->info->si_code == SI_TKILL;
-    if (is_plain && action->sa_handler == SIG_IGN && was_sent) {
-        return !is_abort;
-    }
-    if (is_plain && (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN)) {
-        die(it); /* the kernel ignores no fault either */
-        return false;
-    }
-    call_previous(action, it);
     struct sigaction now;
     return !is_abort && sigaction(it->number, NULL, &now) == 0 &&
            ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL);
@@ -324,31 +320,6 @@ static bugpack_status find_owner(crash_owner **ret_owner, bugpack_error *error) 
     return BUGPACK_OK;
 }
 
-/* All signals wait, so that the alternate stack has to hold no other handler, and a fault of ours
- * ends the process (force_sig_info_to_task in kernel/signal.c) but for those that
- * bp_guard_run_apart lets through. */
-static void install_actions(void) {
-    struct sigaction ours = {.sa_sigaction = handle,
-                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
-    (void)sigfillset(&ours.sa_mask);
-    for (size_t i = 0; i < signal_count; i++) {
-        struct sigaction now;
-        if (sigaction(fatal_signals[i], NULL, &now) == 0 && !is_handler_ours(&now)) {
-            previous[i] = now;
-            (void)sigaction(fatal_signals[i], &ours, NULL);
-        }
-    }
-}
-
-/* Best effort. It may still be held, of a crash that was under way when its session ended. */
-static void hold_maps(crash_owner *mine) {
-    if (!atomic_load(&mine->holds_maps)) {
-        mine->maps_fd = open(BP_CRASH_MAPS_PATH, O_RDONLY | O_CLOEXEC);
-        mine->maps_mark = bp_fd_mark_of(mine->maps_fd);
-        atomic_store(&mine->holds_maps, mine->maps_fd >= 0);
-    }
-}
-
 bugpack_status bp_crash_handler_install(bp_crash_page *page, bugpack_error *error) {
     crash_owner *mine;
     bp_crash_page *other = NULL;
@@ -363,9 +334,26 @@ bugpack_status bp_crash_handler_install(bp_crash_page *page, bugpack_error *erro
         return bp_fail(error, BUGPACK_ERR_BUSY, "another session has the crash handler");
     }
     atomic_store(&mine->pid, getpid());
-    hold_maps(mine);
+    /* Best effort. It may still be held, of a crash that was under way when its session ended. */
+    if (!atomic_load(&mine->holds_maps)) {
+        mine->maps_fd = open(BP_CRASH_MAPS_PATH, O_RDONLY | O_CLOEXEC);
+        mine->maps_mark = bp_fd_mark_of(mine->maps_fd);
+        atomic_store(&mine->holds_maps, mine->maps_fd >= 0);
+    }
     bp_crash_collect_prepare();
-    install_actions();
+    /* All signals wait, so that the alternate stack has to hold no other handler, and a fault of
+     * ours ends the process (force_sig_info_to_task in kernel/signal.c) but for those that
+     * bp_guard_run_apart lets through. */
+    struct sigaction ours = {.sa_sigaction = handle,
+                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    (void)sigfillset(&ours.sa_mask);
+    for (size_t i = 0; i < signal_count; i++) {
+        struct sigaction now;
+        if (sigaction(fatal_signals[i], NULL, &now) == 0 && !is_handler_ours(&now)) {
+            previous[i] = now;
+            (void)sigaction(fatal_signals[i], &ours, NULL);
+        }
+    }
     return BUGPACK_OK;
 }
 

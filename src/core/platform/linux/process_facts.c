@@ -188,22 +188,6 @@ bugpack_status bp_task_count_files(bp_task *process, uint64_t *ret_count, bugpac
     return status;
 }
 
-static void fill_from_stat(bp_task *process, const bp_proc_stat *stat, bp_process_facts *facts) {
-    facts->pid = process->pid;
-    facts->parent_pid = known(stat->parent_pid);
-    memcpy(facts->name, stat->name, sizeof facts->name);
-    facts->state = stat->state;
-    facts->is_kernel_thread = stat->is_kernel_thread;
-    facts->thread_count = known(stat->thread_count);
-    facts->minor_faults = known(stat->minor_faults);
-    facts->major_faults = known(stat->major_faults);
-    uint64_t wall_ns = process->root.is_recording ? process->root.wall_ns : bp_clock_wall_ns();
-    uint64_t age_ns;
-    if (bp_task_uptime(process, &age_ns) && age_ns <= wall_ns) {
-        facts->started_wall_ns = known(wall_ns - age_ns);
-    }
-}
-
 /* Adds to a sum, which is known once something was added. */
 static void add(bp_known_uint *sum, uint64_t value) {
     if (value <= UINT64_MAX - sum->value) {
@@ -430,7 +414,19 @@ static bugpack_status read_facts(bp_task *process, bool *ret_is_between,
         return status;
     }
     bool is_between = is_between_programs(process, &stat);
-    fill_from_stat(process, &stat, &facts);
+    facts.pid = process->pid;
+    facts.parent_pid = known(stat.parent_pid);
+    memcpy(facts.name, stat.name, sizeof facts.name);
+    facts.state = stat.state;
+    facts.is_kernel_thread = stat.is_kernel_thread;
+    facts.thread_count = known(stat.thread_count);
+    facts.minor_faults = known(stat.minor_faults);
+    facts.major_faults = known(stat.major_faults);
+    uint64_t wall_ns = process->root.is_recording ? process->root.wall_ns : bp_clock_wall_ns();
+    uint64_t age_ns;
+    if (bp_task_uptime(process, &age_ns) && age_ns <= wall_ns) {
+        facts.started_wall_ns = known(wall_ns - age_ns);
+    }
     bp_task witness = choose_witness(process, &stat, &facts);
     if (!read_groups(process, &witness, &stat, &facts)) {
         status = bp_fail_memory(error, "read the facts of a process");

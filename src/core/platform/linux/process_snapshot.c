@@ -84,17 +84,6 @@ static bool must_read(const bp_known_threads *known, const bp_known_thread *thre
     return thread->read_count < 2 || (known->must_reread && at % reread_share == known->turn);
 }
 
-/* Reads what is remembered of a thread. When that fails, as in a host without descriptors, what was
- * read last is still the best. */
-static void reread(const bp_task *process, bp_known_thread *known) {
-    bp_thread_counters thread = {.tid = known->tid};
-    if (read_thread(process, true, &thread) == 0) {
-        known->birth = thread.birth;
-        memcpy(known->name, thread.name, sizeof known->name - 1);
-        known->read_count += known->read_count < 2;
-    }
-}
-
 /*
  * The names and births of our own threads, which cost an open, a read and a close each: read of new
  * threads and, when asked for, of a tenth of the others. The kernel lists threads in the order of
@@ -119,7 +108,13 @@ static bugpack_status remember_threads(bp_task *process, bp_task_snapshot *snaps
             items[i] = known->items[at++];
         }
         if (must_read(known, &items[i], i)) {
-            reread(process, &items[i]);
+            /* If this fails, as in a host without descriptors, the last reading stays. */
+            bp_thread_counters thread = {.tid = items[i].tid};
+            if (read_thread(process, true, &thread) == 0) {
+                items[i].birth = thread.birth;
+                memcpy(items[i].name, thread.name, sizeof items[i].name - 1);
+                items[i].read_count += items[i].read_count < 2;
+            }
         }
         threads[i].birth = items[i].birth;
         memcpy(threads[i].name, items[i].name, sizeof items[i].name);
@@ -445,10 +440,14 @@ static int scan_all(const bp_task *process, int proc_fd, bp_pid_list *children) 
     return result;
 }
 
-/* Best effort, but for memory: a process that ends meanwhile may hide another. What fails for
- * another reason hides at least one, for all we know. */
-static bugpack_status list_children(const bp_task *process, int proc_fd, bp_task_snapshot *snapshot,
-                                    bp_pid_list *children) {
+bugpack_status bp_process_note(const bp_task *process, int proc_fd, bp_task_snapshot *snapshot,
+                               bp_tree_member *ret_member, bp_pid_list *children) {
+    *ret_member = (bp_tree_member){.pid = process->pid,
+                                   .start = process->start_ticks,
+                                   .cpu = snapshot->process_cpu + snapshot->waited_cpu,
+                                   .waited = snapshot->waited_cpu};
+    /* Best effort, but for memory: a process that ends meanwhile may hide another. What fails for
+     * another reason hides at least one, for all we know. */
     bool has_file = false;
     bool has_failed = false;
     int result = 0;
@@ -464,15 +463,6 @@ static bugpack_status list_children(const bp_task *process, int proc_fd, bp_task
     }
     snapshot->unread_count += has_failed;
     return result == ENOMEM ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
-}
-
-bugpack_status bp_process_note(const bp_task *process, int proc_fd, bp_task_snapshot *snapshot,
-                               bp_tree_member *ret_member, bp_pid_list *children) {
-    *ret_member = (bp_tree_member){.pid = process->pid,
-                                   .start = process->start_ticks,
-                                   .cpu = snapshot->process_cpu + snapshot->waited_cpu,
-                                   .waited = snapshot->waited_cpu};
-    return list_children(process, proc_fd, snapshot, children);
 }
 
 static bugpack_status read_once(const bp_proc_root *root, pid_t pid, bool with_names,

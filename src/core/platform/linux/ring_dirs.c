@@ -34,22 +34,6 @@ static bool compose(bp_ring_dir *dir, const char *above, size_t above_bytes, boo
     return above_bytes < sizeof dir->path && length > 0 && (size_t)length < sizeof dir->path;
 }
 
-/* systemd.exec(5): the directories that RuntimeDirectory= made, absolute, separated by ':'. */
-static bool next_of_service(unsigned *cursor, bp_ring_dir *ret_dir) {
-    const char *list = bp_machine_environment("RUNTIME_DIRECTORY");
-    size_t end = list == NULL ? 0 : strlen(list);
-    for (size_t at = *cursor - PLACE_SERVICE; at < end;) {
-        size_t bytes = part_bytes(list, at);
-        const char *part = list + at;
-        at += bytes + 1;
-        *cursor = PLACE_SERVICE + (unsigned)at;
-        if (part[0] == '/' && compose(ret_dir, part, bytes, true)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void name_in_shm(const char *end, bp_ring_dir *ret_dir) {
     (void)snprintf(ret_dir->path, sizeof ret_dir->path, "/dev/shm/bugpack-%u%s",
                    (unsigned)geteuid(), end);
@@ -119,7 +103,19 @@ bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir) {
         }
         *cursor = PLACE_SERVICE;
     }
-    return next_of_service(cursor, ret_dir);
+    /* systemd.exec(5): the directories that RuntimeDirectory= made, absolute, separated by ':'. */
+    const char *list = bp_machine_environment("RUNTIME_DIRECTORY");
+    size_t end = list == NULL ? 0 : strlen(list);
+    for (size_t at = *cursor - PLACE_SERVICE; at < end;) {
+        size_t bytes = part_bytes(list, at);
+        const char *part = list + at;
+        at += bytes + 1;
+        *cursor = PLACE_SERVICE + (unsigned)at;
+        if (part[0] == '/' && compose(ret_dir, part, bytes, true)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The length of the path of the directory of a mapped file, or 0. */

@@ -131,23 +131,6 @@ static bool find_polled(const bp_thread_syscall *syscall, bp_fd_wait_reader *rea
     return has_room;
 }
 
-/* Three sets of bits, in words of 64 bits. */
-static bool find_selected(const bp_thread_syscall *syscall, bp_fd_wait_reader *read, void *context,
-                          bp_fd_wait *wait) {
-    uint64_t words[selected_max / 64];
-    uint64_t count = (uint32_t)syscall->arguments[0];
-    bool has_room = count <= selected_max;
-    for (size_t set = 1; has_room && set <= 3; set++) {
-        uint64_t address = syscall->arguments[set];
-        has_room = address == 0 ||
-                   read(context, address, words, (size_t)(count + 63) / 64 * sizeof *words);
-        for (size_t i = 0; has_room && address != 0 && i < count; i++) {
-            has_room = (words[i / 64] >> (i % 64) & 1) == 0 || take(wait, i, 0);
-        }
-    }
-    return has_room;
-}
-
 bool bp_fd_wait_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
                      bp_fd_wait_reader *read, void *context, bp_fd_wait *ret_wait) {
     const fd_call *found = find_fd_call(arch, syscall);
@@ -162,7 +145,19 @@ bool bp_fd_wait_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
     if (found->form == POLL) {
         is_found = find_polled(syscall, read, context, &wait);
     } else if (found->form == SELECT) {
-        is_found = find_selected(syscall, read, context, &wait);
+        /* Three sets of bits, in words of 64 bits. */
+        uint64_t words[selected_max / 64];
+        uint64_t count = (uint32_t)syscall->arguments[0];
+        bool has_room = count <= selected_max;
+        for (size_t set = 1; has_room && set <= 3; set++) {
+            uint64_t address = syscall->arguments[set];
+            has_room = address == 0 ||
+                       read(context, address, words, (size_t)(count + 63) / 64 * sizeof *words);
+            for (size_t i = 0; has_room && address != 0 && i < count; i++) {
+                has_room = (words[i / 64] >> (i % 64) & 1) == 0 || take(&wait, i, 0);
+            }
+        }
+        is_found = has_room;
     } else {
         is_found = take(&wait, (uint32_t)syscall->arguments[0], 0);
     }

@@ -97,21 +97,6 @@ static int read_value(mallctl_function *ask, const char *name, void *value, size
 }
 
 /*
- * Nothing allocated and no page held for it, or nothing but jemalloc's own: jemalloc 5 gives the
- * calling thread a cache and counts its bytes. 4096 is all arenas (MALLCTL_ARENAS_ALL, since 5.0);
- * older versions have no such sum.
- */
-static bool is_used(mallctl_function *ask, const bugpack_heap_state *state) {
-    if (state->allocated_bytes == 0 && state->active_bytes == 0) {
-        return false;
-    }
-    size_t own_bytes = 0;
-    return state->allocated_bytes == BUGPACK_HEAP_UNKNOWN ||
-           read_value(ask, "stats.arenas.4096.internal", &own_bytes, sizeof own_bytes) != 0 ||
-           own_bytes == 0 || state->allocated_bytes > own_bytes;
-}
-
-/*
  * Advances the epoch, exactly once, and reads the counters. One that fails is left unknown and
  * noted in `missing`; all of them when the epoch fails. Only `state` and `missing` are set. False
  * when it is linked and the program has nothing of it.
@@ -150,7 +135,18 @@ static bool read_counters(mallctl_function *ask, bp_heap_reading *reading) {
     } else {
         bp_heap_reading_miss(reading, "arenas.narenas", result);
     }
-    return is_used(ask, state);
+    /*
+     * Nothing allocated and no page held for it, or nothing but jemalloc's own: jemalloc 5 gives
+     * the calling thread a cache and counts its bytes. 4096 is all arenas (MALLCTL_ARENAS_ALL,
+     * since 5.0); older versions have no such sum.
+     */
+    if (state->allocated_bytes == 0 && state->active_bytes == 0) {
+        return false;
+    }
+    size_t own_bytes = 0;
+    return state->allocated_bytes == BUGPACK_HEAP_UNKNOWN ||
+           read_value(ask, "stats.arenas.4096.internal", &own_bytes, sizeof own_bytes) != 0 ||
+           own_bytes == 0 || state->allocated_bytes > own_bytes;
 }
 
 /* As installed, with the prefix of embedding programs, and with that of the Rust crates. */

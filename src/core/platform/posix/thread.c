@@ -63,21 +63,6 @@ void bp_thread_hold_end(const bp_thread_hold *hold) {
 }
 
 /*
- * A thread inherits its creator's mask, so the creator blocks first and no signal can arrive in
- * between. Signals of faults stay unblocked: otherwise the kernel would end the host without
- * calling its handler (force_sig_info in kernel/signal.c).
- */
-static void block_signals(sigset_t *ret_before) {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-    sigset_t blocked;
-    (void)sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        (void)sigdelset(&blocked, faults[i]);
-    }
-    (void)pthread_sigmask(SIG_BLOCK, &blocked, ret_before);
-}
-
-/*
  * Ordinary scheduling: a thread created by a real-time thread would be real-time too, and pack a
  * zip while the host's own threads wait. If a sandbox forbids that, the creator's scheduling is
  * better than no thread.
@@ -108,7 +93,18 @@ bugpack_status bp_thread_start(void *(*run)(void *), void *argument, pthread_t *
     }
     (void)pthread_attr_setstacksize(&attributes, stack_bytes + bp_thread_local_bytes());
     sigset_t before;
-    block_signals(&before);
+    /*
+     * A thread inherits its creator's mask, so the creator blocks first and no signal can arrive in
+     * between. Signals of faults stay unblocked: otherwise the kernel would end the host without
+     * calling its handler (force_sig_info in kernel/signal.c).
+     */
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t blocked;
+    (void)sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        (void)sigdelset(&blocked, faults[i]);
+    }
+    (void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
     pthread_t thread;
     result = create(&attributes, run, argument, &thread);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
