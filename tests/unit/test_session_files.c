@@ -1,5 +1,5 @@
 /*
- * The file of a session's identity: this version's and the one before, and nothing else.
+ * The file of a session's identity: this version's, and nothing else.
  */
 #include "recorder/session_files.h"
 
@@ -8,18 +8,6 @@
 
 #include "support/temp_dir.h"
 #include "unit/unit.h"
-
-typedef struct identity_2 {
-    char session_id[33], app_name[65], app_version[129], app_build_id[129], report_dir[4096];
-    char bugpack_version[16];
-    int64_t pid;
-    uint64_t pid_namespace;
-    int64_t target_pid;
-    char target_name[64];
-    uint64_t opened[2], uptime_ns, wall_offset_ns, last_alive[2];
-    char boot_id[37];
-    uint32_t ring_kinds;
-} identity_2;
 
 enum { header_bytes = 16, at_version = 8, at_size = 12 };
 
@@ -69,33 +57,21 @@ Test(session_files, identity_is_read_as_it_was_written) {
     cr_expect(eq(u32, identity.ring_kinds, 5u));
 }
 
-Test(session_files, version_2_is_read_and_names_no_machine) {
-    bp_session_identity identity;
-    make_version(2, sizeof(identity_2));
-    cr_assert(zero(int, read_back(&identity)));
-    cr_expect(eq(str, identity.app_name, "viewer"));
-    cr_expect(eq(str, identity.boot_id, "b"));
-    cr_expect(eq(u32, identity.ring_kinds, 5u));
-    cr_expect(zero(
-        int, memcmp(identity.machine, (char[BP_MACHINE_NAME_BYTES]){0}, sizeof identity.machine)));
-}
-
 Test(session_files, other_versions_sizes_and_bytes_are_refused) {
     static const struct {
         uint32_t version;
         size_t bytes;
-    } wrong[] = {{1, sizeof(identity_2)},
+    } wrong[] = {{2, sizeof(bp_session_identity)},
                  {4, sizeof(bp_session_identity)},
-                 {2, sizeof(bp_session_identity)},
-                 {2, sizeof(identity_2) - 8},
-                 {2, 0},
-                 {3, sizeof(identity_2)}};
+                 {3, sizeof(bp_session_identity) - 8},
+                 {3, 0}};
     bp_session_identity identity;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         make_version(wrong[i].version, wrong[i].bytes);
         cr_expect(eq(int, read_back(&identity), BUGPACK_ERR_CORRUPT), "row %zu", i);
     }
-    make_version(2, sizeof(identity_2));
-    file[header_bytes + sizeof(identity_2) - 12] ^= 1;
+    make_version(3, sizeof(bp_session_identity));
+    cr_assert(zero(int, read_back(&identity)));
+    file[header_bytes + sizeof(bp_session_identity) - 12] ^= 1;
     cr_expect(eq(int, read_back(&identity), BUGPACK_ERR_CORRUPT));
 }

@@ -53,7 +53,7 @@ static void add(const char *name, const char *text) {
 /* The entries that a report has of the file, without the manifest, in the order of the zip. */
 static char *read_back(uint32_t count) {
     static const char magic[8] = "bpstore";
-    const uint32_t numbers[] = {1, count};
+    const uint32_t numbers[] = {2, count};
     const uint64_t sizes[] = {file_bytes - 32, XXH3_64bits(file + 32, file_bytes - 32)};
     char path[600], name[256];
     uint64_t zip_bytes;

@@ -116,7 +116,7 @@ bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *na
  * process lives. */
 static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
                                const bp_session_identity *identity, bugpack_error *error) {
-    int base_fd = -1, lock_fd = -1, identity_fd = -1;
+    int base_fd = -1, lock_fd = -1;
     size_t byte_count = 0;
     void *sealed = NULL;
     const char *path = bp_buffer_text(&dir->path);
@@ -150,20 +150,14 @@ static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
         goto out;
     }
     sealed = bp_session_identity_seal(identity, &byte_count);
-    status = sealed == NULL
-                 ? bp_fail_memory(error, "make a session's directory")
-                 : bp_session_dir_make_file(dir, BP_SESSION_IDENTITY_NAME, &identity_fd, error);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    int write_errno = bp_file_write_all(identity_fd, sealed, byte_count);
-    if (write_errno != 0) {
-        status = bp_fail_errno(error, write_errno, "cannot write \"%s/%s\"", path,
-                               BP_SESSION_IDENTITY_NAME);
+    if (sealed == NULL) {
+        status = bp_fail_memory(error, "make a session's directory");
+    } else if (!bp_session_dir_write_file(dir, BP_SESSION_IDENTITY_NAME, sealed, byte_count)) {
+        status =
+            bp_fail_errno(error, errno, "cannot write \"%s/%s\"", path, BP_SESSION_IDENTITY_NAME);
     }
 out:
     free(sealed);
-    bp_file_close(identity_fd);
     bp_file_close(lock_fd);
     bp_file_close(base_fd);
     return status;

@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "platform/machine.h"
 
-/* The identity's file. Version 2 had no `machine`; others are not read. */
+/* The identity's file. Only this version of it is read. */
 typedef struct identity_file {
     char magic[8]; /* "bugpack" and a NUL */
     uint32_t version;
@@ -62,31 +62,6 @@ bool bp_session_errno_is_damage(int system_errno) {
     return is_damage;
 }
 
-/* How much of it version 2 had: what comes before `machine`, and padding. */
-enum {
-    version_2_bytes = (offsetof(bp_session_identity, machine) + _Alignof(bp_session_identity) - 1) /
-                      _Alignof(bp_session_identity) * _Alignof(bp_session_identity)
-};
-
-/* Whether the bytes are a whole file, of which `machine` is "" if it has none. */
-static bool complete_identity(identity_file *file, int64_t byte_count) {
-    char *identity = (char *)&file->identity;
-    size_t identity_bytes = file->version == 2 ? version_2_bytes : sizeof file->identity;
-    size_t file_bytes = offsetof(identity_file, identity) + identity_bytes + sizeof file->check;
-    bool is_whole = byte_count == (int64_t)file_bytes && file->size == file_bytes &&
-                    (file->version == 2 || file->version == identity_version) &&
-                    memcmp(file->magic, identity_magic, sizeof file->magic) == 0;
-    if (is_whole) {
-        uint64_t check;
-        memcpy(&check, identity + identity_bytes, sizeof check);
-        is_whole = check == XXH3_64bits(identity, identity_bytes);
-    }
-    if (file->version == 2) {
-        memset(file->identity.machine, 0, sizeof file->identity.machine);
-    }
-    return is_whole;
-}
-
 static bool is_text(const char *text, size_t bytes) {
     return memchr(text, '\0', bytes) != NULL;
 }
@@ -102,7 +77,11 @@ bugpack_status bp_session_identity_read(int dir_fd, bp_session_identity *ret_ide
         return bp_fail_errno(error, system_errno, "cannot read \"%s\"", BP_SESSION_IDENTITY_NAME);
     }
     const bp_session_identity *identity = &file.identity;
-    if (!complete_identity(&file, count) || identity->app_name[0] == '\0' ||
+    bool is_whole = count == (int64_t)sizeof file && file.size == sizeof file &&
+                    file.version == identity_version &&
+                    memcmp(file.magic, identity_magic, sizeof file.magic) == 0 &&
+                    file.check == XXH3_64bits(identity, sizeof *identity);
+    if (!is_whole || identity->app_name[0] == '\0' ||
         !is_text(identity->session_id, sizeof identity->session_id) ||
         !is_text(identity->app_name, sizeof identity->app_name) ||
         !is_text(identity->app_version, sizeof identity->app_version) ||

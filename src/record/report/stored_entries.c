@@ -291,8 +291,8 @@ static bugpack_status add_all(const bp_buffer *text, uint64_t end_wall_ns, bp_ta
     bugpack_status status = BUGPACK_OK;
     bool is_sound = take(it, &header, sizeof header) &&
                     memcmp(header.magic, file_magic, sizeof header.magic) == 0 &&
-                    header.version >= 1 && header.version <= file_version &&
-                    header.entry_count <= entry_max && header.byte_count == it->left_bytes &&
+                    header.version == file_version && header.entry_count <= entry_max &&
+                    header.byte_count == it->left_bytes &&
                     header.check == XXH3_64bits(it->next, it->left_bytes);
     for (uint32_t i = 0; is_sound && status == BUGPACK_OK && i < header.entry_count; i++) {
         entry_header entry;
