@@ -108,11 +108,11 @@ static bugpack_status read_spool(bp_temp_file *out) {
     return status;
 }
 
-static bugpack_status print_spooled(bp_history *history, bp_temp_file *records, bp_temp_file *out) {
+static bugpack_status print_spooled(bp_ring *ring, bp_temp_file *records, bp_temp_file *out) {
     bp_ring_view view;
     uint64_t count;
-    bugpack_status status = bp_ring_copy(bp_history_ring(history), UINT64_MAX, bp_temp_file_sink,
-                                         records, &view, &error);
+    bugpack_status status =
+        bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, records, &view, &error);
     status = status == BUGPACK_OK ? bp_temp_file_flush(records, &error) : status;
     status = status == BUGPACK_OK ? bp_history_print(records, 1795221411 * BP_NS_PER_SEC,
                                                      bp_temp_file_sink, out, &count, &error)
@@ -132,7 +132,7 @@ static bugpack_status print_history(void) {
         bp_ring_new(bp_history_ring_bytes(10), &ring, &error) == BUGPACK_OK &&
         bp_history_new(ring, 1000, &history, &error) == BUGPACK_OK) {
         status = add_history(history);
-        status = status == BUGPACK_OK ? print_spooled(history, &records, &out) : status;
+        status = status == BUGPACK_OK ? print_spooled(ring, &records, &out) : status;
     }
     bp_history_free(history);
     bp_temp_file_release(&records);

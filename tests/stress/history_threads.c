@@ -18,6 +18,7 @@
 enum { reader_count = 4, window_count = 200, print_count = 20, window_ms = 10 };
 
 static bp_history *history;
+static bp_ring *ring;
 static bp_windows *windows;
 static temp_dir dir;
 
@@ -93,8 +94,8 @@ static void *print_records(void *unused) {
         uint64_t count;
         CHECK(bp_temp_file_open(&records, dir.fd, 1 << 20, NULL) == BUGPACK_OK);
         CHECK(bp_temp_file_open(&out, dir.fd, 1 << 20, NULL) == BUGPACK_OK);
-        CHECK(bp_ring_copy(bp_history_ring(history), bp_clock_monotonic_ns(), bp_temp_file_sink,
-                           &records, &view, NULL) == BUGPACK_OK);
+        CHECK(bp_ring_copy(ring, bp_clock_monotonic_ns(), bp_temp_file_sink, &records, &view,
+                           NULL) == BUGPACK_OK);
         CHECK(bp_temp_file_flush(&records, NULL) == BUGPACK_OK);
         CHECK(bp_history_print(&records, 0, bp_temp_file_sink, &out, &count, NULL) == BUGPACK_OK);
         CHECK(count == view.record_count);
@@ -106,7 +107,6 @@ static void *print_records(void *unused) {
 
 int main(void) {
     bp_task *task = NULL;
-    bp_ring *ring = NULL;
     bp_ticker *ticker = NULL;
     bp_monitor *monitor = NULL;
     const bp_ticker_options options = {.interval_ms = 1};

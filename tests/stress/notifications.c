@@ -17,6 +17,7 @@
 enum { writer_count = 8, add_count = 20000 };
 
 static bp_notifications *notifications;
+static bp_ring *ring;
 static temp_dir dir;
 static atomic_bool must_stop;
 
@@ -42,8 +43,7 @@ static unsigned long long read_all(bool whole) {
     bp_buffer_init(&out, 1 << 20);
     uint32_t count = 0;
     CHECK(bp_temp_file_open(&records, dir.fd, UINT64_MAX, NULL) == BUGPACK_OK);
-    CHECK(bp_ring_copy(bp_notifications_ring(notifications), UINT64_MAX, bp_temp_file_sink,
-                       &records, &view, NULL) == BUGPACK_OK);
+    CHECK(bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, &records, &view, NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_flush(&records, NULL) == BUGPACK_OK);
     CHECK(bp_notifications_print(&records, 0, &out, &count, NULL) == BUGPACK_OK);
     unsigned long long sum = 0;
@@ -76,7 +76,6 @@ static void *read_on(void *argument) {
 
 int main(void) {
     CHECK(temp_dir_make(&dir));
-    bp_ring *ring = NULL;
     CHECK(bp_ring_new(bp_notifications_ring_bytes(), &ring, NULL) == BUGPACK_OK);
     CHECK(bp_notifications_new(ring, &notifications, NULL) == BUGPACK_OK);
     pthread_t writers[writer_count], reader;

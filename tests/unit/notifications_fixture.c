@@ -4,9 +4,9 @@
 #include "unit/unit.h"
 
 bp_notifications *notifications;
+bp_ring *ring;
 
 void open_fixture(void) {
-    bp_ring *ring = NULL;
     cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, bp_ring_new(bp_notifications_ring_bytes(), &ring, NULL)));
     cr_assert(zero(int, bp_notifications_new(ring, &notifications, NULL)));
@@ -25,8 +25,7 @@ bp_temp_file copy(void) {
     bp_temp_file records;
     bp_ring_view view;
     cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, UINT64_MAX, NULL)));
-    cr_assert(zero(int, bp_ring_copy(bp_notifications_ring(notifications), UINT64_MAX,
-                                     bp_temp_file_sink, &records, &view, NULL)));
+    cr_assert(zero(int, bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, &records, &view, NULL)));
     cr_assert(zero(int, bp_temp_file_flush(&records, NULL)));
     return records;
 }

@@ -8,6 +8,7 @@
 #include "unit/quick_session.h"
 
 extern bp_notifications *notifications;
+extern bp_ring *ring; /* theirs */
 
 /* Of a suite. */
 void open_fixture(void);

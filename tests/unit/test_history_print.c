@@ -45,7 +45,9 @@ static uint64_t print(uint64_t wall_offset_ns) {
     return count;
 }
 
-static uint64_t print_ring(bp_ring *ring, uint64_t wall_offset_ns) {
+static bp_ring *ring; /* of the history */
+
+static uint64_t print_ring(uint64_t wall_offset_ns) {
     bp_ring_view view;
     cr_assert(eq(int, bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, &records, &view, NULL),
                  BUGPACK_OK));
@@ -53,7 +55,6 @@ static uint64_t print_ring(bp_ring *ring, uint64_t wall_offset_ns) {
 }
 
 static bp_history *history_of(size_t sample_count) {
-    bp_ring *ring = NULL;
     bp_history *history = NULL;
     cr_assert(eq(int, bp_ring_new(bp_history_ring_bytes(sample_count), &ring, NULL), BUGPACK_OK));
     cr_assert(eq(int, bp_history_new(ring, 2000, &history, NULL), BUGPACK_OK));
@@ -85,7 +86,7 @@ Test(history_print, memory_that_bugpack_took_is_told_apart) {
     add_rss(history, 6, 1200); /* given back, more than was taken */
     bp_history_note_rings(history, 9999 << 10);
     add_rss(history, 7, 1200);
-    (void)print_ring(bp_history_ring(history), 0);
+    (void)print_ring(0);
     static const char *const expected[] = {"100", "550", "750", "750", "100", "1200"};
     const char *at = text;
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
@@ -113,7 +114,7 @@ Test(history_print, an_interval_is_a_line_with_exact_numbers) {
     bp_task_snapshot kernel_thread = made_snapshot(5 * SEC, 5000000000, threads, 1);
     kernel_thread.has_memory = false;
     add(history, kernel_thread);
-    cr_expect(eq(u64, print_ring(bp_history_ring(history), WALL_OFFSET_NS), 2));
+    cr_expect(eq(u64, print_ring(WALL_OFFSET_NS), 2));
     cr_expect(
         eq(str, text,
            "{\"time\":\"2026-11-21T00:36:52.000999Z\",\"monotonic_ns\":2000999999,"
@@ -172,7 +173,7 @@ Test(history_print, the_ring_keeps_as_many_as_it_was_made_for_and_drops_the_olde
         }
         add(history, made_snapshot((i + 1) * SEC, 0, threads, BP_HISTORY_BUSIEST));
     }
-    uint64_t count = print_ring(bp_history_ring(history), 0);
+    uint64_t count = print_ring(0);
     cr_expect(ge(u64, count, KEPT));
     cr_expect(lt(u64, count, ADDED - 1));
     cr_expect(strstr(text, "\"monotonic_ns\":2000000000,") == NULL);
@@ -258,7 +259,6 @@ Test(history_print, records_that_cannot_be_read_are_an_error_after_the_lines_bef
 
 /* The file of a ring whose writer is gone. */
 Test(history_print, what_a_dead_writer_left_is_printed_as_well) {
-    bp_ring *ring = NULL;
     bp_history *history = NULL;
     int fd = openat(dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     cr_assert(ge(int, fd, 0));

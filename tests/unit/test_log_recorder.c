@@ -7,8 +7,9 @@
 #include "support/temp_dir.h"
 #include "unit/unit.h"
 
+static bp_ring *ring; /* the recorder's */
+
 static bp_log_recorder *new_small_recorder(size_t ring_bytes, bugpack_level level) {
-    bp_ring *ring = NULL;
     bp_log_recorder *recorder = NULL;
     cr_assert(zero(int, bp_ring_new(ring_bytes, &ring, NULL)));
     cr_assert(zero(int, bp_log_recorder_new(ring, level, &recorder, NULL)));
@@ -20,7 +21,7 @@ static bp_log_recorder *new_recorder(bugpack_level level) {
 }
 
 /* logs.jsonl, through spools as a report makes it. */
-static bp_buffer print(bp_log_recorder *recorder, bp_ring_view *view) {
+static bp_buffer print(bp_ring_view *view) {
     temp_dir dir;
     bp_temp_file records = BP_TEMP_FILE_INIT;
     bp_temp_file lines = BP_TEMP_FILE_INIT;
@@ -29,8 +30,7 @@ static bp_buffer print(bp_log_recorder *recorder, bp_ring_view *view) {
     cr_assert(temp_dir_make(&dir));
     cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(int, bp_temp_file_open(&lines, dir.fd, 1 << 20, NULL)));
-    cr_assert(zero(int, bp_ring_copy(bp_log_recorder_ring(recorder), UINT64_MAX, bp_temp_file_sink,
-                                     &records, view, NULL)));
+    cr_assert(zero(int, bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, &records, view, NULL)));
     cr_assert(zero(int, bp_temp_file_flush(&records, NULL)));
     uint64_t wall_offset_ns = bp_clock_wall_ns() - bp_clock_monotonic_ns();
     cr_assert(zero(int, bp_log_print(&records, wall_offset_ns, bp_temp_file_sink, &lines, NULL)));
@@ -56,7 +56,7 @@ Test(log_recorder, writes_one_object_a_line_with_channel_thread_and_both_clocks)
     cr_assert(zero(int, pthread_create(&thread, NULL, log_once, recorder)));
     pthread_join(thread, NULL);
     bp_ring_view view;
-    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(&view);
     const char *line = bp_buffer_text(&out);
     cr_assert(eq(ptr, strstr(line, "{\"seq\":1,\"time\":\"20"), line));
     cr_assert(ne(ptr, strstr(line, "Z\",\"monotonic_ns\":"), NULL));
@@ -84,7 +84,7 @@ Test(log_recorder, shows_the_new_name_of_a_thread_when_the_old_one_is_stale) {
     cr_assert(zero(int, pthread_create(&thread, NULL, rename_between_records, recorder)));
     pthread_join(thread, NULL);
     bp_ring_view view;
-    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(&view);
     const char *text = bp_buffer_text(&out);
     cr_assert(ne(ptr, strstr(text, "\"thread\":\"before\",\"message\":\"first\""), NULL));
     cr_assert(ne(ptr, strstr(text, "\"thread\":\"after\",\"message\":\"last\""), NULL));
@@ -98,7 +98,7 @@ Test(log_recorder, makes_hostile_bytes_valid_and_keeps_records_apart) {
                            false);
     bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, NULL, "next", 4, false);
     bp_ring_view view;
-    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(&view);
     const char *second = strchr(bp_buffer_text(&out), '\n');
     cr_assert(ne(ptr, second, NULL));
     cr_assert(eq(ptr, strstr(second + 1, "{\"seq\":2,"), (second + 1)));
@@ -118,7 +118,7 @@ Test(log_recorder, cuts_a_long_message_at_a_character_and_says_so) {
     memcpy(message + BUGPACK_LOG_MESSAGE_MAX_BYTES - 1, "\xC3\xA4", 2); /* over the cut */
     bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, "c", message, sizeof message, false);
     bp_ring_view view;
-    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(&view);
     cr_assert(ne(ptr, strstr(bp_buffer_text(&out), "mmm\",\"truncated\":true}"), NULL));
     cr_assert(eq(ptr, strchr(bp_buffer_text(&out), '\xC3'), NULL));
     bp_log_recorder_free(recorder);
@@ -134,7 +134,7 @@ Test(log_recorder, cuts_a_long_channel_at_a_character_and_says_so) {
     channel[BUGPACK_CHANNEL_MAX_BYTES] = '\0'; /* just fits */
     bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, channel, "m", 1, false);
     bp_ring_view view;
-    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(&view);
     char *second = strchr(out.data, '\n');
     cr_assert(ne(ptr, second, NULL));
     *second++ = '\0';
@@ -151,7 +151,7 @@ Test(log_recorder, cuts_a_message_to_what_a_small_ring_takes) {
     memset(message, 'm', sizeof message);
     bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, NULL, message, sizeof message, false);
     bp_ring_view view;
-    CLEANUP(bp_buffer_release) bp_buffer out = print(recorder, &view);
+    CLEANUP(bp_buffer_release) bp_buffer out = print(&view);
     cr_assert(eq(u64, view.record_count, 1));
     cr_assert(zero(u64, view.refused_count));
     cr_assert(ne(ptr, strstr(bp_buffer_text(&out), "mmm\",\"truncated\":true}"), NULL));

@@ -73,7 +73,6 @@ Test(notifications_kept, tells_the_same_from_the_file_of_a_ring_whose_writer_is_
     bp_notifications_free(notifications);
     int fd = openat(dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     CLEANUP(close_fd) int recovery_fd = openat(dir.fd, "ring", O_RDONLY | O_CLOEXEC);
-    bp_ring *ring = NULL;
     cr_assert(zero(int, bp_ring_new_mapped(fd, bp_notifications_ring_bytes(), &ring, NULL)));
     (void)close(fd);
     cr_assert(zero(int, bp_notifications_new(ring, &notifications, NULL)));
@@ -138,7 +137,6 @@ Test(notifications_kept, tells_a_repetition_whose_text_is_lost_with_count_and_ti
 }
 
 Test(notifications_kept, gets_through_records_of_anybody) {
-    bp_ring *ring = bp_notifications_ring(notifications);
     uint32_t state = 1;
     unsigned char payload[700];
     for (unsigned round = 0; round < 3000; round++) {

@@ -284,10 +284,6 @@ bugpack_status bp_history_held_compute(const bp_history_held *held, bp_task_snap
     return bp_metrics_compute(&held->before->snapshot, after, ret_metrics, error);
 }
 
-bp_ring *bp_history_ring(bp_history *history) {
-    return history->ring;
-}
-
 /* More than the longest line: eight escaped names of 63 bytes, and numbers. */
 static const size_t line_max_bytes = 64 * 1024;
 

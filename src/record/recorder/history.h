@@ -90,9 +90,6 @@ void bp_history_held_release(bp_history_held *held);
 bugpack_status bp_history_held_compute(const bp_history_held *held, bp_task_snapshot *end,
                                        bp_metrics *ret_metrics, bugpack_error *error);
 
-/* The ring, borrowed, for snapshots of it. */
-bp_ring *bp_history_ring(bp_history *history);
-
 /*
  * Prints metrics-history.jsonl from copied or recovered records, one object a line: `{"time": ISO,
  * "monotonic_ns", "interval_ms", "cpu_percent", "rss_kb", "vm_size_kb", "bugpack_kb",

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "model/fields.h"
 #include "platform/thread.h"
+#include "redact/redactor.h"
 #include "ring/ring_reader.h"
 
 /* Flags of a record, as the files of earlier versions have them. */
@@ -28,8 +29,7 @@ typedef struct log_header {
 struct bp_log_recorder {
     bp_ring *ring;
     atomic_int level;
-    size_t message_max_bytes;      /* limited by a small ring */
-    _Atomic(bp_at_call *) at_call; /* NULL: messages are recorded as they are */
+    size_t message_max_bytes; /* limited by a small ring */
 };
 
 bugpack_status bp_log_recorder_new(bp_ring *ring, bugpack_level level,
@@ -70,12 +70,8 @@ void bp_log_recorder_set_level(bp_log_recorder *recorder, bugpack_level level) {
     atomic_store_explicit(&recorder->level, (int)level, memory_order_relaxed);
 }
 
-void bp_log_recorder_redact(bp_log_recorder *recorder, bp_at_call *at_call) {
-    atomic_store(&recorder->at_call, at_call);
-}
-
-static void append(bp_log_recorder *recorder, bugpack_level level, const char *channel,
-                   const void *message, size_t message_bytes, unsigned part) {
+void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, const char *channel,
+                            const void *message, size_t message_bytes, unsigned part) {
     uint64_t now_ns = bp_clock_monotonic_ns();
     size_t thread_bytes = 0;
     const char *thread = bp_thread_recent_name(now_ns, &thread_bytes);
@@ -101,30 +97,6 @@ static void append(bp_log_recorder *recorder, bugpack_level level, const char *c
     const bp_ring_entry entry = {
         .monotonic_ns = now_ns, .parts = parts, .part_count = sizeof parts / sizeof parts[0]};
     (void)bp_ring_append_entry(recorder->ring, &entry);
-}
-
-void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, const char *channel,
-                            const void *message, size_t message_bytes, unsigned part) {
-    /* What a cut may need to see of the next character stays. */
-    enum { enough_bytes = BUGPACK_LOG_MESSAGE_MAX_BYTES + 4 };
-    bp_at_call *at_call = atomic_load_explicit(&recorder->at_call, memory_order_acquire);
-    bp_clean_text clean;
-    if (at_call == NULL) {
-        append(recorder, level, channel, message, message_bytes, part);
-        return;
-    }
-    if (message_bytes > enough_bytes) {
-        message_bytes = enough_bytes;
-        part |= BP_PART_WAS_CUT;
-    }
-    if (bp_at_call_begin(at_call, bp_thread_id(), channel, part, message, message_bytes, &clean)) {
-        append(recorder, level, channel, clean.bytes, clean.byte_count, part);
-        bp_at_call_end(&clean);
-    }
-}
-
-bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder) {
-    return recorder->ring;
 }
 
 /* Streamed, not built as a tree: a report may have a hundred thousand of these. */

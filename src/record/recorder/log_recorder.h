@@ -13,7 +13,6 @@
 
 #include "base/sink.h"
 #include "base/temp_file.h"
-#include "redact/at_call.h"
 #include "ring/ring.h"
 
 typedef struct bp_log_recorder bp_log_recorder;
@@ -21,10 +20,6 @@ typedef struct bp_log_recorder bp_log_recorder;
 /* Takes ownership of the ring on success. Records below `level` are dropped. */
 bugpack_status bp_log_recorder_new(bp_ring *ring, bugpack_level level,
                                    bp_log_recorder **ret_recorder, bugpack_error *error);
-
-/* Redacts messages before they are recorded. Borrowed; before the host records. NULL: as they are.
- */
-void bp_log_recorder_redact(bp_log_recorder *recorder, bp_at_call *at_call);
 
 /* Closes the ring and refuses records from then on. Writers may be inside, or come later. */
 void bp_log_recorder_close(bp_log_recorder *recorder);
@@ -46,9 +41,6 @@ void bp_log_recorder_set_level(bp_log_recorder *recorder, bugpack_level level);
  */
 void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, const char *channel,
                             const void *message, size_t message_bytes, unsigned part);
-
-/* The ring, borrowed, for snapshots of it. */
-bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder);
 
 /* A record of the log; its texts have no NUL, and are there during the call. */
 typedef struct bp_log_text {

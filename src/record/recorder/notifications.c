@@ -1,6 +1,5 @@
 #include "recorder/notifications.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +70,6 @@ typedef struct table {
 
 struct bp_notifications {
     bp_ring *ring;
-    _Atomic(bp_at_call *) at_call; /* NULL: texts are recorded as they are */
     /* Of what follows. Held while appending, which takes the ring's lock, so that the ring never
      * has a repetition without what it repeats; nobody else waits for that lock. */
     bp_lock lock;
@@ -117,10 +115,6 @@ void bp_notifications_free(bp_notifications *notifications) {
 
 size_t bp_notifications_ring_bytes(void) {
     return 5 * (size_t)live_bytes;
-}
-
-bp_ring *bp_notifications_ring(bp_notifications *notifications) {
-    return notifications->ring;
 }
 
 /* FNV-1a (Fowler, Noll, Vo), 64 bits. */
@@ -220,12 +214,8 @@ static void rewrite_old(bp_notifications *notifications) {
     }
 }
 
-void bp_notifications_redact(bp_notifications *notifications, bp_at_call *at_call) {
-    atomic_store(&notifications->at_call, at_call);
-}
-
-static void add(bp_notifications *notifications, uint64_t now_ns, bugpack_level level,
-                const char *source, const char *text, size_t text_bytes) {
+void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugpack_level level,
+                          const char *source, const char *text, size_t text_bytes) {
     slot made;
     fill(&made, now_ns, level, source, text, text_bytes);
     bp_lock_acquire(&notifications->lock);
@@ -242,18 +232,6 @@ static void add(bp_notifications *notifications, uint64_t now_ns, bugpack_level 
         rewrite_old(notifications);
     }
     bp_lock_release(&notifications->lock);
-}
-
-void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugpack_level level,
-                          const char *source, const char *text, size_t text_bytes) {
-    bp_at_call *at_call = atomic_load_explicit(&notifications->at_call, memory_order_acquire);
-    bp_clean_text clean;
-    if (at_call == NULL) {
-        add(notifications, now_ns, level, source, text, text_bytes);
-    } else if (bp_at_call_begin(at_call, bp_thread_id(), source, 0, text, text_bytes, &clean)) {
-        add(notifications, now_ns, level, source, clean.bytes, clean.byte_count);
-        bp_at_call_end(&clean);
-    }
 }
 
 /* What is known of one, at index `id % kept_count`. */

@@ -13,7 +13,6 @@
 
 #include "base/buffer.h"
 #include "base/temp_file.h"
-#include "redact/at_call.h"
 #include "ring/ring.h"
 
 typedef struct bp_notifications bp_notifications;
@@ -33,9 +32,6 @@ typedef struct bp_notifications bp_notifications;
 bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifications,
                                     bugpack_error *error);
 
-/* Redacts texts before they are recorded. Borrowed; before the host notifies. NULL: as they are. */
-void bp_notifications_redact(bp_notifications *notifications, bp_at_call *at_call);
-
 /* Refuses notifications from now on and frees all memory but a few hundred bytes. Other threads may
  * be inside, or come later. */
 void bp_notifications_close(bp_notifications *notifications);
@@ -52,9 +48,6 @@ size_t bp_notifications_ring_bytes(void);
  */
 void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugpack_level level,
                           const char *source, const char *text, size_t text_bytes);
-
-/* The ring, borrowed, for snapshots of it. */
-bp_ring *bp_notifications_ring(bp_notifications *notifications);
 
 /*
  * Appends notifications.json from copied or recovered records, newest 500, oldest first:

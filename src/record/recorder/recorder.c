@@ -8,50 +8,41 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/status.h"
+#include "platform/thread.h"
 #include "ring/ring_reader.h"
-
-static bugpack_status make_ring(bp_recorder *recorder, bp_ring_kind kind, size_t byte_count,
-                                bp_ring **ret_ring, bugpack_error *error) {
-    const bp_ring_label label = {.kind = kind};
-    *ret_ring = NULL;
-    return bp_rings_make(recorder->rings, &label, byte_count, ret_ring, error);
-}
 
 /* The parts that have one ring each, and own it once they are made. */
 static bugpack_status make_parts(bp_recorder *recorder, const bp_recorder_options *options,
                                  bugpack_error *error) {
-    bp_ring *ring = NULL;
+    const size_t byte_counts[BP_RING_KIND_TRAFFIC] = {
+        [BP_RING_KIND_LOG] = options->log_ring_bytes,
+        [BP_RING_KIND_NOTIFICATIONS] = bp_notifications_ring_bytes(),
+        [BP_RING_KIND_HISTORY] =
+            options->history_count > 0 ? bp_history_ring_bytes(options->history_count) : 0};
     bugpack_status status = BUGPACK_OK;
-    if (options->log_ring_bytes > 0) {
-        status = make_ring(recorder, BP_RING_KIND_LOG, options->log_ring_bytes, &ring, error);
-        if (status == BUGPACK_OK) {
+    for (bp_ring_kind kind = BP_RING_KIND_LOG; kind < BP_RING_KIND_TRAFFIC; kind++) {
+        const bp_ring_label label = {.kind = kind};
+        bp_ring *ring = NULL;
+        if (status != BUGPACK_OK || byte_counts[kind] == 0) {
+            continue;
+        }
+        status = bp_rings_make(recorder->rings, &label, byte_counts[kind], &ring, error);
+        if (status == BUGPACK_OK && kind == BP_RING_KIND_LOG) {
             status = bp_log_recorder_new(ring, options->log_level, &recorder->log, error);
+        } else if (status == BUGPACK_OK && kind == BP_RING_KIND_NOTIFICATIONS) {
+            status = bp_notifications_new(ring, &recorder->notifications, error);
+        } else if (status == BUGPACK_OK) {
+            status = bp_history_new(ring, options->sample_window_ms, &recorder->history, error);
         }
         if (status != BUGPACK_OK) {
-            goto out;
+            bp_rings_drop(recorder->rings, ring);
         }
+        recorder->by_kind[kind] = status == BUGPACK_OK ? ring : NULL;
     }
-    status = make_ring(recorder, BP_RING_KIND_NOTIFICATIONS, bp_notifications_ring_bytes(), &ring,
-                       error);
-    if (status == BUGPACK_OK) {
-        status = bp_notifications_new(ring, &recorder->notifications, error);
-    }
-    if (status != BUGPACK_OK || options->history_count == 0) {
-        goto out;
-    }
-    status = make_ring(recorder, BP_RING_KIND_HISTORY,
-                       bp_history_ring_bytes(options->history_count), &ring, error);
-    if (status == BUGPACK_OK) {
-        status = bp_history_new(ring, options->sample_window_ms, &recorder->history, error);
-    }
-    if (status == BUGPACK_OK) {
-        return bp_windows_new(recorder->history, options->rings.monitor, &recorder->windows, error);
-    }
-out:
-    if (status != BUGPACK_OK) {
-        bp_rings_drop(recorder->rings, ring);
-    }
-    return status;
+    return status == BUGPACK_OK && recorder->history != NULL
+               ? bp_windows_new(recorder->history, options->rings.monitor, &recorder->windows,
+                                error)
+               : status;
 }
 
 bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder **ret_recorder,
@@ -75,13 +66,6 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
     }
     *ret_recorder = recorder;
     return BUGPACK_OK;
-}
-
-void bp_recorder_redact(bp_recorder *recorder, bp_at_call *at_call) {
-    if (recorder->log != NULL) {
-        bp_log_recorder_redact(recorder->log, at_call);
-    }
-    bp_notifications_redact(recorder->notifications, at_call);
 }
 
 void bp_recorder_close(bp_recorder *recorder) {
@@ -114,20 +98,9 @@ void bp_recorder_free(bp_recorder *recorder) {
     }
 }
 
-/* The rings that are no channel's, by kind; NULL where one is off. */
-static void list_rings(const bp_recorder *recorder, bp_ring *ret_rings[BP_RING_KIND_TRAFFIC]) {
-    ret_rings[BP_RING_KIND_LOG] =
-        recorder->log != NULL ? bp_log_recorder_ring(recorder->log) : NULL;
-    ret_rings[BP_RING_KIND_NOTIFICATIONS] = bp_notifications_ring(recorder->notifications);
-    ret_rings[BP_RING_KIND_HISTORY] =
-        recorder->history != NULL ? bp_history_ring(recorder->history) : NULL;
-}
-
 void bp_recorder_note_loss(bp_recorder *recorder, char *reason, size_t reason_bytes) {
-    bp_ring *rings[BP_RING_KIND_TRAFFIC];
-    list_rings(recorder, rings);
     for (bp_ring_kind i = BP_RING_KIND_LOG; i < BP_RING_KIND_TRAFFIC; i++) {
-        bp_rings_note_loss(recorder->rings, rings[i], reason, reason_bytes);
+        bp_rings_note_loss(recorder->rings, recorder->by_kind[i], reason, reason_bytes);
     }
 }
 
@@ -177,11 +150,9 @@ static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64
 }
 
 uint64_t bp_recorder_used_bytes(bp_recorder *recorder) {
-    bp_ring *rings[BP_RING_KIND_TRAFFIC];
     uint64_t used_bytes = 0;
-    list_rings(recorder, rings);
     for (bp_ring_kind i = BP_RING_KIND_LOG; i < BP_RING_KIND_TRAFFIC; i++) {
-        used_bytes += rings[i] != NULL ? bp_ring_used_bytes(rings[i]) : 0;
+        used_bytes += recorder->by_kind[i] != NULL ? bp_ring_used_bytes(recorder->by_kind[i]) : 0;
     }
     bp_channel_list list;
     if (bp_channels_hold(&recorder->channels, &list, NULL) != BUGPACK_OK) {
@@ -203,27 +174,48 @@ void bp_recorder_take_snapshot(bp_recorder *recorder, const char *only_channel, 
     bp_snapshot_init(ret_snapshot, token, now.wall_ns - now.monotonic_ns);
     /* Traffic first: its rings turn over fastest. */
     copy_traffic(recorder, only_channel, until_ns, dir_fd, ret_snapshot);
-    bp_ring *rings[BP_RING_KIND_TRAFFIC];
-    list_rings(recorder, rings);
     for (bp_ring_kind i = BP_RING_KIND_LOG; i < BP_RING_KIND_TRAFFIC; i++) {
         bp_snapshot_part *part = &ret_snapshot->parts[i];
-        part->is_on = rings[i] != NULL;
+        bp_ring *ring = recorder->by_kind[i];
+        part->is_on = ring != NULL;
         if (part->is_on) {
-            (void)bp_ring_copy_to_file(rings[i], until_ns, dir_fd, token, &part->records,
-                                       &part->view, &part->error);
-            bp_rings_note_loss(recorder->rings, rings[i], part->loss_reason,
-                               sizeof part->loss_reason);
+            (void)bp_ring_copy_to_file(ring, until_ns, dir_fd, token, &part->records, &part->view,
+                                       &part->error);
+            bp_rings_note_loss(recorder->rings, ring, part->loss_reason, sizeof part->loss_reason);
         }
     }
 }
 
 const char bp_note_channel[] = "bugpack";
 
-void bp_note_logv(bp_recorder *recorder, bugpack_level level, const char *channel,
-                  const char *format, va_list arguments) {
+void bp_note_log_part(bp_recorder *recorder, bugpack_level level, const char *channel,
+                      const void *message, size_t message_bytes, unsigned part) {
+    /* What a cut may need to see of the next character stays. */
+    enum { enough_bytes = BUGPACK_LOG_MESSAGE_MAX_BYTES + 4 };
     bp_log_recorder *log = recorder->log;
+    bp_clean_text clean;
     if (log == NULL || !bp_log_recorder_wants(log, level)) {
         return;
+    }
+    if (recorder->at_call == NULL) {
+        bp_log_recorder_append(log, level, channel, message, message_bytes, part);
+        return;
+    }
+    if (message_bytes > enough_bytes) {
+        message_bytes = enough_bytes;
+        part |= BP_PART_WAS_CUT;
+    }
+    if (bp_at_call_begin(recorder->at_call, bp_thread_id(), channel, part, message, message_bytes,
+                         &clean)) {
+        bp_log_recorder_append(log, level, channel, clean.bytes, clean.byte_count, part);
+        bp_at_call_end(&clean);
+    }
+}
+
+void bp_note_logv(bp_recorder *recorder, bugpack_level level, const char *channel,
+                  const char *format, va_list arguments) {
+    if (recorder->log == NULL || !bp_log_recorder_wants(recorder->log, level)) {
+        return; /* so that it is not formatted */
     }
     /* One character more than is recorded, so that the cut sees whether it would split one. */
     char message[BUGPACK_LOG_MESSAGE_MAX_BYTES + 4 + 1];
@@ -233,18 +225,27 @@ void bp_note_logv(bp_recorder *recorder, bugpack_level level, const char *channe
     }
     bool was_cut = (size_t)length >= sizeof message;
     size_t message_bytes = was_cut ? sizeof message - 1 : (size_t)length;
-    bp_log_recorder_append(log, level, channel, message, message_bytes,
-                           was_cut ? BP_PART_WAS_CUT : 0);
+    bp_note_log_part(recorder, level, channel, message, message_bytes,
+                     was_cut ? BP_PART_WAS_CUT : 0);
 }
 
 void bp_note_notifyv(bp_recorder *recorder, bugpack_level level, const char *source,
                      const char *format, va_list arguments) {
     char text[BUGPACK_NOTIFICATION_MAX_BYTES + 2]; /* one more, so that a cut is seen */
     int length = vsnprintf(text, sizeof text, format, arguments);
-    if (length >= 0) {
-        size_t text_bytes = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
-        bp_notifications_add(recorder->notifications, bp_clock_monotonic_ns(), level, source, text,
-                             text_bytes);
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    bp_clean_text clean;
+    if (length < 0) {
+        return;
+    }
+    size_t text_bytes = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
+    if (recorder->at_call == NULL) {
+        bp_notifications_add(recorder->notifications, now_ns, level, source, text, text_bytes);
+    } else if (bp_at_call_begin(recorder->at_call, bp_thread_id(), source, 0, text, text_bytes,
+                                &clean)) {
+        bp_notifications_add(recorder->notifications, now_ns, level, source, clean.bytes,
+                             clean.byte_count);
+        bp_at_call_end(&clean);
     }
 }
 

@@ -22,6 +22,7 @@
 #include "recorder/session_files.h"
 #include "recorder/snapshot.h"
 #include "recorder/window.h"
+#include "redact/at_call.h"
 
 /* The host's callback for problems (bugpack_options.on_diagnostic). */
 typedef struct bp_diagnostics {
@@ -44,7 +45,9 @@ typedef struct bp_recorder_options {
 /* Its parts are NULL where they are off, and are for reading. */
 typedef struct bp_recorder {
     bp_diagnostics diagnostics;
-    bp_rings *rings; /* NULL: closed */
+    bp_at_call *at_call; /* borrowed, set at the opening; NULL: texts are recorded as they are */
+    bp_rings *rings;     /* NULL: closed */
+    bp_ring *by_kind[BP_RING_KIND_TRAFFIC]; /* of the next three, whose own they are */
     bp_log_recorder *log;
     bp_notifications *notifications;
     bp_history *history;
@@ -55,10 +58,6 @@ typedef struct bp_recorder {
 /* Makes the rings. NO_MEMORY, or INVALID for an impossible ring size. */
 bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder **ret_recorder,
                                bugpack_error *error);
-
-/* Redacts what is logged and notified before it is recorded (redact/at_call.h). Borrowed until the
- * recorder is freed. */
-void bp_recorder_redact(bp_recorder *recorder, bp_at_call *at_call);
 
 /*
  * Frees the memory of all rings and channels and removes the session's directory. Other threads may
@@ -106,6 +105,11 @@ void bp_note_log(bp_recorder *recorder, bugpack_level level, const char *format,
 /* A notification whose source is "bugpack". */
 void bp_note_notify(bp_recorder *recorder, bugpack_level level, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
+
+/* What the host logs, as bp_log_recorder_append has it, without secrets where they are to be
+ * redacted at the call. A session without a log is fine. */
+void bp_note_log_part(bp_recorder *recorder, bugpack_level level, const char *channel,
+                      const void *message, size_t message_bytes, unsigned part);
 
 /* The same for the host's own records and notifications, where the format is the host's. */
 void bp_note_logv(bp_recorder *recorder, bugpack_level level, const char *channel,

@@ -36,10 +36,10 @@ void bugpack_log(bugpack_session *session, bugpack_level level, const char *chan
 
 void bugpack_log_part(bugpack_session *session, bugpack_level level, const char *channel,
                       const void *message, size_t message_bytes, unsigned part) {
-    if (bugpack_log_wants(session, level)) {
-        bp_log_recorder_append(session->context.recorder->log, level, channel, message,
-                               message != NULL ? message_bytes : 0,
-                               part & (BUGPACK_PART_CONTINUES | BUGPACK_PART_UNFINISHED));
+    if (bp_session_check(session) == BUGPACK_OK) {
+        bp_note_log_part(session->context.recorder, level, channel, message,
+                         message != NULL ? message_bytes : 0,
+                         part & (BUGPACK_PART_CONTINUES | BUGPACK_PART_UNFINISHED));
     }
 }
 

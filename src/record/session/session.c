@@ -159,7 +159,7 @@ static bugpack_status open_redaction(bugpack_session *session, bugpack_error *er
     if (status == BUGPACK_OK && config->redacts_at_call) {
         status = bp_at_call_new(session, &session->at_call, error);
         if (status == BUGPACK_OK) {
-            bp_recorder_redact(recorder, session->at_call);
+            recorder->at_call = session->at_call;
             status = bp_redaction_use_at_call(session->context.redaction, session->at_call, error);
         }
     }

@@ -347,7 +347,7 @@ static bugpack_status prepare(struct conditions *self, const bp_condition *condi
 }
 
 static bugpack_status add(struct conditions *self, bp_condition *condition, bugpack_error *error) {
-    bp_log_recorder *log = self->base.context.report->recorder->log;
+    const bp_ring *log = self->base.context.report->recorder->by_kind[BP_RING_KIND_LOG];
     size_t count = atomic_load(&self->count);
     if (count == BUGPACK_CONDITIONS_MAX) {
         return bp_fail(error, BUGPACK_ERR_LIMIT, "the session has %d conditions already",
@@ -355,9 +355,8 @@ static bugpack_status add(struct conditions *self, bp_condition *condition, bugp
     }
     bugpack_status status = prepare(self, condition, error);
     if (status == BUGPACK_OK) {
-        self->items[count] =
-            (watched){.condition = condition,
-                      .from_sequence = log == NULL ? 0 : bp_ring_newest(bp_log_recorder_ring(log))};
+        self->items[count] = (watched){.condition = condition,
+                                       .from_sequence = log == NULL ? 0 : bp_ring_newest(log)};
         atomic_store_explicit(&self->count, count + 1, memory_order_release);
         (void)atomic_fetch_or(&self->needs, bp_condition_needs(condition));
         atomic_store(&self->has_added, true);
