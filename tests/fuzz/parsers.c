@@ -91,8 +91,9 @@ static void check_tables(const char *text, size_t byte_count) {
 }
 
 static void check_map(const char *text, size_t byte_count) {
+    bp_proc_scan scan = {text, text + byte_count};
     bp_proc_map map;
-    if (!bp_proc_parse_map(text, byte_count, &map)) {
+    if (!bp_proc_take_map(&scan, &map)) {
         return;
     }
     char *path = malloc(map.path_bytes + 1);

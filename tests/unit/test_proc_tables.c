@@ -95,7 +95,8 @@ Test(proc_cgroup, rejects_garbage_and_leaves_output_alone) {
 }
 
 static bool parse_map(const char *line, bp_proc_map *ret_map) {
-    return bp_proc_parse_map(line, strlen(line), ret_map);
+    bp_proc_scan scan = {line, line + strlen(line)};
+    return bp_proc_take_map(&scan, ret_map);
 }
 
 Test(proc_maps, reads_a_mapping_of_a_file) {

@@ -189,9 +189,11 @@ Test(proc_text, a_process_has_ended_with_its_last_thread) {
 }
 
 Test(proc_text, a_mapping_has_a_length) {
-    static const char empty[] = "1000-1000 r-xp 00000000 08:01 7 /x";
-    static const char one[] = "1000-1001 r-xp 00000000 08:01 7 /x";
+    static const char text[] = "1000-1000 r-xp 00000000 08:01 7 /empty\n"
+                               "1000-1001 r-xp 00000000 08:01 7 /one\n";
+    bp_proc_scan scan = {text, text + sizeof text - 1};
     bp_proc_map map;
-    cr_expect(not(bp_proc_parse_map(empty, sizeof empty - 1, &map)));
-    cr_expect(bp_proc_parse_map(one, sizeof one - 1, &map));
+    cr_assert(bp_proc_take_map(&scan, &map));
+    cr_expect(eq(u64, map.path_bytes, strlen("/one")));
+    cr_expect(not(bp_proc_take_map(&scan, &map)));
 }

@@ -78,12 +78,16 @@ static const char *const x86_64_names[] = {"rax", "rdx", "rcx", "rbx",    "rsi",
                                            "rsp", "r8",  "r9",  "r10",    "r11",    "r12", "r13",
                                            "r14", "r15", "rip", "eflags", "trapno", "err", "cr2"};
 
-static uint64_t stack_pointer_of(const bp_crash_page *page) {
-    static const uint32_t numbers[] = {[BP_CRASH_ARCH_X86_64] = 7, [BP_CRASH_ARCH_AARCH64] = 31};
+/* A register by its number on each processor; `otherwise` where the page does not have it. */
+static uint64_t register_of(const bp_crash_page *page, uint32_t of_x86_64, uint32_t of_aarch64,
+                            uint64_t otherwise) {
+    uint32_t number = page->arch == BP_CRASH_ARCH_X86_64 ? of_x86_64 : of_aarch64;
     bool is_known = page->arch == BP_CRASH_ARCH_X86_64 || page->arch == BP_CRASH_ARCH_AARCH64;
-    return is_known && numbers[page->arch] < page->register_count
-               ? page->registers[numbers[page->arch]]
-               : 0;
+    return is_known && number < page->register_count ? page->registers[number] : otherwise;
+}
+
+static uint64_t stack_pointer_of(const bp_crash_page *page) {
+    return register_of(page, 7, 31, 0);
 }
 
 enum { stack_near_bytes = 65536 };
@@ -120,23 +124,12 @@ static bool is_near_null(uint64_t address) {
 
 /* What is mapped at an address; false for nothing, and where the maps were cut. */
 static bool find_map(const bp_crash_page *page, uint64_t address, bp_proc_map *ret_map) {
-    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes}, line;
-    while (bp_proc_take_line(&scan, &line)) {
-        if (bp_proc_parse_map(line.next, (size_t)(line.end - line.next), ret_map) &&
-            ret_map->start <= address && address < ret_map->end) {
-            return true;
-        }
+    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
+    bool is_found = false;
+    while (!is_found && bp_proc_take_map(&scan, ret_map)) {
+        is_found = ret_map->start <= address && address < ret_map->end;
     }
-    return false;
-}
-
-/* Where the program was; 0: not known. */
-static uint64_t program_counter_of(const bp_crash_page *page) {
-    static const uint32_t numbers[] = {[BP_CRASH_ARCH_X86_64] = 16, [BP_CRASH_ARCH_AARCH64] = 32};
-    bool is_known = page->arch == BP_CRASH_ARCH_X86_64 || page->arch == BP_CRASH_ARCH_AARCH64;
-    return is_known && numbers[page->arch] < page->register_count
-               ? page->registers[numbers[page->arch]]
-               : UINT64_MAX;
+    return is_found;
 }
 
 /* By the error code of a page fault, which only a handler gets: arch/x86/include/asm/trap_pf.h. */
@@ -158,11 +151,10 @@ static const char *name_map(const bp_proc_map *map, char out[cause_bytes]) {
 static void explain_segv(const bp_crash_page *page, char out[cause_bytes]) {
     char where[cause_bytes] = "";
     bp_proc_map map;
-    bool is_jump = page->address == program_counter_of(page);
+    bool is_jump = page->address == register_of(page, 16, 32, UINT64_MAX); /* where it was */
     bool is_mapped = find_map(page, page->address, &map);
-    bool is_at_stack = !is_mapped || !map.is_readable;
+    bool is_at_stack = (!is_mapped || !map.is_readable) && is_at_stack_pointer(page);
     const char *access = is_jump ? "call" : name_access(page);
-    is_at_stack = is_at_stack && is_at_stack_pointer(page);
     if (is_mapped) {
         (void)name_map(&map, where);
     }
@@ -375,21 +367,15 @@ static const char *build_id_of(const bp_crash_page *page, uint64_t start) {
 }
 
 static void add_mappings(const bp_crash_page *page, bp_json *json) {
-    const char *next = page->maps;
-    const char *end = page->maps + page->maps_bytes;
+    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes}, line;
     bp_json_array_begin(json, "mappings");
-    while (next < end) {
-        const char *line_end = memchr(next, '\n', (size_t)(end - next));
+    while (bp_proc_take_line(&scan, &line)) {
         uint64_t start = 0;
-        const char *digit = next;
-        for (; strchr("0123456789abcdef", *digit) != NULL && *digit != '\0'; digit++) {
-            start = start << 4 | (uint64_t)(*digit <= '9' ? *digit - '0' : *digit - 'a' + 10);
-        }
         bp_json_object_begin(json, NULL);
-        bp_json_add_bytes(json, "line", next, (size_t)(line_end - next));
+        bp_json_add_bytes(json, "line", line.next, (size_t)(line.end - line.next));
+        (void)bp_proc_take_number(&line, 16, &start);
         bp_json_add_text(json, "build_id", build_id_of(page, start));
         bp_json_object_end(json);
-        next = line_end + 1;
     }
     bp_json_array_end(json);
     bp_model_add_flag(json, "mappings_are_cut", page->are_maps_cut != 0);

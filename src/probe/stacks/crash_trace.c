@@ -15,12 +15,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/status.h"
 #include "platform/child_end.h"
 #include "platform/linux/crash_collect.h"
 #include "platform/linux/files.h"
-#include "platform/linux/thread_wait.h"
+#include "platform/linux/thread_reader.h"
 #include "platform/machine.h"
 #include "platform/thread.h"
 #include "process/remote_memory.h"
@@ -97,12 +96,14 @@ static void copy_crash(struct trace *self, pid_t tid, const siginfo_t *info) {
 
 /* The system call that a thread was in as it began to end, and where; false for none. */
 static bool read_call(const struct trace *self, pid_t tid, bp_thread_syscall *call) {
-    char path[path_bytes];
-    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)self->pid);
-    int threads_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bool is_read = threads_fd >= 0 && bp_thread_syscall_read(threads_fd, (uint64_t)tid, call) == 0;
-    bp_file_close(threads_fd);
-    return is_read && call->place == BP_THREAD_IN_CALL;
+    char threads_path[path_bytes], text[512];
+    const bp_thread_reader reader = {
+        .dir_fd = AT_FDCWD, .task = threads_path, .text = text, .text_bytes = sizeof text};
+    bp_thread_reading thread;
+    (void)snprintf(threads_path, sizeof threads_path, "/proc/%d/task/", (int)self->pid);
+    bp_thread_read(&reader, (uint64_t)tid, 1u << BP_GROUP_SYSCALL, &thread);
+    *call = thread.syscall;
+    return call->place == BP_THREAD_IN_CALL;
 }
 
 /*

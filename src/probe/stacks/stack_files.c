@@ -324,13 +324,9 @@ static bool has_code(const bp_proc_map *map) {
 
 static bool parse_maps(bp_stack_files *files, const char *text, size_t byte_count) {
     bp_proc_scan scan = {text, text + byte_count};
-    bp_proc_scan line;
+    bp_proc_map map;
     size_t capacity = 0, code_capacity = 0;
-    while (files->count < file_max && bp_proc_take_line(&scan, &line)) {
-        bp_proc_map map;
-        if (!bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map)) {
-            continue;
-        }
+    while (files->count < file_max && bp_proc_take_map(&scan, &map)) {
         if ((map.is_executable && !add_code(files, &code_capacity, &map)) ||
             (has_code(&map) && !add_map(files, &capacity, &map))) {
             return false;

@@ -211,11 +211,9 @@ static void read_maps(bp_crash_page *page, const bp_crash_source *source) {
 static bool find_stack(const bp_crash_page *page, uint64_t at, uint64_t *ret_from,
                        uint64_t *ret_to) {
     bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
-    bp_proc_scan line;
-    while (bp_proc_take_line(&scan, &line)) {
-        bp_proc_map map;
-        if (bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) && map.is_readable &&
-            map.end > at) {
+    bp_proc_map map;
+    while (bp_proc_take_map(&scan, &map)) {
+        if (map.is_readable && map.end > at) {
             *ret_from = map.start > at ? map.start : at;
             *ret_to = map.end;
             return *ret_from - at < overflow_max_bytes;
@@ -279,12 +277,10 @@ static bool may_be_module(const bp_proc_map *map) {
 
 static void read_modules(bp_crash_page *page, const bp_crash_source *source) {
     bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
-    bp_proc_scan line;
+    bp_proc_map map;
     uint64_t inode = 0, device_minor = 0;
-    while (page->module_count < BP_CRASH_MODULE_MAX && bp_proc_take_line(&scan, &line)) {
-        bp_proc_map map;
-        if (bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) &&
-            may_be_module(&map) && (map.inode != inode || map.device_minor != device_minor)) {
+    while (page->module_count < BP_CRASH_MODULE_MAX && bp_proc_take_map(&scan, &map)) {
+        if (may_be_module(&map) && (map.inode != inode || map.device_minor != device_minor)) {
             inode = map.inode;
             device_minor = map.device_minor;
             add_module(page, source, &map);

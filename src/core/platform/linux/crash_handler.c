@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -20,10 +19,9 @@
 
 #include "base/clock.h"
 #include "base/fd_mark.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/crash_collect.h"
-#include "platform/linux/proc_text.h"
+#include "platform/linux/files.h"
 
 /* Alternate stacks: a handler cannot run on a stack that has overflowed. */
 
@@ -362,15 +360,11 @@ bugpack_status bp_crash_handler_install(bp_crash_page *page, bugpack_error *erro
  * thread that has not blocked it goes on elsewhere. A handler with SA_NODEFER does not show.
  */
 static bool has_jumped_out(int tid, int number) {
-    char path[64];
     char text[4096];
     uint64_t blocked = 0;
     const struct sigaction *action = &previous[index_of(number)];
-    (void)snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int64_t count = fd < 0 ? -1 : bp_file_read_range(fd, text, sizeof text, 0);
-    bool has_ended = fd < 0 && errno == ENOENT;
-    bp_file_close(fd);
+    ssize_t count = bp_proc_read_at(AT_FDCWD, text, sizeof text, "/proc/self/task/%d/status", tid);
+    bool has_ended = count < 0 && bp_proc_is_gone(errno);
     bp_proc_scan scan = {text, text + (count > 0 ? count : 0)};
     bp_proc_scan line;
     while (bp_proc_take_line(&scan, &line)) {

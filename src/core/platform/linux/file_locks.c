@@ -43,17 +43,13 @@ bool bp_file_lock_parse(const char *line, size_t line_bytes, bp_file_lock *ret_l
     }
     bp_proc_skip_blanks(&scan);
     lock.is_wanted = bp_proc_take_text(&scan, "->");
-    bp_proc_skip_blanks(&scan);
-    if (!take_kind(&scan, &lock.kind)) {
+    if (!take_kind(&scan, &lock.kind) || !bp_proc_take_word(&scan, &mode) ||
+        !bp_proc_take_word(&scan, &access)) {
         return false;
     }
     bp_proc_skip_blanks(&scan);
-    bool has_words = bp_proc_take_word(&scan, &mode);
-    bp_proc_skip_blanks(&scan);
-    has_words = has_words && bp_proc_take_word(&scan, &access);
-    bp_proc_skip_blanks(&scan);
     bool is_negative = bp_proc_take_byte(&scan, '-');
-    if (!has_words || !bp_proc_take_number(&scan, 10, &pid) || pid > INT32_MAX) {
+    if (!bp_proc_take_number(&scan, 10, &pid) || pid > INT32_MAX) {
         return false;
     }
     bp_proc_skip_blanks(&scan);

@@ -12,7 +12,6 @@
 
 #include "base/file.h"
 #include "platform/linux/build_id.h"
-#include "platform/linux/thread_wait.h"
 
 #ifdef SYS_openat2
 #include <linux/openat2.h>
@@ -87,23 +86,14 @@ uint64_t bp_proc_read_argument_count(pid_t pid, uint64_t stack_start) {
 }
 
 bool bp_read_exactly(int fd, uint64_t offset, void *out, size_t byte_count) {
-    size_t done = 0;
-    if (offset > (uint64_t)INT64_MAX - byte_count) {
+    int64_t count = offset > (uint64_t)INT64_MAX - byte_count
+                        ? 0
+                        : bp_file_read_range(fd, out, byte_count, offset);
+    bool is_whole = count == (int64_t)byte_count;
+    if (count >= 0 && !is_whole) {
         errno = 0;
-        return false;
     }
-    while (done < byte_count) {
-        ssize_t count = pread(fd, (char *)out + done, byte_count - done, (off_t)(offset + done));
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            errno = count == 0 ? 0 : errno;
-            return false;
-        }
-        done += (size_t)count;
-    }
-    return true;
+    return is_whole;
 }
 
 int bp_reopen_regular(int path_fd) {
@@ -165,14 +155,4 @@ int bp_open_in_root(int process_fd, const char *path, int flags) {
     }
     bp_file_close(root_fd);
     return fd;
-}
-
-int bp_thread_syscall_read(int threads_fd, uint64_t tid, bp_thread_syscall *ret_syscall) {
-    char text[256]; /* a line has at most 175 bytes */
-    ssize_t length =
-        bp_proc_read_at(threads_fd, text, sizeof text, "%llu/syscall", (unsigned long long)tid);
-    if (length < 0) {
-        return errno;
-    }
-    return bp_thread_syscall_parse(text, (size_t)length, ret_syscall) ? 0 : EBADMSG;
 }

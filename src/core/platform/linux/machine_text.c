@@ -7,18 +7,8 @@ static const uint64_t ns_per_us = 1000;
 /* "12.34" behind `key` and "=", as 1234. */
 static bool take_share(bp_proc_scan *line, const char *key, uint64_t *ret_centi) {
     bp_proc_scan word;
-    uint64_t whole, part;
-    if (!bp_proc_take_word(line, &word) || !bp_proc_take_text(&word, key) ||
-        !bp_proc_take_number(&word, 10, &whole) || !bp_proc_take_byte(&word, '.')) {
-        return false;
-    }
-    const char *digits = word.next;
-    if (!bp_proc_take_number(&word, 10, &part) || word.next - digits != 2 ||
-        word.next != word.end || whole > 100) {
-        return false;
-    }
-    *ret_centi = whole * 100 + part;
-    return true;
+    return bp_proc_take_word(line, &word) && bp_proc_take_text(&word, key) &&
+           bp_proc_read_centi(word, ret_centi) && *ret_centi / 100 <= 100;
 }
 
 static bool parse_pressure_line(bp_proc_scan line, bp_pressure_line *ret_line) {

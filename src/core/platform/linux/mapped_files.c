@@ -29,11 +29,9 @@ typedef struct map_list {
 /* Collects the mappings of files; one of no file ("[heap]", "[vdso]") has no inode. */
 static bool parse_maps(const bp_buffer *text, map_list *list) {
     bp_proc_scan scan = {text->data, text->data + text->size};
-    bp_proc_scan line;
-    while (bp_proc_take_line(&scan, &line)) {
-        bp_proc_map map;
-        if (!bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) || map.inode == 0 ||
-            map.path_bytes == 0 || map.path[0] != '/') {
+    bp_proc_map map;
+    while (bp_proc_take_map(&scan, &map)) {
+        if (map.inode == 0 || map.path_bytes == 0 || map.path[0] != '/') {
             continue;
         }
         if (!bp_array_reserve(&list->maps, list->count, &list->capacity)) {

@@ -89,6 +89,17 @@ bool bp_proc_take_number(bp_proc_scan *scan, unsigned base, uint64_t *ret_value)
     return true;
 }
 
+bool bp_proc_read_centi(bp_proc_scan scan, uint64_t *ret_centi) {
+    uint64_t whole, part;
+    if (!bp_proc_take_number(&scan, 10, &whole) || !bp_proc_take_byte(&scan, '.') ||
+        scan.end - scan.next != 2 || !bp_proc_take_number(&scan, 10, &part) ||
+        scan.next != scan.end || whole > UINT32_MAX) {
+        return false;
+    }
+    *ret_centi = whole * 100 + part;
+    return true;
+}
+
 /* include/linux/sched.h of the kernel; the values have been part of stat's field 9 since 2.6.27. */
 static const uint64_t flag_kernel_thread = 0x00200000, flag_exiting = 0x4;
 
@@ -413,16 +424,14 @@ bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char **ret_p
     return best_rank >= 0;
 }
 
-/* One of "cpu,cpuacct". */
-static bool has_controller(bp_proc_scan controllers, const char *controller) {
-    while (controllers.next < controllers.end) {
-        size_t left = (size_t)(controllers.end - controllers.next);
-        const char *comma = memchr(controllers.next, ',', left);
-        bp_proc_scan one = {controllers.next, comma != NULL ? comma : controllers.end};
-        if (bp_proc_is(one, controller)) {
+bool bp_proc_has_item(bp_proc_scan list, const char *item) {
+    while (list.next < list.end) {
+        const char *comma = memchr(list.next, ',', (size_t)(list.end - list.next));
+        bp_proc_scan one = {list.next, comma != NULL ? comma : list.end};
+        if (bp_proc_is(one, item)) {
             return true;
         }
-        controllers.next = comma != NULL ? comma + 1 : controllers.end;
+        list.next = comma != NULL ? comma + 1 : list.end;
     }
     return false;
 }
@@ -432,7 +441,7 @@ bool bp_proc_find_controller(const char *text, size_t text_bytes, const char *co
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line, controllers, path;
     while (bp_proc_take_line(&scan, &line)) {
-        if (take_cgroup(line, &controllers, &path) && has_controller(controllers, controller)) {
+        if (take_cgroup(line, &controllers, &path) && bp_proc_has_item(controllers, controller)) {
             *ret_path = path.next;
             *ret_path_bytes = (size_t)(path.end - path.next);
             return true;
@@ -441,8 +450,7 @@ bool bp_proc_find_controller(const char *text, size_t text_bytes, const char *co
     return false;
 }
 
-bool bp_proc_parse_map(const char *line, size_t line_bytes, bp_proc_map *ret_map) {
-    bp_proc_scan scan = {line, line + line_bytes};
+static bool parse_map(bp_proc_scan scan, bp_proc_map *ret_map) {
     bp_proc_scan permissions;
     bp_proc_map map = {.path = ""};
     if (!bp_proc_take_number(&scan, 16, &map.start) || !bp_proc_take_byte(&scan, '-') ||
@@ -469,6 +477,15 @@ bool bp_proc_parse_map(const char *line, size_t line_bytes, bp_proc_map *ret_map
     }
     *ret_map = map;
     return true;
+}
+
+bool bp_proc_take_map(bp_proc_scan *scan, bp_proc_map *ret_map) {
+    bp_proc_scan line;
+    bool is_taken = false;
+    while (!is_taken && bp_proc_take_line(scan, &line)) {
+        is_taken = parse_map(line, ret_map);
+    }
+    return is_taken;
 }
 
 size_t bp_proc_unescape_path(const char *path, size_t path_bytes, char *out) {

@@ -38,8 +38,14 @@ bool bp_proc_take_text(bp_proc_scan *scan, const char *text);
 /* Whether all that is left is this text. */
 bool bp_proc_is(bp_proc_scan scan, const char *text);
 
+/* Whether a list such as "cpu,cpuacct" has this item. */
+bool bp_proc_has_item(bp_proc_scan list, const char *item);
+
 /* Takes an unsigned number of base 10 or 16 that fits in 64 bits, or nothing. */
 bool bp_proc_take_number(bp_proc_scan *scan, unsigned base, uint64_t *ret_value);
+
+/* Reads "0.50", which must be all that is left, as 50. */
+bool bp_proc_read_centi(bp_proc_scan scan, uint64_t *ret_centi);
 
 /* The fields of <pid>/stat, or task/<tid>/stat, that we use. */
 typedef struct bp_proc_stat {
@@ -106,7 +112,7 @@ bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char **ret_p
 bool bp_proc_find_controller(const char *text, size_t text_bytes, const char *controller,
                              const char **ret_path, size_t *ret_path_bytes);
 
-/* A line of maps. */
+/* A mapping: a line of maps. */
 typedef struct bp_proc_map {
     uint64_t start, end;
     uint64_t offset; /* in the file */
@@ -116,8 +122,8 @@ typedef struct bp_proc_map {
     size_t path_bytes;
 } bp_proc_map;
 
-/* Parses it, without its newline. */
-bool bp_proc_parse_map(const char *line, size_t line_bytes, bp_proc_map *ret_map);
+/* Takes the next line of maps that is well-formed. False at the end of the text. */
+bool bp_proc_take_map(bp_proc_scan *scan, bp_proc_map *ret_map);
 
 /*
  * Writes the unescaped path with a NUL: the kernel writes a newline as \012 and escapes nothing

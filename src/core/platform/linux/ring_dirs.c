@@ -148,12 +148,10 @@ static bugpack_status visit_maps(const bp_mapped_dirs *dirs, pid_t pid, int proc
                                  const bp_buffer *maps, bugpack_error *error) {
     char path[PATH_MAX], last[PATH_MAX] = "";
     bp_proc_scan scan = {maps->data, maps->data + maps->size};
-    bp_proc_scan line;
+    bp_proc_map map;
     bugpack_status status = BUGPACK_OK;
-    while (status == BUGPACK_OK && bp_proc_take_line(&scan, &line)) {
-        bp_proc_map map;
-        if (!bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) ||
-            cut_file(path, &map) == 0 || strcmp(path, last) == 0 ||
+    while (status == BUGPACK_OK && bp_proc_take_map(&scan, &map)) {
+        if (cut_file(path, &map) == 0 || strcmp(path, last) == 0 ||
             !dirs->is_wanted(strrchr(path, '/') + 1)) {
             continue;
         }

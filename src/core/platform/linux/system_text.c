@@ -33,17 +33,9 @@ bool bp_os_release_find(const char *text, size_t text_bytes, const char *key, ch
     return false;
 }
 
-/* "0.50", as 50. */
 static bool take_centi(bp_proc_scan *line, uint64_t *ret_centi) {
     bp_proc_scan word;
-    uint64_t whole, part;
-    if (!bp_proc_take_word(line, &word) || !bp_proc_take_number(&word, 10, &whole) ||
-        !bp_proc_take_byte(&word, '.') || word.end - word.next != 2 ||
-        !bp_proc_take_number(&word, 10, &part) || word.next != word.end || whole > UINT32_MAX) {
-        return false;
-    }
-    *ret_centi = whole * 100 + part;
-    return true;
+    return bp_proc_take_word(line, &word) && bp_proc_read_centi(word, ret_centi);
 }
 
 bool bp_load_parse(const char *text, size_t text_bytes, bp_load *ret_load) {
@@ -130,19 +122,6 @@ bool bp_package_parse(const char *text, size_t text_bytes, bp_package *ret_packa
     return true;
 }
 
-static bool has_option(bp_proc_scan options, const char *wanted) {
-    size_t wanted_bytes = strlen(wanted);
-    for (const char *at = options.next; at < options.end;) {
-        const char *comma = memchr(at, ',', (size_t)(options.end - at));
-        const char *end = comma == NULL ? options.end : comma;
-        if ((size_t)(end - at) == wanted_bytes && memcmp(at, wanted, wanted_bytes) == 0) {
-            return true;
-        }
-        at = end + 1;
-    }
-    return false;
-}
-
 /* "107 87 7:1 / /mnt rw,relatime shared:1 - ext4 /dev/loop1 rw,emergency_ro" */
 bool bp_mount_is_read_only(const char *text, size_t text_bytes, unsigned major, unsigned minor) {
     enum { device_word = 2 };
@@ -153,9 +132,9 @@ bool bp_mount_is_read_only(const char *text, size_t text_bytes, unsigned major, 
         bool is_wanted = false;
         word = (bp_proc_scan){line.next, line.next};
         for (size_t i = 0; bp_proc_take_word(&line, &word); i++) {
-            is_wanted = is_wanted || (i == device_word && has_option(word, device));
+            is_wanted = is_wanted || (i == device_word && bp_proc_is(word, device));
         }
-        if (is_wanted && (has_option(word, "ro") || has_option(word, "emergency_ro"))) {
+        if (is_wanted && (bp_proc_has_item(word, "ro") || bp_proc_has_item(word, "emergency_ro"))) {
             return true; /* the options of the file system are the last word */
         }
     }

@@ -11,10 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "platform/linux/thread_wait.h"
+#include "platform/linux/thread_reader.h"
 
 /*
  * Counts the guards that this process and its ancestors have made. A forked child inherits its
@@ -81,17 +80,18 @@ bool bp_thread_waits_for(uint64_t tid, uint64_t owner_tid) {
                                   .context = &owner_tid,
                                   .read = read_own,
                                   .has_thread = is_owner};
-    bp_thread_syscall calls[2];
+    char text[512];
+    const bp_thread_reader reader = {
+        .dir_fd = AT_FDCWD, .task = "/proc/self/task/", .text = text, .text_bytes = sizeof text};
+    bp_thread_reading reads[2];
     bp_futex_wait wait;
-    int threads_fd = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bool does_wait = threads_fd >= 0;
+    bool does_wait = true;
     for (int i = 0; does_wait && i < 2; i++) {
-        does_wait = bp_thread_syscall_read(threads_fd, tid, &calls[i]) == 0 &&
-                    bp_futex_wait_find(&own, &calls[i], &wait) &&
+        bp_thread_read(&reader, tid, 1u << BP_GROUP_SYSCALL, &reads[i]);
+        does_wait = bp_futex_wait_find(&own, &reads[i].syscall, &wait) &&
                     wait.kind == BP_FUTEX_KIND_MUTEX && !wait.is_timed;
     }
-    bp_file_close(threads_fd);
-    return does_wait && memcmp(&calls[0], &calls[1], sizeof calls[0]) == 0;
+    return does_wait && memcmp(&reads[0].syscall, &reads[1].syscall, sizeof reads[0].syscall) == 0;
 }
 
 static int add_thread_local(struct dl_phdr_info *object, size_t info_bytes, void *sum) {

@@ -1,7 +1,6 @@
 /*
  * Where a thread stands in the kernel, as task/<tid>/syscall says without a stop: its system call
- * and its registers for the stack and the program; and what it waits for there. All but the reading
- * is pure.
+ * and its registers for the stack and the program; and what it waits for there. Pure.
  */
 #ifndef BP_PLATFORM_LINUX_THREAD_WAIT_H
 #define BP_PLATFORM_LINUX_THREAD_WAIT_H
@@ -49,13 +48,6 @@ typedef struct bp_thread_syscall {
 /* Parses the file, see proc_pid_syscall in fs/proc/base.c. Pure. False, with the output left alone,
  * when the text is malformed. */
 bool bp_thread_syscall_parse(const char *text, size_t text_bytes, bp_thread_syscall *ret_syscall);
-
-/*
- * Reads it below a descriptor of /proc/<pid>/task. 0, or an errno: ENOENT or ESRCH when the thread
- * has ended, or the kernel has no such file; EPERM or EACCES when we may not; EBADMSG when the text
- * is malformed. Linux only. Any thread.
- */
-int bp_thread_syscall_read(int threads_fd, uint64_t tid, bp_thread_syscall *ret_syscall);
 
 /* A call that waits on more descriptors than these is one of a server, and nothing is said of it.
  */
