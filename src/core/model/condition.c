@@ -26,6 +26,7 @@ struct subject {
     unsigned forms, needs;
     const char *unit; /* NULL: it has no number */
     measure *measure;
+    size_t number; /* of a bp_condition_sample: the offset of what measure_known gives */
     const char *usage;
 };
 
@@ -78,27 +79,11 @@ static bool measure_cpu(const bp_condition *condition, const bp_condition_sample
     return true;
 }
 
-static bool take_known(bp_known_uint number, double *ret_value) {
-    *ret_value = (double)number.value;
-    return number.known;
-}
-
-static bool measure_rss(const bp_condition *condition, const bp_condition_sample *sample,
-                        double *ret_value) {
-    (void)condition;
-    return take_known(sample->rss_bytes, ret_value);
-}
-
-static bool measure_threads(const bp_condition *condition, const bp_condition_sample *sample,
-                            double *ret_value) {
-    (void)condition;
-    return take_known(sample->thread_count, ret_value);
-}
-
-static bool measure_files(const bp_condition *condition, const bp_condition_sample *sample,
+static bool measure_known(const bp_condition *condition, const bp_condition_sample *sample,
                           double *ret_value) {
-    (void)condition;
-    return take_known(sample->file_count, ret_value);
+    const bp_known_uint *number = (const void *)((const char *)sample + condition->subject->number);
+    *ret_value = (double)number->value;
+    return number->known;
 }
 
 static bool measure_state(const bp_condition *condition, const bp_condition_sample *sample,
@@ -111,18 +96,20 @@ static const char percent[] = "percent", bytes[] = "bytes", counted[] = "count";
 
 /* clang-format off */
 static const subject subjects[] = {
-    {"cpu", COMPARES, BP_CONDITION_NEEDS_SAMPLES, percent, measure_cpu,
+    {"cpu", COMPARES, BP_CONDITION_NEEDS_SAMPLES, percent, measure_cpu, 0,
      "cpu > 90 or cpu < 5, also with for 10s"},
-    {"rss", COMPARES | GROWS, BP_CONDITION_NEEDS_SAMPLES, bytes, measure_rss,
-     "rss > 2G, rss < 10M or rss grows 100M in 1min"},
-    {"threads", COMPARES | GROWS, BP_CONDITION_NEEDS_SAMPLES, counted, measure_threads,
+    {"rss", COMPARES | GROWS, BP_CONDITION_NEEDS_SAMPLES, bytes, measure_known,
+     offsetof(bp_condition_sample, rss_bytes), "rss > 2G, rss < 10M or rss grows 100M in 1min"},
+    {"threads", COMPARES | GROWS, BP_CONDITION_NEEDS_SAMPLES, counted, measure_known,
+     offsetof(bp_condition_sample, thread_count),
      "threads > 500, threads < 2 or threads grows 50 in 1min"},
     {"fds", COMPARES | GROWS, BP_CONDITION_NEEDS_SAMPLES | BP_CONDITION_NEEDS_FILES, counted,
-     measure_files, "fds > 900, fds < 3 or fds grows 100 in 1min"},
-    {"state", EQUALS, BP_CONDITION_NEEDS_SAMPLES | BP_CONDITION_NEEDS_STATE, NULL, measure_state,
+     measure_known, offsetof(bp_condition_sample, file_count),
+     "fds > 900, fds < 3 or fds grows 100 in 1min"},
+    {"state", EQUALS, BP_CONDITION_NEEDS_SAMPLES | BP_CONDITION_NEEDS_STATE, NULL, measure_state, 0,
      "state = D for 30s, with a letter of R S D T t Z I"},
-    {"log", MATCHES, BP_CONDITION_NEEDS_LOG, NULL, NULL, "log /PATTERN/"},
-    {"idle", LASTS, BP_CONDITION_NEEDS_SAMPLES | BP_CONDITION_NEEDS_LOG, percent, measure_cpu,
+    {"log", MATCHES, BP_CONDITION_NEEDS_LOG, NULL, NULL, 0, "log /PATTERN/"},
+    {"idle", LASTS, BP_CONDITION_NEEDS_SAMPLES | BP_CONDITION_NEEDS_LOG, percent, measure_cpu, 0,
      "idle for 30s"}};
 /* clang-format on */
 enum { subject_count = sizeof subjects / sizeof subjects[0] };
@@ -555,9 +542,8 @@ void bp_condition_add(bp_json *json, const bp_condition_truth *truth) {
         bp_json_add_number(json, "value", truth->value, truth->unit == percent ? 1 : 0);
         bp_json_add_text(json, "unit", truth->unit);
     }
-    if (truth->lasted_ns > 0) {
-        bp_model_add_ms(json, truth->grows ? "within_ms" : "lasted_ms", truth->lasted_ns);
-    }
+    bp_model_add_known_ms(json, truth->grows ? "within_ms" : "lasted_ms", truth->lasted_ns > 0,
+                          truth->lasted_ns);
     bp_model_add_known_uint(json, "log_seq", truth->log_sequence != 0, truth->log_sequence);
     bp_json_object_end(json);
 }

@@ -141,11 +141,8 @@ static const char *name_access(const bp_crash_page *page) {
     return (page->registers[error_number] & is_write) != 0 ? "write" : "read";
 }
 
-/* Where what is mapped has a name: " (in /usr/bin/viewer)". */
-static const char *name_map(const bp_proc_map *map, char out[cause_bytes]) {
-    int length = map->path_bytes < path_shown_max ? (int)map->path_bytes : path_shown_max;
-    (void)snprintf(out, cause_bytes, length > 0 ? " (in %.*s)" : "%.*s", length, map->path);
-    return out;
+static int path_shown_bytes(const bp_proc_map *map) {
+    return map->path_bytes < path_shown_max ? (int)map->path_bytes : path_shown_max;
 }
 
 static void explain_segv(const bp_crash_page *page, char out[cause_bytes]) {
@@ -155,8 +152,8 @@ static void explain_segv(const bp_crash_page *page, char out[cause_bytes]) {
     bool is_mapped = find_map(page, page->address, &map);
     bool is_at_stack = (!is_mapped || !map.is_readable) && is_at_stack_pointer(page);
     const char *access = is_jump ? "call" : name_access(page);
-    if (is_mapped) {
-        (void)name_map(&map, where);
+    if (is_mapped && map.path_bytes > 0) {
+        (void)snprintf(where, sizeof where, " (in %.*s)", path_shown_bytes(&map), map.path);
     }
     if (is_stack_overflow(page)) {
         (void)snprintf(out, cause_bytes, "stack overflow");
@@ -206,11 +203,10 @@ static void explain_bus(const bp_crash_page *page, char out[cause_bytes]) {
     if (page->code == 1) {
         (void)snprintf(out, cause_bytes, "misaligned address");
     } else if (page->code == 2 && find_map(page, page->address, &map) && map.path_bytes > 0) {
-        int length = map.path_bytes < path_shown_max ? (int)map.path_bytes : path_shown_max;
         bool is_shared_memory = strncmp(map.path, "/dev/shm/", sizeof "/dev/shm/" - 1) == 0;
         (void)snprintf(
             out, cause_bytes, "the mapped file \"%.*s\" has no byte %" PRIu64 ": probably %s",
-            length, map.path, page->address - map.start + map.offset,
+            path_shown_bytes(&map), map.path, page->address - map.start + map.offset,
             is_shared_memory ? "it was cut short, or /dev/shm is full" : "it was cut short");
     }
 }

@@ -48,9 +48,7 @@ bugpack_status bp_disconnect_print(const bp_disconnect *disconnect, bp_buffer *o
         const bp_channel_activity *channel = &disconnect->channels[i];
         bp_json_object_begin(&json, NULL);
         bp_model_add_name(&json, "name", channel->name, sizeof channel->name);
-        if (channel->is_closed) {
-            bp_json_add_bool(&json, "closed", true);
-        }
+        bp_model_add_flag(&json, "closed", channel->is_closed);
         add_direction(&json, "sent", channel, 0, disconnect->first.at);
         add_direction(&json, "received", channel, 1, disconnect->first.at);
         bp_json_object_end(&json);

@@ -18,6 +18,12 @@ void bp_model_add_ms(bp_json *json, const char *key, uint64_t duration_ns) {
     bp_json_add_number(json, key, (double)duration_ns / (double)BP_NS_PER_MS, 3);
 }
 
+void bp_model_add_known_ms(bp_json *json, const char *key, bool is_known, uint64_t duration_ns) {
+    if (is_known) {
+        bp_model_add_ms(json, key, duration_ns);
+    }
+}
+
 void bp_model_add_hex(bp_json *json, const char *key, uint64_t value) {
     char text[24];
     (void)snprintf(text, sizeof text, "0x%" PRIx64, value);

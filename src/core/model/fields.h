@@ -13,8 +13,9 @@
 /* A wall-clock time, in nanoseconds since 1970, as "2026-11-21T00:36:51.123456Z". */
 void bp_model_add_time(bp_json *json, const char *key, uint64_t wall_ns);
 
-/* A time span in milliseconds, to the microsecond. */
+/* A time span in milliseconds, to the microsecond; left out where it is not known. */
 void bp_model_add_ms(bp_json *json, const char *key, uint64_t duration_ns);
+void bp_model_add_known_ms(bp_json *json, const char *key, bool is_known, uint64_t duration_ns);
 
 /* "0x7f3c" */
 void bp_model_add_hex(bp_json *json, const char *key, uint64_t value);

@@ -93,18 +93,11 @@ void bp_machine_summary_add(bp_machine_summary *sum, const bp_machine_summary *p
     }
 }
 
-static bool is_of_the_kernel(size_t cause) {
-    return cause == BP_MACHINE_CAUSE_DISABLED || cause == BP_MACHINE_CAUSE_MISSING;
-}
-
-static const char *denied_advice(const bp_machine_summary *summary) {
-    return summary->is_root ? "a container or a security module keeps CAP_SYS_PTRACE from this root"
-                            : "these files are for root, or for whoever has CAP_SYS_PTRACE";
-}
-
-/* Whether a cause is a loss: the thread is there, and so is what it should show. */
+/* Whether a cause is a loss: the thread is there, and the kernel shows to somebody what it lacks.
+ */
 static bool is_loss(size_t cause) {
-    return !is_of_the_kernel(cause) && cause != BP_MACHINE_CAUSE_VANISHED;
+    return cause != BP_MACHINE_CAUSE_DISABLED && cause != BP_MACHINE_CAUSE_MISSING &&
+           cause != BP_MACHINE_CAUSE_VANISHED;
 }
 
 static uint64_t count_denials(const bp_machine_summary *summary) {
@@ -222,7 +215,10 @@ void bp_machine_summary_explain(const bp_machine_summary *summary, char *out, si
         }
     }
     if (count_denials(summary) > 0) {
-        add_part(out, out_bytes, "; ", "%s", denied_advice(summary));
+        add_part(out, out_bytes, "; ", "%s",
+                 summary->is_root
+                     ? "a container or a security module keeps CAP_SYS_PTRACE from this root"
+                     : "these files are for root, or for whoever has CAP_SYS_PTRACE");
     }
 }
 
@@ -311,9 +307,7 @@ static void add_summary(bp_json *json, const bp_machine_summary *summary) {
     bp_json_object_begin(json, "summary");
     bp_model_add_time(json, "captured_at", summary->captured_wall_ns);
     bp_model_add_ms(json, "duration_ms", summary->duration_ns);
-    if (summary->window_ns > 0) {
-        bp_model_add_ms(json, "window_ms", summary->window_ns);
-    }
+    bp_model_add_known_ms(json, "window_ms", summary->window_ns > 0, summary->window_ns);
     if (summary->boottime_ns != 0) {
         bp_json_add_number(json, "machine_uptime_secs", (double)summary->boottime_ns / 1e9, 3);
     }

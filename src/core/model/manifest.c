@@ -66,10 +66,9 @@ static void add_trigger(bp_json *json, const bp_trigger_entry *trigger) {
     bp_json_add_bool(json, "written", trigger->written_count > 0);
     bp_json_add_uint(json, "reports", trigger->written_count);
     bp_model_add_known_text(json, "reason", trigger->reason);
-    if (trigger->longest_duration_ns > 0) {
-        bp_model_add_ms(json, "last_duration_ms", trigger->last_duration_ns);
-        bp_model_add_ms(json, "longest_duration_ms", trigger->longest_duration_ns);
-    }
+    bool has_ended = trigger->longest_duration_ns > 0;
+    bp_model_add_known_ms(json, "last_duration_ms", has_ended, trigger->last_duration_ns);
+    bp_model_add_known_ms(json, "longest_duration_ms", has_ended, trigger->longest_duration_ns);
     bp_json_object_end(json);
 }
 

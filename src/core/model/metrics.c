@@ -54,18 +54,14 @@ void bp_metrics_sort_threads(bp_task_snapshot *snapshot) {
 }
 
 /* Converts the difference of two counters to nanoseconds, not each, so that none overflows. */
-static double percent_of(uint64_t before, uint64_t after, uint64_t unit_ns, uint64_t elapsed_ns) {
-    return bp_metrics_cpu_percent(0, multiply(subtract(after, before), unit_ns), elapsed_ns);
-}
-
 static void compute_thread(const bp_thread_counters *was, const bp_thread_counters *now,
                            uint64_t unit_ns, uint64_t elapsed_ns, bp_thread_metrics *thread) {
     uint64_t system = subtract(now->system_cpu, was->system_cpu);
     uint64_t user =
         subtract(subtract(now->cpu, now->system_cpu), subtract(was->cpu, was->system_cpu));
     thread->has_cpu = true;
-    thread->cpu_percent = percent_of(was->cpu, now->cpu, unit_ns, elapsed_ns);
     thread->cpu_ns = multiply(subtract(now->cpu, was->cpu), unit_ns);
+    thread->cpu_percent = bp_metrics_cpu_percent(0, thread->cpu_ns, elapsed_ns);
     thread->has_times = was->has_system_cpu && now->has_system_cpu;
     thread->user_ns = multiply(user, unit_ns);
     thread->system_ns = multiply(system, unit_ns);
@@ -233,9 +229,8 @@ void bp_metrics_describe(const bp_metrics *metrics, uint64_t triggered_ns, char 
 static void add_process(bp_json *json, const bp_metrics *metrics) {
     bp_json_object_begin(json, "process");
     bp_json_add_number(json, "cpu_percent", metrics->cpu_percent, 2);
-    if (metrics->has_ended_threads) {
-        bp_model_add_ms(json, "ended_threads_cpu_ms", metrics->ended_threads_ns);
-    }
+    bp_model_add_known_ms(json, "ended_threads_cpu_ms", metrics->has_ended_threads,
+                          metrics->ended_threads_ns);
     if (metrics->has_memory) {
         bp_json_add_uint(json, "rss_kb", metrics->rss_kb);
         bp_json_add_uint(json, "vm_size_kb", metrics->vm_size_kb);
@@ -274,22 +269,14 @@ static void add_thread(bp_json *json, const bp_thread_metrics *thread) {
     bp_json_add_uint(json, "tid", thread->tid);
     bp_model_add_name(json, "name", thread->name, sizeof thread->name);
     bp_json_add_number(json, "cpu_percent", thread->is_born ? 0 : thread->cpu_percent, 2);
-    if (thread->has_cpu) {
-        bp_model_add_ms(json, "cpu_ms", thread->cpu_ns);
-    }
+    bp_model_add_known_ms(json, "cpu_ms", thread->has_cpu, thread->cpu_ns);
     bp_model_add_flag(json, "own", bp_thread_is_own(thread->name));
     bp_model_add_flag(json, "born_in_window", thread->is_born);
-    if (thread->has_age) {
-        bp_model_add_ms(json, "age_ms", thread->age_ns);
-    }
-    if (thread->has_times) {
-        bp_model_add_ms(json, "user_ms", thread->user_ns);
-        bp_model_add_ms(json, "system_ms", thread->system_ns);
-    }
+    bp_model_add_known_ms(json, "age_ms", thread->has_age, thread->age_ns);
+    bp_model_add_known_ms(json, "user_ms", thread->has_times, thread->user_ns);
+    bp_model_add_known_ms(json, "system_ms", thread->has_times, thread->system_ns);
     bp_model_add_known_uint(json, "page_faults", thread->has_faults, thread->page_faults);
-    if (thread->has_run_delay) {
-        bp_model_add_ms(json, "run_delay_ms", thread->run_delay_ns);
-    }
+    bp_model_add_known_ms(json, "run_delay_ms", thread->has_run_delay, thread->run_delay_ns);
     bp_model_add_known_uint(json, "read_chars", thread->has_io, thread->read_chars);
     bp_model_add_known_uint(json, "written_chars", thread->has_io, thread->written_chars);
     bp_model_add_known_uint(json, "write_calls", thread->has_io, thread->write_calls);

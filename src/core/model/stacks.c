@@ -75,24 +75,21 @@ static const bp_stack_module *module_of(const bp_stacks *stacks, const bp_stack_
     return place->module == BP_STACK_NO_MODULE ? NULL : &stacks->modules[place->module];
 }
 
-static uint64_t file_address_of(const bp_stacks *stacks, const bp_stack_place *place) {
-    const bp_stack_module *module = module_of(stacks, place);
-    return module == NULL ? 0 : place->address - module->start + module->file_start;
-}
-
 bp_frame_text bp_stacks_frame_text(const bp_stacks *stacks, const bp_stack_frame *frame,
                                    size_t index) {
     const bp_stack_place *place = &stacks->places[frame->place];
     const bp_stack_module *module = module_of(stacks, place);
     bp_frame_text text = {.symbol = place->symbol,
                           .demangled = place->demangled,
-                          .module = module != NULL ? module->path : NULL,
                           .address = place->address,
-                          .file_address = file_address_of(stacks, place),
                           .source = place->source,
                           .line = place->line > 0 ? (uint64_t)place->line : 0,
                           .is_signal = place->is_signal,
                           .is_by_frame_pointer = frame->is_by_frame_pointer};
+    if (module != NULL) {
+        text.module = module->path;
+        text.file_address = place->address - module->start + module->file_start;
+    }
     if (index < place->inlined_count) {
         const bp_stack_inlined *inlined = &place->inlined[index];
         text.symbol = inlined->symbol;

@@ -93,9 +93,7 @@ static void add_load(bp_json *json, const bp_load *load) {
 }
 
 static void add_container(bp_json *json, const bp_system *system) {
-    if (system->container != NULL) {
-        bp_json_add_text(json, "container", system->container);
-    }
+    bp_json_add_text(json, "container", system->container);
     bp_json_array_begin(json, "cgroups");
     for (size_t i = 0; i < system->cgroup_count; i++) {
         bp_json_object_begin(json, NULL);
@@ -123,9 +121,7 @@ static void add_filesystem(bp_json *json, const bp_filesystem *filesystem) {
         }
     }
     bp_json_array_end(json);
-    if (filesystem->file != NULL) {
-        bp_model_add_path(json, "file", filesystem->file);
-    }
+    bp_model_add_path(json, "file", filesystem->file);
     bp_json_add_uint(json, "total_bytes", filesystem->total_bytes);
     bp_json_add_uint(json, "available_bytes", filesystem->available_bytes);
     if (usable > 0) {
