@@ -73,8 +73,8 @@ static bool copy_cut(const char *text, const char **ret_copy) {
     return text == NULL || *ret_copy != NULL;
 }
 
-static bool copy_loss(const bugpack_disconnect_cause *given, bp_loss *ret_loss) {
-    *ret_loss = (bp_loss){.keepalive_fired = given->keepalive_fired, .at = bp_clock_now()};
+static bool copy_loss(const bugpack_disconnect_cause *given, bp_instant at, bp_loss *ret_loss) {
+    *ret_loss = (bp_loss){.keepalive_fired = given->keepalive_fired, .at = at};
     if (copy_cut(given->channel, &ret_loss->channel) &&
         copy_cut(given->error_text, &ret_loss->error_text) &&
         copy_cut(given->error_kind, &ret_loss->error_kind)) {
@@ -87,7 +87,7 @@ static bool copy_loss(const bugpack_disconnect_cause *given, bp_loss *ret_loss) 
 /* Keeps one that has no report of its own for the next that is written, the newest of too many. */
 static void add_latecomer(struct disconnects *disconnects, const bugpack_disconnect_cause *given) {
     bp_loss loss, dropped = {.channel = NULL};
-    if (!copy_loss(given, &loss)) {
+    if (!copy_loss(given, bp_clock_now(), &loss)) {
         return;
     }
     bp_lock_acquire(&disconnects->lock);
@@ -193,11 +193,11 @@ static bugpack_status submit(struct disconnects *disconnects, const bugpack_disc
     cause->disconnects = disconnects;
     cause->model.cooldown_ms = report->config->disconnect.cooldown_ms;
     cause->model.suppressed_count = suppressed_count;
-    if (!copy_loss(given, &cause->model.first) || !look_at_channels(report->recorder, cause)) {
+    if (!copy_loss(given, job->triggered, &cause->model.first) ||
+        !look_at_channels(report->recorder, cause)) {
         bp_job_free(job);
         return BUGPACK_ERR_NO_MEMORY;
     }
-    cause->model.first.at = job->triggered;
     job->channel = job->key = job->name_detail = cause->model.first.channel;
     job->traffic.only = job->channel;
     return bp_job_queue_submit(disconnects->base.context.jobs, job, NULL, NULL);
