@@ -182,6 +182,21 @@ Test(disconnect, beyond_the_cap_is_counted_in_the_ledger) {
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
 }
 
+Test(disconnect, lists_the_newest_of_too_many_channels) {
+    enum { most = 2000 };
+    char name[32];
+    open_session();
+    for (unsigned i = 0; i <= most; i++) {
+        (void)snprintf(name, sizeof name, "channel %u", i);
+        (void)open_channel(name);
+    }
+    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
+    close_and_find();
+    cr_expect(not(holds("disconnect-cause.json", "\"channel 0\"")));
+    cr_expect(holds("disconnect-cause.json", "\"channel 1\""));
+    cr_expect(holds("disconnect-cause.json", name));
+}
+
 Test(disconnect, refuses_what_names_no_channel_and_bounds_what_it_counts) {
     open_session();
     char name[BUGPACK_CHANNEL_MAX_BYTES + 2];

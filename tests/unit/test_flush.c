@@ -53,6 +53,54 @@ Test(flush, waits_for_the_callback_of_the_last_report) {
     cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
 }
 
+#ifdef __linux__
+/* Each report waits to be let go; the callback of the first asks for the second. */
+static int wait_at_gate(bugpack_writer *writer, void *context) {
+    while (sem_wait(&may_return) != 0) {}
+    return bugpack_printf(writer, "passed");
+}
+
+static void ask_for_another(const bugpack_report_result *result, void *context) {
+    if (atomic_fetch_add(&done_count, 1) == 0) {
+        (void)bugpack_report_async(session, NULL, ask_for_another, NULL);
+    }
+}
+
+/* Lets the first report go when the thread of this id, which does nothing else, waits in its flush.
+ */
+static void *let_go_when_asleep(void *thread_id) {
+    char path[64], state = 'R';
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat", *(const int *)thread_id);
+    for (int seen = 0; seen < 10; seen += state == 'S') {
+        FILE *stat = fopen(path, "r");
+        if (stat == NULL || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1) {
+            abort();
+        }
+        (void)fclose(stat);
+        (void)usleep(1000);
+    }
+    (void)sem_post(&may_return);
+    return NULL;
+}
+
+Test(flush, waits_for_nothing_that_was_accepted_after_it_began) {
+    pthread_t helper;
+    int own_id = (int)gettid();
+    cr_assert(zero(int, sem_init(&may_return, 0, 0)));
+    options.provider_timeout_ms = 600000;
+    open_session();
+    cr_assert(zero(int, bugpack_provide_text(session, "gate.txt", wait_at_gate, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, ask_for_another, NULL)));
+    cr_assert(zero(int, pthread_create(&helper, NULL, let_go_when_asleep, &own_id)));
+    cr_expect(zero(int, bugpack_flush(session, 10000)));
+    cr_expect(eq(uint, atomic_load(&done_count), 1u));
+    (void)sem_post(&may_return);
+    (void)pthread_join(helper, NULL);
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+}
+
+#endif
+
 static void flush_inside(const bugpack_report_result *result, void *context) {
     atomic_store(&done_count, (unsigned)-(int)bugpack_flush(context, BUGPACK_OFF));
 }

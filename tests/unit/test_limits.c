@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "report/destination.h"
 #include "unit/auto_session.h"
@@ -63,7 +64,8 @@ Test(limits, refuse_a_report_below_the_floor_and_name_it) {
 }
 
 #ifdef __linux__
-static struct statvfs room; /* what fstatvfs finds where it has a size, instead of the truth */
+static struct statvfs room;    /* what fstatvfs finds where it has a size, instead of the truth */
+static atomic_uint look_count; /* how often it was called */
 
 /* Linked before libc's: the objects under test call it. */
 int fstatvfs(int fd, struct statvfs *ret_info) {
@@ -71,6 +73,7 @@ int fstatvfs(int fd, struct statvfs *ret_info) {
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int result = statvfs(path, ret_info);
     *ret_info = result == 0 && room.f_bsize > 0 ? room : *ret_info;
+    atomic_fetch_add(&look_count, 1);
     return result;
 }
 
@@ -91,6 +94,32 @@ Test(limits, count_the_blocks_that_this_user_may_fill_and_keep_some_of_them) {
     cr_expect(zero(int, bp_destination_check_room(&here, 40961, 0, NULL)));
 }
 #endif
+
+/* A snapshot that is taken early has to leave more, and so is taken again in its turn. */
+Test(limits, copy_the_rings_of_a_gap_in_its_turn_where_there_was_no_room_before) {
+    static auto_gate gate;
+    room = (struct statvfs){.f_bsize = 4096,
+                            .f_frsize = 4096,
+                            .f_blocks = 1 << 20,
+                            .f_bfree = 25600,
+                            .f_bavail = 25600};
+    options.pedantic = true;
+    options.min_free_bytes = 1;
+    options.log_ring_bytes = 64 << 10;
+    options.traffic_budget_bytes = BUGPACK_OFF64;
+    open_session();
+    auto_add_gate(&gate);
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
+    auto_wait_for_worker(&gate);
+    unsigned before = atomic_load(&look_count);
+    bugpack_gap(session, "a:b");
+    while (atomic_load(&look_count) == before) {
+        (void)usleep(1000);
+    }
+    atomic_store(&gate.may_go, true);
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+    cr_expect(eq(u64, auto_count(BP_REPORT_PEDANTIC, "a:b").written_count, 1));
+}
 
 Test(limits, a_directory_that_was_closed_is_opened_again_unless_it_was_replaced) {
     CLEANUP(temp_dir_remove) temp_dir other;

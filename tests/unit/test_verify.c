@@ -79,6 +79,21 @@ Test(verify, no_report_with_a_flipped_bit_is_whole) {
     }
 }
 
+Test(verify, names_sixteen_faults_and_counts_the_others) {
+    made_report report;
+    CLEANUP(made_zip_release) made_zip zip;
+    char name[] = "a"; /* the lines of a manifest are sorted */
+    made_report_begin(&report);
+    for (; name[0] <= 's'; name[0]++) {
+        made_report_list(&report, name, "");
+    }
+    made_report_end(&report, &zip);
+    const char *faults = made_report_faults(zip.bytes.data, zip.bytes.size, BP_VERIFY_MAX_BYTES);
+    expect_fault(faults, "\"p\"");
+    expect_fault(faults, "; and 3 more");
+    cr_expect(strstr(faults, "\"q\"") == NULL, "%s", faults);
+}
+
 /* As after a power cut. */
 Test(verify, no_report_with_a_hole_or_a_zeroed_end_is_whole) {
     CLEANUP(made_zip_release) made_zip zip;
