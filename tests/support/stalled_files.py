@@ -1,10 +1,12 @@
 """stalled_files.py DIRECTORY STAGE: a file system with the file `log`, which stops to answer.
 
-STAGE is `read` (names are found, and no byte is read) or `look` (nothing is found). Prints `ready`
-when it is mounted, `read` when somebody reads, and unmounts when it is killed: the kernel then ends what waits for it.
+STAGE is `read` (names are found, and no byte is read) or `look` (nothing is found), which SIGUSR1 makes it. Prints
+`ready` when it is mounted, `read` when somebody reads, `look` after the signal, and unmounts when it is killed: the
+kernel then ends what waits for it.
 """
 import ctypes
 import os
+import signal
 import struct
 import sys
 
@@ -18,6 +20,15 @@ libc = ctypes.CDLL(None, use_errno=True)
 options = f"fd={fuse},rootmode=40000,user_id=0,group_id=0"
 if libc.mount(b"stalled", directory.encode(), b"fuse", 0, options.encode()) != 0:
     sys.exit(os.strerror(ctypes.get_errno()))
+
+
+def stop(number, frame):
+    global stage
+    stage = "look"
+    print("look", flush=True)
+
+
+signal.signal(signal.SIGUSR1, stop)
 # Nobody finds it any more by the name when this process has ended.
 print("ready", flush=True)
 

@@ -244,6 +244,10 @@ static bp_cli_exit capture(capture_options *options) {
     if (!bp_cli_files_check(&options->files, &result)) {
         return result;
     }
+    if (options->output_dir == NULL && options->output_path == NULL &&
+        !bp_cli_check_current_dir()) {
+        return BP_CLI_FAILED;
+    }
     if (bp_cli_is_streamed(options->output_path) &&
         (options->streamed_dir = bp_cli_streamed_begin(&result)) == NULL) {
         return result;

@@ -69,6 +69,14 @@ static bool is_stalled(const char *path) {
     return bp_run_aside(&aside, NULL, NULL, &no_answer, &child) == BUGPACK_ERR_TIMEOUT;
 }
 
+bool bp_cli_check_current_dir(void) {
+    if (is_stalled(".")) {
+        bp_cli_say("the file system of the current directory does not answer: use --output-dir");
+        return false;
+    }
+    return true;
+}
+
 static bool read_path(const bp_cli_option *option, const char *text, void *field,
                       const char *advice) {
     if (is_stalled(text)) {
@@ -97,14 +105,18 @@ bool bp_cli_is_streamed(const char *output_path) {
 char *bp_cli_streamed_begin(bp_cli_exit *ret_exit) {
     const char *above = getenv("TMPDIR");
     char *dir = NULL;
+    above = above != NULL && above[0] == '/' ? above : "/tmp";
     if (isatty(STDOUT_FILENO)) {
         *ret_exit = bp_cli_say_usage("--output - writes the zip to standard output, which is a "
                                      "terminal");
         return NULL;
     }
     *ret_exit = BP_CLI_FAILED;
-    if (asprintf(&dir, "%s/bugpack-XXXXXX", above != NULL && above[0] == '/' ? above : "/tmp") <
-        0) {
+    if (is_stalled(above)) {
+        bp_cli_say("the file system of '%s' does not answer: set TMPDIR", above);
+        return NULL;
+    }
+    if (asprintf(&dir, "%s/bugpack-XXXXXX", above) < 0) {
         bp_cli_say("cannot prepare a report: out of memory");
         return NULL;
     }

@@ -33,6 +33,10 @@ bp_cli_reader bp_cli_read_output;
 /* The same of a directory, but "-". */
 bp_cli_reader bp_cli_read_output_dir;
 
+/* Checks the current directory, where reports go by default. False after a failure that was
+ * reported: its file system does not answer. */
+bool bp_cli_check_current_dir(void);
+
 /* Whether it is "-". NULL is not. */
 bool bp_cli_is_streamed(const char *output_path);
 

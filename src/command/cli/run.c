@@ -527,6 +527,9 @@ static bp_cli_exit run_command(run_options *options) {
     if (!bp_cli_files_check(&options->files, &bad_files)) {
         return bad_files;
     }
+    if (options->output_dir == NULL && !bp_cli_check_current_dir()) {
+        return BP_CLI_FAILED;
+    }
     bp_run_child child;
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bp_run_child_start(options->arguments, bp_cli_pipe_was_ignored, &child, &error) !=

@@ -405,6 +405,9 @@ static bp_cli_exit start(watch_options *options) {
     if (!bp_cli_files_check(&options->files, &result)) {
         return result;
     }
+    if (options->output_dir == NULL && !bp_cli_check_current_dir()) {
+        return BP_CLI_FAILED;
+    }
     bugpack_status status = bp_cli_catch_end(&it.end_fd, &error);
     if (status == BUGPACK_OK) {
         status = bp_descriptor_pipe(it.notice_pipe, &error);
