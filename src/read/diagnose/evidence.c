@@ -12,9 +12,10 @@
 
 #define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
 
-/* What the trees of threads may take together: more for those of interest, most for the busiest. */
-enum { tier_any, tier_wanted, tier_busiest };
-static const size_t tree_max_bytes[] = {(size_t)4 << 20, (size_t)6 << 20, (size_t)8 << 20};
+/* What must be left of the budget by a tree of a thread, more for one that is not of interest; and
+ * by an element of a list. */
+enum { room_busiest = 28 << 20, room_wanted = 30 << 20, room_any = 32 << 20 };
+enum { room_deadlocks = 24 << 20, room_files = 20 << 20 };
 
 /* --- findings ----------------------------------------------------------------------------- */
 
@@ -173,29 +174,26 @@ static void set_numbers(bp_thread *thread, const bp_json_tree *row) {
 }
 
 /* NULL where there are too many, or no memory. */
-static bugpack_status add_thread(bp_evidence *evidence, uint64_t tid, bp_thread **ret_thread,
-                                 bugpack_error *error) {
-    *ret_thread = NULL;
+static bp_thread *add_thread(bp_evidence *evidence, uint64_t tid) {
     if (evidence->thread_count == BP_EVIDENCE_THREAD_MAX) {
-        return BUGPACK_OK;
+        return NULL;
     }
     if (!bp_array_reserve(&evidence->threads, evidence->thread_count, &evidence->thread_capacity)) {
-        return bp_fail_memory(error, "read a report");
+        evidence->lacks_memory = true;
+        return NULL;
     }
-    *ret_thread = &evidence->threads[evidence->thread_count++];
-    **ret_thread = (bp_thread){.tid = tid};
-    set_numbers(*ret_thread, NULL);
-    return BUGPACK_OK;
+    bp_thread *thread = &evidence->threads[evidence->thread_count++];
+    *thread = (bp_thread){.tid = tid};
+    set_numbers(thread, NULL);
+    return thread;
 }
 
-bugpack_status bp_evidence_measured(bp_evidence *evidence, const bp_json_tree *row,
-                                    bugpack_error *error) {
-    bp_thread *thread = NULL;
+bugpack_status bp_evidence_take_measured(void *context, bp_json_tree *row, bugpack_error *error) {
+    bp_evidence *evidence = context;
     uint64_t tid;
+    (void)error;
     evidence->measured_count++;
-    bugpack_status status = bp_json_tree_uint(row, "tid", &tid)
-                                ? add_thread(evidence, tid, &thread, error)
-                                : BUGPACK_OK;
+    bp_thread *thread = bp_json_tree_uint(row, "tid", &tid) ? add_thread(evidence, tid) : NULL;
     if (thread != NULL) {
         thread->is_measured = true;
         thread->place = (uint32_t)evidence->thread_count;
@@ -204,7 +202,7 @@ bugpack_status bp_evidence_measured(bp_evidence *evidence, const bp_json_tree *r
         set_numbers(thread, row);
         CUT_TO(thread->name, bp_json_tree_text(row, "name"));
     }
-    return status;
+    return BUGPACK_OK;
 }
 
 static int compare_tids(const void *one, const void *other) {
@@ -253,6 +251,7 @@ static void rank(bp_evidence *evidence, bp_thread *thread) {
 }
 
 void bp_evidence_end_measured(bp_evidence *evidence) {
+    (void)bp_json_tree_number(evidence->metrics, "sample_window_ms", &evidence->window_ms);
     sort_threads(evidence);
     for (size_t i = 0; i < evidence->thread_count; i++) {
         bp_thread *thread = &evidence->threads[i];
@@ -269,31 +268,35 @@ void bp_evidence_end_measured(bp_evidence *evidence) {
             thread->cpu_percent = thread->cpu_ms / evidence->window_ms * 100;
         }
     }
+    if (evidence->metrics == NULL) { /* what a part of it says is of no use */
+        evidence->measured_count = evidence->busiest_count = 0;
+    }
 }
 
-/* Takes a tree over if all take no more than that. */
-static void take_tree(bp_evidence *evidence, bp_json_tree *tree, int tier, bp_json_tree **place) {
+/* Takes a tree over if that leaves so much of the budget; else NULL. */
+static bp_json_tree *take_tree(bp_evidence *evidence, bp_json_tree *tree, size_t room) {
     size_t memory_bytes = bp_json_tree_memory(tree);
-    size_t max_bytes = tree_max_bytes[tier];
-    if (*place == NULL && memory_bytes <= max_bytes &&
-        evidence->thread_memory_bytes <= max_bytes - memory_bytes) {
-        *place = bp_json_tree_take(tree);
-        evidence->thread_memory_bytes += *place != NULL ? memory_bytes : 0;
+    if (evidence->left_bytes < room || memory_bytes > evidence->left_bytes - room) {
+        return NULL;
     }
+    bp_json_tree *taken = bp_json_tree_take(tree);
+    evidence->lacks_memory = evidence->lacks_memory || taken == NULL;
+    evidence->left_bytes -= memory_bytes;
+    return taken;
 }
 
-bugpack_status bp_evidence_listed(bp_evidence *evidence, bp_json_tree *row, bugpack_error *error) {
+bugpack_status bp_evidence_take_listed(void *context, bp_json_tree *row, bugpack_error *error) {
+    bp_evidence *evidence = context;
     const bp_json_tree *wait = bp_json_tree_object(row, "waits_for");
+    bp_thread *thread = NULL;
     uint64_t tid;
-    if (!bp_json_tree_uint(row, "tid", &tid)) {
-        return BUGPACK_OK;
+    (void)error;
+    if (bp_json_tree_uint(row, "tid", &tid)) {
+        thread = bp_evidence_thread(evidence, tid);
+        thread = thread != NULL ? thread : add_thread(evidence, tid);
     }
-    bp_thread *thread = bp_evidence_thread(evidence, tid);
     if (thread == NULL) {
-        bugpack_status status = add_thread(evidence, tid, &thread, error);
-        if (thread == NULL) {
-            return status;
-        }
+        return BUGPACK_OK;
     }
     thread->is_listed = true;
     if (thread->name[0] == '\0') {
@@ -307,9 +310,10 @@ bugpack_status bp_evidence_listed(bp_evidence *evidence, bp_json_tree *row, bugp
         strcmp(thread->state, "uninterruptible sleep") == 0 ||
         bp_json_tree_array(wait, "chain") != NULL || bp_json_tree_is_true(wait, "owner_ended") ||
         strcmp(thread->syscall, "connect") == 0 || bp_json_tree_array(wait, "other_end") != NULL;
-    int tier = is_wanted ? tier_wanted : tier_any;
-    tier = thread->rank > 0 ? tier_busiest : tier;
-    take_tree(evidence, row, tier, &thread->row);
+    size_t room = is_wanted ? room_wanted : room_any;
+    if (thread->row == NULL) {
+        thread->row = take_tree(evidence, row, thread->rank > 0 ? room_busiest : room);
+    }
     return BUGPACK_OK;
 }
 
@@ -328,34 +332,44 @@ void bp_evidence_end_listed(bp_evidence *evidence) {
     }
 }
 
-void bp_evidence_stack(bp_evidence *evidence, bp_json_tree *stack) {
+bugpack_status bp_evidence_take_stack(void *context, bp_json_tree *stack, bugpack_error *error) {
+    bp_evidence *evidence = context;
     uint64_t tid;
+    (void)error;
     bp_thread *thread =
         bp_json_tree_uint(stack, "tid", &tid) ? bp_evidence_thread(evidence, tid) : NULL;
-    if (thread != NULL) {
-        int tier = thread->is_waited_for ? tier_wanted : tier_any;
-        tier = thread->rank > 0 ? tier_busiest : tier;
-        take_tree(evidence, stack, tier, &thread->stack);
+    if (thread != NULL && thread->stack == NULL) {
+        size_t room = thread->is_waited_for ? room_wanted : room_any;
+        thread->stack = take_tree(evidence, stack, thread->rank > 0 ? room_busiest : room);
     }
+    return BUGPACK_OK;
 }
 
 /* --- lists and documents ------------------------------------------------------------------ */
 
-bugpack_status bp_rows_add(bp_rows *rows, bp_json_tree *row, size_t max_bytes,
-                           bugpack_error *error) {
-    size_t memory_bytes = bp_json_tree_memory(row);
+static bugpack_status add_row(bp_evidence *evidence, bp_rows *rows, bp_json_tree *row,
+                              size_t room) {
+    bp_json_tree *taken = take_tree(evidence, row, room);
     rows->total_count++;
-    if (memory_bytes > max_bytes || rows->memory_bytes > max_bytes - memory_bytes) {
-        return BUGPACK_OK;
-    }
-    bp_json_tree *taken = bp_json_tree_take(row);
-    if (taken == NULL || !bp_array_reserve(&rows->rows, rows->count, &rows->capacity)) {
+    if (taken != NULL && bp_array_reserve(&rows->rows, rows->count, &rows->capacity)) {
+        rows->rows[rows->count++] = taken;
+    } else if (taken != NULL) {
         bp_json_tree_free(taken);
-        return bp_fail_memory(error, "read a report");
+        evidence->lacks_memory = true;
     }
-    rows->rows[rows->count++] = taken;
-    rows->memory_bytes += memory_bytes;
     return BUGPACK_OK;
+}
+
+bugpack_status bp_evidence_take_deadlock(void *context, bp_json_tree *row, bugpack_error *error) {
+    bp_evidence *evidence = context;
+    (void)error;
+    return add_row(evidence, &evidence->deadlocks, row, room_deadlocks);
+}
+
+bugpack_status bp_evidence_take_file(void *context, bp_json_tree *row, bugpack_error *error) {
+    bp_evidence *evidence = context;
+    (void)error;
+    return add_row(evidence, &evidence->files, row, room_files);
 }
 
 static void release_rows(bp_rows *rows) {
@@ -409,7 +423,7 @@ static void take_off_escapes(char *line) {
 }
 
 /* Standard output alone says little of a failure, and is kept until there is something else. */
-bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, char *text) {
+void bp_evidence_output(bp_evidence *evidence, const char *channel, char *text) {
     bool is_stdout = strcmp(channel, "stdout") == 0;
     bool is_error = strcmp(channel, "stderr") == 0 || strcmp(channel, "terminal") == 0 ||
                     strcmp(channel, "output") == 0;
@@ -417,13 +431,14 @@ bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, ch
     bool is_wanted =
         is_error || (is_stdout && (evidence->is_output_stdout || evidence->output_count == 0));
     if (!is_wanted || text[strspn(text, " \t\r")] == '\0') {
-        return BUGPACK_OK;
+        return;
     }
     if (evidence->output == NULL) {
         evidence->output = calloc(BP_EVIDENCE_LINE_MAX, sizeof *evidence->output);
     }
     if (evidence->output == NULL) {
-        return BUGPACK_ERR_NO_MEMORY;
+        evidence->lacks_memory = true;
+        return;
     }
     if (evidence->is_output_stdout && !is_stdout) {
         evidence->output_count = 0;
@@ -431,7 +446,6 @@ bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, ch
     evidence->is_output_stdout = is_stdout;
     bp_utf8_copy(evidence->output[evidence->output_count++ % BP_EVIDENCE_LINE_MAX],
                  sizeof *evidence->output, text);
-    return BUGPACK_OK;
 }
 
 void bp_evidence_release(bp_evidence *evidence) {

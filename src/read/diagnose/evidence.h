@@ -61,7 +61,6 @@ typedef struct bp_wait_text {
 typedef struct bp_rows {
     bp_json_tree **rows;
     size_t count, capacity;
-    size_t memory_bytes;
     uint64_t total_count; /* with those that were not kept */
 } bp_rows;
 
@@ -89,16 +88,16 @@ typedef struct bp_evidence {
     bp_json_tree *metrics, *process, *waits /* threads.json */, *files_rest, *heap, *disconnect,
         *hang, *crash, *system;
     bp_rows deadlocks, files;
-    size_t left_bytes; /* of memory for documents */
+    size_t left_bytes; /* of memory for all trees */
+    bool lacks_memory; /* what is here is not whole */
 
     bp_thread *threads; /* by tid */
     size_t thread_count, thread_capacity, sorted_count;
     bp_thread *busiest[BP_EVIDENCE_BUSIEST_MAX]; /* first; of those that were measured */
     size_t busiest_count;
-    size_t thread_memory_bytes; /* of their trees */
-    uint64_t measured_count;    /* threads in runtime-metrics.json */
-    double window_ms;           /* 0: not known */
-    const char *common_name;    /* that most of them have; NULL: none */
+    uint64_t measured_count; /* threads in runtime-metrics.json */
+    double window_ms;        /* 0: not known */
+    const char *common_name; /* that most of them have; NULL: none */
     uint64_t common_count;
 
     /* Of the whole report, and empty for a further process. */
@@ -146,27 +145,19 @@ bool bp_exit_signal(const bp_json_tree *metadata, char out[BP_SIGNAL_BYTES]);
 /* The thread of that id, or NULL; once the list is sorted. */
 bp_thread *bp_evidence_thread(const bp_evidence *evidence, uint64_t tid);
 
-/* Adds a thread of runtime-metrics.json, then the same one of threads.json, whose tree it may take.
- * NO_MEMORY; of more threads than BP_EVIDENCE_THREAD_MAX the rest is passed over. */
-bugpack_status bp_evidence_measured(bp_evidence *evidence, const bp_json_tree *thread,
-                                    bugpack_error *error);
-bugpack_status bp_evidence_listed(bp_evidence *evidence, bp_json_tree *thread,
-                                  bugpack_error *error);
+/* Takers whose context is the evidence. First those of the threads of runtime-metrics.json, then of
+ * threads.json and of stacks.json, whose trees they may take over, and of other lists. They always
+ * return OK; of more threads than BP_EVIDENCE_THREAD_MAX the rest is passed over. */
+bp_json_tree_taker bp_evidence_take_measured, bp_evidence_take_listed, bp_evidence_take_stack,
+    bp_evidence_take_deadlock, bp_evidence_take_file;
 /* After the last of each list. */
 void bp_evidence_end_measured(bp_evidence *evidence);
 void bp_evidence_end_listed(bp_evidence *evidence);
 
-/* Adds the stack of a thread that is there, whose tree it may take. */
-void bp_evidence_stack(bp_evidence *evidence, bp_json_tree *stack);
-
-/* Adds an element, whose tree it may take, while all take at most `max_bytes`. NO_MEMORY. */
-bugpack_status bp_rows_add(bp_rows *rows, bp_json_tree *row, size_t max_bytes,
-                           bugpack_error *error);
-
 /* Whether the output of the process is of interest, as it failed; then a line of it, which is
- * changed. NO_MEMORY. */
+ * changed. */
 bool bp_evidence_wants_output(const bp_evidence *evidence);
-bugpack_status bp_evidence_output(bp_evidence *evidence, const char *channel, char *text);
+void bp_evidence_output(bp_evidence *evidence, const char *channel, char *text);
 
 /* Keeps a document until the end; false, and frees it, where it would take too much memory. */
 bool bp_evidence_keep(bp_evidence *evidence, bp_json_tree **ret_place, bp_json_tree *document);

@@ -18,8 +18,8 @@
 
 enum { process_max = 64 };
 
-/* What documents of a process may take of memory until they are judged. */
-static const size_t documents_max_bytes = (size_t)16 << 20;
+/* What the trees of a process may take of memory until they are judged. */
+static const size_t trees_max_bytes = (size_t)40 << 20;
 
 double bp_sample_cpu(const bp_sample *sample) {
     return sample->cpu_percent_100 / 100.0;
@@ -367,7 +367,7 @@ static void begin_process(report_reader *reader, bp_facts *facts, const char *fo
                                          .metadata = facts->metadata,
                                          .manifest = facts->manifest,
                                          .triggered_wall_ns = facts->triggered_wall_ns,
-                                         .left_bytes = documents_max_bytes}};
+                                         .left_bytes = trees_max_bytes}};
     bp_buffer_init(&reader->process.log_tail, BP_READER_TAIL_BYTES);
 }
 

@@ -16,10 +16,6 @@
 
 enum { sample_max = 1 << 16 }; /* eighteen hours of the metrics history */
 
-/* What the rows of a list may take of memory until they are judged: of deadlocks the largest
- * element that is read, and some more. */
-static const size_t files_max_bytes = (size_t)6 << 20, deadlocks_max_bytes = (size_t)10 << 20;
-
 /* Entries of lines that are as long are read by threads of their own. */
 static const uint64_t thread_min_bytes = (uint64_t)1 << 20;
 
@@ -77,9 +73,9 @@ static bugpack_status add_record(void *context, const char *line, size_t line_by
         char channel[16], message[BP_EVIDENCE_LINE_BYTES];
         bp_json_line_text(&texts[0].value, channel, sizeof channel);
         bp_json_line_text(&texts[1].value, message, sizeof message);
-        bugpack_status status = bp_evidence_output(evidence, channel, message);
-        if (status != BUGPACK_OK || level < BUGPACK_LEVEL_WARN) {
-            return status;
+        bp_evidence_output(evidence, channel, message);
+        if (level < BUGPACK_LEVEL_WARN) {
+            return BUGPACK_OK;
         }
     }
     bp_log_row *record = &reader->records[reader->record_count++ % BP_READER_RECORD_MAX];
@@ -208,68 +204,33 @@ static bugpack_status keep_failure(bp_process_reader *reader, const char *entry,
     return BUGPACK_OK;
 }
 
-/* Takers of elements; the context is the reader. */
-static bugpack_status take_measured(void *context, bp_json_tree *row, bugpack_error *error) {
-    return bp_evidence_measured(&((bp_process_reader *)context)->evidence, row, error);
-}
-
-static bugpack_status take_listed(void *context, bp_json_tree *row, bugpack_error *error) {
-    return bp_evidence_listed(&((bp_process_reader *)context)->evidence, row, error);
-}
-
-static bugpack_status take_deadlock(void *context, bp_json_tree *row, bugpack_error *error) {
-    return bp_rows_add(&((bp_process_reader *)context)->evidence.deadlocks, row,
-                       deadlocks_max_bytes, error);
-}
-
-static bugpack_status take_file(void *context, bp_json_tree *row, bugpack_error *error) {
-    return bp_rows_add(&((bp_process_reader *)context)->evidence.files, row, files_max_bytes,
-                       error);
-}
-
-static bugpack_status take_stack(void *context, bp_json_tree *row, bugpack_error *error) {
-    (void)error;
-    bp_evidence_stack(&((bp_process_reader *)context)->evidence, row);
-    return BUGPACK_OK;
-}
-
-static void end_measured(bp_process_reader *reader) {
-    bp_evidence *evidence = &reader->evidence;
-    (void)bp_json_tree_number(evidence->metrics, "sample_window_ms", &evidence->window_ms);
-    bp_evidence_end_measured(evidence);
-    if (evidence->metrics == NULL) { /* what a part of it says is of no use */
-        evidence->measured_count = evidence->busiest_count = 0;
-    }
-}
-
-static void end_listed(bp_process_reader *reader) {
-    bp_evidence_end_listed(&reader->evidence);
-}
-
 /* The busiest threads are known before what they do: that is also the order of the documents. The
  * last one, the stacks, is not read in brief. */
 static const struct {
     const char *entry;
     size_t place; /* in bp_evidence; the document without its lists, SIZE_MAX for lists alone */
     bp_json_tree_list lists[3];
-    void (*end)(bp_process_reader *reader);
+    void (*end)(bp_evidence *evidence);
 } documents[] = {
     {"runtime-metrics.json",
      offsetof(bp_evidence, metrics),
-     {{"threads", take_measured, false}},
-     end_measured},
+     {{"threads", bp_evidence_take_measured, false}},
+     bp_evidence_end_measured},
     {"process.json", offsetof(bp_evidence, process), {{NULL, NULL, false}}, NULL},
     {"threads.json",
      offsetof(bp_evidence, waits),
-     {{"deadlocks", take_deadlock, false}, {"threads", take_listed, false}},
-     end_listed},
-    {"files.json", offsetof(bp_evidence, files_rest), {{"files", take_file, false}}, NULL},
+     {{"deadlocks", bp_evidence_take_deadlock, false}, {"threads", bp_evidence_take_listed, false}},
+     bp_evidence_end_listed},
+    {"files.json",
+     offsetof(bp_evidence, files_rest),
+     {{"files", bp_evidence_take_file, false}},
+     NULL},
     {"heap-state.json", offsetof(bp_evidence, heap), {{NULL, NULL, false}}, NULL},
     {"disconnect-cause.json", offsetof(bp_evidence, disconnect), {{NULL, NULL, false}}, NULL},
     {"hang.json", offsetof(bp_evidence, hang), {{NULL, NULL, false}}, NULL},
     {"crash.json", offsetof(bp_evidence, crash), {{NULL, NULL, false}}, NULL},
     {"system.json", offsetof(bp_evidence, system), {{NULL, NULL, false}}, NULL},
-    {"stacks.json", SIZE_MAX, {{"threads", take_stack, false}}, NULL}};
+    {"stacks.json", SIZE_MAX, {{"threads", bp_evidence_take_stack, false}}, NULL}};
 enum { document_count = sizeof documents / sizeof documents[0] };
 
 static bugpack_status read_document(bp_process_reader *reader, size_t index, bugpack_error *error) {
@@ -280,7 +241,8 @@ static bugpack_status read_document(bp_process_reader *reader, size_t index, bug
     char path[128];
     (void)snprintf(path, sizeof path, "%s%s", reader->evidence.folder, entry);
     if (may_read(reader, entry, path)) {
-        status = bp_report_file_each(reader->evidence.report, path, documents[index].lists, reader,
+        status = bp_report_file_each(reader->evidence.report, path, documents[index].lists,
+                                     &reader->evidence,
                                      documents[index].place != SIZE_MAX ? &rest : NULL, &failure);
     }
     void *place = rest != NULL ? (char *)&reader->evidence + documents[index].place : NULL;
@@ -290,7 +252,7 @@ static bugpack_status read_document(bp_process_reader *reader, size_t index, bug
                    BP_ARGUMENTS(BP_END));
     }
     if (documents[index].end != NULL) {
-        documents[index].end(reader);
+        documents[index].end(&reader->evidence);
     }
     return keep_failure(reader, entry, status, &failure, error);
 }
@@ -493,8 +455,8 @@ bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack
          i++) {
         status = steps[i](reader, error);
     }
-    if (status == BUGPACK_OK && evidence->metrics != NULL &&
-        !bp_thread_names_list(&reader->names, evidence)) {
+    bool lacks_names = evidence->metrics != NULL && !bp_thread_names_list(&reader->names, evidence);
+    if (status == BUGPACK_OK && (lacks_names || evidence->lacks_memory)) {
         status = bp_fail_memory(error, "read a report");
     }
     for (size_t i = 0; i < reader->names.count; i++) {
