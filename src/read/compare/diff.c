@@ -117,23 +117,6 @@ static bugpack_status read_document(bp_diff_side *side, const bp_giver *giver,
 
 /* --- where the CPU time went -------------------------------------------------------------- */
 
-static bugpack_status add_stack(void *context, const char *line, size_t line_bytes) {
-    return bp_call_tree_add(context, line, line_bytes);
-}
-
-/* To be released whatever is returned. */
-static bugpack_status read_profile(const bp_diff_side *side, bp_call_tree *ret_profile,
-                                   bugpack_error *error) {
-    bp_line_stream lines;
-    bp_line_stream_init(&lines, add_stack, ret_profile);
-    bugpack_status status = bp_report_file_stream(side->report, profile_name, entry_max_bytes,
-                                                  bp_line_stream_write, &lines, error);
-    bp_line_stream_release(&lines);
-    return status == BUGPACK_OK && bp_call_tree_end(ret_profile) != BUGPACK_OK
-               ? bp_fail_memory(error, "compare two reports")
-               : status;
-}
-
 /* Appends a function, with its share of the samples, to the documents of both profiles. */
 static void add_function(const bp_call_tree profiles[2], const char *function, bool is_first,
                          bp_buffer texts[2]) {
@@ -184,7 +167,11 @@ static bugpack_status read_profiles(bp_diff *diff, uint32_t roots[2], bugpack_er
         bp_buffer_init(&texts[i], (size_t)1 << 20);
         if (has_samples && status == BUGPACK_OK &&
             bp_report_file_has(sides[i]->report, profile_name, NULL)) {
-            status = read_profile(sides[i], &profiles[i], error);
+            status = bp_report_lines(sides[i]->report, profile_name, entry_max_bytes,
+                                     bp_call_tree_add, &profiles[i], error);
+            if (status == BUGPACK_OK && bp_call_tree_end(&profiles[i]) != BUGPACK_OK) {
+                status = bp_fail_memory(error, "compare two reports");
+            }
         }
         has_samples = has_samples && bp_call_tree_samples(&profiles[i]) > 0;
     }

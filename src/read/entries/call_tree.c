@@ -162,7 +162,8 @@ static bugpack_status walk(bp_call_tree *tree, const char *stack, size_t byte_co
     return status;
 }
 
-bugpack_status bp_call_tree_add(bp_call_tree *tree, const char *line, size_t line_bytes) {
+bugpack_status bp_call_tree_add(void *context, const char *line, size_t line_bytes) {
+    bp_call_tree *tree = context;
     size_t stack_bytes = 0;
     uint64_t samples = 0;
     uint32_t node = 0;

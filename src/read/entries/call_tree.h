@@ -55,10 +55,10 @@ typedef struct bp_call_tree {
 const char *bp_call_tree_divide(const char *line, size_t line_bytes, size_t *ret_stack_bytes,
                                 uint64_t *ret_samples);
 
-/* Adds a line. One that is malformed, or finds no room, is only counted. NO_MEMORY; then it is
- * empty.
+/* Adds a line, as a bp_json_line_taker whose context is the tree. One that is malformed, or finds
+ * no room, is only counted. NO_MEMORY; then it is empty.
  */
-bugpack_status bp_call_tree_add(bp_call_tree *tree, const char *line, size_t line_bytes);
+bugpack_status bp_call_tree_add(void *tree, const char *line, size_t line_bytes);
 /* After the last line. NO_MEMORY. */
 bugpack_status bp_call_tree_end(bp_call_tree *tree);
 void bp_call_tree_release(bp_call_tree *tree);

@@ -41,6 +41,16 @@ bugpack_status bp_line_stream_write(void *context, const void *bytes, size_t byt
     return rest->status == BUGPACK_ERR_NO_MEMORY ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
 }
 
+bugpack_status bp_report_lines(const bp_report_file *report, const char *entry, uint64_t max_bytes,
+                               bp_json_line_taker *take, void *context, bugpack_error *error) {
+    bp_line_stream lines;
+    bp_line_stream_init(&lines, take, context);
+    bugpack_status status =
+        bp_report_file_stream(report, entry, max_bytes, bp_line_stream_write, &lines, error);
+    bp_line_stream_release(&lines);
+    return status;
+}
+
 bool bp_json_line_decode(const bp_json_token *token, bp_buffer *out) {
     bp_json_scanner scanner; /* what is found in a line was not checked */
     bp_json_token checked;

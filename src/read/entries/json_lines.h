@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "entries/report_file.h"
 #include "json/member.h"
 
 /* Gets a line without its newline. Any status but OK ends the stream as NO_MEMORY. */
@@ -27,6 +28,10 @@ void bp_line_stream_release(bp_line_stream *stream);
 
 /* A bp_sink. */
 bugpack_status bp_line_stream_write(void *stream, const void *bytes, size_t byte_count);
+
+/* Takes the lines of an entry, of at most `max_bytes`. Errors of bp_report_file_stream. */
+bugpack_status bp_report_lines(const bp_report_file *report, const char *entry, uint64_t max_bytes,
+                               bp_json_line_taker *take, void *context, bugpack_error *error);
 
 /* Appends a string, decoded. False for what is none, and where there is no memory. */
 bool bp_json_line_decode(const bp_json_token *token, bp_buffer *out);

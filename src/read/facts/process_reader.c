@@ -1,7 +1,6 @@
 #include "facts/process_reader.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +14,6 @@
 #include "entries/line_time.h"
 
 enum { sample_max = 1 << 16 }; /* eighteen hours of the metrics history */
-
-/* Entries of lines that are as long are read by threads of their own. */
-static const uint64_t thread_min_bytes = (uint64_t)1 << 20;
 
 /* --- entries of lines --------------------------------------------------------------------- */
 
@@ -140,38 +136,15 @@ static bugpack_status add_stack(void *context, const char *line, size_t line_byt
     return bp_call_tree_add(&((bp_process_reader *)context)->profile, line, line_bytes);
 }
 
-/* Each fills members that the others do not touch. */
-static const struct line_entry {
+/* The profile is the last. */
+static const struct {
     const char *name;
     bp_json_line_taker *take;
 } line_entries[] = {{"metrics-history.jsonl", add_sample},
                     {"logs.jsonl", add_record},
                     {"traffic-index.jsonl", add_message},
                     {"profile.folded", add_stack}};
-enum {
-    line_entry_count = sizeof line_entries / sizeof line_entries[0],
-    profile_place = line_entry_count - 1
-};
-
-/* The reading of one of them. */
-typedef struct line_job {
-    bp_process_reader *reader;
-    const struct line_entry *entry;
-    bool is_wanted, has_thread;
-    pthread_t thread;
-    bugpack_status status;
-    bugpack_error failure;
-} line_job;
-
-static void *run_job(void *context) {
-    line_job *job = context;
-    bp_line_stream stream;
-    bp_line_stream_init(&stream, job->entry->take, job->reader);
-    job->status = bp_report_file_stream(job->reader->evidence.report, job->entry->name, UINT64_MAX,
-                                        bp_line_stream_write, &stream, &job->failure);
-    bp_line_stream_release(&stream);
-    return NULL;
-}
+enum { line_entry_count = sizeof line_entries / sizeof line_entries[0] };
 
 /* --- reading ------------------------------------------------------------------------------ */
 
@@ -284,7 +257,7 @@ static bugpack_status read_machine(bp_process_reader *reader, bugpack_error *err
 
 /* Shares of a part of it would be wrong. */
 static bugpack_status end_profile(bp_process_reader *reader, bool is_whole, bugpack_error *error) {
-    const char *entry = line_entries[profile_place].name;
+    const char *entry = line_entries[line_entry_count - 1].name;
     bp_call_tree *profile = &reader->profile;
     if (!is_whole) {
         bp_call_tree_release(profile);
@@ -304,35 +277,18 @@ static bugpack_status end_profile(bp_process_reader *reader, bool is_whole, bugp
                                                    : bp_fail_memory(error, "read a report");
 }
 
-/* Long ones are read at once, each by a thread of its own. */
 static bugpack_status read_lines(bp_process_reader *reader, bugpack_error *error) {
-    line_job jobs[line_entry_count];
-    bugpack_status status = BUGPACK_OK;
-    for (size_t i = 0; i < line_entry_count; i++) {
+    bugpack_status status = BUGPACK_OK, entry_status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < line_entry_count; i++) {
         const char *name = line_entries[i].name;
-        uint64_t byte_count = 0;
-        jobs[i] = (line_job){.reader = reader,
-                             .entry = &line_entries[i],
-                             .is_wanted = may_read(reader, name, name),
-                             .failure = BUGPACK_ERROR_INIT};
-        (void)bp_report_file_has(reader->evidence.report, name, &byte_count);
-        jobs[i].has_thread = jobs[i].is_wanted && byte_count >= thread_min_bytes &&
-                             pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]) == 0;
-        if (jobs[i].is_wanted && !jobs[i].has_thread) {
-            (void)run_job(&jobs[i]);
-        }
+        bugpack_error failure = BUGPACK_ERROR_INIT;
+        entry_status = may_read(reader, name, name)
+                           ? bp_report_lines(reader->evidence.report, name, UINT64_MAX,
+                                             line_entries[i].take, reader, &failure)
+                           : BUGPACK_OK;
+        status = keep_failure(reader, name, entry_status, &failure, error);
     }
-    for (size_t i = 0; i < line_entry_count; i++) {
-        if (jobs[i].has_thread) {
-            (void)pthread_join(jobs[i].thread, NULL);
-        }
-        if (status == BUGPACK_OK) {
-            status =
-                keep_failure(reader, jobs[i].entry->name, jobs[i].status, &jobs[i].failure, error);
-        }
-    }
-    bool is_whole = jobs[profile_place].status == BUGPACK_OK;
-    return status == BUGPACK_OK ? end_profile(reader, is_whole, error) : status;
+    return status == BUGPACK_OK ? end_profile(reader, entry_status == BUGPACK_OK, error) : status;
 }
 
 /* A bp_sink for a bp_buffer: keeps the end. */

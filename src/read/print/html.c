@@ -92,11 +92,8 @@ static bool html_may_read(html_page *page, const char *entry, uint64_t max_bytes
     return true;
 }
 
-/* Reads an entry into a sink, up to where it is damaged. */
-static void html_stream(html_page *page, const char *entry, bp_sink *sink, void *context) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status =
-        bp_report_file_stream(page->facts->report, entry, UINT64_MAX, sink, context, &error);
+/* What was read of a damaged entry is shown. */
+static void keep_failure(html_page *page, bugpack_status status) {
     page->status = status == BUGPACK_ERR_NO_MEMORY ? status : page->status;
 }
 
@@ -156,10 +153,8 @@ static void html_log(html_page *page) {
                   count - log.skipped);
     begin_log_box(page, "Log records", true);
     if (html_may_read(page, "logs.jsonl", UINT64_MAX)) {
-        bp_line_stream lines;
-        bp_line_stream_init(&lines, write_record, &log);
-        html_stream(page, "logs.jsonl", bp_line_stream_write, &lines);
-        bp_line_stream_release(&lines);
+        keep_failure(page, bp_report_lines(page->facts->report, "logs.jsonl", UINT64_MAX,
+                                           write_record, &log, NULL));
     }
     bp_html_print(&page->html, "</div></div>");
     end_section(page);
@@ -282,10 +277,8 @@ static void html_traffic(html_page *page) {
     set_span(traffic);
     begin_section(page, BP_SECTION_TRAFFIC);
     if (html_may_read(page, "traffic-index.jsonl", UINT64_MAX)) {
-        bp_line_stream lines;
-        bp_line_stream_init(&lines, count_message, traffic);
-        html_stream(page, "traffic-index.jsonl", bp_line_stream_write, &lines);
-        bp_line_stream_release(&lines);
+        keep_failure(page, bp_report_lines(page->facts->report, "traffic-index.jsonl", UINT64_MAX,
+                                           count_message, traffic, NULL));
     }
     write_channels(page, traffic);
     write_types(page, traffic);
@@ -308,7 +301,8 @@ static void html_pictures(html_page *page) {
         if (html_may_read(page, names[i], picture_max_bytes)) {
             bp_html_print(&page->html, "<figure><img alt=\"%s\" src=\"data:image/png;base64,",
                           names[i]);
-            html_stream(page, names[i], bp_html_picture_write, &picture);
+            keep_failure(page, bp_report_file_stream(page->facts->report, names[i], UINT64_MAX,
+                                                     bp_html_picture_write, &picture, NULL));
             bp_html_base64(&page->html, picture.rest, picture.rest_bytes);
             bp_html_print(&page->html, "\"><figcaption>%s</figcaption></figure>", names[i]);
         }
@@ -564,7 +558,8 @@ static void write_documents(html_page *page) {
         if (is_text) {
             bp_html_print(&page->html, "<details><summary>%s</summary><pre>", name);
             if (html_may_read(page, name, 1 << 20)) {
-                html_stream(page, name, bp_html_text, &page->html);
+                keep_failure(page, bp_report_file_stream(page->facts->report, name, UINT64_MAX,
+                                                         bp_html_text, &page->html, NULL));
             }
             bp_html_print(&page->html, "</pre></details>");
         }
