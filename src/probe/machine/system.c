@@ -3,14 +3,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -32,20 +30,9 @@
 
 static const size_t mounts_bytes_max = (size_t)1 << 20;
 
-/* openat2 is there since Linux 5.6; before that, nothing of another root is opened. -1 with errno.
- */
-static int system_open_below(int root_fd, const char *path, int flags) {
-    const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
-                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-    return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
-}
-
-/*
- * Opens a regular file below `root_fd` without leaving it, whatever links are there: the root of a
- * container belongs to somebody else. -1 with errno. The descriptor is the caller's to close.
- */
+/* Opens a regular file of a root that belongs to somebody else, as a container's. -1 with errno. */
 static int system_open(int root_fd, const char *path) {
-    int path_fd = system_open_below(root_fd, path, O_PATH);
+    int path_fd = bp_open_below(root_fd, path, O_PATH);
     return path_fd < 0 ? -1 : bp_reopen_regular(path_fd);
 }
 
@@ -495,7 +482,7 @@ static void read_filesystems(struct reader *reader) {
     for (size_t place = 0; reader->has_root && place < BP_SYSTEM_PLACE_COUNT; place++) {
         int fd;
         if (place == BP_SYSTEM_PLACE_TMP) {
-            fd = system_open_below(reader->root_fd, "tmp", flags);
+            fd = bp_open_below(reader->root_fd, "tmp", flags);
         } else {
             fd = openat(reader->process_fd, place == BP_SYSTEM_PLACE_ROOT ? "root" : "cwd", flags);
         }

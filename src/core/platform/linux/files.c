@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,23 +14,11 @@
 #include "base/file.h"
 #include "platform/linux/build_id.h"
 
-#ifdef SYS_openat2
-#include <linux/openat2.h>
-#endif
-
 /* Reads a whole small file and closes it. */
 static ssize_t read_opened(int fd, char *out, size_t out_bytes) {
-    if (fd < 0) {
-        return -1;
-    }
-    size_t done = 0;
-    ssize_t count;
-    do {
-        count = read(fd, out + done, out_bytes - done);
-        done += count > 0 ? (size_t)count : 0;
-    } while ((count > 0 && done < out_bytes) || (count < 0 && errno == EINTR));
+    int64_t count = fd < 0 ? -1 : bp_file_read_range(fd, out, out_bytes, 0);
     bp_file_close(fd);
-    return count < 0 ? -1 : (ssize_t)done;
+    return (ssize_t)count;
 }
 
 ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_bytes) {
@@ -137,18 +126,18 @@ int bp_read_build_id(int fd, char out[65]) {
     return file.read_errno;
 }
 
+int bp_open_below(int root_fd, const char *path, int flags) {
+    const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
+                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+}
+
 int bp_open_in_root(int process_fd, const char *path, int flags) {
     int root_fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0) {
         return -1;
     }
-    int fd = -1;
-    errno = ENOSYS;
-#ifdef SYS_openat2
-    struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC),
-                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-    fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
-#endif
+    int fd = bp_open_below(root_fd, path, flags);
     if (fd < 0 && errno == ENOSYS) {
         /* Before Linux 5.6 a link may lead elsewhere: the caller checks what it is. */
         fd = openat(root_fd, path + strspn(path, "/"), flags | O_CLOEXEC);

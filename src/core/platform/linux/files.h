@@ -48,6 +48,10 @@ int bp_open_regular(const char *path);
 /* The same for the file of an O_PATH descriptor, which it closes. */
 int bp_reopen_regular(int path_fd);
 
+/* Opens a path below `root_fd`, close-on-exec, and with links that cannot lead out of it. -1 with
+ * errno: ENOSYS before Linux 5.6. */
+int bp_open_below(int root_fd, const char *path, int flags);
+
 /*
  * Opens a path as the process sees it whose /proc/<pid> is `process_fd`: below its root, and with
  * links that cannot lead out of it; close-on-exec. With O_PATH nothing is opened, so that a device
