@@ -5,9 +5,8 @@
 /* Of Java 17 there are 2,000 entries, of 200 types; a program has some hundred threads. */
 enum { entry_max = 8192, name_max = 48, thread_max = 1024, piece_count = 128 };
 
-/* Of what is wanted, the first ones come in pairs, and the last one is not there in all versions.
- */
-enum { wanted_count = 14, moved_count = 8 };
+/* The last one of what is wanted is not there in all versions. */
+enum { wanted_count = 10 };
 
 /* An entry of the table: VMStructEntry in vmStructs.hpp. The library exports its offsets too, which
  * have been the same in all versions, and are checked. The last one, of what is 8 bytes, gives the
@@ -38,6 +37,12 @@ static bool read_name(const struct table *table, uint64_t address, char out[name
     return is_read && memchr(out, '\0', name_max) != NULL;
 }
 
+/* Members of JavaThread were members of Thread before Java 17. */
+static bool is_of_type(const char *type, const char *wanted) {
+    return strcmp(type, wanted) == 0 ||
+           (strcmp(type, "Thread") == 0 && strcmp(wanted, "JavaThread") == 0);
+}
+
 static void take_entry(struct table *table, const struct entry *entry) {
     char field[name_max] = "";
     if (entry->type_name != table->last_type) {
@@ -48,7 +53,7 @@ static void take_entry(struct table *table, const struct entry *entry) {
     }
     for (size_t i = 0; i < wanted_count; i++) {
         struct wanted *wanted = &table->wanted[i];
-        if (strcmp(table->type, wanted->type) != 0 ||
+        if (!is_of_type(table->type, wanted->type) ||
             (entry->is_static != 0) != wanted->is_static ||
             (field[0] == '\0' && !read_name(table, entry->field_name, field)) ||
             strcmp(field, wanted->field) != 0) {
@@ -84,14 +89,10 @@ static bool has_known_entries(bp_elf_object *libjvm, uint64_t base, const struct
     return has_it;
 }
 
-/* Looked for in Thread too, from which they moved to JavaThread in Java 17. */
 static bool has_all(const struct table *table) {
     const struct wanted *wanted = table->wanted;
     bool has_it = true;
-    for (size_t i = 0; i < moved_count; i += 2) {
-        has_it = has_it && (wanted[i].is_found || wanted[i + 1].is_found);
-    }
-    for (size_t i = moved_count; i + 1 < wanted_count; i++) {
+    for (size_t i = 0; i + 1 < wanted_count; i++) {
         has_it = has_it && wanted[i].is_found;
     }
     return has_it;
@@ -104,13 +105,9 @@ bool bp_java_layout_read(bp_elf_object *libjvm, uint64_t base, bp_java_reader *r
         .read = read,
         .context = context,
         .wanted = {
-            {"Thread", "_osthread", false, &layout.system_thread, false},
             {"JavaThread", "_osthread", false, &layout.system_thread, false},
-            {"Thread", "_current_pending_monitor", false, &layout.pending_monitor, false},
             {"JavaThread", "_current_pending_monitor", false, &layout.pending_monitor, false},
-            {"Thread", "_stack_base", false, &layout.stack_base, false},
             {"JavaThread", "_stack_base", false, &layout.stack_base, false},
-            {"Thread", "_stack_size", false, &layout.stack_bytes, false},
             {"JavaThread", "_stack_size", false, &layout.stack_bytes, false},
             {"ThreadsSMRSupport", "_java_thread_list", true, &layout.list, false},
             {"ThreadsList", "_length", false, &layout.list_length, false},
