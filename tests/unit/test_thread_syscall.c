@@ -81,14 +81,17 @@ Test(thread_syscall, rejects_other_texts_and_leaves_the_output_alone) {
 
 #ifdef __linux__
 Test(thread_syscall, reads_its_own_thread) {
-    bp_thread_syscall own = {.place = 42};
-    CLEANUP(close_fd) int threads_fd = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    cr_assert(threads_fd >= 0);
-    int result = bp_thread_syscall_read(threads_fd, (uint64_t)syscall(SYS_gettid), &own);
+    char text[512];
+    const bp_thread_reader reader = {
+        .dir_fd = AT_FDCWD, .task = "/proc/self/task/", .text = text, .text_bytes = sizeof text};
+    bp_thread_reading own, none;
+    bp_thread_read(&reader, (uint64_t)syscall(SYS_gettid), 1u << BP_GROUP_SYSCALL, &own);
     /* The thread is inside of its pread(2) meanwhile. A kernel may have no such file, and another
      * may keep it to itself. */
-    cr_expect(result == 0 ? own.place == BP_THREAD_IN_CALL && own.number == SYS_pread64
-                          : result != EBADMSG);
-    cr_expect(eq(int, bp_thread_syscall_read(threads_fd, 999999999, &own), ENOENT));
+    cr_expect(bp_thread_has(&own, BP_GROUP_SYSCALL)
+                  ? own.syscall.place == BP_THREAD_IN_CALL && own.syscall.number == SYS_pread64
+                  : own.errnos[BP_GROUP_SYSCALL] != EBADMSG);
+    bp_thread_read(&reader, 999999999, 1u << BP_GROUP_SYSCALL, &none);
+    cr_expect(eq(int, none.errnos[BP_GROUP_SYSCALL], ESRCH));
 }
 #endif
