@@ -254,8 +254,8 @@ static void print_sparkline(const bp_facts *facts, const char *title, const char
     enum { bar_max = 50, bar_bytes = sizeof "\u2581" - 1 };
     double values[bar_max], lowest = -1, highest = -1;
     char range[64], row[bar_max * bar_bytes + 1] = "";
-    for (size_t i = 0; i < facts->sample_count; i++) {
-        double value = value_of(&facts->samples[i]);
+    for (size_t i = 0; i < facts->first.sample_count; i++) {
+        double value = value_of(&facts->first.samples[i]);
         lowest = value >= 0 && (lowest < 0 || value < lowest) ? value : lowest;
         highest = value > highest ? value : highest;
     }
@@ -265,13 +265,13 @@ static void print_sparkline(const bp_facts *facts, const char *title, const char
     (void)snprintf(range, sizeof range, "%.0f to %.0f %s", lowest, highest, unit);
     size_t count = columns_left(strlen("memory       ") + strlen(range));
     count = count < bar_max ? count : bar_max;
-    count = count < facts->sample_count ? count : facts->sample_count;
+    count = count < facts->first.sample_count ? count : facts->first.sample_count;
     for (size_t i = 0; i < count; i++) {
         values[i] = -1;
     }
-    for (size_t i = 0; count > 0 && i < facts->sample_count; i++) {
-        double value = value_of(&facts->samples[i]);
-        double *bar = &values[i * count / facts->sample_count];
+    for (size_t i = 0; count > 0 && i < facts->first.sample_count; i++) {
+        double value = value_of(&facts->first.samples[i]);
+        double *bar = &values[i * count / facts->first.sample_count];
         *bar = value > *bar ? value : *bar;
     }
     for (size_t i = 0, used = 0; i < count; i++) {
@@ -286,7 +286,7 @@ static void print_metrics(const bp_facts *facts) {
     const bp_json_tree *process = bp_json_tree_object(facts->document, "process");
     const bp_json_tree *heap = bp_json_tree_object(facts->document, "heap");
     bool has_heap = bp_json_tree_member(heap, "allocated_bytes") != NULL;
-    if (bp_json_tree_member(process, "cpu_percent") == NULL && facts->sample_count == 0 &&
+    if (bp_json_tree_member(process, "cpu_percent") == NULL && facts->first.sample_count == 0 &&
         !has_heap) {
         return;
     }
@@ -382,7 +382,8 @@ static void print_log_line(const char *line, size_t length) {
 
 /* The last whole lines of a text log. */
 static void print_tail(const bp_facts *facts) {
-    const char *text = bp_buffer_text(&facts->log_tail), *end = text + facts->log_tail.size;
+    const char *text = bp_buffer_text(&facts->first.log_tail),
+               *end = text + facts->first.log_tail.size;
     const char *at = end;
     for (int lines = 0; at > text && lines < 9; at--) {
         lines += at[-1] == '\n';
@@ -410,9 +411,9 @@ static const bp_json_tree *skip_output(const bp_facts *facts, const bp_json_tree
 static void print_log(const bp_facts *facts) {
     const bp_json_tree *row = skip_output(
         facts, bp_json_tree_first(bp_json_tree_at(facts->document, "log.newest_warnings")));
-    if (row == NULL && facts->log_tail.size > 0) {
-        char note[sizeof facts->log_name + 8];
-        (void)snprintf(note, sizeof note, "  [%s]", facts->log_name);
+    if (row == NULL && facts->first.log_tail.size > 0) {
+        char note[sizeof facts->first.log_name + 8];
+        (void)snprintf(note, sizeof note, "  [%s]", facts->first.log_name);
         print_heading("End of the log", note);
         print_tail(facts);
     } else if (row != NULL) {

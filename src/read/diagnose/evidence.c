@@ -380,17 +380,6 @@ static void release_rows(bp_rows *rows) {
     *rows = (bp_rows){.count = 0};
 }
 
-bool bp_evidence_keep(bp_evidence *evidence, bp_json_tree **ret_place, bp_json_tree *document) {
-    size_t memory_bytes = bp_json_tree_memory(document);
-    if (memory_bytes > evidence->left_bytes) {
-        bp_json_tree_free(document);
-        return false;
-    }
-    evidence->left_bytes -= memory_bytes;
-    *ret_place = document;
-    return true;
-}
-
 /* --- the end of a process ----------------------------------------------------------------- */
 
 bool bp_evidence_wants_output(const bp_evidence *evidence) {

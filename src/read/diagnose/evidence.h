@@ -159,9 +159,6 @@ void bp_evidence_end_listed(bp_evidence *evidence);
 bool bp_evidence_wants_output(const bp_evidence *evidence);
 void bp_evidence_output(bp_evidence *evidence, const char *channel, char *text);
 
-/* Keeps a document until the end; false, and frees it, where it would take too much memory. */
-bool bp_evidence_keep(bp_evidence *evidence, bp_json_tree **ret_place, bp_json_tree *document);
-
 void bp_evidence_release(bp_evidence *evidence);
 
 #endif

@@ -9,9 +9,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "entries/frames.h"
-#include "facts/process_reader.h"
 #include "facts/screen_facts.h"
-#include "facts/thread_facts.h"
 #include "model/entry.h"
 #include "model/metadata.h"
 #include "json/json.h"
@@ -354,21 +352,32 @@ static void make_further_process(bp_json_maker *maker, const bp_evidence *eviden
 typedef struct report_reader {
     bp_deadlocks deadlocks;
     bp_json_maker maker;
-    bp_process_reader process;
+    bp_process_reader further;
 } report_reader;
 
-static void begin_process(report_reader *reader, bp_facts *facts, const char *folder) {
-    reader->process =
-        (bp_process_reader){.left_bytes = &facts->left_bytes,
-                            .evidence = {.findings = &facts->findings,
-                                         .report = facts->report,
-                                         .folder = folder,
-                                         .finder = &facts->finder,
-                                         .metadata = facts->metadata,
-                                         .manifest = facts->manifest,
-                                         .triggered_wall_ns = facts->triggered_wall_ns,
-                                         .left_bytes = trees_max_bytes}};
-    bp_buffer_init(&reader->process.log_tail, BP_READER_TAIL_BYTES);
+/* Reads a process, and adds it to the document. Its evidence is released. */
+static bugpack_status read_process(report_reader *reader, bp_facts *facts,
+                                   bp_process_reader *process, const char *folder, bool is_brief,
+                                   bugpack_error *error) {
+    *process = (bp_process_reader){.left_bytes = &facts->left_bytes,
+                                   .evidence = {.findings = &facts->findings,
+                                                .report = facts->report,
+                                                .folder = folder,
+                                                .finder = &facts->finder,
+                                                .metadata = facts->metadata,
+                                                .manifest = facts->manifest,
+                                                .triggered_wall_ns = facts->triggered_wall_ns,
+                                                .left_bytes = trees_max_bytes}};
+    bugpack_status status = bp_process_read(process, is_brief, error);
+    if (process == &facts->first) {
+        make_first_process(&reader->maker, process, facts->path);
+    } else {
+        make_further_process(&reader->maker, &process->evidence);
+    }
+    bp_deadlocks_add(&reader->deadlocks, &process->evidence);
+    bp_waits_add(&facts->waits, &process->evidence);
+    bp_evidence_release(&process->evidence);
+    return status;
 }
 
 /* The documents of the further processes of a report. */
@@ -392,12 +401,8 @@ static bugpack_status read_further(report_reader *reader, bp_facts *facts, bugpa
         }
         memcpy(folder, entry, length);
         folder[length] = '\0';
-        begin_process(reader, facts, folder);
-        status = bp_process_read(&reader->process, true, error);
-        make_further_process(&reader->maker, &reader->process.evidence);
-        bp_deadlocks_add(&reader->deadlocks, &reader->process.evidence);
-        bp_waits_add(&facts->waits, &reader->process.evidence);
-        bp_process_release(&reader->process);
+        status = read_process(reader, facts, &reader->further, folder, true, error);
+        bp_process_release(&reader->further);
         process_count++;
     }
     bp_json_make_end(&reader->maker);
@@ -405,42 +410,22 @@ static bugpack_status read_further(report_reader *reader, bp_facts *facts, bugpa
     return status;
 }
 
-/* Takes over what is not in the document. */
-static void keep_lists(bp_facts *facts, bp_process_reader *reader) {
-    facts->names = reader->names;
-    facts->profile = reader->profile;
-    facts->samples = reader->samples;
-    facts->sample_count = reader->sample_count;
-    facts->log_tail = reader->log_tail;
-    bp_utf8_copy(facts->log_name, sizeof facts->log_name, reader->log_name);
-    reader->names = (bp_thread_names){.count = 0};
-    reader->profile = (bp_call_tree){.node_count = 0};
-    reader->samples = NULL;
-    bp_buffer_init(&reader->log_tail, 0);
-}
-
-static bugpack_status read_report(report_reader *reader, bp_facts *facts, bool is_brief,
-                                  bugpack_error *error) {
+static bugpack_status read_report(bp_facts *facts, bool is_brief, bugpack_error *error) {
+    report_reader reader = {.deadlocks = {.is_any = false}};
     const char *triggered = bp_json_tree_text(facts->metadata, "triggered_at");
     if (triggered != NULL) {
         (void)bp_clock_parse(triggered, &facts->triggered_wall_ns);
     }
-    bp_json_maker_begin(&reader->maker);
-    facts->document = reader->maker.root;
-    begin_process(reader, facts, "");
-    bugpack_status status = bp_process_read(&reader->process, is_brief, error);
-    make_first_process(&reader->maker, &reader->process, facts->path);
-    bp_deadlocks_add(&reader->deadlocks, &reader->process.evidence);
-    bp_waits_add(&facts->waits, &reader->process.evidence);
-    keep_lists(facts, &reader->process);
-    bp_process_release(&reader->process);
+    bp_json_maker_begin(&reader.maker);
+    facts->document = reader.maker.root;
+    bugpack_status status = read_process(&reader, facts, &facts->first, "", is_brief, error);
     if (status == BUGPACK_OK) {
-        status = read_further(reader, facts, error);
+        status = read_further(&reader, facts, error);
     }
     bp_waits_end(&facts->waits);
     bp_findings_sort(&facts->findings);
-    bp_make_deadlocks(&reader->maker, &reader->deadlocks);
-    return status == BUGPACK_OK && reader->maker.lacks_memory
+    bp_make_deadlocks(&reader.maker, &reader.deadlocks);
+    return status == BUGPACK_OK && reader.maker.lacks_memory
                ? bp_fail_memory(error, "read a report")
                : status;
 }
@@ -448,10 +433,7 @@ static bugpack_status read_report(report_reader *reader, bp_facts *facts, bool i
 bugpack_status bp_facts_open(const char *path, uint64_t max_bytes, bool is_brief,
                              bp_frame_finder finder, bp_facts **ret_facts, bugpack_error *error) {
     bp_facts *facts = calloc(1, sizeof *facts);
-    report_reader *reader = calloc(1, sizeof *reader);
-    if (facts == NULL || reader == NULL) {
-        free(facts);
-        free(reader);
+    if (facts == NULL) {
         if (finder.free != NULL) {
             finder.free(finder.self);
         }
@@ -460,14 +442,12 @@ bugpack_status bp_facts_open(const char *path, uint64_t max_bytes, bool is_brief
     facts->path = path;
     facts->finder = finder;
     facts->left_bytes = max_bytes;
-    bp_buffer_init(&facts->log_tail, BP_READER_TAIL_BYTES);
     bugpack_status status = bp_report_file_open_any(path, &facts->report, error);
     if (status == BUGPACK_OK) {
         facts->metadata = bp_report_file_metadata(facts->report);
         facts->manifest = bp_report_file_manifest(facts->report);
-        status = read_report(reader, facts, is_brief, error);
+        status = read_report(facts, is_brief, error);
     }
-    free(reader);
     if (status != BUGPACK_OK) {
         bp_facts_close(facts);
         return status;
@@ -484,10 +464,7 @@ void bp_facts_close(bp_facts *facts) {
         facts->finder.free(facts->finder.self);
     }
     bp_json_tree_free(facts->document);
-    free(facts->samples);
-    free(facts->names.rows);
-    bp_call_tree_release(&facts->profile);
-    bp_buffer_release(&facts->log_tail);
+    bp_process_release(&facts->first);
     bp_report_file_close(facts->report);
     free(facts);
 }

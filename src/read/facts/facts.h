@@ -14,10 +14,8 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
-#include "diagnose/evidence.h"
-#include "entries/call_tree.h"
 #include "entries/report_file.h"
-#include "facts/thread_facts.h"
+#include "facts/process_reader.h"
 #include "facts/waits.h"
 #include "json/tree.h"
 
@@ -31,16 +29,8 @@ typedef struct bp_facts {
     bp_findings findings;
     uint64_t left_bytes; /* what may still be read */
 
-    /* What would take too much memory as a tree: the members `history`, and of an index. */
-    bp_sample *samples; /* oldest first */
-    size_t sample_count;
-    bp_call_tree profile;  /* empty where there is none */
-    bp_thread_names names; /* of all threads that have one; busiest first */
-
+    bp_process_reader first; /* without its evidence: the lists that are not in the document */
     bp_waits waits;
-
-    bp_buffer log_tail; /* the end of the first text log, where there are no log records */
-    char log_name[64];
 } bp_facts;
 
 /*

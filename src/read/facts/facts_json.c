@@ -11,8 +11,8 @@
 
 static void add_history(bp_json *json, const bp_facts *facts) {
     bp_json_array_begin(json, "history");
-    for (size_t i = 0; i < facts->sample_count; i++) {
-        const bp_sample *sample = &facts->samples[i];
+    for (size_t i = 0; i < facts->first.sample_count; i++) {
+        const bp_sample *sample = &facts->first.samples[i];
         bp_json_object_begin(json, NULL);
         bp_model_add_time(json, "time", sample->wall_ns);
         bp_json_add_number(json, "cpu_percent", bp_sample_cpu(sample), 2);
@@ -207,7 +207,7 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
     add_findings(&json, &facts->findings, false);
     add_finding_lists(&json, &facts->findings);
     add_members(&json, facts, figures);
-    add_threads(&json, &facts->names);
+    add_threads(&json, &facts->first.names);
     add_gap_keys(&json, facts);
     add_tags(&json, bp_json_tree_object(facts->metadata, "tags"));
     return bp_json_finish(&json, error);

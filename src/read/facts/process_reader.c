@@ -218,8 +218,12 @@ static bugpack_status read_document(bp_process_reader *reader, size_t index, bug
                                      &reader->evidence,
                                      documents[index].place != SIZE_MAX ? &rest : NULL, &failure);
     }
-    void *place = rest != NULL ? (char *)&reader->evidence + documents[index].place : NULL;
-    if (place != NULL && !bp_evidence_keep(&reader->evidence, place, rest)) {
+    size_t memory_bytes = bp_json_tree_memory(rest);
+    if (rest != NULL && memory_bytes <= reader->evidence.left_bytes) {
+        reader->evidence.left_bytes -= memory_bytes;
+        memcpy((char *)&reader->evidence + documents[index].place, &rest, sizeof rest);
+    } else if (rest != NULL) {
+        bp_json_tree_free(rest);
         bp_find_as(&reader->evidence, BP_DIAGNOSIS_NOT_READ, entry,
                    "not judged: with the other documents it would take too much memory",
                    BP_ARGUMENTS(BP_END));

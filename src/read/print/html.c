@@ -433,7 +433,8 @@ static void write_waits(html_page *page) {
 static void write_history(html_page *page) {
     const bp_json_tree *process = bp_json_tree_object(page->facts->document, "process");
     const bp_json_tree *heap = bp_json_tree_object(page->facts->document, "heap");
-    if (bp_json_tree_member(process, "cpu_percent") == NULL && page->facts->sample_count == 0 &&
+    if (bp_json_tree_member(process, "cpu_percent") == NULL &&
+        page->facts->first.sample_count == 0 &&
         bp_json_tree_member(heap, "allocated_bytes") == NULL) {
         return;
     }
@@ -450,7 +451,7 @@ static void write_history(html_page *page) {
 }
 
 static void write_profile(html_page *page) {
-    if (bp_call_tree_samples(&page->facts->profile) > 0) {
+    if (bp_call_tree_samples(&page->facts->first.profile) > 0) {
         begin_section(page, BP_SECTION_PROFILE);
         bp_html_profile(&page->html, page->facts);
         end_section(page);

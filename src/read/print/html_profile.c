@@ -165,6 +165,6 @@ void bp_html_profile(bp_html *html, const bp_facts *facts) {
     }
     (void)bp_html_fill(html, "<li>and {_other_threads:u} more</li>", profile);
     bp_html_print(html, "</ul>");
-    write_flame(html, &facts->profile);
-    write_top(html, &facts->profile);
+    write_flame(html, &facts->first.profile);
+    write_top(html, &facts->first.profile);
 }

@@ -201,9 +201,9 @@ typedef struct time_span {
 } time_span;
 
 static time_span span_of(const bp_facts *facts) {
-    time_span span = {facts->samples[0].wall_ns, facts->samples[0].wall_ns};
-    for (size_t i = 0; i < facts->sample_count; i++) {
-        uint64_t wall_ns = facts->samples[i].wall_ns;
+    time_span span = {facts->first.samples[0].wall_ns, facts->first.samples[0].wall_ns};
+    for (size_t i = 0; i < facts->first.sample_count; i++) {
+        uint64_t wall_ns = facts->first.samples[i].wall_ns;
         span.from_ns = wall_ns < span.from_ns ? wall_ns : span.from_ns;
         span.to_ns = wall_ns > span.to_ns ? wall_ns : span.to_ns;
     }
@@ -226,9 +226,9 @@ static void draw_line(bp_html *html, const bp_facts *facts, const time_span *spa
     for (size_t i = 0; i < column_max; i++) {
         columns[i] = -1;
     }
-    for (size_t i = 0; i < facts->sample_count; i++) {
-        double share = (place_of(span, facts->samples[i].wall_ns) - left) / (right - left);
-        double value = value_of(&facts->samples[i]);
+    for (size_t i = 0; i < facts->first.sample_count; i++) {
+        double share = (place_of(span, facts->first.samples[i].wall_ns) - left) / (right - left);
+        double value = value_of(&facts->first.samples[i]);
         double *column = &columns[(size_t)(share * (column_max - 1))];
         *column = value > *column ? value : *column;
     }
@@ -245,11 +245,11 @@ static void draw_line(bp_html *html, const bp_facts *facts, const time_span *spa
 static void draw_chart(bp_html *html, const bp_facts *facts, const char *title, const char *unit,
                        double (*value_of)(const bp_sample *sample)) {
     double highest = -1;
-    for (size_t i = 0; i < facts->sample_count; i++) {
-        double value = value_of(&facts->samples[i]);
+    for (size_t i = 0; i < facts->first.sample_count; i++) {
+        double value = value_of(&facts->first.samples[i]);
         highest = value > highest ? value : highest;
     }
-    if (highest < 0 || facts->sample_count < 2) { /* one sample is no line */
+    if (highest < 0 || facts->first.sample_count < 2) { /* one sample is no line */
         return;
     }
     time_span span = span_of(facts);
@@ -279,7 +279,7 @@ static void draw_chart(bp_html *html, const bp_facts *facts, const char *title, 
 }
 
 void bp_html_history(bp_html *html, const bp_facts *facts) {
-    if (facts->sample_count > 0) {
+    if (facts->first.sample_count > 0) {
         draw_chart(html, facts, "CPU", "%", bp_sample_cpu);
         draw_chart(html, facts, "Resident memory", "MiB", bp_sample_memory);
     }
