@@ -144,15 +144,13 @@ bool bp_elf_find_symbol(bp_elf_object *object, const char *name, Elf64_Sym *ret_
     return false;
 }
 
-/* The kernel whose calls the program needs: NT_GNU_ABI_TAG, for Linux. */
 static bool segment_has_text(bp_elf_object *object, const Elf64_Phdr *segment, const char *text,
                              uint64_t *left_bytes) {
     size_t text_bytes = strlen(text);
     char piece[1 << 16];
     size_t kept_bytes = 0; /* the end of the piece before, which the text may begin in */
     uint64_t at = 0;
-    while (at<segment->p_filesz && * left_bytes> 0) {
-        uint64_t rest = segment->p_filesz - at;
+    for (uint64_t rest; (rest = segment->p_filesz - at) > 0 && *left_bytes > 0;) {
         size_t room = sizeof piece - kept_bytes;
         size_t wanted = rest < room ? (size_t)rest : room;
         wanted = *left_bytes < wanted ? (size_t)*left_bytes : wanted;
@@ -183,6 +181,7 @@ bool bp_elf_has_text(bp_elf_object *object, const char *text) {
     return false;
 }
 
+/* NT_GNU_ABI_TAG names the kernel whose calls the program needs. */
 static bool has_abi_tag(bp_elf_object *object, const Elf64_Phdr *segment) {
     static const struct {
         Elf64_Nhdr header;
