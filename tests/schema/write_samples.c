@@ -110,12 +110,11 @@ static bugpack_status read_spool(bp_temp_file *out) {
 
 static bugpack_status print_spooled(bp_ring *ring, bp_temp_file *records, bp_temp_file *out) {
     bp_ring_view view;
-    uint64_t count;
     bugpack_status status =
         bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, records, &view, &error);
     status = status == BUGPACK_OK ? bp_temp_file_flush(records, &error) : status;
     status = status == BUGPACK_OK ? bp_history_print(records, 1795221411 * BP_NS_PER_SEC,
-                                                     bp_temp_file_sink, out, &count, &error)
+                                                     bp_temp_file_sink, out, &error)
                                   : status;
     return status == BUGPACK_OK ? read_spool(out) : status;
 }
@@ -198,7 +197,6 @@ static bugpack_status print_notifications(const char *directory, bool full) {
     }
     bp_temp_file records = BP_TEMP_FILE_INIT;
     bp_ring_view view;
-    uint32_t count = 0;
     int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     status = bp_temp_file_open(&records, dir_fd, UINT64_MAX, &error);
     if (status == BUGPACK_OK) {
@@ -208,7 +206,7 @@ static bugpack_status print_notifications(const char *directory, bool full) {
         status = bp_temp_file_flush(&records, &error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_notifications_print(&records, 1795000000000000000u, &text, &count, &error);
+        status = bp_notifications_print(&records, 1795000000000000000u, &text, &error);
     }
     bp_temp_file_release(&records);
     (void)close(dir_fd);

@@ -41,18 +41,18 @@ static unsigned long long read_all(bool whole) {
     bp_ring_view view;
     bp_buffer out;
     bp_buffer_init(&out, 1 << 20);
-    uint32_t count = 0;
     CHECK(bp_temp_file_open(&records, dir.fd, UINT64_MAX, NULL) == BUGPACK_OK);
     CHECK(bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, &records, &view, NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_flush(&records, NULL) == BUGPACK_OK);
-    CHECK(bp_notifications_print(&records, 0, &out, &count, NULL) == BUGPACK_OK);
+    CHECK(bp_notifications_print(&records, 0, &out, NULL) == BUGPACK_OK);
     unsigned long long sum = 0;
-    unsigned text_count = 0;
+    unsigned count = 0, text_count = 0;
     const char *at = bp_buffer_text(&out);
     while ((at = strstr(at, "\"count\": ")) != NULL) {
         unsigned long long told = 0;
         CHECK(sscanf(at, "\"count\": %llu", &told) == 1);
         sum += told;
+        count++;
         at++;
     }
     at = bp_buffer_text(&out);

@@ -33,15 +33,17 @@ TestSuite(history_print, .init = set_up, .fini = tear_down);
 
 /* Prints what is in `records`; the lines are in `text`. */
 static uint64_t print(uint64_t wall_offset_ns) {
-    uint64_t count = 42;
+    uint64_t count = 0;
     cr_assert(eq(int, bp_temp_file_flush(&records, NULL), BUGPACK_OK));
-    cr_assert(eq(int,
-                 bp_history_print(&records, wall_offset_ns, bp_temp_file_sink, &out, &count, NULL),
+    cr_assert(eq(int, bp_history_print(&records, wall_offset_ns, bp_temp_file_sink, &out, NULL),
                  BUGPACK_OK));
     cr_assert(eq(int, bp_temp_file_flush(&out, NULL), BUGPACK_OK));
     int64_t length = bp_temp_file_read(&out, 0, text, sizeof text - 1);
     cr_assert(length >= 0 && (uint64_t)length == out.size);
     text[length] = '\0';
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++) {
+        count++;
+    }
     return count;
 }
 
@@ -234,25 +236,21 @@ Test(history_print, a_spool_that_is_full_is_an_error_and_leaves_output_alone) {
     put_record(1, &good);
     cr_assert(eq(int, bp_temp_file_flush(&records, NULL), BUGPACK_OK));
     CLEANUP(bp_temp_file_release) bp_temp_file small = BP_TEMP_FILE_INIT;
-    uint64_t count = 42;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_temp_file_open(&small, dir.fd, 10, NULL), BUGPACK_OK));
-    cr_expect(eq(int, bp_history_print(&records, 0, bp_temp_file_sink, &small, &count, &error),
+    cr_expect(eq(int, bp_history_print(&records, 0, bp_temp_file_sink, &small, &error),
                  BUGPACK_ERR_LIMIT));
-    cr_expect(eq(u64, count, 42));
     cr_expect(eq(str, error.message, "cannot write the metrics history"));
 }
 
 Test(history_print, records_that_cannot_be_read_are_an_error_after_the_lines_before_them) {
     const bp_history_record good = {.ended_ns = 77};
     const bp_ring_record cut = {.payload_bytes = 100, .tag = BP_HISTORY_TAG};
-    uint64_t count = 42;
     put_record(1, &good);
     cr_assert(eq(int, bp_temp_file_write(&records, &cut, sizeof cut), BUGPACK_OK));
     cr_assert(eq(int, bp_temp_file_flush(&records, NULL), BUGPACK_OK));
-    cr_expect(eq(int, bp_history_print(&records, 0, bp_temp_file_sink, &out, &count, NULL),
-                 BUGPACK_ERR_IO));
-    cr_expect(eq(u64, count, 42));
+    cr_expect(
+        eq(int, bp_history_print(&records, 0, bp_temp_file_sink, &out, NULL), BUGPACK_ERR_IO));
     cr_assert(eq(int, bp_temp_file_flush(&out, NULL), BUGPACK_OK));
     cr_assert(gt(i64, bp_temp_file_read(&out, 0, text, sizeof text), 0));
 }

@@ -391,11 +391,10 @@ static void print_record(bp_buffer *line, const bp_history_record *record,
 }
 
 bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_sink *sink,
-                                void *context, uint64_t *ret_count, bugpack_error *error) {
+                                void *context, bugpack_error *error) {
     bp_buffer line;
     bp_ring_reader reader;
     bugpack_status status = BUGPACK_OK;
-    uint64_t count = 0;
     bp_buffer_init(&line, line_max_bytes);
     bp_ring_reader_init(&reader, records);
     const void *payload = NULL;
@@ -408,16 +407,12 @@ bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offse
         bp_buffer_clear(&line);
         print_record(&line, &record, wall_offset_ns);
         status = line.status != BUGPACK_OK ? line.status : sink(context, line.data, line.size);
-        count++;
     }
     if (status == BUGPACK_OK && reader.offset < records->size) {
         status = BUGPACK_ERR_IO; /* the reader stops in the same way where it cannot read */
     }
     bp_ring_reader_release(&reader);
     bp_buffer_release(&line);
-    if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "cannot write the metrics history");
-    }
-    *ret_count = count;
-    return BUGPACK_OK;
+    return status == BUGPACK_OK ? status
+                                : bp_fail(error, status, "cannot write the metrics history");
 }

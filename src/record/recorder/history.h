@@ -96,11 +96,11 @@ bugpack_status bp_history_held_compute(const bp_history_held *held, bp_task_snap
  * "thread_count", "threads":
  * [{"tid", "name", "cpu_percent"}…]}`, busiest first, at most BP_HISTORY_BUSIEST, none at 0. The
  * times are those of the snapshot that ended the interval; unknown memory is left out. Invalid
- * records are skipped. `records` is flushed; the sink gets whole lines, `ret_count` of them.
+ * records are skipped. `records` is flushed; the sink gets whole lines.
  * NO_MEMORY, IO where not all of `records` can be read, or the sink's error.
  */
 bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_sink *sink,
-                                void *context, uint64_t *ret_count, bugpack_error *error);
+                                void *context, bugpack_error *error);
 
 /*
  * The record of one interval.

@@ -309,7 +309,7 @@ static void print_one(bp_json *json, const notification *of, uint64_t wall_offse
 }
 
 static bugpack_status print_table(const merged *all, uint64_t wall_offset_ns, bp_buffer *out,
-                                  uint32_t *ret_count, bugpack_error *error) {
+                                  bugpack_error *error) {
     bp_json json;
     bp_json_begin(&json, out);
     uint32_t count = 0;
@@ -325,15 +325,11 @@ static bugpack_status print_table(const merged *all, uint64_t wall_offset_ns, bp
     }
     bp_json_array_end(&json);
     bp_json_add_uint(&json, "dropped", all->newest_id - count);
-    bugpack_status status = bp_json_finish(&json, error);
-    if (status == BUGPACK_OK) {
-        *ret_count = count;
-    }
-    return status;
+    return bp_json_finish(&json, error);
 }
 
 bugpack_status bp_notifications_print(const bp_temp_file *records, uint64_t wall_offset_ns,
-                                      bp_buffer *out, uint32_t *ret_count, bugpack_error *error) {
+                                      bp_buffer *out, bugpack_error *error) {
     merged *all = calloc(1, sizeof *all);
     if (all == NULL) {
         return bp_fail_memory(error, "write the notifications");
@@ -353,7 +349,7 @@ bugpack_status bp_notifications_print(const bp_temp_file *records, uint64_t wall
     }
     bp_ring_reader_release(&reader);
     if (status == BUGPACK_OK) {
-        status = print_table(all, wall_offset_ns, out, ret_count, error);
+        status = print_table(all, wall_offset_ns, out, error);
     }
     free(all);
     return status;

@@ -57,9 +57,9 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
  * damage, never to age) appears without source and text. Invalid records are skipped: they may
  * come from anybody's file.
  *
- * `ret_count`: how many were written. NO_MEMORY, IO (the file cannot be read). Any thread.
+ * NO_MEMORY, IO (the file cannot be read). Any thread.
  */
 bugpack_status bp_notifications_print(const bp_temp_file *records, uint64_t wall_offset_ns,
-                                      bp_buffer *out, uint32_t *ret_count, bugpack_error *error);
+                                      bp_buffer *out, bugpack_error *error);
 
 #endif

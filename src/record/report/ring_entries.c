@@ -80,19 +80,17 @@ static bugpack_status print_log(struct adding *adding, bugpack_writer *writer,
 static bugpack_status print_history(struct adding *adding, bugpack_writer *writer,
                                     bugpack_error *error) {
     const bp_snapshot_part *part = &adding->snapshot->parts[BP_RING_KIND_HISTORY];
-    uint64_t count = 0;
     tell_view(adding, &part->view, writer);
     return bp_history_print(&part->records, adding->snapshot->wall_offset_ns, bp_writer_sink,
-                            writer, &count, error);
+                            writer, error);
 }
 
 static bugpack_status print_notifications(struct adding *adding, bugpack_writer *writer,
                                           bugpack_error *error) {
     const bp_snapshot_part *part = &adding->snapshot->parts[BP_RING_KIND_NOTIFICATIONS];
-    uint32_t count = 0;
     tell_view(adding, &part->view, writer);
     return bp_notifications_print(&part->records, adding->snapshot->wall_offset_ns,
-                                  &writer->content, &count, error);
+                                  &writer->content, error);
 }
 
 /* "1 by the snap length, 2 by the filter": what shortened messages, into a text that has room. */
