@@ -11,13 +11,6 @@
 
 TestSuite(auto_snapshot, .init = auto_setup, .fini = teardown);
 
-Test(auto_snapshot, that_is_slow_delays_the_next_and_does_not_bunch_them) {
-    cr_assert(eq(u64, bp_auto_snapshot_next(1000, 1050, 100), 1100));
-    cr_assert(eq(u64, bp_auto_snapshot_next(1000, 1100, 100), 1100));
-    cr_assert(eq(u64, bp_auto_snapshot_next(1000, 1101, 100), 1201));
-    cr_assert(eq(u64, bp_auto_snapshot_next(1000, 9000, 100), 9100));
-}
-
 /* Waits until so many were tried, or it is plain that they never will be. */
 static bp_trigger_entry wait_for_count(uint64_t count) {
     bp_trigger_entry entry = {.count = 0};
@@ -27,14 +20,6 @@ static bp_trigger_entry wait_for_count(uint64_t count) {
     }
     cr_assert(ge(u64, entry.count, count));
     return entry;
-}
-
-Test(auto_snapshot, that_goes_on_failing_is_told_once_in_five_minutes) {
-    const uint64_t told_ns = 1000 * BP_NS_PER_SEC, minutes_ns = 60 * BP_NS_PER_SEC;
-    cr_expect(bp_auto_snapshot_may_notify(0, 1));
-    cr_expect(not(bp_auto_snapshot_may_notify(told_ns, told_ns)));
-    cr_expect(not(bp_auto_snapshot_may_notify(told_ns, told_ns + 5 * minutes_ns - 1)));
-    cr_expect(bp_auto_snapshot_may_notify(told_ns, told_ns + 5 * minutes_ns));
 }
 
 Test(auto_snapshot, comes_after_a_full_interval_and_not_at_all_in_a_short_session) {
@@ -94,7 +79,7 @@ Test(auto_snapshot, that_cannot_be_written_is_told_once_and_tried_again) {
     open_session();
     bp_trigger_entry entry = wait_for_count(4);
     cr_assert(zero(u64, entry.written_count));
-    cr_assert(eq(str, entry.reason, "one could not be written"));
+    cr_assert(eq(str, entry.reason, "a report could not be written"));
     take(NULL);
     cr_assert(holds("notifications.json", "\"count\": 1,"));
     cr_assert(holds("notifications.json", "an auto-snapshot could not be written: "));

@@ -215,9 +215,12 @@ TestSuite(occasions, .init = auto_setup, .fini = teardown);
 Test(occasions, pending_reports_count_against_the_cap) {
     const bp_occasions_rule rule = {
         .kind = BP_REPORT_HANG, .rate.cap = 2, .count_reason = "there are two"};
-    bp_occasions *occasions = NULL;
+    const bp_trigger_context context = {.report = NULL};
     uint64_t suppressed = 0;
-    cr_assert(zero(int, bp_occasions_new(&rule, &occasions, NULL)));
+    bp_occasions_trigger *trigger =
+        bp_occasions_trigger_new(sizeof *trigger, &context, &rule, NULL);
+    cr_assert(ne(ptr, trigger, NULL));
+    bp_occasions *occasions = trigger->occasions;
     cr_expect(bp_occasions_begin(occasions, "a", &suppressed));
     cr_expect(bp_occasions_begin(occasions, "b", &suppressed));
     cr_expect(not(bp_occasions_begin(occasions, "c", &suppressed)));
@@ -227,10 +230,9 @@ Test(occasions, pending_reports_count_against_the_cap) {
     bp_occasions_note_duration(occasions, "a", 2);
     bp_occasions_note_duration(occasions, "a", 1);
     bp_trigger_list list = {.entries = NULL};
-    bp_occasions_trigger trigger = {.occasions = occasions};
-    cr_assert(zero(int, bp_occasions_list(&trigger, NULL, NULL, &list, NULL)));
+    cr_assert(zero(int, bp_occasions_list(trigger, NULL, NULL, &list, NULL)));
     cr_expect(eq(u64, list.entries[0].last_duration_ns, 1));
     cr_expect(eq(u64, list.entries[0].longest_duration_ns, 2));
     bp_trigger_list_release(&list);
-    bp_occasions_free(occasions);
+    bp_occasions_trigger_free(trigger);
 }

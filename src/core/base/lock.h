@@ -51,7 +51,6 @@ typedef enum bp_lock_rank {
     /* state of one provider | changing it | worker, provider thread, unprovide, close */
     BP_LOCK_PROVIDER,
     /* counters of auto-snapshots | changing them | monitor, worker */
-    BP_LOCK_AUTO_SNAPSHOT,
     /* suppressed triggers, for the manifest | copying 65 | bugpack_disconnect, monitor, worker */
     BP_LOCK_OCCASIONS,
     /* the set of tags | one reference, or copying it | bugpack_set_tag, triggers */

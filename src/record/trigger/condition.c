@@ -85,9 +85,8 @@ static void close_trigger(void *context) {
         bp_condition_free(self->items[i].condition);
     }
     bp_task_close(self->task);
-    bp_occasions_free(self->base.occasions);
     bp_lock_destroy(&self->lock);
-    free(self);
+    bp_occasions_trigger_free(&self->base);
 }
 
 /* --- the report ------------------------------------------------------------------------------- */

@@ -63,8 +63,7 @@ static void close_trigger(void *self) {
         free_loss(&disconnects->late[i]);
     }
     bp_lock_destroy(&disconnects->lock);
-    bp_occasions_free(disconnects->base.occasions);
-    free(disconnects);
+    bp_occasions_trigger_free(&disconnects->base);
 }
 
 /* A text of which a hostile peer may have chosen the length. */

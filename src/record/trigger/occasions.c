@@ -29,25 +29,28 @@ struct bp_occasions {
     struct row rows[row_max_count];
 };
 
-bugpack_status bp_occasions_new(const bp_occasions_rule *rule, bp_occasions **ret_occasions,
-                                bugpack_error *error) {
+void *bp_occasions_trigger_new(size_t object_bytes, const bp_trigger_context *context,
+                               const bp_occasions_rule *rule, bugpack_error *error) {
     assert(rule->rate.cap == 0 || rule->count_reason != NULL); /* without one: no bound */
     assert(rule->rate.cooldown_ms == 0 || rule->cooldown_reason != NULL);
+    bp_occasions_trigger *trigger = calloc(1, object_bytes);
     bp_occasions *occasions = calloc(1, sizeof *occasions);
-    if (occasions == NULL) {
-        return bp_fail_memory(error, "open a session");
+    if (trigger == NULL || occasions == NULL) {
+        free(occasions);
+        free(trigger);
+        (void)bp_fail_memory(error, "open a session");
+        return NULL;
     }
     bp_lock_init(&occasions->lock, BP_LOCK_OCCASIONS);
     occasions->rule = *rule;
-    *ret_occasions = occasions;
-    return BUGPACK_OK;
+    *trigger = (bp_occasions_trigger){.context = *context, .occasions = occasions};
+    return trigger;
 }
 
-void bp_occasions_free(bp_occasions *occasions) {
-    if (occasions != NULL) {
-        bp_lock_destroy(&occasions->lock);
-        free(occasions);
-    }
+void bp_occasions_trigger_free(bp_occasions_trigger *trigger) {
+    bp_lock_destroy(&trigger->occasions->lock);
+    free(trigger->occasions);
+    free(trigger);
 }
 
 /* The row of a key, made when it is new. The lock is held. */
@@ -140,21 +143,6 @@ void bp_occasions_note_duration(bp_occasions *occasions, const char *key, uint64
     bp_lock_release(&occasions->lock);
 }
 
-void *bp_occasions_trigger_new(size_t object_bytes, const bp_trigger_context *context,
-                               const bp_occasions_rule *rule, bugpack_error *error) {
-    bp_occasions_trigger *trigger = calloc(1, object_bytes);
-    if (trigger == NULL) {
-        (void)bp_fail_memory(error, "open a session");
-        return NULL;
-    }
-    trigger->context = *context;
-    if (bp_occasions_new(rule, &trigger->occasions, error) != BUGPACK_OK) {
-        free(trigger);
-        return NULL;
-    }
-    return trigger;
-}
-
 bp_trigger_note *bp_occasions_note(void *trigger) {
     bp_occasions *occasions = ((const bp_occasions_trigger *)trigger)->occasions;
     bp_lock_acquire(&occasions->lock);
@@ -180,7 +168,7 @@ bugpack_status bp_occasions_list(void *trigger, const bp_trigger_note *noted, co
     bp_lock_acquire(&occasions->lock);
     for (size_t i = 0; i < occasions->row_count; i++) {
         bp_trigger_entry entry = occasions->rows[i].entry;
-        entry.key = occasions->rows[i].key;
+        entry.key = occasions->rule.has_no_keys ? NULL : occasions->rows[i].key;
         if (bp_trigger_note_apply(noted, i, &entry)) {
             bp_trigger_list_add(list, &entry);
         }

@@ -1,6 +1,6 @@
 /*
- * What has happened of one kind, by key, and when it may lead to another report: for triggers that
- * write one report and then pause, as those of disconnects and hangs.
+ * What has happened of one kind, by key, and when it may lead to another report: for all triggers
+ * but that of gaps.
  */
 #ifndef BP_TRIGGER_OCCASIONS_H
 #define BP_TRIGGER_OCCASIONS_H
@@ -20,15 +20,11 @@ typedef struct bp_occasions bp_occasions;
 /* One pause for all keys. Strings are borrowed. */
 typedef struct bp_occasions_rule {
     bp_report_kind kind;
+    bool has_no_keys; /* one row, of the key "" */
     bp_report_rate rate;
     const char *cooldown_reason; /* why there is no report; not NULL with a cool-down */
     const char *count_reason;    /* likewise, with a bound of the number */
 } bp_occasions_rule;
-
-/* NO_MEMORY. */
-bugpack_status bp_occasions_new(const bp_occasions_rule *rule, bp_occasions **ret_occasions,
-                                bugpack_error *error);
-void bp_occasions_free(bp_occasions *occasions); /* NULL is fine */
 
 /*
  * Counts an occasion and says whether it leads to a report, which then is pending. A pending report
@@ -53,6 +49,7 @@ typedef struct bp_occasions_trigger {
 /* Makes an object of `object_bytes`, which is 0 beyond that part. NULL without memory. */
 void *bp_occasions_trigger_new(size_t object_bytes, const bp_trigger_context *context,
                                const bp_occasions_rule *rule, bugpack_error *error);
+void bp_occasions_trigger_free(bp_occasions_trigger *trigger);
 
 /* As bp_trigger has them, for such an object. */
 bp_trigger_note *bp_occasions_note(void *trigger);

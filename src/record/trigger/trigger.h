@@ -39,7 +39,7 @@ typedef struct bp_trigger {
     uint64_t (*tick)(void *self, uint64_t now_ns);
     /* The session closes: no job must be made from now on. */
     void (*stop)(void *self);
-    /* The queue has stopped. Frees the trigger, unless it has a `free`; not optional then. */
+    /* The queue has stopped. Frees the trigger, unless it has a `free`. One of both is there. */
     void (*close)(void *self);
     /* Frees what calls on a closed session still look at. */
     void (*free)(void *self);
@@ -149,21 +149,6 @@ void bp_conditions_note_output(void *self);
 /* Tells who has opened the session, on the monitor's thread: `callback` must not wait. Before a
  * condition is added. */
 void bp_conditions_tell(void *self, bp_condition_callback *callback, void *callback_context);
-
-/*
- * Auto-snapshots: a report every so often into a directory that holds the newest ones.
- *
- * The first comes after a full interval. At most one is under way, so a slow disk delays the next
- * one and does not bunch them: one that is not done when the next is due is followed by a full
- * interval. Times are of the monotonic clock.
- */
-
-/* When the next is due after one that was due at `due_ns` and was done at `done_ns`. Pure. */
-uint64_t bp_auto_snapshot_next(uint64_t due_ns, uint64_t done_ns, uint64_t interval_ns);
-
-/* Whether to notify of a failure at `now_ns`, when the last notification was at `notified_ns` (0:
- * never): at most once in five minutes. Pure. */
-bool bp_auto_snapshot_may_notify(uint64_t notified_ns, uint64_t now_ns);
 
 /*
  * Retained snapshots: the rings as they were when the host notified its user, for a report that the

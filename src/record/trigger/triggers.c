@@ -27,7 +27,7 @@ void bp_triggers_stop(bp_triggers *triggers) {
 
 void bp_triggers_close(bp_triggers *triggers) {
     for (size_t i = 0; i < BP_TRIGGER_COUNT; i++) {
-        if (triggers->selves[i] != NULL) {
+        if (triggers->selves[i] != NULL && all[i]->close != NULL) {
             all[i]->close(triggers->selves[i]);
             triggers->selves[i] = all[i]->free != NULL ? triggers->selves[i] : NULL;
         }

@@ -77,12 +77,6 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     return BUGPACK_OK;
 }
 
-static void close_trigger(void *context) {
-    struct watchdogs *self = context;
-    bp_occasions_free(self->base.occasions);
-    bp_lock_destroy(&self->lock);
-}
-
 /* Beats may have come until now. */
 static void free_trigger(void *context) {
     struct watchdogs *self = context;
@@ -91,7 +85,8 @@ static void free_trigger(void *context) {
         free(self->first);
         self->first = next;
     }
-    free(self);
+    bp_lock_destroy(&self->lock);
+    bp_occasions_trigger_free(&self->base);
 }
 
 /* --- what a thread does ----------------------------------------------------------------------- */
@@ -374,5 +369,4 @@ const bp_trigger bp_trigger_watchdog = {.open = open_trigger,
                                         .note = bp_occasions_note,
                                         .list = bp_occasions_list,
                                         .tick = tick,
-                                        .close = close_trigger,
                                         .free = free_trigger};
