@@ -120,13 +120,9 @@ struct callbacks {
 
 namespace detail {
 
-/* As the C calls take it: at least 0, and BUGPACK_OFF at most. */
-inline std::uint32_t milliseconds(std::chrono::milliseconds time) {
-    const auto ms = time.count();
-    if (ms <= 0) {
-        return 0;
-    }
-    return ms >= BUGPACK_OFF ? BUGPACK_OFF : static_cast<std::uint32_t>(ms);
+/* As the C calls take it: at least 0. */
+inline std::uint64_t milliseconds(std::chrono::milliseconds time) {
+    return time.count() <= 0 ? 0 : static_cast<std::uint64_t>(time.count());
 }
 
 /* Calls `run`; returns `on_exception` if it throws. No exception may cross a C frame. */

@@ -39,12 +39,10 @@ BUGPACK_BEGIN_DECLS
 typedef struct bugpack_session bugpack_session;
 
 /*
- * In an integer field of a struct: switch off what the field configures (a ring, a limit, an
- * interval). Each field says whether it accepts it: the first in a field of 32 bits, the second in
- * one of 64 bits. Since 0.1.0.
+ * In a field of 64 bits, or a timeout: switch off what it configures (a ring, a limit, an
+ * interval). Each field says whether it accepts it.
  */
-#define BUGPACK_OFF 0xffffffffu
-#define BUGPACK_OFF64 0xffffffffffffffffu
+#define BUGPACK_OFF 0xffffffffffffffffu
 
 /* An initialiser with `struct_size` set and every other field 0, in C and in C++. Since 0.1.0. */
 #ifdef __cplusplus

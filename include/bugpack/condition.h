@@ -41,14 +41,15 @@ BUGPACK_BEGIN_DECLS
  * seen false before it can lead to another report.
  *
  * The report is of the kind `condition` and named <app>-condition-<subject>-<time>.zip. None is
- * taken while another one of a condition is under way, for condition_cooldown_ms after one was
- * written, or beyond condition_cap (bugpack/session.h): such are counted in later manifests.
+ * taken while another one of a condition is under way, for limits.condition_cooldown_ms after one
+ * was written, or beyond limits.condition_cap (bugpack/session.h): such are counted in later
+ * manifests.
  *
  * Not seen is what happens between two looks: a peak of memory, or log records that were
- * overwritten before, by more than log_ring_bytes in a second. Time in which nobody looked, because
- * the machine slept or the process was stopped, does not count for TIME. In a session about another
- * process with target_with_descendants, cpu, rss and threads are sums over all, fds and state those
- * of the target.
+ * overwritten before, by more than recorder.log_ring_bytes in a second. Time in which nobody
+ * looked, because the machine slept or the process was stopped, does not count for TIME. In a
+ * session about another process with target_with_descendants, cpu, rss and threads are sums over
+ * all, fds and state those of the target.
  *
  * Errors: INVALID (the text: the error says what is wrong; a session about no process, without
  * a history where that is looked at, or without a log for `log`), LIMIT (BUGPACK_CONDITIONS_MAX),

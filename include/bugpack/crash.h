@@ -20,7 +20,7 @@ BUGPACK_BEGIN_DECLS
  * alternate stack. Then it does what was there before: it calls the host's handler, or the process
  * dies of its signal, with the same wait status and core dump. The next bugpack_open or `bugpack
  * recover` writes a report of the kind `crash`, with crash.json and process.json, the tags and
- * session.json (bugpack_options.crash_refresh_interval_ms).
+ * session.json (bugpack_options, recorder.crash_refresh_interval_ms).
  *
  * A handler that resumes the process, by returning or by siglongjmp, leaves no report. Install
  * yours after this call and pass on what it does not resume: then a signal that it handles costs

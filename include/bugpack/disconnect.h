@@ -31,12 +31,12 @@ BUGPACK_API void bugpack_disconnect_cause_init(bugpack_disconnect_cause *fresh, 
  * as bugpack_report_async does.
  *
  * A lost link takes all channels with it. So while one such report waits or runs, and for
- * disconnect_cooldown_ms after it was written, no other is taken: the report lists the causes that
- * come until it is written, and has the traffic of all these channels; a report that fails starts
- * no cool-down. A session takes at most disconnect_cap of them. The manifest of later reports
- * counts those that were suppressed.
+ * limits.disconnect_cooldown_ms after it was written, no other is taken: the report lists the
+ * causes that come until it is written, and has the traffic of all these channels; a report that
+ * fails starts no cool-down. A session takes at most limits.disconnect_cap of them
+ * (bugpack/session.h). The manifest of later reports counts those that were suppressed.
  *
- * Errors: BUSY (cool-down, disconnect_cap, or the queue is full), INVALID, NO_MEMORY, INERT,
+ * Errors: BUSY (cool-down, limits.disconnect_cap, or the queue is full), INVALID, NO_MEMORY, INERT,
  * CLOSED. Any thread. Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_disconnect(bugpack_session *session, const char *channel,

@@ -4,8 +4,8 @@
  *
  * A gap has a key, `<channel>:<kind>:<detail>`, such as "display:unimpl:draw_rop3". Each distinct
  * key gives one report, with the traffic of the key's channel and the rings as of the gap. Further
- * occurrences are only counted. A session takes at most pedantic_cap such reports, and
- * pedantic_channel_cap limits those of one channel; bugpack/session.h has both. What is suppressed
+ * occurrences are only counted. A session takes at most pedantic.cap such reports, and
+ * pedantic.channel_cap limits those of one channel; bugpack/session.h has both. What is suppressed
  * is counted in the manifest of every later report and in "<app>-pedantic-summary-<time>.json",
  * written beside the reports when the session is closed. If a report cannot be written, the next
  * occurrence of its key tries again, at most BUGPACK_GAP_TRIES times.
@@ -66,18 +66,18 @@ BUGPACK_API void bugpack_gap_with_state(bugpack_session *session, const char *ke
  *
  * The description has no byte that traffic.pcap would not have: at most snap_bytes of them where a
  * traffic channel of this very name has that, and none if the channel has a filter or
- * BUGPACK_CHANNEL_WITHOUT_PAYLOAD, if the session records no traffic, or if without_entries names
+ * BUGPACK_PAYLOAD_NONE, if the session records no traffic, or if without_entries names
  * traffic.pcap. That holds after bugpack_channel_close too. If no traffic channel has the name, the
  * bytes are reported. Secrets in them are overwritten, unless the channel has
- * BUGPACK_CHANNEL_EXACT.
+ * BUGPACK_PAYLOAD_EXACT.
  */
 BUGPACK_API void bugpack_gap_unknown(bugpack_session *session, const char *channel, uint64_t opcode,
                                      const void *bytes, size_t byte_count);
 
 /*
- * Turns pedantic mode on or off; it starts as the option `pedantic` says. Gaps counted while it was
- * off lead to their report at their next occurrence. Reports under way are not affected. Returns
- * the previous state; false without a session. Any thread. Since 0.1.0.
+ * Turns pedantic mode on or off; it starts as the option pedantic.is_enabled says. Gaps counted
+ * while it was off lead to their report at their next occurrence. Reports under way are not
+ * affected. Returns the previous state; false without a session. Any thread. Since 0.1.0.
  */
 BUGPACK_API bool bugpack_pedantic_enable(bugpack_session *session, bool is_enabled);
 
@@ -85,7 +85,7 @@ BUGPACK_API bool bugpack_pedantic_enable(bugpack_session *session, bool is_enabl
 typedef struct bugpack_pedantic_state {
     size_t struct_size;
     bool is_enabled;
-    uint32_t cap;              /* pedantic_cap; BUGPACK_OFF: none */
+    uint64_t cap;              /* as in bugpack_options; BUGPACK_OFF: none */
     uint32_t written_count;    /* reports on disk */
     uint32_t pending_count;    /* reports accepted and not yet written */
     uint32_t distinct_count;   /* keys, including overflow keys */

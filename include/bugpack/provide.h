@@ -3,11 +3,11 @@
  * then.
  *
  * A provider runs on a thread of the library, never on the thread that triggered the report. It
- * starts right after the trigger, while the metrics window passes. provider_timeout_ms bounds the
- * call and the checking of its output. A provider that fails, writes invalid JSON, writes too much
- * or overruns costs its own artefact only: the report is written, its manifest says what happened,
- * and the result counts one missing artefact. A provider that still hangs when the next report is
- * taken is not called again until it has returned.
+ * starts right after the trigger, while the metrics window passes. limits.provider_timeout_ms
+ * bounds the call and the checking of its output. A provider that fails, writes invalid JSON,
+ * writes too much or overruns costs its own artefact only: the report is written, its manifest says
+ * what happened, and the result counts one missing artefact. A provider that still hangs when the
+ * next report is taken is not called again until it has returned.
  *
  * Two providers never run at the same time, unless one of them has overrun.
  */
@@ -141,7 +141,7 @@ typedef enum bugpack_file_kind {
 /*
  * Registers a file that is read whenever a report is taken. Only regular files are read: a FIFO, a
  * device or a directory fails the artefact and never blocks the report. Symbolic links are
- * followed. `limit_bytes` 0 means the session's artefact_limit_bytes. `name` as above; `path` is
+ * followed. `limit_bytes` 0 means limits.artefact_bytes of the session. `name` as above; `path` is
  * copied, and made absolute with the current directory. Errors and threads as above. Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_provide_file(bugpack_session *session, const char *name,

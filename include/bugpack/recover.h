@@ -4,6 +4,7 @@
 #ifndef BUGPACK_RECOVER_H
 #define BUGPACK_RECOVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,28 +46,27 @@ typedef void bugpack_recover_note_callback(const bugpack_recover_note *note, voi
 typedef struct bugpack_recover_options {
     size_t struct_size;
     /* Where the session directories are. NULL: in all directories that a session may choose by
-     * itself (bugpack_options.recorder_dir; macOS: $TMPDIR/bugpack, where rings are in memory and
+     * itself (bugpack_options, recorder.dir; macOS: $TMPDIR/bugpack, where rings are in memory and
      * nothing is left). */
     const char *recorder_dir;
     /* Where the reports are written; NULL: where each session wrote its own. */
     const char *report_dir;
     /* Sessions of this app only; NULL: of any. */
     const char *app_name;
+    /* metadata.json has the name of this machine also for a session that did not ask for it. */
+    bool with_hostname;
     /* Called for each report, also one that failed; that session is tried again next time. */
     bugpack_report_callback *on_report;
     /* Called for each session that is left alone because it is running in another process. */
     bugpack_running_callback *on_running;
     void *context; /* of all callbacks, which are called on the calling thread */
     /* No report is begun if it would leave the file system with fewer free bytes. Default 16 MiB;
-     * BUGPACK_OFF64: no check. */
+     * BUGPACK_OFF: no check. */
     uint64_t min_free_bytes;
     bugpack_recover_note_callback *on_note;
     /* As in bugpack_options. A session whose report is refused is kept for the next try. */
     bugpack_before_publish_callback *before_publish;
     void *before_publish_context;
-    /* BUGPACK_SYSTEM_HOSTNAME (bugpack/session.h): metadata.json has the name of this machine also
-     * for a session that did not ask for it. INVALID for others. */
-    uint64_t system_flags;
 } bugpack_recover_options;
 
 #define BUGPACK_RECOVER_OPTIONS_INIT BUGPACK_INIT(bugpack_recover_options)

@@ -64,7 +64,7 @@ typedef struct bugpack_report_request {
     /* The user's words; free text, at most 64 KiB. */
     const char *description;
     /* The channel that the report is about, for metadata.json; at most 256 bytes. The report has
-     * the traffic of this channel alone, unless `flags` ask for all, or no traffic channel has this
+     * the traffic of this channel alone, unless all_traffic is set, or no traffic channel has this
      * name; the note in manifest.json says which. */
     const char *channel;
     /* A file to write instead of a standard name in the session's directory. If the name is taken,
@@ -72,7 +72,9 @@ typedef struct bugpack_report_request {
     const char *output_path;
     /* The time within which the report must be published, in milliseconds. Then it fails with
      * BUGPACK_ERR_TIMEOUT and leaves nothing behind. Default and BUGPACK_OFF: none. */
-    uint32_t timeout_ms;
+    uint64_t timeout_ms;
+    /* With a `channel`: the report has the traffic of all channels. */
+    bool all_traffic;
     /* The target process has died: the report is of the kind `crash`. Needs a target_pid. If it
      * fails, bugpack_close leaves the session's directory, for bugpack_recover and for the next
      * bugpack_open of the same app, and on_diagnostic gets the path. */
@@ -90,8 +92,6 @@ typedef struct bugpack_report_request {
     uint64_t retained;
     /* Receives the ticket of the accepted report (bugpack/events.h). */
     uint64_t *ret_ticket;
-    /* BUGPACK_REPORT_…, or 0. */
-    uint64_t flags;
     /* How the target ended, for `exit` in metadata.json; NULL: it runs, or that is not known. */
     const bugpack_exit *target_exit;
     /* With target_exit: the CPU time of the target, user and system, and of the children that it
@@ -103,17 +103,6 @@ typedef struct bugpack_report_request {
     void *screenshot_context;
     bugpack_screenshot_release_callback *screenshot_release;
 } bugpack_report_request;
-
-/* With a `channel`: the report has the traffic of all channels. */
-#define BUGPACK_REPORT_ALL_TRAFFIC 1
-
-/* For answer_flags of bugpack_options: `bugpack trigger` may ask for a report. It asks by a socket
- * of mode 0600 in the session's directory; only this user and root are heard. One report at a time
- * is written so, as if by bugpack_report_async without a request. Needs a session directory
- * (bugpack_recorder_locate); on_diagnostic says if there is none. The command finds a recorder_dir
- * by the files that the process has mapped, unless it may not be read (prctl(2),
- * PR_SET_DUMPABLE). Since 0.1.0. */
-#define BUGPACK_ANSWER_TRIGGER 1
 
 #define BUGPACK_REPORT_REQUEST_INIT BUGPACK_INIT(bugpack_report_request)
 BUGPACK_API void bugpack_report_request_init(bugpack_report_request *fresh, size_t struct_size);

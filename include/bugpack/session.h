@@ -70,15 +70,20 @@ typedef enum bugpack_stacks {
  */
 typedef void bugpack_diagnostic_callback(bugpack_level level, const char *text, void *context);
 
-/* Redact log messages and notifications where they are recorded, on the calling thread, so that no
- * ring and no file of the recorder holds a secret of theirs. Names of threads and channels, and
- * traffic, are recorded as they are. All reports of the session have the same tags. Since 0.1.0. */
-#define BUGPACK_REDACT_AT_CALL 1
+/* Where secrets are replaced (docs/REDACTION.md). */
+typedef enum bugpack_redaction_mode {
+    BUGPACK_REDACT_REPORTS = 0, /* in reports, before a byte of them reaches a named file */
+    /* Also log messages and notifications where they are recorded, on the calling thread, so that
+     * no ring and no file of the recorder holds a secret of theirs. Names of threads and channels,
+     * and traffic, are recorded as they are. All reports of the session have the same tags. */
+    BUGPACK_REDACT_AT_CALL = 1,
+    BUGPACK_REDACT_NEVER = 2 /* reports hold secrets as they were recorded; each manifest says so */
+} bugpack_redaction_mode;
 
 /*
  * How a session behaves. 0 is the default of every field (bugpack/common.h); only app_name is
- * required. BUGPACK_OFF, in a field of 64 bits BUGPACK_OFF64, turns off what a field configures,
- * where the field says so. bugpack_open copies the strings. Since 0.1.0.
+ * required. BUGPACK_OFF turns off what a field configures, where the field says so. `reserved` is
+ * for later fields of the same subject: INVALID unless it is 0. bugpack_open copies the strings.
  */
 typedef struct bugpack_options {
     size_t struct_size;
@@ -100,163 +105,160 @@ typedef struct bugpack_options {
      * has to be there. */
     bool create_report_dir;
 
+    /* metadata.json and system.json have the name of the machine. */
+    bool with_hostname;
+    /* system.json has the package of the target_pid, for which a package manager is run as a child
+     * (docs/EMBEDDING.md); INVALID without one. */
+    bool with_package;
+
+    /* `bugpack trigger` may ask for a report. It asks by a socket of mode 0600 in the session's
+     * directory; only this user and root are heard. One report at a time is written so, as if by
+     * bugpack_report_async without a request. Needs a session directory (bugpack_recorder_locate);
+     * on_diagnostic says if there is none. The command finds a recorder.dir by the files that the
+     * process has mapped, unless it may not be read (prctl(2), PR_SET_DUMPABLE). */
+    bool answers_trigger;
+
+    /* Reports are not about a process: they have no runtime-metrics.json, metrics history or
+     * process.json. For a session with other artefacts. Not with a target_pid. */
+    bool without_process;
+    /* Sample the target and all its descendants together: their threads, and the sums of their CPU
+     * time (with that of ended ones) and memory. process.json stays about the target alone. */
+    bool target_with_descendants;
     /* The process that reports are about; 0 means this one. Another process is held by a pidfd (by
      * its start time where there are none) from open to close, so that a reused process id never
      * appears in a report. */
     pid_t target_pid;
 
-    /* The distance between the two samples of runtime-metrics.json, in milliseconds. Default
-     * BUGPACK_SAMPLE_WINDOW_DEFAULT_MS, at most BUGPACK_SAMPLE_WINDOW_MAX_MS; BUGPACK_OFF: no
-     * pause between them. Providers run inside this time. */
-    uint32_t sample_window_ms;
-    /* The time limit of one provider, in milliseconds. Default 2000. */
-    uint32_t provider_timeout_ms;
-
-    /* The size of the log ring, in bytes: 4 KiB to 1 GiB. Default 4 MiB; BUGPACK_OFF64: no log. */
-    uint64_t log_ring_bytes;
-    /* Records below this level are dropped at the call. Default BUGPACK_LEVEL_DEBUG. */
-    bugpack_level log_level;
-
-    /* The largest artefact that a provider or a file may contribute, in bytes. Default 64 MiB. */
-    size_t artefact_limit_bytes;
-
-    /* The memory that all traffic channels share by weight, in bytes, allocated as they are opened.
-     * Hundreds of open ones exceed it (bugpack_channel_options.weight). Default 50 MiB;
-     * BUGPACK_OFF64: no traffic. */
-    uint64_t traffic_budget_bytes;
-    /* The interval of the metrics history, in milliseconds. Default 1000; BUGPACK_OFF: no history.
-     * With a history the window of a report ends at its trigger: a thread of the library takes the
-     * sample, and the report waits for no more. */
-    uint32_t history_interval_ms;
-
-    /* Where the ring files are, so that they survive a crash: a directory of this user alone,
-     * preferably on tmpfs, whose last component is created if it is missing. NULL means the first
-     * usable of $XDG_RUNTIME_DIR/bugpack; for root /run/bugpack; /dev/shm/bugpack-<uid>, or
-     * /dev/shm/bugpack-<uid>-XXXXXX where somebody else has made that; and bugpack in each
-     * directory of $RUNTIME_DIRECTORY. The last three are used only if they are in memory, and half
-     * of their file system stays free. The rings are in anonymous memory if none
-     * is usable, with recorder_in_memory, and always on macOS (bugpack_recorder_locate). */
-    const char *recorder_dir;
-    bool recorder_in_memory;
-
-    /* Sample the target and all its descendants together: their threads, and the sums of their CPU
-     * time (with that of ended ones) and memory. process.json stays about the target alone. */
-    bool target_with_descendants;
-
-    /* Pedantic mode (bugpack/gap.h). Whether it starts enabled, and where its reports are written
-     * (NULL: report_dir). The directory is created as report_dir is, and checked by bugpack_open if
-     * the mode starts enabled. */
-    bool pedantic;
-    const char *pedantic_dir;
-    /* How many reports pedantic mode takes: in all (default 50), and for one channel. BUGPACK_OFF:
-     * no such limit. With a pedantic_channel_cap of 0, two reports are reserved for each open
-     * traffic channel that has had none, so that one channel cannot use them all: up to ten
-     * reports, and up to a fifth of pedantic_cap. Reserved reports are available only to such
-     * channels. */
-    uint32_t pedantic_cap, pedantic_channel_cap;
-    /* Keys that are counted and never reported: patterns of fnmatch(3) without flags, such as
-     * "display:*"; at most 1000. Each is matched once against each distinct key, in the host's
-     * locale. */
-    const char *const *pedantic_ignore;
-    size_t pedantic_ignore_count;
-
-    /* Take a report every so many milliseconds, the first after one interval. Default and
-     * BUGPACK_OFF: never. They are written to auto_snapshot_dir (NULL:
-     * report_dir/auto-snapshots), whose last component is created if it is missing. Only the newest
-     * are kept there, by count, default 20, and by bytes, default 512 MiB; BUGPACK_OFF and
-     * BUGPACK_OFF64: no such limit. */
-    uint32_t auto_snapshot_interval_ms;
-    const char *auto_snapshot_dir;
-    uint32_t auto_snapshot_max_count;
-    uint64_t auto_snapshot_max_bytes;
-
-    /* After a disconnect report none is taken for so many milliseconds. Default 60,000;
-     * BUGPACK_OFF: no pause. disconnect_cap limits how many are taken. */
-    uint32_t disconnect_cooldown_ms;
-
-    /* What the report about the death of this process has beside its rings: in the session
-     * directory, every so many milliseconds, are stored the tags, what the providers of JSON and
-     * text write, up to 4 MiB in all, and, with a crash handler (bugpack/crash.h), process.json. At
-     * least 1000; less often where it takes over a hundredth of that time. Default: every 5 s, and
-     * of the providers only that of session.json, up to 256 KiB. BUGPACK_OFF: only process.json, of
-     * the installation. */
-    uint32_t crash_refresh_interval_ms;
-
-    /* Limits of all reports of this app in a directory, by count, default 1000, and by bytes,
-     * default 4 GiB; BUGPACK_OFF and BUGPACK_OFF64: no such limit. They do not count reports with
-     * an output_path. After a report was written the oldest ones over a limit are deleted: first
-     * those that the library triggered, then the others, never the new one. */
-    uint32_t report_dir_max_count;
-    /* So many reports of disconnects are taken in all, default 20; BUGPACK_OFF: no such limit. */
-    uint32_t disconnect_cap;
-    uint64_t report_dir_max_bytes; /* see report_dir_max_count */
-    /* No report is begun if it would leave the file system with fewer free bytes. Default 16 MiB;
-     * BUGPACK_OFF64: no check. */
-    uint64_t min_free_bytes;
     /* What a trigger by a user or by the API does while such a report is under way. */
     bugpack_when_busy when_busy;
     /* Which threads have stacks. INVALID for values that are none. */
     bugpack_stacks stacks;
 
-    /* Called for every event of a report (bugpack/events.h). */
-    bugpack_event_callback *on_event;
-    void *on_event_context;
+    /* The distance between the two samples of runtime-metrics.json, in milliseconds. Default
+     * BUGPACK_SAMPLE_WINDOW_DEFAULT_MS, at most BUGPACK_SAMPLE_WINDOW_MAX_MS; BUGPACK_OFF: no
+     * pause between them. Providers run inside this time. */
+    uint64_t sample_window_ms;
+
+    /* The names of entries that reports leave out, separated by spaces (docs/EMBEDDING.md). Each
+     * manifest says `disabled`. INVALID for other names. NULL for none. */
+    const char *without_entries;
 
     /* The path of the bugpack command. With a target_pid it is run briefly, without privileges, to
      * learn the layout of a stripped jemalloc for thread-heap.json, and only for a library file
      * that programs of this user would load too; without one for BUGPACK_STACKS_ALL. */
     const char *calibrator_path;
 
-    /* Reports are not about a process: they have no runtime-metrics.json, metrics history or
-     * process.json. For a session with other artefacts. Not with a target_pid. */
-    bool without_process;
-
+    /* Called for every event of a report (bugpack/events.h). */
+    bugpack_event_callback *on_event;
+    void *on_event_context;
     /* Called for problems that reach the host in no other way. */
     bugpack_diagnostic_callback *on_diagnostic;
     void *on_diagnostic_context;
-
-    /* Reports hold secrets as they were recorded: no rule replaces them (docs/REDACTION.md). Each
-     * manifest says so. */
-    bool without_redaction;
-    /* Redaction rules besides the built-in ones, as for bugpack_redact_add. NULL for none. */
-    const char *redaction_rules;
-
     /* Called with each report before it gets its name (bugpack/report.h). */
     bugpack_before_publish_callback *before_publish;
     void *before_publish_context;
 
-    /* BUGPACK_REDACT_…; INVALID for others, and without redaction. */
-    uint64_t redaction_flags;
+    /* What is recorded, and where. */
+    struct {
+        /* Where the ring files are, so that they survive a crash: a directory of this user alone,
+         * preferably on tmpfs, whose last component is created if it is missing. NULL means the
+         * first usable of $XDG_RUNTIME_DIR/bugpack; for root /run/bugpack;
+         * /dev/shm/bugpack-<uid>, or /dev/shm/bugpack-<uid>-XXXXXX where somebody else has made
+         * that; and bugpack in each directory of $RUNTIME_DIRECTORY. The last three are used only
+         * if they are in memory, and half of their file system stays free. The rings are in
+         * anonymous memory if none is usable, with is_in_memory, and always on macOS
+         * (bugpack_recorder_locate). */
+        const char *dir;
+        bool is_in_memory;
+        /* Records below this level are dropped at the call. Default BUGPACK_LEVEL_DEBUG. */
+        bugpack_level log_level;
+        /* The size of the log ring: 4 KiB to 1 GiB. Default 4 MiB; BUGPACK_OFF: no log. */
+        uint64_t log_ring_bytes;
+        /* The memory that all traffic channels share by weight, allocated as they are opened.
+         * Hundreds of open ones exceed it (bugpack_channel_options.weight). Default 50 MiB;
+         * BUGPACK_OFF: no traffic. */
+        uint64_t traffic_budget_bytes;
+        /* The interval of the metrics history, in milliseconds. Default 1000; BUGPACK_OFF: no
+         * history. With a history the window of a report ends at its trigger: a thread of the
+         * library takes the sample, and the report waits for no more. */
+        uint64_t history_interval_ms;
+        /* So many samples of each thread, in a second of its CPU time, are kept for the profile of
+         * a report: where threads were in the seconds before the trigger (docs/EMBEDDING.md). At
+         * most 1000. BUGPACK_OFF, as 0: none. Linux; where the kernel or a limit refuses it, each
+         * manifest and on_diagnostic say why. */
+        uint64_t profile_hz;
+        /* What the report about the death of this process has beside its rings: in the session
+         * directory, every so many milliseconds, are stored the tags, what the providers of JSON
+         * and text write, up to 4 MiB in all, and, with a crash handler (bugpack/crash.h),
+         * process.json. At least 1000; less often where it takes over a hundredth of that time.
+         * Default: every 5 s, and of the providers only that of session.json, up to 256 KiB.
+         * BUGPACK_OFF: only process.json, of the installation. */
+        uint64_t crash_refresh_interval_ms;
+        uint64_t reserved[4];
+    } recorder;
 
-    /* The names of entries that reports leave out, separated by spaces (docs/EMBEDDING.md). Each
-     * manifest says `disabled`. INVALID for other names. NULL for none. */
-    const char *without_entries;
+    /* Pedantic mode (bugpack/gap.h). */
+    struct {
+        /* Whether the mode starts enabled. */
+        bool is_enabled;
+        /* Where its reports are written; NULL: report_dir. The directory is created as report_dir
+         * is, and checked by bugpack_open if the mode starts enabled. */
+        const char *dir;
+        /* How many reports are taken: in all (default 50), and for one channel. BUGPACK_OFF: no
+         * such limit. With a channel_cap of 0, two reports are reserved for each open traffic
+         * channel that has had none, so that one channel cannot use them all: up to ten reports,
+         * and up to a fifth of `cap`. Reserved reports are available only to such channels. */
+        uint64_t cap, channel_cap;
+        /* Keys that are counted and never reported: patterns of fnmatch(3) without flags, such as
+         * "display:*"; at most 1000. Each is matched once against each distinct key, in the host's
+         * locale. */
+        const char *const *ignore;
+        size_t ignore_count;
+        uint64_t reserved[4];
+    } pedantic;
 
-    /* BUGPACK_SYSTEM_…; INVALID for others. */
-    uint64_t system_flags;
+    /* A report every so many milliseconds, the first after one interval. */
+    struct {
+        uint64_t interval_ms; /* default and BUGPACK_OFF: never */
+        /* NULL: report_dir/auto-snapshots. Its last component is created if it is missing. */
+        const char *dir;
+        /* Only the newest are kept there: default 20, and 512 MiB; BUGPACK_OFF: no such limit. */
+        uint64_t max_count, max_bytes;
+        uint64_t reserved[4];
+    } auto_snapshot;
 
-    /* BUGPACK_ANSWER_…; INVALID for others. */
-    uint64_t answer_flags;
+    /* Secrets in reports. */
+    struct {
+        bugpack_redaction_mode mode;
+        /* Rules besides the built-in ones, as for bugpack_redact_add. NULL for none. */
+        const char *rules;
+        uint64_t reserved[4];
+    } redaction;
 
-    /* After the report of a hang (bugpack/watchdog.h) none of another one is taken for so many
-     * milliseconds, default 60,000; and so many are taken in all, default 20. BUGPACK_OFF: no
-     * pause, no such limit. */
-    uint32_t hang_cooldown_ms, hang_cap;
-    /* The same for conditions (bugpack/condition.h), of all together. */
-    uint32_t condition_cooldown_ms, condition_cap;
-
-    /* So many samples of each thread, in a second of its CPU time, are kept for the profile of a
-     * report: where threads were in the seconds before the trigger (docs/EMBEDDING.md). At most
-     * 1000; INVALID above. BUGPACK_OFF64, as 0: none. Linux; where the kernel or a limit refuses
-     * it, each manifest and on_diagnostic say why. */
-    uint64_t profile_hz;
+    /* How much reports may take, and how many the library takes by itself. */
+    struct {
+        /* The time limit of one provider, in milliseconds. Default 2000. */
+        uint64_t provider_timeout_ms;
+        /* The largest artefact that a provider or a file may contribute. Default 64 MiB. */
+        uint64_t artefact_bytes;
+        /* Limits of all reports of this app in a directory: default 1000, and 4 GiB; BUGPACK_OFF:
+         * no such limit. They do not count reports with an output_path. After a report was written
+         * the oldest ones over a limit are deleted: first those that the library triggered, then
+         * the others, never the new one. */
+        uint64_t report_dir_max_count, report_dir_max_bytes;
+        /* No report is begun if it would leave the file system with fewer free bytes. Default
+         * 16 MiB; BUGPACK_OFF: no check. */
+        uint64_t min_free_bytes;
+        /* After the report of a disconnect none of another one is taken for so many milliseconds,
+         * default 60,000; and so many are taken in all, default 20. BUGPACK_OFF: no pause, no such
+         * limit. The same for hangs (bugpack/watchdog.h), and for all conditions together
+         * (bugpack/condition.h). */
+        uint64_t disconnect_cooldown_ms, disconnect_cap;
+        uint64_t hang_cooldown_ms, hang_cap;
+        uint64_t condition_cooldown_ms, condition_cap;
+        uint64_t reserved[4];
+    } limits;
 } bugpack_options;
-
-/* metadata.json and system.json have the name of the machine; system.json has the package of the
- * target_pid, for which a package manager is run as a child (docs/EMBEDDING.md); INVALID without
- * one. Since 0.1.0. */
-#define BUGPACK_SYSTEM_HOSTNAME 1
-#define BUGPACK_SYSTEM_PACKAGE 2
 
 #define BUGPACK_OPTIONS_INIT BUGPACK_INIT(bugpack_options)
 BUGPACK_API void bugpack_options_init(bugpack_options *fresh, size_t struct_size);
@@ -287,7 +289,7 @@ typedef struct bugpack_recorder_location {
      * path and the file system: an administrator can remove files at any time. */
     uint64_t survives;
     char path[4096];  /* the directory of the session; "" if all rings are in memory */
-    char reason[256]; /* why a ring is in memory; "" if none is, or recorder_in_memory was set */
+    char reason[256]; /* why a ring is in memory; "" if none is, or is_in_memory was set */
 } bugpack_recorder_location;
 
 #define BUGPACK_RECORDER_LOCATION_INIT BUGPACK_INIT(bugpack_recorder_location)
@@ -323,9 +325,9 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_redact_add(bugpack_session 
 /*
  * Sets a tag: a key and a value in `tags` of metadata.json, for what a maintainer wants to filter
  * reports by (server version, GPU, feature flags). A report has the tags as of its trigger, that
- * about the death of the process those that were stored last (crash_refresh_interval_ms), which
- * this call begins, at most once a second. A value of NULL removes the tag; removing one that is
- * not set succeeds.
+ * about the death of the process those that were stored last (recorder.crash_refresh_interval_ms),
+ * which this call begins, at most once a second. A value of NULL removes the tag; removing one that
+ * is not set succeeds.
  *
  * A key has 1 to BUGPACK_TAG_KEY_MAX_BYTES bytes of [A-Za-z0-9_.-]. A value may hold any bytes; it
  * is made valid UTF-8, and cut at BUGPACK_TAG_VALUE_MAX_BYTES between characters.
@@ -345,7 +347,7 @@ BUGPACK_API bugpack_status bugpack_set_tag(bugpack_session *session, const char 
  * Errors: TIMEOUT (some are still under way), INVALID, also inside a provider or report callback,
  * where it would wait for itself; INERT, CLOSED. Any other thread. Since 0.1.0.
  */
-BUGPACK_API bugpack_status bugpack_flush(bugpack_session *session, uint32_t timeout_ms);
+BUGPACK_API bugpack_status bugpack_flush(bugpack_session *session, uint64_t timeout_ms);
 
 /* So many closed sessions of a process keep a tombstone for late calls. */
 #define BUGPACK_CLOSED_KEPT 64
@@ -363,7 +365,7 @@ BUGPACK_API bugpack_status bugpack_flush(bugpack_session *session, uint32_t time
  * waited for (a bugpack_report gets its report); later ones do nothing and return at once, with
  * BUGPACK_ERR_CLOSED if they have a status. For these a tombstone stays until BUGPACK_CLOSED_KEPT
  * more sessions of the process have been closed: under 4 KiB, 2 KiB for each channel,
- * pedantic_ignore, and the table of gaps as far as it was filled.
+ * pedantic.ignore, and the table of gaps as far as it was filled.
  *
  * Two closes at once: one closes, and the other waits for it, unless it runs in a callback,
  * provider or filter, where it returns at once. Not inside a provider of the session. Inside a

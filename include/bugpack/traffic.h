@@ -37,43 +37,45 @@ typedef enum bugpack_direction {
 typedef size_t bugpack_filter_callback(bugpack_direction direction, uint32_t type, void *bytes,
                                        size_t byte_count, void *context);
 
-/* Flags of a channel. Since 0.1.0. */
-/* Record no byte of any message: traffic.pcap and its index have times, directions, types and real
- * lengths. The filter is not called. bugpack_gap_unknown reports no byte of them either. */
-#define BUGPACK_CHANNEL_WITHOUT_PAYLOAD 1
-/* Leave the payload as it was recorded, byte for byte. Without this flag the redaction rules are
- * applied to it when a report is written: a secret is overwritten by as many bytes, so that the
- * lengths in its protocol stay right (docs/REDACTION.md, Traffic). The manifest names the channels
- * with this flag. INVALID together with BUGPACK_CHANNEL_WITHOUT_PAYLOAD. */
-#define BUGPACK_CHANNEL_EXACT 2
+/* What of the messages of a channel is recorded and reported. */
+typedef enum bugpack_payload {
+    /* The redaction rules are applied when a report is written: a secret is overwritten by as many
+     * bytes, so that the lengths in its protocol stay right (docs/REDACTION.md, Traffic). */
+    BUGPACK_PAYLOAD_REDACTED = 0,
+    /* No byte of any message: traffic.pcap and its index have times, directions, types and real
+     * lengths. The filter is not called. bugpack_gap_unknown reports no byte of them either. */
+    BUGPACK_PAYLOAD_NONE = 1,
+    /* As it was recorded, byte for byte. The manifest names these channels. */
+    BUGPACK_PAYLOAD_EXACT = 2
+} bugpack_payload;
 
 /* How a channel is recorded. 0 is the default of every field (bugpack/common.h). Since 0.1.0. */
 typedef struct bugpack_channel_options {
     size_t struct_size;
-    /* Its share of traffic_budget_bytes, relative to the other channels; default 4. It is settled
-     * when the channel is opened, so open important channels first. The first channels, whose
-     * weights add up to BUGPACK_TRAFFIC_WEIGHT_TOTAL, share three quarters of the budget: each has
-     * 3/4 * budget * weight / BUGPACK_TRAFFIC_WEIGHT_TOTAL bytes. Later ones share the last
-     * quarter, each getting less than the one before: all open channels with weights that add up to
-     * `sum` have budget * (1 - BUGPACK_TRAFFIC_WEIGHT_TOTAL / (4 * sum)) together. But no share is
-     * less than a 64th of what a first channel of its weight has, nor than 16 KiB, if that one has
-     * more: of hundreds of channels the last have that, in addition to the budget. */
-    uint32_t weight;
+    /* Its share of recorder.traffic_budget_bytes, relative to the other channels; default 4. It is
+     * settled when the channel is opened, so open important channels first. The first channels,
+     * whose weights add up to BUGPACK_TRAFFIC_WEIGHT_TOTAL, share three quarters of the budget:
+     * each has 3/4 * budget * weight / BUGPACK_TRAFFIC_WEIGHT_TOTAL bytes. Later ones share the
+     * last quarter, each getting less than the one before: all open channels with weights that add
+     * up to `sum` have budget * (1 - BUGPACK_TRAFFIC_WEIGHT_TOTAL / (4 * sum)) together. But no
+     * share is less than a 64th of what a first channel of its weight has, nor than 16 KiB, if that
+     * one has more: of hundreds of channels the last have that, in addition to the budget. */
+    uint64_t weight;
     /* Addresses and ports of the frames in traffic.pcap. Wireshark chooses its dissector by the
      * server's port. A port of 0 is chosen by the library. */
     bool host_is_server;
     bool is_ipv6;
     uint16_t host_port, peer_port;
+    bugpack_payload payload; /* INVALID for values that are none */
     /* How many bytes of the first messages, both directions together, are pinned: they are in every
      * pcap, even after the ring has wrapped. For handshakes. Default 4096, at most 1 MiB;
      * BUGPACK_OFF pins none. */
-    uint32_t pin_bytes;
+    uint64_t pin_bytes;
     /* Record at most this many bytes of each message; the pcap still gives its real length. Default
      * and BUGPACK_OFF: all of them. */
-    uint32_t snap_bytes;
+    uint64_t snap_bytes;
     bugpack_filter_callback *filter; /* NULL: none */
     void *filter_context;
-    uint64_t flags; /* BUGPACK_CHANNEL_…; INVALID for others */
 } bugpack_channel_options;
 
 #define BUGPACK_CHANNEL_OPTIONS_INIT BUGPACK_INIT(bugpack_channel_options)
@@ -111,7 +113,7 @@ BUGPACK_API void bugpack_traffic(bugpack_channel *channel, bugpack_direction dir
  *
  * What was recorded stays in the reports of the session until newer channels need the memory: the
  * channels that were closed first go first. All closed ones together have what the open ones leave
- * of traffic_budget_bytes, and at least an eighth of it; there are at most 512 of them.
+ * of recorder.traffic_budget_bytes, and at least an eighth of it; there are at most 512 of them.
  *
  * The handle must not be used any more. Calls that come at the same time, or late, are ignored
  * until BUGPACK_CHANNEL_LATE_CALLS further channels have been closed; then it may be another

@@ -211,7 +211,7 @@ static bool open_session(app *host, const char *report_dir) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     options.app_name = "minimal";
-    options.pedantic = host->is_pedantic;
+    options.pedantic.is_enabled = host->is_pedantic;
     options.app_version = BUGPACK_VERSION;
     options.report_dir = report_dir;
     options.create_report_dir = true;

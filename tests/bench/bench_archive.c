@@ -72,7 +72,7 @@ static void write_report(const char *dir, size_t log_mib) {
     options.app_name = "bench";
     options.report_dir = dir;
     options.sample_window_ms = BUGPACK_OFF;
-    options.log_ring_bytes = log_mib << 20;
+    options.recorder.log_ring_bytes = log_mib << 20;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     for (size_t i = 0; i < (log_mib << 20) / 128; i++) {
         bugpack_log(session, BUGPACK_LEVEL_INFO, "display",

@@ -27,8 +27,8 @@ static void open_session(const temp_dir *dir, bool is_pedantic, uint32_t window_
     options.app_name = "bench";
     options.report_dir = dir->path;
     options.sample_window_ms = window_ms;
-    options.pedantic = is_pedantic;
-    options.pedantic_cap = options.pedantic_channel_cap = first_count;
+    options.pedantic.is_enabled = is_pedantic;
+    options.pedantic.cap = options.pedantic.channel_cap = first_count;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
 }
 

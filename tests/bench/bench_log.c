@@ -92,10 +92,10 @@ static void bench_session(const char *what, const temp_dir *dir, const char *rec
     bugpack_session *session = NULL;
     options.app_name = "bench-log";
     options.report_dir = dir->path;
-    options.log_ring_bytes = ring_bytes;
-    options.history_interval_ms = BUGPACK_OFF;
-    options.recorder_dir = recorder_dir;
-    options.recorder_in_memory = recorder_dir == NULL;
+    options.recorder.log_ring_bytes = ring_bytes;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
+    options.recorder.dir = recorder_dir;
+    options.recorder.is_in_memory = recorder_dir == NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     print_row(what, log_bytes, log_formatted, log_filtered, session);
     bugpack_close(session);
@@ -122,10 +122,10 @@ static void bench_redaction(const temp_dir *dir) {
         bugpack_options options = BUGPACK_OPTIONS_INIT;
         options.app_name = "bench-log";
         options.report_dir = dir->path;
-        options.log_ring_bytes = ring_bytes;
-        options.history_interval_ms = BUGPACK_OFF;
-        options.recorder_in_memory = true;
-        options.redaction_flags = i == 0 ? 0 : BUGPACK_REDACT_AT_CALL;
+        options.recorder.log_ring_bytes = ring_bytes;
+        options.recorder.history_interval_ms = BUGPACK_OFF;
+        options.recorder.is_in_memory = true;
+        options.redaction.mode = i == 0 ? 0 : BUGPACK_REDACT_AT_CALL;
         CHECK(bugpack_open(&options, &sessions[i], NULL) == BUGPACK_OK);
     }
     printf("\n| 64 B as they are, in memory | plain, ns | redacted at the call, ns "

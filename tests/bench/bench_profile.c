@@ -98,10 +98,10 @@ int main(int argument_count, char **arguments) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "bench-profile";
     options.report_dir = dir.path;
-    options.recorder_in_memory = true;
-    options.history_interval_ms = BUGPACK_OFF; /* its samples are not what is measured */
+    options.recorder.is_in_memory = true;
+    options.recorder.history_interval_ms = BUGPACK_OFF; /* its samples are not what is measured */
     options.sample_window_ms = BUGPACK_OFF;
-    options.profile_hz = strtoul(arguments[2], NULL, 10);
+    options.recorder.profile_hz = strtoul(arguments[2], NULL, 10);
     unsigned before = count_descriptors();
     double began_ms = now_ms(CLOCK_MONOTONIC);
     if (bugpack_open(&options, &session, NULL) != BUGPACK_OK) {

@@ -145,8 +145,8 @@ static void soak_hangs(bugpack_options options, unsigned count) {
     enum { limit_ms = 100, beat_ms = 10 };
     bugpack_session *session = NULL;
     bugpack_watchdog *watchdog = NULL;
-    options.hang_cooldown_ms = BUGPACK_OFF;
-    options.hang_cap = BUGPACK_OFF;
+    options.limits.hang_cooldown_ms = BUGPACK_OFF;
+    options.limits.hang_cap = BUGPACK_OFF;
     options.on_event = count_hang;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_watchdog_open(session, "ui", limit_ms, &watchdog, NULL) == BUGPACK_OK);
@@ -180,8 +180,8 @@ int main(int argument_count, char **arguments) {
     options.app_name = "bench";
     options.report_dir = dir.path;
     options.sample_window_ms = BUGPACK_OFF;
-    options.recorder_in_memory = true;
-    options.report_dir_max_count = 10;
+    options.recorder.is_in_memory = true;
+    options.limits.report_dir_max_count = 10;
     if (argument_count == 3 && strcmp(arguments[1], "--hangs") == 0) {
         soak_hangs(options, (unsigned)strtoul(arguments[2], NULL, 10));
         temp_dir_remove(&dir);
@@ -194,8 +194,8 @@ int main(int argument_count, char **arguments) {
     measure_suppressed(session);
     measure_keep(session);
     bugpack_close(session);
-    options.disconnect_cooldown_ms = BUGPACK_OFF;
-    options.disconnect_cap = BUGPACK_OFF;
+    options.limits.disconnect_cooldown_ms = BUGPACK_OFF;
+    options.limits.disconnect_cap = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     for (unsigned i = 0; i < 16; i++) {
         char name[16];

@@ -188,11 +188,11 @@ static void be_host(const char *report_dir, bool is_to_die) {
     options.app_version = planted_texts[14];
     options.app_build_id = planted_texts[3];
     options.report_dir = report_dir;
-    options.log_ring_bytes = 4 << 20;
-    options.pedantic = true;
-    options.pedantic_cap = wanted_reports() / 2;
-    options.pedantic_channel_cap = BUGPACK_OFF;
-    options.provider_timeout_ms = 60000;
+    options.recorder.log_ring_bytes = 4 << 20;
+    options.pedantic.is_enabled = true;
+    options.pedantic.cap = wanted_reports() / 2;
+    options.pedantic.channel_cap = BUGPACK_OFF;
+    options.limits.provider_timeout_ms = 60000;
     options.stacks = BUGPACK_STACKS_NONE; /* the captured target has them, with names of threads */
     if (bugpack_open(&options, &session, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "%s\n", error.message);

@@ -139,7 +139,7 @@ static void write_redacted(void) {
     options.peer_port = 80;
     recorded channels[2];
     channels[0] = record("redacted", 0, 1u << 20, &options);
-    options.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD;
+    options.payload = BUGPACK_PAYLOAD_NONE;
     channels[1] = record("redacted", 1, 1u << 20, &options);
     for (unsigned i = 0; i < 20; i++) {
         char *large = calloc(1, 70000);

@@ -134,8 +134,8 @@ int main(int argument_count, char **arguments) {
     (void)mkdir(rings, 0700);
     options.app_name = arguments[1];
     options.report_dir = arguments[2];
-    options.recorder_dir = rings;
-    options.history_interval_ms = 100;
+    options.recorder.dir = rings;
+    options.recorder.history_interval_ms = 100;
     if (bugpack_open(&options, &session, &error) != BUGPACK_OK ||
         bugpack_crash_handler_install(session) != BUGPACK_OK) {
         (void)fprintf(stderr, "no session: %s\n", error.message);

@@ -110,11 +110,11 @@ static int open_session(bugpack_session **ret_session) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "faulty";
     options.report_dir = report_dir;
-    options.log_ring_bytes = ring_bytes;
-    options.traffic_budget_bytes = ring_bytes;
-    options.history_interval_ms = 20;
+    options.recorder.log_ring_bytes = ring_bytes;
+    options.recorder.traffic_budget_bytes = ring_bytes;
+    options.recorder.history_interval_ms = 20;
     options.sample_window_ms = 20;
-    options.min_free_bytes = BUGPACK_OFF64;
+    options.limits.min_free_bytes = BUGPACK_OFF;
     options.on_event = print_event;
     options.on_diagnostic = print_diagnostic;
     if (getenv("FAULTS_SANDBOX") != NULL) {

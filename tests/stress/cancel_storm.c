@@ -126,9 +126,9 @@ int main(int argument_count, char **arguments) {
     options.app_name = "storm";
     options.report_dir = dir.path;
     options.sample_window_ms = 5;
-    options.history_interval_ms = BUGPACK_OFF;
-    options.recorder_in_memory = true;
-    options.report_dir_max_count = BUGPACK_OFF;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
+    options.recorder.is_in_memory = true;
+    options.limits.report_dir_max_count = BUGPACK_OFF;
     options.on_event = on_event;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_provide_text(session, "slow.txt", provide, NULL, NULL) == BUGPACK_OK);

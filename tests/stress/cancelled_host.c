@@ -27,7 +27,7 @@ static bugpack_session *open_session(void) {
     options.app_name = "cancelled";
     options.report_dir = dir.path;
     options.sample_window_ms = BUGPACK_OFF;
-    options.provider_timeout_ms = 60000;
+    options.limits.provider_timeout_ms = 60000;
     bugpack_session *session = NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     return session;

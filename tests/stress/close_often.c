@@ -57,10 +57,10 @@ static struct handle open_one(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "often";
     options.report_dir = dir.path;
-    options.recorder_in_memory = true;
-    options.history_interval_ms = BUGPACK_OFF;
-    options.log_ring_bytes = 16 * 1024;
-    options.traffic_budget_bytes = 1 << 20;
+    options.recorder.is_in_memory = true;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
+    options.recorder.log_ring_bytes = 16 * 1024;
+    options.recorder.traffic_budget_bytes = 1 << 20;
     struct handle made = {NULL, NULL};
     CHECK(bugpack_open(&options, &made.session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(made.session, "often", NULL, &made.channel, NULL) == BUGPACK_OK);

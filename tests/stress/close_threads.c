@@ -203,13 +203,13 @@ static void open_round(bool is_in_files) {
     options.app_name = "close";
     options.report_dir = dir.path;
     options.sample_window_ms = 1;
-    options.history_interval_ms = 10;
+    options.recorder.history_interval_ms = 10;
     options.stacks = is_in_files ? BUGPACK_STACKS_BLOCKED
                                  : BUGPACK_STACKS_NONE; /* the writers run on while they are read */
-    options.log_ring_bytes = 64 * 1024;
-    options.traffic_budget_bytes = 4 << 20;
-    options.recorder_dir = dir.path;
-    options.recorder_in_memory = !is_in_files;
+    options.recorder.log_ring_bytes = 64 * 1024;
+    options.recorder.traffic_budget_bytes = 4 << 20;
+    options.recorder.dir = dir.path;
+    options.recorder.is_in_memory = !is_in_files;
     now = (struct round){.context = calloc(1, sizeof *now.context)};
     CHECK(now.context != NULL);
     CHECK(bugpack_open(&options, &now.session, NULL) == BUGPACK_OK);

@@ -117,10 +117,10 @@ static bugpack_options host_options(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "closing";
     options.report_dir = dir.path;
-    options.recorder_dir = homes_dir;
+    options.recorder.dir = homes_dir;
     options.sample_window_ms = 10;
-    options.stacks = BUGPACK_STACKS_NONE; /* their files are closed by libdw, unchecked */
-    options.history_interval_ms = 500;    /* rarely in the middle of the loop */
+    options.stacks = BUGPACK_STACKS_NONE;       /* their files are closed by libdw, unchecked */
+    options.recorder.history_interval_ms = 500; /* rarely in the middle of the loop */
     return options;
 }
 

@@ -40,7 +40,7 @@ static bugpack_session *open_session(const temp_dir *dir) {
     bugpack_session *session = NULL;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "over";
-    options.report_dir = options.recorder_dir = dir->path;
+    options.report_dir = options.recorder.dir = dir->path;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     return session;
 }

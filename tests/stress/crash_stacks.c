@@ -45,9 +45,9 @@ static void open_host(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "crashing";
     options.report_dir = dir.path;
-    options.recorder_dir = own_dir; /* those before it are not to be recovered */
-    options.traffic_budget_bytes = BUGPACK_OFF64;
-    options.log_ring_bytes = 4096;
+    options.recorder.dir = own_dir; /* those before it are not to be recovered */
+    options.recorder.traffic_budget_bytes = BUGPACK_OFF;
+    options.recorder.log_ring_bytes = 4096;
     (void)snprintf(own_dir, sizeof own_dir, "%s/%ld", dir.path, (long)getpid());
     (void)setrlimit(RLIMIT_CORE, &no_core);
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);

@@ -100,7 +100,7 @@ static void closes_in_a_destructor(bugpack_options options, const temp_dir *dir)
     void (**on_unload)(void) = dlsym(module, "on_unload");
     CHECK(on_unload != NULL);
     *on_unload = report_and_close;
-    options.provider_timeout_ms = 600000;
+    options.limits.provider_timeout_ms = 600000;
     options.stacks = BUGPACK_STACKS_BLOCKED;
     (void)snprintf(closing_path, sizeof closing_path, "%s/closing.zip", dir->path);
     CHECK(api.open(&options, &closing, NULL) == BUGPACK_OK);
@@ -123,8 +123,8 @@ int main(void) {
     options.app_name = "plugin";
     options.report_dir = dir.path;
     options.sample_window_ms = BUGPACK_OFF;
-    options.history_interval_ms = BUGPACK_OFF;
-    options.provider_timeout_ms = 500;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
+    options.limits.provider_timeout_ms = 500;
     options.stacks = BUGPACK_STACKS_NONE; /* which take longer than that under a sanitizer */
     bugpack_session *session = NULL;
     CHECK(api.open(&options, &session, NULL) == BUGPACK_OK);

@@ -81,8 +81,8 @@ static void run(const temp_dir *dir, bool with_onlooker) {
     options.report_dir = dir->path;
     options.sample_window_ms = BUGPACK_OFF;
     options.stacks = BUGPACK_STACKS_NONE; /* a tenth of a second for each report */
-    options.pedantic = true;
-    options.pedantic_channel_cap = 10;
+    options.pedantic.is_enabled = true;
+    options.pedantic.channel_cap = 10;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(pthread_barrier_init(&start, NULL, thread_count + with_onlooker) == 0);
     atomic_store(&must_stop, false);

@@ -56,7 +56,8 @@ int main(void) {
     options.app_name = "hang";
     options.report_dir = dir.path;
     options.sample_window_ms = 1;
-    options.provider_timeout_ms = 3000; /* also for the one that answers, on a busy machine */
+    options.limits.provider_timeout_ms =
+        3000; /* also for the one that answers, on a busy machine */
     bugpack_session *session = NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_provide_text(session, "hang.txt", hang, NULL, NULL) == BUGPACK_OK);

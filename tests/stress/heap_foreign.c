@@ -27,7 +27,7 @@ int main(void) {
     options.app_name = "foreign";
     options.report_dir = dir.path;
     options.sample_window_ms = 1;
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     bugpack_session *session = NULL;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);

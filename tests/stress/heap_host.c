@@ -102,7 +102,7 @@ static void check_report(const char *allocator) {
     options.app_name = "heap";
     options.report_dir = dir.path;
     options.sample_window_ms = 1;
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     bugpack_session *session = NULL;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     char expected[64];

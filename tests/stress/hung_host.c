@@ -46,8 +46,8 @@ static bugpack_options host_options(const char *app_name, bool is_in_memory) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = app_name;
     options.report_dir = dir.path;
-    options.recorder_dir = rings_dir;
-    options.recorder_in_memory = is_in_memory;
+    options.recorder.dir = rings_dir;
+    options.recorder.is_in_memory = is_in_memory;
     return options;
 }
 
@@ -102,11 +102,11 @@ static void take_report(pid_t pid, const char *without, char path[400]) {
     (void)snprintf(path, 400, "%s/outside-%d.zip", dir.path, (int)pid);
     options.target_pid = pid;
     options.report_dir = dir.path;
-    options.log_ring_bytes = BUGPACK_OFF64;
-    options.traffic_budget_bytes = BUGPACK_OFF64;
-    options.history_interval_ms = BUGPACK_OFF;
+    options.recorder.log_ring_bytes = BUGPACK_OFF;
+    options.recorder.traffic_budget_bytes = BUGPACK_OFF;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
     options.sample_window_ms = BUGPACK_OFF;
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     options.without_entries = without;
     request.output_path = path;
     CHECK(bugpack_open(&options, &session, &error) == BUGPACK_OK);
@@ -253,7 +253,7 @@ static void check_busy(void) {
     pid_t pid = fork();
     if (pid == 0) {
         bugpack_options options = host_options("busy", false);
-        options.log_ring_bytes = (size_t)1 << 20;
+        options.recorder.log_ring_bytes = (size_t)1 << 20;
         bugpack_session *session = open_host(&options);
         for (unsigned i = 0;; i++) {
             bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "line %u of a busy host", i);
@@ -301,7 +301,7 @@ static void check_damaged(void) {
         pid_t pid = fork();
         if (pid == 0) {
             bugpack_options options = host_options("damaged", false);
-            options.history_interval_ms = BUGPACK_OFF;
+            options.recorder.history_interval_ms = BUGPACK_OFF;
             bugpack_log(open_host(&options), BUGPACK_LEVEL_INFO, "net", "a line");
             CHECK(write(ends[1], "r", 1) == 1);
             (void)pause();

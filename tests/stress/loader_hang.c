@@ -40,7 +40,7 @@ int main(void) {
     options.app_name = "loading";
     options.report_dir = dir.path;
     options.sample_window_ms = 1;
-    options.provider_timeout_ms = 1000;
+    options.limits.provider_timeout_ms = 1000;
     bugpack_session *session = NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     (void)bugpack_log(session, BUGPACK_LEVEL_INFO, "plugin", "about to load it");

@@ -73,7 +73,7 @@ int main(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "poor";
     options.report_dir = dir.path;
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
     bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "out of descriptors");

@@ -60,8 +60,8 @@ static bool has_stopped(const temp_dir *dir, const char *command, bugpack_stacks
     options.app_name = "host";
     options.report_dir = dir->path;
     options.sample_window_ms = 20;
-    options.history_interval_ms = BUGPACK_OFF;
-    options.provider_timeout_ms = 60000;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
+    options.limits.provider_timeout_ms = 60000;
     options.calibrator_path = command;
     options.stacks = choice;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);

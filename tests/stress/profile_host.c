@@ -68,9 +68,9 @@ static bugpack_session *open_session(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "profiled";
     options.report_dir = dir.path;
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     options.sample_window_ms = 100;
-    options.profile_hz = 97;
+    options.recorder.profile_hz = 97;
     if (bugpack_open(&options, &session, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "%s\n", error.message);
         exit(1);

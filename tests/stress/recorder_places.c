@@ -41,9 +41,9 @@ static host open_host(const char *recorder_dir) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "places";
     options.report_dir = dir.path;
-    options.recorder_dir = recorder_dir;
+    options.recorder.dir = recorder_dir;
     options.sample_window_ms = BUGPACK_OFF;
-    options.history_interval_ms = BUGPACK_OFF;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &made.session, &error) == BUGPACK_OK);
     CHECK(bugpack_channel_open(made.session, "net", NULL, &made.channel, &error) == BUGPACK_OK);
     return made;

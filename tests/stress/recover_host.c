@@ -37,8 +37,8 @@ static bugpack_options host_options(void) {
     options.app_version = "7";
     options.report_dir = reports_dir;
     options.create_report_dir = true;
-    options.recorder_dir = homes_dir;
-    options.history_interval_ms = BUGPACK_OFF;
+    options.recorder.dir = homes_dir;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
     return options;
 }
 

@@ -65,8 +65,8 @@ static void run_host(struct run *run) {
     options.app_name = "torture";
     options.report_dir = dir.path;
     options.sample_window_ms = BUGPACK_OFF;
-    options.provider_timeout_ms = 60000;
-    options.log_ring_bytes = 8192;
+    options.limits.provider_timeout_ms = 60000;
+    options.recorder.log_ring_bytes = 8192;
     options.without_entries = without_entries;
     options.stacks = BUGPACK_STACKS_NONE; /* libdw crashes where an allocation of its own fails */
     run->status = bugpack_open(&options, &session, &error);

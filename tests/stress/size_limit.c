@@ -25,9 +25,9 @@ static bugpack_session *open_session(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "limited";
     options.report_dir = dir.path;
-    options.recorder_dir = homes_dir;
+    options.recorder.dir = homes_dir;
     options.sample_window_ms = BUGPACK_OFF;
-    options.history_interval_ms = BUGPACK_OFF;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     return session;
 }

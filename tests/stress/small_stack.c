@@ -28,8 +28,8 @@ static void open_session(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "small";
     options.report_dir = dir.path;
-    options.recorder_dir = homes_dir;
-    options.pedantic = true;
+    options.recorder.dir = homes_dir;
+    options.pedantic.is_enabled = true;
     options.sample_window_ms = 10;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
 }

@@ -39,9 +39,9 @@ static bugpack_session *open_session(uint64_t budget_bytes, const char *recorder
     bugpack_session *session = NULL;
     options.app_name = "server";
     options.report_dir = dir.path;
-    options.recorder_dir = recorder_dir;
-    options.traffic_budget_bytes = budget_bytes;
-    options.history_interval_ms = BUGPACK_OFF;
+    options.recorder.dir = recorder_dir;
+    options.recorder.traffic_budget_bytes = budget_bytes;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     return session;
 }

@@ -106,22 +106,22 @@ int main(void) {
     options.app_name = "stress";
     options.report_dir = dir.path;
     options.sample_window_ms = BUGPACK_OFF;
-    options.history_interval_ms = 5;
+    options.recorder.history_interval_ms = 5;
     options.stacks = BUGPACK_STACKS_NONE; /* a tenth of a second for each report */
-    options.recorder_in_memory = true;
-    options.log_ring_bytes = 64 * 1024;
-    options.traffic_budget_bytes = 1 << 20;
-    options.auto_snapshot_interval_ms = 3;
-    options.auto_snapshot_max_count = rolling_max;
-    options.report_dir_max_count = all_max;
-    options.disconnect_cooldown_ms = 5;
-    options.disconnect_cap = BUGPACK_OFF;
-    options.hang_cooldown_ms = 5;
-    options.hang_cap = BUGPACK_OFF;
-    options.condition_cooldown_ms = 5;
-    options.condition_cap = BUGPACK_OFF;
+    options.recorder.is_in_memory = true;
+    options.recorder.log_ring_bytes = 64 * 1024;
+    options.recorder.traffic_budget_bytes = 1 << 20;
+    options.auto_snapshot.interval_ms = 3;
+    options.auto_snapshot.max_count = rolling_max;
+    options.limits.report_dir_max_count = all_max;
+    options.limits.disconnect_cooldown_ms = 5;
+    options.limits.disconnect_cap = BUGPACK_OFF;
+    options.limits.hang_cooldown_ms = 5;
+    options.limits.hang_cap = BUGPACK_OFF;
+    options.limits.condition_cooldown_ms = 5;
+    options.limits.condition_cap = BUGPACK_OFF;
     options.on_event = on_event;
-    options.min_free_bytes = BUGPACK_OFF64;
+    options.limits.min_free_bytes = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "main", NULL, &channel, NULL) == BUGPACK_OK);
 

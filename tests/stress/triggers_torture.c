@@ -45,16 +45,16 @@ static void open_session(void) {
     options.app_name = "torture";
     options.report_dir = dir.path;
     options.sample_window_ms = BUGPACK_OFF;
-    options.history_interval_ms = BUGPACK_OFF;
-    options.recorder_in_memory = true;
-    options.log_ring_bytes = 8192;
-    options.traffic_budget_bytes = 65536;
-    options.provider_timeout_ms = 60000;
-    options.min_free_bytes = BUGPACK_OFF64;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
+    options.recorder.is_in_memory = true;
+    options.recorder.log_ring_bytes = 8192;
+    options.recorder.traffic_budget_bytes = 65536;
+    options.limits.provider_timeout_ms = 60000;
+    options.limits.min_free_bytes = BUGPACK_OFF;
     options.stacks = BUGPACK_STACKS_NONE;   /* libdw crashes where an allocation of its own fails */
     options.without_entries = "files.json"; /* it looks at every process */
-    options.without_redaction = true;       /* redact_torture */
-    options.pedantic = true;
+    options.redaction.mode = BUGPACK_REDACT_NEVER; /* redact_torture */
+    options.pedantic.is_enabled = true;
     options.on_event = on_event;
     atomic_store(&ended_count, 0);
     atomic_store(&written_count, 0);

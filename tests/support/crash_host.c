@@ -51,15 +51,15 @@ static int provide_session(bugpack_writer *writer, void *context) {
 static void open_session(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = mode;
-    options.report_dir = options.recorder_dir = directory;
+    options.report_dir = options.recorder.dir = directory;
     options.create_report_dir = true;
-    options.traffic_budget_bytes = BUGPACK_OFF64;
-    options.log_ring_bytes = 4096;
+    options.recorder.traffic_budget_bytes = BUGPACK_OFF;
+    options.recorder.log_ring_bytes = 4096;
     if (strcmp(mode, "kept-killed") == 0) {
-        options.crash_refresh_interval_ms = 1000;
-        options.redaction_flags = BUGPACK_REDACT_AT_CALL;
+        options.recorder.crash_refresh_interval_ms = 1000;
+        options.redaction.mode = BUGPACK_REDACT_AT_CALL;
     } else if (strcmp(mode, "kept-none") == 0) {
-        options.crash_refresh_interval_ms = BUGPACK_OFF;
+        options.recorder.crash_refresh_interval_ms = BUGPACK_OFF;
     }
     MUST(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     if (strncmp(mode, "kept", 4) == 0) {

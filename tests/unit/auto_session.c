@@ -7,9 +7,9 @@
 void auto_setup(void) {
     setup();
     options.sample_window_ms = BUGPACK_OFF;
-    options.recorder_in_memory = true;
-    options.provider_timeout_ms = 600000;
-    options.min_free_bytes = BUGPACK_OFF64;
+    options.recorder.is_in_memory = true;
+    options.limits.provider_timeout_ms = 600000;
+    options.limits.min_free_bytes = BUGPACK_OFF;
 }
 
 bp_trigger_entry auto_count(bp_report_kind kind, const char *key) {

@@ -5,7 +5,7 @@
 void logged_setup(void) {
     setup();
     options.sample_window_ms = BUGPACK_OFF;
-    options.log_level = BUGPACK_LEVEL_TRACE;
+    options.recorder.log_level = BUGPACK_LEVEL_TRACE;
     open_session();
 }
 

@@ -6,8 +6,8 @@
 void pedantic_setup(void) {
     setup();
     options.sample_window_ms = BUGPACK_OFF;
-    options.recorder_in_memory = true;
-    options.pedantic = true;
+    options.recorder.is_in_memory = true;
+    options.pedantic.is_enabled = true;
 }
 
 bugpack_pedantic_state pedantic_settle(void) {

@@ -16,7 +16,7 @@ void setup(void) {
     options.report_dir = dir.path;
     options.sample_window_ms = 20;
     options.stacks = BUGPACK_STACKS_NONE; /* a tenth of a second for each report */
-    options.history_interval_ms = BUGPACK_OFF;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
 }
 
 void teardown(void) {
@@ -79,8 +79,8 @@ bool pcap_holds(const char *path, const char *text) {
 void leave_dead_session(void (*record)(void)) {
     int ready[2];
     char byte;
-    options.recorder_dir = dir.path;
-    options.recorder_in_memory = false;
+    options.recorder.dir = dir.path;
+    options.recorder.is_in_memory = false;
     cr_assert(pipe(ready) == 0);
     pid_t host = fork();
     if (host == 0) {

@@ -23,15 +23,15 @@ static bp_trigger_entry wait_for_count(uint64_t count) {
 }
 
 Test(auto_snapshot, comes_after_a_full_interval_and_not_at_all_in_a_short_session) {
-    options.auto_snapshot_interval_ms = 3600000;
+    options.auto_snapshot.interval_ms = 3600000;
     open_session();
     bugpack_close(session);
     cr_assert(zero(sz, temp_dir_count(&dir)));
 }
 
 Test(auto_snapshot, rolls_in_a_private_directory_beside_other_files) {
-    options.auto_snapshot_interval_ms = 5;
-    options.auto_snapshot_max_count = 3;
+    options.auto_snapshot.interval_ms = 5;
+    options.auto_snapshot.max_count = 3;
     cr_assert(zero(int, mkdirat(dir.fd, "auto-snapshots", 0700)));
     cr_assert(temp_dir_write(&dir, "auto-snapshots/holiday.zip", "x", 1));
     cr_assert(
@@ -52,8 +52,8 @@ Test(auto_snapshot, rolls_in_a_private_directory_beside_other_files) {
 }
 
 Test(auto_snapshot, makes_its_directory_with_mode_0700_and_counts_itself) {
-    options.auto_snapshot_interval_ms = 5;
-    options.auto_snapshot_max_count = 1;
+    options.auto_snapshot.interval_ms = 5;
+    options.auto_snapshot.max_count = 1;
     open_session();
     (void)wait_for_count(2);
     bugpack_close(session);
@@ -75,7 +75,7 @@ Test(auto_snapshot, that_cannot_be_written_is_told_once_and_tried_again) {
     CLEANUP(temp_dir_remove) temp_dir elsewhere;
     cr_assert(temp_dir_make(&elsewhere));
     cr_assert(zero(int, symlinkat(elsewhere.path, dir.fd, "auto-snapshots"))); /* a trap */
-    options.auto_snapshot_interval_ms = 5;
+    options.auto_snapshot.interval_ms = 5;
     open_session();
     bp_trigger_entry entry = wait_for_count(4);
     cr_assert(zero(u64, entry.written_count));

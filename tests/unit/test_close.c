@@ -9,7 +9,7 @@
 
 static void setup_in_memory(void) {
     setup();
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     options.sample_window_ms = BUGPACK_OFF;
 }
 
@@ -51,10 +51,10 @@ Test(close, refuses_every_call_afterwards) {
  */
 Test(close, lets_a_new_gap_meet_the_ignored_ones_afterwards) {
     const char *const ignored[] = {"display:*", "inputs:unimpl:*"};
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     options.sample_window_ms = BUGPACK_OFF;
-    options.pedantic_ignore = ignored;
-    options.pedantic_ignore_count = 2;
+    options.pedantic.ignore = ignored;
+    options.pedantic.ignore_count = 2;
     open_session();
     bugpack_close(session);
     bugpack_gap(session, "display:unimpl:never_seen_before");

@@ -53,24 +53,24 @@ Test(config, fills_in_every_default) {
 Test(config, keeps_what_the_host_says_apart) {
     static const char *const ignored[] = {"display:*", NULL, "audio:x"};
     bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.disconnect_cooldown_ms = 1;
-    options.disconnect_cap = 2;
-    options.hang_cooldown_ms = 3;
-    options.hang_cap = 4;
-    options.condition_cooldown_ms = 5;
-    options.condition_cap = BUGPACK_OFF;
-    options.report_dir_max_count = 6;
-    options.report_dir_max_bytes = BUGPACK_OFF64;
-    options.auto_snapshot_interval_ms = 7;
-    options.auto_snapshot_max_count = 8;
-    options.auto_snapshot_max_bytes = 9;
-    options.crash_refresh_interval_ms = 2000;
-    options.pedantic_cap = BUGPACK_OFF;
-    options.pedantic_ignore = ignored;
-    options.pedantic_ignore_count = 3;
-    options.system_flags = BUGPACK_SYSTEM_HOSTNAME;
-    options.answer_flags = BUGPACK_ANSWER_TRIGGER;
-    options.redaction_flags = BUGPACK_REDACT_AT_CALL;
+    options.limits.disconnect_cooldown_ms = 1;
+    options.limits.disconnect_cap = 2;
+    options.limits.hang_cooldown_ms = 3;
+    options.limits.hang_cap = 4;
+    options.limits.condition_cooldown_ms = 5;
+    options.limits.condition_cap = BUGPACK_OFF;
+    options.limits.report_dir_max_count = 6;
+    options.limits.report_dir_max_bytes = BUGPACK_OFF;
+    options.auto_snapshot.interval_ms = 7;
+    options.auto_snapshot.max_count = 8;
+    options.auto_snapshot.max_bytes = 9;
+    options.recorder.crash_refresh_interval_ms = 2000;
+    options.pedantic.cap = BUGPACK_OFF;
+    options.pedantic.ignore = ignored;
+    options.pedantic.ignore_count = 3;
+    options.with_hostname = true;
+    options.answers_trigger = true;
+    options.redaction.mode = BUGPACK_REDACT_AT_CALL;
     options.without_entries = "stacks.json";
     bp_config config = read_config(&options);
     expect_rate(&config.disconnect, 1, 2);
@@ -101,7 +101,7 @@ Test(config, says_what_may_be_done_to_each_directory) {
     options.create_report_dir = true;
     (void)snprintf(expected, sizeof expected, "%s/auto-snapshots", dir.path);
     (void)snprintf(pedantic, sizeof pedantic, "%s/gaps/", dir.path);
-    options.pedantic_dir = pedantic;
+    options.pedantic.dir = pedantic;
     bp_config config = read_config(&options);
     pedantic[strlen(pedantic) - 1] = '\0';
     cr_expect(eq(str, config.report_dir.path, dir.path));
@@ -112,7 +112,7 @@ Test(config, says_what_may_be_done_to_each_directory) {
     cr_expect(eq(str, config.auto_snapshot.dir.parent, dir.path));
     release(&config);
     options.create_report_dir = false;
-    options.auto_snapshot_dir = pedantic;
+    options.auto_snapshot.dir = pedantic;
     config = read_config(&options);
     cr_expect(not(config.report_dir.may_create || config.pedantic.dir.may_create));
     cr_expect(config.auto_snapshot.dir.may_create, "it is made in a directory that is there");
@@ -123,7 +123,7 @@ Test(config, says_what_may_be_done_to_each_directory) {
 
 Test(config, stores_nothing_of_the_host_for_a_crash_when_that_is_off) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.crash_refresh_interval_ms = BUGPACK_OFF;
+    options.recorder.crash_refresh_interval_ms = BUGPACK_OFF;
     bp_config config = read_config(&options);
     cr_expect(eq(u64, config.crash.interval_ns, UINT64_MAX));
     cr_expect(not(config.crash.scope.has_session || config.crash.scope.has_hosts));

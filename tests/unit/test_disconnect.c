@@ -116,7 +116,7 @@ static void remove_reports(void) {
 
 Test(disconnect, report_tells_of_those_that_came_while_the_one_before_was_taken) {
     static auto_gate gate;
-    options.disconnect_cooldown_ms = 1;
+    options.limits.disconnect_cooldown_ms = 1;
     open_session();
     auto_add_gate(&gate);
     cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
@@ -132,7 +132,7 @@ Test(disconnect, report_tells_of_those_that_came_while_the_one_before_was_taken)
 }
 
 Test(disconnect, without_a_cool_down_takes_each) {
-    options.disconnect_cooldown_ms = BUGPACK_OFF;
+    options.limits.disconnect_cooldown_ms = BUGPACK_OFF;
     open_session();
     cr_assert(zero(int, bugpack_disconnect(session, "a", NULL)));
     cr_assert(zero(int, bugpack_disconnect(session, "b", NULL)));
@@ -168,8 +168,8 @@ Test(disconnect, that_comes_meanwhile_is_listed_with_its_error_and_traffic) {
 }
 
 Test(disconnect, beyond_the_cap_is_counted_in_the_ledger) {
-    options.disconnect_cooldown_ms = BUGPACK_OFF;
-    options.disconnect_cap = 2;
+    options.limits.disconnect_cooldown_ms = BUGPACK_OFF;
+    options.limits.disconnect_cap = 2;
     open_session();
     cr_assert(zero(int, bugpack_disconnect(session, "a", NULL)));
     cr_assert(zero(int, bugpack_disconnect(session, "b", NULL)));

@@ -10,7 +10,7 @@ static const uint32_t for_ever_ms = 600000;
 /* The rings of these are of no interest. */
 static void setup_in_memory(void) {
     setup();
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
 }
 
 static bugpack_event next_event(void) {
@@ -177,7 +177,7 @@ static int stay_inside(bugpack_writer *writer, void *context) {
 
 Test(cancel, leaves_a_provider_to_itself_which_close_waits_for) {
     struct stay stay = {false, false, false};
-    options.provider_timeout_ms = for_ever_ms;
+    options.limits.provider_timeout_ms = for_ever_ms;
     open_session();
     (void)bugpack_events_fd(session);
     cr_assert(zero(int, bugpack_provide_text(session, "a.txt", stay_inside, &stay, NULL)));

@@ -18,7 +18,7 @@ static void count_done(const bugpack_report_result *result, void *context) {
 SESSION_SUITE(flush);
 
 Test(flush, waits_for_all_that_was_accepted_and_its_callbacks) {
-    options.pedantic = true;
+    options.pedantic.is_enabled = true;
     open_session();
     cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)), "the recovery at the opening");
     cr_expect(zero(int, bugpack_flush(session, 0)), "nothing is under way");
@@ -165,7 +165,7 @@ Test(diagnostics, name_a_report_that_lacks_something_and_one_that_failed) {
 
 Test(diagnostics, are_not_told_what_the_host_causes_inside_one) {
     struct heard heard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    options.pedantic = true;
+    options.pedantic.is_enabled = true;
     options.on_diagnostic = hear;
     options.on_diagnostic_context = &heard;
     open_session();
@@ -182,13 +182,13 @@ Test(diagnostics, say_that_the_rings_will_not_survive_a_crash) {
     struct heard heard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     options.on_diagnostic = hear;
     options.on_diagnostic_context = &heard;
-    options.recorder_in_memory = false;
-    options.recorder_dir = "/nonexistent/below";
+    options.recorder.is_in_memory = false;
+    options.recorder.dir = "/nonexistent/below";
     open_session();
     bugpack_close(session);
     cr_expect(ne(ptr, strstr(heard.text, "do not survive a crash: "), NULL), "%s", heard.text);
     heard.text[0] = '\0';
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     open_session();
     bugpack_close(session);
     cr_expect(eq(str, heard.text, ""), "it was asked for");

@@ -208,7 +208,7 @@ Test(heap_state, reading_keeps_to_the_size_that_the_host_knows) {
 static bool take_report(pid_t target_pid, bool is_off) {
     options.sample_window_ms = 1;
     options.target_pid = target_pid;
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     options.without_entries = is_off ? "heap-state.json" : NULL;
     bugpack_status status = bugpack_open(&options, &session, &error);
     if (status == BUGPACK_ERR_UNSUPPORTED) {

@@ -9,8 +9,8 @@
 static void setup_host(void) {
     setup();
     options.sample_window_ms = BUGPACK_OFF;
-    options.recorder_in_memory = true;
-    options.log_ring_bytes = BUGPACK_OFF64;
+    options.recorder.is_in_memory = true;
+    options.recorder.log_ring_bytes = BUGPACK_OFF;
 }
 
 static void on_progress(uint64_t done, uint64_t total, void *context) {
@@ -67,10 +67,7 @@ Test(host_session, cannot_be_about_a_process_and_without_one) {
 }
 
 Test(host_session, asks_for_no_package_without_another_process) {
-    options.system_flags = BUGPACK_SYSTEM_PACKAGE;
-    cr_expect(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_INVALID));
-    options.system_flags = UINT64_C(4);
-    options.target_pid = 1;
+    options.with_package = true;
     cr_expect(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_INVALID));
     cr_expect(session == NULL);
 }

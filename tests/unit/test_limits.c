@@ -15,7 +15,7 @@ Test(limits, over_all_kinds_remove_the_oldest_automatic_report_and_tell_the_log)
     cr_assert(temp_dir_write(&dir, "viewer-bugreport-2020-01-01T00-00-00Z.zip", "x", 1));
     cr_assert(temp_dir_write(&dir, "viewer-disconnect-main-2021-01-01T00-00-00Z.zip", "x", 1));
     cr_assert(temp_dir_write(&dir, "other-bugreport-2019-01-01T00-00-00Z.zip", "x", 1));
-    options.report_dir_max_count = 2;
+    options.limits.report_dir_max_count = 2;
     open_session();
     take(NULL);
     cr_assert(not(temp_dir_has(&dir, "viewer-disconnect-main-2021-01-01T00-00-00Z.zip")));
@@ -28,7 +28,7 @@ Test(limits, over_all_kinds_remove_the_oldest_automatic_report_and_tell_the_log)
 }
 
 Test(limits, by_bytes_never_remove_the_new_report) {
-    options.report_dir_max_bytes = 1;
+    options.limits.report_dir_max_bytes = 1;
     open_session();
     for (unsigned i = 0; i < 3; i++) {
         take(NULL);
@@ -40,7 +40,7 @@ Test(limits, by_bytes_never_remove_the_new_report) {
 Test(limits, leave_a_directory_that_the_host_chose_the_name_in) {
     char path[300];
     cr_assert(temp_dir_write(&dir, "viewer-crash-2020-01-01T00-00-00Z.zip", "x", 1));
-    options.report_dir_max_count = 1;
+    options.limits.report_dir_max_count = 1;
     open_session();
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     (void)snprintf(path, sizeof path, "%s/viewer-bugreport-2026-01-01T00-00-00Z.zip", dir.path);
@@ -50,7 +50,7 @@ Test(limits, leave_a_directory_that_the_host_chose_the_name_in) {
 }
 
 Test(limits, refuse_a_report_below_the_floor_and_name_it) {
-    options.min_free_bytes = UINT64_MAX - 1;
+    options.limits.min_free_bytes = UINT64_MAX - 1;
     open_session();
     cr_assert(eq(int, try_report(NULL), BUGPACK_ERR_IO));
     cr_assert(eq(int, taken.error.system_errno, ENOSPC));

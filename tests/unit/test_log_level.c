@@ -44,7 +44,7 @@ Test(log_level, a_number_that_is_no_level_changes_nothing_and_is_not_wanted) {
 
 Test(log_level, nothing_is_wanted_without_a_session_or_a_log) {
     bugpack_close(session);
-    options.log_ring_bytes = BUGPACK_OFF64;
+    options.recorder.log_ring_bytes = BUGPACK_OFF;
     open_session();
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));
     bugpack_log_set_level(session, BUGPACK_LEVEL_TRACE);

@@ -66,7 +66,7 @@ Test(pedantic, lists_the_gaps_as_they_were_at_its_own) {
 }
 
 Test(pedantic, does_nothing_but_count_when_the_option_is_not_set) {
-    options.pedantic = false;
+    options.pedantic.is_enabled = false;
     open_session();
     bugpack_gap(session, "a:b:c");
     cr_expect(not(bugpack_pedantic_enable(session, true)));
@@ -190,9 +190,9 @@ Test(pedantic, shows_no_byte_of_a_message_that_its_channel_does_not_record_as_it
         bugpack_channel_options with;
         const char *expected;
     } rows[] = {
-        {"silent", {.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD}, "channel \\\"silent\\\" as it is\""},
+        {"silent", {.payload = BUGPACK_PAYLOAD_NONE}, "channel \\\"silent\\\" as it is\""},
         {"filtered", {.filter = keep}, "7 bytes without a handler; reports do not"},
-        {"both", {.filter = keep, .flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD}, "; reports do not"},
+        {"both", {.filter = keep, .payload = BUGPACK_PAYLOAD_NONE}, "; reports do not"},
         {"snapped", {.snap_bytes = 1}, "7 bytes without a handler; the first 1: 68\""},
     };
     enum { row_count = sizeof rows / sizeof rows[0] };
@@ -222,7 +222,7 @@ Test(pedantic, overwrites_secrets_in_what_it_shows_of_a_message) {
     bugpack_channel *channel = NULL;
     char message[100];
     open_session();
-    with.flags = BUGPACK_CHANNEL_EXACT;
+    with.payload = BUGPACK_PAYLOAD_EXACT;
     cr_assert(zero(int, bugpack_channel_open(session, "exact", &with, &channel, NULL)));
     bugpack_gap_unknown(session, "exact", 1, "password=hunter2", 16);
     bugpack_gap_unknown(session, "other", 1, "password=hunter2", 16);
@@ -244,7 +244,7 @@ Test(pedantic, keeps_a_channels_promise_where_the_table_of_gaps_is_full) {
     open_session();
     bugpack_channel *channel = NULL;
     bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
-    with.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD;
+    with.payload = BUGPACK_PAYLOAD_NONE;
     cr_assert(zero(int, bugpack_channel_open(session, "silent", &with, &channel, NULL)));
     (void)bugpack_pedantic_enable(session, false);
     for (unsigned i = 0; i < BUGPACK_GAP_KEYS_MAX; i++) {
@@ -261,7 +261,7 @@ Test(pedantic, keeps_a_channels_promise_where_the_table_of_gaps_is_full) {
 Test(pedantic, shows_no_byte_where_the_reports_have_no_traffic) {
     static const char *const names[] = {"display-unknown-0", "display-unknown-1"};
     for (unsigned i = 0; i < 2; i++) {
-        options.traffic_budget_bytes = i == 0 ? BUGPACK_OFF64 : 0;
+        options.recorder.traffic_budget_bytes = i == 0 ? BUGPACK_OFF : 0;
         options.without_entries = i == 0 ? NULL : "traffic.pcap";
         open_session();
         bugpack_gap_unknown(session, "display", i, "hunter2", 7);
@@ -274,7 +274,7 @@ Test(pedantic, shows_no_byte_where_the_reports_have_no_traffic) {
 Test(pedantic, writes_where_pedantic_dir_says) {
     char gaps[300];
     (void)snprintf(gaps, sizeof gaps, "%s/gaps", dir.path);
-    options.pedantic_dir = gaps;
+    options.pedantic.dir = gaps;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_expect(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_IO));
     cr_expect(ne(ptr, strstr(error.message, "/gaps"), NULL), "%s", error.message);

@@ -125,8 +125,8 @@ Test(pedantic_bounds, a_failed_write_is_tried_again_once_the_directory_can_be_wr
     (void)snprintf(gaps, sizeof gaps, "%s/gaps", dir.path);
     (void)snprintf(moved, sizeof moved, "%s/moved", dir.path);
     cr_assert(zero(int, mkdir(gaps, 0700)));
-    options.pedantic_dir = gaps;
-    options.pedantic_cap = 1;
+    options.pedantic.dir = gaps;
+    options.pedantic.cap = 1;
     open_session();
     cr_assert(zero(int, rename(gaps, moved))); /* root writes to read-only ones as well */
     bugpack_gap(session, "a:b");
@@ -145,9 +145,9 @@ Test(pedantic_bounds, a_failed_write_is_tried_again_once_the_directory_can_be_wr
 
 Test(pedantic_bounds, a_channels_share_and_its_patterns_are_the_hosts_to_choose) {
     const char *const patterns[] = {"channel-1:*"};
-    options.pedantic_channel_cap = 5;
-    options.pedantic_ignore = patterns;
-    options.pedantic_ignore_count = 1;
+    options.pedantic.channel_cap = 5;
+    options.pedantic.ignore = patterns;
+    options.pedantic.ignore_count = 1;
     open_session();
     meet(2);
     cr_expect(eq(uint, pedantic_settle().written_count, 5));

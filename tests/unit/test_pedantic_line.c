@@ -12,8 +12,8 @@ enum { gap_count = 10, storm_count = 50, early_fds_max = 64, fds_of_one_max = 8 
 
 /* A session whose worker waits in a provider. */
 static void open_at_gate(auto_gate *gate) {
-    options.traffic_budget_bytes = 64 * 1024;
-    options.pedantic_channel_cap = BUGPACK_OFF;
+    options.recorder.traffic_budget_bytes = 64 * 1024;
+    options.pedantic.channel_cap = BUGPACK_OFF;
     open_session();
     cr_assert(
         zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, gate, NULL)));

@@ -8,7 +8,7 @@
 static void setup_and_open(void) {
     setup();
     options.sample_window_ms = BUGPACK_OFF;
-    options.artefact_limit_bytes = 64 * 1024;
+    options.limits.artefact_bytes = 64 * 1024;
     open_session();
 }
 

@@ -10,10 +10,10 @@
 
 static void setup_at_call(void) {
     setup();
-    options.recorder_dir = dir.path;
-    options.recorder_in_memory = false;
-    options.log_ring_bytes = 4 << 20;
-    options.redaction_flags = BUGPACK_REDACT_AT_CALL;
+    options.recorder.dir = dir.path;
+    options.recorder.is_in_memory = false;
+    options.recorder.log_ring_bytes = 4 << 20;
+    options.redaction.mode = BUGPACK_REDACT_AT_CALL;
 }
 
 TestSuite(redact_at_call, .init = setup_at_call, .fini = teardown);
@@ -65,7 +65,7 @@ Test(redact_at_call, leaves_no_secret_in_a_ring) {
     cr_expect(files_contain("password=REDACTED-password-"));
     cr_expect(files_contain("token=REDACTED-"));
     bugpack_close(session);
-    options.redaction_flags = 0; /* and this test would see it */
+    options.redaction.mode = 0; /* and this test would see it */
     open_session();
     record();
     read_files();
@@ -97,10 +97,7 @@ Test(redact_at_call, applies_rules_that_are_added_later) {
     read_files();
     cr_expect(not(files_contain("TKT-12345")));
     bugpack_close(session);
-    options.without_redaction = true;
-    cr_expect(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
-    options.without_redaction = false;
-    options.redaction_flags = 4;
+    options.redaction.mode = 4;
     cr_expect(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
 }
 

@@ -8,8 +8,8 @@ SESSION_SUITE(redact_report);
 
 Test(redact_report, has_no_secret_in_the_name_of_its_file) {
     options.app_name = "viewer";
-    options.pedantic = true;
-    options.pedantic_dir = dir.path;
+    options.pedantic.is_enabled = true;
+    options.pedantic.dir = dir.path;
     open_session();
     bugpack_gap(session, "main:unimpl:password=hunter2hunter2");
     close_and_find();
@@ -20,7 +20,7 @@ Test(redact_report, has_no_secret_in_the_name_of_its_file) {
 }
 
 Test(redact_report, says_where_it_is_not_redacted) {
-    options.without_redaction = true;
+    options.redaction.mode = BUGPACK_REDACT_NEVER;
     open_session();
     bugpack_error error = BUGPACK_ERROR_INIT;
     take_described("password=hunter2");
@@ -31,7 +31,7 @@ Test(redact_report, says_where_it_is_not_redacted) {
 }
 
 Test(redact_report, applies_the_rules_of_the_host) {
-    options.redaction_rules = "[ticket]\npattern = TKT-[0-9]+\n";
+    options.redaction.rules = "[ticket]\npattern = TKT-[0-9]+\n";
     open_session();
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_expect(
@@ -43,7 +43,7 @@ Test(redact_report, applies_the_rules_of_the_host) {
     cr_expect(not(holds("metadata.json", "77 ")));
     cr_expect(holds("manifest.json", "\"rule\": \"ticket\","));
     bugpack_close(session);
-    options.redaction_rules = "nonsense";
+    options.redaction.rules = "nonsense";
     cr_expect(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
     cr_expect(eq(str, error.message, "redaction_rules, line 1: expected \"key = value\""));
 }
@@ -53,7 +53,7 @@ static void log_ticket(void) {
 }
 
 Test(redact_report, of_a_dead_session_has_its_rules) {
-    options.redaction_rules = "[ticket]\npattern = TKT-[0-9]+\n";
+    options.redaction.rules = "[ticket]\npattern = TKT-[0-9]+\n";
     leave_dead_session(log_ticket);
     recover_and_find();
     cr_expect(not(holds("logs.jsonl", "TKT-12345")));
@@ -61,7 +61,7 @@ Test(redact_report, of_a_dead_session_has_its_rules) {
 }
 
 Test(redact_report, of_a_dead_session_without_rules_has_none) {
-    options.without_redaction = true;
+    options.redaction.mode = BUGPACK_REDACT_NEVER;
     leave_dead_session(log_ticket);
     recover_and_find();
     cr_expect(holds("logs.jsonl", "TKT-12345"));

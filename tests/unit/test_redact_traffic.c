@@ -7,15 +7,15 @@
 
 static void setup_traffic(void) {
     setup();
-    options.traffic_budget_bytes = 50 << 20;
+    options.recorder.traffic_budget_bytes = 50 << 20;
 }
 
 TestSuite(redact_traffic, .init = setup_traffic, .fini = teardown);
 
-static bugpack_channel *open_flagged(const char *name, uint64_t flags) {
+static bugpack_channel *open_with(const char *name, bugpack_payload payload) {
     bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
     bugpack_channel *channel = NULL;
-    with.flags = flags;
+    with.payload = payload;
     cr_assert(zero(int, bugpack_channel_open(session, name, &with, &channel, NULL)));
     return channel;
 }
@@ -53,7 +53,7 @@ Test(redact_traffic, overwrites_secrets_unless_the_channel_is_exact) {
     cr_expect(holds("manifest.json", "\"count\": 1"));
     cr_expect(not(holds("manifest.json", "not_searched")));
     cr_expect(holds("traffic-index.jsonl", "\"bytes\":32,\"kept_bytes\":32}"));
-    bugpack_channel *exact = open_flagged("b", BUGPACK_CHANNEL_EXACT);
+    bugpack_channel *exact = open_with("b", BUGPACK_PAYLOAD_EXACT);
     send_text(exact, "login password=hunter2 too");
     bugpack_traffic(exact, BUGPACK_RECEIVED, 1, "answer", "token=8c1f0a77b2d94e5f", 22);
     send_text(searched, "login password=hunter2 and go on");
@@ -161,7 +161,7 @@ Test(redact_traffic, hides_in_the_traffic_what_it_hides_in_the_log) {
         {"mysql --password ", " -h db"},
         {"DB_PASSWORD='", "'"},
     };
-    options.log_ring_bytes = 1 << 20;
+    options.recorder.log_ring_bytes = 1 << 20;
     open_session();
     bugpack_channel *channel = open_channel("a");
     for (unsigned i = 0; i < 200; i++) {
@@ -178,7 +178,7 @@ Test(redact_traffic, hides_in_the_traffic_what_it_hides_in_the_log) {
 
 /* The pcap of a report with logins in frames of both kinds. */
 static char *take_logins(bool without_redaction, size_t *ret_size) {
-    options.without_redaction = without_redaction;
+    options.redaction.mode = without_redaction ? BUGPACK_REDACT_NEVER : BUGPACK_REDACT_REPORTS;
     open_session();
     for (unsigned i = 0; i < 2; i++) {
         bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
@@ -248,7 +248,7 @@ Test(redact_traffic, of_a_report_that_was_taken_is_searched_while_it_is_as_bugpa
 
 Test(redact_traffic, has_no_payload_where_a_channel_records_none) {
     open_session();
-    bugpack_channel *silent = open_flagged("a", BUGPACK_CHANNEL_WITHOUT_PAYLOAD);
+    bugpack_channel *silent = open_with("a", BUGPACK_PAYLOAD_NONE);
     send_text(silent, "login password=hunter2");
     take(NULL);
     cr_expect(zero(uint, count_in_pcap("login")));
@@ -263,15 +263,11 @@ Test(redact_traffic, of_a_channel_without_payload_reaches_no_ring_and_no_filter)
     bugpack_channel *channel = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     open_session();
-    with.flags = 4;
+    with.payload = 3;
     cr_expect(
         eq(int, bugpack_channel_open(session, "a", &with, &channel, &error), BUGPACK_ERR_INVALID));
-    cr_expect(eq(str, error.message, "a channel has no such flag"));
-    with.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD | BUGPACK_CHANNEL_EXACT;
-    cr_expect(
-        eq(int, bugpack_channel_open(session, "a", &with, &channel, &error), BUGPACK_ERR_INVALID));
-    cr_expect(eq(str, error.message, "a channel cannot be exact and without payload at once"));
-    with.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD;
+    cr_expect(eq(str, error.message, "payload has an unknown value"));
+    with.payload = BUGPACK_PAYLOAD_NONE;
     with.filter = (bugpack_filter_callback *)(uintptr_t)1; /* a call would end the test */
     cr_assert(zero(int, bugpack_channel_open(session, "a", &with, &channel, &error)));
     send_text(channel, "login");

@@ -158,7 +158,7 @@ static bugpack_session *open_session(const char *report_dir,
     (void)snprintf(app, sizeof app, "places%d", (int)getppid());
     options.app_name = app;
     options.report_dir = report_dir;
-    options.history_interval_ms = BUGPACK_OFF;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
     options.on_diagnostic = on_diagnostic;
     options.on_diagnostic_context = text;
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -203,7 +203,7 @@ static void check_killed_host(bugpack_recorder_location *location) {
     options.app_name = app;
     options.on_report = note_path;
     options.context = path;
-    options.min_free_bytes = BUGPACK_OFF64;
+    options.min_free_bytes = BUGPACK_OFF;
     path[0] = '\0';
     cr_expect(zero(int, bugpack_recover(&options, &error)), "%s", error.message);
     cr_expect(report_entry_contains(path, "logs.jsonl", "the last words"));

@@ -16,7 +16,7 @@ static bp_pixels pixels; /* as the host has them */
 
 static void set_up(void) {
     setup();
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     options.sample_window_ms = 1;
     open_session();
     pixels = made_image(width, height, 12);
@@ -282,7 +282,7 @@ Test(screenshot, pixels_come_back_once_on_the_calling_thread_where_the_call_has_
     huge.stride = 0;
     requests[0].screenshot = &bad;
     requests[1].region = (bugpack_region){width, 0, 1, 1};
-    requests[2].flags = UINT64_C(1) << 40;
+    requests[2].timeout_ms = BUGPACK_OFF - 1;
     requests[3].retained = 77;
     requests[4].screenshot = NULL;
     for (size_t i = 0; i < 4; i++) {

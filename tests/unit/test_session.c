@@ -43,6 +43,11 @@ Test(session, tells_a_bad_option_in_a_sentence_and_opens_nothing) {
     options = good;
     options.sample_window_ms = BUGPACK_SAMPLE_WINDOW_MAX_MS + 1;
     cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, error.message, "sample_window_ms must be at most 600000"));
+    options = good;
+    options.pedantic.reserved[3] = 1;
+    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
+    cr_expect(ne(ptr, strstr(error.message, "pedantic.reserved"), NULL), "%s", error.message);
     options = good;
     options.struct_size = 0;
     cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
@@ -55,13 +60,12 @@ Test(session, tells_a_bad_option_in_a_sentence_and_opens_nothing) {
 }
 
 Test(session, names_the_machine_only_on_request) {
-    static const uint64_t flags[] = {0, BUGPACK_SYSTEM_HOSTNAME};
     struct utsname names;
     char wanted[300];
     cr_assert(zero(int, uname(&names)));
     (void)snprintf(wanted, sizeof wanted, "\"machine\": \"%s\"", names.nodename);
     for (size_t i = 0; i < 2; i++) {
-        options.system_flags = flags[i];
+        options.with_hostname = i == 1;
         open_session();
         take(NULL);
         bool is_named = holds("metadata.json", "\"machine\"");
@@ -70,17 +74,13 @@ Test(session, names_the_machine_only_on_request) {
         cr_expect(eq(int, is_named, i == 1));
         bugpack_close(session);
     }
-    bugpack_recover_options recover = BUGPACK_RECOVER_OPTIONS_INIT;
-    recover.recorder_dir = "/nonexistent";
-    recover.system_flags = BUGPACK_SYSTEM_PACKAGE;
-    cr_expect(eq(int, bugpack_recover(&recover, NULL), BUGPACK_ERR_INVALID));
 }
 
 /* A binding that knows no default sets the size, a name and a directory. */
 Test(session, opens_from_a_designated_initialiser_with_every_default) {
     options = (bugpack_options){
         .struct_size = sizeof options, .app_name = "viewer", .report_dir = dir.path};
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     open_session();
     bugpack_log(session, BUGPACK_LEVEL_DEBUG, NULL, "kept by default");
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_TRACE)));
@@ -89,26 +89,26 @@ Test(session, opens_from_a_designated_initialiser_with_every_default) {
     cr_expect(zero(int, bugpack_channel_open(session, "a", &channel_options, &channel, NULL)));
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
     cr_expect(zero(int, bugpack_pedantic_get(session, &state)));
-    cr_expect(eq(uint, state.cap, 50u));
+    cr_expect(eq(u64, state.cap, 50));
 }
 
 Test(session, turns_off_by_name_and_says_what_cannot_be_off) {
-    options.log_ring_bytes = BUGPACK_OFF64;
-    options.traffic_budget_bytes = BUGPACK_OFF64;
-    options.pedantic_cap = BUGPACK_OFF;
+    options.recorder.log_ring_bytes = BUGPACK_OFF;
+    options.recorder.traffic_budget_bytes = BUGPACK_OFF;
+    options.pedantic.cap = BUGPACK_OFF;
     open_session();
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));
     bugpack_channel *channel = NULL;
     cr_expect(eq(int, bugpack_channel_open(session, "a", NULL, &channel, NULL), BUGPACK_ERR_LIMIT));
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
     cr_expect(zero(int, bugpack_pedantic_get(session, &state)));
-    cr_expect(eq(uint, state.cap, BUGPACK_OFF));
+    cr_expect(eq(u64, state.cap, BUGPACK_OFF));
     bugpack_close(session);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    options.provider_timeout_ms = BUGPACK_OFF;
+    options.limits.provider_timeout_ms = BUGPACK_OFF;
     session = NULL;
     cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
-    cr_expect(eq(str, error.message, "provider_timeout_ms cannot be BUGPACK_OFF"));
+    cr_expect(eq(str, error.message, "limits.provider_timeout_ms cannot be BUGPACK_OFF"));
 }
 
 Test(session, gives_up_in_time_and_leaves_nothing_behind) {

@@ -94,8 +94,8 @@ Test(session_paths, writes_no_report_whose_path_its_result_cannot_hold) {
 static bugpack_status try_report_dir(const char *report_dir) {
     options.app_name = "paths";
     options.report_dir = report_dir;
-    options.recorder_in_memory = true;
-    options.history_interval_ms = BUGPACK_OFF;
+    options.recorder.is_in_memory = true;
+    options.recorder.history_interval_ms = BUGPACK_OFF;
     bugpack_status status = bugpack_open(&options, &session, NULL);
     bugpack_close(session);
     return status;

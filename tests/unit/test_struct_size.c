@@ -7,17 +7,17 @@
 #define ENDS_WITH(type, last)                                                                      \
     _Static_assert(offsetof(type, last) + sizeof(((type *)NULL)->last) == sizeof(type),            \
                    #type " ends in padding")
-ENDS_WITH(bugpack_channel_options, flags);
+ENDS_WITH(bugpack_channel_options, filter_context);
 ENDS_WITH(bugpack_disconnect_cause, error_kind);
 ENDS_WITH(bugpack_error, message);
 ENDS_WITH(bugpack_event, duration_ms);
 ENDS_WITH(bugpack_heap_state, narenas);
-ENDS_WITH(bugpack_options, profile_hz);
+ENDS_WITH(bugpack_options, limits.reserved);
 ENDS_WITH(bugpack_pedantic_state, occurrence_count);
 ENDS_WITH(bugpack_picture, reserved);
 ENDS_WITH(bugpack_recorder_location, reason);
 ENDS_WITH(bugpack_recover_note, kind);
-ENDS_WITH(bugpack_recover_options, system_flags);
+ENDS_WITH(bugpack_recover_options, before_publish_context);
 ENDS_WITH(bugpack_region, height);
 ENDS_WITH(bugpack_report_request, screenshot_release);
 ENDS_WITH(bugpack_report_result, not_searched);
@@ -27,31 +27,31 @@ ENDS_WITH(bugpack_unpublished, reserved);
 /* A struct in three generations. */
 typedef struct first {
     size_t struct_size;
-    uint32_t interval_ms, limit;
+    uint64_t interval_ms, limit;
 } first;
 typedef struct today {
     size_t struct_size;
-    uint32_t interval_ms, limit;
+    uint64_t interval_ms, limit;
     uint64_t bytes;
 } today;
 typedef struct later {
     size_t struct_size;
-    uint32_t interval_ms, limit;
+    uint64_t interval_ms, limit;
     uint64_t bytes;
     const char *name;
 } later;
 
 static const bp_struct of = BP_STRUCT(today);
-static const bp_field fields[] = {BP_FIELD(today, interval_ms, 1000, 0),
-                                  BP_FIELD(today, limit, 50, BP_FIELD_NEVER_OFF),
-                                  BP_FIELD(today, bytes, (uint64_t)4 << 30, 0)};
+static const bp_field fields[] = {BP_FIELD(today, interval_ms, 1000, 0, BP_FIELD_MAX32),
+                                  BP_FIELD(today, limit, 50, BP_FIELD_NEVER_OFF, 60),
+                                  BP_FIELD(today, bytes, (uint64_t)4 << 30, 0, UINT64_MAX)};
 
 Test(struct_size, read_leaves_fields_alone_that_an_older_host_does_not_know) {
     const first given = {.struct_size = sizeof given, .interval_ms = 7, .limit = 8};
     today known = {.bytes = 99};
     cr_assert(zero(int, bp_struct_read(&of, &known, &given, NULL)));
-    cr_expect(eq(uint, known.interval_ms, 7u));
-    cr_expect(eq(uint, known.limit, 8u));
+    cr_expect(eq(u64, known.interval_ms, 7));
+    cr_expect(eq(u64, known.limit, 8));
     cr_expect(eq(u64, known.bytes, 99));
     cr_expect(eq(sz, known.struct_size, sizeof known));
 }
@@ -91,8 +91,8 @@ Test(struct_size, any_size_that_ends_on_a_member_is_taken) {
         const today given = {.struct_size = sizes[i], .interval_ms = 7, .limit = 8, .bytes = 3};
         today known = {.interval_ms = 97, .limit = 98, .bytes = 99};
         cr_expect(zero(int, bp_struct_read(&of, &known, &given, NULL)), "%zu", sizes[i]);
-        cr_expect(eq(uint, known.interval_ms, i > 0 ? 7u : 97u));
-        cr_expect(eq(uint, known.limit, i > 1 ? 8u : 98u));
+        cr_expect(eq(u64, known.interval_ms, i > 0 ? 7 : 97));
+        cr_expect(eq(u64, known.limit, i > 1 ? 8 : 98));
         cr_expect(eq(u64, known.bytes, 99));
     }
 }
@@ -127,7 +127,7 @@ Test(struct_size, write_stays_inside_an_older_hosts_struct_and_keeps_its_size) {
     } host = {.old = {.struct_size = sizeof host.old}, .guard = 77};
     const today full = {.struct_size = sizeof full, .interval_ms = 1, .limit = 2, .bytes = 3};
     bp_struct_write(&of, &host.old, &full);
-    cr_expect(eq(uint, host.old.limit, 2u));
+    cr_expect(eq(u64, host.old.limit, 2));
     cr_expect(eq(sz, host.old.struct_size, sizeof host.old));
     cr_expect(eq(u64, host.guard, 77));
     later newer = {.struct_size = sizeof newer, .name = "mine"};
@@ -138,26 +138,26 @@ Test(struct_size, write_stays_inside_an_older_hosts_struct_and_keeps_its_size) {
 }
 
 Test(struct_size, zero_is_the_default_and_off_is_off) {
-    today given = {.limit = 3, .bytes = BUGPACK_OFF64};
+    today given = {.limit = 3, .bytes = BUGPACK_OFF};
     cr_assert(zero(int, bp_struct_fill(&given, fields, 3, NULL)));
-    cr_expect(eq(uint, given.interval_ms, 1000u));
-    cr_expect(eq(uint, given.limit, 3u));
+    cr_expect(eq(u64, given.interval_ms, 1000));
+    cr_expect(eq(u64, given.limit, 3));
     cr_expect(zero(u64, given.bytes));
     given = (today){.interval_ms = BUGPACK_OFF};
     cr_assert(zero(int, bp_struct_fill(&given, fields, 3, NULL)));
-    cr_expect(zero(uint, given.interval_ms));
-    cr_expect(eq(uint, given.limit, 50u));
+    cr_expect(zero(u64, given.interval_ms));
+    cr_expect(eq(u64, given.limit, 50));
     cr_expect(eq(u64, given.bytes, (uint64_t)4 << 30));
-    given = (today){.bytes = BUGPACK_OFF};
-    cr_assert(zero(int, bp_struct_fill(&given, fields, 3, NULL)));
-    cr_expect(eq(u64, given.bytes, BUGPACK_OFF), "of 64 bits it is a number");
 }
 
-Test(struct_size, what_cannot_be_off_is_refused_by_name) {
+Test(struct_size, what_cannot_be_off_or_is_too_large_is_refused_by_name) {
     today given = {.limit = BUGPACK_OFF};
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_struct_fill(&given, fields, 3, &error), BUGPACK_ERR_INVALID));
     cr_expect(eq(str, error.message, "limit cannot be BUGPACK_OFF"));
+    given = (today){.limit = 61};
+    cr_assert(eq(int, bp_struct_fill(&given, fields, 3, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, error.message, "limit must be at most 60"));
 }
 
 #define EXPECT_INITIALISED(name)                                                                   \

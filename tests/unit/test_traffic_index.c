@@ -7,7 +7,7 @@
 static void setup_and_open(void) {
     setup();
     options.sample_window_ms = BUGPACK_OFF;
-    options.recorder_in_memory = true;
+    options.recorder.is_in_memory = true;
     open_session();
 }
 

@@ -89,18 +89,3 @@ Test(traffic_record, chooses_ports_where_the_host_says_none) {
     cr_expect(eq(u16, identity.host_port, 61443));
     cr_expect(eq(u16, identity.peer_port, 5));
 }
-
-Test(traffic_record, refuses_to_pin_more_than_a_mebibyte) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    bp_traffic_identity identity;
-    bp_traffic *traffic = NULL;
-    bp_ring *ring = NULL;
-    bugpack_error error;
-    options.pin_bytes = (1u << 20) + 1;
-    bp_traffic_identity_init(&identity, "main", 0, &options);
-    cr_assert(zero(int, bp_ring_new(4096, &ring, NULL)));
-    cr_expect(eq(int, bp_traffic_new(&identity, &options, NULL, ring, NULL, &traffic, &error),
-                 BUGPACK_ERR_INVALID));
-    cr_expect(eq(ptr, traffic, NULL));
-    bp_ring_free(ring);
-}

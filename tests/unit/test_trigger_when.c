@@ -33,15 +33,15 @@ static void on_truth(const bp_condition_truth *truth, bool has_report, void *con
     (void)sem_post(&events.found);
 }
 
-static void open_watched(uint32_t cooldown_ms, uint32_t cap) {
+static void open_watched(uint64_t cooldown_ms, uint64_t cap) {
     (void)sem_init(&events.found, 0, 0);
     (void)sem_init(&events.written, 0, 0);
-    options.history_interval_ms = BUGPACK_OFF; /* none is needed */
-    options.log_ring_bytes = 64 << 10;
+    options.recorder.history_interval_ms = BUGPACK_OFF; /* none is needed */
+    options.recorder.log_ring_bytes = 64 << 10;
     options.on_event = on_event;
     options.on_diagnostic = on_diagnostic;
-    options.condition_cooldown_ms = cooldown_ms;
-    options.condition_cap = cap;
+    options.limits.condition_cooldown_ms = cooldown_ms;
+    options.limits.condition_cap = cap;
     open_session();
     bp_session_tell_conditions(session, on_truth, NULL);
 }
@@ -155,7 +155,7 @@ Test(trigger_when, of_several_records_in_one_look_one_counts) {
 Test(trigger_when, refuses_what_it_cannot_look_at) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     options.without_process = true;
-    options.log_ring_bytes = BUGPACK_OFF64;
+    options.recorder.log_ring_bytes = BUGPACK_OFF;
     open_session();
     static const char *const impossible[] = {"rss > 1G", "log /x/", "no such thing", NULL};
     for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {

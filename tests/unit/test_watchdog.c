@@ -33,12 +33,12 @@ static void on_event(const bugpack_event *event, void *context) {
     }
 }
 
-static void open_watched(uint32_t cooldown_ms, uint32_t cap) {
+static void open_watched(uint64_t cooldown_ms, uint64_t cap) {
     (void)sem_init(&events.written, 0, 0);
     (void)sem_init(&events.ended, 0, 0);
     options.on_event = on_event;
-    options.hang_cooldown_ms = cooldown_ms;
-    options.hang_cap = cap;
+    options.limits.hang_cooldown_ms = cooldown_ms;
+    options.limits.hang_cap = cap;
     open_session();
 }
 
@@ -159,7 +159,7 @@ Test(watchdog, time_in_which_nobody_could_run_is_no_hang) {
 
 Test(watchdog, one_within_the_cool_down_or_over_the_cap_is_counted) {
     static const struct {
-        uint32_t cooldown_ms, cap;
+        uint64_t cooldown_ms, cap;
         const char *reason;
     } cases[] = {{0, 0, "a hang report was taken shortly before"},
                  {BUGPACK_OFF, 1, "as many hang reports as hang_cap allows were taken"}};

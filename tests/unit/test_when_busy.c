@@ -30,8 +30,8 @@ static void tell(const bugpack_report_result *result, void *context) {
 }
 
 static void hold_first(struct told *told) {
-    options.recorder_in_memory = true;
-    options.provider_timeout_ms = 600000;
+    options.recorder.is_in_memory = true;
+    options.limits.provider_timeout_ms = 600000;
     open_session();
     cr_assert(zero(int, bugpack_provide_text(session, "a.txt", hold, NULL, NULL)));
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
@@ -168,7 +168,7 @@ static void note_type(const bugpack_event *event, void *context) {
 Test(when_busy, a_gap_waits_behind_what_a_person_asked_for) {
     struct told others = {0};
     char types[types_bytes] = "";
-    options.pedantic = true;
+    options.pedantic.is_enabled = true;
     options.on_event = note_type;
     options.on_event_context = types;
     hold_first(&others);

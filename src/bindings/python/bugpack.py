@@ -42,16 +42,14 @@ Status = _enum("Status", "OK INVALID NO_MEMORY IO NO_PROCESS TIMEOUT DENIED BUSY
                "UNSUPPORTED CORRUPT CANCELLED LIMIT NO_TICKET", -1)
 Level = _enum("Level", "DEFAULT TRACE DEBUG INFO WARN ERROR FATAL OFF", 1)
 EventKind = _enum("EventKind", "STARTED PROGRESS WRITTEN FAILED HANG_ENDED", 1)
-OFF, OFF64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
+OFF = 0xFFFFFFFFFFFFFFFF
 WHEN_BUSY_QUEUE, WHEN_BUSY_REFUSE, WHEN_BUSY_COALESCE = range(3)
 STACKS_BLOCKED, STACKS_NONE, STACKS_ALL, STACKS_ALL_PTRACER = range(4)
 PIXELS_RGBA, PIXELS_BGRA, PIXELS_RGBX, PIXELS_BGRX = range(4)
 FILE_WHOLE, FILE_LOG_TAIL, FILE_JSON = range(3)
 SENT, RECEIVED = range(2)
-CHANNEL_WITHOUT_PAYLOAD, CHANNEL_EXACT = 1, 2
-REDACT_AT_CALL = 1
-SYSTEM_HOSTNAME, SYSTEM_PACKAGE = 1, 2
-REPORT_ALL_TRAFFIC = ANSWER_TRIGGER = 1
+PAYLOAD_REDACTED, PAYLOAD_NONE, PAYLOAD_EXACT = range(3)
+REDACT_REPORTS, REDACT_AT_CALL, REDACT_NEVER = range(3)
 PART_CONTINUES, PART_UNFINISHED = 1, 2
 LOG_MESSAGE_MAX_BYTES = 4096
 
@@ -62,31 +60,34 @@ error: status status; int system_errno; char message[512];
 region: uint32_t x, y, width, height;
 picture: ptr pixels; size_t stride; uint32_t width, height; pixel_format format; uint32_t reserved;
 options: size_t struct_size; str app_name, app_version, app_build_id, report_dir; bool
- create_report_dir; pid_t target_pid; uint32_t sample_window_ms, provider_timeout_ms; uint64_t
- log_ring_bytes; level log_level; size_t artefact_limit_bytes; uint64_t traffic_budget_bytes;
- uint32_t history_interval_ms; str recorder_dir; bool recorder_in_memory, target_with_descendants,
- pedantic; str pedantic_dir; uint32_t pedantic_cap, pedantic_channel_cap; ptr pedantic_ignore;
- size_t pedantic_ignore_count; uint32_t auto_snapshot_interval_ms; str auto_snapshot_dir; uint32_t
- auto_snapshot_max_count; uint64_t auto_snapshot_max_bytes; uint32_t disconnect_cooldown_ms,
- crash_refresh_interval_ms, report_dir_max_count, disconnect_cap; uint64_t report_dir_max_bytes,
- min_free_bytes; when_busy when_busy; stacks stacks; ptr on_event, on_event_context; str calibrator_path; bool
- without_process; ptr on_diagnostic, on_diagnostic_context; bool without_redaction; str
- redaction_rules; ptr before_publish, before_publish_context; uint64_t
- redaction_flags; str without_entries; uint64_t system_flags, answer_flags; uint32_t
- hang_cooldown_ms, hang_cap, condition_cooldown_ms, condition_cap; uint64_t profile_hz;
-report_request: size_t struct_size; str description, channel, output_path; uint32_t timeout_ms;
- bool is_crash; ptr screenshot; region region; uint64_t retained; ptr ret_ticket; uint64_t flags;
- ptr target_exit; uint64_t target_cpu_ns; ptr screenshot_context, screenshot_release;
+ create_report_dir, with_hostname, with_package, answers_trigger, without_process,
+ target_with_descendants; pid_t target_pid; when_busy when_busy; stacks stacks; uint64_t
+ sample_window_ms; str without_entries, calibrator_path; ptr on_event, on_event_context,
+ on_diagnostic, on_diagnostic_context, before_publish, before_publish_context; str recorder.dir; bool
+ recorder.is_in_memory; level recorder.log_level; uint64_t recorder.log_ring_bytes,
+ recorder.traffic_budget_bytes, recorder.history_interval_ms, recorder.profile_hz,
+ recorder.crash_refresh_interval_ms, recorder.reserved[4]; bool pedantic.is_enabled; str pedantic.dir;
+ uint64_t pedantic.cap, pedantic.channel_cap; ptr pedantic.ignore; size_t pedantic.ignore_count;
+ uint64_t pedantic.reserved[4], auto_snapshot.interval_ms; str auto_snapshot.dir; uint64_t
+ auto_snapshot.max_count, auto_snapshot.max_bytes, auto_snapshot.reserved[4]; redaction_mode
+ redaction.mode; str redaction.rules; uint64_t redaction.reserved[4], limits.provider_timeout_ms,
+ limits.artefact_bytes, limits.report_dir_max_count, limits.report_dir_max_bytes,
+ limits.min_free_bytes, limits.disconnect_cooldown_ms, limits.disconnect_cap,
+ limits.hang_cooldown_ms, limits.hang_cap, limits.condition_cooldown_ms, limits.condition_cap,
+ limits.reserved[4];
+report_request: size_t struct_size; str description, channel, output_path; uint64_t timeout_ms;
+ bool all_traffic, is_crash; ptr screenshot; region region; uint64_t retained; ptr ret_ticket,
+ target_exit; uint64_t target_cpu_ns; ptr screenshot_context, screenshot_release;
 report_result: size_t struct_size; status status; error error; uint32_t missing_count; uint64_t
  zip_bytes, elapsed_ns; char path[4096], missing[2048], not_searched[512];
 event: size_t struct_size; event_kind kind; uint64_t ticket; char report_type[24]; uint32_t
  percent, missing_count; error error; char path[4096], watchdog[65]; uint64_t duration_ms;
-channel_options: size_t struct_size; uint32_t weight; bool host_is_server, is_ipv6; uint16_t
- host_port, peer_port; uint32_t pin_bytes, snap_bytes; ptr filter, filter_context; uint64_t
- flags;"""
+channel_options: size_t struct_size; uint64_t weight; bool host_is_server, is_ipv6; uint16_t
+ host_port, peer_port; payload payload; uint64_t pin_bytes, snap_bytes; ptr filter,
+ filter_context;"""
 _CALLS = """
 str version(void); str status_name(status); status open(const options*, self**, error*);
-void close(self*); status flush(self*, uint32_t); status cancel(self*, uint64_t);
+void close(self*); status flush(self*, uint64_t); status cancel(self*, uint64_t);
 status redact_add(self*, str, error*); status set_tag(self*, str, str);
 status crash_handler_install(self*); status trigger_when(self*, str, error*);
 int events_fd(self*); bool next_event(self*, event*); bool log_wants(const self*, level);
@@ -105,7 +106,7 @@ str report_channel(const writer*); int fail_text(writer*, str); int omit_text(wr
 void truncate_text(writer*, bool, str);
 status channel_open(self*, str, const channel_options*, channel**, error*);
 void traffic(channel*, direction, uint32_t, str, const void*, size_t);
-void channel_close(channel*); status watchdog_open(self*, str, uint32_t, watchdog**, error*);
+void channel_close(channel*); status watchdog_open(self*, str, uint64_t, watchdog**, error*);
 void watchdog_beat(watchdog*); void watchdog_pause(watchdog*); void watchdog_close(watchdog*);"""
 
 _TYPES = {"void": None, "bool": ctypes.c_bool, "char": ctypes.c_char, "int": ctypes.c_int,
@@ -120,7 +121,7 @@ def _type(name):
 
 def _fields(members):
     for declared, names in re.findall(r"(\w+) (.+?);", members):
-        for name, count in re.findall(r"(\w+)(?:\[(\d+)\])?", names):
+        for name, count in re.findall(r"([\w.]+)(?:\[(\d+)\])?", names):
             yield name, _type(declared) * int(count) if count else _type(declared)
 
 
@@ -229,7 +230,10 @@ def _struct(name, given):
     struct = _TYPES[name]()
     struct.struct_size = ctypes.sizeof(struct)
     kinds = dict(struct._fields_)
-    for member, value in given.items():
+    inside = {f"{group}.{member}": value for group, members in given.items()
+              if isinstance(members, dict) for member, value in members.items()}
+    alone = {member: value for member, value in given.items() if not isinstance(value, dict)}
+    for member, value in {**alone, **inside}.items():
         kind = kinds.get(member, ctypes.c_void_p)
         if kind is ctypes.c_void_p or member == "struct_size":
             raise TypeError(f"{name} has no {member!r} that can be given here")
@@ -394,16 +398,18 @@ class _Closes:
 
 
 class Session(_Closes):
-    """A session with these bugpack_options. on_event(event) and on_diagnostic(level, text) run on
-    a thread of Python."""
+    """A session with these bugpack_options; a struct inside is a dict, as in
+    pedantic={"is_enabled": True}. on_event(event) and on_diagnostic(level, text) run on a thread of
+    Python."""
 
-    def __init__(self, app_name, *, on_event=None, on_diagnostic=None, pedantic_ignore=(),
-                 **options):
+    def __init__(self, app_name, *, on_event=None, on_diagnostic=None, pedantic=None, **options):
         global _callbacks
-        given = _struct("options", dict(options, app_name=app_name))
-        patterns = (ctypes.c_char_p * len(pedantic_ignore))(*map(_bytes, pedantic_ignore))
-        given.pedantic_ignore = ctypes.cast(patterns, ctypes.c_void_p)
-        given.pedantic_ignore_count = len(pedantic_ignore)
+        pedantic = dict(pedantic or {})
+        ignore = pedantic.pop("ignore", ())
+        given = _struct("options", dict(options, app_name=app_name, pedantic=pedantic))
+        patterns = (ctypes.c_char_p * len(ignore))(*map(_bytes, ignore))
+        setattr(given, "pedantic.ignore", ctypes.cast(patterns, ctypes.c_void_p))
+        setattr(given, "pedantic.ignore_count", len(ignore))
         if _callbacks is None:
             _callbacks = _Callbacks()
         self._kept = []

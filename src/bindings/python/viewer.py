@@ -27,7 +27,7 @@ def show_frames(session, state, is_over):
 def main():
     faulthandler.enable()
     session = bugpack.Session("viewer", app_version="1", report_dir=sys.argv[1],
-                              create_report_dir=True, pedantic=True)
+                              create_report_dir=True, pedantic={"is_enabled": True})
     with session:
         session.crash_handler_install()
         logging.getLogger().addHandler(bugpack.LogHandler(session))

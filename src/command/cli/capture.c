@@ -214,19 +214,19 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all,
     session_options.target_pid = pid;
     session_options.sample_window_ms = options->window_ms == 0 ? BUGPACK_OFF : options->window_ms;
     session_options.report_dir = report_dir;
-    session_options.artefact_limit_bytes =
+    session_options.limits.artefact_bytes =
         BP_BUFFER_LIMIT_MAX; /* --log-limit and --attach-limit count */
     /* One report, and no history. */
-    session_options.log_ring_bytes = BUGPACK_OFF64;
-    session_options.traffic_budget_bytes = BUGPACK_OFF64;
-    session_options.history_interval_ms = BUGPACK_OFF;
-    session_options.recorder_in_memory = true;
+    session_options.recorder.log_ring_bytes = BUGPACK_OFF;
+    session_options.recorder.traffic_budget_bytes = BUGPACK_OFF;
+    session_options.recorder.history_interval_ms = BUGPACK_OFF;
+    session_options.recorder.is_in_memory = true;
     /* A person asked for this report: refuse nothing and remove nothing. */
-    session_options.min_free_bytes = BUGPACK_OFF64;
-    session_options.report_dir_max_count = BUGPACK_OFF;
-    session_options.report_dir_max_bytes = BUGPACK_OFF64;
+    session_options.limits.min_free_bytes = BUGPACK_OFF;
+    session_options.limits.report_dir_max_count = BUGPACK_OFF;
+    session_options.limits.report_dir_max_bytes = BUGPACK_OFF;
     session_options.stacks = options->stacks;
-    session_options.system_flags = options->host ? 0 : BUGPACK_SYSTEM_PACKAGE;
+    session_options.with_package = !options->host;
     session_options.before_publish = bp_cli_publish_call(options->is_reviewed);
     bp_cli_files_apply(&options->files, &session_options);
     bugpack_error error = BUGPACK_ERROR_INIT;

@@ -526,10 +526,10 @@ static size_t count_standard_input(const bp_cli_inputs *inputs) {
 }
 
 void bp_cli_files_apply(const bp_cli_files *files, bugpack_options *options) {
-    options->provider_timeout_ms = file_timeout_ms + files->input_timeout_ms;
+    options->limits.provider_timeout_ms = file_timeout_ms + files->input_timeout_ms;
     options->calibrator_path = BP_CLI_OWN_PATH;
     options->without_entries = files->without;
-    options->system_flags |= files->with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0;
+    options->with_hostname = files->with_hostname;
     bp_cli_redaction_apply(&files->redaction, options);
 }
 

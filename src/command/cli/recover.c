@@ -127,7 +127,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     options.on_note = print_note;
     options.context = &made;
     options.before_publish = bp_cli_publish_call(given.is_reviewed);
-    options.system_flags = given.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0;
+    options.with_hostname = given.with_hostname;
     if (bugpack_recover(&options, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
         return bp_cli_say_error(&error);
     }

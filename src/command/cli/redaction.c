@@ -42,8 +42,8 @@ bool bp_cli_redaction_prepare(bp_cli_redaction *redaction, bp_cli_exit *ret_exit
 }
 
 void bp_cli_redaction_apply(const bp_cli_redaction *redaction, bugpack_options *options) {
-    options->without_redaction = redaction->is_off;
-    options->redaction_rules = redaction->text;
+    options->redaction.mode = redaction->is_off ? BUGPACK_REDACT_NEVER : BUGPACK_REDACT_REPORTS;
+    options->redaction.rules = redaction->text;
 }
 
 void bp_cli_redaction_release(bp_cli_redaction *redaction) {

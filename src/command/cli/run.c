@@ -305,19 +305,19 @@ static bugpack_status run_session_open(run_session *session, const run_options *
     options.report_dir = given->output_dir != NULL ? given->output_dir : ".";
     options.target_pid = child->pid;
     options.target_with_descendants = true;
-    options.profile_hz = given->profile_hz;
-    options.traffic_budget_bytes = BUGPACK_OFF64;
-    options.pedantic = given->is_pedantic;
-    options.pedantic_dir = given->pedantic_dir;
-    options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
-    options.auto_snapshot_max_count = given->auto_snapshot_cap;
+    options.recorder.profile_hz = given->profile_hz;
+    options.recorder.traffic_budget_bytes = BUGPACK_OFF;
+    options.pedantic.is_enabled = given->is_pedantic;
+    options.pedantic.dir = given->pedantic_dir;
+    options.auto_snapshot.interval_ms = given->auto_snapshot_interval_ms;
+    options.auto_snapshot.max_count = given->auto_snapshot_cap;
     if (bp_cli_publish_call(given->is_reviewed) != NULL) {
         options.before_publish = review_and_publish;
     }
     options.before_publish_context = session;
-    options.system_flags = BUGPACK_SYSTEM_PACKAGE;
+    options.with_package = true;
     bp_cli_files_apply(&given->files, &options);
-    options.answer_flags = BUGPACK_ANSWER_TRIGGER;
+    options.answers_trigger = true;
     options.on_event = on_event;
     options.on_event_context = session;
     options.on_diagnostic = on_diagnostic;

@@ -263,14 +263,16 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all,
     options.target_pid = pid;
     options.target_with_descendants = given->select.with_children || given->select.pids.count == 0;
     /* Else conditions do not need it, and a look at each thread is what a watch costs. */
-    options.history_interval_ms = options.target_with_descendants ? 0 : history_interval_ms;
-    options.traffic_budget_bytes = BUGPACK_OFF64;
-    options.log_ring_bytes = it->follow_count > 0 ? 0 : BUGPACK_OFF64;
-    options.recorder_in_memory = true;
+    options.recorder.history_interval_ms =
+        options.target_with_descendants ? 0 : history_interval_ms;
+    options.recorder.traffic_budget_bytes = BUGPACK_OFF;
+    options.recorder.log_ring_bytes = it->follow_count > 0 ? 0 : BUGPACK_OFF;
+    options.recorder.is_in_memory = true;
     options.stacks = given->stacks;
-    options.condition_cap = given->report_max_count - it->report_count;
-    options.condition_cooldown_ms = given->cooldown_ms == 0 ? BUGPACK_OFF : given->cooldown_ms;
-    options.system_flags = BUGPACK_SYSTEM_PACKAGE;
+    options.limits.condition_cap = given->report_max_count - it->report_count;
+    options.limits.condition_cooldown_ms =
+        given->cooldown_ms == 0 ? BUGPACK_OFF : given->cooldown_ms;
+    options.with_package = true;
     options.before_publish = bp_cli_publish_call(false);
     bp_cli_files_apply(&given->files, &options);
     bugpack_error error = BUGPACK_ERROR_INIT;

@@ -1,5 +1,6 @@
 #include "base/struct_size.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include <bugpack/version.h>
@@ -63,39 +64,22 @@ void bp_struct_write(const bp_struct *of, void *given, const void *from) {
     memcpy(given, &given_bytes, sizeof given_bytes);
 }
 
-static uint64_t get(const void *field, size_t bytes) {
-    uint32_t narrow;
-    uint64_t wide;
-    if (bytes == sizeof narrow) {
-        memcpy(&narrow, field, sizeof narrow);
-        return narrow;
-    }
-    memcpy(&wide, field, sizeof wide);
-    return wide;
-}
-
-static void set(void *field, size_t bytes, uint64_t value) {
-    uint32_t narrow = (uint32_t)value;
-    if (bytes == sizeof narrow) {
-        memcpy(field, &narrow, sizeof narrow);
-    } else {
-        memcpy(field, &value, sizeof value);
-    }
-}
-
 bugpack_status bp_struct_fill(void *fields_of, const bp_field *fields, size_t field_count,
                               bugpack_error *error) {
     for (size_t i = 0; i < field_count; i++) {
-        void *field = (char *)fields_of + fields[i].offset;
-        uint64_t value = get(field, fields[i].bytes);
-        bool is_off = value == (fields[i].bytes == 4 ? BUGPACK_OFF : BUGPACK_OFF64);
-        if (is_off && fields[i].off_value == BP_FIELD_NEVER_OFF) {
-            return bp_fail(error, BUGPACK_ERR_INVALID, "%s cannot be BUGPACK_OFF", fields[i].name);
+        const bp_field *field = &fields[i];
+        uint64_t *value = (uint64_t *)(void *)((char *)fields_of + field->offset);
+        if (*value == BUGPACK_OFF && field->off_value == BP_FIELD_NEVER_OFF) {
+            return bp_fail(error, BUGPACK_ERR_INVALID, "%s cannot be BUGPACK_OFF", field->name);
         }
-        if (value == 0) {
-            set(field, fields[i].bytes, fields[i].default_value);
-        } else if (is_off) {
-            set(field, fields[i].bytes, fields[i].off_value);
+        if (*value != BUGPACK_OFF && *value > field->max_value) {
+            return bp_fail(error, BUGPACK_ERR_INVALID, "%s must be at most %" PRIu64, field->name,
+                           field->max_value);
+        }
+        if (*value == 0) {
+            *value = field->default_value;
+        } else if (*value == BUGPACK_OFF) {
+            *value = field->off_value;
         }
     }
     return BUGPACK_OK;

@@ -54,18 +54,21 @@ bugpack_status bp_struct_check(const bp_struct *of, const void *given, bugpack_e
 /* Copies `from`, of this version, to a checked struct as far as that reaches. Its size stays. */
 void bp_struct_write(const bp_struct *of, void *given, const void *from);
 
-/* The meaning in an integer field of 0, and of BUGPACK_OFF where it has 4 bytes or BUGPACK_OFF64
- * where it has 8. */
+/* The meaning of 0 and of BUGPACK_OFF in a field of 64 bits, and its bound. */
 typedef struct bp_field {
-    const char *name;
-    size_t offset, bytes;
+    const char *name; /* with that of the struct inside, as "recorder.profile_hz" */
+    size_t offset;
     uint64_t default_value; /* for 0 */
     uint64_t off_value;     /* for off; BP_FIELD_NEVER_OFF: INVALID */
+    uint64_t max_value;     /* INVALID above */
 } bp_field;
 
 #define BP_FIELD_NEVER_OFF UINT64_MAX
-#define BP_FIELD(type, field, default_value, off_value)                                            \
-    { #field, offsetof(type, field), sizeof(((type *)NULL)->field), default_value, off_value }
+#define BP_FIELD_MAX32                                                                             \
+    (UINT32_MAX - 1) /* of a setting that is kept in 32 bits, where a limit of                     \
+                      * UINT32_MAX may mean none */
+#define BP_FIELD(type, field, default_value, off_value, max_value)                                 \
+    { #field, offsetof(type, field), default_value, off_value, max_value }
 
 /* Replaces 0 and off in these fields of a struct that was read. */
 bugpack_status bp_struct_fill(void *fields_of, const bp_field *fields, size_t field_count,

@@ -167,7 +167,7 @@ static const spice_kind kinds[SPICE_CHANNEL_KINDS] = {
          .thread_name = "spice-inputs",
          .weight = 4,
          .message_max_bytes = 1 << 20,
-         .traffic_flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD,
+         .payload = BUGPACK_PAYLOAD_NONE,
          .opcodes = {[BUGPACK_SENT] = nothing_sent, [BUGPACK_RECEIVED] = spice_inputs_opcodes}},
 };
 
@@ -292,7 +292,7 @@ static void open_records(spice_channel *channel) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     traffic.weight = channel->kind->weight;
     traffic.peer_port = (uint16_t)strtoul(channel->client->port, NULL, 10);
-    traffic.flags = channel->kind->traffic_flags;
+    traffic.payload = channel->kind->payload;
     if (bugpack_channel_open(session, channel->kind->name, &traffic, &channel->traffic, &error) !=
             BUGPACK_OK ||
         bugpack_watchdog_open(session, channel->kind->name, SPICE_HANG_MS, &channel->watchdog,

@@ -47,7 +47,7 @@ typedef struct spice_kind {
     uint8_t type;
     const char *name, *thread_name;
     uint32_t weight, message_max_bytes;
-    uint64_t traffic_flags;
+    bugpack_payload payload;
     const spice_opcode *opcodes[2]; /* its own, by bugpack_direction */
     /* Called on its thread when the link is made, and after each message; NULL: nothing to do. */
     bool (*on_up)(struct spice_channel *channel, spice_failure *failure);

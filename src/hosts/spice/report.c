@@ -21,9 +21,9 @@ bool spice_report_open(spice_client *client, const char *report_dir, bool is_ped
     options.app_version = BUGPACK_VERSION;
     options.report_dir = report_dir;
     options.create_report_dir = true;
-    options.pedantic = is_pedantic;
-    options.pedantic_dir = pedantic_dir;
-    options.answer_flags = BUGPACK_ANSWER_TRIGGER;
+    options.pedantic.is_enabled = is_pedantic;
+    options.pedantic.dir = pedantic_dir;
+    options.answers_trigger = true;
     options.on_event = console_print_event;
     options.on_diagnostic = on_diagnostic;
     bugpack_session *session = NULL;

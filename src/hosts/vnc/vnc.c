@@ -238,8 +238,8 @@ static bool open_session(const char *report_dir) {
     channel.weight = BUGPACK_TRAFFIC_WEIGHT_TOTAL; /* there is no other channel */
     options.app_name = "vnc";
     options.report_dir = report_dir;
-    options.create_report_dir = options.pedantic = true;
-    options.answer_flags = BUGPACK_ANSWER_TRIGGER;
+    options.create_report_dir = options.pedantic.is_enabled = true;
+    options.answers_trigger = true;
     options.on_event = console_print_event;
     if (bugpack_open(&options, &app.bp, &error) != BUGPACK_OK ||
         bugpack_channel_open(app.bp, "rfb", &channel, &app.channel, &error) != BUGPACK_OK ||

@@ -41,7 +41,7 @@ static uint64_t bytes_of_weights(uint64_t budget_bytes, uint64_t weight_sum) {
  * The share of the next channel, in whole pages. Together the shares of open channels stay within
  * the budget, but for the least share: a smaller ring would hold too little to be of use.
  */
-static size_t next_ring_bytes(const bp_channels *channels, uint32_t weight) {
+static size_t next_ring_bytes(const bp_channels *channels, uint64_t weight) {
     uint64_t weight_max =
         weight < BUGPACK_TRAFFIC_WEIGHT_TOTAL ? weight : BUGPACK_TRAFFIC_WEIGHT_TOTAL;
     uint64_t first = bytes_of_weights(channels->budget_bytes, weight_max);
@@ -95,7 +95,7 @@ size_t bp_channels_plain_max(bp_channels *channels, const char *name, bool *ret_
     size_t max = channels->forgotten_max;
     if (item != NULL) {
         max = bp_traffic_plain_max(item->traffic);
-        *ret_exact = (bp_traffic_identity_of(item->traffic)->flags & BUGPACK_CHANNEL_EXACT) != 0;
+        *ret_exact = bp_traffic_identity_of(item->traffic)->payload == BUGPACK_PAYLOAD_EXACT;
     }
     bp_lock_release(&channels->list_lock);
     return max;
@@ -260,7 +260,7 @@ static bugpack_status make_channel(bp_channels *channels, const char *name, size
 
 /* Puts an item that has its channel into the list, and opens the handle. */
 static void add_item(bp_channels *channels, bp_channel_item *item, bugpack_channel *handle,
-                     uint32_t weight, uint64_t ring_bytes) {
+                     uint64_t weight, uint64_t ring_bytes) {
     *item = (bp_channel_item){
         .traffic = item->traffic, .handle = handle, .weight = weight, .taken_bytes = ring_bytes};
     channels->weight_sum += weight;

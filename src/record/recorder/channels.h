@@ -39,7 +39,7 @@ struct bugpack_channel {
 typedef struct bp_channel_item {
     bp_traffic *traffic;
     bugpack_channel *handle; /* closed: it may be another channel's once this item is gone */
-    uint32_t weight;
+    uint64_t weight;
     uint64_t taken_bytes; /* of the budget */
     bool is_closed;
     unsigned hold_count;
@@ -109,7 +109,7 @@ bool bp_channels_is_open(void *channels, const char *name, size_t name_bytes);
 
 /* bp_traffic_plain_max of the newest channel of this name, closed or not; SIZE_MAX if there was
  * none, and 0 if no traffic is recorded. Of a name that is forgotten it is the least of those that
- * are. `ret_exact`: it has BUGPACK_CHANNEL_EXACT. Any thread. */
+ * are. `ret_exact`: it has BUGPACK_PAYLOAD_EXACT. Any thread. */
 size_t bp_channels_plain_max(bp_channels *channels, const char *name, bool *ret_exact);
 
 /* Ends the session's recording: bp_traffic_close and bp_traffic_end_filter of each channel. */

@@ -18,7 +18,6 @@
 #define CACHE_LINE 64
 
 static const size_t message_max_bytes = (size_t)16 << 20;
-static const uint32_t pin_max_bytes = (uint32_t)1 << 20;
 
 /* A channel's filter is the host's function, called on the recording thread. The guard lets a close
  * wait until no thread is inside it, and none enters later, so that the host may free what the
@@ -55,8 +54,8 @@ void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, u
                                       .host_is_server = options->host_is_server,
                                       .host_port = options->host_port,
                                       .peer_port = options->peer_port,
-                                      .snap_bytes = options->snap_bytes,
-                                      .flags = (uint32_t)options->flags,
+                                      .snap_bytes = (uint32_t)options->snap_bytes,
+                                      .payload = (uint32_t)options->payload,
                                       .number = number,
                                       .has_pins = options->pin_bytes > 0};
     memcpy(identity->name, name, strnlen(name, sizeof identity->name - 1));
@@ -77,7 +76,7 @@ bool bp_traffic_identity_is_whole(const bp_traffic_identity *identity, uint32_t 
            memchr(identity->name, '\0', sizeof identity->name) != NULL;
 }
 
-size_t bp_traffic_pins_ring_bytes(uint32_t pin_bytes) {
+size_t bp_traffic_pins_ring_bytes(uint64_t pin_bytes) {
     const size_t overhead_bytes = BP_RING_FRAME_BYTES + sizeof(uint64_t) +
                                   sizeof(bp_traffic_header) + BP_TRAFFIC_NAME_MAX_BYTES;
     /* A ring refuses a record over a quarter of it; the other three quarters hold small ones. */
@@ -100,7 +99,7 @@ static void choose_kept(bp_traffic *traffic, const bugpack_channel_options *opti
         traffic->kept_max = options->snap_bytes;
         traffic->kept_cut = 1u << BP_TRAFFIC_CUT_SNAP;
     }
-    if ((options->flags & BUGPACK_CHANNEL_WITHOUT_PAYLOAD) != 0) {
+    if (options->payload == BUGPACK_PAYLOAD_NONE) {
         traffic->kept_max = 0;
         traffic->kept_cut = 1u << BP_TRAFFIC_CUT_FLAG;
     }
@@ -131,10 +130,6 @@ bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
                               const bugpack_channel_options *options, const void *owner,
                               bp_ring *ring, bp_ring *pins, bp_traffic **ret_traffic,
                               bugpack_error *error) {
-    if (options->pin_bytes > pin_max_bytes) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot pin %u bytes: the most is 1 MiB",
-                       (unsigned)options->pin_bytes);
-    }
     bp_traffic *traffic = aligned_alloc(CACHE_LINE, sizeof *traffic);
     if (traffic == NULL) {
         return bp_fail_memory(error, "open a channel");
@@ -154,7 +149,7 @@ bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
         uint64_t room = 4 * (uint64_t)(bp_ring_payload_max(pins) + BP_RING_FRAME_BYTES);
         traffic->pin_kept_max = kept_max_of(pins, sizeof(uint64_t));
         atomic_init(&traffic->pin_left,
-                    options->pin_bytes > 0 ? (uint64_t)options->pin_bytes << 32 | room : 0);
+                    options->pin_bytes > 0 ? options->pin_bytes << 32 | room : 0);
     }
     *ret_traffic = traffic;
     return BUGPACK_OK;

@@ -28,8 +28,8 @@ typedef struct bp_traffic_identity {
     uint32_t snap_bytes;
     uint32_t number; /* in its session, from 0; part of its addresses */
     uint32_t has_pins;
-    uint32_t flags; /* BUGPACK_CHANNEL_… */
-    uint64_t check; /* hash of the fields above */
+    uint32_t payload; /* a bugpack_payload */
+    uint64_t check;   /* hash of the fields above */
 } bp_traffic_identity;
 
 /* Whether what was read of a file is the identity of this channel. */
@@ -43,12 +43,12 @@ void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, u
  * The size of a ring of pins: one message of `pin_bytes`, or 256 small ones with their metadata. In
  * a smaller ring the opening ends sooner.
  */
-size_t bp_traffic_pins_ring_bytes(uint32_t pin_bytes);
+size_t bp_traffic_pins_ring_bytes(uint64_t pin_bytes);
 
 /*
  * A channel over two rings: the messages, and the pinned opening messages, which it stops writing
  * before anything would be evicted. `pins` is empty and may be NULL. Takes ownership of the rings
- * on success. `owner` is the session. INVALID for pin_bytes over 1 MiB.
+ * on success. `owner` is the session.
  */
 bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
                               const bugpack_channel_options *options, const void *owner,

@@ -355,7 +355,7 @@ static bugpack_status print_first(printer *print) {
     traffic_lane *at = print->queue[0];
     if (at->window == NULL) {
         bool is_searched =
-            print->redactor != NULL && (at->snapshot->identity.flags & BUGPACK_CHANNEL_EXACT) == 0;
+            print->redactor != NULL && at->snapshot->identity.payload != BUGPACK_PAYLOAD_EXACT;
         at->window = calloc(1, sizeof *at->window);
         at->sides = is_searched ? calloc(2, sizeof *at->sides) : NULL;
         if (at->window == NULL || (is_searched && at->sides == NULL)) {

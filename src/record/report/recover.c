@@ -258,7 +258,7 @@ static void identify(struct recovery *it) {
     bp_machine_identify(machine);
     if (dead->machine[0] != '\0') {
         (void)snprintf(machine->name, sizeof machine->name, "%s", dead->machine);
-    } else if ((it->request->system_flags & BUGPACK_SYSTEM_HOSTNAME) == 0) {
+    } else if (!it->request->with_hostname) {
         machine->name[0] = '\0';
     }
 }

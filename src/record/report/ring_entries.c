@@ -153,7 +153,7 @@ static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
     bp_redactor *redactor = bp_bundle_begin_messages(adding->bundle);
     for (size_t i = 0; redactor != NULL && i < adding->channel_count; i++) {
         const bp_traffic_identity *identity = &adding->channels[i].identity;
-        if ((identity->flags & BUGPACK_CHANNEL_EXACT) != 0 && status == BUGPACK_OK) {
+        if (identity->payload == BUGPACK_PAYLOAD_EXACT && status == BUGPACK_OK) {
             status = bp_bundle_add_exact(adding->bundle, identity->name);
         }
     }

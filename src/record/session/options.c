@@ -22,40 +22,58 @@ static const size_t log_ring_min_bytes = 4096;
 static const size_t log_ring_max_bytes = (size_t)1 << 30;
 
 /* clang-format off */
-#define FIELD(field, default_value, off_value) \
-    BP_FIELD(bugpack_options, field, default_value, off_value)
+#define FIELD(field, default_value, off_value, max_value) \
+    BP_FIELD(bugpack_options, field, default_value, off_value, max_value)
 static const bp_field fields[] = {
-    FIELD(sample_window_ms,          BUGPACK_SAMPLE_WINDOW_DEFAULT_MS, 0),
-    FIELD(provider_timeout_ms,       2000,                             BP_FIELD_NEVER_OFF),
-    FIELD(log_ring_bytes,            (size_t)4 << 20,                  0),
-    FIELD(log_level,                 BUGPACK_LEVEL_DEBUG,              BUGPACK_LEVEL_OFF),
-    FIELD(artefact_limit_bytes,      (size_t)64 << 20,                 BP_FIELD_NEVER_OFF),
-    FIELD(traffic_budget_bytes,      (uint64_t)50 << 20,               0),
-    FIELD(history_interval_ms,       1000,                             0),
-    FIELD(pedantic_cap,              50,                               UINT32_MAX),
-    FIELD(pedantic_channel_cap,      0,                                UINT32_MAX),
-    FIELD(auto_snapshot_interval_ms, 0,                                0),
-    FIELD(auto_snapshot_max_count,   20,                               0),
-    FIELD(auto_snapshot_max_bytes,   (uint64_t)512 << 20,              0),
-    FIELD(disconnect_cooldown_ms,    60000,                            0),
-    FIELD(hang_cooldown_ms,          60000,                            0),
-    FIELD(hang_cap,                  20,                               0),
-    FIELD(condition_cooldown_ms,     60000,                            0),
-    FIELD(condition_cap,             20,                               0),
-    FIELD(profile_hz,                0,                                0),
-    FIELD(disconnect_cap,            20,                               0),
-    FIELD(report_dir_max_count,      1000,                             0),
-    FIELD(report_dir_max_bytes,      (uint64_t)4 << 30,                0),
-    FIELD(min_free_bytes,            (uint64_t)16 << 20,               0),
-    FIELD(crash_refresh_interval_ms, 0,                                CRASH_REFRESH_OFF)};
+    FIELD(sample_window_ms,                   BUGPACK_SAMPLE_WINDOW_DEFAULT_MS, 0, BUGPACK_SAMPLE_WINDOW_MAX_MS),
+    FIELD(recorder.log_ring_bytes,            (size_t)4 << 20,     0,                  UINT64_MAX),
+    FIELD(recorder.traffic_budget_bytes,      (uint64_t)50 << 20,  0,                  UINT64_MAX),
+    FIELD(recorder.history_interval_ms,       1000,                0,                  BP_FIELD_MAX32),
+    FIELD(recorder.profile_hz,                0,                   0,                  BP_PROFILE_HZ_MAX),
+    FIELD(recorder.crash_refresh_interval_ms, 0,                   CRASH_REFRESH_OFF,  BP_FIELD_MAX32),
+    FIELD(pedantic.cap,                       50,                  UINT32_MAX,         BP_FIELD_MAX32),
+    FIELD(pedantic.channel_cap,               0,                   UINT32_MAX,         BP_FIELD_MAX32),
+    FIELD(auto_snapshot.interval_ms,          0,                   0,                  BP_FIELD_MAX32),
+    FIELD(auto_snapshot.max_count,            20,                  0,                  BP_FIELD_MAX32),
+    FIELD(auto_snapshot.max_bytes,            (uint64_t)512 << 20, 0,                  UINT64_MAX),
+    FIELD(limits.provider_timeout_ms,         2000,                BP_FIELD_NEVER_OFF, BP_FIELD_MAX32),
+    FIELD(limits.artefact_bytes,              (size_t)64 << 20,    BP_FIELD_NEVER_OFF, BP_BUFFER_LIMIT_MAX),
+    FIELD(limits.report_dir_max_count,        1000,                0,                  BP_FIELD_MAX32),
+    FIELD(limits.report_dir_max_bytes,        (uint64_t)4 << 30,   0,                  UINT64_MAX),
+    FIELD(limits.min_free_bytes,              (uint64_t)16 << 20,  0,                  UINT64_MAX),
+    FIELD(limits.disconnect_cooldown_ms,      60000,               0,                  BP_FIELD_MAX32),
+    FIELD(limits.disconnect_cap,              20,                  0,                  BP_FIELD_MAX32),
+    FIELD(limits.hang_cooldown_ms,            60000,               0,                  BP_FIELD_MAX32),
+    FIELD(limits.hang_cap,                    20,                  0,                  BP_FIELD_MAX32),
+    FIELD(limits.condition_cooldown_ms,       60000,               0,                  BP_FIELD_MAX32),
+    FIELD(limits.condition_cap,               20,                  0,                  BP_FIELD_MAX32)};
 #undef FIELD
 /* clang-format on */
+
+/* The struct inside that has something in `reserved`: a field of a later version. NULL if none. */
+static const char *find_reserved(const bugpack_options *options) {
+    static const uint64_t none[sizeof options->recorder.reserved / sizeof(uint64_t)];
+    const struct {
+        const char *name;
+        const uint64_t *reserved;
+    } groups[] = {{"recorder", options->recorder.reserved},
+                  {"pedantic", options->pedantic.reserved},
+                  {"auto_snapshot", options->auto_snapshot.reserved},
+                  {"redaction", options->redaction.reserved},
+                  {"limits", options->limits.reserved}};
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        if (memcmp(groups[i].reserved, none, sizeof none) != 0) {
+            return groups[i].name;
+        }
+    }
+    return NULL;
+}
 
 static bugpack_status check_fields(const bugpack_options *options, bugpack_error *error) {
     const char *app = options->app_name;
     const bool has_target = options->target_pid != 0;
-    const uint64_t log_bytes = options->log_ring_bytes;
-    const uint64_t redaction = options->redaction_flags;
+    const uint64_t log_bytes = options->recorder.log_ring_bytes;
+    const uint64_t refresh_ms = options->recorder.crash_refresh_interval_ms;
     const struct {
         bool is_wrong;
         const char *sentence;
@@ -64,38 +82,34 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         {app != NULL && (app[0] == '\0' || strlen(app) > app_name_max_bytes),
          "app_name must have 1 to 64 bytes"},
         {log_bytes != 0 && (log_bytes < log_ring_min_bytes || log_bytes > log_ring_max_bytes),
-         "log_ring_bytes must be BUGPACK_OFF64 or between 4 KiB and 1 GiB"},
-        {(unsigned)options->log_level > BUGPACK_LEVEL_OFF, "log_level has an unknown value"},
+         "recorder.log_ring_bytes must be BUGPACK_OFF or between 4 KiB and 1 GiB"},
+        {(unsigned)options->recorder.log_level > BUGPACK_LEVEL_OFF,
+         "recorder.log_level has an unknown value"},
         {(unsigned)options->stacks > BUGPACK_STACKS_ALL_PTRACER, "stacks has an unknown value"},
-        {(options->system_flags & ~(BUGPACK_SYSTEM_HOSTNAME | BUGPACK_SYSTEM_PACKAGE)) != 0,
-         "system_flags has an unknown value"},
-        {(options->system_flags & BUGPACK_SYSTEM_PACKAGE) != 0 && !has_target,
-         "BUGPACK_SYSTEM_PACKAGE needs a target_pid"},
-        {(options->answer_flags & ~BUGPACK_ANSWER_TRIGGER) != 0,
-         "answer_flags has an unknown value"},
+        {options->with_package && !has_target, "with_package needs a target_pid"},
         {options->stacks >= BUGPACK_STACKS_ALL && !has_target && options->calibrator_path == NULL,
          "stacks of all threads need a target_pid, or a calibrator_path"},
-        {options->pedantic_ignore_count > pedantic_ignore_max_count,
-         "pedantic_ignore has over 1000 patterns"},
-        {options->crash_refresh_interval_ms != 0 && options->crash_refresh_interval_ms < 1000,
-         "crash_refresh_interval_ms must be BUGPACK_OFF or at least 1000"},
+        {options->pedantic.ignore_count > pedantic_ignore_max_count,
+         "pedantic.ignore has over 1000 patterns"},
+        {refresh_ms != 0 && refresh_ms < 1000,
+         "recorder.crash_refresh_interval_ms must be BUGPACK_OFF or at least 1000"},
         {(unsigned)options->when_busy > BUGPACK_WHEN_BUSY_COALESCE,
          "when_busy has an unknown value"},
-        {(redaction & ~BUGPACK_REDACT_AT_CALL) != 0 ||
-             (redaction != 0 && options->without_redaction),
-         "redaction_flags has an unknown flag, or there is no redaction"},
-        {options->profile_hz > BP_PROFILE_HZ_MAX, "profile_hz is over 1000"},
-        {options->artefact_limit_bytes > BP_BUFFER_LIMIT_MAX,
-         "artefact_limit_bytes is out of range"},
+        {(unsigned)options->redaction.mode > BUGPACK_REDACT_NEVER,
+         "redaction.mode has an unknown value"},
         {options->without_process && has_target, "a session about a process cannot be without one"},
     };
+    const char *unknown_in = find_reserved(options);
+    if (unknown_in != NULL) {
+        return bp_fail(
+            error, BUGPACK_ERR_INVALID,
+            "%s.reserved of bugpack_options belongs to a field that bugpack " BUGPACK_VERSION
+            " does not have",
+            unknown_in);
+    }
     if (options->target_pid < 0) {
         return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process has the id %ld",
                        (long)options->target_pid);
-    }
-    if (options->sample_window_ms > BUGPACK_SAMPLE_WINDOW_MAX_MS) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "a sample window of %u ms is over %u ms",
-                       (unsigned)options->sample_window_ms, BUGPACK_SAMPLE_WINDOW_MAX_MS);
     }
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].is_wrong) {
@@ -153,15 +167,15 @@ static bugpack_status copy_dirs(const bugpack_options *given, bp_config *config,
     bugpack_status status = given->report_dir != NULL
                                 ? copy_dir(given->report_dir, &config->report_dir.path, error)
                                 : copy_default_dir(&config->report_dir.path, error);
-    if (status == BUGPACK_OK && given->recorder_dir != NULL) {
-        status = bp_file_absolute_path(given->recorder_dir, &recorder_dir, error);
+    if (status == BUGPACK_OK && given->recorder.dir != NULL) {
+        status = bp_file_absolute_path(given->recorder.dir, &recorder_dir, error);
         config->recorder_dir = recorder_dir;
     }
     if (status != BUGPACK_OK) {
         return status;
     }
     const char *report_dir = config->report_dir.path;
-    status = copy_dir(given->pedantic_dir != NULL ? given->pedantic_dir : report_dir,
+    status = copy_dir(given->pedantic.dir != NULL ? given->pedantic.dir : report_dir,
                       &config->pedantic.dir.path, error);
     if (status != BUGPACK_OK) {
         return status;
@@ -170,14 +184,14 @@ static bugpack_status copy_dirs(const bugpack_options *given, bp_config *config,
         return bp_fail_memory(error, "open a session");
     }
     bp_report_dir *dir = &config->auto_snapshot.dir;
-    status = copy_dir(given->auto_snapshot_dir != NULL ? given->auto_snapshot_dir : snapshot_dir,
+    status = copy_dir(given->auto_snapshot.dir != NULL ? given->auto_snapshot.dir : snapshot_dir,
                       &dir->path, error);
     /* In a shared directory another user may have made the default one first. */
     dir->is_private = status == BUGPACK_OK && strcmp(dir->path, snapshot_dir) == 0;
     dir->parent = given->create_report_dir ? report_dir : NULL;
     dir->may_create = true;
-    dir->bounds =
-        (bp_report_bounds){given->auto_snapshot_max_count, given->auto_snapshot_max_bytes};
+    dir->bounds = (bp_report_bounds){(uint32_t)given->auto_snapshot.max_count,
+                                     given->auto_snapshot.max_bytes};
     config->report_dir.may_create = config->pedantic.dir.may_create = given->create_report_dir;
     free(snapshot_dir);
     return status;
@@ -185,8 +199,8 @@ static bugpack_status copy_dirs(const bugpack_options *given, bp_config *config,
 
 /* The patterns of gap keys, in one block. */
 static bool copy_patterns(const bugpack_options *given, bp_config *config) {
-    const char *const *from = given->pedantic_ignore;
-    size_t count = from == NULL ? 0 : given->pedantic_ignore_count, byte_count = 0;
+    const char *const *from = given->pedantic.ignore;
+    size_t count = from == NULL ? 0 : given->pedantic.ignore_count, byte_count = 0;
     for (size_t i = 0; i < count; i++) {
         byte_count += from[i] == NULL ? 1 : strlen(from[i]) + 1;
     }
@@ -241,8 +255,8 @@ void bp_config_release_patterns(bp_config *config) {
 }
 
 /* What is stored for a crash: by default of the providers only that of session.json. */
-static void translate_crash(uint32_t interval_ms, bp_config *config) {
-    static const uint32_t default_ms = 5000;
+static void translate_crash(uint64_t interval_ms, bp_config *config) {
+    static const uint64_t default_ms = 5000;
     bool is_off = interval_ms == CRASH_REFRESH_OFF;
     config->crash.interval_ns = (interval_ms == 0 ? default_ms : interval_ms) * BP_NS_PER_MS;
     config->crash.scope =
@@ -258,37 +272,41 @@ static bp_config translate(const bugpack_options *given) {
         .target_pid = given->target_pid,
         .with_descendants = given->target_with_descendants,
         .without_process = given->without_process,
-        .is_in_memory = given->recorder_in_memory,
-        .log_ring_bytes = (size_t)given->log_ring_bytes,
-        .log_level = given->log_level,
-        .traffic_budget_bytes = given->traffic_budget_bytes,
-        .history_interval_ms = given->history_interval_ms,
-        .profile_hz = (uint32_t)given->profile_hz,
-        .sample_window_ms = given->sample_window_ms,
-        .provider_timeout_ms = given->provider_timeout_ms,
-        .artefact_limit_bytes = given->artefact_limit_bytes,
+        .is_in_memory = given->recorder.is_in_memory,
+        .log_ring_bytes = (size_t)given->recorder.log_ring_bytes,
+        .log_level = given->recorder.log_level == BUGPACK_LEVEL_DEFAULT ? BUGPACK_LEVEL_DEBUG
+                                                                        : given->recorder.log_level,
+        .traffic_budget_bytes = given->recorder.traffic_budget_bytes,
+        .history_interval_ms = (uint32_t)given->recorder.history_interval_ms,
+        .profile_hz = (uint32_t)given->recorder.profile_hz,
+        .sample_window_ms = (uint32_t)given->sample_window_ms,
+        .provider_timeout_ms = (uint32_t)given->limits.provider_timeout_ms,
+        .artefact_limit_bytes = (size_t)given->limits.artefact_bytes,
         .stacks = given->stacks,
-        .with_hostname = (given->system_flags & BUGPACK_SYSTEM_HOSTNAME) != 0,
-        .asks_package = (given->system_flags & BUGPACK_SYSTEM_PACKAGE) != 0,
-        .all_reports = {given->report_dir_max_count, given->report_dir_max_bytes},
-        .min_free_bytes = given->min_free_bytes,
+        .with_hostname = given->with_hostname,
+        .asks_package = given->with_package,
+        .all_reports = {(uint32_t)given->limits.report_dir_max_count,
+                        given->limits.report_dir_max_bytes},
+        .min_free_bytes = given->limits.min_free_bytes,
         .when_busy = given->when_busy,
-        .answers_trigger = (given->answer_flags & BUGPACK_ANSWER_TRIGGER) != 0,
-        .disconnect = {given->disconnect_cooldown_ms, given->disconnect_cap},
-        .hang = {given->hang_cooldown_ms, given->hang_cap},
-        .condition = {given->condition_cooldown_ms, given->condition_cap},
-        .pedantic = {.is_enabled = given->pedantic,
-                     .cap = given->pedantic_cap,
-                     .channel_cap = given->pedantic_channel_cap},
-        .auto_snapshot = {.interval_ns = given->auto_snapshot_interval_ms * BP_NS_PER_MS},
-        .without_redaction = given->without_redaction,
-        .redacts_at_call = (given->redaction_flags & BUGPACK_REDACT_AT_CALL) != 0,
-        .redaction_rules = given->redaction_rules,
+        .answers_trigger = given->answers_trigger,
+        .disconnect = {(uint32_t)given->limits.disconnect_cooldown_ms,
+                       (uint32_t)given->limits.disconnect_cap},
+        .hang = {(uint32_t)given->limits.hang_cooldown_ms, (uint32_t)given->limits.hang_cap},
+        .condition = {(uint32_t)given->limits.condition_cooldown_ms,
+                      (uint32_t)given->limits.condition_cap},
+        .pedantic = {.is_enabled = given->pedantic.is_enabled,
+                     .cap = (uint32_t)given->pedantic.cap,
+                     .channel_cap = (uint32_t)given->pedantic.channel_cap},
+        .auto_snapshot = {.interval_ns = given->auto_snapshot.interval_ms * BP_NS_PER_MS},
+        .without_redaction = given->redaction.mode == BUGPACK_REDACT_NEVER,
+        .redacts_at_call = given->redaction.mode == BUGPACK_REDACT_AT_CALL,
+        .redaction_rules = given->redaction.rules,
         .on_event = given->on_event,
         .on_event_context = given->on_event_context,
         .on_diagnostic = {given->on_diagnostic, given->on_diagnostic_context},
         .before_publish = {given->before_publish, given->before_publish_context}};
-    translate_crash(given->crash_refresh_interval_ms, &config);
+    translate_crash(given->recorder.crash_refresh_interval_ms, &config);
     return config;
 }
 

@@ -9,16 +9,12 @@
 
 static bugpack_status recover(const bugpack_recover_options *given, bugpack_error *error) {
     static const bp_field room =
-        BP_FIELD(bugpack_recover_options, min_free_bytes, (uint64_t)16 << 20, 0);
+        BP_FIELD(bugpack_recover_options, min_free_bytes, (uint64_t)16 << 20, 0, UINT64_MAX);
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     char *report_dir = NULL;
     bugpack_status status = bp_struct_read(&bp_of_bugpack_recover_options, &options, given, error);
     if (status == BUGPACK_OK) {
         status = bp_struct_fill(&options, &room, 1, error);
-    }
-    if (status == BUGPACK_OK && (options.system_flags & ~BUGPACK_SYSTEM_HOSTNAME) != 0) {
-        status = bp_fail(error, BUGPACK_ERR_INVALID,
-                         "system_flags has a flag other than BUGPACK_SYSTEM_HOSTNAME");
     }
     if (status != BUGPACK_OK) {
         return status;

@@ -22,21 +22,21 @@ static bugpack_status refuse(bugpack_status status, bugpack_error *error) {
 
 static bugpack_status read_request(const bugpack_report_request *given,
                                    bugpack_report_request *request, bugpack_error *error) {
-    static const bp_field timeout = BP_FIELD(bugpack_report_request, timeout_ms, 0, 0);
+    static const bp_field timeout =
+        BP_FIELD(bugpack_report_request, timeout_ms, 0, 0, BP_FIELD_MAX32);
     *request = (bugpack_report_request)BUGPACK_REPORT_REQUEST_INIT;
     if (given == NULL) {
         return BUGPACK_OK;
     }
-    if (bp_struct_read(&bp_of_bugpack_report_request, request, given, error) != BUGPACK_OK) {
+    if (bp_struct_read(&bp_of_bugpack_report_request, request, given, error) != BUGPACK_OK ||
+        bp_struct_fill(request, &timeout, 1, error) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
-    (void)bp_struct_fill(request, &timeout, 1, NULL);
     bool is_good =
         (request->description == NULL ||
          strnlen(request->description, description_max_bytes + 1) <= description_max_bytes) &&
         (request->channel == NULL ||
-         strnlen(request->channel, channel_max_bytes + 1) <= channel_max_bytes) &&
-        (request->flags & ~BUGPACK_REPORT_ALL_TRAFFIC) == 0;
+         strnlen(request->channel, channel_max_bytes + 1) <= channel_max_bytes);
     is_good = is_good && bp_screenshot_check(request->screenshot, &request->region) == BUGPACK_OK;
     return is_good ? BUGPACK_OK : refuse(BUGPACK_ERR_INVALID, error);
 }
@@ -173,8 +173,7 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
         return BUGPACK_ERR_NO_MEMORY;
     }
     job->channel = report->channel;
-    if (job->channel != NULL && job->channel[0] != '\0' &&
-        (request->flags & BUGPACK_REPORT_ALL_TRAFFIC) == 0) {
+    if (job->channel != NULL && job->channel[0] != '\0' && !request->all_traffic) {
         job->traffic.only = job->channel;
     }
     if (request->screenshot != NULL) {
@@ -329,14 +328,13 @@ bugpack_status bugpack_cancel(bugpack_session *session, uint64_t ticket) {
     return bp_session_leave(&call);
 }
 
-bugpack_status bugpack_flush(bugpack_session *session, uint32_t timeout_ms) {
+bugpack_status bugpack_flush(bugpack_session *session, uint64_t timeout_ms) {
     bp_call call;
     if (!bp_session_enter(&call, session, NULL, NULL)) {
         return bp_session_leave(&call);
     }
-    uint64_t deadline_ns = timeout_ms == BUGPACK_OFF
-                               ? UINT64_MAX
-                               : bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS;
+    uint64_t deadline_ns =
+        timeout_ms > UINT32_MAX ? UINT64_MAX : bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS;
     if (bp_runner_is_inside_provider() || bp_job_queue_is_own_thread(NULL)) {
         call.status = BUGPACK_ERR_INVALID; /* it would wait for itself */
     } else if (!bp_job_queue_flush(session->jobs, deadline_ns)) {

@@ -8,19 +8,14 @@
 static bugpack_status read_channel_options(const bugpack_channel_options *given,
                                            bugpack_channel_options *options, bugpack_error *error) {
     static const bp_field fields[] = {
-        BP_FIELD(bugpack_channel_options, weight, 4, BP_FIELD_NEVER_OFF),
-        BP_FIELD(bugpack_channel_options, pin_bytes, 4096, 0),
-        BP_FIELD(bugpack_channel_options, snap_bytes, 0, 0)};
+        BP_FIELD(bugpack_channel_options, weight, 4, BP_FIELD_NEVER_OFF, BP_FIELD_MAX32),
+        BP_FIELD(bugpack_channel_options, pin_bytes, 4096, 0, 1 << 20),
+        BP_FIELD(bugpack_channel_options, snap_bytes, 0, 0, BP_FIELD_MAX32)};
     bugpack_status status =
         given == NULL ? BUGPACK_OK
                       : bp_struct_read(&bp_of_bugpack_channel_options, options, given, error);
-    const uint64_t all = BUGPACK_CHANNEL_WITHOUT_PAYLOAD | BUGPACK_CHANNEL_EXACT;
-    if (status == BUGPACK_OK && (options->flags & ~all) != 0) {
-        status = bp_fail(error, BUGPACK_ERR_INVALID, "a channel has no such flag");
-    }
-    if (status == BUGPACK_OK && options->flags == all) {
-        status = bp_fail(error, BUGPACK_ERR_INVALID,
-                         "a channel cannot be exact and without payload at once");
+    if (status == BUGPACK_OK && (unsigned)options->payload > BUGPACK_PAYLOAD_EXACT) {
+        status = bp_fail(error, BUGPACK_ERR_INVALID, "payload has an unknown value");
     }
     return status != BUGPACK_OK
                ? status

@@ -1,6 +1,6 @@
 #include "session/session.h"
 
-bugpack_status bugpack_watchdog_open(bugpack_session *session, const char *name, uint32_t limit_ms,
+bugpack_status bugpack_watchdog_open(bugpack_session *session, const char *name, uint64_t limit_ms,
                                      bugpack_watchdog **ret_watchdog, bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "open a watchdog", error)) {

@@ -292,7 +292,8 @@ bool bp_pedantic_enable(bp_pedantic *pedantic, bool is_enabled) {
 void bp_pedantic_get(bp_pedantic *pedantic, bugpack_pedantic_state *ret_state) {
     bp_gaps_count(pedantic->gaps, ret_state);
     ret_state->is_enabled = atomic_load(&pedantic->is_enabled);
-    ret_state->cap = pedantic->context.report->config->pedantic.cap;
+    uint32_t cap = pedantic->context.report->config->pedantic.cap;
+    ret_state->cap = cap == UINT32_MAX ? BUGPACK_OFF : cap;
 }
 
 static bp_trigger_note *note(void *self) {

@@ -44,16 +44,16 @@ static void run(bp_job *job, bp_runner *runner) {
     const bp_config *config = context->report->config;
     struct recovery recovery = {.report = context->report};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    const bugpack_recover_options options = {
-        .recorder_dir = config->recorder_dir,
-        .app_name = config->app_name,
-        .min_free_bytes = config->min_free_bytes,
-        .system_flags = config->with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0,
-        .before_publish = config->before_publish.call,
-        .before_publish_context = config->before_publish.context,
-        .on_report = on_report,
-        .on_note = on_note,
-        .context = &recovery};
+    const bugpack_recover_options options = {.recorder_dir = config->recorder_dir,
+                                             .app_name = config->app_name,
+                                             .min_free_bytes = config->min_free_bytes,
+                                             .with_hostname = config->with_hostname,
+                                             .before_publish = config->before_publish.call,
+                                             .before_publish_context =
+                                                 config->before_publish.context,
+                                             .on_report = on_report,
+                                             .on_note = on_note,
+                                             .context = &recovery};
     if (bp_recover(&options, &error) != BUGPACK_OK && !recovery.is_told) {
         bp_note_log(context->report->recorder, BUGPACK_LEVEL_WARN,
                     "sessions that died are not recovered: %s", error.message);

@@ -125,7 +125,7 @@ bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *cau
  */
 
 bugpack_status bp_watchdog_open(void *self, bugpack_session *session, const char *name,
-                                uint32_t limit_ms, bugpack_watchdog **ret_watchdog,
+                                uint64_t limit_ms, bugpack_watchdog **ret_watchdog,
                                 bugpack_error *error);
 bugpack_session *bp_watchdog_session(const bugpack_watchdog *watchdog);
 void bp_watchdog_beat(bugpack_watchdog *watchdog);

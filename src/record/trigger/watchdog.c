@@ -299,7 +299,7 @@ static uint64_t tick(void *context, uint64_t now_ns) {
 /* --- opening and closing ---------------------------------------------------------------------- */
 
 bugpack_status bp_watchdog_open(void *context, bugpack_session *session, const char *name,
-                                uint32_t limit_ms, bugpack_watchdog **ret_watchdog,
+                                uint64_t limit_ms, bugpack_watchdog **ret_watchdog,
                                 bugpack_error *error) {
     struct watchdogs *self = context;
     const bp_config *config = self->base.context.report->config;

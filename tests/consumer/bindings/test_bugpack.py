@@ -15,7 +15,8 @@ import zipfile
 
 import bugpack
 
-QUICK = {"history_interval_ms": bugpack.OFF, "sample_window_ms": bugpack.OFF, "stacks": bugpack.STACKS_NONE}
+QUICK = {"recorder": {"history_interval_ms": bugpack.OFF}, "sample_window_ms": bugpack.OFF,
+         "stacks": bugpack.STACKS_NONE}
 
 
 def entries(path):
@@ -41,7 +42,8 @@ class Bindings(unittest.TestCase):
         self.directory = directory.name
 
     def open(self, **options):
-        options = {**QUICK, "recorder_in_memory": True, "report_dir": self.directory, **options}
+        recorder = {**QUICK["recorder"], "is_in_memory": True, **options.pop("recorder", {})}
+        options = {**QUICK, "recorder": recorder, "report_dir": self.directory, **options}
         session = bugpack.Session("tested", **options)
         self.addCleanup(session.close)
         return session
@@ -50,7 +52,7 @@ class Bindings(unittest.TestCase):
         return {row["name"]: row for row in json.loads(entries(path)["manifest.json"])["artefacts"]}
 
     def test_what_is_logged_is_in_the_report_and_long_messages_are_whole(self):
-        session = self.open(log_level=bugpack.Level.TRACE)
+        session = self.open(recorder={"log_level": bugpack.Level.TRACE})
         logger = logging.getLogger("display.tile")
         logger.setLevel(1)
         logger.propagate = False
@@ -93,7 +95,7 @@ class Bindings(unittest.TestCase):
             yield "half"
             writer.truncate("a limit")
 
-        session = self.open(provider_timeout_ms=60000)
+        session = self.open(limits={"provider_timeout_ms": 60000})
         deep = value = []
         for _ in range(100000):
             value.append([])
@@ -120,13 +122,13 @@ class Bindings(unittest.TestCase):
         self.assertNotIn("raises.json", self.manifest(session.report().path))
 
     def test_a_provider_that_hangs_is_given_up_until_it_returns(self):
-        session, is_over = self.open(provider_timeout_ms=100), threading.Event()
+        session, is_over = self.open(limits={"provider_timeout_ms": 100}), threading.Event()
         self.addCleanup(is_over.set)
         session.provide("hangs.txt", lambda writer: is_over.wait() and None)
         self.assertEqual(self.manifest(session.report().path)["hangs.txt"]["status"], "timed_out")
 
     def test_one_session_serves_several_threads(self):
-        session = self.open(pedantic=True, log_ring_bytes=1 << 20)
+        session = self.open(pedantic={"is_enabled": True}, recorder={"log_ring_bytes": 1 << 20})
         paths, errors = [], []
 
         def work(number):
@@ -203,7 +205,7 @@ class Bindings(unittest.TestCase):
         self.assertRaises(TypeError, self.open, report_directory="x")
         self.assertRaises(TypeError, self.open, on_event_context=3)
         self.assertRaises(TypeError, session.gap, "a", "b")
-        self.assertRaises(ValueError, self.open, history_interval_ms=-1)
+        self.assertRaises(ValueError, self.open, recorder={"history_interval_ms": -1})
         self.assertRaises(ValueError, bugpack.Picture, b"1234", 1, 2)
         watchdog = session.watchdog("ui", 5000)
         session.close()
@@ -266,7 +268,7 @@ fall()""", self.directory)
     def test_the_end_of_the_program_closes_its_session(self):
         done = run("""
 import threading
-session = bugpack.Session("ends", report_dir=sys.argv[1], provider_timeout_ms=100)
+session = bugpack.Session("ends", report_dir=sys.argv[1], limits={"provider_timeout_ms": 100})
 session.provide("hangs.txt", lambda writer: threading.Event().wait())
 session.report_async()""", self.directory)
         self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -136,7 +136,7 @@ static void check_session(void) {
     options.app_name = "generations";
     options.report_dir = directory;
     options.sample_window_ms = 10;
-    options.pedantic_cap = 7;
+    options.pedantic.cap = 7;
     check_input("bugpack_options", &options, sizeof options, open_session);
 }
 
