@@ -121,8 +121,8 @@ Test(system, has_the_executable_and_file_systems_of_a_process_whose_first_thread
 
 /* What a shell script printed, or the errno. */
 static int run_script(const char *script, uint64_t timeout_ms, char *out, size_t out_bytes) {
-    char *arguments[] = {"sh", "-c", (char *)(uintptr_t)script, NULL};
-    char *environment[] = {NULL};
+    const char *const arguments[] = {"sh", "-c", script, NULL};
+    char *const environment[] = {NULL};
     const bp_tool tool = {.path = "/bin/sh",
                           .arguments = arguments,
                           .environment = environment,
@@ -146,9 +146,12 @@ Test(tool, is_believed_only_if_it_ends_well_in_time_and_briefly) {
     cr_expect(eq(int, run_script("exec >&-; exec sleep 60", 20, out, sizeof out), ETIMEDOUT));
     cr_expect(
         eq(int, run_script("trap '' TERM; while :; do :; done", 20, out, sizeof out), ETIMEDOUT));
-    char *nothing[] = {NULL};
-    const bp_tool missing = {
-        .path = "/nonexistent/tool", .arguments = nothing, .environment = nothing, .extra_fd = -1};
+    const char *const no_arguments[] = {NULL};
+    char *const no_environment[] = {NULL};
+    const bp_tool missing = {.path = "/nonexistent/tool",
+                             .arguments = no_arguments,
+                             .environment = no_environment,
+                             .extra_fd = -1};
     size_t length;
     cr_expect(eq(int, bp_tool_run(&missing, out, sizeof out, &length), ENOENT));
     cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "every child was reaped");

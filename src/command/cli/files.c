@@ -169,7 +169,7 @@ static void try_to_expand(const void *context, void *answer, int out_fd) {
 
 /* A file system that does not answer would keep this program for ever. */
 static bool is_stalled(const expansion *all) {
-    bp_aside_child child = {.left_pid = 0};
+    bp_child child = {.pid = 0};
     char no_answer;
     const bp_aside aside = {.work = try_to_expand, .context = all, .stall_ms = file_stall_ms};
     return bp_run_aside(&aside, NULL, NULL, &no_answer, &child) == BUGPACK_ERR_TIMEOUT;
@@ -541,7 +541,7 @@ static void check_json(const void *path, void *ret_error, int out_fd) {
 }
 
 static bugpack_status check_session(const char *path, bugpack_error *ret_error) {
-    bp_aside_child child = {.left_pid = 0};
+    bp_child child = {.pid = 0};
     const bp_aside aside = {.work = check_json,
                             .context = path,
                             .answer_bytes = sizeof *ret_error,

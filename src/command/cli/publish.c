@@ -63,7 +63,7 @@ static void look(const void *path, void *answer, int out_fd) {
 
 /* A file system that does not answer would keep this program for ever. */
 static bool is_stalled(const char *path) {
-    bp_aside_child child = {.left_pid = 0};
+    bp_child child = {.pid = 0};
     char no_answer;
     const bp_aside aside = {.work = look, .context = path, .stall_ms = stall_ms};
     return bp_run_aside(&aside, NULL, NULL, &no_answer, &child) == BUGPACK_ERR_TIMEOUT;

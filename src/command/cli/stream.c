@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +16,9 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "cli/progress.h"
-#include "run/through.h"
+#include "run/program.h"
 
-enum { piece_bytes = 16 * 1024, look_ms = 50 };
+enum { piece_bytes = 16 * 1024 };
 
 /* The end of a stream while it is read: at least its newest `limit_bytes` and one byte more. */
 typedef struct tail {
@@ -72,34 +71,12 @@ static void write_tail(const tail *newest, bugpack_writer *writer) {
     }
 }
 
-/*
- * Reads until the end. A FIFO without a writer is not at its end as long as nobody has written:
- * poll(2) says nothing of it. TIMEOUT, and CANCELLED; what was read is kept.
- */
-static bugpack_status read_stream(int fd, uint64_t deadline_ns, tail *newest) {
-    char piece[piece_bytes];
-    while (!bp_cli_progress_is_ended()) {
-        struct pollfd waited = {fd, POLLIN, 0};
-        int ready = poll(&waited, 1, look_ms);
-        ssize_t count = ready > 0 ? read(fd, piece, sizeof piece) : -1;
-        if (ready > 0 && count == 0) {
-            return BUGPACK_OK;
-        }
-        if (ready > 0 && count < 0 && errno != EINTR && errno != EAGAIN) {
-            return BUGPACK_ERR_IO;
-        }
-        bugpack_status status = count > 0 ? keep(newest, piece, (size_t)count) : BUGPACK_OK;
-        if (status != BUGPACK_OK) {
-            return status;
-        }
-        if (bp_clock_monotonic_ns() >= deadline_ns) {
-            return BUGPACK_ERR_TIMEOUT;
-        }
-    }
-    return BUGPACK_ERR_CANCELLED;
+static bool is_cancelled(const void *nothing) {
+    (void)nothing;
+    return bp_cli_progress_is_ended();
 }
 
-static int provide_stream(const bp_cli_stream *stream, uint64_t deadline_ns, tail *newest,
+static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *limits, tail *newest,
                           bugpack_writer *writer) {
     /* Not blocked by a FIFO that nobody writes to. */
     int fd = strcmp(stream->source, "-") == 0
@@ -109,7 +86,9 @@ static int provide_stream(const bp_cli_stream *stream, uint64_t deadline_ns, tai
     if (fd < 0) {
         return bugpack_fail(writer, "cannot open \"%s\": %s", stream->source, strerror(errno));
     }
-    bugpack_status status = read_stream(fd, deadline_ns, newest);
+    /* A FIFO without a writer is not at its end as long as nobody has written. */
+    const bp_child_output outputs[] = {{fd, keep, newest}, {.fd = -1}};
+    bugpack_status status = bp_child_read(NULL, outputs, limits);
     int failure = errno;
     bp_file_close(fd);
     if (status == BUGPACK_ERR_LIMIT) {
@@ -133,16 +112,7 @@ static int provide_stream(const bp_cli_stream *stream, uint64_t deadline_ns, tai
     return 0;
 }
 
-static bugpack_status run_program(bp_run_through *program, uint64_t deadline_ns, tail *newest,
-                                  bp_run_program_end *ret_end, bugpack_error *error) {
-    program->sink = keep;
-    program->context = newest;
-    program->deadline_ns = deadline_ns;
-    program->is_cancelled = bp_cli_progress_is_ended;
-    return bp_run_program(program, ret_end, error);
-}
-
-static int provide_journal(const bp_cli_stream *stream, uint64_t deadline_ns, tail *newest,
+static int provide_journal(const bp_cli_stream *stream, const bp_child_limits *limits, tail *newest,
                            bugpack_writer *writer) {
     /* A line begins with 32 bytes of time: the size is the limit that counts. */
     char lines[40];
@@ -151,12 +121,13 @@ static int provide_journal(const bp_cli_stream *stream, uint64_t deadline_ns, ta
     const char *const arguments[] = {"journalctl", "--no-pager", "--output=short-iso-precise",
                                      lines,        "--unit",     stream->source,
                                      NULL};
-    bp_run_through program = {.arguments = arguments};
+    const bp_run_program program = {
+        .arguments = arguments, .sink = keep, .context = newest, .limits = *limits};
     bp_run_program_end end;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = run_program(&program, deadline_ns, newest, &end, &error);
+    bugpack_status status = bp_run_program_run(&program, &end, &error);
     if (status == BUGPACK_OK) {
-        status = bp_run_judge(&program, &end, &error);
+        status = bp_run_program_judge(&program, &end, &error);
     }
     if (status != BUGPACK_OK) {
         return bugpack_fail(writer, "%s", error.message);
@@ -196,7 +167,7 @@ static void write_end(const bp_cli_stream *stream, bugpack_status status,
     }
 }
 
-static int provide_command(const bp_cli_stream *stream, uint64_t deadline_ns, tail *newest,
+static int provide_command(const bp_cli_stream *stream, const bp_child_limits *limits, tail *newest,
                            bugpack_writer *writer) {
     const char *const shell[] = {"/bin/sh", "-c", stream->source, NULL};
     const char *reason = "";
@@ -205,12 +176,15 @@ static int provide_command(const bp_cli_stream *stream, uint64_t deadline_ns, ta
     if (words == NULL && stream->kind != BP_CLI_STREAM_SHELL) {
         return bugpack_fail(writer, "%s", reason);
     }
-    bp_run_through program = {.arguments = words != NULL ? (const char *const *)words : shell,
-                              .joins_error = true};
+    const bp_run_program program = {.arguments = words != NULL ? (const char *const *)words : shell,
+                                    .sink = keep,
+                                    .context = newest,
+                                    .joins_error = true,
+                                    .limits = *limits};
     bp_run_program_end end = {.wait_status = 0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     uint64_t began_ns = bp_clock_monotonic_ns();
-    bugpack_status status = run_program(&program, deadline_ns, newest, &end, &error);
+    bugpack_status status = bp_run_program_run(&program, &end, &error);
     free(words);
     if (status != BUGPACK_OK && status != BUGPACK_ERR_TIMEOUT) {
         return bugpack_fail(writer, "%s", error.message);
@@ -223,23 +197,25 @@ static int provide_command(const bp_cli_stream *stream, uint64_t deadline_ns, ta
 
 int bp_cli_stream_provide(bugpack_writer *writer, void *context) {
     const bp_cli_stream *stream = context;
-    uint64_t deadline_ns = bp_clock_monotonic_ns() + stream->timeout_ms * BP_NS_PER_MS;
+    const bp_child_limits limits = {.deadline_ns =
+                                        bp_clock_monotonic_ns() + stream->timeout_ms * BP_NS_PER_MS,
+                                    .is_cancelled = is_cancelled};
     tail newest = {.limit_bytes = (size_t)stream->limit_bytes,
                    .is_whole = stream->kind == BP_CLI_STREAM_WHOLE};
     bp_buffer_init(&newest.kept, 2 * newest.limit_bytes + 2 * piece_bytes);
     int result;
     switch (stream->kind) {
     case BP_CLI_STREAM_JOURNAL:
-        result = provide_journal(stream, deadline_ns, &newest, writer);
+        result = provide_journal(stream, &limits, &newest, writer);
         break;
     case BP_CLI_STREAM_COMMAND:
     case BP_CLI_STREAM_SHELL:
-        result = provide_command(stream, deadline_ns, &newest, writer);
+        result = provide_command(stream, &limits, &newest, writer);
         break;
     case BP_CLI_STREAM_LOG:
     case BP_CLI_STREAM_WHOLE:
     default:
-        result = provide_stream(stream, deadline_ns, &newest, writer);
+        result = provide_stream(stream, &limits, &newest, writer);
         break;
     }
     bp_buffer_release(&newest.kept);

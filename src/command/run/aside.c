@@ -3,26 +3,20 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 
-enum {
-    look_ms = 50,
-    end_look_us = 200,
-    piece_bytes = 64 * 1024,
-    standard_count = 3,
-    most_fds = 1 << 16
-};
+enum { standard_count = 3, most_fds = 1 << 16 };
+
+static const uint64_t death_ns = 50 * BP_NS_PER_MS;
 
 /* Memory that both processes have. */
 struct shared {
@@ -65,63 +59,15 @@ _Noreturn static void do_work(const bp_aside *aside, struct shared *shared, int 
     _exit(0);
 }
 
-/* Until the child has closed its end. */
-static bugpack_status relay(const bp_aside *aside, int fd, bp_sink *sink, void *sink_context) {
-    char piece[piece_bytes];
-    uint64_t moved_ns = bp_clock_monotonic_ns();
-    for (;;) {
-        struct pollfd waited = {.fd = fd, .events = POLLIN};
-        int ready = poll(&waited, 1, look_ms);
-        ssize_t count = ready > 0 ? read(fd, piece, sizeof piece) : -1;
-        if (ready > 0 && count == 0) {
-            return BUGPACK_OK;
-        }
-        if ((ready < 0 || (ready > 0 && count < 0)) && errno != EINTR) {
-            return BUGPACK_ERR_IO;
-        }
-        if (count > 0) {
-            bugpack_status status = sink(sink_context, piece, (size_t)count);
-            if (status != BUGPACK_OK) {
-                return status;
-            }
-            moved_ns = bp_clock_monotonic_ns();
-        }
-        if (aside->is_cancelled != NULL && aside->is_cancelled(aside->observed)) {
-            return BUGPACK_ERR_CANCELLED;
-        }
-        if (bp_clock_monotonic_ns() - moved_ns >= aside->stall_ms * BP_NS_PER_MS) {
-            return BUGPACK_ERR_TIMEOUT;
-        }
-    }
-}
-
-/* False while the child is there. */
-static bool reap(bp_aside_child *child, int flags) {
-    pid_t ended;
-    do {
-        ended = waitpid(child->left_pid, &child->wait_status, flags);
-    } while (ended < 0 && errno == EINTR);
-    child->left_pid = ended == 0 ? child->left_pid : 0;
-    return child->left_pid == 0;
-}
-
-/* Closing another file may keep a child that has closed the pipe. */
-static void await_end(bp_aside_child *child) {
-    uint64_t until_ns = bp_clock_monotonic_ns() + look_ms * BP_NS_PER_MS;
-    while (!reap(child, WNOHANG) && bp_clock_monotonic_ns() < until_ns) {
-        (void)usleep(end_look_us);
-    }
-}
-
 bugpack_status bp_run_aside(const bp_aside *aside, bp_sink *sink, void *sink_context,
-                            void *ret_answer, bp_aside_child *child) {
+                            void *ret_answer, bp_child *child) {
     int ends[2] = {-1, -1};
     bugpack_status status = BUGPACK_ERR_UNSUPPORTED;
     assert(aside->answer_bytes <= BP_ASIDE_ANSWER_MAX_BYTES);
-    if (child->left_pid != 0 && !reap(child, WNOHANG)) {
+    if (!bp_child_await(child, 0)) {
         return BUGPACK_ERR_BUSY;
     }
-    child->wait_status = 0;
+    *child = (bp_child){.pid = 0};
     struct shared *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
@@ -138,8 +84,12 @@ bugpack_status bp_run_aside(const bp_aside *aside, bp_sink *sink, void *sink_con
     }
     bp_file_close(ends[1]);
     if (pid > 0) {
-        child->left_pid = pid;
-        status = relay(aside, ends[0], sink, sink_context);
+        const bp_child_output outputs[] = {{ends[0], sink, sink_context}, {.fd = -1}};
+        const bp_child_limits limits = {.stall_ns = aside->stall_ms * BP_NS_PER_MS,
+                                        .is_cancelled = aside->is_cancelled,
+                                        .observed = aside->observed};
+        child->pid = pid;
+        status = bp_child_read(NULL, outputs, &limits);
     }
     bp_file_close(ends[0]);
     bool is_done = atomic_load(&shared->is_done);
@@ -147,13 +97,13 @@ bugpack_status bp_run_aside(const bp_aside *aside, bp_sink *sink, void *sink_con
         memcpy(ret_answer, shared->answer, aside->answer_bytes);
     } else if (status == BUGPACK_OK) { /* it died */
         status = BUGPACK_ERR_IO;
-        await_end(child);
+        (void)bp_child_await(child, death_ns); /* closing another file may keep it */
     }
-    if (child->left_pid != 0 && !is_done) {
-        (void)kill(child->left_pid, SIGKILL);
+    if (!is_done) {
+        (void)bp_child_kill(child, SIGKILL, 0);
     }
-    if (child->left_pid != 0) {
-        (void)reap(child, is_done ? 0 : WNOHANG);
+    if (is_done) {
+        (void)bp_child_await(child, BP_NS_PER_SEC);
     }
     (void)munmap(shared, sizeof *shared);
     return status;

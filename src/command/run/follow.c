@@ -6,17 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
+#include "base/clock.h"
 #include "base/file.h"
-#include "base/spawn.h"
 #include "base/status.h"
 #include "run/descriptor.h"
 
+extern char **environ;
+
 struct bp_follow {
     char *path; /* NULL: it is a program */
-    pid_t pid;
+    bp_child program;
     int fd; /* -1: the file is not there yet */
     uint64_t offset;
     dev_t device;
@@ -26,8 +28,6 @@ struct bp_follow {
 
 /* What one look reads at most: a file that grows faster is behind, and whoever waits has a turn. */
 enum { piece_bytes = 64 * 1024, piece_max_count = 64 };
-
-extern char **environ;
 
 static bugpack_status new_follow(bp_line_taker *take, void *context, bp_follow **ret_follow,
                                  bugpack_error *error) {
@@ -119,26 +119,6 @@ static void look_at_file(bp_follow *follow) {
 
 /* --- a program -------------------------------------------------------------------------------- */
 
-/* Nothing is changed: posix_spawnp(3) has no const of its own. */
-static int spawn(const char *const *given, int output_fd, pid_t *ret_pid) {
-    char *const *arguments = (char *const *)(uintptr_t)given;
-    bp_spawn spawn;
-    int result = bp_spawn_init(&spawn, 0);
-    if (result != 0) {
-        return result;
-    }
-    result = posix_spawn_file_actions_addopen(&spawn.actions, 0, "/dev/null", O_RDONLY, 0);
-    if (result == 0) {
-        result = posix_spawn_file_actions_adddup2(&spawn.actions, output_fd, STDOUT_FILENO);
-    }
-    if (result == 0) {
-        result = posix_spawnp(ret_pid, arguments[0], &spawn.actions, &spawn.attributes, arguments,
-                              environ);
-    }
-    bp_spawn_release(&spawn);
-    return result;
-}
-
 bugpack_status bp_follow_program(const char *const *arguments, bp_line_taker *take, void *context,
                                  bp_follow **ret_follow, bugpack_error *error) {
     int fds[2] = {-1, -1};
@@ -149,8 +129,13 @@ bugpack_status bp_follow_program(const char *const *arguments, bp_line_taker *ta
     }
     if (status == BUGPACK_OK) {
         follow->fd = fds[0];
+        const bp_child_plan plan = {
+            .arguments = arguments,
+            .environment = environ,
+            .fds = {BP_CHILD_NULL, fds[1], BP_CHILD_OURS, BP_CHILD_OURS},
+        };
         int result = bp_descriptor_stop_blocking(follow->fd)
-                         ? spawn(arguments, fds[1], &follow->pid)
+                         ? bp_child_start(&plan, &follow->program)
                          : errno;
         status = result == 0 ? BUGPACK_OK
                              : bp_fail_errno(error, result, "cannot start %s", arguments[0]);
@@ -194,10 +179,7 @@ void bp_follow_close(bp_follow *follow) {
     if (follow == NULL) {
         return;
     }
-    if (follow->pid > 0) {
-        (void)kill(follow->pid, SIGKILL); /* it only reads */
-        while (waitpid(follow->pid, NULL, 0) < 0 && errno == EINTR) {}
-    }
+    (void)bp_child_kill(&follow->program, SIGKILL, BP_NS_PER_SEC); /* it only reads */
     bp_file_close(follow->fd);
     free(follow->path);
     free(follow);

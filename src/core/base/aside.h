@@ -8,11 +8,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include <bugpack/error.h>
 
-#include "base/sink.h"
+#include "base/child.h"
 
 enum { BP_ASIDE_ANSWER_MAX_BYTES = 16384 };
 
@@ -29,21 +28,15 @@ typedef struct bp_aside {
     const void *observed;
 } bp_aside;
 
-/* Starts zeroed, and is kept from one call to the next. */
-typedef struct bp_aside_child {
-    pid_t left_pid;  /* of one that was given up and has not ended; 0: none */
-    int wait_status; /* as of waitpid, once one has ended */
-} bp_aside_child;
-
 /*
  * Returns when `work` has returned, with its answer, or when it was given up: then the child is
- * killed, and may be left in `child`. The next call fails with BUSY as long as it is there, so that
- * each has at most one.
+ * killed, and may be left in `child`, which starts zeroed and is kept from one call to the next.
+ * The next call fails with BUSY as long as it is there, so that each has at most one.
  *
  * UNSUPPORTED: no child can be had. TIMEOUT; CANCELLED; BUSY; IO: it died; and what the sink
  * returned.
  */
 typedef bugpack_status bp_aside_runner(const bp_aside *aside, bp_sink *sink, void *sink_context,
-                                       void *ret_answer, bp_aside_child *child);
+                                       void *ret_answer, bp_child *child);
 
 #endif

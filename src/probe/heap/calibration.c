@@ -113,13 +113,13 @@ bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t sl
     char slot_text[24];
     char answer[BP_CALIBRATION_TEXT_BYTES];
     size_t length;
-    char words[3][32] = {"bugpack", "calibrate-jemalloc", ""};
-    char prefix_text[32];
-    (void)snprintf(words[2], sizeof words[2], "%d", BP_TOOL_EXTRA_FD);
+    char fd_text[12];
+    (void)snprintf(fd_text, sizeof fd_text, "%d", BP_TOOL_EXTRA_FD);
     (void)snprintf(slot_text, sizeof slot_text, "%" PRIx64, slot);
-    (void)snprintf(prefix_text, sizeof prefix_text, "%s", prefix[0] != '\0' ? prefix : "-");
-    char *arguments[] = {words[0], words[1], words[2], slot_text, prefix_text, NULL};
-    char *environment[] = {tunables, NULL};
+    const char *const arguments[] = {
+        "bugpack", "calibrate-jemalloc", fd_text, slot_text, prefix[0] != '\0' ? prefix : "-",
+        NULL};
+    char *const environment[] = {tunables, NULL};
     const bp_tool helper = {.path = calibrator_path,
                             .arguments = arguments,
                             .environment = environment,

@@ -47,11 +47,10 @@ static bool may_be_packaged(const char *path) {
  * bp_tool_run; ENOENT where it is not installed. */
 static int ask(const char *path, const char *const *options, const char *question,
                uint64_t deadline_ns, char *answer, size_t answer_bytes, size_t *ret_length) {
-    static char home[] = "HOME=/dev/null", locale[] = "LC_ALL=C"; /* home has macros and aliases */
-    char *environment[] = {home, locale, NULL};
-    char *arguments[] = {(char *)(uintptr_t)path,       (char *)(uintptr_t)options[0],
-                         (char *)(uintptr_t)options[1], (char *)(uintptr_t)options[2],
-                         (char *)(uintptr_t)question,   NULL};
+    /* The home directory has macros and aliases. */
+    static char home[] = "HOME=/dev/null", locale[] = "LC_ALL=C";
+    char *const environment[] = {home, locale, NULL};
+    const char *const arguments[] = {path, options[0], options[1], options[2], question, NULL};
     const bp_tool tool = {.path = path,
                           .arguments = arguments,
                           .environment = environment,

@@ -15,7 +15,7 @@ enum { BP_TOOL_EXTRA_FD = 3 };
  * as errors is dropped. */
 typedef struct bp_tool {
     const char *path;
-    char *const *arguments;
+    const char *const *arguments;
     char *const *environment;
     int extra_fd;         /* -1: none */
     uint64_t deadline_ns; /* monotonic */

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/spawn.h"
 
 /* The library and the command may be of different versions. */
 static const uint64_t answer_magic = 0x31706f7473706762; /* "bgpstop1" */
@@ -36,36 +35,18 @@ struct answer {
     int32_t result; /* an errno; then nothing else is set */
 };
 
-struct start {
-    const char *path;
-    const bp_spawn *spawn;
-    char *const *arguments;
-    pid_t pid;
-    int result;
-};
-
 /*
  * In a process between us and the helper, which shares our memory and for which the calling thread
- * waits, as after vfork. It ends without a signal, and the helper gets another parent.
+ * waits, as after vfork. It ends without a signal or handlers, and the helper gets another parent.
  */
-static int start_from_between(void *argument) {
-    static char *const no_environment[] = {NULL};
-    struct start *start = argument;
-    start->result = posix_spawn(&start->pid, start->path, &start->spawn->actions,
-                                &start->spawn->attributes, start->arguments, no_environment);
-    return 0; /* the process ends, without handlers: see clone(2) */
-}
-
-static int start_unseen(struct start *start) {
+static int start_unseen(int (*start)(void *context), void *context) {
     char *stack = mmap(NULL, between_stack_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) {
         return errno;
     }
-    start->result = EAGAIN;
-    pid_t between =
-        clone(start_from_between, stack + between_stack_bytes, CLONE_VM | CLONE_VFORK, start);
-    int result = between < 0 ? errno : start->result;
+    pid_t between = clone(start, stack + between_stack_bytes, CLONE_VM | CLONE_VFORK, context);
+    int result = between < 0 ? errno : 0;
     while (between > 0 && waitpid(between, NULL, __WCLONE) < 0 && errno == EINTR) {}
     (void)munmap(stack, between_stack_bytes);
     return result;
@@ -78,36 +59,33 @@ static bool would_be_our_child(void) {
 }
 
 int bp_stop_helper_start(const char *path, bool is_ptracer, bp_stop_helper *ret_helper) {
-    char words[3][32] = {"bugpack", "copy-threads", ""};
-    char *const arguments[] = {words[0], words[1], words[2], NULL};
+    static char *const no_environment[] = {NULL};
+    char pid_text[24];
     int ends[2];
-    bp_spawn spawn;
+    bp_child child;
     if (would_be_our_child()) {
         return ENOTSUP;
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
         return errno;
     }
-    (void)snprintf(words[2], sizeof words[2], "%ld", (long)getpid());
-    /* 3 or more: the copy below cannot overwrite it, and is not close-on-exec. */
-    int high_fd = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int result = high_fd < 0 ? errno : bp_spawn_init(&spawn, 0);
-    if (result == 0) {
-        struct start start = {path, &spawn, arguments, 0, 0};
-        result = bp_spawn_streams(&spawn, (const int[]){high_fd, -1, -1});
-        if (result == 0) {
-            result = start_unseen(&start);
-        }
-        bp_spawn_release(&spawn);
-        if (result == 0 && is_ptracer) {
-            (void)prctl(PR_SET_PTRACER, start.pid, 0, 0, 0); /* EINVAL: no Yama, which is fine */
-        }
-    }
-    bp_file_close(high_fd);
+    (void)snprintf(pid_text, sizeof pid_text, "%ld", (long)getpid());
+    const char *const arguments[] = {"bugpack", "copy-threads", pid_text, NULL};
+    const bp_child_plan plan = {
+        .path = path,
+        .arguments = arguments,
+        .environment = no_environment,
+        .fds = {ends[1], BP_CHILD_NULL, BP_CHILD_NULL, BP_CHILD_OURS},
+        .starter = start_unseen,
+    };
+    int result = bp_child_start(&plan, &child);
     bp_file_close(ends[1]);
     if (result != 0) {
         bp_file_close(ends[0]);
         return result;
+    }
+    if (is_ptracer) {
+        (void)prctl(PR_SET_PTRACER, child.pid, 0, 0, 0); /* EINVAL: no Yama, which is fine */
     }
     *ret_helper = (bp_stop_helper){ends[0], is_ptracer};
     return 0;

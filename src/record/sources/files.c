@@ -15,7 +15,7 @@
 typedef struct watched_file {
     char *path;
     bp_file_plan plan; /* without its strings */
-    bp_aside_child child;
+    bp_child child;
 } watched_file;
 
 static void free_watched_file(void *context) {

@@ -151,7 +151,7 @@ static bugpack_status print_aside(bp_aside_runner *run_aside, const bp_source *s
                             .stall_ms = source->timeout_ms,
                             .is_cancelled = is_abandoned,
                             .observed = writer};
-    bp_aside_child child = {.left_pid = 0};
+    bp_child child = {.pid = 0};
     struct answer answer;
     bp_buffer both;
     bp_buffer_init(&both, 2 * most_bytes);

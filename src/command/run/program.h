@@ -1,8 +1,8 @@
 /*
  * A program that a user asked to have in a report, and what it prints.
  */
-#ifndef BP_RUN_THROUGH_H
-#define BP_RUN_THROUGH_H
+#ifndef BP_RUN_PROGRAM_H
+#define BP_RUN_PROGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,23 +10,23 @@
 
 #include <bugpack/error.h>
 
-#include "base/sink.h"
+#include "base/child.h"
 
 /* All borrowed. */
-typedef struct bp_run_through {
+typedef struct bp_run_program {
     const char *const *arguments; /* the program, searched in PATH, to a NULL */
     bp_sink *sink;                /* gets what it prints; its failure ends the program */
     void *context;
-    bool joins_error;           /* the sink gets what it prints to standard error, too */
-    uint64_t deadline_ns;       /* it is killed at this time (monotonic) */
-    bool (*is_cancelled)(void); /* and when this is true */
-} bp_run_through;
+    bool joins_error;       /* the sink gets what it prints to standard error, too */
+    bp_child_limits limits; /* it is killed then */
+} bp_run_program;
 
 /* How a program ended. */
 typedef struct bp_run_program_end {
     int wait_status;
-    bool was_killed; /* by bp_run_program; false too where only its output did not end */
+    bool was_killed; /* by bp_run_program_run; false too where only its output did not end */
     bool has_printed;
+    size_t said_bytes;
     char said[300]; /* the beginning of its standard error, as one line, unless it was joined */
 } bp_run_program_end;
 
@@ -38,11 +38,11 @@ typedef struct bp_run_program_end {
  * IO: it cannot be started; or what the sink returned. CANCELLED: it was killed. TIMEOUT: likewise,
  * or it had ended, and a process that it left behind had its output; `ret_end` is set.
  */
-bugpack_status bp_run_program(const bp_run_through *through, bp_run_program_end *ret_end,
-                              bugpack_error *error);
+bugpack_status bp_run_program_run(const bp_run_program *program, bp_run_program_end *ret_end,
+                                  bugpack_error *error);
 
 /* IO, with what the program said, unless it has printed something and ended well. */
-bugpack_status bp_run_judge(const bp_run_through *through, const bp_run_program_end *end,
-                            bugpack_error *error);
+bugpack_status bp_run_program_judge(const bp_run_program *program, const bp_run_program_end *end,
+                                    bugpack_error *error);
 
 #endif
