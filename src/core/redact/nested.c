@@ -39,15 +39,8 @@ static bool try_rule(bp_scan *scan, const struct pair *pair, uint16_t rule, size
     if (bp_rule_set_rule(scan->set, rule)->until != NULL) {
         return false;
     }
-    bp_match_result result =
-        scan->gave_up_counts[rule] == BP_GAVE_UP_MAX
-            ? BP_MATCH_GAVE_UP
-            : bp_matcher_match(scan->matcher, rule, pair->text, pair->size, offset, &match);
+    bp_match_result result = bp_scan_match(scan, rule, pair->text, pair->size, offset, &match);
     if (result == BP_MATCH_GAVE_UP) {
-        if (scan->gave_up_counts[rule] < BP_GAVE_UP_MAX) {
-            scan->gave_up_counts[rule]++;
-        }
-        ret_hit->gave_up = true;
         return true;
     }
     if (result != BP_MATCH_FOUND || match.secret_to <= pair->value_from) {
@@ -81,11 +74,9 @@ static bool find_hit(bp_scan *scan, const struct pair *pair, size_t from, size_t
 
 bugpack_status bp_nested_try(bp_scan *scan, const bp_names *names, const unsigned char *text,
                              size_t from, size_t to, bool is_bare) {
-    static const char tag[] = BP_TAG_PREFIX;
     struct pair pair;
     bp_hit hit;
-    if (from == to ||
-        (to - from >= sizeof tag - 1 && memcmp(text + from, tag, sizeof tag - 1) == 0)) {
+    if (from == to || bp_tag_begins(text + from, to - from)) {
         return BUGPACK_OK;
     }
     for (uint32_t i = 0; i < names->count; i++) {

@@ -222,11 +222,6 @@ static bugpack_status set_flag(const struct parser *parser, bool *flag, const ch
     return BUGPACK_OK;
 }
 
-static bugpack_status set_check(struct parser *parser, const char *name) {
-    parser->rule.check = bp_check_find(name);
-    return parser->rule.check != NULL ? BUGPACK_OK : refuse(parser, "there is no such check");
-}
-
 /* Turns rules on that are off by default. */
 static bugpack_status use_rules(const struct parser *parser, const char *ids) {
     while (*(ids += strspn(ids, " ")) != '\0') {
@@ -289,7 +284,8 @@ static bugpack_status set(struct parser *parser, const char *key, const char *va
         return set_flag(parser, &rule->is_of_traffic, value, "traffic");
     }
     if (strcmp(key, "check") == 0) {
-        return set_check(parser, value);
+        rule->check = bp_check_find(value);
+        return rule->check != NULL ? BUGPACK_OK : refuse(parser, "there is no such check");
     }
     return strcmp(key, "source") == 0 ? BUGPACK_OK : refuse(parser, "this key is not known");
 }

@@ -102,7 +102,6 @@ static void add_hit(struct record *record, bp_hit hit) {
     if (scan->is_of_traffic && is_of_text && !end_with_text(record, &hit)) {
         return;
     }
-    static const char tag[] = BP_TAG_PREFIX;
     /* A pattern counts bytes; a character goes as a whole, unless what follows may be no text. */
     while (!scan->is_of_traffic && hit.from > 0 && hit.from < hit.to &&
            (text[hit.from] & 0xC0) == 0x80) {
@@ -116,9 +115,7 @@ static void add_hit(struct record *record, bp_hit hit) {
             hit.to = at;
         }
     }
-    bool is_tag =
-        hit.to - hit.from >= sizeof tag - 1 && memcmp(text + hit.from, tag, sizeof tag - 1) == 0;
-    if (hit.from >= hit.to || is_tag) {
+    if (hit.from >= hit.to || bp_tag_begins(text + hit.from, hit.to - hit.from)) {
         return;
     }
     hit.from += record->from;
@@ -128,14 +125,15 @@ static void add_hit(struct record *record, bp_hit hit) {
     record->status = status != BUGPACK_OK ? status : record->status;
 }
 
-static void give_up(struct record *record, uint16_t rule, size_t at) {
-    bp_hit hit = {.rule = rule, .gave_up = true};
-    find_segment(record, at, &hit.from, &hit.to);
-    hit.match_from = hit.from;
-    if (record->scan->gave_up_counts[rule] < BP_GAVE_UP_MAX) {
-        record->scan->gave_up_counts[rule]++;
+bp_match_result bp_scan_match(bp_scan *scan, uint16_t rule, const unsigned char *text, size_t size,
+                              size_t offset, bp_match *ret_match) {
+    if (scan->gave_up_counts[rule] == BP_GAVE_UP_MAX) {
+        return BP_MATCH_GAVE_UP;
     }
-    add_hit(record, hit);
+    bp_match_result result = bp_matcher_match(scan->matcher, rule, text, size, offset, ret_match);
+    scan->gave_up_counts[rule] =
+        (uint16_t)(scan->gave_up_counts[rule] + (result == BP_MATCH_GAVE_UP));
+    return result;
 }
 
 static bool applies(const bp_scan *scan, const bp_rule *rule) {
@@ -174,14 +172,12 @@ static bool try_rule(struct record *record, uint16_t index, size_t size, size_t 
     if (!applies(scan, rule)) {
         return false;
     }
-    if (scan->gave_up_counts[index] == BP_GAVE_UP_MAX) {
-        give_up(record, index, offset);
-        return false;
-    }
-    bp_match_result result =
-        bp_matcher_match(scan->matcher, index, record->text, size, offset, ret_match);
+    bp_match_result result = bp_scan_match(scan, index, record->text, size, offset, ret_match);
     if (result == BP_MATCH_GAVE_UP) {
-        give_up(record, index, offset);
+        bp_hit hit = {.rule = index};
+        find_segment(record, offset, &hit.from, &hit.to);
+        hit.match_from = hit.from;
+        add_hit(record, hit);
     }
     if (result != BP_MATCH_FOUND) {
         return false;
@@ -311,11 +307,6 @@ static void open_block(bp_scan *scan, uint64_t stream, uint64_t key, uint16_t ru
                              .is_open = true};
 }
 
-static void close_block(bp_scan *scan, bp_open_block *block) {
-    block->is_open = false;
-    scan->open_count--;
-}
-
 /* A line behind one that began a block. */
 static void continue_block(struct record *record, bp_open_block *block, size_t from, size_t to) {
     const char *until = bp_rule_set_rule(record->scan->set, block->rule)->until;
@@ -331,7 +322,8 @@ static void continue_block(struct record *record, bp_open_block *block, size_t f
     block->begun_count = (uint16_t)(block->begun_count - (end < to));
     if (block->begun_count == 0 || block->line_count > block_max_lines ||
         block->miss_count > block_max_misses) {
-        close_block(record->scan, block);
+        block->is_open = false;
+        record->scan->open_count--;
     }
 }
 

@@ -14,7 +14,6 @@ typedef struct bp_hit {
     size_t from, to;
     size_t match_from; /* where the match begins that found it: at its keyword, or before */
     uint16_t rule;
-    bool gave_up; /* the pattern took too many steps, so that the text is not known to be clean */
 } bp_hit;
 
 /* A block of lines, such as a private key, whose end has not been seen. Its lines may be records of
@@ -62,6 +61,11 @@ bugpack_status bp_scan_blocks(bp_scan *scan, const bp_view *view, uint64_t strea
 
 /* Notes a match that depends on how the text goes on. */
 void bp_scan_add_undecided(bp_scan *scan, const bp_hit *hit);
+
+/* Matches, unless the rule has given up too often: it does where the pattern takes too many steps,
+ * so that the text is not known to be clean. */
+bp_match_result bp_scan_match(bp_scan *scan, uint16_t rule, const unsigned char *text, size_t size,
+                              size_t offset, bp_match *ret_match);
 
 /* Adds a hit that was found in another way, also one that overlaps others. NO_MEMORY. */
 bugpack_status bp_scan_add(bp_scan *scan, const bp_hit *hit);

@@ -1,6 +1,7 @@
 #include "redact/tag.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/id.h"
 
@@ -59,6 +60,11 @@ uint64_t bp_tag_hash(const bp_tag_key *key, const void *bytes, size_t byte_count
     v[2] ^= 0xFF;
     mix(v, 4);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+bool bp_tag_begins(const void *text, size_t byte_count) {
+    size_t length = sizeof BP_TAG_PREFIX - 1;
+    return byte_count >= length && memcmp(text, BP_TAG_PREFIX, length) == 0;
 }
 
 size_t bp_tag_print(const bp_tag_key *key, const char *rule, uint64_t hash,

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define BP_TAG_PREFIX "REDACTED-"
+bool bp_tag_begins(const void *text, size_t byte_count);
 enum { BP_TAG_BYTES = 64 };
 
 /* The key of one report, which is random and stored nowhere. */
