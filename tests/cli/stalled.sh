@@ -82,7 +82,7 @@ for command in "capture --pid $target --window 0" "watch --pid $target --when th
     expect_err 'the file system of the current directory does not answer: use --output-dir'
 done
 
-fact 'and so does $TMPDIR, where a report waits that is printed'
+fact 'and so does TMPDIR, where a report waits that is printed'
 mount_stalled look
 TMPDIR=$scratch/files
 export TMPDIR
