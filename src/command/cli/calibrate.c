@@ -36,11 +36,20 @@ static bool give_up_privileges(void) {
            (setgroups(0, NULL) == 0 && setgid(nobody) == 0 && setuid(nobody) == 0);
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
+static int count(char **words) {
+    int word_count = 0;
+    while (words[word_count] != NULL) {
+        word_count++;
+    }
+    return word_count;
+}
+
+static bp_cli_exit run(void *none, char **words) {
+    (void)none;
     if (!give_up_privileges()) {
         return BP_CLI_FAILED;
     }
-    return (bp_cli_exit)bp_calibration_help(argument_count, arguments);
+    return (bp_cli_exit)bp_calibration_help(count(words), words);
 }
 
 const bp_cli_command bp_cli_calibrate_command = {
@@ -52,10 +61,11 @@ const bp_cli_command bp_cli_calibrate_command = {
     NULL,
     NULL,
     0,
-    run};
+    .run = run};
 
-static bp_cli_exit run_copy(int argument_count, char **arguments) {
-    return (bp_cli_exit)bp_stop_help(argument_count, arguments);
+static bp_cli_exit run_copy(void *none, char **words) {
+    (void)none;
+    return (bp_cli_exit)bp_stop_help(count(words), words);
 }
 
 const bp_cli_command bp_cli_copy_threads_command = {
@@ -67,4 +77,4 @@ const bp_cli_command bp_cli_copy_threads_command = {
     NULL,
     NULL,
     0,
-    run_copy};
+    .run = run_copy};

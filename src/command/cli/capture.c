@@ -43,10 +43,8 @@ typedef struct capture_options {
     bool json;
 } capture_options;
 
-static const uint32_t no_window = UINT32_MAX;
+#define no_window UINT32_MAX
 static const uint32_t host_window_ms = 1000;
-
-static const uint32_t input_timeout_ms = 10000;
 
 static const bp_cli_bounds timeouts = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 
@@ -326,28 +324,25 @@ static const char *find_conflict(const capture_options *options) {
     return NULL;
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    capture_options options = {.window_ms = no_window, .files = BP_CLI_FILES_INIT};
-    options.files.input_timeout_ms = input_timeout_ms;
+static const capture_options defaults = {.window_ms = no_window, .files = BP_CLI_FILES_INIT(10000)};
+
+static bp_cli_exit run(void *context, char **none) {
+    capture_options *options = context;
+    const char *conflict = find_conflict(options);
     bp_cli_exit result;
-    if (bp_cli_read_options(&bp_cli_capture_command, argument_count, arguments, &options, NULL,
-                            &result)) {
-        const char *conflict = find_conflict(&options);
-        options.files.with_hostname =
-            options.files.with_hostname || (options.host && !options.without_hostname);
-        if (options.window_ms == no_window) {
-            options.window_ms = options.host ? host_window_ms : BUGPACK_SAMPLE_WINDOW_DEFAULT_MS;
-        }
-        if (conflict != NULL) {
-            result = bp_cli_say_usage("%s", conflict);
-        } else if (bp_cli_redaction_prepare(&options.files.redaction, &result) &&
-                   bp_cli_review_prepare(options.is_reviewed, &result)) {
-            result = capture(&options);
-        }
+    (void)none;
+    if (conflict != NULL) {
+        return bp_cli_say_usage("%s", conflict);
     }
-    bp_cli_files_release(&options.files);
-    bp_cli_select_release(&options.select);
-    return result;
+    options->files.with_hostname =
+        options->files.with_hostname || (options->host && !options->without_hostname);
+    if (options->window_ms == no_window) {
+        options->window_ms = options->host ? host_window_ms : BUGPACK_SAMPLE_WINDOW_DEFAULT_MS;
+    }
+    return bp_cli_redaction_prepare(&options->files.redaction, &result) &&
+                   bp_cli_review_prepare(options->is_reviewed, &result)
+               ? capture(options)
+               : result;
 }
 
 const bp_cli_command bp_cli_capture_command = {
@@ -367,4 +362,6 @@ const bp_cli_command bp_cli_capture_command = {
     "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is missing,\n"
     "4 no such process, 5 timed out.\n",
     0,
-    run};
+    .run = run,
+    .options_bytes = sizeof(capture_options),
+    .defaults = &defaults};

@@ -27,8 +27,12 @@ typedef struct bp_cli_command {
     const struct bp_cli_option *options; /* ends with a row without a name; NULL: has none */
     const char *notes;                   /* the help below the options */
     int operand_max;                     /* arguments beside the options */
-    /* `arguments[0]` is the command's name. Reports its errors itself. */
-    bp_cli_exit (*run)(int argument_count, char **arguments);
+    /* Reports its errors itself. What it is given lives as long as the program. Without options of
+     * its own it gets the words of the command line, of which the first is its name. */
+    bp_cli_exit (*run)(void *options, char **operands);
+    size_t options_bytes;
+    const void *defaults; /* of the options; NULL: all zero */
+    const char *needed;   /* an operand that there must be; NULL: none */
 } bp_cli_command;
 
 /*

@@ -278,16 +278,12 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(diff_options, is_raw, 0, "bytes", "numbers as in the reports, without units"),
     BP_CLI_FLAG(diff_options, as_json, 0, "json", "JSON instead of text"), BP_CLI_OPTIONS_END};
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    diff_options options = {.limit = UINT32_MAX};
+static const diff_options defaults = {.limit = UINT32_MAX};
+
+static bp_cli_exit run(void *context, char **paths) {
+    const diff_options *options = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_diff diff;
-    char **paths;
-    bp_cli_exit result;
-    if (!bp_cli_read_options(&bp_cli_diff_command, argument_count, arguments, &options, &paths,
-                             &result)) {
-        return result;
-    }
     if (paths[0] == NULL || paths[1] == NULL) {
         return bp_cli_say_usage("two files are needed, BEFORE and AFTER");
     }
@@ -295,10 +291,10 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         bp_cli_say("%s", error.message);
         return is_trouble;
     }
-    if (options.as_json) {
-        print_json(&diff, &options);
+    if (options->as_json) {
+        print_json(&diff, options);
     } else {
-        print_text(&diff, &options);
+        print_text(&diff, options);
     }
     bool are_equal = diff.changes.count == 0 && !diff.changes.is_cut;
     bp_diff_release(&diff);
@@ -322,4 +318,6 @@ const bp_cli_command bp_cli_diff_command = {
     "Exit status: 0 equal, 1 different, 2 trouble: a file that cannot be read, or a\n"
     "wrong command line.\n",
     2,
-    run};
+    .run = run,
+    .options_bytes = sizeof(diff_options),
+    .defaults = &defaults};

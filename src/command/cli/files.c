@@ -434,24 +434,9 @@ bool bp_cli_read_attachment(const bp_cli_option *option, const char *text, void 
     return is_good;
 }
 
-static void release_inputs(bp_cli_inputs *inputs) {
-    for (size_t i = 0; i < inputs->count; i++) {
-        free(inputs->items[i].source);
-        free(inputs->items[i].name);
-    }
-    free(inputs->items);
-}
-
 const char *bp_cli_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
-void bp_cli_files_release(bp_cli_files *files) {
-    bp_cli_redaction_release(&files->redaction);
-    release_inputs(&files->logs);
-    release_inputs(&files->attachments);
-    release_inputs(&files->commands);
 }
 
 /* How the inputs of a group are read: as files, unless they are no files. */

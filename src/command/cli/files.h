@@ -73,8 +73,11 @@ typedef struct bp_cli_files {
     bp_cli_redaction redaction;
 } bp_cli_files;
 
-#define BP_CLI_FILES_INIT                                                                          \
-    { .log_limit_bytes = (uint64_t)4 << 20, .attach_limit_bytes = (uint64_t)256 << 20 }
+#define BP_CLI_FILES_INIT(timeout_ms)                                                              \
+    {                                                                                              \
+        .log_limit_bytes = (uint64_t)4 << 20, .attach_limit_bytes = (uint64_t)256 << 20,           \
+        .input_timeout_ms = (timeout_ms)                                                           \
+    }
 
 bp_cli_reader bp_cli_read_log;
 bp_cli_reader bp_cli_read_attachment;
@@ -122,8 +125,6 @@ extern const bp_cli_bounds bp_cli_input_timeouts;
 
 /* The last component of a path. */
 const char *bp_cli_base_name(const char *path);
-
-void bp_cli_files_release(bp_cli_files *files);
 
 /* Checks the commands, and the session file, to report a mistake in them at once. False after a
  * failure that was reported, with the program's exit status. */

@@ -151,34 +151,26 @@ static bp_cli_exit print_state(const char *path, bool as_json) {
     }
     (void)fputs(bp_buffer_text(&text), stdout);
     bp_buffer_release(&text);
-    if (status != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
-        return BP_CLI_FAILED;
-    }
-    return bp_cli_finish_output();
+    return status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_failed(&error);
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    heap_options options = {.snapshot_count = 1, .interval_ms = 1000};
-    char **operands;
-    bp_cli_exit result;
-    if (!bp_cli_read_options(&bp_cli_heap_command, argument_count, arguments, &options, &operands,
-                             &result)) {
-        return result;
-    }
-    if (options.of_state) {
-        if (options.pid != 0) {
+static const heap_options defaults = {.snapshot_count = 1, .interval_ms = 1000};
+
+static bp_cli_exit run(void *context, char **operands) {
+    const heap_options *options = context;
+    if (options->of_state) {
+        if (options->pid != 0) {
             return bp_cli_say_usage("--state and --pid exclude each other");
         }
-        return print_state(operands[0] != NULL ? operands[0] : "-", options.as_json);
+        return print_state(operands[0] != NULL ? operands[0] : "-", options->as_json);
     }
     if (operands[0] != NULL) {
         return bp_cli_say_usage("unexpected argument '%s'", operands[0]);
     }
-    if (options.pid == 0) {
+    if (options->pid == 0) {
         return bp_cli_say_usage("option '--pid' is missing");
     }
-    return print_heap(&options);
+    return print_heap(options);
 }
 
 const bp_cli_command bp_cli_heap_command = {
@@ -197,4 +189,6 @@ const bp_cli_command bp_cli_heap_command = {
     "Exit status: 0 printed (also when the process has no jemalloc), 1 failed,\n"
     "2 usage, 3 some threads could not be read, 4 no such process.\n",
     1,
-    run};
+    .run = run,
+    .options_bytes = sizeof(heap_options),
+    .defaults = &defaults};

@@ -59,46 +59,38 @@ static bugpack_status write_file(bp_facts *facts, const html_options *options,
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(html_options, output, 'o', "output", "FILE",
                  "write this new file, not standard output", bp_cli_read_text, &bp_cli_some_text),
-    BP_CLI_VALUE(html_options, max_bytes, 0, "max-bytes", "BYTES",
-                 "read at most this much content (default 256M)", bp_cli_read_size, NULL),
+    BP_CLI_CONTENT_OPTION(html_options),
     BP_CLI_FLAG(html_options, as_json, 0, "json", "print a JSON object when FILE is written"),
     BP_CLI_OPTIONS_END};
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    html_options options = {.max_bytes = (uint64_t)256 << 20};
+static const html_options defaults = {.max_bytes = BP_CLI_CONTENT_BYTES};
+
+static bp_cli_exit run(void *context, char **operands) {
+    const html_options *options = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_facts *facts = NULL;
-    char **operands;
-    bp_cli_exit result;
-    if (!bp_cli_read_options(&bp_cli_html_command, argument_count, arguments, &options, &operands,
-                             &result)) {
-        return result;
-    }
-    if (operands[0] == NULL) {
-        return bp_cli_say_usage("a report is missing");
-    }
-    bool has_file = options.output != NULL && strcmp(options.output, "-") != 0;
-    if (options.as_json && !has_file) {
+    bool has_file = options->output != NULL && strcmp(options->output, "-") != 0;
+    if (options->as_json && !has_file) {
         return bp_cli_say_usage("--json needs --output FILE");
     }
-    bugpack_status status =
-        bp_facts_open(operands[0], options.max_bytes, false, bp_frame_finder_new(), &facts, &error);
+    bugpack_status status = bp_facts_open(operands[0], options->max_bytes, false,
+                                          bp_frame_finder_new(), &facts, &error);
     if (status == BUGPACK_OK) {
-        status = has_file ? write_file(facts, &options, &error)
-                          : write_page(facts, &options, STDOUT_FILENO, &error);
+        status = has_file ? write_file(facts, options, &error)
+                          : write_page(facts, options, STDOUT_FILENO, &error);
     }
     bp_facts_close(facts);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
-        if (options.as_json) {
+        if (options->as_json) {
             bp_cli_print_failed(stdout, "failed", operands[0], error.message);
         }
         return BP_CLI_FAILED;
     }
-    if (!options.as_json) {
+    if (!options->as_json) {
         return BP_CLI_COMPLETE;
     }
-    BP_CLI_PRINT_EVENT(stdout, "page", 0, {"path", BP_CLI_TEXT, options.output, 0},
+    BP_CLI_PRINT_EVENT(stdout, "page", 0, {"path", BP_CLI_TEXT, options->output, 0},
                        {"from", BP_CLI_TEXT, operands[0], 0});
     return bp_cli_finish_output();
 }
@@ -113,4 +105,7 @@ const bp_cli_command bp_cli_html_command = {
     option_rows,
     "Exit status: 0 written, 1 failed, 2 usage.\n",
     1,
-    run};
+    .run = run,
+    .options_bytes = sizeof(html_options),
+    .defaults = &defaults,
+    .needed = "a report"};

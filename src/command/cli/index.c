@@ -259,21 +259,13 @@ static const bp_cli_option option_rows[] = {
                  "leave out the reports that this index has", bp_cli_read_text, &bp_cli_some_text),
     BP_CLI_OPTIONS_END};
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    index_options options = {.since = NULL};
-    char **operands;
-    bp_cli_exit result;
-    if (!bp_cli_read_options(&bp_cli_index_command, argument_count, arguments, &options, &operands,
-                             &result)) {
-        return result;
-    }
-    if (operands[0] == NULL) {
-        return bp_cli_say_usage("a directory is missing");
-    }
+static bp_cli_exit run(void *context, char **operands) {
+    const index_options *options = context;
     /* libzip asks for the local time of each entry, which nobody looks at. Without TZ, glibc reads
      * the file of the time zone each time, under a lock: a tenth of all CPU time. */
     (void)setenv("TZ", "UTC", 1);
-    result = options.since == NULL || read_known(options.since) ? BP_CLI_COMPLETE : BP_CLI_FAILED;
+    bool is_good = options->since == NULL || read_known(options->since);
+    bp_cli_exit result = is_good ? BP_CLI_COMPLETE : BP_CLI_FAILED;
     for (size_t i = 0; result == BP_CLI_COMPLETE && operands[i] != NULL; i++) {
         bool is_input = strcmp(operands[i], "-") == 0;
         if (is_input) {
@@ -305,4 +297,6 @@ const bp_cli_command bp_cli_index_command = {
     option_rows,
     "Exit status: 0 done, 1 failed, 2 usage, 3 something was left out.\n",
     BP_CLI_OTHER_COMMAND - 1,
-    run};
+    .run = run,
+    .options_bytes = sizeof(index_options),
+    .needed = "a directory"};

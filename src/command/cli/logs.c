@@ -385,8 +385,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(logs_options, zone_secs, 0, "zone", "ZONE",
                  "the zone of times that name none (default Z)", read_zone, NULL),
     BP_CLI_FLAG(logs_options, as_json, 0, "json", "JSON, an object each line"),
-    BP_CLI_VALUE(logs_options, max_bytes, 0, "max-bytes", "BYTES",
-                 "read at most this much content (default 256M)", bp_cli_read_size, NULL),
+    BP_CLI_CONTENT_OPTION(logs_options),
     BP_CLI_OPTIONS_END};
 
 /* False, and a message, where the pattern is none. */
@@ -403,32 +402,20 @@ static bool compile_pattern(logs_options *options) {
     return code == 0;
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    logs_options options = {.width_ms = 5000, .max_bytes = (uint64_t)256 << 20};
+static const logs_options defaults = {.width_ms = 5000, .max_bytes = BP_CLI_CONTENT_BYTES};
+
+static bp_cli_exit run(void *context, char **operands) {
+    logs_options *options = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_report_file *report = NULL;
-    char **operands;
-    bp_cli_exit result;
-    if (!bp_cli_read_options(&bp_cli_logs_command, argument_count, arguments, &options, &operands,
-                             &result)) {
-        return result;
-    }
-    if (operands[0] == NULL) {
-        return bp_cli_say_usage("a report is missing");
-    }
-    if (!compile_pattern(&options)) {
+    if (!compile_pattern(options)) {
         return BP_CLI_USAGE;
     }
-    if (bp_report_file_open_any(operands[0], &report, &error) == BUGPACK_OK) {
-        result = show_logs(report, operands[0], &options);
-    } else {
-        bp_cli_say("%s", error.message);
-        result = BP_CLI_FAILED;
+    if (bp_report_file_open_any(operands[0], &report, &error) != BUGPACK_OK) {
+        return bp_cli_say_failed(&error);
     }
+    bp_cli_exit result = show_logs(report, operands[0], options);
     bp_report_file_close(report);
-    if (options.pattern != NULL) {
-        regfree(&options.expression);
-    }
     return result;
 }
 
@@ -445,4 +432,7 @@ const bp_cli_command bp_cli_logs_command = {
     "Exit status: 0 shown, 1 failed, or there is no log, 2 usage, 3 a log could not\n"
     "be read to its end.\n",
     1,
-    run};
+    .run = run,
+    .options_bytes = sizeof(logs_options),
+    .defaults = &defaults,
+    .needed = "a report"};

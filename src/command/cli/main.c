@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <bugpack/version.h>
@@ -78,6 +79,27 @@ static bp_cli_exit print_version(void) {
     return bp_cli_finish_output();
 }
 
+static bp_cli_exit run(const bp_cli_command *command, int argument_count, char **arguments) {
+    static void *options; /* whatever they hold can be found until the end */
+    char **operands;
+    bp_cli_exit result;
+    bp_cli_current_command = command->name;
+    if (command->options == NULL) {
+        return command->run(NULL, arguments);
+    }
+    options = calloc(1, command->options_bytes);
+    if (options == NULL) {
+        (void)bp_cli_say_no_memory();
+        return BP_CLI_FAILED;
+    }
+    if (command->defaults != NULL) {
+        memcpy(options, command->defaults, command->options_bytes);
+    }
+    return bp_cli_read_options(command, argument_count, arguments, options, &operands, &result)
+               ? command->run(options, operands)
+               : result;
+}
+
 static bp_cli_exit dispatch(int argument_count, char **arguments) {
     if (argument_count == 0) {
         return bp_cli_say_usage("a command is missing");
@@ -99,11 +121,7 @@ static bp_cli_exit dispatch(int argument_count, char **arguments) {
         return run_help(argument_count, arguments);
     }
     const bp_cli_command *command = find_command(word);
-    if (command == NULL) {
-        return BP_CLI_USAGE;
-    }
-    bp_cli_current_command = command->name;
-    return command->run(argument_count, arguments);
+    return command != NULL ? run(command, argument_count, arguments) : BP_CLI_USAGE;
 }
 
 int main(int argument_count, char **arguments) {

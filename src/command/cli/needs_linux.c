@@ -4,9 +4,9 @@
 #include "cli/command.h"
 #include "cli/output.h"
 
-static bp_cli_exit refuse(int argument_count, char **arguments) {
-    (void)argument_count;
-    (void)arguments;
+static bp_cli_exit refuse(void *none, char **words) {
+    (void)none;
+    (void)words;
     bp_cli_say("this command looks at other processes, which needs Linux");
     return BP_CLI_FAILED;
 }

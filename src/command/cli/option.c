@@ -318,8 +318,10 @@ bool bp_cli_read_options(const bp_cli_command *command, int argument_count, char
             bp_cli_say_usage("unexpected argument '%s'", arguments[optind + command->operand_max]);
         return false;
     }
-    if (ret_operands != NULL) {
-        *ret_operands = arguments + optind;
+    if (argument_count == optind && command->needed != NULL) {
+        *ret_exit = bp_cli_say_usage("%s is missing", command->needed);
+        return false;
     }
+    *ret_operands = arguments + optind;
     return true;
 }

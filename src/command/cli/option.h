@@ -77,13 +77,17 @@ const char *bp_cli_suggest(const char *word, const char *before, bp_suggest_name
                            const void *context, char out[BP_CLI_SUGGESTION_BYTES]);
 
 /* What several commands have in common. */
+#define BP_CLI_CONTENT_BYTES ((uint64_t)256 << 20)
+#define BP_CLI_CONTENT_OPTION(type)                                                                \
+    BP_CLI_VALUE(type, max_bytes, 0, "max-bytes", "BYTES",                                         \
+                 "read at most this much content (default 256M)", bp_cli_read_size, NULL)
 extern const bp_cli_bounds bp_cli_pids, bp_cli_windows, bp_cli_some_text;
 extern const bp_cli_bounds bp_cli_app_names, bp_cli_descriptions;
 
 /*
  * Reads the command line into `options`, which has the defaults. False when the command is done:
  * the help was printed or the command line is wrong, as `ret_exit` says. Otherwise `ret_operands`
- * (NULL: the command takes none) gets the operands, up to a NULL.
+ * gets the operands, up to a NULL.
  */
 bool bp_cli_read_options(const bp_cli_command *command, int argument_count, char **arguments,
                          void *options, char ***ret_operands, bp_cli_exit *ret_exit);

@@ -133,6 +133,11 @@ bp_cli_exit bp_cli_say_error(const bugpack_error *error) {
     return bp_cli_exit_of(error->status);
 }
 
+bp_cli_exit bp_cli_say_failed(const bugpack_error *error) {
+    bp_cli_say("%s", error->message);
+    return BP_CLI_FAILED;
+}
+
 bp_cli_exit bp_cli_finish_output(void) {
     errno = 0;
     bool failed_before = ferror(stdout) != 0;

@@ -46,6 +46,8 @@ void bp_cli_say_unsearched(const bugpack_report_result *result);
 
 /* Reports a failure of the library. Returns the exit status for it. */
 bp_cli_exit bp_cli_say_error(const bugpack_error *error);
+/* The same whose exit status is FAILED, whatever has failed. */
+bp_cli_exit bp_cli_say_failed(const bugpack_error *error);
 bp_cli_exit bp_cli_exit_of(bugpack_status status);
 
 /*

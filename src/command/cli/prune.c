@@ -108,21 +108,12 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(prune_options, as_json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    prune_options options = {0};
-    char **operands;
-    bp_cli_exit result;
-    if (!bp_cli_read_options(&bp_cli_prune_command, argument_count, arguments, &options, &operands,
-                             &result)) {
-        return result;
-    }
-    if (operands[0] == NULL) {
-        return bp_cli_say_usage("a directory is missing");
-    }
-    if (options.keep == 0 && options.max_bytes == 0 && options.max_age_secs == 0) {
+static bp_cli_exit run(void *context, char **operands) {
+    const prune_options *options = context;
+    if (options->keep == 0 && options->max_bytes == 0 && options->max_age_secs == 0) {
         return bp_cli_say_usage("--keep, --max-bytes or --older-than is needed");
     }
-    return prune(operands[0], &options);
+    return prune(operands[0], options);
 }
 
 const bp_cli_command bp_cli_prune_command = {
@@ -135,4 +126,6 @@ const bp_cli_command bp_cli_prune_command = {
     option_rows,
     "Exit status: 0 done, 1 failed, 2 usage.\n",
     1,
-    run};
+    .run = run,
+    .options_bytes = sizeof(prune_options),
+    .needed = "a directory"};

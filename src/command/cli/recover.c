@@ -104,30 +104,23 @@ static void print_note(const bugpack_recover_note *note, void *context) {
     }
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    recover_options given = {.app = NULL};
-    char **operands;
-    recovery made = {.worst = BP_CLI_COMPLETE};
-    if (!bp_cli_read_options(&bp_cli_recover_command, argument_count, arguments, &given, &operands,
-                             &made.worst)) {
-        return made.worst;
-    }
-    if (!bp_cli_review_prepare(given.is_reviewed, &made.worst)) {
+static bp_cli_exit run(void *context, char **operands) {
+    const recover_options *given = context;
+    recovery made = {.worst = BP_CLI_COMPLETE, .as_json = given->as_json};
+    if (!bp_cli_review_prepare(given->is_reviewed, &made.worst)) {
         return made.worst;
     }
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
-    made.worst = BP_CLI_COMPLETE;
-    made.as_json = given.as_json;
     options.recorder_dir = operands[0];
-    options.report_dir = given.output_dir;
-    options.app_name = given.app;
+    options.report_dir = given->output_dir;
+    options.app_name = given->app;
     options.on_report = print_report;
     options.on_running = print_running;
     options.on_note = print_note;
     options.context = &made;
-    options.before_publish = bp_cli_publish_call(given.is_reviewed);
-    options.with_hostname = given.with_hostname;
+    options.before_publish = bp_cli_publish_call(given->is_reviewed);
+    options.with_hostname = given->with_hostname;
     if (bugpack_recover(&options, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
         return bp_cli_say_error(&error);
     }
@@ -152,4 +145,5 @@ const bp_cli_command bp_cli_recover_command = {
     "Exit status: 0 all recovered, or none there; 1 failed, or could not look; 2\n"
     "usage, 3 written but something is missing.\n",
     1,
-    run};
+    .run = run,
+    .options_bytes = sizeof(recover_options)};

@@ -140,35 +140,24 @@ static bp_cli_exit write_report(redact_options *options, const char *path) {
     return result;
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    redact_options options = {.output_path = NULL};
-    char **operands;
-    bp_cli_exit result;
-    if (!bp_cli_read_options(&bp_cli_redact_command, argument_count, arguments, &options, &operands,
-                             &result)) {
-        return result;
-    }
+static bp_cli_exit run(void *context, char **operands) {
+    redact_options *options = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    if (operands[0] == NULL) {
-        return bp_cli_say_usage("a report is missing");
-    }
-    if (options.is_list == (options.output_path != NULL)) {
+    bp_cli_exit result;
+    if (options->is_list == (options->output_path != NULL)) {
         return bp_cli_say_usage("give one of --output and --list");
     }
-    if (options.as_json && bp_cli_is_streamed(options.output_path)) {
+    if (options->as_json && bp_cli_is_streamed(options->output_path)) {
         return bp_cli_say_usage("--json excludes --output -");
     }
-    if (!bp_cli_redaction_prepare(&options.redaction, &result)) {
+    if (!bp_cli_redaction_prepare(&options->redaction, &result)) {
         return result;
     }
-    if (options.is_list) {
-        bugpack_status status = print_list(operands[0], options.as_json, &error);
-        result = status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_error(&error);
-    } else {
-        result = write_report(&options, operands[0]);
+    if (!options->is_list) {
+        return write_report(options, operands[0]);
     }
-    bp_cli_redaction_release(&options.redaction);
-    return result;
+    bugpack_status status = print_list(operands[0], options->as_json, &error);
+    return status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_error(&error);
 }
 
 const bp_cli_command bp_cli_redact_command = {
@@ -183,4 +172,6 @@ const bp_cli_command bp_cli_redact_command = {
     option_rows,
     "Exit status: 0 done, 1 failed, 2 usage.\n",
     1,
-    run};
+    .run = run,
+    .options_bytes = sizeof(redact_options),
+    .needed = "a report"};

@@ -45,8 +45,3 @@ void bp_cli_redaction_apply(const bp_cli_redaction *redaction, bugpack_options *
     options->redaction.mode = redaction->is_off ? BUGPACK_REDACT_NEVER : BUGPACK_REDACT_REPORTS;
     options->redaction.rules = redaction->text;
 }
-
-void bp_cli_redaction_release(bp_cli_redaction *redaction) {
-    free(redaction->text);
-    redaction->text = NULL;
-}

@@ -29,6 +29,5 @@ bool bp_cli_redaction_prepare(bp_cli_redaction *redaction, bp_cli_exit *ret_exit
 
 /* Sets a session's options, which borrow the text. */
 void bp_cli_redaction_apply(const bp_cli_redaction *redaction, bugpack_options *options);
-void bp_cli_redaction_release(bp_cli_redaction *redaction);
 
 #endif

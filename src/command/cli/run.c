@@ -54,7 +54,7 @@ typedef struct run_options {
     const char *pedantic_dir;
     bool is_pedantic; /* asked for, or implied by a pattern */
     bp_run_patterns patterns;
-    bp_hotkey hotkey;
+    const char *hotkey; /* its name */
     cli_on_failure on_failure;
     uint32_t auto_snapshot_interval_ms; /* 0: never */
     uint32_t auto_snapshot_cap;
@@ -393,13 +393,14 @@ static const char default_pattern[] =
     "unknown|unrecognized)[ :=]+[[:alnum:]_./-]+)";
 
 static bool read_hotkey(const bp_cli_option *option, const char *text, void *field) {
-    if (!bp_hotkey_parse(text, field)) {
+    bp_hotkey key;
+    if (!bp_hotkey_parse(text, &key)) {
         bp_cli_say_usage("--%s takes F1 to F12, Ctrl- and a letter but I, J and M, or none, "
                          "not '%s'",
                          option->name, text);
         return false;
     }
-    return true;
+    return bp_cli_read_text(option, text, field);
 }
 
 static bool read_pattern(const bp_cli_option *option, const char *text, void *field) {
@@ -509,14 +510,15 @@ static bp_cli_exit relay_command(run_options *options, bp_run_child *child, run_
                                                      &session->trace_error) != BUGPACK_OK) {
         bp_cli_say("no stacks of a crash: %s", session->trace_error.message);
     }
-    if (bp_run_relay(child, &options->hotkey, &calls, &result, &error) == BUGPACK_OK) {
+    bp_hotkey hotkey;
+    (void)bp_hotkey_parse(options->hotkey, &hotkey);
+    if (bp_run_relay(child, &hotkey, &calls, &result, &error) == BUGPACK_OK) {
         run_session_end(session, &result);
         *ret_end = result.end;
         return BP_CLI_COMPLETE;
     }
     if (error.system_errno == 0) {
-        bp_cli_say("%s", error.message);
-        return BP_CLI_FAILED;
+        return bp_cli_say_failed(&error);
     }
     bp_cli_say("cannot run '%s': %s", options->arguments[0], strerror(error.system_errno));
     return (bp_cli_exit)(error.system_errno == ENOENT ? exit_not_found : exit_cannot_execute);
@@ -534,8 +536,7 @@ static bp_cli_exit run_command(run_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bp_run_child_start(options->arguments, bp_cli_pipe_was_ignored, &child, &error) !=
         BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
-        return BP_CLI_FAILED;
+        return bp_cli_say_failed(&error);
     }
     run_session session;
     bp_run_end end = {.is_signal = false};
@@ -551,27 +552,25 @@ static bp_cli_exit run_command(run_options *options) {
     return end.is_signal ? end_by_signal(end.value) : (bp_cli_exit)end.value;
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    run_options options = {.files = BP_CLI_FILES_INIT};
-    bp_cli_exit result;
-    (void)bp_hotkey_parse("F12", &options.hotkey);
-    if (bp_cli_read_options(&bp_cli_run_command, argument_count, arguments, &options,
-                            &options.arguments, &result)) {
-        bool has_pattern = options.patterns.count > 0;
-        if (options.arguments[0] == NULL) {
-            result = bp_cli_say_usage("a command is missing");
-        } else if (options.pedantic_dir != NULL && !options.is_pedantic && !has_pattern) {
-            result = bp_cli_say_usage("--pedantic-dir needs --pedantic");
-        } else if (bp_cli_redaction_prepare(&options.files.redaction, &result) &&
-                   bp_cli_review_prepare(options.is_reviewed, &result) &&
-                   (has_pattern || !options.is_pedantic ||
-                    read_pattern(NULL, default_pattern, &options.patterns))) {
-            options.is_pedantic = options.is_pedantic || has_pattern;
-            result = run_command(&options);
-        }
+static const run_options defaults = {.hotkey = "F12", .files = BP_CLI_FILES_INIT(0)};
+
+static bp_cli_exit run(void *context, char **operands) {
+    run_options *options = context;
+    bool has_pattern = options->patterns.count > 0;
+    bp_cli_exit result = BP_CLI_USAGE;
+    options->arguments = operands;
+    if (options->pedantic_dir != NULL && !options->is_pedantic && !has_pattern) {
+        return bp_cli_say_usage("--pedantic-dir needs --pedantic");
     }
-    bp_run_patterns_release(&options.patterns);
-    bp_cli_files_release(&options.files);
+    if (!bp_cli_redaction_prepare(&options->files.redaction, &result) ||
+        !bp_cli_review_prepare(options->is_reviewed, &result) ||
+        (options->is_pedantic && !has_pattern &&
+         !read_pattern(NULL, default_pattern, &options->patterns))) {
+        return result;
+    }
+    options->is_pedantic = options->is_pedantic || has_pattern;
+    result = run_command(options);
+    bp_run_patterns_release(&options->patterns);
     return result;
 }
 
@@ -590,4 +589,7 @@ const bp_cli_command bp_cli_run_command = {
     "126 the command cannot be executed, 127 it was not found, 1 failed before it\n"
     "started, 2 usage.\n",
     BP_CLI_OTHER_COMMAND,
-    run};
+    .run = run,
+    .options_bytes = sizeof(run_options),
+    .defaults = &defaults,
+    .needed = "a command"};

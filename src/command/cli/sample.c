@@ -177,29 +177,24 @@ static bp_cli_exit follow_sample(const sample_options *options) {
     return result;
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    sample_options options = {.window_ms = BUGPACK_SAMPLE_WINDOW_DEFAULT_MS};
-    bp_cli_exit result;
-    if (!bp_cli_read_options(&bp_cli_sample_command, argument_count, arguments, &options, NULL,
-                             &result)) {
-        return result;
-    }
-    if (options.pid == 0) {
+static const sample_options defaults = {.window_ms = BUGPACK_SAMPLE_WINDOW_DEFAULT_MS};
+
+static bp_cli_exit run(void *context, char **none) {
+    const sample_options *options = context;
+    (void)none;
+    if (options->pid == 0) {
         return bp_cli_say_usage("option '--pid' is missing");
     }
-    if (options.count > 0 && !options.follows) {
+    if (options->count > 0 && !options->follows) {
         return bp_cli_say_usage("--count needs --follow");
     }
-    if (options.window_ms > 0 && options.window_ms < least_window_ms) {
+    if (options->window_ms > 0 && options->window_ms < least_window_ms) {
         return bp_cli_say_usage("--window takes 0, or at least %u milliseconds", least_window_ms);
     }
-    if (options.follows && options.window_ms == 0) {
+    if (options->follows && options->window_ms == 0) {
         return bp_cli_say_usage("--follow needs a --window over 0");
     }
-    if (options.follows) {
-        return follow_sample(&options);
-    }
-    return print_sample(&options);
+    return options->follows ? follow_sample(options) : print_sample(options);
 }
 
 const bp_cli_command bp_cli_sample_command = {
@@ -214,4 +209,6 @@ const bp_cli_command bp_cli_sample_command = {
     "Exit status: 0 printed, 1 failed or no metrics on this system, 2 usage,\n"
     "4 no such process.\n",
     0,
-    run};
+    .run = run,
+    .options_bytes = sizeof(sample_options),
+    .defaults = &defaults};

@@ -255,7 +255,3 @@ const char *bp_cli_select_conflict(const bp_cli_select *select) {
                ? "--children needs --pid, --name, --unit or --cgroup"
                : NULL;
 }
-
-void bp_cli_select_release(bp_cli_select *select) {
-    free(select->pids.items);
-}

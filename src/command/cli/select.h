@@ -50,8 +50,6 @@ int bp_cli_select_kinds(const bp_cli_select *select);
 /* Options that exclude each other. NULL: none do. */
 const char *bp_cli_select_conflict(const bp_cli_select *select);
 
-void bp_cli_select_release(bp_cli_select *select);
-
 /* Opens the session about the first process. Reports a failure, but that there is no process only
  * if `says_all`. */
 typedef bugpack_status bp_cli_opener(void *context, pid_t pid, bool says_all,

@@ -464,11 +464,7 @@ static bp_cli_exit show_facts(const char *path, const show_options *options) {
         print_screen(facts, options->is_all);
     }
     bp_facts_close(facts);
-    if (status != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
-        return BP_CLI_FAILED;
-    }
-    return bp_cli_finish_output();
+    return status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_failed(&error);
 }
 
 /* A bp_sink: escaped, but for what lays out a text. */
@@ -498,33 +494,20 @@ static bp_cli_exit show_entry(const char *path, const char *name, const show_opt
     }
     bp_report_file_close(report);
     bp_cli_exit result = bp_cli_finish_output();
-    if (status != BUGPACK_OK && result == BP_CLI_COMPLETE) {
-        bp_cli_say("%s", error.message);
-        return BP_CLI_FAILED;
-    }
-    return result;
+    bool is_unsaid = status != BUGPACK_OK && result == BP_CLI_COMPLETE;
+    return is_unsaid ? bp_cli_say_failed(&error) : result;
 }
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(show_options, as_json, 0, "json", "JSON instead of text"),
     BP_CLI_FLAG(show_options, is_all, 0, "all", "also every frame, and the threads of bugpack"),
-    BP_CLI_VALUE(show_options, max_bytes, 0, "max-bytes", "BYTES",
-                 "read at most this much content (default 256M)", bp_cli_read_size, NULL),
-    BP_CLI_OPTIONS_END};
+    BP_CLI_CONTENT_OPTION(show_options), BP_CLI_OPTIONS_END};
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    show_options options = {.max_bytes = (uint64_t)256 << 20};
-    char **operands;
-    bp_cli_exit result;
-    if (!bp_cli_read_options(&bp_cli_show_command, argument_count, arguments, &options, &operands,
-                             &result)) {
-        return result;
-    }
-    if (operands[0] == NULL) {
-        return bp_cli_say_usage("a report is missing");
-    }
-    return operands[1] != NULL ? show_entry(operands[0], operands[1], &options)
-                               : show_facts(operands[0], &options);
+static const show_options defaults = {.max_bytes = BP_CLI_CONTENT_BYTES};
+
+static bp_cli_exit run(void *options, char **operands) {
+    return operands[1] != NULL ? show_entry(operands[0], operands[1], options)
+                               : show_facts(operands[0], options);
 }
 
 const bp_cli_command bp_cli_show_command = {
@@ -539,4 +522,7 @@ const bp_cli_command bp_cli_show_command = {
     option_rows,
     "Exit status: 0 shown, 1 failed, 2 usage.\n",
     2,
-    run};
+    .run = run,
+    .options_bytes = sizeof(show_options),
+    .defaults = &defaults,
+    .needed = "a report"};

@@ -86,15 +86,12 @@ static bool read_pid(const char *text, pid_t *ret_pid) {
            value <= INT_MAX;
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    trigger_options options = {.timeout_ms = 60000};
-    char **operands;
-    bp_cli_exit result;
+static const trigger_options defaults = {.timeout_ms = 60000};
+
+static bp_cli_exit run(void *context, char **operands) {
+    const trigger_options *options = context;
+    bp_cli_exit result = BP_CLI_NO_PROCESS;
     pid_t pid = 0;
-    if (!bp_cli_read_options(&bp_cli_trigger_command, argument_count, arguments, &options,
-                             &operands, &result)) {
-        return result;
-    }
     if (operands[0] != NULL && !read_pid(operands[0], &pid)) {
         return bp_cli_say_usage("'%s' is no process id", operands[0]);
     }
@@ -106,15 +103,13 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         return bp_cli_say_error(&error);
     }
     if (count == 1) {
-        result = ask(&sessions[0], &options);
+        result = ask(&sessions[0], options);
     } else if (count > 1) {
-        result = list(sessions, count, options.as_json);
+        result = list(sessions, count, options->as_json);
     } else if (pid != 0) {
         bp_cli_say("process %ld has no session that answers", (long)pid);
-        result = BP_CLI_NO_PROCESS;
     } else {
         bp_cli_say("there is no session that answers");
-        result = BP_CLI_NO_PROCESS;
     }
     bp_run_ask_free(sessions, count);
     return result;
@@ -132,4 +127,6 @@ const bp_cli_command bp_cli_trigger_command = {
     "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is missing,\n"
     "4 no such process, 5 timed out.\n",
     1,
-    run};
+    .run = run,
+    .options_bytes = sizeof(trigger_options),
+    .defaults = &defaults};

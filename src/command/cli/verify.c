@@ -101,22 +101,14 @@ static bool verify(const char *path, const verify_options *options) {
     return is_whole;
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    verify_options options = {.max_bytes = BP_VERIFY_MAX_BYTES};
-    char **operands;
-    bp_cli_exit result;
-    if (!bp_cli_read_options(&bp_cli_verify_command, argument_count, arguments, &options, &operands,
-                             &result)) {
-        return result;
-    }
-    if (operands[0] == NULL) {
-        return bp_cli_say_usage("a report is missing");
-    }
+static const verify_options defaults = {.max_bytes = BP_VERIFY_MAX_BYTES};
+
+static bp_cli_exit run(void *options, char **operands) {
     bool are_whole = true;
     for (char **path = operands; *path != NULL; path++) {
-        are_whole = verify(*path, &options) && are_whole;
+        are_whole = verify(*path, options) && are_whole;
     }
-    result = bp_cli_finish_output();
+    bp_cli_exit result = bp_cli_finish_output();
     return are_whole ? result : BP_CLI_FAILED;
 }
 
@@ -132,4 +124,7 @@ const bp_cli_command bp_cli_verify_command = {
     option_rows,
     "Exit status: 0 all are whole, 1 one is not, or failed, 2 usage.\n",
     INT_MAX - 1,
-    run};
+    .run = run,
+    .options_bytes = sizeof(verify_options),
+    .defaults = &defaults,
+    .needed = "a report"};

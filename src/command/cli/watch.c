@@ -499,23 +499,18 @@ static const char *find_conflict(const watch_options *options) {
                : NULL;
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    watch_options options = {
-        .report_max_count = 3, .cooldown_ms = 5 * 60 * 1000, .files = BP_CLI_FILES_INIT};
-    options.files.input_timeout_ms = 10000;
+static const watch_options defaults = {
+    .report_max_count = 3, .cooldown_ms = 5 * 60 * 1000, .files = BP_CLI_FILES_INIT(10000)};
+
+static bp_cli_exit run(void *context, char **none) {
+    watch_options *options = context;
+    const char *conflict = find_conflict(options);
     bp_cli_exit result;
-    if (bp_cli_read_options(&bp_cli_watch_command, argument_count, arguments, &options, NULL,
-                            &result)) {
-        const char *conflict = find_conflict(&options);
-        if (conflict != NULL) {
-            result = bp_cli_say_usage("%s", conflict);
-        } else if (bp_cli_redaction_prepare(&options.files.redaction, &result)) {
-            result = start(&options);
-        }
+    (void)none;
+    if (conflict != NULL) {
+        return bp_cli_say_usage("%s", conflict);
     }
-    bp_cli_files_release(&options.files);
-    bp_cli_select_release(&options.select);
-    return result;
+    return bp_cli_redaction_prepare(&options->files.redaction, &result) ? start(options) : result;
 }
 
 const bp_cli_command bp_cli_watch_command = {
@@ -538,4 +533,6 @@ const bp_cli_command bp_cli_watch_command = {
     "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is missing,\n"
     "4 no such process, or it ended before a condition was true.\n",
     0,
-    run};
+    .run = run,
+    .options_bytes = sizeof(watch_options),
+    .defaults = &defaults};
