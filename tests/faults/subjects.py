@@ -27,7 +27,7 @@ class Assets:
 
     def __init__(self, build):
         self.build = build
-        self.bugpack = os.environ.get("BUGPACK") or os.path.join(build, "src/command/cli/bugpack")
+        self.bugpack = os.environ.get("BUGPACK") or os.path.join(build, "src/cli/bugpack")
         self.host = os.path.join(build, "tests/faults/faults_host")
         self.preload = os.path.join(build, "tests/faults/libfailing_preload.so")
         if not os.path.exists(self.preload):
