@@ -137,6 +137,24 @@ ln -s ../real linked/to
 captures 3 --log 'linked/*/x.log'
 ledger "$zip" logs/x.log reason | grep -q 'a symbolic link leads there, and is not followed$' ||
     wrong "it is $(ledger "$zip" logs/x.log reason)"
+captures 0 --log 'linked/to/*.log'
+expect_same 'the log below a link that was named' x "$(unzip -p "$zip" logs/x.log)"
+
+fact 'a directory stands for 256 files at most, and for none below 16 others'
+mkdir many
+(cd many && seq 1 256 | xargs touch)
+captures 0 --attach many
+expect_same 'the number of files' 256 "$(entries "$zip" | grep -c '^many/')"
+: >many/257
+exits 2 capture --pid "$target" --window 0 -o none --attach many
+expect_err "'many' stands for more than 256 files"
+below=deep/$(seq -s / 1 16)
+mkdir -p "$below/17"
+: >"$below/file"
+: >"$below/17/file"
+captures 3 --attach deep
+expect_same 'the list' "$below/file" "$(entries "$zip" | grep '^deep/')"
+lacks "$below/17" 'a directory'
 
 fact 'a directory that has no name of its own still gets one in the ledger'
 cd folder || exit 1

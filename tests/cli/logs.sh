@@ -32,7 +32,7 @@ LOGS = {
     "logs/app.log": "header\n2026-11-22T11:00:15+01:00 ERROR failed:\n  at f\n\n  at g\n"
                     "2026-11-22T10:00:12Z INFO late\r\n2026-11-22T10:00:25Z plain \x9b" + BAD + "\n",
     "logs/local.log": "Nov 22 12:00:14 host app[1]: warning: one\nNov 22 12:00:26 host app[1]: two",
-    "logs/app.jsonl": '{"ts":1795341618.5,"severity":"warn","msg":"json"}\nstack\n',
+    "logs/app.jsonl": '{"ts":1795341618.5,"severity":"warn","t":0,"lvl":"error"}\nstack\n',
     "logs/none.log": b"free\ntext \xff" + BAD.encode() + b"\n",
     "logs/empty.log": "",
     "processes/7-child/logs.jsonl": record(11, "info", "of the child"),
@@ -62,7 +62,7 @@ for line in '2026-11-22T10:00:10.000000Z      -20.000 s info  logs.jsonl        
     '                                                 logs/app.log                   at f' \
     '2026-11-22T10:00:12.000000Z      -18.000 s info  logs/app.log                 INFO late' \
     '2026-11-22T12:00:14.000000Z    +7184.000 s warn  logs/local.log               host app[1]: warning: one' \
-    '2026-11-22T10:00:18.500000Z      -11.500 s warn  logs/app.jsonl               {"ts":1795341618.5,"severity":"warn","msg":"json"}' \
+    '2026-11-22T10:00:18.500000Z      -11.500 s warn  logs/app.jsonl               {"ts":1795341618.5,"severity":"warn","t":0,"lvl":"error"}' \
     '2026-11-22T10:00:13.500000Z      -16.500 s trace processes/7-child/logs/c.log [trace] c'; do
     grep -qxF -e "$line" out || wrong "there is no '$line' in: $(cat out)"
 done
@@ -76,7 +76,7 @@ if grep -q 'app.log\|empty' err; then wrong 'it says something of a log that is 
 fact 'the order is that of the times, and within one log that of the log'
 exits 0 logs --json --zone +02:00 all.zip
 if grep -q zone err; then wrong 'it still says that there is no zone'; fi
-expect_same 'the messages' 'header free text [trace] ten of host ERROR at at INFO {"ts":1795341618.5,"severity":"warn","msg":"json"} stack twenty plain host 29 31 ' \
+expect_same 'the messages' 'header free text [trace] ten of host ERROR at at INFO {"ts":1795341618.5,"severity":"warn","t":0,"lvl":"error"} stack twenty plain host 29 31 ' \
     "$(jq -r '.message | split("\n")[0] // "" | ltrimstr("  ") | split("\u001b")[0] // "" | split(" ")[0] // empty' out | tr '\n' ' ')"
 expect_same 'the seconds' '-7216.5 -20 -19' \
     "$(jq -r 'select(.message | test("trace|^ten|child")) | .from_trigger_secs' out | tr '\n' ' ' | sed 's/ $//')"
@@ -158,6 +158,8 @@ grep -q 'ERROR failed' out || wrong "the others are not shown: $(cat out)"
 exits 3 logs many.zip
 expect_err '"logs/48.log" is not read: at most 48 logs are'
 expect_same 'the lines' 48 "$(wc -l <out | tr -d ' ')"
+exits 3 logs --max-bytes 100 many.zip
+expect_same 'the lines of three logs of 33 bytes' 3 "$(wc -l <out | tr -d ' ')"
 exits 3 logs --level info most.zip
 exits 1 logs out
 

@@ -166,6 +166,56 @@ run show both-grows.zip
 grep -q "resident memory grew from 4 to 59 MiB in 19 s, 22 MiB of it bugpack's  " out || wrong "it is $(cat out)"
 rm ./*-grows.zip # without a manifest
 
+fact 'a diagnosis of CPU and of memory has its bounds'
+python3 - <<'END' >bounds
+import json, zipfile
+busy = {"tid": 1, "name": "w", "cpu_percent": 100, "cpu_ms": 2000, "system_ms": 0, "page_faults": 0, "voluntary_switches": 0,
+        "involuntary_switches": 9, "run_delay_ms": 0, "read_chars": 0, "written_chars": 0, "write_calls": 0}
+slow = {"cpu_percent": 5, "cpu_ms": 100, "voluntary_switches": 300, "run_delay_ms": 1500}
+
+
+def thread(name, finding, process={}, metadata={}, system={}, **members):
+    yield name, finding, {
+        "metadata.json": metadata, "system.json": system, "runtime-metrics.json": {
+            "sample_window_ms": 2000, "process": {"cpu_percent": 100, **process}, "threads": [{**busy, **members}]}}
+
+
+def history(name, finding, *kb):
+    yield name, finding, {"metadata.json": {}, "metrics-history.jsonl": [
+        {"time": f"2026-11-22T10:00:{i:02}Z", "cpu_percent": 1, "rss_kb": kb[i]} for i in range(len(kb))]}
+
+
+rows = [
+    *thread("busy", "spin"),
+    *thread("born", "spin", born_in_window=True, age_ms=250, cpu_ms=240, cpu_percent=0),
+    *thread("young", "", born_in_window=True, age_ms=249, cpu_ms=249, cpu_percent=0),
+    *thread("kernel", "spin-in-system-calls", system_ms=500),
+    *thread("user", "spin", system_ms=499),
+    *thread("lines", "spin", written_chars=400000, write_calls=4000),
+    *thread("blocks", "", written_chars=400000, write_calls=400),
+    *thread("shared", "spin", cpu_percent=50, cpu_ms=1000),
+    *thread("sleeps", "", cpu_percent=50, cpu_ms=1000, voluntary_switches=1),
+    *thread("pinned", "cpu-starved", system={"cpus": {"online": 4, "usable": 1}}, **slow),
+    *thread("two", "", system={"cpus": {"online": 4, "usable": 2}}, **slow),
+    *thread("most", "threads-come-and-go", {"ended_threads_cpu_ms": 1500}, **slow),
+    *thread("part", "", {"ended_threads_cpu_ms": 1480}, **slow),
+    *thread("command", "", {"ended_threads_cpu_ms": 1500}, {"exit": {"status": 0}}, **slow),
+    *history("grows", "memory-growth", *range(100000, 130000, 1500)),
+    *history("little", "", *range(100000, 124000, 1200)),
+    *history("start", "", *(100000 + 5000 * min(i, 11) + 100 * i for i in range(20))),
+]
+for name, finding, documents in rows:
+    with zipfile.ZipFile(f"{name}-bound.zip", "w") as report:
+        for entry, text in documents.items():
+            report.writestr(entry, "".join(json.dumps(line) + "\n" for line in text) if isinstance(text, list) else json.dumps(text))
+    print(name, finding)
+END
+while read -r name finding; do
+    run show --json "$name-bound.zip" </dev/null
+    expect_same "what is found in $name" "$finding" "$(jq -r '.findings[].id | select(. != "no-manifest")' out | tr '\n' ' ' | sed 's/ $//')"
+done <bounds
+rm ./*-bound.zip # without a manifest
+
 fact 'a crash names its signal and its functions, and the machine its limits'
 exits 0 show crash.zip
 for line in '!! crash in draw: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[crash.json\]' \
