@@ -545,21 +545,12 @@ static bool is_loss(const manifest_losses *losses, const bp_json_tree *line) {
                                                         strcmp(status, "truncated") == 0));
 }
 
-/* The length of "processes/PID-NAME/", or 0. */
-static size_t folder_length(const char *name) {
-    static const char folder[] = "processes/";
-    const char *end = strncmp(name, folder, sizeof folder - 1) == 0
-                          ? strchr(name + sizeof folder - 1, '/')
-                          : NULL;
-    return end == NULL ? 0 : (size_t)(end + 1 - name);
-}
-
 /* Whether two lines say the same: for one reason, or of one further process, which has ended or may
  * not be looked at. */
 static bool is_same_loss(const bp_json_tree *line, const bp_json_tree *other) {
     const char *reason = bp_json_tree_text(line, "reason");
     const char *name = bp_json_tree_text_or(line, "name", "");
-    size_t length = folder_length(name);
+    size_t length = bp_report_folder_bytes(name);
     return (reason != NULL && strcmp(bp_json_tree_text_or(other, "reason", ""), reason) == 0) ||
            (length > 0 && strncmp(bp_json_tree_text_or(other, "name", ""), name, length) == 0);
 }
