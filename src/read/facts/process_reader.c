@@ -42,23 +42,13 @@ static bugpack_status add_sample(void *context, const char *line, size_t line_by
     return BUGPACK_OK;
 }
 
-static int read_level(const bp_json_token *token) {
-    for (int level = BUGPACK_LEVEL_FATAL; level >= BUGPACK_LEVEL_TRACE; level--) {
-        const char *name = bp_level_name((uint8_t)level);
-        if (token->byte_count == strlen(name) + 2 &&
-            memcmp(token->text + 1, name, token->byte_count - 2) == 0) {
-            return level;
-        }
-    }
-    return 0;
-}
-
 static bugpack_status add_record(void *context, const char *line, size_t line_bytes) {
     bp_process_reader *reader = context;
     bp_evidence *evidence = &reader->evidence;
     bp_json_field fields[] = {{.key = "\"time\""}, {.key = "\"level\""}};
     bp_json_line_find(line, line_bytes, fields, 2);
-    int level = read_level(&fields[1].value);
+    const bp_json_token *name = &fields[1].value;
+    int level = name->byte_count > 2 ? bp_line_level_of(name->text + 1, name->byte_count - 2) : 0;
     reader->level_counts[level]++;
     if (level < BUGPACK_LEVEL_WARN && !reader->wants_output) {
         return BUGPACK_OK;
