@@ -186,14 +186,15 @@ static void print_changes(const bp_json_changes *list, const diff_options *optio
     bp_buffer_release(&line);
 }
 
-static bp_report_facts facts_of(const bp_diff_side *side) {
-    return side->report != NULL ? bp_report_file_facts(side->report)
-                                : (bp_report_facts){"", "", ""};
+static const bp_json_tree *metadata_of(const bp_diff_side *side) {
+    return side->report != NULL ? bp_report_file_metadata(side->report) : NULL;
 }
 
 static void print_side(const char *title, const bp_diff_side *side) {
-    bp_report_facts facts = facts_of(side);
-    const char *const texts[] = {side->path, facts.timestamp, facts.app_name};
+    const bp_json_tree *metadata = metadata_of(side);
+    const char *const texts[] = {
+        side->path, bp_json_tree_text_or(metadata, "timestamp", ""),
+        bp_json_tree_text_or(bp_json_tree_object(metadata, "app"), "name", "")};
     (void)fputs(title, stdout);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         (void)fputs(texts[i][0] != '\0' ? "  " : "", stdout);
@@ -212,12 +213,13 @@ static void print_text(const bp_diff *diff, const diff_options *options) {
 }
 
 static void add_side(bp_json *json, const char *key, const bp_diff_side *side) {
-    bp_report_facts facts = facts_of(side);
+    const bp_json_tree *metadata = metadata_of(side);
     bp_json_object_begin(json, key);
     bp_json_add_text(json, "path", side->path);
-    bp_model_add_known_text(json, "report_id", facts.report_id);
-    bp_model_add_known_text(json, "app", facts.app_name);
-    bp_model_add_known_text(json, "timestamp", facts.timestamp);
+    bp_model_add_known_text(json, "report_id", bp_json_tree_text_or(metadata, "report_id", ""));
+    bp_model_add_known_text(json, "app",
+                            bp_json_tree_text_or(bp_json_tree_object(metadata, "app"), "name", ""));
+    bp_model_add_known_text(json, "timestamp", bp_json_tree_text_or(metadata, "timestamp", ""));
     bp_json_object_end(json);
 }
 

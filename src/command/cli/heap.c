@@ -115,11 +115,11 @@ static bugpack_status read_state(const char *path, bugpack_heap_state *ret_state
     } else if (bp_report_file_has(report, name, NULL)) {
         status = bp_report_file_read(report, name, &text, error);
     } else {
-        bp_report_line line = {.status = "", .reason = ""};
-        (void)bp_report_file_line(report, name, &line);
+        const bp_json_tree *line = bp_report_file_line(report, name);
+        const char *why = bp_json_tree_text_or(line, "status", "");
+        const char *reason = bp_json_tree_text_or(line, "reason", "");
         status = bp_fail(error, BUGPACK_ERR_CORRUPT, "no %s in \"%s\"%s%s%s%s", name, path,
-                         line.status[0] != '\0' ? ": " : "", line.status,
-                         line.reason[0] != '\0' ? ": " : "", line.reason);
+                         why[0] != '\0' ? ": " : "", why, reason[0] != '\0' ? ": " : "", reason);
     }
     if (status == BUGPACK_OK) {
         status = bp_heap_state_parse(bp_buffer_text(&text), text.size, ret_state, &detail);

@@ -265,8 +265,7 @@ static bugpack_status make_list(const bp_report_file *report, struct reading *re
     }
     for (size_t i = 0; i < count; i++) {
         const char *name = bp_report_file_name(report, i);
-        bp_report_line line;
-        if (strcmp(name, "manifest.json") != 0 && !bp_report_file_line(report, name, &line)) {
+        if (strcmp(name, "manifest.json") != 0 && bp_report_file_line(report, name) == NULL) {
             (void)make_entry(maker, report, name, NULL);
         }
     }

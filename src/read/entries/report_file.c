@@ -278,14 +278,6 @@ void bp_report_file_close(bp_report_file *report) {
     free(report);
 }
 
-bp_report_facts bp_report_file_facts(const bp_report_file *report) {
-    const bp_json_tree *metadata = report->metadata;
-    const bp_json_tree *app = bp_json_tree_object(metadata, "app");
-    return (bp_report_facts){.report_id = bp_json_tree_text_or(metadata, "report_id", ""),
-                             .app_name = bp_json_tree_text_or(app, "name", ""),
-                             .timestamp = bp_json_tree_text_or(metadata, "timestamp", "")};
-}
-
 const bp_json_tree *bp_report_file_metadata(const bp_report_file *report) {
     return report->metadata;
 }
@@ -318,15 +310,10 @@ size_t bp_report_folder_bytes(const char *name) {
     return slash != NULL ? (size_t)(slash + 1 - name) : 0;
 }
 
-bool bp_report_file_line(const bp_report_file *report, const char *name, bp_report_line *ret_line) {
+const bp_json_tree *bp_report_file_line(const bp_report_file *report, const char *name) {
     const bp_json_tree *artefact = bp_json_tree_rows(report->manifest, "artefacts");
     while (artefact != NULL && strcmp(bp_json_tree_text_or(artefact, "name", ""), name) != 0) {
         artefact = bp_json_tree_next(artefact);
     }
-    if (artefact == NULL) {
-        return false;
-    }
-    *ret_line = (bp_report_line){bp_json_tree_text_or(artefact, "status", ""),
-                                 bp_json_tree_text_or(artefact, "reason", "")};
-    return true;
+    return artefact;
 }

@@ -18,16 +18,6 @@
 
 typedef struct bp_report_file bp_report_file;
 
-/* From metadata.json; "" for what is not there. Any text, in valid UTF-8, owned by the report. */
-typedef struct bp_report_facts {
-    const char *report_id, *app_name, *timestamp;
-} bp_report_facts;
-
-/* What the manifest says of one artefact; "" for what it does not say. Owned by the report. */
-typedef struct bp_report_line {
-    const char *status, *reason;
-} bp_report_line;
-
 /*
  * Opens the file that a reader was given: a regular one, or, for "-", a copy of standard input up
  * to its end. The copy has no name, is in $TMPDIR or /tmp, and is deleted when it is closed. The
@@ -68,8 +58,6 @@ bugpack_status bp_report_file_open_any(const char *path, bp_report_file **ret_re
 /* NULL is fine. */
 void bp_report_file_close(bp_report_file *report);
 
-bp_report_facts bp_report_file_facts(const bp_report_file *report);
-
 /* Bounds the tree of a manifest, which stays in memory: twice 4,096 entries and gap keys. */
 #define BP_REPORT_MANIFEST_TREE_BYTES ((size_t)10 << 20)
 
@@ -87,8 +75,8 @@ const char *bp_report_file_name(const bp_report_file *report, size_t index);
  * further process are; 0 for any other name. */
 size_t bp_report_folder_bytes(const char *name);
 
-/* False when the manifest does not list the artefact. */
-bool bp_report_file_line(const bp_report_file *report, const char *name, bp_report_line *ret_line);
+/* What the manifest says of an entry; NULL when it does not list it. Owned by the report. */
+const bp_json_tree *bp_report_file_line(const bp_report_file *report, const char *name);
 
 /*
  * Appends an entry, up to the maximum of the buffer. Errors: those of bp_archive_reader_read;

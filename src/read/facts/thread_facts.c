@@ -68,10 +68,10 @@ static bool waits_openly(const bp_thread *thread) {
 
 /* Whether the manifest says nothing else of threads.json: of one without a manifest, too. */
 static bool is_whole(const bp_evidence *evidence) {
-    bp_report_line line;
     char path[128];
     (void)snprintf(path, sizeof path, "%sthreads.json", evidence->folder);
-    return !bp_report_file_line(evidence->report, path, &line) || strcmp(line.status, "ok") == 0;
+    const bp_json_tree *line = bp_report_file_line(evidence->report, path);
+    return line == NULL || strcmp(bp_json_tree_text_or(line, "status", ""), "ok") == 0;
 }
 
 /* Whether no thread can be in a deadlock that is not seen. Those of descendants are not looked at.
