@@ -64,18 +64,6 @@ static bool is_one_process(const bp_diff *diff) {
            bp_json_tree_uint(after, "pid", &pids[1]) && pids[0] == pids[1];
 }
 
-typedef struct entry_giver {
-    const bp_diff_side *side;
-    const char *entry;
-} entry_giver;
-
-static bugpack_status give_entry(const void *context, bp_sink *sink, void *sink_context,
-                                 bugpack_error *error) {
-    const entry_giver *from = context;
-    return bp_report_file_stream(from->side->report, from->entry, entry_max_bytes, sink,
-                                 sink_context, error);
-}
-
 static bugpack_status give_file(const void *context, bp_sink *sink, void *sink_context,
                                 bugpack_error *error) {
     const bp_diff_side *side = context;
@@ -207,8 +195,8 @@ static bugpack_status read_entry(bp_diff *diff, const bp_json_diff_rule *rule, u
         return status;
     }
     for (size_t i = 0; i < 2 && status == BUGPACK_OK; i++) {
-        const entry_giver from = {sides[i], rule->entry};
-        const bp_giver giver = {.give = give_entry, .context = &from};
+        const bp_report_entry from = {sides[i]->report, rule->entry, entry_max_bytes};
+        const bp_giver giver = {.give = bp_report_entry_give, .context = &from};
         status = read_document(sides[i], &giver, rule, &roots[i], error);
     }
     return status;

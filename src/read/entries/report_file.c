@@ -98,22 +98,18 @@ bugpack_status bp_report_file_stream(const bp_report_file *report, const char *n
     return bp_archive_reader_read(report->archive, index, max_bytes, sink, context, error);
 }
 
-typedef struct entry_text {
-    const bp_report_file *report;
-    const char *name;
-} entry_text;
-
-static bugpack_status give_entry(const void *context, bp_sink *sink, void *sink_context,
-                                 bugpack_error *error) {
-    const entry_text *text = context;
-    return bp_report_file_stream(text->report, text->name, UINT64_MAX, sink, sink_context, error);
+bugpack_status bp_report_entry_give(const void *context, bp_sink *sink, void *sink_context,
+                                    bugpack_error *error) {
+    const bp_report_entry *entry = context;
+    return bp_report_file_stream(entry->report, entry->name, entry->max_bytes, sink, sink_context,
+                                 error);
 }
 
 bugpack_status bp_report_file_each(const bp_report_file *report, const char *name,
                                    const bp_json_tree_list *lists, void *context,
                                    bp_json_tree **ret_rest, bugpack_error *error) {
-    const entry_text text = {report, name};
-    const bp_giver giver = {.give = give_entry, .context = &text};
+    const bp_report_entry entry = {report, name, UINT64_MAX};
+    const bp_giver giver = {.give = bp_report_entry_give, .context = &entry};
     return bp_json_tree_each(&giver, lists, context, ret_rest, error);
 }
 

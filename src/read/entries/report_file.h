@@ -90,6 +90,15 @@ bugpack_status bp_report_file_stream(const bp_report_file *report, const char *n
                                      uint64_t max_bytes, bp_sink *sink, void *context,
                                      bugpack_error *error);
 
+/* A giver of an entry; the context is such an entry. */
+typedef struct bp_report_entry {
+    const bp_report_file *report;
+    const char *name;
+    uint64_t max_bytes;
+} bp_report_entry;
+bugpack_status bp_report_entry_give(const void *entry, bp_sink *sink, void *sink_context,
+                                    bugpack_error *error);
+
 /* Reads a document, however long it is; as bp_json_tree_each. */
 bugpack_status bp_report_file_each(const bp_report_file *report, const char *name,
                                    const bp_json_tree_list *lists, void *context,
