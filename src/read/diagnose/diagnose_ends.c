@@ -233,7 +233,7 @@ void bp_diagnose_crash(bp_evidence *evidence) {
             bp_utf8_copy(cause, sizeof cause, words);
         }
     }
-    bp_frames_print(backtrace, evidence->finder, frames);
+    bp_frames_print(backtrace, evidence->finder, NULL, frames);
     bp_frames_print_own(backtrace, evidence->finder, own);
     const bp_json_tree *thread = bp_json_tree_object(evidence->crash, "thread");
     const char *name = bp_json_tree_text_or(thread, "name", "");

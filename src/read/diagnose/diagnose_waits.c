@@ -482,7 +482,7 @@ void bp_diagnose_hang(bp_evidence *evidence) {
     const bp_thread *thread = bp_evidence_thread(evidence, tid);
     if (thread != NULL) {
         bp_thread_find_wait(thread, &wait);
-        bp_frames_print_at(thread->stack, evidence->finder, thread->syscall, frames);
+        bp_frames_print(thread->stack, evidence->finder, thread->syscall, frames);
     }
     const char *watchdog = bp_json_tree_text_or(evidence->hang, "name", "?");
     bp_find(
@@ -624,7 +624,7 @@ static void find_holding(bp_evidence *evidence, const lock_holder *holder) {
     const bp_thread *thread = holder->thread;
     char frames[BP_FRAME_LIST_BYTES];
     bp_wait_text wait;
-    bp_frames_print(thread->stack, evidence->finder, frames);
+    bp_frames_print(thread->stack, evidence->finder, NULL, frames);
     bp_thread_find_wait(thread, &wait);
     bp_find(
         evidence,

@@ -158,17 +158,12 @@ static void add_to_list(void *context, const bp_frame_text *frame) {
     bp_frame_list_add(context, frame);
 }
 
-void bp_frames_print_at(const bp_json_tree *stack, const bp_frame_finder *finder, const char *call,
-                        char out[BP_FRAME_LIST_BYTES]) {
+void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder, const char *call,
+                     char out[BP_FRAME_LIST_BYTES]) {
     bp_frame_list list = {.names_module_once = call != NULL};
     fold(stack, finder, call, add_to_list, &list);
     bp_frame_list_end(&list, bp_json_tree_text(stack, "reason") == NULL);
     memcpy(out, list.text, sizeof list.text);
-}
-
-void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder,
-                     char out[BP_FRAME_LIST_BYTES]) {
-    bp_frames_print_at(stack, finder, NULL, out);
 }
 
 /* Rows of an array; the last is not in it yet. */

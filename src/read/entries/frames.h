@@ -36,14 +36,12 @@ typedef struct bp_frame_fold {
 void bp_frame_fold_add(void *fold, const bp_frame_text *frame);
 void bp_frame_fold_end(bp_frame_fold *fold);
 
-/* "poll < wait_for_frame < main", of an object with `frames`; "" without any. */
-void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder,
+/* "poll < wait_for_frame < main", of an object with `frames`; "" without any. For a screen `call`
+ * is the system call of the thread, "" if it is not known, and else NULL: what is folded at the
+ * innermost end is that word with an ellipsis, "futex… < take < main", and a module without names
+ * is named once, "viewer+0x1221 < +0x1310". */
+void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder, const char *call,
                      char out[BP_FRAME_LIST_BYTES]);
-/* The same for a screen, of a thread in the system call `call`, "" if it is not known: what is
- * folded at the innermost end is that word with an ellipsis, "futex… < take < main", and a module
- * without names is named once, "viewer+0x1221 < +0x1310". */
-void bp_frames_print_at(const bp_json_tree *stack, const bp_frame_finder *finder, const char *call,
-                        char out[BP_FRAME_LIST_BYTES]);
 
 /* The same as rows of an object: `frames`, each with `name`, and where they are known `place`, the
  * file of source and the line or the module, and `count`; and `other_frames`, how many found no

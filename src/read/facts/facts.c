@@ -166,7 +166,7 @@ static void make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     for (size_t i = 0; i < evidence->busiest_count; i++) {
         char frames[BP_FRAME_LIST_BYTES] = "";
         if (evidence->busiest[i]->stack != NULL) {
-            bp_frames_print(evidence->busiest[i]->stack, evidence->finder, frames);
+            bp_frames_print(evidence->busiest[i]->stack, evidence->finder, NULL, frames);
         }
         bp_make_thread(maker, evidence->busiest[i], 1, frames);
     }

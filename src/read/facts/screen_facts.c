@@ -124,7 +124,7 @@ static void make_groups(bp_json_maker *maker, const char *key, const thread_grou
         const thread_group *group = &groups->rows[i];
         char frames[BP_FRAME_LIST_BYTES] = "";
         if (group->first->stack != NULL) {
-            bp_frames_print_at(group->first->stack, finder, group->first->syscall, frames);
+            bp_frames_print(group->first->stack, finder, group->first->syscall, frames);
         }
         bp_make_thread(maker, group->first, group->count, frames);
     }
