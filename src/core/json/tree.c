@@ -104,6 +104,11 @@ const char *bp_json_tree_value(const bp_json_tree *member) {
     return cJSON_IsString(member) ? member->valuestring : "";
 }
 
+uint64_t bp_json_tree_uint_or(const bp_json_tree *object, const char *key, uint64_t otherwise) {
+    (void)bp_json_tree_uint(object, key, &otherwise);
+    return otherwise;
+}
+
 bool bp_json_tree_number(const bp_json_tree *object, const char *key, double *ret_value) {
     return bp_json_tree_value_number(bp_json_tree_member(object, key), ret_value);
 }

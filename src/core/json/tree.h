@@ -43,8 +43,10 @@ const bp_json_tree *bp_json_tree_object(const bp_json_tree *object, const char *
 /* The key of a member, and the text that it is; "" for what is none. */
 const char *bp_json_tree_key(const bp_json_tree *member);
 const char *bp_json_tree_value(const bp_json_tree *member);
-/* A whole number below 2^53, to which doubles are exact; and of an element or member. */
+/* A whole number below 2^53, to which doubles are exact, or `otherwise`; and of an element or
+ * member. */
 bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *ret_value);
+uint64_t bp_json_tree_uint_or(const bp_json_tree *object, const char *key, uint64_t otherwise);
 bool bp_json_tree_value_uint(const bp_json_tree *member, uint64_t *ret_value);
 
 /* A number between -2^53 and 2^53. 1e999 is none: a double has infinity for it. */

@@ -15,8 +15,7 @@ static bool has_endless_input(const bp_evidence *evidence) {
     for (size_t i = 0; i < evidence->files.count; i++) {
         const bp_json_tree *file = evidence->files.rows[i];
         const char *target = bp_json_tree_text_or(file, "target", "");
-        uint64_t fd = UINT64_MAX;
-        (void)bp_json_tree_uint(file, "number", &fd);
+        uint64_t fd = bp_json_tree_uint_or(file, "number", UINT64_MAX);
         is_lost = is_lost || (fd == 1 && strcmp(target, "/dev/null") == 0);
         is_endless = is_endless || (fd == 0 && bp_array_has_text(sources, target));
     }
@@ -169,14 +168,13 @@ static bool name_cause(const bp_evidence *evidence, const bp_thread *thread,
                        char out[cause_bytes]) {
     const bp_json_tree *cpus = bp_json_tree_object(evidence->system, "cpus");
     double nice = 0;
-    uint64_t online = 0, usable = 0;
+    uint64_t online = bp_json_tree_uint_or(cpus, "online", 0);
     char limit[48] = "", low[24] = "";
     (void)bp_json_tree_number(bp_json_tree_object(thread->row, "scheduling"), "nice", &nice);
     if (nice > 0) {
         (void)snprintf(low, sizeof low, "; nice %.0f", nice);
     }
-    if (bp_json_tree_uint(cpus, "online", &online) && bp_json_tree_uint(cpus, "usable", &usable) &&
-        usable == 1 && online > 1) {
+    if (online > 1 && bp_json_tree_uint_or(cpus, "usable", 0) == 1) {
         (void)snprintf(limit, sizeof limit, "; it may run on 1 of %" PRIu64 " CPUs", online);
     }
     (void)snprintf(out, cause_bytes, "%s%s", low, limit);

@@ -314,12 +314,9 @@ void bp_diagnose_killed(bp_evidence *evidence) {
 
 /* The exit status; 0 also for a process that did not exit. */
 static uint64_t exit_status(const bp_evidence *evidence) {
-    uint64_t status = 0;
+    const bp_json_tree *end = bp_json_tree_object(evidence->metadata, "exit");
     char signal[BP_SIGNAL_BYTES];
-    if (!bp_exit_signal(evidence->metadata, signal)) {
-        (void)bp_json_tree_uint(bp_json_tree_object(evidence->metadata, "exit"), "status", &status);
-    }
-    return status;
+    return bp_exit_signal(evidence->metadata, signal) ? 0 : bp_json_tree_uint_or(end, "status", 0);
 }
 
 /* What a shell means by it (POSIX.1-2017, 2.8.2); nothing for one that is the program's. */
@@ -413,10 +410,9 @@ void bp_diagnose_oom_killed(bp_evidence *evidence) {
     }
     BP_JSON_EACH (cgroup, bp_json_tree_rows(evidence->system, "cgroups")) {
         const char *path = bp_json_tree_text_or(cgroup, "path", "?");
-        uint64_t group_kills;
-        if (strcmp(path, "/") != 0 &&
-            bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &group_kills) &&
-            group_kills > 0) {
+        uint64_t group_kills =
+            bp_json_tree_uint_or(bp_json_tree_object(cgroup, "memory"), "oom_kills", 0);
+        if (strcmp(path, "/") != 0 && group_kills > 0) {
             bp_find(evidence,
                     "{} was probably killed for lack of memory, for which the kernel has killed {} "
                     "in the control group \"{}\" since that began",
@@ -530,11 +526,10 @@ static bool has_failed(const bp_json_tree *line) {
 static manifest_losses find_losses(const bp_evidence *evidence) {
     manifest_losses found = {bp_json_tree_rows(evidence->manifest, "artefacts"), false};
     bool has_ended = bp_json_tree_object(evidence->metadata, "exit") != NULL;
-    uint64_t missing = UINT64_MAX, failed = 0;
+    uint64_t missing = bp_json_tree_uint_or(evidence->manifest, "missing", UINT64_MAX), failed = 0;
     BP_JSON_EACH (line, found.first) {
         failed += has_failed(line);
     }
-    (void)bp_json_tree_uint(evidence->manifest, "missing", &missing);
     found.has_omitted = !has_ended && missing > failed;
     return found;
 }

@@ -64,8 +64,8 @@ void bp_diagnose_swapped(bp_evidence *evidence) {
  * do, has at most what it starts in that time. */
 void bp_diagnose_many_zombies(bp_evidence *evidence) {
     enum { zombies_min = 20 };
-    uint64_t count;
-    if (bp_json_tree_uint(evidence->process, "zombie_children", &count) && count >= zombies_min) {
+    uint64_t count = bp_json_tree_uint_or(evidence->process, "zombie_children", 0);
+    if (count >= zombies_min) {
         const char *name = bp_json_tree_text_or(evidence->process, "zombie_name", "?");
         bp_find(evidence,
                 "{} of its children have ended and were not waited for, most of them \"{}\"",
@@ -289,9 +289,9 @@ void bp_diagnose_throttled(bp_evidence *evidence) {
 
 void bp_diagnose_cgroup_kills(bp_evidence *evidence) {
     BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
-        uint64_t kills;
-        if (bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &kills) &&
-            kills > 0) {
+        uint64_t kills =
+            bp_json_tree_uint_or(bp_json_tree_object(cgroup, "memory"), "oom_kills", 0);
+        if (kills > 0) {
             bp_find(evidence,
                     "the control group \"{}\" ran out of memory: {} processes were killed",
                     cgroup_path(cgroup), BP_COUNT(kills));

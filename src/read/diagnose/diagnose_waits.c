@@ -123,8 +123,7 @@ static bool is_for_itself(const bp_json_tree *file, uint64_t own_pid) {
     const char *kind = bp_json_tree_text_or(file, "kind", "");
     bool is_own = end != NULL && !bp_json_tree_is_true(file, "other_end_has_more");
     for (; is_own && end != NULL; end = bp_json_tree_next(end)) {
-        uint64_t pid = 0;
-        is_own = bp_json_tree_uint(end, "pid", &pid) && pid == own_pid;
+        is_own = bp_json_tree_uint_or(end, "pid", own_pid + 1) == own_pid;
     }
     return is_own || bp_array_has_text(kinds, kind);
 }
@@ -139,9 +138,8 @@ enum { peer_max = 2 };
 static size_t list_stopped(const bp_evidence *evidence, const bp_thread *thread,
                            const bp_json_tree *ret_files[peer_max]) {
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-    uint64_t own_pid = 0;
+    uint64_t own_pid = bp_json_tree_uint_or(evidence->waits, "pid", 0);
     size_t count = 0;
-    (void)bp_json_tree_uint(evidence->waits, "pid", &own_pid);
     if (find_stopped_peer(wait) != NULL) {
         ret_files[count++] = wait;
     }
@@ -311,8 +309,7 @@ static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, c
                         size_t out_bytes) {
     const bp_json_tree *link = bp_json_tree_rows(wait, "chain");
     size_t at = 0, place = 0;
-    uint64_t own_pid = 0;
-    (void)bp_json_tree_uint(evidence->waits, "pid", &own_pid);
+    uint64_t own_pid = bp_json_tree_uint_or(evidence->waits, "pid", 0);
     for (; link != NULL && at < out_bytes - 1; link = bp_json_tree_next(link), place++) {
         const bp_json_tree *next = bp_json_tree_next(link);
         const char *waits = bp_json_tree_text_or(link, "waits_for", "");
@@ -320,9 +317,8 @@ static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, c
         of = strncmp(waits, "the ", 4) == 0 ? " " : of;
         const char *name = bp_json_tree_text_or(link, "name", "?");
         const char *state = bp_json_tree_text_or(link, "state", "");
-        uint64_t pid = 0;
+        uint64_t pid = bp_json_tree_uint_or(link, "pid", 0);
         int length = 0;
-        (void)bp_json_tree_uint(link, "pid", &pid);
         if (next == NULL && pid == own_pid) {
             length = snprintf(out + at, out_bytes - at, "this process: they wait in a circle");
         } else if (next == NULL && waits[0] == '\0') {
@@ -471,12 +467,11 @@ void bp_diagnose_hang(bp_evidence *evidence) {
     const bp_json_tree *who = bp_json_tree_object(evidence->hang, "thread");
     char frames[BP_FRAME_LIST_BYTES] = "", name[64];
     bp_wait_text wait = {.pid = 0};
-    uint64_t tid = 0;
+    uint64_t tid = bp_json_tree_uint_or(who, "tid", 0);
     double silent_ms = 0;
     if (evidence->hang == NULL) {
         return;
     }
-    (void)bp_json_tree_uint(who, "tid", &tid);
     bp_utf8_copy(name, sizeof name, bp_json_tree_text_or(who, "name", "?"));
     (void)bp_json_tree_number(evidence->hang, "since_last_beat_ms", &silent_ms);
     const bp_thread *thread = bp_evidence_thread(evidence, tid);
@@ -519,17 +514,17 @@ void bp_diagnose_peer_waits(bp_evidence *evidence) {
     static const char *const kinds[] = {"pipe", "fifo", "socket"};
     char chain[400];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        uint64_t other_count, fd = 0;
+        uint64_t other_count;
         const bp_thread *thread = find_waiter(evidence, kinds[i], "chain", &other_count);
         const bp_json_tree *wait =
             thread != NULL ? bp_json_tree_object(thread->row, "waits_for") : NULL;
         if (wait == NULL || find_stopped_peer(wait) != NULL) {
             continue;
         }
-        (void)bp_json_tree_uint(wait, "fd", &fd);
         print_chain(evidence, wait, chain, sizeof chain);
         bp_find(evidence, "thread {} waits on {} {} of {}" AND_MORE_THREADS,
-                bp_thread_argument(thread), BP_TEXT(kinds[i]), BP_COUNT(fd), BP_TEXT(chain),
+                bp_thread_argument(thread), BP_TEXT(kinds[i]),
+                BP_COUNT(bp_json_tree_uint_or(wait, "fd", 0)), BP_TEXT(chain),
                 BP_COUNT(other_count));
     }
 }
@@ -547,8 +542,7 @@ static pending find_pending(const bp_evidence *evidence, const bp_thread *thread
     const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
     const char *state = bp_json_tree_text_or(socket, "state", "");
     bool is_long = evidence->window_ms >= answer_ms;
-    uint64_t retransmits = 0;
-    (void)bp_json_tree_uint(socket, "retransmits", &retransmits);
+    uint64_t retransmits = bp_json_tree_uint_or(socket, "retransmits", 0);
     bool is_request = strcmp(state, "syn_sent") == 0 && (retransmits > 0 || is_long);
     bool is_unix = strcmp(state, "unconnected") == 0 && strcmp(thread->syscall, "connect") == 0;
     if (!waited_all_the_while(evidence, thread) || find_stopped_peer(wait) != NULL) {

@@ -37,12 +37,11 @@ bp_argument bp_thread_argument(const bp_thread *thread) {
 }
 
 bp_argument bp_process_argument(const bp_json_tree *process) {
-    bp_argument argument = {.kind = BP_ARGUMENT_PROCESS,
-                            .text = bp_json_tree_text_or(process, "name", "?"),
-                            .rest = bp_json_tree_text_or(process, "state", ""),
-                            .max_bytes = 40};
-    (void)bp_json_tree_uint(process, "pid", &argument.id);
-    return argument;
+    return (bp_argument){.kind = BP_ARGUMENT_PROCESS,
+                         .id = bp_json_tree_uint_or(process, "pid", 0),
+                         .text = bp_json_tree_text_or(process, "name", "?"),
+                         .rest = bp_json_tree_text_or(process, "state", ""),
+                         .max_bytes = 40};
 }
 
 bp_argument bp_wait_argument(const bp_wait_text *wait) {
@@ -84,9 +83,8 @@ static void find_file(const bp_json_tree *wait, const char *kind, bp_wait_text *
     const bp_json_tree *socket = bp_json_tree_object(wait, "socket");
     const char *end =
         bp_json_tree_text_or(socket, "remote", bp_json_tree_text_or(socket, "local", ""));
-    uint64_t fd = 0;
+    uint64_t fd = bp_json_tree_uint_or(wait, "fd", 0);
     size_t more = 0;
-    (void)bp_json_tree_uint(wait, "fd", &fd);
     BP_JSON_EACH (next, holder) {
         more += next != holder ? 1 : 0;
     }
@@ -134,7 +132,7 @@ uint64_t bp_soft_limit(const bp_json_tree *process, const char *name) {
     uint64_t count = 0;
     BP_JSON_EACH (limit, bp_json_tree_rows(process, "limits")) {
         if (strcmp(bp_json_tree_text_or(limit, "name", ""), name) == 0) {
-            (void)bp_json_tree_uint(limit, "soft", &count);
+            count = bp_json_tree_uint_or(limit, "soft", count);
         }
     }
     return count;
@@ -305,7 +303,7 @@ bugpack_status bp_evidence_take_listed(void *context, bp_json_tree *row, bugpack
     CUT_TO(thread->state, bp_json_tree_text(row, "state"));
     CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
     CUT_TO(thread->waits_for_kind, bp_json_tree_text(wait, "kind"));
-    (void)bp_json_tree_uint(wait, "tid", &thread->waits_for_tid);
+    thread->waits_for_tid = bp_json_tree_uint_or(wait, "tid", thread->waits_for_tid);
     bool is_wanted =
         strcmp(thread->state, "uninterruptible sleep") == 0 ||
         bp_json_tree_array(wait, "chain") != NULL || bp_json_tree_is_true(wait, "owner_ended") ||

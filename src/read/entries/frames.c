@@ -16,19 +16,18 @@ static uint64_t read_hex(const bp_json_tree *frame, const char *key) {
 /* It borrows from the tree. */
 static bp_frame_text read_frame(const bp_json_tree *frame) {
     bool is_fixed = bp_json_tree_text(frame, "file_address") != NULL;
-    bp_frame_text text = {
+    return (bp_frame_text){
         .symbol = bp_json_tree_text(frame, "symbol"),
         .demangled = bp_json_tree_text(frame, "demangled"),
         .module = bp_json_tree_text(frame, "module"),
         .address = read_hex(frame, "address"),
         .file_address = read_hex(frame, is_fixed ? "file_address" : "offset"),
         .source = bp_json_tree_text(frame, "source"),
+        .line = bp_json_tree_uint_or(frame, "line", 0),
         .is_inlined = bp_json_tree_is_true(frame, "inlined"),
         .is_signal = bp_json_tree_is_true(frame, "signal_frame"),
         .is_by_frame_pointer = bp_json_tree_is_true(frame, "by_frame_pointer"),
     };
-    (void)bp_json_tree_uint(frame, "line", &text.line);
-    return text;
 }
 
 /* The frame with what is known of its place, and before it the functions that were inlined there.

@@ -217,8 +217,7 @@ static uint64_t make_searched(bp_json_maker *maker, const bp_json_tree *line) {
     }
     bp_json_make_array(maker, "redactions");
     BP_JSON_EACH (one, bp_json_tree_rows(line, "redactions")) {
-        uint64_t count = 0;
-        (void)bp_json_tree_uint(one, "count", &count);
+        uint64_t count = bp_json_tree_uint_or(one, "count", 0);
         bp_json_make_object(maker, NULL);
         bp_json_make_text(maker, "rule", bp_json_tree_text_or(one, "rule", "?"));
         bp_json_make_uint(maker, "count", true, count);
@@ -299,12 +298,11 @@ static int name_width(const bp_json_tree *entries) {
 static void append_entry(bp_buffer *out, const bp_json_tree *entry, int width) {
     const char *name = bp_json_tree_text_or(entry, "name", "");
     const char *before = "; replaced: ";
-    uint64_t byte_count = 0;
     int length = (int)strlen(name);
-    (void)bp_json_tree_uint(entry, "bytes", &byte_count);
     bp_manifest_append_safe(out, name);
     (void)bp_buffer_printf(out, "%*s %10" PRIu64 "  %s", length < width ? width - length : 0, "",
-                           byte_count, bp_json_tree_text_or(entry, "holds", ""));
+                           bp_json_tree_uint_or(entry, "bytes", 0),
+                           bp_json_tree_text_or(entry, "holds", ""));
     if (!bp_json_tree_is_true(entry, "in_manifest")) {
         (void)bp_buffer_append_text(
             out, "; NOT IN THE MANIFEST, which does not say whether it was searched");
@@ -313,27 +311,25 @@ static void append_entry(bp_buffer *out, const bp_json_tree *entry, int width) {
         bp_manifest_append_exact_channels(out, entry);
     }
     BP_JSON_EACH (one, bp_json_tree_rows(entry, "redactions")) {
-        uint64_t count = 0;
-        (void)bp_json_tree_uint(one, "count", &count);
         (void)bp_buffer_append_text(out, before);
         bp_manifest_append_safe(out, bp_json_tree_text_or(one, "rule", "?"));
-        (void)bp_buffer_printf(out, " %" PRIu64, count);
+        (void)bp_buffer_printf(out, " %" PRIu64, bp_json_tree_uint_or(one, "count", 0));
         before = ", ";
     }
     (void)bp_buffer_append_char(out, '\n');
 }
 
 static void append_mentions(bp_buffer *out, const bp_json_tree *mentions) {
-    uint64_t total = 0, count = 0;
+    uint64_t total = 0;
     BP_JSON_EACH (entry, mentions) {
-        total += bp_json_tree_uint(entry, "lines", &count) ? count : 0;
+        total += bp_json_tree_uint_or(entry, "lines", 0);
     }
     if (total > 0) {
         (void)bp_buffer_printf(out, "lines that mention a person or a machine: %" PRIu64 "\n",
                                total);
     }
     BP_JSON_EACH (entry, mentions) {
-        (void)bp_json_tree_uint(entry, "lines", &count);
+        uint64_t count = bp_json_tree_uint_or(entry, "lines", 0);
         (void)bp_buffer_append_text(out, "  ");
         bp_manifest_append_safe(out, bp_json_tree_text_or(entry, "name", ""));
         (void)bp_buffer_printf(out, ": %s%" PRIu64 " line%s\n",
@@ -352,11 +348,10 @@ static void append_list(bp_buffer *out, const bp_json_tree *list, const bp_json_
         append_entry(out, entry, width);
     }
     if (bp_json_tree_is_true(list, "redacted")) {
-        uint64_t replaced_count = 0;
         bp_buffer unsearched;
         bp_buffer_init(&unsearched, (size_t)1 << 20);
-        (void)bp_json_tree_uint(list, "replaced", &replaced_count);
-        (void)bp_buffer_printf(out, "replaced in all: %" PRIu64 "\n", replaced_count);
+        (void)bp_buffer_printf(out, "replaced in all: %" PRIu64 "\n",
+                               bp_json_tree_uint_or(list, "replaced", 0));
         bp_manifest_append_unsearched(&unsearched, manifest);
         if (unsearched.size > 0) {
             (void)bp_buffer_printf(out, "not searched for secrets: %s\n",

@@ -82,7 +82,6 @@ static bool update_line(struct rewriting *rewriting, const char *name, const cha
     }
     for (size_t i = 0; is_set && i < bp_rule_set_count(rewriting->request->rules); i++) {
         const char *rule = bp_rule_set_rule(rewriting->request->rules, i)->id;
-        uint64_t before = 0;
         if (counts[i] == 0) {
             continue;
         }
@@ -90,9 +89,8 @@ static bool update_line(struct rewriting *rewriting, const char *name, const cha
         bp_json_tree *found = find_named(line, "redactions", "rule", rule);
         if (found == NULL) {
             found = bp_json_tree_append(line, "redactions");
-        } else {
-            (void)bp_json_tree_uint(found, "count", &before);
         }
+        uint64_t before = bp_json_tree_uint_or(found, "count", 0);
         is_set = found != NULL && bp_json_tree_set_text(found, "rule", rule) &&
                  bp_json_tree_set_uint(found, "count", before + counts[i]);
     }

@@ -98,9 +98,8 @@ static void make_report(bp_json_maker *maker, const bp_process_reader *reader,
     const bp_json_tree *metadata = reader->evidence.metadata;
     const bp_json_tree *app = bp_json_tree_object(metadata, "app");
     const char *end = bp_json_tree_text_or(metadata, "session_end", "");
-    uint64_t pid = 0, collector_pid = 0;
+    uint64_t pid = 0;
     char name[64], signal[BP_SIGNAL_BYTES];
-    (void)bp_json_tree_uint(bp_json_tree_object(metadata, "collector"), "pid", &collector_pid);
     bp_json_make_object(maker, "report");
     make_path(maker, report_path);
     bp_json_make_text(maker, "app", bp_json_tree_text(app, "name"));
@@ -112,8 +111,10 @@ static void make_report(bp_json_maker *maker, const bp_process_reader *reader,
     make_kind(maker, metadata);
     bp_json_make_text(maker, "_timestamp", bp_json_tree_text(metadata, "timestamp"));
     /* What captured the machine is no process of the report. */
+    const bp_json_tree *collector = bp_json_tree_object(metadata, "collector");
     bp_json_make_flag(maker, "_is_process",
-                      bp_json_tree_uint(metadata, "pid", &pid) && pid != collector_pid);
+                      bp_json_tree_uint(metadata, "pid", &pid) &&
+                          pid != bp_json_tree_uint_or(collector, "pid", 0));
     (void)bp_exit_signal(metadata, signal);
     bp_json_make_known_text(maker, "_signal", signal);
     /* Recovered from a process that no handler saw end: it was triggered when it was last known to
@@ -238,13 +239,10 @@ static void make_triggers(bp_json_maker *maker, const bp_json_tree *manifest) {
     static const char *const keys[] = {"report_type", "key", "first", "last", "reason", NULL};
     bp_json_make_array(maker, "triggers");
     BP_JSON_EACH (row, bp_json_tree_rows(manifest, "triggers")) {
-        uint64_t count = 0, reports = 0;
-        (void)bp_json_tree_uint(row, "count", &count);
-        (void)bp_json_tree_uint(row, "reports", &reports);
         bp_json_make_object(maker, NULL);
         copy_texts(maker, row, keys);
-        bp_json_make_uint(maker, "count", true, count);
-        bp_json_make_uint(maker, "reports", true, reports);
+        bp_json_make_uint(maker, "count", true, bp_json_tree_uint_or(row, "count", 0));
+        bp_json_make_uint(maker, "reports", true, bp_json_tree_uint_or(row, "reports", 0));
         bp_json_make_end(maker);
     }
     bp_json_make_end(maker);
@@ -335,8 +333,7 @@ static void make_first_process(bp_json_maker *maker, const bp_process_reader *re
 
 static void make_further_process(bp_json_maker *maker, const bp_evidence *evidence) {
     char name[64];
-    uint64_t pid = 0;
-    (void)bp_json_tree_uint(evidence->process, "pid", &pid);
+    uint64_t pid = bp_json_tree_uint_or(evidence->process, "pid", 0);
     bp_json_make_object(maker, NULL);
     bp_json_make_text(maker, "folder", evidence->folder);
     bp_json_make_known_text(maker, "name", process_name(evidence, name));

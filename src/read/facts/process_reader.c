@@ -227,13 +227,11 @@ static bugpack_status read_document(bp_process_reader *reader, size_t index, bug
 static bugpack_status read_machine(bp_process_reader *reader, bugpack_error *error) {
     static const char entry[] = "host-threads.json";
     bugpack_error failure = BUGPACK_ERROR_INIT;
-    uint64_t collector_pid = 0;
     if (!may_read(reader, entry, entry)) {
         return BUGPACK_OK;
     }
-    (void)bp_json_tree_uint(bp_json_tree_object(reader->evidence.metadata, "collector"), "pid",
-                            &collector_pid);
-    reader->machine = bp_machine_new(collector_pid);
+    const bp_json_tree *collector = bp_json_tree_object(reader->evidence.metadata, "collector");
+    reader->machine = bp_machine_new(bp_json_tree_uint_or(collector, "pid", 0));
     if (reader->machine == NULL) {
         return bp_fail_memory(error, "read a report");
     }

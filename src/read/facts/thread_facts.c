@@ -398,7 +398,8 @@ static void make_system(bp_json_maker *maker, const bp_json_tree *system) {
     const bp_json_tree *load = bp_json_tree_object(system, "load");
     const bp_json_tree *memory = bp_json_tree_object(system, "memory");
     double loads[3] = {0};
-    uint64_t cpu_count = 0, total_kb = 0, available_kb = 0;
+    uint64_t cpu_count = bp_json_tree_uint_or(bp_json_tree_object(system, "cpus"), "online", 0);
+    uint64_t total_kb = 0, available_kb = 0;
     bool has_load = true;
     for (size_t i = 0; i < 3; i++) {
         has_load &= bp_json_tree_number(load, averages[i], &loads[i]);
@@ -408,7 +409,6 @@ static void make_system(bp_json_maker *maker, const bp_json_tree *system) {
         bp_json_make_number(maker, averages[i], has_load, loads[i], 2);
     }
     bp_json_make_end(maker);
-    (void)bp_json_tree_uint(bp_json_tree_object(system, "cpus"), "online", &cpu_count);
     bool has_memory = bp_json_tree_uint(memory, "total_kb", &total_kb) &&
                       bp_json_tree_uint(memory, "available_kb", &available_kb);
     bp_json_make_uint(maker, "cpus", cpu_count > 0, cpu_count);

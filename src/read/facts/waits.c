@@ -129,8 +129,7 @@ static void add_thread(bp_waits *waits, const bp_evidence *process, const bp_thr
 }
 
 void bp_waits_add(bp_waits *waits, const bp_evidence *process) {
-    uint64_t own_pid = 0;
-    (void)bp_json_tree_uint(process->process, "pid", &own_pid);
+    uint64_t own_pid = bp_json_tree_uint_or(process->process, "pid", 0);
     for (size_t i = 0; i < process->thread_count; i++) {
         const bp_thread *thread = &process->threads[i];
         if (thread->waits_for_kind[0] != '\0' || thread->waits_for_tid != 0) {

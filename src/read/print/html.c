@@ -142,8 +142,8 @@ static bugpack_status write_record(void *context, const char *line, size_t line_
 }
 
 static void html_log(html_page *page) {
-    uint64_t count = 0;
-    (void)bp_json_tree_uint(bp_json_tree_object(page->facts->document, "log"), "_count", &count);
+    const bp_json_tree *facts = bp_json_tree_object(page->facts->document, "log");
+    uint64_t count = bp_json_tree_uint_or(facts, "_count", 0);
     if (count == 0) {
         return;
     }
