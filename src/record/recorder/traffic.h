@@ -160,8 +160,7 @@ bugpack_status bp_traffic_print_index(bp_temp_file *records, const bp_traffic_sn
                                       bugpack_error *error);
 
 /*
- * The records of a channel's rings, and reading them from a temporary file without holding whole
- * messages in memory. Recovery reads them too, also of a later version.
+ * The records of a channel's rings. Recovery reads them too, also of a later version.
  */
 
 /*
@@ -181,39 +180,5 @@ typedef struct bp_traffic_header {
 } bp_traffic_header;
 
 #define BP_TRAFFIC_NAME_MAX_BYTES 32u
-
-/* A message in a temporary file. */
-typedef struct bp_traffic_record {
-    uint64_t sequence; /* in the ring of messages, also for a pinned one */
-    uint64_t monotonic_ns;
-    uint64_t original_bytes; /* at least byte_count */
-    unsigned direction;
-    uint32_t type;
-    unsigned cuts; /* as in bp_traffic_header */
-    size_t name_bytes;
-    char name[BP_TRAFFIC_NAME_MAX_BYTES]; /* of the type; any bytes */
-    uint64_t bytes_offset;                /* of the kept bytes in the file */
-    uint64_t byte_count;
-} bp_traffic_record;
-
-/* A piece of a file in memory. Nothing but the file is set: empty. */
-#define BP_TRAFFIC_WINDOW_BYTES 16384u
-typedef struct bp_traffic_window {
-    const bp_temp_file *temp_file; /* borrowed, flushed */
-    uint64_t start;
-    size_t size;
-    int system_errno; /* the first failed read; 0: none */
-    unsigned char bytes[BP_TRAFFIC_WINDOW_BYTES];
-} bp_traffic_window;
-
-/* `byte_count` bytes at `offset`, valid until the next call; NULL past the end. */
-const void *bp_traffic_window_see(bp_traffic_window *window, uint64_t offset, size_t byte_count);
-
-/*
- * Reads the first valid message from the offset `from` of this part on, and moves `from` past it.
- * False at the end and where the file cannot be read (system_errno).
- */
-bool bp_traffic_record_next(bp_traffic_window *window, bp_traffic_part *left,
-                            bp_traffic_record *ret_record);
 
 #endif

@@ -13,6 +13,125 @@
 
 static const size_t line_max_bytes = 64 * 1024;
 
+/* A message in a temporary file. */
+typedef struct traffic_record {
+    uint64_t sequence; /* in the ring of messages, also for a pinned one */
+    uint64_t monotonic_ns;
+    uint64_t original_bytes; /* at least byte_count */
+    unsigned direction;
+    uint32_t type;
+    unsigned cuts; /* as in bp_traffic_header */
+    size_t name_bytes;
+    char name[BP_TRAFFIC_NAME_MAX_BYTES]; /* of the type; any bytes */
+    uint64_t bytes_offset;                /* of the kept bytes in the file */
+    uint64_t byte_count;
+} traffic_record;
+
+enum { traffic_window_bytes = 16384 };
+
+/* A piece of the file in memory: no whole message is held. */
+typedef struct traffic_window {
+    const bp_temp_file *temp_file; /* borrowed, flushed */
+    uint64_t start;
+    size_t size;
+    int system_errno; /* the first failed read; 0: none */
+    unsigned char bytes[traffic_window_bytes];
+} traffic_window;
+
+/* `byte_count` bytes at `offset`, valid until the next call; NULL past the end. */
+static const void *see(traffic_window *window, uint64_t offset, size_t byte_count) {
+    uint64_t skipped = offset - window->start;
+    if (offset < window->start || skipped > window->size || byte_count > window->size - skipped) {
+        window->start = offset;
+        window->size = 0;
+        skipped = 0;
+        while (window->size < byte_count && byte_count <= sizeof window->bytes) {
+            int64_t got = bp_temp_file_read(window->temp_file, offset + window->size,
+                                            window->bytes + window->size,
+                                            sizeof window->bytes - window->size);
+            if (got < 0 && window->system_errno == 0) {
+                window->system_errno = errno;
+            }
+            if (got <= 0) {
+                break;
+            }
+            window->size += (size_t)got;
+        }
+        if (window->size < byte_count) {
+            return NULL;
+        }
+    }
+    return window->bytes + skipped;
+}
+
+/*
+ * Validates everything: the record may come from anybody's file. `payload` is all of it, or as many
+ * bytes as a header with the longest name has.
+ */
+static bool parse(const bp_ring_record *record, const unsigned char *payload, uint64_t offset,
+                  traffic_record *ret_record) {
+    bp_traffic_header header;
+    bool is_pin = record->tag == BP_TRAFFIC_TAG_PIN;
+    size_t prefix_bytes = is_pin ? sizeof(uint64_t) : 0;
+    uint64_t sequence = record->sequence;
+    if ((!is_pin && record->tag != BP_TRAFFIC_TAG_MESSAGE) ||
+        record->payload_bytes < prefix_bytes + sizeof header) {
+        return false;
+    }
+    if (is_pin) {
+        memcpy(&sequence, payload, sizeof sequence);
+    }
+    memcpy(&header, payload + prefix_bytes, sizeof header);
+    size_t before_bytes = prefix_bytes + sizeof header + header.name_bytes;
+    if (header.direction > 1 || header.name_bytes > BP_TRAFFIC_NAME_MAX_BYTES ||
+        record->payload_bytes < before_bytes) {
+        return false;
+    }
+    uint64_t byte_count = record->payload_bytes - before_bytes;
+    *ret_record = (traffic_record){
+        .sequence = sequence,
+        .monotonic_ns = record->monotonic_ns,
+        .original_bytes = header.original_bytes > byte_count ? header.original_bytes : byte_count,
+        .direction = header.direction,
+        .type = header.type,
+        .cuts = byte_count < header.original_bytes ? header.cuts : 0,
+        .name_bytes = header.name_bytes,
+        .bytes_offset = offset + sizeof *record + before_bytes,
+        .byte_count = byte_count};
+    memcpy(ret_record->name, payload + prefix_bytes + sizeof header, header.name_bytes);
+    return true;
+}
+
+/* Reads the first valid message of this part, and moves `from` past it. False at the end and where
+ * the file cannot be read (system_errno). */
+static bool next_record(traffic_window *window, bp_traffic_part *left, traffic_record *ret_record) {
+    const size_t header_max =
+        sizeof(uint64_t) + sizeof(bp_traffic_header) + BP_TRAFFIC_NAME_MAX_BYTES;
+    bp_ring_record record;
+    while (left->to - left->from >= sizeof record) {
+        uint64_t at = left->from;
+        const void *seen = see(window, at, sizeof record);
+        if (seen == NULL) {
+            return false;
+        }
+        memcpy(&record, seen, sizeof record);
+        uint64_t padded = ((uint64_t)record.payload_bytes + 7) & ~(uint64_t)7;
+        if (padded > left->to - at - sizeof record) {
+            return false;
+        }
+        size_t wanted = padded < header_max ? (size_t)padded : header_max;
+        seen = see(window, at, sizeof record + wanted);
+        if (seen == NULL) {
+            return false;
+        }
+        left->from = at + sizeof record + padded;
+        if (parse(&record, (const unsigned char *)seen + sizeof record, at, ret_record)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A pinned message, and the offset of its record. */
 typedef struct traffic_pin {
     uint64_t sequence, offset;
@@ -37,13 +156,13 @@ typedef struct traffic_lane {
     bp_pcap_stream stream;
     /* Allocated from its first message to its last: there may be thousands of channels, of which
      * few were open at one time. */
-    bp_traffic_window *window;
+    traffic_window *window;
     traffic_side *sides; /* by direction, as long as the window; NULL: secrets stay */
     traffic_pin *pins;   /* ascending by sequence */
     size_t pin_count, next_pin;
     bp_traffic_part messages_left;
-    bp_traffic_record message; /* the next one of the ring */
-    bp_traffic_record current; /* the next one of this lane */
+    traffic_record message; /* the next one of the ring */
+    traffic_record current; /* the next one of this lane */
     bool has_message, has_current, is_pinned;
     uint64_t current_wall_ns;
     uint64_t expected_sequence; /* of the next message, if none is missing */
@@ -62,8 +181,8 @@ static bugpack_status index_pins(traffic_lane *at, bugpack_error *error) {
     size_t capacity = 0;
     bp_traffic_part left = at->snapshot->pins;
     uint64_t begin = left.from;
-    bp_traffic_record record;
-    while (at->pin_count < pin_count_max && bp_traffic_record_next(at->window, &left, &record)) {
+    traffic_record record;
+    while (at->pin_count < pin_count_max && next_record(at->window, &left, &record)) {
         if (!bp_array_reserve(&at->pins, at->pin_count, &capacity)) {
             return bp_fail_memory(error, "write the traffic");
         }
@@ -77,7 +196,7 @@ static bugpack_status index_pins(traffic_lane *at, bugpack_error *error) {
 }
 
 static void read_message(traffic_lane *at) {
-    at->has_message = bp_traffic_record_next(at->window, &at->messages_left, &at->message);
+    at->has_message = next_record(at->window, &at->messages_left, &at->message);
 }
 
 /* Reads the next pinned message, if it is older than the ring's next one. */
@@ -92,7 +211,7 @@ static bool read_pin(traffic_lane *at) {
             continue;
         }
         bp_traffic_part left = {next->offset, at->snapshot->pins.to};
-        if (bp_traffic_record_next(at->window, &left, &at->current)) {
+        if (next_record(at->window, &left, &at->current)) {
             return true;
         }
     }
@@ -116,23 +235,19 @@ static void lane_advance(traffic_lane *at) {
     }
 }
 
-static bp_pcap_stream stream_of(const bp_traffic_identity *identity) {
-    return (bp_pcap_stream){.is_ipv6 = identity->is_ipv6 != 0,
-                            .host_is_server = identity->host_is_server != 0,
-                            .host_port = identity->host_port,
-                            .peer_port = identity->peer_port,
-                            .number = identity->number};
-}
-
 /* Borrows the channel and moves to its first message; `window` is for this call alone. NO_MEMORY.
  */
 static bugpack_status lane_open(traffic_lane *at, const bp_traffic_snapshot *snapshot,
-                                bp_traffic_window *window, bugpack_error *error) {
+                                traffic_window *window, bugpack_error *error) {
     const bp_traffic_identity *identity = &snapshot->identity;
     at->snapshot = snapshot;
     at->messages_left = snapshot->messages;
     at->expected_sequence = 1;
-    at->stream = stream_of(identity);
+    at->stream = (bp_pcap_stream){.is_ipv6 = identity->is_ipv6 != 0,
+                                  .host_is_server = identity->host_is_server != 0,
+                                  .host_port = identity->host_port,
+                                  .peer_port = identity->peer_port,
+                                  .number = identity->number};
     at->window = window;
     bugpack_status status = index_pins(at, error);
     if (status == BUGPACK_OK) {
@@ -172,24 +287,15 @@ typedef struct printer {
     unsigned char text[margin_bytes + BP_PCAP_SEGMENT_BYTES + margin_bytes];
 } printer;
 
-/* What the frames of a pcap cannot say. */
-static void add_cuts(bp_json *json, unsigned cuts) {
-    static const char *const names[BP_TRAFFIC_CUT_COUNT] = {
+/* A line of traffic-index.jsonl for the current message of a lane. `frame`: its first frame in the
+ * pcap, from 1 as Wireshark counts. */
+static void append_index_line(const traffic_lane *at, uint64_t frame, bp_buffer *out) {
+    static const char *const cut_names[BP_TRAFFIC_CUT_COUNT] = {
         [BP_TRAFFIC_CUT_SNAP] = "snap_length", [BP_TRAFFIC_CUT_FILTER] = "filter",
         [BP_TRAFFIC_CUT_LIMIT] = "size_limit", [BP_TRAFFIC_CUT_ABSENT] = "no_bytes",
         [BP_TRAFFIC_CUT_PIN] = "pin",          [BP_TRAFFIC_CUT_FLAG] = "no_payload",
     };
-    bp_json_array_begin(json, "cut_by");
-    for (unsigned cut = 0; cut < BP_TRAFFIC_CUT_COUNT; cut++) {
-        bp_json_add_text(json, NULL, (cuts >> cut & 1) != 0 ? names[cut] : NULL);
-    }
-    bp_json_array_end(json);
-}
-
-/* A line of traffic-index.jsonl for the current message of a lane. `frame`: its first frame in the
- * pcap, from 1 as Wireshark counts. */
-static void append_index_line(const traffic_lane *at, uint64_t frame, bp_buffer *out) {
-    const bp_traffic_record *message = &at->current;
+    const traffic_record *message = &at->current;
     const char *channel = at->snapshot->identity.name;
     bool is_cut = (message->cuts & ((1u << BP_TRAFFIC_CUT_COUNT) - 1)) != 0;
     bp_json json;
@@ -208,7 +314,11 @@ static void append_index_line(const traffic_lane *at, uint64_t frame, bp_buffer 
     bp_json_add_uint(&json, "bytes", message->original_bytes);
     bp_json_add_uint(&json, "kept_bytes", message->byte_count);
     if (is_cut) {
-        add_cuts(&json, message->cuts);
+        bp_json_array_begin(&json, "cut_by");
+        for (unsigned cut = 0; cut < BP_TRAFFIC_CUT_COUNT; cut++) {
+            bp_json_add_text(&json, NULL, (message->cuts >> cut & 1) != 0 ? cut_names[cut] : NULL);
+        }
+        bp_json_array_end(&json);
     }
     bp_model_add_flag(&json, "pinned", at->is_pinned);
     (void)bp_json_finish(&json, NULL); /* what may fail is the buffer */
@@ -219,8 +329,8 @@ static void append_index_line(const traffic_lane *at, uint64_t frame, bp_buffer 
 static bool read_bytes(printer *print, uint64_t offset, unsigned char *to, size_t byte_count) {
     traffic_lane *at = print->source;
     offset += at->current.bytes_offset;
-    if (byte_count <= BP_TRAFFIC_WINDOW_BYTES) {
-        const void *seen = bp_traffic_window_see(at->window, offset, byte_count);
+    if (byte_count <= traffic_window_bytes) {
+        const void *seen = see(at->window, offset, byte_count);
         if (seen != NULL) {
             memcpy(to, seen, byte_count);
         }
@@ -280,7 +390,7 @@ static const void *fetch(void *context, uint64_t offset, size_t byte_count) {
 }
 
 static void count(bp_traffic_extent *extent, traffic_lane *at) {
-    const bp_traffic_record *current = &at->current;
+    const traffic_record *current = &at->current;
     if (current->sequence >= at->expected_sequence) {
         extent->missing_count += current->sequence - at->expected_sequence;
         at->expected_sequence = current->sequence + 1;
@@ -293,14 +403,6 @@ static void count(bp_traffic_extent *extent, traffic_lane *at) {
     }
     extent->from_wall_ns = extent->message_count == 1 ? at->current_wall_ns : extent->from_wall_ns;
     extent->to_wall_ns = at->current_wall_ns;
-}
-
-static bugpack_status index_current(printer *print, const traffic_lane *at, uint64_t frame) {
-    bp_buffer_clear(&print->line);
-    append_index_line(at, frame, &print->line);
-    return print->line.status != BUGPACK_OK
-               ? print->line.status
-               : print->index_sink(print->context, print->line.data, print->line.size);
 }
 
 static bugpack_status print_current(printer *print, traffic_lane *at) {
@@ -322,8 +424,12 @@ static bugpack_status print_current(printer *print, traffic_lane *at) {
         status = print->search_status != BUGPACK_OK ? print->search_status : status;
     }
     if (status == BUGPACK_OK && print->index_sink != NULL) {
-        status =
-            index_current(print, at, print->frame_count + at->stream.message_frame - frames_before);
+        bp_buffer_clear(&print->line);
+        append_index_line(at, print->frame_count + at->stream.message_frame - frames_before,
+                          &print->line);
+        status = print->line.status != BUGPACK_OK
+                     ? print->line.status
+                     : print->index_sink(print->context, print->line.data, print->line.size);
     }
     print->frame_count += at->stream.frame_count - frames_before;
     count(&print->extent, at);
@@ -398,7 +504,7 @@ static bugpack_status print_all(printer *print, bugpack_error *error) {
 /* Moves all lanes to their first messages. */
 static bugpack_status open_lanes(printer *print, const bp_traffic_snapshot *channels,
                                  size_t channel_count, bugpack_error *error) {
-    bp_traffic_window *window = calloc(1, sizeof *window);
+    traffic_window *window = calloc(1, sizeof *window);
     bugpack_status status = window == NULL ? bp_fail_memory(error, "write the traffic")
                                            : bp_temp_file_flush(print->records, error);
     for (size_t i = 0; status == BUGPACK_OK && i < channel_count; i++) {
@@ -469,96 +575,4 @@ bugpack_status bp_traffic_print_index(bp_temp_file *records, const bp_traffic_sn
     bp_traffic_extent extent;
     return print_channels(records, channels, channel_count, NULL, NULL, sink, context, &extent,
                           error);
-}
-
-const void *bp_traffic_window_see(bp_traffic_window *window, uint64_t offset, size_t byte_count) {
-    uint64_t skipped = offset - window->start;
-    if (offset < window->start || skipped > window->size || byte_count > window->size - skipped) {
-        window->start = offset;
-        window->size = 0;
-        skipped = 0;
-        while (window->size < byte_count && byte_count <= sizeof window->bytes) {
-            int64_t got = bp_temp_file_read(window->temp_file, offset + window->size,
-                                            window->bytes + window->size,
-                                            sizeof window->bytes - window->size);
-            if (got < 0 && window->system_errno == 0) {
-                window->system_errno = errno;
-            }
-            if (got <= 0) {
-                break;
-            }
-            window->size += (size_t)got;
-        }
-        if (window->size < byte_count) {
-            return NULL;
-        }
-    }
-    return window->bytes + skipped;
-}
-
-/*
- * Validates everything: the record may come from anybody's file. `payload` is all of it, or as many
- * bytes as a header with the longest name has.
- */
-static bool parse(const bp_ring_record *record, const unsigned char *payload, uint64_t offset,
-                  bp_traffic_record *ret_record) {
-    bp_traffic_header header;
-    bool is_pin = record->tag == BP_TRAFFIC_TAG_PIN;
-    size_t prefix_bytes = is_pin ? sizeof(uint64_t) : 0;
-    uint64_t sequence = record->sequence;
-    if ((!is_pin && record->tag != BP_TRAFFIC_TAG_MESSAGE) ||
-        record->payload_bytes < prefix_bytes + sizeof header) {
-        return false;
-    }
-    if (is_pin) {
-        memcpy(&sequence, payload, sizeof sequence);
-    }
-    memcpy(&header, payload + prefix_bytes, sizeof header);
-    size_t before_bytes = prefix_bytes + sizeof header + header.name_bytes;
-    if (header.direction > 1 || header.name_bytes > BP_TRAFFIC_NAME_MAX_BYTES ||
-        record->payload_bytes < before_bytes) {
-        return false;
-    }
-    uint64_t byte_count = record->payload_bytes - before_bytes;
-    *ret_record = (bp_traffic_record){
-        .sequence = sequence,
-        .monotonic_ns = record->monotonic_ns,
-        .original_bytes = header.original_bytes > byte_count ? header.original_bytes : byte_count,
-        .direction = header.direction,
-        .type = header.type,
-        .cuts = byte_count < header.original_bytes ? header.cuts : 0,
-        .name_bytes = header.name_bytes,
-        .bytes_offset = offset + sizeof *record + before_bytes,
-        .byte_count = byte_count};
-    memcpy(ret_record->name, payload + prefix_bytes + sizeof header, header.name_bytes);
-    return true;
-}
-
-bool bp_traffic_record_next(bp_traffic_window *window, bp_traffic_part *left,
-                            bp_traffic_record *ret_record) {
-    const size_t header_max =
-        sizeof(uint64_t) + sizeof(bp_traffic_header) + BP_TRAFFIC_NAME_MAX_BYTES;
-    bp_ring_record record;
-    while (left->to - left->from >= sizeof record) {
-        uint64_t at = left->from;
-        const void *seen = bp_traffic_window_see(window, at, sizeof record);
-        if (seen == NULL) {
-            return false;
-        }
-        memcpy(&record, seen, sizeof record);
-        uint64_t padded = ((uint64_t)record.payload_bytes + 7) & ~(uint64_t)7;
-        if (padded > left->to - at - sizeof record) {
-            return false;
-        }
-        size_t wanted = padded < header_max ? (size_t)padded : header_max;
-        seen = bp_traffic_window_see(window, at, sizeof record + wanted);
-        if (seen == NULL) {
-            return false;
-        }
-        left->from = at + sizeof record + padded;
-        if (parse(&record, (const unsigned char *)seen + sizeof record, at, ret_record)) {
-            return true;
-        }
-    }
-    return false;
 }
