@@ -87,7 +87,7 @@ Test(flush, waits_for_nothing_that_was_accepted_after_it_began) {
     pthread_t helper;
     int own_id = (int)gettid();
     cr_assert(zero(int, sem_init(&may_return, 0, 0)));
-    options.provider_timeout_ms = 600000;
+    options.limits.provider_timeout_ms = 600000;
     open_session();
     cr_assert(zero(int, bugpack_provide_text(session, "gate.txt", wait_at_gate, NULL, NULL)));
     cr_assert(zero(int, bugpack_report_async(session, NULL, ask_for_another, NULL)));

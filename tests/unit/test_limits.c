@@ -103,10 +103,10 @@ Test(limits, copy_the_rings_of_a_gap_in_its_turn_where_there_was_no_room_before)
                             .f_blocks = 1 << 20,
                             .f_bfree = 25600,
                             .f_bavail = 25600};
-    options.pedantic = true;
-    options.min_free_bytes = 1;
-    options.log_ring_bytes = 64 << 10;
-    options.traffic_budget_bytes = BUGPACK_OFF64;
+    options.pedantic.is_enabled = true;
+    options.limits.min_free_bytes = 1;
+    options.recorder.log_ring_bytes = 64 << 10;
+    options.recorder.traffic_budget_bytes = BUGPACK_OFF;
     open_session();
     auto_add_gate(&gate);
     cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
