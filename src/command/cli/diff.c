@@ -216,10 +216,12 @@ static void add_side(bp_json *json, const char *key, const bp_diff_side *side) {
     const bp_json_tree *metadata = metadata_of(side);
     bp_json_object_begin(json, key);
     bp_json_add_text(json, "path", side->path);
+    bp_json_quote(json, true);
     bp_model_add_known_text(json, "report_id", bp_json_tree_text_or(metadata, "report_id", ""));
     bp_model_add_known_text(json, "app",
                             bp_json_tree_text_or(bp_json_tree_object(metadata, "app"), "name", ""));
     bp_model_add_known_text(json, "timestamp", bp_json_tree_text_or(metadata, "timestamp", ""));
+    bp_json_quote(json, false);
     bp_json_object_end(json);
 }
 
@@ -233,7 +235,9 @@ static void add_json_value(bp_json *json, const char *key, const bp_json_token *
 static void add_change(bp_json *json, const bp_json_change *change) {
     bp_json_object_begin(json, NULL);
     bp_json_add_text(json, "entry", change->entry);
+    bp_json_quote(json, true);
     bp_json_add_text(json, "path", change->path);
+    bp_json_quote(json, false);
     add_json_value(json, "before", &change->before);
     add_json_value(json, "after", &change->after);
     if (change->is_number) {
