@@ -14,11 +14,13 @@
 #include <bugpack/session.h>
 
 #include "base/buffer.h"
+#include "cli/destination.h"
 #include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/publish.h"
+#include "cli/review.h"
 #include "cli/select.h"
 #include "run/aside.h"
 #include "session/command.h"

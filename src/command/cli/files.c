@@ -1,193 +1,20 @@
 #include "cli/files.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/status.h"
 #include "base/utf8.h"
+#include "cli/expand.h"
 #include "cli/output.h"
 #include "model/entry.h"
 #include "report/provider.h"
 #include "run/aside.h"
 #include "session/command.h"
-
-/*
- * The files that a directory or a pattern of a command line stands for.
- */
-
-typedef struct found_file {
-    const char *path;
-    const char *relative; /* below the directory that was named; NULL: none was */
-    size_t found_bytes;   /* the end of `path` that nobody named; 0: all of it was */
-    bool is_stream;       /* "-", or a FIFO */
-} found_file;
-
-/* Gets a file. False ends it. */
-typedef bool take_found(void *context, const found_file *file);
-
-enum { file_max_count = 256, depth_max = 16 };
-
-/* A file system that has not answered for so long is given up. */
-static const uint32_t file_stall_ms = 10000;
-
-typedef struct expansion {
-    const char *text; /* as it was written */
-    bool is_deep;
-    bool is_stalled; /* nothing may be looked at */
-    take_found *found;
-    void *context;
-    size_t count;
-} expansion;
-
-static bool give(expansion *all, const char *path, const char *relative, size_t found_bytes) {
-    struct stat info;
-    bool is_stream = strcmp(path, "-") == 0 ||
-                     (!all->is_stalled && stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
-    const found_file file = {path, relative, found_bytes, is_stream};
-    if (all->count++ == file_max_count) {
-        bp_cli_say_usage("'%s' stands for more than %d files", all->text, file_max_count);
-        return false;
-    }
-    return all->found(all->context, &file);
-}
-
-static bool walk(expansion *all, const char *directory, const char *relative, int depth);
-
-static bool visit(expansion *all, const char *directory, const char *relative, const char *name,
-                  int depth) {
-    char *path = NULL, *below = NULL;
-    struct stat info;
-    bool is_good = true;
-    bool ends_in_slash = directory[strlen(directory) - 1] == '/';
-    if (asprintf(&path, "%s%s%s", directory, ends_in_slash ? "" : "/", name) < 0) {
-        path = NULL;
-    }
-    if (asprintf(&below, "%s%s%s", relative, relative[0] != '\0' ? "/" : "", name) < 0) {
-        below = NULL;
-    }
-    if (path == NULL || below == NULL) {
-        is_good = bp_cli_say_no_memory();
-    } else if (lstat(path, &info) == 0 && S_ISREG(info.st_mode)) {
-        is_good = give(all, path, below, strlen(below));
-    } else if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && all->is_deep) {
-        is_good = walk(all, path, below, depth + 1);
-    }
-    free(path);
-    free(below);
-    return is_good;
-}
-
-/* `relative` is where the directory is below the one that was named: "" for that one. */
-static bool walk(expansion *all, const char *directory, const char *relative, int depth) {
-    struct dirent **entries = NULL;
-    int count = depth > depth_max ? -1 : scandir(directory, &entries, NULL, alphasort);
-    if (count < 0) {
-        return give(all, directory, depth > 0 ? relative : NULL, strlen(relative)); /* to be told */
-    }
-    bool is_good = true;
-    for (int i = 0; i < count; i++) {
-        const char *name = entries[i]->d_name;
-        if (is_good && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
-            is_good = visit(all, directory, relative, name, depth);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    return is_good;
-}
-
-/* The part of a path that matched the wildcards of a pattern, from its first such component on: as
- * many slashes are before it. */
-static size_t count_found_bytes(const char *pattern, const char *path) {
-    size_t begin = strcspn(pattern, "*?[");
-    for (size_t i = 0; i < begin; i++) {
-        if (pattern[i] == '/') {
-            path += strcspn(path, "/");
-            path += path[0] == '/';
-        }
-    }
-    return strlen(path);
-}
-
-static bool match(expansion *all, const char *pattern) {
-    glob_t matches;
-    struct stat info;
-    int result = glob(pattern, GLOB_NOCHECK, NULL, &matches);
-    if (result != 0) {
-        bp_cli_say("cannot expand '%s': %s", pattern,
-                   result == GLOB_NOSPACE ? "out of memory" : "a directory cannot be read");
-        errno = result == GLOB_NOSPACE ? ENOMEM : 0;
-        return false;
-    }
-    bool is_good = true;
-    for (size_t i = 0; i < matches.gl_pathc && is_good; i++) {
-        const char *path = matches.gl_pathv[i];
-        bool is_there = lstat(path, &info) == 0;
-        if (!is_there || (!S_ISDIR(info.st_mode) && !S_ISLNK(info.st_mode))) {
-            is_good = give(all, path, NULL, count_found_bytes(pattern, path));
-        }
-    }
-    globfree(&matches);
-    return is_good && (all->count > 0 || give(all, pattern, NULL, 0));
-}
-
-static bool expand(expansion *all) {
-    const char *text = all->text;
-    struct stat info;
-    if (!all->is_stalled && stat(text, &info) == 0 && S_ISDIR(info.st_mode)) {
-        /* Where there is no file, the report says that it was a directory. */
-        return walk(all, text, "", 0) && (all->count > 0 || give(all, text, NULL, 0));
-    }
-    if (all->is_stalled || access(text, F_OK) == 0) {
-        return give(all, text, NULL, 0);
-    }
-    return strpbrk(text, "*?[") != NULL ? match(all, text) : give(all, text, NULL, 0);
-}
-
-static bool pass_over(void *unused, const found_file *file) {
-    (void)unused;
-    (void)file;
-    return true;
-}
-
-/* In a child, whose messages go nowhere. */
-static void try_to_expand(const void *context, void *answer, int out_fd) {
-    expansion all = *(const expansion *)context;
-    (void)answer;
-    (void)out_fd;
-    all.found = pass_over;
-    (void)expand(&all);
-}
-
-/* A file system that does not answer would keep this program for ever. */
-static bool is_stalled(const expansion *all) {
-    bp_child child = {.pid = 0};
-    char no_answer;
-    const bp_aside aside = {.work = try_to_expand, .context = all, .stall_ms = file_stall_ms};
-    return bp_run_aside(&aside, NULL, NULL, &no_answer, &child) == BUGPACK_ERR_TIMEOUT;
-}
-
-/*
- * What is there under that name is one file, and so is what is not there, to be reported later; but
- * a directory stands for the regular files in it (`is_deep`: and in those below), sorted by name,
- * and a pattern, as in sh, for the files that match. Symbolic links among these are passed over:
- * who can write there could make them. What has no file stands for itself. At most 256.
- *
- * False when `found` was, or after a failure, which was reported: errno is ENOMEM without memory.
- */
-static bool cli_expand(const char *text, bool is_deep, take_found *found, void *context) {
-    expansion all = {.text = text, .is_deep = is_deep, .found = found, .context = context};
-    all.is_stalled = is_stalled(&all);
-    return expand(&all);
-}
 
 /*
  * How much of a file's own name is used: with a folder before it and a number after it, it stays
@@ -308,7 +135,7 @@ static char *entry_name_new(const char *before, const char *path, const char *af
 }
 
 /* The same of a file. */
-static bool add_file(bp_cli_inputs *inputs, const found_file *file, char *plain) {
+static bool add_file(bp_cli_inputs *inputs, const bp_cli_found *file, char *plain) {
     if (!add_input(inputs, file->path, false, plain)) {
         return false;
     }
@@ -318,14 +145,14 @@ static bool add_file(bp_cli_inputs *inputs, const found_file *file, char *plain)
     return true;
 }
 
-/* A take_found whose context is the inputs. */
-static bool add_log(void *inputs, const found_file *file) {
+/* A bp_cli_take_found whose context is the inputs. */
+static bool add_log(void *inputs, const bp_cli_found *file) {
     return add_file(inputs, file, entry_name_new("logs/", file->path, ""));
 }
 
 bool bp_cli_read_log(const bp_cli_option *option, const char *text, void *field) {
     const char *path;
-    return bp_cli_read_text(option, text, &path) && cli_expand(path, false, add_log, field);
+    return bp_cli_read_text(option, text, &path) && bp_cli_expand(path, false, add_log, field);
 }
 
 bool bp_cli_read_without(const bp_cli_option *option, const char *text, void *field) {
@@ -389,8 +216,8 @@ static char *joined_name_new(const char *directory, const char *relative) {
     return name;
 }
 
-/* A take_found. */
-static bool add_attachment(void *context, const found_file *file) {
+/* A bp_cli_take_found. */
+static bool add_attachment(void *context, const bp_cli_found *file) {
     attaching *all = context;
     const char *path = file->path, *relative = file->relative;
     bool is_one = relative == NULL && strcmp(path, all->source) == 0;
@@ -429,7 +256,7 @@ bool bp_cli_read_attachment(const bp_cli_option *option, const char *text, void 
     if (equals != NULL && (all.name = strndup(text, (size_t)(equals - text))) == NULL) {
         return bp_cli_say_no_memory();
     }
-    bool is_good = cli_expand(all.source, true, add_attachment, &all);
+    bool is_good = bp_cli_expand(all.source, true, add_attachment, &all);
     free(all.name);
     return is_good;
 }
@@ -469,7 +296,7 @@ static bugpack_status provide_input(bugpack_session *session, const input_group 
                                .kind = group->file_kind,
                                .limit_bytes = group->limit_bytes,
                                .run_aside = bp_run_aside,
-                               .stall_ms = timeout_ms > 0 ? timeout_ms : file_stall_ms};
+                               .stall_ms = timeout_ms > 0 ? timeout_ms : BP_RUN_STALL_MS};
     return bp_session_provide_file(session, &plan, error);
 }
 
@@ -530,7 +357,7 @@ static bugpack_status check_session(const char *path, bugpack_error *ret_error) 
     const bp_aside aside = {.work = check_json,
                             .context = path,
                             .answer_bytes = sizeof *ret_error,
-                            .stall_ms = file_stall_ms};
+                            .stall_ms = BP_RUN_STALL_MS};
     bugpack_status status = bp_run_aside(&aside, NULL, NULL, ret_error, &child);
     if (status == BUGPACK_ERR_UNSUPPORTED) {
         return bp_provider_check_json(path, session_limit_bytes, ret_error);

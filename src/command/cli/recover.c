@@ -5,10 +5,12 @@
 #include <bugpack/recover.h>
 #include <bugpack/session.h>
 
+#include "cli/destination.h"
 #include "cli/event.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/publish.h"
+#include "cli/review.h"
 
 typedef struct recover_options {
     const char *app;

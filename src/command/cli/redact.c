@@ -6,11 +6,13 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "cli/destination.h"
 #include "cli/event.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/publish.h"
 #include "cli/redaction.h"
+#include "cli/review.h"
 #include "entries/redact_report.h"
 #include "entries/report_file.h"
 

@@ -20,11 +20,13 @@
 #include <bugpack/session.h>
 
 #include "base/lock.h"
+#include "cli/destination.h"
 #include "cli/event.h"
 #include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/publish.h"
+#include "cli/review.h"
 #include "report/recover.h"
 #include "run/child.h"
 #include "run/keyboard.h"

@@ -12,6 +12,7 @@
 #include <bugpack/session.h>
 
 #include "base/clock.h"
+#include "cli/destination.h"
 #include "cli/event.h"
 #include "cli/files.h"
 #include "cli/option.h"

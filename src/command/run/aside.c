@@ -108,3 +108,11 @@ bugpack_status bp_run_aside(const bp_aside *aside, bp_sink *sink, void *sink_con
     (void)munmap(shared, sizeof *shared);
     return status;
 }
+
+bool bp_run_stalls(void (*work)(const void *context, void *no_answer, int out_fd),
+                   const void *context) {
+    bp_child child = {.pid = 0};
+    char no_answer;
+    const bp_aside aside = {.work = work, .context = context, .stall_ms = BP_RUN_STALL_MS};
+    return bp_run_aside(&aside, NULL, NULL, &no_answer, &child) == BUGPACK_ERR_TIMEOUT;
+}

@@ -1,0 +1,151 @@
+#include "cli/expand.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/option.h"
+#include "cli/output.h"
+#include "run/aside.h"
+
+enum { file_max_count = 256, depth_max = 16 };
+
+typedef struct expansion {
+    const char *text; /* as it was written */
+    bool is_deep;
+    bool is_stalled; /* nothing may be looked at */
+    bp_cli_take_found *found;
+    void *context;
+    size_t count;
+} expansion;
+
+static bool give(expansion *all, const char *path, const char *relative, size_t found_bytes) {
+    struct stat info;
+    bool is_stream = strcmp(path, "-") == 0 ||
+                     (!all->is_stalled && stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
+    const bp_cli_found file = {path, relative, found_bytes, is_stream};
+    if (all->count++ == file_max_count) {
+        bp_cli_say_usage("'%s' stands for more than %d files", all->text, file_max_count);
+        return false;
+    }
+    return all->found(all->context, &file);
+}
+
+static bool walk(expansion *all, const char *directory, const char *relative, int depth);
+
+static bool visit(expansion *all, const char *directory, const char *relative, const char *name,
+                  int depth) {
+    char *path = NULL, *below = NULL;
+    struct stat info;
+    bool is_good = true;
+    bool ends_in_slash = directory[strlen(directory) - 1] == '/';
+    if (asprintf(&path, "%s%s%s", directory, ends_in_slash ? "" : "/", name) < 0) {
+        path = NULL;
+    }
+    if (asprintf(&below, "%s%s%s", relative, relative[0] != '\0' ? "/" : "", name) < 0) {
+        below = NULL;
+    }
+    if (path == NULL || below == NULL) {
+        is_good = bp_cli_say_no_memory();
+    } else if (lstat(path, &info) == 0 && S_ISREG(info.st_mode)) {
+        is_good = give(all, path, below, strlen(below));
+    } else if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && all->is_deep) {
+        is_good = walk(all, path, below, depth + 1);
+    }
+    free(path);
+    free(below);
+    return is_good;
+}
+
+/* `relative` is where the directory is below the one that was named: "" for that one. */
+static bool walk(expansion *all, const char *directory, const char *relative, int depth) {
+    struct dirent **entries = NULL;
+    int count = depth > depth_max ? -1 : scandir(directory, &entries, NULL, alphasort);
+    if (count < 0) {
+        return give(all, directory, depth > 0 ? relative : NULL, strlen(relative)); /* to be told */
+    }
+    bool is_good = true;
+    for (int i = 0; i < count; i++) {
+        const char *name = entries[i]->d_name;
+        if (is_good && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
+            is_good = visit(all, directory, relative, name, depth);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return is_good;
+}
+
+/* The part of a path that matched the wildcards of a pattern, from its first such component on: as
+ * many slashes are before it. */
+static size_t count_found_bytes(const char *pattern, const char *path) {
+    size_t begin = strcspn(pattern, "*?[");
+    for (size_t i = 0; i < begin; i++) {
+        if (pattern[i] == '/') {
+            path += strcspn(path, "/");
+            path += path[0] == '/';
+        }
+    }
+    return strlen(path);
+}
+
+static bool match(expansion *all, const char *pattern) {
+    glob_t matches;
+    struct stat info;
+    int result = glob(pattern, GLOB_NOCHECK, NULL, &matches);
+    if (result != 0) {
+        bp_cli_say("cannot expand '%s': %s", pattern,
+                   result == GLOB_NOSPACE ? "out of memory" : "a directory cannot be read");
+        errno = result == GLOB_NOSPACE ? ENOMEM : 0;
+        return false;
+    }
+    bool is_good = true;
+    for (size_t i = 0; i < matches.gl_pathc && is_good; i++) {
+        const char *path = matches.gl_pathv[i];
+        bool is_there = lstat(path, &info) == 0;
+        if (!is_there || (!S_ISDIR(info.st_mode) && !S_ISLNK(info.st_mode))) {
+            is_good = give(all, path, NULL, count_found_bytes(pattern, path));
+        }
+    }
+    globfree(&matches);
+    return is_good && (all->count > 0 || give(all, pattern, NULL, 0));
+}
+
+static bool expand(expansion *all) {
+    const char *text = all->text;
+    struct stat info;
+    if (!all->is_stalled && stat(text, &info) == 0 && S_ISDIR(info.st_mode)) {
+        /* Where there is no file, the report says that it was a directory. */
+        return walk(all, text, "", 0) && (all->count > 0 || give(all, text, NULL, 0));
+    }
+    if (all->is_stalled || access(text, F_OK) == 0) {
+        return give(all, text, NULL, 0);
+    }
+    return strpbrk(text, "*?[") != NULL ? match(all, text) : give(all, text, NULL, 0);
+}
+
+static bool pass_over(void *unused, const bp_cli_found *file) {
+    (void)unused;
+    (void)file;
+    return true;
+}
+
+/* In a child, whose messages go nowhere. */
+static void try_to_expand(const void *context, void *answer, int out_fd) {
+    expansion all = *(const expansion *)context;
+    (void)answer;
+    (void)out_fd;
+    all.found = pass_over;
+    (void)expand(&all);
+}
+
+bool bp_cli_expand(const char *text, bool is_deep, bp_cli_take_found *found, void *context) {
+    expansion all = {.text = text, .is_deep = is_deep, .found = found, .context = context};
+    all.is_stalled = bp_run_stalls(try_to_expand, &all);
+    return expand(&all);
+}

@@ -1,0 +1,113 @@
+#include "cli/review.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "entries/redact_report.h"
+
+enum { look_ms = 100, answer_bytes = 64 };
+
+typedef enum answer { ANSWER_NO, ANSWER_YES, ANSWER_OTHER } answer;
+
+bugpack_status bp_cli_review_list(int fd, const char *path, bool as_json, bp_buffer *out,
+                                  bugpack_error *error) {
+    static const char *const variables[] = {"USER", "LOGNAME", "SUDO_USER"};
+    enum { variable_count = sizeof variables / sizeof variables[0] };
+    char machine[256] = "";
+    bp_person_names names = {.count = 0};
+    for (size_t i = 0; i < variable_count; i++) {
+        const char *name = getenv(variables[i]);
+        if (name != NULL && strcmp(name, "root") != 0) {
+            names.users[names.count++] = name;
+        }
+    }
+    if (gethostname(machine, sizeof machine - 1) == 0) {
+        names.machine = machine;
+    }
+    return bp_redact_list(fd, path, &names, as_json, out, error);
+}
+
+static bugpack_status print_list(int zip_fd, bugpack_error *error) {
+    bp_buffer text;
+    int fd = fcntl(zip_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) {
+        return bp_fail_errno(error, errno, "cannot list the report");
+    }
+    bp_buffer_init(&text, (size_t)64 << 20);
+    bugpack_status status = bp_cli_review_list(fd, "the report", false, &text, error);
+    if (status == BUGPACK_OK) {
+        (void)fprintf(stderr, "\r\033[K%s", bp_buffer_text(&text));
+    }
+    bp_buffer_release(&text);
+    return status;
+}
+
+/* False when a signal has come. A terminal can be read in the foreground alone. */
+static bool wait_for_line(void) {
+    while (!bp_cli_progress_is_ended()) {
+        struct pollfd typed = {STDIN_FILENO, POLLIN, 0};
+        pid_t foreground = tcgetpgrp(STDIN_FILENO);
+        bool is_ours = foreground < 0 || foreground == getpgrp();
+        int ready = poll(is_ours ? &typed : NULL, is_ours ? 1 : 0, look_ms);
+        if (ready > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static answer read_answer(void) {
+    char line[answer_bytes];
+    ssize_t count;
+    do {
+        count = wait_for_line() ? read(STDIN_FILENO, line, sizeof line - 1) : 0;
+    } while (count < 0 && errno == EINTR);
+    if (count <= 0) {
+        (void)fputc('\n', stderr);
+        return ANSWER_NO;
+    }
+    line[count] = '\0';
+    char *word = line + strspn(line, " \t");
+    word[strcspn(word, " \t\r\n")] = '\0';
+    if (strcasecmp(word, "y") == 0 || strcasecmp(word, "yes") == 0) {
+        return ANSWER_YES;
+    }
+    return word[0] == '\0' || strcasecmp(word, "n") == 0 || strcasecmp(word, "no") == 0
+               ? ANSWER_NO
+               : ANSWER_OTHER;
+}
+
+bugpack_status bp_cli_review_ask(int zip_fd, bugpack_error *error) {
+    answer given = ANSWER_OTHER;
+    bp_cli_progress_pause(true);
+    bugpack_status status = print_list(zip_fd, error);
+    (void)tcflush(STDIN_FILENO, TCIFLUSH);
+    while (status == BUGPACK_OK && given == ANSWER_OTHER) {
+        (void)fputs("Write this report? [y/N] ", stderr);
+        given = read_answer();
+    }
+    bp_cli_progress_pause(false);
+    if (status == BUGPACK_OK && given == ANSWER_NO) {
+        status = bp_fail(error, BUGPACK_ERR_CANCELLED, "the report is not written");
+    }
+    return status;
+}
+
+bool bp_cli_review_prepare(bool is_reviewed, bp_cli_exit *ret_exit) {
+    if (is_reviewed && (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)) {
+        *ret_exit = bp_cli_say_usage(
+            "--review needs a terminal as standard input and standard error, to ask there");
+        return false;
+    }
+    return true;
+}
