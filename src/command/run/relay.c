@@ -1,292 +1,21 @@
 #include "run/relay.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bugpack/error.h>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "recorder/line_splitter.h"
 #include "run/descriptor.h"
-
-/*
- * The signals that `bugpack run` answers, as bytes in a pipe that its loop polls.
- */
-
-typedef struct run_signal {
-    unsigned char number;
-    /* Sent by the kernel for a key on the terminal or a hangup, to the whole process group. */
-    bool is_of_kernel;
-} run_signal;
-
-static const int caught[] = {SIGCHLD, SIGWINCH, SIGCONT, SIGUSR1, SIGHUP, SIGINT,
-                             SIGQUIT, SIGTERM,  SIGUSR2, SIGALRM, SIGTSTP};
-enum { always_count = 4, caught_count = sizeof caught / sizeof caught[0] };
-
-/* A process has one set of signal handlers. */
-static struct sigaction before[caught_count];
-static bool is_caught[caught_count];
-static int pipe_fds[2] = {-1, -1};
-
-static void note(int number, siginfo_t *info, void *machine) {
-    (void)machine;
-    int interrupted_errno = errno;
-    /* Signals from processes have a code of 0 or less, those from the kernel a larger one. */
-    run_signal noted = {(unsigned char)number, info != NULL && info->si_code > 0};
-    /* A full pipe holds thousands of the same. */
-    ssize_t ignored = write(pipe_fds[1], &noted, sizeof noted);
-    (void)ignored;
-    errno = interrupted_errno;
-}
-
-/*
- * Catches SIGCHLD, SIGWINCH, SIGCONT, SIGUSR1 and what is passed on to the command: SIGHUP, SIGINT,
- * SIGQUIT, SIGTERM, SIGUSR2, SIGALRM, and SIGTSTP when `with_stop`. What was ignored when the
- * program began (nohup(1)) stays ignored, but for the first four. Once a process. Errors: IO.
- */
-static bugpack_status run_signals_catch(bool with_stop, bugpack_error *error) {
-    bugpack_status status = bp_descriptor_pipe(pipe_fds, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    if (!bp_descriptor_stop_blocking(pipe_fds[0]) || !bp_descriptor_stop_blocking(pipe_fds[1])) {
-        status = bp_fail_errno(error, errno, "cannot wait for signals");
-        bp_descriptor_close(&pipe_fds[0]);
-        bp_descriptor_close(&pipe_fds[1]);
-        return status;
-    }
-    /* Without SA_RESTART: a write to a terminal that takes nothing must not delay a signal. */
-    struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_NOCLDSTOP};
-    (void)sigfillset(&action.sa_mask);
-    for (size_t i = 0; i < caught_count; i++) {
-        (void)sigaction(caught[i], NULL, &before[i]);
-        bool is_wanted = caught[i] != SIGTSTP || with_stop;
-        is_caught[i] = is_wanted && (i < always_count || before[i].sa_handler != SIG_IGN);
-        if (is_caught[i]) {
-            (void)sigaction(caught[i], &action, NULL);
-        }
-    }
-    return BUGPACK_OK;
-}
-
-/* Every signal then does what it did before. */
-static void run_signals_release(void) {
-    for (size_t i = 0; i < caught_count; i++) {
-        if (is_caught[i]) {
-            (void)sigaction(caught[i], &before[i], NULL);
-            is_caught[i] = false;
-        }
-    }
-    bp_descriptor_close(&pipe_fds[0]);
-    bp_descriptor_close(&pipe_fds[1]);
-}
-
-/* The next signal that waits; false when there is none. */
-static bool run_signals_next(run_signal *ret_signal) {
-    ssize_t count;
-    do {
-        count = read(pipe_fds[0], ret_signal, sizeof *ret_signal);
-    } while (count < 0 && errno == EINTR);
-    return count == (ssize_t)sizeof *ret_signal;
-}
-
-/*
- * Passes bytes on in one direction, from a descriptor to a descriptor, and shows them to an
- * observer.
- */
-
-/* Sees every byte once, in order, as soon as it is read. */
-typedef void pump_observer(void *context, const char *bytes, size_t byte_count);
-
-/* How much may be read and not yet written; then a slow reader slows the writer down. */
-enum { pump_bytes = 128 * 1024 };
-
-/* In the caller's storage; released with run_pump_release. One thread. */
-typedef struct run_pump {
-    int from_fd; /* does not block; -1 once it has ended */
-    int to_fd;   /* `given_fd`, or our own open file of the same thing */
-    int given_fd;
-    bool may_block;      /* writing may wait, so write only when poll allows it */
-    bool is_broken;      /* nobody reads any more: the bytes are dropped */
-    bool is_drained;     /* the last read found nothing */
-    size_t begin, end;   /* what is to be written */
-    uint64_t lost_bytes; /* could not be written, while somebody may read */
-    int lost_errno;      /* of the last of these writes */
-    char *buffer;
-    pump_observer *observe;
-    void *context;
-} run_pump;
-
-/* A piece that a pipe takes without waiting when poll says that it can be written to (pipe(7)). */
-enum { sure_bytes = 4096, least_read_bytes = 4096 };
-
-/*
- * Opens a terminal, a pipe or a device that somebody gave us once more, to write to it without ever
- * blocking, while their own open file stays as it is. -1 where the system has no such thing.
- */
-static int reopen_to_write(int fd) {
-    struct stat given, opened;
-    char path[32];
-    if (fstat(fd, &given) != 0 || !(S_ISFIFO(given.st_mode) || S_ISCHR(given.st_mode))) {
-        return -1;
-    }
-    int flags_before = fcntl(fd, F_GETFL);
-    (void)snprintf(path, sizeof path, "/dev/fd/%d", fd);
-    int second = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-    if (second < 0) {
-        return -1;
-    }
-    bool is_good = fstat(second, &opened) == 0 && opened.st_dev == given.st_dev &&
-                   opened.st_ino == given.st_ino && (fcntl(second, F_GETFL) & O_NONBLOCK) != 0 &&
-                   (flags_before & O_NONBLOCK) == 0;
-    if (!is_good) {
-        (void)close(second);
-        return -1;
-    }
-    return second;
-}
-
-/* `from_fd` stays the caller's to close. Errors: NO_MEMORY. */
-static bugpack_status run_pump_init(run_pump *pump, int from_fd, int to_fd, pump_observer *observe,
-                                    void *context, bugpack_error *error) {
-    struct stat status;
-    *pump = (run_pump){.from_fd = from_fd,
-                       .to_fd = to_fd,
-                       .given_fd = to_fd,
-                       .observe = observe,
-                       .context = context};
-    pump->buffer = malloc(pump_bytes);
-    if (pump->buffer == NULL) {
-        return bp_fail_memory(error, "pass on what the command writes");
-    }
-    int own = reopen_to_write(to_fd);
-    if (own >= 0) {
-        pump->to_fd = own;
-    } else {
-        pump->may_block = fstat(to_fd, &status) == 0 && !S_ISREG(status.st_mode);
-    }
-    return BUGPACK_OK;
-}
-
-static void run_pump_release(run_pump *pump) {
-    if (pump->to_fd != pump->given_fd) {
-        bp_descriptor_close(&pump->to_fd);
-    }
-    free(pump->buffer);
-    pump->buffer = NULL;
-}
-
-static size_t room(const run_pump *pump) {
-    return pump_bytes - pump->end;
-}
-
-static bool run_pump_wants_to_read(const run_pump *pump) {
-    return pump->from_fd >= 0 && (pump->is_broken || room(pump) >= least_read_bytes);
-}
-
-static bool run_pump_wants_to_write(const run_pump *pump) {
-    return !pump->is_broken && pump->end > pump->begin;
-}
-
-/* One read. A terminal gives at most a page at a time, and says that its other end is closed with
- * EIO. */
-static size_t read_once(run_pump *pump, size_t most_bytes) {
-    size_t wanted = room(pump) < most_bytes ? room(pump) : most_bytes;
-    ssize_t count;
-    do {
-        count = read(pump->from_fd, pump->buffer + pump->end, wanted);
-    } while (count < 0 && errno == EINTR);
-    if (count > 0) {
-        pump->observe(pump->context, pump->buffer + pump->end, (size_t)count);
-        pump->end += (size_t)count;
-        return (size_t)count;
-    }
-    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-        pump->is_drained = true;
-    } else {
-        pump->from_fd = -1;
-    }
-    return 0;
-}
-
-/* Reads what there is, at most `most_bytes` and what fits. Returns how much it was. */
-static size_t run_pump_read(run_pump *pump, size_t most_bytes) {
-    size_t total = 0;
-    pump->is_drained = false;
-    while (pump->from_fd >= 0 && room(pump) >= least_read_bytes && total < most_bytes) {
-        size_t count = read_once(pump, most_bytes - total);
-        total += count;
-        if (count < least_read_bytes / 2) {
-            break; /* probably all; poll knows */
-        }
-    }
-    return total;
-}
-
-static void move_up(run_pump *pump) {
-    if (pump->begin == pump->end) {
-        pump->begin = 0;
-        pump->end = 0;
-    } else if (room(pump) < least_read_bytes && pump->begin >= pump_bytes / 2) {
-        memmove(pump->buffer, pump->buffer + pump->begin, pump->end - pump->begin);
-        pump->end -= pump->begin;
-        pump->begin = 0;
-    }
-}
-
-/* A write failed: for good where nobody will ever read, because of a pipe without a reader or a
- * terminal that has hung up (EIO, which a disk gives too). */
-static void lose(run_pump *pump, int write_errno) {
-    struct pollfd now = {.fd = pump->to_fd};
-    pump->is_broken = write_errno == EPIPE ||
-                      (write_errno == EIO && poll(&now, 1, 0) == 1 && (now.revents & POLLHUP) != 0);
-    if (!pump->is_broken) {
-        pump->lost_bytes += pump->end - pump->begin;
-        pump->lost_errno = write_errno;
-    }
-    pump->begin = pump->end;
-}
-
-/*
- * Writes what can be written without waiting; `is_ready`: poll has said that some can. Only a
- * reader that is gone ends the writing. After any other failure, as of a full disk, what was to be
- * written is counted as lost, and what comes later is tried again, as the command itself would.
- */
-static void run_pump_write(run_pump *pump, bool is_ready) {
-    if (pump->is_broken) {
-        pump->begin = pump->end;
-    } else if (pump->may_block && !is_ready) {
-        return;
-    }
-    while (run_pump_wants_to_write(pump)) {
-        size_t wanted = pump->end - pump->begin;
-        if (pump->may_block && wanted > sure_bytes) {
-            wanted = sure_bytes;
-        }
-        ssize_t count = write(pump->to_fd, pump->buffer + pump->begin, wanted);
-        if (count > 0) {
-            pump->begin += (size_t)count;
-        } else if (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-            lose(pump, errno);
-        }
-        if (count < (ssize_t)wanted || pump->may_block) {
-            break;
-        }
-    }
-    move_up(pump);
-}
+#include "run/pump.h"
+#include "run/signals.h"
 
 /* How often a command in the background checks whether it was brought forward, and how often all is
  * looked at where nothing can be waited for. */
@@ -301,7 +30,7 @@ enum { poll_signals, poll_monitor, poll_keyboard, poll_keyboard_to, poll_lanes, 
 struct lane {
     const bp_run_calls *calls;
     bp_run_output *output;
-    run_pump pump;
+    bp_run_pump pump;
     bp_line_splitter splitter;
     size_t remains_bytes; /* what may still be read once the command has ended */
 };
@@ -401,8 +130,8 @@ static void hang_up(struct relay *relay) {
         struct lane *lane = &relay->lanes[i];
         if (lane->output->stream == BP_RUN_TERMINAL) {
             lane->pump.is_broken = true;
-            (void)run_pump_read(&lane->pump, pump_bytes);
-            run_pump_write(&lane->pump, true);
+            (void)bp_run_pump_read(&lane->pump, BP_RUN_PUMP_BYTES);
+            bp_run_pump_write(&lane->pump, true);
             bp_descriptor_close(&lane->output->from_fd);
             lane->pump.from_fd = -1;
         }
@@ -426,7 +155,7 @@ static void follow_hangup(struct relay *relay) {
     }
 }
 
-static void pass_on(struct relay *relay, const run_signal *signal) {
+static void pass_on(struct relay *relay, const bp_run_signal *signal) {
     const bp_run_child *child = relay->child;
     int number = signal->number;
     bool is_ending = number == SIGTERM || number == SIGHUP || number == SIGINT || number == SIGQUIT;
@@ -466,9 +195,9 @@ static void copy_window_size(const struct relay *relay) {
 }
 
 static void answer_signals(struct relay *relay) {
-    run_signal signal;
+    bp_run_signal signal;
     bp_run_end end;
-    while (run_signals_next(&signal)) {
+    while (bp_run_signals_next(&signal)) {
         switch (signal.number) {
         case SIGCHLD:
             break;
@@ -501,17 +230,17 @@ static struct pollfd entry(int fd, short events) {
 static size_t fill_poll(const struct relay *relay, struct pollfd fds[poll_max]) {
     const bp_run_keyboard *keyboard = &relay->keyboard;
     size_t count = poll_lanes;
-    fds[poll_signals] = entry(pipe_fds[0], POLLIN);
+    fds[poll_signals] = entry(bp_run_signals_fd(), POLLIN);
     fds[poll_monitor] = entry(relay->has_ended ? -1 : relay->child->monitor_fd, POLLIN);
     fds[poll_keyboard] =
         entry(keyboard->from_fd, bp_run_keyboard_wants_to_read(keyboard) ? POLLIN : 0);
     fds[poll_keyboard_to] =
         entry(keyboard->to_fd, bp_run_keyboard_wants_to_write(keyboard) ? POLLOUT : 0);
     for (size_t i = 0; i < relay->lane_count; i++) {
-        const run_pump *pump = &relay->lanes[i].pump;
-        bool reads = run_pump_wants_to_read(pump) && !relay->has_ended;
+        const bp_run_pump *pump = &relay->lanes[i].pump;
+        bool reads = bp_run_pump_wants_to_read(pump) && !relay->has_ended;
         fds[count++] = entry(pump->from_fd, reads ? POLLIN : 0);
-        fds[count++] = entry(pump->to_fd, run_pump_wants_to_write(pump) ? POLLOUT : 0);
+        fds[count++] = entry(pump->to_fd, bp_run_pump_wants_to_write(pump) ? POLLOUT : 0);
     }
     return count;
 }
@@ -521,16 +250,16 @@ static void move_output(struct relay *relay, const struct pollfd *fds) {
         struct lane *lane = &relay->lanes[i];
         bool is_ready = (fds[poll_lanes + 2 * i + 1].revents & (POLLOUT | POLLERR)) != 0;
         if (fds[poll_lanes + 2 * i].revents != 0) {
-            (void)run_pump_read(&lane->pump, pump_bytes);
+            (void)bp_run_pump_read(&lane->pump, BP_RUN_PUMP_BYTES);
         }
-        if (relay->has_ended && run_pump_wants_to_read(&lane->pump)) {
-            size_t count = run_pump_read(&lane->pump, lane->remains_bytes);
+        if (relay->has_ended && bp_run_pump_wants_to_read(&lane->pump)) {
+            size_t count = bp_run_pump_read(&lane->pump, lane->remains_bytes);
             lane->remains_bytes -= count;
             lane->pump.is_drained = count == 0;
         }
-        run_pump_write(&lane->pump, is_ready);
+        bp_run_pump_write(&lane->pump, is_ready);
         bool is_terminal = lane->output->stream == BP_RUN_TERMINAL;
-        if (is_terminal && relay->is_bell_due && !run_pump_wants_to_write(&lane->pump)) {
+        if (is_terminal && relay->is_bell_due && !bp_run_pump_wants_to_write(&lane->pump)) {
             /* The sign that the key was seen; not inside of what the command has written. */
             relay->is_bell_due = write(lane->pump.to_fd, "\a", 1) != 1;
         }
@@ -545,16 +274,17 @@ static void move_output(struct relay *relay, const struct pollfd *fds) {
 
 /* Whether there may still be something to read from an ended command. */
 static bool is_reading(const struct lane *lane) {
-    return run_pump_wants_to_read(&lane->pump) && lane->remains_bytes > 0 && !lane->pump.is_drained;
+    return bp_run_pump_wants_to_read(&lane->pump) && lane->remains_bytes > 0 &&
+           !lane->pump.is_drained;
 }
 
 /* Whether all that the ended command wrote has been passed on. */
 static bool is_done(const struct relay *relay) {
     bool is_done = relay->has_ended;
     for (size_t i = 0; i < relay->lane_count && is_done; i++) {
-        const run_pump *pump = &relay->lanes[i].pump;
+        const bp_run_pump *pump = &relay->lanes[i].pump;
         is_done =
-            (pump->is_broken || !is_reading(&relay->lanes[i])) && !run_pump_wants_to_write(pump);
+            (pump->is_broken || !is_reading(&relay->lanes[i])) && !bp_run_pump_wants_to_write(pump);
     }
     return is_done || relay->is_given_up;
 }
@@ -636,7 +366,7 @@ static bugpack_status open_lanes(struct relay *relay, bugpack_error *error) {
         struct lane *lane = &relay->lanes[i];
         bp_run_output *output = &pipes->outputs[i];
         bugpack_status status =
-            run_pump_init(&lane->pump, output->from_fd, output->to_fd, observe, lane, error);
+            bp_run_pump_init(&lane->pump, output->from_fd, output->to_fd, observe, lane, error);
         if (status != BUGPACK_OK) {
             return status;
         }
@@ -658,7 +388,7 @@ bugpack_status bp_run_relay(bp_run_child *child, bp_hotkey *hotkey, const bp_run
     if (status != BUGPACK_OK) {
         goto out;
     }
-    status = run_signals_catch(has_terminal, error);
+    status = bp_run_signals_catch(has_terminal, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
@@ -670,7 +400,7 @@ bugpack_status bp_run_relay(bp_run_child *child, bp_hotkey *hotkey, const bp_run
         flush_lines(&relay);
         bp_run_terminal_restore(terminal);
         for (size_t i = 0; i < relay.lane_count; i++) {
-            const run_pump *pump = &relay.lanes[i].pump;
+            const bp_run_pump *pump = &relay.lanes[i].pump;
             if (pump->lost_bytes > 0) {
                 relay.result.losses[relay.result.loss_count++] = (bp_run_loss){
                     relay.lanes[i].output->stream, pump->lost_bytes, pump->lost_errno};
@@ -678,10 +408,10 @@ bugpack_status bp_run_relay(bp_run_child *child, bp_hotkey *hotkey, const bp_run
         }
         *ret_result = relay.result;
     }
-    run_signals_release();
+    bp_run_signals_release();
 out:
     for (size_t i = 0; i < relay.lane_count; i++) {
-        run_pump_release(&relay.lanes[i].pump);
+        bp_run_pump_release(&relay.lanes[i].pump);
     }
     return status;
 }
