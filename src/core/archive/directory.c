@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
@@ -18,16 +19,6 @@ static uint16_t u16(const unsigned char *bytes) {
 
 static uint32_t u32(const unsigned char *bytes) {
     return u16(bytes) | (uint32_t)u16(bytes + 2) << 16;
-}
-
-/* Any other name needs flag_utf8. */
-static bool is_ascii(const char *text, size_t byte_count) {
-    for (size_t i = 0; i < byte_count; i++) {
-        if ((unsigned char)text[i] >= 0x80) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* Which compressor's effort was used, and that the name is UTF-8 (4.4.4): nothing else. */
@@ -46,13 +37,25 @@ enum { version_max = 46 };
 
 static const char later_version[] = "it needs a later version of zip than readers know";
 
-static bool is_bad_component(const char *component, size_t length) {
-    return length == 0 || (length == 1 && component[0] == '.') ||
-           (length == 2 && component[0] == '.' && component[1] == '.');
+/* The end of a sentence for where it is true. */
+typedef struct check {
+    bool is_wrong;
+    const char *why;
+} check;
+
+#define FIRST_WRONG(checks) first_wrong(checks, sizeof(checks) / sizeof(checks)[0])
+
+/* Why of the first that is wrong; NULL when none is. */
+static const char *first_wrong(const check *checks, size_t count) {
+    while (count > 0 && !checks->is_wrong) {
+        checks++;
+        count--;
+    }
+    return count > 0 ? checks->why : NULL;
 }
 
-/* Why an entry cannot have this name, as the end of a sentence; NULL when it can. */
-static const char *refuse_name(const char *name, size_t byte_count) {
+/* Why an entry cannot have this name; NULL when it can. */
+static const char *refuse_name(const char *name, size_t byte_count, bool is_marked) {
     if (byte_count == 0 || byte_count > BP_DIRECTORY_NAME_MAX) {
         return "its name must have 1 to 255 bytes";
     }
@@ -64,13 +67,17 @@ static const char *refuse_name(const char *name, size_t byte_count) {
         if (byte < 0x20 || byte == 0x7F || byte == '\\' || byte == ':') {
             return "its name holds a control character, a backslash or a colon";
         }
+        if (byte >= 0x80 && !is_marked) {
+            return "its name is not marked as UTF-8";
+        }
     }
     if (name[byte_count - 1] == '/') {
         return "it is a directory";
     }
     for (size_t begin = 0, i = 0; i <= byte_count; i++) {
         if (i == byte_count || name[i] == '/') {
-            if (is_bad_component(name + begin, i - begin)) {
+            size_t length = i - begin;
+            if (length == 0 || (length <= 2 && memcmp(name + begin, "..", length) == 0)) {
                 return "its name has a component that is empty, \".\" or \"..\"";
             }
             begin = i + 1;
@@ -98,37 +105,24 @@ static const char *refuse_extra(const unsigned char *extra, size_t extra_bytes) 
     return NULL;
 }
 
-static const char *refuse_kind(const bp_directory_entry *entry) {
-    if ((entry->flags & flag_encrypted) != 0) {
-        return "it is encrypted";
-    }
-    if ((entry->flags & flag_descriptor) != 0) {
-        return "its sizes stand behind its bytes";
-    }
-    if ((entry->flags & ~flags_known) != 0) {
-        return "it is flagged in a way that is not known";
-    }
-    if (entry->method != BP_ZIP_STORED && entry->method != BP_ZIP_DEFLATED) {
-        return "it is neither stored nor deflated";
-    }
-    if (entry->method == BP_ZIP_STORED && entry->bytes != entry->packed_bytes) {
-        return "it is stored with two sizes";
-    }
-    bool is_utf8 = (entry->flags & flag_utf8) != 0;
-    return is_utf8 || is_ascii(entry->name, entry->name_bytes) ? NULL
-                                                               : "its name is not marked as UTF-8";
-}
-
-static const char *refuse_type(const unsigned char *header) {
+static const char *refuse_fields(const unsigned char *header, const bp_directory_entry *entry) {
     uint32_t attributes = u32(header + 38);
-    mode_t type = (mode_t)(attributes >> 16) & S_IFMT;
     bool has_mode = header[5] == system_unix || header[5] == system_darwin;
-    if (has_mode && type != 0 && type != S_IFREG) {
-        return S_ISLNK(type)   ? "it is a symbolic link"
-               : S_ISDIR(type) ? "it is a directory"
-                               : "it is no regular file";
-    }
-    return (attributes & dos_directory) != 0 ? "it is a directory" : NULL;
+    mode_t type = has_mode ? (mode_t)(attributes >> 16) & S_IFMT : 0;
+    bool is_stored = entry->method == BP_ZIP_STORED;
+    uint16_t flags = u16(header + 8);
+    const check checks[] = {
+        {u16(header + 32) != 0 || u16(header + 34) != 0, "it has a comment, or is in another file"},
+        {header[6] > version_max, later_version},
+        {(flags & flag_encrypted) != 0, "it is encrypted"},
+        {(flags & flag_descriptor) != 0, "its sizes stand behind its bytes"},
+        {(flags & ~flags_known) != 0, "it is flagged in a way that is not known"},
+        {!is_stored && entry->method != BP_ZIP_DEFLATED, "it is neither stored nor deflated"},
+        {is_stored && entry->bytes != entry->packed_bytes, "it is stored with two sizes"},
+        {S_ISLNK(type), "it is a symbolic link"},
+        {S_ISDIR(type) || (attributes & dos_directory) != 0, "it is a directory"},
+        {type != 0 && type != S_IFREG, "it is no regular file"}};
+    return FIRST_WRONG(checks);
 }
 
 /*
@@ -149,59 +143,32 @@ static const char *parse_central(const unsigned char *bytes, size_t available,
     }
     *ret_entry = (bp_directory_entry){.name = (const char *)bytes + BP_ZIP_CENTRAL_BYTES,
                                       .name_bytes = (uint16_t)name_bytes,
-                                      .flags = u16(bytes + 8),
                                       .method = u16(bytes + 10),
-                                      .time = u32(bytes + 12),
                                       .crc = u32(bytes + 16),
                                       .packed_bytes = u32(bytes + 20),
                                       .bytes = u32(bytes + 24),
                                       .header_offset = u32(bytes + 42)};
-    const char *wrong = refuse_name(ret_entry->name, name_bytes);
-    if (wrong != NULL) {
-        return wrong;
-    }
-    wrong = refuse_extra(bytes + BP_ZIP_CENTRAL_BYTES + name_bytes, extra_bytes);
-    if (wrong != NULL) {
-        return wrong;
-    }
-    if (u16(bytes + 32) != 0 || u16(bytes + 34) != 0) {
-        return "it has a comment, or is in another file";
-    }
-    if (bytes[6] > version_max) {
-        return later_version;
-    }
     *ret_length = length;
-    wrong = refuse_kind(ret_entry);
-    return wrong != NULL ? wrong : refuse_type(bytes);
+    const char *wrong = refuse_name(ret_entry->name, name_bytes, (u16(bytes + 8) & flag_utf8) != 0);
+    if (wrong == NULL) {
+        wrong = refuse_extra(bytes + BP_ZIP_CENTRAL_BYTES + name_bytes, extra_bytes);
+    }
+    return wrong != NULL ? wrong : refuse_fields(bytes, ret_entry);
 }
 
-/* How long the header is whose first BP_ZIP_LOCAL_BYTES bytes are given; 0 when it is none. */
-static size_t local_length(const unsigned char *bytes) {
-    return memcmp(bytes, "PK\3\4", 4) != 0
-               ? 0
-               : (size_t)BP_ZIP_LOCAL_BYTES + u16(bytes + 26) + u16(bytes + 28);
-}
-
-/* Whether a whole header before the bytes says what the directory says. NULL, or what differs. */
+/* What differs between a whole header before the bytes and that of the directory. */
 static const char *check_local(const unsigned char *bytes, const bp_directory_entry *entry) {
+    const unsigned char *header = (const unsigned char *)entry->name - BP_ZIP_CENTRAL_BYTES;
     size_t name_bytes = u16(bytes + 26), extra_bytes = u16(bytes + 28);
-    if (name_bytes != entry->name_bytes ||
-        memcmp(bytes + BP_ZIP_LOCAL_BYTES, entry->name, name_bytes) != 0) {
-        return "it has two names";
-    }
-    const char *wrong = refuse_extra(bytes + BP_ZIP_LOCAL_BYTES + name_bytes, extra_bytes);
-    if (wrong != NULL) {
-        return wrong;
-    }
-    if (bytes[4] > version_max) {
-        return later_version;
-    }
-    if (u16(bytes + 6) != entry->flags || u16(bytes + 8) != entry->method ||
-        u32(bytes + 10) != entry->time || u32(bytes + 14) != entry->crc ||
-        u32(bytes + 22) != entry->bytes || u32(bytes + 18) != entry->packed_bytes) {
-        return "its two headers differ";
-    }
-    return NULL;
+    const char *extra = refuse_extra(bytes + BP_ZIP_LOCAL_BYTES + name_bytes, extra_bytes);
+    const check checks[] = {{name_bytes != entry->name_bytes ||
+                                 memcmp(bytes + BP_ZIP_LOCAL_BYTES, entry->name, name_bytes) != 0,
+                             "it has two names"},
+                            {extra != NULL, extra},
+                            {bytes[4] > version_max, later_version},
+                            /* from the flags to the sizes */
+                            {memcmp(bytes + 6, header + 8, 20) != 0, "its two headers differ"}};
+    return FIRST_WRONG(checks);
 }
 
 static const char not_a_zip[] = "it is no zip, or its end is missing";
@@ -217,21 +184,19 @@ typedef struct end_record {
 static const char *parse_end(const unsigned char *end, uint64_t file_bytes,
                              end_record *ret_record) {
     const end_record record = {u16(end + 10), u32(end + 16), u32(end + 12)};
-    if (memcmp(end, "PK\5\6", 4) != 0 || u16(end + 20) != 0) { /* or a comment that is not there */
-        return not_a_zip;
-    }
-    if (u16(end + 4) != 0 || u16(end + 6) != 0 || u16(end + 8) != record.entry_count) {
-        return "it is a part of a zip in several files";
-    }
-    if (record.directory_bytes + (uint64_t)record.directory_offset != file_bytes - end_bytes) {
-        return "its directory is not where its end says";
-    }
-    if (record.entry_count > BP_DIRECTORY_ENTRY_MAX ||
-        record.directory_bytes > BP_DIRECTORY_BYTES_MAX) {
-        return "it has more entries than a report may have";
-    }
+    const check checks[] = {
+        /* or with a comment that is not there */
+        {memcmp(end, "PK\5\6", 4) != 0 || u16(end + 20) != 0, not_a_zip},
+        {u16(end + 4) != 0 || u16(end + 6) != 0 || u16(end + 8) != record.entry_count,
+         "it is a part of a zip in several files"},
+        {record.directory_bytes + (uint64_t)record.directory_offset != file_bytes - end_bytes,
+         "its directory is not where its end says"},
+        {record.entry_count > BP_DIRECTORY_ENTRY_MAX ||
+             record.directory_bytes > BP_DIRECTORY_BYTES_MAX,
+         "it has more entries than a report may have"},
+        {record.entry_count == 0, "it is empty"}};
     *ret_record = record;
-    return record.entry_count == 0 ? "it is empty" : NULL;
+    return FIRST_WRONG(checks);
 }
 
 /* A zip being checked. */
@@ -241,6 +206,7 @@ typedef struct look {
     bugpack_error *error;
     end_record end;
     bp_directory directory;
+    const bp_directory_entry **order; /* of its entries */
     unsigned char local[BP_ZIP_LOCAL_BYTES + 2 * UINT16_MAX];
 } look;
 
@@ -313,7 +279,8 @@ static bugpack_status read_entries(look *state) {
         return refuse(state, "its directory is damaged");
     }
     directory->entries = calloc(entry_count, sizeof *directory->entries);
-    if (directory->entries == NULL) {
+    state->order = malloc(entry_count * sizeof *state->order);
+    if (directory->entries == NULL || state->order == NULL) {
         return bp_fail_memory(state->error, "read a zip");
     }
     for (; directory->entry_count < entry_count; directory->entry_count++) {
@@ -324,6 +291,7 @@ static bugpack_status read_entries(look *state) {
         if (wrong != NULL) {
             return refuse_entry(state, entry, wrong);
         }
+        state->order[directory->entry_count] = entry;
         at += length;
     }
     if (at != directory_bytes) {
@@ -350,8 +318,9 @@ static bugpack_status check_place(look *state, const bp_directory_entry *entry, 
     if (status != BUGPACK_OK) {
         return status;
     }
-    size_t length = local_length(state->local);
-    if (length == 0 || limit - offset < length || limit - offset - length < entry->packed_bytes) {
+    size_t length = (size_t)BP_ZIP_LOCAL_BYTES + u16(state->local + 26) + u16(state->local + 28);
+    if (memcmp(state->local, "PK\3\4", 4) != 0 || limit - offset < length ||
+        limit - offset - length < entry->packed_bytes) {
         return refuse_entry(state, entry, misplaced);
     }
     status = read_at(state, offset + BP_ZIP_LOCAL_BYTES, state->local + BP_ZIP_LOCAL_BYTES,
@@ -378,63 +347,36 @@ static int compare_offsets(const void *one, const void *other) {
  * directory: so nothing overlaps or hides. The directory may list them in another order.
  */
 static bugpack_status check_places(look *state) {
-    const bp_directory *directory = &state->directory;
+    size_t entry_count = state->directory.entry_count;
     uint64_t offset = 0;
     bugpack_status status = BUGPACK_OK;
-    const bp_directory_entry **entries = malloc(directory->entry_count * sizeof *entries);
-    if (entries == NULL) {
-        return bp_fail_memory(state->error, "read a zip");
+    qsort(state->order, entry_count, sizeof(const bp_directory_entry *), compare_offsets);
+    for (size_t i = 0; status == BUGPACK_OK && i < entry_count; i++) {
+        status = check_place(state, state->order[i], offset, &offset);
     }
-    for (size_t i = 0; i < directory->entry_count; i++) {
-        entries[i] = &directory->entries[i];
-    }
-    qsort(entries, directory->entry_count, sizeof(const bp_directory_entry *), compare_offsets);
-    for (size_t i = 0; status == BUGPACK_OK && i < directory->entry_count; i++) {
-        status = check_place(state, entries[i], offset, &offset);
-    }
-    free(entries);
     if (status == BUGPACK_OK && offset != state->end.directory_offset) {
         status = refuse(state, "there is something between its entries and its directory");
     }
     return status;
 }
 
-/* ASCII alone, whatever locale the program is in. */
-static int lower(char byte) {
-    return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : (unsigned char)byte;
-}
-
 static int compare_names(const void *one, const void *other) {
-    const char *left = *(const char *const *)one;
-    const char *right = *(const char *const *)other;
-    while (*left != '\0' && lower(*left) == lower(*right)) {
-        left++;
-        right++;
-    }
-    return lower(*left) - lower(*right);
+    return strcasecmp((*(const bp_directory_entry *const *)one)->name,
+                      (*(const bp_directory_entry *const *)other)->name);
 }
 
 /* No two names may differ at most in case. */
 static bugpack_status check_names(look *state) {
-    const bp_directory *directory = &state->directory;
-    const char **names = calloc(directory->entry_count, sizeof *names);
-    if (names == NULL) {
-        return bp_fail_memory(state->error, "read a zip");
-    }
-    for (size_t i = 0; i < directory->entry_count; i++) {
-        names[i] = directory->entries[i].name;
-    }
-    qsort(names, directory->entry_count, sizeof *names, compare_names);
-    bugpack_status status = BUGPACK_OK;
-    for (size_t i = 1; status == BUGPACK_OK && i < directory->entry_count; i++) {
-        if (compare_names(&names[i - 1], &names[i]) == 0) {
-            status = bp_fail(state->error, BUGPACK_ERR_CORRUPT,
-                             "\"%s\" is no report: two entries are called \"%s\", but for case",
-                             state->path, names[i]);
+    size_t entry_count = state->directory.entry_count;
+    qsort(state->order, entry_count, sizeof(const bp_directory_entry *), compare_names);
+    for (size_t i = 1; i < entry_count; i++) {
+        if (compare_names(&state->order[i - 1], &state->order[i]) == 0) {
+            return bp_fail(state->error, BUGPACK_ERR_CORRUPT,
+                           "\"%s\" is no report: two entries are called \"%s\", but for case",
+                           state->path, state->order[i]->name);
         }
     }
-    free(names);
-    return status;
+    return BUGPACK_OK;
 }
 
 bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_directory,
@@ -457,6 +399,7 @@ bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_dir
     } else {
         bp_directory_release(&state->directory);
     }
+    free(state->order);
     free(state);
     return status;
 }

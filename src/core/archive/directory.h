@@ -27,8 +27,8 @@ enum { BP_ZIP_LOCAL_BYTES = 30, BP_ZIP_CENTRAL_BYTES = 46, BP_ZIP_STORED = 0, BP
 /* One entry as the directory declares it; whether its bytes agree is for the reader to see. */
 typedef struct bp_directory_entry {
     const char *name; /* owned by the directory */
-    uint16_t name_bytes, flags, method;
-    uint32_t time, crc; /* `time` is DOS's, date above time */
+    uint16_t name_bytes, method;
+    uint32_t crc;
     uint64_t bytes, packed_bytes;
     uint64_t header_offset;
 } bp_directory_entry;
