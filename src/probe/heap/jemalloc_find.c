@@ -439,7 +439,7 @@ bugpack_status bp_jemalloc_find(bp_heap_prober *prober, int process_fd,
         status = bp_fail_errno(error, result, "cannot find the root directory of a process");
         goto out;
     }
-    found.system_errno = bp_mapped_files_read(process_fd, &files);
+    found.system_errno = bp_mapped_files_read(process_fd, false, &files);
     if (found.system_errno == ENOMEM) {
         status = bp_fail_memory(error, "look at the files of a process");
         goto out;

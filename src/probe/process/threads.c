@@ -138,7 +138,7 @@ static bool read_java(struct reader *reader, int thread_fd, bp_mapped_file *file
 static bugpack_status find_libraries(struct reader *reader, int thread_fd, bugpack_error *error) {
     bp_mapped_files files = {0};
     bp_futex_process *process = &reader->futexes;
-    int result = bp_mapped_files_read(thread_fd, &files);
+    int result = bp_mapped_files_read(thread_fd, false, &files);
     for (size_t i = 0; result == 0 && i < files.count; i++) {
         process->has_glibc = process->has_glibc || read_glibc(thread_fd, &files.items[i], process);
         reader->has_java = reader->has_java || read_java(reader, thread_fd, &files.items[i]);

@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "platform/linux/proc_text.h"
 #include "process/elf_object.h"
 #include "process/remote_memory.h"
 
@@ -169,7 +168,7 @@ static int open_reported(const bp_stack_file *file) {
 /* The vDSO is no file: a copy of it is. -1 with errno. */
 static int copy_vdso(const bp_stack_file *file) {
     unsigned char image[vdso_max_bytes];
-    uint64_t mapped_bytes = file->end - file->facts.start;
+    uint64_t mapped_bytes = file->mapped.end - file->facts.start;
     size_t bytes = (size_t)mapped_bytes;
     int result = mapped_bytes > sizeof image
                      ? EFBIG
@@ -258,109 +257,41 @@ static int no_section_address(Dwfl_Module *module, void **context, const char *n
 const Dwfl_Callbacks bp_stack_file_callbacks = {
     .find_elf = find_elf, .find_debuginfo = find_debug, .section_address = no_section_address};
 
-static const size_t maps_max_bytes = (size_t)16 << 20;
-static const size_t file_max = 4096;
-
-static const char vdso_name[] = "[vdso]";
-
-/* Adjacent lines of one file are one file, also with small gaps, as large pages leave them. Where
- * it is far away it was mapped once more. */
-static bool is_more_of(const bp_stack_file *last, const bp_proc_map *map) {
-    static const uint64_t gap_max_bytes = (uint64_t)4 << 20;
-    return last != NULL && last->mapped.inode == map->inode &&
-           last->mapped.device_major == map->device_major &&
-           last->mapped.device_minor == map->device_minor &&
-           map->start - last->end <= gap_max_bytes;
-}
-
-static bool add_map(bp_stack_files *files, size_t *capacity, const bp_proc_map *map) {
-    bp_stack_file *last = files->count > 0 ? &files->items[files->count - 1] : NULL;
-    if (!is_more_of(last, map)) {
-        if (last != NULL && last->mapped.code_start == 0) {
-            free(last->mapped.path);
-            files->count--; /* it has no code */
-        }
-        if (!bp_array_reserve(&files->items, files->count, capacity)) {
-            return false;
-        }
-        last = &files->items[files->count];
-        *last = (bp_stack_file){.all = files,
-                                .facts.start = map->start,
-                                .mapped = {.path = malloc(map->path_bytes + 1),
-                                           .address = map->start,
-                                           .device_major = map->device_major,
-                                           .device_minor = map->device_minor,
-                                           .inode = map->inode}};
-        if (last->mapped.path == NULL) {
-            return false;
-        }
-        (void)bp_proc_unescape_path(map->path, map->path_bytes, last->mapped.path);
-        files->count++;
-    }
-    last->end = map->end;
-    if (map->is_executable && last->mapped.code_start == 0) {
-        last->mapped.code_start = map->start;
-        last->mapped.code_end = map->end;
-    }
-    return true;
-}
-
-static bool add_code(bp_stack_files *files, size_t *capacity, const bp_proc_map *map) {
-    if (!bp_array_reserve(&files->code, files->code_count, capacity)) {
-        return false;
-    }
-    files->code[files->code_count++] = (bp_stack_code){map->start, map->end};
-    return true;
-}
-
-/* A file's path begins with '/', and only the kernel can name other memory like this. */
-static bool has_code(const bp_proc_map *map) {
-    if (map->inode != 0) {
-        return map->path_bytes > 0 && map->path[0] == '/';
-    }
-    return map->path_bytes == sizeof vdso_name - 1 &&
-           memcmp(map->path, vdso_name, map->path_bytes) == 0;
-}
-
-static bool parse_maps(bp_stack_files *files, const char *text, size_t byte_count) {
-    bp_proc_scan scan = {text, text + byte_count};
-    bp_proc_map map;
-    size_t capacity = 0, code_capacity = 0;
-    while (files->count < file_max && bp_proc_take_map(&scan, &map)) {
-        if ((map.is_executable && !add_code(files, &code_capacity, &map)) ||
-            (has_code(&map) && !add_map(files, &capacity, &map))) {
-            return false;
-        }
-    }
-    if (files->count > 0 && files->items[files->count - 1].mapped.code_start == 0) {
-        free(files->items[--files->count].mapped.path);
-    }
-    return true;
-}
-
-static int read_maps(bp_stack_files *files) {
-    bp_buffer text;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    if (files->dead != NULL) {
-        return parse_maps(files, files->dead->maps, (size_t)files->dead->maps_bytes) ? 0 : ENOMEM;
-    }
-    bp_buffer_init(&text, maps_max_bytes);
-    bugpack_status status = bp_file_read_at(files->process_fd, "maps", &text, &error);
+/* Of a dead process the build ids are known, too. */
+static int list_files(bp_stack_files *files) {
+    const bp_crash_page *dead = files->dead;
+    bp_mapped_files mapped = {0};
     int result = 0;
-    if (status != BUGPACK_OK && status != BUGPACK_ERR_LIMIT) {
-        result = error.system_errno != 0 ? error.system_errno : ENOMEM;
-    } else if (text.size > 0 && !parse_maps(files, text.data, text.size)) {
+    if (dead == NULL) {
+        result = bp_mapped_files_read(files->process_fd, true, &mapped);
+    } else if (!bp_mapped_files_parse(dead->maps, (size_t)dead->maps_bytes, true, &mapped)) {
         result = ENOMEM;
     }
-    bp_buffer_release(&text);
-    return result;
+    files->items = calloc(mapped.count + 1, sizeof *files->items);
+    for (size_t i = 0; files->items != NULL && i < mapped.count; i++) {
+        bp_stack_file *file = &files->items[files->count++];
+        *file = (bp_stack_file){
+            .all = files, .mapped = mapped.items[i], .facts.start = mapped.items[i].address};
+        mapped.items[i].path = NULL;
+        for (uint32_t j = 0; dead != NULL && j < dead->module_count; j++) {
+            if (dead->modules[j].start == file->facts.start) {
+                (void)snprintf(file->facts.build_id, sizeof file->facts.build_id, "%.*s",
+                               (int)sizeof file->facts.build_id - 1, dead->modules[j].build_id);
+            }
+        }
+    }
+    files->code = mapped.code;
+    files->code_count = mapped.code_count;
+    mapped.code = NULL;
+    bp_mapped_files_release(&mapped);
+    return result == 0 && files->items == NULL ? ENOMEM : result;
 }
 
 bool bp_stack_file_report(bp_stack_file *file) {
     const bp_libdw *dw = file->all->dw;
     void **context;
-    file->module =
-        dw->dwfl_report_module(file->all->dwfl, file->mapped.path, file->facts.start, file->end);
+    file->module = dw->dwfl_report_module(file->all->dwfl, file->mapped.path, file->facts.start,
+                                          file->mapped.end);
     if (file->module == NULL ||
         dw->dwfl_module_info(file->module, &context, NULL, NULL, NULL, NULL, NULL, NULL) == NULL) {
         return false;
@@ -369,18 +300,8 @@ bool bp_stack_file_report(bp_stack_file *file) {
     return true;
 }
 
-static void set_build_id(bp_stack_file *file) {
-    const bp_crash_page *dead = file->all->dead;
-    for (uint32_t i = 0; dead != NULL && i < dead->module_count; i++) {
-        if (dead->modules[i].start == file->facts.start) {
-            (void)snprintf(file->facts.build_id, sizeof file->facts.build_id, "%.*s",
-                           (int)sizeof file->facts.build_id - 1, dead->modules[i].build_id);
-        }
-    }
-}
-
 int bp_stack_files_open(bp_stack_files *files) {
-    int result = read_maps(files);
+    int result = list_files(files);
     if (result != 0) {
         return result;
     }
@@ -391,7 +312,6 @@ int bp_stack_files_open(bp_stack_files *files) {
     files->dw->dwfl_report_begin(files->dwfl);
     for (size_t i = 0; i < files->count; i++) {
         /* A Dwfl takes no two modules of one name and place, and none that overlap. */
-        set_build_id(&files->items[i]);
         (void)bp_stack_file_report(&files->items[i]);
     }
     return files->dw->dwfl_report_end(files->dwfl, NULL, NULL) == 0 ? 0 : ENOMEM;
@@ -417,7 +337,7 @@ bp_stack_file *bp_stack_files_find(const bp_stack_files *files, uint64_t address
     size_t above = bp_array_find_first(&address, files->items, files->count, sizeof *files->items,
                                        compare_start);
     bp_stack_file *file = above > 0 ? &files->items[above - 1] : NULL;
-    return file != NULL && address < file->end ? file : NULL;
+    return file != NULL && address < file->mapped.end ? file : NULL;
 }
 
 bool bp_stack_files_have_code(const bp_stack_files *files, uint64_t address) {

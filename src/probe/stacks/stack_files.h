@@ -23,7 +23,6 @@
 typedef struct bp_stack_file {
     struct bp_stack_files *all;
     bp_mapped_file mapped;
-    uint64_t end;          /* of its last mapping */
     bp_stack_module facts; /* its path is that of `mapped` */
     Dwfl_Module *module;
     Elf *elf; /* libdwfl's; NULL before, and where it is not to be read */
@@ -37,11 +36,6 @@ typedef struct bp_stack_file {
     bool has_debug_frames; /* unwind tables among them are read: in a host, for want of others */
 } bp_stack_file;
 
-/* Where code is mapped. */
-typedef struct bp_stack_code {
-    uint64_t start, end;
-} bp_stack_code;
-
 typedef struct bp_stack_files {
     const bp_libdw *dw;
     pid_t pid;
@@ -52,7 +46,7 @@ typedef struct bp_stack_files {
     bool is_of_report;         /* files of this machine with a build id that a report names */
     bp_stack_file *items;      /* ascending by address */
     size_t count;
-    bp_stack_code *code; /* in files, and made at run time; ascending */
+    bp_mapped_code *code; /* in files, and made at run time; ascending */
     size_t code_count;
     Dwfl *dwfl;
     bool lacked_memory; /* libdw did */

@@ -441,7 +441,7 @@ static bp_stack_file *find_reported(bp_stack_files *files, const char *path, con
     file->all = files;
     memcpy(file->facts.build_id, build_id, id_length);
     file->facts.start = ++files->count * reported_file_bytes;
-    file->end = file->facts.start + reported_file_bytes;
+    file->mapped.end = file->facts.start + reported_file_bytes;
     files->dw->dwfl_report_begin_add(files->dwfl);
     (void)bp_stack_file_report(file);
     (void)files->dw->dwfl_report_end(files->dwfl, NULL, NULL);

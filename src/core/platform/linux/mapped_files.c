@@ -20,100 +20,84 @@
 static const size_t maps_max_bytes = (size_t)16 << 20;
 static const size_t file_max = 4096;
 
-/* The mappings of files; slices of the text of maps. */
-typedef struct map_list {
-    bp_proc_map *maps;
-    size_t count, capacity;
-} map_list;
-
-/* Collects the mappings of files; one of no file ("[heap]", "[vdso]") has no inode. */
-static bool parse_maps(const bp_buffer *text, map_list *list) {
-    bp_proc_scan scan = {text->data, text->data + text->size};
-    bp_proc_map map;
-    while (bp_proc_take_map(&scan, &map)) {
-        if (map.inode == 0 || map.path_bytes == 0 || map.path[0] != '/') {
-            continue;
-        }
-        if (!bp_array_reserve(&list->maps, list->count, &list->capacity)) {
-            return false;
-        }
-        list->maps[list->count++] = map;
+/* A file's path begins with '/', and only the kernel can name other memory like the vDSO. */
+static bool is_listed(const bp_proc_map *map, bool with_vdso) {
+    static const char vdso_name[] = "[vdso]";
+    if (map->inode != 0) {
+        return map->path_bytes > 0 && map->path[0] == '/';
     }
-    return true;
+    return with_vdso && map->path_bytes == sizeof vdso_name - 1 &&
+           memcmp(map->path, vdso_name, map->path_bytes) == 0;
 }
 
-static int compare_values(uint64_t a, uint64_t b) {
-    return (a > b) - (a < b);
+/* Adjacent lines of one file are one file, also with small gaps, as large pages leave them. Where
+ * it is far away it was mapped once more. */
+static bool is_more_of(const bp_mapped_file *last, const bp_proc_map *map) {
+    static const uint64_t gap_max_bytes = (uint64_t)4 << 20;
+    return last != NULL && last->inode == map->inode && last->device_major == map->device_major &&
+           last->device_minor == map->device_minor && map->start - last->end <= gap_max_bytes;
 }
 
-static int compare_files(const bp_proc_map *a, const bp_proc_map *b) {
-    int result = compare_values(a->inode, b->inode);
-    result = result != 0 ? result : compare_values(a->device_major, b->device_major);
-    return result != 0 ? result : compare_values(a->device_minor, b->device_minor);
-}
-
-/* By file, and then by address: the first mapping of each file is its lowest. */
-static int compare_maps(const void *a_map, const void *b_map) {
-    const bp_proc_map *a = a_map;
-    const bp_proc_map *b = b_map;
-    int result = compare_files(a, b);
-    return result != 0 ? result : compare_values(a->start, b->start);
-}
-
-static int compare_addresses(const void *a_file, const void *b_file) {
-    const bp_mapped_file *a = a_file;
-    const bp_mapped_file *b = b_file;
-    return compare_values(a->address, b->address);
-}
-
-static bool push_file(bp_mapped_files *files, const bp_proc_map *lowest, const bp_proc_map *code) {
-    bp_mapped_file *file = &files->items[files->count];
-    *file = (bp_mapped_file){.path = malloc(lowest->path_bytes + 1),
-                             .address = lowest->start,
-                             .code_start = code->start,
-                             .code_end = code->end,
-                             .device_major = lowest->device_major,
-                             .device_minor = lowest->device_minor,
-                             .inode = lowest->inode};
-    if (file->path == NULL) {
-        return false;
-    }
-    (void)bp_proc_unescape_path(lowest->path, lowest->path_bytes, file->path);
-    files->count++;
-    return true;
-}
-
-/* Takes each file that has an executable mapping. False without memory. */
-static bool take_files(map_list *list, bp_mapped_files *files) {
-    files->items = calloc(list->count + 1, sizeof *files->items);
-    if (files->items == NULL) {
-        return false;
-    }
-    if (list->count > 0) {
-        qsort(list->maps, list->count, sizeof *list->maps, compare_maps);
-    }
-    for (size_t first = 0, end; first < list->count; first = end) {
-        const bp_proc_map *code = NULL;
-        for (end = first;
-             end < list->count && compare_files(&list->maps[first], &list->maps[end]) == 0; end++) {
-            code = code == NULL && list->maps[end].is_executable ? &list->maps[end] : code;
-        }
-        if (code != NULL && !push_file(files, &list->maps[first], code)) {
-            return false;
-        }
-    }
-    qsort(files->items, files->count, sizeof *files->items, compare_addresses);
-    while (files->count > file_max) {
-        files->cut = "over the limit of 4,096";
+static void drop_last_without_code(bp_mapped_files *files) {
+    if (files->count > 0 && files->items[files->count - 1].code_start == 0) {
         free(files->items[--files->count].path);
     }
+}
+
+/* False without memory. */
+static bool add_map(bp_mapped_files *files, const bp_proc_map *map) {
+    bp_mapped_file *last = files->count > 0 ? &files->items[files->count - 1] : NULL;
+    if (!is_more_of(last, map)) {
+        drop_last_without_code(files);
+        if (files->count == file_max) {
+            files->cut = "over the limit of 4,096";
+            return true;
+        }
+        if (!bp_array_reserve(&files->items, files->count, &files->capacity)) {
+            return false;
+        }
+        last = &files->items[files->count];
+        *last = (bp_mapped_file){.path = malloc(map->path_bytes + 1),
+                                 .address = map->start,
+                                 .device_major = map->device_major,
+                                 .device_minor = map->device_minor,
+                                 .inode = map->inode};
+        if (last->path == NULL) {
+            return false;
+        }
+        (void)bp_proc_unescape_path(map->path, map->path_bytes, last->path);
+        files->count++;
+    }
+    last->end = map->end;
+    if (map->is_executable && last->code_start == 0) {
+        last->code_start = map->start;
+        last->code_end = map->end;
+    }
     return true;
 }
 
-int bp_mapped_files_read(int process_fd, bp_mapped_files *ret_files) {
+bool bp_mapped_files_parse(const char *text, size_t text_bytes, bool with_vdso,
+                           bp_mapped_files *files) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_map map;
+    while (files->cut == NULL && bp_proc_take_map(&scan, &map)) {
+        if (map.is_executable) {
+            if (!bp_array_reserve(&files->code, files->code_count, &files->code_capacity)) {
+                return false;
+            }
+            files->code[files->code_count++] = (bp_mapped_code){map.start, map.end};
+        }
+        if (is_listed(&map, with_vdso) && !add_map(files, &map)) {
+            return false;
+        }
+    }
+    drop_last_without_code(files);
+    return true;
+}
+
+int bp_mapped_files_read(int process_fd, bool with_vdso, bp_mapped_files *ret_files) {
     bp_buffer text;
     bp_mapped_files files = {0};
-    map_list list = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     int result = 0;
     bp_buffer_init(&text, maps_max_bytes);
@@ -124,10 +108,11 @@ int bp_mapped_files_read(int process_fd, bp_mapped_files *ret_files) {
         result = error.system_errno != 0 ? error.system_errno : EIO;
     } else if (text.size > 0) {
         files.is_known = true;
-        files.cut = status != BUGPACK_OK ? "over 16 MiB of mappings" : NULL;
-        result = parse_maps(&text, &list) && take_files(&list, &files) ? 0 : ENOMEM;
+        result = bp_mapped_files_parse(text.data, text.size, with_vdso, &files) ? 0 : ENOMEM;
+        if (files.cut == NULL && status != BUGPACK_OK) {
+            files.cut = "over 16 MiB of mappings";
+        }
     }
-    free(list.maps);
     bp_buffer_release(&text);
     if (result != 0) {
         bp_mapped_files_release(&files);
@@ -142,6 +127,7 @@ void bp_mapped_files_release(bp_mapped_files *files) {
         free(files->items[i].path);
     }
     free(files->items);
+    free(files->code);
     *files = (bp_mapped_files){0};
 }
 

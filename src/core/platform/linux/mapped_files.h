@@ -9,24 +9,34 @@
 #include <stdint.h>
 
 typedef struct bp_mapped_file {
-    char *path;                    /* as the process sees it; owned by the list */
-    uint64_t address;              /* of its lowest mapping */
-    uint64_t code_start, code_end; /* of its first executable mapping */
-    uint64_t device_major, device_minor, inode;
+    char *path;                                 /* as the process sees it; owned by the list */
+    uint64_t address, end;                      /* of its mappings in a row, with small gaps */
+    uint64_t code_start, code_end;              /* of its first executable mapping */
+    uint64_t device_major, device_minor, inode; /* all 0 of the vDSO */
 } bp_mapped_file;
+
+typedef struct bp_mapped_code {
+    uint64_t start, end;
+} bp_mapped_code;
 
 typedef struct bp_mapped_files {
     bp_mapped_file *items; /* ascending by address */
-    size_t count;
+    size_t count, capacity;
+    bp_mapped_code *code; /* each executable mapping, also of no file; ascending */
+    size_t code_count, code_capacity;
     bool is_known;   /* a kernel thread and a zombie have no maps */
     const char *cut; /* why there are more than these; NULL when they are all */
 } bp_mapped_files;
 
 /*
- * Reads maps below `process_fd`, a descriptor of /proc/<pid>. 0 or an errno, ENOMEM among them.
- * Bounds: 16 MiB of maps, 4,096 files. The caller releases the list.
+ * Reads maps below `process_fd`, a descriptor of /proc/<pid>, with the vDSO or without it. 0 or an
+ * errno, ENOMEM among them. Bounds: 16 MiB of maps, 4,096 files. The caller releases the list.
  */
-int bp_mapped_files_read(int process_fd, bp_mapped_files *ret_files);
+int bp_mapped_files_read(int process_fd, bool with_vdso, bp_mapped_files *ret_files);
+
+/* The same from the text of maps. False without memory; to be released in any case. */
+bool bp_mapped_files_parse(const char *text, size_t text_bytes, bool with_vdso,
+                           bp_mapped_files *files);
 void bp_mapped_files_release(bp_mapped_files *files);
 
 /*

@@ -311,7 +311,7 @@ static void fill_object(const bp_task *process, bp_mapped_file *file, bp_process
 /* False when memory is short. */
 static bool read_objects(const bp_task *process, bp_process_facts *facts) {
     bp_mapped_files files = {0};
-    int result = bp_mapped_files_read(process->directory_fd, &files);
+    int result = bp_mapped_files_read(process->directory_fd, false, &files);
     if (result != 0) {
         bp_facts_deny(facts, "loaded objects", result);
         return result != ENOMEM;
