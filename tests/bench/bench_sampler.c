@@ -88,7 +88,7 @@ static double measure_snapshots(pid_t pid, bool with_names, bool rereads, unsign
     bugpack_error error = BUGPACK_ERROR_INIT;
     snapshot_context context = {
         .with_names = with_names, .rereads = rereads, .thread_count = thread_count};
-    if (bp_task_open(pid, &context.task, &error) != BUGPACK_OK) {
+    if (bp_task_open(pid, false, &context.task, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "%s\n", error.message);
         exit(1);
     }

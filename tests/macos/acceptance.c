@@ -215,7 +215,7 @@ int main(int argc, char **argv) {
     }
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_sampler *sampler = NULL;
-    if (bp_sampler_open(0, &sampler, &error) != BUGPACK_OK) {
+    if (bp_sampler_open(0, false, &sampler, &error) != BUGPACK_OK) {
         (void)printf("     %s\n", error.message);
         verdict(false, "1: the macOS variant is produced");
     } else {

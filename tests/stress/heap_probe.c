@@ -152,7 +152,7 @@ static void what_was_found_in_a_program_is_not_read_from_the_next(const char *st
     char before[4096], now[4096];
     bp_heap_target target = {.pid = start(arguments), .options = options};
     CHECK(bp_heap_prober_new(&options, &prober, NULL) == BUGPACK_OK);
-    CHECK(bp_task_open(target.pid, &target.task, NULL) == BUGPACK_OK);
+    CHECK(bp_task_open(target.pid, false, &target.task, NULL) == BUGPACK_OK);
     CHECK(bp_heap_target_find(prober, &target, NULL) == BUGPACK_OK);
     CHECK(target.found.failure == BP_HEAP_FAILURE_NONE && bp_heap_target_is_same(&target));
     CHECK(bp_heap_snapshot_take(&target, &snapshot, NULL) == BUGPACK_OK);

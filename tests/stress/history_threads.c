@@ -117,7 +117,7 @@ int main(void) {
     bp_monitor *monitor = NULL;
     const bp_ticker_options options = {.interval_ms = 1};
     CHECK(temp_dir_make(&dir));
-    CHECK(bp_task_open(0, &task, NULL) == BUGPACK_OK);
+    CHECK(bp_task_open(0, false, &task, NULL) == BUGPACK_OK);
     CHECK(bp_ring_new(bp_history_ring_bytes(64), &ring, NULL) == BUGPACK_OK);
     CHECK(bp_history_new(ring, window_ms, &history, NULL) == BUGPACK_OK);
     CHECK(bp_ticker_new(task, &options, keep, NULL, &ticker, NULL) == BUGPACK_OK);

@@ -158,7 +158,7 @@ static void live_through(uint64_t seed) {
     bp_task_snapshot last = {0};
     bp_heap_reading heap;
     make_world(seed);
-    if (bp_task_open(0, &task, NULL) != BUGPACK_OK) {
+    if (bp_task_open(0, false, &task, NULL) != BUGPACK_OK) {
         failed_count++;
         return;
     }

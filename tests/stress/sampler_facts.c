@@ -16,7 +16,7 @@ static bp_process_facts read_facts(pid_t pid) {
     bp_task *task = NULL;
     bp_process_facts facts = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    CHECK_STATUS(bp_task_open(pid, &task, &error), BUGPACK_OK, error);
+    CHECK_STATUS(bp_task_open(pid, false, &task, &error), BUGPACK_OK, error);
     CHECK_STATUS(bp_process_facts_read(task, &facts, &error), BUGPACK_OK, error);
     bp_task_close(task);
     return facts;

@@ -31,7 +31,7 @@ static void check_own(void) {
     bp_metrics metrics;
     bp_process_facts facts = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    CHECK_STATUS(bp_sampler_open(0, &sampler, &error), BUGPACK_OK, error);
+    CHECK_STATUS(bp_sampler_open(0, false, &sampler, &error), BUGPACK_OK, error);
     CHECK(bp_task_pid(bp_sampler_task(sampler)) == getpid());
     CHECK_STATUS(bp_sampler_begin(sampler, &error), BUGPACK_OK, error);
     CHECK_STATUS(bp_sampler_end(sampler, &metrics, &error), BUGPACK_OK, error);
@@ -51,17 +51,18 @@ static void a_hidden_process_is_denied_and_not_absent(void) {
     CHECK(mount("proc", "/proc", "proc", 0, "hidepid=2") == 0);
     CHECK(setgid(65534) == 0 && setuid(65534) == 0);
     check_own();
-    CHECK_STATUS(bp_sampler_open(root_process, &sampler, &error), BUGPACK_ERR_DENIED, error);
+    CHECK_STATUS(bp_sampler_open(root_process, false, &sampler, &error), BUGPACK_ERR_DENIED, error);
     CHECK(strstr(error.message, "exists, but /proc hides it") != NULL);
-    CHECK_STATUS(bp_sampler_open(0x7ffffffe, &sampler, &error), BUGPACK_ERR_NO_PROCESS, error);
+    CHECK_STATUS(bp_sampler_open(0x7ffffffe, false, &sampler, &error), BUGPACK_ERR_NO_PROCESS,
+                 error);
 }
 
 static void without_proc_there_is_no_sampler(void) {
     bp_sampler *sampler = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     CHECK(mount("none", "/proc", "tmpfs", 0, NULL) == 0);
-    CHECK_STATUS(bp_sampler_open(0, &sampler, &error), BUGPACK_ERR_UNSUPPORTED, error);
-    CHECK_STATUS(bp_sampler_open(1, &sampler, &error), BUGPACK_ERR_UNSUPPORTED, error);
+    CHECK_STATUS(bp_sampler_open(0, false, &sampler, &error), BUGPACK_ERR_UNSUPPORTED, error);
+    CHECK_STATUS(bp_sampler_open(1, false, &sampler, &error), BUGPACK_ERR_UNSUPPORTED, error);
     CHECK(sampler == NULL);
 }
 
@@ -83,7 +84,7 @@ static void another_namespaces_proc_still_shows_us_and_no_stranger(void) {
             (void)pause();
             _exit(0);
         }
-        CHECK_STATUS(bp_sampler_open(child, &sampler, &error), BUGPACK_ERR_DENIED, error);
+        CHECK_STATUS(bp_sampler_open(child, false, &sampler, &error), BUGPACK_ERR_DENIED, error);
         CHECK(strstr(error.message, "of another pid namespace") != NULL);
         _exit(0); /* the namespace ends with its first process, and so does the child */
     }

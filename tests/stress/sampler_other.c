@@ -28,7 +28,7 @@ static void a_child_is_sampled_with_all_its_threads(void) {
     bp_sampler *sampler = NULL;
     bp_metrics metrics;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    CHECK_STATUS(bp_sampler_open(pid, &sampler, &error), BUGPACK_OK, error);
+    CHECK_STATUS(bp_sampler_open(pid, false, &sampler, &error), BUGPACK_OK, error);
     CHECK(bp_task_pid(bp_sampler_task(sampler)) == pid);
     CHECK_STATUS(bp_sampler_begin(sampler, &error), BUGPACK_OK, error);
     CHECK_STATUS(bp_sampler_end(sampler, &metrics, &error), BUGPACK_OK, error);
@@ -40,10 +40,10 @@ static void a_child_is_sampled_with_all_its_threads(void) {
     pid_t thread = (pid_t)find_thread(&metrics, "\xff")->tid;
     bp_metrics_release(&metrics);
     bp_sampler_close(sampler);
-    CHECK(bp_sampler_open(thread, &sampler, &error) == BUGPACK_ERR_NO_PROCESS);
+    CHECK(bp_sampler_open(thread, false, &sampler, &error) == BUGPACK_ERR_NO_PROCESS);
     CHECK(strstr(error.message, "is not a process but a thread of process") != NULL);
     kill_child(pid, true);
-    CHECK(bp_sampler_open(pid, &sampler, &error) == BUGPACK_ERR_NO_PROCESS);
+    CHECK(bp_sampler_open(pid, false, &sampler, &error) == BUGPACK_ERR_NO_PROCESS);
     CHECK(strstr(error.message, "no process with id") != NULL);
 }
 
@@ -52,7 +52,7 @@ static void a_child_killed_inside_the_window_has_ended(bool reap) {
     bp_sampler *sampler = NULL;
     bp_metrics metrics = {.sample_window_ms = 42};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    CHECK(bp_sampler_open(pid, &sampler, NULL) == BUGPACK_OK);
+    CHECK(bp_sampler_open(pid, false, &sampler, NULL) == BUGPACK_OK);
     CHECK(bp_sampler_begin(sampler, NULL) == BUGPACK_OK);
     kill_child(pid, reap);
     /* What closes a snapshot that began before the end. */
@@ -76,7 +76,7 @@ static void a_child_killed_inside_the_window_leaves_the_part_that_passed(bool is
     bp_sampler *sampler = NULL;
     bp_metrics metrics = {.sample_window_ms = 42};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    CHECK(bp_sampler_open(pid, &sampler, NULL) == BUGPACK_OK);
+    CHECK(bp_sampler_open(pid, false, &sampler, NULL) == BUGPACK_OK);
     CHECK(bp_sampler_begin(sampler, NULL) == BUGPACK_OK);
     CHECK(!is_kept || bp_sampler_keep(sampler, NULL) == BUGPACK_OK);
     kill_child(pid, reap);
@@ -100,7 +100,7 @@ static void a_zombie_is_there_without_memory(void) {
     bp_metrics metrics;
     bugpack_error error = BUGPACK_ERROR_INIT;
     kill_child(pid, false);
-    CHECK_STATUS(bp_sampler_open(pid, &sampler, &error), BUGPACK_OK, error);
+    CHECK_STATUS(bp_sampler_open(pid, false, &sampler, &error), BUGPACK_OK, error);
     CHECK_STATUS(bp_sampler_begin(sampler, &error), BUGPACK_OK, error);
     CHECK_STATUS(bp_sampler_end(sampler, &metrics, &error), BUGPACK_OK, error);
     CHECK(!metrics.has_memory && metrics.has_uptime && metrics.thread_count == 1);
@@ -119,7 +119,7 @@ static void a_process_without_its_first_thread_still_has_memory_and_files(void) 
     bp_process_facts facts = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_proc_stat stat = {0};
-    CHECK_STATUS(bp_task_open(pid, &task, &error), BUGPACK_OK, error);
+    CHECK_STATUS(bp_task_open(pid, false, &task, &error), BUGPACK_OK, error);
     while (stat.state != 'Z') {
         CHECK_STATUS(bp_process_read_stat(task, &stat, &error), BUGPACK_OK, error);
     }
@@ -153,7 +153,7 @@ static void exec_inside_the_window_is_no_end(void) {
         (void)execl("/bin/sleep", "sleep", "1000", (char *)NULL);
         _exit(127);
     }
-    CHECK(bp_sampler_open(pid, &sampler, NULL) == BUGPACK_OK);
+    CHECK(bp_sampler_open(pid, false, &sampler, NULL) == BUGPACK_OK);
     CHECK(bp_sampler_begin(sampler, NULL) == BUGPACK_OK);
     CHECK(write(go[1], &byte, 1) == 1);
     do {
@@ -175,7 +175,7 @@ static void a_clone_is_sampled_beside_its_original_and_ends_with_it(void) {
     bp_task *late = NULL;
     bp_proc_list listed[2];
     bugpack_error error = BUGPACK_ERROR_INIT;
-    CHECK_STATUS(bp_task_open(pid, &task, &error), BUGPACK_OK, error);
+    CHECK_STATUS(bp_task_open(pid, false, &task, &error), BUGPACK_OK, error);
     CHECK_STATUS(bp_task_clone(task, &clone, &error), BUGPACK_OK, error);
     CHECK(bp_task_pid(clone) == pid);
     CHECK(clone->threads_fd != task->threads_fd);

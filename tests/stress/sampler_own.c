@@ -100,7 +100,7 @@ static void every_thread_is_there_under_its_name(void) {
     bp_sampler *sampler = NULL;
     bp_metrics metrics;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    CHECK_STATUS(bp_sampler_open(getpid(), &sampler, &error), BUGPACK_OK, error);
+    CHECK_STATUS(bp_sampler_open(getpid(), false, &sampler, &error), BUGPACK_OK, error);
     CHECK(bp_sampler_end(sampler, &metrics, NULL) == BUGPACK_ERR_INVALID);
     CHECK_STATUS(bp_sampler_begin(sampler, &error), BUGPACK_OK, error);
     CHECK_STATUS(bp_sampler_begin(sampler, &error), BUGPACK_OK, error);
@@ -124,7 +124,7 @@ static void every_thread_is_there_under_its_name(void) {
 static void threads_that_end_inside_the_window_are_absent(void) {
     bp_sampler *sampler = NULL;
     bp_metrics metrics;
-    CHECK(bp_sampler_open(0, &sampler, NULL) == BUGPACK_OK);
+    CHECK(bp_sampler_open(0, false, &sampler, NULL) == BUGPACK_OK);
     CHECK(bp_sampler_begin(sampler, NULL) == BUGPACK_OK);
     end_workers(0, 10);
     CHECK(bp_sampler_end(sampler, &metrics, NULL) == BUGPACK_OK);
@@ -163,7 +163,7 @@ static void names_are_remembered_and_read_again_in_turn(void) {
     bp_task *task = NULL;
     char name[64];
     uint64_t tid = workers[20].tid;
-    CHECK(bp_task_open(0, &task, NULL) == BUGPACK_OK);
+    CHECK(bp_task_open(0, false, &task, NULL) == BUGPACK_OK);
     take_name(task, tid, name);
     CHECK(strcmp(name, "worker") == 0);
     rename_thread(tid, "early");
@@ -211,7 +211,7 @@ static void a_thread_with_the_id_of_another_has_its_own_name(void) {
     char name[64];
     worker old = {.name = "old"};
     static worker born;
-    CHECK(bp_task_open(0, &task, NULL) == BUGPACK_OK);
+    CHECK(bp_task_open(0, false, &task, NULL) == BUGPACK_OK);
     CHECK(pthread_create(&old.thread, NULL, work, &old) == 0);
     while (atomic_load(&old.tid) == 0) {
         (void)usleep(1000);
@@ -239,7 +239,7 @@ static void no_descriptor_is_needed_for_a_snapshot(void) {
     bp_task_snapshot snapshot = {0};
     struct rlimit limit, none;
     char name[64];
-    CHECK(bp_task_open(0, &task, NULL) == BUGPACK_OK);
+    CHECK(bp_task_open(0, false, &task, NULL) == BUGPACK_OK);
     take_name(task, workers[20].tid, name);
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     none = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
@@ -305,7 +305,7 @@ static void facts_of_our_own_are_whole(void) {
     size_t before = count_descriptors();
     struct rusage usage_before, usage_after;
     CHECK(getrusage(RUSAGE_SELF, &usage_before) == 0);
-    CHECK(bp_task_open(0, &task, NULL) == BUGPACK_OK);
+    CHECK(bp_task_open(0, false, &task, NULL) == BUGPACK_OK);
     CHECK_STATUS(bp_process_facts_read(task, &facts, &error), BUGPACK_OK, error);
     CHECK(facts.pid == getpid() && facts.parent_pid.value == (uint64_t)getppid());
     CHECK(facts.uid.value == (uint64_t)geteuid() && facts.executable != NULL);

@@ -13,7 +13,7 @@
 static bp_task *open_own(void) {
     bp_task *task = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bp_task_open(0, &task, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_task_open(0, false, &task, &error)), "%s", error.message);
     return task;
 }
 
@@ -29,9 +29,9 @@ TestSuite(darwin_facts, .init = mach_fake_reset);
 Test(darwin_facts, are_of_no_other_process) {
     bp_task *task = (bp_task *)&mach_fake;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_task_open(getppid(), &task, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(int, bp_task_open(getppid(), false, &task, &error), BUGPACK_ERR_UNSUPPORTED));
     cr_expect(ne(ptr, strstr(error.message, "needs Linux"), NULL));
-    cr_expect(eq(int, bp_task_open_tree(0, &task, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(int, bp_task_open(0, true, &task, &error), BUGPACK_ERR_UNSUPPORTED));
     cr_expect(eq(ptr, task, (void *)&mach_fake));
 }
 

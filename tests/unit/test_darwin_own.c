@@ -33,7 +33,7 @@ static void tear_down(void) {
 
 static void open_own(void) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bp_task_open(0, &task, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_task_open(0, false, &task, &error)), "%s", error.message);
 }
 
 static bp_task_snapshot take(bool with_names) {
@@ -195,7 +195,7 @@ static bool fail_nth(unsigned long nth) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     mach_fake_reset();
     mach_fake_fail(nth, KERNEL_FAILURE, 1);
-    bugpack_status status = bp_task_open(0, &task, &error);
+    bugpack_status status = bp_task_open(0, false, &task, &error);
     if (status == BUGPACK_OK) {
         status = bp_task_snapshot_take(task, true, &snapshot, &error);
     }

@@ -47,7 +47,7 @@ static void expect_whole_facts(int rounds, int more_threads) {
         cr_assert(pipe(go) == 0 && pipe(ready) == 0);
         pid_t pid = start_child(go[0], ready[1], more_threads);
         cr_assert(pid > 0 && read(ready[0], &byte, 1) == 1);
-        cr_assert(eq(int, bp_task_open(pid, &task, NULL), BUGPACK_OK));
+        cr_assert(eq(int, bp_task_open(pid, false, &task, NULL), BUGPACK_OK));
         cr_assert(write(go[1], "g", 1) == 1);
         while ((status = bp_process_facts_read(task, &facts, NULL)) == BUGPACK_OK) {
             cr_assert(facts.command_line.size > 0 && facts.executable != NULL &&

@@ -162,7 +162,7 @@ static bp_cli_exit follow_sample(const sample_options *options) {
     int end_fd;
     bugpack_status status = bp_cli_catch_end(&end_fd, &error);
     if (status == BUGPACK_OK) {
-        status = bp_sampler_open(options->pid, &sampler, &error);
+        status = bp_sampler_open(options->pid, false, &sampler, &error);
     }
     if (status != BUGPACK_OK) {
         return bp_cli_say_error(&error);

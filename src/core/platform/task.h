@@ -61,18 +61,15 @@ typedef struct bp_task bp_task;
  * identified by a descriptor, where there is one, and its start time: every later call is about the
  * same process or fails with NO_PROCESS. Errors: NO_PROCESS, DENIED, NO_MEMORY, IO, UNSUPPORTED (no
  * sampler on this system).
+ *
+ * With its descendants, snapshots have the threads of all, the sums of their memory (a shared page
+ * counts twice), and in process_cpu the time that all have used, ended ones included. A descendant
+ * that was seen once belongs to the task even after its parent ends; one that we may not or cannot
+ * read is left out, and counted. Facts are of the first process, and the task ends with it.
  */
-bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error);
+bugpack_status bp_task_open(pid_t pid, bool with_descendants, bp_task **ret_task,
+                            bugpack_error *error);
 void bp_task_close(bp_task *task);
-
-/*
- * The same for a process and its descendants. Snapshots have the threads of all, the sums of their
- * memory (a shared page counts twice), and in process_cpu the time that all have used, ended ones
- * included. A descendant that was seen once belongs to the task even after its parent ends; one
- * that we may not or cannot read is left out, and counted. Facts are of the first process, and the
- * task ends with it.
- */
-bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error);
 
 /*
  * Opens the same process once more, for a thread that takes snapshots while others do; closed like

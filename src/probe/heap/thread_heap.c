@@ -449,7 +449,7 @@ bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_pl
     if (target.pid == getpid()) {
         target.found.failure = BP_HEAP_FAILURE_SELF;
     }
-    bugpack_status status = bp_task_open(target.pid, &target.task, &detail);
+    bugpack_status status = bp_task_open(target.pid, false, &target.task, &detail);
     if (status == BUGPACK_OK) {
         bp_task_name(target.task, reading.process_name, sizeof reading.process_name);
         status = probe_task(prober, &target, plan, &reading, &detail);

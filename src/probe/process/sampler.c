@@ -16,28 +16,19 @@ struct bp_sampler {
     size_t memory_count;
 };
 
-static bugpack_status open_sampler(pid_t pid, bool with_descendants, bp_sampler **ret_sampler,
-                                   bugpack_error *error) {
+bugpack_status bp_sampler_open(pid_t pid, bool with_descendants, bp_sampler **ret_sampler,
+                               bugpack_error *error) {
     bp_sampler *sampler = calloc(1, sizeof *sampler);
     if (sampler == NULL) {
         return bp_fail_memory(error, "open a sampler");
     }
-    bugpack_status status = with_descendants ? bp_task_open_tree(pid, &sampler->task, error)
-                                             : bp_task_open(pid, &sampler->task, error);
+    bugpack_status status = bp_task_open(pid, with_descendants, &sampler->task, error);
     if (status != BUGPACK_OK) {
         free(sampler);
         return status;
     }
     *ret_sampler = sampler;
     return BUGPACK_OK;
-}
-
-bugpack_status bp_sampler_open(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error) {
-    return open_sampler(pid, false, ret_sampler, error);
-}
-
-bugpack_status bp_sampler_open_tree(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error) {
-    return open_sampler(pid, true, ret_sampler, error);
 }
 
 static void drop_window(bp_sampler *sampler) {

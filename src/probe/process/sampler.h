@@ -14,10 +14,8 @@
 typedef struct bp_sampler bp_sampler;
 
 /* Opens a process (0: our own). Errors as bp_task_open. */
-bugpack_status bp_sampler_open(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error);
-
-/* The same with its descendants (bp_task_open_tree). */
-bugpack_status bp_sampler_open_tree(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error);
+bugpack_status bp_sampler_open(pid_t pid, bool with_descendants, bp_sampler **ret_sampler,
+                               bugpack_error *error);
 void bp_sampler_close(bp_sampler *sampler);
 
 /* The process, borrowed: for its facts. */

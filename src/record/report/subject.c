@@ -91,11 +91,9 @@ bugpack_status bp_subject_open(const bp_config *config, bp_subject **ret_subject
     if (config->without_process) {
         status = bp_fail(&subject->sampler_error, BUGPACK_ERR_UNSUPPORTED,
                          "the session is not about a process");
-    } else if (config->with_descendants) {
-        status =
-            bp_sampler_open_tree(config->target_pid, &subject->sampler, &subject->sampler_error);
     } else {
-        status = bp_sampler_open(config->target_pid, &subject->sampler, &subject->sampler_error);
+        status = bp_sampler_open(config->target_pid, config->with_descendants, &subject->sampler,
+                                 &subject->sampler_error);
     }
     if (status != BUGPACK_OK && config->target_pid != 0) {
         if (error != NULL) {
@@ -141,7 +139,7 @@ bugpack_status bp_subject_add(bp_subject *first, pid_t pid, bp_subject **ret_sub
         return bp_fail_memory(error, "add a process");
     }
     added->is_further = true;
-    bugpack_status status = bp_sampler_open(pid, &added->sampler, error);
+    bugpack_status status = bp_sampler_open(pid, false, &added->sampler, error);
     if (status == BUGPACK_OK) {
         name_target(added, bp_task_pid(bp_sampler_task(added->sampler)));
         bp_lock_acquire(&first->lock);
@@ -279,7 +277,7 @@ bugpack_status bp_subject_list(bp_subject *subject, bp_subject_process **ret_pro
     bp_task *tree = NULL;
     bp_task_snapshot snapshot = {0};
     if (subject->has_descendants && subject->target.pid != 0 &&
-        bp_task_open_tree(subject->target.pid, &tree, NULL) == BUGPACK_OK) {
+        bp_task_open(subject->target.pid, true, &tree, NULL) == BUGPACK_OK) {
         (void)bp_task_snapshot_take(tree, false, &snapshot, NULL); /* it may have ended */
     }
     bp_task_close(tree);

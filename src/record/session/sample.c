@@ -20,7 +20,7 @@ static bugpack_status sample(pid_t pid, uint32_t window_ms, char **ret_json, siz
     bp_sampler *sampler = NULL;
     bp_metrics metrics;
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_sampler_open(pid, &sampler, &detail);
+    bugpack_status status = bp_sampler_open(pid, false, &sampler, &detail);
     uint64_t began_ns = bp_clock_monotonic_ns();
     if (status == BUGPACK_OK) {
         status = bp_sampler_begin(sampler, &detail);

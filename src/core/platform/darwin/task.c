@@ -91,7 +91,12 @@ static void identify(bp_task *task) {
     begin_uptime(task);
 }
 
-bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+bugpack_status bp_task_open(pid_t pid, bool with_descendants, bp_task **ret_task,
+                            bugpack_error *error) {
+    if (with_descendants) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                       "on macOS a process can only sample itself: its descendants need Linux");
+    }
     if (pid != 0 && pid != getpid()) {
         return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                        "on macOS a process can only sample itself: another one needs Linux");
@@ -110,16 +115,9 @@ bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error)
     return BUGPACK_OK;
 }
 
-bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error) {
-    (void)pid;
-    (void)ret_task;
-    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
-                   "on macOS a process can only sample itself: its descendants need Linux");
-}
-
 bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_error *error) {
     (void)task;
-    return bp_task_open(0, ret_clone, error);
+    return bp_task_open(0, false, ret_clone, error);
 }
 
 void bp_task_close(bp_task *task) {

@@ -252,8 +252,8 @@ bugpack_status bp_task_open_below(const bp_proc_root *root, pid_t pid, bool with
     return BUGPACK_OK;
 }
 
-static bugpack_status open_task(pid_t pid, bool with_descendants, bp_task **ret_task,
-                                bugpack_error *error) {
+bugpack_status bp_task_open(pid_t pid, bool with_descendants, bp_task **ret_task,
+                            bugpack_error *error) {
     bp_proc_root root = {.fd = -1};
     pid = pid == getpid() ? 0 : pid;
     bugpack_status status = open_root(&root, error);
@@ -270,14 +270,6 @@ static bugpack_status open_task(pid_t pid, bool with_descendants, bp_task **ret_
     }
     (void)close(root.fd);
     return status;
-}
-
-bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error) {
-    return open_task(pid, false, ret_task, error);
-}
-
-bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error) {
-    return open_task(pid, true, ret_task, error);
 }
 
 /* False without memory. */
@@ -333,7 +325,8 @@ bugpack_status bp_process_hold(bp_task *process, bugpack_error *error) {
         return BUGPACK_OK;
     }
     bool is_self = process->pid == getpid();
-    bugpack_status status = open_task(is_self ? 0 : process->pid, process->has_tree, &again, error);
+    bugpack_status status =
+        bp_task_open(is_self ? 0 : process->pid, process->has_tree, &again, error);
     if (status == BUGPACK_OK && again->start_ticks != process->start_ticks) {
         bp_task_close(again);
         status = bp_process_fail_ended(process, error);
