@@ -103,22 +103,17 @@ static void add_target(struct wait *wait, uint64_t pid) {
 
 /* The children of all its threads; false where there are more than can be looked at. */
 static bool list_children(const bp_process_threads *process, struct wait *wait) {
-    char text[4096];
+    bp_pid_list children = {.pids = NULL};
+    int threads_fd = bp_proc_open_at(AT_FDCWD, O_PATH, "/proc/%" PRIu64 "/task", process->pid);
     for (size_t i = 0; i < process->thread_count; i++) {
-        uint64_t child;
-        ssize_t length = bp_proc_read_at(AT_FDCWD, text, sizeof text,
-                                         "/proc/%" PRIu64 "/task/%" PRIu64 "/children",
-                                         process->pid, process->threads[i].read.tid);
-        bp_proc_scan scan = {text, text + (length < 0 ? 0 : length)};
-        while (bp_proc_take_number(&scan, 10, &child)) {
-            bp_proc_skip_blanks(&scan);
-            if (wait->target_count == target_max) {
-                return false;
-            }
-            add_target(wait, child);
-        }
+        (void)bp_proc_list_children(threads_fd, process->threads[i].read.tid, &children);
     }
-    return wait->target_count > 0;
+    for (size_t i = 0; i < children.count; i++) {
+        add_target(wait, (uint64_t)children.pids[i]);
+    }
+    bp_file_close(threads_fd);
+    free(children.pids);
+    return wait->target_count > 0 && children.count <= target_max;
 }
 
 /* --- locks of files ----------------------------------------------------------------------- */

@@ -39,6 +39,19 @@ void bp_proc_list_release(bp_proc_list *list);
 /* Puts them in ascending order. */
 void bp_proc_list_sort(bp_proc_list *list);
 
+/* Process ids; the caller frees `pids`. */
+typedef struct bp_pid_list {
+    pid_t *pids;
+    size_t count, capacity;
+} bp_pid_list;
+
+/* Appends the children that one thread of /proc/<pid>/task has forked. 0, or an errno: ENOENT where
+ * it has ended or the kernel has no such list (CONFIG_PROC_CHILDREN). */
+int bp_proc_list_children(int threads_fd, uint64_t tid, bp_pid_list *children);
+
+/* False without memory, and for more than Linux can have. */
+bool bp_pid_list_add(bp_pid_list *list, pid_t pid);
+
 /* Whether what was listed, or opened, has ended. */
 static inline bool bp_proc_is_gone(int system_errno) {
     return system_errno == ENOENT || system_errno == ESRCH;

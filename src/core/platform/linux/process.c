@@ -61,11 +61,12 @@ bugpack_status bp_process_fail_ended(const bp_task *process, bugpack_error *erro
     return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %d has ended", (int)process->pid);
 }
 
-/* With errno: NO_PROCESS when the process is gone, else why `what` cannot be done. */
-static bugpack_status fail_call(const bp_task *process, const char *what, bugpack_error *error) {
-    return bp_proc_is_gone(errno) ? bp_process_fail_ended(process, error)
-                                  : bp_fail_process_errno(error, errno, "cannot %s process %d",
-                                                          what, (int)process->pid);
+bugpack_status bp_process_fail(const bp_task *process, int system_errno, const char *what,
+                               bugpack_error *error) {
+    return bp_proc_is_gone(system_errno)
+               ? bp_process_fail_ended(process, error)
+               : bp_fail_process_errno(error, system_errno, "cannot %s process %d", what,
+                                       (int)process->pid);
 }
 
 /*
@@ -85,7 +86,7 @@ static bugpack_status read_any_stat(const bp_task *process, bp_proc_stat *ret_st
     char text[2048];
     ssize_t length = bp_proc_read_small(process->directory_fd, "stat", text, sizeof text);
     if (length < 0) {
-        return fail_call(process, "read stat of", error);
+        return bp_process_fail(process, errno, "read stat of", error);
     }
     if (!bp_proc_parse_stat(text, (size_t)length, ret_stat)) {
         return bp_fail(error, BUGPACK_ERR_IO, "cannot make sense of stat of process %d",
@@ -125,7 +126,7 @@ static bugpack_status refuse_thread(const bp_task *process, bugpack_error *error
     uint64_t pid, group;
     ssize_t length = bp_proc_read_small(process->directory_fd, "status", text, sizeof text);
     if (length < 0) {
-        return fail_call(process, "read status of", error);
+        return bp_process_fail(process, errno, "read status of", error);
     }
     if (bp_proc_find_number(text, (size_t)length, "Pid", 0, &pid) &&
         bp_proc_find_number(text, (size_t)length, "Tgid", 0, &group) && pid != group) {
@@ -175,7 +176,7 @@ static bugpack_status open_descriptors(bp_task *process, int root_fd, const char
     process->directory_fd = openat(root_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (process->directory_fd < 0) {
         return bp_proc_is_gone(errno) ? fail_not_there(process, error)
-                                      : fail_call(process, "look at", error);
+                                      : bp_process_fail(process, errno, "look at", error);
     }
 #ifdef SYS_pidfd_open
     /* Where it fails (before Linux 5.3, or a seccomp filter) the directory and the start time are

@@ -176,11 +176,7 @@ bugpack_status bp_task_count_files(bp_task *process, uint64_t *ret_count, bugpac
     bugpack_status status = bp_process_hold(process, error);
     int result = status == BUGPACK_OK ? count_fds(process, &count) : 0;
     if (status == BUGPACK_OK && result != 0) {
-        status =
-            bp_proc_is_gone(result)
-                ? bp_process_fail_ended(process, error)
-                : bp_fail_process_errno(error, result, "cannot count the open files of process %d",
-                                        (int)process->pid);
+        status = bp_process_fail(process, result, "count the open files of", error);
     }
     if (status == BUGPACK_OK) {
         *ret_count = count;
@@ -218,15 +214,6 @@ static void read_switches(const bp_task *process, const bp_proc_list *threads,
     }
 }
 
-/* Takes one child that has ended: a name that most of them have outvotes the others. */
-static void take_zombie(const bp_proc_stat *stat, int64_t *votes, bp_process_facts *facts) {
-    facts->zombie_count.value++;
-    if (*votes == 0) {
-        memcpy(facts->zombie_name, stat->name, sizeof facts->zombie_name);
-    }
-    *votes += strcmp(facts->zombie_name, stat->name) == 0 ? 1 : -1;
-}
-
 /* Whether it is certain that each of our own children that has ended was waited for, by whichever
  * thread; an error other than "no children" makes nothing certain. */
 static bool is_without_own_zombies(void) {
@@ -245,7 +232,7 @@ static bugpack_status read_zombies(const bp_task *process, const bp_proc_list *t
     int trouble = 0;
     int64_t votes = 0;
     for (size_t i = 0; has_memory && i < threads->count && i < thread_max; i++) {
-        int result = bp_process_list_children(process, threads->items[i].id, &children);
+        int result = bp_proc_list_children(process->threads_fd, threads->items[i].id, &children);
         facts->zombie_count.known = facts->zombie_count.known || result == 0;
         has_memory = result != ENOMEM;
         trouble = result == 0 || bp_proc_is_gone(result) ? trouble : result;
@@ -255,7 +242,12 @@ static bugpack_status read_zombies(const bp_task *process, const bp_proc_list *t
         int result =
             bp_proc_read_stat(process->directory_fd, &stat, "../%d/stat", (int)children.pids[i]);
         if (result == 0 && stat.state == 'Z' && stat.parent_pid == (uint64_t)process->pid) {
-            take_zombie(&stat, &votes, facts);
+            /* A name that most of them have outvotes the others. */
+            facts->zombie_count.value++;
+            if (votes == 0) {
+                memcpy(facts->zombie_name, stat.name, sizeof facts->zombie_name);
+            }
+            votes += strcmp(facts->zombie_name, stat.name) == 0 ? 1 : -1;
         }
         trouble = result == 0 || bp_proc_is_gone(result) ? trouble : result;
     }

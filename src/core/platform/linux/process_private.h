@@ -53,12 +53,6 @@ typedef struct bp_tree_members {
     size_t count, capacity;
 } bp_tree_members;
 
-/* Process ids; the caller frees `pids`. */
-typedef struct bp_pid_list {
-    pid_t *pids;
-    size_t count, capacity;
-} bp_pid_list;
-
 /*
  * Descriptors stay open, so that a snapshot needs no new one: a host that has run out of them is
  * one that a report is about. A pidfd has no mark of its own, and goes with the others.
@@ -127,6 +121,10 @@ bugpack_status bp_process_read_member(const bp_task *first, pid_t pid, bool with
 /* "process 7 has ended". */
 bugpack_status bp_process_fail_ended(const bp_task *process, bugpack_error *error);
 
+/* That, when the errno says so; else why one cannot do `what`: "read stat of". */
+bugpack_status bp_process_fail(const bp_task *process, int system_errno, const char *what,
+                               bugpack_error *error);
+
 /* Reads stat and checks that it is of the process that was opened. */
 bugpack_status bp_process_read_stat(const bp_task *process, bp_proc_stat *ret_stat,
                                     bugpack_error *error);
@@ -136,10 +134,6 @@ uint64_t bp_process_boottime_ns(const bp_task *process);
 
 /* After reading: checks that the process had not ended by then. */
 bugpack_status bp_process_check_alive(const bp_task *process, bugpack_error *error);
-
-/* Appends the children that one thread has forked. 0, or an errno: ENOENT where the thread has
- * ended or the kernel has no such list (CONFIG_PROC_CHILDREN). */
-int bp_process_list_children(const bp_task *process, uint64_t tid, bp_pid_list *children);
 
 /* All threads, as the kernel lists them; the list is the caller's to release. */
 bugpack_status bp_process_list_threads(const bp_task *process, bp_proc_list *ret_threads,

@@ -9,12 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "platform/linux/proc_text.h"
 #include "platform/linux/process_private.h"
 #include "platform/linux/thread_reader.h"
 
@@ -30,13 +28,8 @@ bugpack_status bp_process_list_threads(const bp_task *process, bp_proc_list *ret
         return BUGPACK_OK;
     }
     bp_proc_list_release(&threads);
-    if (result == ENOMEM) {
-        return bp_fail_memory(error, "list the threads of a process");
-    }
-    return bp_proc_is_gone(result)
-               ? bp_process_fail_ended(process, error)
-               : bp_fail_process_errno(error, result, "cannot list the threads of process %d",
-                                       (int)process->pid);
+    return result == ENOMEM ? bp_fail_memory(error, "list the threads of a process")
+                            : bp_process_fail(process, result, "list the threads of", error);
 }
 
 static uint64_t multiply(uint64_t a, uint64_t b) {
@@ -185,14 +178,8 @@ static bugpack_status read_memory(const bp_task *process, bp_task_snapshot *snap
                                   bugpack_error *error) {
     char text[256];
     ssize_t length = pread(process->statm_fd, text, sizeof text, 0);
-    if (length < 0 && errno == ESRCH) {
-        return bp_process_fail_ended(process, error);
-    }
-    if (length < 0) {
-        return bp_fail_process_errno(error, errno, "cannot read statm of process %d",
-                                     (int)process->pid);
-    }
-    return take_memory(process, text, (size_t)length, snapshot, error);
+    return length < 0 ? bp_process_fail(process, errno, "read statm of", error)
+                      : take_memory(process, text, (size_t)length, snapshot, error);
 }
 
 /* When the first thread ends before the others, only theirs show the memory of the process. */
@@ -203,8 +190,7 @@ static bugpack_status read_memory_of_others(const bp_task *process, bp_task_snap
     ssize_t length = fd < 0 ? -1 : bp_proc_read_small(fd, "statm", text, sizeof text);
     bugpack_status status = BUGPACK_OK;
     if (length < 0 && !bp_proc_is_gone(errno)) {
-        status = bp_fail_process_errno(error, errno, "cannot read statm of process %d",
-                                       (int)process->pid);
+        status = bp_process_fail(process, errno, "read statm of", error);
     } else if (length > 0) {
         status = take_memory(process, text, (size_t)length, snapshot, error);
     }
@@ -370,59 +356,6 @@ bugpack_status bp_process_snapshot_ended(bp_task *process, bool with_names,
     return status;
 }
 
-/* More processes than a pid_t of Linux can name. */
-static const size_t pid_max = (size_t)4 << 20;
-
-static bool add_pid(bp_pid_list *list, pid_t pid) {
-    if (list->count >= pid_max || !bp_array_reserve(&list->pids, list->count, &list->capacity)) {
-        return false;
-    }
-    list->pids[list->count++] = pid;
-    return true;
-}
-
-/* Takes the numbers of a piece of a "children" file. The last one may be cut, so it is moved to the
- * front. False without memory. */
-static bool take_numbers(char *text, size_t *text_bytes, bool is_end, bp_pid_list *children) {
-    bp_proc_scan scan = {text, text + *text_bytes};
-    for (;;) {
-        bp_proc_skip_blanks(&scan);
-        const char *begin = scan.next;
-        uint64_t pid;
-        bool is_number = bp_proc_take_number(&scan, 10, &pid);
-        if (!is_number || (scan.next == scan.end && !is_end)) {
-            *text_bytes = is_number || begin == scan.end ? (size_t)(scan.end - begin) : 0;
-            memmove(text, begin, *text_bytes);
-            return true;
-        }
-        if (pid > 0 && pid <= INT32_MAX && !add_pid(children, (pid_t)pid)) {
-            return false;
-        }
-    }
-}
-
-int bp_process_list_children(const bp_task *process, uint64_t tid, bp_pid_list *children) {
-    char text[4096];
-    size_t text_bytes = 0;
-    int fd =
-        bp_proc_open_at(process->threads_fd, O_RDONLY, "%llu/children", (unsigned long long)tid);
-    if (fd < 0) {
-        return errno;
-    }
-    ssize_t count;
-    int result = 0;
-    do {
-        count = read(fd, text + text_bytes, sizeof text - text_bytes);
-        result = count < 0 ? errno : 0;
-        text_bytes += count > 0 ? (size_t)count : 0;
-        if (count >= 0 && !take_numbers(text, &text_bytes, count == 0, children)) {
-            result = ENOMEM;
-        }
-    } while (count > 0 && result == 0);
-    (void)close(fd);
-    return result;
-}
-
 /* Every process whose parent this one is. 0, or an errno. */
 static int scan_all(const bp_task *process, int proc_fd, bp_pid_list *children) {
     bp_proc_list list;
@@ -432,7 +365,7 @@ static int scan_all(const bp_task *process, int proc_fd, bp_pid_list *children) 
         uint64_t pid = list.items[i].id;
         if (pid > 0 && pid <= INT32_MAX &&
             bp_proc_read_stat(proc_fd, &stat, "%u/stat", (unsigned)pid) == 0 &&
-            stat.parent_pid == (uint64_t)process->pid && !add_pid(children, (pid_t)pid)) {
+            stat.parent_pid == (uint64_t)process->pid && !bp_pid_list_add(children, (pid_t)pid)) {
             result = ENOMEM;
         }
     }
@@ -452,7 +385,7 @@ bugpack_status bp_process_note(const bp_task *process, int proc_fd, bp_task_snap
     bool has_failed = false;
     int result = 0;
     for (size_t i = 0; i < snapshot->thread_count && result != ENOMEM; i++) {
-        result = bp_process_list_children(process, snapshot->threads[i].tid, children);
+        result = bp_proc_list_children(process->threads_fd, snapshot->threads[i].tid, children);
         has_file = has_file || result == 0;
         has_failed = has_failed || bp_errno_is_trouble(result);
     }
