@@ -395,15 +395,6 @@ static bugpack_status take_all(const bp_heap_target *target, const bp_heap_plan 
     return BUGPACK_OK;
 }
 
-static void describe(bp_heap_target *target, bp_thread_heap_reading *reading) {
-    const bp_known_object *jemalloc = &target->found.jemalloc;
-    reading->object = target->found.path;
-    target->found.path = NULL;
-    reading->is_shared = jemalloc->has_slot;
-    reading->is_calibrated = jemalloc->is_calibrated;
-    memcpy(reading->build_id, jemalloc->build_id, sizeof reading->build_id);
-}
-
 /* The task pins the process, whose identity each snapshot checks once more at its end. A process
  * that ran exec meanwhile is probed again. */
 static bugpack_status probe_task(bp_heap_prober *prober, bp_heap_target *target,
@@ -423,7 +414,12 @@ static bugpack_status probe_task(bp_heap_prober *prober, bp_heap_target *target,
             } else if (last->measured_count == 0 && last->thread_count > 0) {
                 fail_reading(reading, last->threads[0].failure, last->threads[0].system_errno, "");
             }
-            describe(target, reading);
+            const bp_known_object *jemalloc = &target->found.jemalloc;
+            reading->object = target->found.path;
+            target->found.path = NULL;
+            reading->is_shared = jemalloc->has_slot;
+            reading->is_calibrated = jemalloc->is_calibrated;
+            memcpy(reading->build_id, jemalloc->build_id, sizeof reading->build_id);
         }
         bool is_again =
             status == BUGPACK_ERR_NO_PROCESS && i < exec_max && !bp_heap_target_is_same(target);

@@ -611,19 +611,6 @@ static bugpack_status read_machine(struct capture *capture, bugpack_error *error
     return status;
 }
 
-static void release(struct capture *capture) {
-    for (size_t i = 0; i < capture->process_count; i++) {
-        bp_machine_process_release(&capture->processes[i]);
-    }
-    free(capture->places);
-    free(capture->processes);
-    release_usage(&capture->before);
-    release_usage(&capture->after);
-    bp_machine_cgroups_release(&capture->cgroups);
-    bp_lock_destroy(&capture->lock);
-    (void)pthread_cond_destroy(&capture->changed);
-}
-
 bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_plan *plan,
                                   int dir_fd, bp_sink *sink, void *context,
                                   bp_machine_summary *ret_summary, bugpack_error *error) {
@@ -648,7 +635,16 @@ bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_
     if (status == BUGPACK_OK) {
         status = print_capture(&capture, sink, context, error);
     }
-    release(&capture);
+    for (size_t i = 0; i < capture.process_count; i++) {
+        bp_machine_process_release(&capture.processes[i]);
+    }
+    free(capture.places);
+    free(capture.processes);
+    release_usage(&capture.before);
+    release_usage(&capture.after);
+    bp_machine_cgroups_release(&capture.cgroups);
+    bp_lock_destroy(&capture.lock);
+    (void)pthread_cond_destroy(&capture.changed);
     if (status == BUGPACK_OK) {
         *ret_summary = capture.summary;
     }

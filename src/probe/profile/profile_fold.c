@@ -197,19 +197,6 @@ static bool keep(bp_profile_fold *fold, size_t thread, bool has_stack, uint32_t 
     return is_kept;
 }
 
-static void set_copy(bp_unwinder *unwinder, const bp_perf_record *record) {
-    const bp_perf_registers *set = bp_perf_registers_here();
-    bp_thread_copy *copy = &unwinder->copy;
-    memcpy(copy->registers, record->registers, sizeof copy->registers);
-    copy->register_count = set->count < BP_REGISTER_MAX ? set->count : BP_REGISTER_MAX;
-    copy->stack_pointer = record->registers[set->stack_pointer];
-    copy->program_counter = record->registers[set->program_counter];
-    copy->stack_bytes = record->stack_bytes;
-    memcpy(copy->stack, record->stack, record->stack_bytes);
-    copy->pid = 0; /* the thread has run on since */
-    copy->has_read_more = false;
-}
-
 static void take_sample(bp_profile_fold *fold, const bp_perf_record *record) {
     const uint64_t now_ns = bp_clock_monotonic_ns();
     if (fold->is_open && fold->is_stale && now_ns - fold->opened_ns > least_reopen_ns) {
@@ -224,7 +211,16 @@ static void take_sample(bp_profile_fold *fold, const bp_perf_record *record) {
     }
     bool has_stack = record->has_registers;
     if (has_stack) {
-        set_copy(&fold->unwinder, record);
+        const bp_perf_registers *set = bp_perf_registers_here();
+        bp_thread_copy *copy = &fold->unwinder.copy;
+        memcpy(copy->registers, record->registers, sizeof copy->registers);
+        copy->register_count = set->count < BP_REGISTER_MAX ? set->count : BP_REGISTER_MAX;
+        copy->stack_pointer = record->registers[set->stack_pointer];
+        copy->program_counter = record->registers[set->program_counter];
+        copy->stack_bytes = record->stack_bytes;
+        memcpy(copy->stack, record->stack, record->stack_bytes);
+        copy->pid = 0; /* the thread has run on since */
+        copy->has_read_more = false;
     }
     if (thread == SIZE_MAX || now_ns > fold->deadline_ns ||
         !keep(fold, thread, has_stack, record->is_kernel ? kernel_mark : 0)) {

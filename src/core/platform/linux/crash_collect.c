@@ -317,7 +317,10 @@ static void add_thread(bp_crash_page *page, const bp_crash_source *source, int32
     page->tids[page->tid_count++] = tid;
 }
 
-static void read_threads(bp_crash_page *page, const bp_crash_source *source) {
+void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
+                             uint64_t stack_pointer) {
+    read_maps(page, source);
+    copy_stack(page, source, stack_pointer);
     static _Alignas(directory_entry) char entries[4096]; /* one thread is here at a time */
     int fd = open(source->threads_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     long count = fd >= 0 ? 1 : 0;
@@ -334,13 +337,6 @@ static void read_threads(bp_crash_page *page, const bp_crash_source *source) {
     if (fd >= 0) {
         (void)close(fd);
     }
-}
-
-void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
-                             uint64_t stack_pointer) {
-    read_maps(page, source);
-    copy_stack(page, source, stack_pointer);
-    read_threads(page, source);
     page->module_count = 0;
     read_modules(page, source);
     uint64_t check = bp_crash_page_check(page);
