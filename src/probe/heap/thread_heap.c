@@ -333,8 +333,6 @@ out:
     return status;
 }
 
-static const uint32_t snapshot_max = 100000;
-
 /* How often a process may exec under a probe before that is given up. */
 static const unsigned exec_max = 3;
 
@@ -438,10 +436,6 @@ bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_pl
     bp_heap_target target = {.pid = (pid_t)reading.pid,
                              .options = *bp_heap_prober_settings(prober)};
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    if (plan->snapshot_count == 0 || plan->snapshot_count > snapshot_max) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "from 1 to %u snapshots can be taken",
-                       (unsigned)snapshot_max);
-    }
     if (target.pid == getpid()) {
         target.found.failure = BP_HEAP_FAILURE_SELF;
     }
