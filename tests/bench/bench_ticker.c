@@ -33,11 +33,10 @@ int main(int argument_count, char **arguments) {
     bp_history *history = NULL;
     bp_task *task = NULL;
     bp_ticker *ticker = NULL;
-    const bp_ticker_options options = {.interval_ms = tick_interval_ms};
     CHECK(bp_ring_new(bp_history_ring_bytes(3600), &ring, NULL) == BUGPACK_OK);
     CHECK(bp_history_new(ring, window_ms, &history, NULL) == BUGPACK_OK);
     CHECK(bp_task_open(0, false, &task, NULL) == BUGPACK_OK);
-    CHECK(bp_ticker_new(task, &options, keep, history, &ticker, NULL) == BUGPACK_OK);
+    CHECK(bp_ticker_new(task, tick_interval_ms, 0, keep, history, &ticker, NULL) == BUGPACK_OK);
     struct timespec before, after;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
     for (unsigned i = 0; i < tick_count; i++) {

@@ -115,12 +115,11 @@ int main(void) {
     bp_task *task = NULL;
     bp_ticker *ticker = NULL;
     bp_monitor *monitor = NULL;
-    const bp_ticker_options options = {.interval_ms = 1};
     CHECK(temp_dir_make(&dir));
     CHECK(bp_task_open(0, false, &task, NULL) == BUGPACK_OK);
     CHECK(bp_ring_new(bp_history_ring_bytes(64), &ring, NULL) == BUGPACK_OK);
     CHECK(bp_history_new(ring, window_ms, &history, NULL) == BUGPACK_OK);
-    CHECK(bp_ticker_new(task, &options, keep, NULL, &ticker, NULL) == BUGPACK_OK);
+    CHECK(bp_ticker_new(task, 1, 0, keep, NULL, &ticker, NULL) == BUGPACK_OK);
     CHECK(bp_monitor_new(&monitor, NULL) == BUGPACK_OK);
     CHECK(bp_windows_new(history, monitor, &windows, NULL) == BUGPACK_OK);
     bp_monitor_add(monitor, sample, ticker);

@@ -81,9 +81,9 @@ typedef struct sampling {
 static sampling start(pid_t pid, uint32_t interval_ms, uint32_t cost_percent_max, seen *what) {
     sampling started = {NULL, NULL};
     bp_task *task = NULL;
-    const bp_ticker_options options = {interval_ms, cost_percent_max};
     CHECK(bp_task_open(pid, false, &task, NULL) == BUGPACK_OK);
-    CHECK(bp_ticker_new(task, &options, see, what, &started.ticker, NULL) == BUGPACK_OK);
+    CHECK(bp_ticker_new(task, interval_ms, cost_percent_max, see, what, &started.ticker, NULL) ==
+          BUGPACK_OK);
     bp_task_close(task); /* the ticker has its own */
     CHECK(bp_monitor_new(&started.monitor, NULL) == BUGPACK_OK);
     bp_monitor_add(started.monitor, bp_ticker_tick, started.ticker);

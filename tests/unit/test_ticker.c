@@ -50,13 +50,3 @@ Test(ticker, absurd_times_end_at_the_end_of_time) {
     tick = (bp_tick){0, 0, 0, UINT64_MAX};
     cr_expect(eq(u64, bp_ticker_next_slot(&tick, 1, 1), UINT64_MAX));
 }
-
-Test(ticker, rejects_an_interval_of_0_and_leaves_output_alone) {
-    bp_ticker *untouched = (bp_ticker *)&untouched;
-    bp_ticker *ticker = untouched;
-    const bp_ticker_options options = {0, 1};
-    cr_expect(
-        eq(int, bp_ticker_new(NULL, &options, NULL, NULL, &ticker, NULL), BUGPACK_ERR_INVALID));
-    cr_expect(eq(ptr, ticker, untouched));
-    bp_ticker_free(NULL);
-}

@@ -7,7 +7,7 @@
 
 struct bp_ticker {
     bp_task *task;
-    bp_ticker_options options;
+    uint32_t interval_ms, cost_percent_max;
     bp_ticker_sample *sample;
     void *context;
     uint64_t slot_ns; /* of the next tick; 0: the first one */
@@ -72,21 +72,17 @@ uint64_t bp_ticker_tick(void *context, uint64_t now_ns) {
     }
     if (now_ns >= ticker->slot_ns && ticker->slot_ns != UINT64_MAX) {
         bp_tick tick = {.slot_ns = ticker->slot_ns};
-        ticker->slot_ns =
-            sample(ticker, &tick) == BUGPACK_ERR_NO_PROCESS
-                ? UINT64_MAX
-                : bp_ticker_next_slot(&tick, ticker->options.interval_ms * BP_NS_PER_MS,
-                                      ticker->options.cost_percent_max);
+        ticker->slot_ns = sample(ticker, &tick) == BUGPACK_ERR_NO_PROCESS
+                              ? UINT64_MAX
+                              : bp_ticker_next_slot(&tick, ticker->interval_ms * BP_NS_PER_MS,
+                                                    ticker->cost_percent_max);
     }
     return ticker->slot_ns;
 }
 
-bugpack_status bp_ticker_new(const bp_task *task, const bp_ticker_options *options,
+bugpack_status bp_ticker_new(const bp_task *task, uint32_t interval_ms, uint32_t cost_percent_max,
                              bp_ticker_sample *on_sample, void *context, bp_ticker **ret_ticker,
                              bugpack_error *error) {
-    if (options->interval_ms == 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "sampling needs an interval");
-    }
     bp_ticker *ticker = calloc(1, sizeof *ticker);
     if (ticker == NULL) {
         return bp_fail_memory(error, "sample a process");
@@ -96,7 +92,8 @@ bugpack_status bp_ticker_new(const bp_task *task, const bp_ticker_options *optio
         free(ticker);
         return status;
     }
-    ticker->options = *options;
+    ticker->interval_ms = interval_ms;
+    ticker->cost_percent_max = cost_percent_max;
     ticker->sample = on_sample;
     ticker->context = context;
     *ret_ticker = ticker;

@@ -24,19 +24,13 @@ typedef struct bp_ticker bp_ticker;
 typedef void bp_ticker_sample(void *context, bp_task_snapshot *snapshot,
                               const bugpack_error *error);
 
-typedef struct bp_ticker_options {
-    uint32_t interval_ms;
-    /* Slots are left out so that, on average, sampling takes no more of one CPU than this: a
-     * process with 10,000 threads is expensive to look at. 0: no bound. */
-    uint32_t cost_percent_max;
-} bp_ticker_options;
-
-#define BP_TICKER_OPTIONS_INIT                                                                     \
-    { 1000u, 1u }
-
-/* Samples a clone of `task` (platform/task.h), so the caller may use and close its own meanwhile.
- * Errors: INVALID for an interval of 0, and those of bp_task_clone. */
-bugpack_status bp_ticker_new(const bp_task *task, const bp_ticker_options *options,
+/*
+ * Samples a clone of `task` (platform/task.h), so the caller may use and close its own meanwhile.
+ * Slots are left out so that, on average, sampling takes no more of one CPU than
+ * `cost_percent_max`: a process with 10,000 threads is expensive to look at. 0: no bound. Errors as
+ * bp_task_clone.
+ */
+bugpack_status bp_ticker_new(const bp_task *task, uint32_t interval_ms, uint32_t cost_percent_max,
                              bp_ticker_sample *sample, void *context, bp_ticker **ret_ticker,
                              bugpack_error *error);
 void bp_ticker_free(bp_ticker *ticker); /* NULL is fine */

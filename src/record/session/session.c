@@ -213,10 +213,8 @@ static bugpack_status start_history(bugpack_session *session, bugpack_error *err
         return BUGPACK_OK;
     }
     const bp_task *task = bp_sampler_task(bp_subject_sampler(session->context.subject, NULL));
-    bp_ticker_options options = BP_TICKER_OPTIONS_INIT;
-    options.interval_ms = session->config.history_interval_ms;
-    bugpack_status status =
-        bp_ticker_new(task, &options, on_sample, session, &session->ticker, error);
+    bugpack_status status = bp_ticker_new(task, session->config.history_interval_ms, 1, on_sample,
+                                          session, &session->ticker, error);
     if (status == BUGPACK_OK) {
         bp_monitor_add(session->monitor, sample, session);
     }
