@@ -24,6 +24,12 @@ bugpack_status bp_open_files_read(pid_t pid, const uint64_t *wanted, size_t file
                                   bugpack_error *error);
 
 /*
+ * Gives each file that is a socket its `socket`: its protocol, and what the tables of the network
+ * namespace of the process say. `fds_fd` is /proc/<pid>/fd. False without memory.
+ */
+bool bp_open_sockets_read(int fds_fd, uint64_t deadline_ns, bp_open_files *process);
+
+/*
  * Finds who has the other ends of pipes, FIFOs, unix sockets and TCP connections of these
  * processes, by the descriptors of all processes that we may see. NO_MEMORY; what was found before
  * stays.
