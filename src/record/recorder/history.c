@@ -131,18 +131,6 @@ static uint64_t taken_ns(const bp_history *history, size_t at) {
     return history->held[at]->snapshot.taken_ns;
 }
 
-/* How far apart two snapshots must be for both to be held. */
-static uint64_t spacing_ns(const bp_history *history, const bp_task_snapshot *newest) {
-    bool is_large = newest->thread_count > BP_HISTORY_LARGE_BYTES / sizeof *newest->threads;
-    return is_large ? history->window_ns : history->window_ns / 8;
-}
-
-/* Whether the second one is closer to the beginning of every window that may still be asked for. */
-static bool is_oldest_spare(const bp_history *history) {
-    size_t count = history->held_count;
-    return count >= 2 && taken_ns(history, count - 1) - taken_ns(history, 1) >= history->window_ns;
-}
-
 /*
  * Adds the newest snapshot. Snapshots that are not needed any more are moved to `dropped`, to be
  * freed without the lock. All but the newest two are at least an eighth of a window apart, so there
@@ -152,12 +140,18 @@ static size_t hold_newest(bp_history *history, bp_shared_snapshot *newest,
                           bp_shared_snapshot *dropped[BP_HISTORY_HELD_MAX]) {
     size_t drop_count = 0;
     size_t count = history->held_count;
-    if (count >= 2 && taken_ns(history, count - 1) - taken_ns(history, count - 2) <
-                          spacing_ns(history, &newest->snapshot)) {
+    bool is_large =
+        newest->snapshot.thread_count > BP_HISTORY_LARGE_BYTES / sizeof *newest->snapshot.threads;
+    uint64_t spacing_ns = is_large ? history->window_ns : history->window_ns / 8;
+    if (count >= 2 && taken_ns(history, count - 1) - taken_ns(history, count - 2) < spacing_ns) {
         dropped[drop_count++] = history->held[--history->held_count];
     }
     history->held[history->held_count++] = newest;
-    while (is_oldest_spare(history) || history->held_count == BP_HISTORY_HELD_MAX) {
+    /* The oldest goes when the second is closer to the beginning of every window that may still be
+     * asked for. */
+    while (history->held_count == BP_HISTORY_HELD_MAX ||
+           (history->held_count >= 2 &&
+            newest->snapshot.taken_ns - taken_ns(history, 1) >= history->window_ns)) {
         dropped[drop_count++] = history->held[0];
         history->held_count--;
         memmove(history->held, history->held + 1, history->held_count * sizeof history->held[0]);

@@ -25,27 +25,22 @@ struct bp_monitor {
     struct entry entries[BP_MONITOR_TASK_MAX];
 };
 
-/* Runs a task. The lock is held before and after, not during. */
-static void run_task(bp_monitor *monitor, struct entry *entry, uint64_t now_ns) {
-    const struct entry running = *entry;
-    monitor->running = entry;
-    entry->due_ns = UINT64_MAX; /* unless a wake or the task says otherwise */
-    bp_lock_release(&monitor->lock);
-    uint64_t next_ns = running.task(running.context, now_ns);
-    bp_lock_acquire(&monitor->lock);
-    entry->due_ns = next_ns < entry->due_ns ? next_ns : entry->due_ns;
-    monitor->running = NULL;
-    (void)pthread_cond_broadcast(&monitor->changed);
-}
-
-/* Runs what is due, and returns when the next task is. The lock is held. */
+/* Runs what is due, and returns when the next task is. The lock is held, but for the tasks. */
 static uint64_t run_due(bp_monitor *monitor) {
     uint64_t next_ns = UINT64_MAX;
     for (size_t i = 0; i < BP_MONITOR_TASK_MAX; i++) {
         struct entry *entry = &monitor->entries[i];
         uint64_t now_ns = bp_clock_monotonic_ns();
         if (entry->task != NULL && entry->due_ns <= now_ns) {
-            run_task(monitor, entry, now_ns);
+            const struct entry running = *entry;
+            monitor->running = entry;
+            entry->due_ns = UINT64_MAX; /* unless a wake or the task says otherwise */
+            bp_lock_release(&monitor->lock);
+            uint64_t wanted_ns = running.task(running.context, now_ns);
+            bp_lock_acquire(&monitor->lock);
+            entry->due_ns = wanted_ns < entry->due_ns ? wanted_ns : entry->due_ns;
+            monitor->running = NULL;
+            (void)pthread_cond_broadcast(&monitor->changed);
         }
         if (entry->task != NULL && entry->due_ns < next_ns) {
             next_ns = entry->due_ns;

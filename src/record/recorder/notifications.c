@@ -157,23 +157,17 @@ static size_t body_bytes(const slot *of) {
     return (size_t)of->header.source_bytes + of->header.text_bytes;
 }
 
-static bool is_equal(const slot *one, const slot *other) {
-    return other->header.id != 0 && one->header.level == other->header.level &&
-           one->header.source_bytes == other->header.source_bytes &&
-           one->header.text_bytes == other->header.text_bytes &&
-           memcmp(one->body, other->body, body_bytes(one)) == 0;
-}
-
 /* The one that `made` repeats, or NULL. Times of several threads may arrive out of order. */
 static slot *find(table *newest, const slot *made) {
     for (size_t i = 0; i < kept_count; i++) {
-        if (newest->hashes[i] != made->hash) {
-            continue;
-        }
         slot *other = &newest->slots[i];
-        bool is_recent = made->header.first_ns <= other->header.first_ns ||
-                         made->header.first_ns - other->header.first_ns <= BP_NOTIFICATIONS_FOLD_NS;
-        if (is_recent && is_equal(made, other)) {
+        const record_header *is = &made->header, *was = &other->header;
+        if (newest->hashes[i] == made->hash && was->id != 0 &&
+            (is->first_ns <= was->first_ns ||
+             is->first_ns - was->first_ns <= BP_NOTIFICATIONS_FOLD_NS) &&
+            is->level == was->level && is->source_bytes == was->source_bytes &&
+            is->text_bytes == was->text_bytes &&
+            memcmp(made->body, other->body, body_bytes(made)) == 0) {
             return other;
         }
     }

@@ -91,20 +91,6 @@ static size_t kept_max_of(const bp_ring *ring, size_t prefix_bytes) {
     return fits < message_max_bytes ? fits : message_max_bytes;
 }
 
-/* How much of a message is kept, and what for. */
-static void choose_kept(bp_traffic *traffic, const bugpack_channel_options *options) {
-    traffic->kept_max = kept_max_of(traffic->ring, 0);
-    traffic->kept_cut = 1u << BP_TRAFFIC_CUT_LIMIT;
-    if (options->snap_bytes > 0 && options->snap_bytes < traffic->kept_max) {
-        traffic->kept_max = options->snap_bytes;
-        traffic->kept_cut = 1u << BP_TRAFFIC_CUT_SNAP;
-    }
-    if (options->payload == BUGPACK_PAYLOAD_NONE) {
-        traffic->kept_max = 0;
-        traffic->kept_cut = 1u << BP_TRAFFIC_CUT_FLAG;
-    }
-}
-
 /* `owner`: the session. */
 static bugpack_status set_filter(bp_traffic *traffic, const bugpack_channel_options *options,
                                  const void *owner, bugpack_error *error) {
@@ -138,7 +124,15 @@ bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
     traffic->identity = *identity;
     traffic->ring = ring;
     traffic->pins = pins;
-    choose_kept(traffic, options);
+    traffic->kept_max = kept_max_of(ring, 0);
+    traffic->kept_cut = 1u << BP_TRAFFIC_CUT_LIMIT;
+    if (options->payload == BUGPACK_PAYLOAD_NONE) {
+        traffic->kept_max = 0;
+        traffic->kept_cut = 1u << BP_TRAFFIC_CUT_FLAG;
+    } else if (options->snap_bytes > 0 && options->snap_bytes < traffic->kept_max) {
+        traffic->kept_max = options->snap_bytes;
+        traffic->kept_cut = 1u << BP_TRAFFIC_CUT_SNAP;
+    }
     bugpack_status status = set_filter(traffic, options, owner, error);
     if (status != BUGPACK_OK) {
         traffic->ring = traffic->pins = NULL; /* they stay the caller's */
@@ -273,28 +267,19 @@ static void record(bp_traffic *traffic, const bp_traffic_header *header, const c
     }
 }
 
-/* How many bytes the filter keeps; 0 once the channel is closed, whose ring then refuses the
- * message. */
-static size_t run_filter(channel_filter *filter, const bp_traffic_header *header, void *bytes,
-                         size_t byte_count) {
-    bp_guard_entry entry;
-    if (!bp_entry_guard_enter(&filter->guard, &entry)) {
-        return 0;
-    }
-    bp_lock_check_none_held();
-    size_t left = filter->run((bugpack_direction)header->direction, header->type, bytes, byte_count,
-                              filter->context);
-    bp_entry_guard_leave(&entry);
-    return left;
-}
-
-/* `copy` has `kept` bytes; NULL where there is no memory: then none of the message are kept. */
+/* `copy` has `kept` bytes; NULL where there is no memory: then none of the message are kept. Nor
+ * are they once the channel is closed, whose ring then refuses the message. */
 static void record_filtered(bp_traffic *traffic, bp_traffic_header *header, const char *name,
                             void *copy, const void *bytes, size_t kept) {
+    channel_filter *filter = traffic->filter;
+    bp_guard_entry entry;
     size_t left = 0;
-    if (copy != NULL) {
+    if (copy != NULL && bp_entry_guard_enter(&filter->guard, &entry)) {
         memcpy(copy, bytes, kept);
-        left = run_filter(traffic->filter, header, copy, kept);
+        bp_lock_check_none_held();
+        left = filter->run((bugpack_direction)header->direction, header->type, copy, kept,
+                           filter->context);
+        bp_entry_guard_leave(&entry);
     }
     header->cuts |= left < kept ? 1u << BP_TRAFFIC_CUT_FILTER : 0;
     record(traffic, header, name, copy, left < kept ? left : kept);

@@ -85,21 +85,17 @@ void bp_window_release(bp_window *window) {
     }
 }
 
-/* Whether a trigger at `now_ns` may have this window: its sample is yet to come, or just came. The
- * lock is held. */
-static bool is_shared(const bp_windows *windows, const bp_window *window, uint64_t now_ns) {
-    return window != NULL && !window->is_given_up &&
-           (window->sampled_ns == 0 || now_ns < window->sampled_ns ||
-            now_ns - window->sampled_ns <= windows->share_ns);
-}
-
 /* The last window of a process is that of one whose sample is yet to come, too. */
 static bp_window *ask(bp_windows *windows, uint64_t now_ns, bool is_last, uint64_t cpu_ns) {
     bp_window *old = NULL;
     bp_window *made = NULL;
     bp_lock_acquire(&windows->lock);
-    bool is_sampled = windows->latest != NULL && windows->latest->sampled_ns != 0;
-    if (!is_shared(windows, windows->latest, now_ns) || (is_last && is_sampled)) {
+    const bp_window *latest = windows->latest;
+    bool is_to_come = latest != NULL && !latest->is_given_up && latest->sampled_ns == 0;
+    bool has_just_come =
+        latest != NULL && !latest->is_given_up && !is_last &&
+        (now_ns < latest->sampled_ns || now_ns - latest->sampled_ns <= windows->share_ns);
+    if (!is_to_come && !has_just_come) {
         old = windows->latest;
         windows->latest = NULL;
         if (atomic_load_explicit(&windows->held_bytes, memory_order_relaxed) <
@@ -207,17 +203,6 @@ static void settle(bp_window *window, bp_task_snapshot *end, const bugpack_error
     bp_lock_release(&windows->lock);
 }
 
-/* The window whose sample is to be taken, with a reference; NULL: none. */
-static bp_window *take_pending(bp_windows *windows, bool *ret_is_last) {
-    bp_lock_acquire(&windows->lock);
-    bp_window *latest = windows->latest;
-    bool is_pending = latest != NULL && latest->sampled_ns == 0 && !latest->is_given_up;
-    bp_window *window = is_pending ? bp_window_retain(latest) : NULL;
-    *ret_is_last = is_pending && latest->end_ns != 0;
-    bp_lock_release(&windows->lock);
-    return window;
-}
-
 static void take_sample(bp_window *window, bp_window_sample *sample, void *context) {
     bp_windows *windows = window->windows;
     bp_task_snapshot snapshot = {0};
@@ -237,8 +222,12 @@ static void take_sample(bp_window *window, bp_window_sample *sample, void *conte
 
 uint64_t bp_windows_serve(bp_windows *windows, uint64_t now_ns, bp_window_sample *sample,
                           void *context) {
-    bool is_last;
-    bp_window *window = take_pending(windows, &is_last);
+    bp_lock_acquire(&windows->lock);
+    bp_window *latest = windows->latest;
+    bool is_pending = latest != NULL && latest->sampled_ns == 0 && !latest->is_given_up;
+    bool is_last = is_pending && latest->end_ns != 0;
+    bp_window *window = is_pending ? bp_window_retain(latest) : NULL;
+    bp_lock_release(&windows->lock);
     if (window == NULL) {
         return UINT64_MAX;
     }
