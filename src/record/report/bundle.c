@@ -379,19 +379,6 @@ void bp_bundle_unsearched(const bp_bundle *bundle, char *text, size_t text_bytes
     }
 }
 
-/* As in the directory of the zip: by rank, and those of one rank as they were added. */
-static void sort_lines(bp_bundle *bundle) {
-    for (size_t i = 1; i < bundle->count; i++) {
-        bp_manifest_line line = bundle->lines[i];
-        unsigned rank = bp_entry_rank(line.name);
-        size_t at = i;
-        for (; at > 0 && bp_entry_rank(bundle->lines[at - 1].name) > rank; at--) {
-            bundle->lines[at] = bundle->lines[at - 1];
-        }
-        bundle->lines[at] = line;
-    }
-}
-
 static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *triggers,
                                    bugpack_error *error) {
     bp_buffer text;
@@ -403,7 +390,16 @@ static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *tri
                                   .profile = bundle->profile,
                                   .triggers = triggers->entries,
                                   .trigger_count = triggers->count};
-    sort_lines(bundle);
+    /* As in the directory of the zip: by rank, and those of one rank as they were added. */
+    for (size_t i = 1; i < bundle->count; i++) {
+        bp_manifest_line line = bundle->lines[i];
+        size_t at = i;
+        for (; at > 0 && bp_entry_rank(bundle->lines[at - 1].name) > bp_entry_rank(line.name);
+             at--) {
+            bundle->lines[at] = bundle->lines[at - 1];
+        }
+        bundle->lines[at] = line;
+    }
     bp_buffer_init(&text, manifest_max_bytes);
     bugpack_status status = bp_manifest_print(&manifest, &text, error);
     if (status == BUGPACK_OK) {

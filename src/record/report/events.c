@@ -22,7 +22,7 @@ void bp_events_release(bp_events *events) {
 static size_t find_progress(const bp_events *events, uint64_t ticket) {
     size_t i = 0;
     while (i < events->count) {
-        const bugpack_event *event = &events->slots[events->order[i]];
+        const bugpack_event *event = &events->slots[i];
         if (event->kind == BUGPACK_EVENT_PROGRESS && (ticket == 0 || event->ticket == ticket)) {
             break;
         }
@@ -31,12 +31,10 @@ static size_t find_progress(const bp_events *events, uint64_t ticket) {
     return i;
 }
 
-/* Its slot becomes the last of the free ones. */
 static void remove_at(bp_events *events, size_t place) {
-    unsigned char slot = events->order[place];
-    memmove(events->order + place, events->order + place + 1, BUGPACK_EVENTS_MAX - 1 - place);
-    events->order[BUGPACK_EVENTS_MAX - 1] = slot;
     events->count--;
+    memmove(events->slots + place, events->slots + place + 1,
+            (events->count - place) * sizeof events->slots[0]);
 }
 
 /* Adds a copy, as events.h says. The lock is held. */
@@ -44,7 +42,7 @@ static void put(bp_events *events, const bugpack_event *event) {
     bool is_progress = event->kind == BUGPACK_EVENT_PROGRESS;
     size_t same = is_progress ? find_progress(events, event->ticket) : events->count;
     if (same < events->count) {
-        events->slots[events->order[same]] = *event;
+        events->slots[same] = *event;
         return;
     }
     if (events->count == BUGPACK_EVENTS_MAX) {
@@ -54,7 +52,7 @@ static void put(bp_events *events, const bugpack_event *event) {
         }
         remove_at(events, least < events->count ? least : 0);
     }
-    events->slots[events->order[events->count++]] = *event;
+    events->slots[events->count++] = *event;
     if (events->count == 1) {
         bp_wake_raise(&events->wake);
     }
@@ -115,9 +113,6 @@ static bool make_queue(bp_events *events) {
         free(slots);
         return false;
     }
-    for (size_t i = 0; i < BUGPACK_EVENTS_MAX; i++) {
-        events->order[i] = (unsigned char)i;
-    }
     events->slots = slots;
     atomic_store(&events->has_queue, true);
     return true;
@@ -146,7 +141,7 @@ bool bp_events_take(bp_events *events, bugpack_event *ret_event) {
     bp_lock_acquire(&events->lock);
     bool has_event = events->count > 0;
     if (has_event) {
-        *ret_event = events->slots[events->order[0]];
+        *ret_event = events->slots[0];
         remove_at(events, 0);
         if (events->count == 0) {
             bp_wake_lower(&events->wake);

@@ -22,8 +22,7 @@ typedef struct bp_events {
     bp_lock lock;          /* of what follows: the queue */
     bp_wake wake;
     size_t count;
-    unsigned char order[BUGPACK_EVENTS_MAX]; /* every slot once; the first `count` hold an event */
-    bugpack_event *slots; /* about 300 KiB, as an event holds a whole path; NULL without a queue */
+    bugpack_event *slots; /* the oldest first. 300 KiB, for whole paths; NULL without a queue */
 } bp_events;
 
 void bp_events_init(bp_events *events, bugpack_event_callback *callback, void *context);

@@ -49,20 +49,6 @@ static bugpack_status see_session(void *context, pid_t pid, int dir_fd, bugpack_
     return BUGPACK_OK;
 }
 
-static bugpack_status copy_session(const struct search *found, const bp_redaction *ours, int dir_fd,
-                                   const bp_cancel_token *token, bp_snapshot *snapshot,
-                                   bp_hosted *hosted, bugpack_error *error) {
-    bp_session_identity *identity = &hosted->identity;
-    *identity = found->identity;
-    identity->wall_offset_ns = identity->opened.wall_ns - identity->opened.monotonic_ns;
-    /* By its own clock, which may be of another time namespace. */
-    (void)bp_session_files_read_alive(found->session_fd, identity);
-    bugpack_status status = bp_redaction_load(found->session_fd, ours, &hosted->redaction, error);
-    return status == BUGPACK_OK
-               ? bp_recover_rings(found->session_fd, identity, true, dir_fd, token, snapshot, error)
-               : status;
-}
-
 bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
                               const bp_cancel_token *token, bp_snapshot *snapshot,
                               bp_hosted **ret_hosted, bugpack_error *error) {
@@ -73,9 +59,20 @@ bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
     bugpack_status status = bp_mapped_dirs_visit(&dirs, pid, error);
     if (status == BUGPACK_OK && found.session_fd >= 0) {
         hosted = calloc(1, sizeof *hosted);
-        status = hosted == NULL
-                     ? bp_fail_memory(error, "copy the rings of a process")
-                     : copy_session(&found, ours, dir_fd, token, snapshot, hosted, error);
+        if (hosted == NULL) {
+            status = bp_fail_memory(error, "copy the rings of a process");
+            goto out;
+        }
+        bp_session_identity *identity = &hosted->identity;
+        *identity = found.identity;
+        identity->wall_offset_ns = identity->opened.wall_ns - identity->opened.monotonic_ns;
+        /* By its own clock, which may be of another time namespace. */
+        (void)bp_session_files_read_alive(found.session_fd, identity);
+        status = bp_redaction_load(found.session_fd, ours, &hosted->redaction, error);
+        if (status == BUGPACK_OK) {
+            status =
+                bp_recover_rings(found.session_fd, identity, true, dir_fd, token, snapshot, error);
+        }
     } else if (status == BUGPACK_OK && pid != getpid() &&
                bp_process_has_thread(pid, BP_MONITOR_THREAD)) {
         bp_snapshot_part *log = &snapshot->parts[BP_RING_KIND_LOG];
@@ -83,6 +80,7 @@ bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
         (void)bp_fail(&log->error, BUGPACK_ERR_UNSUPPORTED,
                       "the rings of the process are in memory, or its files may not be read");
     }
+out:
     bp_file_close(found.session_fd);
     if (status != BUGPACK_OK) {
         bp_hosted_free(hosted);

@@ -29,14 +29,6 @@ bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type,
     return job;
 }
 
-void bp_job_end_window(const bp_report_context *context, bp_job *job, uint64_t cpu_ns) {
-    if (job->window != NULL) {
-        bp_window_release(job->window);
-        job->window =
-            bp_windows_ask_last(context->recorder->windows, job->triggered.monotonic_ns, cpu_ns);
-    }
-}
-
 static void free_snapshot(bp_job *job) {
     if (job->snapshot != NULL && !job->type->borrows_snapshot) {
         bp_snapshot_release(job->snapshot);

@@ -109,10 +109,6 @@ void bp_job_free(bp_job *job);
 /* Frees what is in it, where the job itself is the caller's. */
 void bp_job_release(bp_job *job);
 
-/* The process has ended by the trigger, and used `cpu_ns` in all (0: not known): its window is one
- * of bp_windows_ask_last. */
-void bp_job_end_window(const bp_report_context *context, bp_job *job, uint64_t cpu_ns);
-
 /* Frees the notes of the triggers. */
 void bp_job_drop_notes(bp_job *job);
 

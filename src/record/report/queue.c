@@ -254,26 +254,18 @@ static void *work(void *argument) {
 static const unsigned early_max_fds = 64;
 static const uint64_t early_max_bytes = (uint64_t)256 << 20;
 
-/* Whether the early snapshots are within their bounds. The lock is held. */
-static bool has_early_room(const bp_job_queue *queue) {
-    uint64_t bytes = 0;
-    unsigned fds = 0;
-    for (const bp_job *job = queue->first; job != NULL; job = job->next) {
-        if (job->type->yields && job != queue->current && job->snapshot != NULL &&
-            job->snapshot_state == BP_JOB_SNAPSHOT_DONE) {
-            bytes += bp_snapshot_bytes(job->snapshot);
-            fds += bp_snapshot_fds(job->snapshot) + 1; /* and the directory's */
-        }
-    }
-    return bytes < early_max_bytes && fds < early_max_fds;
-}
-
 /* The job whose rings are to be copied next; NULL for none. The lock is held. */
 static bp_job *next_snapshot(const bp_job_queue *queue) {
     bp_job *early = NULL;
+    uint64_t early_bytes = 0;
+    unsigned early_fds = 0;
     for (bp_job *job = queue->first; job != NULL; job = job->next) {
         bool is_due = job->snapshot_state == BP_JOB_SNAPSHOT_DUE;
         bool is_its_turn = !job->type->yields || job == queue->current;
+        if (!is_its_turn && job->snapshot != NULL && job->snapshot_state == BP_JOB_SNAPSHOT_DONE) {
+            early_bytes += bp_snapshot_bytes(job->snapshot);
+            early_fds += bp_snapshot_fds(job->snapshot) + 1; /* and the directory's */
+        }
         if (is_its_turn && (is_due || job->snapshot_state == BP_JOB_SNAPSHOT_LATE)) {
             return job;
         }
@@ -281,7 +273,7 @@ static bp_job *next_snapshot(const bp_job_queue *queue) {
             early = job;
         }
     }
-    return early != NULL && has_early_room(queue) ? early : NULL;
+    return early_bytes < early_max_bytes && early_fds < early_max_fds ? early : NULL;
 }
 
 /* Copies the rings of one job. The lock is held before and after, not during. */
@@ -353,17 +345,6 @@ static bp_job *find_manual(const bp_job_queue *queue, bool may_join) {
     return job;
 }
 
-/* How many wait in the line that is bounded. The lock is held. */
-static unsigned count_waiting(const bp_job_queue *queue) {
-    unsigned count = 0;
-    for (const bp_job *job = queue->first; job != NULL; job = job->next) {
-        /* What is no report, as a recovery, takes no place of one. */
-        count += job != queue->current && !job->type->yields && job->type->run == NULL &&
-                 is_for_worker(job);
-    }
-    return count;
-}
-
 static bugpack_status refuse(bugpack_status status, const char *why, bugpack_error *error) {
     return bp_fail(error, status, "no report was taken: %s", why);
 }
@@ -374,6 +355,7 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
     bugpack_when_busy when_busy =
         job->type->is_manual ? queue->context->config->when_busy : BUGPACK_WHEN_BUSY_QUEUE;
     bp_job *other = job->type->is_single ? queue->first : NULL;
+    unsigned waiting_count = 0; /* in the line that is bounded */
     while (other != NULL && (other->type != job->type || atomic_load(&other->token.is_cancelled))) {
         other = other->next;
     }
@@ -392,7 +374,12 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
     if (queue->is_stopping) {
         return refuse(BUGPACK_ERR_CLOSED, bugpack_status_name(BUGPACK_ERR_CLOSED), error);
     }
-    if (!job->type->yields && count_waiting(queue) >= BUGPACK_REPORT_QUEUE_MAX) {
+    /* A job that is no report, as a recovery, does not count against the limit. */
+    for (const bp_job *at = queue->first; at != NULL; at = at->next) {
+        waiting_count +=
+            at != queue->current && !at->type->yields && at->type->run == NULL && is_for_worker(at);
+    }
+    if (!job->type->yields && waiting_count >= BUGPACK_REPORT_QUEUE_MAX) {
         return bp_fail(error, BUGPACK_ERR_BUSY, "no report was taken: %u wait already",
                        (unsigned)BUGPACK_REPORT_QUEUE_MAX);
     }

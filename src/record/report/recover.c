@@ -75,18 +75,15 @@ static bugpack_status read_crash(int session_dir_fd, const bp_session_identity *
         return BUGPACK_OK;
     }
     int read_errno = errno;
-    int64_t count = -1;
-    if (fd >= 0) {
-        /* One byte more, to see a file that is too long. */
-        crash->page = malloc(sizeof *crash->page + 1);
-        if (crash->page == NULL) {
-            bp_file_close(fd);
-            return bp_fail_memory(error, "read a crash");
-        }
-        count = bp_file_read_range(fd, crash->page, sizeof *crash->page + 1, 0);
-        read_errno = errno;
+    /* One byte more, to see a file that is too long. */
+    crash->page = malloc(sizeof *crash->page + 1);
+    if (crash->page == NULL) {
         bp_file_close(fd);
+        return bp_fail_memory(error, "read a crash");
     }
+    int64_t count = fd < 0 ? -1 : bp_file_read_range(fd, crash->page, sizeof *crash->page + 1, 0);
+    read_errno = fd < 0 ? read_errno : errno;
+    bp_file_close(fd);
     if (count >= 0) {
         examine(crash, (size_t)count, dead);
         return BUGPACK_OK;
@@ -158,16 +155,6 @@ struct recovery {
     bugpack_exit exit; /* signal 0: not known */
 };
 
-/* The session's own file is not synced either: a loss of power soon after the start empties it. */
-static const char *describe_restart(const struct recovery *it) {
-    const char *then = it->found->identity.boot_id, *now = it->identity.machine.boot_id;
-    if (it->found->identity_error.status != BUGPACK_OK) {
-        return "; the machine may have been restarted: the newest may be missing";
-    }
-    bool was_restarted = then[0] != '\0' && now[0] != '\0' && strcmp(then, now) != 0;
-    return was_restarted ? "; the machine was restarted: the newest may be missing" : NULL;
-}
-
 static bugpack_status recover_rings(bp_job *job, bugpack_error *error) {
     struct recovery *it = job->payload;
     const bp_found_session *found = it->found;
@@ -183,7 +170,13 @@ static bugpack_status recover_rings(bp_job *job, bugpack_error *error) {
     }
     status = bp_recover_rings(found->dir_fd, &found->identity, false, job->destination.dir_fd, NULL,
                               job->snapshot, error);
-    job->snapshot->restart = describe_restart(it);
+    const char *then = found->identity.boot_id, *now = it->identity.machine.boot_id;
+    if (found->identity_error.status != BUGPACK_OK) {
+        /* It is not synced either: a loss of power soon after the start empties it. */
+        job->snapshot->restart = "; the machine may have been restarted: the newest may be missing";
+    } else if (then[0] != '\0' && now[0] != '\0' && strcmp(then, now) != 0) {
+        job->snapshot->restart = "; the machine was restarted: the newest may be missing";
+    }
     /* Without the session's own file the clocks of its records may be of another start of the
      * machine. */
     uint64_t newest_ns = bp_snapshot_newest_ns(job->snapshot);
@@ -195,21 +188,10 @@ static bugpack_status recover_rings(bp_job *job, bugpack_error *error) {
     return status;
 }
 
-/* Every report has this entry. The process has ended, so its absence is not a missing entry. */
-static bugpack_status add_no_metrics(bp_bundle *bundle, bugpack_error *error) {
-    static const char reason[] = "the process had ended";
-    bugpack_writer writer;
-    bp_writer_init(&writer, json_limit_bytes);
-    bugpack_status status =
-        bp_metrics_print_unavailable(bp_machine_platform(), reason, &writer.content, error);
-    writer.line.status = BP_ARTEFACT_OMITTED;
-    writer.line.captured_wall_ns = bp_clock_wall_ns();
-    (void)snprintf(writer.line.reason, sizeof writer.line.reason, "%s", reason);
-    return bp_bundle_put(bundle, "runtime-metrics.json", status, &writer, error);
-}
-
 static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error *error) {
+    static const char reason[] = "the process had ended";
     const struct recovery *it = job->payload;
+    bugpack_writer writer;
     bp_tags tags;
     bugpack_status status = add_crash(&it->crash, bundle, error);
     if (status != BUGPACK_OK) {
@@ -219,7 +201,16 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
     status = bp_stored_entries_add(it->found->dir_fd, job->triggered.wall_ns, &tags, bundle, error);
     job->tags = bp_tags_hold(&tags);
     bp_tags_release(&tags);
-    return status == BUGPACK_OK ? add_no_metrics(bundle, error) : status;
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    /* Every report has this entry. The process has ended, so its absence is not a missing entry. */
+    bp_writer_init(&writer, json_limit_bytes);
+    status = bp_metrics_print_unavailable(bp_machine_platform(), reason, &writer.content, error);
+    writer.line.status = BP_ARTEFACT_OMITTED;
+    writer.line.captured_wall_ns = bp_clock_wall_ns();
+    (void)snprintf(writer.line.reason, sizeof writer.line.reason, "%s", reason);
+    return bp_bundle_put(bundle, "runtime-metrics.json", status, &writer, error);
 }
 
 static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *writer) {

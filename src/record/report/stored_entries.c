@@ -226,16 +226,20 @@ static bool take_name(reading *it, size_t byte_count) {
     return strlen(name) == byte_count;
 }
 
+static bool has_name(const reading *it, const char *name) {
+    bool is_there = false;
+    for (size_t i = 0; i < it->name_count; i++) {
+        is_there = is_there || bp_entry_is_same(it->names[i], name);
+    }
+    return is_there;
+}
+
 /* Keeps the name that was taken, if it may be of an entry and is new. */
 static bool keep_name(reading *it) {
     const char *name = it->names[it->name_count];
-    for (size_t i = 0; i < it->name_count; i++) {
-        if (bp_entry_is_same(it->names[i], name)) {
-            return false;
-        }
-    }
-    it->name_count++;
-    return strcmp(name, process_name) == 0 || bp_entry_refuse(name) == NULL;
+    bool is_new = !has_name(it, name);
+    it->name_count += is_new;
+    return is_new && (strcmp(name, process_name) == 0 || bp_entry_refuse(name) == NULL);
 }
 
 static bugpack_status add_entry(const char *name, const entry_header *header, const char *bytes,
@@ -264,19 +268,6 @@ static bugpack_status add_entry(const char *name, const entry_header *header, co
                        "as it was at captured_at, before the end");
     }
     return bp_bundle_put(bundle, name, status, &writer, error);
-}
-
-/* Where the file is damaged: process.json was in it. */
-static bugpack_status add_loss(const reading *it, bp_bundle *bundle, bugpack_error *error) {
-    bugpack_writer writer;
-    for (size_t i = 0; i < it->name_count; i++) {
-        if (bp_entry_is_same(it->names[i], process_name)) {
-            return BUGPACK_OK;
-        }
-    }
-    bp_writer_init(&writer, 0);
-    bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "what was stored before the end is damaged");
-    return bp_bundle_put(bundle, process_name, BUGPACK_OK, &writer, error);
 }
 
 static bugpack_status add_all(const bp_buffer *text, uint64_t end_wall_ns, bp_tags *tags,
@@ -315,8 +306,11 @@ static bugpack_status add_all(const bp_buffer *text, uint64_t end_wall_ns, bp_ta
             it->left_bytes -= (size_t)entry.byte_count;
         }
     }
-    if (status == BUGPACK_OK && !is_sound) {
-        status = add_loss(it, bundle, error);
+    if (status == BUGPACK_OK && !is_sound && !has_name(it, process_name)) { /* it was in there */
+        bugpack_writer writer;
+        bp_writer_init(&writer, 0);
+        bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "what was stored before the end is damaged");
+        status = bp_bundle_put(bundle, process_name, BUGPACK_OK, &writer, error);
     }
     free(it);
     return status;

@@ -163,7 +163,11 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
     if (request->target_exit != NULL) {
         report->exit = *request->target_exit;
         report->has_exit = true;
-        bp_job_end_window(&session->context, job, request->target_cpu_ns);
+    }
+    if (request->target_exit != NULL && job->window != NULL) {
+        bp_window_release(job->window);
+        job->window = bp_windows_ask_last(session->context.recorder->windows,
+                                          job->triggered.monotonic_ns, request->target_cpu_ns);
     }
     if (request->timeout_ms != 0) {
         job->token.deadline_ns = job->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
