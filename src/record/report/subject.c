@@ -343,28 +343,23 @@ bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error)
     return status == BUGPACK_OK ? bp_subject_check_program(subject, error) : status;
 }
 
-static bugpack_status read_facts(bp_task *task, known_facts *fresh, bugpack_error *error) {
-    bp_process_facts facts;
-    (void)bp_task_program_now(task, &fresh->program);
-    fresh->wall_ns = bp_clock_wall_ns();
-    bugpack_status status = bp_process_facts_read(task, &facts, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    (void)snprintf(fresh->denied, sizeof fresh->denied, "%s%s", facts.denied,
-                   facts.is_refused ? "; " BP_ADVICE_DENIED : "");
-    status = bp_process_print(&facts, &fresh->text, error);
-    bp_process_facts_release(&facts);
-    return status;
-}
-
 /* Reads the facts again; those of before stay on a failure. It may take for ever: files that the
  * process runs are opened, and their server may be gone. */
 static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
     known_facts fresh = {.wall_ns = 0};
+    bp_process_facts facts;
+    bp_task *task = bp_sampler_task(subject->sampler);
     bp_buffer_init(&fresh.text, facts_limit_bytes);
     bp_lock_acquire(&subject->reading);
-    bugpack_status status = read_facts(bp_sampler_task(subject->sampler), &fresh, error);
+    (void)bp_task_program_now(task, &fresh.program);
+    fresh.wall_ns = bp_clock_wall_ns();
+    bugpack_status status = bp_process_facts_read(task, &facts, error);
+    if (status == BUGPACK_OK) {
+        (void)snprintf(fresh.denied, sizeof fresh.denied, "%s%s", facts.denied,
+                       facts.is_refused ? "; " BP_ADVICE_DENIED : "");
+        status = bp_process_print(&facts, &fresh.text, error);
+        bp_process_facts_release(&facts);
+    }
     if (status == BUGPACK_OK) {
         bp_lock_acquire(&subject->lock);
         known_facts old = subject->facts;

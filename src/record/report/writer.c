@@ -62,6 +62,10 @@ bugpack_status bp_writer_sink(void *writer, const void *bytes, size_t byte_count
     return bugpack_write(writer, bytes, byte_count);
 }
 
+bool bp_writer_is_abandoned(const void *writer) {
+    return atomic_load(&((const bugpack_writer *)writer)->is_abandoned);
+}
+
 bugpack_status bp_writer_flush(bugpack_writer *writer, bugpack_error *error) {
     bugpack_status status = pass_on(writer, true);
     bugpack_status archived =

@@ -56,6 +56,9 @@ void bp_writer_release(bugpack_writer *writer);
 /* bugpack_write as a bp_sink. */
 bugpack_status bp_writer_sink(void *writer, const void *bytes, size_t byte_count);
 
+/* For whoever works on it aside: a bp_aside's is_cancelled. */
+bool bp_writer_is_abandoned(const void *writer);
+
 /* Passes on what is left in `content`. Reports the first failure, also one of an earlier write. */
 bugpack_status bp_writer_flush(bugpack_writer *writer, bugpack_error *error);
 

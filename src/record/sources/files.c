@@ -136,16 +136,12 @@ static void read_in_child(const void *context, void *ret_answer, int out_fd) {
     answer->line = writer.line;
 }
 
-static bool is_abandoned(const void *writer) {
-    return atomic_load(&((const bugpack_writer *)writer)->is_abandoned);
-}
-
 static int read_aside(bugpack_writer *writer, watched_file *file) {
     const bp_aside aside = {.work = read_in_child,
                             .context = file,
                             .answer_bytes = sizeof(struct answer),
                             .stall_ms = file->plan.stall_ms,
-                            .is_cancelled = is_abandoned,
+                            .is_cancelled = bp_writer_is_abandoned,
                             .observed = writer};
     struct answer answer;
     bugpack_error error = BUGPACK_ERROR_INIT;

@@ -116,10 +116,6 @@ static void print_in_child(const void *reading, void *ret_answer, int out_fd) {
     }
 }
 
-static bool is_abandoned(const void *writer) {
-    return atomic_load(&((const bugpack_writer *)writer)->is_abandoned);
-}
-
 static bugpack_status describe_end(bugpack_status status, int wait_status, bugpack_error *error) {
     if (status == BUGPACK_ERR_IO && WIFSIGNALED(wait_status)) {
         return bp_fail(error, status, "the unwinder died by signal %d", WTERMSIG(wait_status));
@@ -149,7 +145,7 @@ static bugpack_status print_aside(bp_aside_runner *run_aside, const bp_source *s
                             .context = reading,
                             .answer_bytes = sizeof(struct answer),
                             .stall_ms = source->timeout_ms,
-                            .is_cancelled = is_abandoned,
+                            .is_cancelled = bp_writer_is_abandoned,
                             .observed = writer};
     bp_child child = {.pid = 0};
     struct answer answer;

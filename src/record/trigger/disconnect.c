@@ -181,37 +181,30 @@ static const bp_job_type job_type = {.kind = BP_REPORT_DISCONNECT,
                                      .settled = settled,
                                      .free = free_payload};
 
-static bugpack_status submit(struct disconnects *disconnects, const bugpack_disconnect_cause *given,
-                             uint64_t suppressed_count) {
-    const bp_report_context *report = disconnects->base.context.report;
-    bp_job *job = bp_job_new(report, &job_type, sizeof(struct cause));
-    if (job == NULL) {
-        return BUGPACK_ERR_NO_MEMORY;
-    }
-    struct cause *cause = job->payload;
-    cause->disconnects = disconnects;
-    cause->model.cooldown_ms = report->config->disconnect.cooldown_ms;
-    cause->model.suppressed_count = suppressed_count;
-    if (!copy_loss(given, job->triggered, &cause->model.first) ||
-        !look_at_channels(report->recorder, cause)) {
-        bp_job_free(job);
-        return BUGPACK_ERR_NO_MEMORY;
-    }
-    job->channel = job->key = job->name_detail = cause->model.first.channel;
-    job->traffic.only = job->channel;
-    return bp_job_queue_submit(disconnects->base.context.jobs, job, NULL, NULL);
-}
-
-bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *cause) {
+bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *given) {
     struct disconnects *disconnects = self;
+    const bp_report_context *report = disconnects->base.context.report;
     uint64_t suppressed_count = 0;
-    if (!bp_occasions_begin(disconnects->base.occasions, cause->channel, &suppressed_count)) {
-        add_latecomer(disconnects, cause);
+    if (!bp_occasions_begin(disconnects->base.occasions, given->channel, &suppressed_count)) {
+        add_latecomer(disconnects, given);
         return BUGPACK_ERR_BUSY;
     }
-    bugpack_status status = submit(disconnects, cause, suppressed_count);
+    bugpack_status status = BUGPACK_ERR_NO_MEMORY;
+    bp_job *job = bp_job_new(report, &job_type, sizeof(struct cause));
+    struct cause *cause = job != NULL ? job->payload : NULL;
+    if (cause != NULL && copy_loss(given, job->triggered, &cause->model.first) &&
+        look_at_channels(report->recorder, cause)) {
+        cause->disconnects = disconnects;
+        cause->model.cooldown_ms = report->config->disconnect.cooldown_ms;
+        cause->model.suppressed_count = suppressed_count;
+        job->channel = job->key = job->name_detail = cause->model.first.channel;
+        job->traffic.only = job->channel;
+        status = bp_job_queue_submit(disconnects->base.context.jobs, job, NULL, NULL);
+    } else {
+        bp_job_free(job);
+    }
     if (status != BUGPACK_OK) {
-        bp_occasions_end(disconnects->base.occasions, cause->channel, 0, status);
+        bp_occasions_end(disconnects->base.occasions, given->channel, 0, status);
     }
     return status;
 }

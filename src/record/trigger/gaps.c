@@ -143,23 +143,6 @@ static struct channel *channel_of(bp_gaps *gaps, const bp_gap_key *key) {
     return &gaps->channels[gaps->gap_count]; /* it is the first of its channel */
 }
 
-/* Finds the row of a key, or adds it where there is room. */
-static bp_gap *find_or_add(bp_gaps *gaps, const bp_gap_key *key, bool is_ignored) {
-    size_t slot = 0;
-    bp_gap *gap = find(gaps, key, hash_of(gaps, key), &slot);
-    if (gap == NULL) {
-        gap = &gaps->gaps[gaps->gap_count];
-        gap->channel = channel_of(gaps, key);
-        memcpy(gap->text, key->text, key->bytes);
-        gap->bytes = (uint8_t)key->bytes;
-        gap->channel_bytes = (uint8_t)key->channel_bytes;
-        gap->first_wall_ns = bp_clock_wall_ns();
-        gap->state = is_ignored ? GAP_IGNORED : GAP_OPEN;
-        gaps->slots[slot] = (uint16_t)++gaps->gap_count;
-    }
-    return gap;
-}
-
 static row_kind choose_row(bp_gaps *gaps, const bp_gap_key *key) {
     const struct channel *channel = channel_of(gaps, key);
     /* The last row is for what has no room anywhere. */
@@ -190,7 +173,19 @@ static bp_gap *add_row(bp_gaps *gaps, const bp_gap_key *key, const bool ignored[
     bp_gap_key made;
     row_kind kind = choose_row(gaps, key);
     bool is_new = kind == OWN_ROW;
-    bp_gap *gap = find_or_add(gaps, row_key(key, kind, &made), ignored[kind]);
+    const bp_gap_key *counted = row_key(key, kind, &made);
+    size_t slot = 0;
+    bp_gap *gap = find(gaps, counted, hash_of(gaps, counted), &slot);
+    if (gap == NULL) {
+        gap = &gaps->gaps[gaps->gap_count];
+        gap->channel = channel_of(gaps, counted);
+        memcpy(gap->text, counted->text, counted->bytes);
+        gap->bytes = (uint8_t)counted->bytes;
+        gap->channel_bytes = (uint8_t)counted->channel_bytes;
+        gap->first_wall_ns = bp_clock_wall_ns();
+        gap->state = ignored[kind] ? GAP_IGNORED : GAP_OPEN;
+        gaps->slots[slot] = (uint16_t)++gaps->gap_count;
+    }
     gap->takes[kind] = true;
     gap->channel->key_count += is_new;
     gap->channel->unknown_count += is_new && key->is_unknown;
@@ -223,8 +218,10 @@ static bp_gap *row_of(bp_gaps *gaps, const bp_gap_key *key) {
         bp_lock_release(&gaps->lock); /* patterns and keys can be chosen to take their time */
         for (row_kind kind = OWN_ROW; kind < row_kind_count; kind++) {
             bp_gap_key made;
-            ignored[kind] = bp_gap_key_matches(row_key(key, kind, &made), options->ignore,
-                                               options->ignore_count);
+            const char *text = row_key(key, kind, &made)->text;
+            for (size_t i = 0; i < options->ignore_count && !ignored[kind]; i++) {
+                ignored[kind] = fnmatch(options->ignore[i], text, 0) == 0;
+            }
         }
         bp_lock_acquire(&gaps->lock);
         gap = find_row(gaps, key);
@@ -481,12 +478,4 @@ void bp_gap_key_make_overflow(bp_gap_key *key, const bp_gap_key *of, bool of_unk
         snprintf(tail, sizeof tail, "%s%s", of_unknown ? unknown_word : ":", overflow_word);
     join(key, of->text, of->channel_bytes, tail, (size_t)tail_bytes);
     key->is_unknown = false;
-}
-
-bool bp_gap_key_matches(const bp_gap_key *key, const char *const *patterns, size_t pattern_count) {
-    bool is_match = false;
-    for (size_t i = 0; i < pattern_count && !is_match; i++) {
-        is_match = fnmatch(patterns[i], key->text, 0) == 0;
-    }
-    return is_match;
 }

@@ -53,9 +53,6 @@ void bp_gap_key_make_unknown(bp_gap_key *key, const char *channel, uint64_t opco
 /* "<channel>:overflow", or "<channel>:unknown:overflow", for the channel of another key. */
 void bp_gap_key_make_overflow(bp_gap_key *key, const bp_gap_key *of, bool of_unknown);
 
-/* Whether one of these patterns of fnmatch(3) fits the key. */
-bool bp_gap_key_matches(const bp_gap_key *key, const char *const *patterns, size_t pattern_count);
-
 typedef struct bp_gaps bp_gaps;
 /* One key's row. It stays where it is until the table is freed. */
 typedef struct bp_gap bp_gap;
