@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/hash.h"
 #include "base/lock.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -117,15 +118,6 @@ size_t bp_notifications_ring_bytes(void) {
     return 5 * (size_t)live_bytes;
 }
 
-/* FNV-1a (Fowler, Noll, Vo), 64 bits. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t byte_count) {
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < byte_count; i++) {
-        hash = (hash ^ at[i]) * 0x100000001B3u;
-    }
-    return hash;
-}
-
 /* Fills a slot. Without a lock: `made` is the caller's own. */
 static void fill(slot *made, uint64_t now_ns, bugpack_level level, const char *source,
                  const char *text, size_t text_bytes) {
@@ -148,9 +140,8 @@ static void fill(slot *made, uint64_t now_ns, bugpack_level level, const char *s
     if (text_kept > 0) {
         memcpy(made->body + source_kept, text, text_kept);
     }
-    uint64_t hash = hash_bytes(0xCBF29CE484222325u, &made->header.level, 1);
-    hash = hash_bytes(hash, &made->header.source_bytes, 1);
-    made->hash = hash_bytes(hash, made->body, source_kept + text_kept);
+    made->hash = XXH3_64bits_withSeed(made->body, source_kept + text_kept,
+                                      (uint64_t)made->header.level << 8 | source_kept);
 }
 
 static size_t body_bytes(const slot *of) {

@@ -41,21 +41,16 @@ static bool fail_look(bp_found_session *found, int system_errno) {
     return true;
 }
 
-/* Whether the process of a session may live, also where that cannot be known. */
-static bool may_live(const bp_found_session *found) {
-    const bp_session_identity *identity = &found->identity;
-    bool is_elsewhere =
-        identity->pid_namespace != 0 && identity->pid_namespace != bp_session_pid_namespace();
-    return is_elsewhere ||
-           (identity->pid > 0 && (kill((pid_t)identity->pid, 0) == 0 || errno == EPERM));
-}
-
 /*
  * Makes the lock of a directory that has none: its process was killed before it had one, or
  * something removed it. False when it is left alone, because it is being opened at this moment.
  */
 static bool adopt(bp_found_session *found) {
-    if (may_live(found)) {
+    const bp_session_identity *identity = &found->identity;
+    bool is_elsewhere =
+        identity->pid_namespace != 0 && identity->pid_namespace != bp_session_pid_namespace();
+    if (is_elsewhere ||
+        (identity->pid > 0 && (kill((pid_t)identity->pid, 0) == 0 || errno == EPERM))) {
         (void)bp_fail(&found->error, BUGPACK_ERR_IO,
                       "could not look at the session \"%s\": it has no lock, and its process may "
                       "live",

@@ -261,29 +261,22 @@ static void recover_channel(const source *from, uint32_t number, bp_snapshot *sn
         (!has_pins && channel->identity.has_pins != 0 && channel->messages_view.evicted_count > 0);
 }
 
-/* The number of a channel that has a file of this name. */
-static bool read_number(const char *name, uint32_t *ret_number) {
-    static const bp_ring_kind kinds[] = {BP_RING_KIND_TRAFFIC, BP_RING_KIND_PINS};
-    size_t letters = strcspn(name, "0123456789");
-    char expected[BP_RING_NAME_BYTES];
-    *ret_number = (uint32_t)strtoul(name + letters, NULL, 10);
-    (void)snprintf(expected, sizeof expected, BP_CHANNEL_FILE_FORMAT, (unsigned)*ret_number);
-    bool is_channel = strcmp(name, expected) == 0;
-    for (size_t i = 0; !is_channel && i < sizeof kinds / sizeof kinds[0]; i++) {
-        bp_session_ring_name(kinds[i], *ret_number, expected);
-        is_channel = strncmp(name, expected, strlen(expected)) == 0;
-    }
-    return is_channel;
-}
-
 typedef struct numbers {
     uint32_t *items;
     size_t count, capacity;
 } numbers;
 
+/* Adds the number of a channel that has a file of this name. False without memory. */
 static bool add_number(numbers *found, const char *name) {
-    uint32_t number = 0;
-    if (!read_number(name, &number) || found->count == recovered_max_count) {
+    char expected[BP_RING_NAME_BYTES];
+    uint32_t number = (uint32_t)strtoul(name + strcspn(name, "0123456789"), NULL, 10);
+    (void)snprintf(expected, sizeof expected, BP_CHANNEL_FILE_FORMAT, (unsigned)number);
+    bool is_channel = strcmp(name, expected) == 0;
+    for (bp_ring_kind kind = BP_RING_KIND_TRAFFIC; kind <= BP_RING_KIND_PINS; kind++) {
+        bp_session_ring_name(kind, number, expected);
+        is_channel = is_channel || strncmp(name, expected, strlen(expected)) == 0;
+    }
+    if (!is_channel || found->count == recovered_max_count) {
         return true;
     }
     if (!bp_array_reserve(&found->items, found->count, &found->capacity)) {

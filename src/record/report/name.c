@@ -64,18 +64,6 @@ static const struct {
              {BP_REPORT_AUTO_SNAPSHOT, false}, {BP_REPORT_HANG, true},
              {BP_REPORT_CONDITION, true},      {BP_REPORT_CRASH, false}};
 
-/* "2026-11-21T00-36-51Z", and only a moment that the clock can show in just these letters. */
-static bool read_time(const char *text, uint64_t *ret_secs) {
-    uint64_t wall_ns;
-    char again[BP_CLOCK_NAME_BYTES];
-    if (!bp_clock_parse(text, &wall_ns)) {
-        return false;
-    }
-    bp_clock_format_name(wall_ns, again);
-    *ret_secs = wall_ns / BP_NS_PER_SEC;
-    return memcmp(again, text, time_bytes) == 0;
-}
-
 /* Takes "-N" off the end, where it is there; `*length` is then shorter. */
 static unsigned take_number(const char *name, size_t *length) {
     unsigned number = 1;
@@ -114,11 +102,19 @@ bool bp_name_parse_report(const char *name, bp_report_name *ret_parsed) {
     }
     length -= extension_bytes;
     bp_report_name parsed = {.number = take_number(name, &length)};
+    uint64_t wall_ns = 0;
+    char again[BP_CLOCK_NAME_BYTES];
     if (length <= time_bytes + 1 || name[0] == '.' || name[0] == '-' ||
         name[length - time_bytes - 1] != '-' ||
-        !read_time(name + length - time_bytes, &parsed.wall_secs)) {
+        !bp_clock_parse(name + length - time_bytes, &wall_ns)) {
         return false;
     }
+    /* Only a moment that the clock can show in just these letters. */
+    bp_clock_format_name(wall_ns, again);
+    if (memcmp(again, name + length - time_bytes, time_bytes) != 0) {
+        return false;
+    }
+    parsed.wall_secs = wall_ns / BP_NS_PER_SEC;
     size_t end = length - time_bytes - 1;
     unsigned readings = 0;
     for (size_t at = 0; at < end; at++) {

@@ -26,7 +26,7 @@ struct adding {
 };
 
 /* Prints one entry into the writer, and says what it covers. */
-typedef bugpack_status print_part(struct adding *adding, bugpack_writer *writer,
+typedef bugpack_status print_part(struct adding *adding, bp_ring_kind kind, bugpack_writer *writer,
                                   bugpack_error *error);
 
 /* "; at least 5 records damaged or unreadable", of all these views together; "" when none is. */
@@ -69,28 +69,18 @@ static void tell_view(const struct adding *adding, const bp_ring_view *view,
     }
 }
 
-static bugpack_status print_log(struct adding *adding, bugpack_writer *writer,
-                                bugpack_error *error) {
-    const bp_snapshot_part *part = &adding->snapshot->parts[BP_RING_KIND_LOG];
+/* What has one ring: the log, the notifications or the history. */
+static bugpack_status print_ring(struct adding *adding, bp_ring_kind kind, bugpack_writer *writer,
+                                 bugpack_error *error) {
+    const bp_snapshot_part *part = &adding->snapshot->parts[kind];
+    uint64_t wall_offset_ns = adding->snapshot->wall_offset_ns;
     tell_view(adding, &part->view, writer);
-    return bp_log_print(&part->records, adding->snapshot->wall_offset_ns, bp_writer_sink, writer,
-                        error);
-}
-
-static bugpack_status print_history(struct adding *adding, bugpack_writer *writer,
-                                    bugpack_error *error) {
-    const bp_snapshot_part *part = &adding->snapshot->parts[BP_RING_KIND_HISTORY];
-    tell_view(adding, &part->view, writer);
-    return bp_history_print(&part->records, adding->snapshot->wall_offset_ns, bp_writer_sink,
-                            writer, error);
-}
-
-static bugpack_status print_notifications(struct adding *adding, bugpack_writer *writer,
-                                          bugpack_error *error) {
-    const bp_snapshot_part *part = &adding->snapshot->parts[BP_RING_KIND_NOTIFICATIONS];
-    tell_view(adding, &part->view, writer);
-    return bp_notifications_print(&part->records, adding->snapshot->wall_offset_ns,
-                                  &writer->content, error);
+    if (kind == BP_RING_KIND_LOG) {
+        return bp_log_print(&part->records, wall_offset_ns, bp_writer_sink, writer, error);
+    }
+    return kind == BP_RING_KIND_HISTORY
+               ? bp_history_print(&part->records, wall_offset_ns, bp_writer_sink, writer, error)
+               : bp_notifications_print(&part->records, wall_offset_ns, &writer->content, error);
 }
 
 /* "1 by the snap length, 2 by the filter": what shortened messages, into a text that has room. */
@@ -147,7 +137,7 @@ static void tell_extent(const struct adding *adding, uint64_t cut_count, bugpack
     }
 }
 
-static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
+static bugpack_status print_pcap(struct adding *adding, bp_ring_kind kind, bugpack_writer *writer,
                                  bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
     bp_redactor *redactor = bp_bundle_begin_messages(adding->bundle);
@@ -160,9 +150,9 @@ static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
     if (status != BUGPACK_OK) {
         return bp_fail_memory(error, "write the traffic");
     }
-    status = bp_traffic_print_pcap(&adding->snapshot->parts[BP_RING_KIND_TRAFFIC].records,
-                                   adding->channels, adding->channel_count, redactor,
-                                   bp_writer_sink, writer, &adding->extent, error);
+    status = bp_traffic_print_pcap(&adding->snapshot->parts[kind].records, adding->channels,
+                                   adding->channel_count, redactor, bp_writer_sink, writer,
+                                   &adding->extent, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -170,18 +160,18 @@ static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
     return BUGPACK_OK;
 }
 
-static bugpack_status print_index(struct adding *adding, bugpack_writer *writer,
+static bugpack_status print_index(struct adding *adding, bp_ring_kind kind, bugpack_writer *writer,
                                   bugpack_error *error) {
     tell_extent(adding, 0, writer);
-    return bp_traffic_print_index(&adding->snapshot->parts[BP_RING_KIND_TRAFFIC].records,
-                                  adding->channels, adding->channel_count, bp_writer_sink, writer,
-                                  error);
+    return bp_traffic_print_index(&adding->snapshot->parts[kind].records, adding->channels,
+                                  adding->channel_count, bp_writer_sink, writer, error);
 }
 
 /* One entry. `failure` is why its records could not be copied, or why it could not be printed. */
 static bugpack_status add_part(struct adding *adding, const char *name, print_part *print,
-                               const char *loss_reason, const char *choice, bugpack_error *failure,
-                               bugpack_error *error) {
+                               bp_ring_kind kind, bugpack_error *failure, bugpack_error *error) {
+    const char *loss_reason = adding->snapshot->parts[kind].loss_reason;
+    const char *choice = print == print_pcap ? adding->traffic_note : "";
     bp_bundle *bundle = adding->bundle;
     bugpack_writer writer;
     bp_instant began = bp_clock_now();
@@ -196,7 +186,7 @@ static bugpack_status add_part(struct adding *adding, const char *name, print_pa
     }
     status = failure->status;
     if (status == BUGPACK_OK) {
-        status = print(adding, &writer, failure);
+        status = print(adding, kind, &writer, failure);
         /* What failed on the way to the zip is the reason for what failed to be printed. */
         bugpack_status flushed = bp_writer_flush(&writer, failure);
         status = status == BUGPACK_OK ? flushed : status;
@@ -275,9 +265,9 @@ bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choic
         print_part *print;
         bp_ring_kind kind;
         bool may_be_empty;
-    } entries[] = {{"logs.jsonl", print_log, BP_RING_KIND_LOG, true},
-                   {"notifications.json", print_notifications, BP_RING_KIND_NOTIFICATIONS, false},
-                   {"metrics-history.jsonl", print_history, BP_RING_KIND_HISTORY, false},
+    } entries[] = {{"logs.jsonl", print_ring, BP_RING_KIND_LOG, true},
+                   {"notifications.json", print_ring, BP_RING_KIND_NOTIFICATIONS, false},
+                   {"metrics-history.jsonl", print_ring, BP_RING_KIND_HISTORY, false},
                    {"traffic.pcap", print_pcap, BP_RING_KIND_TRAFFIC, true},
                    {"traffic-index.jsonl", print_index, BP_RING_KIND_TRAFFIC, true}};
     bugpack_error failure = BUGPACK_ERROR_INIT; /* without a pcap there is nothing to index */
@@ -292,8 +282,7 @@ bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choic
         bool has_news = entries[i].may_be_empty || part->view.record_count > 0 ||
                         failure.status != BUGPACK_OK || snapshot->is_recovered;
         if (part->is_on && has_news) {
-            status = add_part(&adding, entries[i].name, entries[i].print, part->loss_reason,
-                              entries[i].print == print_pcap ? adding.traffic_note : "", &failure,
+            status = add_part(&adding, entries[i].name, entries[i].print, entries[i].kind, &failure,
                               error);
         }
     }

@@ -277,20 +277,6 @@ static void begin_call(bp_call_thread *thread, bp_provider *provider,
     bp_lock_release(&thread->lock);
 }
 
-/* Takes over what the manifest says of a call that returned, and drops what it does not keep. */
-static void end_call(const bp_call_thread *thread, bugpack_writer *writer) {
-    bp_manifest_line line = thread->writer.line;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    if (bp_writer_flush(writer, &error) != BUGPACK_OK) {
-        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
-        return;
-    }
-    if (line.status != BP_ARTEFACT_OK && line.status != BP_ARTEFACT_TRUNCATED) {
-        bp_writer_release(writer);
-    }
-    writer->line = line;
-}
-
 static void call_provider(bp_runner *runner, bp_provider *provider, const bp_cancel_token *token,
                           bugpack_writer *writer) {
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
@@ -308,7 +294,15 @@ static void call_provider(bp_runner *runner, bp_provider *provider, const bp_can
     begin_call(thread, provider, writer);
     call_end end = wait_for_call(runner, token, own_deadline_ns, writer);
     if (end == CALL_RETURNED) {
-        end_call(thread, writer);
+        bp_manifest_line line = thread->writer.line;
+        if (bp_writer_flush(writer, &error) != BUGPACK_OK) {
+            bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
+            return;
+        }
+        if (line.status != BP_ARTEFACT_OK && line.status != BP_ARTEFACT_TRUNCATED) {
+            bp_writer_release(writer); /* the manifest alone has it */
+        }
+        writer->line = line;
         return;
     }
     bool is_cut_short = bp_cancel_is_due(token);

@@ -18,17 +18,6 @@ void bp_tags_release(bp_tags *tags) {
     bp_lock_destroy(&tags->lock);
 }
 
-static bool is_key(const char *key) {
-    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                                  "_.-";
-    if (key == NULL) {
-        return false;
-    }
-    size_t key_bytes = strnlen(key, BUGPACK_TAG_KEY_MAX_BYTES + 1);
-    return key_bytes > 0 && key_bytes <= BUGPACK_TAG_KEY_MAX_BYTES &&
-           strspn(key, allowed) == key_bytes;
-}
-
 /* A copy of `from` without `key`, with room for one more; NULL without memory. */
 static bp_tag_set *copy_without(const bp_tag_set *from, const char *key) {
     size_t count = from == NULL ? 0 : from->count;
@@ -45,7 +34,11 @@ static bp_tag_set *copy_without(const bp_tag_set *from, const char *key) {
 }
 
 bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value) {
-    if (!is_key(key)) {
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                  "_.-";
+    size_t key_bytes = key == NULL ? 0 : strnlen(key, BUGPACK_TAG_KEY_MAX_BYTES + 1);
+    if (key_bytes == 0 || key_bytes > BUGPACK_TAG_KEY_MAX_BYTES ||
+        strspn(key, allowed) != key_bytes) {
         return BUGPACK_ERR_INVALID;
     }
     bugpack_status status = BUGPACK_OK;
@@ -59,7 +52,7 @@ bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value) {
     } else {
         if (value != NULL) {
             bp_tag *tag = &set->tags[set->count++];
-            memcpy(tag->key, key, strlen(key));
+            memcpy(tag->key, key, key_bytes);
             /* With some bytes over the limit, so that the cut sees whether it would split a
              * character. */
             size_t value_bytes = strnlen(value, BUGPACK_TAG_VALUE_MAX_BYTES + 4);

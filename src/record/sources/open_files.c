@@ -9,9 +9,6 @@
 #include "process/open_files.h"
 #include "sources/source.h"
 
-/* The share of a provider's time within which files are read. */
-static const unsigned reading_share_percent = 50;
-
 /* Where less than this part of the limit is left, the manifest says so. */
 static const uint64_t near_limit_part = 5;
 
@@ -26,7 +23,7 @@ struct file_readings {
 static bugpack_status read_files(const bp_source *source, const bp_subject_process *processes,
                                  size_t count, struct file_readings *readings,
                                  bugpack_error *error) {
-    uint64_t deadline_ns = bp_source_deadline_ns(source, reading_share_percent);
+    uint64_t deadline_ns = bp_source_deadline_ns(source, BP_SOURCE_READING_PERCENT);
     size_t left = BP_OPEN_FILE_MAX;
     readings->items = calloc(count, sizeof *readings->items);
     if (readings->items == NULL) {

@@ -69,9 +69,6 @@ int bp_source_heap_state(bugpack_writer *writer, void *context) {
     return 0;
 }
 
-/* The share of the provider's time within which a package is searched for. */
-static const unsigned reading_share_percent = 50;
-
 static bugpack_status read_system(const bp_source *source, bugpack_writer *writer,
                                   bp_system *ret_system, bugpack_error *error) {
     const bp_system_plan plan = {.with_process = !source->without_process,
@@ -80,7 +77,7 @@ static bugpack_status read_system(const bp_source *source, bugpack_writer *write
                                  .asks_package = source->asks_package,
                                  .oom_kills_before = source->oom_kills_before,
                                  .deadline_ns =
-                                     bp_source_deadline_ns(source, reading_share_percent)};
+                                     bp_source_deadline_ns(source, BP_SOURCE_READING_PERCENT)};
     bugpack_error ended = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_system_read(&plan, ret_system, error);
     if (status == BUGPACK_OK && plan.with_process &&

@@ -41,6 +41,9 @@ BP_ENTRIES(BP_NO_SOURCE, BP_SOURCE)
 #undef BP_NO_SOURCE
 #undef BP_SOURCE
 
+/* The share of a provider's time within which a source reads; the rest is for printing. */
+enum { BP_SOURCE_READING_PERCENT = 50 };
+
 /* When this share of the provider's time has passed. */
 uint64_t bp_source_deadline_ns(const bp_source *source, unsigned percent);
 

@@ -10,9 +10,6 @@
 /* A report waits for a calibration no longer than this, and for a stopped thread even less. */
 static const uint32_t calibration_timeout_ms = 1000;
 
-/* The share of the provider's time within which readings are begun. */
-static const unsigned reading_share_percent = 50;
-
 /* The readings of the target and its descendants. */
 struct readings {
     bp_thread_heap_reading *items;
@@ -36,7 +33,7 @@ static bool is_meant(const bp_thread_heap_reading *reading, const bp_subject_pro
 static bugpack_status probe_all(const bp_source *source, bp_heap_prober *prober,
                                 const bp_subject_process *processes, size_t count,
                                 struct readings *readings, bugpack_error *error) {
-    uint64_t end_ns = bp_source_deadline_ns(source, reading_share_percent);
+    uint64_t end_ns = bp_source_deadline_ns(source, BP_SOURCE_READING_PERCENT);
     readings->items = calloc(count, sizeof *readings->items);
     if (readings->items == NULL) {
         return bp_fail_memory(error, "read the counters of processes");

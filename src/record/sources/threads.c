@@ -10,9 +10,6 @@
 #include "process/threads.h"
 #include "sources/source.h"
 
-/* The share of a provider's time within which threads are read. */
-static const unsigned reading_share_percent = 50;
-
 /* The threads of the target and its descendants. */
 struct thread_readings {
     bp_process_threads *items;
@@ -24,7 +21,7 @@ struct thread_readings {
 static bugpack_status read_threads(const bp_source *source, const bp_subject_process *processes,
                                    size_t count, struct thread_readings *readings,
                                    bugpack_error *error) {
-    uint64_t deadline_ns = bp_source_deadline_ns(source, reading_share_percent);
+    uint64_t deadline_ns = bp_source_deadline_ns(source, BP_SOURCE_READING_PERCENT);
     readings->items = calloc(count, sizeof *readings->items);
     if (readings->items == NULL) {
         return bp_fail_memory(error, "read the threads of processes");

@@ -48,16 +48,15 @@ static void free_payload(bp_job *job) {
 static const bp_job_type job_type = {.yields = true, .run = run, .free = free_payload};
 
 static void keep(bp_crash_trigger *trigger) {
-    if (atomic_exchange(&trigger->is_job_waiting, true)) {
-        return;
+    if (!atomic_exchange(&trigger->is_job_waiting, true)) {
+        bp_job *job = bp_job_new(trigger->context.report, &job_type, 0);
+        if (job != NULL) {
+            job->payload = trigger;
+            (void)bp_job_queue_submit(trigger->context.jobs, job, NULL, NULL);
+        } else {
+            atomic_store(&trigger->is_job_waiting, false);
+        }
     }
-    bp_job *job = bp_job_new(trigger->context.report, &job_type, 0);
-    if (job == NULL) {
-        atomic_store(&trigger->is_job_waiting, false);
-        return;
-    }
-    job->payload = trigger;
-    (void)bp_job_queue_submit(trigger->context.jobs, job, NULL, NULL);
 }
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,

@@ -104,24 +104,6 @@ static uint64_t tick(void *self, uint64_t now_ns) {
     return next_ns;
 }
 
-/* Gives it a slot, unless the snapshot thread has enough to do already. Its number, or 0. */
-static uint64_t add_slot(struct retained_list *list, bp_retained *retained) {
-    uint64_t number = 0;
-    bp_lock_acquire(&list->lock);
-    if (list->pending_count < BUGPACK_RETAINED_MAX) {
-        remove_expired(list, bp_clock_monotonic_ns());
-        if (list->count == BUGPACK_RETAINED_MAX) {
-            remove_slot(list, 0);
-        }
-        list->slots[list->count++] = retained;
-        list->pending_count++;
-        retained->reference_count = 2; /* the list's and the snapshot thread's */
-        retained->number = number = ++list->last_number;
-    }
-    bp_lock_release(&list->lock);
-    return number;
-}
-
 /* The snapshot is done, or there is none. */
 static void end_snapshot(bp_retained *retained, bool is_good) {
     struct retained_list *list = retained->list;
@@ -166,7 +148,19 @@ uint64_t bp_retained_add(void *self) {
                               .job = job,
                               .expires_ns = job->triggered.monotonic_ns +
                                             BUGPACK_RETAINED_SECONDS * BP_NS_PER_SEC};
-    uint64_t number = add_slot(list, retained);
+    uint64_t number = 0;
+    bp_lock_acquire(&list->lock);
+    if (list->pending_count < BUGPACK_RETAINED_MAX) { /* else the snapshot thread is behind */
+        remove_expired(list, bp_clock_monotonic_ns());
+        if (list->count == BUGPACK_RETAINED_MAX) {
+            remove_slot(list, 0);
+        }
+        list->slots[list->count++] = retained;
+        list->pending_count++;
+        retained->reference_count = 2; /* the list's and the snapshot thread's */
+        retained->number = number = ++list->last_number;
+    }
+    bp_lock_release(&list->lock);
     if (number == 0) {
         bp_job_free(job);
         free(retained);
