@@ -62,7 +62,7 @@ static void *ask_for_windows(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < window_count; i++) {
         uint64_t triggered_ns = bp_clock_monotonic_ns();
-        bp_window *window = bp_windows_ask(windows, triggered_ns);
+        bp_window *window = bp_windows_ask(windows, triggered_ns, false, 0);
         bp_windows_wake(windows);
         CHECK(window != NULL);
         const bp_window_result *result = i % 4 == 1 ? NULL : bp_window_wait(window, UINT64_MAX);

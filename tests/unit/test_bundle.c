@@ -200,7 +200,7 @@ static void call(bp_bundle *bundle, const char *name, bp_content_form form,
     bp_runner runner;
     bugpack_writer writer;
     cr_assert(eq(int, bp_provider_new(&spec, &provider, NULL), 0));
-    bp_runner_init(&runner);
+    bp_runner_init(&runner, NULL, NULL);
     bp_writer_init(&writer, SIZE_MAX / 4);
     cr_assert(eq(int, bp_bundle_begin(bundle, name, &writer, NULL), 0));
     cr_assert(bp_runner_call(&runner, provider, NULL, &writer));

@@ -82,7 +82,7 @@ Test(window, ends_at_a_sample_that_is_taken_for_the_trigger) {
     }
     serve(sample);
     cr_expect(eq(uint, sample_count, 0), "nobody asked");
-    bp_window *window = bp_windows_ask(windows, now_ns);
+    bp_window *window = bp_windows_ask(windows, now_ns, false, 0);
     cr_expect(eq(ptr, bp_window_wait(window, 0), NULL));
     serve(sample);
     const bp_window_result *result = bp_window_wait(window, 0);
@@ -98,21 +98,21 @@ Test(window, ends_at_a_sample_that_is_taken_for_the_trigger) {
 
 Test(window, is_shared_by_triggers_within_50_ms) {
     add(now_ns - SEC);
-    bp_window *first = bp_windows_ask(windows, now_ns);
+    bp_window *first = bp_windows_ask(windows, now_ns, false, 0);
     for (unsigned i = 0; i < 50; i++) {
-        bp_window *same = bp_windows_ask(windows, now_ns + i * MS);
+        bp_window *same = bp_windows_ask(windows, now_ns + i * MS, false, 0);
         cr_expect(eq(ptr, same, first), "its sample is not taken yet");
         bp_window_release(same);
     }
     serve(sample);
     cr_expect(eq(uint, sample_count, 1));
     uint64_t sampled_ns = bp_window_wait(first, 0)->metrics.ended_ns;
-    bp_window *same = bp_windows_ask(windows, sampled_ns - MS);
+    bp_window *same = bp_windows_ask(windows, sampled_ns - MS, false, 0);
     cr_expect(eq(ptr, same, first), "the trigger came before the sample");
     bp_window_release(same);
-    same = bp_windows_ask(windows, sampled_ns + BP_WINDOW_SHARE_NS / 2);
+    same = bp_windows_ask(windows, sampled_ns + BP_WINDOW_SHARE_NS / 2, false, 0);
     cr_expect(eq(ptr, same, first));
-    bp_window *next = bp_windows_ask(windows, sampled_ns + 10 * SEC);
+    bp_window *next = bp_windows_ask(windows, sampled_ns + 10 * SEC, false, 0);
     cr_expect(ne(ptr, next, first));
     serve(sample);
     cr_expect(eq(uint, sample_count, 2));
@@ -122,7 +122,7 @@ Test(window, is_shared_by_triggers_within_50_ms) {
 }
 
 Test(window, of_a_young_session_waits_until_it_lasts_250_ms) {
-    bp_window *window = bp_windows_ask(windows, now_ns);
+    bp_window *window = bp_windows_ask(windows, now_ns, false, 0);
     add(now_ns + MS);
     uint64_t due_ns = bp_windows_serve(windows, now_ns + 2 * MS, sample, NULL);
     cr_expect(eq(u64, due_ns, now_ns + MS + SEC / 4));
@@ -139,7 +139,7 @@ Test(window, of_a_young_session_waits_until_it_lasts_250_ms) {
 /* The sample comes when it comes; what an ended process has used does not change any more. */
 Test(window, of_an_ended_process_ends_with_it_and_waits_for_no_length) {
     add(now_ns - 60 * MS);
-    bp_window *window = bp_windows_ask_last(windows, now_ns, now_ns / 4 + 3 * MS);
+    bp_window *window = bp_windows_ask(windows, now_ns, true, now_ns / 4 + 3 * MS);
     serve(sample);
     const bp_window_result *result = bp_window_wait(window, 0);
     cr_assert(ne(ptr, result, NULL));
@@ -151,7 +151,7 @@ Test(window, of_an_ended_process_ends_with_it_and_waits_for_no_length) {
 
 Test(window, of_an_ended_process_that_was_never_sampled_is_its_life) {
     for (ticks = 0; ticks < 2; ticks++) {
-        bp_window *window = bp_windows_ask_last(windows, now_ns, ticks * 10 * MS + 9 * MS);
+        bp_window *window = bp_windows_ask(windows, now_ns, true, ticks * 10 * MS + 9 * MS);
         serve(sample_of_a_ticking_one);
         const bp_window_result *result = bp_window_wait(window, 0);
         cr_assert(ne(ptr, result, NULL));
@@ -167,11 +167,11 @@ Test(window, of_an_ended_process_that_was_never_sampled_is_its_life) {
 
 Test(window, of_an_end_is_also_that_of_a_trigger_that_still_waits) {
     add(now_ns - 60 * MS);
-    bp_window *first = bp_windows_ask(windows, now_ns - MS);
-    bp_window *last = bp_windows_ask_last(windows, now_ns, 0);
+    bp_window *first = bp_windows_ask(windows, now_ns - MS, false, 0);
+    bp_window *last = bp_windows_ask(windows, now_ns, true, 0);
     cr_expect(eq(ptr, first, last));
     serve(sample);
-    bp_window *next = bp_windows_ask_last(windows, now_ns - 1, 0);
+    bp_window *next = bp_windows_ask(windows, now_ns - 1, true, 0);
     cr_expect(ne(ptr, next, last), "that one has its sample");
     serve(sample);
     cr_expect(eq(u64, bp_window_wait(next, 0)->metrics.ended_ns, now_ns - 1));
@@ -183,7 +183,7 @@ Test(window, of_an_end_is_also_that_of_a_trigger_that_still_waits) {
 Test(window, of_a_failed_sample_is_what_the_history_has_and_says_why) {
     add(now_ns - 3 * SEC);
     add(now_ns - SEC);
-    bp_window *window = bp_windows_ask(windows, now_ns);
+    bp_window *window = bp_windows_ask(windows, now_ns, false, 0);
     serve(fail);
     const bp_window_result *result = bp_window_wait(window, 0);
     cr_assert(ne(ptr, result, NULL));
@@ -195,14 +195,14 @@ Test(window, of_a_failed_sample_is_what_the_history_has_and_says_why) {
 }
 
 Test(window, without_any_other_sample_there_are_no_metrics) {
-    bp_window *window = bp_windows_ask(windows, now_ns - SEC);
+    bp_window *window = bp_windows_ask(windows, now_ns - SEC, false, 0);
     serve(fail);
     const bp_window_result *result = bp_window_wait(window, 0);
     cr_assert(ne(ptr, result, NULL));
     cr_expect(eq(int, result->status, BUGPACK_ERR_NO_PROCESS));
     cr_expect(eq(str, result->error.message, "process 7 has ended"));
     bp_window_release(window);
-    window = bp_windows_ask(windows, now_ns + SEC);
+    window = bp_windows_ask(windows, now_ns + SEC, false, 0);
     cr_expect(eq(u64, bp_windows_serve(windows, UINT64_MAX, sample, NULL), UINT64_MAX));
     cr_expect(eq(int, bp_window_wait(window, 0)->status, BUGPACK_ERR_IO),
               "nothing to compare with");
@@ -238,7 +238,7 @@ Test(window, begins_with_the_program_that_runs_at_its_end) {
 Test(window, that_is_given_up_is_not_shared_and_not_sampled) {
     add(now_ns - 3 * SEC);
     add(now_ns - SEC);
-    bp_window *late = bp_windows_ask(windows, now_ns);
+    bp_window *late = bp_windows_ask(windows, now_ns, false, 0);
     cr_expect(gt(u64, bp_window_deadline_ns(late), now_ns));
     const bp_window_result *result = bp_window_give_up(late);
     cr_expect(eq(int, result->status, BUGPACK_OK));
@@ -246,7 +246,7 @@ Test(window, that_is_given_up_is_not_shared_and_not_sampled) {
     cr_expect(eq(str, result->error.message, "the sample at the trigger was not taken in time"));
     serve(sample);
     cr_expect(eq(uint, sample_count, 0));
-    bp_window *next = bp_windows_ask(windows, now_ns + MS);
+    bp_window *next = bp_windows_ask(windows, now_ns + MS, false, 0);
     cr_expect(ne(ptr, next, late));
     bp_window_release(late);
     bp_window_release(next);
@@ -263,7 +263,7 @@ static bugpack_status give_up_meanwhile(void *context, bp_task_snapshot *ret_sna
 Test(window, has_one_result_when_the_sample_comes_too_late) {
     add(now_ns - 3 * SEC);
     add(now_ns - SEC);
-    bp_window *window = bp_windows_ask(windows, now_ns);
+    bp_window *window = bp_windows_ask(windows, now_ns, false, 0);
     (void)bp_windows_serve(windows, now_ns, give_up_meanwhile, window);
     cr_expect(eq(uint, sample_count, 1));
     cr_expect(eq(u64, bp_window_wait(window, 0)->metrics.ended_ns, now_ns - SEC));
@@ -275,13 +275,13 @@ Test(window, is_refused_when_too_much_is_held) {
     bp_window *held[2];
     add(now_ns - SEC);
     for (unsigned i = 0; i < 2; i++) {
-        held[i] = bp_windows_ask(windows, now_ns + i * 1000 * SEC);
+        held[i] = bp_windows_ask(windows, now_ns + i * 1000 * SEC, false, 0);
         cr_assert(ne(ptr, held[i], NULL));
         (void)bp_windows_serve(windows, bp_clock_monotonic_ns(), sample, &thread_count);
     }
-    cr_expect(eq(ptr, bp_windows_ask(windows, now_ns + 3000 * SEC), NULL));
+    cr_expect(eq(ptr, bp_windows_ask(windows, now_ns + 3000 * SEC, false, 0), NULL));
     bp_window_release(held[0]);
-    bp_window *again = bp_windows_ask(windows, now_ns + 3000 * SEC);
+    bp_window *again = bp_windows_ask(windows, now_ns + 3000 * SEC, false, 0);
     cr_expect(ne(ptr, again, NULL));
     bp_window_release(again);
     bp_window_release(held[1]);

@@ -86,7 +86,7 @@ void bp_window_release(bp_window *window) {
 }
 
 /* The last window of a process is that of one whose sample is yet to come, too. */
-static bp_window *ask(bp_windows *windows, uint64_t now_ns, bool is_last, uint64_t cpu_ns) {
+bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns, bool is_last, uint64_t cpu_ns) {
     bp_window *old = NULL;
     bp_window *made = NULL;
     bp_lock_acquire(&windows->lock);
@@ -118,14 +118,6 @@ static bp_window *ask(bp_windows *windows, uint64_t now_ns, bool is_last, uint64
     bp_lock_release(&windows->lock);
     bp_window_release(old);
     return window;
-}
-
-bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns) {
-    return ask(windows, now_ns, false, 0);
-}
-
-bp_window *bp_windows_ask_last(bp_windows *windows, uint64_t now_ns, uint64_t cpu_ns) {
-    return ask(windows, now_ns, true, cpu_ns);
 }
 
 void bp_windows_wake(bp_windows *windows) {

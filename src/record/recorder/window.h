@@ -40,15 +40,15 @@ bugpack_status bp_windows_new(bp_history *history, bp_monitor *monitor, bp_windo
                               bugpack_error *error);
 void bp_windows_free(bp_windows *windows); /* NULL is fine */
 
-/* Asks for a window that ends now; its sample is taken after bp_windows_wake. Waits for nothing.
- * NULL without memory, or when too much is held already. Any thread. */
-bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns);
 /*
- * The same for a process that has ended by `now_ns`. Its window ends then, whenever the sample is
- * taken, which need not wait for a length: it lasts as long as the process did, if that is shorter.
- * `cpu_ns`: all that the process used, with the children it waited for; 0: not known.
+ * Asks for a window that ends now; its sample is taken after bp_windows_wake. Waits for nothing.
+ * NULL without memory, or when too much is held already. Any thread.
+ *
+ * `is_last`: the process has ended by `now_ns`. Its window ends then, whenever the sample is taken,
+ * which need not wait for a length: it lasts as long as the process did, if that is shorter. Of
+ * such a process, `cpu_ns` is all that it used, with the children it waited for; 0: not known.
  */
-bp_window *bp_windows_ask_last(bp_windows *windows, uint64_t now_ns, uint64_t cpu_ns);
+bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns, bool is_last, uint64_t cpu_ns);
 
 /* Wakes the monitor where a window was asked for since the last call: apart from asking, because it
  * is a system call, which a trigger leaves to a thread that it wakes anyway. NULL is fine. Any

@@ -514,7 +514,7 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
         result->status = assemble(&assembly, result, &result->error);
     }
     for (size_t i = 0; i < assembly.window_count; i++) {
-        bp_profile_window_abandon(&assembly.windows[i].profile);
+        bp_profiler_abandon(assembly.windows[i].profile.profiler); /* unless it has ended */
     }
     free(assembly.windows);
     bp_bundle_free(assembly.bundle);

@@ -24,7 +24,7 @@ bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type,
     context->note_triggers(context->triggers, job->notes);
     bp_windows *windows = context->recorder->windows;
     if (windows != NULL && type->run == NULL) {
-        job->window = bp_windows_ask(windows, job->triggered.monotonic_ns);
+        job->window = bp_windows_ask(windows, job->triggered.monotonic_ns, false, 0);
     }
     return job;
 }

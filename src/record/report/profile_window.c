@@ -101,7 +101,3 @@ bugpack_status bp_profile_window_add(bp_profile_window *window, const bp_subject
     bp_writer_stamp(&writer, began);
     return bp_bundle_put(bundle, name, status, &writer, error);
 }
-
-void bp_profile_window_abandon(bp_profile_window *window) {
-    bp_profiler_abandon(window->profiler);
-}

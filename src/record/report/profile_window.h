@@ -10,7 +10,7 @@
 /* All zero: there will be no entry. */
 typedef struct bp_profile_window {
     bool is_asked_for, is_left_out; /* the second: on request */
-    bp_profiler *profiler;          /* NULL: `error` says why */
+    bp_profiler *profiler;          /* NULL: `error` says why, or it has ended */
     bugpack_error error;
 } bp_profile_window;
 
@@ -24,8 +24,5 @@ void bp_profile_window_begin(const bp_report_context *context, bp_subject *subje
 /* Ends it, and adds the entry, or its line of the manifest that says why there is none. */
 bugpack_status bp_profile_window_add(bp_profile_window *window, const bp_subject *subject,
                                      bp_bundle *bundle, bugpack_error *error);
-
-/* Ends it without an entry, if it was not added. */
-void bp_profile_window_abandon(bp_profile_window *window);
 
 #endif

@@ -22,6 +22,9 @@ void bp_provider_list_drop(bp_provider **providers, size_t count) {
 }
 
 void bp_provider_list_release(bp_provider_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        (void)bp_provider_retire(list->providers[i]);
+    }
     bp_provider_list_drop(list->providers, list->count);
     bp_lock_destroy(&list->lock);
 }
@@ -96,10 +99,4 @@ bugpack_status bp_provider_list_get(bp_provider_list *list, bp_provider ***ret_p
     *ret_providers = providers;
     *ret_count = count;
     return BUGPACK_OK;
-}
-
-void bp_provider_list_retire(bp_provider_list *list) {
-    for (size_t i = 0; i < list->count; i++) {
-        (void)bp_provider_retire(list->providers[i]);
-    }
 }

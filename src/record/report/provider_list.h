@@ -13,7 +13,9 @@ typedef struct bp_provider_list {
     size_t count, capacity;
 } bp_provider_list;
 
-/* Every function but these two may be called on any thread. */
+/* Every function but these two may be called on any thread. The release lets no new call begin, and
+ * waits for those that a cancelled report left running, each until its time limit: the host frees
+ * afterwards what they may touch. */
 void bp_provider_list_init(bp_provider_list *list);
 void bp_provider_list_release(bp_provider_list *list);
 
@@ -31,9 +33,5 @@ bool bp_provider_list_remove(bp_provider_list *list, const char *name);
 bugpack_status bp_provider_list_get(bp_provider_list *list, bp_provider ***ret_providers,
                                     size_t *ret_count, bugpack_error *error);
 void bp_provider_list_drop(bp_provider **providers, size_t count);
-
-/* Lets no new call begin, and waits for those that a cancelled report left running, each until its
- * time limit: the host frees afterwards what they may touch. */
-void bp_provider_list_retire(bp_provider_list *list);
 
 #endif

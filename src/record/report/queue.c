@@ -497,8 +497,7 @@ bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue *
     bp_lock_init(&queue->lock, BP_LOCK_JOBS);
     (void)pthread_cond_init(&queue->copying, NULL);
     queue->context = context;
-    bp_runner_init(&queue->runner);
-    bp_runner_on_wake(&queue->runner, end_cancelled, queue);
+    bp_runner_init(&queue->runner, end_cancelled, queue);
     bp_fd_reserve_take(&queue->reserve);
     bugpack_status status = bp_thread_start(work, queue, &queue->worker, error);
     queue->has_worker = status == BUGPACK_OK;

@@ -129,8 +129,8 @@ static bugpack_status start_thread(bp_call_thread **ret_thread, bugpack_error *e
     return status;
 }
 
-void bp_runner_init(bp_runner *runner) {
-    *runner = (bp_runner){.thread = NULL};
+void bp_runner_init(bp_runner *runner, void (*on_wake)(void *context), void *context) {
+    *runner = (bp_runner){.on_wake = on_wake, .on_wake_context = context};
     bp_lock_init(&runner->lock, BP_LOCK_RUNNER);
 }
 
@@ -160,11 +160,6 @@ static void set_thread(bp_runner *runner, bp_call_thread *thread) {
     bp_lock_acquire(&runner->lock);
     runner->thread = thread;
     bp_lock_release(&runner->lock);
-}
-
-void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *context) {
-    runner->on_wake = on_wake;
-    runner->on_wake_context = context;
 }
 
 void bp_runner_wake(bp_runner *runner) {

@@ -23,14 +23,12 @@ typedef struct bp_runner {
     atomic_uint_least64_t closing_tid; /* of the thread that waits for the last report; 0: none */
 } bp_runner;
 
-/* Its first thread starts with the first call. One report at a time uses it. */
-void bp_runner_init(bp_runner *runner);
+/* Its first thread starts with the first call. One report at a time uses it. `on_wake` (NULL: none)
+ * is what the waiting thread does after each wake, without a lock. */
+void bp_runner_init(bp_runner *runner, void (*on_wake)(void *context), void *context);
 
 /* Makes a running call look at its cancel token again. Any thread, also while there is no call. */
 void bp_runner_wake(bp_runner *runner);
-
-/* What the waiting thread does after each such wake, without a lock. Before the first call. */
-void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *context);
 
 /*
  * The calling thread is about to wait for whoever calls providers. A call that waits for a mutex of

@@ -25,10 +25,14 @@ bugpack_status bp_session_add_machine(bugpack_session *session, const bp_machine
 bugpack_status bp_session_add_process(bugpack_session *session, pid_t pid, bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "add a process", error)) {
+        bp_report_context further = session->context;
         call.status =
             session->config.without_process
                 ? bp_fail(error, BUGPACK_ERR_INVALID, "the session is not about a process")
-                : bp_sources_add_process(&session->context, pid, error);
+                : bp_subject_add(session->context.subject, pid, &further.subject, error);
+        if (call.status == BUGPACK_OK) {
+            call.status = bp_sources_register(&further, error);
+        }
     }
     return bp_session_leave(&call);
 }

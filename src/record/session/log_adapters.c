@@ -86,7 +86,8 @@ FILE *bugpack_log_stream(bugpack_session *session, bugpack_level level, const ch
     if (bp_session_enter(&call, session, "open a log stream", error)) {
         file = open_stream(session, level, channel, error);
         if (file != NULL) {
-            bp_session_retain(session); /* until its fclose, which may follow the close */
+            /* Until its fclose, which may follow the close. */
+            (void)atomic_fetch_add_explicit(&session->reference_count, 1, memory_order_relaxed);
         }
     }
     (void)bp_session_leave(&call);

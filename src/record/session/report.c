@@ -166,8 +166,8 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
     }
     if (request->target_exit != NULL && job->window != NULL) {
         bp_window_release(job->window);
-        job->window = bp_windows_ask_last(session->context.recorder->windows,
-                                          job->triggered.monotonic_ns, request->target_cpu_ns);
+        job->window = bp_windows_ask(session->context.recorder->windows,
+                                     job->triggered.monotonic_ns, true, request->target_cpu_ns);
     }
     if (request->timeout_ms != 0) {
         job->token.deadline_ns = job->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;

@@ -303,7 +303,6 @@ static void session_retire(bugpack_session *session) {
     bp_triggers_close(&session->triggers);
     bp_ticker_free(session->ticker);
     bp_job_queue_free(session->jobs);
-    bp_provider_list_retire(&session->providers);
     bp_provider_list_release(&session->providers);
     bp_profile_ring_close(context->profile_ring);
     (void)bp_subject_end_refresh(context->subject);
@@ -409,10 +408,6 @@ bugpack_status bugpack_recorder_locate(bugpack_session *session,
  */
 static bugpack_session *_Atomic tombstones[BUGPACK_CLOSED_KEPT];
 static atomic_uint tombstone_count;
-
-void bp_session_retain(bugpack_session *session) {
-    (void)atomic_fetch_add_explicit(&session->reference_count, 1, memory_order_relaxed);
-}
 
 void bp_session_drop(bugpack_session *session) {
     if (session == NULL ||

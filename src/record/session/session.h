@@ -66,9 +66,8 @@ bool bp_session_enter(bp_call *call, bugpack_session *session, const char *what,
 /* Leaves, if the call is inside. The call's status. */
 bugpack_status bp_session_leave(bp_call *call);
 
-/* One reference to what is left of a closed session, for a log stream; close.c holds one to each of
- * the newest sessions. The last to drop it frees it. Any thread. */
-void bp_session_retain(bugpack_session *session);
+/* Drops a reference to what is left of a closed session: of a log stream, or of those that keep the
+ * newest. The last one frees it. Any thread. */
 void bp_session_drop(bugpack_session *session);
 
 /* Checks the host's options, and translates them into `ret_config`, which owns its strings. */

@@ -99,10 +99,3 @@ bugpack_status bp_sources_register(const bp_report_context *context, bugpack_err
     drop_source(source);
     return status;
 }
-
-bugpack_status bp_sources_add_process(const bp_report_context *context, pid_t pid,
-                                      bugpack_error *error) {
-    bp_report_context further = *context;
-    bugpack_status status = bp_subject_add(context->subject, pid, &further.subject, error);
-    return status == BUGPACK_OK ? bp_sources_register(&further, error) : status;
-}

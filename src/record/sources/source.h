@@ -54,11 +54,8 @@ int bp_source_end(bugpack_writer *writer, bugpack_status status, const bugpack_e
 /* NULL is fine. */
 void bp_source_free_stacks(bp_stacks_text *stacks);
 
-/* Opens a further process, and registers the sources that apply to it: each below its directory. */
-bugpack_status bp_sources_add_process(const bp_report_context *context, pid_t pid,
-                                      bugpack_error *error);
-
-/* Registers the sources that apply to the session. */
+/* Registers the sources that apply to the session, or to a further process: each of these below its
+ * directory. */
 bugpack_status bp_sources_register(const bp_report_context *context, bugpack_error *error);
 
 /* The host asks for a file, the command also for all threads of the machine. Strings are copied. */
