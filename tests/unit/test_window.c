@@ -214,7 +214,7 @@ Test(window, begins_with_the_program_that_runs_at_its_end) {
     add(now_ns - 3 * SEC);
     add(now_ns - 2 * SEC);
     image = 2;
-    bp_window *window = bp_windows_ask(windows, now_ns);
+    bp_window *window = bp_windows_ask(windows, now_ns, false, 0);
     serve(sample);
     const bp_window_result *result = bp_window_wait(window, 0);
     cr_assert(ne(ptr, result, NULL));
@@ -223,7 +223,7 @@ Test(window, begins_with_the_program_that_runs_at_its_end) {
     cr_expect(eq(str, result->error.message, "the process began another program"));
     bp_window_release(window);
     add(now_ns - SEC);
-    window = bp_windows_ask(windows, now_ns + SEC);
+    window = bp_windows_ask(windows, now_ns + SEC, false, 0);
     (void)bp_windows_serve(windows, UINT64_MAX, sample, NULL);
     result = bp_window_wait(window, 0);
     cr_assert(ne(ptr, result, NULL));

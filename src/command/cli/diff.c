@@ -256,7 +256,6 @@ static void print_json(const bp_diff *diff, const diff_options *options) {
     bp_json json;
     bp_buffer_init(&text, BP_CLI_JSON_BYTES);
     bp_json_begin_as(&json, BP_JSON_TABLE, &text);
-    bp_json_quote(&json, true);
     bp_json_add_uint(&json, "schema", BP_SCHEMA_NUMBER);
     add_side(&json, "before", &diff->before);
     add_side(&json, "after", &diff->after);
