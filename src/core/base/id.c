@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #if defined(__has_include)
 #if __has_include(<sys/random.h>)
 #include <sys/random.h> /* where macOS declares getentropy */
@@ -22,10 +23,5 @@ void bp_id_new(char out[BP_ID_BYTES]) {
                              bp_clock_monotonic_ns()};
         memcpy(random, parts, sizeof random);
     }
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < sizeof random; i++) {
-        out[2 * i] = digits[random[i] >> 4];
-        out[2 * i + 1] = digits[random[i] & 15];
-    }
-    out[BP_ID_BYTES - 1] = '\0';
+    bp_hex_print(random, sizeof random, out);
 }

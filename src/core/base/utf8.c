@@ -79,6 +79,15 @@ int32_t bp_hex_value(const void *digits, size_t count) {
     return value;
 }
 
+void bp_hex_print(const void *bytes, size_t byte_count, char *out) {
+    static const char digits[] = "0123456789abcdef";
+    for (const unsigned char *byte = bytes; byte_count > 0; byte_count--, byte++) {
+        *out++ = digits[*byte >> 4];
+        *out++ = digits[*byte & 15];
+    }
+    *out = '\0';
+}
+
 static void append_escape(bp_buffer *out, unsigned char byte) {
     char encoded[BP_UTF8_MAX_BYTES];
     (void)bp_buffer_append(out, encoded, bp_utf8_put(escape_base + byte, encoded));

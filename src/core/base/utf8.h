@@ -44,6 +44,9 @@ size_t bp_utf8_put(uint32_t code, char *ret_bytes);
 /* The value of `count` hexadecimal digits, at most seven; -1 where one of them is none. */
 int32_t bp_hex_value(const void *digits, size_t count);
 
+/* Writes two lower-case digits for each byte, and a NUL. */
+void bp_hex_print(const void *bytes, size_t byte_count, char *out);
+
 /* The largest cut of `byte_count` at or below `limit` that does not split a sequence. */
 size_t bp_utf8_cut(const void *bytes, size_t byte_count, size_t limit);
 

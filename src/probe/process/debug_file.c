@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "platform/linux/files.h"
 #include "process/elf_object.h"
 
@@ -121,9 +122,7 @@ static bool open_by_build_id(const bp_libdw *dw, Elf *elf, bp_debug_file *ret_fi
     if (byte_count < 2 || byte_count > 32) {
         return false;
     }
-    for (ssize_t i = 0; i < byte_count; i++) {
-        (void)snprintf(build_id + 2 * i, 3, "%02x", ((const unsigned char *)bits)[i]);
-    }
+    bp_hex_print(bits, (size_t)byte_count, build_id);
     bp_debug_file_path(build_id, path);
     return try_separate(dw, elf, path, ret_file, ret_errno);
 }

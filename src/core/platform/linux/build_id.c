@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* From the ELF specification (gABI chapters 4 and 5): not every system has <elf.h>. */
 enum {
     IDENT_CLASS = 4,
@@ -57,19 +59,6 @@ static bool read_layout(bp_build_id_reader *reader, void *context, elf_layout *r
     return true;
 }
 
-static bool write_hex(const unsigned char *id, size_t id_bytes, char *out) {
-    static const char digits[] = "0123456789abcdef";
-    if (id_bytes == 0 || id_bytes > BUILD_ID_MAX_BYTES) {
-        return false;
-    }
-    for (size_t i = 0; i < id_bytes; i++) {
-        out[2 * i] = digits[id[i] >> 4];
-        out[2 * i + 1] = digits[id[i] & 15];
-    }
-    out[2 * id_bytes] = '\0';
-    return true;
-}
-
 /* `size` rounded up to the alignment of notes. Sizes are of 32 bits, so nothing overflows. */
 static uint64_t padded(uint64_t size, uint64_t align) {
     return (size + align - 1) / align * align;
@@ -89,7 +78,11 @@ static bool find_in_notes(const unsigned char *notes, size_t notes_bytes, uint64
         }
         if (type == NOTE_GNU_BUILD_ID && name_bytes == 4 &&
             memcmp(notes + at + NOTE_HEADER_BYTES, "GNU", 4) == 0) {
-            return write_hex(notes + at + id_offset, (size_t)id_bytes, out);
+            if (id_bytes == 0 || id_bytes > BUILD_ID_MAX_BYTES) {
+                return false;
+            }
+            bp_hex_print(notes + at + id_offset, (size_t)id_bytes, out);
+            return true;
         }
         uint64_t note_bytes = padded(id_offset + id_bytes, align);
         if (note_bytes > left) {
