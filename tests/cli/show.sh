@@ -166,7 +166,7 @@ run show both-grows.zip
 grep -q "resident memory grew from 4 to 59 MiB in 19 s, 22 MiB of it bugpack's  " out || wrong "it is $(cat out)"
 rm ./*-grows.zip # without a manifest
 
-fact 'a diagnosis of CPU and of memory has its bounds'
+fact 'a diagnosis of CPU, of memory and of limits has its bounds'
 python3 - <<'END' >bounds
 import json, zipfile
 busy = {"tid": 1, "name": "w", "cpu_percent": 100, "cpu_ms": 2000, "system_ms": 0, "page_faults": 0, "voluntary_switches": 0,
@@ -185,12 +185,17 @@ def history(name, finding, *kb):
         {"time": f"2026-11-22T10:00:{i:02}Z", "cpu_percent": 1, "rss_kb": kb[i]} for i in range(len(kb))]}
 
 
+def process(name, finding, limit=None, **members):
+    limits = [{"name": limit, "soft": 1000}]
+    yield name, finding, {"metadata.json": {}, "process.json": {"name": "p", "limits": limits, **members}}
+
+
 rows = [
     *thread("busy", "spin"),
     *thread("born", "spin", born_in_window=True, age_ms=250, cpu_ms=240, cpu_percent=0),
     *thread("young", "", born_in_window=True, age_ms=249, cpu_ms=249, cpu_percent=0),
     *thread("kernel", "spin-in-system-calls", system_ms=500),
-    *thread("user", "spin", system_ms=499),
+    *thread("own", "spin", system_ms=499),
     *thread("lines", "spin", written_chars=400000, write_calls=4000),
     *thread("blocks", "", written_chars=400000, write_calls=400),
     *thread("shared", "spin", cpu_percent=50, cpu_ms=1000),
@@ -202,6 +207,14 @@ rows = [
     *thread("command", "", {"ended_threads_cpu_ms": 1500}, {"exit": {"status": 0}}, **slow),
     *history("grows", "memory-growth", *range(100000, 130000, 1500)),
     *history("little", "", *range(100000, 124000, 1200)),
+    *process("full", "fd-limit", "Max open files", open_files=900),
+    *process("open", "", "Max open files", open_files=899),
+    *process("user", "thread-limit", "Max processes", uid=1, threads=900),
+    *process("root", "", "Max processes", uid=0, threads=900),
+    *process("swap", "swapped", memory={"swap_kb": 65536, "rss_kb": 196608}),
+    *process("resident", "", memory={"swap_kb": 65536, "rss_kb": 196611}),
+    *process("zombies", "many-zombies", zombie_children=20),
+    *process("children", "", zombie_children=19),
     *history("start", "", *(100000 + 5000 * min(i, 11) + 100 * i for i in range(20))),
 ]
 for name, finding, documents in rows:
