@@ -19,6 +19,21 @@ enum { room_deadlocks = 24 << 20, room_files = 20 << 20 };
 
 /* --- findings ----------------------------------------------------------------------------- */
 
+/* Of the threads that a sentence names those of the first process that have a stack. */
+static void keep_stacks(const bp_evidence *evidence, bp_sentence *sentence) {
+    size_t count = evidence->folder[0] == '\0' ? sentence->thread_count : 0;
+    sentence->thread_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+        while (at < evidence->stack_count && evidence->stacks[at] != sentence->threads[i].id) {
+            at++;
+        }
+        if (at < evidence->stack_count) {
+            sentence->threads[sentence->thread_count++] = sentence->threads[i];
+        }
+    }
+}
+
 void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
                 const char *pattern, const bp_argument *arguments) {
     bp_finding finding = {.diagnosis = diagnosis};
@@ -26,9 +41,7 @@ void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry
     (void)snprintf(path, sizeof path, "%s%s", evidence->folder, entry);
     CUT_TO(finding.entry, path);
     bp_sentence_print(&finding.sentence, pattern, arguments);
-    if (evidence->folder[0] != '\0') {
-        finding.sentence.thread_count = 0;
-    }
+    keep_stacks(evidence, &finding.sentence);
     bp_findings_add(evidence->findings, &finding);
 }
 
@@ -334,8 +347,13 @@ bugpack_status bp_evidence_take_stack(void *context, bp_json_tree *stack, bugpac
     bp_evidence *evidence = context;
     uint64_t tid;
     (void)error;
-    bp_thread *thread =
-        bp_json_tree_uint(stack, "tid", &tid) ? bp_evidence_thread(evidence, tid) : NULL;
+    if (!bp_json_tree_uint(stack, "tid", &tid)) {
+        return BUGPACK_OK;
+    }
+    if (evidence->stack_count < BP_EVIDENCE_STACK_MAX) {
+        evidence->stacks[evidence->stack_count++] = tid;
+    }
+    bp_thread *thread = bp_evidence_thread(evidence, tid);
     if (thread != NULL && thread->stack == NULL) {
         size_t room = thread->is_waited_for ? room_wanted : room_any;
         thread->stack = take_tree(evidence, stack, thread->rank > 0 ? room_busiest : room);

@@ -22,6 +22,7 @@
 enum {
     BP_EVIDENCE_THREAD_MAX = 1 << 17,
     BP_EVIDENCE_BUSIEST_MAX = 12,
+    BP_EVIDENCE_STACK_MAX = 1024,
     BP_EVIDENCE_LINE_MAX = 256, /* more than a trace has, mostly */
     BP_EVIDENCE_LINE_BYTES = 240
 };
@@ -95,6 +96,8 @@ typedef struct bp_evidence {
     size_t thread_count, thread_capacity, sorted_count;
     bp_thread *busiest[BP_EVIDENCE_BUSIEST_MAX]; /* first; of those that were measured */
     size_t busiest_count;
+    uint64_t stacks[BP_EVIDENCE_STACK_MAX]; /* ids of the first threads in stacks.json */
+    size_t stack_count;
     uint64_t measured_count; /* threads in runtime-metrics.json */
     double window_ms;        /* 0: not known */
     const char *common_name; /* that most of them have; NULL: none */

@@ -172,7 +172,7 @@ extern const bp_diagnosis_row bp_diagnoses[BP_DIAGNOSIS_COUNT];
 typedef struct bp_finding {
     bp_diagnosis diagnosis;
     char entry[128];
-    bp_sentence sentence; /* its threads: those of the first process */
+    bp_sentence sentence; /* its threads: those in stacks.json */
 } bp_finding;
 
 /* What jq finds the evidence by, and what to look at next; "" for none. */

@@ -24,17 +24,14 @@ enum {
     log_line_max = 2000,
     picture_max_bytes = 16 << 20,
     bin_count = 60,
-    type_max = 48,
-    stack_max = 1024
+    type_max = 48
 };
 
 /* A page being written. */
 typedef struct html_page {
     bp_html html;
     bp_facts *facts;
-    bugpack_status status;      /* NO_MEMORY */
-    uint64_t stacks[stack_max]; /* threads that have one; of further ones it is not known */
-    size_t stack_count;
+    bugpack_status status; /* NO_MEMORY */
 } html_page;
 
 static void begin_section(html_page *page, bp_section_id id) {
@@ -373,28 +370,6 @@ static void write_identity(html_page *page) {
     bp_html_print(&page->html, "</dl></header>\n<main>\n");
 }
 
-/* A bp_json_tree_taker. */
-static bugpack_status take_stack_tid(void *context, bp_json_tree *row, bugpack_error *error) {
-    html_page *page = context;
-    (void)error;
-    if (page->stack_count < stack_max &&
-        bp_json_tree_uint(row, "tid", &page->stacks[page->stack_count])) {
-        page->stack_count++;
-    }
-    return BUGPACK_OK;
-}
-
-/* Which threads have a stack further down. */
-static void find_stacks(html_page *page) {
-    static const bp_json_tree_list lists[] = {{"threads", take_stack_tid, false},
-                                              {NULL, NULL, false}};
-    uint64_t byte_count;
-    if (bp_report_file_has(page->facts->report, "stacks.json", &byte_count) &&
-        byte_count <= page->facts->left_bytes) {
-        (void)bp_report_file_each(page->facts->report, "stacks.json", lists, page, NULL, NULL);
-    }
-}
-
 static void write_findings(html_page *page) {
     const bp_findings *findings = &page->facts->findings;
     uint64_t other_count = bp_findings_other_count(findings);
@@ -406,7 +381,7 @@ static void write_findings(html_page *page) {
         const char *next = bp_findings_next(findings, i);
         bp_html_print(&page->html, "<li class=\"%s\"><span class=\"severity\">%s:</span> ",
                       severity, severity);
-        bp_html_sentence(&page->html, &finding->sentence, page->stacks, page->stack_count);
+        bp_html_sentence(&page->html, &finding->sentence);
         bp_html_print(&page->html, " <span class=\"entry\">%s</span>", finding->entry);
         if (next[0] != '\0') {
             bp_html_print(&page->html, "<br>Next: %s", next);
@@ -608,7 +583,6 @@ bugpack_status bp_html_write(bp_facts *facts, bp_sink *sink, void *context, bugp
     html_page page = {.facts = facts};
     bp_html_init(&page.html, sink, context);
     write_head(&page);
-    find_stacks(&page);
     write_identity(&page);
     for (int i = 0; i < BP_SECTION_COUNT; i++) {
         if (own[i] != NULL) {

@@ -152,20 +152,13 @@ void bp_html_begin_table(bp_html *html, const char *columns) {
     bp_html_print(html, "</tr></thead><tbody>");
 }
 
-void bp_html_sentence(bp_html *html, const bp_sentence *sentence, const uint64_t *ids,
-                      size_t count) {
+void bp_html_sentence(bp_html *html, const bp_sentence *sentence) {
     size_t done = 0;
     for (size_t i = 0; i < sentence->thread_count; i++) {
         uint64_t id = sentence->threads[i].id;
-        size_t at = 0;
-        while (at < count && ids[at] != id) {
-            at++;
-        }
-        if (at < count) {
-            (void)bp_html_text(html, sentence->text + done, sentence->threads[i].at - done);
-            bp_html_print(html, "<a href=\"#stack-%" PRIu64 "\">%" PRIu64 "</a>", id, id);
-            done = sentence->threads[i].at + sentence->threads[i].byte_count;
-        }
+        (void)bp_html_text(html, sentence->text + done, sentence->threads[i].at - done);
+        bp_html_print(html, "<a href=\"#stack-%" PRIu64 "\">%" PRIu64 "</a>", id, id);
+        done = sentence->threads[i].at + sentence->threads[i].byte_count;
     }
     (void)bp_html_text(html, sentence->text + done, sentence->length - done);
 }

@@ -59,9 +59,8 @@ bugpack_status bp_html_picture_write(void *picture, const void *bytes, size_t by
 /* The begin of a table with these columns, "Thread|CPU". */
 void bp_html_begin_table(bp_html *html, const char *columns);
 
-/* A finding in words, in which threads that are among `ids` lead to their stacks. */
-void bp_html_sentence(bp_html *html, const bp_sentence *sentence, const uint64_t *ids,
-                      size_t count);
+/* A finding in words, in which threads lead to their stacks. */
+void bp_html_sentence(bp_html *html, const bp_sentence *sentence);
 
 /* CPU and memory over the history, each a chart with the trigger marked. Nothing without samples.
  */
