@@ -198,16 +198,6 @@ static int64_t subtract(uint64_t after, uint64_t before) {
     return before - after > INT64_MAX ? INT64_MIN : -(int64_t)(before - after);
 }
 
-static void fill_delta(bp_json_change *row) {
-    unsigned before_decimals = count_decimals(&row->before);
-    unsigned after_decimals = count_decimals(&row->after);
-    row->decimals = before_decimals > after_decimals ? before_decimals : after_decimals;
-    row->is_number = row->decimals <= 9 &&
-                     bp_json_token_fixed(&row->before, row->decimals, &row->numbers[0]) &&
-                     bp_json_token_fixed(&row->after, row->decimals, &row->numbers[1]);
-    row->delta = row->is_number ? subtract(row->numbers[1], row->numbers[0]) : 0;
-}
-
 static double size_of(const bp_json_change *row) {
     double size = row->delta < 0 ? -(double)row->delta : (double)row->delta;
     for (unsigned i = 0; i < row->decimals; i++) {
@@ -260,7 +250,12 @@ static void add_row(comparison *both, uint32_t before, uint32_t after) {
     row.path = list->paths.data + list->paths.size;
     (void)bp_buffer_append(&list->paths, bp_buffer_text(&both->path), both->path.size);
     (void)bp_buffer_append_char(&list->paths, '\0');
-    fill_delta(&row);
+    unsigned decimals[] = {count_decimals(&row.before), count_decimals(&row.after)};
+    row.decimals = decimals[0] > decimals[1] ? decimals[0] : decimals[1];
+    row.is_number = row.decimals <= 9 &&
+                    bp_json_token_fixed(&row.before, row.decimals, &row.numbers[0]) &&
+                    bp_json_token_fixed(&row.after, row.decimals, &row.numbers[1]);
+    row.delta = row.is_number ? subtract(row.numbers[1], row.numbers[0]) : 0;
     list->rows[list->count++] = row;
 }
 

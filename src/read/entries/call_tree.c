@@ -202,15 +202,6 @@ static int compare_samples(const void *one, const void *other) {
                : (left->node < right->node) - (left->node > right->node);
 }
 
-/* The samples of a node that are not those of a child. */
-static uint64_t own_samples(const bp_call_tree *tree, const bp_call_node *node) {
-    uint64_t samples = node->samples;
-    for (uint32_t i = node->first_child; i != 0; i = tree->nodes[i].next) {
-        samples -= tree->nodes[i].samples;
-    }
-    return samples;
-}
-
 bugpack_status bp_call_tree_end(bp_call_tree *tree) {
     size_t count = tree->node_count;
     ranked_node *ranked = count > 0 ? malloc(count * sizeof *ranked) : NULL;
@@ -230,8 +221,12 @@ bugpack_status bp_call_tree_end(bp_call_tree *tree) {
     }
     for (size_t i = 0; i < count; i++) {
         const bp_call_node *node = &tree->nodes[i];
+        const bp_call_node *parent = &tree->nodes[node->parent];
         if (node->parent != 0) { /* a thread is no function */
-            tree->names[node->name].self_samples += own_samples(tree, node);
+            tree->names[node->name].self_samples += node->samples;
+        }
+        if (node->parent != 0 && parent->parent != 0) {
+            tree->names[parent->name].self_samples -= node->samples;
         }
     }
     free(ranked);

@@ -88,14 +88,6 @@ static const char *pcap_check_write(pcap_check *check, const void *bytes, size_t
     return wrong;
 }
 
-/* The same for the end of the file. */
-static const char *pcap_check_end(const pcap_check *check) {
-    if (!check->has_file_header) {
-        return "it has no header";
-    }
-    return check->header_bytes > 0 || check->payload_left > 0 ? "its last record is cut" : NULL;
-}
-
 /* The lines of a profile, and the begin of one that is not whole. */
 typedef struct profile_check {
     bp_buffer line;
@@ -219,8 +211,15 @@ bugpack_status bp_content_begin(bp_content *content, const char *name, bugpack_e
 /* With `bytes` NULL the entry ends. */
 static bugpack_status write_pcap(bp_content *content, const void *bytes, size_t byte_count,
                                  bugpack_error *error) {
-    const char *wrong = bytes != NULL ? pcap_check_write(&content->pcap, bytes, byte_count)
-                                      : pcap_check_end(&content->pcap);
+    const pcap_check *check = &content->pcap;
+    const char *wrong = NULL;
+    if (bytes != NULL) {
+        wrong = pcap_check_write(&content->pcap, bytes, byte_count);
+    } else if (!check->has_file_header) {
+        wrong = "it has no header";
+    } else if (check->header_bytes > 0 || check->payload_left > 0) {
+        wrong = "its last record is cut";
+    }
     return wrong == NULL ? BUGPACK_OK
                          : bp_fail(error, BUGPACK_ERR_CORRUPT, "record %llu: %s",
                                    (unsigned long long)content->pcap.record_count, wrong);

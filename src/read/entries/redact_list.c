@@ -166,12 +166,6 @@ static bugpack_status take(void *context, const void *bytes, size_t byte_count) 
     return status;
 }
 
-static bool is_text(const char *name) {
-    bp_redact_form form = bp_redact_form_of(name);
-    return form != BP_REDACT_BINARY && form != BP_REDACT_FRAMES &&
-           strcmp(name, "manifest.json") != 0;
-}
-
 /* How many lines of an entry mention somebody, or the machine that the report names, and the first
  * of them. The first 64 MiB are looked at. NO_MEMORY; IO or CORRUPT for an entry that cannot be
  * read. */
@@ -195,12 +189,6 @@ static bugpack_status make_mentions(const bp_report_file *report, const char *na
         bp_json_make_end(maker);
     }
     return status;
-}
-
-static const char *find_holding(const char *name) {
-    bp_entry_id id = bp_entry_find(name);
-    return id < BP_ENTRY_COUNT ? bp_entries[id].holds
-                               : "a file that was attached, or made by the program";
 }
 
 /* What the manifest says of an entry. Returns how much was replaced there. */
@@ -233,6 +221,7 @@ static uint64_t make_searched(bp_json_maker *maker, const bp_json_tree *line) {
 static uint64_t make_entry(bp_json_maker *maker, const bp_report_file *report, const char *name,
                            const bp_json_tree *line) {
     uint64_t byte_count = 0, replaced_count = 0;
+    bp_entry_id id = name != NULL ? bp_entry_find(name) : BP_ENTRY_COUNT;
     if (name == NULL || !bp_report_file_has(report, name, &byte_count) ||
         (line != NULL && byte_count == 0)) {
         return 0;
@@ -240,7 +229,9 @@ static uint64_t make_entry(bp_json_maker *maker, const bp_report_file *report, c
     bp_json_make_object(maker, NULL);
     bp_json_make_text(maker, "name", name);
     bp_json_make_uint(maker, "bytes", true, byte_count);
-    bp_json_make_text(maker, "holds", find_holding(name));
+    bp_json_make_text(maker, "holds",
+                      id < BP_ENTRY_COUNT ? bp_entries[id].holds
+                                          : "a file that was attached, or made by the program");
     bp_json_make_bool(maker, "in_manifest", line != NULL);
     if (line != NULL) {
         replaced_count = make_searched(maker, line);
@@ -273,7 +264,9 @@ static bugpack_status make_list(const bp_report_file *report, struct reading *re
     bp_json_make_array(maker, "mentions");
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
         const char *name = bp_report_file_name(report, i);
-        if (is_text(name)) {
+        bp_redact_form form = bp_redact_form_of(name);
+        if (form != BP_REDACT_BINARY && form != BP_REDACT_FRAMES &&
+            strcmp(name, "manifest.json") != 0) {
             status = make_mentions(report, name, reading, error);
         }
     }

@@ -57,15 +57,6 @@ static void copy_uint(bp_json_maker *maker, const bp_json_tree *from, const char
     bp_json_make_uint(maker, key, is_known, value);
 }
 
-/* A path that can be opened, in valid UTF-8. */
-static void make_path(bp_json_maker *maker, const char *path) {
-    bp_buffer text;
-    bp_buffer_init(&text, SIZE_MAX / 4);
-    maker->lacks_memory |= bp_utf8_encode(&text, path, strlen(path)) != BUGPACK_OK;
-    bp_json_make_text(maker, "path", bp_buffer_text(&text));
-    bp_buffer_release(&text);
-}
-
 /* What the report is about, in words: its kind, or the exit status of a process that did not
  * crash; and a description that says more. */
 static void make_kind(bp_json_maker *maker, const bp_json_tree *metadata) {
@@ -100,8 +91,12 @@ static void make_report(bp_json_maker *maker, const bp_process_reader *reader,
     const char *end = bp_json_tree_text_or(metadata, "session_end", "");
     uint64_t pid = 0;
     char name[64], signal[BP_SIGNAL_BYTES];
+    bp_buffer path;
     bp_json_make_object(maker, "report");
-    make_path(maker, report_path);
+    bp_buffer_init(&path, SIZE_MAX / 4); /* it can be opened, in valid UTF-8 */
+    maker->lacks_memory |= bp_utf8_encode(&path, report_path, strlen(report_path)) != BUGPACK_OK;
+    bp_json_make_text(maker, "path", bp_buffer_text(&path));
+    bp_buffer_release(&path);
     bp_json_make_text(maker, "app", bp_json_tree_text(app, "name"));
     bp_json_make_text(maker, "version", bp_json_tree_text(app, "version"));
     bp_json_make_text(maker, "build_id", bp_json_tree_text(app, "build_id"));

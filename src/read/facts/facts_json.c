@@ -88,18 +88,6 @@ static void add_members(bp_json *json, const bp_facts *facts, const line_member 
     }
 }
 
-/* In an index there are lists for engines that do not take arrays of objects. */
-static void add_finding_lists(bp_json *json, const bp_findings *findings) {
-    bp_json_array_begin(json, "finding_ids");
-    for (size_t i = 0; i < findings->count; i++) {
-        bp_json_add_text(json, NULL, bp_diagnoses[findings->rows[i].diagnosis].id);
-    }
-    bp_json_array_end(json);
-    if (findings->count > 0) {
-        bp_json_add_text(json, "finding", findings->rows[0].sentence.text);
-    }
-}
-
 /* Three arrays of the same length: what an engine can unnest together. */
 static void add_threads(bp_json *json, const bp_thread_names *names) {
     static const size_t named_max = 1000;
@@ -205,7 +193,13 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
     bp_json_add_uint(&json, "finding_count",
                      facts->findings.count + bp_findings_other_count(&facts->findings));
     add_findings(&json, &facts->findings, false);
-    add_finding_lists(&json, &facts->findings);
+    bp_json_array_begin(&json, "finding_ids"); /* for engines that take no arrays of objects */
+    for (size_t i = 0; i < facts->findings.count; i++) {
+        bp_json_add_text(&json, NULL, bp_diagnoses[facts->findings.rows[i].diagnosis].id);
+    }
+    bp_json_array_end(&json);
+    bp_json_add_text(&json, "finding",
+                     facts->findings.count > 0 ? facts->findings.rows[0].sentence.text : NULL);
     add_members(&json, facts, figures);
     add_threads(&json, &facts->first.names);
     add_gap_keys(&json, facts);

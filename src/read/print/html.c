@@ -451,13 +451,6 @@ static void write_frame(void *context, const bp_frame_text *frame) {
     }
 }
 
-static void write_frames(html_page *page, const bp_json_tree *frames) {
-    frame_lines lines = {.page = page};
-    bp_buffer_init(&lines.line, SIZE_MAX / 4);
-    bp_frames_each(frames, &page->facts->finder, write_frame, &lines);
-    bp_buffer_release(&lines.line);
-}
-
 /* A list that grows below its heading. */
 typedef struct stack_list {
     html_page *page;
@@ -468,6 +461,7 @@ typedef struct stack_list {
 static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_error *error) {
     stack_list *list = context;
     html_page *page = list->page;
+    frame_lines lines = {.page = page};
     (void)error;
     if (!list->has_any) {
         begin_section(page, BP_SECTION_STACKS);
@@ -478,7 +472,9 @@ static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_erro
                        "class=\"entry\">{tid:u|0} {state|}</span>"
                        "</summary><pre>",
                        row);
-    write_frames(page, bp_json_tree_array(row, "frames"));
+    bp_buffer_init(&lines.line, SIZE_MAX / 4);
+    bp_frames_each(bp_json_tree_array(row, "frames"), &page->facts->finder, write_frame, &lines);
+    bp_buffer_release(&lines.line);
     bp_html_print(&page->html, "%s</pre></details>", bp_json_tree_text_or(row, "reason", ""));
     return page->html.status;
 }

@@ -83,19 +83,12 @@ static void draw(flame_graph *flame, const flame_box *box, uint64_t samples, con
     bp_html_print(html, "</svg>\n");
 }
 
-static void draw_node(flame_graph *flame, const flame_box *box) {
-    char title[BP_CALL_TREE_LABEL_BYTES], name[BP_FRAME_NAME_BYTES];
-    bp_utf8_copy(title, sizeof title, bp_call_tree_node_name(flame->profile, box->node));
-    bp_call_tree_short_name(flame->profile, box->node, name);
-    draw(flame, box, flame->profile->nodes[box->node].samples, box->is_hot ? "hot" : "", title,
-         name);
-}
-
 /* What is too narrow is one box at the end. No deeper than a stack may be. */
 static void draw_children(flame_graph *flame, const flame_box *parent) {
     const bp_call_node *nodes = flame->profile->nodes;
     flame_box box = {.first_sample = parent->first_sample, .row = parent->row};
     uint64_t rest = 0;
+    char title[BP_CALL_TREE_LABEL_BYTES], name[BP_FRAME_NAME_BYTES];
     for (uint32_t i = nodes[parent->node].first_child; i != 0; i = nodes[i].next) {
         if ((double)nodes[i].samples < flame->least_samples) {
             rest += nodes[i].samples;
@@ -106,7 +99,9 @@ static void draw_children(flame_graph *flame, const flame_box *parent) {
         box.thread = parent->node == 0 ? i : parent->thread;
         box.is_hot = parent->node == 0 || (parent->is_hot && is_first &&
                                            bp_call_tree_is_half(flame->profile, i, box.thread));
-        draw_node(flame, &box);
+        bp_utf8_copy(title, sizeof title, bp_call_tree_node_name(flame->profile, i));
+        bp_call_tree_short_name(flame->profile, i, name);
+        draw(flame, &box, nodes[i].samples, box.is_hot ? "hot" : "", title, name);
         box.row = parent->row + 1;
         draw_children(flame, &box);
         box.row = parent->row;
