@@ -6,7 +6,7 @@
  *     bugpack_error error;
  *     bugpack::session session(options, &error);
  *     if (!session) { std::cerr << error.message << '\n'; }
- *     session.provide_json("session.json", [&](bugpack::writer &out) {
+ *     session.provide("session.json", BUGPACK_PROVIDE_JSON, [&](bugpack::writer &out) {
  *         return out.write(app.state_as_json());
  *     });
  *     session.report_async({}, [](const bugpack_report_result &result) { … });
@@ -322,12 +322,14 @@ class session {
         }
     }
     void notify(bugpack_level level, const std::string &source, const std::string &text) {
-        bugpack_notify(handle_, level, source.c_str(), "%s", text.c_str());
+        bugpack_notify(handle_, level, source.c_str(), nullptr, "%s", text.c_str());
     }
     /* Returns the ticket for report_request::retained. */
     std::uint64_t notify_retain(bugpack_level level, const std::string &source,
                                 const std::string &text) {
-        return bugpack_notify_retain(handle_, level, source.c_str(), "%s", text.c_str());
+        std::uint64_t retained = 0;
+        bugpack_notify(handle_, level, source.c_str(), &retained, "%s", text.c_str());
+        return retained;
     }
 
     bugpack_status set_tag(const std::string &key, const std::string &value) {
@@ -341,25 +343,23 @@ class session {
         return bugpack_recorder_locate(handle_, &location);
     }
 
-    bugpack_status provide_json(const std::string &name, provider fill,
-                                bugpack_error *error = nullptr) {
-        return provide(bugpack_provide_json, name, std::move(fill), error);
-    }
-    bugpack_status provide_text(const std::string &name, provider fill,
-                                bugpack_error *error = nullptr) {
-        return provide(bugpack_provide_text, name, std::move(fill), error);
-    }
-    bugpack_status provide_bytes(const std::string &name, provider fill,
-                                 bugpack_error *error = nullptr) {
-        return provide(bugpack_provide_bytes, name, std::move(fill), error);
-    }
-    /* Calls writer::write_picture. Its name for unprovide is "screenshot.png". */
-    bugpack_status provide_screenshot(provider fill, bugpack_error *error = nullptr) {
-        const auto call = [](bugpack_session *handle, const char *,
-                             bugpack_provider_callback *fill_c, void *context, bugpack_error *why) {
-            return bugpack_provide_screenshot(handle, fill_c, context, why);
-        };
-        return provide(call, "screenshot.png", std::move(fill), error);
+    /* A provider of BUGPACK_PROVIDE_SCREENSHOT, named "screenshot.png", calls
+     * writer::write_picture. */
+    bugpack_status provide(const std::string &name, bugpack_provider_kind kind, provider fill,
+                           bugpack_error *error = nullptr) {
+        if (handle_ == nullptr) {
+            return bugpack_provide(nullptr, name.c_str(), kind, detail::call_provider, nullptr,
+                                   error);
+        }
+        auto held = std::make_unique<detail::slot<provider>>();
+        held->callable = std::make_shared<provider>(std::move(fill));
+        const std::lock_guard<std::mutex> lock(owned_->mutex);
+        const bugpack_status status =
+            bugpack_provide(handle_, name.c_str(), kind, detail::call_provider, held.get(), error);
+        if (status == BUGPACK_OK) {
+            owned_->providers.insert_or_assign(name, std::move(held));
+        }
+        return status;
     }
     /* True: the callable has been destroyed. */
     bool unprovide(const std::string &name) {
@@ -433,8 +433,10 @@ class session {
     bugpack_status cancel(std::uint64_t ticket = 0) {
         return bugpack_cancel(handle_, ticket);
     }
-    bugpack_status disconnect(const std::string &channel, const std::string &error_text) {
-        return bugpack_disconnect(handle_, channel.c_str(), error_text.c_str());
+    bugpack_status disconnect(const std::string &channel, const std::string &error_text,
+                              const bugpack_disconnect_details *details = nullptr,
+                              bugpack_error *error = nullptr) {
+        return bugpack_disconnect(handle_, channel.c_str(), error_text.c_str(), details, error);
     }
     /* Empty where it failed, as `error` says. */
     watchdog open_watchdog(const std::string &name, std::chrono::milliseconds limit,
@@ -445,8 +447,8 @@ class session {
         return watchdog(status == BUGPACK_OK ? opened : nullptr);
     }
     /* Takes a report when the condition becomes true (bugpack/condition.h). */
-    bugpack_status trigger_when(const std::string &condition, bugpack_error *error = nullptr) {
-        return bugpack_trigger_when(handle_, condition.c_str(), error);
+    bugpack_status add_condition(const std::string &condition, bugpack_error *error = nullptr) {
+        return bugpack_condition_add(handle_, condition.c_str(), error);
     }
     /* Records what the process dies of, until close() (bugpack/crash.h). */
     bugpack_status install_crash_handler() {
@@ -480,23 +482,6 @@ class session {
         const std::lock_guard<std::mutex> lock(owned_->mutex);
         const auto at = owned_->providers.find(name);
         return at == owned_->providers.end() ? nullptr : at->second.get();
-    }
-
-    template <class Register>
-    bugpack_status provide(Register enlist, const std::string &name, provider fill,
-                           bugpack_error *error) {
-        if (handle_ == nullptr) {
-            return enlist(nullptr, name.c_str(), detail::call_provider, nullptr, error);
-        }
-        auto held = std::make_unique<detail::slot<provider>>();
-        held->callable = std::make_shared<provider>(std::move(fill));
-        const std::lock_guard<std::mutex> lock(owned_->mutex);
-        const bugpack_status status =
-            enlist(handle_, name.c_str(), detail::call_provider, held.get(), error);
-        if (status == BUGPACK_OK) {
-            owned_->providers.insert_or_assign(name, std::move(held));
-        }
-        return status;
     }
 
     bugpack_session *handle_ = nullptr;

@@ -3,24 +3,20 @@
  *
  * Structs. A struct that starts with `struct_size` can grow in later versions, at its end only.
  * Set `struct_size` to its sizeof and every other field to 0, then change what you need. 0 is the
- * default of every field, so these three mean the same:
+ * default of every field, so these mean the same:
  *
  *     bugpack_options options = BUGPACK_OPTIONS_INIT;
  *     bugpack_options options = {.struct_size = sizeof(bugpack_options)};
- *     bugpack_options options; bugpack_options_init(&options, sizeof options);
  *
- * The init functions take the size of the host's struct, also of one that was compiled with an
- * older or newer header, and write no further. They do nothing if it is no size of a struct. Any
- * thread.
- *
- * Language bindings need no copy of any default. The library reads the fields that the host was
+ * Language bindings need no copy of any default; they have functions that initialise
+ * (bugpack/bindings.h). The library reads the fields that the host was
  * compiled with and takes the others as 0. A host that was compiled with newer headers may pass a
  * larger struct: the call fails with BUGPACK_ERR_INVALID only if a field that this library does not
  * know is not 0. A size that no struct has is refused. In structs that the library fills,
  * `struct_size` says how far it may write.
  *
- * Nor do they need calls with variable arguments: each has a form with a finished text, such as
- * bugpack_notify_text, or with bytes, such as bugpack_log_bytes and bugpack_write. Each constant is
+ * Nor do they need calls with variable arguments: each has a form with a finished text there, or
+ * with bytes, such as bugpack_log_bytes and bugpack_write. Each constant is
  * a literal or an enumeration (docs/EMBEDDING.md, Struct versions and bindings).
  *
  * Ownership. Strings and structs that a host passes are copied by the call, unless the function

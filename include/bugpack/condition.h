@@ -1,9 +1,9 @@
 /*
  * Conditions: a program says once, at its start, what of its process is worth a report.
  *
- *     bugpack_trigger_when(session, "rss > 2G", &error);
- *     bugpack_trigger_when(session, "cpu > 90 for 10s", &error);
- *     bugpack_trigger_when(session, "rss grows 100M in 1min", &error);
+ *     bugpack_condition_add(session, "rss > 2G", &error);
+ *     bugpack_condition_add(session, "cpu > 90 for 10s", &error);
+ *     bugpack_condition_add(session, "rss grows 100M in 1min", &error);
  *
  * | condition | is true when |
  * | --- | --- |
@@ -56,9 +56,9 @@ BUGPACK_BEGIN_DECLS
  * UNSUPPORTED (fds or state on this system), NO_MEMORY, INERT, CLOSED. It stays until the session
  * is closed. Any thread. Since 0.1.0.
  */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_trigger_when(bugpack_session *session,
-                                                                  const char *condition,
-                                                                  bugpack_error *error);
+BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_condition_add(bugpack_session *session,
+                                                                   const char *condition,
+                                                                   bugpack_error *error);
 
 BUGPACK_END_DECLS
 

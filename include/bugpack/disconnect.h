@@ -13,20 +13,19 @@
 
 BUGPACK_BEGIN_DECLS
 
-/* Why a channel was lost. Since 0.1.0. */
-typedef struct bugpack_disconnect_cause {
+/* What else is known about a lost channel. */
+typedef struct bugpack_disconnect_details {
     size_t struct_size;
     bool keepalive_fired;   /* the host itself gave up on the peer */
-    const char *channel;    /* required; 1 to BUGPACK_CHANNEL_MAX_BYTES bytes */
-    const char *error_text; /* as the host would show it: "ECONNRESET"; NULL if unknown */
     const char *error_kind; /* the host's word for its class: "io", "tls"; NULL if unknown */
-} bugpack_disconnect_cause;
+} bugpack_disconnect_details;
 
-#define BUGPACK_DISCONNECT_CAUSE_INIT BUGPACK_INIT(bugpack_disconnect_cause)
-BUGPACK_API void bugpack_disconnect_cause_init(bugpack_disconnect_cause *fresh, size_t struct_size);
+#define BUGPACK_DISCONNECT_DETAILS_INIT BUGPACK_INIT(bugpack_disconnect_details)
 
 /*
- * Take a report of the kind `disconnect`. Its disconnect-cause.json has the cause and, for every
+ * Takes a report of the kind `disconnect` about `channel`, 1 to BUGPACK_CHANNEL_MAX_BYTES bytes.
+ * `error_text` is the error as the host would show it, "ECONNRESET"; NULL if it is not known.
+ * `details` may be NULL. Its disconnect-cause.json has the cause and, for every
  * channel of the session, its last activity and totals in each direction. Returns in microseconds,
  * as bugpack_report_async does.
  *
@@ -40,9 +39,9 @@ BUGPACK_API void bugpack_disconnect_cause_init(bugpack_disconnect_cause *fresh, 
  * CLOSED. Any thread. Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_disconnect(bugpack_session *session, const char *channel,
-                                              const char *error_text);
-BUGPACK_API bugpack_status bugpack_disconnect_because(bugpack_session *session,
-                                                      const bugpack_disconnect_cause *cause);
+                                              const char *error_text,
+                                              const bugpack_disconnect_details *details,
+                                              bugpack_error *error);
 
 BUGPACK_END_DECLS
 

@@ -46,7 +46,6 @@ typedef struct bugpack_event {
 } bugpack_event;
 
 #define BUGPACK_EVENT_INIT BUGPACK_INIT(bugpack_event)
-BUGPACK_API void bugpack_event_init(bugpack_event *fresh, size_t struct_size);
 
 /*
  * The callback of the option `on_event`, on the worker thread. `event` is valid during the call. It

@@ -93,7 +93,6 @@ typedef struct bugpack_pedantic_state {
 } bugpack_pedantic_state;
 
 #define BUGPACK_PEDANTIC_STATE_INIT BUGPACK_INIT(bugpack_pedantic_state)
-BUGPACK_API void bugpack_pedantic_state_init(bugpack_pedantic_state *fresh, size_t struct_size);
 
 /* Fills `*ret_state`, as far as its struct_size reaches. Errors: INVALID (struct_size), INERT,
  * CLOSED. Any thread. Since 0.1.0. */

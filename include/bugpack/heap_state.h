@@ -43,7 +43,6 @@ typedef struct bugpack_heap_state {
         sizeof(bugpack_heap_state), "", BUGPACK_HEAP_UNKNOWN, BUGPACK_HEAP_UNKNOWN,                \
             BUGPACK_HEAP_UNKNOWN, BUGPACK_HEAP_UNKNOWN, BUGPACK_HEAP_UNKNOWN                       \
     }
-BUGPACK_API void bugpack_heap_state_init(bugpack_heap_state *fresh, size_t struct_size);
 
 /*
  * Reads the state now, as far as struct_size of `*ret_state` reaches. Takes the dynamic linker's

@@ -72,19 +72,14 @@ BUGPACK_API void bugpack_truncate(bugpack_writer *writer, bool is_missing, const
  */
 BUGPACK_API int bugpack_omit(bugpack_writer *writer, const char *format, ...) BUGPACK_PRINTF(2, 3);
 
-/* The same with a finished text, in which '%' means nothing. NULL: "". Since 0.1.0. */
-BUGPACK_API int bugpack_fail_text(bugpack_writer *writer, const char *text);
-BUGPACK_API void bugpack_truncate_text(bugpack_writer *writer, bool is_missing, const char *text);
-BUGPACK_API int bugpack_omit_text(bugpack_writer *writer, const char *text);
-
 struct bugpack_picture;
 
 /*
  * Appends a picture (bugpack/report.h) as a PNG, encoded on the calling thread: some 8 ms for a
- * megapixel of text, 60 ms for one of noise. In a provider of bugpack_provide_screenshot it copies
- * the pixels, in 1 ms or less for a megapixel, and they are encoded when the provider has returned;
- * so a lock may be held that a thread that draws waits for. Errors: as bugpack_write; INVALID also
- * for a picture over the limits of bugpack/report.h. Since 0.1.0.
+ * megapixel of text, 60 ms for one of noise. In a provider of the kind BUGPACK_PROVIDE_SCREENSHOT
+ * it copies the pixels, in 1 ms or less for a megapixel, and they are encoded when the provider has
+ * returned; so a lock may be held that a thread that draws waits for. Errors: as bugpack_write;
+ * INVALID also for a picture over the limits of bugpack/report.h. Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_write_picture(bugpack_writer *writer,
                                                  const struct bugpack_picture *picture);
@@ -95,41 +90,35 @@ BUGPACK_API bugpack_status bugpack_write_picture(bugpack_writer *writer,
  */
 BUGPACK_API const char *bugpack_report_channel(const bugpack_writer *writer);
 
-/*
- * Register a provider under `name`: 1 to 200 bytes of UTF-8, components separated by '/', none of
- * them empty, "." or "..", no control character, backslash or colon. The names in the table of
- * docs/REPORT_FORMAT.md are reserved, except session.json and channel-state.json, which are for the
- * host to provide, and crash.json in a session about another process. The name is copied. `context`
- * is passed to the provider and must stay valid until bugpack_unprovide has returned true or
- * bugpack_close has returned.
- *
- * _json: one JSON document, checked strictly and written indented by two spaces. _text: made valid
- * UTF-8. _bytes: written as it is.
- *
- * Errors: INVALID (the name, or one that is taken, also if it differs only in case), LIMIT,
- * NO_MEMORY, INERT, CLOSED. Any thread. Since 0.1.0.
- */
-BUGPACK_API bugpack_status bugpack_provide_json(bugpack_session *session, const char *name,
-                                                bugpack_provider_callback *provider, void *context,
-                                                bugpack_error *error);
-BUGPACK_API bugpack_status bugpack_provide_text(bugpack_session *session, const char *name,
-                                                bugpack_provider_callback *provider, void *context,
-                                                bugpack_error *error);
-BUGPACK_API bugpack_status bugpack_provide_bytes(bugpack_session *session, const char *name,
-                                                 bugpack_provider_callback *provider, void *context,
-                                                 bugpack_error *error);
+/* What a provider fills. */
+typedef enum bugpack_provider_kind {
+    BUGPACK_PROVIDE_JSON = 0,  /* one JSON document, checked strictly and indented by two spaces */
+    BUGPACK_PROVIDE_TEXT = 1,  /* text, which is made valid UTF-8 */
+    BUGPACK_PROVIDE_BYTES = 2, /* bytes, written as they are */
+    /* screenshot.png, for reports whose request brings no `screenshot`: those that the library
+     * takes itself, such as of gaps, disconnects and hangs, those of `bugpack trigger`, and
+     * requests without one. The provider calls bugpack_write_picture once, and no other function
+     * that writes; otherwise the artefact fails. The picture is of the time of the call, shortly
+     * after the trigger; the manifest has it. */
+    BUGPACK_PROVIDE_SCREENSHOT = 3
+} bugpack_provider_kind;
 
 /*
- * Registers the provider of screenshot.png, for reports whose request brings no `screenshot`: those
- * that the library takes itself, such as of gaps, disconnects and hangs, those of `bugpack
- * trigger`, and requests without one. It calls bugpack_write_picture once, and no other function
- * that writes; otherwise the artefact fails. The picture is of the time of the call, shortly after
- * the trigger; the manifest has it. bugpack_unprovide with "screenshot.png" removes it. Errors and
- * threads as above. Since 0.1.0.
+ * Registers a provider under `name`: 1 to 200 bytes of UTF-8, components separated by '/', none of
+ * them empty, "." or "..", no control character, backslash or colon. The names in the table of
+ * docs/REPORT_FORMAT.md are reserved, except session.json and channel-state.json, which are for the
+ * host to provide, screenshot.png, which is the name of a screenshot and of nothing else, and
+ * crash.json in a session about another process. The name is copied. `context` is passed to the
+ * provider and must stay valid until bugpack_unprovide has returned true or bugpack_close has
+ * returned.
+ *
+ * Errors: INVALID (the kind; the name, or one that is taken, also if it differs only in case),
+ * LIMIT, NO_MEMORY, INERT, CLOSED. Any thread.
  */
-BUGPACK_API bugpack_status bugpack_provide_screenshot(bugpack_session *session,
-                                                      bugpack_provider_callback *provider,
-                                                      void *context, bugpack_error *error);
+BUGPACK_API bugpack_status bugpack_provide(bugpack_session *session, const char *name,
+                                           bugpack_provider_kind kind,
+                                           bugpack_provider_callback *provider, void *context,
+                                           bugpack_error *error);
 
 /* Which part of a file is read. */
 typedef enum bugpack_file_kind {

@@ -70,7 +70,6 @@ typedef struct bugpack_recover_options {
 } bugpack_recover_options;
 
 #define BUGPACK_RECOVER_OPTIONS_INIT BUGPACK_INIT(bugpack_recover_options)
-BUGPACK_API void bugpack_recover_options_init(bugpack_recover_options *fresh, size_t struct_size);
 
 /*
  * Writes a report for each dead session, and removes its directory. A running session is not

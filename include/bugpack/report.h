@@ -105,7 +105,6 @@ typedef struct bugpack_report_request {
 } bugpack_report_request;
 
 #define BUGPACK_REPORT_REQUEST_INIT BUGPACK_INIT(bugpack_report_request)
-BUGPACK_API void bugpack_report_request_init(bugpack_report_request *fresh, size_t struct_size);
 
 #define BUGPACK_REPORT_PATH_BYTES 4096
 #define BUGPACK_REPORT_MISSING_BYTES 2048
@@ -129,7 +128,6 @@ typedef struct bugpack_report_result {
 } bugpack_report_result;
 
 #define BUGPACK_REPORT_RESULT_INIT BUGPACK_INIT(bugpack_report_result)
-BUGPACK_API void bugpack_report_result_init(bugpack_report_result *fresh, size_t struct_size);
 
 /*
  * Takes a report of this instant and waits until it is published. Without a metrics history that

@@ -261,7 +261,6 @@ typedef struct bugpack_options {
 } bugpack_options;
 
 #define BUGPACK_OPTIONS_INIT BUGPACK_INIT(bugpack_options)
-BUGPACK_API void bugpack_options_init(bugpack_options *fresh, size_t struct_size);
 
 /*
  * Opens a session: checks the options, opens the report directory and the target, and starts the
@@ -293,8 +292,6 @@ typedef struct bugpack_recorder_location {
 } bugpack_recorder_location;
 
 #define BUGPACK_RECORDER_LOCATION_INIT BUGPACK_INIT(bugpack_recorder_location)
-BUGPACK_API void bugpack_recorder_location_init(bugpack_recorder_location *fresh,
-                                                size_t struct_size);
 
 /*
  * Fills `*ret_location`, as far as its struct_size reaches. Channels get their rings when they are

@@ -79,7 +79,6 @@ typedef struct bugpack_channel_options {
 } bugpack_channel_options;
 
 #define BUGPACK_CHANNEL_OPTIONS_INIT BUGPACK_INIT(bugpack_channel_options)
-BUGPACK_API void bugpack_channel_options_init(bugpack_channel_options *fresh, size_t struct_size);
 
 #define BUGPACK_TRAFFIC_WEIGHT_TOTAL 50u
 

@@ -216,8 +216,8 @@ static bool open_session(app *host, const char *report_dir) {
     options.report_dir = report_dir;
     options.create_report_dir = true;
     if (bugpack_open(&options, &host->bp, &error) != BUGPACK_OK ||
-        bugpack_provide_json(host->bp, "session.json", provide_session, host, &error) !=
-            BUGPACK_OK) {
+        bugpack_provide(host->bp, "session.json", BUGPACK_PROVIDE_JSON, provide_session, host,
+                        &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "minimal: %s\n", error.message);
         return false;
     }

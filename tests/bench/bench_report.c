@@ -124,7 +124,8 @@ int main(int argument_count, char **arguments) {
         (void)fprintf(stderr, "bench_report: %s\n", error.message);
         return 1;
     }
-    CHECK(bugpack_provide_json(session, "session.json", provide_state, NULL, NULL) == BUGPACK_OK);
+    CHECK(bugpack_provide(session, "session.json", BUGPACK_PROVIDE_JSON, provide_state, NULL,
+                          NULL) == BUGPACK_OK);
     for (unsigned i = 0; i < log_count; i++) {
         bugpack_log(session, BUGPACK_LEVEL_INFO, "bench", "record %u of the bench, of usual length",
                     i);

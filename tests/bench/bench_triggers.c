@@ -37,10 +37,10 @@ static void print_row(const char *what, size_t count) {
 }
 
 static void measure_suppressed(bugpack_session *session) {
-    while (bugpack_disconnect(session, "main", "gone") != BUGPACK_OK) {}
+    while (bugpack_disconnect(session, "main", "gone", NULL, NULL) != BUGPACK_OK) {}
     for (unsigned i = 0; i < round_count; i++) {
         uint64_t began_ns = bp_clock_monotonic_ns();
-        CHECK(bugpack_disconnect(session, "main", "gone") == BUGPACK_ERR_BUSY);
+        CHECK(bugpack_disconnect(session, "main", "gone", NULL, NULL) == BUGPACK_ERR_BUSY);
         spent_ns[i] = bp_clock_monotonic_ns() - began_ns;
     }
     print_row("`bugpack_disconnect` within the cool-down", round_count);
@@ -51,7 +51,7 @@ static void measure_disconnect(bugpack_session *session) {
         bugpack_status status;
         do {
             uint64_t began_ns = bp_clock_monotonic_ns();
-            status = bugpack_disconnect(session, "main", "gone");
+            status = bugpack_disconnect(session, "main", "gone", NULL, NULL);
             spent_ns[i] = bp_clock_monotonic_ns() - began_ns;
             (void)usleep(status == BUGPACK_OK ? 0 : 1000);
         } while (status != BUGPACK_OK);
@@ -64,12 +64,12 @@ static void measure_keep(bugpack_session *session) {
         uint64_t retained;
         do {
             uint64_t began_ns = bp_clock_monotonic_ns();
-            retained = bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "bench", "turn %u", i);
+            bugpack_notify(session, BUGPACK_LEVEL_WARN, "bench", &retained, "turn %u", i);
             spent_ns[i] = bp_clock_monotonic_ns() - began_ns;
             (void)usleep(retained != 0 ? 0 : 1000);
         } while (retained == 0);
     }
-    print_row("`bugpack_notify_retain`", prune_count);
+    print_row("`bugpack_notify` that retains", prune_count);
 }
 
 static void measure_prune(const temp_dir *dir) {

@@ -131,14 +131,14 @@ static void record(bugpack_session *session) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     for (unsigned i = 0; i < PLANTED_COUNT; i++) {
         bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "%s", planted_texts[i]);
-        bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "%s", planted_texts[i]);
+        bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", NULL, "%s", planted_texts[i]);
     }
     for (unsigned i = 0; i < thread_count; i++) {
         char text[16];
         bugpack_channel *channel = NULL;
         short_text(i, text);
         bugpack_log(session, BUGPACK_LEVEL_INFO, text, "a channel's name");
-        bugpack_notify(session, BUGPACK_LEVEL_INFO, text, "a source's name");
+        bugpack_notify(session, BUGPACK_LEVEL_INFO, text, NULL, "a source's name");
         if (bugpack_channel_open(session, text, NULL, &channel, &error) != BUGPACK_OK) {
             (void)fprintf(stderr, "%s\n", error.message);
             exit(1);
@@ -173,11 +173,9 @@ static void write_reports(bugpack_session *session) {
             }
         }
     }
-    bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
-    cause.channel = planted_texts[14];
-    cause.error_text = planted_texts[0];
-    cause.error_kind = planted_texts[2];
-    (void)bugpack_disconnect_because(session, &cause);
+    bugpack_disconnect_details details = BUGPACK_DISCONNECT_DETAILS_INIT;
+    details.error_kind = planted_texts[2];
+    (void)bugpack_disconnect(session, planted_texts[14], planted_texts[0], &details, NULL);
 }
 
 static void be_host(const char *report_dir, bool is_to_die) {
@@ -203,12 +201,15 @@ static void be_host(const char *report_dir, bool is_to_die) {
         (void)kill(getpid(), SIGKILL);
     }
     char json[] = "json";
-    (void)bugpack_provide_json(session, "session.json", provide, json, &error);
-    (void)bugpack_provide_json(session, "channel-state.json", provide, json, &error);
-    (void)bugpack_provide_text(session, "logs/app.log", provide, NULL, &error);
-    (void)bugpack_provide_bytes(session, "output of a command", provide, NULL, &error);
-    (void)bugpack_provide_json(session, "fails.json", provide_failing, planted_texts[0], &error);
-    (void)bugpack_provide_text(session, planted_texts[2], provide, NULL, &error);
+    (void)bugpack_provide(session, "session.json", BUGPACK_PROVIDE_JSON, provide, json, &error);
+    (void)bugpack_provide(session, "channel-state.json", BUGPACK_PROVIDE_JSON, provide, json,
+                          &error);
+    (void)bugpack_provide(session, "logs/app.log", BUGPACK_PROVIDE_TEXT, provide, NULL, &error);
+    (void)bugpack_provide(session, "output of a command", BUGPACK_PROVIDE_BYTES, provide, NULL,
+                          &error);
+    (void)bugpack_provide(session, "fails.json", BUGPACK_PROVIDE_JSON, provide_failing,
+                          planted_texts[0], &error);
+    (void)bugpack_provide(session, planted_texts[2], BUGPACK_PROVIDE_TEXT, provide, NULL, &error);
     write_reports(session);
     (void)bugpack_flush(session, BUGPACK_OFF);
     bugpack_close(session);

@@ -142,7 +142,7 @@ static void record(bugpack_session *session, bugpack_channel *channel, uint32_t 
         bugpack_log(session, BUGPACK_LEVEL_INFO, "count", "record %u.", i);
         bugpack_traffic(channel, BUGPACK_SENT, i, "count", &i, sizeof i);
         if (i % 30 == 0) {
-            bugpack_notify(session, BUGPACK_LEVEL_WARN, "host", "notice %u.", i);
+            bugpack_notify(session, BUGPACK_LEVEL_WARN, "host", NULL, "notice %u.", i);
         }
         *committed = i + 1;
     }
@@ -177,7 +177,7 @@ static int record_and_end(bool must_die) {
     enter_sandbox("after");
     if (getenv("FAULTS_SANDBOX") != NULL) {
         (void)bugpack_crash_handler_install(session);
-        (void)bugpack_disconnect(session, "net", "gone");
+        (void)bugpack_disconnect(session, "net", "gone", NULL, NULL);
     }
     if (bugpack_channel_open(session, "net", NULL, &channel, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "faults_host: no traffic: %s\n", error.message);

@@ -131,7 +131,8 @@ int main(int argument_count, char **arguments) {
     options.limits.report_dir_max_count = BUGPACK_OFF;
     options.on_event = on_event;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-    CHECK(bugpack_provide_text(session, "slow.txt", provide, NULL, NULL) == BUGPACK_OK);
+    CHECK(bugpack_provide(session, "slow.txt", BUGPACK_PROVIDE_TEXT, provide, NULL, NULL) ==
+          BUGPACK_OK);
     fill_rings(session);
     CHECK(pthread_create(&meddler, NULL, meddle, session) == 0);
     uint64_t random = bp_clock_monotonic_ns(), written_count = 0, longest_ns = 0;

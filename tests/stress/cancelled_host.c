@@ -63,7 +63,8 @@ static void expect_cancelled(pthread_t thread) {
 
 static void a_thread_that_waits(bugpack_session *session) {
     pthread_t reporter, remover;
-    CHECK(bugpack_provide_text(session, "held.txt", hold_up, NULL, NULL) == BUGPACK_OK);
+    CHECK(bugpack_provide(session, "held.txt", BUGPACK_PROVIDE_TEXT, hold_up, NULL, NULL) ==
+          BUGPACK_OK);
     CHECK(pthread_create(&reporter, NULL, report, session) == 0);
     while (sem_wait(&is_inside) != 0) {}
     CHECK(pthread_create(&remover, NULL, unprovide, session) == 0);

@@ -46,7 +46,7 @@ static void *call(void *argument) {
         for (unsigned i = 0; i < 20; i++) {
             bugpack_log(handle.session, BUGPACK_LEVEL_INFO, "often", "caller %u", own);
             bugpack_traffic(handle.channel, BUGPACK_SENT, 1, NULL, "message", 7);
-            bugpack_notify(handle.session, BUGPACK_LEVEL_WARN, "often", "caller %u", own);
+            bugpack_notify(handle.session, BUGPACK_LEVEL_WARN, "often", NULL, "caller %u", own);
             (void)bugpack_unprovide(handle.session, "nobody.txt");
         }
     }

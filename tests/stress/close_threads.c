@@ -59,7 +59,8 @@ static void write_all(unsigned number) {
         bugpack_log(now.session, BUGPACK_LEVEL_INFO, "close", "writer %u, record %lu", number, i);
         bugpack_traffic(now.own[number], BUGPACK_SENT, 1, "own", message, byte_count);
         bugpack_traffic(now.shared, BUGPACK_RECEIVED, 2, "shared", message, byte_count);
-        bugpack_notify(now.session, BUGPACK_LEVEL_WARN, "close", "writer %u, %lu", number, i % 8);
+        bugpack_notify(now.session, BUGPACK_LEVEL_WARN, "close", NULL, "writer %u, %lu", number,
+                       i % 8);
         if (now.stream != NULL) {
             (void)fprintf(now.stream, "writer %u, line %lu\n", number, i);
         }
@@ -112,8 +113,8 @@ static void provide_for_a_turn(void) {
     atomic_bool *is_registered = malloc(sizeof *is_registered);
     CHECK(is_registered != NULL);
     atomic_init(is_registered, true);
-    bugpack_status status =
-        bugpack_provide_text(now.session, "turn.txt", provide_turn, is_registered, NULL);
+    bugpack_status status = bugpack_provide(now.session, "turn.txt", BUGPACK_PROVIDE_TEXT,
+                                            provide_turn, is_registered, NULL);
     bool is_off = bugpack_unprovide(now.session, "turn.txt");
     if (is_off || status != BUGPACK_OK) {
         atomic_store(is_registered, false);
@@ -130,8 +131,8 @@ static void come_and_go(void) {
     unsigned late_count = 0;
     while (goes_on(&late_count)) {
         bool was_closed = atomic_load(&is_closed);
-        bugpack_status status =
-            bugpack_provide_json(now.session, "guest.json", provide_number, now.context, NULL);
+        bugpack_status status = bugpack_provide(now.session, "guest.json", BUGPACK_PROVIDE_JSON,
+                                                provide_number, now.context, NULL);
         CHECK(status == (was_closed ? BUGPACK_ERR_CLOSED : status));
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_CLOSED);
         (void)bugpack_unprovide(now.session, "guest.json");

@@ -193,9 +193,9 @@ static void run_host(bool has_work) {
     CHECK(bugpack_flush(session, BUGPACK_OFF) == BUGPACK_OK); /* the recovery at open */
     if (has_work) {
         CHECK(bugpack_events_fd(session) >= 0);
-        retained = bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "net", "retained");
-        CHECK(bugpack_provide_bytes(session, "closing.bin", closing_provider, NULL, NULL) ==
-              BUGPACK_OK);
+        bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", &retained, "retained");
+        CHECK(bugpack_provide(session, "closing.bin", BUGPACK_PROVIDE_BYTES, closing_provider, NULL,
+                              NULL) == BUGPACK_OK);
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
         CHECK(bugpack_report(session, NULL, &result) == BUGPACK_ERR_IO);
         CHECK(bugpack_unprovide(session, "closing.bin"));
@@ -205,7 +205,7 @@ static void run_host(bool has_work) {
     /* The monitor samples, and notes that the session is alive. */
     (void)nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 100000000}, NULL);
     bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "after it");
-    bugpack_notify(session, BUGPACK_LEVEL_INFO, "net", "after it");
+    bugpack_notify(session, BUGPACK_LEVEL_INFO, "net", NULL, "after it");
     bugpack_traffic(channel, BUGPACK_SENT, 1, "word", "word", 4);
     expect_untouched();
     expect_known_to_live();

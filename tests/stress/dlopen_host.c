@@ -21,8 +21,8 @@ static struct {
     void *library;
     bugpack_status (*open)(const bugpack_options *, bugpack_session **, bugpack_error *);
     void (*log_bytes)(bugpack_session *, bugpack_level, const char *, const void *, size_t);
-    bugpack_status (*provide)(bugpack_session *, const char *, bugpack_provider_callback *, void *,
-                              bugpack_error *);
+    bugpack_status (*provide)(bugpack_session *, const char *, bugpack_provider_kind,
+                              bugpack_provider_callback *, void *, bugpack_error *);
     bugpack_status (*report)(bugpack_session *, const bugpack_report_request *,
                              bugpack_report_result *);
     bugpack_status (*report_async)(bugpack_session *, const bugpack_report_request *, uint64_t *,
@@ -45,7 +45,7 @@ static void load(void) {
     CHECK(api.library != NULL);
     find("bugpack_open", &api.open);
     find("bugpack_log_bytes", &api.log_bytes);
-    find("bugpack_provide_text", &api.provide);
+    find("bugpack_provide", &api.provide);
     find("bugpack_report", &api.report);
     find("bugpack_report_async", &api.report_async);
     find("bugpack_close", &api.close);
@@ -129,7 +129,7 @@ int main(void) {
     bugpack_session *session = NULL;
     CHECK(api.open(&options, &session, NULL) == BUGPACK_OK);
     logs_for_the_first_time_on_a_thread_without_memory(session);
-    CHECK(api.provide(session, "hang.txt", hang, NULL, NULL) == BUGPACK_OK);
+    CHECK(api.provide(session, "hang.txt", BUGPACK_PROVIDE_TEXT, hang, NULL, NULL) == BUGPACK_OK);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     CHECK(api.report(session, NULL, &result) == BUGPACK_OK && result.missing_count == 1);
     api.close(session);

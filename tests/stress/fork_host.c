@@ -38,13 +38,13 @@ static int answer(bugpack_writer *writer, void *context) {
 static void use_session_in_child(void) {
     (void)alarm(child_limit_secs); /* a deadlock ends the child by SIGALRM */
     bugpack_log(session, BUGPACK_LEVEL_INFO, "child", "not recorded");
-    bool is_inert =
-        bugpack_report(session, NULL, NULL) == BUGPACK_ERR_INERT &&
-        bugpack_report_async(session, NULL, NULL, NULL) == BUGPACK_ERR_INERT &&
-        bugpack_provide_text(session, "child.txt", answer, NULL, NULL) == BUGPACK_ERR_INERT &&
-        bugpack_provide_file(session, "child.log", "/dev/null", BUGPACK_FILE_WHOLE, 0, NULL) ==
-            BUGPACK_ERR_INERT &&
-        !bugpack_unprovide(session, "x.txt");
+    bool is_inert = bugpack_report(session, NULL, NULL) == BUGPACK_ERR_INERT &&
+                    bugpack_report_async(session, NULL, NULL, NULL) == BUGPACK_ERR_INERT &&
+                    bugpack_provide(session, "child.txt", BUGPACK_PROVIDE_TEXT, answer, NULL,
+                                    NULL) == BUGPACK_ERR_INERT &&
+                    bugpack_provide_file(session, "child.log", "/dev/null", BUGPACK_FILE_WHOLE, 0,
+                                         NULL) == BUGPACK_ERR_INERT &&
+                    !bugpack_unprovide(session, "x.txt");
     bugpack_close(session);
     _exit(is_inert ? 0 : 1);
 }

@@ -60,8 +60,10 @@ int main(void) {
         3000; /* also for the one that answers, on a busy machine */
     bugpack_session *session = NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-    CHECK(bugpack_provide_text(session, "hang.txt", hang, NULL, NULL) == BUGPACK_OK);
-    CHECK(bugpack_provide_text(session, "after.txt", answer, NULL, NULL) == BUGPACK_OK);
+    CHECK(bugpack_provide(session, "hang.txt", BUGPACK_PROVIDE_TEXT, hang, NULL, NULL) ==
+          BUGPACK_OK);
+    CHECK(bugpack_provide(session, "after.txt", BUGPACK_PROVIDE_TEXT, answer, NULL, NULL) ==
+          BUGPACK_OK);
 
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     for (unsigned i = 0; i < 3; i++) {

@@ -70,7 +70,7 @@ static _Noreturn void run_host(int socket_fd, bool is_in_memory) {
     for (unsigned i = 0; i < record_count; i++) {
         record(session, channel, i);
     }
-    bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "the server is silent");
+    bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", NULL, "the server is silent");
     CHECK(write(socket_fd, &word, 1) == 1);
     CHECK(read(socket_fd, &word, 1) == 1);
     record(session, channel, record_count);
@@ -345,7 +345,7 @@ static void check_unread(void) {
             bugpack_options options = host_options("spoiled", false);
             bugpack_session *session = open_host(&options);
             CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
-            bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "the server is silent");
+            bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", NULL, "the server is silent");
             record(session, channel, 0);
             CHECK(write(ends[1], "r", 1) == 1);
             (void)pause();

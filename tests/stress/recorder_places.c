@@ -51,7 +51,7 @@ static host open_host(const char *recorder_dir) {
 
 static void say(const host *to, const char *text) {
     bugpack_log(to->session, BUGPACK_LEVEL_INFO, "test", "%s", text);
-    bugpack_notify(to->session, BUGPACK_LEVEL_INFO, "test", "%s", text);
+    bugpack_notify(to->session, BUGPACK_LEVEL_INFO, "test", NULL, "%s", text);
     bugpack_traffic(to->channel, BUGPACK_SENT, 1, "test", text, strlen(text));
 }
 

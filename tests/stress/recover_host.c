@@ -49,7 +49,7 @@ static void run_host(atomic_uint *returned_count) {
     bugpack_options options = host_options();
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
-    bugpack_notify(session, BUGPACK_LEVEL_WARN, "host", "about to die");
+    bugpack_notify(session, BUGPACK_LEVEL_WARN, "host", NULL, "about to die");
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {

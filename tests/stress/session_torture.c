@@ -76,8 +76,8 @@ static void run_host(struct run *run) {
         return;
     }
     bugpack_log(session, BUGPACK_LEVEL_INFO, "torture", "logged without memory");
-    run->is_provided =
-        bugpack_provide_json(session, "session.json", provide, NULL, NULL) == BUGPACK_OK;
+    run->is_provided = bugpack_provide(session, "session.json", BUGPACK_PROVIDE_JSON, provide, NULL,
+                                       NULL) == BUGPACK_OK;
     run->result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
     run->status = take_report(session, &run->result);
     CHECK(run->status == run->result.status);

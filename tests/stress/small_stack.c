@@ -43,7 +43,7 @@ static void log_text(void) {
 }
 
 static void notify(void) {
-    bugpack_notify(session, BUGPACK_LEVEL_INFO, "net", "%s %d", "text", 1);
+    bugpack_notify(session, BUGPACK_LEVEL_INFO, "net", NULL, "%s %d", "text", 1);
 }
 
 static void record_traffic(void) {
@@ -62,8 +62,9 @@ static void meet_gap(void) {
 
 static void trigger(void) {
     (void)bugpack_report_async(session, NULL, NULL, NULL);
-    (void)bugpack_disconnect(session, "net", "reset");
-    (void)bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "net", "retained");
+    (void)bugpack_disconnect(session, "net", "reset", NULL, NULL);
+    uint64_t retained = 0;
+    bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", &retained, "retained");
 }
 
 static void take_report(void) {

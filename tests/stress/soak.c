@@ -182,7 +182,7 @@ static void *write_records(void *argument) {
         bugpack_traffic(channel, (bugpack_direction)(i & 1), i, "message", message,
                         i % sizeof message);
         bugpack_log(session, BUGPACK_LEVEL_INFO, "soak", "record %" PRIu32, i);
-        bugpack_notify(session, BUGPACK_LEVEL_INFO, "soak", "stream %" PRIu32, i % 700);
+        bugpack_notify(session, BUGPACK_LEVEL_INFO, "soak", NULL, "stream %" PRIu32, i % 700);
         char key[64];
         (void)snprintf(key, sizeof key, "display:unimpl:op_%" PRIu32, i % gap_count);
         if (atomic_load(&meets_gaps)) {
@@ -213,7 +213,7 @@ static void fill_rings(bugpack_channel **channels) {
             bugpack_traffic(channels[c], BUGPACK_SENT, 0, NULL, message, sizeof message);
         }
         bugpack_log(session, BUGPACK_LEVEL_INFO, "soak", "%02048d", i);
-        bugpack_notify(session, BUGPACK_LEVEL_INFO, "soak", "%0256d", i);
+        bugpack_notify(session, BUGPACK_LEVEL_INFO, "soak", NULL, "%0256d", i);
     }
 }
 

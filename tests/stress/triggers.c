@@ -35,7 +35,7 @@ static void *lose_connections(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < loss_count; i++) {
         bugpack_status status =
-            bugpack_disconnect(session, i % 2 == 0 ? "main" : "display", "gone");
+            bugpack_disconnect(session, i % 2 == 0 ? "main" : "display", "gone", NULL, NULL);
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_BUSY);
         atomic_fetch_add(&disconnect_count, status == BUGPACK_OK);
         (void)usleep(2000);
@@ -56,7 +56,7 @@ static void *wait_for_conditions(void *unused) {
     static const char *const texts[] = {"log /turn \\d+/", "fds > 0", "threads grows 1 in 1min",
                                         "cpu > 1 for 300ms", "rss < 1K"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        CHECK(bugpack_trigger_when(session, texts[i], NULL) == BUGPACK_OK);
+        CHECK(bugpack_condition_add(session, texts[i], NULL) == BUGPACK_OK);
     }
     for (unsigned i = 0; i < turn_count || atomic_load(&condition_count) == 0; i++) {
         bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "turn %u", i);
@@ -84,8 +84,7 @@ static void *keep_and_report(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < turn_count; i++) {
         bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
-        request.retained =
-            bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "server", "turn %u", i);
+        bugpack_notify(session, BUGPACK_LEVEL_WARN, "server", &request.retained, "turn %u", i);
         if (request.retained == 0) {
             atomic_fetch_add(&refused_count, 1); /* the freezer has enough to do */
         } else {
@@ -142,8 +141,9 @@ int main(void) {
     }
     atomic_store(&must_stop, true);
     CHECK(pthread_join(traffic, NULL) == 0);
-    (void)bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, NULL,
-                                "kept, and then nobody asks for it");
+    uint64_t retained = 0;
+    bugpack_notify(session, BUGPACK_LEVEL_WARN, NULL, &retained,
+                   "kept, and then nobody asks for it");
     bugpack_close(session);
 
     CHECK(atomic_load(&disconnect_count) > 0 && atomic_load(&kept_count) > 0);

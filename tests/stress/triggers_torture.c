@@ -92,7 +92,7 @@ static void see_unknown(void) {
 
 static void disconnect(void) {
     unsigned before = atomic_load(&ended_count);
-    bugpack_status status = bugpack_disconnect(session, "display", "ECONNRESET");
+    bugpack_status status = bugpack_disconnect(session, "display", "ECONNRESET", NULL, NULL);
     CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_MEMORY || status == BUGPACK_ERR_BUSY);
     if (status == BUGPACK_OK) {
         wait_for_end(before + 1);
@@ -108,7 +108,7 @@ static void keep_and_report(void) {
     bugpack_status status = BUGPACK_ERR_NO_TICKET;
     for (unsigned i = 0; i < 2 && status == BUGPACK_ERR_NO_TICKET; i++) {
         if (kept_in != session || retained == 0) {
-            retained = bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "server", "no memory");
+            bugpack_notify(session, BUGPACK_LEVEL_WARN, "server", &retained, "no memory");
         }
         kept_in = session;
         request.retained = retained;
@@ -181,7 +181,7 @@ static void add_conditions(void) {
         unsigned long nth = 0;
         for (; status != BUGPACK_OK; nth++) {
             failing_malloc_arm(nth + 1, nth % 2 == 0);
-            status = bugpack_trigger_when(session, texts[i], NULL);
+            status = bugpack_condition_add(session, texts[i], NULL);
             (void)failing_malloc_disarm();
             CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_MEMORY);
         }

@@ -65,8 +65,8 @@ static void open_session(void) {
     if (strncmp(mode, "kept", 4) == 0) {
         MUST(bugpack_set_tag(session, "branch", "main") == BUGPACK_OK);
         MUST(bugpack_set_tag(session, "api_key", "hunter2secret") == BUGPACK_OK);
-        MUST(bugpack_provide_json(session, "session.json", provide_session, NULL, NULL) ==
-             BUGPACK_OK);
+        MUST(bugpack_provide(session, "session.json", BUGPACK_PROVIDE_JSON, provide_session, NULL,
+                             NULL) == BUGPACK_OK);
     }
     bugpack_log(session, BUGPACK_LEVEL_INFO, "host", "about to crash: %s", mode);
 }
@@ -280,7 +280,8 @@ static int crash_provider(bugpack_writer *writer, void *context) {
 }
 
 static void crash_inside(void) {
-    MUST(bugpack_provide_text(session, "state.txt", crash_provider, NULL, NULL) == BUGPACK_OK);
+    MUST(bugpack_provide(session, "state.txt", BUGPACK_PROVIDE_TEXT, crash_provider, NULL, NULL) ==
+         BUGPACK_OK);
     (void)bugpack_report(session, NULL, NULL);
 }
 

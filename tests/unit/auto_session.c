@@ -47,5 +47,6 @@ void auto_wait_for_worker(auto_gate *gate) {
 }
 
 void auto_add_gate(auto_gate *gate) {
-    cr_assert(zero(int, bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, gate, NULL)));
+    cr_assert(zero(int, bugpack_provide(session, "gate.txt", BUGPACK_PROVIDE_TEXT,
+                                        auto_wait_at_gate, gate, NULL)));
 }

@@ -30,7 +30,9 @@ Test(close, refuses_every_call_afterwards) {
     cr_expect(eq(int, try_report(NULL), closed));
     cr_expect(eq(int, taken.status, closed));
     cr_expect(eq(int, bugpack_report_async(session, NULL, NULL, NULL), closed));
-    cr_expect(eq(int, bugpack_provide_text(session, "a.txt", provide, NULL, &error), closed));
+    cr_expect(eq(int,
+                 bugpack_provide(session, "a.txt", BUGPACK_PROVIDE_TEXT, provide, NULL, &error),
+                 closed));
     cr_expect(eq(int, error.status, closed));
     cr_expect(eq(
         int, (int)bugpack_provide_file(session, "b.txt", "/dev/null", BUGPACK_FILE_WHOLE, 0, NULL),
@@ -41,7 +43,7 @@ Test(close, refuses_every_call_afterwards) {
     cr_expect(zero(ptr, bugpack_log_stream(session, BUGPACK_LEVEL_INFO, NULL, NULL)));
     bugpack_log(session, BUGPACK_LEVEL_FATAL, "late", "%s", "nowhere");
     bugpack_syslog(session, 3, "nowhere");
-    bugpack_notify(session, BUGPACK_LEVEL_ERROR, "late", "nowhere");
+    bugpack_notify(session, BUGPACK_LEVEL_ERROR, "late", NULL, "nowhere");
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, "nowhere", 7);
     bugpack_close(session);
     cr_expect(zero(sz, temp_dir_count(&dir)), "no report was taken");
@@ -123,7 +125,8 @@ static void wait_for_other(const bugpack_report_result *result, void *context) {
 
 static void close_a_second_time(const bugpack_report_result *result, void *context) {
     struct knot *knot = context;
-    while (bugpack_provide_text(knot->closed, NULL, provide, NULL, NULL) != BUGPACK_ERR_CLOSED) {
+    while (bugpack_provide(knot->closed, NULL, BUGPACK_PROVIDE_TEXT, provide, NULL, NULL) !=
+           BUGPACK_ERR_CLOSED) {
         pause_briefly(); /* INVALID until the first close has begun */
     }
     bugpack_close(knot->closed); /* the first close waits for what only we can untie */

@@ -14,12 +14,11 @@ Test(disconnect, report_says_why_and_how_every_channel_stood) {
     bugpack_traffic(main_channel, BUGPACK_SENT, 1, NULL, "hello", 5);
     bugpack_traffic(main_channel, BUGPACK_SENT, 1, NULL, "again", 5);
     bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "pixels!", 7);
-    bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
-    cause.channel = "main";
-    cause.error_text = "reset \xff by \"peer\"\n";
-    cause.error_kind = "io";
-    cause.keepalive_fired = true;
-    cr_assert(zero(int, bugpack_disconnect_because(session, &cause)));
+    bugpack_disconnect_details details = BUGPACK_DISCONNECT_DETAILS_INIT;
+    details.error_kind = "io";
+    details.keepalive_fired = true;
+    cr_assert(
+        zero(int, bugpack_disconnect(session, "main", "reset \xff by \"peer\"\n", &details, NULL)));
     bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "too late for the cause", 22);
     close_and_find();
     cr_assert(ne(ptr, strstr(taken.path, "/viewer-disconnect-main-20"), NULL), "%s", taken.path);
@@ -45,10 +44,10 @@ Test(disconnect, report_says_why_and_how_every_channel_stood) {
 
 Test(disconnect, within_the_cool_down_is_counted_in_the_ledger) {
     open_session();
-    cr_assert(zero(int, bugpack_disconnect(session, "main", "ECONNRESET")));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", "ECONNRESET", NULL, NULL)));
     take(NULL);
-    cr_assert(eq(int, bugpack_disconnect(session, "main", NULL), BUGPACK_ERR_BUSY));
-    cr_assert(eq(int, bugpack_disconnect(session, "inputs", NULL), BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_disconnect(session, "main", NULL, NULL, NULL), BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_disconnect(session, "inputs", NULL, NULL, NULL), BUGPACK_ERR_BUSY));
     bp_trigger_entry entry = auto_count(BP_REPORT_DISCONNECT, "main");
     cr_assert(eq(u64, entry.count, 2));
     cr_assert(eq(u64, entry.written_count, 1));
@@ -66,10 +65,10 @@ Test(disconnect, that_could_not_be_written_starts_no_cool_down) {
     open_session();
     (void)snprintf(parked, sizeof parked, "%s.parked", dir.path);
     cr_assert(zero(int, rename(dir.path, parked)));
-    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL, NULL, NULL)));
     cr_assert(eq(int, try_report(NULL), BUGPACK_ERR_IO));
     cr_assert(zero(int, rename(parked, dir.path)));
-    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL, NULL, NULL)));
     close_and_find();
     cr_assert(holds("disconnect-cause.json", "\"suppressed_before\": 1"));
     cr_assert(holds("manifest.json", "\"count\": 2,\n"));
@@ -80,9 +79,9 @@ Test(disconnect, while_another_is_pending_is_suppressed) {
     static auto_gate gate;
     open_session();
     auto_add_gate(&gate);
-    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL, NULL, NULL)));
     auto_wait_for_worker(&gate);
-    cr_assert(eq(int, bugpack_disconnect(session, "main", NULL), BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_disconnect(session, "main", NULL, NULL, NULL), BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 1));
@@ -97,10 +96,10 @@ Test(disconnect, that_finds_the_queue_full_is_not_pending) {
     for (unsigned i = 0; i < BUGPACK_REPORT_QUEUE_MAX; i++) {
         cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
     }
-    cr_assert(eq(int, bugpack_disconnect(session, "main", NULL), BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_disconnect(session, "main", NULL, NULL, NULL), BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
     (void)bugpack_flush(session, UINT32_MAX);
-    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL, NULL, NULL)));
 }
 
 static void remove_reports(void) {
@@ -119,14 +118,14 @@ Test(disconnect, report_tells_of_those_that_came_while_the_one_before_was_taken)
     options.limits.disconnect_cooldown_ms = 1;
     open_session();
     auto_add_gate(&gate);
-    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL, NULL, NULL)));
     auto_wait_for_worker(&gate);
-    cr_assert(eq(int, bugpack_disconnect(session, "inputs", NULL), BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_disconnect(session, "inputs", NULL, NULL, NULL), BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
     take(NULL);
     remove_reports();
     (void)usleep(2000);
-    cr_assert(zero(int, bugpack_disconnect(session, "later", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "later", NULL, NULL, NULL)));
     close_and_find();
     cr_assert(holds("disconnect-cause.json", "\"suppressed_before\": 1"));
 }
@@ -134,8 +133,8 @@ Test(disconnect, report_tells_of_those_that_came_while_the_one_before_was_taken)
 Test(disconnect, without_a_cool_down_takes_each) {
     options.limits.disconnect_cooldown_ms = BUGPACK_OFF;
     open_session();
-    cr_assert(zero(int, bugpack_disconnect(session, "a", NULL)));
-    cr_assert(zero(int, bugpack_disconnect(session, "b", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "a", NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "b", NULL, NULL, NULL)));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
 }
@@ -151,9 +150,10 @@ Test(disconnect, that_comes_meanwhile_is_listed_with_its_error_and_traffic) {
         bugpack_traffic(channels[i], BUGPACK_SENT, 1, NULL, "hello", 5);
     }
     auto_add_gate(&gate);
-    cr_assert(zero(int, bugpack_disconnect(session, "input", "EOF")));
+    cr_assert(zero(int, bugpack_disconnect(session, "input", "EOF", NULL, NULL)));
     auto_wait_for_worker(&gate);
-    cr_assert(eq(int, bugpack_disconnect(session, "display", "ECONNRESET"), BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_disconnect(session, "display", "ECONNRESET", NULL, NULL),
+                 BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
     close_and_find();
     static const char *const parts[] = {
@@ -171,9 +171,9 @@ Test(disconnect, beyond_the_cap_is_counted_in_the_ledger) {
     options.limits.disconnect_cooldown_ms = BUGPACK_OFF;
     options.limits.disconnect_cap = 2;
     open_session();
-    cr_assert(zero(int, bugpack_disconnect(session, "a", NULL)));
-    cr_assert(zero(int, bugpack_disconnect(session, "b", NULL)));
-    cr_assert(eq(int, bugpack_disconnect(session, "c", NULL), BUGPACK_ERR_BUSY));
+    cr_assert(zero(int, bugpack_disconnect(session, "a", NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "b", NULL, NULL, NULL)));
+    cr_assert(eq(int, bugpack_disconnect(session, "c", NULL, NULL, NULL), BUGPACK_ERR_BUSY));
     bp_trigger_entry entry = auto_count(BP_REPORT_DISCONNECT, "c");
     cr_assert(eq(u64, entry.count, 1));
     cr_assert(
@@ -190,7 +190,7 @@ Test(disconnect, lists_the_newest_of_too_many_channels) {
         (void)snprintf(name, sizeof name, "channel %u", i);
         (void)open_channel(name);
     }
-    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL)));
+    cr_assert(zero(int, bugpack_disconnect(session, "main", NULL, NULL, NULL)));
     close_and_find();
     cr_expect(not(holds("disconnect-cause.json", "\"channel 0\"")));
     cr_expect(holds("disconnect-cause.json", "\"channel 1\""));
@@ -202,19 +202,19 @@ Test(disconnect, refuses_what_names_no_channel_and_bounds_what_it_counts) {
     char name[BUGPACK_CHANNEL_MAX_BYTES + 2];
     memset(name, 'x', sizeof name);
     name[sizeof name - 1] = '\0';
-    bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
-    cause.channel = "main";
-    cause.struct_size = 7;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    const bugpack_disconnect_details details = {.struct_size = 7};
     const int invalid = (int)BUGPACK_ERR_INVALID;
-    cr_assert(eq(int, bugpack_disconnect_because(session, &cause), invalid));
-    cr_assert(eq(int, bugpack_disconnect_because(session, NULL), invalid));
-    cr_assert(eq(int, bugpack_disconnect(session, NULL, NULL), invalid));
-    cr_assert(eq(int, bugpack_disconnect(session, "", NULL), invalid));
-    cr_assert(eq(int, bugpack_disconnect(session, name, NULL), invalid));
-    cr_assert(eq(int, bugpack_disconnect(NULL, "main", NULL), invalid));
+    cr_assert(eq(int, bugpack_disconnect(session, "main", NULL, &details, &error), invalid));
+    cr_expect(ne(ptr, strstr(error.message, "struct_size of bugpack_disconnect_details"), NULL));
+    cr_assert(eq(int, bugpack_disconnect(session, NULL, NULL, NULL, NULL), invalid));
+    cr_assert(eq(int, bugpack_disconnect(session, "", NULL, NULL, NULL), invalid));
+    cr_assert(eq(int, bugpack_disconnect(session, name, NULL, NULL, &error), invalid));
+    cr_expect(eq(str, error.message, "channel must have 1 to 64 bytes"));
+    cr_assert(eq(int, bugpack_disconnect(NULL, "main", NULL, NULL, NULL), invalid));
     for (unsigned i = 0; i < 1000; i++) {
         (void)snprintf(name, sizeof name, "hostile %u", i);
-        (void)bugpack_disconnect(session, name, NULL);
+        (void)bugpack_disconnect(session, name, NULL, NULL, NULL);
     }
     bp_trigger_entry rest = auto_count(BP_REPORT_DISCONNECT, "");
     cr_assert(eq(u64, rest.count, 1000 - 64));

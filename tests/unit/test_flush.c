@@ -89,7 +89,8 @@ Test(flush, waits_for_nothing_that_was_accepted_after_it_began) {
     cr_assert(zero(int, sem_init(&may_return, 0, 0)));
     options.limits.provider_timeout_ms = 600000;
     open_session();
-    cr_assert(zero(int, bugpack_provide_text(session, "gate.txt", wait_at_gate, NULL, NULL)));
+    cr_assert(zero(
+        int, bugpack_provide(session, "gate.txt", BUGPACK_PROVIDE_TEXT, wait_at_gate, NULL, NULL)));
     cr_assert(zero(int, bugpack_report_async(session, NULL, ask_for_another, NULL)));
     cr_assert(zero(int, pthread_create(&helper, NULL, let_go_when_asleep, &own_id)));
     cr_expect(zero(int, bugpack_flush(session, 10000)));
@@ -147,7 +148,7 @@ Test(diagnostics, name_a_report_that_lacks_something_and_one_that_failed) {
     open_session();
     heard.count = 0;
     heard.text[0] = '\0';
-    bugpack_provide_text(session, "state.txt", fail_with_a_reason, NULL, NULL);
+    bugpack_provide(session, "state.txt", BUGPACK_PROVIDE_TEXT, fail_with_a_reason, NULL, NULL);
     cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
     cr_expect(eq(uint, heard.count, 1u), "%s", heard.text);
     cr_expect(eq(int, heard.worst, BUGPACK_LEVEL_WARN));

@@ -15,8 +15,8 @@ static void open_at_gate(auto_gate *gate) {
     options.recorder.traffic_budget_bytes = 64 * 1024;
     options.pedantic.channel_cap = BUGPACK_OFF;
     open_session();
-    cr_assert(
-        zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, gate, NULL)));
+    cr_assert(zero(int, (int)bugpack_provide(session, "gate.txt", BUGPACK_PROVIDE_TEXT,
+                                             auto_wait_at_gate, gate, NULL)));
     cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
     auto_wait_for_worker(gate);
 }

@@ -1,6 +1,8 @@
 /*
  * What a session records, as a maintainer finds it in a report.
  */
+#include <bugpack/bindings.h>
+
 #include <unistd.h>
 
 #include "unit/quick_session.h"
@@ -32,10 +34,10 @@ Test(recording, log_and_traffic_end_at_the_trigger) {
 Test(recording, notifications_are_folded_into_a_count) {
     open_with_history(BUGPACK_OFF);
     for (int i = 0; i < 3; i++) {
-        bugpack_notify(session, BUGPACK_LEVEL_WARN, "server", "stream %d rejected", 7);
+        bugpack_notify(session, BUGPACK_LEVEL_WARN, "server", NULL, "stream %d rejected", 7);
     }
-    bugpack_notify_text(session, BUGPACK_LEVEL_WARN, "server", "100% %s %n");
-    bugpack_notify_text(session, BUGPACK_LEVEL_WARN, "server", NULL);
+    bugpack_notify_text(session, BUGPACK_LEVEL_WARN, "server", NULL, "100% %s %n");
+    bugpack_notify_text(session, BUGPACK_LEVEL_WARN, "server", NULL, NULL);
     take(NULL);
     cr_assert(holds("notifications.json", "\"text\": \"100% %s %n\""));
     cr_assert(holds("notifications.json", "\"text\": \"\""));
@@ -131,7 +133,7 @@ Test(recording, a_report_of_one_channel_has_its_traffic_unless_all_is_asked_for)
         request.channel = cases[i].channel;
         request.all_traffic = cases[i].all_traffic;
         if (cases[i].is_retained) {
-            request.retained = bugpack_notify_retain(session, BUGPACK_LEVEL_INFO, "t", "%zu", i);
+            bugpack_notify(session, BUGPACK_LEVEL_INFO, "t", &request.retained, "%zu", i);
             cr_assert(ne(u64, request.retained, 0));
         }
         take(&request);

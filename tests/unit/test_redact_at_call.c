@@ -47,7 +47,7 @@ static bool files_contain(const char *text) {
 static void record(void) {
     bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "login password=%s", "hunter2hunter2");
     bugpack_log_bytes(session, BUGPACK_LEVEL_INFO, NULL, "{\"\\u0070assword\":\"hunter2\"}", 27);
-    bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "token=hunter28c1f0a77b2d94e5f");
+    bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", NULL, "token=hunter28c1f0a77b2d94e5f");
     bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "nothing to hide");
     bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "-----BEGIN RSA PRIVATE KEY-----");
     bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "MIIEowIBAAKCAQEAstays");
@@ -129,7 +129,8 @@ static void *log_much(void *its_session) {
     for (unsigned i = 0; i < 2000; i++) {
         bugpack_log(its_session, BUGPACK_LEVEL_INFO, "ui", "record %u password=hunter2hunter2 end",
                     i);
-        bugpack_notify(its_session, BUGPACK_LEVEL_WARN, "net", "password=hunter2hunter2 of %u", i);
+        bugpack_notify(its_session, BUGPACK_LEVEL_WARN, "net", NULL,
+                       "password=hunter2hunter2 of %u", i);
     }
     return NULL;
 }

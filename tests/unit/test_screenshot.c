@@ -194,7 +194,8 @@ Test(screenshot, pictures_beyond_the_bound_cost_themselves_and_the_ledger_says_s
     static bugpack_report_result last;
     unsigned char *canvas = calloc((size_t)side * side, 4); /* 256 MiB, hardly any of it touched */
     cr_assert(ne(ptr, canvas, NULL));
-    cr_assert(zero(int, bugpack_provide_text(session, "door.txt", wait_a_moment, &is_open, NULL)));
+    cr_assert(zero(int, bugpack_provide(session, "door.txt", BUGPACK_PROVIDE_TEXT, wait_a_moment,
+                                        &is_open, NULL)));
     bugpack_picture small = picture_of(BUGPACK_PIXELS_RGBA);
     bugpack_picture large = {.pixels = canvas, .width = side, .height = side};
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
@@ -246,7 +247,8 @@ static void expect_released_by_then(const bugpack_report_result *result, void *c
 }
 
 static void close_door(atomic_bool *is_open) {
-    cr_assert(zero(int, bugpack_provide_text(session, "door.txt", wait_a_moment, is_open, NULL)));
+    cr_assert(zero(int, bugpack_provide(session, "door.txt", BUGPACK_PROVIDE_TEXT, wait_a_moment,
+                                        is_open, NULL)));
     cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
 }
 
@@ -361,10 +363,13 @@ static int provide_shown(bugpack_writer *writer, void *context) {
 Test(screenshot, a_provider_gives_reports_that_bring_none_a_picture) {
     static const bugpack_region whole = {0, 0, width, height};
     bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
-    cr_assert(zero(int, bugpack_provide_screenshot(session, provide_shown, &picture, NULL)));
-    cr_expect(eq(int, bugpack_provide_screenshot(session, provide_shown, &picture, NULL),
+    cr_assert(zero(int, bugpack_provide(session, "screenshot.png", BUGPACK_PROVIDE_SCREENSHOT,
+                                        provide_shown, &picture, NULL)));
+    cr_expect(eq(int,
+                 bugpack_provide(session, "screenshot.png", BUGPACK_PROVIDE_SCREENSHOT,
+                                 provide_shown, &picture, NULL),
                  BUGPACK_ERR_INVALID));
-    cr_assert(zero(int, bugpack_disconnect(session, "display", "ECONNRESET")));
+    cr_assert(zero(int, bugpack_disconnect(session, "display", "ECONNRESET", NULL, NULL)));
     cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
     find_only();
     cr_expect(zero(sz, count_wrong(taken.path, "screenshot.png", whole)));
@@ -389,9 +394,13 @@ Test(screenshot, a_provider_gives_reports_that_bring_none_a_picture) {
     take(NULL);
     cr_expect(eq(ptr, report_read(taken.path, "screenshot.png", NULL), NULL));
     cr_expect(zero(uint, taken.missing_count));
-    cr_expect(eq(int, bugpack_provide_screenshot(session, NULL, NULL, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(
+        eq(int,
+           bugpack_provide(session, "screenshot.png", BUGPACK_PROVIDE_SCREENSHOT, NULL, NULL, NULL),
+           BUGPACK_ERR_INVALID));
     cr_expect(eq(int,
-                 bugpack_provide_bytes(session, "screenshot.png", provide_shown, &picture, NULL),
+                 bugpack_provide(session, "screenshot.png", BUGPACK_PROVIDE_BYTES, provide_shown,
+                                 &picture, NULL),
                  BUGPACK_ERR_INVALID),
               "what is no picture cannot get there");
 }
@@ -431,7 +440,8 @@ Test(screenshot, a_provider_that_writes_no_picture_or_more_costs_the_artefact) {
     static const char *const reasons[] = {
         ['n'] = "wrote no picture", ['b'] = "wrote no picture", ['N'] = "wrote no picture",
         ['2'] = "was not kept",     ['w'] = "was not kept",     ['p'] = "was not kept"};
-    cr_assert(zero(int, bugpack_provide_screenshot(session, provide_wrongly, &kind, NULL)));
+    cr_assert(zero(int, bugpack_provide(session, "screenshot.png", BUGPACK_PROVIDE_SCREENSHOT,
+                                        provide_wrongly, &kind, NULL)));
     for (const char *next = "nbN2wpo"; *next != '\0'; next++) {
         kind = *next;
         take(NULL);
@@ -443,16 +453,16 @@ Test(screenshot, a_provider_that_writes_no_picture_or_more_costs_the_artefact) {
         }
     }
     static bugpack_picture sizeless;
-    cr_expect(zero(
-        int, (int)bugpack_provide_bytes(session, "cursor.png", provide_shown, &sizeless, NULL)));
+    cr_expect(zero(int, (int)bugpack_provide(session, "cursor.png", BUGPACK_PROVIDE_BYTES,
+                                             provide_shown, &sizeless, NULL)));
     take(NULL);
     cr_expect(ne(ptr, strstr(taken.missing, "cursor.png: "), NULL), "%s", taken.missing);
 }
 
 Test(screenshot, an_artefact_of_another_name_can_be_a_picture) {
     bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
-    cr_assert(zero(
-        int, (int)bugpack_provide_bytes(session, "cursor.png", provide_shown, &picture, NULL)));
+    cr_assert(zero(int, (int)bugpack_provide(session, "cursor.png", BUGPACK_PROVIDE_BYTES,
+                                             provide_shown, &picture, NULL)));
     take(NULL);
     cr_expect(
         zero(sz, count_wrong(taken.path, "cursor.png", (bugpack_region){0, 0, width, height})));

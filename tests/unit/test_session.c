@@ -273,7 +273,8 @@ Test(session, says_at_least_how_many_threads_ended_inside_the_window) {
     open_session();
     passing_thread passing = {.may_end = false};
     cr_assert(zero(int, pthread_create(&passing.thread, NULL, wait_to_end, &passing)));
-    cr_assert(zero(int, bugpack_provide_text(session, "end.txt", end_thread, &passing, NULL)));
+    cr_assert(zero(int, bugpack_provide(session, "end.txt", BUGPACK_PROVIDE_TEXT, end_thread,
+                                        &passing, NULL)));
     take(NULL);
     cr_assert(holds("manifest.json", "threads that ended inside the window: at least 1\""));
 }

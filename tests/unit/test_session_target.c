@@ -184,12 +184,16 @@ Test(session_target, takes_the_crash_of_another_process_alone) {
         options.target_pid = i == 0 ? 0 : getppid();
         open_session();
         bugpack_status status =
-            bugpack_provide_json(session, "crash.json", provide_crash, NULL, NULL);
+            bugpack_provide(session, "crash.json", BUGPACK_PROVIDE_JSON, provide_crash, NULL, NULL);
         cr_assert(eq(int, status, (int)(i == 0 ? BUGPACK_ERR_INVALID : BUGPACK_OK)));
-        cr_assert(eq(int, bugpack_provide_json(session, "Crash.json", provide_crash, NULL, NULL),
-                     BUGPACK_ERR_INVALID));
-        cr_assert(eq(int, bugpack_provide_json(session, "files.json", provide_crash, NULL, NULL),
-                     BUGPACK_ERR_INVALID));
+        cr_assert(eq(
+            int,
+            bugpack_provide(session, "Crash.json", BUGPACK_PROVIDE_JSON, provide_crash, NULL, NULL),
+            BUGPACK_ERR_INVALID));
+        cr_assert(eq(
+            int,
+            bugpack_provide(session, "files.json", BUGPACK_PROVIDE_JSON, provide_crash, NULL, NULL),
+            BUGPACK_ERR_INVALID));
         bugpack_close(session);
     }
 }

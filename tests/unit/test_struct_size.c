@@ -1,14 +1,14 @@
 #include "base/struct_size.h"
 #include "unit/unit.h"
 
-#include <bugpack/bugpack.h>
+#include <bugpack/bindings.h>
 
 /* No public struct ends in padding: the size of a struct alone says which fields a host knows. */
 #define ENDS_WITH(type, last)                                                                      \
     _Static_assert(offsetof(type, last) + sizeof(((type *)NULL)->last) == sizeof(type),            \
                    #type " ends in padding")
 ENDS_WITH(bugpack_channel_options, filter_context);
-ENDS_WITH(bugpack_disconnect_cause, error_kind);
+ENDS_WITH(bugpack_disconnect_details, error_kind);
 ENDS_WITH(bugpack_error, message);
 ENDS_WITH(bugpack_event, duration_ms);
 ENDS_WITH(bugpack_heap_state, narenas);
@@ -170,7 +170,7 @@ Test(struct_size, what_cannot_be_off_or_is_too_large_is_refused_by_name) {
 
 Test(struct_size, initialiser_functions_leave_all_but_the_size_empty) {
     EXPECT_INITIALISED(bugpack_channel_options);
-    EXPECT_INITIALISED(bugpack_disconnect_cause);
+    EXPECT_INITIALISED(bugpack_disconnect_details);
     EXPECT_INITIALISED(bugpack_event);
     EXPECT_INITIALISED(bugpack_options);
     EXPECT_INITIALISED(bugpack_pedantic_state);

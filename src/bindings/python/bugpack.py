@@ -46,6 +46,7 @@ OFF = 0xFFFFFFFFFFFFFFFF
 WHEN_BUSY_QUEUE, WHEN_BUSY_REFUSE, WHEN_BUSY_COALESCE = range(3)
 STACKS_BLOCKED, STACKS_NONE, STACKS_ALL, STACKS_ALL_PTRACER = range(4)
 PIXELS_RGBA, PIXELS_BGRA, PIXELS_RGBX, PIXELS_BGRX = range(4)
+PROVIDE_JSON, PROVIDE_TEXT, PROVIDE_BYTES, PROVIDE_SCREENSHOT = range(4)
 FILE_WHOLE, FILE_LOG_TAIL, FILE_JSON = range(3)
 SENT, RECEIVED = range(2)
 PAYLOAD_REDACTED, PAYLOAD_NONE, PAYLOAD_EXACT = range(3)
@@ -89,17 +90,14 @@ _CALLS = """
 str version(void); str status_name(status); status open(const options*, self**, error*);
 void close(self*); status flush(self*, uint64_t); status cancel(self*, uint64_t);
 status redact_add(self*, str, error*); status set_tag(self*, str, str);
-status crash_handler_install(self*); status trigger_when(self*, str, error*);
+status crash_handler_install(self*); status condition_add(self*, str, error*);
 int events_fd(self*); bool next_event(self*, event*); bool log_wants(const self*, level);
 void log_set_level(self*, level); void log_part(self*, level, str, const void*, size_t, unsigned);
-void notify_text(self*, level, str, str); uint64_t notify_retain_text(self*, level, str, str);
+void notify_text(self*, level, str, uint64_t*, str);
 status report_async(self*, const report_request*, report_callback*, void*);
-status disconnect(self*, str, str); bool pedantic_enable(self*, bool); void gap(self*, str);
+status disconnect(self*, str, str, const disconnect_details*, error*); bool pedantic_enable(self*, bool); void gap(self*, str);
 void gap_unknown(self*, str, uint64_t, const void*, size_t);
-status provide_json(self*, str, provider_callback*, void*, error*);
-status provide_text(self*, str, provider_callback*, void*, error*);
-status provide_bytes(self*, str, provider_callback*, void*, error*);
-status provide_screenshot(self*, provider_callback*, void*, error*);
+status provide(self*, str, provider_kind, provider_callback*, void*, error*);
 status provide_file(self*, str, str, file_kind, uint64_t, error*); bool unprovide(self*, str);
 status write(writer*, const void*, size_t); status write_picture(writer*, const picture*);
 str report_channel(const writer*); int fail_text(writer*, str); int omit_text(writer*, str);
@@ -482,14 +480,13 @@ class Session(_Closes):
 
     def provide(self, name, fill, kind=None):
         """Calls fill(writer) for each report. What it returns or yields is written by writer.write;
-        an exception fails the entry. `kind` is "json", "text", "bytes" or "screenshot"; without
-        it the name decides."""
-        kind = kind or {"screenshot.png": "screenshot"}.get(name) or (
-            "json" if name.endswith(".json") else "text")
-        names = () if kind == "screenshot" else (_bytes(name),)
+        an exception fails the entry. `kind` is one of PROVIDE_…; without it the name decides."""
+        if kind is None:
+            kind = PROVIDE_SCREENSHOT if name == "screenshot.png" else (
+                PROVIDE_JSON if name.endswith(".json") else PROVIDE_TEXT)
         number = _keep(fill)
         try:
-            _do("provide_" + kind, self._open, *names, _on_provide, number)
+            _do("provide", self._open, _bytes(name), kind, _on_provide, number)
         except BaseException:
             _objects.pop(number, None)
             raise

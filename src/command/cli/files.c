@@ -285,10 +285,12 @@ static bugpack_status provide_input(bugpack_session *session, const input_group 
                         .limit_bytes = group->limit_bytes,
                         .timeout_ms = timeout_ms};
     if (stream->kind != BP_CLI_STREAM_LOG && stream->kind != BP_CLI_STREAM_WHOLE) {
-        return bugpack_provide_text(session, input->name, bp_cli_stream_provide, stream, error);
+        return bugpack_provide(session, input->name, BUGPACK_PROVIDE_TEXT, bp_cli_stream_provide,
+                               stream, error);
     }
     if (timeout_ms > 0 && input->is_stream) {
-        return bugpack_provide_bytes(session, input->name, bp_cli_stream_provide, stream, error);
+        return bugpack_provide(session, input->name, BUGPACK_PROVIDE_BYTES, bp_cli_stream_provide,
+                               stream, error);
     }
     const bp_file_plan plan = {.name = input->name,
                                .path = input->source,

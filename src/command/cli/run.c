@@ -241,10 +241,10 @@ static void provide_crash(run_session *session, int number) {
     const char *reason = session->trace_error.message;
     bugpack_error error = BUGPACK_ERROR_INIT;
     const bp_crash_page *page = reason[0] == '\0' ? bp_crash_trace_finish(number, &reason) : NULL;
-    if (bugpack_provide_json(session->session, "crash.json",
-                             page != NULL ? print_crash : omit_crash,
-                             page != NULL ? (void *)(uintptr_t)page : (void *)(uintptr_t)reason,
-                             &error) != BUGPACK_OK) {
+    if (bugpack_provide(session->session, "crash.json", BUGPACK_PROVIDE_JSON,
+                        page != NULL ? print_crash : omit_crash,
+                        page != NULL ? (void *)(uintptr_t)page : (void *)(uintptr_t)reason,
+                        &error) != BUGPACK_OK) {
         say(session, "no crash.json: ", error.message);
     }
 }
@@ -340,7 +340,7 @@ static bugpack_status run_session_open(run_session *session, const run_options *
     if (given->hang_after_ms > 0) {
         char condition[64];
         (void)snprintf(condition, sizeof condition, "idle for %" PRIu32 "ms", given->hang_after_ms);
-        status = bugpack_trigger_when(session->session, condition, &error);
+        status = bugpack_condition_add(session->session, condition, &error);
     }
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);

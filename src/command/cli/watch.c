@@ -244,7 +244,7 @@ static bool add_conditions(watch *it) {
     const struct watch_conditions *conditions = &it->options->conditions;
     bugpack_error error = BUGPACK_ERROR_INIT;
     for (size_t i = 0; i < conditions->count; i++) {
-        if (bugpack_trigger_when(it->session, conditions->texts[i], &error) != BUGPACK_OK) {
+        if (bugpack_condition_add(it->session, conditions->texts[i], &error) != BUGPACK_OK) {
             bp_cli_say("%s", error.message);
             return false;
         }

@@ -32,9 +32,9 @@ typedef enum bp_lock_rank {
     /* -- Held for a few instructions, or a walk along a short list. */
     /* open watchdogs | walk over 64 | bugpack_watchdog_open, bugpack_watchdog_close, monitor */
     BP_LOCK_WATCHDOGS,
-    /* conditions of a session | opening the process once more | bugpack_trigger_when */
+    /* conditions of a session | opening the process once more | bugpack_condition_add */
     BP_LOCK_CONDITIONS,
-    /* retained snapshots | walk over 5 | bugpack_notify_retain, monitor, worker, snap */
+    /* retained snapshots | walk over 5 | bugpack_notify, monitor, worker, snap */
     BP_LOCK_RETAINED,
     /* accepted jobs and their queue | walk over them | triggers, cancel, flush, worker, snap */
     BP_LOCK_JOBS,

@@ -3,14 +3,7 @@
  */
 #include "base/struct_size.h"
 
-#include <bugpack/disconnect.h>
-#include <bugpack/events.h>
-#include <bugpack/gap.h>
-#include <bugpack/heap_state.h>
-#include <bugpack/recover.h>
-#include <bugpack/report.h>
-#include <bugpack/session.h>
-#include <bugpack/traffic.h>
+#include <bugpack/bindings.h>
 
 #define DESCRIBE(type) const bp_struct bp_of_##type = BP_STRUCT(type);
 #define DEFINE_INIT(type)                                                                          \
@@ -18,7 +11,7 @@
         bp_struct_init(fresh, struct_size);                                                        \
     }
 BP_PUBLIC_STRUCTS(DESCRIBE)
-DEFINE_INIT(bugpack_disconnect_cause)
+DEFINE_INIT(bugpack_disconnect_details)
 DEFINE_INIT(bugpack_event)
 DEFINE_INIT(bugpack_pedantic_state)
 DEFINE_INIT(bugpack_recover_options)

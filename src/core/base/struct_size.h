@@ -23,7 +23,7 @@ typedef struct bp_struct {
 
 /* Those that hosts pass: bp_of_bugpack_options and so on. */
 #define BP_PUBLIC_STRUCTS(ROW)                                                                     \
-    ROW(bugpack_disconnect_cause)                                                                  \
+    ROW(bugpack_disconnect_details)                                                                \
     ROW(bugpack_event)                                                                             \
     ROW(bugpack_pedantic_state)                                                                    \
     ROW(bugpack_heap_state)                                                                        \

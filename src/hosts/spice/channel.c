@@ -41,7 +41,7 @@ static const char *notify(void *state, spice_reader *message) {
     if (text == NULL || severity > SPICE_NOTIFY_SEVERITY_ERROR) {
         return SPICE_MALFORMED;
     }
-    bugpack_notify(channel->client->session, levels[severity], channel->kind->name, "%.*s",
+    bugpack_notify(channel->client->session, levels[severity], channel->kind->name, NULL, "%.*s",
                    (int)(length > 200 ? 200 : length), (const char *)text);
     return NULL;
 }

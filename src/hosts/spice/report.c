@@ -28,10 +28,10 @@ bool spice_report_open(spice_client *client, const char *report_dir, bool is_ped
     options.on_diagnostic = on_diagnostic;
     bugpack_session *session = NULL;
     if (bugpack_open(&options, &session, &error) != BUGPACK_OK ||
-        bugpack_provide_json(session, "session.json", spice_session_json, client, &error) !=
-            BUGPACK_OK ||
-        bugpack_provide_json(session, "channel-state.json", spice_channels_json, client, &error) !=
-            BUGPACK_OK) {
+        bugpack_provide(session, "session.json", BUGPACK_PROVIDE_JSON, spice_session_json, client,
+                        &error) != BUGPACK_OK ||
+        bugpack_provide(session, "channel-state.json", BUGPACK_PROVIDE_JSON, spice_channels_json,
+                        client, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "bugpack-spice: %s\n", error.message);
         bugpack_close(session);
         return false;
@@ -96,10 +96,10 @@ void spice_report_lost(spice_channel *channel, const spice_failure *failure, boo
         return;
     }
     const char *error_name = failure->error_number ? strerrorname_np(failure->error_number) : NULL;
-    bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
-    cause.channel = name;
-    cause.error_text = error_name ? error_name : failure->text;
-    cause.error_kind = failure->kind;
-    cause.keepalive_fired = failure->error_number == ETIMEDOUT;
-    (void)bugpack_disconnect_because(session, &cause); /* BUSY: another channel was first */
+    bugpack_disconnect_details details = BUGPACK_DISCONNECT_DETAILS_INIT;
+    details.error_kind = failure->kind;
+    details.keepalive_fired = failure->error_number == ETIMEDOUT;
+    /* BUSY: another channel was first */
+    (void)bugpack_disconnect(session, name, error_name ? error_name : failure->text, &details,
+                             NULL);
 }

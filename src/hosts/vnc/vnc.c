@@ -172,15 +172,14 @@ static bool connect_to_server(void) {
 }
 
 static void report_loss(void) {
-    bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
-    cause.channel = "rfb";
-    cause.error_kind = app.is_lost ? "io" : "protocol";
-    cause.error_text =
+    bugpack_disconnect_details details = BUGPACK_DISCONNECT_DETAILS_INIT;
+    details.error_kind = app.is_lost ? "io" : "protocol";
+    const char *error_text =
         app.is_lost && app.lost_errno != 0 ? strerrorname_np(app.lost_errno) : app.words;
-    (void)printf("connection lost: %s\n", cause.error_text);
-    bugpack_notify(app.bp, BUGPACK_LEVEL_ERROR, "rfb", "connection lost: %s", cause.error_text);
+    (void)printf("connection lost: %s\n", error_text);
+    bugpack_notify(app.bp, BUGPACK_LEVEL_ERROR, "rfb", NULL, "connection lost: %s", error_text);
     if (app.is_lost || app.bytes[BUGPACK_RECEIVED] > 0) { /* and there was one */
-        bugpack_disconnect_because(app.bp, &cause);
+        (void)bugpack_disconnect(app.bp, "rfb", error_text, &details, NULL);
     }
     app.exit_status = 1;
     atomic_store(&app.must_quit, true);
@@ -244,8 +243,10 @@ static bool open_session(const char *report_dir) {
     if (bugpack_open(&options, &app.bp, &error) != BUGPACK_OK ||
         bugpack_channel_open(app.bp, "rfb", &channel, &app.channel, &error) != BUGPACK_OK ||
         bugpack_watchdog_open(app.bp, "vnc", stall_ms, &app.watchdog, &error) != BUGPACK_OK ||
-        bugpack_provide_json(app.bp, "session.json", provide_session, NULL, &error) != BUGPACK_OK ||
-        bugpack_provide_screenshot(app.bp, provide_screenshot, NULL, &error) != BUGPACK_OK) {
+        bugpack_provide(app.bp, "session.json", BUGPACK_PROVIDE_JSON, provide_session, NULL,
+                        &error) != BUGPACK_OK ||
+        bugpack_provide(app.bp, "screenshot.png", BUGPACK_PROVIDE_SCREENSHOT, provide_screenshot,
+                        NULL, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "bugpack-vnc: %s\n", error.message);
         return false;
     }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <bugpack/bindings.h>
+
 #include "base/status.h"
 #include "base/utf8.h"
 #include "json/json.h"

@@ -1,27 +1,40 @@
 #include <string.h>
 
+#include "base/status.h"
 #include "base/struct_size.h"
 #include "session/session.h"
 
-bugpack_status bugpack_disconnect_because(bugpack_session *session,
-                                          const bugpack_disconnect_cause *cause) {
-    bugpack_disconnect_cause known = BUGPACK_DISCONNECT_CAUSE_INIT;
-    bp_call call;
-    if (bp_session_enter(&call, session, NULL, NULL)) {
-        bool is_good =
-            bp_struct_read(&bp_of_bugpack_disconnect_cause, &known, cause, NULL) == BUGPACK_OK &&
-            known.channel != NULL && known.channel[0] != '\0' &&
-            strnlen(known.channel, BUGPACK_CHANNEL_MAX_BYTES + 1) <= BUGPACK_CHANNEL_MAX_BYTES;
-        void *disconnects = bp_triggers_get(&session->triggers, &bp_trigger_disconnect);
-        call.status = is_good ? bp_disconnect_see(disconnects, &known) : BUGPACK_ERR_INVALID;
+static bugpack_status disconnect(bugpack_session *session, bp_loss *cause,
+                                 const bugpack_disconnect_details *given, bugpack_error *error) {
+    bugpack_disconnect_details details = BUGPACK_DISCONNECT_DETAILS_INIT;
+    if (cause->channel == NULL || cause->channel[0] == '\0' ||
+        strnlen(cause->channel, BUGPACK_CHANNEL_MAX_BYTES + 1) > BUGPACK_CHANNEL_MAX_BYTES) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "channel must have 1 to %d bytes",
+                       BUGPACK_CHANNEL_MAX_BYTES);
     }
-    return bp_session_leave(&call);
+    bugpack_status status =
+        given == NULL ? BUGPACK_OK
+                      : bp_struct_read(&bp_of_bugpack_disconnect_details, &details, given, error);
+    if (status == BUGPACK_OK) {
+        cause->error_kind = details.error_kind;
+        cause->keepalive_fired = details.keepalive_fired;
+        status =
+            bp_disconnect_see(bp_triggers_get(&session->triggers, &bp_trigger_disconnect), cause);
+        if (status != BUGPACK_OK) {
+            status = bp_fail(error, status, "no disconnect report was taken: %s",
+                             bugpack_status_name(status));
+        }
+    }
+    return status;
 }
 
 bugpack_status bugpack_disconnect(bugpack_session *session, const char *channel,
-                                  const char *error_text) {
-    bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
-    cause.channel = channel;
-    cause.error_text = error_text;
-    return bugpack_disconnect_because(session, &cause);
+                                  const char *error_text, const bugpack_disconnect_details *details,
+                                  bugpack_error *error) {
+    bp_loss cause = {.channel = channel, .error_text = error_text};
+    bp_call call;
+    if (bp_session_enter(&call, session, "report a disconnect", error)) {
+        call.status = disconnect(session, &cause, details, error);
+    }
+    return bp_session_leave(&call);
 }

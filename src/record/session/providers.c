@@ -26,52 +26,9 @@ static int provide_picture(bugpack_writer *writer, void *context) {
     return bp_screenshot_provide(writer, source->provide, source->context);
 }
 
-static bugpack_status provide(bugpack_session *session, const char *name, bp_content_form form,
-                              bugpack_provider_callback *provider, void *context,
-                              bugpack_error *error) {
-    bp_call call;
-    if (bp_session_enter(&call, session, "register a provider", error)) {
-        const char *refusal = name == NULL ? "it is NULL" : bp_entry_refuse(name);
-        if (refusal != NULL && name != NULL && session->config.target_pid != 0 &&
-            strcmp(name, "crash.json") == 0) {
-            refusal = NULL; /* of the target, whose death the host has seen */
-        }
-        if (refusal == NULL && provider == NULL) {
-            refusal = "it has no provider";
-        }
-        const bp_provider_spec spec = {
-            .name = name, .form = form, .provide = provider, .context = context};
-        call.status = refusal == NULL ? add(session, spec, error)
-                                      : bp_fail(error, BUGPACK_ERR_INVALID,
-                                                "the artefact name \"%s\" cannot be used: %s",
-                                                name == NULL ? "" : name, refusal);
-    }
-    return bp_session_leave(&call);
-}
-
-bugpack_status bugpack_provide_json(bugpack_session *session, const char *name,
-                                    bugpack_provider_callback *provider, void *context,
-                                    bugpack_error *error) {
-    return provide(session, name, BP_CONTENT_JSON, provider, context, error);
-}
-
-bugpack_status bugpack_provide_text(bugpack_session *session, const char *name,
-                                    bugpack_provider_callback *provider, void *context,
-                                    bugpack_error *error) {
-    return provide(session, name, BP_CONTENT_TEXT, provider, context, error);
-}
-
-bugpack_status bugpack_provide_bytes(bugpack_session *session, const char *name,
-                                     bugpack_provider_callback *provider, void *context,
-                                     bugpack_error *error) {
-    return provide(session, name, BP_CONTENT_BYTES, provider, context, error);
-}
-
+/* Owned by the entry of the list. */
 static bugpack_status add_screenshot(bugpack_session *session, bugpack_provider_callback *provider,
                                      void *context, bugpack_error *error) {
-    if (provider == NULL) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "the screenshot has no provider");
-    }
     struct picture_source *source = malloc(sizeof *source);
     if (source == NULL) {
         return bp_fail_memory(error, "register a provider");
@@ -86,12 +43,49 @@ static bugpack_status add_screenshot(bugpack_session *session, bugpack_provider_
                error);
 }
 
-bugpack_status bugpack_provide_screenshot(bugpack_session *session,
-                                          bugpack_provider_callback *provider, void *context,
-                                          bugpack_error *error) {
+/* NULL if a provider of this kind may have the name. */
+static const char *refuse_name(const bugpack_session *session, const char *name,
+                               bugpack_provider_kind kind) {
+    if (name == NULL) {
+        return "it is NULL";
+    }
+    if (kind == BUGPACK_PROVIDE_SCREENSHOT) {
+        return strcmp(name, screenshot_name) == 0 ? NULL : "a screenshot is screenshot.png";
+    }
+    bool is_of_target = session->config.target_pid != 0 && strcmp(name, "crash.json") == 0;
+    return is_of_target ? NULL : bp_entry_refuse(name); /* the host has seen the target's death */
+}
+
+static bugpack_status provide(bugpack_session *session, const char *name,
+                              bugpack_provider_kind kind, bugpack_provider_callback *provider,
+                              void *context, bugpack_error *error) {
+    static const bp_content_form forms[] = {BP_CONTENT_JSON, BP_CONTENT_TEXT, BP_CONTENT_BYTES};
+    if ((unsigned)kind > BUGPACK_PROVIDE_SCREENSHOT) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "kind has an unknown value");
+    }
+    const char *refusal = refuse_name(session, name, kind);
+    if (refusal == NULL && provider == NULL) {
+        refusal = "it has no provider";
+    }
+    if (refusal != NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
+                       name == NULL ? "" : name, refusal);
+    }
+    return kind == BUGPACK_PROVIDE_SCREENSHOT ? add_screenshot(session, provider, context, error)
+                                              : add(session,
+                                                    (bp_provider_spec){.name = name,
+                                                                       .form = forms[kind],
+                                                                       .provide = provider,
+                                                                       .context = context},
+                                                    error);
+}
+
+bugpack_status bugpack_provide(bugpack_session *session, const char *name,
+                               bugpack_provider_kind kind, bugpack_provider_callback *provider,
+                               void *context, bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "register a provider", error)) {
-        call.status = add_screenshot(session, provider, context, error);
+        call.status = provide(session, name, kind, provider, context, error);
     }
     return bp_session_leave(&call);
 }

@@ -72,7 +72,7 @@ static bool copy_cut(const char *text, const char **ret_copy) {
     return text == NULL || *ret_copy != NULL;
 }
 
-static bool copy_loss(const bugpack_disconnect_cause *given, bp_instant at, bp_loss *ret_loss) {
+static bool copy_loss(const bp_loss *given, bp_instant at, bp_loss *ret_loss) {
     *ret_loss = (bp_loss){.keepalive_fired = given->keepalive_fired, .at = at};
     if (copy_cut(given->channel, &ret_loss->channel) &&
         copy_cut(given->error_text, &ret_loss->error_text) &&
@@ -84,7 +84,7 @@ static bool copy_loss(const bugpack_disconnect_cause *given, bp_instant at, bp_l
 }
 
 /* Keeps one that has no report of its own for the next that is written, the newest of too many. */
-static void add_latecomer(struct disconnects *disconnects, const bugpack_disconnect_cause *given) {
+static void add_latecomer(struct disconnects *disconnects, const bp_loss *given) {
     bp_loss loss, dropped = {.channel = NULL};
     if (!copy_loss(given, bp_clock_now(), &loss)) {
         return;
@@ -181,7 +181,7 @@ static const bp_job_type job_type = {.kind = BP_REPORT_DISCONNECT,
                                      .settled = settled,
                                      .free = free_payload};
 
-bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *given) {
+bugpack_status bp_disconnect_see(void *self, const bp_loss *given) {
     struct disconnects *disconnects = self;
     const bp_report_context *report = disconnects->base.context.report;
     uint64_t suppressed_count = 0;

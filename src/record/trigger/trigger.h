@@ -12,6 +12,7 @@
 #include <bugpack/watchdog.h>
 
 #include "model/condition.h"
+#include "model/disconnect.h"
 #include "platform/task.h"
 #include "recorder/monitor.h"
 #include "report/queue.h"
@@ -118,7 +119,7 @@ void bp_crash_trigger_note_change(bp_crash_trigger *trigger);
 
 /* Counts a disconnect, and makes a report of it unless another one was made shortly before: then
  * BUSY. `self` is the trigger's object; the strings are copied. NO_MEMORY, CLOSED. Any thread. */
-bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *cause);
+bugpack_status bp_disconnect_see(void *self, const bp_loss *cause);
 
 /*
  * Watchdogs: threads that hang (bugpack/watchdog.h, which says what the calls do).

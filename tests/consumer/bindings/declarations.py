@@ -23,7 +23,7 @@ def is_true(what):
 
 
 wrong = sys.argv[1] if len(sys.argv) > 1 else None
-print("#include <bugpack/bugpack.h>\n#include <stddef.h>")
+print("#include <bugpack/bindings.h>\n#include <stddef.h>")
 for name, kind in sorted(bugpack._TYPES.items()):
     if name not in C | {"str", "ptr"}:
         size = ctypes.sizeof(kind) + (name == "event" and wrong == "struct")

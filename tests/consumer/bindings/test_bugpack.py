@@ -78,7 +78,7 @@ class Bindings(unittest.TestCase):
         session = self.open()
         session.provide("session.json", lambda writer: {"frames": [1, 2.5, None, "ü"]})
         session.provide("pieces.txt", lambda writer: (f"{n}\n" for n in range(3)))
-        session.provide("raw.bin", lambda writer: b"\0\xff", kind="bytes")
+        session.provide("raw.bin", lambda writer: b"\0\xff", kind=bugpack.PROVIDE_BYTES)
         session.provide("channel.txt", lambda writer: writer.channel)
         session.provide("screenshot.png", lambda writer: bugpack.Picture(b"\1\2\3\4" * 6, 2, 3))
         session.provide("python-stacks.txt", bugpack.python_stacks)
@@ -192,7 +192,7 @@ class Bindings(unittest.TestCase):
         diagnosed = []
         session = self.open(on_diagnostic=lambda level, text: diagnosed.append((level, text)))
         for call, status, text in (
-                (lambda: session.trigger_when("weather > 3"), "INVALID", "condition 'weather > 3'"),
+                (lambda: session.condition_add("weather > 3"), "INVALID", "condition 'weather > 3'"),
                 (lambda: session.set_tag("a b", "c"), "INVALID", "set_tag: invalid argument"),
                 (lambda: session.cancel(99), "NO_TICKET", "cancel: "),
                 (lambda: session.provide("../x", lambda writer: 1), "INVALID", "../x"),
@@ -221,7 +221,7 @@ class Bindings(unittest.TestCase):
         session = self.open()
         for text in ("a\0b", "\ud800", os.fsdecode(b"\xff"), "100% %s %n", ""):
             session.log(bugpack.Level.INFO, text, text)
-            session.notify_text(bugpack.Level.WARN, "server", text)
+            session.notify_text(bugpack.Level.WARN, "server", None, text)
             session.gap(text)
         session.set_tag("gpu", "none %d")
         read = entries(session.report("what\0ever").path)

@@ -3,7 +3,7 @@ package main
 
 /*
 #cgo pkg-config: bugpack
-#include <bugpack/bugpack.h>
+#include <bugpack/bindings.h>
 #include <stdlib.h>
 
 int fill(bugpack_writer *writer, void *context);
@@ -53,10 +53,10 @@ func main() {
 	message := []byte("frame 7 of ä")
 	C.bugpack_log_bytes(session, C.BUGPACK_LEVEL_WARN, C.CString("display"), unsafe.Pointer(&message[0]),
 		C.size_t(len(message)))
-	C.bugpack_notify_text(session, C.BUGPACK_LEVEL_WARN, C.CString("server"), C.CString("100% %s"))
+	C.bugpack_notify_text(session, C.BUGPACK_LEVEL_WARN, C.CString("server"), nil, C.CString("100% %s"))
 	for name := range frames {
 		text := C.CString(name)
-		if C.bugpack_provide_json(session, text, (*C.bugpack_provider_callback)(C.fill), unsafe.Pointer(text), &failure) != C.BUGPACK_OK {
+		if C.bugpack_provide(session, text, C.BUGPACK_PROVIDE_JSON, (*C.bugpack_provider_callback)(C.fill), unsafe.Pointer(text), &failure) != C.BUGPACK_OK {
 			panic(C.GoString(&failure.message[0]))
 		}
 	}

@@ -40,8 +40,9 @@ extern "C" {
     fn bugpack_open(options: *const Options, session: *mut *mut c_void, error: *mut BugpackError) -> c_int;
     fn bugpack_close(session: *mut c_void);
     fn bugpack_log_bytes(session: *mut c_void, level: c_int, channel: *const c_char, message: *const c_void, bytes: usize);
-    fn bugpack_notify_text(session: *mut c_void, level: c_int, source: *const c_char, text: *const c_char);
-    fn bugpack_provide_json(session: *mut c_void, name: *const c_char, provider: Provider, context: *mut c_void, error: *mut BugpackError) -> c_int;
+    fn bugpack_notify_text(session: *mut c_void, level: c_int, source: *const c_char, ret_retained: *mut u64,
+        text: *const c_char);
+    fn bugpack_provide(session: *mut c_void, name: *const c_char, kind: c_int, provider: Provider, context: *mut c_void, error: *mut BugpackError) -> c_int;
     fn bugpack_write(writer: *mut c_void, bytes: *const c_void, count: usize) -> c_int;
     fn bugpack_fail_text(writer: *mut c_void, text: *const c_char) -> c_int;
     fn bugpack_report(session: *mut c_void, request: *const c_void, result: *mut ReportResult) -> c_int;
@@ -85,9 +86,9 @@ fn main() {
         }
         let message = "frame 7 of \u{e4}";
         bugpack_log_bytes(session, 4, text("display").as_ptr(), message.as_ptr() as *const c_void, message.len());
-        bugpack_notify_text(session, 4, text("server").as_ptr(), text("100% %s").as_ptr());
+        bugpack_notify_text(session, 4, text("server").as_ptr(), std::ptr::null_mut(), text("100% %s").as_ptr());
         for (name, frames) in [("session.json", &good), ("bad.json", &bad)] {
-            assert_eq!(bugpack_provide_json(session, text(name).as_ptr(), fill, as_context(frames), &mut error), 0);
+            assert_eq!(bugpack_provide(session, text(name).as_ptr(), 0, fill, as_context(frames), &mut error), 0);
         }
         let mut result: ReportResult = std::mem::zeroed();
         result.struct_size = std::mem::size_of::<ReportResult>();

@@ -103,7 +103,7 @@ static bugpack_status fill_event(void *event) {
 }
 
 static bugpack_status disconnect(void *cause) {
-    return bugpack_disconnect_because(session, cause);
+    return bugpack_disconnect(session, "display", "ECONNRESET", cause, &error);
 }
 
 static bugpack_status fill_pedantic_state(void *state) {
@@ -141,8 +141,9 @@ static void check_session(void) {
 }
 
 static void check_registering(void) {
-    expect("bugpack_provide_text", "takes a provider",
-           bugpack_provide_text(session, "generation.txt", provide, NULL, &error) == BUGPACK_OK);
+    expect("bugpack_provide", "takes a provider",
+           bugpack_provide(session, "generation.txt", BUGPACK_PROVIDE_TEXT, provide, NULL,
+                           &error) == BUGPACK_OK);
     bugpack_channel_options channel = BUGPACK_CHANNEL_OPTIONS_INIT;
     channel.weight = 2;
     check_input("bugpack_channel_options", &channel, sizeof channel, open_channel);
@@ -167,10 +168,9 @@ static void check_reports(void) {
         expect("bugpack_event", "has a ticket", event.ticket != 0);
         expect("bugpack_event", "has a type", strcmp(event.report_type, "bugreport") == 0);
     }
-    bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
-    cause.channel = "display";
-    cause.error_text = "ECONNRESET";
-    check_input("bugpack_disconnect_cause", &cause, sizeof cause, disconnect);
+    bugpack_disconnect_details details = BUGPACK_DISCONNECT_DETAILS_INIT;
+    details.keepalive_fired = true;
+    check_input("bugpack_disconnect_details", &details, sizeof details, disconnect);
 }
 
 static void check_state(void) {

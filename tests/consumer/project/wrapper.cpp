@@ -35,32 +35,34 @@ struct witness {
 
 void use(bugpack::session &session, int *alive) {
     const witness held(alive);
-    check(session.provide_json("session.json",
-                               [held](bugpack::writer &out) {
-                                   return out.write("{\"name\": ") ||
-                                          out.write_json_string("a\"b") || out.write("}");
-                               }) == BUGPACK_OK,
+    check(session.provide("session.json", BUGPACK_PROVIDE_JSON,
+                          [held](bugpack::writer &out) {
+                              return out.write("{\"name\": ") || out.write_json_string("a\"b") ||
+                                     out.write("}");
+                          }) == BUGPACK_OK,
           "provide_json");
-    check(session.provide_text("session.json", [](bugpack::writer &) { return 0; }) ==
-              BUGPACK_ERR_INVALID,
+    check(session.provide("session.json", BUGPACK_PROVIDE_TEXT,
+                          [](bugpack::writer &) { return 0; }) == BUGPACK_ERR_INVALID,
           "a name that is taken");
-    check(session.provide_text("gone.txt", [held](bugpack::writer &) { return 0; }) == BUGPACK_OK,
+    check(session.provide("gone.txt", BUGPACK_PROVIDE_TEXT,
+                          [held](bugpack::writer &) { return 0; }) == BUGPACK_OK,
           "provide_text");
     check(*alive == 3, "the session holds what it was given");
-    check(session.provide_screenshot([](bugpack::writer &out) {
-        static const unsigned char pixel[4] = {};
-        bugpack_picture picture = {};
-        picture.pixels = pixel;
-        picture.width = picture.height = 1;
-        return out.write_picture(picture);
-    }) == BUGPACK_OK,
+    check(session.provide("screenshot.png", BUGPACK_PROVIDE_SCREENSHOT,
+                          [](bugpack::writer &out) {
+                              static const unsigned char pixel[4] = {};
+                              bugpack_picture picture = {};
+                              picture.pixels = pixel;
+                              picture.width = picture.height = 1;
+                              return out.write_picture(picture);
+                          }) == BUGPACK_OK,
           "provide_screenshot");
     check(session.unprovide("screenshot.png"), "unprovide the screenshot");
     check(session.unprovide("gone.txt") && !session.unprovide("gone.txt"), "unprovide");
     check(*alive == 2, "unprovide destroys");
 #if defined(__cpp_exceptions)
-    check(session.provide_text("thrown.txt",
-                               [](bugpack::writer &) -> int { throw std::runtime_error("x"); }) ==
+    check(session.provide("thrown.txt", BUGPACK_PROVIDE_TEXT,
+                          [](bugpack::writer &) -> int { throw std::runtime_error("x"); }) ==
               BUGPACK_OK,
           "provide_text");
 #endif
