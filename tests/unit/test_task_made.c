@@ -226,13 +226,13 @@ Test(task_made, a_command_line_over_its_bound_is_cut_and_named) {
     cr_expect(eq(str, facts.denied, "the rest of the command line: over the limit of 1 MiB"));
 }
 
-Test(task_made, objects_are_files_with_code_once_each_at_their_lowest_address) {
+Test(task_made, objects_are_files_with_code_at_their_lowest_address) {
     CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     made_proc_write(&made, "7/maps",
-                    "3000-4000 r--p 00000000 fe:00 30 /lib/a\\012b.so (deleted)\n"
-                    "4000-5000 r-xp 00001000 fe:00 30 /lib/a\\012b.so (deleted)\n"
                     "1000-2000 r--p 00000000 fe:00 20 /bin/program\n"
                     "2000-3000 r-xp 00001000 fe:00 20 /bin/program\n"
+                    "3000-4000 r--p 00000000 fe:00 30 /lib/a\\012b.so (deleted)\n"
+                    "4000-5000 r-xp 00001000 fe:00 30 /lib/a\\012b.so (deleted)\n"
                     "5000-6000 r--p 00000000 fe:00 40 /usr/share/data\n"
                     "6000-7000 r-xp 00000000 00:00 0 [vdso]\n"
                     "7000-8000 rwxp 00000000 00:00 0\n"
