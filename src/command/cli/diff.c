@@ -11,6 +11,7 @@
 #include "compare/diff.h"
 #include "model/fields.h"
 #include "model/metadata.h"
+#include "print/fill.h"
 
 typedef struct diff_options {
     uint32_t limit;
@@ -67,8 +68,8 @@ static void format_amount(struct unit unit, uint64_t value, unsigned decimals,
         amount /= 10;
     }
     if (unit.kind == BYTES && amount < 18e18) {
-        char text[BP_CLI_BYTES_BYTES];
-        (void)snprintf(out, amount_bytes, "%s", bp_cli_format_bytes((uint64_t)amount, text));
+        char text[BP_FILL_BYTES];
+        (void)snprintf(out, amount_bytes, "%s", bp_fill_bytes((double)(uint64_t)amount, text));
     } else if (unit.kind == SECONDS && amount >= 1) {
         (void)snprintf(out, amount_bytes, "%.3f s", amount);
     } else if (unit.kind == SECONDS) {
@@ -86,12 +87,6 @@ static void format_delta(const bp_json_change *change, struct unit unit, char ou
     char amount[amount_bytes];
     format_amount(unit, size, change->decimals, amount);
     (void)snprintf(out, amount_bytes, "%s%.60s", delta < 0 ? "-" : sign, amount);
-}
-
-static void print_escaped(const char *text) {
-    char escaped[4 * 1024];
-    bp_cli_escape(text, escaped, sizeof escaped);
-    (void)fputs(escaped, stdout);
 }
 
 /* Appends a value as it is in the document, at most so many bytes of it. */
@@ -148,10 +143,10 @@ static void print_change(const bp_json_change *change, bool is_raw, bp_buffer *l
     bp_buffer_clear(line);
     describe(change, is_raw, line);
     (void)fputs("  ", stdout);
-    print_escaped(change->path[0] != '\0' ? change->path : "all");
+    bp_cli_print_escaped(stdout, change->path[0] != '\0' ? change->path : "all");
     bool fits = strlen(change->path) + line->size + 4 <= screen_columns;
     (void)fputs(fits ? ": " : ":\n    ", stdout);
-    print_escaped(bp_buffer_text(line));
+    bp_cli_print_escaped(stdout, bp_buffer_text(line));
     (void)fputc('\n', stdout);
 }
 
@@ -198,7 +193,7 @@ static void print_side(const char *title, const bp_diff_side *side) {
     (void)fputs(title, stdout);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         (void)fputs(texts[i][0] != '\0' ? "  " : "", stdout);
-        print_escaped(texts[i]);
+        bp_cli_print_escaped(stdout, texts[i]);
     }
     (void)fputc('\n', stdout);
 }

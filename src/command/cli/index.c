@@ -243,17 +243,6 @@ static bp_cli_exit index_all(void) {
     return result == BP_CLI_COMPLETE && !has_all ? BP_CLI_INCOMPLETE : result;
 }
 
-static void release(void) {
-    for (size_t i = 0; i < list.count; i++) {
-        free(list.reports[i].path);
-    }
-    for (size_t i = 0; i < list.known_count; i++) {
-        free(list.known[i]);
-    }
-    free(list.reports);
-    free(list.known);
-}
-
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(index_options, since, 0, "since-index", "FILE",
                  "leave out the reports that this index has", bp_cli_read_text, &bp_cli_some_text),
@@ -281,9 +270,7 @@ static bp_cli_exit run(void *context, char **operands) {
             result = BP_CLI_FAILED;
         }
     }
-    result = result == BP_CLI_COMPLETE ? index_all() : result;
-    release();
-    return result;
+    return result == BP_CLI_COMPLETE ? index_all() : result;
 }
 
 const bp_cli_command bp_cli_index_command = {

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
-#include "print/fill.h"
 
 enum { message_bytes = 2048 };
 
@@ -67,6 +66,17 @@ void bp_cli_escape(const char *text, char *out, size_t out_bytes) {
         text += length;
     }
     out[used] = '\0';
+}
+
+void bp_cli_print_escaped(FILE *out, const char *text) {
+    while (*text != '\0') {
+        bool is_safe;
+        size_t length = bp_cli_next_character(text, &is_safe);
+        for (size_t i = 0; i < length; i++) {
+            (void)fprintf(out, is_safe ? "%c" : "\\x%02x", (unsigned char)text[i]);
+        }
+        text += length;
+    }
 }
 
 void bp_cli_print_json(FILE *out, bp_json *json) {
@@ -166,19 +176,4 @@ bool bp_cli_is_terminal(int fd) {
 bool bp_cli_wants_colour(void) {
     const char *no_color = getenv("NO_COLOR");
     return no_color == NULL || no_color[0] == '\0';
-}
-
-const char *bp_cli_format_bytes(uint64_t bytes, char out[BP_CLI_BYTES_BYTES]) {
-    return bp_fill_bytes((double)bytes, out);
-}
-
-const char *bp_cli_format_change(uint64_t before_bytes, uint64_t after_bytes,
-                                 char out[BP_CLI_CHANGE_BYTES]) {
-    bool is_more = after_bytes > before_bytes;
-    char size[BP_CLI_BYTES_BYTES];
-    (void)bp_cli_format_bytes(is_more ? after_bytes - before_bytes : before_bytes - after_bytes,
-                              size);
-    const char *sign = after_bytes < before_bytes ? "-" : "";
-    (void)snprintf(out, BP_CLI_CHANGE_BYTES, "%s%s", is_more ? "+" : sign, size);
-    return out;
 }

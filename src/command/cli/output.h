@@ -77,19 +77,13 @@ size_t bp_cli_next_character(const char *text, bool *ret_is_safe);
  */
 void bp_cli_escape(const char *text, char *out, size_t out_bytes);
 
+/* Prints a text in the same way, whole. */
+void bp_cli_print_escaped(FILE *out, const char *text);
+
 /* Bounds a document that is printed. */
 #define BP_CLI_JSON_BYTES ((size_t)64 << 20)
 
 /* Finishes a document, prints it and releases its buffer. A failure is said. */
 void bp_cli_print_json(FILE *out, bp_json *json);
-
-/* "2.4 GiB", in units of 1,024. Returns `out`. */
-#define BP_CLI_BYTES_BYTES 16
-const char *bp_cli_format_bytes(uint64_t bytes, char out[BP_CLI_BYTES_BYTES]);
-
-/* As bp_cli_format_bytes, with a sign. */
-enum { BP_CLI_CHANGE_BYTES = BP_CLI_BYTES_BYTES + 1 };
-const char *bp_cli_format_change(uint64_t before_bytes, uint64_t after_bytes,
-                                 char out[BP_CLI_CHANGE_BYTES]);
 
 #endif

@@ -8,6 +8,7 @@
 #include "cli/event.h"
 #include "cli/option.h"
 #include "cli/output.h"
+#include "print/fill.h"
 #include "report/retention.h"
 
 typedef struct prune_options {
@@ -64,7 +65,7 @@ static bp_cli_exit prune(char *dir, const prune_options *options) {
                                         .max_age_secs = options->max_age_secs,
                                         .is_dry_run = options->is_dry_run,
                                         .now_wall_ns = bp_clock_wall_ns()};
-    char shown[BP_CLI_BYTES_BYTES], left[BP_CLI_BYTES_BYTES];
+    char shown[BP_FILL_BYTES], left[BP_FILL_BYTES];
     bp_retention_outcome outcome = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = -1;
@@ -88,8 +89,8 @@ static bp_cli_exit prune(char *dir, const prune_options *options) {
     bp_cli_say("%s: %s %" PRIu64 " report%s (%s); %" PRIu64 " left (%s)", dir,
                options->is_dry_run ? "would remove" : "removed", outcome.removed_count,
                outcome.removed_count == 1 ? "" : "s",
-               bp_cli_format_bytes(outcome.removed_bytes, shown), outcome.count,
-               bp_cli_format_bytes(outcome.bytes, left));
+               bp_fill_bytes((double)outcome.removed_bytes, shown), outcome.count,
+               bp_fill_bytes((double)outcome.bytes, left));
     return result;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "model/fields.h"
+#include "print/fill.h"
 #include "process/sampler.h"
 
 typedef struct sample_options {
@@ -59,25 +60,33 @@ static bp_cli_exit print_sample(const sample_options *options) {
 /* The table's head is printed again after so many lines, about a screen. */
 enum { head_lines = 40 };
 
+/* With a sign, unless nothing has changed. */
+static void format_change(uint64_t before_kb, uint64_t after_kb, char out[BP_FILL_BYTES + 1]) {
+    uint64_t size_kb = after_kb > before_kb ? after_kb - before_kb : before_kb - after_kb;
+    out[0] = after_kb > before_kb ? '+' : '-';
+    (void)bp_fill_bytes((double)size_kb * 1024, out + (size_kb != 0));
+}
+
 /* `before_kb` is the resident memory of the line before; NULL: this is the first one. */
 static void print_line(const bp_metrics *metrics, const char *time, const uint64_t *before_kb,
                        uint32_t number) {
-    char rss[BP_CLI_BYTES_BYTES] = "-", change[BP_CLI_CHANGE_BYTES] = "-", name[64 * 4 + 1];
+    char rss[BP_FILL_BYTES] = "-", change[BP_FILL_BYTES + 1] = "-";
     const bp_thread_metrics *busiest = bp_metrics_busiest(metrics);
     if (number % head_lines == 0) {
         (void)printf("TIME (UTC)   CPU %%      RSS   CHANGE  THREADS  BUSIEST\n");
     }
     if (metrics->has_memory) {
-        (void)bp_cli_format_bytes(metrics->rss_kb * 1024, rss);
+        (void)bp_fill_bytes((double)metrics->rss_kb * 1024, rss);
         if (before_kb != NULL) {
-            (void)bp_cli_format_change(*before_kb * 1024, metrics->rss_kb * 1024, change);
+            format_change(*before_kb, metrics->rss_kb, change);
         }
     }
     (void)printf("%.8s  %8.1f %8s %8s %8zu", time + 11, metrics->cpu_percent, rss, change,
                  metrics->thread_count);
     if (busiest != NULL) {
-        bp_cli_escape(busiest->name, name, sizeof name);
-        (void)printf("  %s (%" PRIu64 ") %.1f %%", name, busiest->tid, busiest->cpu_percent);
+        (void)fputs("  ", stdout);
+        bp_cli_print_escaped(stdout, busiest->name);
+        (void)printf(" (%" PRIu64 ") %.1f %%", busiest->tid, busiest->cpu_percent);
     }
     (void)putchar('\n');
 }

@@ -41,11 +41,9 @@ static bp_cli_exit ask(const bp_run_answering *session, const trigger_options *o
     }
     if (options->as_json) {
         bp_cli_print_written(stdout, path, missing_count, NULL);
-    } else if (bp_cli_is_terminal(
-                   STDOUT_FILENO)) { /* root reads what another user's process says */
-        char escaped[4 * sizeof path];
-        bp_cli_escape(path, escaped, sizeof escaped);
-        (void)printf("%s\n", escaped);
+    } else if (bp_cli_is_terminal(STDOUT_FILENO)) {
+        bp_cli_print_escaped(stdout, path); /* root reads what another user's process says */
+        (void)putchar('\n');
     } else {
         (void)printf("%s\n", path);
     }

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -23,21 +22,6 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(verify_options, as_json, 0, "json", "JSON, an object each line"),
     BP_CLI_OPTIONS_END};
 
-/* One line, whatever a report has in its names. False without memory. */
-static bool print_line(const char *path, const char *text) {
-    size_t byte_count = 4 * (strlen(path) + strlen(text)) + 1;
-    char *escaped = malloc(byte_count);
-    if (escaped == NULL) {
-        return false;
-    }
-    bp_cli_escape(path, escaped, byte_count);
-    (void)printf("%s: ", escaped);
-    bp_cli_escape(text, escaped, byte_count);
-    (void)printf("%s\n", escaped);
-    free(escaped);
-    return true;
-}
-
 static void print_json(const char *path, const bp_verify_result *result) {
     bool is_whole = result->fault_count == 0;
     const char *faults = is_whole ? NULL : bp_buffer_text(&result->faults);
@@ -49,26 +33,17 @@ static void print_json(const char *path, const bp_verify_result *result) {
                        {"faults", BP_CLI_TEXT, faults, 0});
 }
 
-static bool print_result(const char *path, const bp_verify_result *result) {
-    bp_buffer text;
-    bp_buffer_init(&text, (size_t)1 << 20);
+/* One line, whatever a report has in its names. */
+static void print_result(const char *path, const bp_verify_result *result) {
+    bp_cli_print_escaped(stdout, path);
     if (result->fault_count > 0) {
-        (void)bp_buffer_printf(&text, "not whole: %s", bp_buffer_text(&result->faults));
+        (void)fputs(": not whole: ", stdout);
+        bp_cli_print_escaped(stdout, bp_buffer_text(&result->faults));
+        (void)putchar('\n');
     } else {
-        (void)bp_buffer_printf(&text, "whole, %zu entries, %" PRIu64 " bytes%s",
-                               result->entry_count, result->bytes,
-                               result->lacks_sha256 ? "; its manifest has no SHA-256" : "");
+        (void)printf(": whole, %zu entries, %" PRIu64 " bytes%s\n", result->entry_count,
+                     result->bytes, result->lacks_sha256 ? "; its manifest has no SHA-256" : "");
     }
-    bool is_printed = text.status == BUGPACK_OK && print_line(path, bp_buffer_text(&text));
-    bp_buffer_release(&text);
-    return is_printed;
-}
-
-static void say_failed(const char *path, const char *error, const verify_options *options) {
-    if (options->as_json) {
-        bp_cli_print_failed(stdout, "failed", path, error);
-    }
-    bp_cli_say("\"%s\": %s", path, error);
 }
 
 /* Whether it is whole. What prevents an answer goes to standard error. */
@@ -87,15 +62,17 @@ static bool verify(const char *path, const verify_options *options) {
     status = bp_verify(fd, options->max_bytes, &result, &error);
     bp_file_close(fd);
     if (status != BUGPACK_OK) {
-        say_failed(path, error.message, options);
+        if (options->as_json) {
+            bp_cli_print_failed(stdout, "failed", path, error.message);
+        }
+        bp_cli_say("\"%s\": %s", path, error.message);
         return false;
     }
     bool is_whole = result.fault_count == 0;
     if (options->as_json) {
         print_json(path, &result);
-    } else if (!print_result(path, &result)) {
-        bp_cli_say("\"%s\": out of memory", path);
-        is_whole = false;
+    } else {
+        print_result(path, &result);
     }
     bp_verify_release(&result);
     return is_whole;
