@@ -63,11 +63,6 @@ static void print_options(const bp_cli_command *command) {
     (void)puts("--help\tshow this help");
 }
 
-static void print_operand(const bp_cli_command *command) {
-    const char *other = strstr(command->usage, "[PID]") != NULL ? ":pid" : ":file";
-    (void)puts(command->operand_max == BP_CLI_OTHER_COMMAND ? ":command" : other);
-}
-
 bp_cli_exit bp_cli_complete(const bp_cli_command *const *commands, size_t command_count,
                             int word_count, char **words) {
     const char *current = word_count > 0 ? words[word_count - 1] : "";
@@ -94,7 +89,8 @@ bp_cli_exit bp_cli_complete(const bp_cli_command *const *commands, size_t comman
     } else if (current[0] == '-' || command->operand_max == 0) {
         print_options(command);
     } else {
-        print_operand(command);
+        const char *other = strstr(command->usage, "[PID]") != NULL ? ":pid" : ":file";
+        (void)puts(command->operand_max == BP_CLI_OTHER_COMMAND ? ":command" : other);
     }
     return bp_cli_finish_output();
 }

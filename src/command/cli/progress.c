@@ -18,8 +18,9 @@ enum { bar_cells = 30, smallest_bar_cells = 5, usual_columns = 80, redraw_ms = 1
 /* Carriage return, then "erase in line" (ECMA-48, 8.3.41). */
 #define ERASE_LINE "\r\033[K"
 
+/* A command that prints until it is interrupted ends by a hang-up as any other does. */
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { ending_signal_count = sizeof ending_signals / sizeof ending_signals[0] };
+enum { ending_signal_count = 3, interrupt_count = 2 };
 
 static volatile sig_atomic_t ended_by, wake_fd;
 
@@ -46,9 +47,9 @@ static void end_wait(int signal_number) {
     errno = saved_errno;
 }
 
-static void catch_signals(struct sigaction *ret_before) {
+static void catch_signals(size_t count, struct sigaction *ret_before) {
     const struct sigaction action = {.sa_handler = end_wait, .sa_flags = (int)SA_RESETHAND};
-    for (size_t i = 0; i < ending_signal_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         (void)sigaction(ending_signals[i], NULL, &ret_before[i]);
         /* nohup and background jobs ignore some of these. */
         if (ret_before[i].sa_handler != SIG_IGN) {
@@ -115,7 +116,7 @@ int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, const bp_cl
     char byte = 0;
     ended_by = 0;
     wake_fd = done_pipe[1];
-    catch_signals(before);
+    catch_signals(ending_signal_count, before);
     int ready;
     do {
         flockfile(stderr);
@@ -140,28 +141,15 @@ int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, const bp_cl
  * Commands that print something each interval until they are interrupted: --follow.
  */
 
-/* A signal writes to it: the library watches a descriptor. */
-static int end_pipe[2] = {-1, -1};
-
-static void on_end(int signal_number) {
-    int saved_errno = errno;
-    ssize_t ignored = write(end_pipe[1], "", 1);
-    (void)ignored;
-    (void)signal_number;
-    errno = saved_errno;
-}
-
 bugpack_status bp_cli_catch_end(int *ret_fd, bugpack_error *error) {
-    static const int signals[] = {SIGINT, SIGTERM};
-    struct sigaction action = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
-    struct sigaction before;
-    bugpack_status status = bp_descriptor_pipe(end_pipe, error);
-    for (size_t i = 0; status == BUGPACK_OK && i < sizeof signals / sizeof signals[0]; i++) {
-        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
-            (void)sigaction(signals[i], &action, NULL);
-        }
+    int ends[2];
+    struct sigaction before[ending_signal_count];
+    bugpack_status status = bp_descriptor_pipe(ends, error);
+    if (status == BUGPACK_OK) {
+        wake_fd = ends[1];
+        catch_signals(interrupt_count, before);
+        *ret_fd = ends[0];
     }
-    *ret_fd = end_pipe[0];
     return status;
 }
 

@@ -29,9 +29,9 @@ typedef struct cli_targets {
     size_t count;
 } cli_targets;
 
-/* As many as the library takes, each with its descriptors. */
 /* How often what is selected is searched for, while processes come and go. */
 enum { select_tries = 3 };
+/* As many as the library takes, each with its descriptors. */
 enum { target_max = 256, descriptors_each = 8, title_bytes = 256 };
 
 /* Those of a profile, one for each thread and processor. */
@@ -82,15 +82,6 @@ int bp_cli_select_kinds(const bp_cli_select *select) {
         count += select->texts[i] != NULL;
     }
     return count;
-}
-
-static void say_none(const bp_cli_select *select) {
-    size_t at = find_text(select);
-    if (at < BP_CLI_BY_COUNT) {
-        bp_cli_say("%s '%s'", text_kinds[at].absence, select->texts[at]);
-    } else {
-        bp_cli_say("no process %d", (int)select->pids.items[0]);
-    }
 }
 
 /* The roots of all that was meant, so that one can be named. */
@@ -149,8 +140,10 @@ static bool search(const bp_cli_select *select, cli_targets *targets, bp_cli_exi
         *ret_exit = bp_cli_say_error(&error);
     } else if (targets->count == 0) {
         *ret_exit = BP_CLI_NO_PROCESS;
-        if (!targets->is_quiet) {
-            say_none(select);
+        if (!targets->is_quiet && at < BP_CLI_BY_COUNT) {
+            bp_cli_say("%s '%s'", text_kinds[at].absence, select->texts[at]);
+        } else if (!targets->is_quiet) {
+            bp_cli_say("no process %d", (int)select->pids.items[0]);
         }
     } else if (targets->choice.is_ambiguous) {
         *ret_exit = BP_CLI_USAGE;

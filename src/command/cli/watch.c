@@ -84,14 +84,6 @@ static void say_target(const watch *it) {
     }
 }
 
-static void say_watching(const watch *it) {
-    const struct watch_conditions *conditions = &it->options->conditions;
-    if (it->options->json) {
-        BP_CLI_PRINT_EVENT(stdout, "watching", 0,
-                           {"conditions", BP_CLI_TEXTS, conditions->texts, conditions->count});
-    }
-}
-
 static void say_truth(const watch *it, const notice *found) {
     char value[BP_CONDITION_VALUE_BYTES];
     bp_condition_print_value(&found->truth, value);
@@ -371,7 +363,11 @@ static bp_cli_exit run_watch(watch *it) {
     if (!goes_on) {
         return BP_CLI_FAILED;
     }
-    say_watching(it);
+    if (it->options->json) {
+        BP_CLI_PRINT_EVENT(stdout, "watching", 0,
+                           {"conditions", BP_CLI_TEXTS, it->options->conditions.texts,
+                            it->options->conditions.count});
+    }
     while (goes_on && !is_over(it)) {
         goes_on = find_target(it, &result);
         if (goes_on && it->session == NULL) {
