@@ -344,15 +344,6 @@ static void add_stack(const bp_crash_page *page, bp_json *json) {
     bp_json_object_end(json);
 }
 
-static void add_threads(const bp_crash_page *page, bp_json *json) {
-    bp_json_array_begin(json, "other_threads");
-    for (uint32_t i = 0; i < page->tid_count; i++) {
-        bp_json_add_int(json, NULL, page->tids[i]);
-    }
-    bp_json_array_end(json);
-    bp_model_add_flag(json, "other_threads_are_cut", page->are_tids_cut != 0);
-}
-
 static const char *build_id_of(const bp_crash_page *page, uint64_t start) {
     for (uint32_t i = 0; i < page->module_count; i++) {
         if (page->modules[i].start == start) {
@@ -410,7 +401,12 @@ bugpack_status bp_crash_print(const bp_crash_page *page, const bp_crash_backtrac
     add_backtrace(backtrace, &json);
     add_registers(page, &json);
     add_stack(page, &json);
-    add_threads(page, &json);
+    bp_json_array_begin(&json, "other_threads");
+    for (uint32_t i = 0; i < page->tid_count; i++) {
+        bp_json_add_int(&json, NULL, page->tids[i]);
+    }
+    bp_json_array_end(&json);
+    bp_model_add_flag(&json, "other_threads_are_cut", page->are_tids_cut != 0);
     add_mappings(page, &json);
     return bp_json_finish(&json, error);
 }

@@ -150,11 +150,6 @@ static bool is_below_an_entry(const char *name) {
     return is_below;
 }
 
-static bool is_bad_component(const char *component, size_t length) {
-    return length == 0 || (length == 1 && component[0] == '.') ||
-           (length == 2 && component[0] == '.' && component[1] == '.');
-}
-
 const char *bp_entry_refuse(const char *name) {
     size_t length = strlen(name);
     if (length == 0 || length > name_max_bytes) {
@@ -171,7 +166,8 @@ const char *bp_entry_refuse(const char *name) {
     }
     for (const char *component = name;; component++) {
         size_t component_length = strcspn(component, "/");
-        if (is_bad_component(component, component_length)) {
+        if (component_length == 0 ||
+            (component_length <= 2 && strncmp(component, "..", component_length) == 0)) {
             return "it has a component that is empty, \".\" or \"..\"";
         }
         component += component_length;

@@ -391,15 +391,6 @@ static void add_process(bp_json *json, const bp_machine_process *process) {
     bp_json_object_end(json);
 }
 
-static void add_cgroup(bp_json *json, const bp_machine_cgroup *cgroup) {
-    bp_json_object_begin(json, NULL);
-    bp_json_add_text(json, "path", cgroup->path);
-    bp_json_add_uint(json, "threads", cgroup->thread_count);
-    bp_machine_add_figures(json, cgroup);
-    bp_machine_add_pressure(json, cgroup->pressure);
-    bp_json_object_end(json);
-}
-
 bugpack_status bp_machine_print_header(const bp_machine_header *header, bp_buffer *out,
                                        bugpack_error *error) {
     bp_json json;
@@ -408,7 +399,13 @@ bugpack_status bp_machine_print_header(const bp_machine_header *header, bp_buffe
     add_summary(&json, header->summary);
     bp_json_array_begin(&json, "cgroups");
     for (size_t i = 0; i < header->cgroup_count; i++) {
-        add_cgroup(&json, &header->cgroups[i]);
+        const bp_machine_cgroup *cgroup = &header->cgroups[i];
+        bp_json_object_begin(&json, NULL);
+        bp_json_add_text(&json, "path", cgroup->path);
+        bp_json_add_uint(&json, "threads", cgroup->thread_count);
+        bp_machine_add_figures(&json, cgroup);
+        bp_machine_add_pressure(&json, cgroup->pressure);
+        bp_json_object_end(&json);
     }
     bp_json_array_end(&json);
     bp_machine_add_pressure(&json, header->pressure);

@@ -71,15 +71,6 @@ static void add_counters(bp_json *json, const bp_process_facts *facts) {
                                {.key = NULL}});
 }
 
-static void add_oom(bp_json *json, const bp_process_facts *facts) {
-    if (facts->has_oom) {
-        bp_json_object_begin(json, "oom");
-        bp_json_add_int(json, "score", facts->oom_score);
-        bp_json_add_int(json, "score_adj", facts->oom_score_adj);
-        bp_json_object_end(json);
-    }
-}
-
 static void add_limits(bp_json *json, const bp_process_facts *facts) {
     if (facts->limit_count == 0) {
         return;
@@ -125,7 +116,12 @@ bugpack_status bp_process_print(const bp_process_facts *facts, bp_buffer *out,
     }
     add_counters(&json, facts);
     bp_json_add_text(&json, "cgroup", facts->cgroup);
-    add_oom(&json, facts);
+    if (facts->has_oom) {
+        bp_json_object_begin(&json, "oom");
+        bp_json_add_int(&json, "score", facts->oom_score);
+        bp_json_add_int(&json, "score_adj", facts->oom_score_adj);
+        bp_json_object_end(&json);
+    }
     add_limits(&json, facts);
     add_loaded_objects(&json, facts);
     return bp_json_finish(&json, error);
