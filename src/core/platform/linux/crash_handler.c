@@ -178,19 +178,15 @@ typedef struct crash {
     ucontext_t *context;
 } crash;
 
-/* -1 where the host has closed it. */
-static int find_maps(const crash_owner *mine) {
-    return atomic_load(&mine->holds_maps) && bp_fd_is_ours(mine->maps_fd, mine->maps_mark)
-               ? mine->maps_fd
-               : -1;
-}
-
 static void collect(void *context) {
     const crash *it = context;
     const struct sigaction *next = &previous[index_of(it->number)];
     bool is_passed_to_host = (next->sa_flags & SA_SIGINFO) != 0 ||
                              (next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN);
-    bp_crash_collect(it->page, it->info, it->context, find_maps(atomic_load(&owner)),
+    const crash_owner *mine = atomic_load(&owner);
+    bool has_maps = atomic_load(&mine->holds_maps) && /* and the host has not closed them */
+                    bp_fd_is_ours(mine->maps_fd, mine->maps_mark);
+    bp_crash_collect(it->page, it->info, it->context, has_maps ? mine->maps_fd : -1,
                      is_passed_to_host);
 }
 
@@ -246,12 +242,6 @@ static bool pass_on(const crash *it, const struct sigaction *action) {
            ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL);
 }
 
-/* Whether a handler that ours has called calls ours. The kernel makes a context for each call, and
- * begins the frame at the same distance from it. */
-static bool is_passed_back(const void *context, const void *frame) {
-    return passing.context == context && passing.frame != frame;
-}
-
 static void handle(int number, siginfo_t *info, void *context) {
     int saved_errno = errno;
     const void *frame = __builtin_frame_address(0);
@@ -266,7 +256,9 @@ static void handle(int number, siginfo_t *info, void *context) {
         return; /* what was sent meanwhile is too late: the process has begun to die */
     }
     crash it = {NULL, number, info, context};
-    if (is_passed_back(context, frame)) {
+    /* A handler that ours has called calls ours: the kernel makes a context for each call, and
+     * begins the frame at the same distance from it. */
+    if (passing.context == context && passing.frame != frame) {
         (void)pass_on(&it, &covered[index_of(number)]);
         return;
     }

@@ -25,13 +25,6 @@ static bool take_kind(bp_proc_scan *scan, bp_file_lock_kind *ret_kind) {
     return false;
 }
 
-/* "fe:00:10959075": the device in base 16. */
-static bool take_file(bp_proc_scan *scan, bp_file_lock *lock) {
-    return bp_proc_take_number(scan, 16, &lock->major) && bp_proc_take_byte(scan, ':') &&
-           bp_proc_take_number(scan, 16, &lock->minor) && bp_proc_take_byte(scan, ':') &&
-           bp_proc_take_number(scan, 10, &lock->inode);
-}
-
 /* "1: -> FLOCK  ADVISORY  WRITE 1831 fe:00:10959075 0 EOF" */
 bool bp_file_lock_parse(const char *line, size_t line_bytes, bp_file_lock *ret_lock) {
     bp_proc_scan scan = {line, line + line_bytes}, mode, access;
@@ -56,7 +49,10 @@ bool bp_file_lock_parse(const char *line, size_t line_bytes, bp_file_lock *ret_l
     lock.is_breaking = bp_proc_is(mode, "BREAKING");
     lock.is_exclusive = bp_proc_is(access, "WRITE");
     lock.pid = is_negative ? -(int64_t)pid : (int64_t)pid;
-    if (!take_file(&scan, &lock)) {
+    /* the device in base 16 */
+    if (!bp_proc_take_number(&scan, 16, &lock.major) || !bp_proc_take_byte(&scan, ':') ||
+        !bp_proc_take_number(&scan, 16, &lock.minor) || !bp_proc_take_byte(&scan, ':') ||
+        !bp_proc_take_number(&scan, 10, &lock.inode)) {
         return false;
     }
     *ret_lock = lock;

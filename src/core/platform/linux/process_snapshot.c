@@ -72,11 +72,6 @@ static int read_thread(const bp_task *process, bool with_names, bp_thread_counte
     return 0;
 }
 
-/* A thread gets its name soon after its birth, so it is read twice. */
-static bool must_read(const bp_known_threads *known, const bp_known_thread *thread, size_t at) {
-    return thread->read_count < 2 || (known->must_reread && at % reread_share == known->turn);
-}
-
 /*
  * The names and births of our own threads, which cost an open, a read and a close each: read of new
  * threads and, when asked for, of a tenth of the others. The kernel lists threads in the order of
@@ -100,7 +95,8 @@ static bugpack_status remember_threads(bp_task *process, bp_task_snapshot *snaps
         if (at < known->count && known->items[at].inode == list->items[i].inode) {
             items[i] = known->items[at++];
         }
-        if (must_read(known, &items[i], i)) {
+        /* A thread gets its name soon after its birth, so it is read twice. */
+        if (items[i].read_count < 2 || (known->must_reread && i % reread_share == known->turn)) {
             /* If this fails, as in a host without descriptors, the last reading stays. */
             bp_thread_counters thread = {.tid = items[i].tid};
             if (read_thread(process, true, &thread) == 0) {

@@ -286,10 +286,6 @@ bool bp_futex_wait_is_possible(bp_syscall_arch arch, const bp_thread_syscall *sy
     return take_call(arch, syscall, &call);
 }
 
-static bool is_thread(const bp_futex_process *process, uint64_t tid) {
-    return tid != 0 && process->has_thread(process->context, tid);
-}
-
 /* Another process can hold only what is shared. Of a lock that looks like one by chance, the id of
  * its owner is hardly one that the kernel gives out (PID_MAX_LIMIT in linux/threads.h). */
 static bp_futex_owner owner_of(const bp_futex_process *process, const struct call *call,
@@ -400,7 +396,7 @@ static bool find_thread(const bp_futex_process *process, const struct call *call
         !process->read(process->context, call->address, &tid, sizeof tid) || tid != call->value ||
         !process->read(process->context, link + process->link_next, &next, sizeof next) ||
         !process->read(process->context, next + previous, &back, sizeof back) || back != link ||
-        !is_thread(process, tid)) {
+        tid == 0 || !process->has_thread(process->context, tid)) {
         return false;
     }
     *ret_tid = tid;
