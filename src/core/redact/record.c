@@ -128,14 +128,11 @@ static bugpack_status add_spans(bp_redactor *redactor, bp_redact_record *record)
     return status;
 }
 
-static bool is_blank(unsigned char byte) {
-    return byte == ' ' || byte == '\t' || byte == '\n' || byte >= BP_VIEW_BARE;
-}
-
 /* A place near the end of a piece that divides no word, escape or character if that is possible. */
 static size_t find_safe_end(const bp_view *view, const bp_redact_record *record) {
     size_t last = view->size > margin_bytes ? view->size - margin_bytes : 0, at = last;
-    while (at > 0 && last - at < blank_max_bytes && !is_blank(view->text[at])) {
+    while (at > 0 && last - at < blank_max_bytes && view->text[at] < BP_VIEW_BARE &&
+           memchr(" \t\n", view->text[at], 3) == NULL) {
         at--;
     }
     at = last - at < blank_max_bytes ? at : last;

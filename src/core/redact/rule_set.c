@@ -193,14 +193,6 @@ static bugpack_status begin_rule(struct parser *parser, char *line) {
     return BUGPACK_OK;
 }
 
-static bugpack_status set_category(struct parser *parser, const char *value) {
-    if (!is_id(value)) {
-        return refuse(parser, "a category has up to 31 lower case letters, digits and '-'");
-    }
-    memcpy(parser->rule.category, value, strlen(value) + 1);
-    return BUGPACK_OK;
-}
-
 static bugpack_status set_number(const struct parser *parser, unsigned *ret_number,
                                  const char *value, unsigned long max, const char *why) {
     char *end = NULL;
@@ -275,7 +267,11 @@ static bugpack_status set(struct parser *parser, const char *key, const char *va
         return set_text(parser, &rule->until, value);
     }
     if (strcmp(key, "category") == 0) {
-        return set_category(parser, value);
+        if (!is_id(value)) {
+            return refuse(parser, "a category has up to 31 lower case letters, digits and '-'");
+        }
+        memcpy(rule->category, value, strlen(value) + 1);
+        return BUGPACK_OK;
     }
     if (strcmp(key, "default") == 0) {
         return set_flag(parser, &rule->is_off, value, "off");

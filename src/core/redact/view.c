@@ -213,11 +213,6 @@ static void resolve(struct reading *reading, size_t from, size_t first_point) {
     }
 }
 
-static void put_character(struct reading *reading, uint32_t code) {
-    bp_view *view = reading->view;
-    view->size += bp_utf8_put(code == 0 ? '?' : code, (char *)view->memory + view->size);
-}
-
 /* One escape of a JSON string, at its backslash. */
 static void read_escape(struct reading *reading) {
     uint32_t code;
@@ -225,7 +220,8 @@ static void read_escape(struct reading *reading) {
     reading->at +=
         bp_json_read_escape(reading->raw + reading->at, reading->size - reading->at, &code, &wrong);
     if (wrong == NULL) {
-        put_character(reading, code);
+        bp_view *view = reading->view;
+        view->size += bp_utf8_put(code == 0 ? '?' : code, (char *)view->memory + view->size);
     } else {
         put(reading, code);
     }
