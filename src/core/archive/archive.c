@@ -224,13 +224,6 @@ bugpack_status bp_archive_check(const bp_archive *archive, bugpack_error *error)
     }
 }
 
-/* What did not shrink, and is still all in `piece`, replaces what was made of it. */
-static void store_instead(bp_archive *archive) {
-    bp_temp_file_cut(&archive->packed, archive->open.offset);
-    archive->open.method = ZIP_CM_STORE;
-    (void)append(archive, archive->piece, (size_t)archive->open.bytes);
-}
-
 bugpack_status bp_archive_end(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error) {
     written_entry *entry = &archive->open;
     if (entry->name == NULL) {
@@ -242,7 +235,10 @@ bugpack_status bp_archive_end(bp_archive *archive, uint64_t *ret_bytes, bugpack_
     }
     if (archive->status == BUGPACK_OK && deflate_piece(archive, true) == BUGPACK_OK &&
         entry->bytes <= piece_bytes && archive->packed.size - entry->offset >= entry->bytes) {
-        store_instead(archive);
+        /* What did not shrink, and is still all in `piece`, replaces what was made of it. */
+        bp_temp_file_cut(&archive->packed, entry->offset);
+        entry->method = ZIP_CM_STORE;
+        (void)append(archive, archive->piece, (size_t)entry->bytes);
     }
     if (archive->status == BUGPACK_OK) {
         archive->status = bp_temp_file_flush(&archive->packed, NULL);

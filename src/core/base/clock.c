@@ -131,18 +131,13 @@ static bool take_digits(const char **at, size_t count, unsigned max, unsigned *r
     return value <= max;
 }
 
-/* Days since 1970-01-01 of a date in the Gregorian calendar, from 1970 on. */
-static uint64_t days_since_1970(unsigned year, unsigned month, unsigned day) {
-    static const unsigned before_month[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-    uint64_t past = year - 1;
-    uint64_t leap_days = past / 4 - past / 100 + past / 400 - (1969 / 4 - 1969 / 100 + 1969 / 400);
-    return (uint64_t)(year - 1970) * 365 + leap_days + before_month[month - 1] +
-           (is_leap(year) && month > 2) + day - 1;
-}
-
 uint64_t bp_clock_secs(bp_civil_time at) {
-    return days_since_1970(at.year, at.month, at.day) * 86400 + at.hour * 3600u + at.minute * 60u +
-           at.second;
+    static const unsigned before_month[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+    uint64_t past = at.year - 1;
+    uint64_t leap_days = past / 4 - past / 100 + past / 400 - (1969 / 4 - 1969 / 100 + 1969 / 400);
+    uint64_t days = (uint64_t)(at.year - 1970) * 365 + leap_days + before_month[at.month - 1] +
+                    (is_leap(at.year) && at.month > 2) + at.day - 1;
+    return days * 86400 + at.hour * 3600u + at.minute * 60u + at.second;
 }
 
 bool bp_clock_parse(const char *text, uint64_t *ret_wall_ns) {

@@ -52,10 +52,6 @@ bool bp_utf8_is_valid(const void *bytes, size_t byte_count) {
     return true;
 }
 
-static bool is_escape(const unsigned char *bytes, size_t length) {
-    return length == 3 && bytes[0] == 0xEE && bytes[1] >= 0xBC;
-}
-
 size_t bp_utf8_put(uint32_t code, char *ret_bytes) {
     static const unsigned char first_bytes[] = {0, 0, 0xC0, 0xE0, 0xF0};
     size_t length = code < 0x80 ? 1 : 2;
@@ -88,11 +84,6 @@ void bp_hex_print(const void *bytes, size_t byte_count, char *out) {
     *out = '\0';
 }
 
-static void append_escape(bp_buffer *out, unsigned char byte) {
-    char encoded[BP_UTF8_MAX_BYTES];
-    (void)bp_buffer_append(out, encoded, bp_utf8_put(escape_base + byte, encoded));
-}
-
 static bugpack_status encode(bp_buffer *out, const void *bytes, size_t byte_count,
                              bool keeps_escapes) {
     const unsigned char *at = bytes;
@@ -100,13 +91,15 @@ static bugpack_status encode(bp_buffer *out, const void *bytes, size_t byte_coun
     const unsigned char *plain = at; /* what may be copied as it is begins here */
     while (at < end) {
         size_t length = bp_utf8_sequence_length(at, (size_t)(end - at));
-        if (length > 0 && *at != 0 && (keeps_escapes || !is_escape(at, length))) {
+        bool is_escape = length == 3 && at[0] == 0xEE && at[1] >= 0xBC;
+        if (length > 0 && *at != 0 && (keeps_escapes || !is_escape)) {
             at += length;
             continue;
         }
         (void)bp_buffer_append(out, plain, (size_t)(at - plain));
         for (size_t escaped = length == 0 ? 1 : length; escaped > 0; escaped--) {
-            append_escape(out, *at++);
+            char encoded[BP_UTF8_MAX_BYTES];
+            (void)bp_buffer_append(out, encoded, bp_utf8_put(escape_base + *at++, encoded));
         }
         plain = at;
     }

@@ -306,10 +306,6 @@ static bool is_next(const bp_json_scanner *scanner, char character) {
     return scanner->at < scanner->end && *scanner->at == (unsigned char)character;
 }
 
-static bool is_in_object(const bp_json_scanner *scanner) {
-    return scanner->depth > 0 && scanner->is_object[scanner->depth - 1];
-}
-
 /* Returns what is between `from` and the current position. */
 static bugpack_status give(bp_json_scanner *scanner, bp_json_token_kind kind,
                            const unsigned char *from, bp_json_token *ret_token) {
@@ -451,7 +447,7 @@ static bugpack_status scan_finish(bp_json_scanner *scanner, bp_json_token *ret_t
 
 static bugpack_status scan(bp_json_scanner *scanner, bp_json_token *ret_token,
                            bugpack_error *error) {
-    bool in_object = is_in_object(scanner);
+    bool in_object = scanner->depth > 0 && scanner->is_object[scanner->depth - 1];
     if (scanner->expected == EXPECT_COMMA_OR_END && is_next(scanner, ',')) {
         scanner->at++;
         skip_space(scanner);

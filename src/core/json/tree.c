@@ -223,22 +223,15 @@ bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key) {
 
 static void add_members(bp_json *json, const bp_json_tree *object, bool with_private);
 
-/* Numbers are printed as they were read or made. */
-static void add_number(bp_json *json, const char *key, const bp_json_tree *number) {
-    if (number->valuestring != NULL) {
-        bp_json_add_raw(json, key, number->valuestring, strlen(number->valuestring));
-    } else {
-        bp_json_add_uint(json, key, (uint64_t)number->valuedouble);
-    }
-}
-
 void bp_json_add_tree(bp_json *json, const char *key, const bp_json_tree *tree, bool with_private) {
     if (cJSON_IsString(tree)) {
         bp_json_add_text(json, key, tree->valuestring);
     } else if (cJSON_IsBool(tree)) {
         bp_json_add_bool(json, key, cJSON_IsTrue(tree));
+    } else if (cJSON_IsNumber(tree) && tree->valuestring != NULL) { /* as it was read */
+        bp_json_add_raw(json, key, tree->valuestring, strlen(tree->valuestring));
     } else if (cJSON_IsNumber(tree)) {
-        add_number(json, key, tree);
+        bp_json_add_uint(json, key, (uint64_t)tree->valuedouble);
     } else if (cJSON_IsNull(tree)) {
         bp_json_add_null(json, key);
     } else if (cJSON_IsArray(tree)) {
