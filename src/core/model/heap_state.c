@@ -110,17 +110,6 @@ bugpack_status bp_heap_state_text(const bugpack_heap_state *state, bp_buffer *ou
     return out->status;
 }
 
-static void diff_allocator(const bugpack_heap_state *before, const bugpack_heap_state *after,
-                           bp_buffer *out) {
-    const int max_bytes = BUGPACK_ALLOCATOR_NAME_BYTES - 1; /* there may be no NUL */
-    if (strncmp(before->allocator, after->allocator, (size_t)max_bytes) != 0) {
-        (void)bp_buffer_printf(out, "allocator: %.*s \xe2\x86\x92 %.*s\n", max_bytes,
-                               before->allocator[0] != '\0' ? before->allocator : "(unknown)",
-                               max_bytes,
-                               after->allocator[0] != '\0' ? after->allocator : "(unknown)");
-    }
-}
-
 bugpack_status bp_heap_state_diff(const bugpack_heap_state *before, const bugpack_heap_state *after,
                                   bp_buffer *out) {
     for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
@@ -134,6 +123,12 @@ bugpack_status bp_heap_state_diff(const bugpack_heap_state *before, const bugpac
             (void)bp_buffer_append_char(out, '\n');
         }
     }
-    diff_allocator(before, after, out);
+    const int max_bytes = BUGPACK_ALLOCATOR_NAME_BYTES - 1; /* there may be no NUL */
+    if (strncmp(before->allocator, after->allocator, (size_t)max_bytes) != 0) {
+        (void)bp_buffer_printf(out, "allocator: %.*s \xe2\x86\x92 %.*s\n", max_bytes,
+                               before->allocator[0] != '\0' ? before->allocator : "(unknown)",
+                               max_bytes,
+                               after->allocator[0] != '\0' ? after->allocator : "(unknown)");
+    }
     return out->status;
 }

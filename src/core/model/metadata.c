@@ -83,16 +83,6 @@ static void add_exit(bp_json *json, const bugpack_exit *exit, bool is_core_known
     bp_json_object_end(json);
 }
 
-static void add_target(bp_json *json, const bp_metadata_target *target) {
-    if (target->pid != 0) {
-        bp_json_object_begin(json, "target");
-        bp_json_add_int(json, "pid", target->pid);
-        bp_model_add_name(json, "name", target->name, sizeof target->name);
-        bp_model_add_known_text(json, "session_id", target->session_id);
-        bp_json_object_end(json);
-    }
-}
-
 static void add_others(bp_json *json, const bp_metadata_target *others, size_t count) {
     if (count > 0) {
         bp_json_array_begin(json, "processes");
@@ -112,16 +102,6 @@ static void add_collector(bp_json *json, const bp_metadata *metadata) {
         bp_json_object_begin(json, "collector");
         bp_json_add_int(json, "pid", metadata->pid);
         add_session_uptimes(json, metadata);
-        bp_json_object_end(json);
-    }
-}
-
-static void add_tags(bp_json *json, const bp_tag *tags, size_t tag_count) {
-    if (tag_count > 0) {
-        bp_json_object_begin(json, "tags");
-        for (size_t i = 0; i < tag_count; i++) {
-            bp_json_add_text(json, tags[i].key, tags[i].value);
-        }
         bp_json_object_end(json);
     }
 }
@@ -150,9 +130,21 @@ bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
     } else if (metadata->target_uptime_ns != 0) {
         add_uptimes(&json, metadata, metadata->target_uptime_ns);
     }
-    add_target(&json, &metadata->target);
+    if (metadata->target.pid != 0) {
+        bp_json_object_begin(&json, "target");
+        bp_json_add_int(&json, "pid", metadata->target.pid);
+        bp_model_add_name(&json, "name", metadata->target.name, sizeof metadata->target.name);
+        bp_model_add_known_text(&json, "session_id", metadata->target.session_id);
+        bp_json_object_end(&json);
+    }
     add_others(&json, metadata->others, metadata->other_count);
     add_collector(&json, metadata);
-    add_tags(&json, metadata->tags, metadata->tag_count);
+    if (metadata->tag_count > 0) {
+        bp_json_object_begin(&json, "tags");
+        for (size_t i = 0; i < metadata->tag_count; i++) {
+            bp_json_add_text(&json, metadata->tags[i].key, metadata->tags[i].value);
+        }
+        bp_json_object_end(&json);
+    }
     return bp_json_finish(&json, error);
 }

@@ -149,16 +149,6 @@ void bp_fd_search_add(const void *more, bp_json *json) {
     }
 }
 
-static void add_lock(const bp_open_file *file, bp_json *json) {
-    const bp_fd_holder *holder = &file->locked_by;
-    bp_json_object_begin(json, "locked_by");
-    bp_json_add_uint(json, "pid", holder->pid);
-    bp_model_add_name(json, "name", holder->name, sizeof holder->name);
-    bp_json_add_text(json, "state", bp_model_state_word(holder->state));
-    bp_json_add_text(json, "lock", file->is_flock ? "flock" : "posix");
-    bp_json_object_end(json);
-}
-
 static void add_file(const bp_open_file *file, bp_json *json) {
     bp_json_object_begin(json, NULL);
     bp_json_add_uint(json, "number", file->number);
@@ -171,7 +161,13 @@ static void add_file(const bp_open_file *file, bp_json *json) {
     add_kind_of_info(file, json);
     bp_open_file_add_ends(file, json);
     if (file->locked_by.pid != 0) {
-        add_lock(file, json);
+        const bp_fd_holder *holder = &file->locked_by;
+        bp_json_object_begin(json, "locked_by");
+        bp_json_add_uint(json, "pid", holder->pid);
+        bp_model_add_name(json, "name", holder->name, sizeof holder->name);
+        bp_json_add_text(json, "state", bp_model_state_word(holder->state));
+        bp_json_add_text(json, "lock", file->is_flock ? "flock" : "posix");
+        bp_json_object_end(json);
     }
     bp_json_object_end(json);
 }

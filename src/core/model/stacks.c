@@ -211,7 +211,7 @@ static void append_thread(bp_buffer *out, const bp_stacks *stacks, size_t number
     }
 }
 
-static void append_title(bp_buffer *out, const bp_stacks *stacks) {
+bugpack_status bp_stacks_print_text(const bp_stacks *stacks, bp_buffer *out, bugpack_error *error) {
     size_t count = bp_stacks_count(stacks, BP_STACK_STOPPED);
     (void)bp_buffer_printf(out, "Process %" PRIu64 ": the stacks of its %sthreads. ", stacks->pid,
                            stacks->is_of_all ? "" : "blocked ");
@@ -221,10 +221,6 @@ static void append_title(bp_buffer *out, const bp_stacks *stacks) {
         (void)bp_buffer_printf(out, "%zu %s stopped, for at most %" PRIu64 " us each.\n", count,
                                count == 1 ? "was" : "were", bp_stacks_longest_stop_us(stacks));
     }
-}
-
-bugpack_status bp_stacks_print_text(const bp_stacks *stacks, bp_buffer *out, bugpack_error *error) {
-    append_title(out, stacks);
     if (stacks->language != NULL) {
         (void)bp_buffer_printf(out,
                                "A %s interpreter is loaded. The frames are its C functions, "

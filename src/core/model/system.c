@@ -82,16 +82,6 @@ static void add_memory(bp_json *json, const bp_system *system) {
     }
 }
 
-static void add_load(bp_json *json, const bp_load *load) {
-    bp_json_object_begin(json, "load");
-    bp_json_add_number(json, "avg1", (double)load->centi[0] / 100.0, 2);
-    bp_json_add_number(json, "avg5", (double)load->centi[1] / 100.0, 2);
-    bp_json_add_number(json, "avg15", (double)load->centi[2] / 100.0, 2);
-    bp_json_add_uint(json, "runnable_threads", load->runnable_count);
-    bp_json_add_uint(json, "threads", load->thread_count);
-    bp_json_object_end(json);
-}
-
 static void add_container(bp_json *json, const bp_system *system) {
     bp_json_add_text(json, "container", system->container);
     bp_json_array_begin(json, "cgroups");
@@ -134,17 +124,6 @@ static void add_filesystem(bp_json *json, const bp_filesystem *filesystem) {
     bp_json_object_end(json);
 }
 
-static void add_filesystems(bp_json *json, const bp_system *system) {
-    if (system->filesystem_count == 0) {
-        return;
-    }
-    bp_json_array_begin(json, "filesystems");
-    for (size_t i = 0; i < system->filesystem_count; i++) {
-        add_filesystem(json, &system->filesystems[i]);
-    }
-    bp_json_array_end(json);
-}
-
 static void add_executable(bp_json *json, const bp_system *system) {
     bp_json_object_begin(json, "executable");
     bp_json_add_text(json, "path", system->executable);
@@ -167,12 +146,25 @@ bugpack_status bp_system_print(const bp_system *system, bp_buffer *out, bugpack_
     add_identity(&json, system);
     add_memory(&json, system);
     if (system->has_load) {
-        add_load(&json, &system->load);
+        const bp_load *load = &system->load;
+        bp_json_object_begin(&json, "load");
+        bp_json_add_number(&json, "avg1", (double)load->centi[0] / 100.0, 2);
+        bp_json_add_number(&json, "avg5", (double)load->centi[1] / 100.0, 2);
+        bp_json_add_number(&json, "avg15", (double)load->centi[2] / 100.0, 2);
+        bp_json_add_uint(&json, "runnable_threads", load->runnable_count);
+        bp_json_add_uint(&json, "threads", load->thread_count);
+        bp_json_object_end(&json);
     }
     bp_machine_add_pressure(&json, system->pressure);
     if (system->has_process) {
         add_container(&json, system);
-        add_filesystems(&json, system);
+    }
+    if (system->has_process && system->filesystem_count > 0) {
+        bp_json_array_begin(&json, "filesystems");
+        for (size_t i = 0; i < system->filesystem_count; i++) {
+            add_filesystem(&json, &system->filesystems[i]);
+        }
+        bp_json_array_end(&json);
     }
     if (system->executable != NULL) {
         add_executable(&json, system);
