@@ -229,6 +229,33 @@ while read -r name finding; do
 done <bounds
 rm ./*-bound.zip # without a manifest
 
+fact 'the messages of a channel are counted, at least where some are not there'
+python3 -c 'import json, zipfile
+def message(number, channel, way, second):
+    return json.dumps({"seq": number, "time": f"2026-11-22T10:00:0{second}Z", "channel": channel, "direction": way, "bytes": 7}) + "\n"
+with zipfile.ZipFile("traffic.zip", "w") as report:
+    report.writestr("metadata.json", "{}")
+    report.writestr("traffic-index.jsonl", message(5, "cut", "sent", 4) + message(4, "cut", "received", 2) +
+        message(3, "cut", "received", 3) + message(1, "whole", "sent", 1) + message(2, "whole", "received", 1))'
+run show --json traffic.zip
+holds '.traffic[0] | .at_least and .recorded == 5 and .sent.messages == 1 and .received == {"messages": 2, "bytes": 14}' out ||
+    wrong "it is $(jq -c .traffic out)"
+holds '.traffic[1] | .at_least == null and .recorded == null' out || wrong "it is $(jq -c .traffic out)"
+run show traffic.zip
+grep -q '^cut  *sent at least 1 (7 B), received at least 2 (14 B)$' out || wrong "it is $(cat out)"
+grep -q '^whole  *sent 1 (7 B), received 1 (7 B)$' out || wrong "it is $(cat out)"
+rm traffic.zip # without a manifest
+
+fact 'of many warnings the newest are shown'
+python3 -c 'import json, zipfile
+with zipfile.ZipFile("warnings.zip", "w") as report:
+    report.writestr("metadata.json", "{}")
+    report.writestr("logs.jsonl", "".join(json.dumps({"level": "warn", "message": f"{i}"}) + "\n" for i in range(100)))'
+run show --json warnings.zip
+holds '.log | .counts.warn == 100 and (.newest_warnings | map(.message) == [range(100 - 12; 100) | tostring])' out ||
+    wrong "it is $(jq -c .log out)"
+rm warnings.zip # without a manifest
+
 fact 'a crash names its signal and its functions, and the machine its limits'
 exits 0 show crash.zip
 for line in '!! crash in draw: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[crash.json\]' \
