@@ -200,6 +200,29 @@ expect_status 4
 expect_same 'the events' 'watching target-found target-ended done' \
     "$(jq -r .event "$events" | tr '\n' ' ' | sed 's/ $//')"
 
+fact 'a report that could not be written is said, and counts as none'
+: >log
+begin_target
+watch --pid "$target" --cooldown 0 --max 1 --when 'log /PANIC \d/' --log log
+await_event '.event == "target-found"'
+mv reports away
+echo 'PANIC 1' >>log
+await_event '.event == "report-failed"'
+mv away reports
+echo 'PANIC 2' >>log
+take_report
+end_watch
+expect_status 0
+watch --pid "$target" --cooldown 0 --max 1 --when 'log /PANIC \d/' --log log
+await_event '.event == "target-found"'
+mv reports away
+echo 'PANIC 3' >>log
+await_event '.event == "report-failed"'
+mv away reports
+end_watch TERM
+expect_status 1
+end_target
+
 fact 'a process by name is waited for, and again after each end'
 cp "$WATCH_TARGET" "named$$"
 WATCH_TARGET_BEFORE=$WATCH_TARGET
