@@ -1,7 +1,6 @@
 #include "print/html.h"
 
 #include <inttypes.h>
-#include <nettle/base64.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -296,11 +295,12 @@ static void html_pictures(html_page *page) {
         }
         has_any = true;
         if (html_may_read(page, names[i], picture_max_bytes)) {
+            base64_encode_init(&picture.base64);
             bp_html_print(&page->html, "<figure><img alt=\"%s\" src=\"data:image/png;base64,",
                           names[i]);
             keep_failure(page, bp_report_file_stream(page->facts->report, names[i], UINT64_MAX,
                                                      bp_html_picture_write, &picture, NULL));
-            bp_html_base64(&page->html, picture.rest, picture.rest_bytes);
+            bp_html_picture_end(&picture);
             bp_html_print(&page->html, "\"><figcaption>%s</figcaption></figure>", names[i]);
         }
     }
@@ -558,6 +558,7 @@ static void (*const own[BP_SECTION_COUNT])(html_page *page) = {
 static void write_head(html_page *page) {
     struct sha256_ctx hash;
     uint8_t digest[SHA256_DIGEST_SIZE];
+    char hash_text[BASE64_ENCODE_RAW_LENGTH(SHA256_DIGEST_SIZE) + 1] = "";
     sha256_init(&hash);
     sha256_update(&hash, sizeof style - 1, (const uint8_t *)style);
     sha256_digest(&hash, sizeof digest, digest);
@@ -565,10 +566,11 @@ static void write_head(html_page *page) {
                   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                   "img-src data:; base-uri 'none'; form-action 'none'; style-src 'sha256-");
-    bp_html_base64(&page->html, digest, sizeof digest);
+    base64_encode_raw(hash_text, sizeof digest, digest);
     bp_html_print(&page->html,
-                  "'\">\n<meta name=\"viewport\" content=\"width=device-width, "
-                  "initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n");
+                  "%s'\">\n<meta name=\"viewport\" content=\"width=device-width, "
+                  "initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n",
+                  hash_text);
     (void)bp_html_fill(&page->html, "<title>{app|Report}: {_kind}</title>\n<style>",
                        bp_json_tree_object(page->facts->document, "report"));
     (void)bp_buffer_append(&page->html.out, style, sizeof style - 1);

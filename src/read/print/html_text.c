@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <nettle/base64.h>
-
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "print/fill.h"
@@ -111,33 +109,22 @@ bool bp_html_fill(bp_html *html, const char *pattern, const bp_json_tree *facts)
     return is_known;
 }
 
-void bp_html_base64(bp_html *html, const void *bytes, size_t byte_count) {
-    char *text = bp_buffer_reserve(&html->out, BASE64_ENCODE_RAW_LENGTH(byte_count));
-    if (text != NULL) {
-        base64_encode_raw(text, byte_count, bytes);
-        bp_buffer_commit(&html->out, BASE64_ENCODE_RAW_LENGTH(byte_count));
-    }
-    pass_on(html, piece_bytes);
-}
-
 bugpack_status bp_html_picture_write(void *context, const void *bytes, size_t byte_count) {
     bp_html_picture *picture = context;
-    const unsigned char *at = bytes;
-    while (byte_count > 0 && (picture->rest_bytes > 0 || byte_count < 3)) {
-        picture->rest[picture->rest_bytes++] = *at++;
-        byte_count--;
-        if (picture->rest_bytes == 3) {
-            bp_html_base64(picture->html, picture->rest, 3);
-            picture->rest_bytes = 0;
-        } else if (byte_count == 0) {
-            return picture->html->status;
-        }
+    bp_html *html = picture->html;
+    char *text = bp_buffer_reserve(&html->out, BASE64_ENCODE_LENGTH(byte_count));
+    if (text != NULL) {
+        size_t length = base64_encode_update(&picture->base64, text, byte_count, bytes);
+        bp_buffer_commit(&html->out, length);
     }
-    size_t whole = byte_count - byte_count % 3;
-    bp_html_base64(picture->html, at, whole);
-    picture->rest_bytes = byte_count - whole;
-    memcpy(picture->rest, at + whole, picture->rest_bytes);
-    return picture->html->status;
+    pass_on(html, piece_bytes);
+    return html->status;
+}
+
+void bp_html_picture_end(bp_html_picture *picture) {
+    char text[BASE64_ENCODE_FINAL_LENGTH];
+    size_t length = base64_encode_final(&picture->base64, text);
+    (void)bp_buffer_append(&picture->html->out, text, length);
 }
 
 void bp_html_begin_table(bp_html *html, const char *columns) {

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <nettle/base64.h>
+
 #include <bugpack/error.h>
 #include <bugpack/export.h>
 
@@ -43,18 +45,13 @@ bool bp_html_fill(bp_html *html, const char *pattern, const bp_json_tree *facts)
 /* The same of any bytes; a bp_sink whose context is the page. */
 bugpack_status bp_html_text(void *html, const void *bytes, size_t byte_count);
 
-/* A bp_sink whose context is the page: base64, for an address of data. Pieces but the last have a
- * multiple of three bytes. */
-void bp_html_base64(bp_html *html, const void *bytes, size_t byte_count);
-
-/* A picture in pieces of any size, of which the rest is to be passed on at the end; and its
- * bp_sink. */
+/* A picture as base64, for an address of data; its bp_sink, and its end. */
 typedef struct bp_html_picture {
     bp_html *html;
-    unsigned char rest[3];
-    size_t rest_bytes;
+    struct base64_encode_ctx base64;
 } bp_html_picture;
 bugpack_status bp_html_picture_write(void *picture, const void *bytes, size_t byte_count);
+void bp_html_picture_end(bp_html_picture *picture);
 
 /* The begin of a table with these columns, "Thread|CPU". */
 void bp_html_begin_table(bp_html *html, const char *columns);
