@@ -85,9 +85,11 @@ static bool find_place(const bp_evidence *evidence, const bp_thread *thread,
 /*
  * A thread is busy that used nearly all of the window, or of its own time if it was born in it; and
  * on a machine with too few processors one that used some of it, and was ready to run for the rest.
+ * Both diagnoses of it: in the program, and in the kernel.
  */
-static void find_busy(bp_evidence *evidence, bool is_wanted_in_kernel) {
+void bp_diagnose_spin(bp_evidence *evidence) {
     static const double busy_percent = 90, least_ms = 250;
+    bool is_wanted_in_kernel = evidence->running == BP_DIAGNOSIS_SPIN_CALLS;
     for (size_t i = 0; i < evidence->busiest_count; i++) {
         const bp_thread *thread = evidence->busiest[i];
         bool has_rate = thread->is_born && thread->age_ms >= least_ms;
@@ -119,14 +121,6 @@ static void find_busy(bp_evidence *evidence, bool is_wanted_in_kernel) {
                    BP_TEXT(is_starved ? ", and was ready to run for the rest" : ""), BP_TEXT(place),
                    BP_TEXT(moved));
     }
-}
-
-void bp_diagnose_spin(bp_evidence *evidence) {
-    find_busy(evidence, false);
-}
-
-void bp_diagnose_spin_calls(bp_evidence *evidence) {
-    find_busy(evidence, true);
 }
 
 void bp_diagnose_many_threads(bp_evidence *evidence) {

@@ -323,25 +323,15 @@ static bool is_full(double used_percent, uint64_t left) {
     return used_percent >= 98 || left == 0;
 }
 
-/* A file system that is read-only always is full. */
-static const bp_json_tree *next_filesystem(const bp_json_tree *filesystem) {
-    while (filesystem != NULL && bp_json_tree_is_true(filesystem, "read_only")) {
-        filesystem = bp_json_tree_next(filesystem);
-    }
-    return filesystem;
-}
-
-static const bp_json_tree *first_filesystem(const bp_evidence *evidence) {
-    return next_filesystem(bp_json_tree_rows(evidence->system, "filesystems"));
-}
-
-static void find_disks(bp_evidence *evidence, bool is_wanted_full) {
-    for (const bp_json_tree *row = first_filesystem(evidence); row != NULL;
-         row = next_filesystem(bp_json_tree_next(row))) {
+/* Both diagnoses of space. A file system that is read-only always is full. */
+void bp_diagnose_disks(bp_evidence *evidence) {
+    bool is_wanted_full = evidence->running == BP_DIAGNOSIS_DISK_FULL;
+    BP_JSON_EACH (row, bp_json_tree_rows(evidence->system, "filesystems")) {
         char places[160];
         double percent;
         uint64_t left;
-        if (bp_json_tree_uint(row, "available_bytes", &left) &&
+        if (!bp_json_tree_is_true(row, "read_only") &&
+            bp_json_tree_uint(row, "available_bytes", &left) &&
             bp_json_tree_number(row, "used_percent", &percent) && percent >= 0 && percent <= 100 &&
             (percent >= low_percent || left == 0) && is_full(percent, left) == is_wanted_full) {
             static const char *const units[] = {" KiB", " MiB", " GiB"};
@@ -357,20 +347,13 @@ static void find_disks(bp_evidence *evidence, bool is_wanted_full) {
     }
 }
 
-void bp_diagnose_disk_full(bp_evidence *evidence) {
-    find_disks(evidence, true);
-}
-
-void bp_diagnose_disk_low(bp_evidence *evidence) {
-    find_disks(evidence, false);
-}
-
-static void find_inodes(bp_evidence *evidence, bool is_wanted_full) {
-    for (const bp_json_tree *row = first_filesystem(evidence); row != NULL;
-         row = next_filesystem(bp_json_tree_next(row))) {
+void bp_diagnose_inodes(bp_evidence *evidence) {
+    bool is_wanted_full = evidence->running == BP_DIAGNOSIS_INODES_FULL;
+    BP_JSON_EACH (row, bp_json_tree_rows(evidence->system, "filesystems")) {
         char places[160];
         uint64_t left, total;
-        if (!bp_json_tree_uint(row, "total_inodes", &total) ||
+        if (bp_json_tree_is_true(row, "read_only") ||
+            !bp_json_tree_uint(row, "total_inodes", &total) ||
             !bp_json_tree_uint(row, "free_inodes", &left) || left > total || total == 0) {
             continue;
         }
@@ -381,14 +364,6 @@ static void find_inodes(bp_evidence *evidence, bool is_wanted_full) {
                     BP_COUNT(left), BP_COUNT(total));
         }
     }
-}
-
-void bp_diagnose_inodes_full(bp_evidence *evidence) {
-    find_inodes(evidence, true);
-}
-
-void bp_diagnose_inodes_low(bp_evidence *evidence) {
-    find_inodes(evidence, false);
 }
 
 /* A file that is open for writing was opened before the file system became so, as after an error of

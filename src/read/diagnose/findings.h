@@ -24,11 +24,12 @@ const char *bp_severity_name(bp_severity severity);
 
 /*
  * ROW(constant, id, severity, function, scope, entry, path, next). An id never changes. `function`
- * is bp_diagnose_… of one of the files of its class; `none` for what is found while entries are
- * read. `scope`: PROCESS for each process of a report, REPORT for the first alone, which has the
- * entries of the whole report. `entry` is where the evidence is ("": the finding names it), `path`
- * what jq finds it by there, `next` what to look at next ("": nothing more). Findings of one
- * severity are in the order of the rows.
+ * is bp_diagnose_… of one of the files of its class, which may have several rows and then asks
+ * which one is `running`; `none` for what is found while entries are read. `scope`: PROCESS for
+ * each process of a report, REPORT for the first alone, which has the entries of the whole report.
+ * `entry` is where the evidence is ("": the finding names it), `path` what jq finds it by there,
+ * `next` what to look at next ("": nothing more). Findings of one severity are in the order of the
+ * rows.
  */
 /* clang-format off */
 #define BP_DIAGNOSES(ROW) \
@@ -90,9 +91,9 @@ const char *bp_severity_name(bp_severity severity);
         "") \
     ROW(CGROUP_LIMIT, "cgroup-limit", CRITICAL, cgroup_limit, PROCESS, "system.json", \
         ".cgroups[]", "") \
-    ROW(DISK_FULL, "disk-full", CRITICAL, disk_full, PROCESS, "system.json", ".filesystems[]", \
+    ROW(DISK_FULL, "disk-full", CRITICAL, disks, PROCESS, "system.json", ".filesystems[]", \
         "du -x shows what fills it") \
-    ROW(INODES_FULL, "inodes-exhausted", CRITICAL, inodes_full, PROCESS, "system.json", \
+    ROW(INODES_FULL, "inodes-exhausted", CRITICAL, inodes, PROCESS, "system.json", \
         ".filesystems[].free_inodes", "du -x --inodes shows where they are") \
     ROW(DISK_READ_ONLY, "disk-read-only", CRITICAL, disk_read_only, PROCESS, "system.json", \
         ".filesystems[].read_only", "the kernel's log says why: dmesg, journalctl -k") \
@@ -100,7 +101,7 @@ const char *bp_severity_name(bp_severity severity);
         ".files[].socket", "stacks.txt shows where the thread is that should accept") \
     ROW(SPIN, "spin", WARNING, spin, PROCESS, "runtime-metrics.json", ".threads[].cpu_ms", \
         "capture --stacks=all shows where a running thread is") \
-    ROW(SPIN_CALLS, "spin-in-system-calls", WARNING, spin_calls, PROCESS, "runtime-metrics.json", \
+    ROW(SPIN_CALLS, "spin-in-system-calls", WARNING, spin, PROCESS, "runtime-metrics.json", \
         ".threads[].system_ms", "strace -c -f -p names the call; capture --stacks=all the caller") \
     ROW(CONTENDED, "lock-contended", WARNING, lock_contended, PROCESS, "threads.json", \
         ".threads[].syscall", "hold the lock for less, or split it") \
@@ -130,9 +131,9 @@ const char *bp_severity_name(bp_severity severity);
     ROW(SWAPPED, "swapped", WARNING, swapped, PROCESS, "process.json", ".memory.swap_kb", "") \
     ROW(CGROUP_KILLS, "cgroup-oom-kill", WARNING, cgroup_kills, PROCESS, "system.json", \
         ".cgroups[].memory.oom_kills", "") \
-    ROW(DISK_LOW, "disk-nearly-full", WARNING, disk_low, PROCESS, "system.json", \
+    ROW(DISK_LOW, "disk-nearly-full", WARNING, disks, PROCESS, "system.json", \
         ".filesystems[]", "") \
-    ROW(INODES_LOW, "inodes-low", WARNING, inodes_low, PROCESS, "system.json", \
+    ROW(INODES_LOW, "inodes-low", WARNING, inodes, PROCESS, "system.json", \
         ".filesystems[].free_inodes", "") \
     ROW(MEMORY_LOW, "machine-memory-low", WARNING, memory_low, PROCESS, "system.json", \
         ".memory.available_kb", "") \
