@@ -48,7 +48,6 @@ static const bp_json_diff_rule metrics_of_another = {
 static const bp_json_diff_rule profile_rule = {profile_name, "", ""};
 static const bp_json_diff_rule document_rule = {"document", "", ""};
 
-/* Whether two reports are of one process. */
 static bool is_one_process(const bp_diff *diff) {
     const bp_json_tree *before = bp_report_file_metadata(diff->before.report);
     const bp_json_tree *after = bp_report_file_metadata(diff->after.report);

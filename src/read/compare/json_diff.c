@@ -31,7 +31,6 @@ static bool is_word_of(const char *words, const bp_json_token *word) {
     return false;
 }
 
-/* What is between the quotes of a token, or all of it. */
 static bp_json_token unquote(bp_json_token token) {
     if (token.byte_count >= 2 && token.text[0] == '"') {
         token.text++;
@@ -117,7 +116,6 @@ static bugpack_status take_value(document_reader *reader, size_t depth, const bp
     return status;
 }
 
-/* A bp_json_token_taker. */
 static bugpack_status take_token(void *context, const bp_json_token *token, bugpack_error *error) {
     document_reader *reader = context;
     bp_json_side *side = reader->side;
@@ -259,7 +257,7 @@ static void add_row(comparison *both, uint32_t before, uint32_t after) {
     list->rows[list->count++] = row;
 }
 
-/* Whether two strings are equal but for the hashes of secrets (redact/tag.h), which are other ones
+/* True if two strings are equal but for the hashes of secrets (redact/tag.h), which are other ones
  * in each report. */
 static bool is_redacted_alike(const bp_json_token *before, const bp_json_token *after) {
     static const char prefix[] = "REDACTED-";

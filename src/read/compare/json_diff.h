@@ -1,5 +1,5 @@
 /*
- * What differs between JSON documents, member by member. Pure: texts in, rows out.
+ * The differences between JSON documents, member by member. Pure: texts in, rows out.
  */
 #ifndef BP_INSPECT_JSON_DIFF_H
 #define BP_INSPECT_JSON_DIFF_H
@@ -64,7 +64,7 @@ typedef struct bp_json_changes {
 
 void bp_json_changes_release(bp_json_changes *list);
 
-/* What follows the last element of an array in a path: rows with the same are of one kind. */
+/* The part of a path behind its last array element: rows with the same part are of one kind. */
 const char *bp_json_change_kind(const bp_json_change *change);
 
 /*

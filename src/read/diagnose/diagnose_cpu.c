@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "diagnose/evidence.h"
 
-/* Whether it is a filter of bytes without an end, which it throws away. */
+/* True for a process that reads an endless source and writes to /dev/null. */
 static bool has_endless_input(const bp_evidence *evidence) {
     static const char *const sources[] = {"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
                                           NULL};

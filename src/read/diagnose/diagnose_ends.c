@@ -193,8 +193,7 @@ static const char *find_rest(const bp_evidence *evidence, uint64_t at) {
     return belongs || starts_with(next, "what():") || starts_with(next, "--> ") ? next : "";
 }
 
-/* What it said of its end, or what glibc kept in memory for a crash handler; false with "" for
- * none. */
+/* The last output about the end, or the abort message of glibc; false with "" for none. */
 static bool find_last_words(const bp_evidence *evidence, bool takes_any, char out[words_bytes]) {
     uint64_t at = find_cause(evidence, takes_any && !evidence->is_output_stdout);
     if (at == evidence->output_count) {
@@ -285,7 +284,7 @@ void bp_diagnose_disconnect(bp_evidence *evidence) {
                arguments);
 }
 
-/* What a signal means that a limit of the process leads to, or its use of the kernel. */
+/* Signals that the kernel sends for a limit or a refused call. */
 static const struct {
     const char *name, *meaning;
 } meanings[] = {
@@ -319,7 +318,7 @@ static uint64_t exit_status(const bp_evidence *evidence) {
     return bp_exit_signal(evidence->metadata, signal) ? 0 : bp_json_tree_uint_or(end, "status", 0);
 }
 
-/* What a shell means by it (POSIX.1-2017, 2.8.2); nothing for one that is the program's. */
+/* With the meaning that shells give it (POSIX.1-2017, 2.8.2). */
 void bp_diagnose_exit_status(bp_evidence *evidence) {
     uint64_t status = exit_status(evidence);
     const char *words = "";
@@ -454,7 +453,6 @@ void bp_diagnose_gap(bp_evidence *evidence) {
     }
 }
 
-/* What somebody said to be worth a report. */
 void bp_diagnose_condition(bp_evidence *evidence) {
     const bp_json_tree *condition = bp_json_tree_object(evidence->metadata, "condition");
     if (condition != NULL) {
@@ -513,14 +511,14 @@ typedef struct manifest_losses {
     bool has_omitted; /* what was omitted or cut counts, too */
 } manifest_losses;
 
-/* What could not be had at all. */
+/* True for an entry that could not be had at all. */
 static bool has_failed(const bp_json_tree *line) {
     const char *status = bp_json_tree_text_or(line, "status", "?");
     return strcmp(status, "ok") != 0 && strcmp(status, "disabled") != 0 &&
            strcmp(status, "omitted") != 0 && strcmp(status, "truncated") != 0;
 }
 
-/* What an entry could not have is in the manifest alone: a complete report lacks only what was
+/* Parts that an entry lacks are in the manifest alone: a complete report lacks only what was
  * turned off or was not there, as does one that lacks as many entries as have failed; and a process
  * that has ended has no more threads. */
 static manifest_losses find_losses(const bp_evidence *evidence) {
@@ -540,7 +538,7 @@ static bool is_loss(const manifest_losses *losses, const bp_json_tree *line) {
                                                         strcmp(status, "truncated") == 0));
 }
 
-/* Whether two lines say the same: for one reason, or of one further process, which has ended or may
+/* True if two lines say the same: for one reason, or of one further process, which has ended or may
  * not be looked at. */
 static bool is_same_loss(const bp_json_tree *line, const bp_json_tree *other) {
     const char *reason = bp_json_tree_text(line, "reason");

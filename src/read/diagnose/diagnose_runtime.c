@@ -29,7 +29,7 @@ static const bp_runtime *find_runtime(const bp_evidence *evidence) {
     return NULL;
 }
 
-/* Whether it waits on a futex without a limit of time: its fourth argument is null (futex(2)),
+/* True if it waits on a futex without a limit of time: its fourth argument is null (futex(2)),
  * which those that only wake have not. */
 static bool waits_for_ever(const bp_thread *thread) {
     enum { operation_at = 1, limit_at = 3 };

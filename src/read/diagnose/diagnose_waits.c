@@ -61,7 +61,6 @@ void bp_diagnose_stopped(bp_evidence *evidence) {
     }
 }
 
-/* Whether something is so of a thread. */
 typedef bool is_so(const bp_evidence *evidence, const bp_thread *thread);
 
 /* The first thread of which it is so, or NULL; and how many others there are. */
@@ -116,7 +115,7 @@ static const bp_json_tree *find_polled(const bp_evidence *evidence, const bp_jso
     return NULL;
 }
 
-/* Whether a process wakes itself by it, or the clock does. */
+/* True if the process itself or the clock wakes it by this file. */
 static bool is_for_itself(const bp_json_tree *file, uint64_t own_pid) {
     static const char *const kinds[] = {"eventfd", "timerfd", "signalfd", NULL};
     const bp_json_tree *end = bp_json_tree_rows(file, "other_end");
@@ -462,7 +461,6 @@ void bp_diagnose_process_lock_held(bp_evidence *evidence) {
     }
 }
 
-/* What a host saw itself: a thread that did not beat its watchdog. */
 void bp_diagnose_hang(bp_evidence *evidence) {
     const bp_json_tree *who = bp_json_tree_object(evidence->hang, "thread");
     char frames[BP_FRAME_LIST_BYTES] = "", name[64];

@@ -12,8 +12,8 @@
 
 #define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
 
-/* What must be left of the budget by a tree of a thread, more for one that is not of interest; and
- * by an element of a list. */
+/* Bytes of the budget that the tree of a thread has to leave, more if it is not of interest; and an
+ * element of a list. */
 enum { room_busiest = 28 << 20, room_wanted = 30 << 20, room_any = 32 << 20 };
 enum { room_deadlocks = 24 << 20, room_files = 20 << 20 };
 
@@ -404,7 +404,7 @@ bool bp_evidence_wants_output(const bp_evidence *evidence) {
     return end != NULL && (!bp_json_tree_uint(end, "status", &status) || status != 0);
 }
 
-/* What follows an escape sequence of a terminal (ECMA-48), as of colours. */
+/* The text behind an escape sequence of a terminal (ECMA-48), as of colours. */
 static const char *pass_escape(const char *at) {
     bool has_parameters = *at == '[';
     at += *at != '\0';

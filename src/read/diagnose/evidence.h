@@ -1,6 +1,7 @@
 /*
- * What the entries of one process say, for the diagnoses: documents as trees, and one table of its
- * threads from runtime-metrics.json, threads.json and stacks.json. Everything in it may be hostile.
+ * The evidence in the entries of one process, for the diagnoses: documents as trees, and one table
+ * of its threads from runtime-metrics.json, threads.json and stacks.json. Everything in it may be
+ * hostile.
  */
 #ifndef BP_INSPECT_EVIDENCE_H
 #define BP_INSPECT_EVIDENCE_H
@@ -51,7 +52,7 @@ typedef struct bp_thread {
     bp_json_tree *row, *stack;
 } bp_thread;
 
-/* What a thread waits for: "pipe 3 of cat", 4711, " and 2 more". */
+/* The object of a wait: "pipe 3 of cat", 4711, " and 2 more". */
 typedef struct bp_wait_text {
     char text[96];
     uint64_t pid; /* 0: none that is known */
@@ -128,11 +129,11 @@ bp_argument bp_thread_argument(const bp_thread *thread);
 bp_argument bp_process_argument(const bp_json_tree *process);
 bp_argument bp_wait_argument(const bp_wait_text *wait);
 
-/* Whether it is a zombie, or dead; and whether it did not run once in the window. */
+/* True for a zombie or a dead thread; and for one that did not run once in the window. */
 bool bp_thread_has_ended(const bp_thread *thread);
 bool bp_thread_is_idle(const bp_thread *thread);
 
-/* What it waits for in words: "5188 (mutex)", or "pipe 3 of cat (4711)"; "" where that is not
+/* The object of its wait in words: "5188 (mutex)", or "pipe 3 of cat (4711)"; "" where that is not
  * known. The second: as one text. */
 void bp_thread_find_wait(const bp_thread *thread, bp_wait_text *ret_wait);
 void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes);
@@ -157,8 +158,7 @@ bp_json_tree_taker bp_evidence_take_measured, bp_evidence_take_listed, bp_eviden
 void bp_evidence_end_measured(bp_evidence *evidence);
 void bp_evidence_end_listed(bp_evidence *evidence);
 
-/* Whether the output of the process is of interest, as it failed; then a line of it, which is
- * changed. */
+/* True if the output is of interest, as the process failed; then adds a line, which is changed. */
 bool bp_evidence_wants_output(const bp_evidence *evidence);
 void bp_evidence_output(bp_evidence *evidence, const char *channel, char *text);
 

@@ -1,5 +1,5 @@
 /*
- * What a report can be found to say: one row for each diagnosis, and the findings.
+ * Diagnoses of a report: one row for each diagnosis, and the findings.
  * docs/DIAGNOSES.md has a row for each; docs/ARCHITECTURE.md says how to add one.
  */
 #ifndef BP_INSPECT_FINDINGS_H
@@ -24,11 +24,11 @@ const char *bp_severity_name(bp_severity severity);
 
 /*
  * ROW(constant, id, severity, function, scope, entry, path, next). An id never changes. `function`
- * is bp_diagnose_… of one of the files of its class, which may have several rows and then asks
- * which one is `running`; `none` for what is found while entries are read. `scope`: PROCESS for
- * each process of a report, REPORT for the first alone, which has the entries of the whole report.
- * `entry` is where the evidence is ("": the finding names it), `path` what jq finds it by there,
- * `next` what to look at next ("": nothing more). Findings of one severity are in the order of the
+ * is bp_diagnose_… of one of the files of its class. One with several rows asks which of them is
+ * `running`; `none` is for findings made while entries are read. `scope`: PROCESS for each process
+ * of a report, REPORT for the first alone, which has the entries of the whole report. `entry` is
+ * where the evidence is ("": the finding names it), `path` is its path there for jq, `next` names
+ * the next thing to look at ("": nothing more). Findings of one severity are in the order of the
  * rows.
  */
 /* clang-format off */
@@ -176,7 +176,7 @@ typedef struct bp_finding {
     bp_sentence sentence; /* its threads: those in stacks.json */
 } bp_finding;
 
-/* What jq finds the evidence by, and what to look at next; "" for none. */
+/* The path of the evidence for jq, and the next thing to look at; "" for none. */
 const char *bp_finding_path(const bp_finding *finding);
 const char *bp_finding_next(const bp_finding *finding);
 bp_severity bp_finding_severity(const bp_finding *finding);
@@ -198,7 +198,7 @@ uint64_t bp_findings_severity_count(const bp_findings *findings, bp_severity sev
 /* Adds one. Beyond the maximum, the newest of the least severe ones is only counted. */
 void bp_findings_add(bp_findings *findings, const bp_finding *finding);
 
-/* What to look at next, below the last of the findings in a row that say the same. */
+/* The same, but "" if the finding behind it has the same. */
 const char *bp_findings_next(const bp_findings *findings, size_t place);
 
 /* Most severe first, and by the order of the rows; stable. */

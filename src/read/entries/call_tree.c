@@ -305,7 +305,6 @@ static bp_frame_text frame_of(const bp_call_tree *tree, uint32_t node) {
                            .address = node};
 }
 
-/* A bp_frame_taker. */
 static void take_node(void *context, const bp_frame_text *frame) {
     bp_call_path *path = context;
     if (strcmp(frame->symbol, "[...]") == 0) { /* what called the next one was not found */

@@ -66,7 +66,7 @@ void bp_call_tree_release(bp_call_tree *tree);
 uint64_t bp_call_tree_samples(const bp_call_tree *tree);
 const char *bp_call_tree_text(const bp_call_tree *tree, const bp_call_name *name);
 const char *bp_call_tree_node_name(const bp_call_tree *tree, uint32_t node);
-/* Whether a function has at least half of the samples of its thread. */
+/* True if a function has at least half of the samples of its thread. */
 bool bp_call_tree_is_half(const bp_call_tree *tree, uint32_t node, uint32_t thread);
 /* The node of the threads of that name; 0: they have no samples. */
 uint32_t bp_call_tree_thread(const bp_call_tree *tree, const char *name);

@@ -169,7 +169,6 @@ void bp_content_free(bp_content *content) {
     }
 }
 
-/* A bp_json_token_taker. */
 static bugpack_status count_token(void *context, const bp_json_token *token, bugpack_error *error) {
     bp_content *content = context;
     bool is_far = content->json.scanner.keys.count > key_count_cached;

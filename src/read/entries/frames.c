@@ -152,7 +152,6 @@ static void fold(const bp_json_tree *stack, const bp_frame_finder *finder, const
     bp_frame_fold_end(&folded);
 }
 
-/* A bp_frame_taker. */
 static void add_to_list(void *context, const bp_frame_text *frame) {
     bp_frame_list_add(context, frame);
 }
@@ -187,7 +186,6 @@ static void end_row(struct frame_rows *rows) {
     rows->count = 0;
 }
 
-/* A bp_frame_taker. */
 static void add_row(void *context, const bp_frame_text *frame) {
     struct frame_rows *rows = context;
     const char *file = frame->source != NULL ? frame->source : frame->module;

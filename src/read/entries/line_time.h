@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What lines leave out. */
+/* Completes times of lines. */
 typedef struct bp_line_clock {
     uint64_t until_ns; /* no line is later by over a day; 0: not known */
     int32_t zone_secs; /* east of UTC, of times that name no zone */

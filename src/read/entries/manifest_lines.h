@@ -37,7 +37,7 @@ void bp_manifest_lines_release(bp_manifest_lines *lines);
 /* NULL if there is none of that name. */
 bp_manifest_row *bp_manifest_lines_find(const bp_manifest_lines *lines, const char *name);
 
-/* Whether it says that its entry is in the zip. */
+/* True if the line says that its entry is in the zip. */
 bool bp_manifest_row_is_present(const bp_manifest_row *line);
 
 /* Appends what the manifest of a redacted report says was not searched, with the names of channels

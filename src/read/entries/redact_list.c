@@ -25,7 +25,7 @@ enum { name_min = 3, shown_max = 2, line_max = 64 * 1024, excerpt_max = 74, exce
 
 static const uint64_t entry_max_bytes = (uint64_t)64 << 20;
 
-/* What is built in for e-mail addresses and home directories is used as well. */
+/* The built-in rules for e-mail addresses and home directories are used as well. */
 static const char address_rules[] =
     "[ip-address]\n"
     "keyword = \\d.\\d\n"
@@ -98,7 +98,7 @@ static bugpack_status compile(const bp_person_names *names, const char *reported
     return status;
 }
 
-/* What surrounds the first byte that differs, escaped. */
+/* Shows the first byte that differs with its surroundings, escaped. */
 static void make_excerpt(struct reading *reading) {
     const char *line = bp_buffer_text(&reading->line), *clean = bp_buffer_text(&reading->clean);
     char excerpt[excerpt_max + 1];
@@ -191,7 +191,7 @@ static bugpack_status make_mentions(const bp_report_file *report, const char *na
     return status;
 }
 
-/* What the manifest says of an entry. Returns how much was replaced there. */
+/* Adds the manifest line of an entry. Returns how many secrets were replaced there. */
 static uint64_t make_searched(bp_json_maker *maker, const bp_json_tree *line) {
     uint64_t total = 0;
     bp_json_make_bool(maker, "not_searched", bp_json_tree_is_true(line, "not_searched"));

@@ -187,7 +187,7 @@ static bugpack_status read_documents(bp_report_file *report, bugpack_error *erro
     if (bp_json_tree_array(report->manifest, "artefacts") == NULL) {
         return refuse(report, manifest_name, "it lists no artefacts", error);
     }
-    /* What is left of a damaged report may be without its metadata. */
+    /* A damaged report may have lost its metadata. */
     return report->metadata == NULL ||
                    strcmp(bp_json_tree_text_or(report->manifest, "report_id", ""), id) == 0
                ? BUGPACK_OK

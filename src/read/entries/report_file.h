@@ -65,7 +65,7 @@ void bp_report_file_close(bp_report_file *report);
 const bp_json_tree *bp_report_file_metadata(const bp_report_file *report);
 const bp_json_tree *bp_report_file_manifest(const bp_report_file *report);
 
-/* Whether there is an entry of this name, with its size where `ret_bytes` is not NULL; and the
+/* True if there is an entry of this name, with its size where `ret_bytes` is not NULL; and the
  * names of all, in the order of the archive. */
 bool bp_report_file_has(const bp_report_file *report, const char *name, uint64_t *ret_bytes);
 size_t bp_report_file_count(const bp_report_file *report);
@@ -75,7 +75,7 @@ const char *bp_report_file_name(const bp_report_file *report, size_t index);
  * further process are; 0 for any other name. */
 size_t bp_report_folder_bytes(const char *name);
 
-/* What the manifest says of an entry; NULL when it does not list it. Owned by the report. */
+/* The manifest line of an entry; NULL if there is none. Owned by the report. */
 const bp_json_tree *bp_report_file_line(const bp_report_file *report, const char *name);
 
 /*

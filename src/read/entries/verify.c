@@ -52,7 +52,7 @@ static void add_fault(verifying *state, const char *name, const char *why) {
     }
 }
 
-/* What the reader says of its file, without the file's name. */
+/* Adds the sentence of the reader without the file's name. */
 static bugpack_status add_reader_fault(verifying *state, const bugpack_error *detail,
                                        bugpack_error *error) {
     static const char *const prefixes[] = {"\"the report\" is ", "no report: ", "damaged: "};
@@ -235,7 +235,7 @@ static bugpack_status check_entries(verifying *state, bugpack_error *error) {
     return status;
 }
 
-/* What all entries declare together; the reader makes sure that they have no more. */
+/* Adds up the declared sizes. The reader makes sure that entries have no more bytes. */
 static bool is_too_large(verifying *state) {
     bp_verify_result *result = &state->result;
     result->entry_count = bp_archive_reader_count(state->reader);

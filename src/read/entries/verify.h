@@ -1,5 +1,5 @@
 /*
- * Whether a report is whole: its zip, every entry, and what the manifest says of each.
+ * Checks that a report is whole: its zip, every entry, and what the manifest says of each.
  *
  * Time and memory are bounded whatever the file holds: entries are checked while they are read, and
  * nothing is kept of them.

@@ -16,7 +16,7 @@
 
 enum { process_max = 64 };
 
-/* What the trees of a process may take of memory until they are judged. */
+/* Memory for the trees of a process until they are judged. */
 static const size_t trees_max_bytes = (size_t)40 << 20;
 
 double bp_sample_cpu(const bp_sample *sample) {
@@ -57,7 +57,7 @@ static void copy_uint(bp_json_maker *maker, const bp_json_tree *from, const char
     bp_json_make_uint(maker, key, is_known, value);
 }
 
-/* What the report is about, in words: its kind, or the exit status of a process that did not
+/* The subject of the report in words: its kind, or the exit status of a process that did not
  * crash; and a description that says more. */
 static void make_kind(bp_json_maker *maker, const bp_json_tree *metadata) {
     const char *description = bp_json_tree_text_or(metadata, "description", "");
@@ -105,7 +105,7 @@ static void make_report(bp_json_maker *maker, const bp_process_reader *reader,
     bp_json_make_known_text(maker, "process", process_name(&reader->evidence, name));
     make_kind(maker, metadata);
     bp_json_make_text(maker, "_timestamp", bp_json_tree_text(metadata, "timestamp"));
-    /* What captured the machine is no process of the report. */
+    /* The process that captured the machine is not one of the report. */
     const bp_json_tree *collector = bp_json_tree_object(metadata, "collector");
     bp_json_make_flag(maker, "_is_process",
                       bp_json_tree_uint(metadata, "pid", &pid) &&
@@ -132,7 +132,6 @@ static void make_unsearched(bp_json_maker *maker, const bp_json_tree *manifest) 
     bp_json_make_end(maker);
 }
 
-/* What a process uses, by runtime-metrics.json. */
 static void make_use(bp_json_maker *maker, const bp_evidence *evidence) {
     const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
     double percent;
@@ -340,7 +339,6 @@ static void make_further_process(bp_json_maker *maker, const bp_evidence *eviden
 
 /* --- the report --------------------------------------------------------------------------- */
 
-/* What is needed while a report is read. */
 typedef struct report_reader {
     bp_deadlocks deadlocks;
     bp_json_maker maker;

@@ -1,6 +1,6 @@
 /*
- * What a report says: one document, which `show`, the page, `show --json` and an index render. It
- * is that of docs/schema/show.schema.json; members whose names begin with '_' are for those that
+ * The facts of a report: one document, which `show`, the page, `show --json` and an index render.
+ * It is that of docs/schema/show.schema.json; members whose names begin with '_' are for those that
  * render, and are not printed. Everything in it may be hostile: texts are valid UTF-8 at most, and
  * are to be escaped where they are shown.
  */
@@ -57,7 +57,7 @@ void bp_facts_close(bp_facts *facts);
     "{[{_without_kernel:!}, not of the kernel]}{[{lost:+}; {lost:u} more were lost]}"
 #define BP_FILL_PATH "{[: {share:.0h} % in {_path}]}{[{_path:~}: no function has half of them]}"
 
-/* What is drawn of a sample: percent, and MiB; negative for what is not known. */
+/* The values of a sample for a chart: percent, and MiB; negative if not known. */
 double bp_sample_cpu(const bp_sample *sample);
 double bp_sample_memory(const bp_sample *sample);
 

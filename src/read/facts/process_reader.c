@@ -138,7 +138,7 @@ enum { line_entry_count = sizeof line_entries / sizeof line_entries[0] };
 
 /* --- reading ------------------------------------------------------------------------------ */
 
-/* Whether an entry is there and within what may still be read, which it then uses up. */
+/* True if an entry is there and within the limit of bytes, of which it uses up its own. */
 static bool may_read(bp_process_reader *reader, const char *entry, const char *path) {
     uint64_t byte_count;
     if (!bp_report_file_has(reader->evidence.report, path, &byte_count)) {
@@ -365,7 +365,7 @@ static bugpack_status read_log_files(bp_process_reader *reader, bugpack_error *e
 /* Runs the diagnoses of diagnose/findings.h: once for each process, as soon as all is read of it.
  */
 
-/* What is found while entries are read. */
+/* Its findings are made while entries are read. */
 void bp_diagnose_none(bp_evidence *evidence) {
     (void)evidence;
 }

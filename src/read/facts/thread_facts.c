@@ -56,7 +56,7 @@ bool bp_thread_names_list(bp_thread_names *names, const bp_evidence *evidence) {
 /* --- deadlocks ---------------------------------------------------------------------------- */
 
 /*
- * Whether it is known for whom a thread waits, or that it waits for no lock. The kernel does not
+ * True if it is known for whom a thread waits, or that it waits for no lock. The kernel does not
  * know who is to end the wait on a futex that is no pthread mutex: a monitor of Java, a lock of
  * Python, a goroutine's thread, a condition.
  */
@@ -66,8 +66,7 @@ static bool waits_openly(const bp_thread *thread) {
     return is_open || strcmp(thread->state, "running") == 0 || thread->waits_for_tid != 0;
 }
 
-/* Whether no thread can be in a deadlock that is not seen. Those of descendants are not looked at.
- */
+/* True if no thread can be in an unseen deadlock. Threads of descendants are not looked at. */
 static bool is_clear(const bp_evidence *evidence) {
     bool has_any = false;
     char path[128];
@@ -197,7 +196,6 @@ static void keep(machine_list *list, const machine_task *task,
     }
 }
 
-/* A bp_json_tree_taker. */
 static bugpack_status take_summary(void *context, bp_json_tree *row, bugpack_error *error) {
     bp_machine *machine = context;
     double duration_ms;
@@ -244,7 +242,7 @@ static void compute_percent(machine_task *task, double age_secs) {
     task->cpu_percent = task->has_percent ? (double)task->cpu_ns / 1e7 / age_secs : 0;
 }
 
-/* What a thread, or its process, used over the window; nothing of one that began after it. */
+/* The use of a thread or process over the window. One that began after it has none. */
 static void read_use(machine_task *task, const bp_json_tree *use) {
     task->has_percent = bp_json_tree_number(use, "cpu_percent", &task->cpu_percent);
     (void)bp_json_tree_number(use, "children_cpu_ms", &task->children_cpu_ms);
@@ -388,7 +386,6 @@ static void make_tasks(bp_json_maker *maker, const char *key, const machine_list
     bp_json_make_end(maker);
 }
 
-/* What system.json says of it. */
 static void make_system(bp_json_maker *maker, const bp_json_tree *system) {
     static const char *const averages[] = {"avg1", "avg5", "avg15"};
     const bp_json_tree *load = bp_json_tree_object(system, "load");

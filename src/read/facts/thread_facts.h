@@ -1,5 +1,5 @@
 /*
- * What facts/facts.c says of many threads: the names of those of a process, who is in a deadlock,
+ * Facts of many threads: the names of those of a process, who is in a deadlock,
  * and the processes and threads of the whole machine.
  */
 #ifndef BP_INSPECT_THREAD_FACTS_H

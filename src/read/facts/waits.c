@@ -51,7 +51,7 @@ static void add_edge(bp_waits *waits, size_t from, size_t to, const char *label)
     waits->nodes[to].is_waited_for = true;
 }
 
-/* Whether a thread waits for the same as one of its name that is there; that one is counted up. */
+/* Counts a thread with one of its name that waits for the same; false if there is none. */
 static bool is_counted(bp_waits *waits, const bp_thread *thread, uint64_t to_id,
                        const char *label) {
     for (size_t i = 0; i < waits->edge_count && !thread->is_waited_for; i++) {
@@ -81,7 +81,7 @@ static void add_process(bp_waits *waits, const bp_thread *thread, const bp_json_
              label);
 }
 
-/* What the first process of a chain waits for, and so on: each waits for the next. */
+/* In a chain each process waits for the next. */
 static void add_chain(bp_waits *waits, const bp_json_tree *wait) {
     BP_JSON_EACH (link, bp_json_tree_rows(wait, "chain")) {
         const bp_json_tree *next = bp_json_tree_next(link);
@@ -138,7 +138,7 @@ void bp_waits_add(bp_waits *waits, const bp_evidence *process) {
     }
 }
 
-/* What a node waits for first, or its own place. */
+/* The first node that a node waits for, or the node itself. */
 static size_t next_of(const bp_waits *waits, size_t node) {
     for (size_t i = 0; i < waits->edge_count; i++) {
         if (waits->edges[i].from == node) {

@@ -104,7 +104,7 @@ static const char *print_field(const fill_field *field, const bp_json_tree *fact
     return is_number ? buffer : NULL;
 }
 
-/* Whether all fields up to `end` are known, or have a default. */
+/* True if all fields up to `end` are known, or have a default. */
 static bool is_known(const char *at, const char *end, const bp_json_tree *facts) {
     char buffer[400];
     fill_field field;

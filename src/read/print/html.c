@@ -71,7 +71,7 @@ static void write_lines(html_page *page, bp_section_id id, const bp_json_tree *d
     end_section(page);
 }
 
-/* Whether an entry is there and may be read; its size then counts as read. One that is too large is
+/* True if an entry is there and may be read; its size then counts as read. One that is too large is
  * named on the page. */
 static bool html_may_read(html_page *page, const char *entry, uint64_t max_bytes) {
     uint64_t byte_count;
@@ -88,7 +88,7 @@ static bool html_may_read(html_page *page, const char *entry, uint64_t max_bytes
     return true;
 }
 
-/* What was read of a damaged entry is shown. */
+/* A damaged entry is shown up to the damage. */
 static void keep_failure(html_page *page, bugpack_status status) {
     page->status = status == BUGPACK_ERR_NO_MEMORY ? status : page->status;
 }
@@ -457,7 +457,6 @@ typedef struct stack_list {
     bool has_any;
 } stack_list;
 
-/* A bp_json_tree_taker. */
 static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_error *error) {
     stack_list *list = context;
     html_page *page = list->page;
@@ -479,7 +478,7 @@ static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_erro
     return page->html.status;
 }
 
-/* What is wrong with the entry is a finding. */
+/* A fault of the entry is a finding already. */
 static void write_stacks(html_page *page) {
     static const char entry[] = "stacks.json";
     static const bp_json_tree_list lists[] = {{"threads", write_stack, false}, {NULL, NULL, false}};
@@ -541,7 +540,7 @@ static void write_documents(html_page *page) {
 
 /* --- the page ----------------------------------------------------------------------------- */
 
-/* What is more than lines. */
+/* Sections that are more than lines. */
 static void (*const own[BP_SECTION_COUNT])(html_page *page) = {
     [BP_SECTION_FINDINGS] = write_findings,
     [BP_SECTION_WAITS] = write_waits,

@@ -83,7 +83,7 @@ static void draw(flame_graph *flame, const flame_box *box, uint64_t samples, con
     bp_html_print(html, "</svg>\n");
 }
 
-/* What is too narrow is one box at the end. No deeper than a stack may be. */
+/* Children that are too narrow share one box at the end. The depth is that of a stack. */
 static void draw_children(flame_graph *flame, const flame_box *parent) {
     const bp_call_node *nodes = flame->profile->nodes;
     flame_box box = {.first_sample = parent->first_sample, .row = parent->row};

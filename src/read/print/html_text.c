@@ -93,7 +93,6 @@ void bp_html_print(bp_html *html, const char *format, ...) {
     pass_on(html, piece_bytes);
 }
 
-/* A bp_fill_taker. */
 static void append(void *context, const char *text, size_t byte_count, bool is_fact) {
     bp_html *html = context;
     if (is_fact) {

@@ -67,7 +67,7 @@ void bp_html_history(bp_html *html, const bp_facts *facts);
  */
 void bp_html_waits(bp_html *html, const bp_waits *waits);
 
-/* What a profile says: a flame graph, from the threads at the top down, and the functions in which
+/* A profile: a flame graph, from the threads at the top down, and the functions in which
  * most samples were taken. Not for an empty one. */
 void bp_html_profile(bp_html *html, const bp_facts *facts);
 

@@ -189,7 +189,7 @@ static void advance(log_cursor *cursor, const bp_line_clock *clock) {
 
 /* --- all logs ----------------------------------------------------------------------------- */
 
-/* Whether an entry is a log, of the process or of another one of the report. */
+/* True if an entry is a log, of any process of the report. */
 static bool is_log(const char *name, bool *ret_ring) {
     name += bp_report_folder_bytes(name);
     *ret_ring = strcmp(name, "logs.jsonl") == 0;

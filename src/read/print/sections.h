@@ -33,7 +33,7 @@ typedef enum bp_section_id {
     BP_SECTION_COUNT
 } bp_section_id;
 
-/* Whether `show` prints it with or without --all. */
+/* `show` prints a line always, only with --all, or only without it. */
 typedef enum bp_section_when { BP_ALWAYS, BP_IF_ALL, BP_UNLESS_ALL } bp_section_when;
 
 /* A line, or one for each element of a list. The last one of a section has no pattern. */
