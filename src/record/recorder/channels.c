@@ -258,22 +258,6 @@ static bugpack_status make_channel(bp_channels *channels, const char *name, size
     return BUGPACK_OK;
 }
 
-/* Puts an item that has its channel into the list, and opens the handle. */
-static void add_item(bp_channels *channels, bp_channel_item *item, bugpack_channel *handle,
-                     uint64_t weight, uint64_t ring_bytes) {
-    *item = (bp_channel_item){
-        .traffic = item->traffic, .handle = handle, .weight = weight, .taken_bytes = ring_bytes};
-    channels->weight_sum += weight;
-    channels->open_bytes += ring_bytes;
-    bp_lock_acquire(&channels->list_lock);
-    channels->items[channels->count++] = item;
-    channels->open_count++;
-    channels->generation++;
-    bp_lock_release(&channels->list_lock);
-    handle->traffic = item->traffic;
-    atomic_fetch_sub_explicit(&handle->state, 1, memory_order_release); /* open */
-}
-
 static bugpack_status open_locked(bp_channels *channels, const char *name,
                                   const bugpack_channel_options *options,
                                   bugpack_channel **ret_channel, bugpack_error *error) {
@@ -304,7 +288,18 @@ static bugpack_status open_locked(bp_channels *channels, const char *name,
     if (status != BUGPACK_OK) {
         goto out;
     }
-    add_item(channels, item, handle, options->weight, ring_bytes);
+    item->handle = handle;
+    item->weight = options->weight;
+    item->taken_bytes = ring_bytes;
+    channels->weight_sum += item->weight;
+    channels->open_bytes += ring_bytes;
+    bp_lock_acquire(&channels->list_lock);
+    channels->items[channels->count++] = item;
+    channels->open_count++;
+    channels->generation++;
+    bp_lock_release(&channels->list_lock);
+    handle->traffic = item->traffic;
+    atomic_fetch_sub_explicit(&handle->state, 1, memory_order_release); /* open */
     *ret_channel = handle;
     return BUGPACK_OK;
 out:

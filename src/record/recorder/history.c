@@ -206,10 +206,6 @@ bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
     return BUGPACK_OK;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b) {
-    return a > b ? a - b : b - a;
-}
-
 /* The snapshot that begins a window which ends at `end`, or NULL. All from the newest one of
  * another program on are passed over: `ret_is_other` says whether one of them was meant. The lock
  * is held.
@@ -229,7 +225,8 @@ static bp_shared_snapshot *find_begin(const bp_history *history, const bp_task_s
         }
         image = image != 0 ? image : begin->image; /* a zombie has none any more */
         is_other = is_other || (begin->image != 0 && begin->image != image);
-        uint64_t off_ns = distance(length_ns, history->window_ns);
+        uint64_t off_ns = length_ns > history->window_ns ? length_ns - history->window_ns
+                                                         : history->window_ns - length_ns;
         if (length_ns >= least_ns && off_ns <= closest_ns) {
             closest_ns = off_ns;
             found = is_other ? found : history->held[i];

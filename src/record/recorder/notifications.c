@@ -165,17 +165,6 @@ static slot *find(table *newest, const slot *made) {
     return NULL;
 }
 
-/* Replaces the oldest. */
-static slot *insert(bp_notifications *notifications, const slot *made) {
-    uint64_t id = ++notifications->newest_id;
-    slot *place = &notifications->newest->slots[id % kept_count];
-    notifications->newest->hashes[id % kept_count] = made->hash;
-    place->header = made->header;
-    place->header.id = id;
-    memcpy(place->body, made->body, body_bytes(made));
-    return place;
-}
-
 static void append(bp_notifications *notifications, slot *of, bool whole) {
     const struct iovec parts[] = {{.iov_base = &of->header, .iov_len = sizeof of->header},
                                   {.iov_base = of->body, .iov_len = whole ? body_bytes(of) : 0}};
@@ -206,8 +195,14 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
     bp_lock_acquire(&notifications->lock);
     if (notifications->newest != NULL) {
         slot *repeated = find(notifications->newest, &made);
-        if (repeated == NULL) {
-            append(notifications, insert(notifications, &made), true);
+        if (repeated == NULL) { /* it replaces the oldest */
+            uint64_t id = ++notifications->newest_id;
+            slot *place = &notifications->newest->slots[id % kept_count];
+            notifications->newest->hashes[id % kept_count] = made.hash;
+            place->header = made.header;
+            place->header.id = id;
+            memcpy(place->body, made.body, body_bytes(&made));
+            append(notifications, place, true);
         } else {
             record_header *header = &repeated->header;
             header->count += header->count < UINT32_MAX;

@@ -290,16 +290,7 @@ static void drop_some(scanning *it) {
     free(it->kept);
 }
 
-/* What a removal did not finish. */
-static void remove_rest(scanning *it, const char *name) {
-    struct stat info;
-    int dir_fd = openat(it->base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir_fd >= 0 && fstat(dir_fd, &info) == 0 && info.st_uid == geteuid()) {
-        (void)bp_session_files_remove(it->base_fd, dir_fd, name);
-    }
-    bp_file_close(dir_fd);
-}
-
+/* Of a removal that did not finish. */
 static bool is_rest(const char *name) {
     bp_session_identity identity;
     char whole[BP_SESSION_NAME_BYTES];
@@ -328,7 +319,13 @@ static bugpack_status list(scanning *it, char **names, size_t *ret_count, bugpac
     while (listing != NULL && status == BUGPACK_OK &&
            (errno = 0, entry = readdir(listing)) != NULL) {
         if (is_rest(entry->d_name)) {
-            remove_rest(it, entry->d_name);
+            struct stat info;
+            int dir_fd =
+                openat(it->base_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            if (dir_fd >= 0 && fstat(dir_fd, &info) == 0 && info.st_uid == geteuid()) {
+                (void)bp_session_files_remove(it->base_fd, dir_fd, entry->d_name);
+            }
+            bp_file_close(dir_fd);
         } else if (bp_session_name_read(entry->d_name, &identity)) {
             names[count] = count == session_max_count - 1 ? NULL : strdup(entry->d_name);
             status = names[count] != NULL ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;

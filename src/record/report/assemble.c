@@ -162,25 +162,20 @@ static void wait_own_window(const struct assembly *assembly) {
     }
 }
 
-/* The monitor has taken the sample long ago, unless the trigger came right after the first one. */
-static void wait_trigger_window(const struct assembly *assembly) {
+/* Waits until the window has passed, or all processes have ended. CANCELLED, TIMEOUT. */
+static bugpack_status wait_window(const struct assembly *assembly, bugpack_error *error) {
     bp_window *window = assembly->job->window;
     uint64_t now_ns = bp_clock_monotonic_ns();
-    uint64_t deadline_ns = bp_window_deadline_ns(window);
-    if (deadline_ns < now_ns + look_interval_ns) {
-        deadline_ns = now_ns + look_interval_ns;
-    }
-    while (now_ns < deadline_ns && bp_window_wait(window, now_ns + look_interval_ns) == NULL &&
+    uint64_t least_ns = now_ns + look_interval_ns;
+    uint64_t deadline_ns = window != NULL ? bp_window_deadline_ns(window) : 0;
+    deadline_ns = deadline_ns > least_ns ? deadline_ns : least_ns;
+    /* The monitor has taken the sample of the trigger long ago, unless that came right after the
+     * first one. */
+    while (window != NULL && now_ns < deadline_ns &&
+           bp_window_wait(window, now_ns + look_interval_ns) == NULL &&
            !bp_cancel_is_due(&assembly->job->token)) {
         show_progress(assembly, STAGE_WINDOW, 0, 1);
         now_ns = bp_clock_monotonic_ns();
-    }
-}
-
-/* Waits until the window has passed, or all processes have ended. CANCELLED, TIMEOUT. */
-static bugpack_status wait_window(const struct assembly *assembly, bugpack_error *error) {
-    if (assembly->job->window != NULL) {
-        wait_trigger_window(assembly);
     }
     wait_own_window(assembly);
     return bp_cancel_check(&assembly->job->token, error);

@@ -106,22 +106,20 @@ void bp_events_post_result(bp_events *events, bp_report_kind report_kind, uint64
     post(events, &event, report_kind, ticket);
 }
 
-/* The lock is held. False where there is no memory, or no descriptor left. */
-static bool make_queue(bp_events *events) {
-    bugpack_event *slots = calloc(BUGPACK_EVENTS_MAX, sizeof *slots);
-    if (slots == NULL || bp_wake_open(&events->wake, NULL) != BUGPACK_OK) {
-        free(slots);
-        return false;
-    }
-    events->slots = slots;
-    atomic_store(&events->has_queue, true);
-    return true;
-}
-
 int bp_events_fd(bp_events *events) {
     bp_wake anew;
     bp_lock_acquire(&events->lock);
-    bool has_queue = events->slots != NULL || make_queue(events);
+    bugpack_event *slots = NULL;
+    if (events->slots == NULL) {
+        slots = calloc(BUGPACK_EVENTS_MAX, sizeof *slots);
+    }
+    if (slots != NULL && bp_wake_open(&events->wake, NULL) == BUGPACK_OK) {
+        events->slots = slots;
+        atomic_store(&events->has_queue, true);
+    } else {
+        free(slots);
+    }
+    bool has_queue = events->slots != NULL;
     /* The host may have closed it, with descriptors that it did not know. */
     bool is_open = has_queue && bp_wake_is_open(&events->wake);
     if (has_queue && !is_open && bp_wake_open(&anew, NULL) == BUGPACK_OK) {

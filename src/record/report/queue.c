@@ -199,21 +199,6 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
     }
 }
 
-static void run_job(bp_job_queue *queue, bp_job *job) {
-    if (job->type->run != NULL) {
-        job->type->run(job, &queue->runner);
-        bp_lock_acquire(&queue->lock);
-        job_unlink(queue, job);
-        wake_all(queue);
-        bp_lock_release(&queue->lock);
-        bp_job_free(job);
-    } else if (bp_cancel_is_due(&job->token)) {
-        finish_unbegun(queue, job);
-    } else {
-        write_report(queue, job);
-    }
-}
-
 static void *work(void *argument) {
     bp_job_queue *queue = argument;
     bp_thread_set_name("bugpack-worker");
@@ -225,7 +210,17 @@ static void *work(void *argument) {
             queue->current = job;
             wake_all(queue); /* its snapshot is wanted now */
             bp_lock_release(&queue->lock);
-            run_job(queue, job);
+            if (job->type->run != NULL) {
+                job->type->run(job, &queue->runner);
+                bp_lock_acquire(&queue->lock);
+                job_unlink(queue, job);
+                bp_lock_release(&queue->lock);
+                bp_job_free(job);
+            } else if (bp_cancel_is_due(&job->token)) {
+                finish_unbegun(queue, job);
+            } else {
+                write_report(queue, job);
+            }
             bp_lock_acquire(&queue->lock);
             queue->current = NULL;
             wake_all(queue);

@@ -185,19 +185,6 @@ void bp_runner_expect_close(bp_runner *runner) {
     atomic_store(&runner->closing_tid, bp_thread_id());
 }
 
-/* Takes a piece, which stays where it is until then; the lock is held before and after, not
- * during. Returns how long it took: that is not the provider's time. */
-static uint64_t take_piece(bp_call_thread *thread, bugpack_writer *target) {
-    uint64_t began_ns = bp_clock_monotonic_ns();
-    bp_lock_release(&thread->lock);
-    bugpack_status status = bugpack_write(target, thread->piece, thread->piece_bytes);
-    bp_lock_acquire(&thread->lock);
-    thread->piece = NULL;
-    thread->piece_status = status;
-    (void)pthread_cond_broadcast(&thread->changed);
-    return bp_clock_monotonic_ns() - began_ns;
-}
-
 typedef enum call_end { CALL_RETURNED, CALL_TIMED_OUT, CALL_STUCK } call_end;
 
 /* Waits until something changes or the deadline has passed; the lock is held before and after.
@@ -231,8 +218,15 @@ static call_end wait_for_call(bp_runner *runner, const bp_cancel_token *token, u
     while (end == CALL_RETURNED && !thread->is_done && !bp_cancel_is_due(token)) {
         bool is_cut_short =
             token != NULL && token->deadline_ns != 0 && token->deadline_ns < deadline_ns;
-        if (thread->piece != NULL) {
-            deadline_ns += take_piece(thread, target);
+        if (thread->piece != NULL) { /* which stays where it is until it is written */
+            uint64_t began_ns = bp_clock_monotonic_ns();
+            bp_lock_release(&thread->lock);
+            bugpack_status status = bugpack_write(target, thread->piece, thread->piece_bytes);
+            bp_lock_acquire(&thread->lock);
+            thread->piece = NULL;
+            thread->piece_status = status;
+            (void)pthread_cond_broadcast(&thread->changed);
+            deadline_ns += bp_clock_monotonic_ns() - began_ns; /* not the provider's time */
         } else if (thread->was_woken && runner->on_wake != NULL) {
             thread->was_woken = false;
             bp_lock_release(&thread->lock);

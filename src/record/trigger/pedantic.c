@@ -94,18 +94,6 @@ static void free_trigger(void *self) {
     free(pedantic);
 }
 
-/* The host's thread: asks for the state of the job's channel. */
-static void ask_state(bp_job *job, const bp_occurrence *occurrence) {
-    struct gap_report *report = job->payload;
-    size_t limit_bytes = report->pedantic->context.report->config->artefact_limit_bytes;
-    report->has_state = true;
-    report->asked = bp_clock_now();
-    bp_writer_init(&report->given, limit_bytes);
-    bp_writer_set_channel(&report->given, job->channel);
-    report->result = occurrence->state(&report->given, occurrence->context);
-    report->duration_ns = bp_clock_monotonic_ns() - report->asked.monotonic_ns;
-}
-
 static bool brings_entry(const bp_job *job, const char *name) {
     const struct gap_report *report = job->payload;
     return report->has_state && bp_entry_is_same(name, state_name);
@@ -228,8 +216,13 @@ static bp_job *make_job(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence 
     if (occurrence->bytes != NULL) {
         keep_message(report, occurrence);
     }
-    if (occurrence->state != NULL) {
-        ask_state(job, occurrence);
+    if (occurrence->state != NULL) { /* asked here, on the host's thread */
+        report->has_state = true;
+        report->asked = bp_clock_now();
+        bp_writer_init(&report->given, pedantic->context.report->config->artefact_limit_bytes);
+        bp_writer_set_channel(&report->given, job->channel);
+        report->result = occurrence->state(&report->given, occurrence->context);
+        report->duration_ns = bp_clock_monotonic_ns() - report->asked.monotonic_ns;
     }
     return job;
 }
