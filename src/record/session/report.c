@@ -94,17 +94,14 @@ static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *w
  * records stay for recovery. */
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct manual_report *report = job->payload;
+    if (report->loan != NULL) {
+        bp_retained_settled(report->loan, result);
+    }
     bp_screenshot_drop_pixels(report->screenshot);
     if (job->type->kind == BP_REPORT_CRASH) {
         bp_rings_keep(report->recorder->rings,
                       result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED);
     }
-}
-
-static void settled_loan(const bp_job *job, const bugpack_report_result *result) {
-    const struct manual_report *report = job->payload;
-    bp_retained_settled(report->loan, result);
-    settled(job, result);
 }
 
 static void free_payload(bp_job *job) {
@@ -118,27 +115,20 @@ static void free_payload(bp_job *job) {
     free(report->output_path);
 }
 
-#define REQUEST(kind_of_report, can_be_shared)                                                     \
+#define REQUEST(kind_of_report, ...)                                                               \
     {                                                                                              \
-        .kind = kind_of_report, .is_manual = true, .is_shared = can_be_shared,                     \
-        .brings_entry = brings_entry, .add_entries = add_entries, .describe = describe,            \
-        .settled = settled, .free = free_payload                                                   \
+        .kind = kind_of_report, .is_manual = true, .brings_entry = brings_entry,                   \
+        .add_entries = add_entries, .describe = describe, .settled = settled,                      \
+        .free = free_payload, __VA_ARGS__                                                          \
     }
 /* By whether the target has crashed, and whether one report can serve several requests. */
 static const bp_job_type request_types[2][2] = {
-    {REQUEST(BP_REPORT_BUGREPORT, false), REQUEST(BP_REPORT_BUGREPORT, true)},
-    {REQUEST(BP_REPORT_CRASH, false), REQUEST(BP_REPORT_CRASH, true)}};
-#undef REQUEST
+    {REQUEST(BP_REPORT_BUGREPORT, .is_shared = false),
+     REQUEST(BP_REPORT_BUGREPORT, .is_shared = true)},
+    {REQUEST(BP_REPORT_CRASH, .is_shared = false), REQUEST(BP_REPORT_CRASH, .is_shared = true)}};
 
-static const bp_job_type loan_type = {.kind = BP_REPORT_NOTIFICATION,
-                                      .is_manual = true,
-                                      .borrows_snapshot = true,
-                                      .take_snapshot = take_snapshot,
-                                      .brings_entry = brings_entry,
-                                      .add_entries = add_entries,
-                                      .describe = describe,
-                                      .settled = settled_loan,
-                                      .free = free_payload};
+static const bp_job_type loan_type =
+    REQUEST(BP_REPORT_NOTIFICATION, .borrows_snapshot = true, .take_snapshot = take_snapshot);
 
 static const bp_job_type *type_of(const bugpack_session *session,
                                   const bugpack_report_request *request) {
