@@ -115,18 +115,6 @@ static void refuse_content(bugpack_writer *given, bugpack_status status, size_t 
     }
 }
 
-/* A provider without a reason of its own most likely passed on that a write failed. */
-static void refuse_result(bugpack_writer *given, size_t limit_bytes) {
-    const bp_manifest_line line = given->line;
-    if (line.reason[0] == '\0' && given->content.status != BUGPACK_OK) {
-        refuse_content(given, given->content.status, limit_bytes);
-        return;
-    }
-    bool has_status = line.status != BP_ARTEFACT_OK && line.status != BP_ARTEFACT_TRUNCATED;
-    bp_writer_refuse(given, has_status ? line.status : BP_ARTEFACT_FAILED, "%s",
-                     line.reason[0] != '\0' ? line.reason : "the provider failed");
-}
-
 static void accept_json(bugpack_writer *given, bp_sink *sink, void *context) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer formatted;
@@ -148,12 +136,18 @@ static void accept_json(bugpack_writer *given, bp_sink *sink, void *context) {
 
 void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bugpack_writer *given,
                         bp_sink *sink, void *context) {
+    const bp_manifest_line line = given->line;
+    bool has_status = line.status != BP_ARTEFACT_OK && line.status != BP_ARTEFACT_TRUNCATED;
     bugpack_status status = given->content.status;
     if (result == 0 && form != BP_CONTENT_JSON) {
         status = bp_writer_flush(given, NULL);
     }
-    if (result != 0) {
-        refuse_result(given, limit_bytes);
+    if (result != 0 && line.reason[0] == '\0' && given->content.status != BUGPACK_OK) {
+        /* Without a reason of its own it most likely passed on that a write failed. */
+        refuse_content(given, given->content.status, limit_bytes);
+    } else if (result != 0) {
+        bp_writer_refuse(given, has_status ? line.status : BP_ARTEFACT_FAILED, "%s",
+                         line.reason[0] != '\0' ? line.reason : "the provider failed");
     } else if (given->content.status != BUGPACK_OK || status != BUGPACK_OK) {
         refuse_content(given, given->content.status != BUGPACK_OK ? given->content.status : status,
                        limit_bytes);

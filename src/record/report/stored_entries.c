@@ -217,15 +217,6 @@ static bool take(reading *it, void *out, size_t byte_count) {
     return true;
 }
 
-static bool take_name(reading *it, size_t byte_count) {
-    char *name = it->names[it->name_count];
-    if (byte_count == 0 || byte_count > name_max_bytes || !take(it, name, byte_count)) {
-        return false;
-    }
-    name[byte_count] = '\0';
-    return strlen(name) == byte_count;
-}
-
 static bool has_name(const reading *it, const char *name) {
     bool is_there = false;
     for (size_t i = 0; i < it->name_count; i++) {
@@ -287,9 +278,12 @@ static bugpack_status add_all(const bp_buffer *text, uint64_t end_wall_ns, bp_ta
                     header.check == XXH3_64bits(it->next, it->left_bytes);
     for (uint32_t i = 0; is_sound && status == BUGPACK_OK && i < header.entry_count; i++) {
         entry_header entry;
-        is_sound = take(it, &entry, sizeof entry) && take_name(it, entry.name_bytes) &&
-                   entry.byte_count <= it->left_bytes && entry.kind < kind_count;
-        const char *name = it->names[it->name_count];
+        char *name = it->names[it->name_count];
+        memset(name, 0, sizeof it->names[0]);
+        is_sound = take(it, &entry, sizeof entry) && entry.name_bytes > 0 &&
+                   entry.name_bytes <= name_max_bytes && take(it, name, entry.name_bytes) &&
+                   strlen(name) == entry.name_bytes && entry.byte_count <= it->left_bytes &&
+                   entry.kind < kind_count;
         if (is_sound && entry.kind == kind_tag) {
             /* bp_tags_set checks the key, and cuts the value. */
             char value[4 * BUGPACK_TAG_VALUE_MAX_BYTES];

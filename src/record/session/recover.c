@@ -7,19 +7,18 @@
 #include "base/struct_size.h"
 #include "platform/thread.h"
 
-static bugpack_status recover(const bugpack_recover_options *given, bugpack_error *error) {
+bugpack_status bugpack_recover(const bugpack_recover_options *given, bugpack_error *error) {
     static const bp_field room =
         BP_FIELD(bugpack_recover_options, min_free_bytes, (uint64_t)16 << 20, 0, UINT64_MAX);
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     char *report_dir = NULL;
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
     bugpack_status status = bp_struct_read(&bp_of_bugpack_recover_options, &options, given, error);
     if (status == BUGPACK_OK) {
         status = bp_struct_fill(&options, &room, 1, error);
     }
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    if (options.report_dir != NULL) {
+    if (status == BUGPACK_OK && options.report_dir != NULL) {
         status = bp_file_absolute_path(options.report_dir, &report_dir, error);
     }
     if (status == BUGPACK_OK && report_dir != NULL) {
@@ -33,13 +32,6 @@ static bugpack_status recover(const bugpack_recover_options *given, bugpack_erro
         status = bp_recover(&options, error);
     }
     free(report_dir);
-    return status;
-}
-
-bugpack_status bugpack_recover(const bugpack_recover_options *options, bugpack_error *error) {
-    bp_thread_hold hold;
-    bp_thread_hold_begin(&hold);
-    bugpack_status status = recover(options, error);
     bp_thread_hold_end(&hold);
     return status;
 }

@@ -136,7 +136,8 @@ static void read_in_child(const void *context, void *ret_answer, int out_fd) {
     answer->line = writer.line;
 }
 
-static int read_aside(bugpack_writer *writer, watched_file *file) {
+static int provide_file(bugpack_writer *writer, void *context) {
+    watched_file *file = context;
     const bp_aside aside = {.work = read_in_child,
                             .context = file,
                             .answer_bytes = sizeof(struct answer),
@@ -145,8 +146,10 @@ static int read_aside(bugpack_writer *writer, watched_file *file) {
                             .observed = writer};
     struct answer answer;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status =
-        file->plan.run_aside(&aside, bp_writer_sink, writer, &answer, &file->child);
+    bugpack_status status = BUGPACK_ERR_UNSUPPORTED; /* by us */
+    if (file->plan.run_aside != NULL) {
+        status = file->plan.run_aside(&aside, bp_writer_sink, writer, &answer, &file->child);
+    }
     if (status == BUGPACK_OK) {
         writer->line = answer.line;
         return answer.result;
@@ -165,11 +168,6 @@ static int read_aside(bugpack_writer *writer, watched_file *file) {
                       bugpack_status_name(status));
     }
     return fail_with(writer, &error);
-}
-
-static int provide_file(bugpack_writer *writer, void *context) {
-    watched_file *file = context;
-    return file->plan.run_aside != NULL ? read_aside(writer, file) : read_here(writer, file);
 }
 
 bugpack_status bp_source_file(const bp_report_context *context, const bp_file_plan *plan,

@@ -413,26 +413,21 @@ static const char overflow_word[] = "overflow";
  */
 enum { unknown_channel_max_bytes = BUGPACK_GAP_KEY_MAX_BYTES - (sizeof unknown_word - 1) - 20 };
 
-/* Puts the front of a long key and a hash of the whole into `made`. The hash is keyed: a report
- * holds it, and what is cut off may be a secret. Returns how long the front is. */
-static size_t cut(bp_gap_key *key, const bp_tag_key *hash_key, const char *text, size_t bytes) {
-    size_t front = bp_utf8_cut(text, bytes, BP_GAP_KEY_FRONT_BYTES);
-    memcpy(key->made, text, front);
-    int tail = hash_key->is_there
-                   ? snprintf(key->made + front, sizeof key->made - front, "~%016llx",
-                              (unsigned long long)bp_tag_hash(hash_key, text, bytes))
-                   : snprintf(key->made + front, sizeof key->made - front, "~");
-    key->text = key->made;
-    key->bytes = front + (size_t)tail;
-    return front;
-}
-
 void bp_gap_key_read(bp_gap_key *key, const bp_tag_key *hash_key, const char *text) {
     key->text = text[0] != '\0' ? text : BP_GAP_KEY_UNNAMED;
     key->bytes = strlen(key->text);
     size_t seen = key->bytes;
     if (key->bytes > BUGPACK_GAP_KEY_MAX_BYTES) {
-        seen = cut(key, hash_key, text, key->bytes);
+        /* The hash is keyed: a report holds it, and what is cut off may be a secret. */
+        seen = bp_utf8_cut(text, key->bytes, BP_GAP_KEY_FRONT_BYTES);
+        char *tail = key->made + seen;
+        memcpy(key->made, text, seen);
+        int tail_bytes = hash_key->is_there
+                             ? snprintf(tail, sizeof key->made - seen, "~%016llx",
+                                        (unsigned long long)bp_tag_hash(hash_key, text, key->bytes))
+                             : snprintf(tail, sizeof key->made - seen, "~");
+        key->text = key->made;
+        key->bytes = seen + (size_t)tail_bytes;
     }
     /* Without a ':' the front alone is the channel: with the hash each key would be a channel. */
     const char *colon = memchr(key->text, ':', seen);

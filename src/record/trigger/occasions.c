@@ -71,24 +71,21 @@ static bp_trigger_entry *entry_of(bp_occasions *occasions, const char *key) {
     return &occasions->rows[i].entry;
 }
 
-/* Why there is no report now; NULL: there is one. The lock is held. */
-static const char *refuse(const bp_occasions *occasions) {
+bool bp_occasions_begin(bp_occasions *occasions, const char *key, uint64_t *ret_suppressed_count) {
     const bp_occasions_rule *rule = &occasions->rule;
     uint64_t cooldown_ns = rule->rate.cooldown_ms * BP_NS_PER_MS;
-    if (rule->rate.cap > 0 &&
-        occasions->report_count + occasions->pending_count >= rule->rate.cap) {
-        return rule->count_reason;
-    }
+    const char *reason = NULL; /* why there is no report now */
+    bp_lock_acquire(&occasions->lock);
+    bp_trigger_entry *entry = entry_of(occasions, key);
     bool is_hot = occasions->pending_count > 0 ||
                   (occasions->report_count > 0 &&
                    bp_clock_monotonic_ns() - occasions->written_ns < cooldown_ns);
-    return cooldown_ns > 0 && is_hot ? rule->cooldown_reason : NULL;
-}
-
-bool bp_occasions_begin(bp_occasions *occasions, const char *key, uint64_t *ret_suppressed_count) {
-    bp_lock_acquire(&occasions->lock);
-    bp_trigger_entry *entry = entry_of(occasions, key);
-    const char *reason = refuse(occasions);
+    if (rule->rate.cap > 0 &&
+        occasions->report_count + occasions->pending_count >= rule->rate.cap) {
+        reason = rule->count_reason;
+    } else if (cooldown_ns > 0 && is_hot) {
+        reason = rule->cooldown_reason;
+    }
     entry->count++;
     entry->last_wall_ns = bp_clock_wall_ns();
     if (reason == NULL) {
