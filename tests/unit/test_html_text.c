@@ -43,13 +43,14 @@ Test(html_text, a_picture_is_the_same_in_pieces_of_any_size) {
     static const char bytes[] = "0123456789ab"; /* three bytes are four letters */
     for (size_t piece = 1; piece < sizeof bytes; piece++) {
         bp_html_picture picture = {.html = &html};
+        base64_encode_init(&picture.base64);
         for (size_t at = 0; at < sizeof bytes - 1; at += piece) {
             size_t left = sizeof bytes - 1 - at;
             cr_assert(eq(int,
                          bp_html_picture_write(&picture, bytes + at, left < piece ? left : piece),
                          BUGPACK_OK));
         }
-        bp_html_base64(&html, picture.rest, picture.rest_bytes);
+        bp_html_picture_end(&picture);
         expect_page("MDEyMzQ1Njc4OWFi");
     }
 }
