@@ -85,7 +85,7 @@ typedef struct bugpack_report_request {
     const bugpack_picture *screenshot;
     /* The part of it that matters, for screenshot-region.png and `region` in metadata.json. */
     bugpack_region region;
-    /* A ticket of bugpack_notify_retain: the report has the rings and the time of that
+    /* A ticket of bugpack_notify: the report has the rings and the time of that
      * notification, and the kind `notification`; elapsed_ns counts from it. NO_TICKET if the
      * snapshot has been dropped or another report uses it. A report that is written uses it up; one
      * that fails returns it. */
