@@ -18,7 +18,7 @@
  *
  * Callables are owned by the session. One is destroyed after unprovide() has returned true, or when
  * the session has been closed; one that still runs then, because it hangs, is destroyed when it
- * returns. Threads, errors and limits are those of the C functions of the same names. Since 0.1.0.
+ * returns. Threads, errors and limits are those of the C functions of the same names.
  */
 #ifndef BUGPACK_BUGPACK_HPP
 #define BUGPACK_BUGPACK_HPP

@@ -40,7 +40,7 @@ typedef struct bugpack_session bugpack_session;
  */
 #define BUGPACK_OFF 0xffffffffffffffffu
 
-/* An initialiser with `struct_size` set and every other field 0, in C and in C++. Since 0.1.0. */
+/* An initialiser with `struct_size` set and every other field 0, in C and in C++. */
 #ifdef __cplusplus
 #define BUGPACK_INIT(type)                                                                         \
     []() {                                                                                         \
@@ -53,7 +53,7 @@ typedef struct bugpack_session bugpack_session;
     { .struct_size = sizeof(type) }
 #endif
 
-/* Frees text that the library returned. NULL is ignored. Any thread. Since 0.1.0. */
+/* Frees text that the library returned. NULL is ignored. Any thread. */
 BUGPACK_API void bugpack_free(void *pointer);
 
 BUGPACK_END_DECLS

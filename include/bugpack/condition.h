@@ -54,7 +54,7 @@ BUGPACK_BEGIN_DECLS
  * Errors: INVALID (the text: the error says what is wrong; a session about no process, without
  * a history where that is looked at, or without a log for `log`), LIMIT (BUGPACK_CONDITIONS_MAX),
  * UNSUPPORTED (fds or state on this system), NO_MEMORY, INERT, CLOSED. It stays until the session
- * is closed. Any thread. Since 0.1.0.
+ * is closed. Any thread.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_condition_add(bugpack_session *session,
                                                                    const char *condition,

@@ -30,7 +30,7 @@ BUGPACK_BEGIN_DECLS
  * Errors: INERT, CLOSED; INVALID (a session about another process); BUSY (another session of this
  * process has the handler); UNSUPPORTED (another system than Linux, or the rings are in memory:
  * bugpack_recorder_locate says why); IO, NO_MEMORY. on_diagnostic gets the reason. Any thread, not
- * in a signal handler. Since 0.1.0.
+ * in a signal handler.
  */
 BUGPACK_API bugpack_status bugpack_crash_handler_install(bugpack_session *session);
 
@@ -40,7 +40,7 @@ BUGPACK_API bugpack_status bugpack_crash_handler_install(bugpack_session *sessio
  * thread that has an alternate stack keeps it. bugpack_crash_handler_install does this for its own
  * caller. It needs no session.
  *
- * Errors: UNSUPPORTED (another system than Linux), NO_MEMORY, IO. Since 0.1.0.
+ * Errors: UNSUPPORTED (another system than Linux), NO_MEMORY, IO.
  */
 BUGPACK_API bugpack_status bugpack_crash_thread_init(void);
 

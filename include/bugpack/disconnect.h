@@ -36,7 +36,7 @@ typedef struct bugpack_disconnect_details {
  * (bugpack/session.h). The manifest of later reports counts those that were suppressed.
  *
  * Errors: BUSY (cool-down, limits.disconnect_cap, or the queue is full), INVALID, NO_MEMORY, INERT,
- * CLOSED. Any thread. Since 0.1.0.
+ * CLOSED. Any thread.
  */
 BUGPACK_API bugpack_status bugpack_disconnect(bugpack_session *session, const char *channel,
                                               const char *error_text,

@@ -15,7 +15,7 @@ BUGPACK_BEGIN_DECLS
 
 /*
  * The kinds of failure. Later versions may add kinds, always negative; a value never changes its
- * meaning. Since 0.1.0.
+ * meaning.
  */
 typedef enum bugpack_status {
     BUGPACK_OK = 0,
@@ -41,7 +41,7 @@ typedef enum bugpack_status {
 /*
  * A failure, in the caller's storage. `message` is one sentence of valid UTF-8 without a final
  * newline, which names the thing: `cannot write "/x/y.zip": No space left on device`.
- * `system_errno` is the errno of the operating system, or 0. This struct never grows. Since 0.1.0.
+ * `system_errno` is the errno of the operating system, or 0. This struct never grows.
  */
 typedef struct bugpack_error {
     bugpack_status status;
@@ -54,7 +54,7 @@ typedef struct bugpack_error {
 
 /*
  * A short English name of a status, such as "no such process". Static and never NULL, also for a
- * value that this version does not know. Any thread. Since 0.1.0.
+ * value that this version does not know. Any thread.
  */
 BUGPACK_API const char *bugpack_status_name(bugpack_status status);
 

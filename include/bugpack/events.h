@@ -20,7 +20,7 @@
 
 BUGPACK_BEGIN_DECLS
 
-/* Later versions may add kinds: ignore those that you do not know. Since 0.1.0. */
+/* Later versions may add kinds: ignore those that you do not know. */
 typedef enum bugpack_event_kind {
     BUGPACK_EVENT_STARTED = 0,  /* the worker began the report */
     BUGPACK_EVENT_PROGRESS = 1, /* `percent` has grown */
@@ -31,7 +31,7 @@ typedef enum bugpack_event_kind {
     BUGPACK_EVENT_HANG_ENDED = 4
 } bugpack_event_kind;
 
-/* One event. Since 0.1.0. */
+/* One event. */
 typedef struct bugpack_event {
     size_t struct_size;
     bugpack_event_kind kind;
@@ -60,14 +60,14 @@ typedef void bugpack_event_callback(const bugpack_event *event, void *context);
  * A descriptor that polls readable while an event waits for bugpack_next_event. For poll, epoll and
  * main loops; the host must not read, write or close it. It is close-on-exec. If it was closed all
  * the same, the next call gives another one. Events are queued from the first call on. -1 on
- * failure; then use the callback. Any thread. Since 0.1.0.
+ * failure; then use the callback. Any thread.
  */
 BUGPACK_API int bugpack_events_fd(bugpack_session *session);
 
 /*
  * Removes the oldest waiting event and fills `*ret_event`, as far as its struct_size reaches. False
  * if none waits. When BUGPACK_EVENTS_MAX wait, PROGRESS events are dropped first, then the oldest.
- * Any thread. Since 0.1.0.
+ * Any thread.
  */
 BUGPACK_API bool bugpack_next_event(bugpack_session *session, bugpack_event *ret_event);
 
@@ -79,8 +79,7 @@ BUGPACK_API bool bugpack_next_event(bugpack_session *session, bugpack_event *ret
  * (BUGPACK_WHEN_BUSY_COALESCE) gets the same result. A report that is already being renamed to its
  * final name completes. Returns at once.
  *
- * Errors: NO_TICKET (no such report waits or runs), INVALID, INERT, CLOSED. Any thread. Since
- * 0.1.0.
+ * Errors: NO_TICKET (no such report waits or runs), INVALID, INERT, CLOSED. Any thread.
  */
 BUGPACK_API bugpack_status bugpack_cancel(bugpack_session *session, uint64_t ticket);
 

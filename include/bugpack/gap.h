@@ -44,7 +44,6 @@ BUGPACK_BEGIN_DECLS
  * handlers as often as the gap occurs: a known key costs a look-up and a count. Counts even while
  * the mode is off. Never fails and never waits for a report. The key may hold any bytes; file names
  * are sanitised. An empty key counts as "unnamed". Any thread. A NULL session or key is ignored.
- * Since 0.1.0.
  */
 BUGPACK_API void bugpack_gap(bugpack_session *session, const char *key);
 
@@ -52,7 +51,7 @@ BUGPACK_API void bugpack_gap(bugpack_session *session, const char *key);
  * bugpack_gap with the state of the channel at this very gap. If the gap leads to a report, `state`
  * is called on the calling thread before the call returns, and fills channel-state.json (one JSON
  * document) in place of a registered provider of that name. It may call bugpack only to write, and
- * has no time limit. Any thread. Since 0.1.0.
+ * has no time limit. Any thread.
  */
 BUGPACK_API void bugpack_gap_with_state(bugpack_session *session, const char *key,
                                         bugpack_provider_callback *state, void *context);
@@ -61,8 +60,7 @@ BUGPACK_API void bugpack_gap_with_state(bugpack_session *session, const char *ke
  * The gap of a message without a handler. The key is "<channel>:unknown:<opcode>", with the opcode
  * in decimal, and the report's description has the length of the message and its first
  * BUGPACK_GAP_DUMP_MAX_BYTES in hexadecimal. A channel over 91 bytes is cut in the key. With NULL
- * `bytes` the report has no description. Any thread. A NULL session or channel is ignored. Since
- * 0.1.0.
+ * `bytes` the report has no description. Any thread. A NULL session or channel is ignored.
  *
  * The description has no byte that traffic.pcap would not have: at most snap_bytes of them where a
  * traffic channel of this very name has that, and none if the channel has a filter or
@@ -77,11 +75,11 @@ BUGPACK_API void bugpack_gap_unknown(bugpack_session *session, const char *chann
 /*
  * Turns pedantic mode on or off; it starts as the option pedantic.is_enabled says. Gaps counted
  * while it was off lead to their report at their next occurrence. Reports under way are not
- * affected. Returns the previous state; false without a session. Any thread. Since 0.1.0.
+ * affected. Returns the previous state; false without a session. Any thread.
  */
 BUGPACK_API bool bugpack_pedantic_enable(bugpack_session *session, bool is_enabled);
 
-/* The state of pedantic mode, for a host's user interface. Since 0.1.0. */
+/* The state of pedantic mode, for a host's user interface. */
 typedef struct bugpack_pedantic_state {
     size_t struct_size;
     bool is_enabled;
@@ -95,7 +93,7 @@ typedef struct bugpack_pedantic_state {
 #define BUGPACK_PEDANTIC_STATE_INIT BUGPACK_INIT(bugpack_pedantic_state)
 
 /* Fills `*ret_state`, as far as its struct_size reaches. Errors: INVALID (struct_size), INERT,
- * CLOSED. Any thread. Since 0.1.0. */
+ * CLOSED. Any thread. */
 BUGPACK_API bugpack_status bugpack_pedantic_get(bugpack_session *session,
                                                 bugpack_pedantic_state *ret_state);
 

@@ -25,7 +25,7 @@ BUGPACK_BEGIN_DECLS
 
 #define BUGPACK_ALLOCATOR_NAME_BYTES 32
 
-/* The heap at one instant. Since 0.1.0. */
+/* The heap at one instant. */
 typedef struct bugpack_heap_state {
     size_t struct_size;
     /* "jemalloc", "glibc", "mimalloc", "tcmalloc", "sanitizer", "libmalloc"; "" if unknown. */
@@ -50,7 +50,7 @@ typedef struct bugpack_heap_state {
  * jemalloc's epoch once; if that fails, only the allocator's name is known.
  *
  * Errors: UNSUPPORTED (the allocator gives no numbers that are known here), INVALID (struct_size),
- * NO_MEMORY. Any thread. Since 0.1.0.
+ * NO_MEMORY. Any thread.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_heap_state_read(bugpack_heap_state *ret_state,
                                                                      bugpack_error *error);
@@ -60,7 +60,7 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_heap_state_read(bugpack_hea
  * resident_bytes, mapped_bytes and narenas, in this order, "(unknown)" for an unknown value. Ends
  * in a newline. Freed with bugpack_free.
  *
- * Errors: INVALID (struct_size), NO_MEMORY. Any thread. Since 0.1.0.
+ * Errors: INVALID (struct_size), NO_MEMORY. Any thread.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status
 bugpack_heap_state_text(const bugpack_heap_state *state, char **ret_text, bugpack_error *error);
@@ -68,7 +68,7 @@ bugpack_heap_state_text(const bugpack_heap_state *state, char **ret_text, bugpac
 /*
  * Formats the difference of two states: a line `key: before → after` (UTF-8) for each value that
  * changed, "" if none did. The order is that of bugpack_heap_state_text; a change of allocator
- * comes last, `allocator: glibc → jemalloc`. Ownership, errors and threads as above. Since 0.1.0.
+ * comes last, `allocator: glibc → jemalloc`. Ownership, errors and threads as above.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status
 bugpack_heap_state_diff(const bugpack_heap_state *before, const bugpack_heap_state *after,

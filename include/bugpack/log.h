@@ -15,7 +15,7 @@
 
 BUGPACK_BEGIN_DECLS
 
-/* The severity of a record, least first. logs.jsonl has the lower-case words. Since 0.1.0. */
+/* The severity of a record, least first. logs.jsonl has the lower-case words. */
 typedef enum bugpack_level {
     BUGPACK_LEVEL_DEFAULT = 0, /* in options only: DEBUG. A record of this level is dropped. */
     BUGPACK_LEVEL_TRACE = 1,
@@ -38,23 +38,23 @@ typedef enum bugpack_level {
  * shows its new name within 10 ms. The message may hold any bytes. Allocates nothing and never
  * fails: what cannot be recorded is dropped.
  *
- * Any thread. A NULL session is ignored. Since 0.1.0.
+ * Any thread. A NULL session is ignored.
  */
 BUGPACK_API void bugpack_log(bugpack_session *session, bugpack_level level, const char *channel,
                              const char *format, ...) BUGPACK_PRINTF(4, 5);
 
-/* bugpack_log with a va_list. Since 0.1.0. */
+/* bugpack_log with a va_list. */
 BUGPACK_API void bugpack_logv(bugpack_session *session, bugpack_level level, const char *channel,
                               const char *format, va_list arguments) BUGPACK_PRINTF(4, 0);
 
 /*
  * bugpack_log with bytes that are already formatted. NUL and invalid UTF-8 are recorded reversibly
- * (docs/REPORT_FORMAT.md). NULL is recorded as no bytes. Since 0.1.0.
+ * (docs/REPORT_FORMAT.md). NULL is recorded as no bytes.
  */
 BUGPACK_API void bugpack_log_bytes(bugpack_session *session, bugpack_level level,
                                    const char *channel, const void *message, size_t message_bytes);
 
-/* What a message is of its line, where a host records a line in parts. Since 0.1.0. */
+/* What a message is of its line, where a host records a line in parts. */
 #define BUGPACK_PART_CONTINUES 1u  /* goes on with the line of the message before */
 #define BUGPACK_PART_UNFINISHED 2u /* the next message may go on with this line */
 
@@ -63,7 +63,7 @@ BUGPACK_API void bugpack_log_bytes(bugpack_session *session, bugpack_level level
  * longer than a message, or not finished yet. The parts of a line have the same channel and come
  * from one thread; between them may be messages of others. The record says what part it is, and
  * the redaction of a report searches the parts as one line. `part` is 0 or BUGPACK_PART_ flags;
- * others are ignored. Since 0.1.0.
+ * others are ignored.
  */
 BUGPACK_API void bugpack_log_part(bugpack_session *session, bugpack_level level,
                                   const char *channel, const void *message, size_t message_bytes,
@@ -72,7 +72,7 @@ BUGPACK_API void bugpack_log_part(bugpack_session *session, bugpack_level level,
 /*
  * Whether a record of this level would be recorded now. False below the session's level, without a
  * log ring, for a NULL session and in a forked child. The calls above check this themselves; use it
- * when building the message is expensive. Takes a few nanoseconds. Any thread. Since 0.1.0.
+ * when building the message is expensive. Takes a few nanoseconds. Any thread.
  */
 BUGPACK_API bool bugpack_log_wants(const bugpack_session *session, bugpack_level level);
 
@@ -80,7 +80,7 @@ BUGPACK_API bool bugpack_log_wants(const bugpack_session *session, bugpack_level
  * Changes the level that bugpack_options.log_level started with. Records below it are dropped at
  * the call from then on, on all threads; earlier records stay. BUGPACK_LEVEL_OFF drops all of them,
  * BUGPACK_LEVEL_DEFAULT restores the default. A value that is no level is ignored, and so is a NULL
- * or inert session. Any thread. Since 0.1.0.
+ * or inert session. Any thread.
  */
 BUGPACK_API void bugpack_log_set_level(bugpack_session *session, bugpack_level level);
 

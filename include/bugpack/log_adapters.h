@@ -29,7 +29,7 @@ BUGPACK_BEGIN_DECLS
  * session was closed is dropped, however long ago that was, because exit() flushes all streams.
  *
  * NULL on failure: INVALID (session or level), INERT, CLOSED, NO_MEMORY, UNSUPPORTED (the C library
- * has no such streams). Any thread. Since 0.1.0.
+ * has no such streams). Any thread.
  */
 BUGPACK_API BUGPACK_NODISCARD FILE *bugpack_log_stream(bugpack_session *session,
                                                        bugpack_level level, const char *channel,
@@ -44,7 +44,7 @@ BUGPACK_API BUGPACK_NODISCARD FILE *bugpack_log_stream(bugpack_session *session,
  * calls it from its own handler. The domain becomes the channel. ERROR becomes fatal, CRITICAL
  * error, WARNING warn, MESSAGE, INFO and custom levels info, DEBUG debug. The flags for recursion
  * and fatality are ignored; GLib still ends the program where it would. Any thread. A NULL session
- * is ignored. Since 0.1.0.
+ * is ignored.
  */
 BUGPACK_API void bugpack_log_glib(const char *domain, int level_flags, const char *message,
                                   void *session);
@@ -55,7 +55,7 @@ BUGPACK_API void bugpack_log_glib(const char *domain, int level_flags, const cha
  * bits are ignored. One newline at the end is removed. There is no channel.
  *
  * "%m" gives the message of errno where the C library's printf supports it (glibc, musl). errno is
- * preserved. Any thread. A NULL session is ignored. Since 0.1.0.
+ * preserved. Any thread. A NULL session is ignored.
  */
 BUGPACK_API void bugpack_syslog(bugpack_session *session, int priority, const char *format, ...)
     BUGPACK_PRINTF(3, 4);

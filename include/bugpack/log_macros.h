@@ -22,7 +22,7 @@
 #define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_LEVEL_TRACE
 #endif
 
-/* `...` is a format and its arguments, as for bugpack_log. Since 0.1.0. */
+/* `...` is a format and its arguments, as for bugpack_log. */
 #define BUGPACK_LOG_TRACE(session, channel, ...)                                                   \
     BUGPACK_LOG_IF(session, BUGPACK_LEVEL_TRACE, channel, __VA_ARGS__)
 #define BUGPACK_LOG_DEBUG(session, channel, ...)                                                   \

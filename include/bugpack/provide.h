@@ -31,8 +31,7 @@ typedef struct bugpack_writer bugpack_writer;
  * artefact fails; LIMIT says so at once, and a provider may stop early.
  *
  * Errors: LIMIT, TIMEOUT (the time limit has passed), NO_MEMORY, INVALID. An error repeats on every
- * later call, so checking the last one suffices. Only inside the provider, on its thread. Since
- * 0.1.0.
+ * later call, so checking the last one suffices. Only inside the provider, on its thread.
  */
 BUGPACK_API bugpack_status bugpack_write(bugpack_writer *writer, const void *bytes,
                                          size_t byte_count);
@@ -40,19 +39,19 @@ BUGPACK_API bugpack_status bugpack_printf(bugpack_writer *writer, const char *fo
     BUGPACK_PRINTF(2, 3);
 
 /* Appends `text` as a JSON string: quoted, escaped, made valid UTF-8. Errors and threads as above.
- * Since 0.1.0. */
+ */
 BUGPACK_API bugpack_status bugpack_write_json_string(bugpack_writer *writer, const void *text,
                                                      size_t byte_count);
 
 /*
  * Fills one artefact. Returns 0, or anything else on failure; `return bugpack_fail(writer, …);`
- * gives the reason too. Since 0.1.0.
+ * gives the reason too.
  */
 typedef int bugpack_provider_callback(bugpack_writer *writer, void *context);
 
 /*
  * Sets the reason of a failure for the manifest, cut at 200 bytes. Returns -1, for the provider to
- * return. Only inside the provider, on its thread. Since 0.1.0.
+ * return. Only inside the provider, on its thread.
  */
 BUGPACK_API int bugpack_fail(bugpack_writer *writer, const char *format, ...) BUGPACK_PRINTF(2, 3);
 
@@ -60,7 +59,7 @@ BUGPACK_API int bugpack_fail(bugpack_writer *writer, const char *format, ...) BU
  * Marks the artefact as incomplete, with the reason for the manifest, cut at 200 bytes: its status
  * is `truncated` if the provider returns 0. `is_missing`: because of a failure, so that the report
  * is incomplete, too; otherwise a limit that somebody set is the reason. Only inside the provider,
- * on its thread. Since 0.1.0.
+ * on its thread.
  */
 BUGPACK_API void bugpack_truncate(bugpack_writer *writer, bool is_missing, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
@@ -68,7 +67,7 @@ BUGPACK_API void bugpack_truncate(bugpack_writer *writer, bool is_missing, const
 /*
  * Says why there is nothing to collect: the artefact is not in the report, its status is `omitted`
  * with this reason, cut at 200 bytes, and it does not count as missing. Returns 0, for the provider
- * to return. Only inside the provider, on its thread. Since 0.1.0.
+ * to return. Only inside the provider, on its thread.
  */
 BUGPACK_API int bugpack_omit(bugpack_writer *writer, const char *format, ...) BUGPACK_PRINTF(2, 3);
 
@@ -79,14 +78,14 @@ struct bugpack_picture;
  * megapixel of text, 60 ms for one of noise. In a provider of the kind BUGPACK_PROVIDE_SCREENSHOT
  * it copies the pixels, in 1 ms or less for a megapixel, and they are encoded when the provider has
  * returned; so a lock may be held that a thread that draws waits for. Errors: as bugpack_write;
- * INVALID also for a picture over the limits of bugpack/report.h. Since 0.1.0.
+ * INVALID also for a picture over the limits of bugpack/report.h.
  */
 BUGPACK_API bugpack_status bugpack_write_picture(bugpack_writer *writer,
                                                  const struct bugpack_picture *picture);
 
 /*
  * The channel that the report is about, so that a provider of channel-state.json knows whose state
- * to write; NULL if it is about none. Valid until the provider returns. Since 0.1.0.
+ * to write; NULL if it is about none. Valid until the provider returns.
  */
 BUGPACK_API const char *bugpack_report_channel(const bugpack_writer *writer);
 
@@ -131,7 +130,7 @@ typedef enum bugpack_file_kind {
  * Registers a file that is read whenever a report is taken. Only regular files are read: a FIFO, a
  * device or a directory fails the artefact and never blocks the report. Symbolic links are
  * followed. `limit_bytes` 0 means limits.artefact_bytes of the session. `name` as above; `path` is
- * copied, and made absolute with the current directory. Errors and threads as above. Since 0.1.0.
+ * copied, and made absolute with the current directory. Errors and threads as above.
  */
 BUGPACK_API bugpack_status bugpack_provide_file(bugpack_session *session, const char *name,
                                                 const char *path, bugpack_file_kind kind,
@@ -142,7 +141,7 @@ BUGPACK_API bugpack_status bugpack_provide_file(bugpack_session *session, const 
  * its context may be freed. False means that there is no such name, that the provider hangs beyond
  * its time limit (the context must outlive it), or that the session is being closed (the context
  * may be freed when bugpack_close has returned). Waits while a report is using the provider. Any
- * thread, but not inside a provider. Since 0.1.0.
+ * thread, but not inside a provider.
  */
 BUGPACK_API bool bugpack_unprovide(bugpack_session *session, const char *name);
 

@@ -14,7 +14,7 @@
 
 BUGPACK_BEGIN_DECLS
 
-/* A session of another process that is still running. Valid during the call. Since 0.1.0. */
+/* A session of another process that is still running. Valid during the call. */
 typedef struct bugpack_running_session {
     size_t struct_size;   /* set by the library */
     const char *app_name; /* "" while it is being opened */
@@ -24,7 +24,7 @@ typedef struct bugpack_running_session {
 
 typedef void bugpack_running_callback(const bugpack_running_session *session, void *context);
 
-/* What else a recovery reports. Since 0.1.0. */
+/* What else a recovery reports. */
 typedef enum bugpack_recover_note_kind {
     BUGPACK_RECOVER_SEARCHED = 0, /* a directory was searched to its end, or does not exist */
     BUGPACK_RECOVER_SKIPPED = 1, /* a directory was not searched: others made it, or can write it */
@@ -32,7 +32,7 @@ typedef enum bugpack_recover_note_kind {
     BUGPACK_RECOVER_DROPPED = 3  /* a dead session was removed without a report */
 } bugpack_recover_note_kind;
 
-/* Valid during the call. Since 0.1.0. */
+/* Valid during the call. */
 typedef struct bugpack_recover_note {
     size_t struct_size; /* set by the library */
     const char *path;   /* the directory that is searched */
@@ -42,7 +42,7 @@ typedef struct bugpack_recover_note {
 
 typedef void bugpack_recover_note_callback(const bugpack_recover_note *note, void *context);
 
-/* What to recover. 0 is the default of every field (bugpack/common.h). Since 0.1.0. */
+/* What to recover. 0 is the default of every field (bugpack/common.h). */
 typedef struct bugpack_recover_options {
     size_t struct_size;
     /* Where the session directories are. NULL: in all directories that a session may choose by
@@ -86,7 +86,7 @@ typedef struct bugpack_recover_options {
  * Errors: INVALID (options), DENIED (recorder_dir is not this user's alone), UNSUPPORTED (no
  * directory is known), NO_MEMORY, LIMIT (over 1023 sessions in a directory), IO: recorder_dir does
  * not exist, or a directory or a session could not be looked at; all others were recovered. IO or
- * DENIED: report_dir cannot be used; nothing was done. Any thread. Since 0.1.0.
+ * DENIED: report_dir cannot be used; nothing was done. Any thread.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_recover(const bugpack_recover_options *options,
                                                              bugpack_error *error);

@@ -25,7 +25,7 @@ typedef enum bugpack_pixel_format {
 #define BUGPACK_PICTURE_MAX_BYTES 0x10000000u /* 256 MiB of pixels, without padding of rows */
 
 /* A picture in the host's memory: `height` rows of `width` pixels, the upper row first. This struct
- * never grows. Since 0.1.0. */
+ * never grows. */
 typedef struct bugpack_picture {
     const void *pixels;
     size_t stride;          /* bytes from one row to the next; 0: width * 4 */
@@ -40,7 +40,7 @@ typedef struct bugpack_region {
     uint32_t x, y, width, height;
 } bugpack_region;
 
-/* How a process ended. This struct never grows. Since 0.1.0. */
+/* How a process ended. This struct never grows. */
 typedef struct bugpack_exit {
     int32_t status;       /* its exit status; without meaning if there is a signal */
     int32_t signal;       /* the number of the signal that ended it; 0: none did */
@@ -53,12 +53,12 @@ typedef struct bugpack_exit {
  * without a `screenshot`: on the worker thread before the report's result is given, or on the
  * calling thread before the call returns, if it fails or has no use for the pixels. The exception
  * is a struct_size that is refused: then nothing of the request is read. No lock is held. It must
- * not call bugpack_close, and returns soon. Since 0.1.0.
+ * not call bugpack_close, and returns soon.
  */
 typedef void bugpack_screenshot_release_callback(void *context);
 
 /* What a trigger may specify; NULL for the request means the defaults. 0 is the default of every
- * field (bugpack/common.h). Since 0.1.0. */
+ * field (bugpack/common.h). */
 typedef struct bugpack_report_request {
     size_t struct_size;
     /* The user's words; free text, at most 64 KiB. */
@@ -110,7 +110,7 @@ typedef struct bugpack_report_request {
 #define BUGPACK_REPORT_MISSING_BYTES 2048
 #define BUGPACK_REPORT_NOT_SEARCHED_BYTES 512
 
-/* The outcome of a report. Since 0.1.0. */
+/* The outcome of a report. */
 typedef struct bugpack_report_result {
     size_t struct_size;
     bugpack_status status;  /* OK: the zip is complete and on disk under `path` */
@@ -137,7 +137,7 @@ typedef struct bugpack_report_result {
  *
  * Errors, also in the result: BUSY (too many reports wait, or one runs and when_busy refuses); IO,
  * NO_MEMORY, TIMEOUT, CANCELLED; NO_TICKET (retained); INVALID, also inside a provider or report
- * callback, where it would wait for itself; INERT, CLOSED. Any other thread. Since 0.1.0.
+ * callback, where it would wait for itself; INERT, CLOSED. Any other thread.
  */
 BUGPACK_API bugpack_status bugpack_report(bugpack_session *session,
                                           const bugpack_report_request *request,
@@ -160,14 +160,13 @@ typedef void bugpack_report_callback(const bugpack_report_result *result, void *
  *
  * Errors: BUSY (BUGPACK_REPORT_QUEUE_MAX reports wait, or one runs and when_busy refuses);
  * NO_TICKET (retained); INVALID, NO_MEMORY, INERT, CLOSED; IO (a relative output_path, and the
- * working directory was removed). Any thread, also inside a provider or report callback. Since
- * 0.1.0.
+ * working directory was removed). Any thread, also inside a provider or report callback.
  */
 BUGPACK_API bugpack_status bugpack_report_async(bugpack_session *session,
                                                 const bugpack_report_request *request,
                                                 bugpack_report_callback *on_done, void *context);
 
-/* A report that is complete and has no name yet. Valid during the call. Since 0.1.0. */
+/* A report that is complete and has no name yet. Valid during the call. */
 typedef struct bugpack_unpublished {
     size_t struct_size; /* set by the library */
     uint64_t zip_bytes;

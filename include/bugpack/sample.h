@@ -26,7 +26,7 @@ BUGPACK_BEGIN_DECLS
  * On a system without a sampler the call succeeds, and the text says `"available": false`.
  *
  * Errors: NO_PROCESS (it does not exist, or ended inside the window), DENIED, INVALID, NO_MEMORY,
- * IO. Any thread. Since 0.1.0.
+ * IO. Any thread.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_sample(pid_t pid, uint32_t window_ms,
                                                             char **ret_json, size_t *ret_bytes,

@@ -39,7 +39,7 @@ typedef enum bugpack_when_busy {
 } bugpack_when_busy;
 
 /* Which threads of the process have a stack in stacks.txt and stacks.json; docs/HANG_AND_CRASH.md
- * says how they are read. Since 0.1.0. */
+ * says how they are read. */
 typedef enum bugpack_stacks {
     BUGPACK_STACKS_BLOCKED = 0, /* blocked threads; no thread is stopped */
     BUGPACK_STACKS_NONE = 1,
@@ -269,19 +269,19 @@ typedef struct bugpack_options {
  *
  * Errors: INVALID (options), NO_PROCESS or DENIED (target_pid), IO or DENIED (report_dir),
  * NO_MEMORY, UNSUPPORTED (a target_pid on a system without a sampler). Any thread. Several sessions
- * may be open in one process. Since 0.1.0.
+ * may be open in one process.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options *options,
                                                           bugpack_session **ret_session,
                                                           bugpack_error *error);
 
-/* What the records of a session survive, besides the end of its process. Since 0.1.0. */
+/* What the records of a session survive, besides the end of its process. */
 #define BUGPACK_SURVIVES_KILL 1    /* kill -9, and a crash */
 #define BUGPACK_SURVIVES_SERVICE 2 /* the end of the service that the process runs in */
 #define BUGPACK_SURVIVES_LOGOUT 4  /* the end of the user's last log-in */
 #define BUGPACK_SURVIVES_REBOOT 8  /* but rings are not synced: the newest may be lost */
 
-/* Where the rings of a session are. Since 0.1.0. */
+/* Where the rings of a session are. */
 typedef struct bugpack_recorder_location {
     size_t struct_size;
     /* BUGPACK_SURVIVES_… of what is in `path`; 0: no record is in a file. Derived from the
@@ -297,7 +297,7 @@ typedef struct bugpack_recorder_location {
  * Fills `*ret_location`, as far as its struct_size reaches. Channels get their rings when they are
  * opened.
  *
- * Errors: INVALID (struct_size), INERT, CLOSED. Any thread. Since 0.1.0.
+ * Errors: INVALID (struct_size), INERT, CLOSED. Any thread.
  */
 BUGPACK_API bugpack_status bugpack_recorder_locate(bugpack_session *session,
                                                    bugpack_recorder_location *ret_location);
@@ -308,7 +308,7 @@ BUGPACK_API bugpack_status bugpack_recorder_locate(bugpack_session *session,
  * process.
  *
  * Errors: INVALID, with the line that is wrong, or without redaction; LIMIT (16 texts, or too many
- * rules), NO_MEMORY, CLOSED. It takes 10 to 20 ms. Any thread. Since 0.1.0.
+ * rules), NO_MEMORY, CLOSED. It takes 10 to 20 ms. Any thread.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_redact_add(bugpack_session *session,
                                                                 const char *text,
@@ -330,7 +330,6 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_redact_add(bugpack_session 
  * is made valid UTF-8, and cut at BUGPACK_TAG_VALUE_MAX_BYTES between characters.
  *
  * Errors: INVALID (key), LIMIT (BUGPACK_TAGS_MAX are set), NO_MEMORY, INERT, CLOSED. Any thread.
- * Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_set_tag(bugpack_session *session, const char *key,
                                            const char *value);
@@ -342,7 +341,7 @@ BUGPACK_API bugpack_status bugpack_set_tag(bugpack_session *session, const char 
  * a limit.
  *
  * Errors: TIMEOUT (some are still under way), INVALID, also inside a provider or report callback,
- * where it would wait for itself; INERT, CLOSED. Any other thread. Since 0.1.0.
+ * where it would wait for itself; INERT, CLOSED. Any other thread.
  */
 BUGPACK_API bugpack_status bugpack_flush(bugpack_session *session, uint64_t timeout_ms);
 
@@ -367,7 +366,7 @@ BUGPACK_API bugpack_status bugpack_flush(bugpack_session *session, uint64_t time
  * Two closes at once: one closes, and the other waits for it, unless it runs in a callback,
  * provider or filter, where it returns at once. Not inside a provider of the session. Inside a
  * report callback, or any other call on the same session, it does nothing and the session stays
- * open. In a forked child it frees nothing. Since 0.1.0.
+ * open. In a forked child it frees nothing.
  */
 BUGPACK_API void bugpack_close(bugpack_session *session);
 

@@ -49,7 +49,7 @@ typedef enum bugpack_payload {
     BUGPACK_PAYLOAD_EXACT = 2
 } bugpack_payload;
 
-/* How a channel is recorded. 0 is the default of every field (bugpack/common.h). Since 0.1.0. */
+/* How a channel is recorded. 0 is the default of every field (bugpack/common.h). */
 typedef struct bugpack_channel_options {
     size_t struct_size;
     /* Its share of recorder.traffic_budget_bytes, relative to the other channels; default 4. It is
@@ -90,7 +90,7 @@ typedef struct bugpack_channel_options {
  * `options` NULL means the defaults. Memory alone limits how many are open.
  *
  * Errors: INVALID (name, options), LIMIT (the session records no traffic), NO_MEMORY, IO, INERT,
- * CLOSED. Any thread. Since 0.1.0.
+ * CLOSED. Any thread.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_channel_open(
     bugpack_session *session, const char *name, const bugpack_channel_options *options,
@@ -99,7 +99,7 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_channel_open(
 /*
  * Records a message. `type` is the protocol's number for it, `type_name` (optional, cut at 32
  * bytes) a word for people. Never fails or waits for a report, and allocates only for a filter. Any
- * thread. A NULL channel is ignored. Since 0.1.0.
+ * thread. A NULL channel is ignored.
  */
 BUGPACK_API void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction,
                                  uint32_t type, const char *type_name, const void *bytes,
@@ -116,7 +116,7 @@ BUGPACK_API void bugpack_traffic(bugpack_channel *channel, bugpack_direction dir
  *
  * The handle must not be used any more. Calls that come at the same time, or late, are ignored
  * until BUGPACK_CHANNEL_LATE_CALLS further channels have been closed; then it may be another
- * channel's. Any thread. A NULL channel is ignored. Since 0.1.0.
+ * channel's. Any thread. A NULL channel is ignored.
  */
 #define BUGPACK_CHANNEL_LATE_CALLS 1024
 BUGPACK_API void bugpack_channel_close(bugpack_channel *channel);

@@ -17,7 +17,7 @@ BUGPACK_BEGIN_DECLS
 /*
  * The version of the library that the program runs with, for example "0.1.0". It can differ from
  * BUGPACK_VERSION when the shared library was upgraded after the host was built. The string is
- * static. Any thread. Since 0.1.0.
+ * static. Any thread.
  */
 BUGPACK_API const char *bugpack_version(void);
 

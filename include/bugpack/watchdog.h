@@ -53,7 +53,7 @@ typedef struct bugpack_watchdog bugpack_watchdog;
  * the limit may count. A thread that is traced, as by a debugger, does not hang.
  *
  * Errors: INVALID (name, limit, or a session about another process), LIMIT (BUGPACK_WATCHDOGS_MAX
- * are open), NO_MEMORY, INERT, CLOSED. Any thread. Since 0.1.0.
+ * are open), NO_MEMORY, INERT, CLOSED. Any thread.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_watchdog_open(bugpack_session *session,
                                                                    const char *name,
@@ -64,16 +64,16 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_watchdog_open(bugpack_sessi
 /*
  * The calling thread answers; it is the watched one from now on. Costs some nanoseconds, without a
  * lock or a system call (docs/BENCHMARKS.md). NULL is ignored. Any thread, also after the close of
- * the session, as for a channel. Since 0.1.0.
+ * the session, as for a channel.
  */
 BUGPACK_API void bugpack_watchdog_beat(bugpack_watchdog *watchdog);
 
 /* Nothing is expected until the next beat: before a wait for input, or a modal dialog. A hang that
- * is under way ends. NULL is ignored. As bugpack_watchdog_beat. Since 0.1.0. */
+ * is under way ends. NULL is ignored. As bugpack_watchdog_beat. */
 BUGPACK_API void bugpack_watchdog_pause(bugpack_watchdog *watchdog);
 
 /* Ends and frees it; a hang that is under way ends. NULL is ignored, and so is one of a session
- * that is closed, with which it is freed. Any thread. Since 0.1.0. */
+ * that is closed, with which it is freed. Any thread. */
 BUGPACK_API void bugpack_watchdog_close(bugpack_watchdog *watchdog);
 
 BUGPACK_END_DECLS
