@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/status.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "entries/frames.h"

@@ -13,7 +13,6 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/status.h"
 #include "base/utf8.h"
 #include "cli/progress.h"
 #include "run/program.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/status.h"
 #include "base/utf8.h"
 
 #define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "base/temp_file.h"
 #include "entries/report_file.h"
 #include "platform/staged_file.h"
 #include "redact/redactor.h"

@@ -10,9 +10,7 @@
 #include "base/utf8.h"
 #include "entries/frames.h"
 #include "facts/screen_facts.h"
-#include "model/entry.h"
 #include "model/metadata.h"
-#include "json/json.h"
 
 enum { process_max = 64 };
 

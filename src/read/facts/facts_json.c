@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/status.h"
 #include "facts/facts.h"
 #include "model/fields.h"
 #include "json/json.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "entries/json_lines.h"

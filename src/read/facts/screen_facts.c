@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "entries/frames.h"
-#include "platform/thread.h"
 
 /* --- threads ------------------------------------------------------------------------------ */
 

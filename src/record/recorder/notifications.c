@@ -10,8 +10,6 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "model/fields.h"
-#include "platform/thread.h"
-#include "recorder/log_recorder.h"
 #include "ring/ring_reader.h"
 #include "json/json.h"
 

@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "ring/ring_file.h"
-#include "ring/ring_reader.h"
 
 enum { part_count = sizeof(((bp_snapshot *)NULL)->parts) / sizeof(bp_snapshot_part) };
 

@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/status.h"
 #include "model/fields.h"
 #include "recorder/pcap.h"

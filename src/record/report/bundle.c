@@ -8,7 +8,6 @@
 #include "archive/archive.h"
 #include "base/array.h"
 #include "base/status.h"
-#include "base/temp_file.h"
 #include "model/entry.h"
 #include "redact/redactor.h"
 #include "report/name.h"

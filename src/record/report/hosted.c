@@ -8,7 +8,6 @@
 #include "base/status.h"
 #include "platform/machine.h"
 #include "recorder/monitor.h"
-#include "recorder/session_scan.h"
 
 void bp_hosted_free(bp_hosted *hosted) {
     if (hosted != NULL) {

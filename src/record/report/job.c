@@ -4,10 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/status.h"
 #include "platform/machine.h"
-#include "report/retention.h"
 
 bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type,
                    size_t payload_bytes) {

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "model/entry.h"
 #include "recorder/history.h"
 #include "recorder/log_recorder.h"
 #include "recorder/notifications.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "image/png.h"
 
 enum { bytes_per_pixel = 4 };

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/status.h"
 #include "base/struct_size.h"
 #include "platform/thread.h"
 

@@ -3,7 +3,6 @@
 #include <bugpack/sample.h>
 
 #include "base/status.h"
-#include "base/struct_size.h"
 #include "model/metrics.h"
 #include "session/session.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "platform/crash_handler.h"
-#include "recorder/recorder.h"
 #include "report/stored_entries.h"
 
 /* A job asks for the entries that are kept for a crash, because the worker alone calls providers.

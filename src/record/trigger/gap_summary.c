@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/status.h"
 #include "model/pedantic_summary.h"
 #include "platform/staged_file.h"
 #include "redact/redactor.h"
