@@ -179,11 +179,6 @@ static bugpack_status read_profiles(bp_diff *diff, uint32_t roots[2], bugpack_er
 
 /* --- both sides --------------------------------------------------------------------------- */
 
-static const bp_json_diff_rule *rule_of(const bp_diff *diff, size_t index) {
-    bool is_metrics = strcmp(rules[index].entry, metrics_of_another.entry) == 0;
-    return is_metrics && !is_one_process(diff) ? &metrics_of_another : &rules[index];
-}
-
 /* Reads an entry where both reports have it. */
 static bugpack_status read_entry(bp_diff *diff, const bp_json_diff_rule *rule, uint32_t roots[2],
                                  bugpack_error *error) {
@@ -205,7 +200,9 @@ static bugpack_status compare_reports(bp_diff *diff, bugpack_error *error) {
     uint32_t roots[rule_count + 1][2] = {{0}};
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; i < rule_count && status == BUGPACK_OK; i++) {
-        status = read_entry(diff, rule_of(diff, i), roots[i], error);
+        bool is_metrics = strcmp(rules[i].entry, metrics_of_another.entry) == 0;
+        bool is_other = is_metrics && !is_one_process(diff);
+        status = read_entry(diff, is_other ? &metrics_of_another : &rules[i], roots[i], error);
     }
     if (status == BUGPACK_OK) {
         status = read_profiles(diff, roots[rule_count], error);

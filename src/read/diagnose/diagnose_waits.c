@@ -354,24 +354,6 @@ static const bp_thread *find_waiter(const bp_evidence *evidence, const char *kin
     return first;
 }
 
-static bool find_waiting_for_lock(bp_evidence *evidence) {
-    uint64_t other_count;
-    const bp_thread *thread = find_waiter(evidence, "file_lock", "holder", &other_count);
-    if (thread == NULL) {
-        return false;
-    }
-    const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-    const char *path = bp_json_tree_text_or(wait, "path", "");
-    bp_find(evidence,
-            "thread {} waits for a lock of {} ({}) that {}{,} holds" AND_MORE_THREADS
-            ", for all of the {} measured",
-            bp_thread_argument(thread), BP_CUT_TEXT(path[0] != '\0' ? path : "a file", 160),
-            BP_CUT_TEXT(bp_json_tree_text_or(wait, "lock", "?"), 8),
-            bp_process_argument(bp_json_tree_object(wait, "holder")), BP_COUNT(other_count),
-            BP_SECS(evidence->window_ms));
-    return true;
-}
-
 /* "lock" as a word of a name, and not as the end of clock, block or unlock. */
 static bool has_lock_word(const char *name) {
     static const char *const words[] = {"lock", "Lock", "busy", "Busy"};
@@ -442,9 +424,21 @@ static void find_asking(bp_evidence *evidence) {
 }
 
 void bp_diagnose_file_lock_held(bp_evidence *evidence) {
-    if (!find_waiting_for_lock(evidence)) {
+    uint64_t other_count;
+    const bp_thread *thread = find_waiter(evidence, "file_lock", "holder", &other_count);
+    if (thread == NULL) {
         find_asking(evidence);
+        return;
     }
+    const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+    const char *path = bp_json_tree_text_or(wait, "path", "");
+    bp_find(evidence,
+            "thread {} waits for a lock of {} ({}) that {}{,} holds" AND_MORE_THREADS
+            ", for all of the {} measured",
+            bp_thread_argument(thread), BP_CUT_TEXT(path[0] != '\0' ? path : "a file", 160),
+            BP_CUT_TEXT(bp_json_tree_text_or(wait, "lock", "?"), 8),
+            bp_process_argument(bp_json_tree_object(wait, "holder")), BP_COUNT(other_count),
+            BP_SECS(evidence->window_ms));
 }
 
 void bp_diagnose_process_lock_held(bp_evidence *evidence) {

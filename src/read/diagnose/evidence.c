@@ -397,12 +397,6 @@ static void release_rows(bp_rows *rows) {
 
 /* --- the end of a process ----------------------------------------------------------------- */
 
-bool bp_evidence_wants_output(const bp_evidence *evidence) {
-    const bp_json_tree *end = bp_json_tree_object(evidence->metadata, "exit");
-    uint64_t status = 0;
-    return end != NULL && (!bp_json_tree_uint(end, "status", &status) || status != 0);
-}
-
 /* The text behind an escape sequence of a terminal (ECMA-48), as of colours. */
 static const char *pass_escape(const char *at) {
     bool has_parameters = *at == '[';

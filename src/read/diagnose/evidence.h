@@ -158,8 +158,7 @@ bp_json_tree_taker bp_evidence_take_measured, bp_evidence_take_listed, bp_eviden
 void bp_evidence_end_measured(bp_evidence *evidence);
 void bp_evidence_end_listed(bp_evidence *evidence);
 
-/* True if the output is of interest, as the process failed; then adds a line, which is changed. */
-bool bp_evidence_wants_output(const bp_evidence *evidence);
+/* Adds a line of the output of a process that failed, and changes it. */
 void bp_evidence_output(bp_evidence *evidence, const char *channel, char *text);
 
 void bp_evidence_release(bp_evidence *evidence);

@@ -392,9 +392,10 @@ bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack
     static bugpack_status (*const steps[])(bp_process_reader * reader, bugpack_error * error) = {
         read_machine, read_lines, read_log_files};
     bp_evidence *evidence = &reader->evidence;
+    const bp_json_tree *end = bp_json_tree_object(evidence->metadata, "exit");
     size_t count = is_brief ? document_count - 1 : document_count;
     bugpack_status status = BUGPACK_OK;
-    reader->wants_output = bp_evidence_wants_output(evidence);
+    reader->wants_output = end != NULL && bp_json_tree_uint_or(end, "status", 1) != 0;
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
         status = read_document(reader, i, error);
     }
