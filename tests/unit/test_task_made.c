@@ -226,7 +226,7 @@ Test(task_made, a_command_line_over_its_bound_is_cut_and_named) {
     cr_expect(eq(str, facts.denied, "the rest of the command line: over the limit of 1 MiB"));
 }
 
-Test(task_made, objects_are_files_with_code_at_their_lowest_address) {
+Test(task_made, objects_are_files_with_code_at_the_lowest_address_of_each_mapping) {
     CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     made_proc_write(&made, "7/maps",
                     "1000-2000 r--p 00000000 fe:00 20 /bin/program\n"
@@ -237,11 +237,15 @@ Test(task_made, objects_are_files_with_code_at_their_lowest_address) {
                     "6000-7000 r-xp 00000000 00:00 0 [vdso]\n"
                     "7000-8000 rwxp 00000000 00:00 0\n"
                     "broken line\n"
-                    "8000-9000 r-xp 00000000 fe:00 50 /lib/cut");
+                    "8000-9000 r-xp 00000000 fe:00 50 /lib/last\n"
+                    "10000000-10001000 r--p 00000000 fe:00 20 /bin/program\n"
+                    "20000000-20001000 r-xp 00001000 fe:00 20 /bin/program");
     cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
-    cr_assert(eq(sz, facts.object_count, 3));
+    cr_assert(eq(sz, facts.object_count, 4));
     cr_expect(eq(str, facts.objects[0].path, "/bin/program"));
     cr_expect(eq(u64, facts.objects[0].address, 0x1000));
+    cr_expect(eq(str, facts.objects[3].path, "/bin/program"));
+    cr_expect(eq(u64, facts.objects[3].address, 0x20000000));
     cr_expect(not(facts.objects[0].deleted));
     cr_expect(eq(str, facts.objects[1].path, "/lib/a\nb.so"));
     cr_expect(eq(u64, facts.objects[1].address, 0x3000));
