@@ -6,6 +6,7 @@
 #define BUGPACK_BINDINGS_H
 
 #include <bugpack/bugpack.h>
+#include <bugpack/heap_state.h>
 
 BUGPACK_BEGIN_DECLS
 

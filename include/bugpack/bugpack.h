@@ -1,7 +1,9 @@
 /*
  * bugpack: one key press, or one protocol gap, becomes a zip that explains the bug.
  *
- * This header includes all others of the C API. docs/EMBEDDING.md builds a host step by step.
+ * This header includes what a host records and triggers with. Beside it are bugpack/heap_state.h
+ * and bugpack/sample.h, which need no session, and bugpack/bindings.h. docs/EMBEDDING.md builds a
+ * host step by step.
  */
 #ifndef BUGPACK_BUGPACK_H
 #define BUGPACK_BUGPACK_H
@@ -14,7 +16,6 @@
 #include <bugpack/events.h>
 #include <bugpack/export.h>
 #include <bugpack/gap.h>
-#include <bugpack/heap_state.h>
 #include <bugpack/log.h>
 #include <bugpack/log_adapters.h>
 #include <bugpack/log_macros.h>
@@ -22,7 +23,6 @@
 #include <bugpack/provide.h>
 #include <bugpack/recover.h>
 #include <bugpack/report.h>
-#include <bugpack/sample.h>
 #include <bugpack/session.h>
 #include <bugpack/traffic.h>
 #include <bugpack/version.h>

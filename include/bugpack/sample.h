@@ -13,15 +13,11 @@
 
 BUGPACK_BEGIN_DECLS
 
-/* The longest distance between two samples, and the one that a session uses by default. */
-#define BUGPACK_SAMPLE_WINDOW_MAX_MS 600000u
-#define BUGPACK_SAMPLE_WINDOW_DEFAULT_MS 2000u
-
 /*
  * Samples process `pid` (0: this one) twice, `window_ms` apart, and returns the JSON text of
  * runtime-metrics.json (docs/REPORT_FORMAT.md). The text ends in a newline and a NUL and is freed
  * with bugpack_free. `ret_bytes` is optional and does not count the NUL. Blocks for the window, at
- * most BUGPACK_SAMPLE_WINDOW_MAX_MS.
+ * most BUGPACK_SAMPLE_WINDOW_MAX_MS (bugpack/session.h).
  *
  * On a system without a sampler the call succeeds, and the text says `"available": false`.
  *

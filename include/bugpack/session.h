@@ -23,9 +23,12 @@
 #include <bugpack/export.h>
 #include <bugpack/log.h>
 #include <bugpack/provide.h>
-#include <bugpack/sample.h>
 
 BUGPACK_BEGIN_DECLS
+
+/* The longest distance between two samples, and the default of sample_window_ms. */
+#define BUGPACK_SAMPLE_WINDOW_MAX_MS 600000u
+#define BUGPACK_SAMPLE_WINDOW_DEFAULT_MS 2000u
 
 /* What a trigger by a user or by the API does while another such report is under way. Reports that
  * the library triggers always queue. */

@@ -3,6 +3,7 @@
  * lock stays held, no descriptor is lost, and nobody writes to a stack that is gone.
  */
 #include <bugpack/bugpack.h>
+#include <bugpack/sample.h>
 
 #include <pthread.h>
 #include <semaphore.h>

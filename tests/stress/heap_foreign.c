@@ -3,6 +3,7 @@
  * given out for it, and the ledger says what was found.
  */
 #include <bugpack/bugpack.h>
+#include <bugpack/heap_state.h>
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
  * in the order that they must, and that a report has them.
  */
 #include <bugpack/bugpack.h>
+#include <bugpack/heap_state.h>
 
 #include <pthread.h>
 #include <string.h>

@@ -2,6 +2,8 @@
  * How much of the host's stack each public call needs: no more than docs/EMBEDDING.md says.
  */
 #include <bugpack/bugpack.h>
+#include <bugpack/heap_state.h>
+#include <bugpack/sample.h>
 
 #include <pthread.h>
 #include <string.h>

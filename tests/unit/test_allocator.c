@@ -3,6 +3,8 @@
  * what this program itself runs on. Each test is a process of its own, so a fake library that is
  * loaded is loaded for that test alone.
  */
+#include <bugpack/heap_state.h>
+
 #include <dlfcn.h>
 
 #include "platform/allocator.h"

@@ -1,6 +1,8 @@
 /*
  * Our own process through Mach, as the counting kernel of tests/support/mach plays it.
  */
+#include <bugpack/heap_state.h>
+
 #include <unistd.h>
 
 #include "support/mach/fake_kernel.h"

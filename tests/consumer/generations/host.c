@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <bugpack/bugpack.h>
+#include <bugpack/heap_state.h>
 
 enum { filler = 0xa5, canary_bytes = 64, struct_max_bytes = 16384 };
 
