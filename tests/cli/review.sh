@@ -32,6 +32,8 @@ see() {
 ask() {
     await '[ "$(tm display-message -p "#{pane_current_command}")" = bash ]'
     tm send-keys C-l
+    # The question of the last one would be taken for that of this one, and its answer go to the shell.
+    await '! tm capture-pane -p | grep -q "^Write this report"'
     tm send-keys "review $*" Enter
     see '^Write this report? \[y/N\]'
 }
@@ -84,6 +86,8 @@ see '^ended 1'
 for limit in 1 4 16 64; do # a loaded machine may take longer than the first to ask
     await '[ "$(tm display-message -p "#{pane_current_command}")" = bash ]'
     tm send-keys C-l
+    # The question of the last one would be taken for that of this one, and its answer go to the shell.
+    await '! tm capture-pane -p | grep -q "^Write this report"'
     tm send-keys "review --window 0 --timeout $limit" Enter
     await 'tm capture-pane -p | grep -q -e "^Write this report" -e "^ended"'
     tm capture-pane -p | grep -q '^ended 5' || break
