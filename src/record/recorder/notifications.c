@@ -174,18 +174,6 @@ static void append(bp_notifications *notifications, slot *of, bool whole) {
     notifications->position += frame_bytes + ((payload_bytes + 7) & ~(size_t)7);
 }
 
-static void rewrite_old(bp_notifications *notifications) {
-    unsigned rewritten = 0;
-    for (unsigned i = 0; i < look_count && rewritten < rewrite_count; i++) {
-        slot *at = &notifications->newest->slots[notifications->hand];
-        notifications->hand = (notifications->hand + 1) % kept_count;
-        if (at->header.id != 0 && notifications->position - at->written_at > old_bytes) {
-            append(notifications, at, true);
-            rewritten++;
-        }
-    }
-}
-
 void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugpack_level level,
                           const char *source, const char *text, size_t text_bytes) {
     slot made;
@@ -207,7 +195,14 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
             header->last_ns = now_ns > header->last_ns ? now_ns : header->last_ns;
             append(notifications, repeated, false);
         }
-        rewrite_old(notifications);
+        for (unsigned i = 0, rewritten = 0; i < look_count && rewritten < rewrite_count; i++) {
+            slot *at = &notifications->newest->slots[notifications->hand];
+            notifications->hand = (notifications->hand + 1) % kept_count;
+            if (at->header.id != 0 && notifications->position - at->written_at > old_bytes) {
+                append(notifications, at, true);
+                rewritten++;
+            }
+        }
     }
     bp_lock_release(&notifications->lock);
 }

@@ -243,18 +243,6 @@ static void visit(scanning *it, const char *name) {
     release(&found);
 }
 
-static void drop(scanning *it, const kept_session *kept) {
-    bp_found_session found;
-    uint64_t bytes = 0;
-    if (look(it, kept->name, &found, &bytes)) {
-        if (found.state == BP_FOUND_DEAD &&
-            bp_session_files_remove(it->base_fd, found.dir_fd, kept->name)) {
-            it->scan->dropped(kept->name, bytes, it->scan->context);
-        }
-        release(&found);
-    }
-}
-
 /* The newest first. */
 static int compare_kept(const void *one, const void *other) {
     const kept_session *a = one;
@@ -278,10 +266,16 @@ static void drop_some(scanning *it) {
             newer_count += strcmp(it->kept[j].app_name, kept->app_name) == 0;
         }
         bool is_over = kept->bytes > left_bytes || newer_count >= BP_SESSION_DEAD_MAX;
-        if (i > 0 && is_over) {
-            drop(it, kept);
-        } else {
+        bp_found_session found;
+        uint64_t bytes = 0;
+        if (i == 0 || !is_over) {
             left_bytes -= kept->bytes < left_bytes ? kept->bytes : left_bytes;
+        } else if (look(it, kept->name, &found, &bytes)) {
+            if (found.state == BP_FOUND_DEAD &&
+                bp_session_files_remove(it->base_fd, found.dir_fd, kept->name)) {
+                it->scan->dropped(kept->name, bytes, it->scan->context);
+            }
+            release(&found);
         }
     }
     for (size_t i = 0; i < it->kept_count; i++) {

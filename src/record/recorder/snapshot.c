@@ -216,23 +216,6 @@ static bool recover_channel_ring(const source *from, bp_ring_kind kind,
     return is_there;
 }
 
-/* The file of a channel whose ring is in memory. A failure that may pass is noted. */
-static void read_channel(const source *from, const char *name, bp_traffic_identity *identity,
-                         bugpack_error *error) {
-    bp_traffic_identity found;
-    int fd = bp_session_file_open(from->session_fd, name);
-    int system_errno = fd < 0 ? errno : 0;
-    if (fd >= 0 && bp_file_read_range(fd, &found, sizeof found, 0) == (int64_t)sizeof found &&
-        bp_traffic_identity_is_whole(&found, identity->number)) {
-        *identity = found;
-    }
-    bp_file_close(fd);
-    if (system_errno != 0 && !bp_session_errno_is_damage(system_errno) &&
-        error->status == BUGPACK_OK) {
-        (void)bp_fail_errno(error, system_errno, "cannot read \"%s\"", name);
-    }
-}
-
 static void recover_channel(const source *from, uint32_t number, bp_snapshot *snapshot) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     char name[BP_RING_NAME_BYTES];
@@ -245,7 +228,20 @@ static void recover_channel(const source *from, uint32_t number, bp_snapshot *sn
     bp_traffic_identity_init(&channel->identity, name, number, &options);
     /* Of what is damaged only the number is known. */
     channel->identity.check = 0;
-    read_channel(from, name, &channel->identity, &snapshot->parts[BP_RING_KIND_TRAFFIC].error);
+    /* It has a file of its own where its ring is in memory. A failure that may pass is noted. */
+    bugpack_error *error = &snapshot->parts[BP_RING_KIND_TRAFFIC].error;
+    bp_traffic_identity found;
+    int fd = bp_session_file_open(from->session_fd, name);
+    int system_errno = fd < 0 ? errno : 0;
+    if (fd >= 0 && bp_file_read_range(fd, &found, sizeof found, 0) == (int64_t)sizeof found &&
+        bp_traffic_identity_is_whole(&found, number)) {
+        channel->identity = found;
+    }
+    bp_file_close(fd);
+    if (system_errno != 0 && !bp_session_errno_is_damage(system_errno) &&
+        error->status == BUGPACK_OK) {
+        (void)bp_fail_errno(error, system_errno, "cannot read \"%s\"", name);
+    }
     bool has_ring = recover_channel_ring(from, BP_RING_KIND_TRAFFIC, &channel->identity,
                                          &channel->messages, &channel->messages_view, snapshot);
     bool has_pins = recover_channel_ring(from, BP_RING_KIND_PINS, &channel->identity,

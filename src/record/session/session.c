@@ -420,15 +420,6 @@ void bp_session_drop(bugpack_session *session) {
     }
 }
 
-/*
- * Whether the calling thread may wait for a close that another thread is at. That one may wait for
- * this very thread, where it is one of bugpack's, or inside a call that has run host code.
- */
-static bool may_wait(void) {
-    return !bp_job_queue_is_own_thread(NULL) && !bp_runner_is_inside_provider() &&
-           !bp_entry_guard_is_inside(NULL);
-}
-
 void bugpack_close(bugpack_session *session) {
     /* In the child of a fork the threads are gone and a lock may be held for ever: leave it all. */
     if (bp_session_check(session) != BUGPACK_OK) {
@@ -448,7 +439,10 @@ void bugpack_close(bugpack_session *session) {
                          BUGPACK_CLOSED_KEPT;
         bp_session_drop(
             atomic_exchange_explicit(&tombstones[place], session, memory_order_acq_rel));
-    } else if (may_wait()) {
+    } else if (!bp_job_queue_is_own_thread(NULL) && !bp_runner_is_inside_provider() &&
+               !bp_entry_guard_is_inside(NULL)) {
+        /* Else the thread that closes may wait for this one: it is one of bugpack's, or inside a
+         * call that has run host code. */
         bp_entry_guard_wait_done(&session->guard);
     }
     bp_thread_hold_end(&hold);

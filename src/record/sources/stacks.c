@@ -127,16 +127,6 @@ static bugpack_status describe_end(bugpack_status status, int wait_status, bugpa
     return bp_fail(error, status, "cannot read stacks: %s", bugpack_status_name(status));
 }
 
-static bugpack_status take_both(const bp_buffer *both, size_t json_bytes, bugpack_writer *writer,
-                                bp_buffer *text, bugpack_error *error) {
-    if (json_bytes > both->size ||
-        bp_buffer_append(&writer->content, both->data, json_bytes) != BUGPACK_OK ||
-        bp_buffer_append(text, both->data + json_bytes, both->size - json_bytes) != BUGPACK_OK) {
-        return bp_fail_memory(error, "read stacks");
-    }
-    return BUGPACK_OK;
-}
-
 /* libdw dies, or ends its process, where an allocation fails, and may on a broken file. */
 static bugpack_status print_aside(bp_aside_runner *run_aside, const bp_source *source,
                                   const struct reading *reading, bugpack_writer *writer,
@@ -160,8 +150,13 @@ static bugpack_status print_aside(bp_aside_runner *run_aside, const bp_source *s
         *error = answer.error;
         status = answer.status;
     } else {
+        size_t json_bytes = answer.json_bytes;
         writer->line = answer.line;
-        status = take_both(&both, answer.json_bytes, writer, text, error);
+        if (json_bytes > both.size ||
+            bp_buffer_append(&writer->content, both.data, json_bytes) != BUGPACK_OK ||
+            bp_buffer_append(text, both.data + json_bytes, both.size - json_bytes) != BUGPACK_OK) {
+            status = bp_fail_memory(error, "read stacks");
+        }
     }
     bp_buffer_release(&both);
     return status;
