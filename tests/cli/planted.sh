@@ -49,7 +49,8 @@ sh "$here/find_planted" planted there || wrong 'there are secrets'
 
 fact 'every file that ever had a name is still there, and was searched'
 find there -mindepth 1 | sed 's/.*\///' | sort -u >found
-grep -vx -e ready names | sort -u >named
+# A host that was killed while it published leaves a zip by such a name, which the next one removes.
+grep -vx -e ready -e '\.bugpack-[0-9a-f]*\.tmp' names | sort -u >named
 expect_same 'the names that are gone' '' "$(comm -13 found named | tr '\n' ' ')"
 [ ! -s names ] || [ "$(wc -l <named)" -gt 100 ] || wrong 'few names were seen'
 

@@ -11,10 +11,10 @@
 
 #include <bugpack/log.h>
 
+#include "json/json.h"
 #include "print/html.h"
 #include "print/logs.h"
 #include "support/made_zip.h"
-#include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
 

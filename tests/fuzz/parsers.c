@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "json/json.h"
+#include "json/member.h"
+#include "json/tree_reader.h"
 #include "model/condition.h"
 #include "model/machine_threads.h"
 #include "platform/darwin/convert.h"
@@ -18,9 +21,6 @@
 #include "platform/linux/thread_text.h"
 #include "process/elf_object.h"
 #include "process/thread_pointers.h"
-#include "json/json.h"
-#include "json/member.h"
-#include "json/tree_reader.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
 

@@ -22,11 +22,11 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "json/json.h"
 #include "model/crash.h"
 #include "recorder/history.h"
 #include "recorder/notifications.h"
 #include "recorder/traffic.h"
-#include "json/json.h"
 
 static const char sample_summary_name[] = "viewer-pedantic-summary-2026-11-21T00-36-51Z-2.json";
 

@@ -13,8 +13,8 @@
 #include <bugpack/condition.h>
 #include <bugpack/error.h>
 
-#include "platform/process_facts.h"
 #include "json/json.h"
+#include "platform/process_facts.h"
 
 /* What a condition needs to be sampled beside the counters of every sample. */
 enum {

@@ -1,7 +1,7 @@
 #include "model/disconnect.h"
 
-#include "model/fields.h"
 #include "json/json.h"
+#include "model/fields.h"
 
 static void add_direction(bp_json *json, const char *key, const bp_channel_activity *channel,
                           unsigned direction, bp_instant triggered) {

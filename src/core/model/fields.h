@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "platform/linux/proc_text.h"
 #include "json/json.h"
+#include "platform/linux/proc_text.h"
 
 /* A wall-clock time, in nanoseconds since 1970, as "2026-11-21T00:36:51.123456Z". */
 void bp_model_add_time(bp_json *json, const char *key, uint64_t wall_ns);

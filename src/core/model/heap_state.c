@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "model/fields.h"
 #include "json/member.h"
 #include "json/scanner.h"
+#include "model/fields.h"
 
 const char *const bp_heap_number_keys[] = {"allocated_bytes", "active_bytes", "resident_bytes",
                                            "mapped_bytes", "narenas"};

@@ -10,10 +10,10 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "json/json.h"
 #include "model/thread_heap.h"
 #include "platform/linux/proc_list.h"
 #include "platform/machine_threads.h"
-#include "json/json.h"
 
 /* A process as the first pass saw it. */
 typedef struct bp_machine_process {

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "model/fields.h"
 #include "json/json.h"
+#include "model/fields.h"
 
 const char *bp_artefact_status_name(bp_artefact_status status) {
     static const char *const names[] = {[BP_ARTEFACT_OK] = "ok",

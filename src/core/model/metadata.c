@@ -2,9 +2,9 @@
 
 #include <bugpack/version.h>
 
+#include "json/json.h"
 #include "model/condition.h"
 #include "model/fields.h"
-#include "json/json.h"
 
 const char *bp_report_kind_name(bp_report_kind kind) {
     static const char *const names[] = {

@@ -7,9 +7,9 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "json/json.h"
 #include "platform/linux/open_file_text.h"
 #include "platform/process_facts.h"
-#include "json/json.h"
 
 /* A descriptor of some process. */
 typedef struct bp_fd_holder {

@@ -2,9 +2,9 @@
 
 #include <bugpack/version.h>
 
+#include "json/json.h"
 #include "model/fields.h"
 #include "model/metadata.h"
-#include "json/json.h"
 
 static void add_gap(bp_json *json, const bp_pedantic_gap *gap) {
     bp_json_object_begin(json, NULL);

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "model/fields.h"
 #include "json/json.h"
+#include "model/fields.h"
 
 typedef struct group_member {
     const char *key;

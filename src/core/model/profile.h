@@ -12,8 +12,8 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
-#include "model/frame_text.h"
 #include "json/json.h"
+#include "model/frame_text.h"
 
 /* Of the entry. What finds no room is counted as lost. */
 enum { BP_PROFILE_LINE_MAX = 20000, BP_PROFILE_BYTES_MAX = 32 << 20 };

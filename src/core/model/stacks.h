@@ -12,8 +12,8 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
-#include "model/frame_text.h"
 #include "json/json.h"
+#include "model/frame_text.h"
 
 /* A file that code of a frame is from. */
 typedef struct bp_stack_module {

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/json.h"
 #include "model/fields.h"
 #include "model/machine_threads.h"
 #include "model/metadata.h"
 #include "model/open_files.h"
-#include "json/json.h"
 
 static const struct {
     const char *group, *name, *key;

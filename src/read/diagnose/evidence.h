@@ -17,8 +17,8 @@
 #include "diagnose/findings.h"
 #include "entries/call_tree.h"
 #include "entries/report_file.h"
-#include "model/stacks.h"
 #include "json/tree.h"
+#include "model/stacks.h"
 
 enum {
     BP_EVIDENCE_THREAD_MAX = 1 << 17,

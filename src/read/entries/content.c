@@ -9,8 +9,8 @@
 #include "base/status.h"
 #include "entries/call_tree.h"
 #include "image/png.h"
-#include "model/entry.h"
 #include "json/parts.h"
+#include "model/entry.h"
 
 /*
  * Checks the structure of traffic.pcap while it is read: the header that bugpack writes, and

@@ -4,9 +4,9 @@
 #ifndef BP_INSPECT_FRAMES_H
 #define BP_INSPECT_FRAMES_H
 
+#include "json/tree_maker.h"
 #include "model/frame_text.h"
 #include "model/stacks.h"
-#include "json/tree_maker.h"
 
 typedef void bp_frame_taker(void *context, const bp_frame_text *frame);
 

@@ -12,9 +12,9 @@
 #include "base/status.h"
 #include "entries/manifest_lines.h"
 #include "entries/report_file.h"
+#include "json/tree_maker.h"
 #include "model/entry.h"
 #include "redact/redactor.h"
-#include "json/tree_maker.h"
 
 /*
  * Lines of a report that mention a person or a machine: home directories, addresses, and names that

@@ -13,9 +13,9 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "entries/report_file.h"
+#include "json/tree_reader.h"
 #include "platform/staged_file.h"
 #include "redact/redactor.h"
-#include "json/tree_reader.h"
 
 static const char manifest_name[] = "manifest.json";
 static const size_t manifest_max_bytes = (size_t)16 << 20;

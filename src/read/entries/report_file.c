@@ -10,9 +10,9 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/temp_file.h"
+#include "json/tree.h"
 #include "model/metadata.h"
 #include "platform/machine.h"
-#include "json/tree.h"
 
 static const char metadata_name[] = "metadata.json";
 static const char manifest_name[] = "manifest.json";

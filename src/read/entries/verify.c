@@ -11,9 +11,9 @@
 #include "entries/content.h"
 #include "entries/manifest_lines.h"
 #include "entries/report_file.h"
-#include "model/metadata.h"
 #include "json/member.h"
 #include "json/tree_reader.h"
+#include "model/metadata.h"
 
 enum { fault_shown_max = 16 };
 static const char own_name[] = "the report"; /* in sentences: the caller knows its path */

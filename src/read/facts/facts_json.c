@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "facts/facts.h"
-#include "model/fields.h"
 #include "json/json.h"
+#include "model/fields.h"
 
 static void add_history(bp_json *json, const bp_facts *facts) {
     bp_json_array_begin(json, "history");

@@ -9,9 +9,9 @@
 #include "base/lock.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "json/json.h"
 #include "model/fields.h"
 #include "ring/ring_reader.h"
-#include "json/json.h"
 
 enum { kept_count = BUGPACK_NOTIFICATION_KEPT };
 

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/status.h"
-#include "platform/thread.h"
 #include "json/json.h"
+#include "platform/thread.h"
 
 struct bp_provider {
     atomic_uint reference_count;

@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
-#include "model/entry.h"
 #include "json/json.h"
+#include "model/entry.h"
 
 #define FILE_NAME "stored-entries"
 enum { entry_max = 64 + BUGPACK_TAGS_MAX, name_max_bytes = 255, session_max_bytes = 256 << 10 };

@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 #include "base/utf8.h"
+#include "json/json.h"
 #include "support/json_line.h"
 #include "support/not_tried.h"
 #include "support/temp_dir.h"
 #include "unit/unit.h"
-#include "json/json.h"
 
 static bp_buffer out;
 static bp_json json;

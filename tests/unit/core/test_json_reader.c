@@ -1,12 +1,12 @@
 /*
  * The strict reader: what it must accept, what it must refuse, and in which words.
  */
-#include "json_cases.h"
-#include "support/not_tried.h"
-#include "support/temp_dir.h"
-#include "unit/unit.h"
 #include "json/json.h"
 #include "json/scanner.h"
+#include "support/not_tried.h"
+#include "support/temp_dir.h"
+#include "unit/json_cases.h"
+#include "unit/unit.h"
 
 static bp_buffer out, wide;
 static bugpack_error error;

@@ -3,9 +3,9 @@
  */
 
 #include "base/buffer.h"
-#include "unit/unit.h"
 #include "json/tree_maker.h"
 #include "json/tree_reader.h"
+#include "unit/unit.h"
 
 static bugpack_error error;
 

@@ -3,9 +3,9 @@
  */
 #include <errno.h>
 
+#include "json/json.h"
 #include "support/machine_samples.h"
 #include "unit/unit.h"
-#include "json/json.h"
 
 Test(host_threads, gives_integers_to_the_last_digit_and_names_to_the_last_byte) {
     CLEANUP(bp_buffer_release) bp_buffer text;

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "json/json.h"
 #include "machine/machine_private.h"
 #include "support/temp_dir.h"
 #include "unit/unit.h"
-#include "json/json.h"
 
 #define STAT(tid, name)                                                                            \
 #tid " (" name ") S 1 7 7 0 -1 0 1 0 0 0 5 2 0 0 20 0 2 0 900 1 1 1 1 1 "                      \

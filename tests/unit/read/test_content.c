@@ -6,10 +6,10 @@
 #include "base/buffer.h"
 #include "entries/content.h"
 #include "image/png.h"
+#include "json/parts.h"
 #include "recorder/pcap.h"
 #include "support/made_image.h"
 #include "unit/unit.h"
-#include "json/parts.h"
 
 static const size_t whole = SIZE_MAX;
 

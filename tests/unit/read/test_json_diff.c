@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "compare/json_diff.h"
-#include "unit/unit.h"
 #include "json/json.h"
+#include "unit/unit.h"
 
 static bp_json_side before, after;
 static bp_json_changes list;

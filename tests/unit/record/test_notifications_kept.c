@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "json/json.h"
 #include "ring/ring_reader.h"
 #include "unit/notifications_fixture.h"
 #include "unit/unit.h"
-#include "json/json.h"
 
 /* `count` of the longest notifications, each another, from `first` on. */
 static void add_longest(unsigned first, unsigned count) {
