@@ -59,8 +59,8 @@ traced -P "/proc/$target/maps" -e inject=read:error=EIO:when=2+ -- \
 expect_status 3
 expect_same 'the reason' 'loaded objects: Input/output error' "$(ledger maps.zip process.json reason)"
 expect_same 'the heap' failed "$(ledger maps.zip thread-heap.json status)"
-# The first read looks whether it has a program, the second takes the beginning.
-traced -P "/proc/$target/cmdline" -e inject=read:error=EIO:when=3+ -- \
+# The first read takes the beginning.
+traced -P "/proc/$target/cmdline" -e inject=read:error=EIO:when=2+ -- \
     capture --pid "$target" --window 0 --output cmdline.zip
 expect_status 3
 expect_same 'the reason' 'the rest of the command line: Input/output error' \
