@@ -22,7 +22,7 @@ static bugpack_session *session;
 static pthread_barrier_t start;
 static const char *const key = "display:unimpl:draw_rop3";
 
-static void open_session(const temp_dir *dir, bool is_pedantic, uint32_t window_ms) {
+static void open_session(const temp_dir *dir, bool is_pedantic, uint64_t window_ms) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "bench";
     options.report_dir = dir->path;
@@ -127,7 +127,7 @@ static void measure_storm(void) {
                  us[count / 2], us[count * 99 / 100], us[count - 1]);
 }
 
-static void in_session(bool is_pedantic, uint32_t window_ms, void (*run)(void)) {
+static void in_session(bool is_pedantic, uint64_t window_ms, void (*run)(void)) {
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
     open_session(&dir, is_pedantic, window_ms);
