@@ -99,11 +99,10 @@ bugpack_status bp_run_aside(const bp_aside *aside, bp_sink *sink, void *sink_con
         status = BUGPACK_ERR_IO;
         (void)bp_child_await(child, death_ns); /* closing another file may keep it */
     }
-    if (!is_done) {
-        (void)bp_child_kill(child, SIGKILL, 0);
-    }
     if (is_done) {
         (void)bp_child_await(child, BP_NS_PER_SEC);
+    } else {
+        (void)bp_child_kill(child, SIGKILL, 0);
     }
     (void)munmap(shared, sizeof *shared);
     return status;

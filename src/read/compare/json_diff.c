@@ -374,30 +374,27 @@ static label *label_children(comparison *both, const bp_json_side *side, uint32_
 
 /* Appends what a string without its quotes, or a number, stands for. */
 static void add_text(bp_buffer *path, const bp_json_token *text) {
-    const bp_json_token quoted = {.text = text->text - 1, .byte_count = text->byte_count + 2};
-    char *at = bp_buffer_reserve(path, text->byte_count);
+    char *at = text->byte_count > 0 ? bp_buffer_reserve(path, text->byte_count) : NULL;
     if (at != NULL) {
+        const bp_json_token quoted = {.text = text->text - 1, .byte_count = text->byte_count + 2};
         bp_buffer_commit(path, strnlen(at, bp_json_token_decode(&quoted, at)));
     }
 }
 
 static void add_label(bp_buffer *path, const label *child, bool is_object, bool is_named) {
     const bp_json_token *name = &child->name, *tid = &child->tid;
-    if (!is_object && !is_named) {
+    if (is_object) {
+        (void)bp_buffer_append_text(path, name->byte_count > 0 && path->size > 0 ? "." : "");
+        add_text(path, name);
+    } else if (is_named) {
+        (void)bp_buffer_append_char(path, '[');
+        add_text(path, name);
+        (void)bp_buffer_append_text(path, name->byte_count > 0 && tid->byte_count > 0 ? " " : "");
+        add_text(path, tid);
+        (void)bp_buffer_append_char(path, ']');
+    } else {
         (void)bp_buffer_printf(path, "[%u]", (unsigned)child->number);
     }
-    if (is_object ? name->byte_count == 0 : !is_named) {
-        return;
-    }
-    (void)bp_buffer_append_text(path, !is_object ? "[" : path->size > 0 ? "." : "");
-    if (name->byte_count > 0) {
-        add_text(path, name);
-    }
-    if (!is_object && tid->byte_count > 0) {
-        (void)bp_buffer_append_text(path, name->byte_count > 0 ? " " : "");
-        add_text(path, tid);
-    }
-    (void)bp_buffer_append_text(path, is_object ? "" : "]");
 }
 
 static void compare_nodes(comparison *both, uint32_t before, uint32_t after);
