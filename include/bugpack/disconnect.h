@@ -13,7 +13,7 @@
 
 BUGPACK_BEGIN_DECLS
 
-/* What else is known about a lost channel. */
+/* Further facts about a lost channel. */
 typedef struct bugpack_disconnect_details {
     size_t struct_size;
     bool keepalive_fired;   /* the host itself gave up on the peer */

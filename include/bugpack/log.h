@@ -54,7 +54,7 @@ BUGPACK_API void bugpack_logv(bugpack_session *session, bugpack_level level, con
 BUGPACK_API void bugpack_log_bytes(bugpack_session *session, bugpack_level level,
                                    const char *channel, const void *message, size_t message_bytes);
 
-/* What a message is of its line, where a host records a line in parts. */
+/* Flags for a message that is a part of a line. */
 #define BUGPACK_PART_CONTINUES 1u  /* goes on with the line of the message before */
 #define BUGPACK_PART_UNFINISHED 2u /* the next message may go on with this line */
 

@@ -89,7 +89,7 @@ BUGPACK_API bugpack_status bugpack_write_picture(bugpack_writer *writer,
  */
 BUGPACK_API const char *bugpack_report_channel(const bugpack_writer *writer);
 
-/* What a provider fills. */
+/* The form of the entry that a provider fills. */
 typedef enum bugpack_provider_kind {
     BUGPACK_PROVIDE_JSON = 0,  /* one JSON document, checked strictly and indented by two spaces */
     BUGPACK_PROVIDE_TEXT = 1,  /* text, which is made valid UTF-8 */

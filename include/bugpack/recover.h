@@ -24,7 +24,7 @@ typedef struct bugpack_running_session {
 
 typedef void bugpack_running_callback(const bugpack_running_session *session, void *context);
 
-/* What else a recovery reports. */
+/* Further news from a recovery, beside its reports. */
 typedef enum bugpack_recover_note_kind {
     BUGPACK_RECOVER_SEARCHED = 0, /* a directory was searched to its end, or does not exist */
     BUGPACK_RECOVER_SKIPPED = 1, /* a directory was not searched: others made it, or can write it */
@@ -42,7 +42,7 @@ typedef struct bugpack_recover_note {
 
 typedef void bugpack_recover_note_callback(const bugpack_recover_note *note, void *context);
 
-/* What to recover. 0 is the default of every field (bugpack/common.h). */
+/* Selects the sessions to recover. 0 is the default of every field (bugpack/common.h). */
 typedef struct bugpack_recover_options {
     size_t struct_size;
     /* Where the session directories are. NULL: in all directories that a session may choose by

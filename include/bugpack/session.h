@@ -161,7 +161,7 @@ typedef struct bugpack_options {
     bugpack_before_publish_callback *before_publish;
     void *before_publish_context;
 
-    /* What is recorded, and where. */
+    /* The recorder. */
     struct {
         /* Where the ring files are, so that they survive a crash: a directory of this user alone,
          * preferably on tmpfs, whose last component is created if it is missing. NULL means the
@@ -202,7 +202,7 @@ typedef struct bugpack_options {
 
     /* Pedantic mode (bugpack/gap.h). */
     struct {
-        /* Whether the mode starts enabled. */
+        /* The mode starts enabled. */
         bool is_enabled;
         /* Where its reports are written; NULL: report_dir. The directory is created as report_dir
          * is, and checked by bugpack_open if the mode starts enabled. */
@@ -278,7 +278,7 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options 
                                                           bugpack_session **ret_session,
                                                           bugpack_error *error);
 
-/* What the records of a session survive, besides the end of its process. */
+/* Events that the records of a session survive, besides the end of its process. */
 #define BUGPACK_SURVIVES_KILL 1    /* kill -9, and a crash */
 #define BUGPACK_SURVIVES_SERVICE 2 /* the end of the service that the process runs in */
 #define BUGPACK_SURVIVES_LOGOUT 4  /* the end of the user's last log-in */

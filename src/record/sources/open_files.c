@@ -1,5 +1,5 @@
 /*
- * open-files.json: the open files of the target and its descendants.
+ * files.json: the open files of the target and its descendants.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 /* Where less than this part of the limit is left, the manifest says so. */
 static const uint64_t near_limit_part = 5;
 
-/* Their open files. */
+/* The open files of the target and its descendants. */
 struct file_readings {
     bp_open_files *items;
     size_t count;
