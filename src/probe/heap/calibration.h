@@ -4,8 +4,8 @@
  * in the library's TLS slot. Only a file that programs of this user would load anyway is run:
  * bp_calibration_refusal is the rule. Linux only.
  */
-#ifndef BP_PROBE_CALIBRATION_H
-#define BP_PROBE_CALIBRATION_H
+#ifndef BP_HEAP_CALIBRATION_H
+#define BP_HEAP_CALIBRATION_H
 
 #include <stdbool.h>
 #include <stddef.h>

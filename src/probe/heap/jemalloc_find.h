@@ -1,8 +1,8 @@
 /*
  * The jemalloc of one process, and the counters of its threads at one instant. Linux only.
  */
-#ifndef BP_PROBE_JEMALLOC_FIND_H
-#define BP_PROBE_JEMALLOC_FIND_H
+#ifndef BP_HEAP_JEMALLOC_FIND_H
+#define BP_HEAP_JEMALLOC_FIND_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The allocation counters of every thread of another process, which does not cooperate and, with
  * glibc, is not stopped either. docs/ARCHITECTURE.md explains how they are found.
  */
-#ifndef BP_PROBE_THREAD_HEAP_H
-#define BP_PROBE_THREAD_HEAP_H
+#ifndef BP_HEAP_THREAD_HEAP_H
+#define BP_HEAP_THREAD_HEAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

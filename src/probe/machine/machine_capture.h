@@ -5,8 +5,8 @@
  * errno. A file that cannot be read costs its group of counters and is counted in the summary.
  * Linux only; elsewhere UNSUPPORTED.
  */
-#ifndef BP_PROBE_MACHINE_CAPTURE_H
-#define BP_PROBE_MACHINE_CAPTURE_H
+#ifndef BP_MACHINE_MACHINE_CAPTURE_H
+#define BP_MACHINE_MACHINE_CAPTURE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

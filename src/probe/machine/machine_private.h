@@ -2,8 +2,8 @@
  * Reading one process, thread or control group for a capture of the whole machine, and comparing
  * the two ends of its window. Linux only.
  */
-#ifndef BP_PROBE_MACHINE_PRIVATE_H
-#define BP_PROBE_MACHINE_PRIVATE_H
+#ifndef BP_MACHINE_MACHINE_PRIVATE_H
+#define BP_MACHINE_MACHINE_PRIVATE_H
 
 #include "base/lock.h"
 #include "machine/machine_capture.h"

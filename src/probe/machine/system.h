@@ -2,8 +2,8 @@
  * What is known of the machine, and of where on it a process runs. No program is run but a
  * package manager, where the plan says so. Any thread.
  */
-#ifndef BP_PROBE_SYSTEM_H
-#define BP_PROBE_SYSTEM_H
+#ifndef BP_MACHINE_SYSTEM_H
+#define BP_MACHINE_SYSTEM_H
 
 #include <sys/types.h>
 

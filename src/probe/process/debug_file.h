@@ -2,8 +2,8 @@
  * A file with symbols or debug data, opened with libdw: an executable or library, or the separate
  * file with its debug data. Linux only.
  */
-#ifndef BP_PROBE_DEBUG_FILE_H
-#define BP_PROBE_DEBUG_FILE_H
+#ifndef BP_PROCESS_DEBUG_FILE_H
+#define BP_PROCESS_DEBUG_FILE_H
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

@@ -2,8 +2,8 @@
  * The loader's view of a 64-bit ELF file: segments, dynamic symbols, TLS relocations. The file may
  * be malformed or change meanwhile: every access is a bounded pread. Linux only.
  */
-#ifndef BP_PROBE_ELF_OBJECT_H
-#define BP_PROBE_ELF_OBJECT_H
+#ifndef BP_PROCESS_ELF_OBJECT_H
+#define BP_PROCESS_ELF_OBJECT_H
 
 #include <elf.h>
 #include <stdbool.h>

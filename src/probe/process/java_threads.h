@@ -3,8 +3,8 @@
  * HotSpot describes its own structures for debuggers (vmStructs.hpp), of which the memory is read
  * without a stop. All of it is the process's, and is checked. Linux only.
  */
-#ifndef BP_PROBE_JAVA_THREADS_H
-#define BP_PROBE_JAVA_THREADS_H
+#ifndef BP_PROCESS_JAVA_THREADS_H
+#define BP_PROCESS_JAVA_THREADS_H
 
 #include <stdbool.h>
 #include <stddef.h>

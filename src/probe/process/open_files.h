@@ -2,8 +2,8 @@
  * The descriptors of a process, read below /proc. Nothing is stopped and nothing is opened but
  * files of /proc. Any thread.
  */
-#ifndef BP_PROBE_OPEN_FILES_H
-#define BP_PROBE_OPEN_FILES_H
+#ifndef BP_PROCESS_OPEN_FILES_H
+#define BP_PROCESS_OPEN_FILES_H
 
 #include <sys/types.h>
 

@@ -1,8 +1,8 @@
 /*
  * The processes of the machine, and which of them are meant by a name, a systemd unit or a cgroup.
  */
-#ifndef BP_PROBE_PROCESS_LIST_H
-#define BP_PROBE_PROCESS_LIST_H
+#ifndef BP_PROCESS_PROCESS_LIST_H
+#define BP_PROCESS_PROCESS_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Reads the memory of a running process with process_vm_readv, which neither attaches nor stops.
  * Linux only.
  */
-#ifndef BP_PROBE_REMOTE_MEMORY_H
-#define BP_PROBE_REMOTE_MEMORY_H
+#ifndef BP_PROCESS_REMOTE_MEMORY_H
+#define BP_PROCESS_REMOTE_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* A window: two snapshots of one process, and its cost between them. */
-#ifndef BP_PROBE_SAMPLER_H
-#define BP_PROBE_SAMPLER_H
+#ifndef BP_PROCESS_SAMPLER_H
+#define BP_PROCESS_SAMPLER_H
 
 #include <stdint.h>
 #include <sys/types.h>

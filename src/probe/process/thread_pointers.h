@@ -5,8 +5,8 @@
  * (nptl_db/structs.def). We read them from the file and walk the lists of threads through
  * process_vm_readv. docs/ARCHITECTURE.md says why not with libthread_db itself.
  */
-#ifndef BP_PROBE_THREAD_POINTERS_H
-#define BP_PROBE_THREAD_POINTERS_H
+#ifndef BP_PROCESS_THREAD_POINTERS_H
+#define BP_PROCESS_THREAD_POINTERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Where the threads of a process stand, and who waits for whom, without stopping one. Of our own
  * process too. docs/ARCHITECTURE.md explains what is believed.
  */
-#ifndef BP_PROBE_THREADS_H
-#define BP_PROBE_THREADS_H
+#ifndef BP_PROCESS_THREADS_H
+#define BP_PROCESS_THREADS_H
 
 #include <sys/types.h>
 

@@ -5,8 +5,8 @@
  * the slots that have passed by then are left out. No two ticks begin closer together than half an
  * interval. The monotonic clock stops in sleep, so that is no delay.
  */
-#ifndef BP_PROBE_TICKER_H
-#define BP_PROBE_TICKER_H
+#ifndef BP_PROCESS_TICKER_H
+#define BP_PROCESS_TICKER_H
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
  * A program that is run for what it prints. The calling process is its parent, and a host that
  * waits for any child may reap it. Linux only.
  */
-#ifndef BP_PROBE_TOOL_H
-#define BP_PROBE_TOOL_H
+#ifndef BP_PROCESS_TOOL_H
+#define BP_PROCESS_TOOL_H
 
 #include <stddef.h>
 #include <stdint.h>

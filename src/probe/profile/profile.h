@@ -2,8 +2,8 @@
  * A profile of a process: where its threads were whenever they had used some time of a processor.
  * docs/HANG_AND_CRASH.md says how it is taken.
  */
-#ifndef BP_PROBE_PROFILE_H
-#define BP_PROBE_PROFILE_H
+#ifndef BP_PROFILE_PROFILE_H
+#define BP_PROFILE_PROFILE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
  * From samples to lines: unwinds each as it comes, names frames at the end. Linux with libdw only.
  */
-#ifndef BP_PROBE_PROFILE_FOLD_H
-#define BP_PROBE_PROFILE_FOLD_H
+#ifndef BP_PROFILE_PROFILE_FOLD_H
+#define BP_PROFILE_PROFILE_FOLD_H
 
 #include "platform/linux/perf_records.h"
 #include "profile/profile.h"

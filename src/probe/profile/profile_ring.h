@@ -2,8 +2,8 @@
  * Samples that the kernel keeps before anybody asks for a profile: it overwrites the oldest. Nobody
  * of ours runs for them until a report copies them.
  */
-#ifndef BP_PROBE_PROFILE_RING_H
-#define BP_PROBE_PROFILE_RING_H
+#ifndef BP_PROFILE_PROFILE_RING_H
+#define BP_PROFILE_PROFILE_RING_H
 
 #include <stdbool.h>
 #include <stdint.h>

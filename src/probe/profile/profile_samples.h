@@ -1,8 +1,8 @@
 /*
  * The copied samples of a ring, and their folding. Linux only, the second with libdw only.
  */
-#ifndef BP_PROBE_PROFILE_SAMPLES_H
-#define BP_PROBE_PROFILE_SAMPLES_H
+#ifndef BP_PROFILE_PROFILE_SAMPLES_H
+#define BP_PROFILE_PROFILE_SAMPLES_H
 
 #include <stdatomic.h>
 #include <stddef.h>

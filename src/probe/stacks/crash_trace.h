@@ -7,8 +7,8 @@
  * child processes are not. PTRACE_SEIZE without EXITKILL: the end of the tracer leaves the process
  * running.
  */
-#ifndef BP_PROBE_CRASH_TRACE_H
-#define BP_PROBE_CRASH_TRACE_H
+#ifndef BP_STACKS_CRASH_TRACE_H
+#define BP_STACKS_CRASH_TRACE_H
 
 #include <sys/types.h>
 

@@ -1,8 +1,8 @@
 /*
  * The files that a process runs code from, as libdwfl unwinds through them. Linux only.
  */
-#ifndef BP_PROBE_STACK_FILES_H
-#define BP_PROBE_STACK_FILES_H
+#ifndef BP_STACKS_STACK_FILES_H
+#define BP_STACKS_STACK_FILES_H
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /*
  * The stacks of the threads of a process. docs/HANG_AND_CRASH.md says how they are found.
  */
-#ifndef BP_PROBE_STACKS_H
-#define BP_PROBE_STACKS_H
+#ifndef BP_STACKS_STACKS_H
+#define BP_STACKS_STACKS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * leaves the target stopped for good; after SEIZE the kernel resumes it. Never EXITKILL, which
  * would kill the target too. Linux only.
  */
-#ifndef BP_PROBE_THREAD_STOP_H
-#define BP_PROBE_THREAD_STOP_H
+#ifndef BP_STACKS_THREAD_STOP_H
+#define BP_STACKS_THREAD_STOP_H
 
 #include <stdbool.h>
 #include <stddef.h>

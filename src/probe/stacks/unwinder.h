@@ -1,8 +1,8 @@
 /*
  * Unwinds stacks of one process, one copy after the other, with libdwfl. Linux with libdw only.
  */
-#ifndef BP_PROBE_UNWINDER_H
-#define BP_PROBE_UNWINDER_H
+#ifndef BP_STACKS_UNWINDER_H
+#define BP_STACKS_UNWINDER_H
 
 #include "stacks/stack_files.h"
 #include "stacks/stacks.h"

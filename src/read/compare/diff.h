@@ -1,8 +1,8 @@
 /*
  * Compares two reports entry by entry, or two JSON documents.
  */
-#ifndef BP_INSPECT_DIFF_H
-#define BP_INSPECT_DIFF_H
+#ifndef BP_COMPARE_DIFF_H
+#define BP_COMPARE_DIFF_H
 
 #include <bugpack/error.h>
 

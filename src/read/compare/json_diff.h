@@ -1,8 +1,8 @@
 /*
  * The differences between JSON documents, member by member. Pure: texts in, rows out.
  */
-#ifndef BP_INSPECT_JSON_DIFF_H
-#define BP_INSPECT_JSON_DIFF_H
+#ifndef BP_COMPARE_JSON_DIFF_H
+#define BP_COMPARE_JSON_DIFF_H
 
 #include <stdbool.h>
 #include <stddef.h>

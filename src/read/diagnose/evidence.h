@@ -3,8 +3,8 @@
  * of its threads from runtime-metrics.json, threads.json and stacks.json. Everything in it may be
  * hostile.
  */
-#ifndef BP_INSPECT_EVIDENCE_H
-#define BP_INSPECT_EVIDENCE_H
+#ifndef BP_DIAGNOSE_EVIDENCE_H
+#define BP_DIAGNOSE_EVIDENCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Diagnoses of a report: one row for each diagnosis, and the findings.
  * docs/DIAGNOSES.md has a row for each; docs/ARCHITECTURE.md says how to add one.
  */
-#ifndef BP_INSPECT_FINDINGS_H
-#define BP_INSPECT_FINDINGS_H
+#ifndef BP_DIAGNOSE_FINDINGS_H
+#define BP_DIAGNOSE_FINDINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

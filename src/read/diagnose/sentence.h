@@ -1,9 +1,9 @@
 /*
  * The sentence of a finding: a pattern with typed arguments, printed once, with the places of the
- * threads that it names. What links to a thread needs not look for it in the text.
+ * threads that it names. A link to a thread needs no search in the text.
  */
-#ifndef BP_INSPECT_SENTENCE_H
-#define BP_INSPECT_SENTENCE_H
+#ifndef BP_DIAGNOSE_SENTENCE_H
+#define BP_DIAGNOSE_SENTENCE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * profile.folded as a tree: how many samples each thread and function has, with what it calls. The
  * text may be hostile.
  */
-#ifndef BP_INSPECT_CALL_TREE_H
-#define BP_INSPECT_CALL_TREE_H
+#ifndef BP_ENTRIES_CALL_TREE_H
+#define BP_ENTRIES_CALL_TREE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Checks what an entry holds while it is read, by its name: JSON, pcap, PNG, a profile, or
  * anything.
  */
-#ifndef BP_INSPECT_CONTENT_H
-#define BP_INSPECT_CONTENT_H
+#ifndef BP_ENTRIES_CONTENT_H
+#define BP_ENTRIES_CONTENT_H
 
 #include <stddef.h>
 #include <stdint.h>

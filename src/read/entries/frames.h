@@ -1,8 +1,8 @@
 /*
  * The frames of stacks.json and crash.json, as they are printed.
  */
-#ifndef BP_INSPECT_FRAMES_H
-#define BP_INSPECT_FRAMES_H
+#ifndef BP_ENTRIES_FRAMES_H
+#define BP_ENTRIES_FRAMES_H
 
 #include "json/tree_maker.h"
 #include "model/frame_text.h"

@@ -1,8 +1,8 @@
 /*
  * Entries of a report that have one JSON object per line, read as a stream.
  */
-#ifndef BP_INSPECT_JSON_LINES_H
-#define BP_INSPECT_JSON_LINES_H
+#ifndef BP_ENTRIES_JSON_LINES_H
+#define BP_ENTRIES_JSON_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

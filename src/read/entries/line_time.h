@@ -1,8 +1,8 @@
 /*
  * The time and the level that a line of a text log begins with, in the forms that are common.
  */
-#ifndef BP_INSPECT_LINE_TIME_H
-#define BP_INSPECT_LINE_TIME_H
+#ifndef BP_ENTRIES_LINE_TIME_H
+#define BP_ENTRIES_LINE_TIME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
  * The lines of a manifest, by name: what it says of each artefact. The manifest may be hostile.
  */
-#ifndef BP_INSPECT_MANIFEST_LINES_H
-#define BP_INSPECT_MANIFEST_LINES_H
+#ifndef BP_ENTRIES_MANIFEST_LINES_H
+#define BP_ENTRIES_MANIFEST_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Rules of redaction applied to a report that is there already: a whole report again, in a new
  * file; and what it may hold about a person, for whoever is about to send it.
  */
-#ifndef BP_INSPECT_REDACT_REPORT_H
-#define BP_INSPECT_REDACT_REPORT_H
+#ifndef BP_ENTRIES_REDACT_REPORT_H
+#define BP_ENTRIES_REDACT_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * A report opened for reading: which report it is, what its manifest says, and its entries by name.
  * Everything in it may be hostile. Nothing changes in it after the open, so threads may share it.
  */
-#ifndef BP_INSPECT_REPORT_FILE_H
-#define BP_INSPECT_REPORT_FILE_H
+#ifndef BP_ENTRIES_REPORT_FILE_H
+#define BP_ENTRIES_REPORT_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * Time and memory are bounded whatever the file holds: entries are checked while they are read, and
  * nothing is kept of them.
  */
-#ifndef BP_INSPECT_VERIFY_H
-#define BP_INSPECT_VERIFY_H
+#ifndef BP_ENTRIES_VERIFY_H
+#define BP_ENTRIES_VERIFY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * render, and are not printed. Everything in it may be hostile: texts are valid UTF-8 at most, and
  * are to be escaped where they are shown.
  */
-#ifndef BP_INSPECT_FACTS_H
-#define BP_INSPECT_FACTS_H
+#ifndef BP_FACTS_FACTS_H
+#define BP_FACTS_FACTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

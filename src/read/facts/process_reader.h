@@ -1,8 +1,8 @@
 /*
  * The reading of one process of a report, for facts/facts.c.
  */
-#ifndef BP_INSPECT_PROCESS_READER_H
-#define BP_INSPECT_PROCESS_READER_H
+#ifndef BP_FACTS_PROCESS_READER_H
+#define BP_FACTS_PROCESS_READER_H
 
 #include <bugpack/log.h>
 

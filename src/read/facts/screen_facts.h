@@ -3,8 +3,8 @@
  * threads in the order of interest, those that do the same as one row; the stack of a crash; the
  * last lines of its output.
  */
-#ifndef BP_INSPECT_SCREEN_FACTS_H
-#define BP_INSPECT_SCREEN_FACTS_H
+#ifndef BP_FACTS_SCREEN_FACTS_H
+#define BP_FACTS_SCREEN_FACTS_H
 
 #include "diagnose/evidence.h"
 #include "json/tree_maker.h"

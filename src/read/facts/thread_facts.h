@@ -2,8 +2,8 @@
  * Facts of many threads: the names of those of a process, who is in a deadlock,
  * and the processes and threads of the whole machine.
  */
-#ifndef BP_INSPECT_THREAD_FACTS_H
-#define BP_INSPECT_THREAD_FACTS_H
+#ifndef BP_FACTS_THREAD_FACTS_H
+#define BP_FACTS_THREAD_FACTS_H
 
 #include "diagnose/evidence.h"
 #include "json/tree_maker.h"

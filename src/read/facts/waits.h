@@ -2,8 +2,8 @@
  * Who waits for whom: threads of the processes of a report, and other processes, with an arrow to
  * what each waits for. Everything in it may be hostile.
  */
-#ifndef BP_INSPECT_WAITS_H
-#define BP_INSPECT_WAITS_H
+#ifndef BP_FACTS_WAITS_H
+#define BP_FACTS_WAITS_H
 
 #include "base/buffer.h"
 #include "diagnose/evidence.h"

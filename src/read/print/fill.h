@@ -17,8 +17,8 @@
  *
  * {[, {rss_kb:k} resident]} is left out where a field in it is not known.
  */
-#ifndef BP_INSPECT_FILL_H
-#define BP_INSPECT_FILL_H
+#ifndef BP_PRINT_FILL_H
+#define BP_PRINT_FILL_H
 
 #include <stdbool.h>
 #include <stddef.h>

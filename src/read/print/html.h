@@ -2,8 +2,8 @@
  * A report as one page of HTML: no script, nothing loaded from elsewhere, everything from the
  * report escaped.
  */
-#ifndef BP_INSPECT_HTML_H
-#define BP_INSPECT_HTML_H
+#ifndef BP_PRINT_HTML_H
+#define BP_PRINT_HTML_H
 
 #include "base/sink.h"
 #include "facts/facts.h"

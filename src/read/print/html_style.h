@@ -1,8 +1,8 @@
 /*
  * How a page looks.
  */
-#ifndef BP_INSPECT_HTML_STYLE_H
-#define BP_INSPECT_HTML_STYLE_H
+#ifndef BP_PRINT_HTML_STYLE_H
+#define BP_PRINT_HTML_STYLE_H
 
 /* No element has a style of its own, so that the policy can name this text alone. */
 static const char style[] =

@@ -2,8 +2,8 @@
  * Writes a page of HTML whose text comes from outside: markup is a literal of ours, everything else
  * is escaped on its way in; and its charts.
  */
-#ifndef BP_INSPECT_HTML_TEXT_H
-#define BP_INSPECT_HTML_TEXT_H
+#ifndef BP_PRINT_HTML_TEXT_H
+#define BP_PRINT_HTML_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

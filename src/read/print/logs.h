@@ -4,8 +4,8 @@
  * All logs are read at once, each up to the line that is next, so memory depends on the number of
  * logs and not on their size: under 1 MiB for each.
  */
-#ifndef BP_INSPECT_LOGS_H
-#define BP_INSPECT_LOGS_H
+#ifndef BP_PRINT_LOGS_H
+#define BP_PRINT_LOGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
