@@ -178,7 +178,9 @@ static void read_command_line(bp_machine_reader *reader, int process_fd, const b
         return;
     }
     process->is_command_line_cut = (size_t)length > command_line_bytes_max;
-    size_t kept = process->is_command_line_cut ? command_line_bytes_max : (size_t)length;
+    size_t kept = process->is_command_line_cut
+                      ? bp_proc_whole_words(reader->text, command_line_bytes_max)
+                      : (size_t)length;
     if (!process->is_command_line_cut && reader->text[kept - 1] == '\0') {
         uint64_t count = reader->has_our_ids
                              ? bp_proc_read_argument_count((pid_t)process->tgid, stat->stack_start)

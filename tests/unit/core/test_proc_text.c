@@ -119,6 +119,21 @@ Test(proc_title, loses_its_padding_and_keeps_empty_arguments) {
     }
 }
 
+Test(proc_cmdline, loses_the_word_that_a_cut_may_have_divided) {
+    static const struct {
+        const char *line;
+        size_t bytes, wanted_bytes;
+    } cases[] = {{"", 0, 0},
+                 {"app\0-t\0ghp_0123", 15, 7},
+                 {"sh\0echo one ghp_0123", 20, 12},
+                 {"app\0-t\0", 7, 7},
+                 {"app", 3, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_expect(eq(sz, bp_proc_whole_words(cases[i].line, cases[i].bytes), cases[i].wanted_bytes),
+                  "%zu", i);
+    }
+}
+
 Test(proc_statm, reads_two_numbers_and_rejects_anything_less) {
     uint64_t size = 1, resident = 2;
     cr_expect(not(bp_proc_parse_statm("", 0, &size, &resident)));

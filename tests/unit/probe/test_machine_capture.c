@@ -196,6 +196,10 @@ Test(host_capture, gives_processes_their_arguments_within_a_bound) {
     write_file("proc/10/stat", STAT(10, "titled"));
     write_file("proc/10/task/10/stat", STAT(10, "titled"));
     cr_assert(temp_dir_write(&made.dir, "proc/10/cmdline", "titled: idle\0\0\0\0", 16));
+    write_file("proc/11/stat", STAT(11, "words"));
+    write_file("proc/11/task/11/stat", STAT(11, "words"));
+    memcpy(line + 4080, "\0ghp_0123456789abcdefghij", 25);
+    cr_assert(temp_dir_write(&made.dir, "proc/11/cmdline", line, sizeof line));
     capture(1);
     expect_text("\"command_line\": [\n        \"titled: idle\"\n      ]");
     expect_text("\"command_line\": [\n        \"made\",\n        \"-x\",\n        \"\"\n");
@@ -203,6 +207,7 @@ Test(host_capture, gives_processes_their_arguments_within_a_bound) {
     const char *long_one = strstr(made.json.data, "\"aaa");
     cr_assert(long_one != NULL);
     cr_expect(eq(sz, strspn(long_one + 1, "a"), 4096));
+    cr_expect(eq(ptr, strstr(made.json.data, "ghp_"), NULL), "half a token is no token");
 }
 
 Test(host_capture, is_valid_without_any_process) {

@@ -1,5 +1,6 @@
 #include "platform/linux/proc_text.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static bool is_blank(char byte) {
@@ -261,6 +262,14 @@ size_t bp_proc_trim_title(const char *line, size_t line_bytes, uint64_t argument
     bool is_padded = argument_count != 0 ? count != argument_count
                                          : filled_count == 1 && count - filled_count > 1;
     return is_padded && filled_count > 0 ? filled_bytes : line_bytes;
+}
+
+size_t bp_proc_whole_words(const char *line, size_t line_bytes) {
+    size_t length = line_bytes;
+    while (length > 0 && line[length - 1] != '\0' && !isspace((unsigned char)line[length - 1])) {
+        length--;
+    }
+    return length > 0 ? length : line_bytes;
 }
 
 bool bp_proc_parse_statm(const char *text, size_t text_bytes, uint64_t *ret_size_pages,

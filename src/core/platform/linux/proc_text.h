@@ -82,6 +82,10 @@ bool bp_proc_has_process_ended(const bp_proc_stat *stat);
  */
 size_t bp_proc_trim_title(const char *line, size_t line_bytes, uint64_t argument_count);
 
+/* The bytes of a command line that is cut there, without the word that the cut may have divided: no
+ * rule of redaction knows half a token. A line of one word is kept whole. */
+size_t bp_proc_whole_words(const char *line, size_t line_bytes);
+
 /* The first two fields of statm, in pages. */
 bool bp_proc_parse_statm(const char *text, size_t text_bytes, uint64_t *ret_size_pages,
                          uint64_t *ret_resident_pages);

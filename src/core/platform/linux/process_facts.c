@@ -120,6 +120,7 @@ static bool read_command_line(const bp_task *process, const bp_proc_stat *stat,
     } else if (status != BUGPACK_OK) {
         bp_facts_deny(facts, "the rest of the command line", error.system_errno);
     }
+    line->size = status != BUGPACK_OK ? bp_proc_whole_words(line->data, line->size) : line->size;
     if (line->size > 0 && line->data[line->size - 1] != '\0') {
         if (line->size == command_line_max_bytes) {
             line->data[line->size - 1] = '\0';
