@@ -184,6 +184,7 @@ bugpack_status bp_content_begin(bp_content *content, const char *name, bugpack_e
     /* Names of other entries are free: an attached file called x.json may be anything. */
     bp_entry_id id = bp_entry_find(name);
     content->form = id < BP_ENTRY_COUNT ? bp_entries[id].form : BP_ENTRY_ANY;
+    content->is_profile = id == BP_ENTRY_PROFILE;
     if (is_json(content) && content->budget->json_steps == 0) {
         content->form = BP_ENTRY_ANY; /* the entry before it was too much, which was said */
     }
@@ -191,7 +192,6 @@ bugpack_status bp_content_begin(bp_content *content, const char *name, bugpack_e
         content->png = bp_png_check_new(content->budget->picture_bytes);
         return content->png != NULL ? BUGPACK_OK : bp_fail_memory(error, "check a PNG");
     }
-    content->is_profile = id == BP_ENTRY_PROFILE;
     if (content->is_profile) {
         content->profile.line_number = 0;
         bp_buffer_init(&content->profile.line, BP_CALL_TREE_LINE_BYTES);

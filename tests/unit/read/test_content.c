@@ -18,7 +18,7 @@ static bp_content_budget budget;
 
 static uint64_t picture_max_bytes = 1 << 20;
 
-/* Checks an entry that comes in pieces of this size. */
+/* Checks an entry that comes in pieces of this size, after another one that was given up. */
 static bugpack_status check(const char *name, const void *bytes, size_t byte_count,
                             size_t piece_bytes) {
     budget =
@@ -26,6 +26,7 @@ static bugpack_status check(const char *name, const void *bytes, size_t byte_cou
     bp_content *content = bp_content_new(&budget);
     cr_assert(ne(ptr, content, NULL));
     error = (bugpack_error)BUGPACK_ERROR_INIT;
+    cr_expect(eq(int, bp_content_begin(content, "profile.folded", NULL), BUGPACK_OK));
     bugpack_status status = bp_content_begin(content, name, &error);
     for (size_t at = 0; status == BUGPACK_OK && at < byte_count;) {
         size_t piece = byte_count - at < piece_bytes ? byte_count - at : piece_bytes;
