@@ -165,12 +165,10 @@ typedef struct bugpack_options {
     struct {
         /* Where the ring files are, so that they survive a crash: a directory of this user alone,
          * preferably on tmpfs, whose last component is created if it is missing. NULL means the
-         * first usable of $XDG_RUNTIME_DIR/bugpack; for root /run/bugpack;
-         * /dev/shm/bugpack-<uid>, or /dev/shm/bugpack-<uid>-XXXXXX where somebody else has made
-         * that; and bugpack in each directory of $RUNTIME_DIRECTORY. The last three are used only
-         * if they are in memory, and half of their file system stays free. The rings are in
-         * anonymous memory if none is usable, with is_in_memory, and always on macOS
-         * (bugpack_recorder_locate). */
+         * first usable of $XDG_RUNTIME_DIR/bugpack; for root /run/bugpack; and
+         * /dev/shm/bugpack-<uid>. The last two are used only if they are in memory, and half of
+         * their file system stays free. The rings are in anonymous memory if none is usable, with
+         * is_in_memory, and always on macOS (bugpack_recorder_locate). */
         const char *dir;
         bool is_in_memory;
         /* Records below this level are dropped at the call. Default BUGPACK_LEVEL_DEBUG. */

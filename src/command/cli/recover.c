@@ -140,9 +140,8 @@ const bp_cli_command bp_cli_recover_command = {
     "Write crash reports from the records of sessions that died, and print their\n"
     "paths. Sessions that are still running are left alone, and named on standard\n"
     "error. DIR is the directory of the sessions; by default all that a program may\n"
-    "choose: $XDG_RUNTIME_DIR/bugpack, /run/bugpack (root), /dev/shm/bugpack-UID,\n"
-    "/dev/shm/bugpack-UID-* where somebody else has made that, and bugpack in each\n"
-    "directory of $RUNTIME_DIRECTORY; on macOS $TMPDIR/bugpack.\n",
+    "choose: $XDG_RUNTIME_DIR/bugpack, /run/bugpack (root), and\n"
+    "/dev/shm/bugpack-UID; on macOS $TMPDIR/bugpack.\n",
     option_rows,
     "Exit status: 0 all recovered, or none there; 1 failed, or could not look; 2\n"
     "usage, 3 written but something is missing.\n",

@@ -41,20 +41,14 @@ bugpack_status bp_machine_report_directory(char *path, size_t path_bytes, bugpac
 typedef struct bp_ring_dir {
     char path[PATH_MAX]; /* absolute; it may not exist yet */
     bool is_common;      /* not this user's own: in memory, and half of it has to stay free */
-    bool is_substitute;  /* for one that another user has made */
 } bp_ring_dir;
 
 /*
  * The next directory, in the order in which they are tried; `*cursor` begins with 0. False after
- * the last. On Linux: $XDG_RUNTIME_DIR/bugpack, /run/bugpack (for root), /dev/shm/bugpack-<uid>,
- * its substitutes, and bugpack in each directory of $RUNTIME_DIRECTORY. On macOS $TMPDIR/bugpack,
- * or the same from confstr(3).
+ * the last. On Linux: $XDG_RUNTIME_DIR/bugpack, /run/bugpack (for root), and
+ * /dev/shm/bugpack-<uid>. On macOS $TMPDIR/bugpack, or the same from confstr(3).
  */
 bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir);
-
-/* Makes a substitute, /dev/shm/bugpack-<uid>-XXXXXX, where the name without the end is taken by
- * somebody else. False where it is not, where none can be made, and on systems other than Linux. */
-bool bp_ring_dirs_make_substitute(bp_ring_dir *ret_dir);
 
 /*
  * Visits the directories of files that a process has mapped: those that `is_wanted` by their last

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/lock.h"
@@ -33,7 +32,6 @@ struct bp_rings {
     bp_lock lock; /* of what follows */
     ring_file *files;
     char memory_reason[256];
-    char substitute_reason[256]; /* of `dir`; constant */
 };
 
 static uint64_t note_alive(void *context, uint64_t now_ns) {
@@ -57,27 +55,8 @@ static void note_memory_reason(bp_rings *rings, const char *reason) {
     bp_lock_release(&rings->lock);
 }
 
-static bugpack_status try_dir(bp_rings *rings, const bp_ring_dir *choice,
-                              const bp_session_identity *identity, bugpack_error *first_error) {
-    const bp_ring_base base = {choice->path, true, choice->is_common};
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    rings->is_common = choice->is_common;
-    bugpack_status status = bp_session_dir_new(&base, identity, &rings->dir, &error);
-    if (first_error->status == BUGPACK_OK) {
-        *first_error = error;
-    }
-    if (status != BUGPACK_OK && error.system_errno == EPERM) {
-        (void)snprintf(rings->substitute_reason, sizeof rings->substitute_reason, "%.250s",
-                       error.message);
-    } else if (status == BUGPACK_OK && !choice->is_substitute) {
-        rings->substitute_reason[0] = '\0';
-    }
-    return status;
-}
-
-/* Makes the session's directory below the first usable one of platform/machine.h, or below a
- * substitute where another user has made one of them. The error is that of the first of them, where
- * a user expects the rings. */
+/* Makes the session's directory below the first usable one of platform/machine.h. The error is that
+ * of the first of them, where a user expects the rings. */
 static bugpack_status choose_dir(bp_rings *rings, const bp_session_identity *identity,
                                  bugpack_error *error) {
     bp_ring_dir *choice = malloc(sizeof *choice);
@@ -87,13 +66,12 @@ static bugpack_status choose_dir(bp_rings *rings, const bp_session_identity *ide
         return bp_fail_memory(error, "choose a directory for the rings");
     }
     while (status != BUGPACK_OK && bp_ring_dirs_next(&cursor, choice)) {
-        status = try_dir(rings, choice, identity, error);
-    }
-    if (status != BUGPACK_OK && rings->substitute_reason[0] != '\0' &&
-        bp_ring_dirs_make_substitute(choice)) {
-        status = try_dir(rings, choice, identity, error);
-        if (status != BUGPACK_OK) {
-            (void)rmdir(choice->path);
+        const bp_ring_base base = {choice->path, true, choice->is_common};
+        bugpack_error failure = BUGPACK_ERROR_INIT;
+        rings->is_common = choice->is_common;
+        status = bp_session_dir_new(&base, identity, &rings->dir, &failure);
+        if (error->status == BUGPACK_OK) {
+            *error = failure;
         }
     }
     free(choice);
@@ -137,10 +115,6 @@ const char *bp_rings_locate(bp_rings *rings, uint64_t *ret_survives) {
     bp_lock_release(&rings->lock);
     *ret_survives = is_in_file ? rings->survives : 0;
     return is_in_file ? bp_session_dir_path(rings->dir) : NULL;
-}
-
-const char *bp_rings_substitute_reason(const bp_rings *rings) {
-    return rings->dir != NULL ? rings->substitute_reason : "";
 }
 
 void bp_rings_end(bp_rings *rings) {

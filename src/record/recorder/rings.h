@@ -35,9 +35,6 @@ bugpack_status bp_rings_new(const bp_rings_options *options, bp_rings **ret_ring
  * if all rings are in memory. Any thread. */
 const char *bp_rings_locate(bp_rings *rings, uint64_t *ret_survives);
 
-/* Why the directory has another name than the documented one, borrowed; "" where it has not. */
-const char *bp_rings_substitute_reason(const bp_rings *rings);
-
 /* Notes that the session is closed, unless it is kept. Before the first ring is freed, and before
  * bp_rings_free. */
 void bp_rings_end(bp_rings *rings);

@@ -132,12 +132,6 @@ static bugpack_status open_recorder(bugpack_session *session, bugpack_error *err
     if (status == BUGPACK_OK) {
         bp_recorder_note_loss(session->context.recorder, loss, sizeof loss);
     }
-    if (status == BUGPACK_OK && loss[0] == '\0' &&
-        bp_rings_substitute_reason(session->context.recorder->rings)[0] != '\0') {
-        bp_note_diagnose(session->context.recorder, BUGPACK_LEVEL_WARN,
-                         "the rings are in a directory of another name: %s",
-                         bp_rings_substitute_reason(session->context.recorder->rings));
-    }
     if (loss[0] != '\0') {
         bp_note_diagnose(session->context.recorder, BUGPACK_LEVEL_WARN,
                          "the rings are in memory and do not survive a crash: %s", loss);

@@ -109,11 +109,6 @@ bool bp_process_has_thread(pid_t pid, const char *name) {
     return false;
 }
 
-bool bp_ring_dirs_make_substitute(bp_ring_dir *ret_dir) {
-    (void)ret_dir;
-    return false;
-}
-
 bool bp_ring_dirs_is_in_memory(const char *path) {
     return false;
 }

@@ -1,8 +1,6 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -20,100 +18,35 @@ static const size_t maps_max_bytes = (size_t)16 << 20;
  * logind.conf(5)), and with the service of a dynamic user (DynamicUser in systemd.exec(5)). */
 enum { first_login_uid = 1000, first_dynamic_uid = 61184, last_dynamic_uid = 65519 };
 
-/* `*cursor` counts the fixed places, then the substitutes, then the bytes of $RUNTIME_DIRECTORY. */
-enum { PLACE_USER, PLACE_RUN, PLACE_SHM, PLACE_SUBSTITUTE, PLACE_SERVICE = 1 << 30 };
+enum { PLACE_USER, PLACE_RUN, PLACE_SHM, PLACE_END };
 
-/* The part of a list of paths that begins at `from`, up to the next ':'. */
-static size_t part_bytes(const char *list, size_t from) {
-    return strcspn(list + from, ":");
-}
-
-static bool compose(bp_ring_dir *dir, const char *above, size_t above_bytes, bool is_common) {
-    int length = snprintf(dir->path, sizeof dir->path, "%.*s/bugpack", (int)above_bytes, above);
+static bool compose(bp_ring_dir *dir, const char *above, bool is_common) {
+    int length = snprintf(dir->path, sizeof dir->path, "%s/bugpack", above);
     dir->is_common = is_common;
-    return above_bytes < sizeof dir->path && length > 0 && (size_t)length < sizeof dir->path;
-}
-
-static void name_in_shm(const char *end, bp_ring_dir *ret_dir) {
-    (void)snprintf(ret_dir->path, sizeof ret_dir->path, "/dev/shm/bugpack-%u%s",
-                   (unsigned)geteuid(), end);
-    ret_dir->is_common = true;
-}
-
-bool bp_ring_dirs_make_substitute(bp_ring_dir *ret_dir) {
-    struct stat info;
-    name_in_shm("", ret_dir);
-    if (lstat(ret_dir->path, &info) != 0 || (S_ISDIR(info.st_mode) && info.st_uid == geteuid())) {
-        return false;
-    }
-    name_in_shm("-XXXXXX", ret_dir);
-    ret_dir->is_substitute = true;
-    return mkdtemp(ret_dir->path) != NULL;
-}
-
-/* This user's substitutes, by their number in the directory. */
-static bool find_substitute(unsigned number, bp_ring_dir *ret_dir) {
-    DIR *listing = opendir("/dev/shm");
-    struct dirent *entry;
-    struct stat info;
-    bool is_found = false;
-    name_in_shm("-", ret_dir);
-    const char *prefix = strrchr(ret_dir->path, '/') + 1;
-    size_t prefix_bytes = strlen(prefix);
-    while (listing != NULL && !is_found && (entry = readdir(listing)) != NULL) {
-        is_found = strncmp(entry->d_name, prefix, prefix_bytes) == 0 &&
-                   fstatat(dirfd(listing), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-                   S_ISDIR(info.st_mode) && info.st_uid == geteuid() && number-- == 0;
-        if (is_found) {
-            name_in_shm(entry->d_name + prefix_bytes - 1, ret_dir);
-        }
-    }
-    if (listing != NULL) {
-        (void)closedir(listing);
-    }
-    ret_dir->is_substitute = is_found;
-    return is_found;
+    return length > 0 && (size_t)length < sizeof dir->path;
 }
 
 bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir) {
-    ret_dir->is_substitute = false;
     if (*cursor == PLACE_USER) {
         /* The XDG specification: a relative value is invalid and to be ignored. */
         const char *runtime = bp_machine_environment("XDG_RUNTIME_DIR");
         *cursor = PLACE_RUN;
-        if (runtime != NULL && runtime[0] == '/' &&
-            compose(ret_dir, runtime, strlen(runtime), false)) {
+        if (runtime != NULL && runtime[0] == '/' && compose(ret_dir, runtime, false)) {
             return true;
         }
     }
     if (*cursor == PLACE_RUN) {
         *cursor = PLACE_SHM;
         if (geteuid() == 0) {
-            return compose(ret_dir, "/run", strlen("/run"), true);
+            return compose(ret_dir, "/run", true);
         }
     }
     if (*cursor == PLACE_SHM) {
-        *cursor = PLACE_SUBSTITUTE;
-        name_in_shm("", ret_dir);
+        *cursor = PLACE_END;
+        (void)snprintf(ret_dir->path, sizeof ret_dir->path, "/dev/shm/bugpack-%u",
+                       (unsigned)geteuid());
+        ret_dir->is_common = true;
         return true;
-    }
-    if (*cursor < PLACE_SERVICE) {
-        if (find_substitute((*cursor)++ - PLACE_SUBSTITUTE, ret_dir)) {
-            return true;
-        }
-        *cursor = PLACE_SERVICE;
-    }
-    /* systemd.exec(5): the directories that RuntimeDirectory= made, absolute, separated by ':'. */
-    const char *list = bp_machine_environment("RUNTIME_DIRECTORY");
-    size_t end = list == NULL ? 0 : strlen(list);
-    for (size_t at = *cursor - PLACE_SERVICE; at < end;) {
-        size_t bytes = part_bytes(list, at);
-        const char *part = list + at;
-        at += bytes + 1;
-        *cursor = PLACE_SERVICE + (unsigned)at;
-        if (part[0] == '/' && compose(ret_dir, part, bytes, true)) {
-            return true;
-        }
     }
     return false;
 }
@@ -235,8 +168,9 @@ uint64_t bp_ring_dirs_survival(const char *path, bool is_in_memory) {
     bool is_of_user = is_below(path, "/run/user", strlen("/run/user")) ||
                       (runtime != NULL && is_below(path, runtime, strlen(runtime)));
     bool is_of_service = is_shm && uid >= first_dynamic_uid && uid <= last_dynamic_uid;
+    /* systemd.exec(5): the directories that RuntimeDirectory= made, absolute, separated by ':'. */
     for (size_t at = 0; services != NULL && services[at] != '\0';) {
-        size_t bytes = part_bytes(services, at);
+        size_t bytes = strcspn(services + at, ":");
         is_of_service = is_of_service || is_below(path, services + at, bytes);
         at += bytes + (services[at + bytes] == ':');
     }
