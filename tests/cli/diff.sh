@@ -3,8 +3,6 @@
 . "$(dirname "$0")/lib.sh"
 need unzip jq python3
 cd "$scratch" || exit 1
-mkdir cache
-export XDG_CACHE_HOME="$scratch/cache"
 
 # What burns CPU has a name that no other process has, also when this test runs twice at once. The
 # kernel keeps 15 bytes of a name.

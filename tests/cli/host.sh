@@ -3,8 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need unzip jq
 cd "$scratch" || exit 1
-mkdir reports cache
-export XDG_CACHE_HOME="$scratch/cache"
+mkdir reports
 
 # host ARGUMENT...: a capture into scratch/reports; the path is in `zip`, the JSON in host.json. What is
 # tested is in a report whatever its window.

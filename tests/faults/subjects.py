@@ -33,7 +33,6 @@ class Assets:
         if not os.path.exists(self.preload):
             self.preload = os.path.join(build, "tests/faults/failing_preload.so")
         self.dir = tempfile.mkdtemp(prefix="bugpack-faults.")
-        self.cache = os.path.join(self.dir, "cache")
         self.processes = []
         self.shapes = {}
 
@@ -71,7 +70,6 @@ class Assets:
         shutil.move(place.sessions, self.path("dead"))
         for name in ("before.zip", "after.zip"):
             place.run([self.bugpack, "capture", "--host", "--output", self.path(name)])
-        place.run([self.bugpack, "heap", "--pid", str(self.target)], cache=self.cache)
         place.remove()
 
     def _start(self, command, sign):
@@ -114,19 +112,16 @@ class Place:
     def copy_dead(self):
         shutil.copytree(self.assets.path("dead"), self.sessions)
 
-    def copy_cache(self):
-        shutil.copytree(self.assets.cache, os.path.join(self.dir, "cache"))
-
-    def environment(self, more=None, cache=None):
+    def environment(self, more=None):
         kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
         return {**kept, "HOME": self.dir, "XDG_RUNTIME_DIR": self.runtime, "LC_ALL": "C",
-                "XDG_CACHE_HOME": cache or os.path.join(self.dir, "cache"), **(more or {})}
+                **(more or {})}
 
-    def run(self, command, more=None, cache=None, timeout=30):
+    def run(self, command, more=None, timeout=30):
         """Runs a command to its end; a hang is a TimeoutExpired, and nothing of it is left."""
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, cwd=self.dir, start_new_session=True,
-                                 env=self.environment(more, cache))
+                                 env=self.environment(more))
         try:
             out, err = child.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -276,12 +271,12 @@ SUBJECTS = {subject.name: subject for subject in (
                                    "--session", place.assets.path("state.json"),
                                    "--log", place.assets.path("app.log"),
                                    "--attach", place.assets.path("attached")),
-            attached, (*_PROCESS, "thread-heap.json"), Place.copy_cache),
+            attached, (*_PROCESS, "thread-heap.json")),
     Subject("capture-busy",
             lambda place: _capture(place, "--pid", str(place.assets.busy), "--window", "0"),
-            lambda place: [], _PROCESS, Place.copy_cache),
+            lambda place: [], _PROCESS),
     Subject("capture-host", lambda place: _capture(place, "--host"), machine,
-            ("metadata.json", "host-threads.json"), Place.copy_cache,
+            ("metadata.json", "host-threads.json"),
             enter=lambda place: place.assets.enter_machine()),
     Subject("run",
             lambda place: [place.assets.bugpack, "run", "-o", place.out, "--app", "faulty", "--",

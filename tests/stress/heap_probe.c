@@ -58,7 +58,6 @@ static void probe(pid_t pid, bp_thread_heap_reading *ret_reading) {
     const char *command = getenv("BUGPACK");
     options.calibrator_path = command != NULL ? command : BUGPACK_COMMAND;
     options.calibration_timeout_ms = 30000; /* a sanitized helper on a busy machine */
-    options.use_cache = false;
     plan.snapshot_count = 1;
     CHECK(bp_heap_prober_new(&options, &prober, &error) == BUGPACK_OK);
     CHECK(bp_heap_probe(prober, pid, &plan, ret_reading, &error) == BUGPACK_OK);

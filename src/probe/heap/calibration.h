@@ -59,21 +59,11 @@ bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t sl
                         const char *prefix, uint32_t timeout_ms, bp_calibration *ret_calibration,
                         char *reason, size_t reason_bytes);
 
-/*
- * Results of earlier runs, by build id: one small file each in $XDG_CACHE_HOME/bugpack, or
- * ~/.cache/bugpack. The directory and the file must be private to this user, and the text exactly
- * as store writes it; anything else is ignored. Both are best effort.
- */
-bool bp_calibration_cache_load(const char *build_id, uint64_t slot,
-                               bp_calibration *ret_calibration);
-void bp_calibration_cache_store(const char *build_id, uint64_t slot,
-                                const bp_calibration *calibration);
-
 /* The helper's main. Arguments: the descriptor of the library, the slot (hexadecimal) and the
  * prefix of mallctl ("-" for none). Prints the result to descriptor 1. Returns the exit status. */
 int bp_calibration_help(int argument_count, char **arguments);
 
-/* The text of an answer and of a cached one, and back. Pure. */
+/* The text of an answer, and back. Pure. */
 #define BP_CALIBRATION_TEXT_BYTES 128
 void bp_calibration_format(uint64_t slot, const bp_calibration *calibration,
                            char out[BP_CALIBRATION_TEXT_BYTES]);

@@ -83,12 +83,9 @@ static void calibrate(const bp_heap_prober_options *options, int fd, const char 
         return;
     }
     take_calibration(object, &calibration);
-    if (options->use_cache && object->build_id[0] != '\0') {
-        bp_calibration_cache_store(object->build_id, object->slot, &calibration);
-    }
 }
 
-/* A library: its slot, and then the cache, debug data, or a calibration. */
+/* A library: its slot, and then debug data or a calibration. */
 static void examine_library(const bp_heap_prober_options *options, bp_elf_object *elf,
                             const char *path, const char *prefix, bp_known_object *object) {
     int64_t addend;
@@ -102,11 +99,6 @@ static void examine_library(const bp_heap_prober_options *options, bp_elf_object
         return;
     }
     object->has_slot = true;
-    if (options->use_cache && object->build_id[0] != '\0' &&
-        bp_calibration_cache_load(object->build_id, object->slot, &calibration)) {
-        take_calibration(object, &calibration);
-        return;
-    }
     bp_dwarf_status status = bp_jemalloc_dwarf_read(elf->fd, path, &layout, clause, sizeof clause);
     int dwarf_errno = status == BP_DWARF_UNREADABLE ? errno : 0;
     if (status == BP_DWARF_FOUND) {

@@ -15,10 +15,9 @@
 
 typedef struct bp_heap_prober_options {
     /* The bugpack command, which calibrates a stripped library (heap/calibration.h); copied. NULL:
-     * only calibrations that are cached are used. */
+     * none is calibrated. */
     const char *calibrator_path;
     uint32_t calibration_timeout_ms;
-    bool use_cache; /* read and write the user's cache of calibrations */
     /* Stop a thread for an instant where its C library does not give its thread pointer. */
     bool allow_stop;
     uint32_t stop_timeout_ms; /* per thread */
@@ -28,7 +27,7 @@ typedef struct bp_heap_prober_options {
 } bp_heap_prober_options;
 
 #define BP_HEAP_PROBER_OPTIONS_INIT                                                                \
-    { NULL, 3000u, true, true, 200u, 5000u }
+    { NULL, 3000u, true, 200u, 5000u }
 
 /* One serves any number of processes and threads, so that each file is examined, and each library
  * calibrated, once. */

@@ -7,9 +7,6 @@
 #include "heap/thread_heap.h"
 #include "sources/source.h"
 
-/* A report waits for a calibration no longer than this, and for a stopped thread even less. */
-static const uint32_t calibration_timeout_ms = 1000;
-
 /* The readings of the target and its descendants. */
 struct readings {
     bp_thread_heap_reading *items;
@@ -130,7 +127,11 @@ int bp_source_thread_heap(bugpack_writer *writer, void *context) {
     struct readings readings = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     options.calibrator_path = source->helper_path;
-    options.calibration_timeout_ms = calibration_timeout_ms;
+    /* A report of a host waits less long for a calibration than the command does. */
+    uint64_t reading_ms = (uint64_t)source->timeout_ms * BP_SOURCE_READING_PERCENT / 100;
+    if (reading_ms < options.calibration_timeout_ms) {
+        options.calibration_timeout_ms = (uint32_t)reading_ms;
+    }
     bugpack_status status = bp_heap_prober_new(&options, &prober, &error);
     if (status == BUGPACK_OK) {
         status = bp_subject_list(source->subject, &processes, &count, &error);

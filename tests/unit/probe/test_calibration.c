@@ -1,19 +1,16 @@
 /*
- * What is believed of a calibration, which library is run for one, and the cache of them.
+ * What is believed of a calibration, and which library is run for one.
  */
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "heap/calibration.h"
-#include "support/temp_dir.h"
 #include "unit/unit.h"
 
 static const bp_calibration sample = {824, 840};
 static const char sample_text[] =
     "bugpack-jemalloc 1\nslot ccf78\nallocated 824\ndeallocated 840\n";
-static const char build_id[] = "1d5163c246dc9cd2b4d339f2ac42efd95c6e0ae1";
 
 Test(calibration, prints_and_parses_the_same_text) {
     char text[BP_CALIBRATION_TEXT_BYTES];
@@ -99,91 +96,4 @@ Test(calibration, believes_the_owners_of_the_root_file_system_and_none_without_a
     cr_assert(bp_calibration_owners_count(fd));
     cr_assert(eq(int, close(fd), 0));
     cr_assert(not(bp_calibration_owners_count(-1)));
-}
-
-static temp_dir directory;
-
-static void use_cache(void) {
-    cr_assert(temp_dir_make(&directory));
-    cr_assert(eq(int, setenv("XDG_CACHE_HOME", directory.path, 1), 0));
-}
-
-static void drop_cache(void) {
-    temp_dir_remove(&directory);
-}
-
-static void cached_path(char out[PATH_MAX]) {
-    cr_assert(snprintf(out, PATH_MAX, "%s/bugpack/jemalloc-%s", directory.path, build_id) <
-              PATH_MAX);
-}
-
-static void write_file(const char *path, const char *text, mode_t mode) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    cr_assert(ge(int, fd, 0));
-    cr_assert(eq(i64, write(fd, text, strlen(text)), (int64_t)strlen(text)));
-    cr_assert(eq(int, fchmod(fd, mode), 0));
-    cr_assert(eq(int, close(fd), 0));
-}
-
-TestSuite(calibration_cache, .init = use_cache, .fini = drop_cache);
-
-Test(calibration_cache, gives_back_what_was_stored_in_a_private_place) {
-    char path[PATH_MAX];
-    struct stat info;
-    bp_calibration loaded = {0, 0};
-    cr_assert(not(bp_calibration_cache_load(build_id, 0xccf78, &loaded)));
-    bp_calibration_cache_store(build_id, 0xccf78, &sample);
-    cr_assert(bp_calibration_cache_load(build_id, 0xccf78, &loaded));
-    cr_assert(eq(i64, loaded.deallocated_place, 840));
-    cr_assert(not(bp_calibration_cache_load(build_id, 0xccf80, &loaded)), "another slot");
-    cached_path(path);
-    cr_assert(eq(int, stat(path, &info), 0));
-    cr_assert(eq(u32, info.st_mode & 0777, 0600));
-    *strrchr(path, '/') = '\0';
-    cr_assert(eq(int, stat(path, &info), 0));
-    cr_assert(eq(u32, info.st_mode & 0777, 0700));
-}
-
-Test(calibration_cache, believes_no_file_that_others_could_have_written) {
-    char path[PATH_MAX];
-    char elsewhere[PATH_MAX + 8];
-    bp_calibration loaded = {1, 2};
-    bp_calibration_cache_store(build_id, 0xccf78, &sample);
-    cached_path(path);
-    write_file(path, "bugpack-jemalloc 1\nslot ccf78\nallocated 8\n", 0600);
-    cr_assert(not(bp_calibration_cache_load(build_id, 0xccf78, &loaded)), "torn");
-    write_file(path, sample_text, 0666);
-    cr_assert(not(bp_calibration_cache_load(build_id, 0xccf78, &loaded)), "writable by all");
-    write_file(path, sample_text, 0600);
-    cr_assert(bp_calibration_cache_load(build_id, 0xccf78, &loaded));
-    (void)snprintf(elsewhere, sizeof elsewhere, "%s.else", path);
-    cr_assert(eq(int, rename(path, elsewhere), 0));
-    cr_assert(eq(int, symlink(elsewhere, path), 0));
-    cr_assert(not(bp_calibration_cache_load(build_id, 0xccf78, &loaded)), "a symbolic link");
-    cr_assert(eq(int, unlink(path), 0));
-    cr_assert(eq(int, mkfifo(path, 0600), 0));
-    cr_assert(not(bp_calibration_cache_load(build_id, 0xccf78, &loaded)), "a FIFO");
-}
-
-Test(calibration_cache, keeps_away_from_a_directory_that_is_not_private) {
-    char path[PATH_MAX];
-    bp_calibration loaded = {1, 2};
-    bp_calibration_cache_store(build_id, 0xccf78, &sample);
-    cached_path(path);
-    *strrchr(path, '/') = '\0';
-    cr_assert(eq(int, chmod(path, 0777), 0));
-    cr_assert(not(bp_calibration_cache_load(build_id, 0xccf78, &loaded)));
-    bp_calibration_cache_store("00112233445566778899", 0xccf78, &sample);
-    cr_assert(eq(int, chmod(path, 0700), 0));
-    cr_assert(not(bp_calibration_cache_load("00112233445566778899", 0xccf78, &loaded)));
-}
-
-Test(calibration_cache, takes_no_build_id_that_could_be_a_path) {
-    bp_calibration loaded = {1, 2};
-    static const char *const bad[] = {"", "1d51", "../../../../etc/passwd", "1d5163c2/6dc9cd2b",
-                                      "1D5163C246DC9CD2"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        bp_calibration_cache_store(bad[i], 0xccf78, &sample);
-        cr_assert(not(bp_calibration_cache_load(bad[i], 0xccf78, &loaded)), "%s", bad[i]);
-    }
 }
