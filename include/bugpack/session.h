@@ -205,10 +205,8 @@ typedef struct bugpack_options {
         /* Where its reports are written; NULL: report_dir. The directory is created as report_dir
          * is, and checked by bugpack_open if the mode starts enabled. */
         const char *dir;
-        /* How many reports are taken: in all (default 50), and for one channel. BUGPACK_OFF: no
-         * such limit. With a channel_cap of 0, two reports are reserved for each open traffic
-         * channel that has had none, so that one channel cannot use them all: up to ten reports,
-         * and up to a fifth of `cap`. Reserved reports are available only to such channels. */
+        /* How many reports are taken: in all (default 50), and for one channel (default: no such
+         * limit). BUGPACK_OFF: no such limit. */
         uint64_t cap, channel_cap;
         /* Keys that are counted and never reported: patterns of fnmatch(3) without flags, such as
          * "display:*"; at most 1000. Each is matched once against each distinct key, in the host's

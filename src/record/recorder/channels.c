@@ -54,35 +54,14 @@ static size_t next_ring_bytes(const bp_channels *channels, uint64_t weight) {
     return (size_t)(share > page_bytes ? share / page_bytes * page_bytes : page_bytes);
 }
 
-/* The newest of this name; NULL: none. The list's lock is held. */
-static const bp_channel_item *find(const bp_channels *channels, const char *name, size_t name_bytes,
-                                   bool must_be_open) {
+/* The newest of this name; NULL: none. An older one is closed. One of the two locks is held. */
+static const bp_channel_item *find(const bp_channels *channels, const char *name) {
     for (size_t i = channels->count; i-- > 0;) {
-        const bp_channel_item *item = channels->items[i];
-        const char *its_name = bp_traffic_identity_of(item->traffic)->name;
-        if ((!must_be_open || !item->is_closed) && strncmp(its_name, name, name_bytes) == 0 &&
-            its_name[name_bytes] == '\0') {
-            return item;
+        if (strcmp(bp_traffic_identity_of(channels->items[i]->traffic)->name, name) == 0) {
+            return channels->items[i];
         }
     }
     return NULL;
-}
-
-size_t bp_channels_count_open(void *context, uint64_t *ret_generation) {
-    bp_channels *channels = context;
-    bp_lock_acquire(&channels->list_lock);
-    size_t count = channels->open_count;
-    *ret_generation = channels->generation;
-    bp_lock_release(&channels->list_lock);
-    return count;
-}
-
-bool bp_channels_is_open(void *context, const char *name, size_t name_bytes) {
-    bp_channels *channels = context;
-    bp_lock_acquire(&channels->list_lock);
-    bool is_open = find(channels, name, name_bytes, true) != NULL;
-    bp_lock_release(&channels->list_lock);
-    return is_open;
 }
 
 size_t bp_channels_plain_max(bp_channels *channels, const char *name, bool *ret_exact) {
@@ -91,7 +70,7 @@ size_t bp_channels_plain_max(bp_channels *channels, const char *name, bool *ret_
         return 0;
     }
     bp_lock_acquire(&channels->list_lock);
-    const bp_channel_item *item = find(channels, name, strlen(name), false);
+    const bp_channel_item *item = find(channels, name);
     size_t max = channels->forgotten_max;
     if (item != NULL) {
         max = bp_traffic_plain_max(item->traffic);
@@ -270,7 +249,8 @@ static bugpack_status open_locked(bp_channels *channels, const char *name,
     if (options->weight == 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\" has the weight 0", name);
     }
-    if (bp_channels_is_open(channels, name, strlen(name))) {
+    const bp_channel_item *namesake = find(channels, name);
+    if (namesake != NULL && !namesake->is_closed) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\": the name is taken", name);
     }
     size_t ring_bytes = next_ring_bytes(channels, options->weight);
@@ -295,8 +275,6 @@ static bugpack_status open_locked(bp_channels *channels, const char *name,
     channels->open_bytes += ring_bytes;
     bp_lock_acquire(&channels->list_lock);
     channels->items[channels->count++] = item;
-    channels->open_count++;
-    channels->generation++;
     bp_lock_release(&channels->list_lock);
     handle->traffic = item->traffic;
     atomic_fetch_sub_explicit(&handle->state, 1, memory_order_release); /* open */
@@ -333,8 +311,6 @@ void bp_channels_close(bp_channels *channels, bugpack_channel *channel) {
     }
     bp_channel_item *item = channels->items[at];
     item->is_closed = true;
-    channels->open_count--;
-    channels->generation++;
     bp_lock_release(&channels->list_lock);
     channels->weight_sum -= item->weight;
     channels->open_bytes -= item->taken_bytes;

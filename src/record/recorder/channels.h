@@ -58,8 +58,7 @@ typedef struct bp_channels {
     size_t handle_count;                         /* of these */
     bp_lock list_lock;       /* of what follows; held for a walk along the list. */
     bp_channel_item **items; /* in the order of their opening */
-    size_t count, capacity, open_count;
-    uint64_t generation;  /* how often a channel was opened or closed */
+    size_t count, capacity;
     size_t forgotten_max; /* the least bp_traffic_plain_max of those that are gone */
 } bp_channels;
 
@@ -101,11 +100,6 @@ typedef struct bp_channel_list {
 bugpack_status bp_channels_hold(bp_channels *channels, bp_channel_list *ret_list,
                                 bugpack_error *error);
 void bp_channels_unhold(bp_channels *channels, bp_channel_list *list);
-
-/* The two that bp_gaps_options asks for, of a bp_channels: how many are open, `*ret_generation`
- * changes whenever one is opened or closed; and whether a channel of this name is. Any thread. */
-size_t bp_channels_count_open(void *channels, uint64_t *ret_generation);
-bool bp_channels_is_open(void *channels, const char *name, size_t name_bytes);
 
 /* bp_traffic_plain_max of the newest channel of this name, closed or not; SIZE_MAX if there was
  * none, and 0 if no traffic is recorded. Of a name that is forgotten it is the least of those that

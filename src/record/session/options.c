@@ -32,7 +32,7 @@ static const bp_field fields[] = {
     FIELD(recorder.profile_hz,                0,                   0,                  BP_PROFILE_HZ_MAX),
     FIELD(recorder.crash_refresh_interval_ms, 0,                   CRASH_REFRESH_OFF,  BP_FIELD_MAX32),
     FIELD(pedantic.cap,                       50,                  UINT32_MAX,         BP_FIELD_MAX32),
-    FIELD(pedantic.channel_cap,               0,                   UINT32_MAX,         BP_FIELD_MAX32),
+    FIELD(pedantic.channel_cap,               0,                   0,                  BP_FIELD_MAX32),
     FIELD(auto_snapshot.interval_ms,          0,                   0,                  BP_FIELD_MAX32),
     FIELD(auto_snapshot.max_count,            20,                  0,                  BP_FIELD_MAX32),
     FIELD(auto_snapshot.max_bytes,            (uint64_t)512 << 20, 0,                  UINT64_MAX),

@@ -70,9 +70,7 @@ void bp_gap_summary_write(const bp_report_context *context, bp_gaps *gaps) {
                                    .opened_wall_ns = context->identity->opened.wall_ns,
                                    .closed_wall_ns = bp_clock_wall_ns(),
                                    .cap = config->pedantic.cap,
-                                   .channel_cap = config->pedantic.channel_cap == UINT32_MAX
-                                                      ? 0
-                                                      : config->pedantic.channel_cap};
+                                   .channel_cap = config->pedantic.channel_cap};
     if (bp_gaps_list(gaps, NULL, &rows, &summary.gap_count, NULL) != BUGPACK_OK ||
         summary.gap_count == 0) {
         return;

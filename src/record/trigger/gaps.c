@@ -15,9 +15,6 @@
 enum { slot_count = 2 * BUGPACK_GAP_KEYS_MAX }; /* a power of two: half of them stay empty */
 static const char table_overflow[] = "overflow";
 
-/* What is held back for one channel, and for all together. */
-static const uint32_t held_places = 2, held_places_max = 10;
-
 /* What became of a key. It moves between the first two, and stays in the others. */
 typedef enum gap_state {
     GAP_OPEN,    /* an occurrence may lead to a report */
@@ -40,8 +37,6 @@ struct channel {
     uint32_t key_count, unknown_count;
     uint32_t place_count; /* reports that are pending or written */
     bool is_cap_reported;
-    uint64_t asked_generation; /* of the host's channels, plus 1, when `is_open` was looked up */
-    bool is_open;
 };
 
 struct bp_gap {
@@ -60,12 +55,9 @@ struct bp_gaps {
     bp_tag_key hash_key; /* of long names, and of the slots: nobody can aim at one */
     char cap_reason[80], channel_cap_reason[80];
     bp_lock lock; /* of what follows; held for a look-up, or for a copy of all rows */
-    bool is_cap_reported, is_hold_reported;
+    bool is_cap_reported;
     uint32_t gap_count, pending_count, written_count;
     uint64_t occurrence_count;
-    uint64_t silent_generation; /* of the host's channels, plus 1, when they were counted: */
-    size_t silent_count;
-    bool is_silent_stale;
     uint16_t slots[slot_count]; /* a row's index and 1; 0: empty, where a search ends */
     struct bp_gap gaps[BUGPACK_GAP_KEYS_MAX];
     bp_trigger_tally tallies[BUGPACK_GAP_KEYS_MAX]; /* of the rows: to be copied at each trigger */
@@ -238,51 +230,6 @@ static bp_gap_occurrence refuse(bp_gap *gap, const char *reason, bool *is_report
     return is_first ? reported : BP_GAP_COUNTED;
 }
 
-/* Whether the host has the channel of this gap open; looked up once for each state of its channels.
- */
-static bool is_open(const bp_gaps *gaps, const bp_gap *gap, uint64_t generation) {
-    struct channel *channel = gap->channel;
-    if (channel->asked_generation != generation + 1) {
-        channel->asked_generation = generation + 1;
-        channel->is_open =
-            gaps->options.is_open(gaps->options.channels, gap->text, gap->channel_bytes);
-    }
-    return channel->is_open;
-}
-
-/* How many of the open channels have had no report. All rows are walked along once for each state
- * of the host's channels and of the places. */
-static size_t count_silent(bp_gaps *gaps, size_t open_count, uint64_t generation) {
-    if (gaps->silent_generation != generation + 1 || gaps->is_silent_stale) {
-        gaps->silent_count = open_count;
-        for (uint32_t i = 0; i < gaps->gap_count; i++) {
-            const bp_gap *gap = &gaps->gaps[i];
-            bool is_first_of_channel = gap->channel == &gaps->channels[i];
-            gaps->silent_count -= is_first_of_channel && gap->channel->place_count > 0 &&
-                                  is_open(gaps, gap, generation);
-        }
-        gaps->silent_generation = generation + 1;
-        gaps->is_silent_stale = false;
-    }
-    return gaps->silent_count;
-}
-
-/*
- * How many places the channel of this gap must leave to open channels that have had no report.
- * None, if it is such a channel itself.
- */
-static uint32_t count_held(bp_gaps *gaps, const bp_gap *asking) {
-    uint64_t generation;
-    size_t open_count = gaps->options.count_open(gaps->options.channels, &generation);
-    if (asking->channel->place_count == 0 && is_open(gaps, asking, generation)) {
-        return 0;
-    }
-    uint32_t cap = gaps->options.cap;
-    uint32_t held_max = cap / 5 < held_places_max ? cap / 5 : held_places_max;
-    size_t held = held_places * count_silent(gaps, open_count, generation);
-    return held < held_max ? (uint32_t)held : held_max;
-}
-
 static bp_gap_occurrence take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled) {
     if (!is_enabled) {
         gap->refusal = "pedantic mode was off";
@@ -297,13 +244,7 @@ static bp_gap_occurrence take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled)
         return refuse(gap, gaps->channel_cap_reason, &gap->channel->is_cap_reported,
                       BP_GAP_CHANNEL_CAP);
     }
-    if (channel_cap == 0 && gaps->options.channels != NULL &&
-        place_count + count_held(gaps, gap) >= gaps->options.cap) {
-        return refuse(gap, "the places that are left are held back for channels without a report",
-                      &gaps->is_hold_reported, BP_GAP_HELD_BACK);
-    }
     gap->channel->place_count++;
-    gaps->is_silent_stale = true;
     gaps->pending_count++;
     gap->state = GAP_PENDING;
     return BP_GAP_REPORT;
@@ -336,7 +277,6 @@ void bp_gaps_settle(bp_gaps *gaps, bp_gap *gap, bool is_written) {
         gap->state = GAP_WRITTEN;
     } else {
         gap->channel->place_count--;
-        gaps->is_silent_stale = true;
         gap->try_count++;
         gap->state = gap->try_count >= BUGPACK_GAP_TRIES ? GAP_GIVEN_UP : GAP_OPEN;
         gap->refusal = NULL;

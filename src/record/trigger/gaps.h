@@ -58,16 +58,8 @@ typedef struct bp_gaps bp_gaps;
 typedef struct bp_gap bp_gap;
 
 typedef struct bp_gaps_options {
-    uint32_t cap; /* reports in all; what is over BUGPACK_GAP_KEYS_MAX means that */
-    /* Of these, for one channel; 0: no cap of its own, but see below. */
-    uint32_t channel_cap;
-    /*
-     * The host's open channels; NULL: it has none. Without a channel_cap, two places are held back
-     * for each of them that has had no report, at most ten and a fifth of the cap in all.
-     */
-    size_t (*count_open)(void *channels, uint64_t *ret_generation);
-    bool (*is_open)(void *channels, const char *name, size_t name_bytes);
-    void *channels; /* the context of both; the generation changes when one is opened or closed */
+    uint32_t cap;              /* reports in all; what is over BUGPACK_GAP_KEYS_MAX means that */
+    uint32_t channel_cap;      /* of these, for one channel; 0: no cap of its own */
     const char *const *ignore; /* fnmatch patterns, borrowed until the table is freed */
     size_t ignore_count;
 } bp_gaps_options;
@@ -87,7 +79,6 @@ typedef enum bp_gap_occurrence {
     BP_GAP_REPORT,      /* its place is taken: report it, and call bp_gaps_settle */
     BP_GAP_CAP,         /* counted, and the first that the cap keeps from its report */
     BP_GAP_CHANNEL_CAP, /* counted, and the first of its channel that the channel's share keeps */
-    BP_GAP_HELD_BACK,   /* counted, and the first that is kept by what others have held back */
 } bp_gap_occurrence;
 
 /*

@@ -47,9 +47,6 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     const bp_config *config = context->report->config;
     const bp_gaps_options gaps_options = {.cap = config->pedantic.cap,
                                           .channel_cap = config->pedantic.channel_cap,
-                                          .count_open = bp_channels_count_open,
-                                          .is_open = bp_channels_is_open,
-                                          .channels = &context->report->recorder->channels,
                                           .ignore = config->pedantic.ignore,
                                           .ignore_count = config->pedantic.ignore_count};
     bugpack_status status = BUGPACK_OK;
@@ -264,11 +261,6 @@ void bp_pedantic_act(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap,
     } else if (seen == BP_GAP_CHANNEL_CAP) {
         note_cap(pedantic, "channel ", bp_gap_text(gap), bp_gap_channel_bytes(gap),
                  config->pedantic.channel_cap);
-    } else if (seen == BP_GAP_HELD_BACK) {
-        bp_note_log(pedantic->context.report->recorder, BUGPACK_LEVEL_WARN,
-                    "the other reports of gaps are held back for channels without one: further "
-                    "ones of channel %.*s are only counted",
-                    (int)bp_gap_channel_bytes(gap), bp_gap_text(gap));
     }
 }
 

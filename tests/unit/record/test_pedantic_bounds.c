@@ -159,28 +159,6 @@ Test(pedantic_bounds, a_channels_share_and_its_patterns_are_the_hosts_to_choose)
     cr_expect(eq(sz, count_of(summary, "it is to be ignored"), 20));
 }
 
-Test(pedantic_bounds, one_channel_leaves_places_to_open_ones_without_a_report) {
-    open_session();
-    bugpack_channel *channels[3];
-    static const char *const names[] = {"channel-0", "channel-1", "main"};
-    char key[64];
-    for (size_t i = 0; i < 3; i++) {
-        cr_assert(zero(int, bugpack_channel_open(session, names[i], NULL, &channels[i], NULL)));
-    }
-    for (unsigned i = 0; i < 60; i++) {
-        (void)snprintf(key, sizeof key, "channel-0:unimpl:%u", i);
-        bugpack_gap(session, key);
-    }
-    cr_expect(eq(uint, pedantic_settle().written_count, 46));
-    bugpack_channel_close(channels[2]);
-    bugpack_gap(session, "channel-0:unimpl:46");
-    bugpack_gap(session, "channel-1:unimpl:0");
-    cr_expect(eq(uint, pedantic_settle().written_count, 48));
-    CLEANUP(free_memory) char *summary = pedantic_close();
-    cr_expect(eq(sz, count_of(summary, "are held back for channels without a report"), 13));
-    cr_expect(eq(sz, count_of(summary, "\"channel_cap\": 0,"), 1));
-}
-
 Test(pedantic_bounds, hostile_keys_stay_inside_the_directory_and_the_json) {
     open_session();
     CLEANUP(free_memory) char *longest = malloc(10241);
