@@ -1,5 +1,5 @@
 #!/bin/sh
-# A profile in a report: what show, html, diff and verify say of it, and that it may be hostile.
+# A profile in a report: what show, html and diff say of it, and that it may be hostile.
 . "$(dirname "$0")/lib.sh"
 need jq python3
 cd "$scratch" || exit 1
@@ -69,16 +69,6 @@ exits 0 html hostile.zip -o hostile.html
 if grep -q '<script\|<img src=x\|onerror=alert(1)>' hostile.html; then wrong 'there is markup of the report'; fi
 [ "$(wc -c <hostile.html)" -lt 1000000 ] || wrong "the page has $(wc -c <hostile.html) bytes"
 exits 0 html cut.zip -o cut.html
-
-fact 'verify says whether it is well formed'
-for zip in spin later wide; do
-    run verify $zip.zip
-    case $(cat out) in *profile.folded*line*) wrong "$zip: $(cat out)" ;; esac
-done
-exits 1 verify hostile.zip
-expect_out 'entry "profile.folded": line 2: there is no count'
-exits 1 verify cut.zip
-expect_out 'entry "profile.folded": line 7: its end is missing'
 
 fact 'diff names the functions whose share has changed, the largest change first'
 exits 1 diff spin.zip later.zip

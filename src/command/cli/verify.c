@@ -95,9 +95,9 @@ const bp_cli_command bp_cli_verify_command = {
     "Usage: bugpack verify [OPTION]... ZIP...\n"
     "\n"
     "Check the structure of each zip, the checksum of every entry, the SHA-256 and\n"
-    "the size that the manifest says of it, and what is in it: JSON, traffic and\n"
-    "pictures. Print one line for each zip, which names every fault with its entry.\n"
-    "A ZIP of - is read from standard input.\n",
+    "the size that the manifest says of it, and that JSON is well-formed. Print one\n"
+    "line for each zip, which names every fault with its entry. A ZIP of - is read\n"
+    "from standard input.\n",
     option_rows,
     "Exit status: 0 all are whole, 1 one is not, or failed, 2 usage.\n",
     INT_MAX - 1,

@@ -1,6 +1,5 @@
 /*
- * Encodes pixels as a PNG; and checks one while it is read: libpng decodes it, row by row, and
- * keeps no picture.
+ * Encodes pixels as a PNG.
  */
 #ifndef BP_IMAGE_PNG_H
 #define BP_IMAGE_PNG_H
@@ -44,18 +43,5 @@ bugpack_status bp_pixels_check(const bp_pixels *pixels, size_t available_bytes,
  */
 bugpack_status bp_png_encode(const bp_pixels *pixels, uint32_t x, uint32_t y, uint32_t width,
                              uint32_t height, bp_sink *sink, void *context, bugpack_error *error);
-
-typedef struct bp_png_check bp_png_check;
-
-/* A picture of over `max_bytes` after decompression is refused. NULL without memory. */
-bp_png_check *bp_png_check_new(uint64_t max_bytes);
-/* NULL is fine. */
-void bp_png_check_free(bp_png_check *check);
-
-/* CORRUPT with what is wrong; LIMIT for too large a picture; NO_MEMORY. All of them are final. */
-bugpack_status bp_png_check_write(bp_png_check *check, const void *bytes, size_t byte_count,
-                                  bugpack_error *error);
-/* The same for the end of the file. `ret_bytes` is the size of the picture. */
-bugpack_status bp_png_check_end(bp_png_check *check, uint64_t *ret_bytes, bugpack_error *error);
 
 #endif

@@ -9,10 +9,8 @@
 typedef enum bp_entry_form {
     BP_ENTRY_ANY, /* whatever it is */
     BP_ENTRY_TEXT,
-    BP_ENTRY_JSON,       /* one document */
-    BP_ENTRY_JSON_LINES, /* one document a line */
-    BP_ENTRY_PCAP,
-    BP_ENTRY_PNG
+    BP_ENTRY_JSON,      /* one document */
+    BP_ENTRY_JSON_LINES /* one document a line */
 } bp_entry_form;
 
 /* Whether `without_entries` may name it, and whether a host may provide it itself. */
@@ -55,10 +53,10 @@ enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_B
     ROW(LOGS, "logs.jsonl", JSON_LINES, OPTIONAL, "log messages: addresses, paths, names") \
     ROW(LOG_FILES, "logs/", ANY, HOSTS, "log files: addresses, paths, names") \
     ROW(NOTIFICATIONS, "notifications.json", JSON, OPTIONAL, "what the user was shown") \
-    ROW(TRAFFIC, "traffic.pcap", PCAP, OPTIONAL, "TRAFFIC with its payload") \
+    ROW(TRAFFIC, "traffic.pcap", ANY, OPTIONAL, "TRAFFIC with its payload") \
     ROW(TRAFFIC_INDEX, "traffic-index.jsonl", JSON_LINES, OPTIONAL, "names of channels and messages") \
-    ROW(SCREENSHOT, "screenshot.png", PNG, FIXED, "SCREENSHOT") \
-    ROW(SCREENSHOT_REGION, "screenshot-region.png", PNG, FIXED, "SCREENSHOT") \
+    ROW(SCREENSHOT, "screenshot.png", ANY, FIXED, "SCREENSHOT") \
+    ROW(SCREENSHOT_REGION, "screenshot-region.png", ANY, FIXED, "SCREENSHOT") \
     ROW(DISCONNECT, "disconnect-cause.json", JSON, FIXED, "error texts") \
     SOURCE(THREAD_HEAP, "thread-heap.json", JSON, OPTIONAL, "names of threads", \
            thread_heap, is_other, 256 << 10, 7) \

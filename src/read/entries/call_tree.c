@@ -19,39 +19,38 @@ static const char ellipsis[] = "\u2026";
 /* --- lines -------------------------------------------------------------------------------- */
 
 /* No name may be empty, or hold what a terminal could obey. */
-static const char *check_stack(const char *stack, size_t byte_count) {
+static bool is_stack(const char *stack, size_t byte_count) {
     if (byte_count == 0 || stack[0] == ';' || stack[byte_count - 1] == ';') {
-        return "a name is empty";
+        return false;
     }
     for (size_t i = 0; i < byte_count; i++) {
         unsigned char byte = (unsigned char)stack[i];
-        if (byte < 0x20 || byte == 0x7f) {
-            return "a name has a control character";
-        }
-        if (byte == ';' && stack[i + 1] == ';') {
-            return "a name is empty";
+        bool is_empty = byte == ';' && stack[i + 1] == ';';
+        if (is_empty || byte < 0x20 || byte == 0x7f) {
+            return false;
         }
     }
-    return bp_utf8_is_valid(stack, byte_count) ? NULL : "a name is not UTF-8";
+    return bp_utf8_is_valid(stack, byte_count);
 }
 
-const char *bp_call_tree_divide(const char *line, size_t line_bytes, size_t *ret_stack_bytes,
-                                uint64_t *ret_samples) {
+/* Divides a line without its newline: "THREAD;main;serve 182". False where it is malformed. */
+static bool divide(const char *line, size_t line_bytes, size_t *ret_stack_bytes,
+                   uint64_t *ret_samples) {
     uint64_t samples = 0, digit_weight = 1;
     size_t at = line_bytes;
     for (; at > 0 && line[at - 1] >= '0' && line[at - 1] <= '9'; at--) {
         uint64_t digit = (uint64_t)(line[at - 1] - '0');
         if (digit_weight > UINT32_MAX || (samples += digit * digit_weight) > UINT32_MAX) {
-            return "its count is too large";
+            return false;
         }
         digit_weight *= 10;
     }
     if (samples == 0 || at == 0 || line[at - 1] != ' ') {
-        return "there is no count";
+        return false;
     }
     *ret_stack_bytes = at - 1;
     *ret_samples = samples;
-    return check_stack(line, at - 1);
+    return is_stack(line, at - 1);
 }
 
 /* --- the tree ----------------------------------------------------------------------------- */
@@ -168,7 +167,7 @@ bugpack_status bp_call_tree_add(void *context, const char *line, size_t line_byt
     uint64_t samples = 0;
     uint32_t node = 0;
     tree->line_count++;
-    if (bp_call_tree_divide(line, line_bytes, &stack_bytes, &samples) != NULL) {
+    if (!divide(line, line_bytes, &stack_bytes, &samples)) {
         tree->bad_line_count++;
         return BUGPACK_OK;
     }

@@ -18,8 +18,7 @@ enum {
     BP_CALL_TREE_NODE_MAX = 1 << 18,
     BP_CALL_TREE_NAME_MAX = 1 << 17, /* all different */
     BP_CALL_TREE_DEPTH_MAX = 512,    /* of a stack, with its thread; what is deeper is one "…" */
-    BP_CALL_TREE_LINE_BYTES = 1 << 20, /* a longer line is passed over */
-    BP_CALL_TREE_LABEL_BYTES = 256     /* of a name that is shown whole, with its NUL */
+    BP_CALL_TREE_LABEL_BYTES = 256   /* of a name that is shown whole, with its NUL */
 };
 
 /* A thread, or a function that another called. Nodes are named by their index; 0 is the root, which
@@ -47,13 +46,6 @@ typedef struct bp_call_tree {
     uint64_t line_count, bad_line_count;
     uint64_t left_samples; /* of lines that found no room */
 } bp_call_tree;
-
-/*
- * Divides a line without its newline: "THREAD;main;serve 182". The stack is its first
- * `ret_stack_bytes`. NULL, or what is wrong with it: a static text.
- */
-const char *bp_call_tree_divide(const char *line, size_t line_bytes, size_t *ret_stack_bytes,
-                                uint64_t *ret_samples);
 
 /* Adds a line, as a bp_json_line_taker whose context is the tree. One that is malformed, or finds
  * no room, is only counted. NO_MEMORY; then it is empty.

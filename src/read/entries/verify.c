@@ -27,8 +27,7 @@ typedef struct verifying {
     bp_archive_reader *reader;
     bp_json_tree *manifest; /* NULL: it cannot be read */
     bp_manifest_lines lines;
-    bp_content *content;
-    bp_content_budget budget;
+    bp_content content;
     struct sha256_ctx hash;
     bugpack_status content_status; /* of the entry being read */
     bugpack_error content_error;
@@ -135,7 +134,7 @@ static bugpack_status take(void *context, const void *bytes, size_t byte_count) 
     sha256_update(&state->hash, byte_count, bytes);
     if (state->content_status == BUGPACK_OK) {
         state->content_status =
-            bp_content_write(state->content, bytes, byte_count, &state->content_error);
+            bp_content_write(&state->content, bytes, byte_count, &state->content_error);
     }
     return state->content_status == BUGPACK_ERR_NO_MEMORY ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
 }
@@ -163,10 +162,8 @@ static bugpack_status check_entry(verifying *state, size_t index, bugpack_error 
         return BUGPACK_OK; /* what is wrong with it was said */
     }
     sha256_init(&state->hash);
-    state->content_status = bp_content_begin(state->content, entry.name, &state->content_error);
-    if (state->content_status == BUGPACK_ERR_NO_MEMORY) {
-        return bp_fail_memory(error, "verify a report");
-    }
+    state->content_status = BUGPACK_OK;
+    bp_content_begin(&state->content, entry.name);
     bugpack_status status =
         bp_archive_reader_read(state->reader, index, UINT64_MAX, take, state, &detail);
     bp_sha256_print(&state->hash, sha256);
@@ -181,7 +178,7 @@ static bugpack_status check_entry(verifying *state, size_t index, bugpack_error 
         check_line(state, &entry, line, sha256);
     }
     if (state->content_status == BUGPACK_OK) {
-        state->content_status = bp_content_end(state->content, &state->content_error);
+        state->content_status = bp_content_end(&state->content, &state->content_error);
     }
     if (state->content_status == BUGPACK_ERR_NO_MEMORY) {
         return bp_fail_memory(error, "verify a report");
@@ -266,10 +263,6 @@ static bugpack_status verify(verifying *state, int fd, bugpack_error *error) {
     if (status != BUGPACK_OK) {
         return status;
     }
-    state->content = bp_content_new(&state->budget);
-    if (state->content == NULL) {
-        return bp_fail_memory(error, "verify a report");
-    }
     status = check_entries(state, error);
     return status == BUGPACK_OK && state->manifest != NULL ? check_ids(state, error) : status;
 }
@@ -281,8 +274,7 @@ bugpack_status bp_verify(int fd, uint64_t max_bytes, bp_verify_result *ret_resul
         return bp_fail_memory(error, "verify a report");
     }
     state->max_bytes = max_bytes;
-    state->budget =
-        (bp_content_budget){.picture_bytes = max_bytes, .json_steps = max_bytes + max_bytes / 4};
+    state->content.steps_left = max_bytes + max_bytes / 4;
     bp_buffer_init(&state->result.faults, (size_t)64 << 10);
     bugpack_status status = verify(state, fd, error);
     if (status == BUGPACK_OK && state->result.fault_count > fault_shown_max) {
@@ -294,7 +286,7 @@ bugpack_status bp_verify(int fd, uint64_t max_bytes, bp_verify_result *ret_resul
     } else {
         bp_verify_release(&state->result);
     }
-    bp_content_free(state->content);
+    bp_content_release(&state->content);
     bp_json_tree_free(state->manifest);
     bp_manifest_lines_release(&state->lines);
     bp_archive_reader_free(state->reader);
