@@ -1,6 +1,5 @@
 #include "model/frame_text.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,96 +16,40 @@ typedef struct span {
     const char *at, *end;
 } span;
 
-static bool begins(span text, const char *word) {
-    size_t length = strlen(word);
-    return (size_t)(text.end - text.at) >= length && memcmp(text.at, word, length) == 0;
-}
-
-static bool is_name_byte(char byte) {
-    return isalnum((unsigned char)byte) || byte == '_' || byte == '$' || (byte & 0x80) != 0;
-}
-
-/* How long the next token is: a byte, "->", or "operator" with what it names, which may be any
- * bracket. `before` is the byte before it. */
-static size_t token_length(span text, char before) {
-    static const char *const symbols[] = {"()",  "[]", "<<=", "<=>", "<<", "<=", "<",
-                                          ">>=", ">>", ">=",  "->*", "->", ">",  " "};
+/* Where the parameters begin that end the name; NULL: it has none. Other parentheses are of a
+ * function around it, of its template's arguments, or of "operator()". */
+static const char *find_parameters(const char *text) {
     static const char word[] = "operator";
-    size_t length = sizeof word - 1;
-    bool is_operator = !is_name_byte(before) && begins(text, word) &&
-                       (text.at + length == text.end || !is_name_byte(text.at[length]));
-    if (!is_operator) {
-        return begins(text, "->") ? 2 : 1;
+    size_t depth = 1, length = sizeof word - 1;
+    const char *at = strrchr(text, ')');
+    if (at == NULL || strpbrk(at, ":>}") != NULL) {
+        return NULL;
     }
-    span rest = {text.at + length, text.end};
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        if (begins(rest, symbols[i])) {
-            return length + strlen(symbols[i]);
-        }
+    while (depth > 0 && at > text) {
+        at--;
+        depth += *at == ')';
+        depth -= *at == '(';
     }
-    return length;
+    bool is_call = (size_t)(at - text) >= length && memcmp(at - length, word, length) == 0;
+    return depth == 0 && !is_call ? at : NULL;
 }
 
-static bool opens(char byte) {
-    return byte == '<' || byte == '(' || byte == '[' || byte == '{';
-}
-
-static bool closes(char byte) {
-    return byte == '>' || byte == ')' || byte == ']' || byte == '}';
-}
-
-/* Behind the bracket that opens at the beginning, with what is in it. */
-static const char *skip_group(span text) {
+/* The name without its parameters and what follows them, and without the result's type, which a
+ * template has. Operators keep that, as their names may have blanks and brackets. */
+static span find_name(const char *text) {
+    const char *parameters = find_parameters(text);
+    span name = {text, parameters != NULL ? parameters : text + strlen(text)};
+    bool is_operator = strstr(text, "operator") != NULL;
     size_t depth = 0;
-    for (char before = ' '; text.at < text.end;) {
-        size_t length = token_length(text, before);
-        depth += length == 1 && opens(*text.at);
-        if (length == 1 && closes(*text.at) && --depth == 0) {
-            return text.at + 1;
+    for (const char *at = name.end; at > text && !is_operator; at--) {
+        depth += strchr(">)]}", at[-1]) != NULL;
+        depth -= depth > 0 && strchr("<([{", at[-1]) != NULL;
+        if (at[-1] == ' ' && depth == 0) {
+            name.at = at;
+            break;
         }
-        before = text.at[length - 1];
-        text.at += length;
     }
-    return text.end;
-}
-
-/* Where the rest of the name begins if parameters that end here are those of a function around it:
- * "run(int) const::{lambda()#1}::operator()". NULL: there is none. */
-static const char *find_rest(span after) {
-    static const char *const qualifiers[] = {" const", " volatile", " &", "&"};
-    for (size_t i = 0; i < sizeof qualifiers / sizeof qualifiers[0]; i++) {
-        after.at += begins(after, qualifiers[i]) ? strlen(qualifiers[i]) : 0;
-    }
-    return begins(after, "::") ? after.at : NULL;
-}
-
-/* The name without the result's type, which a template has, and without what follows its parameters
- * or begins with them. */
-static span find_name(span text) {
-    span name = text;
-    bool is_operator = false; /* whose name may have blanks */
-    for (char before = ' '; text.at < text.end;) {
-        size_t length = token_length(text, before);
-        const char *next = text.at + length;
-        bool has_parameters = *text.at == '(' && before != ' ' && before != ':';
-        if (length > 2) {
-            is_operator = true;
-        } else if (length == 1 && opens(*text.at)) {
-            next = skip_group(text);
-            if (has_parameters) {
-                next = find_rest((span){next, text.end});
-            }
-            if (next == NULL) {
-                return (span){name.at, text.at};
-            }
-            is_operator = is_operator && !has_parameters;
-        } else if (*text.at == ' ' && !is_operator) {
-            name.at = next;
-        }
-        before = next[-1];
-        text.at = next;
-    }
-    return name.at < name.end ? name : (span){text.end, text.end};
+    return name.at < name.end ? name : (span){text, text + strlen(text)};
 }
 
 /* --- other names ---------------------------------------------------------------------------- */
@@ -141,7 +84,7 @@ static span name_of(const bp_frame_text *frame) {
     if (frame->is_signal) {
         name = (span){signal_words, signal_words + sizeof signal_words - 1};
     } else if (written != NULL) {
-        name = find_name((span){written, written + strlen(written)});
+        name = find_name(written);
     }
     return name.at == name.end && frame->symbol != NULL ? plain_symbol(frame->symbol) : name;
 }

@@ -28,9 +28,9 @@ typedef struct bp_frame_text {
 
 /*
  * "app::parse<int>", for a line with several: without the version of the symbol, the marks of a
- * compiler's clone, parameters and the result's type; a long one is cut with an ellipsis. A frame
- * without a name is "viewer+0x1221", in no file "0x7f3c". Where a signal handler returns to, it is
- * gdb's words for that. Never "".
+ * compiler's clone, parameters and, but of an operator, the result's type; a long one is cut with
+ * an ellipsis. A frame without a name is "viewer+0x1221", in no file "0x7f3c". Where a signal
+ * handler returns to, it is gdb's words for that. Never "".
  */
 void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTES]);
 
