@@ -130,6 +130,22 @@ bugpack_status bp_fail_memory(bugpack_error *error, const char *what) {
     return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "cannot %s: out of memory", what);
 }
 
+bugpack_status bp_check_text(const char *argument, const char *text, size_t min_bytes,
+                             size_t max_bytes, bugpack_error *error) {
+    if (text == NULL && min_bytes > 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "%s is NULL", argument);
+    }
+    size_t byte_count = text == NULL ? 0 : strnlen(text, max_bytes + 1);
+    if (byte_count > max_bytes) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "%s must have at most %zu bytes", argument,
+                       max_bytes);
+    }
+    return byte_count >= min_bytes
+               ? BUGPACK_OK
+               : bp_fail(error, BUGPACK_ERR_INVALID, "%s must have %zu to %zu bytes, has %zu",
+                         argument, min_bytes, max_bytes, byte_count);
+}
+
 const char *bugpack_status_name(bugpack_status status) {
     static const char *const names[] = {
         [-BUGPACK_OK] = "ok",

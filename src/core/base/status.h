@@ -6,6 +6,7 @@
 #define BP_BASE_STATUS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <bugpack/error.h>
@@ -37,6 +38,11 @@ bugpack_status bp_fail_process_errno(bugpack_error *error, int system_errno, con
 bool bp_errno_is_trouble(int system_errno);
 
 #define BP_ERRNO_BYTES 128
+
+/* INVALID with `argument` and the rule in its sentence, unless `text` has `min_bytes` to
+ * `max_bytes` bytes. NULL is fine where an empty text is. */
+bugpack_status bp_check_text(const char *argument, const char *text, size_t min_bytes,
+                             size_t max_bytes, bugpack_error *error);
 
 /* What the system calls an errno: "Too many open files"; "error 4711" for one it does not know. */
 void bp_describe_errno(int system_errno, char out[BP_ERRNO_BYTES]);

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "base/status.h"
 #include "base/struct_size.h"
 #include "session/session.h"
@@ -7,14 +5,11 @@
 static bugpack_status disconnect(bugpack_session *session, bp_loss *cause,
                                  const bugpack_disconnect_details *given, bugpack_error *error) {
     bugpack_disconnect_details details = BUGPACK_DISCONNECT_DETAILS_INIT;
-    if (cause->channel == NULL || cause->channel[0] == '\0' ||
-        strnlen(cause->channel, BUGPACK_CHANNEL_MAX_BYTES + 1) > BUGPACK_CHANNEL_MAX_BYTES) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "channel must have 1 to %d bytes",
-                       BUGPACK_CHANNEL_MAX_BYTES);
-    }
     bugpack_status status =
-        given == NULL ? BUGPACK_OK
-                      : bp_struct_read(&bp_of_bugpack_disconnect_details, &details, given, error);
+        bp_check_text("channel", cause->channel, 1, BUGPACK_CHANNEL_MAX_BYTES, error);
+    if (status == BUGPACK_OK && given != NULL) {
+        status = bp_struct_read(&bp_of_bugpack_disconnect_details, &details, given, error);
+    }
     if (status == BUGPACK_OK) {
         cause->error_kind = details.error_kind;
         cause->keepalive_fired = details.keepalive_fired;

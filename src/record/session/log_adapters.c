@@ -52,6 +52,10 @@ static void close_stream(void *context) {
 
 static FILE *open_stream(bugpack_session *session, bugpack_level level, const char *channel,
                          bugpack_error *error) {
+    if (level < BUGPACK_LEVEL_TRACE || level > BUGPACK_LEVEL_FATAL) {
+        (void)bp_fail(error, BUGPACK_ERR_INVALID, "level: a record cannot have %d", (int)level);
+        return NULL;
+    }
     log_stream *stream = malloc(sizeof *stream);
     if (stream == NULL) {
         (void)bp_fail_memory(error, "open a log stream");
@@ -80,9 +84,6 @@ FILE *bugpack_log_stream(bugpack_session *session, bugpack_level level, const ch
                          bugpack_error *error) {
     bp_call call;
     FILE *file = NULL;
-    if (level < BUGPACK_LEVEL_TRACE || level > BUGPACK_LEVEL_FATAL) {
-        session = NULL; /* refused as INVALID */
-    }
     if (bp_session_enter(&call, session, "open a log stream", error)) {
         file = open_stream(session, level, channel, error);
         if (file != NULL) {

@@ -78,7 +78,7 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         bool is_wrong;
         const char *sentence;
     } rules[] = {
-        {app == NULL && !has_target, "the options name no app_name"},
+        {app == NULL && !has_target, "app_name is NULL, and there is no target_pid"},
         {app != NULL && (app[0] == '\0' || strlen(app) > app_name_max_bytes),
          "app_name must have 1 to 64 bytes"},
         {log_bytes != 0 && (log_bytes < log_ring_min_bytes || log_bytes > log_ring_max_bytes),
@@ -97,7 +97,7 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
          "when_busy has an unknown value"},
         {(unsigned)options->redaction.mode > BUGPACK_REDACT_NEVER,
          "redaction.mode has an unknown value"},
-        {options->without_process && has_target, "a session about a process cannot be without one"},
+        {options->without_process && has_target, "without_process excludes a target_pid"},
     };
     const char *unknown_in = find_reserved(options);
     if (unknown_in != NULL) {

@@ -61,15 +61,16 @@ static bugpack_status provide(bugpack_session *session, const char *name,
                               void *context, bugpack_error *error) {
     static const bp_content_form forms[] = {BP_CONTENT_JSON, BP_CONTENT_TEXT, BP_CONTENT_BYTES};
     if ((unsigned)kind > BUGPACK_PROVIDE_SCREENSHOT) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "kind has an unknown value");
+        return bp_fail(error, BUGPACK_ERR_INVALID, "kind: %u is no bugpack_provider_kind",
+                       (unsigned)kind);
     }
     const char *refusal = refuse_name(session, name, kind);
-    if (refusal == NULL && provider == NULL) {
-        refusal = "it has no provider";
-    }
     if (refusal != NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
                        name == NULL ? "" : name, refusal);
+    }
+    if (provider == NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "the provider of \"%s\" is NULL", name);
     }
     return kind == BUGPACK_PROVIDE_SCREENSHOT ? add_screenshot(session, provider, context, error)
                                               : add(session,

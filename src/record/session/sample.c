@@ -11,8 +11,8 @@ static const size_t json_limit_bytes = (size_t)256 << 20;
 static bugpack_status sample(pid_t pid, uint32_t window_ms, char **ret_json, size_t *ret_bytes,
                              bugpack_error *error) {
     if (window_ms > BUGPACK_SAMPLE_WINDOW_MAX_MS) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "a sample window of %u ms is over %u ms",
-                       (unsigned)window_ms, BUGPACK_SAMPLE_WINDOW_MAX_MS);
+        return bp_fail(error, BUGPACK_ERR_INVALID, "window_ms must be at most %u, is %u",
+                       BUGPACK_SAMPLE_WINDOW_MAX_MS, (unsigned)window_ms);
     }
     bp_buffer json;
     bp_buffer_init(&json, json_limit_bytes);

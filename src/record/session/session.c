@@ -449,6 +449,14 @@ bugpack_status bp_session_check(const bugpack_session *session) {
     return bp_fork_guard_is_owner(session->fork_guard) ? BUGPACK_OK : BUGPACK_ERR_INERT;
 }
 
+static const char *explain_refusal(bugpack_status status) {
+    if (status == BUGPACK_ERR_INVALID) {
+        return "session is NULL";
+    }
+    return status == BUGPACK_ERR_INERT ? "the session belongs to the parent of this process"
+                                       : "the session is closed";
+}
+
 bool bp_session_enter(bp_call *call, bugpack_session *session, const char *what,
                       bugpack_error *error) {
     call->status = bp_session_check(session);
@@ -458,8 +466,7 @@ bool bp_session_enter(bp_call *call, bugpack_session *session, const char *what,
         call->status = BUGPACK_ERR_CLOSED;
     }
     if (!call->is_inside && what != NULL) {
-        (void)bp_fail(error, call->status, "cannot %s: %s", what,
-                      bugpack_status_name(call->status));
+        (void)bp_fail(error, call->status, "cannot %s: %s", what, explain_refusal(call->status));
     }
     return call->is_inside;
 }

@@ -49,10 +49,10 @@ typedef struct bp_call {
 
 /*
  * Enters a session; false, with the status INVALID, INERT, or CLOSED once the close has begun, and
- * the error "cannot WHAT: session is closed" (`what` NULL: none). After true the call may use all
- * of the session until it leaves, on the same thread. Calls may nest. A close waits for the calls
- * that are inside; one from inside does nothing. Never waits; a pthread_cancel is held back until
- * the leave. All calls have this shape:
+ * the error "cannot WHAT: the session is closed" (`what` NULL: none). After true the call may use
+ * all of the session until it leaves, on the same thread. Calls may nest. A close waits for the
+ * calls that are inside; one from inside does nothing. Never waits; a pthread_cancel is held back
+ * until the leave. All calls have this shape:
  *
  *     bp_call call;
  *     if (bp_session_enter(&call, session, "do something", error)) {

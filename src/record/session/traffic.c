@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "base/status.h"
 #include "base/struct_size.h"
 #include "recorder/recorder.h"
@@ -15,7 +13,8 @@ static bugpack_status read_channel_options(const bugpack_channel_options *given,
         given == NULL ? BUGPACK_OK
                       : bp_struct_read(&bp_of_bugpack_channel_options, options, given, error);
     if (status == BUGPACK_OK && (unsigned)options->payload > BUGPACK_PAYLOAD_EXACT) {
-        status = bp_fail(error, BUGPACK_ERR_INVALID, "payload has an unknown value");
+        status = bp_fail(error, BUGPACK_ERR_INVALID, "payload: %u is no bugpack_payload",
+                         (unsigned)options->payload);
     }
     return status != BUGPACK_OK
                ? status
@@ -26,11 +25,10 @@ static bugpack_status open_channel(bugpack_session *session, const char *name,
                                    const bugpack_channel_options *options,
                                    bugpack_channel **ret_channel, bugpack_error *error) {
     bugpack_channel_options checked = BUGPACK_CHANNEL_OPTIONS_INIT;
-    if (name == NULL || name[0] == '\0' ||
-        strnlen(name, BUGPACK_CHANNEL_MAX_BYTES + 1) > BUGPACK_CHANNEL_MAX_BYTES) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "a channel's name must have 1 to 64 bytes");
+    bugpack_status status = bp_check_text("name", name, 1, BUGPACK_CHANNEL_MAX_BYTES, error);
+    if (status == BUGPACK_OK) {
+        status = read_channel_options(options, &checked, error);
     }
-    bugpack_status status = read_channel_options(options, &checked, error);
     if (status != BUGPACK_OK) {
         return status;
     }

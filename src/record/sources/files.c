@@ -177,10 +177,16 @@ bugpack_status bp_source_file(const bp_report_context *context, const bp_file_pl
         return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
                        plan->name == NULL ? "" : plan->name, refusal);
     }
-    if (plan->path == NULL || plan->kind < BUGPACK_FILE_WHOLE || plan->kind > BUGPACK_FILE_JSON ||
-        plan->limit_bytes > SIZE_MAX >> 8) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "the file for \"%s\" cannot be registered",
-                       plan->name);
+    if (plan->path == NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "the path of \"%s\" is NULL", plan->name);
+    }
+    if ((unsigned)plan->kind > BUGPACK_FILE_JSON) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "kind: %u is no bugpack_file_kind",
+                       (unsigned)plan->kind);
+    }
+    if (plan->limit_bytes > SIZE_MAX >> 8) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "limit_bytes must be at most %zu",
+                       SIZE_MAX >> 8);
     }
     watched_file *file = calloc(1, sizeof *file);
     if (file == NULL) {

@@ -5,6 +5,7 @@
  * itself, between two looks at most a quarter more than it meant to sleep: while it could not run,
  * nobody could.
  */
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,16 +304,20 @@ bugpack_status bp_watchdog_open(void *context, bugpack_session *session, const c
                                 bugpack_error *error) {
     struct watchdogs *self = context;
     const bp_config *config = self->base.context.report->config;
-    size_t name_bytes = name == NULL ? 0 : strnlen(name, BUGPACK_CHANNEL_MAX_BYTES + 1);
-    if (name_bytes == 0 || name_bytes > BUGPACK_CHANNEL_MAX_BYTES || ret_watchdog == NULL) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "a watchdog's name must have 1 to 64 bytes");
+    bugpack_status status = bp_check_text("name", name, 1, BUGPACK_CHANNEL_MAX_BYTES, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (ret_watchdog == NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "ret_watchdog is NULL");
     }
     if (limit_ms < BUGPACK_WATCHDOG_LIMIT_MIN_MS || limit_ms > BUGPACK_WATCHDOG_LIMIT_MAX_MS) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "a watchdog's limit must be between 100 ms and a day");
+        return bp_fail(error, BUGPACK_ERR_INVALID, "limit_ms must be %d to %d, is %" PRIu64,
+                       BUGPACK_WATCHDOG_LIMIT_MIN_MS, BUGPACK_WATCHDOG_LIMIT_MAX_MS, limit_ms);
     }
     if (config->target_pid != 0 || config->without_process) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "the session is not about this process");
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "cannot open a watchdog: the session is not about this process");
     }
     bugpack_watchdog *watchdog = calloc(1, sizeof *watchdog);
     if (watchdog == NULL) {
@@ -320,7 +325,7 @@ bugpack_status bp_watchdog_open(void *context, bugpack_session *session, const c
     }
     watchdog->session = session;
     watchdog->limit_ns = limit_ms * BP_NS_PER_MS;
-    memcpy(watchdog->name, name, name_bytes);
+    memcpy(watchdog->name, name, strlen(name));
     bp_watchdog_beat(watchdog);
     bp_lock_acquire(&self->lock);
     bool has_room = self->count < BUGPACK_WATCHDOGS_MAX;
