@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hosts/console.h"
 #include "hosts/spice/client.h"
+#include "hosts/spice/console.h"
 
 enum { first_pause_ms = 250, longest_pause_ms = 8000, flush_ms = 5000, turn_ms = 50 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hosts/console.h"
+#include "hosts/spice/console.h"
 
 static void on_diagnostic(bugpack_level level, const char *text, void *context) {
     (void)context;

@@ -1,15 +1,14 @@
 /*
- * The terminal and the signals of an example host: who asks for a report, or for its end.
+ * The terminal and the signals of the client: who asks for a report, or for its end.
  */
-#ifndef BP_HOSTS_CONSOLE_H
-#define BP_HOSTS_CONSOLE_H
+#ifndef HOSTS_SPICE_CONSOLE_H
+#define HOSTS_SPICE_CONSOLE_H
 
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bugpack/events.h>
@@ -82,30 +81,6 @@ static inline console_wish console_wait(int timeout_ms) {
         wish = number == SIGUSR1 ? CONSOLE_REPORT : CONSOLE_QUIT;
     }
     return wish;
-}
-
-/* Prints the growth of three counts that began at 0, once a second. */
-static inline void console_print_rates(unsigned long long updates,
-                                       unsigned long long received_bytes,
-                                       unsigned long long sent_bytes) {
-    static unsigned long long last[3];
-    static double then;
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    double now = (double)time.tv_sec + (double)time.tv_nsec / 1e9, secs = now - then;
-    if (then != 0 && secs < 1) {
-        return;
-    }
-    if (then != 0) {
-        (void)printf("%.1f updates/s, %.1f kB/s received, %.1f kB/s sent\n",
-                     (double)(updates - last[0]) / secs,
-                     (double)(received_bytes - last[1]) / secs / 1000,
-                     (double)(sent_bytes - last[2]) / secs / 1000);
-    }
-    then = now;
-    last[0] = updates;
-    last[1] = received_bytes;
-    last[2] = sent_bytes;
 }
 
 /* For the option on_event: prints each report, whoever asked for it. */
