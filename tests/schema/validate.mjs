@@ -40,7 +40,6 @@ const known = {
   'show.json': 'show', // likewise
   'index.jsonl': 'index', // likewise
   'log-lines.jsonl': 'log-line', // likewise
-  'sample-lines.jsonl': 'sample-line', // likewise
   'events.jsonl': 'event', // likewise
   'capture.json': 'capture', // likewise
   'redact-list.json': 'redact-list', // likewise

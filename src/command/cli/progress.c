@@ -137,10 +137,6 @@ int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, const bp_cl
     return byte == BP_CLI_SIGNAL_BYTE ? ended_by : 0;
 }
 
-/*
- * Commands that print something each interval until they are interrupted: --follow.
- */
-
 bugpack_status bp_cli_catch_end(int *ret_fd, bugpack_error *error) {
     int ends[2];
     struct sigaction before[ending_signal_count];
@@ -151,13 +147,4 @@ bugpack_status bp_cli_catch_end(int *ret_fd, bugpack_error *error) {
         *ret_fd = ends[0];
     }
     return status;
-}
-
-bool bp_cli_wait_until(int end_fd, uint64_t until_ns) {
-    struct pollfd waited = {end_fd, POLLIN, 0};
-    int ready;
-    do {
-        ready = poll(&waited, 1, bp_clock_poll_ms(until_ns));
-    } while (ready < 0 && errno == EINTR);
-    return ready == 0;
 }

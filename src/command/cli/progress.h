@@ -1,5 +1,5 @@
 /*
- * Waiting for a report, with a bar for the person who waits; and for the next interval (--follow).
+ * Waiting for a report, with a bar for the person who waits; and ending a command by a signal.
  */
 #ifndef BP_CLI_PROGRESS_H
 #define BP_CLI_PROGRESS_H
@@ -41,8 +41,5 @@ bool bp_cli_progress_is_ended(void);
  * A second one ends the program as usual. A signal that is ignored stays so. Once per program.
  */
 bugpack_status bp_cli_catch_end(int *ret_fd, bugpack_error *error);
-
-/* Sleeps until a monotonic time. False when it was ended before. */
-bool bp_cli_wait_until(int end_fd, uint64_t until_ns);
 
 #endif

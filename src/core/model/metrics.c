@@ -252,18 +252,6 @@ static void add_process(bp_json *json, const bp_metrics *metrics) {
     bp_json_object_end(json);
 }
 
-const bp_thread_metrics *bp_metrics_busiest(const bp_metrics *metrics) {
-    const bp_thread_metrics *busiest = NULL;
-    for (size_t i = 0; i < metrics->thread_count; i++) {
-        const bp_thread_metrics *thread = &metrics->threads[i];
-        if (thread->cpu_percent > 0 && !bp_thread_is_own(thread->name) &&
-            (busiest == NULL || thread->cpu_percent > busiest->cpu_percent)) {
-            busiest = thread;
-        }
-    }
-    return busiest;
-}
-
 static void add_thread(bp_json *json, const bp_thread_metrics *thread) {
     bp_json_object_begin(json, NULL);
     bp_json_add_uint(json, "tid", thread->tid);

@@ -87,9 +87,6 @@ void bp_metrics_release(bp_metrics *metrics);
 void bp_metrics_describe(const bp_metrics *metrics, uint64_t triggered_ns, char *out,
                          size_t out_bytes);
 
-/* The busiest thread that is none of bugpack's own; NULL where none used CPU. */
-const bp_thread_metrics *bp_metrics_busiest(const bp_metrics *metrics);
-
 /* Appends runtime-metrics.json. `platform` is bp_machine_platform(). */
 bugpack_status bp_metrics_print(const bp_metrics *metrics, const char *platform, bp_buffer *out,
                                 bugpack_error *error);
