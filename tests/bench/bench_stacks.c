@@ -5,8 +5,8 @@
  *   bench_stacks THREADS [COMMAND...]
  *
  * Best of 7 rounds, in ms, of the spinning first thread: for how long at most it did not get on,
- * but for waits for a processor; for how long at most, and in all, it neither ran nor was ready to
- * run; and the time on the clock. For nothing, our own stacks, and each command, in which PID is
+ * but for waits for a processor; for how long at most it neither ran nor was ready to run; and the
+ * time on the clock. For nothing, our own stacks, and each command, in which PID is
  * the process. An interrupt in which the kernel takes a sample is a gap, and no stop.
  */
 #include <fcntl.h>
@@ -30,7 +30,7 @@ enum { round_count = 7, depth = 12, row_max = 10 };
 
 struct shared {
     _Atomic uint64_t longest_gap_ns;
-    _Atomic uint64_t longest_ns, total_ns; /* of stops */
+    _Atomic uint64_t longest_ns; /* of stops */
     atomic_uint blocked_count;
     atomic_uint rounds_to_read; /* of our own stacks */
     _Atomic uint64_t read_ns;
@@ -85,7 +85,6 @@ static void spin(void) {
             keep_most(&shared->longest_gap_ns, gap_ns);
             if (gap_ns > ran_ns + least_ns) {
                 keep_most(&shared->longest_ns, gap_ns - ran_ns);
-                atomic_fetch_add(&shared->total_ns, gap_ns - ran_ns);
             }
             now_ns = bp_clock_monotonic_ns();
             cpu_ns = thread_cpu_ns();
@@ -192,7 +191,7 @@ static void keep_least(uint64_t *least_ns, uint64_t value_ns) {
 
 int main(int argument_count, char **arguments) {
     const char *commands[row_max] = {NULL, ""};
-    uint64_t gaps_ns[row_max], longest_ns[row_max], total_ns[row_max], times_ns[row_max];
+    uint64_t gaps_ns[row_max], longest_ns[row_max], times_ns[row_max];
     size_t thread_count = argument_count > 1 ? strtoul(arguments[1], NULL, 10) : 0;
     size_t row_count = 2;
     for (int i = 2; i < argument_count && row_count < row_max; i++) {
@@ -209,24 +208,21 @@ int main(int argument_count, char **arguments) {
         bp_clock_sleep_until(bp_clock_monotonic_ns() + BP_NS_PER_MS);
     }
     for (size_t i = 0; i < row_max; i++) {
-        gaps_ns[i] = longest_ns[i] = total_ns[i] = times_ns[i] = UINT64_MAX;
+        gaps_ns[i] = longest_ns[i] = times_ns[i] = UINT64_MAX;
     }
     for (unsigned round = 0; round < round_count; round++) {
         for (size_t i = 0; i < row_count; i++) {
             atomic_store(&shared->longest_gap_ns, 0);
             atomic_store(&shared->longest_ns, 0);
-            atomic_store(&shared->total_ns, 0);
             keep_least(&times_ns[i], take(commands[i], target));
             keep_least(&gaps_ns[i], atomic_load(&shared->longest_gap_ns));
             keep_least(&longest_ns[i], atomic_load(&shared->longest_ns));
-            keep_least(&total_ns[i], atomic_load(&shared->total_ns));
         }
     }
     for (size_t i = 0; i < row_count; i++) {
         const char *name = i == 0 ? "nothing" : i == 1 ? "in the process itself" : commands[i];
-        (void)printf("| %s | %.3f | %.3f | %.2f | %.0f |\n", name, (double)gaps_ns[i] / 1e6,
-                     (double)longest_ns[i] / 1e6, (double)total_ns[i] / 1e6,
-                     (double)times_ns[i] / 1e6);
+        (void)printf("| %s | %.3f | %.3f | %.0f |\n", name, (double)gaps_ns[i] / 1e6,
+                     (double)longest_ns[i] / 1e6, (double)times_ns[i] / 1e6);
     }
     (void)kill(target, SIGKILL);
     return 0;

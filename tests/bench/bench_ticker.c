@@ -1,8 +1,8 @@
 /*
  * What the metrics history costs its host: the CPU time of one tick (snapshot with names, record,
- * ring), by the number of threads, as a share of one CPU at one tick a second.
+ * ring), by the number of threads.
  *
- *   bench_ticker THREADS     prints: microseconds a tick, percent of one CPU at 1 Hz, KiB kept
+ *   bench_ticker THREADS     prints microseconds a tick
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,10 +46,7 @@ int main(int argument_count, char **arguments) {
     bp_ticker_free(ticker);
     double cpu_us = (double)(after.tv_sec - before.tv_sec) * 1e6 +
                     (double)(after.tv_nsec - before.tv_nsec) / 1e3;
-    double tick_us = cpu_us / tick_count;
-    size_t snapshot_bytes = (thread_count + 1) * sizeof(bp_thread_counters);
-    size_t kept_count = snapshot_bytes > BP_HISTORY_LARGE_BYTES ? 3 : 4;
-    (void)printf("%.0f %.3f %zu\n", tick_us, tick_us / 10000.0, kept_count * snapshot_bytes / 1024);
+    (void)printf("%.0f\n", cpu_us / tick_count);
     bp_history_free(history);
     bp_task_close(task);
     return 0;

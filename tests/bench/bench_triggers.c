@@ -1,13 +1,9 @@
 /*
  * What the host's thread spends in triggers that take themselves, and what a full directory costs
  * the worker after each report. Prints a table in Markdown.
- *
- *     bench_triggers
- *     bench_triggers --hangs COUNT    a thread that hangs so often, and what the process then holds
  */
 #include <bugpack/bugpack.h>
 
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,55 +121,7 @@ static void measure_watchdog(bugpack_session *session) {
     bugpack_watchdog_close(watchdog);
 }
 
-static atomic_uint hang_reports, hang_ends;
-
-static void count_hang(const bugpack_event *event, void *context) {
-    (void)context;
-    atomic_fetch_add(&hang_reports, event->kind == BUGPACK_EVENT_WRITTEN);
-    atomic_fetch_add(&hang_ends, event->kind == BUGPACK_EVENT_HANG_ENDED);
-}
-
-static void print_held(unsigned hang_count) {
-    printf("after %u hangs: %u reports, %u ends; descriptors, threads, memory of its own:\n",
-           hang_count, atomic_load(&hang_reports), atomic_load(&hang_ends));
-    (void)fflush(stdout);
-    CHECK(system("ls /proc/$PPID/fd | wc -l; grep -E 'Threads|RssAnon' /proc/$PPID/status") == 0);
-}
-
-/* Hangs until there is a report, and then beats for longer than the limit. */
-static void soak_hangs(bugpack_options options, unsigned count) {
-    enum { limit_ms = 100, beat_ms = 10 };
-    bugpack_session *session = NULL;
-    bugpack_watchdog *watchdog = NULL;
-    options.limits.hang_cooldown_ms = BUGPACK_OFF;
-    options.limits.hang_cap = BUGPACK_OFF;
-    options.on_event = count_hang;
-    CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-    CHECK(bugpack_watchdog_open(session, "ui", limit_ms, &watchdog, NULL) == BUGPACK_OK);
-    for (unsigned i = 1; i <= count; i++) {
-        while (atomic_load(&hang_reports) < i) {
-            (void)usleep(1000);
-        }
-        bugpack_watchdog_beat(watchdog);
-        while (atomic_load(&hang_ends) < i) {
-            (void)usleep(1000);
-            bugpack_watchdog_beat(watchdog);
-        }
-        for (unsigned beat = 0; beat < 2 * limit_ms / beat_ms; beat++) {
-            (void)usleep(beat_ms * 1000);
-            bugpack_watchdog_beat(watchdog);
-        }
-        CHECK(atomic_load(&hang_reports) == i && atomic_load(&hang_ends) == i);
-        if (i == count / 10 || i == count) {
-            bugpack_watchdog_pause(watchdog);
-            print_held(i);
-            bugpack_watchdog_beat(watchdog);
-        }
-    }
-    bugpack_close(session);
-}
-
-int main(int argument_count, char **arguments) {
+int main(void) {
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
     bugpack_options options = BUGPACK_OPTIONS_INIT;
@@ -182,11 +130,6 @@ int main(int argument_count, char **arguments) {
     options.sample_window_ms = BUGPACK_OFF;
     options.recorder.is_in_memory = true;
     options.limits.report_dir_max_count = 10;
-    if (argument_count == 3 && strcmp(arguments[1], "--hangs") == 0) {
-        soak_hangs(options, (unsigned)strtoul(arguments[2], NULL, 10));
-        temp_dir_remove(&dir);
-        return 0;
-    }
     bugpack_session *session = NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     measure_watchdog(session);
