@@ -134,30 +134,21 @@ test('refuses a line of the log and says which', () => {
   assertFailure(changedText('logs.jsonl', (text) => `${text}\n`), 'logs.jsonl:3: is not JSON');
 });
 
-const brokenHistory = [
-  [/"cpu_percent":[\d.]+/, '"cpu_percent":null', '1: /cpu_percent must be number'],
-  [/"rss_kb":\d+,/, '', '1: / must have property rss_kb when'],
-  [/"time":"[^"]*"/, '"time":"now"', '1: /time must match format'],
-  [/("tid":.*?"cpu_percent":)[\d.]+/, '$10', '1: /threads/0/cpu_percent must be > 0'],
-  [/"threads":\[(.*?\})/, '"threads":[$1,$1,$1,$1,$1,$1,$1,$1', '1: /threads must NOT have more'],
+const brokenLines = [
+  ['metrics-history.jsonl', /"cpu_percent":[\d.]+/, '"cpu_percent":null', '/cpu_percent must be number'],
+  ['metrics-history.jsonl', /"rss_kb":\d+,/, '', '/ must have property rss_kb when'],
+  ['metrics-history.jsonl', /"time":"[^"]*"/, '"time":"now"', '/time must match format'],
+  ['metrics-history.jsonl', /("tid":.*?"cpu_percent":)[\d.]+/, '$10', '/threads/0/cpu_percent must be > 0'],
+  ['metrics-history.jsonl', /"threads":\[(.*?\})/, '"threads":[$1,$1,$1,$1,$1,$1,$1,$1',
+    '/threads must NOT have more'],
+  ['traffic-index.jsonl', /"direction":"\w+"/, '"direction":"up"', '/direction must be equal to one of'],
+  ['traffic-index.jsonl', /"cut_by":\["\w+"/, '"cut_by":["mood"', '/cut_by/0 must be equal to one of'],
+  ['traffic-index.jsonl', /"pinned":true/, '"pinned":false', '/pinned must be equal to constant'],
+  ['traffic-index.jsonl', /,"bytes":\d+/, '', "/ must have required property 'bytes'"],
 ];
-for (const [from, to, expected] of brokenHistory) {
-  test(`refuses metrics-history.jsonl where ${expected}`, () => {
-    assertFailure(changedText('metrics-history.jsonl', (text) => text.replace(from, to)),
-      `metrics-history.jsonl:${expected}`);
-  });
-}
-
-const brokenIndex = [
-  [/"direction":"\w+"/, '"direction":"up"', '1: /direction must be equal to one of'],
-  [/"cut_by":\["\w+"/, '"cut_by":["mood"', '1: /cut_by/0 must be equal to one of'],
-  [/"pinned":true/, '"pinned":false', '1: /pinned must be equal to constant'],
-  [/,"bytes":\d+/, '', "1: / must have required property 'bytes'"],
-];
-for (const [from, to, expected] of brokenIndex) {
-  test(`refuses traffic-index.jsonl where ${expected}`, () => {
-    assertFailure(changedText('traffic-index.jsonl', (text) => text.replace(from, to)),
-      `traffic-index.jsonl:${expected}`);
+for (const [name, from, to, expected] of brokenLines) {
+  test(`refuses ${name} where ${expected}`, () => {
+    assertFailure(changedText(name, (text) => text.replace(from, to)), `${name}:1: ${expected}`);
   });
 }
 

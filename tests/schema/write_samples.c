@@ -30,16 +30,15 @@
 
 static const char sample_summary_name[] = "viewer-pedantic-summary-2026-11-21T00-36-51Z-2.json";
 
+static const char *directory;
+static char report[1024]; /* the one that is written, below the directory */
 static bp_buffer text;
 static bugpack_error error;
 
-/* Writes what was printed last to DIR/REPORT/NAME. */
-static bool write_artefact(bugpack_status status, const char *directory, const char *report,
-                           const char *name) {
-    char path[1024];
-    (void)snprintf(path, sizeof path, "%s/%s", directory, report);
-    (void)mkdir(path, 0700); /* it may be there already */
-    (void)snprintf(path, sizeof path, "%s/%s/%s", directory, report, name);
+/* Writes what was printed last into the report. */
+static bool put(const char *name, bugpack_status status) {
+    char path[1200];
+    (void)snprintf(path, sizeof path, "%s/%s", report, name);
     if (status != BUGPACK_OK) {
         (void)fprintf(stderr, "%s: %s\n", path, error.message);
         return false;
@@ -141,7 +140,7 @@ static bugpack_status print_history(void) {
 }
 
 /* A pinned message that everything has shortened, and those that have taken its place. */
-static bugpack_status print_traffic_index(const char *directory) {
+static bugpack_status print_traffic_index(void) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.pin_bytes = 4096;
     bp_traffic_identity identity;
@@ -180,7 +179,7 @@ static bugpack_status print_traffic_index(const char *directory) {
 }
 
 /* Notifications as the recorder writes them: with everything and the least, or (bare) none. */
-static bugpack_status print_notifications(const char *directory, bool full) {
+static bugpack_status print_notifications(bool full) {
     bp_ring *ring = NULL;
     bp_notifications *notifications = NULL;
     bugpack_status status = bp_ring_new(bp_notifications_ring_bytes(), &ring, &error);
@@ -214,73 +213,54 @@ static bugpack_status print_notifications(const char *directory, bool full) {
     return status;
 }
 
-static bool write_full(const char *directory) {
-    return write_artefact(bp_metadata_print(&sample_metadata_full, &text, &error), directory,
-                          "full", "metadata.json") &&
-           write_artefact(bp_metrics_print(&sample_metrics_full, "linux", &text, &error), directory,
-                          "full", "runtime-metrics.json") &&
-           write_artefact(bp_process_print(&sample_process_full, &text, &error), directory, "full",
-                          "process.json") &&
-           write_artefact(bp_stacks_print_json(&sample_stacks_full, &text, &error), directory,
-                          "full", "stacks.json") &&
-           write_artefact(bp_heap_state_print(&sample_heap_state_full, &text, &error), directory,
-                          "full", "heap-state.json") &&
-           write_artefact(print_log(), directory, "full", "logs.jsonl") &&
-           write_artefact(print_history(), directory, "full", "metrics-history.jsonl") &&
-           write_artefact(print_notifications(directory, true), directory, "full",
-                          "notifications.json") &&
-           write_artefact(print_traffic_index(directory), directory, "full",
-                          "traffic-index.jsonl") &&
-           write_artefact(bp_disconnect_print(&sample_disconnect_full, &text, &error), directory,
-                          "full", "disconnect-cause.json") &&
-           write_artefact(bp_hang_print(&sample_hang, &text, &error), directory, "full",
-                          "hang.json") &&
-           write_artefact(bp_pedantic_summary_print(&sample_summary_full, &text, &error), directory,
-                          "full", sample_summary_name) &&
-           write_artefact(sample_host_print(true, &text, &error), directory, "full",
-                          "host-threads.json") &&
-           write_artefact(sample_threads_print(true, &text, &error), directory, "full",
-                          "threads.json") &&
-           write_artefact(sample_open_files_print(true, &text, &error), directory, "full",
-                          "files.json") &&
-           write_artefact(sample_system_print(true, &text, &error), directory, "full",
-                          "system.json") &&
-           write_artefact(print_heaps(), directory, "full", "thread-heap.json") &&
-           write_artefact(
-               bp_crash_print(sample_crash_page(), &sample_crash_backtrace, &text, &error),
-               directory, "full", "crash.json") &&
-           write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
-                          "full", "manifest.json");
+/* Begins a report, into which the artefacts are written from now on. */
+static void begin(const char *name) {
+    (void)snprintf(report, sizeof report, "%s/%s", directory, name);
+    (void)mkdir(report, 0700);
 }
 
-static bool write_bare(const char *directory, const char *report, bugpack_status metrics_status) {
-    return write_artefact(metrics_status, directory, report, "runtime-metrics.json") &&
-           write_artefact(bp_metadata_print(&sample_metadata_bare, &text, &error), directory,
-                          report, "metadata.json") &&
-           write_artefact(bp_process_print(&sample_process_bare, &text, &error), directory, report,
-                          "process.json") &&
-           write_artefact(bp_stacks_print_json(&sample_stacks_bare, &text, &error), directory,
-                          "bare", "stacks.json") &&
-           write_artefact(bp_heap_state_print(&sample_heap_state_bare, &text, &error), directory,
-                          report, "heap-state.json") &&
-           write_artefact(print_notifications(directory, false), directory, report,
-                          "notifications.json") &&
-           write_artefact(bp_disconnect_print(&sample_disconnect_bare, &text, &error), directory,
-                          report, "disconnect-cause.json") &&
-           write_artefact(bp_pedantic_summary_print(&sample_summary_bare, &text, &error), directory,
-                          report, sample_summary_name) &&
-           write_artefact(sample_host_print(false, &text, &error), directory, report,
-                          "host-threads.json") &&
-           write_artefact(sample_threads_print(false, &text, &error), directory, report,
-                          "threads.json") &&
-           write_artefact(sample_open_files_print(false, &text, &error), directory, report,
-                          "files.json") &&
-           write_artefact(sample_system_print(false, &text, &error), directory, report,
-                          "system.json") &&
-           write_artefact(bp_thread_heap_print(&sample_heap_bare, 1, &text, &error), directory,
-                          report, "thread-heap.json") &&
-           write_artefact(bp_manifest_print(&sample_manifest_bare, &text, &error), directory,
-                          report, "manifest.json");
+static bool write_full(void) {
+    return put("metadata.json", bp_metadata_print(&sample_metadata_full, &text, &error)) &&
+           put("runtime-metrics.json",
+               bp_metrics_print(&sample_metrics_full, "linux", &text, &error)) &&
+           put("process.json", bp_process_print(&sample_process_full, &text, &error)) &&
+           put("stacks.json", bp_stacks_print_json(&sample_stacks_full, &text, &error)) &&
+           put("heap-state.json", bp_heap_state_print(&sample_heap_state_full, &text, &error)) &&
+           put("logs.jsonl", print_log()) && put("metrics-history.jsonl", print_history()) &&
+           put("notifications.json", print_notifications(true)) &&
+           put("traffic-index.jsonl", print_traffic_index()) &&
+           put("disconnect-cause.json",
+               bp_disconnect_print(&sample_disconnect_full, &text, &error)) &&
+           put("hang.json", bp_hang_print(&sample_hang, &text, &error)) &&
+           put(sample_summary_name,
+               bp_pedantic_summary_print(&sample_summary_full, &text, &error)) &&
+           put("host-threads.json", sample_host_print(true, &text, &error)) &&
+           put("threads.json", sample_threads_print(true, &text, &error)) &&
+           put("files.json", sample_open_files_print(true, &text, &error)) &&
+           put("system.json", sample_system_print(true, &text, &error)) &&
+           put("thread-heap.json", print_heaps()) &&
+           put("crash.json",
+               bp_crash_print(sample_crash_page(), &sample_crash_backtrace, &text, &error)) &&
+           put("manifest.json", bp_manifest_print(&sample_manifest_full, &text, &error));
+}
+
+static bool write_bare(bugpack_status metrics_status) {
+    return put("runtime-metrics.json", metrics_status) &&
+           put("metadata.json", bp_metadata_print(&sample_metadata_bare, &text, &error)) &&
+           put("process.json", bp_process_print(&sample_process_bare, &text, &error)) &&
+           put("stacks.json", bp_stacks_print_json(&sample_stacks_bare, &text, &error)) &&
+           put("heap-state.json", bp_heap_state_print(&sample_heap_state_bare, &text, &error)) &&
+           put("notifications.json", print_notifications(false)) &&
+           put("disconnect-cause.json",
+               bp_disconnect_print(&sample_disconnect_bare, &text, &error)) &&
+           put(sample_summary_name,
+               bp_pedantic_summary_print(&sample_summary_bare, &text, &error)) &&
+           put("host-threads.json", sample_host_print(false, &text, &error)) &&
+           put("threads.json", sample_threads_print(false, &text, &error)) &&
+           put("files.json", sample_open_files_print(false, &text, &error)) &&
+           put("system.json", sample_system_print(false, &text, &error)) &&
+           put("thread-heap.json", bp_thread_heap_print(&sample_heap_bare, 1, &text, &error)) &&
+           put("manifest.json", bp_manifest_print(&sample_manifest_bare, &text, &error));
 }
 
 int main(int argument_count, char **arguments) {
@@ -290,11 +270,13 @@ int main(int argument_count, char **arguments) {
         return 2;
     }
     bp_buffer_init(&text, 1 << 20);
-    bool written = write_full(arguments[1]) &&
-                   write_bare(arguments[1], "bare",
-                              bp_metrics_print(&sample_metrics_bare, "linux", &text, &error)) &&
-                   write_bare(arguments[1], "unavailable",
-                              bp_metrics_print_unavailable("other", "no sampler", &text, &error));
+    directory = arguments[1];
+    begin("full");
+    bool written = write_full();
+    begin("bare");
+    written &= write_bare(bp_metrics_print(&sample_metrics_bare, "linux", &text, &error));
+    begin("unavailable");
+    written &= write_bare(bp_metrics_print_unavailable("other", "no sampler", &text, &error));
     bp_buffer_release(&text);
     return written ? 0 : 1;
 }
