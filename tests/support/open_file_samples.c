@@ -56,22 +56,7 @@ static bp_open_file files[] = {
      .target = (char[]){"pipe:[81]"},
      .info = {.has_flags = true, .flags = 1, .has_position = true},
      .has_other_end = true},
-    {.number = 5,
-     .kind = BP_OPEN_FILE_EPOLL,
-     .target = (char[]){"anon_inode:[eventpoll]"},
-     .info = {.has_watches = true, .watch_count = 2}},
-    {.number = 6,
-     .kind = BP_OPEN_FILE_SIGNALFD,
-     .target = (char[]){"anon_inode:[signalfd]"},
-     .info = {.has_signals = true, .signals = 1u << 9 | 1ull << 63}},
-    {.number = 7,
-     .kind = BP_OPEN_FILE_PIDFD,
-     .target = (char[]){"anon_inode:[pidfd]"},
-     .info = {.has_pid = true, .pid = -1}},
-    {.number = 8,
-     .kind = BP_OPEN_FILE_EVENTFD,
-     .target = (char[]){"anon_inode:[eventfd]"},
-     .info = {.has_value = true, .value = 31}}};
+    {.number = 5, .kind = BP_OPEN_FILE_EPOLL, .target = (char[]){"anon_inode:[eventpoll]"}}};
 static bp_open_file bare_files[] = {
     {.number = 3, .kind = BP_OPEN_FILE_OTHER, .target = (char[]){""}}};
 

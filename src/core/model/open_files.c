@@ -65,32 +65,9 @@ static void add_info(const bp_open_file *file, bp_json *json) {
     const bp_fd_info *info = &file->info;
     if (info->has_flags) {
         bp_json_add_text(json, "access", bp_fd_access(info->flags));
-        bp_json_array_begin(json, "flags");
-        for (size_t i = 0; bp_fd_flag(info->flags, i) != NULL; i++) {
-            bp_json_add_text(json, NULL, bp_fd_flag(info->flags, i));
-        }
-        bp_json_array_end(json);
     }
     bp_model_add_known_uint(json, "position", info->has_position && has_position(file->kind),
                             info->position);
-}
-
-/* What only one kind has; another program may have put the same words elsewhere. */
-static void add_kind_of_info(const bp_open_file *file, bp_json *json) {
-    const bp_fd_info *info = &file->info;
-    if (file->kind == BP_OPEN_FILE_EVENTFD) {
-        bp_model_add_known_uint(json, "value", info->has_value, info->value);
-    } else if (file->kind == BP_OPEN_FILE_PIDFD && info->has_pid) {
-        bp_json_add_int(json, "pid", info->pid);
-    } else if (file->kind == BP_OPEN_FILE_SIGNALFD && info->has_signals) {
-        bp_json_array_begin(json, "signals");
-        for (uint64_t signal = 0; signal < 64; signal++) {
-            bp_model_add_known_uint(json, NULL, (info->signals >> signal & 1) != 0, signal + 1);
-        }
-        bp_json_array_end(json);
-    } else if (file->kind == BP_OPEN_FILE_EPOLL || file->kind == BP_OPEN_FILE_INOTIFY) {
-        bp_model_add_known_uint(json, "watches", info->has_watches, info->watch_count);
-    }
 }
 
 static void add_socket(const bp_socket *socket, bp_json *json) {
@@ -158,7 +135,6 @@ static void add_file(const bp_open_file *file, bp_json *json) {
     bp_model_add_known_uint(json, "inode", file->has_inode, file->inode);
     bp_model_add_known_uint(json, "size_bytes", file->has_size, file->size_bytes);
     add_info(file, json);
-    add_kind_of_info(file, json);
     bp_open_file_add_ends(file, json);
     if (file->locked_by.pid != 0) {
         const bp_fd_holder *holder = &file->locked_by;

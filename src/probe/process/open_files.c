@@ -66,7 +66,7 @@ static int read_once(struct reader *reader, uint32_t number, bp_open_file *ret_f
     (void)snprintf(name, sizeof name, "../fdinfo/%" PRIu32, number);
     ssize_t length = bp_proc_read_small(reader->fds_fd, name, reader->text, text_bytes_max);
     if (length > 0) {
-        bp_fd_info_parse(reader->text, (size_t)length, length == text_bytes_max, &file.info);
+        bp_fd_info_parse(reader->text, (size_t)length, &file.info);
     }
     if (read_target(reader, name + strlen("../fdinfo/"), reader->again) != 0) {
         return errno;

@@ -88,8 +88,7 @@ Test(open_files, of_this_process_are_those_that_it_opened) {
     cr_expect(eq(int, file->kind, BP_OPEN_FILE_FILE));
     cr_expect(eq(str, file->target, path));
     cr_expect(file->has_size && file->size_bytes == 5 && file->info.position == 5);
-    cr_expect(eq(str, bp_fd_flag(file->info.flags, 0), "close_on_exec"));
-    cr_expect(eq(str, bp_fd_flag(file->info.flags, 1), "append"));
+    cr_expect(eq(str, bp_fd_access(file->info.flags), "write"));
     cr_expect(not(is_listed(&files, next)));
     cr_expect(eq(sz, files.open_count, files.file_count));
     cr_expect(files.has_limit && files.limit.soft > 0);

@@ -105,29 +105,19 @@ static bool take_value(bp_proc_scan line, unsigned base, uint64_t *ret_value) {
     return true;
 }
 
-void bp_fd_info_parse(const char *text, size_t text_bytes, bool is_cut, bp_fd_info *ret_info) {
+void bp_fd_info_parse(const char *text, size_t text_bytes, bp_fd_info *ret_info) {
     bp_fd_info info = {.flags = 0};
-    uint64_t pid = 0;
     const struct {
         const char *key;
         unsigned base;
         uint64_t *value;
         bool *is_known;
     } rows[] = {{"flags:", 8, &info.flags, &info.has_flags},
-                {"pos:", 10, &info.position, &info.has_position},
-                {"eventfd-count:", 16, &info.value, &info.has_value},
-                {"Pid:", 10, &pid, &info.has_pid},
-                {"sigmask:", 16, &info.signals, &info.has_signals}};
+                {"pos:", 10, &info.position, &info.has_position}};
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line;
     while (bp_proc_take_line(&scan, &line)) {
-        bool is_watch = bp_proc_take_text(&line, "tfd:") || bp_proc_take_text(&line, "inotify wd:");
-        info.watch_count += is_watch ? 1 : 0;
         info.has_lock = info.has_lock || bp_proc_take_text(&line, "lock:");
-        if (bp_proc_is(line, "Pid:\t-1")) {
-            info.has_pid = true;
-            info.pid = -1;
-        }
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             bp_proc_scan rest = line;
             if (!*rows[i].is_known && bp_proc_take_text(&rest, rows[i].key)) {
@@ -135,8 +125,6 @@ void bp_fd_info_parse(const char *text, size_t text_bytes, bool is_cut, bp_fd_in
             }
         }
     }
-    info.has_watches = !is_cut;
-    info.pid = pid > 0 && pid <= INT64_MAX ? (int64_t)pid : info.pid;
     *ret_info = info;
 }
 
@@ -145,44 +133,6 @@ static const uint64_t path_flag = 010000000;
 const char *bp_fd_access(uint64_t flags) {
     static const char *const names[] = {"read", "write", "read_write", NULL};
     return (flags & path_flag) != 0 ? "path" : names[flags & 3];
-}
-
-/* asm-generic/fcntl.h; arch/arm and arch/arm64 have three others. O_LARGEFILE says nothing. */
-const char *bp_fd_flag(uint64_t flags, size_t index) {
-    static const struct {
-        uint64_t bits;
-        const char *name;
-    } rows[] = {
-        {02000000, "close_on_exec"},
-        {04000, "nonblocking"},
-        {02000, "append"},
-        {04010000, "sync"},
-        {010000, "dsync"},
-        {020000, "async"},
-#if defined(__aarch64__) || defined(__arm__)
-        {0200000, "direct"},
-        {020040000, "temporary_file"},
-        {040000, "directory"},
-        {0100000, "no_follow"},
-#elif defined(__x86_64__) || defined(__i386__) || defined(__s390x__)
-        {040000, "direct"},
-        {020200000, "temporary_file"},
-        {0200000, "directory"},
-        {0400000, "no_follow"},
-#else /* unsupported: these four have no names here */
-#endif
-        {01000000, "no_atime"}
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if ((flags & rows[i].bits) == rows[i].bits) {
-            /* O_SYNC is O_DSYNC with one more bit, and O_TMPFILE is O_DIRECTORY with one. */
-            flags &= ~rows[i].bits;
-            if (index-- == 0) {
-                return rows[i].name;
-            }
-        }
-    }
-    return NULL;
 }
 
 static const struct {
@@ -262,12 +212,11 @@ static const char *tcp_state(uint64_t state) {
     return state < sizeof names / sizeof names[0] ? names[state] : NULL;
 }
 
-/* "sl local remote st tx:rx tr:when retrnsmt uid timeout inode …"; of what is no TCP, "ref pointer
- * drops" follow (tcp4_seq_show, udp4_format_sock and their like). */
+/* "sl local remote st tx:rx tr:when retrnsmt uid timeout inode …"; of UDP, "ref pointer drops"
+ * follow (tcp4_seq_show, udp4_format_sock and their like). */
 static bool parse_inet(bp_socket_table table, bp_proc_scan line, bp_socket *socket) {
     bool is_tcp = table == BP_SOCKET_TCP || table == BP_SOCKET_TCP6;
-    bool is_v6 = table == BP_SOCKET_TCP6 || table == BP_SOCKET_UDP6 || table == BP_SOCKET_RAW6 ||
-                 table == BP_SOCKET_ICMP6;
+    bool is_v6 = table == BP_SOCKET_TCP6 || table == BP_SOCKET_UDP6;
     bp_proc_scan word;
     uint64_t state, unused;
     if (!bp_proc_take_word(&line, &word) ||
@@ -327,63 +276,11 @@ static bool parse_unix(bp_proc_scan line, bp_socket *socket) {
     return true;
 }
 
-/* "pointer protocol port groups receive send dump locks drops inode" (netlink_native_seq_show). */
-static bool parse_netlink(bp_proc_scan line, bp_socket *socket) {
-    static const char *const protocols[] = {
-        [0] = "route", [2] = "user",       [4] = "sock_diag",       [6] = "xfrm",
-        [9] = "audit", [12] = "netfilter", [15] = "kobject_uevent", [16] = "generic",
-        [20] = "rdma"};
-    bp_proc_scan word;
-    uint64_t protocol, port, unused;
-    if (!bp_proc_take_word(&line, &word) || !take_number(&line, 10, &protocol) ||
-        !take_number(&line, 10, &port) || !take_number(&line, 16, &unused) ||
-        !take_number(&line, 10, &socket->receive_queue) ||
-        !take_number(&line, 10, &socket->send_queue) || !bp_proc_take_word(&line, &word) ||
-        !take_number(&line, 10, &unused) || !take_number(&line, 10, &socket->drops) ||
-        !take_number(&line, 10, &socket->inode)) {
-        return false;
-    }
-    socket->has_queues = socket->has_send_queue = socket->has_drops = true;
-    socket->type = protocol < sizeof protocols / sizeof protocols[0] ? protocols[protocol] : NULL;
-    (void)snprintf(socket->local, sizeof socket->local, "%u", (unsigned)port);
-    return true;
-}
-
-/* "pointer refcount type protocol interface running receive user inode" (packet_seq_show). */
-static bool parse_packet(bp_proc_scan line, bp_socket *socket) {
-    bp_proc_scan word;
-    uint64_t type, unused;
-    if (!bp_proc_take_word(&line, &word) || !take_number(&line, 10, &unused) ||
-        !take_number(&line, 10, &type) || !take_number(&line, 16, &unused) ||
-        !bp_proc_take_word(&line, &word) || !take_number(&line, 10, &unused) ||
-        !take_number(&line, 10, &socket->receive_queue) || !take_number(&line, 10, &unused) ||
-        !take_number(&line, 10, &socket->inode)) {
-        return false;
-    }
-    socket->has_queues = true;
-    socket->type = type_name(type);
-    return true;
-}
-
 bool bp_socket_parse(bp_socket_table table, const char *line, size_t line_bytes,
                      bp_socket *ret_socket) {
     bp_socket socket = {.inode = 0};
     bp_proc_scan scan = {line, line + line_bytes};
-    bool is_parsed;
-    switch (table) {
-    case BP_SOCKET_UNIX:
-        is_parsed = parse_unix(scan, &socket);
-        break;
-    case BP_SOCKET_NETLINK:
-        is_parsed = parse_netlink(scan, &socket);
-        break;
-    case BP_SOCKET_PACKET:
-        is_parsed = parse_packet(scan, &socket);
-        break;
-    default:
-        is_parsed = parse_inet(table, scan, &socket);
-    }
-    if (!is_parsed) {
+    if (table == BP_SOCKET_UNIX ? !parse_unix(scan, &socket) : !parse_inet(table, scan, &socket)) {
         return false;
     }
     (void)snprintf(socket.protocol, sizeof socket.protocol, "%s", tables[table].name);

@@ -55,26 +55,14 @@ typedef struct bp_fd_info {
     bool has_flags, has_position;
     uint64_t flags; /* those of open(2), of this architecture */
     uint64_t position;
-    bool has_value; /* of an eventfd */
-    uint64_t value;
-    bool has_pid; /* of a pidfd */
-    int64_t pid;  /* -1: it has ended */
-    bool has_signals;
-    uint64_t signals; /* of a signalfd: bit 0 is signal 1 */
-    bool has_watches; /* of epoll and inotify; not where the text may be cut off */
-    uint64_t watch_count;
     bool has_lock; /* it holds a lock of the file */
 } bp_fd_info;
 
-/* Lines that are malformed are passed over. `is_cut`: the file may have more. */
-void bp_fd_info_parse(const char *text, size_t text_bytes, bool is_cut, bp_fd_info *ret_info);
+/* Lines that are malformed are passed over. */
+void bp_fd_info_parse(const char *text, size_t text_bytes, bp_fd_info *ret_info);
 
 /* "read", "write", "read_write", "path" (O_PATH); NULL where there is none of these. Static. */
 const char *bp_fd_access(uint64_t flags);
-
-/* The names of the other flags, in the table's order: the one after the `index` first ones, or
- * NULL. Static. */
-const char *bp_fd_flag(uint64_t flags, size_t index);
 
 /* Sockets as the tables below /proc/<pid>/net and sock_diag(7) show them.
  * X(constant, file and protocol, name of the protocol in the kernel: the `name` of a struct proto)
@@ -84,13 +72,7 @@ const char *bp_fd_flag(uint64_t flags, size_t index);
     X(TCP6, "tcp6", "TCPv6")                                                                       \
     X(UDP, "udp", "UDP")                                                                           \
     X(UDP6, "udp6", "UDPv6")                                                                       \
-    X(UNIX, "unix", "UNIX")                                                                        \
-    X(NETLINK, "netlink", "NETLINK")                                                               \
-    X(RAW, "raw", "RAW")                                                                           \
-    X(RAW6, "raw6", "RAWv6")                                                                       \
-    X(ICMP, "icmp", "PING")                                                                        \
-    X(ICMP6, "icmp6", "PINGv6")                                                                    \
-    X(PACKET, "packet", "PACKET")
+    X(UNIX, "unix", "UNIX")
 
 typedef enum bp_socket_table {
 #define BP_SOCKET_CONSTANT(constant, name, kernel_name) BP_SOCKET_##constant,
@@ -111,10 +93,10 @@ bp_socket_table bp_socket_table_of(const char *kernel_name);
 typedef struct bp_socket {
     uint64_t inode;
     char protocol[24]; /* the table's name, or what the kernel calls it */
-    const char *type;  /* "stream"; of netlink, its protocol: "route"; static, NULL: none */
+    const char *type;  /* of a unix socket, "stream"; static, NULL: none */
     const char *state; /* static; NULL: it has none */
-    /* "127.0.0.1:80", "[::1]:80", a port of netlink, or the name of a unix socket: any bytes, "@"
-     * in front of one that is no file. */
+    /* "127.0.0.1:80", "[::1]:80", or the name of a unix socket: any bytes, "@" in front of one
+     * that is no file. */
     char local[BP_SOCKET_NAME_BYTES], remote[BP_SOCKET_NAME_BYTES];
     bool is_listening; /* then the queues count connections */
     bool has_queues;
