@@ -110,9 +110,6 @@ typedef struct bugpack_options {
 
     /* metadata.json and system.json have the name of the machine. */
     bool with_hostname;
-    /* system.json has the package of the target_pid, for which a package manager is run as a child
-     * (docs/EMBEDDING.md); INVALID without one. */
-    bool with_package;
 
     /* `bugpack trigger` may ask for a report. It asks by a socket of mode 0600 in the session's
      * directory; only this user and root are heard. One report at a time is written so, as if by

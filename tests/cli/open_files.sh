@@ -1,6 +1,6 @@
 #!/bin/sh
 # files.json and system.json: the descriptors of a process, beside what the links below /proc say,
-# and the machine, beside what uname and dpkg say.
+# and the machine, beside what uname and df say.
 # shellcheck disable=SC2016 # jq and await expand it
 . "$(dirname "$0")/lib.sh"
 need unzip jq
@@ -42,10 +42,6 @@ if [ "$(stat -c %d "/proc/$pid/root/")" = "$(stat -c %d /)" ]; then
     fi
 fi
 expect_same 'no name' 'null null' "$(value "$zip" system.json .hostname) $(value "$zip" metadata.json .machine)"
-if dpkg-query -W coreutils >/dev/null 2>&1; then
-    expect_same 'the package' "$(dpkg-query -W -f '${Package} ${Version} ${Architecture}' coreutils)" \
-        "$(value "$zip" system.json '.executable.package | "\(.name) \(.version) \(.architecture)"')"
-fi
 run capture --pid "$pid" --window 0 -o reports --hostname
 zip=$(cat out)
 expect_same 'the name' "$(uname -n) $(uname -n)" "$(value "$zip" system.json .hostname) $(value "$zip" metadata.json .machine)"
@@ -68,19 +64,5 @@ run capture --pid "$pid" --window 0 -o reports
 zip=$(cat out)
 expect_same 'the note' "$(value "$zip" files.json .open) files are open, and the limit is 12" \
     "$(ledger "$zip" files.json note)"
-
-fact 'a package manager that hangs costs the package alone'
-if { [ -e /usr/bin/dpkg-query ] && unshare -rm true 2>/dev/null; } ||
-    not_tried 'a package manager that hangs (needs dpkg-query and unshare)'; then
-    printf '%s\n' '#!/bin/sh' 'exec sleep 300' >slow
-    chmod +x slow
-    # shellcheck disable=SC2016 # the inner shell's
-    unshare -rm sh -c 'mount --bind slow /usr/bin/dpkg-query || exit
-        sleep 300 & pid=$!
-        until [ "$(cat /proc/$pid/comm)" = sleep ]; do sleep 0.01; done
-        "$BUGPACK" capture --pid $pid --window 0 --stacks none --output slow.zip >/dev/null
-        kill $pid' || wrong 'no report'
-    expect_same 'the note' 'there was no time to find the package of the program' "$(ledger slow.zip system.json note)"
-fi
 
 finish

@@ -39,9 +39,7 @@ static const bp_system full_sample = {
                      .is_read_only = true},
                     {.file = (char[]){"/mnt/spool"}, .total_bytes = 1, .used_bytes = 1}},
     .filesystem_count = 3,
-    .executable = (char[]){"/usr/bin/viewer"},
-    .has_package = true,
-    .package = {.name = "viewer", .version = "1:2.0-1", .architecture = "amd64"}};
+    .executable = (char[]){"/usr/bin/viewer"}};
 
 bugpack_status sample_system_print(bool full, bp_buffer *out, bugpack_error *error) {
     static const bp_system bare = {.has_load = false};

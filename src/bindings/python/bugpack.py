@@ -61,7 +61,7 @@ error: status status; int system_errno; char message[512];
 region: uint32_t x, y, width, height;
 picture: ptr pixels; size_t stride; uint32_t width, height; pixel_format format; uint32_t reserved;
 options: size_t struct_size; str app_name, app_version, app_build_id, report_dir; bool
- create_report_dir, with_hostname, with_package, answers_trigger, without_process,
+ create_report_dir, with_hostname, answers_trigger, without_process,
  target_with_descendants; pid_t target_pid; when_busy when_busy; stacks stacks; uint64_t
  sample_window_ms; str without_entries, calibrator_path; ptr on_event, on_event_context,
  on_diagnostic, on_diagnostic_context, before_publish, before_publish_context; str recorder.dir; bool

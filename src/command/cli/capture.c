@@ -226,7 +226,6 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all,
     session_options.limits.report_dir_max_count = BUGPACK_OFF;
     session_options.limits.report_dir_max_bytes = BUGPACK_OFF;
     session_options.stacks = options->stacks;
-    session_options.with_package = !options->host;
     session_options.before_publish = bp_cli_publish_call(options->is_reviewed);
     bp_cli_files_apply(&options->files, &session_options);
     bugpack_error error = BUGPACK_ERROR_INIT;

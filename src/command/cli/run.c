@@ -317,7 +317,6 @@ static bugpack_status run_session_open(run_session *session, const run_options *
         options.before_publish = review_and_publish;
     }
     options.before_publish_context = session;
-    options.with_package = true;
     bp_cli_files_apply(&given->files, &options);
     options.answers_trigger = true;
     options.on_event = on_event;

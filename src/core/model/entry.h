@@ -39,7 +39,7 @@ enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_B
            threads, has_process, 256 << 10, 4) \
     SOURCE(FILES, "files.json", JSON, OPTIONAL, "paths of open files, addresses of peers", \
            open_files, has_process, 128 << 10, 5) \
-    SOURCE(SYSTEM, "system.json", JSON, OPTIONAL, "distribution, path and package of the program", \
+    SOURCE(SYSTEM, "system.json", JSON, OPTIONAL, "distribution, path of the program", \
            system, is_first, 4 << 10, 6) \
     SOURCE(HEAP_STATE, "heap-state.json", JSON, OPTIONAL, "numbers alone", \
            heap_state, is_own, 64, 8) \

@@ -31,7 +31,7 @@ void bp_system_forget_process(bp_system *system) {
     free(system->executable);
     system->executable = NULL;
     system->cgroup_count = system->filesystem_count = 0;
-    system->has_process = system->is_package_undecided = false;
+    system->has_process = false;
     system->cpu_usable_count.known = false;
 }
 
@@ -128,14 +128,6 @@ static void add_executable(bp_json *json, const bp_system *system) {
     bp_json_object_begin(json, "executable");
     bp_json_add_text(json, "path", system->executable);
     bp_model_add_flag(json, "deleted", system->is_executable_deleted);
-    if (system->has_package) {
-        bp_json_object_begin(json, "package");
-        bp_json_add_text(json, "manager", system->package.is_rpm ? "rpm" : "dpkg");
-        bp_json_add_text(json, "name", system->package.name);
-        bp_json_add_text(json, "version", system->package.version);
-        bp_model_add_known_text(json, "architecture", system->package.architecture);
-        bp_json_object_end(json);
-    }
     bp_json_object_end(json);
 }
 

@@ -84,8 +84,6 @@ typedef struct bp_system {
     size_t filesystem_count;
     char *executable; /* owned */
     bool is_executable_deleted;
-    bool has_package, is_package_undecided; /* the time for the search was over */
-    bp_package package;
     /* Files that are there and could not be read, and the last reason. */
     size_t unread_count;
     int unread_errno;

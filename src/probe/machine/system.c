@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -26,7 +25,6 @@
 #include "platform/linux/proc_text.h"
 #include "platform/linux/system_text.h"
 #include "platform/linux/thread_text.h"
-#include "process/tool.h"
 
 static const size_t mounts_bytes_max = (size_t)1 << 20;
 
@@ -34,61 +32,6 @@ static const size_t mounts_bytes_max = (size_t)1 << 20;
 static int system_open(int root_fd, const char *path) {
     int path_fd = bp_open_below(root_fd, path, O_PATH);
     return path_fd < 0 ? -1 : bp_reopen_regular(path_fd);
-}
-
-/* Packages have files elsewhere, too, but no programs (Debian policy 9.1). */
-static bool may_be_packaged(const char *path) {
-    static const char *const places[] = {"/usr/", "/bin/", "/sbin/", "/lib", "/opt/", NULL};
-    static const char local[] = "/usr/local/";
-    return bp_array_has_start(places, path) && strncmp(path, local, sizeof local - 1) != 0;
-}
-
-/* Runs a package manager, which reads no settings of the user, for the package of `question`. As
- * bp_tool_run; ENOENT where it is not installed. */
-static int ask(const char *path, const char *const *options, const char *question,
-               uint64_t deadline_ns, char *answer, size_t answer_bytes, size_t *ret_length) {
-    /* The home directory has macros and aliases. */
-    static char home[] = "HOME=/dev/null", locale[] = "LC_ALL=C";
-    char *const environment[] = {home, locale, NULL};
-    const char *const arguments[] = {path, options[0], options[1], options[2], question, NULL};
-    const bp_tool tool = {.path = path,
-                          .arguments = arguments,
-                          .environment = environment,
-                          .extra_fd = -1,
-                          .deadline_ns = deadline_ns};
-    return bp_tool_run(&tool, answer, answer_bytes, ret_length);
-}
-
-/* Of dpkg first the owner of the file, then its version. /usr/bin/ls is /bin/ls in the list of a
- * package from before the directories were merged. */
-static int ask_dpkg(const char *path, uint64_t deadline_ns, bp_package *ret_package) {
-    static const char program[] = "/usr/bin/dpkg-query", merged[] = "/usr";
-    static const char *const search[] = {"--no-pager", "--search", "--"};
-    static const char *const show[] = {"--show", "--showformat", BP_DPKG_FORMAT};
-    char answer[4096], owner[512];
-    size_t length;
-    int result = ask(program, search, path, deadline_ns, answer, sizeof answer, &length);
-    if (result == EPROTO && strncmp(path, merged, sizeof merged - 1) == 0) {
-        result = ask(program, search, path + sizeof merged - 1, deadline_ns, answer, sizeof answer,
-                     &length);
-    }
-    if (result == 0 && bp_dpkg_owner_parse(answer, length, owner, sizeof owner)) {
-        result = ask(program, show, owner, deadline_ns, answer, sizeof answer, &length);
-        if (result == 0 && !bp_package_parse(answer, length, ret_package)) {
-            result = EPROTO;
-        }
-        return result;
-    }
-    return result == 0 ? EPROTO : result;
-}
-
-static int ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_package) {
-    static const char *const query[] = {"--query", ("--queryformat=" BP_RPM_FORMAT), "--file"};
-    char answer[4096];
-    size_t length;
-    int result = ask("/usr/bin/rpm", query, path, deadline_ns, answer, sizeof answer, &length);
-    ret_package->is_rpm = true;
-    return result == 0 && !bp_package_parse(answer, length, ret_package) ? EPROTO : result;
 }
 
 enum { text_bytes_max = 16384, path_bytes_max = 4096 };
@@ -313,36 +256,6 @@ static bool read_cgroups(struct reader *reader) {
     return has_memory;
 }
 
-/* Whether the path names the program here, too, and not only in a container. */
-static bool is_ours(const struct reader *reader, const char *path) {
-    struct stat root, our_root, program, our_program;
-    return fstat(reader->root_fd, &root) == 0 && stat("/", &our_root) == 0 &&
-           fstatat(reader->process_fd, "exe", &program, 0) == 0 && stat(path, &our_program) == 0 &&
-           root.st_dev == our_root.st_dev && root.st_ino == our_root.st_ino &&
-           program.st_dev == our_program.st_dev && program.st_ino == our_program.st_ino;
-}
-
-/* Of this machine's package manager, where the plan says so. An answer takes 20 ms; one that waits
- * for a lock would hold up the entries that come next. */
-static void read_package(struct reader *reader) {
-    static const uint64_t answer_max_ns = 5 * BP_NS_PER_SEC;
-    bp_system *system = &reader->system;
-    const char *path = system->executable;
-    if (!reader->plan->asks_package || !may_be_packaged(path) || !reader->has_root ||
-        !is_ours(reader, path)) {
-        return;
-    }
-    uint64_t latest_ns = bp_clock_monotonic_ns() + answer_max_ns;
-    uint64_t deadline_ns =
-        latest_ns < reader->plan->deadline_ns ? latest_ns : reader->plan->deadline_ns;
-    int result = ask_dpkg(path, deadline_ns, &system->package);
-    if (result == ENOENT) {
-        result = ask_rpm(path, deadline_ns, &system->package);
-    }
-    system->has_package = result == 0;
-    system->is_package_undecided = result == ETIMEDOUT;
-}
-
 /* False without memory. */
 static bool read_executable(struct reader *reader) {
     char path[path_bytes_max];
@@ -356,9 +269,6 @@ static bool read_executable(struct reader *reader) {
         kept > 0 && fstatat(reader->process_fd, "exe", &info, 0) == 0 && info.st_nlink == 0;
     reader->system.is_executable_deleted = is_deleted;
     reader->system.executable = strndup(path, is_deleted ? kept : (size_t)length);
-    if (reader->system.executable != NULL && !is_deleted) {
-        read_package(reader); /* the file that is installed is the one that runs */
-    }
     return reader->system.executable != NULL;
 }
 

@@ -1,6 +1,5 @@
 /*
- * What is known of the machine, and of where on it a process runs. No program is run but a
- * package manager, where the plan says so. Any thread.
+ * What is known of the machine, and of where on it a process runs. Any thread.
  */
 #ifndef BP_MACHINE_SYSTEM_H
 #define BP_MACHINE_SYSTEM_H
@@ -13,9 +12,7 @@ typedef struct bp_system_plan {
     bool with_process; /* else of the machine alone */
     pid_t pid;         /* 0: our own */
     bool with_hostname;
-    bool asks_package;              /* dpkg-query, or rpm where there is none */
     bp_known_uint oom_kills_before; /* of bp_system_oom_kills, as the session began */
-    uint64_t deadline_ns;           /* monotonic; for the package */
 } bp_system_plan;
 
 /* How many processes of the machine the kernel has killed for lack of memory since boot. Linux

@@ -68,7 +68,7 @@ typedef struct bp_config {
     uint32_t provider_timeout_ms;
     size_t artefact_limit_bytes;
     bugpack_stacks stacks;
-    bool with_hostname, asks_package;
+    bool with_hostname;
     const char *calibrator_path; /* NULL: not given */
     const char *without_entries; /* names separated by spaces; NULL: none */
 

@@ -68,7 +68,6 @@ static bugpack_status new_source(const bp_report_context *context, bp_source **r
     source->timeout_ms = config->provider_timeout_ms;
     source->stacks = config->stacks;
     source->with_hostname = config->with_hostname;
-    source->asks_package = config->asks_package;
     source->without_process = config->without_process;
     source->without_stacks_json = bp_config_leaves_out(config, "stacks.json");
     if (is_other(context)) {

@@ -74,10 +74,7 @@ static bugpack_status read_system(const bp_source *source, bugpack_writer *write
     const bp_system_plan plan = {.with_process = !source->without_process,
                                  .pid = bp_subject_target(source->subject)->pid,
                                  .with_hostname = source->with_hostname,
-                                 .asks_package = source->asks_package,
-                                 .oom_kills_before = source->oom_kills_before,
-                                 .deadline_ns =
-                                     bp_source_deadline_ns(source, BP_SOURCE_READING_PERCENT)};
+                                 .oom_kills_before = source->oom_kills_before};
     bugpack_error ended = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_system_read(&plan, ret_system, error);
     if (status == BUGPACK_OK && plan.with_process &&
@@ -99,9 +96,6 @@ int bp_source_system(bugpack_writer *writer, void *context) {
             bp_writer_truncate(writer, bp_errno_is_trouble(system.unread_errno),
                                "%zu files could not be read: %s", system.unread_count,
                                strerror(system.unread_errno));
-        } else if (system.is_package_undecided) {
-            (void)snprintf(writer->line.note, sizeof writer->line.note,
-                           "there was no time to find the package of the program");
         }
         status = bp_system_print(&system, &writer->content, &error);
         bp_system_release(&system);

@@ -28,7 +28,7 @@ typedef struct bp_source {
     char *helper_path;     /* of the command; NULL: not given */
     uint32_t timeout_ms;   /* of each provider */
     bugpack_stacks stacks; /* this and what follows as in bp_config */
-    bool with_hostname, asks_package, without_process, without_stacks_json;
+    bool with_hostname, without_process, without_stacks_json;
     bp_known_uint oom_kills_before;        /* the session; of another process alone */
     _Atomic(bp_stacks_text *) stacks_left; /* by stacks.json, for stacks.txt; NULL: nothing */
 } bp_source;

@@ -74,56 +74,6 @@ Test(cpu_model, is_the_first_one) {
     cr_expect(not(bp_cpu_model_find("CPU part\t: 0xd0c\n", 17, model, sizeof model)));
 }
 
-static const char *owner_of(const char *text) {
-    static char owner[16];
-    return bp_dpkg_owner_parse(text, strlen(text), owner, sizeof owner) ? owner : "none";
-}
-
-Test(dpkg, names_the_one_owner_of_a_file) {
-    cr_expect(eq(str, owner_of("coreutils: /bin/ls\n"), "coreutils"));
-    cr_expect(eq(str, owner_of("libc6:amd64: /lib/libc.so.6\n"), "libc6:amd64"));
-    cr_expect(eq(str, owner_of("one, two: /opt/x\n"), "none"));
-    cr_expect(eq(str, owner_of("diversion by x from: /bin/sh\n"), "none"));
-    cr_expect(eq(str, owner_of("dash: /bin/sh\nbash: /bin/sh\n"), "none"));
-    cr_expect(eq(str, owner_of("a-very-long-name: /bin/sh\n"), "none"));
-    cr_expect(eq(str, owner_of(": /bin/sh\n"), "none"));
-    cr_expect(eq(str, owner_of(""), "none"));
-}
-
-static const char *parsed(const char *text) {
-    static char line[400];
-    bp_package package = {.is_rpm = true};
-    if (!bp_package_parse(text, strlen(text), &package)) {
-        return "none";
-    }
-    cr_expect(package.is_rpm);
-    (void)snprintf(line, sizeof line, "%s %s [%s]", package.name, package.version,
-                   package.architecture);
-    return line;
-}
-
-Test(package, names_the_one_package_of_a_file) {
-    cr_expect(eq(str, parsed("bash\t5.2-1\tx86_64\n"), "bash 5.2-1 [x86_64]"));
-    cr_expect(eq(str, parsed("zlib\t2:1-3\ti686\nzlib\t2:1-3\tx86_64\n"), "zlib 2:1-3 []"),
-              "of two architectures");
-    cr_expect(eq(str, parsed("zlib\t1\ti686\nzlib\t2\ti686\n"), "none"));
-    cr_expect(eq(str, parsed("one\t1\ti686\ntwo\t1\ti686\n"), "none"));
-}
-
-Test(package, makes_no_package_of_other_text) {
-    static const char *const others[] = {"",
-                                         "\n",
-                                         "bash\t5.2-1\n",
-                                         "bash\t\tx86_64\n",
-                                         "file /usr/bin/env is not owned by any package\n",
-                                         "bash\t(none)\tx86_64\n",
-                                         "a\tb\tc\td\n",
-                                         "bash\t5.2-1\tx86_64\n\n"};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        cr_expect(eq(str, parsed(others[i]), "none"), "%s", others[i]);
-    }
-}
-
 Test(mounts, are_read_only_by_the_options_of_the_file_system) {
     static const char text[] =
         "107 87 7:1 / /mnt/ro rw,relatime shared:1 - ext4 /dev/loop1 rw,errors=remount-ro,"
@@ -148,7 +98,6 @@ Test(system_json, has_what_is_known_and_nothing_else) {
     cr_expect(strstr(text.data, "\"avg1\": 14.1,") != NULL);
     cr_expect(strstr(text.data, "\"hostname\": \"vm\"") != NULL);
     cr_expect(strstr(text.data, "\"max_bytes\": null") != NULL);
-    cr_expect(strstr(text.data, "\"manager\": \"dpkg\"") != NULL);
     cr_expect(strstr(text.data, "\"used_percent\": 75,") != NULL);
     cr_expect(strstr(text.data, "\"free_inodes\": 0") != NULL);
     cr_expect(strstr(text.data, "\"available_bytes\": 0,\n      \"read_only\": true") != NULL,

@@ -21,9 +21,7 @@
 #include "unit/unit.h"
 
 static bp_system read_system(bool with_process, bool with_hostname) {
-    const bp_system_plan plan = {.with_process = with_process,
-                                 .with_hostname = with_hostname,
-                                 .deadline_ns = bp_clock_monotonic_ns() + 20 * BP_NS_PER_SEC};
+    const bp_system_plan plan = {.with_process = with_process, .with_hostname = with_hostname};
     bp_system system;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_system_read(&plan, &system, &error), BUGPACK_OK));
@@ -52,7 +50,6 @@ Test(system, is_what_system_calls_say) {
     cr_expect(system.uptime_ns / BP_NS_PER_SEC >= (uint64_t)before.tv_sec &&
               system.uptime_ns / BP_NS_PER_SEC <= (uint64_t)after.tv_sec);
     cr_expect(system.executable != NULL && strstr(system.executable, "unit_probe") != NULL);
-    cr_expect(not(system.has_package), "this test is in no package");
     cr_assert(system.filesystem_count > 0 && statvfs("/", &root) == 0);
     cr_expect(system.filesystems[0].is_of[BP_SYSTEM_PLACE_ROOT]);
     cr_expect(eq(u64, system.filesystems[0].total_bytes, (uint64_t)root.f_blocks * root.f_frsize));
@@ -196,9 +193,7 @@ Test(system, knows_a_container_by_the_file_that_it_leaves) {
         }
         cr_assert(temp_dir_write(&dir, path, "lxc\nrest", 8));
         pid_t pid = start_contained(dir.path);
-        const bp_system_plan plan = {.with_process = true,
-                                     .pid = pid,
-                                     .deadline_ns = bp_clock_monotonic_ns() + 20 * BP_NS_PER_SEC};
+        const bp_system_plan plan = {.with_process = true, .pid = pid};
         bp_system system;
         cr_assert(zero(int, bp_system_read(&plan, &system, NULL)));
         const char *name = system.container != NULL ? system.container : "none";

@@ -88,7 +88,7 @@ Test(config, keeps_what_the_host_says_apart) {
     cr_expect(eq(str, config.pedantic.ignore[0], "display:*"));
     cr_expect(eq(str, config.pedantic.ignore[1], ""));
     cr_expect(eq(str, config.pedantic.ignore[2], "audio:x"));
-    cr_expect(config.with_hostname && !config.asks_package);
+    cr_expect(config.with_hostname);
     cr_expect(config.answers_trigger && config.redacts_at_call);
     cr_expect(bp_config_leaves_out(&config, "stacks.json"));
     cr_expect(not(bp_config_leaves_out(&config, "process.json")));

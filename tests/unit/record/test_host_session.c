@@ -65,9 +65,3 @@ Test(host_session, cannot_be_about_a_process_and_without_one) {
     cr_expect(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_INVALID));
     cr_expect(session == NULL);
 }
-
-Test(host_session, asks_for_no_package_without_another_process) {
-    options.with_package = true;
-    cr_expect(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_INVALID));
-    cr_expect(session == NULL);
-}

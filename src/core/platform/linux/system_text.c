@@ -68,60 +68,6 @@ bool bp_cpu_model_find(const char *text, size_t text_bytes, char *out, size_t ou
     return false;
 }
 
-bool bp_dpkg_owner_parse(const char *text, size_t text_bytes, char *out, size_t out_bytes) {
-    bp_proc_scan scan = {text, text + text_bytes};
-    bp_proc_scan line;
-    if (!bp_proc_take_line(&scan, &line) || scan.next != scan.end) {
-        return false; /* of a diversion, dpkg says more */
-    }
-    const char *end = memmem(line.next, (size_t)(line.end - line.next), ": /", 3);
-    size_t bytes = end == NULL ? 0 : (size_t)(end - line.next);
-    if (bytes == 0 || bytes >= out_bytes || memchr(line.next, ' ', bytes) != NULL) {
-        return false;
-    }
-    copy((bp_proc_scan){line.next, end}, out, out_bytes);
-    return true;
-}
-
-/* Up to a tab; the last one up to the end of the line. False: it is empty, or not set. */
-static bool take_field(bp_proc_scan *line, bool is_last, char *out, size_t out_bytes) {
-    const char *tab = memchr(line->next, '\t', (size_t)(line->end - line->next));
-    bp_proc_scan field = {line->next, tab == NULL ? line->end : tab};
-    if ((tab == NULL) != is_last || field.next == field.end || *field.next == '(') {
-        return false;
-    }
-    line->next = tab == NULL ? line->end : tab + 1;
-    copy(field, out, out_bytes);
-    return true;
-}
-
-bool bp_package_parse(const char *text, size_t text_bytes, bp_package *ret_package) {
-    bp_proc_scan scan = {text, text + text_bytes};
-    bp_proc_scan line;
-    bp_package found = {.name = ""};
-    while (bp_proc_take_line(&scan, &line)) {
-        bp_package package = {.is_rpm = ret_package->is_rpm};
-        if (!take_field(&line, false, package.name, sizeof package.name) ||
-            !take_field(&line, false, package.version, sizeof package.version) ||
-            !take_field(&line, true, package.architecture, sizeof package.architecture)) {
-            return false;
-        }
-        if (found.name[0] == '\0') {
-            found = package;
-        } else if (strcmp(found.name, package.name) != 0 ||
-                   strcmp(found.version, package.version) != 0) {
-            return false;
-        } else if (strcmp(found.architecture, package.architecture) != 0) {
-            found.architecture[0] = '\0'; /* of both */
-        }
-    }
-    if (found.name[0] == '\0') {
-        return false;
-    }
-    *ret_package = found;
-    return true;
-}
-
 /* "107 87 7:1 / /mnt rw,relatime shared:1 - ext4 /dev/loop1 rw,emergency_ro" */
 bool bp_mount_is_read_only(const char *text, size_t text_bytes, unsigned major, unsigned minor) {
     enum { device_word = 2 };

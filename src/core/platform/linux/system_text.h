@@ -1,6 +1,6 @@
 /*
- * Texts that say what machine this is, and which package a program is from. Pure; the bytes may be
- * anything. False leaves the outputs alone.
+ * Texts that say what machine this is. Pure; the bytes may be anything. False leaves the outputs
+ * alone.
  */
 #ifndef BP_PLATFORM_LINUX_SYSTEM_TEXT_H
 #define BP_PLATFORM_LINUX_SYSTEM_TEXT_H
@@ -22,25 +22,6 @@ bool bp_load_parse(const char *text, size_t text_bytes, bp_load *ret_load);
 
 /* The first "model name" of /proc/cpuinfo, which ARM does not have; a longer one is cut. */
 bool bp_cpu_model_find(const char *text, size_t text_bytes, char *out, size_t out_bytes);
-
-/* One installed package. Longer texts are cut. */
-typedef struct bp_package {
-    bool is_rpm; /* else dpkg */
-    char name[128];
-    char version[128];
-    char architecture[32];
-} bp_package;
-
-/* The package in what `dpkg-query --search` prints: "libc6:amd64: /lib/…". False where there are
- * several, and for diversions. */
-bool bp_dpkg_owner_parse(const char *text, size_t text_bytes, char *out, size_t out_bytes);
-
-/* What a package manager prints for these, a line for each package that has a file, and its one
- * package. False for packages of several names or versions: which one the file is from is not
- * known. `is_rpm` stays. */
-#define BP_DPKG_FORMAT "${Package}\\t${Version}\\t${Architecture}\\n"
-#define BP_RPM_FORMAT "%{NAME}\\t%{EVR}\\t%{ARCH}\\n"
-bool bp_package_parse(const char *text, size_t text_bytes, bp_package *ret_package);
 
 /*
  * Whether the file system of a device became read-only, from the options behind " - " in its line
