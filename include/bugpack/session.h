@@ -205,11 +205,6 @@ typedef struct bugpack_options {
         /* How many reports are taken: in all (default 50), and for one channel (default: no such
          * limit). BUGPACK_OFF: no such limit. */
         uint64_t cap, channel_cap;
-        /* Keys that are counted and never reported: patterns of fnmatch(3) without flags, such as
-         * "display:*"; at most 1000. Each is matched once against each distinct key, in the host's
-         * locale. */
-        const char *const *ignore;
-        size_t ignore_count;
         uint64_t reserved[4];
     } pedantic;
 
@@ -356,8 +351,8 @@ BUGPACK_API bugpack_status bugpack_flush(bugpack_session *session, uint64_t time
  * Other threads may use the session and its channels meanwhile and afterwards. Calls inside are
  * waited for (a bugpack_report gets its report); later ones do nothing and return at once, with
  * BUGPACK_ERR_CLOSED if they have a status. For these a tombstone stays until BUGPACK_CLOSED_KEPT
- * more sessions of the process have been closed: under 4 KiB, 2 KiB for each channel,
- * pedantic.ignore, and the table of gaps as far as it was filled.
+ * more sessions of the process have been closed: under 4 KiB, 2 KiB for each channel, and the table
+ * of gaps as far as it was filled.
  *
  * Two closes at once: one closes, and the other waits for it, unless it runs in a callback,
  * provider or filter, where it returns at once. Not inside a provider of the session. Inside a

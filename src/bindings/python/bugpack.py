@@ -68,7 +68,7 @@ options: size_t struct_size; str app_name, app_version, app_build_id, report_dir
  recorder.is_in_memory; level recorder.log_level; uint64_t recorder.log_ring_bytes,
  recorder.traffic_budget_bytes, recorder.history_interval_ms, recorder.profile_hz,
  recorder.crash_refresh_interval_ms, recorder.reserved[4]; bool pedantic.is_enabled; str pedantic.dir;
- uint64_t pedantic.cap, pedantic.channel_cap; ptr pedantic.ignore; size_t pedantic.ignore_count;
+ uint64_t pedantic.cap, pedantic.channel_cap;
  uint64_t pedantic.reserved[4], auto_snapshot.interval_ms; str auto_snapshot.dir; uint64_t
  auto_snapshot.max_count, auto_snapshot.max_bytes, auto_snapshot.reserved[4]; redaction_mode
  redaction.mode; str redaction.rules; uint64_t redaction.reserved[4], limits.provider_timeout_ms,
@@ -400,14 +400,9 @@ class Session(_Closes):
     pedantic={"is_enabled": True}. on_event(event) and on_diagnostic(level, text) run on a thread of
     Python."""
 
-    def __init__(self, app_name, *, on_event=None, on_diagnostic=None, pedantic=None, **options):
+    def __init__(self, app_name, *, on_event=None, on_diagnostic=None, **options):
         global _callbacks
-        pedantic = dict(pedantic or {})
-        ignore = pedantic.pop("ignore", ())
-        given = _struct("options", dict(options, app_name=app_name, pedantic=pedantic))
-        patterns = (ctypes.c_char_p * len(ignore))(*map(_bytes, ignore))
-        setattr(given, "pedantic.ignore", ctypes.cast(patterns, ctypes.c_void_p))
-        setattr(given, "pedantic.ignore_count", len(ignore))
+        given = _struct("options", dict(options, app_name=app_name))
         if _callbacks is None:
             _callbacks = _Callbacks()
         self._kept = []

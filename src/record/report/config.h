@@ -85,8 +85,6 @@ typedef struct bp_config {
         bool is_enabled;
         bp_report_dir dir;
         uint32_t cap, channel_cap; /* as bp_gaps_options */
-        const char *const *ignore; /* one block of memory */
-        size_t ignore_count;
     } pedantic;
     struct {
         uint64_t interval_ns; /* 0: never */

@@ -13,7 +13,7 @@
 #include "base/struct_size.h"
 #include "session/session.h"
 
-enum { app_name_max_bytes = 64, pedantic_ignore_max_count = 1000 };
+enum { app_name_max_bytes = 64 };
 
 /* crash_refresh_interval_ms for never, as 0 is its default. */
 #define CRASH_REFRESH_OFF UINT32_MAX
@@ -88,8 +88,6 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         {(unsigned)options->stacks > BUGPACK_STACKS_ALL_PTRACER, "stacks has an unknown value"},
         {options->stacks >= BUGPACK_STACKS_ALL && !has_target && options->calibrator_path == NULL,
          "stacks of all threads need a target_pid, or a calibrator_path"},
-        {options->pedantic.ignore_count > pedantic_ignore_max_count,
-         "pedantic.ignore has over 1000 patterns"},
         {refresh_ms != 0 && refresh_ms < 1000,
          "recorder.crash_refresh_interval_ms must be BUGPACK_OFF or at least 1000"},
         {(unsigned)options->when_busy > BUGPACK_WHEN_BUSY_COALESCE,
@@ -196,29 +194,6 @@ static bugpack_status copy_dirs(const bugpack_options *given, bp_config *config,
     return status;
 }
 
-/* The patterns of gap keys, in one block. */
-static bool copy_patterns(const bugpack_options *given, bp_config *config) {
-    const char *const *from = given->pedantic.ignore;
-    size_t count = from == NULL ? 0 : given->pedantic.ignore_count, byte_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        byte_count += from[i] == NULL ? 1 : strlen(from[i]) + 1;
-    }
-    const char **patterns = count == 0 ? NULL : calloc(1, count * sizeof *patterns + byte_count);
-    if (patterns == NULL) {
-        return count == 0;
-    }
-    char *text = (char *)(patterns + count);
-    for (size_t i = 0; i < count; i++) {
-        size_t text_bytes = from[i] == NULL ? 1 : strlen(from[i]) + 1;
-        memcpy(text, from[i] == NULL ? "" : from[i], text_bytes);
-        patterns[i] = text;
-        text += text_bytes;
-    }
-    config->pedantic.ignore = patterns;
-    config->pedantic.ignore_count = count;
-    return true;
-}
-
 static bugpack_status copy_strings(const bugpack_options *given, bp_config *config,
                                    bugpack_error *error) {
     const struct {
@@ -229,12 +204,13 @@ static bugpack_status copy_strings(const bugpack_options *given, bp_config *conf
                  {given->app_build_id, &config->app_build_id},
                  {given->calibrator_path, &config->calibrator_path},
                  {given->without_entries, &config->without_entries}};
-    bool has_memory = copy_patterns(given, config);
-    for (size_t i = 0; has_memory && i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         *texts[i].to = texts[i].from == NULL ? NULL : strdup(texts[i].from);
-        has_memory = texts[i].from == NULL || *texts[i].to != NULL;
+        if (texts[i].from != NULL && *texts[i].to == NULL) {
+            return bp_fail_memory(error, "open a session");
+        }
     }
-    return has_memory ? copy_dirs(given, config, error) : bp_fail_memory(error, "open a session");
+    return copy_dirs(given, config, error);
 }
 
 void bp_config_release(bp_config *config) {
@@ -246,11 +222,6 @@ void bp_config_release(bp_config *config) {
         free((char *)(uintptr_t)*owned[i]);
         *owned[i] = NULL;
     }
-}
-
-void bp_config_release_patterns(bp_config *config) {
-    free((void *)(uintptr_t)config->pedantic.ignore);
-    config->pedantic.ignore = NULL;
 }
 
 /* What is stored for a crash: by default of the providers only that of session.json. */
@@ -325,7 +296,6 @@ bugpack_status bp_config_read(const bugpack_options *given, bp_config *ret_confi
     status = copy_strings(&options, &config, error);
     if (status != BUGPACK_OK) {
         bp_config_release(&config);
-        bp_config_release_patterns(&config);
         return status;
     }
     *ret_config = config;

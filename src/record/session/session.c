@@ -316,7 +316,6 @@ static void session_retire(bugpack_session *session) {
 
 static void session_free(bugpack_session *session) {
     bp_triggers_free(&session->triggers);
-    bp_config_release_patterns(&session->config);
     bp_recorder_free(session->context.recorder);
     bp_at_call_free(session->at_call);
     bp_entry_guard_release(&session->guard);

@@ -74,9 +74,7 @@ void bp_session_drop(bugpack_session *session);
 bugpack_status bp_config_read(const bugpack_options *given, bp_config *ret_config,
                               bugpack_error *error);
 
-/* Frees what was copied. The patterns of gap keys are freed apart, and later: a gap that comes
- * after the close is still compared with them. */
+/* Frees what was copied. */
 void bp_config_release(bp_config *config);
-void bp_config_release_patterns(bp_config *config);
 
 #endif

@@ -1,6 +1,5 @@
 #include "trigger/gaps.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,6 @@ typedef enum gap_state {
     GAP_OPEN,    /* an occurrence may lead to a report */
     GAP_PENDING, /* a report is on its way */
     GAP_WRITTEN,
-    GAP_IGNORED,
     GAP_GIVEN_UP
 } gap_state;
 
@@ -147,7 +145,7 @@ static row_kind choose_row(bp_gaps *gaps, const bp_gap_key *key) {
     return channel->key_count == BUGPACK_GAP_CHANNEL_KEYS_MAX ? CHANNEL_OVERFLOW : OWN_ROW;
 }
 
-/* The key that `key` is counted as in a row of that kind; `made` has room for it. No lock. */
+/* The key that `key` is counted as in a row of that kind; `made` has room for it. */
 static const bp_gap_key *row_key(const bp_gap_key *key, row_kind kind, bp_gap_key *made) {
     if (kind == OWN_ROW) {
         return key;
@@ -161,7 +159,7 @@ static const bp_gap_key *row_key(const bp_gap_key *key, row_kind kind, bp_gap_ke
 }
 
 /* Adds a row for a key that has none, or for all keys that have no room. */
-static bp_gap *add_row(bp_gaps *gaps, const bp_gap_key *key, const bool ignored[row_kind_count]) {
+static bp_gap *add_row(bp_gaps *gaps, const bp_gap_key *key) {
     bp_gap_key made;
     row_kind kind = choose_row(gaps, key);
     bool is_new = kind == OWN_ROW;
@@ -175,7 +173,7 @@ static bp_gap *add_row(bp_gaps *gaps, const bp_gap_key *key, const bool ignored[
         gap->bytes = (uint8_t)counted->bytes;
         gap->channel_bytes = (uint8_t)counted->channel_bytes;
         gap->first_wall_ns = bp_clock_wall_ns();
-        gap->state = ignored[kind] ? GAP_IGNORED : GAP_OPEN;
+        gap->state = GAP_OPEN;
         gaps->slots[slot] = (uint16_t)++gaps->gap_count;
     }
     gap->takes[kind] = true;
@@ -196,29 +194,6 @@ static bp_gap *find_row(bp_gaps *gaps, const bp_gap_key *key) {
         gap = shared != NULL && shared->takes[kind] ? shared : NULL;
     }
     return gap;
-}
-
-/* Finds or adds the row of a key. The lock may be given back and taken again. */
-static bp_gap *row_of(bp_gaps *gaps, const bp_gap_key *key) {
-    bp_gap *gap = find_row(gaps, key);
-    if (gap != NULL) {
-        return gap;
-    }
-    bool ignored[row_kind_count] = {false};
-    if (gaps->options.ignore_count > 0) {
-        const bp_gaps_options *options = &gaps->options;
-        bp_lock_release(&gaps->lock); /* patterns and keys can be chosen to take their time */
-        for (row_kind kind = OWN_ROW; kind < row_kind_count; kind++) {
-            bp_gap_key made;
-            const char *text = row_key(key, kind, &made)->text;
-            for (size_t i = 0; i < options->ignore_count && !ignored[kind]; i++) {
-                ignored[kind] = fnmatch(options->ignore[i], text, 0) == 0;
-            }
-        }
-        bp_lock_acquire(&gaps->lock);
-        gap = find_row(gaps, key);
-    }
-    return gap != NULL ? gap : add_row(gaps, key, ignored);
 }
 
 /* Notes why an occurrence leads to no report. The first for this reason is `reported`. */
@@ -254,7 +229,10 @@ bp_gap_occurrence bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enab
                               bp_gap **ret_gap) {
     bp_gap_occurrence occurrence = BP_GAP_COUNTED;
     bp_lock_acquire(&gaps->lock);
-    bp_gap *gap = row_of(gaps, key);
+    bp_gap *gap = find_row(gaps, key);
+    if (gap == NULL) {
+        gap = add_row(gaps, key);
+    }
     gaps->occurrence_count++;
     bp_trigger_tally *tally = &gaps->tallies[gap - gaps->gaps];
     tally->count++;
@@ -304,7 +282,6 @@ static const char *reason_of(const bp_gap *gap) {
     static const char *const reasons[] = {
         [GAP_PENDING] = "its report is on its way",
         [GAP_WRITTEN] = "",
-        [GAP_IGNORED] = "it is to be ignored",
         [GAP_GIVEN_UP] = "its report could not be written, and its tries are used up"};
     if (gap->state != GAP_OPEN) {
         return reasons[gap->state];

@@ -58,10 +58,8 @@ typedef struct bp_gaps bp_gaps;
 typedef struct bp_gap bp_gap;
 
 typedef struct bp_gaps_options {
-    uint32_t cap;              /* reports in all; what is over BUGPACK_GAP_KEYS_MAX means that */
-    uint32_t channel_cap;      /* of these, for one channel; 0: no cap of its own */
-    const char *const *ignore; /* fnmatch patterns, borrowed until the table is freed */
-    size_t ignore_count;
+    uint32_t cap;         /* reports in all; what is over BUGPACK_GAP_KEYS_MAX means that */
+    uint32_t channel_cap; /* of these, for one channel; 0: no cap of its own */
 } bp_gaps_options;
 
 bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,

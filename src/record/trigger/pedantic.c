@@ -46,9 +46,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
                                    bugpack_error *error) {
     const bp_config *config = context->report->config;
     const bp_gaps_options gaps_options = {.cap = config->pedantic.cap,
-                                          .channel_cap = config->pedantic.channel_cap,
-                                          .ignore = config->pedantic.ignore,
-                                          .ignore_count = config->pedantic.ignore_count};
+                                          .channel_cap = config->pedantic.channel_cap};
     bugpack_status status = BUGPACK_OK;
     if (config->pedantic.is_enabled) {
         const bp_report_dir *dir = &config->pedantic.dir;

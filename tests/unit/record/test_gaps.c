@@ -154,17 +154,6 @@ Test(gaps, name_a_long_key_alike_in_a_session_and_otherwise_in_the_next) {
     bp_gaps_free(next);
 }
 
-Test(gaps, ignore_what_a_pattern_matches) {
-    const char *const patterns[] = {"display:*", "*:unimpl:[a-c]?"};
-    const bp_gaps_options options = {.cap = 50, .ignore = patterns, .ignore_count = 2};
-    cr_assert(zero(int, bp_gaps_new(&options, &gaps, NULL)));
-    cr_expect(eq(int, see("display:unimpl:x"), BP_GAP_COUNTED));
-    cr_expect(eq(int, see("main:unimpl:a1"), BP_GAP_COUNTED));
-    cr_expect(eq(int, see("main:unimpl:d1"), BP_GAP_REPORT));
-    cr_expect(eq(int, see("displays:x"), BP_GAP_REPORT));
-    expect_reason("display:unimpl:x", "it is to be ignored");
-}
-
 /* Makes `count` keys of a format with one number in it. */
 static void see_many(const char *before, unsigned count) {
     char text[64];
