@@ -101,13 +101,10 @@ expect_same 'the time in a zone' '29|31|' "$(messages --since 2026-11-22T12:00:2
 expect_same 'the time in the zone that is given' '29|31|' \
     "$(messages --since 2026-11-22T12:00:21 --zone +02:00 ring.zip)"
 expect_same 'the duration' 'twenty|29|31|' "$(messages --since 10s ring.zip)"
-expect_same 'around the trigger' '29|31|' "$(messages --around trigger ring.zip)"
-expect_same 'closely around it' '' "$(messages --around trigger=900ms ring.zip)"
-expect_same 'widely around it' 'twenty|29|31|' "$(messages --around trigger=12s ring.zip)"
-expect_same 'all of it' '29|' "$(messages --around trigger --level warn --grep 9 ring.zip)"
+expect_same 'all of it' '29|' "$(messages --since 5s --level warn --grep 9 ring.zip)"
 expect_same 'lines that continue' 'ERROR failed:|  at f||  at g|' "$(messages --grep failed all.zip)"
 expect_same 'a line that continues' '  at g|' "$(messages --grep 'at g' all.zip)"
-messages --around trigger all.zip >/dev/null
+messages --since 5s all.zip >/dev/null
 expect_err '3 lines without a time were left out'
 messages --level trace all.zip >/dev/null
 expect_err '5 lines without a level were left out'
@@ -129,12 +126,8 @@ fact 'without a time of the trigger, what does not need it works'
 exits 0 logs untold.zip
 grep -qF '2026-11-22T10:00:10.000000Z info  logs.jsonl' out || wrong "it is $(cat out)"
 expect_err '"logs/local.log" has no times'
-for arguments in '--around trigger' '--since 5s'; do
-    # Two words.
-    # shellcheck disable=SC2086
-    exits 1 logs $arguments untold.zip
-    expect_err '"untold.zip" does not say when it was triggered'
-done
+exits 1 logs --since 5s untold.zip
+expect_err '"untold.zip" does not say when it was triggered'
 exits 1 logs nothing.zip
 expect_err 'there is no log in "nothing.zip"'
 
@@ -180,9 +173,6 @@ expect_misuse 'a report is missing' logs
 expect_misuse "--level takes trace, debug, info, warn, error or fatal, not 'loud'" logs --level loud ring.zip
 expect_misuse "--grep '('" logs --grep '(' ring.zip
 expect_misuse '--since takes seconds' logs --since yesterday ring.zip
-for around in trouble trigger5 trigger=x error; do
-    exits 2 logs --around $around ring.zip
-done
 expect_misuse "--zone takes a zone such as Z or +01:00, not 'CET'" logs --zone CET ring.zip
 
 fact 'a reader that goes away ends it'

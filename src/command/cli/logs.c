@@ -149,8 +149,6 @@ typedef struct logs_options {
     const char *channel, *pattern; /* NULL: any */
     regex_t expression;
     log_since since;
-    bool around_trigger;
-    uint32_t width_ms; /* on either side of the trigger */
     int32_t zone_secs;
     bool has_zone, as_json;
     uint64_t max_bytes;
@@ -160,7 +158,7 @@ typedef struct logs_options {
 typedef struct log_view {
     const logs_options *options;
     log_printer printer;
-    uint64_t from_ns, to_ns;
+    uint64_t from_ns;
     bool shows_last;              /* the last line that is not a continuation was shown */
     uint64_t untimed, unlevelled; /* lines that no time or level lets pass */
 } log_view;
@@ -169,15 +167,14 @@ typedef struct log_view {
 
 static bool is_wanted(log_view *view, const bp_log_line *line) {
     const logs_options *options = view->options;
-    bool has_window = view->from_ns > 0 || view->to_ns < UINT64_MAX;
     if (options->channel != NULL && strcmp(line->channel, options->channel) != 0) {
         return false;
     }
-    if (has_window && line->wall_ns == 0) {
+    if (view->from_ns > 0 && line->wall_ns == 0) {
         view->untimed++;
         return false;
     }
-    if (line->wall_ns < view->from_ns || line->wall_ns > view->to_ns) {
+    if (line->wall_ns < view->from_ns) {
         return false;
     }
     if (options->level > 0 && line->level == 0) {
@@ -236,33 +233,25 @@ static bp_cli_exit finish(const log_view *view, const bp_logs *logs) {
     return is_whole ? BP_CLI_COMPLETE : BP_CLI_INCOMPLETE;
 }
 
-/* Which times are shown. False, and a message, where that needs a trigger that is not known. */
+/* From when on lines are shown. False, and a message, where that needs a trigger that is not known.
+ */
 static bool set_window(log_view *view, const char *path) {
-    const logs_options *options = view->options;
-    bool needs_trigger =
-        options->around_trigger || (options->since.is_given && options->since.wall_ns == 0);
-    if (needs_trigger && view->printer.trigger_ns == 0) {
+    const log_since *since = &view->options->since;
+    uint64_t trigger_ns = view->printer.trigger_ns, before_ns = since->before_ms * BP_NS_PER_MS;
+    if (!since->is_given) {
+        return true;
+    }
+    if (since->wall_ns != 0) {
+        int64_t zone_secs = since->lacks_zone ? view->options->zone_secs : 0;
+        int64_t ns = (int64_t)since->wall_ns - zone_secs * (int64_t)BP_NS_PER_SEC;
+        view->from_ns = ns > 0 ? (uint64_t)ns : 1;
+        return true;
+    }
+    if (trigger_ns == 0) {
         bp_cli_say("\"%s\" does not say when it was triggered", path);
         return false;
     }
-    view->to_ns = UINT64_MAX;
-    if (options->around_trigger) {
-        uint64_t width_ns = options->width_ms * BP_NS_PER_MS;
-        view->from_ns =
-            view->printer.trigger_ns > width_ns ? view->printer.trigger_ns - width_ns : 1;
-        view->to_ns = view->printer.trigger_ns + width_ns;
-    }
-    if (options->since.is_given) {
-        uint64_t before_ns = options->since.before_ms * BP_NS_PER_MS;
-        uint64_t trigger_ns = view->printer.trigger_ns;
-        uint64_t from_ns = trigger_ns > before_ns ? trigger_ns - before_ns : 1;
-        if (options->since.wall_ns != 0) {
-            int64_t zone_secs = options->since.lacks_zone ? options->zone_secs : 0;
-            int64_t ns = (int64_t)options->since.wall_ns - zone_secs * (int64_t)BP_NS_PER_SEC;
-            from_ns = ns > 0 ? (uint64_t)ns : 1;
-        }
-        view->from_ns = from_ns > view->from_ns ? from_ns : view->from_ns;
-    }
+    view->from_ns = trigger_ns > before_ns ? trigger_ns - before_ns : 1;
     return true;
 }
 
@@ -346,19 +335,6 @@ static bool read_since(const bp_cli_option *option, const char *text, void *fiel
     return bp_cli_read_time(option, text, &since->before_ms);
 }
 
-static bool read_around(const bp_cli_option *option, const char *text, void *field) {
-    static const char trigger[] = "trigger";
-    logs_options *options = (logs_options *)(void *)((char *)field - option->offset);
-    if (strncmp(text, trigger, sizeof trigger - 1) != 0 ||
-        strchr("=", text[sizeof trigger - 1]) == NULL) {
-        bp_cli_say_usage("--around takes trigger or trigger=TIME, not '%s'", text);
-        return false;
-    }
-    options->around_trigger = true;
-    text += sizeof trigger - 1;
-    return *text == '\0' || bp_cli_read_time(option, text + 1, &options->width_ms);
-}
-
 static bool read_zone(const bp_cli_option *option, const char *text, void *field) {
     logs_options *options = (logs_options *)(void *)((char *)field - option->offset);
     options->has_zone = bp_line_zone_read(text, &options->zone_secs);
@@ -380,8 +356,6 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(logs_options, since, 0, "since", "TIME",
                  "only from this time on: 2026-11-21T00:36:51Z,\nor 30s before the trigger",
                  read_since, &spans),
-    BP_CLI_VALUE(logs_options, width_ms, 0, "around", "trigger[=TIME]",
-                 "only so long before and after the trigger\n(default 5s)", read_around, &spans),
     BP_CLI_VALUE(logs_options, zone_secs, 0, "zone", "ZONE",
                  "the zone of times that name none (default Z)", read_zone, NULL),
     BP_CLI_FLAG(logs_options, as_json, 0, "json", "JSON, an object each line"),
@@ -402,7 +376,7 @@ static bool compile_pattern(logs_options *options) {
     return code == 0;
 }
 
-static const logs_options defaults = {.width_ms = 5000, .max_bytes = BP_CLI_CONTENT_BYTES};
+static const logs_options defaults = {.max_bytes = BP_CLI_CONTENT_BYTES};
 
 static bp_cli_exit run(void *context, char **operands) {
     logs_options *options = context;
