@@ -13,17 +13,15 @@ need python3 node setpriv clickhouse-server
     skip 'DuckDB is not installed; tests/schema/install does it'
 cd "$scratch" || exit 1
 
-# indexed COUNT ARGUMENT...: an index of so many reports, in `out`.
+# indexed COUNT DIRECTORY: an index of so many reports, in `out`.
 indexed() {
-    wanted=$1
-    shift
-    timeout 200 "$BUGPACK" index "$@" reports >out 2>err
+    timeout 200 "$BUGPACK" index "$2" >out 2>err
     expect_status 0 $?
     expect_no_err
-    expect_same 'lines' "$wanted" "$(wc -l <out | tr -d ' ')"
+    expect_same 'lines' "$1" "$(wc -l <out | tr -d ' ')"
 }
 
-fact 'an index has all reports, and an addition only those that are new'
+fact 'an index has all reports of a directory'
 start sleep 600
 target=$pid
 captures 0 --stacks none
@@ -32,10 +30,10 @@ cd fleet || exit 1
 python3 "$here/make_fleet" "$zip" 4000 || wrong 'no reports were made'
 mkdir reports
 mv first reports
-scratch=$PWD indexed 3600
+scratch=$PWD indexed 3600 reports
 mv out index.jsonl
 mv later reports
-scratch=$PWD indexed 400 --since-index index.jsonl
+scratch=$PWD indexed 400 reports/later
 mv out new.jsonl
 
 fact 'both engines give the answers'

@@ -131,26 +131,16 @@ run index many
 expect_same 'lines' 513 "$(jq -r .path out | sort -u | wc -l | tr -d ' ')"
 rm -r many
 
-fact 'with an index only what is new is added'
+fact 'what find names as new is added to an index, as docs/ADMINISTRATION.md does'
+touch -d '1 hour ago' last
+find fleet -name '*.zip' -exec touch -d '2 hours ago' {} +
 cp fleet/a/b/bad.zip fleet/third.zip
 rm fleet/torn.zip
-exits 0 index --since-index before fleet
+find fleet -type f -name '*.zip' -newer last -exec timeout 60 "$BUGPACK" index {} + >out 2>err || wrong "status $?: $(cat err)"
 expect_same 'the new one' 'fleet/third.zip' "$(jq -r .path out)"
 cp fleet/third.zip "$(printf 'fleet/\377\033\n"\302\233.zip')"
-run index fleet
-mv out before
-exits 0 index --since-index before fleet
-expect_no_out
-jq -cs 'reverse[]' before >reversed
-run index --since-index reversed fleet
-expect_no_out # whatever the order of its lines
-exits 1 index --since-index missing fleet
-
-# A longer line than this bugpack writes.
-run index fleet/third.zip
-jq -c '{later: ("x" * 1100000)} + .' out >before
-run index --since-index before fleet/third.zip
-expect_no_out
+exits 0 index fleet
+holds .path out || wrong 'a line is no JSON'
 
 fact 'each hostile zip has its line, or is named'
 mkdir hostile

@@ -16,13 +16,8 @@
 #include "base/utf8.h"
 #include "cli/option.h"
 #include "cli/output.h"
-#include "entries/json_lines.h"
 #include "entries/report_file.h"
 #include "facts/facts.h"
-
-typedef struct index_options {
-    const char *since; /* NULL: none */
-} index_options;
 
 /* A report, and what came of it. */
 typedef struct indexed {
@@ -40,42 +35,17 @@ enum { group_max = 512, thread_max = 16, descriptor_max = 16 };
 /* Of a report: 131,072 names of threads have room. */
 static const size_t line_max_bytes = (size_t)16 << 20;
 
-/* A path that can be opened, in UTF-8. */
-enum { text_max_bytes = 3 * PATH_MAX + 1 };
-
 /* nftw has no context. */
 static struct {
     indexed *reports;
     size_t count, capacity;
-    char **known; /* paths of an earlier index, sorted */
-    size_t known_count, known_capacity;
     bool lacks_memory;
     bool is_refused; /* something that was named */
     bool has_unread; /* a directory below */
     bool has_input;
 } list;
 
-static int compare_texts(const void *one, const void *other) {
-    return strcmp(*(char *const *)one, *(char *const *)other);
-}
-
-static bool is_known(const char *path) {
-    bool is_found = false;
-    bp_buffer text; /* the path as a line has it: any name in valid UTF-8 */
-    bp_buffer_init(&text, text_max_bytes);
-    if (list.known_count > 0) {
-        list.lacks_memory |= bp_utf8_encode(&text, path, strlen(path)) != BUGPACK_OK;
-        const char *key = bp_buffer_text(&text);
-        is_found = bsearch(&key, list.known, list.known_count, sizeof key, compare_texts) != NULL;
-    }
-    bp_buffer_release(&text);
-    return is_found;
-}
-
 static void add_report(const char *path, uint64_t byte_count) {
-    if (is_known(path)) {
-        return;
-    }
     char *copy = strdup(path);
     if (copy == NULL || !bp_array_reserve(&list.reports, list.count, &list.capacity)) {
         list.lacks_memory = true;
@@ -129,50 +99,6 @@ static void add_input(void) {
     }
     list.has_input = true;
     bp_file_close(fd);
-}
-
-/* A bp_json_line_taker. */
-static bugpack_status add_known(void *context, const char *line, size_t line_bytes) {
-    bp_json_field path = {.key = "\"path\""};
-    char text[text_max_bytes];
-    (void)context;
-    bp_json_line_find(line, line_bytes, &path, 1);
-    bp_json_line_text(&path.value, text, sizeof text);
-    char *copy = strdup(text);
-    if (copy == NULL || !bp_array_reserve(&list.known, list.known_count, &list.known_capacity)) {
-        free(copy);
-        return BUGPACK_ERR_NO_MEMORY;
-    }
-    list.known[list.known_count++] = copy;
-    return BUGPACK_OK;
-}
-
-static bool read_known(const char *path) {
-    static char piece[64 * 1024];
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_line_stream lines;
-    int fd = -1;
-    if (bp_file_open_regular(AT_FDCWD, path, &fd, &error) != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
-        return false;
-    }
-    bp_line_stream_init(&lines, add_known, NULL);
-    lines.rest.max_size = line_max_bytes;
-    ssize_t count;
-    bugpack_status status = BUGPACK_OK;
-    while (status == BUGPACK_OK && (count = read(fd, piece, sizeof piece)) > 0) {
-        status = bp_line_stream_write(&lines, piece, (size_t)count);
-    }
-    int read_errno = status == BUGPACK_OK && count < 0 ? errno : 0;
-    bp_line_stream_release(&lines);
-    bp_file_close(fd);
-    if (read_errno != 0 || status != BUGPACK_OK) {
-        bp_cli_say("cannot read \"%s\": %s", path,
-                   read_errno != 0 ? strerror(read_errno) : "out of memory");
-        return false;
-    }
-    qsort(list.known, list.known_count, sizeof *list.known, compare_texts);
-    return true;
 }
 
 /* --- reading ------------------------------------------------------------------------------ */
@@ -243,18 +169,14 @@ static bp_cli_exit index_all(void) {
     return result == BP_CLI_COMPLETE && !has_all ? BP_CLI_INCOMPLETE : result;
 }
 
-static const bp_cli_option option_rows[] = {
-    BP_CLI_VALUE(index_options, since, 0, "since-index", "FILE",
-                 "leave out the reports that this index has", bp_cli_read_text, &bp_cli_some_text),
-    BP_CLI_OPTIONS_END};
+static const bp_cli_option option_rows[] = {BP_CLI_OPTIONS_END};
 
-static bp_cli_exit run(void *context, char **operands) {
-    const index_options *options = context;
+static bp_cli_exit run(void *none, char **operands) {
+    bp_cli_exit result = BP_CLI_COMPLETE;
+    (void)none;
     /* libzip asks for the local time of each entry, which nobody looks at. Without TZ, glibc reads
      * the file of the time zone each time, under a lock: a tenth of all CPU time. */
     (void)setenv("TZ", "UTC", 1);
-    bool is_good = options->since == NULL || read_known(options->since);
-    bp_cli_exit result = is_good ? BP_CLI_COMPLETE : BP_CLI_FAILED;
     for (size_t i = 0; result == BP_CLI_COMPLETE && operands[i] != NULL; i++) {
         bool is_input = strcmp(operands[i], "-") == 0;
         if (is_input) {
@@ -276,7 +198,7 @@ static bp_cli_exit run(void *context, char **operands) {
 const bp_cli_command bp_cli_index_command = {
     "index",
     "print one line of JSON for each report",
-    "Usage: bugpack index [OPTION]... DIR...\n"
+    "Usage: bugpack index DIR...\n"
     "\n"
     "Print one flat line of JSON for each report in the directories and below them,\n"
     "in the order of their paths. What is no report is named and left out.\n"
@@ -285,5 +207,4 @@ const bp_cli_command bp_cli_index_command = {
     "Exit status: 0 done, 1 failed, 2 usage, 3 something was left out.\n",
     BP_CLI_OTHER_COMMAND - 1,
     .run = run,
-    .options_bytes = sizeof(index_options),
     .needed = "a directory"};

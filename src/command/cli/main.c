@@ -88,7 +88,7 @@ static bp_cli_exit run(const bp_cli_command *command, int argument_count, char *
         return command->run(NULL, arguments);
     }
     options = calloc(1, command->options_bytes);
-    if (options == NULL) {
+    if (options == NULL && command->options_bytes > 0) {
         (void)bp_cli_say_no_memory();
         return BP_CLI_FAILED;
     }

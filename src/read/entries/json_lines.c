@@ -8,20 +8,16 @@
 
 static const size_t line_max_bytes = (size_t)1 << 20;
 
-void bp_line_stream_init(bp_line_stream *stream, bp_json_line_taker *take, void *context) {
-    *stream = (bp_line_stream){.take = take, .context = context};
-    bp_buffer_init(&stream->rest, line_max_bytes);
-}
+/* Divides a stream into lines. */
+typedef struct line_stream {
+    bp_json_line_taker *take;
+    void *context;
+    bp_buffer rest; /* the beginning of a line */
+} line_stream;
 
-void bp_line_stream_release(bp_line_stream *stream) {
-    if (stream->rest.status == BUGPACK_OK && stream->rest.size > 0) {
-        (void)stream->take(stream->context, stream->rest.data, stream->rest.size);
-    }
-    bp_buffer_release(&stream->rest);
-}
-
-bugpack_status bp_line_stream_write(void *context, const void *bytes, size_t byte_count) {
-    bp_line_stream *stream = context;
+/* A bp_sink. */
+static bugpack_status write_lines(void *context, const void *bytes, size_t byte_count) {
+    line_stream *stream = context;
     bp_buffer *rest = &stream->rest;
     const char *at = bytes, *end = at + byte_count, *newline;
     while ((newline = memchr(at, '\n', (size_t)(end - at))) != NULL) {
@@ -43,11 +39,14 @@ bugpack_status bp_line_stream_write(void *context, const void *bytes, size_t byt
 
 bugpack_status bp_report_lines(const bp_report_file *report, const char *entry, uint64_t max_bytes,
                                bp_json_line_taker *take, void *context, bugpack_error *error) {
-    bp_line_stream lines;
-    bp_line_stream_init(&lines, take, context);
+    line_stream lines = {.take = take, .context = context};
+    bp_buffer_init(&lines.rest, line_max_bytes);
     bugpack_status status =
-        bp_report_file_stream(report, entry, max_bytes, bp_line_stream_write, &lines, error);
-    bp_line_stream_release(&lines);
+        bp_report_file_stream(report, entry, max_bytes, write_lines, &lines, error);
+    if (lines.rest.status == BUGPACK_OK && lines.rest.size > 0) {
+        (void)take(context, lines.rest.data, lines.rest.size); /* a last line without a newline */
+    }
+    bp_buffer_release(&lines.rest);
     return status;
 }
 

@@ -15,21 +15,8 @@
 /* Gets a line without its newline. Any status but OK ends the stream as NO_MEMORY. */
 typedef bugpack_status bp_json_line_taker(void *context, const char *line, size_t line_bytes);
 
-/* Divides a stream into lines. One over 1 MiB is passed over. */
-typedef struct bp_line_stream {
-    bp_json_line_taker *take;
-    void *context;
-    bp_buffer rest; /* the beginning of a line */
-} bp_line_stream;
-
-void bp_line_stream_init(bp_line_stream *stream, bp_json_line_taker *take, void *context);
-/* Takes a last line that has no newline, and frees the stream. */
-void bp_line_stream_release(bp_line_stream *stream);
-
-/* A bp_sink. */
-bugpack_status bp_line_stream_write(void *stream, const void *bytes, size_t byte_count);
-
-/* Takes the lines of an entry, of at most `max_bytes`. Errors of bp_report_file_stream. */
+/* Takes the lines of an entry, of at most `max_bytes`. One over 1 MiB is passed over. Errors of
+ * bp_report_file_stream. */
 bugpack_status bp_report_lines(const bp_report_file *report, const char *entry, uint64_t max_bytes,
                                bp_json_line_taker *take, void *context, bugpack_error *error);
 
