@@ -1,7 +1,5 @@
 #include "unit/auto_session.h"
 
-#include <unistd.h>
-
 #include "session/session.h"
 
 void auto_setup(void) {
@@ -47,6 +45,5 @@ void auto_wait_for_worker(auto_gate *gate) {
 }
 
 void auto_add_gate(auto_gate *gate) {
-    cr_assert(zero(int, bugpack_provide(session, "gate.txt", BUGPACK_PROVIDE_TEXT,
-                                        auto_wait_at_gate, gate, NULL)));
+    provide("gate.txt", BUGPACK_PROVIDE_TEXT, auto_wait_at_gate, gate);
 }

@@ -1,7 +1,6 @@
 #include "unit/file_ring.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "support/ring_records.h"
 #include "unit/unit.h"

@@ -26,8 +26,7 @@ void expect_logged(const char *expected) {
     take(NULL);
     char *text = report_read(taken.path, "logs.jsonl", NULL);
     cr_assert(ne(ptr, text, NULL));
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 1 << 20);
+    BUFFER(out, 1 << 20);
     for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
         copy_between(line, "\"level\":\"", "\"", &out);
         copy_between(line, "\"channel\":\"", "\"", &out);

@@ -1,7 +1,5 @@
 #include "unit/made_report.h"
 
-#include <unistd.h>
-
 #include "archive/sha256.h"
 #include "entries/verify.h"
 #include "unit/quick_session.h"

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static void read_file(const char *path, char *out, size_t out_bytes) {
     CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 temp_dir dir;
 bugpack_options options;
@@ -38,6 +37,11 @@ bugpack_channel *open_channel(const char *name) {
     bugpack_channel *channel = NULL;
     cr_assert(zero(int, bugpack_channel_open(session, name, NULL, &channel, NULL)));
     return channel;
+}
+
+void provide(const char *name, bugpack_provider_kind kind, bugpack_provider_callback *callback,
+             void *context) {
+    cr_assert(zero(int, bugpack_provide(session, name, kind, callback, context, NULL)), "%s", name);
 }
 
 bugpack_status try_report(const bugpack_report_request *request) {

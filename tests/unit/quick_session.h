@@ -31,6 +31,9 @@ bugpack_status try_open(bugpack_error *error);
 
 bugpack_channel *open_channel(const char *name);
 
+void provide(const char *name, bugpack_provider_kind kind, bugpack_provider_callback *callback,
+             void *context);
+
 /* Asks for a report and waits for it; the request may be NULL. */
 bugpack_status try_report(const bugpack_report_request *request);
 

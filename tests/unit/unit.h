@@ -20,6 +20,11 @@
  * has to be initialised before the block can be left. */
 #define CLEANUP(release) __attribute__((cleanup(release)))
 
+/* A bp_buffer that is released where its block ends. */
+#define BUFFER(name, max_bytes)                                                                    \
+    CLEANUP(bp_buffer_release) bp_buffer name;                                                     \
+    bp_buffer_init(&name, max_bytes)
+
 /* For CLEANUP: of a pointer to what malloc gave, and of a descriptor. */
 static inline void free_memory(void *pointer) {
     void *memory;

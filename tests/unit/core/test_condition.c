@@ -345,9 +345,8 @@ Test(condition, prints_itself_for_the_metadata) {
         {{.text = "log /x/", .log_sequence = 7}, "\"log_seq\": 7"},
         {{.text = "state = T", .lasted_ns = 2 * BP_NS_PER_SEC}, "\"found\": \"true for 2.0 s\""}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        CLEANUP(bp_buffer_release) bp_buffer out;
         bp_json json;
-        bp_buffer_init(&out, 4096);
+        BUFFER(out, 4096);
         bp_json_begin(&json, &out);
         bp_condition_add(&json, NULL);
         bp_condition_add(&json, &cases[i].truth);

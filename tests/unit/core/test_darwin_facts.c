@@ -2,7 +2,6 @@
  * The facts of our own process, as the fake kernel of tests/support/mach has them.
  */
 #include <errno.h>
-#include <unistd.h>
 
 #include "support/mach/fake_kernel.h"
 

@@ -3,8 +3,6 @@
  */
 #include <bugpack/heap_state.h>
 
-#include <unistd.h>
-
 #include "support/mach/fake_kernel.h"
 
 #include "model/metrics.h"

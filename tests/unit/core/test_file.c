@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "unit/dir.h"
@@ -176,8 +175,7 @@ Test(file, refuses_what_else_is_not_a_regular_file) {
 
 Test(file, reads_a_whole_file_behind_what_is_there) {
     cr_assert(temp_dir_write(&dir, "file", "12\0\xFF", 4));
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 6);
+    BUFFER(out, 6);
     (void)bp_buffer_append_text(&out, ">>");
     cr_assert(eq(int, bp_file_read_at(dir.fd, "file", &out, NULL), BUGPACK_OK));
     cr_assert(eq(sz, out.size, 6));
@@ -186,8 +184,7 @@ Test(file, reads_a_whole_file_behind_what_is_there) {
 
 Test(file, refuses_one_byte_over_the_limit) {
     cr_assert(temp_dir_write(&dir, "file", "12345", 5));
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 4);
+    BUFFER(out, 4);
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_file_read_at(dir.fd, "file", &out, &error), BUGPACK_ERR_LIMIT));
     expect_says(&error, "file");
@@ -198,8 +195,7 @@ Test(file, reads_a_large_file_and_files_that_have_no_size) {
     static char large[300000];
     memset(large, 'L', sizeof large);
     cr_assert(temp_dir_write(&dir, "large", large, sizeof large));
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 1 << 20);
+    BUFFER(out, 1 << 20);
     cr_assert(eq(int, bp_file_read_at(dir.fd, "large", &out, NULL), BUGPACK_OK));
     cr_assert(eq(sz, out.size, sizeof large));
     cr_assert(eq(int, memcmp(out.data, large, sizeof large), 0));
@@ -214,8 +210,7 @@ Test(file, reads_a_large_file_and_files_that_have_no_size) {
 }
 
 Test(file, says_that_a_file_is_missing_or_cannot_be_read) {
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 100);
+    BUFFER(out, 100);
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_file_read_at(dir.fd, "gone", &out, &error), BUGPACK_ERR_NO_PROCESS));
     cr_assert(eq(int, error.system_errno, ENOENT));

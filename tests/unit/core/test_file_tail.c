@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "support/not_tried.h"
@@ -58,8 +57,7 @@ Test(file_tail, keeps_the_newest_whole_lines_that_fit) {
     for (size_t i = 0; i < sizeof tail_cases / sizeof tail_cases[0]; i++) {
         const tail_case *c = &tail_cases[i];
         CLEANUP(close_fd) int fd = open_with(c->contents, strlen(c->contents));
-        CLEANUP(bp_buffer_release) bp_buffer out;
-        bp_buffer_init(&out, 1000);
+        BUFFER(out, 1000);
         bp_file_tail tail;
         cr_assert(eq(int, bp_file_read_tail(fd, "log", c->limit_bytes, append, &out, &tail, NULL),
                      BUGPACK_OK));
@@ -76,8 +74,7 @@ Test(file_tail, never_gives_more_than_the_limit_at_any_limit) {
     size_t size = sizeof contents - 1;
     CLEANUP(close_fd) int fd = open_with(contents, size);
     for (uint64_t limit = 1; limit <= size + 2; limit++) {
-        CLEANUP(bp_buffer_release) bp_buffer out;
-        bp_buffer_init(&out, 1000);
+        BUFFER(out, 1000);
         bp_file_tail tail;
         cr_assert(
             eq(int, bp_file_read_tail(fd, "log", limit, append, &out, &tail, NULL), BUGPACK_OK));
@@ -93,8 +90,7 @@ Test(file_tail, never_gives_more_than_the_limit_at_any_limit) {
 Test(file_tail, keeps_bytes_that_are_no_text) {
     static const char contents[] = "ab\n\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80";
     CLEANUP(close_fd) int fd = open_with(contents, sizeof contents - 1);
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 1000);
+    BUFFER(out, 1000);
     bp_file_tail tail;
     cr_assert(eq(int, bp_file_read_tail(fd, "log", 8, append, &out, &tail, NULL), BUGPACK_OK));
     cr_assert(tail.cut_inside_line);
@@ -106,8 +102,7 @@ Test(file_tail, takes_of_a_file_that_grew_what_it_has_now_and_ends_there) {
     int writer = openat(dir.fd, "log", O_WRONLY | O_APPEND | O_CLOEXEC);
     cr_assert(eq(int, write(writer, "two\n", 4), 4));
     (void)close(writer);
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 1000);
+    BUFFER(out, 1000);
     bp_file_tail tail;
     cr_assert(eq(int, bp_file_read_tail(fd, "log", 100, append, &out, &tail, NULL), BUGPACK_OK));
     cr_assert(eq(str, bp_buffer_text(&out), "one\ntwo\n"));
@@ -116,8 +111,7 @@ Test(file_tail, takes_of_a_file_that_grew_what_it_has_now_and_ends_there) {
 
 Test(file_tail, refuses_a_limit_of_0_and_passes_on_what_the_sink_says) {
     CLEANUP(close_fd) int fd = open_with("one\ntwo\n", 8);
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 4);
+    BUFFER(out, 4);
     bp_file_tail tail = {.original_bytes = 77};
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(
@@ -134,8 +128,7 @@ Test(file_tail, reads_the_end_of_a_file_that_is_larger_than_memory) {
     const off_t huge = (off_t)1 << 40;
     cr_assert(eq(int, ftruncate(fd, huge), 0));
     cr_assert(eq(int, pwrite(fd, "\nthe end\n", 9, huge - 9), 9));
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 1000);
+    BUFFER(out, 1000);
     bp_file_tail tail;
     cr_assert(eq(int, bp_file_read_tail(fd, "sparse", 100, append, &out, &tail, NULL), BUGPACK_OK));
     cr_assert(eq(str, bp_buffer_text(&out), "the end\n"));

@@ -1,8 +1,6 @@
 /*
  * The heap's state as JSON, as text and as a difference; and in reports.
  */
-#include <unistd.h>
-
 #include "model/heap_state.h"
 #include "unit/model_fixture.h"
 #include "unit/quick_session.h"

@@ -187,8 +187,7 @@ Test(json, reports_the_first_failure) {
 }
 
 Test(json, accepts_a_buffer_that_has_failed) {
-    CLEANUP(bp_buffer_release) bp_buffer full;
-    bp_buffer_init(&full, 1);
+    BUFFER(full, 1);
     (void)bp_buffer_append_text(&full, "too long");
     bp_json_begin(&json, &full);
     bp_json_object_begin(&json, "o");
@@ -331,8 +330,7 @@ Test(json, appends_the_same_strings_as_the_builder) {
     bp_json_array_begin(&json, "a");
     bp_json_add_bytes(&json, NULL, every, sizeof every);
     bp_json_array_end(&json);
-    CLEANUP(bp_buffer_release) bp_buffer streamed;
-    bp_buffer_init(&streamed, 1 << 20);
+    BUFFER(streamed, 1 << 20);
     (void)bp_buffer_append_text(&streamed, "{\"a\":[");
     cr_expect(eq(int, bp_json_append_string(&streamed, every, sizeof every), BUGPACK_OK));
     (void)bp_buffer_append_text(&streamed, "]}");
@@ -363,8 +361,7 @@ Test(json, leaves_out_what_is_not_known) {
 }
 
 Test(json, appends_a_string_whole_or_not_at_all) {
-    CLEANUP(bp_buffer_release) bp_buffer small;
-    bp_buffer_init(&small, 8);
+    BUFFER(small, 8);
     cr_expect(eq(int, bp_json_append_string(&small, "four", 4), BUGPACK_OK));
     cr_expect(eq(str, small.data, "\"four\""));
     cr_expect(eq(int, bp_json_append_string(&small, "five", 4), BUGPACK_ERR_LIMIT));

@@ -178,8 +178,7 @@ Test(json_reader, refuses_a_million_open_brackets_without_recursion) {
 }
 
 Test(json_reader, keeps_the_first_bytes_where_the_buffer_is_too_small) {
-    CLEANUP(bp_buffer_release) bp_buffer small;
-    bp_buffer_init(&small, 20);
+    BUFFER(small, 20);
     (void)bp_buffer_append_text(&small, "before");
     static const char text[] = "[1,2,3,4,5,6,7]";
     cr_expect(eq(int, bp_json_reformat(text, strlen(text), &small, &error), BUGPACK_ERR_LIMIT));

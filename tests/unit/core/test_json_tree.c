@@ -1,7 +1,6 @@
 /*
  * Small documents as a tree.
  */
-
 #include "base/buffer.h"
 #include "json/tree_maker.h"
 #include "json/tree_reader.h"
@@ -65,9 +64,8 @@ Test(json_tree, numbers_are_whole_and_exact_or_none) {
                  {"\"1\"", false, 0},
                  {"null", false, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        CLEANUP(bp_buffer_release) bp_buffer text;
         uint64_t value = 0;
-        bp_buffer_init(&text, 100);
+        BUFFER(text, 100);
         (void)bp_buffer_printf(&text, "{\"n\": %s}", cases[i].text);
         bp_json_tree *tree = read_tree(text.data);
         cr_expect(eq(int, bp_json_tree_uint(tree, "n", &value), cases[i].is_good), "%s", text.data);
@@ -148,8 +146,7 @@ Test(json_tree, gives_each_element_of_some_arrays_and_the_rest) {
         const bp_giver text = {.give = give, .context = cases[i].text};
         uint64_t tids = 0;
         bp_json_tree *rest = NULL;
-        CLEANUP(bp_buffer_release) bp_buffer printed;
-        bp_buffer_init(&printed, 1024);
+        BUFFER(printed, 1024);
         cr_expect(eq(int, bp_json_tree_each(&text, lists, &tids, &rest, &error), cases[i].status),
                   "%zu", i);
         cr_expect(eq(u64, tids, cases[i].tids), "%zu", i);

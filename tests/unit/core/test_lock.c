@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "platform/thread.h"

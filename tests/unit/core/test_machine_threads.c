@@ -8,8 +8,7 @@
 #include "unit/unit.h"
 
 Test(host_threads, gives_integers_to_the_last_digit_and_names_to_the_last_byte) {
-    CLEANUP(bp_buffer_release) bp_buffer text;
-    bp_buffer_init(&text, (size_t)1 << 20);
+    BUFFER(text, (size_t)1 << 20);
     cr_assert(eq(int, sample_host_print(true, &text, NULL), BUGPACK_OK));
     cr_expect(strstr(text.data, "\"user_cpu_ns\": 9007199254740993,") != NULL);
     cr_expect(strstr(text.data, "\"start_ticks\": 18446744073709551615,") != NULL);
@@ -20,8 +19,7 @@ Test(host_threads, gives_integers_to_the_last_digit_and_names_to_the_last_byte) 
 
 Test(host_threads, gives_the_memory_of_a_process_with_its_first_thread_only) {
     bp_machine_thread thread = {.tgid = 7, .read = {.tid = 7}};
-    CLEANUP(bp_buffer_release) bp_buffer text;
-    bp_buffer_init(&text, (size_t)1 << 20);
+    BUFFER(text, (size_t)1 << 20);
     bp_machine_print_thread(&thread, &text);
     cr_expect(strstr(text.data, "\"smaps_rollup_measured\": false") != NULL);
     bp_buffer_clear(&text);
@@ -33,8 +31,7 @@ Test(host_threads, gives_the_memory_of_a_process_with_its_first_thread_only) {
 
 Test(host_threads, leaves_out_what_was_not_measured_and_says_why) {
     bp_machine_thread thread = {.tgid = 7, .read = {.tid = 7}, .heap_failure = "process-vm-readv"};
-    CLEANUP(bp_buffer_release) bp_buffer text;
-    bp_buffer_init(&text, (size_t)1 << 20);
+    BUFFER(text, (size_t)1 << 20);
     bp_machine_print_thread(&thread, &text);
     static const char *const names[] = {
 #define NAME(constant, name) name,
@@ -59,8 +56,7 @@ Test(host_threads, leaves_out_what_was_not_measured_and_says_why) {
 }
 
 Test(host_threads, gives_processes_their_arguments) {
-    CLEANUP(bp_buffer_release) bp_buffer text;
-    bp_buffer_init(&text, (size_t)1 << 20);
+    BUFFER(text, (size_t)1 << 20);
     cr_assert(eq(int, sample_host_print(true, &text, NULL), BUGPACK_OK));
     cr_expect(strstr(text.data, "\"command_line\": [\n        \"net\",\n        \"--listen\",\n  "
                                 "      \"\xee\xbf\xbf\"\n      ],\n      "

@@ -3,7 +3,6 @@
  */
 #include <math.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "model/metrics.h"
 #include "unit/unit.h"
@@ -146,8 +145,7 @@ Test(metrics, the_threads_of_bugpack_are_marked_and_not_those_of_a_host_that_is_
     bp_thread_metrics threads[] = {{.tid = 1, .name = "bugpack-minimal"},
                                    {.tid = 2, .name = "bugpack-worker"}};
     const bp_metrics metrics = {.threads = threads, .thread_count = 2};
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 4096);
+    BUFFER(out, 4096);
     cr_assert(zero(int, bp_metrics_print(&metrics, "linux", &out, NULL)));
     const char *own = strstr(bp_buffer_text(&out), "\"own\": true");
     cr_assert(ne(ptr, own, NULL));

@@ -260,9 +260,8 @@ Test(unix_diag, reads_no_byte_beyond_what_came) {
 }
 
 Test(files_json, has_what_is_known_and_nothing_else) {
-    CLEANUP(bp_buffer_release) bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_buffer_init(&text, 65536);
+    BUFFER(text, 65536);
     cr_assert(eq(int, sample_open_files_print(true, &text, &error), BUGPACK_OK));
     cr_expect(strstr(text.data, "\"used_percent\": 50\n") != NULL);
     cr_expect(strstr(text.data, "\"hard\": null") != NULL);
@@ -296,8 +295,7 @@ Test(open_file, leaves_the_name_of_the_program_out_of_the_path_of_a_session) {
         bp_open_file file = {.number = 3, .target = (char *)(uintptr_t)rows[i].path};
         const bp_open_files files = {.pid = 1, .files = &file, .file_count = 1};
         const bp_fd_search search = {0};
-        CLEANUP(bp_buffer_release) bp_buffer text;
-        bp_buffer_init(&text, 1 << 16);
+        BUFFER(text, 1 << 16);
         cr_assert(zero(int, bp_open_files_print(&files, 1, &search, &text, NULL)));
         (void)snprintf(wanted, sizeof wanted, "\"target\": \"%s\"", rows[i].shown);
         cr_expect(strstr(bp_buffer_text(&text), wanted) != NULL, "%s", bp_buffer_text(&text));

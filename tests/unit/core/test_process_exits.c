@@ -3,7 +3,6 @@
  */
 #include <pthread.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "platform/process_facts.h"
 #include "unit/unit.h"

@@ -2,7 +2,6 @@
  * Reading reports: those that we write, and those that somebody made.
  */
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "archive/reader.h"
 #include "base/temp_file.h"

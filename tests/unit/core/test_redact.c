@@ -280,8 +280,7 @@ static void append_record(bp_buffer *text, unsigned tid, const char *message) {
 }
 
 Test(redact, follows_a_key_over_the_records_of_its_thread) {
-    CLEANUP(bp_buffer_release) bp_buffer text;
-    bp_buffer_init(&text, 1 << 20);
+    BUFFER(text, 1 << 20);
     use(NULL);
     append_record(&text, 1, "-----BEGIN EC PRIVATE KEY-----");
     append_record(&text, 2, "another thread goes on with words");
@@ -512,8 +511,7 @@ static double seconds(void) {
 }
 
 Test(redact, replaces_what_a_pattern_cannot_decide) {
-    CLEANUP(bp_buffer_release) bp_buffer text;
-    bp_buffer_init(&text, 1 << 24);
+    BUFFER(text, 1 << 24);
     use("[slow]\npattern = (?:a+)+(?:a+)+b\n");
     for (unsigned i = 0; i < 20000; i++) {
         (void)bp_buffer_append_text(&text,
@@ -551,8 +549,7 @@ Test(redact, finds_what_begins_behind_a_colour_within_a_word) {
 }
 
 Test(redact, redacts_a_name_without_touching_the_open_entry) {
-    CLEANUP(bp_buffer_release) bp_buffer name;
-    bp_buffer_init(&name, 1000);
+    BUFFER(name, 1000);
     use(NULL);
     cr_assert(eq(int, bp_redactor_text(redactor, "gap:password=hunter2", 20, &name), BUGPACK_OK));
     redacted_without_tags(name.data);

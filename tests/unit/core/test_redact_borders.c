@@ -161,8 +161,7 @@ struct stream {
 static void take_part(void *context, const char *line, size_t line_bytes, unsigned part) {
     const struct stream *stream = context;
     char message[BUGPACK_LOG_MESSAGE_MAX_BYTES + 1];
-    CLEANUP(bp_buffer_release) bp_buffer clean;
-    bp_buffer_init(&clean, 1 << 20);
+    BUFFER(clean, 1 << 20);
     (void)snprintf(message, sizeof message, "%.*s", (int)line_bytes, line);
     if (stream->at_call != NULL) {
         uint64_t id = (uint64_t)(uintptr_t)stream;

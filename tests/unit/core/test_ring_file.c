@@ -1,7 +1,6 @@
 #include "ring/ring.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "ring/frame.h"
 #include "support/ring_records.h"

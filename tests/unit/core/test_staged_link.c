@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "platform/staged_file.h"
 #include "support/no_tmpfile.h"

@@ -91,9 +91,8 @@ Test(mounts, are_read_only_by_the_options_of_the_file_system) {
 }
 
 Test(system_json, has_what_is_known_and_nothing_else) {
-    CLEANUP(bp_buffer_release) bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_buffer_init(&text, 65536);
+    BUFFER(text, 65536);
     cr_assert(eq(int, sample_system_print(true, &text, &error), BUGPACK_OK));
     cr_expect(strstr(text.data, "\"avg1\": 14.1,") != NULL);
     cr_expect(strstr(text.data, "\"hostname\": \"vm\"") != NULL);

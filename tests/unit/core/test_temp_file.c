@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/sink.h"
 #include "base/temp_file.h"

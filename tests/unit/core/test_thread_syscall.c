@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
 #endif

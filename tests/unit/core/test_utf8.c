@@ -147,8 +147,7 @@ Test(utf8, escapes_as_the_header_says) {
         /* its neighbours U+EEFF and U+F000 are ordinary characters */
         {"\xEE\xBB\xBF\xEF\x80\x80", 6, "\xEE\xBB\xBF\xEF\x80\x80"},
     };
-    CLEANUP(bp_buffer_release) bp_buffer encoded;
-    bp_buffer_init(&encoded, 100);
+    BUFFER(encoded, 100);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bp_buffer_clear(&encoded);
         (void)bp_utf8_encode(&encoded, cases[i].bytes, cases[i].byte_count);

@@ -3,7 +3,6 @@
  */
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "heap/calibration.h"
 #include "unit/unit.h"

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "heap/jemalloc_find.h"
 #include "platform/linux/files.h"

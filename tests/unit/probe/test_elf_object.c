@@ -6,7 +6,6 @@
 #include <link.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "process/elf_object.h"
 #include "process/thread_pointers.h"

@@ -11,7 +11,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "process/open_files.h"
 #include "process/threads.h"

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "json/json.h"
@@ -71,8 +70,7 @@ static void capture(unsigned reader_count) {
                                                &made.summary, &error);
     cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
     /* Valid, and laid out as everything else in a report. */
-    CLEANUP(bp_buffer_release) bp_buffer again;
-    bp_buffer_init(&again, (size_t)64 << 20);
+    BUFFER(again, (size_t)64 << 20);
     cr_assert(eq(int, bp_json_reformat(made.json.data, made.json.size, &again, &error), 0), "%s",
               error.message);
     cr_expect(eq(str, again.data, made.json.data));

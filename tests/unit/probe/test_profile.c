@@ -1,8 +1,6 @@
 /*
  * Records of samples as the kernel writes them, and what becomes of stacks: lines.
  */
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "model/profile.h"
 #include "platform/linux/perf_records.h"
@@ -213,8 +211,7 @@ static void add_frame(bp_buffer *line, const char *symbol, const char *demangled
 }
 
 Test(profile, a_name_cannot_end_a_frame_or_a_line) {
-    CLEANUP(bp_buffer_release) bp_buffer line;
-    bp_buffer_init(&line, 65536);
+    BUFFER(line, 65536);
     bp_folded_append_thread(&line, "a;b\nc 12", 20);
     add_frame(&line, "main@@V_1;2", NULL);
     add_frame(&line, "_R", "<[u8; 4] as app::Price>::all");
@@ -228,8 +225,7 @@ Test(profile, a_name_cannot_end_a_frame_or_a_line) {
 }
 
 Test(profile, a_frame_without_a_name_has_its_file_and_one_without_a_file_is_made_code) {
-    CLEANUP(bp_buffer_release) bp_buffer line;
-    bp_buffer_init(&line, 65536);
+    BUFFER(line, 65536);
     const bp_frame_text unnamed = {.module = "/opt/a;b/libfoo.so", .file_address = 0x1234};
     const bp_frame_text made = {.address = 0x7f00};
     const bp_frame_text handler = {.is_signal = true, .symbol = "__restore_rt"};
@@ -241,9 +237,8 @@ Test(profile, a_frame_without_a_name_has_its_file_and_one_without_a_file_is_made
 
 Test(profile, equal_stacks_are_one_line_and_the_most_frequent_is_first) {
     CLEANUP(bp_folded_release) bp_folded folded = {.lines = NULL};
-    CLEANUP(bp_buffer_release) bp_buffer out;
     char text[16];
-    bp_buffer_init(&out, 1 << 20);
+    BUFFER(out, 1 << 20);
     for (int i = 0; i < 2000; i++) {
         (void)snprintf(text, sizeof text, "t;f%d", i % 1000);
         cr_assert(eq(int, bp_folded_add(&folded, text, strlen(text), 1), BUGPACK_OK));
@@ -266,8 +261,7 @@ Test(profile, lines_have_a_bound_and_known_ones_are_counted_beyond_it) {
 }
 
 Test(profile, a_name_has_no_control_character_and_no_separator) {
-    CLEANUP(bp_buffer_release) bp_buffer line;
-    bp_buffer_init(&line, 100);
+    BUFFER(line, 100);
     bp_folded_append_thread(&line, "a\x7f~\t;", 5);
     cr_expect(eq(str, bp_buffer_text(&line), "a?~?:"));
 }

@@ -2,7 +2,6 @@
  * The printed forms of stacks, on data; which names are demangled; our own stacks.
  */
 #include <pthread.h>
-#include <unistd.h>
 #ifdef __linux__
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -47,15 +46,13 @@ static const char full_text[] =
     "\n2 more threads were passed over.\n";
 
 Test(stacks, are_printed_like_gdb_prints_them_and_names_begin_no_line) {
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 65536);
+    BUFFER(out, 65536);
     cr_assert(eq(int, bp_stacks_print_text(&sample_stacks_full, &out, NULL), BUGPACK_OK));
     cr_expect(eq(str, bp_buffer_text(&out), full_text));
 }
 
 Test(stacks, have_module_offset_and_build_id_in_each_frame_of_the_document) {
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 65536);
+    BUFFER(out, 65536);
     cr_assert(eq(int, bp_stacks_print_json(&sample_stacks_full, &out, NULL), BUGPACK_OK));
     cr_expect(strstr(bp_buffer_text(&out), "          \"address\": \"0x7f00000f8e2f\",\n"
                                            "          \"module\": \"/usr/lib/libc.so.6\",\n"
@@ -160,8 +157,7 @@ Test(frames, are_never_left_out_of_a_list_without_a_mark) {
 }
 
 Test(stacks, that_find_no_room_fail) {
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 200);
+    BUFFER(out, 200);
     cr_expect(eq(int, bp_stacks_print_text(&sample_stacks_full, &out, NULL), BUGPACK_ERR_LIMIT));
 }
 

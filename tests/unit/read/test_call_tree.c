@@ -156,8 +156,7 @@ Test(call_tree, is_empty_without_lines) {
 }
 
 Test(call_tree, bounds_the_depth_of_a_stack) {
-    CLEANUP(bp_buffer_release) bp_buffer line;
-    bp_buffer_init(&line, 1 << 20);
+    BUFFER(line, 1 << 20);
     (void)bp_buffer_append_text(&line, "deep");
     for (int i = 0; i < 3 * BP_CALL_TREE_DEPTH_MAX; i++) {
         (void)bp_buffer_printf(&line, ";f%d", i);
@@ -188,8 +187,7 @@ Test(call_tree, leaves_out_whole_lines_that_find_no_room) {
 }
 
 Test(call_tree, bounds_the_memory_for_nodes_and_long_names) {
-    CLEANUP(bp_buffer_release) bp_buffer line;
-    bp_buffer_init(&line, (size_t)2 << 20);
+    BUFFER(line, (size_t)2 << 20);
     for (unsigned i = 0; i < 3000; i++) { /* each node another place of few names */
         bp_buffer_clear(&line);
         (void)bp_buffer_append_text(&line, "a");

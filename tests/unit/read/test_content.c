@@ -29,8 +29,7 @@ static bugpack_status check(const char *name, const void *bytes, size_t byte_cou
 }
 
 Test(content, reads_json_in_pieces_of_any_size) {
-    CLEANUP(bp_buffer_release) bp_buffer text;
-    bp_buffer_init(&text, (size_t)1 << 20);
+    BUFFER(text, (size_t)1 << 20);
     for (int i = 0; i < 20; i++) {
         (void)bp_buffer_printf(
             &text,
@@ -51,8 +50,7 @@ Test(content, reads_json_in_pieces_of_any_size) {
 }
 
 Test(content, bounds_what_json_may_cost) {
-    CLEANUP(bp_buffer_release) bp_buffer text;
-    bp_buffer_init(&text, (size_t)64 << 20);
+    BUFFER(text, (size_t)64 << 20);
     (void)bp_buffer_append_char(&text, '"');
     while (text.size < 2 * BP_JSON_PART_TOKEN_BYTES_MAX + 100000) {
         (void)bp_buffer_append_text(&text, "0123456789 and so on");

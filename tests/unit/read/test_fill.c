@@ -80,9 +80,8 @@ static bugpack_status take_page(void *context, const void *bytes, size_t byte_co
 
 Test(html_text, escapes_what_could_end_a_text_or_an_attribute) {
     static const char text[] = "a&b<c>d\"e'f\x01\xff\n\t";
-    CLEANUP(bp_buffer_release) bp_buffer out;
     bp_html html;
-    bp_buffer_init(&out, 1024);
+    BUFFER(out, 1024);
     bp_html_init(&html, take_page, &out);
     cr_assert(zero(int, bp_html_text(&html, text, strlen(text))));
     cr_assert(zero(int, bp_html_finish(&html)));

@@ -56,8 +56,7 @@ static bugpack_status compare(const char *old_text, const char *new_text) {
 
 /* The rows as "path before>after;". */
 static void expect_changes(const char *old_text, const char *new_text, const char *expected) {
-    CLEANUP(bp_buffer_release) bp_buffer rows;
-    bp_buffer_init(&rows, SIZE_MAX / 4);
+    BUFFER(rows, SIZE_MAX / 4);
     for (size_t i = 0; i < list.count; i++) {
         const bp_json_change *row = &list.rows[i];
         (void)bp_buffer_printf(&rows, "%s %.*s>%.*s;", row->path, (int)row->before.byte_count,

@@ -1,8 +1,6 @@
 /*
  * A report opened for reading.
  */
-#include <unistd.h>
-
 #include "entries/report_file.h"
 #include "support/made_zip.h"
 #include "unit/unit.h"

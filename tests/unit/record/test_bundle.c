@@ -4,7 +4,6 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/utf8.h"
 #include "report/bundle.h"
@@ -177,7 +176,7 @@ struct behaviour {
     bugpack_status late; /* of a write after nobody waits any more */
 };
 
-static int provide(bugpack_writer *writer, void *context) {
+static int provide_state(bugpack_writer *writer, void *context) {
     struct behaviour *behaviour = context;
     (void)bugpack_write(writer, text, behaviour->byte_count);
     if (behaviour->hangs) {
@@ -192,7 +191,7 @@ static void call(bp_bundle *bundle, const char *name, bp_content_form form,
                  struct behaviour *behaviour, size_t limit_bytes) {
     bp_provider_spec spec = {.name = name,
                              .form = form,
-                             .provide = provide,
+                             .provide = provide_state,
                              .context = behaviour,
                              .limit_bytes = limit_bytes,
                              .timeout_ms = behaviour->hangs ? 50 : 60000};

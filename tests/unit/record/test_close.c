@@ -15,7 +15,7 @@ static void setup_in_memory(void) {
 
 TestSuite(close, .init = setup_in_memory, .fini = teardown, .timeout = 60);
 
-static int provide(bugpack_writer *writer, void *context) {
+static int provide_nothing(bugpack_writer *writer, void *context) {
     return bugpack_printf(writer, "text");
 }
 
@@ -30,9 +30,9 @@ Test(close, refuses_every_call_afterwards) {
     cr_expect(eq(int, try_report(NULL), closed));
     cr_expect(eq(int, taken.status, closed));
     cr_expect(eq(int, bugpack_report_async(session, NULL, NULL, NULL), closed));
-    cr_expect(eq(int,
-                 bugpack_provide(session, "a.txt", BUGPACK_PROVIDE_TEXT, provide, NULL, &error),
-                 closed));
+    cr_expect(eq(
+        int, bugpack_provide(session, "a.txt", BUGPACK_PROVIDE_TEXT, provide_nothing, NULL, &error),
+        closed));
     cr_expect(eq(int, error.status, closed));
     cr_expect(eq(
         int, (int)bugpack_provide_file(session, "b.txt", "/dev/null", BUGPACK_FILE_WHOLE, 0, NULL),
@@ -121,7 +121,7 @@ static void wait_for_other(const bugpack_report_result *result, void *context) {
 
 static void close_a_second_time(const bugpack_report_result *result, void *context) {
     struct knot *knot = context;
-    while (bugpack_provide(knot->closed, NULL, BUGPACK_PROVIDE_TEXT, provide, NULL, NULL) !=
+    while (bugpack_provide(knot->closed, NULL, BUGPACK_PROVIDE_TEXT, provide_nothing, NULL, NULL) !=
            BUGPACK_ERR_CLOSED) {
         pause_briefly(); /* INVALID until the first close has begun */
     }

@@ -2,7 +2,6 @@
  * Disconnect reports: what the cause says, and which of many disconnects leads to a report.
  */
 #include <dirent.h>
-#include <unistd.h>
 
 #include "unit/auto_session.h"
 

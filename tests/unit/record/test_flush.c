@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "unit/quick_session.h"
 
@@ -89,8 +88,7 @@ Test(flush, waits_for_nothing_that_was_accepted_after_it_began) {
     cr_assert(zero(int, sem_init(&may_return, 0, 0)));
     options.limits.provider_timeout_ms = 600000;
     open_session();
-    cr_assert(zero(
-        int, bugpack_provide(session, "gate.txt", BUGPACK_PROVIDE_TEXT, wait_at_gate, NULL, NULL)));
+    provide("gate.txt", BUGPACK_PROVIDE_TEXT, wait_at_gate, NULL);
     cr_assert(zero(int, bugpack_report_async(session, NULL, ask_for_another, NULL)));
     cr_assert(zero(int, pthread_create(&helper, NULL, let_go_when_asleep, &own_id)));
     cr_expect(zero(int, bugpack_flush(session, 10000)));

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <math.h>
-#include <unistd.h>
 
 #include "recorder/history.h"
 #include "support/made_snapshot.h"

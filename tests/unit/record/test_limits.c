@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "report/destination.h"
 #include "unit/auto_session.h"

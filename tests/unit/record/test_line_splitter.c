@@ -26,8 +26,7 @@ Test(line_splitter, gives_the_same_lines_wherever_the_pieces_end) {
     const size_t byte_count = sizeof mixed - 1;
     for (size_t first = 0; first <= byte_count; first++) {
         for (size_t second = first; second <= byte_count; second++) {
-            CLEANUP(bp_buffer_release) bp_buffer lines;
-            bp_buffer_init(&lines, 1 << 16);
+            BUFFER(lines, 1 << 16);
             bp_line_splitter splitter;
             bp_line_splitter_init(&splitter, take_bracketed, &lines);
             bp_line_splitter_feed(&splitter, mixed, first);

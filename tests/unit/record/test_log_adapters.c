@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/buffer.h"
 #include "support/not_tried.h"
@@ -200,8 +199,7 @@ Test(log_adapters, says_where_syslog_was_too_long) {
     bugpack_syslog(session, 6, "%.*s\n", most, text);
     bugpack_syslog(session, 6, "%.*s", most + 1, text);
     bugpack_syslog(session, 6, "%.*s", most + 90, text);
-    CLEANUP(bp_buffer_release) bp_buffer expected;
-    bp_buffer_init(&expected, 1 << 20);
+    BUFFER(expected, 1 << 20);
     append_record(&expected, most, "\"");
     append_record(&expected, most, "\",\"truncated\":true");
     append_record(&expected, most, "\",\"truncated\":true");

@@ -2,7 +2,6 @@
  * The level of a session: asked for before a message is made, and changed while it runs.
  */
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "unit/logged_session.h"
 

@@ -3,8 +3,6 @@
  */
 #include "recorder/notifications.h"
 
-#include <unistd.h>
-
 #include "support/json_line.h"
 #include "unit/notifications_fixture.h"
 #include "unit/unit.h"
@@ -103,8 +101,7 @@ Test(notifications, says_when_the_records_cannot_be_read_and_leaves_the_outputs_
     add(1, BUGPACK_LEVEL_INFO, "a", "text");
     CLEANUP(bp_temp_file_release) bp_temp_file records = copy();
     cr_assert(zero(int, ftruncate(records.fd, (off_t)records.size - 8)));
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 1 << 20);
+    BUFFER(out, 1 << 20);
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_notifications_print(&records, 0, &out, &error), BUGPACK_ERR_IO));
     cr_assert(eq(int, error.status, BUGPACK_ERR_IO));

@@ -5,7 +5,6 @@
 #include "recorder/notifications.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "json/json.h"

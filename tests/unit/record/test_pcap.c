@@ -99,8 +99,7 @@ static void open_stream(bp_pcap_stream *stream, bp_buffer *out, uint64_t wall_ns
 }
 
 Test(pcap, begins_with_the_nanosecond_magic_and_ethernet) {
-    CLEANUP(bp_buffer_release) bp_buffer out;
-    bp_buffer_init(&out, 1024);
+    BUFFER(out, 1024);
     cr_assert(zero(int, bp_pcap_write_header(to_buffer, &out)));
     static const unsigned char expected[BP_PCAP_HEADER_BYTES] = {
         0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0};

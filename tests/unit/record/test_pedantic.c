@@ -1,7 +1,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "unit/pedantic_session.h"
 
@@ -37,8 +36,7 @@ static int wait_for_gaps(bugpack_writer *writer, void *context) {
 
 Test(pedantic, lists_the_gaps_as_they_were_at_its_own) {
     open_session();
-    cr_assert(zero(int, bugpack_provide(session, "slow.json", BUGPACK_PROVIDE_JSON, wait_for_gaps,
-                                        NULL, NULL)));
+    provide("slow.json", BUGPACK_PROVIDE_JSON, wait_for_gaps, NULL);
     bugpack_gap(session, "a:0");
     bugpack_gap(session, "a:1");
 
@@ -114,8 +112,7 @@ static int write_text(bugpack_writer *writer, void *context) {
 Test(pedantic, asks_a_provider_for_the_state_of_the_gaps_channel) {
     open_session();
     char word[] = "provided";
-    cr_assert(zero(int, (int)bugpack_provide(session, "channel-state.json", BUGPACK_PROVIDE_JSON,
-                                             write_text, word, NULL)));
+    provide("channel-state.json", BUGPACK_PROVIDE_JSON, write_text, word);
     bugpack_gap(session, "display:a");
     (void)pedantic_settle();
     take(NULL);
@@ -128,8 +125,7 @@ Test(pedantic, takes_the_state_at_the_gap_for_the_providers) {
     open_session();
     char registered[] = "provided";
     char at_gap[] = "at the gap";
-    cr_assert(zero(int, bugpack_provide(session, "channel-state.json", BUGPACK_PROVIDE_JSON,
-                                        write_text, registered, NULL)));
+    provide("channel-state.json", BUGPACK_PROVIDE_JSON, write_text, registered);
     asked_count = 0;
     bugpack_gap_with_state(session, "display:a", write_text, at_gap);
     cr_expect(eq(uint, asked_count, 1), "it is asked before the call returns");

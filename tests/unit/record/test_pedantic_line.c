@@ -1,8 +1,6 @@
 /*
  * Gaps that wait while the worker writes another report.
  */
-#include <unistd.h>
-
 #include "report/queue.h"
 #include "session/session.h"
 #include "unit/auto_session.h"
@@ -15,8 +13,7 @@ static void open_at_gate(auto_gate *gate) {
     options.recorder.traffic_budget_bytes = 64 * 1024;
     options.pedantic.channel_cap = BUGPACK_OFF;
     open_session();
-    cr_assert(zero(int, (int)bugpack_provide(session, "gate.txt", BUGPACK_PROVIDE_TEXT,
-                                             auto_wait_at_gate, gate, NULL)));
+    provide("gate.txt", BUGPACK_PROVIDE_TEXT, auto_wait_at_gate, gate);
     cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
     auto_wait_for_worker(gate);
 }

@@ -2,7 +2,6 @@
  * before_publish: it sees the whole zip, and may refuse it.
  */
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "unit/quick_session.h"
 

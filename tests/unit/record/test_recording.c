@@ -3,8 +3,6 @@
  */
 #include <bugpack/bindings.h>
 
-#include <unistd.h>
-
 #include "unit/quick_session.h"
 
 static void open_with_history(uint64_t history_interval_ms) {

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include "unit/quick_session.h"
 

@@ -4,8 +4,6 @@
  */
 #include <bugpack/bindings.h>
 
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "session/session.h"
 #include "support/descriptors.h"

@@ -5,7 +5,6 @@
 #include "report/retention.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "report/name.h"

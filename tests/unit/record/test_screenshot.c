@@ -194,8 +194,7 @@ Test(screenshot, pictures_beyond_the_bound_cost_themselves_and_the_ledger_says_s
     static bugpack_report_result last;
     unsigned char *canvas = calloc((size_t)side * side, 4); /* 256 MiB, hardly any of it touched */
     cr_assert(ne(ptr, canvas, NULL));
-    cr_assert(zero(int, bugpack_provide(session, "door.txt", BUGPACK_PROVIDE_TEXT, wait_a_moment,
-                                        &is_open, NULL)));
+    provide("door.txt", BUGPACK_PROVIDE_TEXT, wait_a_moment, &is_open);
     bugpack_picture small = picture_of(BUGPACK_PIXELS_RGBA);
     bugpack_picture large = {.pixels = canvas, .width = side, .height = side};
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
@@ -247,8 +246,7 @@ static void expect_released_by_then(const bugpack_report_result *result, void *c
 }
 
 static void close_door(atomic_bool *is_open) {
-    cr_assert(zero(int, bugpack_provide(session, "door.txt", BUGPACK_PROVIDE_TEXT, wait_a_moment,
-                                        is_open, NULL)));
+    provide("door.txt", BUGPACK_PROVIDE_TEXT, wait_a_moment, is_open);
     cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
 }
 
@@ -363,8 +361,7 @@ static int provide_shown(bugpack_writer *writer, void *context) {
 Test(screenshot, a_provider_gives_reports_that_bring_none_a_picture) {
     static const bugpack_region whole = {0, 0, width, height};
     bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
-    cr_assert(zero(int, bugpack_provide(session, "screenshot.png", BUGPACK_PROVIDE_SCREENSHOT,
-                                        provide_shown, &picture, NULL)));
+    provide("screenshot.png", BUGPACK_PROVIDE_SCREENSHOT, provide_shown, &picture);
     cr_expect(eq(int,
                  bugpack_provide(session, "screenshot.png", BUGPACK_PROVIDE_SCREENSHOT,
                                  provide_shown, &picture, NULL),
@@ -440,8 +437,7 @@ Test(screenshot, a_provider_that_writes_no_picture_or_more_costs_the_artefact) {
     static const char *const reasons[] = {
         ['n'] = "wrote no picture", ['b'] = "wrote no picture", ['N'] = "wrote no picture",
         ['2'] = "was not kept",     ['w'] = "was not kept",     ['p'] = "was not kept"};
-    cr_assert(zero(int, bugpack_provide(session, "screenshot.png", BUGPACK_PROVIDE_SCREENSHOT,
-                                        provide_wrongly, &kind, NULL)));
+    provide("screenshot.png", BUGPACK_PROVIDE_SCREENSHOT, provide_wrongly, &kind);
     for (const char *next = "nbN2wpo"; *next != '\0'; next++) {
         kind = *next;
         take(NULL);
@@ -453,16 +449,14 @@ Test(screenshot, a_provider_that_writes_no_picture_or_more_costs_the_artefact) {
         }
     }
     static bugpack_picture sizeless;
-    cr_expect(zero(int, (int)bugpack_provide(session, "cursor.png", BUGPACK_PROVIDE_BYTES,
-                                             provide_shown, &sizeless, NULL)));
+    provide("cursor.png", BUGPACK_PROVIDE_BYTES, provide_shown, &sizeless);
     take(NULL);
     cr_expect(ne(ptr, strstr(taken.missing, "cursor.png: "), NULL), "%s", taken.missing);
 }
 
 Test(screenshot, an_artefact_of_another_name_can_be_a_picture) {
     bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
-    cr_assert(zero(int, (int)bugpack_provide(session, "cursor.png", BUGPACK_PROVIDE_BYTES,
-                                             provide_shown, &picture, NULL)));
+    provide("cursor.png", BUGPACK_PROVIDE_BYTES, provide_shown, &picture);
     take(NULL);
     cr_expect(
         zero(sz, count_wrong(taken.path, "cursor.png", (bugpack_region){0, 0, width, height})));

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/sanitizer.h"
 #include "support/not_tried.h"
@@ -273,8 +272,7 @@ Test(session, says_at_least_how_many_threads_ended_inside_the_window) {
     open_session();
     passing_thread passing = {.may_end = false};
     cr_assert(zero(int, pthread_create(&passing.thread, NULL, wait_to_end, &passing)));
-    cr_assert(zero(int, bugpack_provide(session, "end.txt", BUGPACK_PROVIDE_TEXT, end_thread,
-                                        &passing, NULL)));
+    provide("end.txt", BUGPACK_PROVIDE_TEXT, end_thread, &passing);
     take(NULL);
     cr_assert(holds("manifest.json", "threads that ended inside the window: at least 1\""));
 }

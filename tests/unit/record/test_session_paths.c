@@ -1,6 +1,5 @@
 /* Where a session puts its reports, and where it does not. */
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "unit/quick_session.h"
 

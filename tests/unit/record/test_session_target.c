@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "report/subject.h"
 #include "session/command.h"

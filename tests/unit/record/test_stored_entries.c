@@ -3,7 +3,6 @@
  * be one of a report is left out, and so is all that comes after it. The manifest says so.
  */
 #include <fcntl.h>
-#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -3,7 +3,6 @@
  */
 #include <fcntl.h>
 #include <semaphore.h>
-#include <unistd.h>
 
 #include "session/command.h"
 #include "trigger/trigger.h"

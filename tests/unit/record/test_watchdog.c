@@ -5,7 +5,6 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #include <sys/ptrace.h>

@@ -33,7 +33,7 @@ static void hold_first(struct told *told) {
     options.recorder.is_in_memory = true;
     options.limits.provider_timeout_ms = 600000;
     open_session();
-    cr_assert(zero(int, bugpack_provide(session, "a.txt", BUGPACK_PROVIDE_TEXT, hold, NULL, NULL)));
+    provide("a.txt", BUGPACK_PROVIDE_TEXT, hold, NULL);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.ret_ticket = &held.ticket;
     cr_assert(zero(int, bugpack_report_async(session, &request, tell, told)));
