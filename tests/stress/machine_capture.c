@@ -56,13 +56,12 @@ static char *read_all(const bp_temp_file *temp_file) {
     return text;
 }
 
-static void capture_once(const temp_dir *dir, unsigned reader_count) {
+static void capture_once(const temp_dir *dir) {
     const bp_machine_root root = BP_MACHINE_ROOT_INIT;
     bp_temp_file temp_file = BP_TEMP_FILE_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     struct progress progress = {0, 0, 0};
-    bp_machine_plan plan = {
-        .reader_count = reader_count, .on_progress = on_progress, .context = &progress};
+    bp_machine_plan plan = {.on_progress = on_progress, .context = &progress};
     bp_machine_summary *summary = calloc(1, sizeof *summary);
     char self[64];
     CHECK(summary != NULL);
@@ -96,7 +95,7 @@ int main(void) {
         CHECK(pthread_create(&churners[i], NULL, churn, NULL) == 0);
     }
     for (unsigned i = 0; i < capture_count; i++) {
-        capture_once(&dir, i % 8 + 1);
+        capture_once(&dir);
     }
     atomic_store(&must_end, true);
     for (size_t i = 0; i < churner_count; i++) {

@@ -26,8 +26,6 @@ typedef enum bp_lock_rank {
     BP_LOCK_CHANNELS,
     /* who stops a thread | one stop, at most 200 ms | bugpack-stop */
     BP_LOCK_STOP,
-    /* known ELF objects | reading one's debug data | provider thread, probe threads */
-    BP_LOCK_ELF_OBJECTS,
 
     /* -- Held for a few instructions, or a walk along a short list. */
     /* open watchdogs | walk over 64 | bugpack_watchdog_open, bugpack_watchdog_close, monitor */
@@ -82,10 +80,6 @@ typedef enum bp_lock_rank {
     BP_LOCK_CHANNEL_LIST,
     /* ring files, and why rings are in memory | walk over them | monitor, open, channels, snap */
     BP_LOCK_RINGS,
-    /* the batches of a machine capture | writing one | its reader threads */
-    BP_LOCK_HOST_READERS,
-    /* control groups by path | looking one up | reader threads of the machine */
-    BP_LOCK_CGROUPS,
     /* messages not yet printed by `bugpack run` | copying one message | worker, main thread */
     BP_LOCK_COMMAND_OUTPUT,
 

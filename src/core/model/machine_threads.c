@@ -64,35 +64,6 @@ bp_machine_error *bp_machine_summary_error(bp_machine_summary *summary, int syst
     return &summary->errors[i];
 }
 
-void bp_machine_summary_add(bp_machine_summary *sum, const bp_machine_summary *part) {
-    sum->denied_process_count += part->denied_process_count;
-    sum->vanished_process_count += part->vanished_process_count;
-    sum->process_count += part->process_count;
-    sum->thread_count += part->thread_count;
-    sum->vanished_thread_count += part->vanished_thread_count;
-    sum->kernel_thread_count += part->kernel_thread_count;
-    sum->heap_absent_count += part->heap_absent_count;
-    sum->heap_thread_count += part->heap_thread_count;
-    sum->heap_unread_count += part->heap_unread_count;
-    for (size_t group = 0; group < BP_MACHINE_GROUP_COUNT; group++) {
-        for (size_t cause = 0; cause < BP_MACHINE_CAUSE_COUNT; cause++) {
-            sum->unread[group][cause] += part->unread[group][cause];
-        }
-    }
-    for (size_t i = 0; i < part->error_count; i++) {
-        bp_machine_error *error = bp_machine_summary_error(sum, part->errors[i].system_errno);
-        error->process_count += part->errors[i].process_count;
-        error->thread_count += part->errors[i].thread_count;
-        error->file_count += part->errors[i].file_count;
-    }
-    for (size_t i = 0; i < BP_HEAP_FAILURE_COUNT; i++) {
-        sum->heap_processes[i] += part->heap_processes[i];
-        if (sum->heap_reasons[i][0] == '\0') {
-            memcpy(sum->heap_reasons[i], part->heap_reasons[i], sizeof sum->heap_reasons[i]);
-        }
-    }
-}
-
 /* Whether a cause is a loss: the thread is there, and the kernel shows to somebody what it lacks.
  */
 static bool is_loss(size_t cause) {

@@ -77,9 +77,6 @@ bp_machine_error *bp_machine_summary_error(bp_machine_summary *summary, int syst
 void bp_machine_add_figures(bp_json *json, const bp_machine_cgroup *cgroup);
 void bp_machine_add_pressure(bp_json *json, const bp_pressure pressure[BP_PRESSURE_COUNT]);
 
-/* Adds the counts of a part. */
-void bp_machine_summary_add(bp_machine_summary *sum, const bp_machine_summary *part);
-
 /*
  * Whether nothing that every process shows to somebody was refused or failed. Heaps do not count:
  * they are another process's memory. Neither does what this kernel does not have or count.

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/lock.h"
 #include "base/status.h"
 #include "heap/calibration.h"
 #include "platform/linux/files.h"
@@ -204,7 +203,6 @@ enum { bucket_count = 256 };
 
 struct bp_heap_prober {
     bp_heap_prober_options options; /* its string is ours */
-    bp_lock lock;                   /* for the objects, also while one is examined */
     bp_known_object *buckets[bucket_count];
 };
 
@@ -214,7 +212,6 @@ bugpack_status bp_heap_prober_new(const bp_heap_prober_options *options,
     if (prober == NULL) {
         return bp_fail_memory(error, "prepare a probe");
     }
-    bp_lock_init(&prober->lock, BP_LOCK_ELF_OBJECTS);
     prober->options = *options;
     if (options->calibrator_path != NULL) {
         prober->options.calibrator_path = strdup(options->calibrator_path);
@@ -238,7 +235,6 @@ void bp_heap_prober_free(bp_heap_prober *prober) {
         }
     }
     free((char *)(uintptr_t)prober->options.calibrator_path);
-    bp_lock_destroy(&prober->lock);
     free(prober);
 }
 
@@ -289,7 +285,7 @@ static int examine(struct search *search, bp_mapped_file *mapped, bp_known_objec
     return object->read_errno;
 }
 
-/* Examines a file that is not known yet. The lock is held. */
+/* Examines a file that is not known yet. */
 static bugpack_status learn(struct search *search, bp_mapped_file *mapped, bool is_executable,
                             bp_known_object **ret_object, bugpack_error *error) {
     bp_heap_prober *prober = search->prober;
@@ -324,38 +320,32 @@ static bugpack_status fail_found(struct search *search, bp_heap_failure failure,
 static bugpack_status look_at(struct search *search, bp_mapped_file *mapped, bugpack_error *error) {
     bp_jemalloc_found *found = search->found;
     bool is_executable = mapped->inode == search->executable_inode;
-    bp_lock_acquire(&search->prober->lock);
-    bp_known_object *object = recall(search, mapped, is_executable);
+    bp_known_object *known = recall(search, mapped, is_executable);
     bugpack_status status =
-        object != NULL ? BUGPACK_OK : learn(search, mapped, is_executable, &object, error);
-    bp_known_object known = {0};
-    if (object != NULL) {
-        known = *object;
-    }
-    bp_lock_release(&search->prober->lock);
+        known != NULL ? BUGPACK_OK : learn(search, mapped, is_executable, &known, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    if (known.kind == BP_OBJECT_LIBC && !found->has_libc) {
+    if (known->kind == BP_OBJECT_LIBC && !found->has_libc) {
         found->has_libc = true;
-        found->libc = known.libc;
-        found->libc_base = mapped->code_start - known.code_address;
-    } else if (known.kind == BP_OBJECT_JEMALLOC && found->path == NULL) {
+        found->libc = known->libc;
+        found->libc_base = mapped->code_start - known->code_address;
+    } else if (known->kind == BP_OBJECT_JEMALLOC && found->path == NULL) {
         (void)bp_mapped_file_cut_deleted(mapped); /* where the file was known already */
         found->path = strdup(mapped->path);
         if (found->path == NULL) {
             return bp_fail_memory(error, "look at the files of a process");
         }
-        found->jemalloc = known;
-        found->jemalloc_base = mapped->code_start - known.code_address;
-        return known.failure == BP_HEAP_FAILURE_NONE
+        found->jemalloc = *known;
+        found->jemalloc_base = mapped->code_start - known->code_address;
+        return known->failure == BP_HEAP_FAILURE_NONE
                    ? BUGPACK_OK
-                   : fail_found(search, known.failure, known.reason);
-    } else if (known.failure == BP_HEAP_FAILURE_ARCH_MISMATCH) {
-        return fail_found(search, known.failure, known.reason);
-    } else if (known.reason[0] != '\0' && found->reason[0] == '\0') {
+                   : fail_found(search, known->failure, known->reason);
+    } else if (known->failure == BP_HEAP_FAILURE_ARCH_MISMATCH) {
+        return fail_found(search, known->failure, known->reason);
+    } else if (known->reason[0] != '\0' && found->reason[0] == '\0') {
         /* The reason to give if no jemalloc is found: this file was not examined. */
-        (void)snprintf(found->reason, sizeof found->reason, "%s", known.reason);
+        (void)snprintf(found->reason, sizeof found->reason, "%s", known->reason);
     }
     return BUGPACK_OK;
 }

@@ -29,8 +29,8 @@ typedef struct bp_heap_prober_options {
 #define BP_HEAP_PROBER_OPTIONS_INIT                                                                \
     { NULL, 3000u, true, 200u, 5000u }
 
-/* One serves any number of processes and threads, so that each file is examined, and each library
- * calibrated, once. */
+/* One serves any number of processes, so that each file is examined, and each library calibrated,
+ * once. One thread at a time. */
 typedef struct bp_heap_prober bp_heap_prober;
 
 bugpack_status bp_heap_prober_new(const bp_heap_prober_options *options,
@@ -52,8 +52,7 @@ typedef struct bp_heap_plan {
  * reading then has a failure with a reason and, where the process exists, one snapshot with its
  * threads, unmeasured, at zero. A thread that ends meanwhile is skipped.
  *
- * Errors: NO_MEMORY, IO. The caller releases `ret_reading`. Any thread; it blocks for the
- * intervals, and other probes of the same prober wait while a file is examined for the first time.
+ * Errors: NO_MEMORY, IO. The caller releases `ret_reading`. It blocks for the intervals.
  */
 bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_plan *plan,
                              bp_thread_heap_reading *ret_reading, bugpack_error *error);

@@ -12,13 +12,11 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/lock.h"
 #include "base/status.h"
 #include "base/temp_file.h"
 #include "machine/machine_private.h"
 #include "platform/linux/files.h"
 #include "platform/linux/thread_reader.h"
-#include "platform/thread.h"
 
 /* --- what every process and thread has used, read twice: the window of a capture ------------- */
 
@@ -204,191 +202,127 @@ void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_u
     }
 }
 
-/* --- two passes by a few threads ------------------------------------------------------------- */
+/* --- two passes: over the processes, and over their threads ---------------------------------- */
 
-/*
- * Over the processes, and over their threads in batches. Each reader prints its batch; batches are
- * written to a temporary file in their sequence.
- */
+/* A process counts as a step, and so do so many threads: both cost some hundred microseconds. */
+enum { step_threads = 32 };
 
-enum { batch_threads = 32, reader_max = 8 };
-
-static const size_t batch_bytes_max = (size_t)8 << 20;
+static const size_t thread_bytes_max = (size_t)1 << 20;
 static const size_t header_bytes_max = (size_t)256 << 20;
 static const uint64_t temp_file_bytes_max = (uint64_t)8 << 30;
 static const uint64_t look_again_ns = 50 * BP_NS_PER_MS;
-
-/* The thread of a process that the second pass reads: indices. */
-struct place {
-    uint32_t process, thread;
-};
 
 struct capture {
     const bp_machine_root *root;
     const bp_machine_plan *plan;
     int proc_fd;
     bp_machine_usage before, after;
-    bp_machine_summary summary; /* of the thread that captures */
+    bp_machine_summary summary;
     bp_machine_process *processes;
     size_t process_count;
-    struct place *places;
-    size_t place_count, batch_count;
     bp_machine_cgroups cgroups;
-
-    atomic_size_t next_process, next_batch, steps_done;
-    bp_lock lock; /* for what follows */
-    pthread_cond_t changed;
-    size_t written_batches;
-    bp_temp_file body;
-    bugpack_status status; /* the first failure of memory or of the temporary file */
-};
-
-/* One of our threads. */
-struct member {
-    struct capture *capture;
-    bp_machine_reader reader;
-    void (*run)(struct member *member); /* the pass */
-    bool is_caller;  /* the thread that captures is one of ours too, and reports progress */
-    bool is_started; /* a thread of its own; not looked at by that thread */
-    pthread_t thread;
+    bp_temp_file body; /* the threads */
 };
 
 static bool must_stop(const bp_machine_plan *plan) {
     return plan->stop != NULL && atomic_load_explicit(plan->stop, memory_order_relaxed);
 }
 
-static void report_progress(const struct capture *capture) {
+static void report_progress(const struct capture *capture, size_t done, size_t total) {
     if (capture->plan->on_progress != NULL) {
-        /* In the first pass the batches are not known yet: one for each process is a fair guess. */
-        size_t total = capture->process_count +
-                       (capture->batch_count > 0 ? capture->batch_count : capture->process_count);
-        size_t done = atomic_load_explicit(&capture->steps_done, memory_order_relaxed);
         capture->plan->on_progress(done, total, capture->plan->context);
     }
 }
 
-/* A process counts as much as a batch: both cost some hundred microseconds. The thread that
- * captures reports for all, so that the callback runs under no lock. */
-static void end_step(struct member *member) {
-    atomic_fetch_add_explicit(&member->capture->steps_done, 1, memory_order_relaxed);
-    if (member->is_caller) {
-        report_progress(member->capture);
-    }
-}
-
-static void read_processes(struct member *member) {
-    struct capture *capture = member->capture;
-    bp_machine_summary *tally = &member->reader.tally;
-    while (!must_stop(capture->plan)) {
-        size_t i = atomic_fetch_add_explicit(&capture->next_process, 1, memory_order_relaxed);
-        if (i >= capture->process_count) {
+static void read_processes(struct capture *capture, bp_machine_reader *reader) {
+    bp_machine_summary *summary = &capture->summary;
+    for (size_t i = 0; i < capture->process_count; i++) {
+        if (must_stop(capture->plan)) {
+            summary->is_cut = true;
             return;
         }
-        int result = bp_machine_read_process(&member->reader, &capture->processes[i]);
+        int result = bp_machine_read_process(reader, &capture->processes[i]);
         if (result == 0) {
-            tally->process_count++;
+            summary->process_count++;
         } else if (bp_proc_is_gone(result)) {
-            tally->vanished_process_count++;
+            summary->vanished_process_count++;
         } else if (result == EACCES || result == EPERM) {
-            tally->denied_process_count++;
+            summary->denied_process_count++;
         } else {
-            bp_machine_summary_error(tally, result)->process_count++;
+            bp_machine_summary_error(summary, result)->process_count++;
         }
-        end_step(member);
+        /* Until the threads are known, one further step for each process is a fair guess. */
+        report_progress(capture, i + 1, 2 * capture->process_count);
     }
 }
 
-static void read_batch(struct member *member, size_t batch, bp_buffer *text) {
-    const struct capture *capture = member->capture;
-    bp_machine_summary *tally = &member->reader.tally;
-    size_t end = (batch + 1) * batch_threads;
-    for (size_t i = batch * batch_threads; i < end && i < capture->place_count; i++) {
-        const bp_machine_process *process = &capture->processes[capture->places[i].process];
-        bp_machine_thread thread;
-        int result =
-            bp_machine_read_thread(&member->reader, process,
-                                   process->threads.items[capture->places[i].thread].id, &thread);
-        if (bp_proc_is_gone(result)) {
-            tally->vanished_thread_count++;
-        } else if (result != 0) {
-            bp_machine_summary_error(tally, result)->thread_count++;
-        } else {
-            tally->thread_count++;
-            tally->kernel_thread_count += thread.read.stat.is_kernel_thread;
-            if (capture->plan->window_ms > 0) {
-                bp_machine_usage_compare(&capture->before, &capture->after, &thread);
-            }
-            bp_machine_print_thread(&thread, text);
-            bp_thread_reading_release(&thread.read);
-        }
-    }
-}
-
-/* Writes a batch when all before it are written: a reader that is stuck in the kernel holds the
- * others back, and no text piles up in memory. */
-static void write_batch(struct capture *capture, size_t batch, const bp_buffer *text) {
+/* Appends a thread to the temporary file; `text` is empty before and after. NO_MEMORY, or what
+ * sticks in the file. */
+static bugpack_status read_thread(struct capture *capture, bp_machine_reader *reader,
+                                  const bp_machine_process *process, uint64_t tid,
+                                  bp_buffer *text) {
     static const size_t separator_bytes = 1; /* no comma before the first thread */
-    bp_lock_acquire(&capture->lock);
-    while (capture->written_batches < batch && !must_stop(capture->plan)) {
-        (void)bp_lock_wait_until(&capture->lock, &capture->changed,
-                                 bp_clock_monotonic_ns() + look_again_ns);
+    bp_machine_summary *summary = &capture->summary;
+    bp_machine_thread thread;
+    int result = bp_machine_read_thread(reader, process, tid, &thread);
+    if (bp_proc_is_gone(result)) {
+        summary->vanished_thread_count++;
+        return BUGPACK_OK;
     }
-    if (capture->written_batches == batch) {
-        size_t skipped = capture->body.size == 0 && text->size > 0 ? separator_bytes : 0;
-        if (capture->status == BUGPACK_OK) {
-            capture->status = text->status;
-        }
-        if (capture->status == BUGPACK_OK && text->size > skipped) {
-            capture->status =
-                bp_temp_file_write(&capture->body, text->data + skipped, text->size - skipped);
-        }
-        capture->written_batches++;
-        (void)pthread_cond_broadcast(&capture->changed);
+    if (result != 0) {
+        bp_machine_summary_error(summary, result)->thread_count++;
+        return BUGPACK_OK;
     }
-    bp_lock_release(&capture->lock);
+    summary->thread_count++;
+    summary->kernel_thread_count += thread.read.stat.is_kernel_thread;
+    if (capture->plan->window_ms > 0) {
+        bp_machine_usage_compare(&capture->before, &capture->after, &thread);
+    }
+    bp_machine_print_thread(&thread, text);
+    bp_thread_reading_release(&thread.read);
+    bugpack_status status = text->status;
+    if (status == BUGPACK_OK) {
+        size_t skipped = capture->body.size == 0 ? separator_bytes : 0;
+        status = bp_temp_file_write(&capture->body, text->data + skipped, text->size - skipped);
+    }
+    bp_buffer_clear(text);
+    return status;
 }
 
-static void read_threads(struct member *member) {
-    struct capture *capture = member->capture;
+/* A write that failed shows when the body is flushed. */
+static bugpack_status read_threads(struct capture *capture, bp_machine_reader *reader,
+                                   bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    size_t count = 0, done_count = 0;
     bp_buffer text;
-    bp_buffer_init(&text, batch_bytes_max);
-    while (!must_stop(capture->plan)) {
-        size_t batch = atomic_fetch_add_explicit(&capture->next_batch, 1, memory_order_relaxed);
-        if (batch >= capture->batch_count) {
-            break;
-        }
-        read_batch(member, batch, &text);
-        write_batch(capture, batch, &text);
-        bp_buffer_clear(&text);
-        end_step(member);
+    bp_buffer_init(&text, thread_bytes_max);
+    for (size_t i = 0; i < capture->process_count; i++) {
+        count += capture->processes[i].threads.count;
     }
+    for (size_t i = 0; i < capture->process_count; i++) {
+        const bp_machine_process *process = &capture->processes[i];
+        for (size_t j = 0; j < process->threads.count; j++) {
+            if (status != BUGPACK_OK || must_stop(capture->plan)) {
+                capture->summary.is_cut = true;
+                goto out;
+            }
+            status = read_thread(capture, reader, process, process->threads.items[j].id, &text);
+            if (++done_count % step_threads == 0 || done_count == count) {
+                report_progress(capture, capture->process_count + done_count / step_threads,
+                                capture->process_count + count / step_threads);
+            }
+        }
+    }
+out:
     bp_buffer_release(&text);
-}
-
-static void *run_member(void *argument) {
-    struct member *member = argument;
-    bp_thread_set_name("bugpack-host");
-    member->run(member);
-    return NULL;
-}
-
-/* Runs one pass on all members. The calling thread is the first; members that cannot be started are
- * left out. Between the passes `places` are filled. */
-static void run_pass(struct member *members, unsigned member_count,
-                     void (*run)(struct member *member)) {
-    for (unsigned i = 0; i < member_count; i++) {
-        members[i].run = run;
-        members[i].is_caller = i == 0;
-        members[i].is_started = i > 0 && bp_thread_start(run_member, &members[i],
-                                                         &members[i].thread, NULL) == BUGPACK_OK;
+    if (status == BUGPACK_ERR_NO_MEMORY) {
+        return bp_fail_memory(error, "write down the threads of the machine");
     }
-    run(&members[0]);
-    for (unsigned i = 1; i < member_count; i++) {
-        if (members[i].is_started) {
-            (void)pthread_join(members[i].thread, NULL);
-        }
+    if (status == BUGPACK_ERR_LIMIT) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT,
+                       "the threads of the machine take more than the limit of 8 GiB");
     }
-    report_progress(members[0].capture);
+    return BUGPACK_OK;
 }
 
 static bugpack_status list_processes(struct capture *capture, bugpack_error *error) {
@@ -405,66 +339,6 @@ static bugpack_status list_processes(struct capture *capture, bugpack_error *err
     }
     return capture->processes != NULL ? BUGPACK_OK
                                       : bp_fail_memory(error, "list the processes of the machine");
-}
-
-static bugpack_status place_threads(struct capture *capture, bugpack_error *error) {
-    size_t count = 0;
-    for (size_t i = 0; i < capture->process_count; i++) {
-        count += capture->processes[i].threads.count;
-    }
-    capture->places = malloc((count + 1) * sizeof *capture->places);
-    if (capture->places == NULL) {
-        return bp_fail_memory(error, "list the threads of the machine");
-    }
-    for (size_t i = 0; i < capture->process_count; i++) {
-        for (size_t j = 0; j < capture->processes[i].threads.count; j++) {
-            capture->places[capture->place_count++] = (struct place){(uint32_t)i, (uint32_t)j};
-        }
-    }
-    capture->batch_count = (count + batch_threads - 1) / batch_threads;
-    return BUGPACK_OK;
-}
-
-/* Both passes. A write that failed shows when the body is flushed. */
-static bugpack_status run_passes(struct capture *capture, const bp_machine_reader *model,
-                                 bugpack_error *error) {
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned count = capture->plan->reader_count;
-    count = count == 0 && cpus > 0 ? (unsigned)cpus : count;
-    count = count < 1 ? 1 : count;
-    count = count > reader_max ? reader_max : count;
-    struct member *members = calloc(count, sizeof *members);
-    bool has_memory = members != NULL;
-    for (unsigned i = 0; members != NULL && i < count; i++) {
-        members[i].capture = capture;
-        members[i].reader = *model;
-        members[i].reader.text = malloc(BP_THREAD_TEXT_BYTES);
-        has_memory = members[i].reader.text != NULL && has_memory;
-    }
-    bugpack_status status =
-        has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of the machine");
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    run_pass(members, count, read_processes);
-    status = place_threads(capture, error);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    run_pass(members, count, read_threads);
-    if (capture->status == BUGPACK_ERR_NO_MEMORY) {
-        status = bp_fail_memory(error, "write down the threads of the machine");
-    } else if (capture->status == BUGPACK_ERR_LIMIT) {
-        status = bp_fail(error, BUGPACK_ERR_LIMIT,
-                         "the threads of the machine take more than the limit of 8 GiB");
-    }
-out:
-    for (unsigned i = 0; members != NULL && i < count; i++) {
-        bp_machine_summary_add(&capture->summary, &members[i].reader.tally);
-        free(members[i].reader.text);
-    }
-    free(members);
-    return status;
 }
 
 /* Copies the threads from the temporary file. */
@@ -592,21 +466,26 @@ static bugpack_status read_machine(struct capture *capture, bugpack_error *error
     if (bp_proc_read_small(capture->proc_fd, "sys/kernel/random/boot_id", text, 36) == 36) {
         memcpy(summary->boot_id, text, 36);
     }
-    const bp_machine_reader model = {.proc_fd = capture->proc_fd,
-                                     .has_our_ids = has_our_ids,
-                                     .ticks_per_sec = summary->ticks_per_sec,
-                                     .cgroups = &capture->cgroups,
-                                     .prober = has_our_ids ? capture->plan->prober : NULL,
-                                     .self_tgid = summary->self_tgid};
-    summary->is_heap_probed = model.prober != NULL;
+    bp_machine_reader reader = {.proc_fd = capture->proc_fd,
+                                .has_our_ids = has_our_ids,
+                                .ticks_per_sec = summary->ticks_per_sec,
+                                .cgroups = &capture->cgroups,
+                                .prober = has_our_ids ? capture->plan->prober : NULL,
+                                .self_tgid = summary->self_tgid,
+                                .summary = summary};
+    summary->is_heap_probed = reader.prober != NULL;
     status = list_processes(capture, error);
     if (status != BUGPACK_OK) {
         return status;
     }
     summary->is_hidden = has_our_ids && hides_processes(capture);
-    status = run_passes(capture, &model, error);
-    summary->is_cut = capture->written_batches < capture->batch_count ||
-                      atomic_load(&capture->next_process) < capture->process_count;
+    reader.text = malloc(BP_THREAD_TEXT_BYTES);
+    if (reader.text == NULL) {
+        return bp_fail_memory(error, "read the threads of the machine");
+    }
+    read_processes(capture, &reader);
+    status = read_threads(capture, &reader, error);
+    free(reader.text);
     summary->duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
     return status;
 }
@@ -629,8 +508,6 @@ bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_
         status = bp_fail_memory(error, "read the threads of the machine");
         goto out;
     }
-    bp_condition_init(&capture.changed);
-    bp_lock_init(&capture.lock, BP_LOCK_HOST_READERS);
     status = read_machine(&capture, error);
     if (status == BUGPACK_OK) {
         status = print_capture(&capture, sink, context, error);
@@ -638,13 +515,10 @@ bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_
     for (size_t i = 0; i < capture.process_count; i++) {
         bp_machine_process_release(&capture.processes[i]);
     }
-    free(capture.places);
     free(capture.processes);
     release_usage(&capture.before);
     release_usage(&capture.after);
     bp_machine_cgroups_release(&capture.cgroups);
-    bp_lock_destroy(&capture.lock);
-    (void)pthread_cond_destroy(&capture.changed);
     if (status == BUGPACK_OK) {
         *ret_summary = capture.summary;
     }

@@ -1,5 +1,5 @@
 /*
- * A snapshot of every thread of every process on the machine, taken by a few threads.
+ * A snapshot of every thread of every process on the machine.
  *
  * Processes and threads that end meanwhile are skipped: ENOENT and ESRCH say so, and no other
  * errno. A file that cannot be read costs its group of counters and is counted in the summary.
@@ -31,11 +31,10 @@ typedef struct bp_machine_root {
 
 typedef struct bp_machine_plan {
     bp_heap_prober *prober; /* borrowed; NULL: no jemalloc is looked into */
-    unsigned reader_count;  /* threads that read; 0: one for each CPU, at most 8 */
     bool may_stop; /* threads, for an instant each, where only that shows a jemalloc's counters */
     uint32_t window_ms; /* what all use is measured over so long before; 0: it is not */
     /* Optional; called from time to time with the number of steps done; at the end both are equal.
-     * Called on the thread that captures, under no lock. */
+     * Called on the thread that captures. */
     void (*on_progress)(uint64_t done, uint64_t total, void *context);
     void *context;
     const atomic_bool *stop; /* when it becomes true, what was read so far is all; or NULL */

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/lock.h"
 #include "machine/machine_private.h"
 #include "platform/linux/files.h"
 #include "platform/linux/machine_text.h"
@@ -31,7 +30,6 @@ typedef struct bp_machine_cgroup_node {
 bool bp_machine_cgroups_init(bp_machine_cgroups *cgroups) {
     cgroups->count = 0;
     cgroups->buckets = calloc(bucket_count, sizeof *cgroups->buckets);
-    bp_lock_init(&cgroups->lock, BP_LOCK_CGROUPS);
     return cgroups->buckets != NULL;
 }
 
@@ -44,7 +42,6 @@ void bp_machine_cgroups_release(bp_machine_cgroups *cgroups) {
         }
     }
     free(cgroups->buckets);
-    bp_lock_destroy(&cgroups->lock);
 }
 
 const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *path,
@@ -53,7 +50,6 @@ const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *pa
         errno = ENAMETOOLONG;
         return NULL;
     }
-    bp_lock_acquire(&cgroups->lock);
     node **at = &cgroups->buckets[XXH3_64bits(path, path_bytes) % bucket_count];
     while (*at != NULL &&
            (strlen((*at)->path) != path_bytes || memcmp((*at)->path, path, path_bytes) != 0)) {
@@ -71,7 +67,6 @@ const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *pa
     if (found != NULL) {
         found->thread_count++;
     }
-    bp_lock_release(&cgroups->lock);
     errno = is_full ? E2BIG : ENOMEM;
     return found != NULL ? found->path : NULL;
 }

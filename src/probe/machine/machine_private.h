@@ -5,12 +5,10 @@
 #ifndef BP_MACHINE_MACHINE_PRIVATE_H
 #define BP_MACHINE_MACHINE_PRIVATE_H
 
-#include "base/lock.h"
 #include "machine/machine_capture.h"
 
-/* All cgroups that have threads. Any thread may add one. */
+/* All cgroups that have threads. */
 typedef struct bp_machine_cgroups {
-    bp_lock lock;
     struct bp_machine_cgroup_node **buckets;
     size_t count;
 } bp_machine_cgroups;
@@ -61,11 +59,11 @@ typedef struct bp_machine_usage {
     size_t process_count, process_capacity, thread_count, thread_capacity;
 } bp_machine_usage;
 
-/* Fills the window of a thread that was read after the second one. Any thread. */
+/* Fills the window of a thread that was read after the second one. */
 void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_usage *after,
                               bp_machine_thread *thread);
 
-/* One reading thread: its buffer and its counts. */
+/* What both passes read with. */
 typedef struct bp_machine_reader {
     int proc_fd;      /* borrowed */
     bool has_our_ids; /* those that system calls take */
@@ -74,7 +72,7 @@ typedef struct bp_machine_reader {
     bp_heap_prober *prober;
     uint64_t self_tgid;
     char *text; /* one file, of BP_THREAD_TEXT_BYTES */
-    bp_machine_summary tally;
+    bp_machine_summary *summary;
 } bp_machine_reader;
 
 /* The first pass: the name, the arguments, the threads and the heap of process->tgid. 0, or the

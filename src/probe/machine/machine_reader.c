@@ -47,7 +47,7 @@ static void read_cgroup(bp_machine_reader *reader, bp_machine_thread *thread) {
         result = thread->cgroup == NULL ? errno : 0;
     }
     if (result != 0 && cause_of(result) == BP_MACHINE_CAUSE_OTHER) {
-        bp_machine_summary_error(&reader->tally, result)->file_count++;
+        bp_machine_summary_error(reader->summary, result)->file_count++;
     }
 }
 
@@ -67,10 +67,10 @@ static void take_heap(bp_machine_reader *reader, const bp_machine_process *proce
         read->counters[BP_COUNTER_ALLOCATED] = heap->allocated_bytes;
         read->counters[BP_COUNTER_DEALLOCATED] = heap->deallocated_bytes;
         read->measured |= 1u << BP_GROUP_HEAP;
-        reader->tally.heap_thread_count++;
+        reader->summary->heap_thread_count++;
     } else if (heap != NULL && heap->birth == read->stat.start_ticks) {
         thread->heap_failure = bp_heap_failure_name(heap->failure);
-        reader->tally.heap_unread_count++;
+        reader->summary->heap_unread_count++;
     }
 }
 
@@ -117,9 +117,9 @@ int bp_machine_read_thread(bp_machine_reader *reader, const bp_machine_process *
     for (bp_thread_group group = BP_GROUP_STAT; group < BP_MACHINE_GROUP_COUNT; group++) {
         bp_machine_cause cause = cause_of(read->errnos[group]);
         bool has_file = group <= BP_GROUP_SCHED || group == BP_GROUP_MEMORY;
-        reader->tally.unread[group][cause] += read->errnos[group] != 0;
+        reader->summary->unread[group][cause] += read->errnos[group] != 0;
         if (read->errnos[group] != 0 && cause == BP_MACHINE_CAUSE_OTHER && has_file) {
-            bp_machine_summary_error(&reader->tally, read->errnos[group])->file_count++;
+            bp_machine_summary_error(reader->summary, read->errnos[group])->file_count++;
         }
     }
     read_cgroup(reader, ret_thread);
@@ -129,16 +129,16 @@ int bp_machine_read_thread(bp_machine_reader *reader, const bp_machine_process *
 
 static void fail_heap(bp_machine_reader *reader, bp_machine_process *process,
                       bp_heap_failure failure, int system_errno, const char *reason) {
-    bp_machine_summary *tally = &reader->tally;
+    bp_machine_summary *summary = reader->summary;
     process->heap_failure = failure;
     if (bp_heap_failure_is_absence(failure, system_errno)) {
-        tally->heap_absent_count++;
+        summary->heap_absent_count++;
     } else if (failure != BP_HEAP_FAILURE_PID_MISSING) {
-        tally->heap_processes[failure]++;
-        (void)snprintf(tally->heap_reasons[failure], sizeof tally->heap_reasons[failure], "%.255s",
-                       reason);
+        summary->heap_processes[failure]++;
+        (void)snprintf(summary->heap_reasons[failure], sizeof summary->heap_reasons[failure],
+                       "%.255s", reason);
         if (bp_heap_failure_is_trouble(failure, system_errno)) {
-            bp_machine_summary_error(tally, system_errno)->file_count++;
+            bp_machine_summary_error(summary, system_errno)->file_count++;
         }
     }
 }
@@ -161,7 +161,7 @@ static void probe_heap(bp_machine_reader *reader, bp_machine_process *process) {
         process->heap_count = reading.snapshots[0].thread_count;
         reading.snapshots[0].threads = NULL;
         reading.snapshots[0].thread_count = 0;
-        reader->tally.heap_processes[BP_HEAP_FAILURE_NONE]++;
+        reader->summary->heap_processes[BP_HEAP_FAILURE_NONE]++;
     }
     bp_thread_heap_reading_release(&reading);
 }
@@ -172,7 +172,7 @@ static void read_command_line(bp_machine_reader *reader, int process_fd, const b
     ssize_t length =
         bp_proc_read_small(process_fd, "cmdline", reader->text, command_line_bytes_max + 1);
     if (length < 0 && !bp_proc_is_gone(errno)) {
-        bp_machine_summary_error(&reader->tally, errno)->file_count++;
+        bp_machine_summary_error(reader->summary, errno)->file_count++;
     }
     if (length <= 0) {
         return;
@@ -189,7 +189,7 @@ static void read_command_line(bp_machine_reader *reader, int process_fd, const b
     }
     process->command_line = malloc(kept);
     if (process->command_line == NULL) {
-        bp_machine_summary_error(&reader->tally, ENOMEM)->file_count++;
+        bp_machine_summary_error(reader->summary, ENOMEM)->file_count++;
         return;
     }
     memcpy(process->command_line, reader->text, kept);

@@ -62,8 +62,8 @@ static bugpack_status append(void *buffer, const void *bytes, size_t byte_count)
     return bp_buffer_append(buffer, bytes, byte_count);
 }
 
-static void capture(unsigned reader_count) {
-    bp_machine_plan plan = {.reader_count = reader_count};
+static void capture(void) {
+    const bp_machine_plan plan = {.prober = NULL};
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer_clear(&made.json);
     bugpack_status status = bp_machine_capture(&made.root, &plan, made.dir.fd, append, &made.json,
@@ -89,7 +89,7 @@ TestSuite(host_capture, .init = set_up, .fini = tear_down);
 Test(host_capture, defaults_only_the_fields_of_files_that_are_missing) {
     write_file("proc/7/task/7/schedstat", "11 12 13\n");
     write_file("proc/7/task/7/io", "rchar: 1\nwchar: broken\n");
-    capture(1);
+    capture();
     cr_expect(eq(u64, made.summary.thread_count, 1));
     expect_text("\"stat_measured\": true");
     expect_text("\"user_cpu_ns\": 50000000,");
@@ -111,7 +111,7 @@ Test(host_capture, keeps_a_thread_with_a_name_and_drops_one_without) {
     write_file("proc/7/task/9/io", "rchar: 1\n");
     write_file("proc/7/task/10/stat", "10 (cut");
     write_file("proc/7/task/not-a-number/stat", STAT(11, "x"));
-    capture(1);
+    capture();
     cr_expect(eq(u64, made.summary.thread_count, 2));
     cr_expect(eq(u64, made.summary.vanished_thread_count, 2));
     expect_text("\"name\": \"only-a-name\"");
@@ -124,7 +124,7 @@ Test(host_capture, keeps_a_thread_with_a_name_and_drops_one_without) {
 Test(host_capture, counts_a_process_without_threads_as_vanished) {
     write_file("proc/8/stat", STAT(8, "gone"));
     write_file("proc/version", "not a process");
-    capture(2);
+    capture();
     cr_expect(eq(u64, made.summary.process_count, 1));
     cr_expect(eq(u64, made.summary.vanished_process_count, 1));
 }
@@ -138,7 +138,7 @@ Test(host_capture, takes_only_what_is_not_there_for_ended) {
     cr_assert(eq(int, symlinkat("10", made.dir.fd, "proc/7/task/10"), 0));
     cr_assert(eq(int, symlinkat("io", made.dir.fd, "proc/7/task/8/io"), 0));
     cr_assert(eq(int, symlinkat("cmdline", made.dir.fd, "proc/7/cmdline"), 0));
-    capture(1);
+    capture();
     cr_expect(eq(u64, made.summary.process_count, 1));
     cr_expect(eq(u64, made.summary.vanished_process_count, 0));
     cr_expect(eq(u64, made.summary.thread_count, 2));
@@ -164,7 +164,7 @@ Test(host_capture, counts_what_no_descriptor_was_left_for) {
     unsigned complete_count = 0;
     for (int spare = 2; spare < 12; spare++) {
         const struct rlimit limit = {(rlim_t)(next_fd + spare), before.rlim_max};
-        bp_machine_plan plan = {.reader_count = 1};
+        const bp_machine_plan plan = {.prober = NULL};
         bp_buffer_clear(&made.json);
         cr_assert(eq(int, setrlimit(RLIMIT_NOFILE, &limit), 0));
         bugpack_status status = bp_machine_capture(&made.root, &plan, made.dir.fd, append,
@@ -198,7 +198,7 @@ Test(host_capture, gives_processes_their_arguments_within_a_bound) {
     write_file("proc/11/task/11/stat", STAT(11, "words"));
     memcpy(line + 4080, "\0ghp_0123456789abcdefghij", 25);
     cr_assert(temp_dir_write(&made.dir, "proc/11/cmdline", line, sizeof line));
-    capture(1);
+    capture();
     expect_text("\"command_line\": [\n        \"titled: idle\"\n      ]");
     expect_text("\"command_line\": [\n        \"made\",\n        \"-x\",\n        \"\"\n");
     expect_text("\"command_line_cut\": true");
@@ -210,7 +210,7 @@ Test(host_capture, gives_processes_their_arguments_within_a_bound) {
 
 Test(host_capture, is_valid_without_any_process) {
     cr_assert(eq(int, unlinkat(made.dir.fd, "proc/7/task/7/stat", 0), 0));
-    capture(2);
+    capture();
     cr_expect(eq(u64, made.summary.thread_count, 0));
     expect_text("\"threads\": []");
 }
@@ -219,7 +219,7 @@ Test(host_capture, writes_hostile_names_as_valid_json) {
     write_file("proc/7/task/8/stat", STAT(8, ") R 1 1"));
     write_file("proc/7/task/9/stat", STAT(9, "new\nline"));
     write_file("proc/7/task/10/stat", STAT(10, "\xff\x01\"\\"));
-    capture(1);
+    capture();
     cr_expect(eq(u64, made.summary.thread_count, 4));
     expect_text("\"name\": \") R 1 1\"");
     expect_text("\"name\": \"new\\nline\"");
@@ -239,7 +239,7 @@ Test(host_capture, reads_each_cgroup_once_and_none_above_its_root) {
     write_file("proc/7/task/8/cgroup", "0::/a/b\n");
     write_file("proc/7/task/9/stat", STAT(9, "outside"));
     write_file("proc/7/task/9/cgroup", "0::/../secret\n");
-    capture(1);
+    capture();
     expect_text("\"path\": \"/a/b\",\n      \"threads\": 2,\n      \"cpu\": {\n        "
                 "\"usage_ns\": 5000,\n        \"periods\": 2,\n        \"quota_ns\": "
                 "50000000,");
@@ -249,30 +249,9 @@ Test(host_capture, reads_each_cgroup_once_and_none_above_its_root) {
     expect_no_text("4242424242424242");
 }
 
-Test(host_capture, gives_the_same_with_any_number_of_readers) {
-    for (unsigned process = 100; process < 140; process++) {
-        for (unsigned thread = process; thread < process + 50; thread++) {
-            char name[64];
-            char text[256];
-            (void)snprintf(name, sizeof name, "proc/%u/task/%u/stat", process, thread);
-            (void)snprintf(text, sizeof text,
-                           "%u (t%u) S 1 7 7 0 -1 0 1 0 0 0 5 2 0 0 20 0 2 0 900"
-                           " 1 1 1 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0\n",
-                           thread, thread);
-            write_file(name, text);
-        }
-    }
-    capture(1);
-    cr_expect(eq(u64, made.summary.thread_count, 2001));
-    CLEANUP(free_memory) char *first = strdup(strstr(made.json.data, "\"threads\": ["));
-    capture(8);
-    CLEANUP(free_memory) char *second = strdup(strstr(made.json.data, "\"threads\": ["));
-    cr_expect(strcmp(first, second) == 0);
-}
-
 Test(host_capture, stops_when_it_is_told_to_and_says_so) {
     atomic_bool stop = true;
-    bp_machine_plan plan = {.reader_count = 2, .stop = &stop};
+    const bp_machine_plan plan = {.stop = &stop};
     cr_assert(eq(
         int,
         bp_machine_capture(&made.root, &plan, made.dir.fd, append, &made.json, &made.summary, NULL),
@@ -283,7 +262,7 @@ Test(host_capture, stops_when_it_is_told_to_and_says_so) {
 
 Test(host_capture, refuses_a_machine_that_is_not_there) {
     made.root.proc_path = "/nowhere/proc";
-    bp_machine_plan plan = {.reader_count = 1};
+    const bp_machine_plan plan = {.prober = NULL};
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_expect(eq(int,
                  bp_machine_capture(&made.root, &plan, made.dir.fd, append, &made.json,
@@ -312,7 +291,7 @@ Test(host_capture, replays_a_recorded_machine) {
     FILE *expected = fopen(BUGPACK_FIXTURES "/host/expected.txt", "r");
     cr_assert(expected != NULL);
     made.root.proc_path = BUGPACK_FIXTURES "/host/proc";
-    capture(2);
+    capture();
     char line[512];
     uint64_t count = 0;
     const char *thread = strstr(made.json.data, "\"threads\": [");

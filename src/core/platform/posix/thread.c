@@ -16,9 +16,9 @@ void bp_thread_name(char out[BP_THREAD_NAME_BYTES]) {
 }
 
 bool bp_thread_is_own(const char *name) {
-    static const char *const names[] = {
-        "bugpack-facts", "bugpack-host", "bugpack-monitor", "bugpack-profile", "bugpack-provide",
-        "bugpack-snap",  "bugpack-stop", "bugpack-trace",   "bugpack-worker",  NULL};
+    static const char *const names[] = {"bugpack-facts",   "bugpack-monitor", "bugpack-profile",
+                                        "bugpack-provide", "bugpack-snap",    "bugpack-stop",
+                                        "bugpack-trace",   "bugpack-worker",  NULL};
     return bp_array_has_text(names, name);
 }
 
