@@ -16,9 +16,9 @@
 #include "base/buffer.h"
 #include "cli/destination.h"
 #include "cli/files.h"
+#include "cli/interrupt.h"
 #include "cli/option.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "cli/publish.h"
 #include "cli/review.h"
 #include "cli/select.h"
@@ -89,8 +89,7 @@ static const bp_cli_option option_rows[] = {
 typedef struct pending_report {
     bugpack_report_result result;
     int done_pipe[2];
-    int ended_by;       /* the signal that cancelled it; 0: none */
-    bp_cli_steps steps; /* of a capture of the machine */
+    int ended_by; /* the signal that cancelled it; 0: none */
 } pending_report;
 
 static void on_done(const bugpack_report_result *result, void *context) {
@@ -100,12 +99,6 @@ static void on_done(const bugpack_report_result *result, void *context) {
     do {
         written = write(pending->done_pipe[1], "", 1);
     } while (written < 0 && errno == EINTR);
-}
-
-static void on_host_progress(uint64_t done, uint64_t total, void *context) {
-    bp_cli_steps *steps = context;
-    atomic_store(&steps->total, total);
-    atomic_store(&steps->done, done);
 }
 
 /* Triggers the report and waits until it is written or has failed. Reports a failure. */
@@ -120,9 +113,10 @@ static bugpack_status request_report(bugpack_session *session, capture_options *
         bp_cli_say("cannot take a report: %s", bugpack_status_name(status));
         return status;
     }
-    bool show = !options->quiet && !options->json && bp_cli_is_terminal(STDERR_FILENO);
-    pending->ended_by = bp_cli_progress_wait(pending->done_pipe, options->window_ms,
-                                             options->host ? &pending->steps : NULL, show);
+    if (!options->quiet && !options->json && isatty(STDERR_FILENO) == 1) {
+        bp_cli_say("measuring for %.1f s", options->window_ms / 1000.0);
+    }
+    pending->ended_by = bp_cli_interrupt_wait(pending->done_pipe);
     if (pending->ended_by != 0) {
         (void)bugpack_cancel(session, 0); /* INVALID when it has just ended */
         char byte;
@@ -262,9 +256,7 @@ static bp_cli_exit capture(capture_options *options) {
             : bp_cli_select_open(&options->select, false, open_session, options, &session, &result);
     if (status == BUGPACK_OK && options->host) {
         bugpack_error error = BUGPACK_ERROR_INIT;
-        const bp_machine_plan plan = {.on_progress = on_host_progress,
-                                      .context = &pending.steps,
-                                      .may_stop = options->may_stop,
+        const bp_machine_plan plan = {.may_stop = options->may_stop,
                                       .window_ms = options->window_ms};
         status = bp_session_add_machine(session, &plan, &error);
         if (status != BUGPACK_OK) {

@@ -4,9 +4,9 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "cli/interrupt.h"
 #include "cli/option.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "entries/report_file.h"
 #include "heap/thread_heap.h"
 #include "model/heap_state.h"
@@ -61,7 +61,7 @@ static bugpack_status read_heap(const heap_options *given, bp_thread_heap_readin
     bp_heap_prober_options options = BP_HEAP_PROBER_OPTIONS_INIT;
     bp_heap_plan plan = {given->snapshot_count, given->interval_ms, -1};
     options.calibrator_path = BP_CLI_OWN_PATH;
-    bugpack_status status = bp_cli_catch_end(&plan.stop_fd, error);
+    bugpack_status status = bp_cli_interrupt_catch(&plan.stop_fd, error);
     if (status == BUGPACK_OK) {
         status = bp_heap_prober_new(&options, &prober, error);
     }

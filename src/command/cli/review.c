@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "entries/redact_report.h"
 
 enum { look_ms = 100, answer_bytes = 64 };
@@ -46,7 +46,7 @@ static bugpack_status print_list(int zip_fd, bugpack_error *error) {
     bp_buffer_init(&text, (size_t)64 << 20);
     bugpack_status status = bp_cli_review_list(fd, "the report", false, &text, error);
     if (status == BUGPACK_OK) {
-        (void)fprintf(stderr, "\r\033[K%s", bp_buffer_text(&text));
+        (void)fprintf(stderr, "%s", bp_buffer_text(&text));
     }
     bp_buffer_release(&text);
     return status;
@@ -54,7 +54,7 @@ static bugpack_status print_list(int zip_fd, bugpack_error *error) {
 
 /* False when a signal has come. A terminal can be read in the foreground alone. */
 static bool wait_for_line(void) {
-    while (!bp_cli_progress_is_ended()) {
+    while (!bp_cli_interrupt_came()) {
         struct pollfd typed = {STDIN_FILENO, POLLIN, 0};
         pid_t foreground = tcgetpgrp(STDIN_FILENO);
         bool is_ours = foreground < 0 || foreground == getpgrp();
@@ -89,14 +89,12 @@ static answer read_answer(void) {
 
 bugpack_status bp_cli_review_ask(int zip_fd, bugpack_error *error) {
     answer given = ANSWER_OTHER;
-    bp_cli_progress_pause(true);
     bugpack_status status = print_list(zip_fd, error);
     (void)tcflush(STDIN_FILENO, TCIFLUSH);
     while (status == BUGPACK_OK && given == ANSWER_OTHER) {
         (void)fputs("Write this report? [y/N] ", stderr);
         given = read_answer();
     }
-    bp_cli_progress_pause(false);
     if (status == BUGPACK_OK && given == ANSWER_NO) {
         status = bp_fail(error, BUGPACK_ERR_CANCELLED, "the report is not written");
     }

@@ -22,8 +22,8 @@ bool bp_cli_review_prepare(bool is_reviewed, bp_cli_exit *ret_exit);
 /*
  * Prints what is in the report of `zip_fd`, and waits for an answer. OK is a yes. CANCELLED is
  * everything else: no, an empty line, the end of input, a hang-up, a signal that ends the wait for
- * the report (cli/progress.h). What was typed before the question does not count. In the background
- * it waits until it comes to the foreground.
+ * the report (cli/interrupt.h). What was typed before the question does not count. In the
+ * background it waits until it comes to the foreground.
  */
 bugpack_status bp_cli_review_ask(int zip_fd, bugpack_error *error);
 

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
-#include "cli/progress.h"
+#include "cli/interrupt.h"
 #include "run/program.h"
 
 enum { piece_bytes = 16 * 1024 };
@@ -72,7 +72,7 @@ static void write_tail(const tail *newest, bugpack_writer *writer) {
 
 static bool is_cancelled(const void *nothing) {
     (void)nothing;
-    return bp_cli_progress_is_ended();
+    return bp_cli_interrupt_came();
 }
 
 static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *limits, tail *newest,

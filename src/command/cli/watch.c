@@ -15,9 +15,9 @@
 #include "cli/destination.h"
 #include "cli/event.h"
 #include "cli/files.h"
+#include "cli/interrupt.h"
 #include "cli/option.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "cli/publish.h"
 #include "cli/select.h"
 #include "model/condition.h"
@@ -406,7 +406,7 @@ static bp_cli_exit start(watch_options *options) {
     if (options->output_dir == NULL && !bp_cli_check_current_dir()) {
         return BP_CLI_FAILED;
     }
-    bugpack_status status = bp_cli_catch_end(&it.end_fd, &error);
+    bugpack_status status = bp_cli_interrupt_catch(&it.end_fd, &error);
     if (status == BUGPACK_OK) {
         status = bp_descriptor_pipe(it.notice_pipe, &error);
     }

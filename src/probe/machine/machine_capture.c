@@ -204,9 +204,6 @@ void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_u
 
 /* --- two passes: over the processes, and over their threads ---------------------------------- */
 
-/* A process counts as a step, and so do so many threads: both cost some hundred microseconds. */
-enum { step_threads = 32 };
-
 static const size_t thread_bytes_max = (size_t)1 << 20;
 static const size_t header_bytes_max = (size_t)256 << 20;
 static const uint64_t temp_file_bytes_max = (uint64_t)8 << 30;
@@ -228,12 +225,6 @@ static bool must_stop(const bp_machine_plan *plan) {
     return plan->stop != NULL && atomic_load_explicit(plan->stop, memory_order_relaxed);
 }
 
-static void report_progress(const struct capture *capture, size_t done, size_t total) {
-    if (capture->plan->on_progress != NULL) {
-        capture->plan->on_progress(done, total, capture->plan->context);
-    }
-}
-
 static void read_processes(struct capture *capture, bp_machine_reader *reader) {
     bp_machine_summary *summary = &capture->summary;
     for (size_t i = 0; i < capture->process_count; i++) {
@@ -251,8 +242,6 @@ static void read_processes(struct capture *capture, bp_machine_reader *reader) {
         } else {
             bp_machine_summary_error(summary, result)->process_count++;
         }
-        /* Until the threads are known, one further step for each process is a fair guess. */
-        report_progress(capture, i + 1, 2 * capture->process_count);
     }
 }
 
@@ -293,12 +282,8 @@ static bugpack_status read_thread(struct capture *capture, bp_machine_reader *re
 static bugpack_status read_threads(struct capture *capture, bp_machine_reader *reader,
                                    bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
-    size_t count = 0, done_count = 0;
     bp_buffer text;
     bp_buffer_init(&text, thread_bytes_max);
-    for (size_t i = 0; i < capture->process_count; i++) {
-        count += capture->processes[i].threads.count;
-    }
     for (size_t i = 0; i < capture->process_count; i++) {
         const bp_machine_process *process = &capture->processes[i];
         for (size_t j = 0; j < process->threads.count; j++) {
@@ -307,10 +292,6 @@ static bugpack_status read_threads(struct capture *capture, bp_machine_reader *r
                 goto out;
             }
             status = read_thread(capture, reader, process, process->threads.items[j].id, &text);
-            if (++done_count % step_threads == 0 || done_count == count) {
-                report_progress(capture, capture->process_count + done_count / step_threads,
-                                capture->process_count + count / step_threads);
-            }
         }
     }
 out:
