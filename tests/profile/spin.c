@@ -5,26 +5,19 @@
  *
  * Most of the time is spent in one function, some in another one.
  */
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define OWN __attribute__((noinline, noipa))
 
 static volatile uint64_t sink;
 
-/* In a library, or here. */
+/* In a library without names. */
 uint64_t spin_in_library(unsigned rounds);
 
 OWN uint64_t count_primes(unsigned end) {
@@ -71,63 +64,11 @@ static void deep(void) {
     }
 }
 
-OWN void large_frame(void) {
-    volatile unsigned char frame[65536];
-    memset((void *)(uintptr_t)frame, 1, sizeof frame);
-    for (;;) {
-        sink += count_primes(4000) + frame[17];
-    }
-}
-
 /* Ten calls of a library that has no names for what it does. */
 static void library(void) {
     for (;;) {
         sink += spin_in_library(20000);
         sink += round_up(500);
-    }
-}
-
-#ifdef SPIN_STATIC
-static void loaded(void) {
-}
-#else
-static void loaded(void) {
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
-    path[length > 0 ? length : 0] = '\0';
-    memcpy(strrchr(path, '/'), "/libspin_nameless.so", sizeof "/libspin_nameless.so");
-    void *handle = dlopen(path, RTLD_NOW);
-    void *found = handle != NULL ? dlsym(handle, "spin_in_library") : NULL;
-    uint64_t (*call)(unsigned);
-    memcpy(&call, &found, sizeof call);
-    for (;;) {
-        sink += call(20000);
-    }
-}
-#endif
-
-/* Loads it in the middle of a window. */
-static void loads_late(void) {
-    struct timespec begin, now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &begin);
-    do {
-        price_all();
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (now.tv_sec - begin.tv_sec < 1);
-    loaded();
-}
-
-OWN void read_zeros(void) {
-    static char zeros[1 << 20];
-    int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-    for (;;) {
-        sink += (uint64_t)read(fd, zeros, sizeof zeros);
-    }
-}
-
-OWN void call_kernel(void) {
-    for (;;) {
-        sink += (uint64_t)syscall(SYS_getppid);
     }
 }
 
@@ -141,52 +82,6 @@ OWN void made(void) {
     memcpy(&call, &page, sizeof call);
     for (;;) {
         call(1000000);
-    }
-}
-
-static void handle(int number) {
-    (void)number;
-    serve();
-}
-
-OWN void raises(void) {
-    (void)signal(SIGUSR1, handle);
-    (void)raise(SIGUSR1);
-}
-
-static int compare(const void *one, const void *other) {
-    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-    return a < b ? -1 : a > b;
-}
-
-OWN void sorts(void) {
-    static uint32_t numbers[20000];
-    for (;;) {
-        for (unsigned i = 0; i < 20000; i++) {
-            numbers[i] = i * 2654435761u;
-        }
-        qsort(numbers, 20000, sizeof numbers[0], compare);
-    }
-}
-
-OWN void copies(void) {
-    static char from[1 << 16], to[1 << 16];
-    for (;;) {
-        memcpy(to, from, sizeof to);
-        sink += (uint64_t)to[sink % sizeof to];
-    }
-}
-
-static inline __attribute__((always_inline)) uint64_t mix(uint64_t value) {
-    for (unsigned i = 0; i < 5000; i++) {
-        value = (value ^ i) * 2654435761u;
-    }
-    return value;
-}
-
-OWN void inlines(void) {
-    for (;;) {
-        sink = mix(sink);
     }
 }
 
@@ -248,19 +143,6 @@ static void short_threads(void) {
     }
 }
 
-/* Half of the time asleep. */
-static void half(void) {
-    for (;;) {
-        struct timespec begin, now;
-        (void)clock_gettime(CLOCK_MONOTONIC, &begin);
-        do {
-            price_all();
-            (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        } while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 5000000);
-        (void)usleep(5000);
-    }
-}
-
 static void idle(void) {
     for (;;) {
         (void)pause();
@@ -271,24 +153,9 @@ int main(int argument_count, char **arguments) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } rows[] = {{"serve", serve},
-                {"deep", deep},
-                {"large-frame", large_frame},
-                {"library", library},
-                {"loaded", loaded},
-                {"loads-late", loads_late},
-                {"read-zeros", read_zeros},
-                {"made", made},
-                {"call-kernel", call_kernel},
-                {"raises", raises},
-                {"sorts", sorts},
-                {"copies", copies},
-                {"inlines", inlines},
-                {"threads", threads},
-                {"short-threads", short_threads},
-                {"half", half},
-                {"crowd", crowd},
-                {"idle", idle}};
+    } rows[] = {{"serve", serve}, {"deep", deep},       {"library", library},
+                {"made", made},   {"threads", threads}, {"short-threads", short_threads},
+                {"crowd", crowd}, {"idle", idle}};
     for (size_t i = 0; argument_count > 1 && i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(arguments[1], rows[i].name) == 0) {
             rows[i].run();
