@@ -165,6 +165,22 @@ begin() {
     own "$pid"
 }
 
+# begin_ready COMMAND...: and it has printed "ready".
+begin_ready() {
+    begin "$@"
+    await "grep -q '^ready' said"
+}
+
+# begin_waiting COMMAND...: for input that has a writer, this shell, and no bytes.
+# shellcheck disable=SC2094
+begin_waiting() {
+    mkfifo input
+    exec 7<>input
+    input=input
+    begin "$@"
+    input=
+}
+
 # told KEY: what the program said of itself.
 told() {
     sed -n "s/^$1=//p" said
@@ -258,18 +274,12 @@ healthy() {
     row healthy_row "$healthy_name" - "$@"
 }
 
-# shellcheck disable=SC2094 # the input has a writer, this shell, and no bytes
 healthy_row() {
     healthy_name=$1
     shift 2
     if [ $# -gt 0 ]; then
-        needs "$1"
-        mkfifo input
-        exec 7<>input
         : >said
-        input=input
-        begin "$@"
-        input=
+        begin_waiting "$@"
         await "! cmp -s /proc/$pid/cmdline /proc/$$/cmdline && grep -q '^State:.[SR]' /proc/$pid/status"
         take_report
         judge

@@ -6,8 +6,7 @@
 # variant SUFFIX NAME: the same program, built in another way.
 variant() {
     [ -x "$sick$1" ] || leave_out "diagnose_sick$1 is not built"
-    begin "$sick$1" "$2"
-    await "grep -q '^ready' said"
+    begin_ready "$sick$1" "$2"
 }
 begin_spin_with_frames() { variant _frames spin; }
 begin_spin_static() { variant _static spin; }
@@ -29,8 +28,7 @@ mount_small() {
     needs_root
     mkdir mounted
     mount -t tmpfs -o "$1" sick mounted || leave_out 'nothing can be mounted'
-    begin "$sick" "$2"
-    await "grep -q '^ready' said"
+    begin_ready "$sick" "$2"
 }
 begin_disk_full() { mount_small size=1m disk-full; }
 begin_inodes_exhausted() { mount_small nr_inodes=32 inodes-exhausted; }
@@ -43,8 +41,7 @@ begin_disk_read_only() {
     truncate -s 8M image
     mke2fs -q -F -t ext4 image
     mount -o loop,errors=remount-ro image mounted || leave_out 'nothing can be mounted'
-    begin "$sick" disk-read-only
-    await "grep -q '^ready' said"
+    begin_ready "$sick" disk-read-only
     device=$(findmnt -n -o SOURCE mounted)
     echo 1 >"/sys/fs/ext4/${device##*/}/trigger_fs_error" || leave_out 'no error can be made'
 }
@@ -101,8 +98,7 @@ begin_swapped() {
     chmod 600 swap
     mkswap swap
     swapon swap || leave_out 'there is no swap'
-    begin "$sick" swapped
-    await "grep -q '^ready' said"
+    begin_ready "$sick" swapped
     await "[ \$(sed -n 's/^VmSwap:[^0-9]*\([0-9]*\).*/\1/p' /proc/$pid/status) -gt 65536 ]"
 }
 
@@ -124,8 +120,7 @@ stop() {
 }
 
 begin_python_spin() {
-    begin python3 -c 'import re; print("ready", flush=True); re.match(r"(a+)+$", "a" * 64 + "b")'
-    await "grep -q '^ready' said"
+    begin_ready python3 -c 'import re; print("ready", flush=True); re.match(r"(a+)+$", "a" * 64 + "b")'
 }
 
 begin_python_deadlock() {
@@ -194,30 +189,23 @@ public class Held {
 }
 END
     javac Held.java
-    begin java -XX:+UseSerialGC Held
-    await "grep -q ^ready said"
+    begin_ready java -XX:+UseSerialGC Held
 }
 
 begin_node_spin() {
-    needs node
-    begin node -e 'console.log("ready"); for (;;);'
-    await "grep -q '^ready' said"
+    begin_ready node -e 'console.log("ready"); for (;;);'
 }
 
 begin_awk_spin() {
-    begin awk 'BEGIN { print "ready"; fflush(); while (1) n++ }'
-    await "grep -q '^ready' said"
+    begin_ready awk 'BEGIN { print "ready"; fflush(); while (1) n++ }'
 }
 
 # Garbage is collected, and the same memory used again.
 begin_node_garbage_spin() {
-    needs node
-    begin node -e 'console.log("ready"); for (let x;;) x = [1, 2, 3];'
-    await "grep -q '^ready' said"
+    begin_ready node -e 'console.log("ready"); for (let x;;) x = [1, 2, 3];'
 }
 
 begin_sqlite_spin() {
-    needs sqlite3
     begin sqlite3 :memory: 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT sum(x) FROM c'
     await_work
 }
@@ -238,16 +226,14 @@ begin_growth() {
 # It grows from when it is old enough: on a busy machine it would be so large by then that what it
 # grows by is little of it.
 begin_perl_growth() {
-    begin perl -e '$| = 1; print "ready\n"; select undef, undef, undef, 0.1 until -e "go";
+    begin_ready perl -e '$| = 1; print "ready\n"; select undef, undef, undef, 0.1 until -e "go";
         while (@all < 400) { push @all, "x" x 5242880; select undef, undef, undef, 0.1 }'
-    await "grep -q '^ready' said"
     await_age
     : >go
 }
 
 begin_bash_waits() {
-    begin bash -c 'sleep 1000 & kill -STOP $!; echo child=$!; echo ready; wait'
-    await "grep -q '^ready' said"
+    begin_ready bash -c 'sleep 1000 & kill -STOP $!; echo child=$!; echo ready; wait'
 }
 
 begin_make_waits() {
@@ -476,25 +462,20 @@ begin_postgres_idle() { start_postgres; }
 # A session that waits for its client, as of a pool.
 begin_postgres_session() {
     start_postgres
-    mkfifo input
-    exec 7<>input
-    input=input
-    begin psql -q -h "$PWD/run" -U postgres postgres
-    input=
+    begin_waiting psql -q -h "$PWD/run" -U postgres postgres
     backend ' idle'
 }
 
 begin_sshd_idle() { start_sshd; }
 
 begin_python_pool() {
-    begin python3 -c '
+    begin_ready python3 -c '
 import concurrent.futures, socket
 pool = concurrent.futures.ThreadPoolExecutor(16)
 list(pool.map(len, ["x"] * 1000))
 server = socket.create_server(("127.0.0.1", 0))
 print("ready", flush=True)
 server.accept()'
-    await "grep -q '^ready' said"
 }
 
 begin_python_http() {
@@ -503,31 +484,27 @@ begin_python_http() {
 }
 
 begin_python_asyncio() {
-    begin python3 -c '
+    begin_ready python3 -c '
 import asyncio
 async def main():
     server = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
     print("ready", flush=True)
     await server.serve_forever()
 asyncio.run(main())'
-    await "grep -q '^ready' said"
 }
 
 begin_python_processes() {
-    begin python3 -c '
+    begin_ready python3 -c '
 import multiprocessing, time
 if __name__ == "__main__":
     pool = multiprocessing.Pool(3)
     pool.map(len, ["x"] * 9)
     print("ready", flush=True)
     time.sleep(1000)'
-    await "grep -q '^ready' said"
 }
 
 begin_node_http() {
-    needs node
-    begin node -e 'require("http").createServer().listen(0, "127.0.0.1", () => console.log("ready"))'
-    await "grep -q '^ready' said"
+    begin_ready node -e 'require("http").createServer().listen(0, "127.0.0.1", () => console.log("ready"))'
 }
 
 begin_java_idle() {
@@ -541,18 +518,13 @@ public class Idle {
 }
 END
     javac Idle.java
-    begin java -XX:+UseSerialGC Idle
-    await "grep -q '^ready' said"
+    begin_ready java -XX:+UseSerialGC Idle
 }
 
 # in_terminal COMMAND: the child of script, which has a terminal.
 in_terminal() {
     needs script "${1%% *}"
-    mkfifo input
-    exec 7<>input
-    input=input
-    begin env TERM=xterm script -qfc "exec $1" screen
-    input=
+    begin_waiting env TERM=xterm script -qfc "exec $1" screen
     await "pgrep -P $pid && [ -s screen ]"
     pid=$(pgrep -P "$pid" | head -n 1)
     [ -n "$pid" ] || unready "$1 has ended"
@@ -577,8 +549,7 @@ begin_tmux() {
 }
 
 begin_shell_with_jobs() {
-    begin bash -c 'sleep 1000 & sleep 1000 & echo ready; wait'
-    await "grep -q '^ready' said"
+    begin_ready bash -c 'sleep 1000 & sleep 1000 & echo ready; wait'
 }
 
 begin_shell_pipeline() {
@@ -596,8 +567,7 @@ begin_quiet_writer() {
 begin_make() {
     needs make
     printf 'all:\n\t@echo ready; sleep 1000\n' >Makefile
-    begin make
-    await "grep -q '^ready' said"
+    begin_ready make
 }
 
 begin_tail_follow() {
@@ -614,21 +584,12 @@ begin_lock_holder() {
 begin_git_batch() {
     needs git
     git init -q repository
-    mkfifo input
-    exec 7<>input
-    input=input
-    begin git -C repository cat-file --batch
-    input=
+    begin_waiting git -C repository cat-file --batch
     await "is_in_state $pid S"
 }
 
 begin_sqlite_shell() {
-    needs sqlite3
-    mkfifo input
-    exec 7<>input
-    input=input
-    begin sqlite3 mail.db
-    input=
+    begin_waiting sqlite3 mail.db
     await "is_in_state $pid S"
 }
 
@@ -731,26 +692,22 @@ begin_sqlite_import() {
 }
 
 begin_ssh_agent() {
-    needs ssh-agent
     begin ssh-agent -D -a "$PWD/agent.sock"
     await '[ -S agent.sock ]'
     ls "/proc/$pid/fd" >/dev/null || leave_out 'it protects itself from this user'
 }
 
 begin_busybox_httpd() {
-    needs busybox
     begin busybox httpd -f -p 127.0.0.1:$((30000 + $$ % 10000 + row_count))
     await "ls -l /proc/$pid/fd | grep -q socket:"
 }
 
 begin_qemu() {
-    needs qemu-system-x86_64
     begin qemu-system-x86_64 -S -display none -nodefaults -m 64
     await "[ \$(ls /proc/$pid/task | wc -l) -ge 2 ] && is_in_state $pid S"
 }
 
 begin_dbus() {
-    needs dbus-daemon
     begin dbus-daemon --session --nofork --print-address --address="unix:path=$PWD/bus"
     await 'grep -q unix: said'
 }
