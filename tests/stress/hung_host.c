@@ -273,50 +273,6 @@ static void check_busy(void) {
     end_host(pid);
 }
 
-static unsigned next_random(unsigned *seed) {
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
-/* Overwrites some bytes at the beginnings of the files. */
-static void scribble(unsigned seed) {
-    static const char *const names[] = {"session", "log.ring", "notifications.ring"};
-    for (unsigned i = 0; i < 4; i++) {
-        char path[400];
-        unsigned char byte = (unsigned char)next_random(&seed);
-        find_file(names[next_random(&seed) % 3], path);
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        CHECK(pwrite(fd, &byte, 1, (off_t)(next_random(&seed) % 400)) == 1);
-        (void)close(fd);
-    }
-}
-
-/* A host whose files are damaged costs its records, and nothing else. */
-static void check_damaged(void) {
-    static bp_snapshot snapshot;
-    for (unsigned round = 0; round < 60; round++) {
-        int ends[2];
-        char word;
-        CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-        pid_t pid = fork();
-        if (pid == 0) {
-            bugpack_options options = host_options("damaged", false);
-            options.recorder.history_interval_ms = BUGPACK_OFF;
-            bugpack_log(open_host(&options), BUGPACK_LEVEL_INFO, "net", "a line");
-            CHECK(write(ends[1], "r", 1) == 1);
-            (void)pause();
-            _exit(0);
-        }
-        CHECK(read(ends[0], &word, 1) == 1);
-        scribble(round);
-        bp_hosted_free(take_copies(pid, &snapshot));
-        bp_snapshot_release(&snapshot);
-        end_host(pid);
-        (void)close(ends[0]);
-        (void)close(ends[1]);
-    }
-}
-
 static void spoil_file(const char *name) {
     char path[400];
     find_file(name, path);
@@ -436,7 +392,6 @@ int main(void) {
     check_memory();
     check_fork();
     check_busy();
-    check_damaged();
     check_unread();
     check_other_clock();
     temp_dir_remove(&dir);
