@@ -47,29 +47,6 @@ static void a_child_is_sampled_with_all_its_threads(void) {
     CHECK(strstr(error.message, "no process with id") != NULL);
 }
 
-static void a_child_killed_inside_the_window_has_ended(bool reap) {
-    pid_t pid = start_child();
-    bp_sampler *sampler = NULL;
-    bp_metrics metrics = {.sample_window_ms = 42};
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    CHECK(bp_sampler_open(pid, false, &sampler, NULL) == BUGPACK_OK);
-    CHECK(bp_sampler_begin(sampler, NULL) == BUGPACK_OK);
-    kill_child(pid, reap);
-    /* What closes a snapshot that began before the end. */
-    CHECK(bp_process_check_alive(bp_sampler_task(sampler), &error) == BUGPACK_ERR_NO_PROCESS);
-    CHECK_STATUS(bp_sampler_end(sampler, &metrics, &error), BUGPACK_ERR_NO_PROCESS, error);
-    CHECK(strstr(error.message, "has ended") != NULL);
-    CHECK(metrics.sample_window_ms == 42);
-    bp_process_facts facts = {.pid = 42};
-    CHECK(bp_process_facts_read(bp_sampler_task(sampler), &facts, &error) ==
-          BUGPACK_ERR_NO_PROCESS);
-    CHECK(facts.pid == 42);
-    bp_sampler_close(sampler);
-    if (!reap) {
-        CHECK(waitpid(pid, NULL, 0) == pid);
-    }
-}
-
 /* Without a sample in between, only what is left of an unreaped process is known. */
 static void a_child_killed_inside_the_window_leaves_the_part_that_passed(bool is_kept, bool reap) {
     pid_t pid = start_child();
@@ -167,44 +144,14 @@ static void exec_inside_the_window_is_no_end(void) {
     kill_child(pid, true);
 }
 
-/* A clone shares the process and not the place in its list of threads. */
-static void a_clone_is_sampled_beside_its_original_and_ends_with_it(void) {
-    pid_t pid = start_child();
-    bp_task *task = NULL;
-    bp_task *clone = NULL;
-    bp_task *late = NULL;
-    bp_proc_list listed[2];
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    CHECK_STATUS(bp_task_open(pid, false, &task, &error), BUGPACK_OK, error);
-    CHECK_STATUS(bp_task_clone(task, &clone, &error), BUGPACK_OK, error);
-    CHECK(bp_task_pid(clone) == pid);
-    CHECK(clone->threads_fd != task->threads_fd);
-    CHECK_STATUS(bp_process_list_threads(task, &listed[0], &error), BUGPACK_OK, error);
-    CHECK(lseek(clone->threads_fd, 0, SEEK_CUR) == 0);
-    CHECK_STATUS(bp_process_list_threads(clone, &listed[1], &error), BUGPACK_OK, error);
-    CHECK(listed[0].count == listed[1].count && listed[0].count >= 4);
-    bp_proc_list_release(&listed[0]);
-    bp_proc_list_release(&listed[1]);
-    bp_task_snapshot snapshot = {.taken_ns = 42};
-    kill_child(pid, true);
-    CHECK(bp_task_snapshot_take(clone, true, &snapshot, &error) == BUGPACK_ERR_NO_PROCESS);
-    CHECK(snapshot.taken_ns == 42);
-    CHECK(bp_task_clone(task, &late, &error) == BUGPACK_ERR_NO_PROCESS && late == NULL);
-    bp_task_close(clone);
-    bp_task_close(task);
-}
-
 int main(void) {
     a_child_is_sampled_with_all_its_threads();
     a_child_killed_inside_the_window_leaves_the_part_that_passed(true, true);
     a_child_killed_inside_the_window_leaves_the_part_that_passed(true, false);
     a_child_killed_inside_the_window_leaves_the_part_that_passed(false, true);
     a_child_killed_inside_the_window_leaves_the_part_that_passed(false, false);
-    a_child_killed_inside_the_window_has_ended(true);
-    a_child_killed_inside_the_window_has_ended(false);
     a_zombie_is_there_without_memory();
     a_process_without_its_first_thread_still_has_memory_and_files();
     exec_inside_the_window_is_no_end();
-    a_clone_is_sampled_beside_its_original_and_ends_with_it();
     return 0;
 }
