@@ -114,7 +114,7 @@ if [ -n "${FAILING_PRELOAD:-}" ]; then
 FAULTS_MALLOC=\$nth,1 FAULTS_MALLOC_LIBRARY=libdw LD_PRELOAD=$FAILING_PRELOAD exec "$BUGPACK" "\$@"
 END
     chmod +x failing
-    for nth in $(seq 20 60); do
+    for nth in $(seq 26 60); do
         export nth
         BUGPACK=./failing run capture --pid "$target" --window 0 -o .
         expect_status 3
