@@ -60,21 +60,7 @@ captured 4
 # on_terminal ARGUMENT...: runs it with all streams on a terminal; what a person would have been sent
 # is in scratch/screen.
 on_terminal() {
-    python3 - "$BUGPACK" "$@" >screen 2>err <<'END'
-import os, pty, sys
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], sys.argv[1:])
-while True:
-    try:
-        data = os.read(terminal, 4096)
-    except OSError:
-        break
-    if not data:
-        break
-    sys.stdout.buffer.write(data)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-END
+    script -qec "exec '$BUGPACK' $*" /dev/null </dev/null >screen 2>err
     expect_status 0 $?
 }
 
