@@ -5,7 +5,6 @@
 #ifndef TESTS_CLI_PCAP_RECORDING_H
 #define TESTS_CLI_PCAP_RECORDING_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "recorder/traffic.h"
@@ -15,17 +14,14 @@ extern const char *directory;
 typedef struct recorded {
     bp_traffic *traffic;
     FILE *expected[2]; /* by direction; NULL: not compared */
-    bool is_in_files;  /* its rings are, and are salvaged */
 } recorded;
 
 /* A file DIR/NAME and ENDING. */
 FILE *create(const char *name, const char *ending);
 
-/* Opens a channel; `record_in` in files too, from which finish then salvages. */
+/* Opens a channel. */
 recorded record(const char *name, unsigned number, size_t ring_bytes,
                 const bugpack_channel_options *options);
-recorded record_in(bool is_in_files, const char *name, unsigned number, size_t ring_bytes,
-                   const bugpack_channel_options *options);
 
 void add(recorded *channel, bugpack_direction direction, const void *bytes, size_t byte_count);
 void add_text(recorded *channel, bugpack_direction direction, const char *text);

@@ -31,7 +31,7 @@ static void write_lengths(void) {
     (void)finish("lengths", channels, 2);
 }
 
-/* Queries and answers over TCP, each behind its length (RFC 1035, 4.2.2), from a dead host. */
+/* Queries and answers over TCP, each behind its length (RFC 1035, 4.2.2). */
 static void write_dns(void) {
     static const unsigned char query[] = "\0\x1d\x12\x34\x01\0\0\x01\0\0\0\0\0\0"
                                          "\x07"
@@ -50,7 +50,7 @@ static void write_dns(void) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.pin_bytes = 4096;
     options.peer_port = 53;
-    recorded channel = record_in(true, "dns", 0, 1u << 20, &options);
+    recorded channel = record("dns", 0, 1u << 20, &options);
     for (int i = 0; i < 50; i++) {
         add(&channel, BUGPACK_SENT, query, sizeof query - 1);
         add(&channel, BUGPACK_RECEIVED, answer, sizeof answer - 1);
@@ -87,12 +87,12 @@ static void write_redis(void) {
 }
 
 /* A ring far smaller than what went through it. Without the opening, no dissector would know. */
-static void write_websocket(bool is_in_files, const char *name) {
+static void write_websocket(void) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.host_is_server = true;
     options.host_port = 80;
     options.pin_bytes = 300;
-    recorded channel = record_in(is_in_files, name, 0, 64u << 10, &options);
+    recorded channel = record("websocket", 0, 64u << 10, &options);
     add_text(
         &channel, BUGPACK_RECEIVED,
         "GET /chat HTTP/1.1\r\nHost: example.org\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -105,7 +105,7 @@ static void write_websocket(bool is_in_files, const char *name) {
         int length = snprintf(frame, sizeof frame, "\x81%c%06u", 6, i);
         add(&channel, BUGPACK_SENT, frame, (size_t)length);
     }
-    (void)finish(name, &channel, 1);
+    (void)finish("websocket", &channel, 1);
 }
 
 /* What was not kept: by snap length, and by the largest message that there is. */
@@ -201,8 +201,7 @@ int main(int argument_count, char **arguments) {
     write_http();
     write_dns();
     write_redis();
-    write_websocket(false, "websocket");
-    write_websocket(true, "salvaged");
+    write_websocket();
     write_snapped();
     write_redacted();
     write_wrap();
