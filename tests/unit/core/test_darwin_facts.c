@@ -9,34 +9,44 @@
 #include "platform/task.h"
 #include "unit/unit.h"
 
-static bp_task *open_own(void) {
-    bp_task *task = NULL;
+static bp_task *task;
+
+/* Also once a test has changed what is read at the opening alone. */
+static void reopen(void) {
     bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_task_close(task);
     cr_assert(zero(int, bp_task_open(0, false, &task, &error)), "%s", error.message);
-    return task;
 }
 
-static bp_process_facts read_facts(bp_task *task) {
+static void set_up(void) {
+    mach_fake_reset();
+    reopen();
+}
+
+static void tear_down(void) {
+    bp_task_close(task);
+}
+
+static bp_process_facts read_facts(void) {
     bp_process_facts facts;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(zero(int, bp_process_facts_read(task, &facts, &error)), "%s", error.message);
     return facts;
 }
 
-TestSuite(darwin_facts, .init = mach_fake_reset);
+TestSuite(darwin_facts, .init = set_up, .fini = tear_down);
 
 Test(darwin_facts, are_of_no_other_process) {
-    bp_task *task = (bp_task *)&mach_fake;
+    bp_task *other = (bp_task *)&mach_fake;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_task_open(getppid(), false, &task, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(int, bp_task_open(getppid(), false, &other, &error), BUGPACK_ERR_UNSUPPORTED));
     cr_expect(ne(ptr, strstr(error.message, "needs Linux"), NULL));
-    cr_expect(eq(int, bp_task_open(0, true, &task, &error), BUGPACK_ERR_UNSUPPORTED));
-    cr_expect(eq(ptr, task, (void *)&mach_fake));
+    cr_expect(eq(int, bp_task_open(0, true, &other, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(ptr, other, (void *)&mach_fake));
 }
 
 Test(darwin_facts, hold_what_macos_tells) {
-    bp_task *task = open_own();
-    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts(task);
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts();
     cr_expect(eq(int, facts.pid, getpid()));
     cr_expect(eq(str, facts.name, "Viewer"));
     cr_expect(eq(chr, facts.state, 'R'));
@@ -54,43 +64,30 @@ Test(darwin_facts, hold_what_macos_tells) {
     cr_expect(eq(u64, facts.read_bytes.value, 4096));
     cr_expect(eq(u64, facts.written_bytes.value, 8192));
     cr_expect(eq(str, facts.denied, ""));
-    bp_task_close(task);
-}
-
-Test(darwin_facts, have_limits_switches_and_the_peak) {
-    bp_task *task = open_own();
-    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts(task);
     cr_expect(eq(sz, facts.limit_count, 9));
     cr_expect(eq(str, facts.limits[6].name, "Max open files"));
-    cr_expect(facts.voluntary_switches.known);
-    cr_expect(facts.peak_rss_kb.known);
-    bp_task_close(task);
+    cr_expect(facts.voluntary_switches.known && facts.peak_rss_kb.known);
 }
 
 Test(darwin_facts, counters_that_have_wrapped_are_not_known) {
     mach_fake.pageins = -1;
-    bp_task *task = open_own();
-    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts(task);
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts();
     cr_expect(not(facts.major_faults.known));
-    bp_task_close(task);
 }
 
 Test(darwin_facts, an_answer_that_is_cut_short_is_none) {
-    bp_task *task = open_own();
     for (mach_fake.short_by = 1; mach_fake.short_by < 2000; mach_fake.short_by *= 3) {
-        CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts(task);
+        CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts();
         cr_expect(ne(ptr, strstr(facts.denied, "working directory"), NULL), "%s", facts.denied);
         cr_expect(eq(ptr, facts.working_directory, NULL));
     }
-    bp_task_close(task);
 }
 
 Test(darwin_facts, a_short_name_does_for_a_long_one) {
     mach_fake.name[0] = '\0';
-    bp_task *task = open_own();
-    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts(task);
+    reopen();
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts();
     cr_expect(eq(str, facts.name, "v"));
-    bp_task_close(task);
 }
 
 Test(darwin_facts, arguments_over_the_limit_are_cut_and_that_is_said) {
@@ -101,19 +98,17 @@ Test(darwin_facts, arguments_over_the_limit_are_cut_and_that_is_said) {
     memcpy(memory, "\2\0\0\0/bin/v\0\0", 12);
     mach_fake.arguments = memory;
     mach_fake.arguments_bytes = bytes;
-    bp_task *task = open_own();
-    bp_process_facts facts = read_facts(task);
+    bp_process_facts facts = read_facts();
     cr_expect(eq(sz, facts.command_line.size, bytes - 12 + 1)); /* ended where it was not */
     bp_process_facts_release(&facts);
     memcpy(memory, "\377\377\377\377", 4);
-    facts = read_facts(task);
+    facts = read_facts();
     cr_expect(eq(str, facts.denied, "command line: the kernel's copy makes no sense"));
     bp_process_facts_release(&facts);
-    bp_task_close(task);
 }
 
 /* One reading with the nth call failing; false when there was no such call. */
-static bool fail_fact(bp_task *task, unsigned long nth) {
+static bool fail_fact(unsigned long nth) {
     bp_process_facts facts = {.pid = 42};
     bugpack_error error = BUGPACK_ERROR_INIT;
     mach_fake_fail(nth, 5, EPERM);
@@ -133,11 +128,9 @@ static bool fail_fact(bp_task *task, unsigned long nth) {
 }
 
 Test(darwin_facts, each_group_that_fails_is_named_and_the_others_stay) {
-    bp_task *task = open_own();
     unsigned long nth = 1;
-    while (fail_fact(task, nth)) {
+    while (fail_fact(nth)) {
         nth++;
     }
     cr_expect(gt(ulong, nth, 8));
-    bp_task_close(task);
 }

@@ -32,9 +32,16 @@ static void tear_down(void) {
     expect_nothing_outstanding();
 }
 
-static void open_own(void) {
+/* Also once a test has changed what is read at the opening alone. */
+static void reopen(void) {
     bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_task_close(task);
     cr_assert(zero(int, bp_task_open(0, false, &task, &error)), "%s", error.message);
+}
+
+static void set_up(void) {
+    mach_fake_reset();
+    reopen();
 }
 
 static bp_task_snapshot take(bool with_names) {
@@ -45,10 +52,22 @@ static bp_task_snapshot take(bool with_names) {
     return taken;
 }
 
-TestSuite(darwin_own, .init = mach_fake_reset, .fini = tear_down);
+static uint64_t uptime_now(void) {
+    CLEANUP(bp_task_snapshot_release) bp_task_snapshot taken = take(false);
+    cr_expect(taken.has_uptime);
+    return taken.uptime_ns;
+}
+
+/* Takes a snapshot, which fails because of what `reason` names. */
+static void expect_failure(const char *reason) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
+    cr_expect(ne(ptr, strstr(error.message, reason), NULL), "%s", error.message);
+}
+
+TestSuite(darwin_own, .init = set_up, .fini = tear_down);
 
 Test(darwin_own, a_snapshot_has_the_counters_of_the_process_and_of_each_thread) {
-    open_own();
     snapshot = take(true);
     cr_expect(eq(u64, snapshot.cpu_unit_ns, 1));
     cr_expect(eq(u64, snapshot.process_cpu, 5250010000u)); /* 0.5 s of it by ended threads */
@@ -64,7 +83,6 @@ Test(darwin_own, a_snapshot_has_the_counters_of_the_process_and_of_each_thread) 
 }
 
 Test(darwin_own, names_are_read_only_when_they_are_asked_for) {
-    open_own();
     snapshot = take(false);
     cr_expect(eq(str, snapshot.threads[0].name, ""));
 }
@@ -72,7 +90,7 @@ Test(darwin_own, names_are_read_only_when_they_are_asked_for) {
 Test(darwin_own, threads_of_the_kernel_and_names_of_any_bytes_are_taken_as_they_are) {
     mach_fake.threads[0].is_pthread = false;
     memset(mach_fake.threads[1].name, 0xff, sizeof mach_fake.threads[1].name);
-    open_own();
+    reopen();
     snapshot = take(true);
     cr_expect(eq(str, snapshot.threads[0].name, ""));
     cr_expect(eq(sz, strlen(snapshot.threads[1].name), 63));
@@ -88,26 +106,21 @@ static void end_one(const char *call) {
     }
 }
 
-Test(darwin_own, a_thread_that_ends_between_list_and_query_is_skipped_and_counted) {
-    open_own();
-    ended_index = 2;
-    mach_fake.on_call = end_one;
-    snapshot = take(true);
-    cr_assert(eq(sz, snapshot.thread_count, 2));
-    cr_expect(eq(sz, snapshot.vanished_count, 1));
-}
-
-Test(darwin_own, a_thread_that_ends_between_its_two_queries_is_skipped_too) {
-    open_own();
-    ended_index = 1;
-    mach_fake.on_call = end_one;
-    snapshot = take(false);
-    cr_assert(eq(sz, snapshot.thread_count, 2));
-    cr_expect(eq(u64, snapshot.threads[1].tid, 1041));
+/* Before its first query, or between its two. */
+Test(darwin_own, a_thread_that_ends_after_the_list_is_skipped_and_counted) {
+    static const uint64_t left[] = {[1] = 1041, [2] = 258};
+    for (ended_index = 1; ended_index <= 2; ended_index++) {
+        mach_fake_reset();
+        infos = 0;
+        mach_fake.on_call = end_one;
+        CLEANUP(bp_task_snapshot_release) bp_task_snapshot taken = take(true);
+        cr_assert(eq(sz, taken.thread_count, 2), "%zu", ended_index);
+        cr_expect(eq(u64, taken.threads[1].tid, left[ended_index]));
+        cr_expect(eq(sz, taken.vanished_count, 1));
+    }
 }
 
 Test(darwin_own, a_window_matches_threads_by_id_whatever_their_ports_are_called) {
-    open_own();
     CLEANUP(bp_task_snapshot_release) bp_task_snapshot before = take(false);
     mach_fake.threads[0].user_us += 500;
     mach_fake.threads[2].system_us += 1000;
@@ -129,7 +142,6 @@ Test(darwin_own, a_window_matches_threads_by_id_whatever_their_ports_are_called)
 }
 
 Test(darwin_own, what_an_ended_thread_used_stays_with_the_process) {
-    open_own();
     CLEANUP(bp_task_snapshot_release) bp_task_snapshot before = take(false);
     mach_fake_end(2);
     CLEANUP(bp_task_snapshot_release) bp_task_snapshot after = take(false);
@@ -140,7 +152,7 @@ Test(darwin_own, a_translated_program_is_not_told_41_times_too_little) {
     mach_fake.numer = 1; /* what Rosetta says of the clock; the kernel counts as before */
     mach_fake.denom = 1;
     mach_fake.absolute = 1000000000ull * 1000;
-    open_own();
+    reopen();
     snapshot = take(false);
     cr_expect(eq(u64, snapshot.process_cpu, 5250010000u));
     cr_expect(eq(u64, snapshot.uptime_ns, 100000000000u));
@@ -148,42 +160,27 @@ Test(darwin_own, a_translated_program_is_not_told_41_times_too_little) {
 
 Test(darwin_own, without_a_frequency_the_timebase_is_the_unit) {
     mach_fake.has_frequency = false;
-    open_own();
+    reopen();
     snapshot = take(false);
     cr_expect(eq(u64, snapshot.process_cpu, 5250010000u));
 }
 
-Test(darwin_own, uptime_counts_from_the_start_of_the_process_and_includes_sleep) {
-    open_own();
-    snapshot = take(false);
-    cr_expect(snapshot.has_uptime);
-    cr_expect(eq(u64, snapshot.uptime_ns, 100000000000u));
-    bp_task_snapshot_release(&snapshot);
+Test(darwin_own, uptime_includes_sleep_and_never_goes_back_with_a_clock_that_does) {
+    cr_expect(eq(u64, uptime_now(), 100000000000u));
     mach_fake.absolute += 24000000;
     mach_fake.asleep_ns += 5000000000u;
-    snapshot = take(false);
-    cr_expect(eq(u64, snapshot.uptime_ns, 106000000000u));
-}
-
-Test(darwin_own, uptime_never_goes_back_with_a_clock_that_does) {
-    open_own();
-    mach_fake.absolute += 24000000;
-    snapshot = take(false);
-    bp_task_snapshot_release(&snapshot);
+    cr_expect(eq(u64, uptime_now(), 106000000000u));
     mach_fake.absolute -= 24000000ull * 500;
-    snapshot = take(false);
-    cr_expect(eq(u64, snapshot.uptime_ns, 101000000000u));
+    cr_expect(eq(u64, uptime_now(), 106000000000u));
 }
 
 Test(darwin_own, a_clone_goes_on_with_the_same_uptime) {
-    open_own();
     bp_task *clone = NULL;
     mach_fake.absolute += 24000000;
     cr_assert(zero(int, bp_task_clone(task, &clone, NULL)));
     bp_task_close(task);
     task = clone;
-    snapshot = take(false);
-    cr_expect(eq(u64, snapshot.uptime_ns, 101000000000u));
+    cr_expect(eq(u64, uptime_now(), 101000000000u));
     char name[64];
     bp_task_name(clone, name, sizeof name);
     cr_expect(eq(str, name, "Viewer"));
@@ -215,6 +212,7 @@ static bool fail_nth(unsigned long nth) {
 
 Test(darwin_own, each_call_that_fails_is_named_and_nothing_stays_outstanding) {
     unsigned long nth = 1;
+    tear_down();
     while (fail_nth(nth)) {
         nth++;
     }
@@ -226,12 +224,9 @@ Test(darwin_own, the_failed_call_is_the_reason) {
                                          "task_info(MACH_TASK_BASIC_INFO) failed",
                                          "task_threads failed"};
     for (unsigned long i = 0; i < 3; i++) {
-        open_own();
-        bugpack_error error = BUGPACK_ERROR_INIT;
+        reopen();
         mach_fake_fail(i + 1, KERNEL_FAILURE, 0);
-        cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
-        cr_expect(eq(ptr, strstr(error.message, wanted[i]), error.message), "%s", error.message);
-        tear_down();
+        expect_failure(wanted[i]);
     }
 }
 
@@ -242,24 +237,18 @@ static void end_all(const char *call) {
 }
 
 Test(darwin_own, that_no_thread_can_be_asked_is_a_failure_and_no_empty_list) {
-    open_own();
-    bugpack_error error = BUGPACK_ERROR_INIT;
     mach_fake.on_call = end_all;
-    cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
-    cr_expect(ne(ptr, strstr(error.message, "thread_info(THREAD_BASIC_INFO)"), NULL));
+    expect_failure("thread_info(THREAD_BASIC_INFO)");
 }
 
 Test(darwin_own, an_empty_list_is_given_back_and_named) {
-    open_own();
-    bugpack_error error = BUGPACK_ERROR_INIT;
     mach_fake.thread_count = 0;
-    cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
-    cr_expect(ne(ptr, strstr(error.message, "task_threads"), NULL));
+    expect_failure("task_threads");
 }
 
 Test(darwin_own, is_sampled_also_where_libproc_is_forbidden) {
     mach_fake.is_alive = false; /* for libproc only */
-    open_own();
+    reopen();
     snapshot = take(true);
     cr_expect(not(snapshot.has_uptime));
     cr_expect(eq(sz, snapshot.thread_count, 3));
@@ -281,7 +270,6 @@ Test(darwin_own, heap_zones_are_summed_and_nothing_is_no_answer) {
 }
 
 Test(darwin_own, a_refused_release_keeps_no_other_right_from_going) {
-    open_own();
     mach_fake_refuse_release(1);
     refused_releases = 1;
     snapshot = take(false);
