@@ -32,7 +32,7 @@ typedef struct bp_machine_root {
 typedef struct bp_machine_plan {
     bp_heap_prober *prober; /* borrowed; NULL: no jemalloc is looked into */
     bool may_stop; /* threads, for an instant each, where only that shows a jemalloc's counters */
-    uint32_t window_ms; /* what all use is measured over so long before; 0: it is not */
+    uint32_t window_ms;      /* what all use is measured over so long before; 0: it is not */
     const atomic_bool *stop; /* when it becomes true, what was read so far is all; or NULL */
 } bp_machine_plan;
 

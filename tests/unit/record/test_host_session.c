@@ -1,7 +1,6 @@
 /*
  * The whole machine as an artefact of a host's session.
  */
-#include <stdatomic.h>
 
 #include "session/command.h"
 #include "unit/quick_session.h"
