@@ -212,8 +212,8 @@ static const char *tcp_state(uint64_t state) {
     return state < sizeof names / sizeof names[0] ? names[state] : NULL;
 }
 
-/* "sl local remote st tx:rx tr:when retrnsmt uid timeout inode …"; of UDP, "ref pointer drops"
- * follow (tcp4_seq_show, udp4_format_sock and their like). */
+/* "sl local remote st tx:rx tr:when retrnsmt uid timeout inode …"; of UDP, "ref pointer
+ * drops" follow (tcp4_seq_show, udp4_format_sock and their like). */
 static bool parse_inet(bp_socket_table table, bp_proc_scan line, bp_socket *socket) {
     bool is_tcp = table == BP_SOCKET_TCP || table == BP_SOCKET_TCP6;
     bool is_v6 = table == BP_SOCKET_TCP6 || table == BP_SOCKET_UDP6;
@@ -280,7 +280,9 @@ bool bp_socket_parse(bp_socket_table table, const char *line, size_t line_bytes,
                      bp_socket *ret_socket) {
     bp_socket socket = {.inode = 0};
     bp_proc_scan scan = {line, line + line_bytes};
-    if (table == BP_SOCKET_UNIX ? !parse_unix(scan, &socket) : !parse_inet(table, scan, &socket)) {
+    bool is_parsed =
+        table == BP_SOCKET_UNIX ? parse_unix(scan, &socket) : parse_inet(table, scan, &socket);
+    if (!is_parsed) {
         return false;
     }
     (void)snprintf(socket.protocol, sizeof socket.protocol, "%s", tables[table].name);

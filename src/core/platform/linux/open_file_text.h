@@ -93,10 +93,10 @@ bp_socket_table bp_socket_table_of(const char *kernel_name);
 typedef struct bp_socket {
     uint64_t inode;
     char protocol[24]; /* the table's name, or what the kernel calls it */
-    const char *type;  /* of a unix socket, "stream"; static, NULL: none */
+    const char *type;  /* "stream"; static, NULL: none */
     const char *state; /* static; NULL: it has none */
-    /* "127.0.0.1:80", "[::1]:80", or the name of a unix socket: any bytes, "@" in front of one
-     * that is no file. */
+    /* "127.0.0.1:80", "[::1]:80", or the name of a unix socket: any bytes, "@" in front of one that
+     * is no file. */
     char local[BP_SOCKET_NAME_BYTES], remote[BP_SOCKET_NAME_BYTES];
     bool is_listening; /* then the queues count connections */
     bool has_queues;
