@@ -185,25 +185,12 @@ bugpack_status bp_ring_file_copy(int fd, int to_fd, const bp_cancel_token *token
 
 /* --- recovery of its records --------------------------------------------------------------- */
 
-/* More runs than this are damage: an intact ring has two, and a few per tear. */
-#define RUN_MAX 4096
-
-/* Frames that follow each other without a gap, in place and in sequence. */
-typedef struct run {
-    uint64_t offset, end;
-    uint64_t first_sequence, last_sequence;
-    bool is_free; /* in space that the header calls free */
-    bool is_wanted;
-} run;
-
 typedef struct recovery {
     int fd;
     uint64_t capacity, seed;
-    /* The used space according to the header. Only a hint, because after a loss of power one page
-     * of the file may be older than another. False when the header contradicts itself. */
-    bool has_hint;
-    uint64_t head_offset, tail_offset, free_bytes;
-    bool has_wrapped;  /* records were evicted */
+    /* The used space according to the header; all of it where the header contradicts itself. */
+    bool has_extent;
+    uint64_t tail, head;
     uint64_t sequence; /* of the newest record; 0: not known */
     /* How many more bytes may be hashed for frames that turn out to be none, so that a file full of
      * forged frames costs no more than a few turns of the ring. */
@@ -211,9 +198,7 @@ typedef struct recovery {
     uint64_t window_offset;
     size_t window_bytes;
     unsigned char *window; /* WINDOW_BYTES */
-    run *runs;             /* RUN_MAX */
-    size_t run_count;
-    int read_errno; /* of a failure that may pass */
+    int read_errno;        /* of a failure that may pass */
     bp_sink *sink;
     void *context;
     bp_ring_view view;
@@ -235,16 +220,11 @@ static const unsigned char *see(recovery *it, uint64_t offset, size_t byte_count
     return it->window + (size_t)(offset - it->window_offset);
 }
 
-static void take_hint(recovery *it, const bp_frame_page *page) {
-    uint64_t head = page->head;
-    uint64_t tail = page->tail;
-    it->has_hint = bp_ring_file_has_extent(page);
-    it->head_offset = head % page->capacity;
-    it->tail_offset = tail % page->capacity;
-    it->free_bytes = page->capacity - (head - tail);
-    it->has_wrapped = tail > 0;
-    /* `head` is stored before `sequence`, so it is never the older of the two. */
-    bool is_possible = it->has_hint && page->sequence <= head / sizeof(bp_frame);
+static void take_extent(recovery *it, const bp_frame_page *page) {
+    it->has_extent = bp_ring_file_has_extent(page);
+    it->tail = it->has_extent ? page->tail : 0;
+    it->head = it->has_extent ? page->head : page->capacity;
+    bool is_possible = it->has_extent && page->sequence <= page->head / sizeof(bp_frame);
     it->sequence = is_possible ? page->sequence : 0;
     it->view.is_damaged = !is_possible;
 }
@@ -258,7 +238,7 @@ static bugpack_status read_header(recovery *it, int fd, bugpack_error *error) {
         it->seed = page.seed;
         it->hash_budget_bytes = 4 * page.capacity;
         it->view.refused_count = page.refused_count;
-        take_hint(it, &page);
+        take_extent(it, &page);
     }
     return status;
 }
@@ -316,35 +296,6 @@ static bool is_pad(recovery *it, uint64_t offset) {
     return mark == bp_frame_pad_mark(it->seed, offset);
 }
 
-/* The distance of `offset` from the start of the free space, which may wrap. */
-static uint64_t into_free(const recovery *it, uint64_t offset) {
-    return offset >= it->head_offset ? offset - it->head_offset
-                                     : offset + it->capacity - it->head_offset;
-}
-
-/* The end of the free space that contains `offset`, or `offset`. */
-static uint64_t skip_free(const recovery *it, uint64_t offset) {
-    if (!it->has_hint) {
-        return offset;
-    }
-    uint64_t into = into_free(it, offset);
-    if (into >= it->free_bytes) {
-        return offset;
-    }
-    uint64_t end = offset + (it->free_bytes - into);
-    return end < it->capacity ? end : it->capacity;
-}
-
-/* Whether the word at `offset`, which is in no frame, should be in one. */
-static bool is_damage(recovery *it, uint64_t offset) {
-    if (it->has_hint) {
-        return into_free(it, offset) >= it->free_bytes;
-    }
-    uint64_t word;
-    memcpy(&word, see(it, offset, sizeof word), sizeof word);
-    return word != 0;
-}
-
 /* Gives record, payload and padding to the sink. */
 static bugpack_status give_frame(recovery *it, uint64_t offset, const bp_ring_record *record) {
     uint64_t frame_bytes = bp_frame_bytes(record->payload_bytes);
@@ -365,114 +316,31 @@ static bugpack_status give_frame(recovery *it, uint64_t offset, const bp_ring_re
     return status;
 }
 
-/* Adds a frame to the last run or begins one. False when there are too many. */
-static bool note_frame(recovery *it, uint64_t offset, uint64_t end, uint64_t sequence) {
-    run *last = it->run_count > 0 ? &it->runs[it->run_count - 1] : NULL;
-    bool is_free = skip_free(it, offset) != offset;
-    if (last != NULL && last->end == offset && last->last_sequence + 1 == sequence &&
-        last->is_free == is_free) {
-        last->end = end;
-        last->last_sequence = sequence;
-        return true;
-    }
-    if (it->run_count == RUN_MAX) {
-        return false;
-    }
-    it->runs[it->run_count++] = (run){offset, end, sequence, sequence, is_free, false};
-    return true;
-}
-
 /*
- * Finds the runs from offset 0, where a frame begins in every turn, to the end. Where no frame
- * begins it tries each following word, but skips what the header calls free.
+ * Gives the records from the tail to the head. Where neither a frame nor a pad begins, each word
+ * that follows is tried. A whole record that is older than the one before it is what a damaged one
+ * has left of an earlier turn.
  */
-static void find_runs(recovery *it) {
-    uint64_t offset = 0;
-    while (offset < it->capacity) {
-        bp_ring_record record;
-        uint64_t frame_bytes = read_frame(it, offset, &record);
-        if (frame_bytes > 0 && note_frame(it, offset, offset + frame_bytes, record.sequence)) {
-            offset += frame_bytes;
-            continue;
-        }
-        uint64_t next = skip_free(it, offset);
-        if (next == offset && is_pad(it, offset)) {
-            next = it->capacity;
-        } else if (next == offset) {
-            it->view.damaged_bytes += is_damage(it, offset) ? 8 : 0;
-            next += 8;
-        }
-        offset = next;
-    }
-}
-
-/* Insertion sort: runs are few and nearly in order. */
-static void sort_runs(run *runs, size_t run_count) {
-    for (size_t i = 1; i < run_count; i++) {
-        run moving = runs[i];
-        size_t to = i;
-        while (to > 0 && runs[to - 1].first_sequence > moving.first_sequence) {
-            runs[to] = runs[to - 1];
-            to--;
-        }
-        runs[to] = moving;
-    }
-}
-
-/*
- * Runs in used space are wanted. A run in free space was evicted; it is wanted only when its
- * sequence continues that of a wanted run: before it (not overwritten yet) or after it (the header
- * is older than the data, as after a loss of power). Frames of an earlier turn that survive after a
- * pad are not. When nothing is in use, the header is not believed at all.
- */
-static void choose_runs(run *runs, size_t run_count) {
-    bool has_used = false;
-    for (size_t i = 0; i < run_count; i++) {
-        has_used = has_used || !runs[i].is_free;
-    }
-    for (size_t i = run_count; i-- > 0;) {
-        bool precedes_wanted = i + 1 < run_count && runs[i + 1].is_wanted &&
-                               runs[i].last_sequence + 1 == runs[i + 1].first_sequence;
-        runs[i].is_wanted = !runs[i].is_free || !has_used || precedes_wanted;
-    }
-    for (size_t i = 1; i < run_count; i++) {
-        bool follows =
-            runs[i - 1].is_wanted && runs[i - 1].last_sequence + 1 == runs[i].first_sequence;
-        runs[i].is_wanted = runs[i].is_wanted || follows;
-    }
-}
-
-/* Gives the sink those records of a run that are newer than all it got. */
-static bugpack_status give_run(recovery *it, const run *from) {
-    uint64_t offset = from->offset;
-    while (offset < from->end) {
-        /* Checked again: the file may have changed since. */
-        bp_ring_record record;
-        uint64_t frame_bytes = read_frame(it, offset, &record);
-        if (frame_bytes == 0) {
-            it->view.damaged_bytes += from->end - offset;
-            return BUGPACK_OK;
-        }
-        if (record.sequence > it->view.last_sequence) {
-            bugpack_status status = give_frame(it, offset, &record);
-            if (status != BUGPACK_OK) {
-                return status;
-            }
+static bugpack_status give_records(recovery *it) {
+    bugpack_status status = BUGPACK_OK;
+    uint64_t position = it->tail;
+    while (status == BUGPACK_OK && it->read_errno == 0 && position < it->head) {
+        uint64_t offset = position % it->capacity;
+        bp_ring_record record = {.sequence = 0};
+        uint64_t step = read_frame(it, offset, &record);
+        bool is_frame = step > 0 && step <= it->head - position;
+        if (is_frame && record.sequence > it->view.last_sequence) {
+            status = give_frame(it, offset, &record);
             bp_ring_view_add(&it->view, &record);
+        } else if (is_pad(it, offset)) {
+            step = it->capacity - offset;
+        } else {
+            step = is_frame ? step : 8;
+            it->view.damaged_bytes += it->has_extent ? step : 0;
         }
-        offset += frame_bytes;
+        position += step;
     }
-    return BUGPACK_OK;
-}
-
-/* Whether the record at the tail, where the used space begins, is whole. */
-static bool is_tail_whole(recovery *it) {
-    bp_ring_record record;
-    uint64_t tail = it->tail_offset;
-    if (it->free_bytes < it->capacity && it->capacity - tail >= 8 && is_pad(it, tail)) {
-        tail = 0;
-    }
-    return it->has_hint && (it->free_bytes == it->capacity || read_frame(it, tail, &record) > 0);
+    return status;
 }
 
 /* Adds the records that are missing between and after those that were found. */
@@ -480,12 +348,11 @@ static void count_damage(recovery *it) {
     bp_ring_view *view = &it->view;
     uint64_t newest = it->sequence > view->last_sequence ? it->sequence : view->last_sequence;
     /* The oldest record that should be there. */
-    uint64_t oldest = it->has_hint && !it->has_wrapped ? 1 : view->first_sequence;
-    oldest = oldest == 0 ? newest + (newest == 0 || it->free_bytes == it->capacity) : oldest;
+    uint64_t oldest = it->has_extent && it->tail == 0 ? 1 : view->first_sequence;
+    oldest = oldest == 0 ? newest + (newest == 0 || it->head == it->tail) : oldest;
     uint64_t wanted_count = newest + 1 > oldest ? newest + 1 - oldest : 0;
     view->damaged_count = wanted_count > view->record_count ? wanted_count - view->record_count : 0;
-    view->is_damaged = view->is_damaged || view->damaged_count > 0 || view->damaged_bytes > 0 ||
-                       !is_tail_whole(it);
+    view->is_damaged = view->is_damaged || view->damaged_count > 0 || view->damaged_bytes > 0;
     uint64_t known_count = view->record_count + view->damaged_count;
     view->evicted_count = newest > known_count ? newest - known_count : 0;
 }
@@ -498,19 +365,10 @@ bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_vie
         return status;
     }
     it.window = malloc(WINDOW_BYTES);
-    it.runs = malloc(RUN_MAX * sizeof it.runs[0]);
-    if (it.window == NULL || it.runs == NULL) {
-        status = bp_fail_memory(error, "recover a ring");
-        goto out;
+    if (it.window == NULL) {
+        return bp_fail_memory(error, "recover a ring");
     }
-    find_runs(&it);
-    sort_runs(it.runs, it.run_count);
-    choose_runs(it.runs, it.run_count);
-    it.window_bytes = 0; /* read again in the second pass */
-    it.hash_budget_bytes = 4 * it.capacity;
-    for (size_t i = 0; status == BUGPACK_OK && i < it.run_count; i++) {
-        status = it.runs[i].is_wanted ? give_run(&it, &it.runs[i]) : BUGPACK_OK;
-    }
+    status = give_records(&it);
     if (status != BUGPACK_OK) {
         (void)bp_fail(error, status, "a ring's records could not be written");
         goto out;
@@ -523,7 +381,6 @@ bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_vie
     *ret_view = it.view;
 
 out:
-    free(it.runs);
     free(it.window);
     return status;
 }
