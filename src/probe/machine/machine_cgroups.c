@@ -257,8 +257,11 @@ static int compare_paths(const void *one, const void *other) {
     return strcmp(left->path, right->path);
 }
 
-void bp_machine_cgroup_read(int cgroup_fd, const char *lines, size_t lines_bytes,
-                            bp_machine_cgroup *cgroup, bp_machine_summary *summary) {
+/* The present figures of a group, whose path is set. `lines`, if not NULL, is /proc's `cgroup` of a
+ * process: of version 1 only those of controllers whose group of the process is this one or below
+ * it. */
+static void read_cgroup(int cgroup_fd, const char *lines, size_t lines_bytes,
+                        bp_machine_cgroup *cgroup, bp_machine_summary *summary) {
     const place top = {cgroup_fd, summary};
     if (cgroup_fd >= 0 && !leads_up(cgroup->path)) {
         bool is_unified = faccessat(cgroup_fd, "cgroup.controllers", F_OK, 0) == 0;
@@ -281,8 +284,84 @@ bool bp_machine_cgroups_read(const bp_machine_cgroups *cgroups, int cgroup_fd,
     }
     qsort(list, count, sizeof *list, compare_paths);
     for (size_t i = 0; i < count; i++) {
-        bp_machine_cgroup_read(cgroup_fd, NULL, 0, &list[i], summary);
+        read_cgroup(cgroup_fd, NULL, 0, &list[i], summary);
     }
     *ret_list = list;
     return true;
+}
+
+/* The groups that a process is in. */
+struct membership {
+    const char *lines; /* of its `cgroup` */
+    size_t lines_bytes;
+    int cgroup_fd;
+    bp_system *system;
+    bp_machine_summary *summary;
+};
+
+/* Appends a control group, if anything is known of it and it is not there. False without memory. */
+static bool add_cgroup(const struct membership *of, const char *path, size_t path_bytes) {
+    bp_machine_cgroup cgroup = {.path = strndup(path, path_bytes)};
+    if (cgroup.path == NULL) {
+        return false;
+    }
+    bool is_new = true, is_known = false;
+    for (size_t i = 0; i < of->system->cgroup_count; i++) {
+        is_new = is_new && strcmp(of->system->cgroups[i].path, cgroup.path) != 0;
+    }
+    if (is_new) {
+        read_cgroup(of->cgroup_fd, of->lines, of->lines_bytes, &cgroup, of->summary);
+    }
+    for (size_t i = 0; i < BP_CGROUP_FIGURE_COUNT; i++) {
+        is_known = is_known || cgroup.figures[i].is_known;
+    }
+    if (is_known) {
+        of->system->cgroups[of->system->cgroup_count++] = cgroup;
+    } else {
+        free(cgroup.path);
+    }
+    return true;
+}
+
+/* From that group up to the root: each may have a limit. False without memory. */
+static bool add_cgroups(const struct membership *of, const char *path, size_t bytes) {
+    bool has_memory = true;
+    bool is_path = bytes > 0 && bytes < path_bytes_max && path[0] == '/';
+    while (is_path && has_memory && of->system->cgroup_count < BP_SYSTEM_CGROUP_MAX) {
+        has_memory = add_cgroup(of, path, bytes);
+        if (bytes == 1) {
+            break;
+        }
+        while (bytes > 1 && path[bytes - 1] != '/') {
+            bytes--;
+        }
+        bytes -= bytes > 1 ? 1 : 0;
+    }
+    return has_memory;
+}
+
+bool bp_machine_cgroups_of_process(const char *lines, size_t lines_bytes, bp_system *system,
+                                   bp_machine_summary *summary) {
+    /* The process is in one group, and of version 1 perhaps in another for each controller. */
+    static const char *const controllers[] = {"memory", "cpu", "cpuacct", "pids"};
+    const char *path;
+    size_t bytes;
+    if (!bp_proc_find_cgroup(lines, lines_bytes, &path, &bytes)) {
+        return true;
+    }
+    const struct membership of = {.lines = lines,
+                                  .lines_bytes = lines_bytes,
+                                  .cgroup_fd =
+                                      open("/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC),
+                                  .system = system,
+                                  .summary = summary};
+    bool has_memory = of.cgroup_fd < 0 || add_cgroups(&of, path, bytes);
+    for (size_t i = 0; of.cgroup_fd >= 0 && i < sizeof controllers / sizeof controllers[0]; i++) {
+        if (has_memory &&
+            bp_proc_find_controller(lines, lines_bytes, controllers[i], &path, &bytes)) {
+            has_memory = add_cgroups(&of, path, bytes);
+        }
+    }
+    bp_file_close(of.cgroup_fd);
+    return has_memory;
 }

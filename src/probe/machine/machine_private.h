@@ -6,6 +6,7 @@
 #define BP_MACHINE_MACHINE_PRIVATE_H
 
 #include "machine/machine_capture.h"
+#include "model/system.h"
 
 /* All cgroups that have threads. */
 typedef struct bp_machine_cgroups {
@@ -29,11 +30,12 @@ const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *pa
 bool bp_machine_cgroups_read(const bp_machine_cgroups *cgroups, int cgroup_fd,
                              bp_machine_cgroup **ret_list, bp_machine_summary *summary);
 
-/* The present figures of one, whose path is set, from `cgroup_fd`. `lines`, if not NULL, is /proc's
- * `cgroup` of a process: of version 1 only those of controllers whose group of the process is this
- * one or below it. */
-void bp_machine_cgroup_read(int cgroup_fd, const char *lines, size_t lines_bytes,
-                            bp_machine_cgroup *cgroup, bp_machine_summary *summary);
+/*
+ * Fills the `cgroups` of a system: from each group that a process is in up to the root, as far as
+ * anything is known of it. `lines` is /proc's `cgroup` of the process. False without memory.
+ */
+bool bp_machine_cgroups_of_process(const char *lines, size_t lines_bytes, bp_system *system,
+                                   bp_machine_summary *summary);
 
 /* The pressure on the machine, from the directory `proc_fd`/pressure. */
 void bp_machine_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
