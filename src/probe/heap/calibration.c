@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
 #include <linux/capability.h>
@@ -12,10 +13,12 @@
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
-#include "process/tool.h"
+#include "base/file.h"
 
 static const int64_t far_bytes = 65536;
 
@@ -102,26 +105,73 @@ bool bp_calibration_parse(const char *text, size_t text_bytes, uint64_t slot,
  */
 static char tunables[] = "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536";
 
+static const uint64_t kill_grace_ns = BP_NS_PER_SEC; /* a filter may refuse kill */
+
+struct answer {
+    char text[BP_CALIBRATION_TEXT_BYTES];
+    size_t length;
+};
+
+/* A bp_sink. */
+static bugpack_status keep(void *context, const void *bytes, size_t byte_count) {
+    struct answer *answer = context;
+    if (byte_count > sizeof answer->text - answer->length) {
+        return BUGPACK_ERR_LIMIT;
+    }
+    memcpy(answer->text + answer->length, bytes, byte_count);
+    answer->length += byte_count;
+    return BUGPACK_OK;
+}
+
+/* The number that the library has in the helper. */
+enum { helper_library_fd = 3 };
+
+/* 0; ETIMEDOUT; EPROTO if the helper failed or printed too much; any other errno if it could not be
+ * started. */
+static int run_helper(const char *path, const char *const *arguments, int library_fd,
+                      uint64_t deadline_ns, struct answer *answer) {
+    int ends[2];
+    bp_child child = {.pid = 0};
+    char *const environment[] = {tunables, NULL};
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return errno;
+    }
+    const bp_child_plan plan = {
+        .path = path,
+        .arguments = arguments,
+        .environment = environment,
+        .fds = {BP_CHILD_NULL, ends[1], BP_CHILD_NULL, [helper_library_fd] = library_fd}};
+    int result = bp_child_start(&plan, &child);
+    bp_file_close(ends[1]);
+    if (result == 0) {
+        const bp_child_output outputs[] = {{ends[0], keep, answer}, {.fd = -1}};
+        const bp_child_limits limits = {.deadline_ns = deadline_ns};
+        bugpack_status status = bp_child_read(&child, outputs, &limits);
+        if (status != BUGPACK_OK) {
+            (void)bp_child_kill(&child, SIGKILL, kill_grace_ns);
+        }
+        bool is_good = WIFEXITED(child.wait_status) && WEXITSTATUS(child.wait_status) == 0;
+        result = status == BUGPACK_OK && is_good ? 0 : EPROTO;
+        result = status == BUGPACK_ERR_TIMEOUT ? ETIMEDOUT : result;
+    }
+    bp_file_close(ends[0]);
+    return result;
+}
+
 bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t slot,
                         const char *prefix, uint32_t timeout_ms, bp_calibration *ret_calibration,
                         char *reason, size_t reason_bytes) {
     char slot_text[24];
-    char answer[BP_CALIBRATION_TEXT_BYTES];
-    size_t length;
     char fd_text[12];
-    (void)snprintf(fd_text, sizeof fd_text, "%d", BP_TOOL_EXTRA_FD);
+    struct answer answer = {.length = 0};
+    (void)snprintf(fd_text, sizeof fd_text, "%d", helper_library_fd);
     (void)snprintf(slot_text, sizeof slot_text, "%" PRIx64, slot);
     const char *const arguments[] = {
         "bugpack", "calibrate-jemalloc", fd_text, slot_text, prefix[0] != '\0' ? prefix : "-",
         NULL};
-    char *const environment[] = {tunables, NULL};
-    const bp_tool helper = {.path = calibrator_path,
-                            .arguments = arguments,
-                            .environment = environment,
-                            .extra_fd = library_fd,
-                            .deadline_ns = bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS};
-    int result = bp_tool_run(&helper, answer, sizeof answer, &length);
-    if (result == 0 && bp_calibration_parse(answer, length, slot, ret_calibration)) {
+    uint64_t deadline_ns = bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS;
+    int result = run_helper(calibrator_path, arguments, library_fd, deadline_ns, &answer);
+    if (result == 0 && bp_calibration_parse(answer.text, answer.length, slot, ret_calibration)) {
         return true;
     }
     if (result == 0 || result == EPROTO || result == ETIMEDOUT) {

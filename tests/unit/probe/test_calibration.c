@@ -2,9 +2,12 @@
  * What is believed of a calibration, and which library is run for one.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "heap/calibration.h"
+#include "support/temp_dir.h"
 #include "unit/unit.h"
 
 static const bp_calibration sample = {824, 840};
@@ -95,4 +98,47 @@ Test(calibration, believes_the_owners_of_the_root_file_system_and_none_without_a
     cr_assert(bp_calibration_owners_count(fd));
     cr_assert(eq(int, close(fd), 0));
     cr_assert(not(bp_calibration_owners_count(-1)));
+}
+
+/* What a helper that is this shell script is refused for, within 20 ms where it would not end;
+ * "" where it is believed. */
+static const char *outcome_of(const char *script, bool ends) {
+    static char reason[256];
+    CLEANUP(temp_dir_remove) temp_dir dir;
+    char path[PATH_MAX];
+    char text[256];
+    bp_calibration found = {0, 0};
+    cr_assert(temp_dir_make(&dir));
+    (void)snprintf(path, sizeof path, "%s/helper", dir.path);
+    (void)snprintf(text, sizeof text, "#!/bin/sh\n%s\n", script);
+    if (script[0] != '\0') {
+        cr_assert(temp_dir_write(&dir, "helper", text, strlen(text)));
+        cr_assert(eq(int, fchmodat(dir.fd, "helper", 0700, 0), 0));
+    }
+    reason[0] = '\0';
+    bool is_believed = bp_calibration_run(path, STDIN_FILENO, 0xccf78, "", ends ? 60000 : 20,
+                                          &found, reason, sizeof reason);
+    cr_expect(eq(int, is_believed, reason[0] == '\0'));
+    cr_expect(eq(i64, found.allocated_place, is_believed ? 824 : 0));
+    return reason;
+}
+
+#define GOOD "printf 'bugpack-jemalloc 1\\nslot ccf78\\nallocated 824\\ndeallocated 840\\n'"
+
+Test(calibration, believes_a_helper_only_if_it_ends_well_in_time_and_briefly) {
+    static const char *const bad[] = {"echo one", GOOD "; exit 3", GOOD "; kill -9 $$",
+                                      GOOD "; printf %0200d 1"};
+    static const char *const slow[] = {"exec sleep 60", GOOD "; exec sleep 60",
+                                       "exec >&-; exec sleep 60",
+                                       "trap '' TERM; while :; do :; done"};
+    cr_expect(eq(str, (char *)outcome_of(GOOD, true), ""));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        cr_expect(strstr(outcome_of(bad[i], true), "no answer that makes sense") != NULL, "%s",
+                  bad[i]);
+    }
+    for (size_t i = 0; i < sizeof slow / sizeof slow[0]; i++) {
+        cr_expect(strstr(outcome_of(slow[i], false), "did not end in time") != NULL, "%s", slow[i]);
+    }
+    cr_expect(strstr(outcome_of("", true), "could not be started: No such file") != NULL);
+    cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "every child was reaped");
 }

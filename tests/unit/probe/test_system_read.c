@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "machine/system.h"
-#include "process/tool.h"
 #include "support/temp_dir.h"
 #include "unit/unit.h"
 
@@ -113,44 +112,6 @@ Test(system, has_the_executable_and_file_systems_of_a_process_whose_first_thread
     cr_expect(strstr(system.executable, "unit_probe") != NULL);
     bp_system_release(&system);
     (void)waitpid(child, NULL, 0);
-}
-
-/* What a shell script printed, or the errno. */
-static int run_script(const char *script, uint64_t timeout_ms, char *out, size_t out_bytes) {
-    const char *const arguments[] = {"sh", "-c", script, NULL};
-    char *const environment[] = {NULL};
-    const bp_tool tool = {.path = "/bin/sh",
-                          .arguments = arguments,
-                          .environment = environment,
-                          .extra_fd = -1,
-                          .deadline_ns = bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS};
-    size_t length = 0;
-    int result = bp_tool_run(&tool, out, out_bytes - 1, &length);
-    out[length] = '\0';
-    return result;
-}
-
-Test(tool, is_believed_only_if_it_ends_well_in_time_and_briefly) {
-    static const uint64_t long_ms = 60000;
-    char out[8];
-    cr_expect(zero(int, run_script("echo one", long_ms, out, sizeof out)));
-    cr_expect(eq(str, out, "one\n"));
-    cr_expect(eq(int, run_script("echo one; exit 3", long_ms, out, sizeof out), EPROTO));
-    cr_expect(eq(int, run_script("echo one; kill -9 $$", long_ms, out, sizeof out), EPROTO));
-    cr_expect(eq(int, run_script("echo seven777", long_ms, out, sizeof out), EPROTO), "too long");
-    cr_expect(eq(int, run_script("exec sleep 60", 20, out, sizeof out), ETIMEDOUT));
-    cr_expect(eq(int, run_script("exec >&-; exec sleep 60", 20, out, sizeof out), ETIMEDOUT));
-    cr_expect(
-        eq(int, run_script("trap '' TERM; while :; do :; done", 20, out, sizeof out), ETIMEDOUT));
-    const char *const no_arguments[] = {NULL};
-    char *const no_environment[] = {NULL};
-    const bp_tool missing = {.path = "/nonexistent/tool",
-                             .arguments = no_arguments,
-                             .environment = no_environment,
-                             .extra_fd = -1};
-    size_t length;
-    cr_expect(eq(int, bp_tool_run(&missing, out, sizeof out, &length), ENOENT));
-    cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "every child was reaped");
 }
 
 /* As the first process of a container: in a root and a namespace of its own. */
