@@ -19,14 +19,17 @@ static bp_open_file files[] = {
     {.number = 5, .kind = BP_OPEN_FILE_SOCKET, .socket = &connection, .has_other_end = true},
     {.number = 7, .kind = BP_OPEN_FILE_SOCKET, .socket = &pending, .has_other_end = true}};
 
-static bp_process_wait lock_wait = {
-    .kind = BP_WAIT_FOR_FILE_LOCK,
-    .fd = 6,
-    .lock = BP_FILE_LOCK_FLOCK,
-    .path = "/var/lib/mail/\xff",
-    .links = {{.pid = 4730, .name = "backup", .state = 'S', .waits_for = "the end of its child"},
-              {.pid = 4731, .name = "tar", .state = 'T'}},
-    .link_count = 2};
+static bp_process_wait lock_wait = {.kind = BP_WAIT_FOR_FILE_LOCK,
+                                    .fd = 6,
+                                    .lock = BP_FILE_LOCK_FLOCK,
+                                    .path = "/var/lib/mail/\xff",
+                                    .links = {{.pid = 4730,
+                                               .name = "backup",
+                                               .state = 'S',
+                                               .kind = BP_WAIT_FOR_CHILD,
+                                               .waits_for = "the end of its child"},
+                                              {.pid = 4731, .name = "tar", .state = 'T'}},
+                                    .link_count = 2};
 static bp_process_wait mutex_wait = {
     .kind = BP_WAIT_FOR_MUTEX, .links = {{.pid = 4740, .name = "cache"}}, .link_count = 1};
 static bp_process_wait child_wait = {.kind = BP_WAIT_FOR_CHILD,

@@ -184,6 +184,12 @@ static void add_wait(const bp_process_threads *process, const bp_thread_state *t
     bp_json_object_end(json);
 }
 
+/* A peer is one of several kinds of files, which a link of a chain does not tell. */
+static const char *const wait_kinds[] = {[BP_WAIT_FOR_PEER] = NULL,
+                                         [BP_WAIT_FOR_FILE_LOCK] = "file_lock",
+                                         [BP_WAIT_FOR_MUTEX] = "mutex",
+                                         [BP_WAIT_FOR_CHILD] = "child"};
+
 /* `key` NULL: as an element of a list. */
 static void add_link(const char *key, const bp_wait_link *link, bool with_wait, bp_json *json) {
     bp_json_object_begin(json, key);
@@ -193,6 +199,9 @@ static void add_link(const char *key, const bp_wait_link *link, bool with_wait, 
         add_state(link->state, json);
     }
     if (with_wait && link->waits_for[0] != '\0') {
+        if (wait_kinds[link->kind] != NULL) {
+            bp_json_add_text(json, "kind", wait_kinds[link->kind]);
+        }
         bp_model_add_name(json, "waits_for", link->waits_for, sizeof link->waits_for);
     }
     bp_json_object_end(json);
@@ -208,15 +217,12 @@ static void add_chain(const bp_process_wait *wait, bp_json *json) {
 
 /* Each of these has a link at least. */
 static void add_process_wait(const bp_thread_state *thread, bp_json *json) {
-    static const char *const kinds[] = {[BP_WAIT_FOR_FILE_LOCK] = "file_lock",
-                                        [BP_WAIT_FOR_MUTEX] = "mutex",
-                                        [BP_WAIT_FOR_CHILD] = "child"};
     static const char *const keys[] = {[BP_WAIT_FOR_FILE_LOCK] = "holder",
                                        [BP_WAIT_FOR_MUTEX] = "process",
                                        [BP_WAIT_FOR_CHILD] = "child"};
     const bp_process_wait *wait = thread->process_wait;
     bp_json_object_begin(json, "waits_for");
-    bp_json_add_text(json, "kind", kinds[wait->kind]);
+    bp_json_add_text(json, "kind", wait_kinds[wait->kind]);
     if (wait->kind == BP_WAIT_FOR_FILE_LOCK) {
         if (wait->lock != BP_FILE_LOCK_LEASE) {
             bp_json_add_uint(json, "fd", wait->fd);

@@ -11,22 +11,23 @@
 #include "platform/linux/file_locks.h"
 #include "platform/thread_reading.h"
 
-/* A process of a chain, and what it waits for itself. */
-typedef struct bp_wait_link {
-    uint64_t pid;
-    char name[64];       /* any bytes */
-    char state;          /* of its first thread; 0: not known */
-    char waits_for[128]; /* any bytes; "": it waits for none, or that is not known */
-} bp_wait_link;
-
-#define BP_WAIT_LINK_MAX 8
-
 typedef enum bp_process_wait_kind {
     BP_WAIT_FOR_PEER, /* at the other end of a pipe or socket */
     BP_WAIT_FOR_FILE_LOCK,
     BP_WAIT_FOR_MUTEX, /* that another process holds */
     BP_WAIT_FOR_CHILD
 } bp_process_wait_kind;
+
+/* A process of a chain, and what it waits for itself. */
+typedef struct bp_wait_link {
+    uint64_t pid;
+    char name[64];             /* any bytes */
+    char state;                /* of its first thread; 0: not known */
+    bp_process_wait_kind kind; /* with `waits_for` */
+    char waits_for[128];       /* any bytes; "": it waits for none, or that is not known */
+} bp_wait_link;
+
+#define BP_WAIT_LINK_MAX 8
 
 /* That a thread waits for another process: the first of the chain, which waits for the second. */
 typedef struct bp_process_wait {

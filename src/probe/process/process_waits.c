@@ -414,6 +414,7 @@ static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
         !bp_thread_has_stayed(pid, &process->threads[0])) {
         return false;
     }
+    link->kind = wait.kind;
     memcpy(link->waits_for, wait.text, sizeof link->waits_for);
     bool is_bad = follow_all(finder, &wait, chain);
     return is_bad || wait.kind == BP_WAIT_FOR_FILE_LOCK || wait.kind == BP_WAIT_FOR_MUTEX;

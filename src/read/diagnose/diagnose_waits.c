@@ -302,6 +302,15 @@ static bool waited_all_the_while(const bp_evidence *evidence, const bp_thread *t
     return evidence->window_ms >= window_min_ms && bp_thread_is_idle(thread);
 }
 
+/* What stands between a wait of this kind and the process that it is for. */
+static const char *link_word(const char *kind) {
+    if (strcmp(kind, "child") == 0) {
+        return " ";
+    }
+    bool is_lock = strcmp(kind, "file_lock") == 0 || strcmp(kind, "mutex") == 0;
+    return is_lock ? " held by " : " of ";
+}
+
 /* "b (12), which waits for the end of its child c (13), which is stopped": the end is always named,
  * and the first two before it. */
 static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, char *out,
@@ -312,8 +321,7 @@ static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, c
     for (; link != NULL && at < out_bytes - 1; link = bp_json_tree_next(link), place++) {
         const bp_json_tree *next = bp_json_tree_next(link);
         const char *waits = bp_json_tree_text_or(link, "waits_for", "");
-        const char *of = strncmp(waits, "a ", 2) == 0 ? " held by " : " of ";
-        of = strncmp(waits, "the ", 4) == 0 ? " " : of;
+        const char *of = link_word(bp_json_tree_text_or(link, "kind", ""));
         const char *name = bp_json_tree_text_or(link, "name", "?");
         const char *state = bp_json_tree_text_or(link, "state", "");
         uint64_t pid = bp_json_tree_uint_or(link, "pid", 0);

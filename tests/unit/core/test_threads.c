@@ -126,7 +126,7 @@ Test(threads, prints_what_is_known_and_leaves_out_the_rest) {
         "\"path\": \"/var/lib/mail/",
         "\"lock\": \"flock\"",
         "\"holder\": {",
-        "\"waits_for\": \"the end of its child\"",
+        "\"kind\": \"child\",\n            \"waits_for\": \"the end of its child\"",
         "\"process\": {",
         "\"child\": {",
         "\"owner_ended\": true",
