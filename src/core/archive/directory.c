@@ -1,7 +1,9 @@
 #include "archive/directory.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -216,30 +218,49 @@ void bp_directory_release(bp_directory *directory) {
     *directory = (bp_directory){.entries = NULL};
 }
 
+const char *bp_archive_name(const char *path) {
+    return path != NULL ? path : "the report";
+}
+
+bugpack_status bp_archive_refuse(const char *path, const char *verdict, bugpack_error *error,
+                                 const char *format, ...) {
+    char why[BUGPACK_ERROR_MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    return path == NULL
+               ? bp_fail(error, BUGPACK_ERR_CORRUPT, "%s", why)
+               : bp_fail(error, BUGPACK_ERR_CORRUPT, "\"%s\" is %s: %s", path, verdict, why);
+}
+
+static const char no_report[] = "no report";
+
 static bugpack_status refuse(const look *state, const char *why) {
-    return bp_fail(state->error, BUGPACK_ERR_CORRUPT, "\"%s\" is no report: %s", state->path, why);
+    return bp_archive_refuse(state->path, no_report, state->error, "%s", why);
 }
 
 static bugpack_status refuse_entry(const look *state, const bp_directory_entry *entry,
                                    const char *why) {
     int name_bytes =
         entry->name_bytes < BP_DIRECTORY_NAME_MAX ? entry->name_bytes : (int)BP_DIRECTORY_NAME_MAX;
-    return entry->name == NULL ? refuse(state, "its directory is damaged")
-                               : bp_fail(state->error, BUGPACK_ERR_CORRUPT,
-                                         "\"%s\" is no report: entry \"%.*s\": %s", state->path,
-                                         name_bytes, entry->name, why);
+    return entry->name == NULL
+               ? refuse(state, "its directory is damaged")
+               : bp_archive_refuse(state->path, no_report, state->error, "entry \"%.*s\": %s",
+                                   name_bytes, entry->name, why);
 }
 
 /* Exactly `byte_count` bytes at `offset`. */
 static bugpack_status read_at(const look *state, uint64_t offset, void *bytes, size_t byte_count) {
     int64_t count = bp_file_read_range(state->fd, bytes, byte_count, offset);
     if (count < 0) {
-        return bp_fail_errno(state->error, errno, "cannot read \"%s\"", state->path);
+        return bp_fail_errno(state->error, errno, "cannot read \"%s\"",
+                             bp_archive_name(state->path));
     }
     return (size_t)count == byte_count
                ? BUGPACK_OK
                : bp_fail(state->error, BUGPACK_ERR_CORRUPT,
-                         "\"%s\" became shorter while it was read", state->path);
+                         "\"%s\" became shorter while it was read", bp_archive_name(state->path));
 }
 
 /* Takes the directory into memory. */
@@ -247,7 +268,8 @@ static bugpack_status read_directory(look *state) {
     unsigned char end[end_bytes];
     struct stat info;
     if (fstat(state->fd, &info) != 0) {
-        return bp_fail_errno(state->error, errno, "cannot read \"%s\"", state->path);
+        return bp_fail_errno(state->error, errno, "cannot read \"%s\"",
+                             bp_archive_name(state->path));
     }
     if (!S_ISREG(info.st_mode)) {
         return refuse(state, "it is no regular file");
@@ -371,9 +393,9 @@ static bugpack_status check_names(look *state) {
     qsort(state->order, entry_count, sizeof(const bp_directory_entry *), compare_names);
     for (size_t i = 1; i < entry_count; i++) {
         if (compare_names(&state->order[i - 1], &state->order[i]) == 0) {
-            return bp_fail(state->error, BUGPACK_ERR_CORRUPT,
-                           "\"%s\" is no report: two entries are called \"%s\", but for case",
-                           state->path, state->order[i]->name);
+            return bp_archive_refuse(state->path, no_report, state->error,
+                                     "two entries are called \"%s\", but for case",
+                                     state->order[i]->name);
         }
     }
     return BUGPACK_OK;

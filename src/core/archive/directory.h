@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <bugpack/error.h>
+#include <bugpack/export.h>
 
 /* Far more than a report has, and few enough to be held in memory. */
 #define BP_DIRECTORY_ENTRY_MAX 16384u
@@ -41,11 +42,18 @@ typedef struct bp_directory {
 
 /*
  * Reads and checks the zip in `fd`, without moving its offset, and without the bytes of entries.
- * `path` is for sentences; the caller releases `ret_directory`. CORRUPT with what is wrong,
- * NO_MEMORY, IO with the errno.
+ * `path` is for sentences, or NULL as in bp_archive_refuse; the caller releases `ret_directory`.
+ * CORRUPT with what is wrong, NO_MEMORY, IO with the errno.
  */
 bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_directory,
                                  bugpack_error *error);
 void bp_directory_release(bp_directory *directory);
+
+/* CORRUPT: "\"x.zip\" is damaged: it ends early"; where `path` is NULL, as the caller says which
+ * file it is, "it ends early" alone. */
+bugpack_status bp_archive_refuse(const char *path, const char *verdict, bugpack_error *error,
+                                 const char *format, ...) BUGPACK_PRINTF(4, 5);
+/* The path, or what stands for one that is NULL. */
+const char *bp_archive_name(const char *path);
 
 #endif

@@ -14,8 +14,10 @@
 #include "base/file.h"
 #include "base/status.h"
 
+static const char damaged[] = "damaged";
+
 struct bp_archive_reader {
-    char *path; /* for sentences */
+    char *path; /* for sentences; NULL: the caller says which file it is */
     bp_directory directory;
     zip_t *zip;           /* under `lock`, with all its entries */
     pthread_mutex_t lock; /* held while at most 64 KiB are read */
@@ -47,17 +49,16 @@ static bugpack_status fail(const bp_archive_reader *reader, const char *name, zi
         return bp_fail_memory(error, "read a zip");
     }
     if (zip_error_system_type(reason) == ZIP_ET_SYS && system_code != 0) {
-        return bp_fail_errno(error, system_code, "cannot read \"%s\"", reader->path);
+        return bp_fail_errno(error, system_code, "cannot read \"%s\"",
+                             bp_archive_name(reader->path));
     }
     if (name == NULL) {
-        return bp_fail(error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: %s", reader->path,
-                       zip_error_strerror(reason));
+        return bp_archive_refuse(reader->path, damaged, error, "%s", zip_error_strerror(reason));
     }
-    return code == ZIP_ER_CRC
-               ? bp_fail(error, BUGPACK_ERR_CORRUPT,
-                         "\"%s\" is damaged: entry \"%s\" has a wrong checksum", reader->path, name)
-               : bp_fail(error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: entry \"%s\": %s",
-                         reader->path, name, zip_error_strerror(reason));
+    return code == ZIP_ER_CRC ? bp_archive_refuse(reader->path, damaged, error,
+                                                  "entry \"%s\" has a wrong checksum", name)
+                              : bp_archive_refuse(reader->path, damaged, error, "entry \"%s\": %s",
+                                                  name, zip_error_strerror(reason));
 }
 
 /* Two readers of one format may see two archives: what libzip sees must be what was checked. */
@@ -85,7 +86,7 @@ static bugpack_status open_zip(bp_archive_reader *reader, int fd, bugpack_error 
     zip_source_t *source = NULL;
     zip_error_init(&reason);
     if (file == NULL) {
-        status = bp_fail_errno(error, errno, "cannot read \"%s\"", reader->path);
+        status = bp_fail_errno(error, errno, "cannot read \"%s\"", bp_archive_name(reader->path));
         bp_file_close(own_fd);
         goto out;
     }
@@ -100,9 +101,8 @@ static bugpack_status open_zip(bp_archive_reader *reader, int fd, bugpack_error 
         zip_source_free(source);
         status = fail(reader, NULL, &reason, error);
     } else if (!sees_the_same(reader->zip, &reader->directory)) {
-        status =
-            bp_fail(error, BUGPACK_ERR_CORRUPT,
-                    "\"%s\" is no report: its directory can be read in two ways", reader->path);
+        status = bp_archive_refuse(reader->path, "no report", error,
+                                   "its directory can be read in two ways");
     }
 out:
     zip_error_fini(&reason);
@@ -116,8 +116,8 @@ bugpack_status bp_archive_reader_open(int fd, const char *path, bp_archive_reade
         return bp_fail_memory(error, "read a zip");
     }
     (void)pthread_mutex_init(&reader->lock, NULL);
-    reader->path = strdup(path);
-    bugpack_status status = reader->path == NULL
+    reader->path = path != NULL ? strdup(path) : NULL;
+    bugpack_status status = path != NULL && reader->path == NULL
                                 ? bp_fail_memory(error, "read a zip")
                                 : bp_directory_read(fd, path, &reader->directory, error);
     if (status == BUGPACK_OK) {
@@ -195,7 +195,7 @@ bugpack_status bp_archive_reader_read(const bp_archive_reader *reader, size_t in
     if (entry->bytes > max_bytes) {
         return bp_fail(error, BUGPACK_ERR_LIMIT,
                        "cannot read \"%s\": entry \"%s\" is over the limit of %" PRIu64 " bytes",
-                       reader->path, entry->name, max_bytes);
+                       bp_archive_name(reader->path), entry->name, max_bytes);
     }
     bp_archive_stream *stream = NULL;
     bool is_over = false;
@@ -232,13 +232,14 @@ bugpack_status bp_archive_stream_next(bp_archive_stream *stream, bp_sink *sink, 
     /* libzip compares sizes only at the end, and a few bytes can hold gigabytes. */
     if ((uint64_t)count > entry->bytes - stream->done ||
         (*ret_is_over && stream->done != entry->bytes)) {
-        return bp_fail(error, BUGPACK_ERR_CORRUPT,
-                       "\"%s\" is damaged: entry \"%s\" is %s than it declares", reader->path,
-                       entry->name, count > 0 ? "longer" : "shorter");
+        return bp_archive_refuse(reader->path, damaged, error,
+                                 "entry \"%s\" is %s than it declares", entry->name,
+                                 count > 0 ? "longer" : "shorter");
     }
     stream->done += (uint64_t)count;
     status = count > 0 ? sink(context, stream->piece, (size_t)count) : BUGPACK_OK;
-    return status == BUGPACK_OK ? BUGPACK_OK
-                                : bp_fail(error, status, "cannot keep \"%s\" of \"%s\": %s",
-                                          entry->name, reader->path, bugpack_status_name(status));
+    return status == BUGPACK_OK
+               ? BUGPACK_OK
+               : bp_fail(error, status, "cannot keep \"%s\" of \"%s\": %s", entry->name,
+                         bp_archive_name(reader->path), bugpack_status_name(status));
 }

@@ -28,7 +28,8 @@ typedef struct bp_archive_member {
 
 /*
  * Opens the zip in `fd`, a regular file, which stays the caller's; its offset moves, and is the
- * reader's alone until that is freed. `path` is for sentences and copied. CORRUPT with what
+ * reader's alone until that is freed. `path` is for sentences and copied; NULL: the caller says
+ * which file it is, and a sentence of CORRUPT begins with what is wrong. CORRUPT with what
  * is wrong; IO with the errno; NO_MEMORY.
  */
 bugpack_status bp_archive_reader_open(int fd, const char *path, bp_archive_reader **ret_reader,

@@ -16,7 +16,6 @@
 #include "model/metadata.h"
 
 enum { fault_shown_max = 16 };
-static const char own_name[] = "the report"; /* in sentences: the caller knows its path */
 static const char manifest_name[] = "manifest.json";
 static const char metadata_name[] = "metadata.json";
 static const size_t manifest_max_bytes = (size_t)4 << 20;
@@ -51,19 +50,13 @@ static void add_fault(verifying *state, const char *name, const char *why) {
     }
 }
 
-/* Adds the sentence of the reader without the file's name. */
+/* Adds the sentence of the reader. */
 static bugpack_status add_reader_fault(verifying *state, const bugpack_error *detail,
                                        bugpack_error *error) {
-    static const char *const prefixes[] = {"\"the report\" is ", "no report: ", "damaged: "};
-    const char *why = detail->message;
     if (detail->status != BUGPACK_ERR_CORRUPT && detail->status != BUGPACK_ERR_LIMIT) {
         return bp_fail(error, detail->status, "%s", detail->message);
     }
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        size_t length = strlen(prefixes[i]);
-        why += strncmp(why, prefixes[i], length) == 0 ? length : 0;
-    }
-    add_fault(state, NULL, why);
+    add_fault(state, NULL, detail->message);
     return BUGPACK_OK;
 }
 
@@ -253,7 +246,7 @@ static bool is_too_large(verifying *state) {
 
 static bugpack_status verify(verifying *state, int fd, bugpack_error *error) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    if (bp_archive_reader_open(fd, own_name, &state->reader, &detail) != BUGPACK_OK) {
+    if (bp_archive_reader_open(fd, NULL, &state->reader, &detail) != BUGPACK_OK) {
         return add_reader_fault(state, &detail, error);
     }
     if (is_too_large(state)) {
