@@ -9,57 +9,18 @@
  *
  * Otherwise the command stays in our session and process group, as under env(1) or nice(1), and the
  * terminal's signals reach it without us.
- *
- * Where standard output is a terminal and a keyboard can be had (standard input, or the controlling
- * terminal), the command gets a pseudo-terminal that controls it. Otherwise it reads our standard
- * input itself, and standard output and standard error are pipes, or for one that is a terminal a
- * pseudo-terminal that only carries output, so that isatty(3) answers as it would without us. Where
- * both are one file (">log 2>&1") they are one pipe, which keeps the order of what is written.
  */
 #ifndef BP_RUN_CHILD_H
 #define BP_RUN_CHILD_H
 
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include <bugpack/error.h>
 
-#include "run/terminal.h"
-
-typedef enum bp_run_stream {
-    BP_RUN_STDOUT = 0,
-    BP_RUN_STDERR = 1,
-    BP_RUN_TERMINAL = 2, /* both, mixed, as on a screen */
-    BP_RUN_OUTPUT = 3    /* both, mixed, because they are one file */
-} bp_run_stream;
-
-#define BP_RUN_STREAM_COUNT 4
-
-/* What the command writes: from our end of its pipe or terminal to our own descriptor. */
-typedef struct bp_run_output {
-    bp_run_stream stream;
-    int from_fd;
-    int to_fd; /* 1 or 2; not ours to close */
-} bp_run_output;
-
-/* -1: not there. */
-typedef struct bp_run_pipes {
-    /* Our ends. */
-    bp_run_terminal terminal; /* the keyboard's */
-    bool owns_keyboard;       /* we opened the terminal's descriptor */
-    int keyboard_to_fd;       /* the pseudo-terminal that takes what is typed; an output too */
-    bp_run_output outputs[2];
-    size_t output_count;
-    int go_fd;      /* a byte: execute; the end: give up */
-    int failure_fd; /* a 0 when the process waits for that, the errno when executing fails */
-    /* The command's ends, gone from this process once it is started. */
-    int standard[3]; /* -1: inherited */
-    int slave;       /* of the controlling pseudo-terminal */
-    int go_from_fd, failure_to_fd;
-} bp_run_pipes;
+#include "run/pipes.h"
 
 /* In the caller's storage. */
 typedef struct bp_run_child {
@@ -111,22 +72,5 @@ void bp_run_child_reap(bp_run_child *child);
 
 /* How a child ended, or what stopped it, from what waitid(2) filled in. */
 bp_run_end bp_run_end_of(const siginfo_t *info);
-
-/* The signals that the command got from its user: a key, a signal to this program, a hang-up, or
- * SIGPIPE for a reader that went away. A shell that ends sends a stopped job several. */
-typedef struct bp_run_passed_on {
-    uint64_t numbers; /* a bit for each */
-    uint64_t when_ns; /* monotonic, of the newest that asks to end; 0: none */
-} bp_run_passed_on;
-
-/* Adds one. SIGUSR2 and SIGALRM ask nobody to end. */
-void bp_run_pass_on(bp_run_passed_on *passed_on, int number, uint64_t now_ns);
-
-/*
- * Whether these signals explain an end at `now_ns`: a death by one, or the status that a shell
- * makes of one, at any time; any other status within ten seconds, because a program may take so
- * long to end.
- */
-bool bp_run_is_expected(bp_run_passed_on passed_on, const bp_run_end *end, uint64_t now_ns);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "recorder/line_splitter.h"
 #include "run/descriptor.h"
+#include "run/passed_on.h"
 #include "run/pump.h"
 #include "run/signals.h"
 
@@ -72,7 +73,7 @@ static void request_report(struct relay *relay) {
 }
 
 static void note_passed_on(struct relay *relay, int number) {
-    bp_run_pass_on(&relay->passed_on, number, bp_clock_monotonic_ns());
+    bp_run_passed_on_add(&relay->passed_on, number, bp_clock_monotonic_ns());
 }
 
 static void note_end(struct relay *relay, const bp_run_end *end) {
@@ -81,7 +82,8 @@ static void note_end(struct relay *relay, const bp_run_end *end) {
         note_passed_on(relay, SIGHUP); /* the kernel's own may be faster than ours */
     }
     relay->result.end = *end;
-    relay->result.is_expected = bp_run_is_expected(relay->passed_on, end, bp_clock_monotonic_ns());
+    relay->result.is_expected =
+        bp_run_passed_on_explains(relay->passed_on, end, bp_clock_monotonic_ns());
     for (size_t i = 0; i < relay->lane_count; i++) {
         relay->lanes[i].remains_bytes = remains_max_bytes;
     }

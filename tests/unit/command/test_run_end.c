@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "platform/child_end.h"
 #include "run/child.h"
+#include "run/passed_on.h"
 #include "unit/unit.h"
 
 static siginfo_t told(int code, int status) {
@@ -61,9 +62,9 @@ Test(run_end, a_signal_that_was_passed_on_explains_some_ends) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bp_run_passed_on passed_on = {0};
         for (size_t j = 0; j < 2 && cases[i].passed_on[j] != 0; j++) {
-            bp_run_pass_on(&passed_on, cases[i].passed_on[j], sec);
+            bp_run_passed_on_add(&passed_on, cases[i].passed_on[j], sec);
         }
-        cr_expect(eq(int, bp_run_is_expected(passed_on, &cases[i].end, cases[i].now_ns),
+        cr_expect(eq(int, bp_run_passed_on_explains(passed_on, &cases[i].end, cases[i].now_ns),
                      cases[i].is_expected),
                   "case %zu", i);
     }
