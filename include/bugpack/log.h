@@ -9,8 +9,9 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
-#include <bugpack/common.h>
+#include <bugpack/error.h>
 #include <bugpack/export.h>
 
 BUGPACK_BEGIN_DECLS
@@ -83,6 +84,27 @@ BUGPACK_API bool bugpack_log_wants(const bugpack_session *session, bugpack_level
  * or inert session. Any thread.
  */
 BUGPACK_API void bugpack_log_set_level(bugpack_session *session, bugpack_level level);
+
+/*
+ * A stdio stream whose lines become records of `level` and `channel` (copied; NULL for none), on
+ * the thread that finishes the line. An unfinished line waits for its newline, and becomes a record
+ * when the stream is flushed or closed. A line over BUGPACK_LOG_MESSAGE_MAX_BYTES becomes several
+ * records, cut between characters. A carriage return before the newline is removed. NUL and invalid
+ * UTF-8 are recorded.
+ *
+ * The stream is line buffered; with setvbuf(…, _IONBF, …) each write becomes a record. It has no
+ * descriptor, and writing never fails. It is as thread-safe as stdio. In a forked child its records
+ * are dropped.
+ *
+ * The caller closes it with fclose, before or after bugpack_close. What is written to it after the
+ * session was closed is dropped, however long ago that was, because exit() flushes all streams.
+ *
+ * NULL on failure: INVALID (session or level), INERT, CLOSED, NO_MEMORY, UNSUPPORTED (the C library
+ * has no such streams). Any thread.
+ */
+BUGPACK_API BUGPACK_NODISCARD FILE *bugpack_log_stream(bugpack_session *session,
+                                                       bugpack_level level, const char *channel,
+                                                       bugpack_error *error);
 
 BUGPACK_END_DECLS
 

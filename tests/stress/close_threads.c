@@ -64,7 +64,7 @@ static void write_all(unsigned number) {
         if (now.stream != NULL) {
             (void)fprintf(now.stream, "writer %u, line %lu\n", number, i);
         }
-        bugpack_syslog(now.session, 4, "writer %u", number);
+        bugpack_log(now.session, BUGPACK_LEVEL_WARN, NULL, "writer %u", number);
     }
 }
 

@@ -42,7 +42,6 @@ Test(close, refuses_every_call_afterwards) {
     cr_expect(zero(ptr, late));
     cr_expect(zero(ptr, bugpack_log_stream(session, BUGPACK_LEVEL_INFO, NULL, NULL)));
     bugpack_log(session, BUGPACK_LEVEL_FATAL, "late", "%s", "nowhere");
-    bugpack_syslog(session, 3, "nowhere");
     bugpack_notify(session, BUGPACK_LEVEL_ERROR, "late", NULL, "nowhere");
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, "nowhere", 7);
     bugpack_close(session);

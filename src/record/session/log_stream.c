@@ -1,12 +1,10 @@
 /*
- * Calls for code that logs in another way: by stdio, GLib or syslog(3).
+ * The log as a stream of stdio.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <bugpack/log.h>
-#include <bugpack/log_adapters.h>
 
 #include "base/status.h"
 #include "platform/stream.h"
@@ -93,56 +91,4 @@ FILE *bugpack_log_stream(bugpack_session *session, bugpack_level level, const ch
     }
     (void)bp_session_leave(&call);
     return file;
-}
-
-/* GLogLevelFlags (glib/gmessages.h), from the most severe to the least. */
-static bugpack_level level_of_glib(int level_flags) {
-    static const struct {
-        int flag;
-        bugpack_level level;
-    } levels[] = {{1 << 2, BUGPACK_LEVEL_FATAL}, {1 << 3, BUGPACK_LEVEL_ERROR},
-                  {1 << 4, BUGPACK_LEVEL_WARN},  {1 << 5, BUGPACK_LEVEL_INFO},
-                  {1 << 6, BUGPACK_LEVEL_INFO},  {1 << 7, BUGPACK_LEVEL_DEBUG}};
-    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-        if ((level_flags & levels[i].flag) != 0) {
-            return levels[i].level;
-        }
-    }
-    return BUGPACK_LEVEL_INFO; /* a level that the program made up */
-}
-
-void bugpack_log_glib(const char *domain, int level_flags, const char *message, void *session) {
-    if (message != NULL) {
-        bugpack_log_bytes(session, level_of_glib(level_flags), domain, message, strlen(message));
-    }
-}
-
-void bugpack_vsyslog(bugpack_session *session, int priority, const char *format,
-                     va_list arguments) {
-    static const bugpack_level levels[8] = {
-        BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_ERROR,
-        BUGPACK_LEVEL_WARN,  BUGPACK_LEVEL_INFO,  BUGPACK_LEVEL_INFO,  BUGPACK_LEVEL_DEBUG};
-    if (session == NULL) {
-        return;
-    }
-    /* One byte more than is kept: the recorder cuts, and says so, where there was more. */
-    char message[BUGPACK_LOG_MESSAGE_MAX_BYTES + 2];
-    int caller_errno = errno;
-    int length = vsnprintf(message, sizeof message, format, arguments);
-    if (length >= 0) {
-        size_t message_bytes =
-            (size_t)length < sizeof message ? (size_t)length : sizeof message - 1;
-        if ((size_t)length == message_bytes && length > 0 && message[message_bytes - 1] == '\n') {
-            message_bytes--;
-        }
-        bugpack_log_bytes(session, levels[priority & 7], NULL, message, message_bytes);
-    }
-    errno = caller_errno;
-}
-
-void bugpack_syslog(bugpack_session *session, int priority, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    bugpack_vsyslog(session, priority, format, arguments);
-    va_end(arguments);
 }

@@ -1,11 +1,10 @@
 /*
- * What comes of a stream, of GLib's shape and of syslog's, read back from logs.jsonl.
+ * What comes of a stream, read back from logs.jsonl.
  */
 #include <errno.h>
 #include <sys/wait.h>
 
 #include "base/buffer.h"
-#include "support/not_tried.h"
 #include "unit/logged_session.h"
 
 static FILE *open_stream(bugpack_level level, const char *channel) {
@@ -15,9 +14,9 @@ static FILE *open_stream(bugpack_level level, const char *channel) {
     return stream;
 }
 
-TestSuite(log_adapters, .init = logged_setup, .fini = teardown);
+TestSuite(log_stream, .init = logged_setup, .fini = teardown);
 
-Test(log_adapters, makes_a_record_of_each_line_of_a_stream) {
+Test(log_stream, makes_a_record_of_each_line_of_a_stream) {
     FILE *stream = open_stream(BUGPACK_LEVEL_WARN, "gst");
     cr_assert(eq(int, fprintf(stream, "one %d\ntw", 1), 8));
     cr_assert(ge(int, fputs("o\r\n\nthree", stream), 0));
@@ -30,7 +29,7 @@ Test(log_adapters, makes_a_record_of_each_line_of_a_stream) {
                   "b\xEE\xBF\xBF\"\n");
 }
 
-Test(log_adapters, makes_a_record_of_a_partial_line_at_a_flush_and_at_the_end) {
+Test(log_stream, makes_a_record_of_a_partial_line_at_a_flush_and_at_the_end) {
     FILE *stream = open_stream(BUGPACK_LEVEL_INFO, NULL);
     (void)fputs("connecting", stream);
     cr_assert(zero(int, fflush(stream)));
@@ -80,14 +79,14 @@ static void expect_long_line(size_t length) {
     open_session(); /* with an empty log */
 }
 
-Test(log_adapters, cuts_a_long_line_into_records_at_the_same_places_however_it_is_written) {
+Test(log_stream, cuts_a_long_line_into_records_at_the_same_places_however_it_is_written) {
     static const size_t lengths[] = {4095, 4096, 4097, 8191, 8192, 8193, 12288, 50000};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         expect_long_line(lengths[i]);
     }
 }
 
-Test(log_adapters, gives_a_stream_without_a_descriptor_that_keeps_errno) {
+Test(log_stream, gives_a_stream_without_a_descriptor_that_keeps_errno) {
     FILE *stream = open_stream(BUGPACK_LEVEL_INFO, NULL);
     cr_assert(eq(int, fileno(stream), -1));
     errno = ENOTTY;
@@ -98,7 +97,7 @@ Test(log_adapters, gives_a_stream_without_a_descriptor_that_keeps_errno) {
     expect_logged("info - \"line\"\n");
 }
 
-Test(log_adapters, records_a_stream_without_buffer_piece_by_piece) {
+Test(log_stream, records_a_stream_without_buffer_piece_by_piece) {
     FILE *stream = open_stream(BUGPACK_LEVEL_INFO, NULL);
     cr_assert(zero(int, setvbuf(stream, NULL, _IONBF, 0)));
     (void)fputs("a", stream);
@@ -107,7 +106,7 @@ Test(log_adapters, records_a_stream_without_buffer_piece_by_piece) {
     expect_logged("info - \"a\",\"unfinished\":true\ninfo - \"b\",\"continues\":true\n");
 }
 
-Test(log_adapters, refuses_a_stream_of_no_session_or_level) {
+Test(log_stream, refuses_a_stream_of_no_session_or_level) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(ptr, bugpack_log_stream(NULL, BUGPACK_LEVEL_INFO, NULL, &error), NULL));
     cr_assert(eq(int, error.status, BUGPACK_ERR_INVALID));
@@ -117,15 +116,13 @@ Test(log_adapters, refuses_a_stream_of_no_session_or_level) {
     expect_logged("");
 }
 
-Test(log_adapters, keeps_what_a_forked_child_writes_out_of_the_log) {
+Test(log_stream, keeps_what_a_forked_child_writes_out_of_the_log) {
     FILE *stream = open_stream(BUGPACK_LEVEL_INFO, NULL);
     (void)fputs("pending", stream);
     pid_t child = fork();
     if (child == 0) {
         (void)fputs(" in the child\n", stream);
         bool is_inert = bugpack_log_stream(session, BUGPACK_LEVEL_INFO, NULL, NULL) == NULL;
-        bugpack_log_glib("child", 1 << 4, "child", session);
-        bugpack_syslog(session, 3, "child");
         _exit(fclose(stream) == 0 && is_inert ? 0 : 1);
     }
     int status = -1;
@@ -134,74 +131,4 @@ Test(log_adapters, keeps_what_a_forked_child_writes_out_of_the_log) {
     (void)fputs(" in the parent\n", stream);
     cr_assert(zero(int, fclose(stream)));
     expect_logged("info - \"pending in the parent\"\n");
-}
-
-Test(log_adapters, takes_the_levels_of_glib) {
-    static const int flags[] = {1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 0};
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        /* recursion and fatal, which say nothing of how severe it is */
-        bugpack_log_glib("Gtk", flags[i] | 1 << 0 | 1 << 1, "m", session);
-    }
-    bugpack_log_glib(NULL, 1 << 4 | 1 << 7, "no domain, 100 %s", session);
-    bugpack_log_glib("Gtk", 1 << 4, NULL, session);
-    bugpack_log_glib("Gtk", 1 << 4, "nobody listens", NULL);
-    expect_logged("fatal Gtk \"m\"\nerror Gtk \"m\"\nwarn Gtk \"m\"\ninfo Gtk \"m\"\n"
-                  "info Gtk \"m\"\ndebug Gtk \"m\"\ninfo Gtk \"m\"\ninfo Gtk \"m\"\n"
-                  "warn - \"no domain, 100 %s\"\n");
-}
-
-Test(log_adapters, takes_the_priorities_of_syslog_whatever_the_facility) {
-    for (int priority = 0; priority < 8; priority++) {
-        bugpack_syslog(session, priority | (priority * 3) << 3, "p%d\n", priority);
-    }
-    bugpack_syslog(NULL, 3, "nobody listens");
-    expect_logged("fatal - \"p0\"\nfatal - \"p1\"\nfatal - \"p2\"\nerror - \"p3\"\n"
-                  "warn - \"p4\"\ninfo - \"p5\"\ninfo - \"p6\"\ndebug - \"p7\"\n");
-}
-
-BUGPACK_PRINTF(1, 2)
-static void wrap(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    bugpack_logv(session, BUGPACK_LEVEL_WARN, "wrapped", format, arguments);
-    va_end(arguments);
-    va_start(arguments, format);
-    bugpack_vsyslog(session, 3, format, arguments);
-    va_end(arguments);
-}
-
-Test(log_adapters, takes_the_arguments_of_a_function_that_wraps_it) {
-    wrap("%s %d", "one", 2);
-    expect_logged("warn wrapped \"one 2\"\nerror - \"one 2\"\n");
-}
-
-/* "%m" is an extension that a pedantic compiler warns of. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat"
-Test(log_adapters, expands_the_error_of_the_moment_and_keeps_it) {
-    char probe[64];
-    errno = ENOENT;
-    (void)snprintf(probe, sizeof probe, "open: %m (%d)", 7);
-    if (strcmp(probe, "open: No such file or directory (7)") != 0) {
-        not_tried("this C library's printf does not know %%m");
-    }
-    errno = ENOENT;
-    bugpack_syslog(session, 3, "open: %m (%d)", 7);
-    cr_assert(eq(int, errno, ENOENT));
-    expect_logged("error - \"open: No such file or directory (7)\"\n");
-}
-#pragma GCC diagnostic pop
-
-Test(log_adapters, says_where_syslog_was_too_long) {
-    char text[BUGPACK_LOG_MESSAGE_MAX_BYTES + 100];
-    memset(text, 'x', sizeof text);
-    const int most = BUGPACK_LOG_MESSAGE_MAX_BYTES;
-    bugpack_syslog(session, 6, "%.*s\n", most, text);
-    bugpack_syslog(session, 6, "%.*s", most + 1, text);
-    bugpack_syslog(session, 6, "%.*s", most + 90, text);
-    BUFFER(expected, 1 << 20);
-    append_record(&expected, most, "\"");
-    append_record(&expected, most, "\",\"truncated\":true");
-    append_record(&expected, most, "\",\"truncated\":true");
-    expect_logged(bp_buffer_text(&expected));
 }
