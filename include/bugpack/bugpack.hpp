@@ -305,7 +305,7 @@ class session {
             return;
         }
         bugpack_close(handle_);
-        if (bugpack_flush(handle_, 0) != BUGPACK_ERR_CLOSED) {
+        if (bugpack_flush(handle_, 0, nullptr) != BUGPACK_ERR_CLOSED) {
             (void)owned_.release();
         }
         handle_ = nullptr;
@@ -332,15 +332,17 @@ class session {
         return retained;
     }
 
-    bugpack_status set_tag(const std::string &key, const std::string &value) {
-        return bugpack_set_tag(handle_, key.c_str(), value.c_str());
+    bugpack_status set_tag(const std::string &key, const std::string &value,
+                           bugpack_error *error = nullptr) {
+        return bugpack_set_tag(handle_, key.c_str(), value.c_str(), error);
     }
-    bugpack_status remove_tag(const std::string &key) {
-        return bugpack_set_tag(handle_, key.c_str(), nullptr);
+    bugpack_status remove_tag(const std::string &key, bugpack_error *error = nullptr) {
+        return bugpack_set_tag(handle_, key.c_str(), nullptr, error);
     }
 
-    bugpack_status locate_recorder(bugpack_recorder_location &location) {
-        return bugpack_recorder_locate(handle_, &location);
+    bugpack_status locate_recorder(bugpack_recorder_location &location,
+                                   bugpack_error *error = nullptr) {
+        return bugpack_recorder_locate(handle_, &location, error);
     }
 
     /* A provider of BUGPACK_PROVIDE_SCREENSHOT, named "screenshot.png", calls
@@ -398,16 +400,18 @@ class session {
         return channel(handle);
     }
 
+    /* `result` has the error, too. */
     bugpack_status report(const report_request &request, bugpack_report_result &result) {
-        return bugpack_report(handle_, &request, &result);
+        return bugpack_report(handle_, &request, &result, nullptr);
     }
-    bugpack_status report_async(const report_request &request = {}, report_done done = {}) {
+    bugpack_status report_async(const report_request &request = {}, report_done done = {},
+                                bugpack_error *error = nullptr) {
         if (!done) {
-            return bugpack_report_async(handle_, &request, nullptr, nullptr);
+            return bugpack_report_async(handle_, &request, nullptr, nullptr, error);
         }
         auto held = std::make_unique<report_done>(std::move(done));
         const bugpack_status status =
-            bugpack_report_async(handle_, &request, detail::call_done, held.get());
+            bugpack_report_async(handle_, &request, detail::call_done, held.get(), error);
         if (status == BUGPACK_OK) {
             (void)held.release(); /* call_done destroys it, perhaps already */
         }
@@ -424,14 +428,14 @@ class session {
         return status;
     }
     bugpack_status report_async_taking(report_request request, std::function<void()> release,
-                                       report_done done = {}) {
+                                       report_done done = {}, bugpack_error *error = nullptr) {
         auto held = hand_over(request, std::move(release));
-        const bugpack_status status = report_async(request, std::move(done));
+        const bugpack_status status = report_async(request, std::move(done), error);
         (void)held.release(); /* call_release destroys it, perhaps already */
         return status;
     }
-    bugpack_status cancel(std::uint64_t ticket = 0) {
-        return bugpack_cancel(handle_, ticket);
+    bugpack_status cancel(std::uint64_t ticket = 0, bugpack_error *error = nullptr) {
+        return bugpack_cancel(handle_, ticket, error);
     }
     bugpack_status disconnect(const std::string &channel, const std::string &error_text,
                               const bugpack_disconnect_details *details = nullptr,
@@ -451,11 +455,11 @@ class session {
         return bugpack_condition_add(handle_, condition.c_str(), error);
     }
     /* Records what the process dies of, until close() (bugpack/crash.h). */
-    bugpack_status install_crash_handler() {
-        return bugpack_crash_handler_install(handle_);
+    bugpack_status install_crash_handler(bugpack_error *error = nullptr) {
+        return bugpack_crash_handler_install(handle_, error);
     }
-    bugpack_status flush(std::chrono::milliseconds timeout) {
-        return bugpack_flush(handle_, detail::milliseconds(timeout));
+    bugpack_status flush(std::chrono::milliseconds timeout, bugpack_error *error = nullptr) {
+        return bugpack_flush(handle_, detail::milliseconds(timeout), error);
     }
 
     void gap(const std::string &key) {
@@ -489,8 +493,8 @@ class session {
 };
 
 /* So that an overflow of the calling thread's stack is recorded, too. */
-inline bugpack_status init_crash_thread() noexcept {
-    return bugpack_crash_thread_init();
+inline bugpack_status init_crash_thread(bugpack_error *error = nullptr) noexcept {
+    return bugpack_crash_thread_init(error);
 }
 
 } /* namespace bugpack */

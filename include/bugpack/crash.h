@@ -29,10 +29,11 @@ BUGPACK_BEGIN_DECLS
  *
  * Errors: INERT, CLOSED; INVALID (a session about another process); BUSY (another session of this
  * process has the handler); UNSUPPORTED (another system than Linux, or the rings are in memory:
- * bugpack_recorder_locate says why); IO, NO_MEMORY. on_diagnostic gets the reason. Any thread, not
- * in a signal handler.
+ * bugpack_recorder_locate says why); IO, NO_MEMORY. on_diagnostic gets the reason, too. Any thread,
+ * not in a signal handler.
  */
-BUGPACK_API bugpack_status bugpack_crash_handler_install(bugpack_session *session);
+BUGPACK_API bugpack_status bugpack_crash_handler_install(bugpack_session *session,
+                                                         bugpack_error *error);
 
 /*
  * Gives the calling thread an alternate stack of at least 64 KiB until it ends, so that an overflow
@@ -42,7 +43,7 @@ BUGPACK_API bugpack_status bugpack_crash_handler_install(bugpack_session *sessio
  *
  * Errors: UNSUPPORTED (another system than Linux), NO_MEMORY, IO.
  */
-BUGPACK_API bugpack_status bugpack_crash_thread_init(void);
+BUGPACK_API bugpack_status bugpack_crash_thread_init(bugpack_error *error);
 
 BUGPACK_END_DECLS
 

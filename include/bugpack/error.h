@@ -2,8 +2,9 @@
  * Errors.
  *
  * A function that can fail returns a bugpack_status: BUGPACK_OK, which is 0, or a negative value.
- * Most also take an optional bugpack_error, which the caller owns and may pass as NULL. It is
- * written only on failure. There is no thread-local "last error".
+ * It takes an optional bugpack_error, which the caller owns and may pass as NULL. It is written
+ * only on failure. There is no thread-local "last error". Calls of a provider that write have none:
+ * the manifest says why an artefact failed.
  */
 #ifndef BUGPACK_ERROR_H
 #define BUGPACK_ERROR_H

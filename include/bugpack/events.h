@@ -60,9 +60,9 @@ typedef void bugpack_event_callback(const bugpack_event *event, void *context);
  * A descriptor that polls readable while an event waits for bugpack_next_event. For poll, epoll and
  * main loops; the host must not read, write or close it. It is close-on-exec. If it was closed all
  * the same, the next call gives another one. Events are queued from the first call on. -1 on
- * failure; then use the callback. Any thread.
+ * failure (IO, NO_MEMORY, INVALID, INERT, CLOSED); then use the callback. Any thread.
  */
-BUGPACK_API int bugpack_events_fd(bugpack_session *session);
+BUGPACK_API int bugpack_events_fd(bugpack_session *session, bugpack_error *error);
 
 /*
  * Removes the oldest waiting event and fills `*ret_event`, as far as its struct_size reaches. False
@@ -81,7 +81,8 @@ BUGPACK_API bool bugpack_next_event(bugpack_session *session, bugpack_event *ret
  *
  * Errors: NO_TICKET (no such report waits or runs), INVALID, INERT, CLOSED. Any thread.
  */
-BUGPACK_API bugpack_status bugpack_cancel(bugpack_session *session, uint64_t ticket);
+BUGPACK_API bugpack_status bugpack_cancel(bugpack_session *session, uint64_t ticket,
+                                          bugpack_error *error);
 
 BUGPACK_END_DECLS
 

@@ -95,7 +95,8 @@ typedef struct bugpack_pedantic_state {
 /* Fills `*ret_state`, as far as its struct_size reaches. Errors: INVALID (struct_size), INERT,
  * CLOSED. Any thread. */
 BUGPACK_API bugpack_status bugpack_pedantic_get(bugpack_session *session,
-                                                bugpack_pedantic_state *ret_state);
+                                                bugpack_pedantic_state *ret_state,
+                                                bugpack_error *error);
 
 BUGPACK_END_DECLS
 

@@ -141,7 +141,7 @@ typedef struct bugpack_report_result {
  */
 BUGPACK_API bugpack_status bugpack_report(bugpack_session *session,
                                           const bugpack_report_request *request,
-                                          bugpack_report_result *ret_result);
+                                          bugpack_report_result *ret_result, bugpack_error *error);
 
 /*
  * Called once, on the worker thread, when a report is published or has failed. `result` is valid
@@ -164,7 +164,8 @@ typedef void bugpack_report_callback(const bugpack_report_result *result, void *
  */
 BUGPACK_API bugpack_status bugpack_report_async(bugpack_session *session,
                                                 const bugpack_report_request *request,
-                                                bugpack_report_callback *on_done, void *context);
+                                                bugpack_report_callback *on_done, void *context,
+                                                bugpack_error *error);
 
 /* A report that is complete and has no name yet. Valid during the call. */
 typedef struct bugpack_unpublished {

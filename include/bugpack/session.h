@@ -291,7 +291,8 @@ typedef struct bugpack_recorder_location {
  * Errors: INVALID (struct_size), INERT, CLOSED. Any thread.
  */
 BUGPACK_API bugpack_status bugpack_recorder_locate(bugpack_session *session,
-                                                   bugpack_recorder_location *ret_location);
+                                                   bugpack_recorder_location *ret_location,
+                                                   bugpack_error *error);
 
 /*
  * Adds redaction rules, in the format of docs/REDACTION.md, to the built-in ones, for all reports
@@ -323,7 +324,7 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_redact_add(bugpack_session 
  * Errors: INVALID (key), LIMIT (BUGPACK_TAGS_MAX are set), NO_MEMORY, INERT, CLOSED. Any thread.
  */
 BUGPACK_API bugpack_status bugpack_set_tag(bugpack_session *session, const char *key,
-                                           const char *value);
+                                           const char *value, bugpack_error *error);
 
 /*
  * Waits until every report that was accepted before the call is published or has failed, and its
@@ -334,7 +335,8 @@ BUGPACK_API bugpack_status bugpack_set_tag(bugpack_session *session, const char 
  * Errors: TIMEOUT (some are still under way), INVALID, also inside a provider or report callback,
  * where it would wait for itself; INERT, CLOSED. Any other thread.
  */
-BUGPACK_API bugpack_status bugpack_flush(bugpack_session *session, uint64_t timeout_ms);
+BUGPACK_API bugpack_status bugpack_flush(bugpack_session *session, uint64_t timeout_ms,
+                                         bugpack_error *error);
 
 /* So many closed sessions of a process keep a tombstone for late calls. */
 #define BUGPACK_CLOSED_KEPT 64

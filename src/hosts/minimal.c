@@ -200,7 +200,7 @@ static void take_report(app *host) {
     request.description = "F12 was pressed";
     bugpack_log(host->bp, BUGPACK_LEVEL_INFO, "ui", "F12");
     atomic_fetch_add(&host->reports_pending, 1);
-    bugpack_status status = bugpack_report_async(host->bp, &request, on_report_done, host);
+    bugpack_status status = bugpack_report_async(host->bp, &request, on_report_done, host, NULL);
     if (status != BUGPACK_OK) {
         atomic_fetch_sub(&host->reports_pending, 1);
         printf("\r\033[Kno report: %s\r\n", bugpack_status_name(status));

@@ -81,7 +81,7 @@ static void write_report(const char *dir, size_t log_mib) {
     }
     uint64_t wrote_before = read_number("/proc/self/io", "wchar:");
     uint64_t began_ns = bp_clock_monotonic_ns();
-    CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, &result, NULL) == BUGPACK_OK);
     char what[64];
     (void)snprintf(what, sizeof what, "report with a log of %zu MiB", log_mib);
     print_row(what, began_ns, result.zip_bytes, wrote_before);

@@ -117,10 +117,10 @@ static void measure_storm(void) {
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
     do {
         uint64_t began_ns = bp_clock_monotonic_ns();
-        (void)!bugpack_report_async(session, NULL, NULL, NULL);
+        (void)!bugpack_report_async(session, NULL, NULL, NULL, NULL);
         us[count++] = (double)(bp_clock_monotonic_ns() - began_ns) / 1000;
         bp_clock_sleep_until(bp_clock_monotonic_ns() + BP_NS_PER_MS);
-        CHECK(bugpack_pedantic_get(session, &state) == BUGPACK_OK);
+        CHECK(bugpack_pedantic_get(session, &state, NULL) == BUGPACK_OK);
     } while (state.pending_count > 0 && count < first_count);
     qsort(us, count, sizeof us[0], compare);
     (void)printf("| `bugpack_report_async`, 50 gaps wait | %.1f µs | %.1f µs | %.1f µs |\n",

@@ -120,7 +120,7 @@ int main(int argument_count, char **arguments) {
     double took_ms = now_ms(CLOCK_MONOTONIC) - began_ms;
     wakes = atomic_load(&wake_count) - wakes;
     double report_ms = now_ms(CLOCK_MONOTONIC);
-    (void)bugpack_report(session, NULL, &result);
+    (void)bugpack_report(session, NULL, &result, NULL);
     report_ms = now_ms(CLOCK_MONOTONIC) - report_ms;
     double close_ms = now_ms(CLOCK_MONOTONIC);
     bugpack_close(session);

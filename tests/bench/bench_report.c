@@ -92,7 +92,7 @@ static void measure_defaults(const char *path) {
     for (unsigned i = 0; i < default_count; i++) {
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
         uint64_t began_ns = read_ns(CLOCK_PROCESS_CPUTIME_ID);
-        CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+        CHECK(bugpack_report(session, NULL, &result, NULL) == BUGPACK_OK);
         printf("| report %u | %.1f |\n", i + 1,
                (double)(read_ns(CLOCK_PROCESS_CPUTIME_ID) - began_ns) / 1e6);
         CHECK(unlink(result.path) == 0);
@@ -133,7 +133,7 @@ int main(int argument_count, char **arguments) {
     for (unsigned i = 0; i < round_count; i++) {
         uint64_t began_ns = read_ns(CLOCK_MONOTONIC);
         uint64_t cpu_began_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
-        bugpack_status status = bugpack_report_async(session, NULL, on_done, &zip_ns[i]);
+        bugpack_status status = bugpack_report_async(session, NULL, on_done, &zip_ns[i], NULL);
         trigger_cpu_ns[i] = read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_began_ns;
         trigger_ns[i] = read_ns(CLOCK_MONOTONIC) - began_ns;
         CHECK(status == BUGPACK_OK);

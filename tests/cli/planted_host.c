@@ -159,7 +159,7 @@ static void write_reports(bugpack_session *session) {
         (void)snprintf(key, sizeof key, "main:unimpl:%s", planted_texts[i]);
         bugpack_gap(session, key);
         (void)snprintf(tag, sizeof tag, "tag%u", i % 64);
-        (void)bugpack_set_tag(session, tag, planted_texts[i]);
+        (void)bugpack_set_tag(session, tag, planted_texts[i], NULL);
         if (i % step == 0) {
             bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
             bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
@@ -167,7 +167,7 @@ static void write_reports(bugpack_session *session) {
             short_text(i % thread_count, short_name);
             request.description = planted_texts[i];
             request.channel = short_name;
-            if (bugpack_report(session, &request, &result) != BUGPACK_OK) {
+            if (bugpack_report(session, &request, &result, NULL) != BUGPACK_OK) {
                 (void)fprintf(stderr, "%s\n", result.error.message);
                 exit(1);
             }
@@ -211,7 +211,7 @@ static void be_host(const char *report_dir, bool is_to_die) {
                           planted_texts[0], &error);
     (void)bugpack_provide(session, planted_texts[2], BUGPACK_PROVIDE_TEXT, provide, NULL, &error);
     write_reports(session);
-    (void)bugpack_flush(session, BUGPACK_OFF);
+    (void)bugpack_flush(session, BUGPACK_OFF, NULL);
     bugpack_close(session);
 }
 

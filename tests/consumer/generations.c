@@ -92,11 +92,11 @@ static bugpack_status open_channel(void *options) {
 }
 
 static bugpack_status take_report(void *request) {
-    return bugpack_report(session, request, NULL);
+    return bugpack_report(session, request, NULL, NULL);
 }
 
 static bugpack_status fill_result(void *result) {
-    return bugpack_report(session, NULL, result);
+    return bugpack_report(session, NULL, result, NULL);
 }
 
 static bugpack_status fill_event(void *event) {
@@ -106,15 +106,15 @@ static bugpack_status fill_event(void *event) {
 static bugpack_status disconnect(void *cause) {
     bugpack_status status =
         bugpack_disconnect(session, channel_name(), "ECONNRESET", cause, &error);
-    return status == BUGPACK_OK ? bugpack_flush(session, BUGPACK_OFF) : status;
+    return status == BUGPACK_OK ? bugpack_flush(session, BUGPACK_OFF, NULL) : status;
 }
 
 static bugpack_status fill_pedantic_state(void *state) {
-    return bugpack_pedantic_get(session, state);
+    return bugpack_pedantic_get(session, state, NULL);
 }
 
 static bugpack_status fill_location(void *location) {
-    return bugpack_recorder_locate(session, location);
+    return bugpack_recorder_locate(session, location, NULL);
 }
 
 static bugpack_status fill_heap_state(void *state) {
@@ -140,7 +140,7 @@ static void check_reports(void) {
     bugpack_report_result result;
     bugpack_event event;
     bugpack_disconnect_details details = BUGPACK_DISCONNECT_DETAILS_INIT;
-    expect("bugpack_events_fd", "has a descriptor", bugpack_events_fd(session) >= 0);
+    expect("bugpack_events_fd", "has a descriptor", bugpack_events_fd(session, NULL) >= 0);
     request.description = "of another version";
     INPUT(bugpack_report_request, request, take_report);
     OUTPUT(bugpack_report_result, result, fill_result);

@@ -19,7 +19,7 @@ static bugpack_session *session;
 static void report(void) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    if (bugpack_report(session, &request, &result) != BUGPACK_OK) {
+    if (bugpack_report(session, &request, &result, NULL) != BUGPACK_OK) {
         (void)fprintf(stderr, "no report: %s\n", result.error.message);
         exit(2);
     }
@@ -137,7 +137,7 @@ int main(int argument_count, char **arguments) {
     options.recorder.dir = rings;
     options.recorder.history_interval_ms = 100;
     if (bugpack_open(&options, &session, &error) != BUGPACK_OK ||
-        bugpack_crash_handler_install(session) != BUGPACK_OK) {
+        bugpack_crash_handler_install(session, NULL) != BUGPACK_OK) {
         (void)fprintf(stderr, "no session: %s\n", error.message);
         return 2;
     }

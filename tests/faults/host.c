@@ -176,7 +176,7 @@ static int record_and_end(bool must_die) {
     }
     enter_sandbox("after");
     if (getenv("FAULTS_SANDBOX") != NULL) {
-        (void)bugpack_crash_handler_install(session);
+        (void)bugpack_crash_handler_install(session, NULL);
         (void)bugpack_disconnect(session, "net", "gone", NULL, NULL);
     }
     if (bugpack_channel_open(session, "net", NULL, &channel, &error) != BUGPACK_OK) {
@@ -193,7 +193,7 @@ static int record_and_end(bool must_die) {
         (void)kill(getpid(), SIGKILL);
     }
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    bugpack_status taken = bugpack_report(session, NULL, &result);
+    bugpack_status taken = bugpack_report(session, NULL, &result, NULL);
     print_result(taken, result.path, result.missing_count, result.error.message);
     bugpack_close(session);
     return worst;

@@ -57,9 +57,9 @@ static void *meddle(void *argument) {
     bugpack_event event = BUGPACK_EVENT_INIT;
     while (!atomic_load(&must_stop)) {
         bp_clock_sleep_until(bp_clock_monotonic_ns() + 61 * BP_NS_PER_MS);
-        bugpack_status status = bugpack_cancel(session, 0);
+        bugpack_status status = bugpack_cancel(session, 0, NULL);
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_TICKET);
-        (void)bugpack_events_fd(session);
+        (void)bugpack_events_fd(session, NULL);
         while (bugpack_next_event(session, &event)) {}
     }
     return NULL;
@@ -90,11 +90,11 @@ static void run_round(bugpack_session *session, uint64_t *random, uint64_t *writ
         atomic_init(&rounds[i].done_count, 0);
         bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
         request.ret_ticket = &tickets[i];
-        CHECK(bugpack_report_async(session, &request, on_done, &rounds[i]) == BUGPACK_OK);
+        CHECK(bugpack_report_async(session, &request, on_done, &rounds[i], NULL) == BUGPACK_OK);
     }
     bp_clock_sleep_until(bp_clock_monotonic_ns() + next_random(random) % (60 * BP_NS_PER_MS));
     for (unsigned i = 2; i-- > 0;) {
-        bugpack_status status = bugpack_cancel(session, tickets[i]);
+        bugpack_status status = bugpack_cancel(session, tickets[i], NULL);
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_TICKET);
         while (atomic_load(&rounds[i].done_count) == 0) {
             bp_clock_sleep_until(bp_clock_monotonic_ns() + 50000);

@@ -40,7 +40,7 @@ static bugpack_session *open_session(void) {
  */
 __attribute__((noinline)) static void take_report(bugpack_session *session) {
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, &result, NULL) == BUGPACK_OK);
 }
 
 static void *report(void *session) {
@@ -78,7 +78,7 @@ static void a_thread_that_waits(bugpack_session *session) {
 /* Each of these calls opens, reads or waits. */
 __attribute__((noinline)) static void use_everything(void) {
     bugpack_session *session = open_session();
-    CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, NULL, NULL) == BUGPACK_OK);
     bugpack_close(session);
     char *json = NULL;
     CHECK(bugpack_sample(0, 1, &json, NULL, NULL) == BUGPACK_OK);
@@ -99,7 +99,7 @@ int main(void) {
     CHECK(sem_init(&is_inside, 0, 0) == 0 && sem_init(&may_return, 0, 0) == 0);
     bugpack_session *session = open_session();
     a_thread_that_waits(session);
-    CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, NULL, NULL) == BUGPACK_OK);
     bugpack_close(session);
 
     pthread_t thread;

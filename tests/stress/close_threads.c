@@ -72,7 +72,7 @@ static void wait_for_reports(void) {
     for (unsigned late_count = 0; goes_on(&late_count);) {
         bool was_closed = atomic_load(&is_closed);
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        bugpack_status status = bugpack_report(now.session, NULL, &result);
+        bugpack_status status = bugpack_report(now.session, NULL, &result, NULL);
         CHECK(status == result.status);
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_BUSY || status == BUGPACK_ERR_CLOSED);
         CHECK(!was_closed || status == BUGPACK_ERR_CLOSED);
@@ -88,7 +88,8 @@ static void count_done(const bugpack_report_result *result, void *context) {
 static void trigger(void) {
     for (unsigned late_count = 0; goes_on(&late_count);) {
         bool was_closed = atomic_load(&is_closed);
-        bugpack_status status = bugpack_report_async(now.session, NULL, count_done, now.context);
+        bugpack_status status =
+            bugpack_report_async(now.session, NULL, count_done, now.context, NULL);
         CHECK(!was_closed || status == BUGPACK_ERR_CLOSED);
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_BUSY || status == BUGPACK_ERR_CLOSED);
         atomic_fetch_add(&accepted_count, status == BUGPACK_OK);
@@ -154,7 +155,7 @@ static void close_too(void) {
     while (goes_on(&late_count)) {
         bugpack_close(now.session);
         /* Whoever of the two did it: it is done, with all that was accepted. */
-        CHECK(bugpack_report_async(now.session, NULL, NULL, NULL) == BUGPACK_ERR_CLOSED);
+        CHECK(bugpack_report_async(now.session, NULL, NULL, NULL, NULL) == BUGPACK_ERR_CLOSED);
     }
 }
 

@@ -161,7 +161,7 @@ static void expect_known_to_live(void) {
 
 static void expect_whole_report(bugpack_session *session) {
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    if (bugpack_report(session, NULL, &result) != BUGPACK_OK || result.missing_count > 0) {
+    if (bugpack_report(session, NULL, &result, NULL) != BUGPACK_OK || result.missing_count > 0) {
         (void)fprintf(stderr, "%s%s\n", result.error.message, result.missing);
         CHECK(false);
     }
@@ -175,7 +175,7 @@ static void expect_whole_report(bugpack_session *session) {
 static void expect_events(bugpack_session *session) {
     bugpack_event event = BUGPACK_EVENT_INIT;
     while (bugpack_next_event(session, &event)) {}
-    struct pollfd poll_fd = {.fd = bugpack_events_fd(session), .events = POLLIN};
+    struct pollfd poll_fd = {.fd = bugpack_events_fd(session, NULL), .events = POLLIN};
     CHECK(poll_fd.fd >= first_fd + own_count && poll(&poll_fd, 1, 0) == 0);
     expect_whole_report(session);
     CHECK(poll(&poll_fd, 1, 0) == 1 && bugpack_next_event(session, &event));
@@ -190,14 +190,14 @@ static void run_host(bool has_work) {
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
     bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "before it");
-    CHECK(bugpack_flush(session, BUGPACK_OFF) == BUGPACK_OK); /* the recovery at open */
+    CHECK(bugpack_flush(session, BUGPACK_OFF, NULL) == BUGPACK_OK); /* the recovery at open */
     if (has_work) {
-        CHECK(bugpack_events_fd(session) >= 0);
+        CHECK(bugpack_events_fd(session, NULL) >= 0);
         bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", &retained, "retained");
         CHECK(bugpack_provide(session, "closing.bin", BUGPACK_PROVIDE_BYTES, closing_provider, NULL,
                               NULL) == BUGPACK_OK);
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        CHECK(bugpack_report(session, NULL, &result) == BUGPACK_ERR_IO);
+        CHECK(bugpack_report(session, NULL, &result, NULL) == BUGPACK_ERR_IO);
         CHECK(bugpack_unprovide(session, "closing.bin"));
     } else {
         close_and_reopen();
@@ -214,11 +214,11 @@ static void run_host(bool has_work) {
     if (has_work) {
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
         bugpack_report_request request = {.struct_size = sizeof request, .retained = retained};
-        CHECK(bugpack_report(session, &request, &result) != BUGPACK_OK ||
+        CHECK(bugpack_report(session, &request, &result, NULL) != BUGPACK_OK ||
               result.missing_count > 0); /* its files are gone */
     }
     CHECK(bugpack_channel_open(session, "audio", NULL, &channel, NULL) == BUGPACK_OK);
-    CHECK(bugpack_flush(session, BUGPACK_OFF) == BUGPACK_OK);
+    CHECK(bugpack_flush(session, BUGPACK_OFF, NULL) == BUGPACK_OK);
     expect_untouched();
     bugpack_close(session);
     expect_untouched();

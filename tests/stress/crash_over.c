@@ -55,7 +55,7 @@ static _Noreturn void crash(const temp_dir *dir, const char *steps) {
     (void)alarm(limit_secs);
     for (; *steps != '\0'; steps++) {
         if (*steps == 'i') {
-            CHECK(bugpack_crash_handler_install(session) == BUGPACK_OK);
+            CHECK(bugpack_crash_handler_install(session, NULL) == BUGPACK_OK);
         } else if (*steps == 'c') {
             bugpack_close(session);
             session = open_session(dir);

@@ -51,9 +51,9 @@ static void open_host(void) {
     (void)snprintf(own_dir, sizeof own_dir, "%s/%ld", dir.path, (long)getpid());
     (void)setrlimit(RLIMIT_CORE, &no_core);
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-    CHECK(bugpack_recorder_locate(session, &location) == BUGPACK_OK);
+    CHECK(bugpack_recorder_locate(session, &location, NULL) == BUGPACK_OK);
     (void)snprintf(page_path, 512, "%s/%s", location.path, BP_CRASH_PAGE_NAME);
-    CHECK(bugpack_crash_handler_install(session) == BUGPACK_OK);
+    CHECK(bugpack_crash_handler_install(session, NULL) == BUGPACK_OK);
 }
 
 /* Dies of its signal, within the limit. */

@@ -24,9 +24,9 @@ static struct {
     bugpack_status (*provide)(bugpack_session *, const char *, bugpack_provider_kind,
                               bugpack_provider_callback *, void *, bugpack_error *);
     bugpack_status (*report)(bugpack_session *, const bugpack_report_request *,
-                             bugpack_report_result *);
-    bugpack_status (*report_async)(bugpack_session *, const bugpack_report_request *, uint64_t *,
-                                   bugpack_error *);
+                             bugpack_report_result *, bugpack_error *);
+    bugpack_status (*report_async)(bugpack_session *, const bugpack_report_request *,
+                                   bugpack_report_callback *, void *, bugpack_error *);
     void (*close)(bugpack_session *);
 } api;
 
@@ -85,7 +85,7 @@ static char closing_path[300];
 static void report_and_close(void) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = closing_path;
-    CHECK(api.report_async(closing, &request, NULL, NULL) == BUGPACK_OK);
+    CHECK(api.report_async(closing, &request, NULL, NULL, NULL) == BUGPACK_OK);
     api.close(closing);
 }
 
@@ -131,7 +131,7 @@ int main(void) {
     logs_for_the_first_time_on_a_thread_without_memory(session);
     CHECK(api.provide(session, "hang.txt", BUGPACK_PROVIDE_TEXT, hang, NULL, NULL) == BUGPACK_OK);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    CHECK(api.report(session, NULL, &result) == BUGPACK_OK && result.missing_count == 1);
+    CHECK(api.report(session, NULL, &result, NULL) == BUGPACK_OK && result.missing_count == 1);
     api.close(session);
     closes_in_a_destructor(options, &dir);
     CHECK(dlclose(api.library) == 0);

@@ -22,7 +22,7 @@ static void *keep_busy(void *argument) {
     bool takes_reports = argument != NULL;
     while (!atomic_load(&must_stop)) {
         if (takes_reports) {
-            (void)bugpack_report(session, NULL, NULL);
+            (void)bugpack_report(session, NULL, NULL, NULL);
         } else {
             bugpack_log(session, BUGPACK_LEVEL_INFO, "fork", "busy");
         }
@@ -38,8 +38,8 @@ static int answer(bugpack_writer *writer, void *context) {
 static void use_session_in_child(void) {
     (void)alarm(child_limit_secs); /* a deadlock ends the child by SIGALRM */
     bugpack_log(session, BUGPACK_LEVEL_INFO, "child", "not recorded");
-    bool is_inert = bugpack_report(session, NULL, NULL) == BUGPACK_ERR_INERT &&
-                    bugpack_report_async(session, NULL, NULL, NULL) == BUGPACK_ERR_INERT &&
+    bool is_inert = bugpack_report(session, NULL, NULL, NULL) == BUGPACK_ERR_INERT &&
+                    bugpack_report_async(session, NULL, NULL, NULL, NULL) == BUGPACK_ERR_INERT &&
                     bugpack_provide(session, "child.txt", BUGPACK_PROVIDE_TEXT, answer, NULL,
                                     NULL) == BUGPACK_ERR_INERT &&
                     bugpack_provide_file(session, "child.log", "/dev/null", BUGPACK_FILE_WHOLE, 0,
@@ -79,7 +79,7 @@ int main(void) {
     for (unsigned i = 0; i < 4; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
     }
-    CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK); /* the parent's is as it was */
+    CHECK(bugpack_report(session, NULL, NULL, NULL) == BUGPACK_OK); /* the parent's is as it was */
     bugpack_close(session);
     expect_inert_in_child(); /* closed here before, it is still none of the child's */
     printf("%d forks under load, 0 hung\n", fork_count);

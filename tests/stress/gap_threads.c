@@ -50,10 +50,10 @@ static void *look_on(void *argument) {
     (void)pthread_barrier_wait(&start);
     while (!atomic_load(&must_stop)) {
         bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-        CHECK(bugpack_pedantic_get(session, &state) == BUGPACK_OK);
+        CHECK(bugpack_pedantic_get(session, &state, NULL) == BUGPACK_OK);
         CHECK(state.written_count + state.pending_count <= state.cap);
         (void)bugpack_pedantic_enable(session, state.occurrence_count % 2 == 0);
-        bugpack_status status = bugpack_report(session, NULL, NULL);
+        bugpack_status status = bugpack_report(session, NULL, NULL, NULL);
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_BUSY);
         bugpack_gap_unknown(session, "look", state.occurrence_count, &state, sizeof state);
     }
@@ -98,7 +98,7 @@ static void run(const temp_dir *dir, bool with_onlooker) {
     atomic_store(&must_stop, true);
     CHECK(!with_onlooker || pthread_join(onlooker, NULL) == 0);
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    CHECK(bugpack_pedantic_get(session, &state) == BUGPACK_OK);
+    CHECK(bugpack_pedantic_get(session, &state, NULL) == BUGPACK_OK);
     if (!with_onlooker) {
         CHECK(state.occurrence_count == (uint64_t)gaps_each * thread_count);
         CHECK(state.distinct_count == key_count);

@@ -67,7 +67,7 @@ int main(void) {
 
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     for (unsigned i = 0; i < 3; i++) {
-        CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+        CHECK(bugpack_report(session, NULL, &result, NULL) == BUGPACK_OK);
         CHECK(result.missing_count == 1);
         CHECK(strstr(result.missing, "hang.txt: ") == result.missing);
         CHECK(report_entry_contains(result.path, "after.txt", "here"));

@@ -32,7 +32,7 @@ int main(void) {
     bugpack_session *session = NULL;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-    CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, &result, NULL) == BUGPACK_OK);
     CHECK(result.missing_count == 0);
     CHECK(!report_entry_contains(result.path, "heap-state.json", ""));
     CHECK(report_entry_contains(result.path, "manifest.json", "\"status\": \"omitted\""));

@@ -109,7 +109,7 @@ static void check_report(const char *allocator) {
     char expected[64];
     (void)snprintf(expected, sizeof expected, "\"allocator\": \"%s\"", allocator);
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-    CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, &result, NULL) == BUGPACK_OK);
     CHECK(result.missing_count == 0);
     CHECK(report_entry_contains(result.path, "heap-state.json", expected));
     bugpack_close(session);

@@ -74,7 +74,7 @@ static _Noreturn void run_host(int socket_fd, bool is_in_memory) {
     CHECK(write(socket_fd, &word, 1) == 1);
     CHECK(read(socket_fd, &word, 1) == 1);
     record(session, channel, record_count);
-    CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, NULL, NULL) == BUGPACK_OK);
     bugpack_close(session);
     _exit(0);
 }
@@ -110,7 +110,7 @@ static void take_report(pid_t pid, const char *without, char path[400]) {
     options.without_entries = without;
     request.output_path = path;
     CHECK(bugpack_open(&options, &session, &error) == BUGPACK_OK);
-    CHECK(bugpack_report(session, &request, NULL) == BUGPACK_OK);
+    CHECK(bugpack_report(session, &request, NULL, NULL) == BUGPACK_OK);
     bugpack_close(session);
 }
 

@@ -48,7 +48,7 @@ int main(void) {
     CHECK(read(loading[0], &byte, 1) == 1);
 
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, &result, NULL) == BUGPACK_OK);
     CHECK(result.missing_count > 0 && strstr(result.missing, "stacks.json: ") != NULL);
     CHECK(report_entry_contains(result.path, "logs.jsonl", "about to load it"));
     CHECK(report_entry_contains(result.path, "threads.json", "\"pause\""));

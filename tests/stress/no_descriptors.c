@@ -81,7 +81,7 @@ int main(void) {
     CHECK(use_up_descriptors() > 0);
     for (int i = 0; i < 3; i++) {
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        bugpack_status status = bugpack_report(session, NULL, &result);
+        bugpack_status status = bugpack_report(session, NULL, &result, NULL);
         if (status != BUGPACK_OK || result.missing_count > 0) {
             (void)fprintf(stderr, "%s%s\n", result.error.message, result.missing);
         }

@@ -65,7 +65,7 @@ static bool has_stopped(const temp_dir *dir, const char *command, bugpack_stacks
     options.calibrator_path = command;
     options.stacks = choice;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-    CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, &result, NULL) == BUGPACK_OK);
     bugpack_close(session);
     bool is_stopped = report_entry_contains(result.path, "stacks.json", "\"stopped_us\"");
     if (is_stopped) {

@@ -82,7 +82,7 @@ static bugpack_session *open_session(void) {
 static char *take(bugpack_session *session, const char *entry, char **ret_manifest) {
     static bugpack_report_result result;
     result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
-    CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, &result, NULL) == BUGPACK_OK);
     *ret_manifest = report_read(result.path, "manifest.json", NULL);
     CHECK(*ret_manifest != NULL);
     char *text = report_read(result.path, entry, NULL);

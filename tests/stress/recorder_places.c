@@ -58,7 +58,7 @@ static void say(const host *to, const char *text) {
 /* Takes a report, which has to be whole; its path is in `result`. */
 static void take_report(const host *from, bugpack_report_result *result) {
     *result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
-    CHECK(bugpack_report(from->session, NULL, result) == BUGPACK_OK);
+    CHECK(bugpack_report(from->session, NULL, result, NULL) == BUGPACK_OK);
     if (result->missing_count > 0) {
         (void)fprintf(stderr, "missing: %s\n", result->missing);
     }

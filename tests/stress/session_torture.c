@@ -53,7 +53,7 @@ static bugpack_status take_report(bugpack_session *session, bugpack_report_resul
     request.screenshot = &picture;
     request.screenshot_context = &released_count;
     request.screenshot_release = count;
-    bugpack_status status = bugpack_report(session, &request, result);
+    bugpack_status status = bugpack_report(session, &request, result, NULL);
     CHECK(released_count == 1);
     return status;
 }

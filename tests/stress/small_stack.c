@@ -63,25 +63,25 @@ static void meet_gap(void) {
 }
 
 static void trigger(void) {
-    (void)bugpack_report_async(session, NULL, NULL, NULL);
+    (void)bugpack_report_async(session, NULL, NULL, NULL, NULL);
     (void)bugpack_disconnect(session, "net", "reset", NULL, NULL);
     uint64_t retained = 0;
     bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", &retained, "retained");
 }
 
 static void take_report(void) {
-    CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, NULL, NULL) == BUGPACK_OK);
 }
 
 static void take_event(void) {
     static bugpack_event event = BUGPACK_EVENT_INIT;
-    (void)bugpack_events_fd(session);
+    (void)bugpack_events_fd(session, NULL);
     (void)bugpack_next_event(session, &event);
 }
 
 static void flush_and_tag(void) {
-    (void)bugpack_set_tag(session, "key", "value");
-    (void)bugpack_flush(session, BUGPACK_OFF);
+    (void)bugpack_set_tag(session, "key", "value", NULL);
+    (void)bugpack_flush(session, BUGPACK_OFF, NULL);
 }
 
 static void sample(void) {

@@ -219,7 +219,7 @@ static void fill_rings(bugpack_channel **channels) {
 
 static bugpack_pedantic_state gaps(void) {
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    CHECK(bugpack_pedantic_get(session, &state) == BUGPACK_OK);
+    CHECK(bugpack_pedantic_get(session, &state, NULL) == BUGPACK_OK);
     return state;
 }
 
@@ -252,7 +252,7 @@ static uint64_t take_reports(uint64_t seconds) {
     uint64_t report_count = 0;
     while (bp_clock_monotonic_ns() < end_ns) {
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-        bugpack_status status = bugpack_report(session, NULL, &result);
+        bugpack_status status = bugpack_report(session, NULL, &result, NULL);
         if (status != BUGPACK_OK && status != BUGPACK_ERR_BUSY) {
             (void)fprintf(stderr, "%s\n", result.error.message);
             exit(1);
@@ -287,7 +287,7 @@ int main(int argument_count, char **arguments) {
         CHECK(pthread_create(&writers[i], NULL, write_records, channels[i]) == 0);
     }
     wait_for(&warm_writers, writer_count);
-    CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, NULL, NULL) == BUGPACK_OK);
     struct holdings before = measure_at_rest(recorder_dir, NULL);
     print("after the first reports", before);
     atomic_store(&meets_gaps, true);

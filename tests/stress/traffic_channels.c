@@ -89,7 +89,7 @@ static unsigned count_in_index(const char *path, const char *text) {
 
 static void report_now(bugpack_session *session, bugpack_report_result *ret_result) {
     *ret_result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
-    CHECK(bugpack_report(session, NULL, ret_result) == BUGPACK_OK);
+    CHECK(bugpack_report(session, NULL, ret_result, NULL) == BUGPACK_OK);
 }
 
 static void on_done(const bugpack_report_result *result, void *context) {
@@ -129,7 +129,7 @@ static void reconnect(unsigned long connection_count) {
     for (unsigned long i = first; i < connection_count; i++) {
         connect_once(session, i);
         if (i == half) {
-            CHECK(bugpack_report_async(session, NULL, on_done, middle) == BUGPACK_OK);
+            CHECK(bugpack_report_async(session, NULL, on_done, middle, NULL) == BUGPACK_OK);
         }
     }
     report_now(session, &report);

@@ -89,7 +89,7 @@ static void *keep_and_report(void *unused) {
             atomic_fetch_add(&refused_count, 1); /* the freezer has enough to do */
         } else {
             /* NO_TICKET: newer ones took its place already. */
-            bugpack_status status = bugpack_report(session, &request, NULL);
+            bugpack_status status = bugpack_report(session, &request, NULL, NULL);
             CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_BUSY ||
                   status == BUGPACK_ERR_NO_TICKET);
             atomic_fetch_add(&kept_count, status == BUGPACK_OK);

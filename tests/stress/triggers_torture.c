@@ -73,7 +73,7 @@ static void wait_for_gap(void) {
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
     do {
         nap();
-        CHECK(bugpack_pedantic_get(session, &state) == BUGPACK_OK);
+        CHECK(bugpack_pedantic_get(session, &state, NULL) == BUGPACK_OK);
     } while (state.pending_count > 0);
     while (atomic_load(&written_count) < state.written_count) {
         nap();
@@ -112,7 +112,8 @@ static void keep_and_report(void) {
         }
         kept_in = session;
         request.retained = retained;
-        status = retained == 0 ? BUGPACK_ERR_NO_MEMORY : bugpack_report(session, &request, NULL);
+        status =
+            retained == 0 ? BUGPACK_ERR_NO_MEMORY : bugpack_report(session, &request, NULL, NULL);
         retained = status == BUGPACK_ERR_NO_MEMORY ? retained : 0;
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_MEMORY ||
               status == BUGPACK_ERR_NO_TICKET);

@@ -63,8 +63,8 @@ static void open_session(void) {
     }
     MUST(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     if (strncmp(mode, "kept", 4) == 0) {
-        MUST(bugpack_set_tag(session, "branch", "main") == BUGPACK_OK);
-        MUST(bugpack_set_tag(session, "api_key", "hunter2secret") == BUGPACK_OK);
+        MUST(bugpack_set_tag(session, "branch", "main", NULL) == BUGPACK_OK);
+        MUST(bugpack_set_tag(session, "api_key", "hunter2secret", NULL) == BUGPACK_OK);
         MUST(bugpack_provide(session, "session.json", BUGPACK_PROVIDE_JSON, provide_session, NULL,
                              NULL) == BUGPACK_OK);
     }
@@ -72,8 +72,8 @@ static void open_session(void) {
 }
 
 static void install(void) {
-    MUST(bugpack_crash_handler_install(session) == BUGPACK_OK);
-    MUST(bugpack_crash_handler_install(session) == BUGPACK_OK);
+    MUST(bugpack_crash_handler_install(session, NULL) == BUGPACK_OK);
+    MUST(bugpack_crash_handler_install(session, NULL) == BUGPACK_OK);
 }
 
 /* What a backtrace is to show. */
@@ -111,7 +111,7 @@ NOINLINE static int recurse(int depth) {
 }
 
 static void *overflow_thread(void *with_stack) {
-    MUST(with_stack == NULL || bugpack_crash_thread_init() == BUGPACK_OK);
+    MUST(with_stack == NULL || bugpack_crash_thread_init(NULL) == BUGPACK_OK);
     return (void *)(intptr_t)recurse(0);
 }
 
@@ -282,7 +282,7 @@ static int crash_provider(bugpack_writer *writer, void *context) {
 static void crash_inside(void) {
     MUST(bugpack_provide(session, "state.txt", BUGPACK_PROVIDE_TEXT, crash_provider, NULL, NULL) ==
          BUGPACK_OK);
-    (void)bugpack_report(session, NULL, NULL);
+    (void)bugpack_report(session, NULL, NULL, NULL);
 }
 
 /* Whether the file is there and has the text: what is stored first may have the tags alone. */
@@ -300,7 +300,7 @@ static bool holds(const char *path, const char *text) {
 static void await_file(const char *name, const char *text, bool truncates) {
     static bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
     char path[5000];
-    MUST(bugpack_recorder_locate(session, &location) == BUGPACK_OK);
+    MUST(bugpack_recorder_locate(session, &location, NULL) == BUGPACK_OK);
     (void)snprintf(path, sizeof path, "%s/%s", location.path, name);
     while (!holds(path, text)) {
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -318,7 +318,7 @@ static void kill_when_kept(void) {
 static volatile bp_crash_page *map_page(void) {
     static bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
     char path[5000];
-    MUST(bugpack_recorder_locate(session, &location) == BUGPACK_OK);
+    MUST(bugpack_recorder_locate(session, &location, NULL) == BUGPACK_OK);
     (void)snprintf(path, sizeof path, "%s/%s", location.path, BP_CRASH_PAGE_NAME);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     void *map = mmap(NULL, sizeof(bp_crash_page), PROT_READ, MAP_SHARED, fd, 0);
@@ -407,12 +407,12 @@ static void refuse_others(void) {
     bugpack_session *first = session;
     install();
     open_session();
-    MUST(bugpack_crash_handler_install(session) == BUGPACK_ERR_BUSY);
+    MUST(bugpack_crash_handler_install(session, NULL) == BUGPACK_ERR_BUSY);
     bugpack_close(first);
     install();
     close_session();
-    MUST(bugpack_crash_handler_install(session) == BUGPACK_ERR_CLOSED);
-    MUST(bugpack_crash_handler_install(NULL) == BUGPACK_ERR_INVALID);
+    MUST(bugpack_crash_handler_install(session, NULL) == BUGPACK_ERR_CLOSED);
+    MUST(bugpack_crash_handler_install(NULL, NULL) == BUGPACK_ERR_INVALID);
     exit(0);
 }
 

@@ -15,7 +15,7 @@ bugpack_pedantic_state pedantic_settle(void) {
     do {
         const struct timespec pause = {.tv_nsec = 1000000};
         (void)nanosleep(&pause, NULL);
-        cr_assert(zero(int, bugpack_pedantic_get(session, &state)));
+        cr_assert(zero(int, bugpack_pedantic_get(session, &state, NULL)));
     } while (state.pending_count > 0);
     return state;
 }

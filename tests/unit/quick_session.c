@@ -46,7 +46,7 @@ void provide(const char *name, bugpack_provider_kind kind, bugpack_provider_call
 
 bugpack_status try_report(const bugpack_report_request *request) {
     taken = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
-    return bugpack_report(session, request, &taken);
+    return bugpack_report(session, request, &taken, NULL);
 }
 
 void take(const bugpack_report_request *request) {

@@ -88,13 +88,14 @@ channel_options: size_t struct_size; uint64_t weight; bool host_is_server, is_ip
  filter_context;"""
 _CALLS = """
 str version(void); str status_name(status); status open(const options*, self**, error*);
-void close(self*); status flush(self*, uint64_t); status cancel(self*, uint64_t);
-status redact_add(self*, str, error*); status set_tag(self*, str, str);
-status crash_handler_install(self*); status condition_add(self*, str, error*);
-int events_fd(self*); bool next_event(self*, event*); bool log_wants(const self*, level);
+void close(self*); status flush(self*, uint64_t, error*);
+status cancel(self*, uint64_t, error*); status redact_add(self*, str, error*);
+status set_tag(self*, str, str, error*); status crash_handler_install(self*, error*);
+status condition_add(self*, str, error*);
+int events_fd(self*, error*); bool next_event(self*, event*); bool log_wants(const self*, level);
 void log_set_level(self*, level); void log_part(self*, level, str, const void*, size_t, unsigned);
 void notify_text(self*, level, str, uint64_t*, str);
-status report_async(self*, const report_request*, report_callback*, void*);
+status report_async(self*, const report_request*, report_callback*, void*, error*);
 status disconnect(self*, str, str, const disconnect_details*, error*); bool pedantic_enable(self*, bool); void gap(self*, str);
 void gap_unknown(self*, str, uint64_t, const void*, size_t);
 status provide(self*, str, provider_kind, provider_callback*, void*, error*);
@@ -190,23 +191,22 @@ def _read(struct):
 
 
 def _do(call, *arguments):
-    """A call with a status, and with an error at its end where it has one."""
+    """A call with an error at its end."""
     error = _TYPES["error"]()
-    if _PROTOTYPES[call][1][-1] == "error*":
-        arguments += (ctypes.byref(error),)
-    status = getattr(_library, call)(*arguments)
-    if status != Status.OK:
-        text = _python(error.message or _library.status_name(status))
-        raise Error(status, text if error.message else f"{call}: {text}", error.system_errno)
+    result = getattr(_library, call)(*arguments, ctypes.byref(error))
+    if error.status != Status.OK:
+        raise _python(error)
+    return result
 
 
 def _method(call):
     """The method of a call. Arguments that are left out are 0 or NULL."""
-    result, (_, *parameters) = _PROTOTYPES[call]
+    _, *parameters = _PROTOTYPES[call][1]
+    can_fail = "error*" in parameters
     parameters = [each for each in parameters if each != "error*"]
 
     def method(self, *given):
-        arguments, left = [self._open if result == "status" else self._handle], list(given)
+        arguments, left = [self._open if can_fail else self._handle], list(given)
         for each in parameters:
             if each == "size_t":  # of the bytes before
                 arguments.append(len(arguments[-1]))
@@ -218,7 +218,7 @@ def _method(call):
                                  0 if value is None and each != "str" else value)
         if left:
             raise TypeError(f"{call} has fewer arguments: {left!r}")
-        return _do(call, *arguments) if result == "status" else getattr(_library, call)(*arguments)
+        return _do(call, *arguments) if can_fail else getattr(_library, call)(*arguments)
 
     return method
 

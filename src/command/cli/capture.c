@@ -108,7 +108,7 @@ static bugpack_status request_report(bugpack_session *session, capture_options *
     request.description = options->description;
     request.output_path = options->streamed_dir == NULL ? options->output_path : NULL;
     request.timeout_ms = options->timeout_ms;
-    bugpack_status status = bugpack_report_async(session, &request, on_done, pending);
+    bugpack_status status = bugpack_report_async(session, &request, on_done, pending, NULL);
     if (status != BUGPACK_OK) {
         bp_cli_say("cannot take a report: %s", bugpack_status_name(status));
         return status;
@@ -118,7 +118,7 @@ static bugpack_status request_report(bugpack_session *session, capture_options *
     }
     pending->ended_by = bp_cli_interrupt_wait(pending->done_pipe);
     if (pending->ended_by != 0) {
-        (void)bugpack_cancel(session, 0); /* INVALID when it has just ended */
+        (void)bugpack_cancel(session, 0, NULL); /* INVALID when it has just ended */
         char byte;
         do { /* two signals may have come */
             while (read(pending->done_pipe[0], &byte, 1) < 0 && errno == EINTR) {}

@@ -201,7 +201,8 @@ static void request_report(run_session *session, const char *description, const 
     request.is_crash = end != NULL;
     request.target_exit = end;
     request.target_cpu_ns = cpu_ns;
-    bugpack_status status = bugpack_report_async(session->session, &request, on_done, session);
+    bugpack_status status =
+        bugpack_report_async(session->session, &request, on_done, session, NULL);
     if (status != BUGPACK_OK) {
         say_report(session, NULL, 0, NULL, bugpack_status_name(status));
     }
@@ -372,7 +373,7 @@ static void run_session_close(run_session *session, bp_run_child *child) {
     (void)pthread_cond_broadcast(&session->command_ended);
     bp_lock_release(&session->lock);
     if (session->session != NULL) {
-        (void)bugpack_flush(session->session, UINT32_MAX); /* reads what the command left */
+        (void)bugpack_flush(session->session, UINT32_MAX, NULL); /* reads what the command left */
     }
     bp_run_child_reap(child);
     session->is_closing = true;

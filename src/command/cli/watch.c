@@ -178,7 +178,7 @@ static void wait_for_something(watch *it, uint64_t until_ns) {
     struct pollfd waited[fixed_count + follow_max] = {
         {it->end_fd, POLLIN, 0},
         {it->notice_pipe[0], POLLIN, 0},
-        {it->session != NULL ? bugpack_events_fd(it->session) : -1, POLLIN, 0}};
+        {it->session != NULL ? bugpack_events_fd(it->session, NULL) : -1, POLLIN, 0}};
     for (size_t i = 0; i < it->follow_count; i++) {
         waited[fixed_count + i] = (struct pollfd){bp_follow_fd(it->follows[i]), POLLIN, 0};
         if (waited[fixed_count + i].fd < 0) {
@@ -294,7 +294,7 @@ static bool find_target(watch *it, bp_cli_exit *ret_exit) {
     }
     it->target = *bp_session_target(it->session);
     it->has_ended = it->has_conditions = false;
-    (void)bugpack_events_fd(it->session); /* events wait from now on */
+    (void)bugpack_events_fd(it->session, NULL); /* events wait from now on */
     bp_session_tell_conditions(it->session, on_truth, it);
     *ret_exit = BP_CLI_FAILED;
     if (bp_cli_files_provide(&it->options->files, it->session) != BUGPACK_OK) {
@@ -308,9 +308,9 @@ static bool find_target(watch *it, bp_cli_exit *ret_exit) {
 static void leave_target(watch *it) {
     if (it->session != NULL) {
         if (it->is_interrupted) {
-            (void)bugpack_cancel(it->session, 0);
+            (void)bugpack_cancel(it->session, 0, NULL);
         }
-        (void)bugpack_flush(it->session, UINT32_MAX);
+        (void)bugpack_flush(it->session, UINT32_MAX, NULL);
         take_notices(it);
         take_events(it);
         bugpack_close(it->session);

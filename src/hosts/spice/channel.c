@@ -300,7 +300,7 @@ static void open_records(spice_channel *channel) {
         bugpack_log(session, BUGPACK_LEVEL_WARN, channel->kind->name, "%s", error.message);
     }
     bugpack_watchdog_pause(channel->watchdog);
-    (void)bugpack_crash_thread_init();
+    (void)bugpack_crash_thread_init(NULL);
 }
 
 /* Lets others end the connection from now on; false if they want to already. */

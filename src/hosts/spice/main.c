@@ -168,7 +168,7 @@ static void end_connection(program *self) {
         return;
     }
     self->was_connected = true;
-    (void)bugpack_flush(self->client.session, flush_ms);
+    (void)bugpack_flush(self->client.session, flush_ms, NULL);
     int64_t longer_ms = self->pause_ms * 2;
     longer_ms = longer_ms > longest_pause_ms ? longest_pause_ms : longer_ms;
     self->pause_ms = was_let_in ? first_pause_ms : longer_ms;

@@ -37,7 +37,7 @@ bool spice_report_open(spice_client *client, const char *report_dir, bool is_ped
         return false;
     }
     client->session = session;
-    (void)bugpack_crash_handler_install(session); /* on_diagnostic has the reason */
+    (void)bugpack_crash_handler_install(session, NULL); /* on_diagnostic has the reason */
     return true;
 }
 
@@ -71,7 +71,7 @@ void spice_report_take(spice_client *client) {
         request.screenshot_context = pixels;
         request.screenshot_release = free;
     }
-    bugpack_status status = bugpack_report_async(client->session, &request, NULL, NULL);
+    bugpack_status status = bugpack_report_async(client->session, &request, NULL, NULL, NULL);
     if (status != BUGPACK_OK) {
         (void)printf("no report: %s\n", bugpack_status_name(status));
     }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
+
 void bp_events_init(bp_events *events, bugpack_event_callback *callback, void *context) {
     *events = (bp_events){.callback = callback, .context = context};
     bp_lock_init(&events->lock, BP_LOCK_EVENTS);
@@ -106,23 +108,29 @@ void bp_events_post_result(bp_events *events, bp_report_kind report_kind, uint64
     post(events, &event, report_kind, ticket);
 }
 
-int bp_events_fd(bp_events *events) {
-    bp_wake anew;
-    bp_lock_acquire(&events->lock);
-    bugpack_event *slots = NULL;
-    if (events->slots == NULL) {
-        slots = calloc(BUGPACK_EVENTS_MAX, sizeof *slots);
-    }
-    if (slots != NULL && bp_wake_open(&events->wake, NULL) == BUGPACK_OK) {
+/* Makes the queue with its descriptor. The lock is held. */
+static void make_queue(bp_events *events, bugpack_error *error) {
+    bugpack_event *slots = calloc(BUGPACK_EVENTS_MAX, sizeof *slots);
+    if (slots == NULL) {
+        (void)bp_fail_memory(error, "queue events");
+    } else if (bp_wake_open(&events->wake, error) == BUGPACK_OK) {
         events->slots = slots;
         atomic_store(&events->has_queue, true);
     } else {
         free(slots);
     }
+}
+
+int bp_events_fd(bp_events *events, bugpack_error *error) {
+    bp_wake anew;
+    bp_lock_acquire(&events->lock);
+    if (events->slots == NULL) {
+        make_queue(events, error);
+    }
     bool has_queue = events->slots != NULL;
     /* The host may have closed it, with descriptors that it did not know. */
     bool is_open = has_queue && bp_wake_is_open(&events->wake);
-    if (has_queue && !is_open && bp_wake_open(&anew, NULL) == BUGPACK_OK) {
+    if (has_queue && !is_open && bp_wake_open(&anew, error) == BUGPACK_OK) {
         bp_wake_close(&events->wake);
         events->wake = anew;
         is_open = true;

@@ -45,8 +45,8 @@ void bp_events_post_hang_end(bp_events *events, const char *watchdog, uint64_t t
                              uint64_t duration_ms);
 
 /* The descriptor that is readable exactly while an event waits; made by the first call, with the
- * queue, and again after the host has closed it. -1 when it cannot be had. Any thread. */
-int bp_events_fd(bp_events *events);
+ * queue, and again after the host has closed it. -1 on failure. Any thread. */
+int bp_events_fd(bp_events *events, bugpack_error *error);
 
 /* Takes the oldest event; false when there is none. Any thread. */
 bool bp_events_take(bp_events *events, bugpack_event *ret_event);

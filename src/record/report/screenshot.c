@@ -1,11 +1,13 @@
 #include "report/screenshot.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/status.h"
 #include "image/png.h"
 
 enum { bytes_per_pixel = 4 };
@@ -39,22 +41,36 @@ static bp_pixels read_pixels(const bugpack_picture *picture) {
                        .is_opaque = is_opaque};
 }
 
-bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack_region *region) {
+bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack_region *region,
+                                   bugpack_error *error) {
     if (picture == NULL) {
-        return is_no_region(region) ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+        return is_no_region(region)
+                   ? BUGPACK_OK
+                   : bp_fail(error, BUGPACK_ERR_INVALID, "region needs a screenshot");
+    }
+    if ((unsigned)picture->format > BUGPACK_PIXELS_BGRX) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "format: %u is no bugpack_pixel_format",
+                       (unsigned)picture->format);
     }
     bp_pixels pixels = read_pixels(picture);
-    if (picture->pixels == NULL || (unsigned)picture->format > BUGPACK_PIXELS_BGRX ||
-        bp_pixels_check(&pixels, SIZE_MAX, NULL) != BUGPACK_OK ||
-        (uint64_t)picture->width * picture->height * bytes_per_pixel > BUGPACK_PICTURE_MAX_BYTES) {
-        return BUGPACK_ERR_INVALID;
+    bugpack_status status = bp_pixels_check(&pixels, SIZE_MAX, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    uint64_t byte_count = (uint64_t)picture->width * picture->height * bytes_per_pixel;
+    if (byte_count > BUGPACK_PICTURE_MAX_BYTES) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "an image of %" PRIu64 " bytes: it must have at most %u", byte_count,
+                       BUGPACK_PICTURE_MAX_BYTES);
     }
     if (is_no_region(region)) {
         return BUGPACK_OK;
     }
     bool is_visible = region->width > 0 && region->height > 0 && region->x < picture->width &&
                       region->y < picture->height;
-    return is_visible ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+    return is_visible ? BUGPACK_OK
+                      : bp_fail(error, BUGPACK_ERR_INVALID,
+                                "region is empty, or outside of the screenshot");
 }
 
 /* Replaces the bytes by a copy without padding, which is the caller's to free; NULL without memory.
@@ -188,7 +204,7 @@ static bugpack_status encode(const bp_pixels *pixels, bugpack_writer *writer) {
 bugpack_status bugpack_write_picture(bugpack_writer *writer, const bugpack_picture *picture) {
     static const bugpack_region none = {0, 0, 0, 0};
     if (writer->picture == BP_PICTURE_WRITTEN || picture == NULL ||
-        bp_screenshot_check(picture, &none) != BUGPACK_OK) {
+        bp_screenshot_check(picture, &none, NULL) != BUGPACK_OK) {
         return keep_failure(writer, BUGPACK_ERR_INVALID);
     }
     bp_pixels pixels = read_pixels(picture);

@@ -25,7 +25,8 @@ void bp_pixel_owner_release(bp_pixel_owner *owner);
 
 /* Whether a request's picture and region make sense; no picture and no region do, and a region that
  * lies partly in the picture does. INVALID. */
-bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack_region *region);
+bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack_region *region,
+                                   bugpack_error *error);
 
 /*
  * Takes the pixels over if they have an owner, who is moved then, and copies them otherwise. Both

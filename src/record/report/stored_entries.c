@@ -291,7 +291,7 @@ static bugpack_status add_all(const bp_buffer *text, uint64_t end_wall_ns, bp_ta
                 value, sizeof value, "%.*s",
                 (int)(entry.byte_count < sizeof value ? entry.byte_count : sizeof value - 1),
                 it->next);
-            is_sound = bp_tags_set(tags, name, value) == BUGPACK_OK;
+            is_sound = bp_tags_set(tags, name, value, NULL) == BUGPACK_OK;
         } else if (is_sound && (is_sound = keep_name(it))) {
             status = add_entry(name, &entry, it->next, end_wall_ns, bundle, error);
         }

@@ -6,6 +6,7 @@
 
 #include <bugpack/session.h>
 
+#include "base/status.h"
 #include "base/utf8.h"
 
 void bp_tags_init(bp_tags *tags) {
@@ -33,26 +34,30 @@ static bp_tag_set *copy_without(const bp_tag_set *from, const char *key) {
     return set;
 }
 
-bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value) {
+bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value,
+                           bugpack_error *error) {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
                                   "_.-";
-    size_t key_bytes = key == NULL ? 0 : strnlen(key, BUGPACK_TAG_KEY_MAX_BYTES + 1);
-    if (key_bytes == 0 || key_bytes > BUGPACK_TAG_KEY_MAX_BYTES ||
-        strspn(key, allowed) != key_bytes) {
-        return BUGPACK_ERR_INVALID;
+    bugpack_status status = bp_check_text("key", key, 1, BUGPACK_TAG_KEY_MAX_BYTES, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    bugpack_status status = BUGPACK_OK;
+    if (key[strspn(key, allowed)] != '\0') {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "key \"%s\" has a character that is not one of A-Z a-z 0-9 _ . -", key);
+    }
     bp_lock_acquire(&tags->lock);
     bp_tag_set *old = tags->current;
     bp_tag_set *set = copy_without(old, key);
     if (set == NULL) {
-        status = BUGPACK_ERR_NO_MEMORY;
+        status = bp_fail_memory(error, "set a tag");
     } else if (value != NULL && set->count == BUGPACK_TAGS_MAX) {
-        status = BUGPACK_ERR_LIMIT;
+        status = bp_fail(error, BUGPACK_ERR_LIMIT,
+                         "cannot set tag \"%s\": a session has at most %d", key, BUGPACK_TAGS_MAX);
     } else {
         if (value != NULL) {
             bp_tag *tag = &set->tags[set->count++];
-            memcpy(tag->key, key, key_bytes);
+            memcpy(tag->key, key, strlen(key));
             /* With some bytes over the limit, so that the cut sees whether it would split a
              * character. */
             size_t value_bytes = strnlen(value, BUGPACK_TAG_VALUE_MAX_BYTES + 4);

@@ -28,7 +28,7 @@ void bp_tags_init(bp_tags *tags);
 void bp_tags_release(bp_tags *tags);
 
 /* bugpack_set_tag, without the check of the session. */
-bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value);
+bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value, bugpack_error *error);
 
 /* The tags now, with a reference; NULL for none. NULL gives NULL. */
 bp_tag_set *bp_tags_hold(bp_tags *tags);

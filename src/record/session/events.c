@@ -1,10 +1,10 @@
 #include "base/struct_size.h"
 #include "session/session.h"
 
-int bugpack_events_fd(bugpack_session *session) {
+int bugpack_events_fd(bugpack_session *session, bugpack_error *error) {
     bp_call call;
-    bool is_inside = bp_session_enter(&call, session, NULL, NULL);
-    int fd = is_inside ? bp_events_fd(session->context.events) : -1;
+    bool is_inside = bp_session_enter(&call, session, "poll for events", error);
+    int fd = is_inside ? bp_events_fd(session->context.events, error) : -1;
     (void)bp_session_leave(&call);
     return fd;
 }

@@ -52,13 +52,14 @@ bool bugpack_pedantic_enable(bugpack_session *session, bool is_enabled) {
            bp_pedantic_enable(pedantic_of(session), is_enabled);
 }
 
-bugpack_status bugpack_pedantic_get(bugpack_session *session, bugpack_pedantic_state *ret_state) {
+bugpack_status bugpack_pedantic_get(bugpack_session *session, bugpack_pedantic_state *ret_state,
+                                    bugpack_error *error) {
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    if (bp_struct_check(&bp_of_bugpack_pedantic_state, ret_state, NULL) != BUGPACK_OK) {
+    if (bp_struct_check(&bp_of_bugpack_pedantic_state, ret_state, error) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
     bp_call call;
-    if (bp_session_enter(&call, session, NULL, NULL)) {
+    if (bp_session_enter(&call, session, "read the state of pedantic mode", error)) {
         bp_pedantic_get(pedantic_of(session), &state);
         bp_struct_write(&bp_of_bugpack_pedantic_state, ret_state, &state);
     }

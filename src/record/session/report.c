@@ -1,6 +1,7 @@
 /*
  * The public calls about reports: ask for one, wait for it, cancel it.
  */
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,6 @@
 
 enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };
 
-static bugpack_status refuse(bugpack_status status, bugpack_error *error) {
-    return bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
-}
-
 static bugpack_status read_request(const bugpack_report_request *given,
                                    bugpack_report_request *request, bugpack_error *error) {
     static const bp_field timeout =
@@ -32,13 +29,13 @@ static bugpack_status read_request(const bugpack_report_request *given,
         bp_struct_fill(request, &timeout, 1, error) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
-    bool is_good =
-        (request->description == NULL ||
-         strnlen(request->description, description_max_bytes + 1) <= description_max_bytes) &&
-        (request->channel == NULL ||
-         strnlen(request->channel, channel_max_bytes + 1) <= channel_max_bytes);
-    is_good = is_good && bp_screenshot_check(request->screenshot, &request->region) == BUGPACK_OK;
-    return is_good ? BUGPACK_OK : refuse(BUGPACK_ERR_INVALID, error);
+    bugpack_status status =
+        bp_check_text("description", request->description, 0, description_max_bytes, error);
+    if (status == BUGPACK_OK) {
+        status = bp_check_text("channel", request->channel, 0, channel_max_bytes, error);
+    }
+    return status != BUGPACK_OK ? status
+                                : bp_screenshot_check(request->screenshot, &request->region, error);
 }
 
 /* Who gets the pixels of a request back, which an older host cannot say. */
@@ -146,7 +143,7 @@ static bool copy_text(const char *text, char **ret_copy) {
 
 /* Fixes everything that must be of this instant, and waits for nothing. */
 static bugpack_status fill_job(bugpack_session *session, const bugpack_report_request *request,
-                               bp_pixel_owner *owner, bp_job *job) {
+                               bp_pixel_owner *owner, bp_job *job, bugpack_error *error) {
     struct manual_report *report = job->payload;
     bugpack_status status = BUGPACK_OK;
     report->recorder = session->context.recorder;
@@ -164,7 +161,7 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
     }
     if (!copy_text(request->description, &report->description) ||
         !copy_text(request->channel, &report->channel)) {
-        return BUGPACK_ERR_NO_MEMORY;
+        return bp_fail_memory(error, "take a report");
     }
     job->channel = report->channel;
     if (job->channel != NULL && job->channel[0] != '\0' && !request->all_traffic) {
@@ -173,14 +170,17 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
     if (request->screenshot != NULL) {
         status = bp_screenshot_take(request->screenshot, &request->region, owner,
                                     &session->held_picture_bytes, &report->screenshot);
+        if (status != BUGPACK_OK) {
+            return bp_fail_memory(error, "take a report");
+        }
     }
     if (status == BUGPACK_OK && request->output_path != NULL) {
-        status = bp_file_absolute_path(request->output_path, &report->output_path, NULL);
+        status = bp_file_absolute_path(request->output_path, &report->output_path, error);
         job->output_path = report->output_path;
     }
     if (status == BUGPACK_OK && request->retained != 0) {
         status = bp_retained_lend(bp_triggers_get(&session->triggers, &bp_trigger_retained),
-                                  request->retained, job, &report->loan);
+                                  request->retained, job, &report->loan, error);
         job->type = status == BUGPACK_OK ? &loan_type : job->type;
     }
     return status;
@@ -191,17 +191,16 @@ static bugpack_status submit(bugpack_session *session, const bugpack_report_requ
                              bugpack_error *error) {
     bugpack_report_request known;
     bp_call call;
-    if (!bp_session_enter(&call, session, NULL, NULL)) {
-        (void)refuse(call.status, error);
+    if (!bp_session_enter(&call, session, "take a report", error)) {
         return bp_session_leave(&call);
     }
     call.status = read_request(request, &known, error);
     if (call.status == BUGPACK_OK) {
         bp_job *job =
             bp_job_new(&session->context, type_of(session, &known), sizeof(struct manual_report));
-        call.status = job == NULL ? BUGPACK_ERR_NO_MEMORY : fill_job(session, &known, owner, job);
+        call.status = job == NULL ? bp_fail_memory(error, "take a report")
+                                  : fill_job(session, &known, owner, job, error);
         if (call.status != BUGPACK_OK) {
-            (void)refuse(call.status, error);
             bp_job_free(job);
         } else {
             job->on_done = on_done;
@@ -216,11 +215,20 @@ static bugpack_status submit(bugpack_session *session, const bugpack_report_requ
 }
 
 bugpack_status bugpack_report_async(bugpack_session *session, const bugpack_report_request *request,
-                                    bugpack_report_callback *on_done, void *context) {
+                                    bugpack_report_callback *on_done, void *context,
+                                    bugpack_error *error) {
     bp_pixel_owner owner = pixel_owner(request);
-    bugpack_status status = submit(session, request, &owner, on_done, context, NULL);
+    bugpack_status status = submit(session, request, &owner, on_done, context, error);
     bp_pixel_owner_release(&owner);
     return status;
+}
+
+/* A provider or callback that waited for a report would wait for itself. */
+static bugpack_status refuse_inside_callback(bugpack_error *error) {
+    return bp_runner_is_inside_provider() || bp_job_queue_is_own_thread(NULL)
+               ? bp_fail(error, BUGPACK_ERR_INVALID,
+                         "cannot wait for a report inside a provider or callback")
+               : BUGPACK_OK;
 }
 
 /* A caller that waits for its report. */
@@ -244,19 +252,16 @@ static bugpack_status report_and_wait(bugpack_session *session,
                                       const bugpack_report_request *request, bp_pixel_owner *owner,
                                       bugpack_report_result *result) {
     struct waiter waiter = {.result = result};
-    bugpack_status status = bp_session_check(session);
     *result = (bugpack_report_result){.struct_size = sizeof *result};
-    if (status == BUGPACK_OK &&
-        (bp_runner_is_inside_provider() || bp_job_queue_is_own_thread(NULL))) {
-        status = BUGPACK_ERR_INVALID; /* it would wait for itself */
-    }
-    if (status != BUGPACK_OK) {
-        result->status = status;
-        return refuse(status, &result->error);
+    if (bp_session_check(session) == BUGPACK_OK) {
+        result->status = refuse_inside_callback(&result->error);
+        if (result->status != BUGPACK_OK) {
+            return result->status;
+        }
     }
     bp_condition_init(&waiter.done);
     bp_lock_init(&waiter.lock, BP_LOCK_REPORT_CALL);
-    status = submit(session, request, owner, wake_waiter, &waiter, &result->error);
+    bugpack_status status = submit(session, request, owner, wake_waiter, &waiter, &result->error);
     if (status != BUGPACK_OK) {
         result->status = status;
     } else {
@@ -272,67 +277,73 @@ static bugpack_status report_and_wait(bugpack_session *session,
 }
 
 static bugpack_status report_to(bugpack_session *session, const bugpack_report_request *request,
-                                bp_pixel_owner *owner, bugpack_report_result *ret_result) {
+                                bp_pixel_owner *owner, bugpack_report_result *ret_result,
+                                bugpack_error *error) {
     static const bugpack_report_result no_memory = {
         .struct_size = sizeof no_memory,
         .status = BUGPACK_ERR_NO_MEMORY,
         .error = {.status = BUGPACK_ERR_NO_MEMORY,
-                  .message = "no report was taken: out of memory"}};
+                  .message = "cannot take a report: out of memory"}};
     if (ret_result != NULL &&
-        bp_struct_check(&bp_of_bugpack_report_result, ret_result, NULL) != BUGPACK_OK) {
+        bp_struct_check(&bp_of_bugpack_report_result, ret_result, error) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
     /* In a child of fork, an allocator that is not glibc's may wait for ever for a lock that a
      * thread of the parent held. */
-    bugpack_status status = bp_session_check(session);
-    if (status != BUGPACK_OK && ret_result == NULL) {
-        return status;
+    if (bp_session_check(session) != BUGPACK_OK && ret_result == NULL) {
+        return submit(session, request, owner, NULL, NULL, error);
     }
     /* Not on the host's stack, which may be small. */
     bugpack_report_result *result = malloc(sizeof *result);
-    status = BUGPACK_ERR_NO_MEMORY;
+    bugpack_status status = BUGPACK_ERR_NO_MEMORY;
     if (result != NULL) {
         bp_thread_hold hold;
         bp_thread_hold_begin(&hold);
         status = report_and_wait(session, request, owner, result);
         bp_thread_hold_end(&hold);
     }
+    const bugpack_report_result *outcome = result != NULL ? result : &no_memory;
     if (ret_result != NULL) {
-        bp_struct_write(&bp_of_bugpack_report_result, ret_result,
-                        result != NULL ? result : &no_memory);
+        bp_struct_write(&bp_of_bugpack_report_result, ret_result, outcome);
+    }
+    if (status != BUGPACK_OK && error != NULL) {
+        *error = outcome->error;
     }
     free(result);
     return status;
 }
 
 bugpack_status bugpack_report(bugpack_session *session, const bugpack_report_request *request,
-                              bugpack_report_result *ret_result) {
+                              bugpack_report_result *ret_result, bugpack_error *error) {
     bp_pixel_owner owner = pixel_owner(request);
-    bugpack_status status = report_to(session, request, &owner, ret_result);
+    bugpack_status status = report_to(session, request, &owner, ret_result, error);
     bp_pixel_owner_release(&owner);
     return status;
 }
 
-bugpack_status bugpack_cancel(bugpack_session *session, uint64_t ticket) {
+bugpack_status bugpack_cancel(bugpack_session *session, uint64_t ticket, bugpack_error *error) {
     bp_call call;
-    if (bp_session_enter(&call, session, NULL, NULL) &&
+    if (bp_session_enter(&call, session, "cancel a report", error) &&
         !bp_job_queue_cancel(session->jobs, ticket)) {
-        call.status = BUGPACK_ERR_NO_TICKET;
+        call.status = ticket == 0
+                          ? bp_fail(error, BUGPACK_ERR_NO_TICKET, "no report waits or runs")
+                          : bp_fail(error, BUGPACK_ERR_NO_TICKET,
+                                    "no report with the ticket %" PRIu64 " waits or runs", ticket);
     }
     return bp_session_leave(&call);
 }
 
-bugpack_status bugpack_flush(bugpack_session *session, uint64_t timeout_ms) {
+bugpack_status bugpack_flush(bugpack_session *session, uint64_t timeout_ms, bugpack_error *error) {
     bp_call call;
-    if (!bp_session_enter(&call, session, NULL, NULL)) {
+    if (!bp_session_enter(&call, session, "wait for reports", error)) {
         return bp_session_leave(&call);
     }
     uint64_t deadline_ns =
         timeout_ms > UINT32_MAX ? UINT64_MAX : bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS;
-    if (bp_runner_is_inside_provider() || bp_job_queue_is_own_thread(NULL)) {
-        call.status = BUGPACK_ERR_INVALID; /* it would wait for itself */
-    } else if (!bp_job_queue_flush(session->jobs, deadline_ns)) {
-        call.status = BUGPACK_ERR_TIMEOUT;
+    call.status = refuse_inside_callback(error);
+    if (call.status == BUGPACK_OK && !bp_job_queue_flush(session->jobs, deadline_ns)) {
+        call.status = bp_fail(error, BUGPACK_ERR_TIMEOUT,
+                              "reports are still under way after %" PRIu64 " ms", timeout_ms);
     }
     return bp_session_leave(&call);
 }

@@ -374,12 +374,13 @@ bugpack_status bugpack_open(const bugpack_options *options, bugpack_session **re
 }
 
 bugpack_status bugpack_recorder_locate(bugpack_session *session,
-                                       bugpack_recorder_location *ret_location) {
+                                       bugpack_recorder_location *ret_location,
+                                       bugpack_error *error) {
     bp_call call;
-    if (bp_struct_check(&bp_of_bugpack_recorder_location, ret_location, NULL) != BUGPACK_OK) {
+    if (bp_struct_check(&bp_of_bugpack_recorder_location, ret_location, error) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
-    if (bp_session_enter(&call, session, NULL, NULL)) {
+    if (bp_session_enter(&call, session, "locate the recorder", error)) {
         bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
         const char *path = bp_rings_locate(session->context.recorder->rings, &location.survives);
         (void)snprintf(location.path, sizeof location.path, "%s", path == NULL ? "" : path);

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,7 +172,8 @@ uint64_t bp_retained_add(void *self) {
     return number;
 }
 
-bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_retained **ret_loan) {
+bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_retained **ret_loan,
+                                bugpack_error *error) {
     struct retained_list *list = self;
     bp_retained *found = NULL;
     bp_lock_acquire(&list->lock);
@@ -185,7 +187,8 @@ bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_ret
     }
     bp_lock_release(&list->lock);
     if (found == NULL) {
-        return BUGPACK_ERR_NO_TICKET;
+        return bp_fail(error, BUGPACK_ERR_NO_TICKET,
+                       "retained: no snapshot with the ticket %" PRIu64 " is free", number);
     }
     job->triggered = found->job->triggered;
     bp_job_drop_notes(job);

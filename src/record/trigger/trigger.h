@@ -170,7 +170,8 @@ uint64_t bp_retained_add(void *self);
  * a type that borrows its snapshot. NO_TICKET when it is not retained any more, or lent already.
  * The job calls the other functions from its type. Any thread.
  */
-bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_retained **ret_loan);
+bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_retained **ret_loan,
+                                bugpack_error *error);
 
 /* Gives the job the rings; the reason where there are none. Snapshot thread. */
 bugpack_status bp_retained_take_snapshot(bp_retained *loan, bp_job *job, bugpack_error *error);

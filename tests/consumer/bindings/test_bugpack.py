@@ -193,8 +193,8 @@ class Bindings(unittest.TestCase):
         session = self.open(on_diagnostic=lambda level, text: diagnosed.append((level, text)))
         for call, status, text in (
                 (lambda: session.condition_add("weather > 3"), "INVALID", "condition 'weather > 3'"),
-                (lambda: session.set_tag("a b", "c"), "INVALID", "set_tag: invalid argument"),
-                (lambda: session.cancel(99), "NO_TICKET", "cancel: "),
+                (lambda: session.set_tag("a b", "c"), "INVALID", "key \"a b\""),
+                (lambda: session.cancel(99), "NO_TICKET", "ticket 99"),
                 (lambda: session.provide("../x", lambda writer: 1), "INVALID", "../x"),
                 (lambda: session.report(output_path="/nowhere/x.zip"), "IO", "/nowhere"),
                 (lambda: self.open(report_dir="/nowhere/reports"), "IO", "/nowhere/reports")):

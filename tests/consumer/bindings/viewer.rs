@@ -45,7 +45,7 @@ extern "C" {
     fn bugpack_provide(session: *mut c_void, name: *const c_char, kind: c_int, provider: Provider, context: *mut c_void, error: *mut BugpackError) -> c_int;
     fn bugpack_write(writer: *mut c_void, bytes: *const c_void, count: usize) -> c_int;
     fn bugpack_fail_text(writer: *mut c_void, text: *const c_char) -> c_int;
-    fn bugpack_report(session: *mut c_void, request: *const c_void, result: *mut ReportResult) -> c_int;
+    fn bugpack_report(session: *mut c_void, request: *const c_void, result: *mut ReportResult, error: *mut c_void) -> c_int;
 }
 
 fn session_json(frames: u32) -> String {
@@ -92,7 +92,7 @@ fn main() {
         }
         let mut result: ReportResult = std::mem::zeroed();
         result.struct_size = std::mem::size_of::<ReportResult>();
-        assert_eq!(bugpack_report(session, null(), &mut result), 0);
+        assert_eq!(bugpack_report(session, null(), &mut result, std::ptr::null_mut()), 0);
         assert_eq!(result.missing_count, 1);
         println!("{}", CStr::from_ptr(result.path.as_ptr()).to_string_lossy());
         bugpack_close(session);

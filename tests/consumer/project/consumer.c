@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
     BUGPACK_LOG_TRACE(session, "main", "not compiled: %d", argc);
     BUGPACK_LOG_WARN(session, NULL, "nothing but a format");
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    bugpack_status status = bugpack_report(session, NULL, &result);
+    bugpack_status status = bugpack_report(session, NULL, &result, NULL);
     bugpack_close(session);
     if (status != BUGPACK_OK) {
         return fail("report", &result.error);

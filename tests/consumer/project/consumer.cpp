@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
     BUGPACK_LOG_WARN(session, nullptr, "nothing but a format");
     request.description = "from C++";
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    const bugpack_status status = bugpack_report(session, &request, &result);
+    const bugpack_status status = bugpack_report(session, &request, &result, NULL);
     bugpack_close(session);
     if (status != BUGPACK_OK) {
         std::cerr << "consumer: " << result.error.message << '\n';

@@ -29,7 +29,7 @@ Test(close, refuses_every_call_afterwards) {
     const int closed = BUGPACK_ERR_CLOSED;
     cr_expect(eq(int, try_report(NULL), closed));
     cr_expect(eq(int, taken.status, closed));
-    cr_expect(eq(int, bugpack_report_async(session, NULL, NULL, NULL), closed));
+    cr_expect(eq(int, bugpack_report_async(session, NULL, NULL, NULL, NULL), closed));
     cr_expect(eq(
         int, bugpack_provide(session, "a.txt", BUGPACK_PROVIDE_TEXT, provide_nothing, NULL, &error),
         closed));
@@ -97,7 +97,7 @@ Test(close, does_nothing_inside_a_filter_of_the_session) {
     bugpack_channel *channel = NULL;
     cr_assert(zero(int, bugpack_channel_open(session, "display", &with, &channel, NULL)));
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, "message", 7);
-    cr_expect(zero(int, bugpack_report(session, NULL, NULL)), "it is still open");
+    cr_expect(zero(int, bugpack_report(session, NULL, NULL, NULL)), "it is still open");
     bugpack_close(session);
 }
 
@@ -135,8 +135,8 @@ Test(close, does_not_wait_for_another_close_in_a_callback) {
     open_session();
     knot.other = session;
     knot.is_untied = false;
-    cr_assert(zero(int, bugpack_report_async(knot.closed, NULL, wait_for_other, &knot)));
-    cr_assert(zero(int, bugpack_report_async(knot.other, NULL, close_a_second_time, &knot)));
+    cr_assert(zero(int, bugpack_report_async(knot.closed, NULL, wait_for_other, &knot, NULL)));
+    cr_assert(zero(int, bugpack_report_async(knot.other, NULL, close_a_second_time, &knot, NULL)));
     bugpack_close(knot.closed);
     cr_expect(atomic_load(&knot.is_untied));
     bugpack_close(knot.other);

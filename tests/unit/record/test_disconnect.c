@@ -90,14 +90,14 @@ Test(disconnect, that_finds_the_queue_full_is_not_pending) {
     static auto_gate gate;
     open_session();
     auto_add_gate(&gate);
-    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL, NULL)));
     auto_wait_for_worker(&gate);
     for (unsigned i = 0; i < BUGPACK_REPORT_QUEUE_MAX; i++) {
-        cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
+        cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL, NULL)));
     }
     cr_assert(eq(int, bugpack_disconnect(session, "main", NULL, NULL, NULL), BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
-    (void)bugpack_flush(session, UINT32_MAX);
+    (void)bugpack_flush(session, UINT32_MAX, NULL);
     cr_assert(zero(int, bugpack_disconnect(session, "main", NULL, NULL, NULL)));
 }
 

@@ -7,7 +7,7 @@
 static bp_events *new_queue(void) {
     static bp_events events;
     bp_events_init(&events, NULL, NULL);
-    cr_assert(ge(int, bp_events_fd(&events), 0));
+    cr_assert(ge(int, bp_events_fd(&events, NULL), 0));
     return &events;
 }
 
@@ -24,7 +24,7 @@ static void expect(bp_events *queue, bugpack_event_kind kind, uint64_t ticket, u
 }
 
 static bool is_readable(bp_events *queue) {
-    struct pollfd waited = {.fd = bp_events_fd(queue), .events = POLLIN};
+    struct pollfd waited = {.fd = bp_events_fd(queue, NULL), .events = POLLIN};
     return poll(&waited, 1, 0) == 1;
 }
 
@@ -45,7 +45,7 @@ Test(event_queue, is_readable_exactly_while_events_wait) {
 
 Test(event_queue, has_a_descriptor_that_neither_blocks_nor_outlives_an_exec) {
     bp_events *queue = new_queue();
-    int fd = bp_events_fd(queue);
+    int fd = bp_events_fd(queue, NULL);
     cr_assert(gt(int, fd, 2));
     cr_assert(ne(int, fcntl(fd, F_GETFD) & FD_CLOEXEC, 0));
     cr_assert(ne(int, fcntl(fd, F_GETFL) & O_NONBLOCK, 0));

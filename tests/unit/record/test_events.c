@@ -13,7 +13,7 @@ static void setup_in_memory(void) {
 }
 
 static bugpack_event next_event(void) {
-    struct pollfd waited = {.fd = bugpack_events_fd(session), .events = POLLIN};
+    struct pollfd waited = {.fd = bugpack_events_fd(session, NULL), .events = POLLIN};
     cr_assert(eq(int, poll(&waited, 1, -1), 1));
     bugpack_event event = BUGPACK_EVENT_INIT;
     cr_assert(bugpack_next_event(session, &event));
@@ -33,7 +33,7 @@ static uint64_t trigger(void) {
     uint64_t ticket = 0;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.ret_ticket = &ticket;
-    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL, NULL)));
     cr_assert(gt(u64, ticket, 0));
     return ticket;
 }
@@ -42,8 +42,8 @@ TestSuite(events, .init = setup_in_memory, .fini = teardown);
 
 Test(events, tell_a_report_from_its_start_to_its_path) {
     open_session();
-    cr_assert(ge(int, bugpack_events_fd(session), 0));
-    cr_assert(eq(int, bugpack_events_fd(session), bugpack_events_fd(session)));
+    cr_assert(ge(int, bugpack_events_fd(session, NULL), 0));
+    cr_assert(eq(int, bugpack_events_fd(session, NULL), bugpack_events_fd(session, NULL)));
     uint64_t ticket = trigger();
     bugpack_event event = next_event();
     cr_assert(eq(int, event.kind, BUGPACK_EVENT_STARTED));
@@ -64,15 +64,15 @@ Test(events, tell_a_report_from_its_start_to_its_path) {
 Test(events, before_the_first_call_for_the_descriptor_are_dropped) {
     open_session();
     bugpack_event event = BUGPACK_EVENT_INIT;
-    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL, NULL)));
     cr_assert(not(bugpack_next_event(session, &event)));
-    cr_assert(ge(int, bugpack_events_fd(session), 0));
+    cr_assert(ge(int, bugpack_events_fd(session, NULL), 0));
     cr_assert(not(bugpack_next_event(session, &event)));
-    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL, NULL)));
     cr_assert(bugpack_next_event(session, &event));
     event.struct_size = 7;
     cr_assert(not(bugpack_next_event(session, &event)));
-    cr_assert(eq(int, bugpack_events_fd(NULL), -1));
+    cr_assert(eq(int, bugpack_events_fd(NULL, NULL), -1));
     cr_assert(not(bugpack_next_event(NULL, &event)));
 }
 
@@ -94,7 +94,7 @@ static void hear(const bugpack_event *event, void *context) {
     heard->ended_count += event->kind >= BUGPACK_EVENT_WRITTEN;
     heard->last = *event;
     if (heard->must_cancel && event->kind == BUGPACK_EVENT_PROGRESS) {
-        heard->cancelled = bugpack_cancel(heard->session, event->ticket);
+        heard->cancelled = bugpack_cancel(heard->session, event->ticket, NULL);
     }
 }
 
@@ -104,7 +104,7 @@ Test(events, reach_the_callback_in_order_and_end_once) {
     options.on_event_context = &heard;
     options.sample_window_ms = 200;
     open_session();
-    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL, NULL)));
     bugpack_close(session);
     cr_assert(eq(uint, heard.started_count, 1));
     cr_assert(eq(uint, heard.ended_count, 1));
@@ -120,7 +120,7 @@ Test(events, tell_of_a_failure_with_its_sentence) {
     open_session();
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = "/nonexistent/report.zip";
-    cr_assert(eq(int, bugpack_report(session, &request, NULL), BUGPACK_ERR_IO));
+    cr_assert(eq(int, bugpack_report(session, &request, NULL, NULL), BUGPACK_ERR_IO));
     bugpack_close(session);
     cr_assert(eq(int, heard.last.kind, BUGPACK_EVENT_FAILED));
     cr_assert(eq(int, heard.last.error.status, BUGPACK_ERR_IO));
@@ -133,10 +133,10 @@ TestSuite(cancel, .init = setup_in_memory, .fini = teardown);
 Test(cancel, takes_a_report_back_in_its_window_and_leaves_nothing_behind) {
     options.sample_window_ms = for_ever_ms;
     open_session();
-    (void)bugpack_events_fd(session);
+    (void)bugpack_events_fd(session, NULL);
     uint64_t ticket = trigger();
     cr_assert(eq(int, next_event().kind, BUGPACK_EVENT_STARTED));
-    cr_assert(zero(int, bugpack_cancel(session, ticket)));
+    cr_assert(zero(int, bugpack_cancel(session, ticket, NULL)));
     bugpack_event event = last_event(ticket);
     cr_assert(eq(int, event.kind, BUGPACK_EVENT_FAILED));
     cr_assert(eq(int, event.error.status, BUGPACK_ERR_CANCELLED));
@@ -178,7 +178,7 @@ Test(cancel, leaves_a_provider_to_itself_which_close_waits_for) {
     struct stay stay = {false, false, false};
     options.limits.provider_timeout_ms = for_ever_ms;
     open_session();
-    (void)bugpack_events_fd(session);
+    (void)bugpack_events_fd(session, NULL);
     provide("a.txt", BUGPACK_PROVIDE_TEXT, stay_inside, &stay);
     uint64_t ticket = trigger();
     uint64_t behind = trigger();
@@ -186,13 +186,13 @@ Test(cancel, leaves_a_provider_to_itself_which_close_waits_for) {
         (void)poll(NULL, 0, 1);
     }
     /* One that waits ends first, and was never begun; the provider is inside all the time. */
-    cr_assert(zero(int, bugpack_cancel(session, behind)));
+    cr_assert(zero(int, bugpack_cancel(session, behind, NULL)));
     for (bugpack_event event = next_event(); event.kind != BUGPACK_EVENT_FAILED;
          event = next_event()) {
         cr_assert(eq(u64, event.ticket, ticket));
     }
-    cr_assert(eq(int, bugpack_cancel(session, behind), BUGPACK_ERR_NO_TICKET));
-    cr_assert(zero(int, bugpack_cancel(session, 0)));
+    cr_assert(eq(int, bugpack_cancel(session, behind, NULL), BUGPACK_ERR_NO_TICKET));
+    cr_assert(zero(int, bugpack_cancel(session, 0, NULL)));
     cr_assert(eq(int, last_event(ticket).error.status, BUGPACK_ERR_CANCELLED));
     cr_assert(not(atomic_load(&stay.has_left)));
     atomic_store(&stay.may_go, true);
@@ -203,9 +203,9 @@ Test(cancel, leaves_a_provider_to_itself_which_close_waits_for) {
 
 Test(cancel, refuses_a_ticket_that_is_not_on_its_way) {
     open_session();
-    cr_assert(eq(int, bugpack_cancel(session, 0), BUGPACK_ERR_NO_TICKET));
-    cr_assert(eq(int, bugpack_cancel(session, 1), BUGPACK_ERR_NO_TICKET));
-    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
-    cr_assert(eq(int, bugpack_cancel(session, 1), BUGPACK_ERR_NO_TICKET));
-    cr_assert(ne(int, bugpack_cancel(NULL, 0), BUGPACK_OK));
+    cr_assert(eq(int, bugpack_cancel(session, 0, NULL), BUGPACK_ERR_NO_TICKET));
+    cr_assert(eq(int, bugpack_cancel(session, 1, NULL), BUGPACK_ERR_NO_TICKET));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL, NULL)));
+    cr_assert(eq(int, bugpack_cancel(session, 1, NULL), BUGPACK_ERR_NO_TICKET));
+    cr_assert(ne(int, bugpack_cancel(NULL, 0, NULL), BUGPACK_OK));
 }

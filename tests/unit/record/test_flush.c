@@ -19,20 +19,20 @@ SESSION_SUITE(flush);
 Test(flush, waits_for_all_that_was_accepted_and_its_callbacks) {
     options.pedantic.is_enabled = true;
     open_session();
-    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)), "the recovery at the opening");
-    cr_expect(zero(int, bugpack_flush(session, 0)), "nothing is under way");
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF, NULL)), "the recovery at the opening");
+    cr_expect(zero(int, bugpack_flush(session, 0, NULL)), "nothing is under way");
     for (unsigned i = 0; i < 3; i++) {
-        cr_assert(zero(int, bugpack_report_async(session, NULL, count_done, NULL)));
+        cr_assert(zero(int, bugpack_report_async(session, NULL, count_done, NULL, NULL)));
     }
     bugpack_gap(session, "a:b:c");
-    cr_expect(eq(int, bugpack_flush(session, 1), BUGPACK_ERR_TIMEOUT));
-    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+    cr_expect(eq(int, bugpack_flush(session, 1, NULL), BUGPACK_ERR_TIMEOUT));
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF, NULL)));
     cr_expect(eq(uint, atomic_load(&done_count), 3u));
     cr_expect(eq(sz, temp_dir_count(&dir), 4));
-    cr_expect(zero(int, bugpack_flush(session, 0)));
+    cr_expect(zero(int, bugpack_flush(session, 0, NULL)));
     bugpack_close(session);
-    cr_expect(eq(int, bugpack_flush(session, 0), BUGPACK_ERR_CLOSED));
-    cr_expect(eq(int, bugpack_flush(NULL, 0), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_flush(session, 0, NULL), BUGPACK_ERR_CLOSED));
+    cr_expect(eq(int, bugpack_flush(NULL, 0, NULL), BUGPACK_ERR_INVALID));
 }
 
 static sem_t is_inside, may_return;
@@ -45,11 +45,11 @@ static void wait_inside(const bugpack_report_result *result, void *context) {
 Test(flush, waits_for_the_callback_of_the_last_report) {
     cr_assert(zero(int, sem_init(&is_inside, 0, 0) + sem_init(&may_return, 0, 0)));
     open_session();
-    cr_assert(zero(int, bugpack_report_async(session, NULL, wait_inside, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, wait_inside, NULL, NULL)));
     (void)sem_wait(&is_inside);
-    cr_expect(eq(int, bugpack_flush(session, 1), BUGPACK_ERR_TIMEOUT));
+    cr_expect(eq(int, bugpack_flush(session, 1, NULL), BUGPACK_ERR_TIMEOUT));
     (void)sem_post(&may_return);
-    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF, NULL)));
 }
 
 #ifdef __linux__
@@ -61,7 +61,7 @@ static int wait_at_gate(bugpack_writer *writer, void *context) {
 
 static void ask_for_another(const bugpack_report_result *result, void *context) {
     if (atomic_fetch_add(&done_count, 1) == 0) {
-        (void)bugpack_report_async(session, NULL, ask_for_another, NULL);
+        (void)bugpack_report_async(session, NULL, ask_for_another, NULL, NULL);
     }
 }
 
@@ -89,25 +89,25 @@ Test(flush, waits_for_nothing_that_was_accepted_after_it_began) {
     options.limits.provider_timeout_ms = 600000;
     open_session();
     provide("gate.txt", BUGPACK_PROVIDE_TEXT, wait_at_gate, NULL);
-    cr_assert(zero(int, bugpack_report_async(session, NULL, ask_for_another, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, ask_for_another, NULL, NULL)));
     cr_assert(zero(int, pthread_create(&helper, NULL, let_go_when_asleep, &own_id)));
-    cr_expect(zero(int, bugpack_flush(session, 10000)));
+    cr_expect(zero(int, bugpack_flush(session, 10000, NULL)));
     cr_expect(eq(uint, atomic_load(&done_count), 1u));
     (void)sem_post(&may_return);
     (void)pthread_join(helper, NULL);
-    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF, NULL)));
 }
 
 #endif
 
 static void flush_inside(const bugpack_report_result *result, void *context) {
-    atomic_store(&done_count, (unsigned)-(int)bugpack_flush(context, BUGPACK_OFF));
+    atomic_store(&done_count, (unsigned)-(int)bugpack_flush(context, BUGPACK_OFF, NULL));
 }
 
 Test(flush, is_refused_where_it_would_wait_for_itself) {
     open_session();
-    cr_assert(zero(int, bugpack_report_async(session, NULL, flush_inside, session)));
-    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, flush_inside, session, NULL)));
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF, NULL)));
     cr_expect(eq(uint, atomic_load(&done_count), (unsigned)-(int)BUGPACK_ERR_INVALID));
 }
 
@@ -147,7 +147,7 @@ Test(diagnostics, name_a_report_that_lacks_something_and_one_that_failed) {
     heard.count = 0;
     heard.text[0] = '\0';
     bugpack_provide(session, "state.txt", BUGPACK_PROVIDE_TEXT, fail_with_a_reason, NULL, NULL);
-    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL, NULL)));
     cr_expect(eq(uint, heard.count, 1u), "%s", heard.text);
     cr_expect(eq(int, heard.worst, BUGPACK_LEVEL_WARN));
     cr_expect(
@@ -155,7 +155,7 @@ Test(diagnostics, name_a_report_that_lacks_something_and_one_that_failed) {
         "%s", heard.text);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = "/nonexistent/x.zip";
-    cr_assert(ne(int, bugpack_report(session, &request, NULL), BUGPACK_OK));
+    cr_assert(ne(int, bugpack_report(session, &request, NULL, NULL), BUGPACK_OK));
     cr_expect(eq(int, heard.worst, BUGPACK_LEVEL_ERROR));
     cr_expect(ne(ptr, strstr(heard.text, "failed: "), NULL), "%s", heard.text);
     cr_expect(ne(ptr, strstr(heard.text, "/nonexistent"), NULL), "%s", heard.text);
@@ -171,7 +171,7 @@ Test(diagnostics, are_not_told_what_the_host_causes_inside_one) {
     heard.session = session;
     heard.count = 0;
     bugpack_gap(session, "a:b:c");
-    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF, NULL)));
     cr_expect(eq(uint, heard.count, 1u), "%s", heard.text);
     cr_expect(eq(sz, temp_dir_count(&dir), 2), "the gap inside has its report all the same");
     bugpack_close(session);

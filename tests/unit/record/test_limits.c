@@ -44,7 +44,7 @@ Test(limits, leave_a_directory_that_the_host_chose_the_name_in) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     (void)snprintf(path, sizeof path, "%s/viewer-bugreport-2026-01-01T00-00-00Z.zip", dir.path);
     request.output_path = path;
-    cr_assert(zero(int, bugpack_report(session, &request, NULL)));
+    cr_assert(zero(int, bugpack_report(session, &request, NULL, NULL)));
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
 }
 
@@ -57,7 +57,7 @@ Test(limits, refuse_a_report_below_the_floor_and_name_it) {
         ne(ptr, strstr(taken.error.message, "min_free_bytes keeps 18446744073709551614"), NULL),
         "%s", taken.error.message);
     cr_assert(ne(ptr, strstr(taken.error.message, dir.path), NULL), "%s", taken.error.message);
-    cr_assert(eq(int, bugpack_report(session, NULL, NULL), BUGPACK_ERR_IO));
+    cr_assert(eq(int, bugpack_report(session, NULL, NULL, NULL), BUGPACK_ERR_IO));
     bugpack_close(session);
     cr_assert(zero(sz, temp_dir_count(&dir)));
 }
@@ -108,7 +108,7 @@ Test(limits, copy_the_rings_of_a_gap_in_its_turn_where_there_was_no_room_before)
     options.recorder.traffic_budget_bytes = BUGPACK_OFF;
     open_session();
     auto_add_gate(&gate);
-    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL, NULL)));
     auto_wait_for_worker(&gate);
     unsigned before = atomic_load(&look_count);
     bugpack_gap(session, "a:b");
@@ -116,7 +116,7 @@ Test(limits, copy_the_rings_of_a_gap_in_its_turn_where_there_was_no_room_before)
         (void)usleep(1000);
     }
     atomic_store(&gate.may_go, true);
-    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF, NULL)));
     cr_expect(eq(u64, auto_count(BP_REPORT_PEDANTIC, "a:b").written_count, 1));
 }
 

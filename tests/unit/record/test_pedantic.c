@@ -299,11 +299,11 @@ Test(pedantic, is_harmless_without_a_session_a_key_or_a_channel) {
     bugpack_gap_unknown(NULL, "a", 1, NULL, 0);
     cr_expect(not(bugpack_pedantic_enable(NULL, true)));
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    cr_expect(eq(int, bugpack_pedantic_get(NULL, &state), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_pedantic_get(NULL, &state, NULL), BUGPACK_ERR_INVALID));
     open_session();
     bugpack_gap(session, NULL);
     bugpack_gap_unknown(session, NULL, 1, NULL, 0);
     state.struct_size = 4;
-    cr_expect(eq(int, bugpack_pedantic_get(session, &state), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_pedantic_get(session, &state, NULL), BUGPACK_ERR_INVALID));
     cr_expect(eq(uint, pedantic_settle().distinct_count, 0));
 }

@@ -79,7 +79,7 @@ Test(pedantic_bounds, close_writes_what_still_waits) {
     open_session();
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.timeout_ms = 200; /* holds the worker until the close has begun */
-    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL, NULL)));
     meet(1);
     char *summary = pedantic_close();
     cr_expect(eq(sz, pedantic_count("channel-0-unimpl", ".zip"), 20));
@@ -111,7 +111,7 @@ Test(pedantic_bounds, a_person_finds_room_in_the_queue_during_a_storm) {
     open_session();
     meet(2);
     for (int i = 0; i < BUGPACK_REPORT_QUEUE_MAX / 2; i++) {
-        cr_expect(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
+        cr_expect(zero(int, bugpack_report_async(session, NULL, NULL, NULL, NULL)));
     }
     bugpack_close(session);
     cr_expect(eq(sz, pedantic_count("viewer-bugreport-", ".zip"), BUGPACK_REPORT_QUEUE_MAX / 2));

@@ -14,7 +14,7 @@ static void open_at_gate(auto_gate *gate) {
     options.pedantic.channel_cap = BUGPACK_OFF;
     open_session();
     provide("gate.txt", BUGPACK_PROVIDE_TEXT, auto_wait_at_gate, gate);
-    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL, NULL)));
     auto_wait_for_worker(gate);
 }
 
@@ -107,7 +107,7 @@ Test(pedantic_line, is_taken_back_with_all_others_and_tried_at_the_next_sight) {
     for (unsigned i = 0; i < storm_count; i++) {
         see(i);
     }
-    cr_assert(zero(int, bugpack_cancel(session, 0)));
+    cr_assert(zero(int, bugpack_cancel(session, 0, NULL)));
     bugpack_pedantic_state state = pedantic_settle();
     cr_expect(zero(uint, state.written_count));
     cr_expect(zero(sz, temp_dir_count(&dir)));

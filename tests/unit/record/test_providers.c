@@ -227,7 +227,7 @@ Test(providers, one_that_gives_too_much_is_stopped_at_the_limit) {
 }
 
 static int report_from_inside(bugpack_writer *writer, void *context) {
-    bool is_refused = bugpack_report(session, NULL, NULL) == BUGPACK_ERR_INVALID &&
+    bool is_refused = bugpack_report(session, NULL, NULL, NULL) == BUGPACK_ERR_INVALID &&
                       !bugpack_unprovide(session, "inside.txt");
     bugpack_printf(writer, "%s", is_refused ? "refused" : "accepted");
     return 0;

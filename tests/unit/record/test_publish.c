@@ -25,7 +25,7 @@ static bugpack_status look(const bugpack_unpublished *report, void *context, bug
         fstat(report->zip_fd, &facts) == 0 && (uint64_t)facts.st_size == report->zip_bytes &&
         pread(report->zip_fd, bytes, 4, 0) == 4 && memcmp(bytes, "PK\3\4", 4) == 0;
     if (seen->cancels != NULL) {
-        (void)bugpack_cancel(seen->cancels, 0);
+        (void)bugpack_cancel(seen->cancels, 0, NULL);
     }
     if (seen->sentence != NULL) {
         (void)snprintf(error->message, sizeof error->message, "%s", seen->sentence);

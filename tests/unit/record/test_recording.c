@@ -19,7 +19,7 @@ Test(recording, log_and_traffic_end_at_the_trigger) {
     bugpack_channel *display = open_channel("display");
     bugpack_traffic(display, BUGPACK_SENT, 1, "hello", "before the trigger", 18);
     bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "before");
-    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL, NULL)));
     bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "after the trigger", 17);
     bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "later");
     bugpack_close(session);

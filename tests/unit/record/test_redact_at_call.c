@@ -23,7 +23,7 @@ static size_t files_bytes;
 /* Reads all files of the session's directory, once: the rings go elsewhere when they are opened. */
 static void read_files(void) {
     bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
-    cr_assert(zero(int, bugpack_recorder_locate(session, &location)));
+    cr_assert(zero(int, bugpack_recorder_locate(session, &location, NULL)));
     DIR *listing = opendir(location.path);
     struct dirent *entry;
     cr_assert(ne(ptr, listing, NULL), "%s: %s", location.path, location.reason);
@@ -111,7 +111,7 @@ Test(redact_at_call, says_when_a_recovery_will_lack_the_rules) {
     options.on_diagnostic = expect_diagnostic;
     options.on_diagnostic_context = &count;
     open_session();
-    cr_assert(zero(int, bugpack_recorder_locate(session, &location)));
+    cr_assert(zero(int, bugpack_recorder_locate(session, &location, NULL)));
     int dir_fd = open(location.path, O_RDONLY | O_DIRECTORY);
     int fd = openat(dir_fd, "redaction-1", O_WRONLY | O_CREAT, 0600);
     static const char rule[] = "[ticket]\npattern = TKT-[0-9]+";

@@ -72,7 +72,7 @@ Test(kept, rings_are_given_back_by_a_report_that_fails) {
     request.timeout_ms = 1;
     static auto_gate gate;
     auto_add_gate(&gate);
-    cr_assert(eq(int, bugpack_report(session, &request, NULL), BUGPACK_ERR_TIMEOUT));
+    cr_assert(eq(int, bugpack_report(session, &request, NULL, NULL), BUGPACK_ERR_TIMEOUT));
     atomic_store(&gate.may_go, true);
     cr_assert(zero(int, report_kept(kept, NULL)), "%s", taken.error.message);
     cr_assert(holds("logs.jsonl", "before it"));
@@ -131,14 +131,15 @@ Test(kept, rings_are_lent_to_one_report_and_come_back_from_one_that_is_refused) 
     auto_add_gate(&gate);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.retained = lent;
-    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL, NULL)));
     auto_wait_for_worker(&gate);
-    cr_assert(eq(int, bugpack_report_async(session, &request, NULL, NULL), BUGPACK_ERR_NO_TICKET));
+    cr_assert(
+        eq(int, bugpack_report_async(session, &request, NULL, NULL, NULL), BUGPACK_ERR_NO_TICKET));
     for (unsigned i = 0; i < BUGPACK_REPORT_QUEUE_MAX; i++) {
-        cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
+        cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL, NULL)));
     }
     request.retained = refused;
-    cr_assert(eq(int, bugpack_report_async(session, &request, NULL, NULL), BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, bugpack_report_async(session, &request, NULL, NULL, NULL), BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
     do {
         (void)usleep(1000);

@@ -166,7 +166,7 @@ static void check_killed_host(bugpack_recorder_location *location) {
         bugpack_recorder_location there = BUGPACK_RECORDER_LOCATION_INIT;
         bugpack_session *session = open_session(dir.path, NULL, NULL);
         bugpack_log(session, BUGPACK_LEVEL_INFO, "test", "the last words");
-        if (bugpack_recorder_locate(session, &there) != BUGPACK_OK ||
+        if (bugpack_recorder_locate(session, &there, NULL) != BUGPACK_OK ||
             write(ends[1], &there, sizeof there) != (ssize_t)sizeof there) {
             _exit(1);
         }
@@ -231,7 +231,7 @@ Test(ring_places, are_told_at_the_opening_when_somebody_else_has_made_the_direct
     cr_assert(zero(int, unsetenv("XDG_RUNTIME_DIR")));
     cr_assert(zero(int, setenv("HOME", dir.path, 1)));
     bugpack_session *session = open_session(dir.path, keep_text, text);
-    cr_expect(zero(int, bugpack_recorder_locate(session, &location)));
+    cr_expect(zero(int, bugpack_recorder_locate(session, &location, NULL)));
     cr_expect(eq(str, location.path, ""));
     cr_expect(ne(ptr, strstr(location.reason, "another user's"), NULL), "%s", location.reason);
     cr_expect(ne(ptr, strstr(text, shm), NULL), "%s", text);
@@ -251,9 +251,9 @@ Test(ring_places, of_a_closed_session_are_no_crash_where_they_could_not_be_remov
     unsigned report_count = 0;
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
     bugpack_session *session = open_session(dir.path, NULL, NULL);
-    cr_assert(zero(int, bugpack_recorder_locate(session, &location)));
+    cr_assert(zero(int, bugpack_recorder_locate(session, &location, NULL)));
     /* Its recovery at open is over: that would remove what the name is taken by. */
-    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF, NULL)));
     (void)snprintf(taken, sizeof taken, "%s.done", location.path);
     cr_assert(zero(int, mkdir(taken, 0700)));
     (void)snprintf(taken, sizeof taken, "%s.done/file", location.path);
@@ -279,7 +279,7 @@ Test(ring_places, are_private_files_in_a_private_directory_whatever_the_umask) {
     mode_t before = umask(0);
     bugpack_session *session = open_session(dir.path, NULL, NULL);
     (void)umask(before);
-    cr_assert(zero(int, bugpack_recorder_locate(session, &location)));
+    cr_assert(zero(int, bugpack_recorder_locate(session, &location, NULL)));
     cr_assert(zero(int, stat(location.path, &info)));
     cr_expect(eq(uint, info.st_mode & 07777u, 0700u));
     DIR *files = opendir(location.path);
@@ -310,12 +310,12 @@ Test(ring_places, are_told_at_the_opening_when_none_serves) {
     limit_file_sizes();
     bugpack_session *session = open_session(dir.path, keep_text, text);
     cr_expect(ne(ptr, strstr(text, "the rings are in memory and do not survive a crash"), NULL));
-    cr_expect(zero(int, bugpack_recorder_locate(session, &location)));
+    cr_expect(zero(int, bugpack_recorder_locate(session, &location, NULL)));
     cr_expect(eq(str, location.path, ""));
     cr_expect(zero(u64, location.survives));
     cr_expect(ne(ptr, strstr(location.reason, "cannot allocate"), NULL));
     location.struct_size = 7; /* less than its own */
-    cr_expect(eq(int, bugpack_recorder_locate(session, &location), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_recorder_locate(session, &location, NULL), BUGPACK_ERR_INVALID));
     bugpack_close(session);
 }
 

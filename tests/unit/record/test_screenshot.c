@@ -90,7 +90,7 @@ Test(screenshot, pixels_are_those_of_the_trigger) {
     picture.pixels = shown;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.screenshot = &picture;
-    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL, NULL)));
     memset(shown, 0, byte_count); /* the host draws on */
     free(shown);
     bugpack_close(session);
@@ -138,7 +138,7 @@ static bugpack_status try_picture(bugpack_picture picture, bugpack_region region
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.screenshot = &picture;
     request.region = region;
-    return bugpack_report_async(session, &request, NULL, NULL);
+    return bugpack_report_async(session, &request, NULL, NULL, NULL);
 }
 
 Test(screenshot, sizes_that_make_no_sense_are_refused_and_nothing_is_written) {
@@ -168,7 +168,8 @@ Test(screenshot, sizes_that_make_no_sense_are_refused_and_nothing_is_written) {
     }
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.region = (bugpack_region){1, 1, 1, 1};
-    cr_expect(eq(int, bugpack_report_async(session, &request, NULL, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(
+        eq(int, bugpack_report_async(session, &request, NULL, NULL, NULL), BUGPACK_ERR_INVALID));
     bugpack_close(session);
     session = NULL;
     cr_expect(not(report_find_only(&dir, taken.path, sizeof taken.path)));
@@ -199,10 +200,10 @@ Test(screenshot, pictures_beyond_the_bound_cost_themselves_and_the_ledger_says_s
     bugpack_picture large = {.pixels = canvas, .width = side, .height = side};
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.screenshot = &large;
-    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL, NULL)));
     request.screenshot = &small;
     request.region = (bugpack_region){0, 0, 1, 1};
-    cr_assert(zero(int, bugpack_report_async(session, &request, keep_result, &last)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, keep_result, &last, NULL)));
     atomic_store(&is_open, true);
     bugpack_close(session);
     session = NULL;
@@ -247,7 +248,7 @@ static void expect_released_by_then(const bugpack_report_result *result, void *c
 
 static void close_door(atomic_bool *is_open) {
     provide("door.txt", BUGPACK_PROVIDE_TEXT, wait_a_moment, is_open);
-    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL, NULL)));
 }
 
 Test(screenshot, pixels_that_are_handed_over_are_read_where_they_are) {
@@ -256,7 +257,8 @@ Test(screenshot, pixels_that_are_handed_over_are_read_where_they_are) {
     close_door(&is_open);
     const bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
     const bugpack_report_request request = handing_over(&picture);
-    cr_assert(zero(int, bugpack_report_async(session, &request, expect_released_by_then, &last)));
+    cr_assert(
+        zero(int, bugpack_report_async(session, &request, expect_released_by_then, &last, NULL)));
     cr_expect(zero(uint, atomic_load(&released.count)));
     unsigned char *shown = (unsigned char *)(uintptr_t)pixels.bytes;
     shown[0] ^= 0xff; /* against the contract: only so does a copy show */
@@ -286,37 +288,38 @@ Test(screenshot, pixels_come_back_once_on_the_calling_thread_where_the_call_has_
     requests[3].retained = 77;
     requests[4].screenshot = NULL;
     for (size_t i = 0; i < 4; i++) {
-        cr_expect(ne(int, bugpack_report_async(session, &requests[i], NULL, NULL), 0), "%zu", i);
+        cr_expect(ne(int, bugpack_report_async(session, &requests[i], NULL, NULL, NULL), 0), "%zu",
+                  i);
         cr_expect(eq(uint, take_released(), 1u), "%zu", i);
         cr_expect(pthread_equal(released.thread, pthread_self()));
         cr_expect(ne(int, try_report(&requests[i]), 0), "%zu", i);
         cr_expect(eq(uint, take_released(), 1u), "%zu", i);
     }
     bugpack_report_result result = {.struct_size = 1};
-    cr_expect(ne(int, bugpack_report(session, &requests[4], &result), 0));
+    cr_expect(ne(int, bugpack_report(session, &requests[4], &result, NULL), 0));
     cr_expect(eq(uint, take_released(), 1u));
-    cr_expect(zero(int, bugpack_report_async(session, &requests[4], NULL, NULL)));
+    cr_expect(zero(int, bugpack_report_async(session, &requests[4], NULL, NULL, NULL)));
     cr_expect(eq(uint, take_released(), 1u), "no picture");
-    cr_expect(ne(int, bugpack_report_async(NULL, &requests[4], NULL, NULL), 0));
+    cr_expect(ne(int, bugpack_report_async(NULL, &requests[4], NULL, NULL, NULL), 0));
     cr_expect(eq(uint, take_released(), 1u), "no session");
-    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+    cr_expect(zero(int, bugpack_flush(session, BUGPACK_OFF, NULL)));
 
     close_door(&is_open);
     bugpack_report_request copied = BUGPACK_REPORT_REQUEST_INIT;
     copied.screenshot = &picture;
-    cr_assert(zero(int, bugpack_report_async(session, &copied, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &copied, NULL, NULL, NULL)));
     const bugpack_report_request capped = handing_over(&huge);
-    cr_expect(zero(int, bugpack_report_async(session, &capped, NULL, NULL)));
+    cr_expect(zero(int, bugpack_report_async(session, &capped, NULL, NULL, NULL)));
     cr_expect(eq(uint, take_released(), 1u), "over the bound");
     cr_expect(pthread_equal(released.thread, pthread_self()));
-    while (bugpack_report_async(session, NULL, NULL, NULL) == BUGPACK_OK) {}
+    while (bugpack_report_async(session, NULL, NULL, NULL, NULL) == BUGPACK_OK) {}
     const bugpack_report_request late = handing_over(&picture);
-    cr_expect(eq(int, bugpack_report_async(session, &late, NULL, NULL), BUGPACK_ERR_BUSY));
+    cr_expect(eq(int, bugpack_report_async(session, &late, NULL, NULL, NULL), BUGPACK_ERR_BUSY));
     cr_expect(eq(uint, take_released(), 1u), "too many wait");
     atomic_store(&is_open, true);
     bugpack_close(session);
     cr_expect(zero(uint, take_released()));
-    cr_expect(eq(int, bugpack_report_async(session, &late, NULL, NULL), BUGPACK_ERR_CLOSED));
+    cr_expect(eq(int, bugpack_report_async(session, &late, NULL, NULL, NULL), BUGPACK_ERR_CLOSED));
     cr_expect(eq(uint, take_released(), 1u), "closed");
     session = NULL;
 }
@@ -328,12 +331,12 @@ Test(screenshot, pixels_of_cancelled_and_closing_reports_come_back_once) {
     bugpack_report_request request = handing_over(&picture);
     request.ret_ticket = &ticket;
     close_door(&is_open);
-    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
-    cr_expect(zero(int, bugpack_cancel(session, ticket)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL, NULL)));
+    cr_expect(zero(int, bugpack_cancel(session, ticket, NULL)));
     request.timeout_ms = 1;
-    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL, NULL)));
     request.timeout_ms = 0;
-    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, NULL, NULL, NULL)));
     atomic_store(&is_open, true);
     bugpack_close(session);
     session = NULL;
@@ -367,7 +370,7 @@ Test(screenshot, a_provider_gives_reports_that_bring_none_a_picture) {
                                  provide_shown, &picture, NULL),
                  BUGPACK_ERR_INVALID));
     cr_assert(zero(int, bugpack_disconnect(session, "display", "ECONNRESET", NULL, NULL)));
-    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF)));
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF, NULL)));
     find_only();
     cr_expect(zero(sz, count_wrong(taken.path, "screenshot.png", whole)));
     cr_assert(zero(int, remove(taken.path)));

@@ -87,7 +87,7 @@ Test(session, opens_from_a_designated_initialiser_with_every_default) {
     const bugpack_channel_options channel_options = {.struct_size = sizeof channel_options};
     cr_expect(zero(int, bugpack_channel_open(session, "a", &channel_options, &channel, NULL)));
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    cr_expect(zero(int, bugpack_pedantic_get(session, &state)));
+    cr_expect(zero(int, bugpack_pedantic_get(session, &state, NULL)));
     cr_expect(eq(u64, state.cap, 50));
 }
 
@@ -100,7 +100,7 @@ Test(session, turns_off_by_name_and_says_what_cannot_be_off) {
     bugpack_channel *channel = NULL;
     cr_expect(eq(int, bugpack_channel_open(session, "a", NULL, &channel, NULL), BUGPACK_ERR_LIMIT));
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    cr_expect(zero(int, bugpack_pedantic_get(session, &state)));
+    cr_expect(zero(int, bugpack_pedantic_get(session, &state, NULL)));
     cr_expect(eq(u64, state.cap, BUGPACK_OFF));
     bugpack_close(session);
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -164,7 +164,7 @@ Test(session, leaks_no_descriptor_and_opens_none_that_an_exec_inherits) {
     bool before[fd_count], after[fd_count];
     list_descriptors(before);
     open_session();
-    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL, NULL)));
     unsigned own_count = 0;
     for (int fd = 0; fd < fd_count; fd++) {
         int flags = before[fd] ? -1 : fcntl(fd, F_GETFD);
@@ -223,8 +223,8 @@ static void close_from_callback(const bugpack_report_result *result, void *conte
 
 Test(session, stays_open_when_its_own_callback_closes_it) {
     open_session();
-    cr_assert(zero(int, bugpack_report_async(session, NULL, close_from_callback, session)));
-    cr_assert(zero(int, bugpack_report(session, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, close_from_callback, session, NULL)));
+    cr_assert(zero(int, bugpack_report(session, NULL, NULL, NULL)));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
 }
@@ -237,13 +237,13 @@ Test(session, gives_an_older_host_no_more_than_it_has_room_for) {
     } storage = {.result = BUGPACK_REPORT_RESULT_INIT};
     memset(storage.behind, 0x5A, sizeof storage.behind);
     storage.result.struct_size = sizeof storage; /* a newer host's */
-    cr_assert(zero(int, bugpack_report(session, NULL, &storage.result)));
+    cr_assert(zero(int, bugpack_report(session, NULL, &storage.result, NULL)));
     cr_assert(eq(sz, storage.result.struct_size, sizeof storage));
     for (size_t i = 0; i < sizeof storage.behind; i++) {
         cr_assert(eq(int, storage.behind[i], 0x5A));
     }
     storage.result.struct_size = 7; /* no version ever had this */
-    cr_assert(eq(int, bugpack_report(session, NULL, &storage.result), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_report(session, NULL, &storage.result, NULL), BUGPACK_ERR_INVALID));
     cr_assert(eq(sz, temp_dir_count(&dir), 1));
 }
 
@@ -280,8 +280,8 @@ Test(session, says_at_least_how_many_threads_ended_inside_the_window) {
 Test(session, ignores_null_everywhere) {
     bugpack_log(NULL, BUGPACK_LEVEL_INFO, NULL, "nobody listens");
     bugpack_log_bytes(NULL, BUGPACK_LEVEL_INFO, NULL, "", 0);
-    cr_assert(eq(int, bugpack_report(NULL, NULL, NULL), BUGPACK_ERR_INVALID));
-    cr_assert(eq(int, bugpack_report_async(NULL, NULL, NULL, NULL), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_report(NULL, NULL, NULL, NULL), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_report_async(NULL, NULL, NULL, NULL, NULL), BUGPACK_ERR_INVALID));
     cr_assert(not(bugpack_unprovide(NULL, "x")));
     bugpack_close(NULL);
     bugpack_free(NULL);

@@ -36,7 +36,7 @@ static void hold_first(struct told *told) {
     provide("a.txt", BUGPACK_PROVIDE_TEXT, hold, NULL);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.ret_ticket = &held.ticket;
-    cr_assert(zero(int, bugpack_report_async(session, &request, tell, told)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, tell, told, NULL)));
     while (!atomic_load(&held.is_inside)) {
         (void)poll(NULL, 0, 1);
     }
@@ -59,7 +59,7 @@ Test(when_busy, queues_and_says_busy_when_the_queue_is_full) {
     struct told first = {0}, others = {0};
     open_held(BUGPACK_WHEN_BUSY_QUEUE, &first);
     for (unsigned i = 0; i < BUGPACK_REPORT_QUEUE_MAX; i++) {
-        cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &others)));
+        cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &others, NULL)));
     }
     cr_assert(eq(int, try_report(NULL), BUGPACK_ERR_BUSY));
     cr_assert(eq(str, taken.error.message, "no report was taken: 8 wait already"));
@@ -73,12 +73,12 @@ Test(when_busy, refuses_a_second_one_and_takes_the_next) {
     open_held(BUGPACK_WHEN_BUSY_REFUSE, &first);
     cr_assert(eq(int, try_report(NULL), BUGPACK_ERR_BUSY));
     cr_assert(eq(str, taken.error.message, "no report was taken: another one is under way"));
-    cr_assert(eq(int, bugpack_report_async(session, NULL, tell, &second), BUGPACK_ERR_BUSY));
-    cr_assert(zero(int, bugpack_cancel(session, held.ticket)));
+    cr_assert(eq(int, bugpack_report_async(session, NULL, tell, &second, NULL), BUGPACK_ERR_BUSY));
+    cr_assert(zero(int, bugpack_cancel(session, held.ticket, NULL)));
     bugpack_status status;
     do { /* refused until the first has ended */
         (void)poll(NULL, 0, 1);
-        status = bugpack_report_async(session, NULL, tell, &second);
+        status = bugpack_report_async(session, NULL, tell, &second, NULL);
     } while (status == BUGPACK_ERR_BUSY);
     cr_assert(zero(int, status));
     close_held();
@@ -93,9 +93,9 @@ Test(when_busy, coalesces_into_the_one_under_way_and_tells_each_caller_once) {
     uint64_t ticket = 0;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.ret_ticket = &ticket;
-    cr_assert(zero(int, bugpack_report_async(session, &request, tell, &second)));
-    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &third)));
-    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, tell, &second, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &third, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL, NULL)));
     cr_assert(eq(u64, ticket, held.ticket));
     close_held();
     cr_assert(eq(uint, first.count, 1));
@@ -116,15 +116,15 @@ Test(when_busy, never_coalesces_what_has_a_place_or_a_time_of_its_own) {
     uint64_t ticket = 0;
     request.ret_ticket = &ticket;
     request.output_path = path;
-    cr_assert(zero(int, bugpack_report_async(session, &request, tell, &own)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, tell, &own, NULL)));
     cr_assert(ne(u64, ticket, held.ticket));
     request.output_path = NULL;
     request.timeout_ms = 600000;
-    cr_assert(zero(int, bugpack_report_async(session, &request, tell, &timed)));
+    cr_assert(zero(int, bugpack_report_async(session, &request, tell, &timed, NULL)));
     cr_assert(ne(u64, ticket, held.ticket));
     /* One that was cancelled is joined by nobody any more. */
-    cr_assert(zero(int, bugpack_cancel(session, held.ticket)));
-    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &shared)));
+    cr_assert(zero(int, bugpack_cancel(session, held.ticket, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &shared, NULL)));
     close_held();
     cr_assert(eq(str, own.result.path, path));
     cr_assert(ne(str, timed.result.path, own.result.path));
@@ -136,8 +136,8 @@ Test(when_busy, never_coalesces_what_has_a_place_or_a_time_of_its_own) {
 Test(when_busy, cancels_all_that_share_a_report) {
     struct told first = {0}, second = {0};
     open_held(BUGPACK_WHEN_BUSY_COALESCE, &first);
-    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &second)));
-    cr_assert(zero(int, bugpack_cancel(session, held.ticket)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &second, NULL)));
+    cr_assert(zero(int, bugpack_cancel(session, held.ticket, NULL)));
     close_held();
     cr_assert(eq(int, first.result.status, BUGPACK_ERR_CANCELLED));
     cr_assert(eq(int, second.result.status, BUGPACK_ERR_CANCELLED));
@@ -147,8 +147,8 @@ Test(when_busy, cancels_all_that_share_a_report) {
 Test(when_busy, does_not_coalesce_into_a_cancelled_one) {
     struct told first = {0}, second = {0};
     open_held(BUGPACK_WHEN_BUSY_COALESCE, &first);
-    cr_assert(zero(int, bugpack_cancel(session, held.ticket)));
-    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &second)));
+    cr_assert(zero(int, bugpack_cancel(session, held.ticket, NULL)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &second, NULL)));
     close_held();
     cr_expect(eq(int, first.result.status, BUGPACK_ERR_CANCELLED));
     cr_expect(zero(int, second.result.status), "%s", second.result.error.message);
@@ -173,7 +173,7 @@ Test(when_busy, a_gap_waits_behind_what_a_person_asked_for) {
     options.on_event_context = types;
     hold_first(&others);
     bugpack_gap(session, "a:b:c");
-    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &others)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, tell, &others, NULL)));
     close_held();
     cr_expect(eq(uint, others.count, 2));
     cr_expect(eq(str, types, "bugreport bugreport pedantic "));
