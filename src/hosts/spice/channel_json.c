@@ -10,11 +10,6 @@ static void write_text(bugpack_writer *writer, const char *text) {
     bugpack_write_json_string(writer, text, strlen(text));
 }
 
-/* Which of so many is the oldest that is kept. */
-static size_t first_kept(size_t count, size_t kept_count) {
-    return count < kept_count ? 0 : count - kept_count;
-}
-
 /* --- a channel, whose lock is held -------------------------------------------------------- */
 
 /* What both entries have of a channel, without the brace that ends it. */
@@ -66,8 +61,8 @@ static void write_counter(bugpack_writer *writer, const spice_channel *channel,
 
 static void write_results(bugpack_writer *writer, const spice_channel *channel) {
     const char *comma = "";
-    for (size_t i = first_kept(channel->result_count, SPICE_RESULTS_KEPT);
-         i < channel->result_count; i++) {
+    size_t count = channel->result_count;
+    for (size_t i = count < SPICE_RESULTS_KEPT ? 0 : count - SPICE_RESULTS_KEPT; i < count; i++) {
         const spice_result *result = &channel->results[i % SPICE_RESULTS_KEPT];
         bugpack_printf(writer,
                        "%s{\"opcode\": \"%s\", \"bytes\": %zu, \"ms_ago\": %" PRId64
@@ -113,21 +108,6 @@ int spice_channels_json(bugpack_writer *writer, void *context) {
 
 /* --- the session -------------------------------------------------------------------------- */
 
-/* The last seconds, the newest last. */
-static void write_seconds(bugpack_writer *writer, spice_client *client) {
-    (void)pthread_mutex_lock(&client->lock);
-    size_t first = first_kept(client->second_count, SPICE_SECONDS_KEPT);
-    for (size_t i = first; i < client->second_count; i++) {
-        const spice_second *second = &client->seconds[i % SPICE_SECONDS_KEPT];
-        bugpack_printf(writer,
-                       "%s{\"draws\": %" PRIu64 ", \"received_bytes\": %" PRIu64
-                       ", \"sent_bytes\": %" PRIu64 "}",
-                       i > first ? ", " : "", second->draws, second->received_bytes,
-                       second->sent_bytes);
-    }
-    (void)pthread_mutex_unlock(&client->lock);
-}
-
 int spice_session_json(bugpack_writer *writer, void *context) {
     spice_client *client = context;
     spice_channel *shown = &client->channels[SPICE_DISPLAY];
@@ -146,10 +126,8 @@ int spice_session_json(bugpack_writer *writer, void *context) {
     const spice_display *display = &shown->state.display;
     bugpack_printf(writer,
                    "\"display\": {\"draws\": %" PRIu64 ", \"width\": %" PRIu32
-                   ", \"height\": %" PRIu32 "}, ",
+                   ", \"height\": %" PRIu32 "}",
                    display->draw_count, display->width, display->height);
     (void)pthread_mutex_unlock(&shown->lock);
-    bugpack_printf(writer, "\"seconds\": [");
-    write_seconds(writer, client);
-    return bugpack_printf(writer, "]}");
+    return bugpack_printf(writer, "}");
 }

@@ -24,7 +24,6 @@ enum { SPICE_MAIN, SPICE_DISPLAY, SPICE_INPUTS, SPICE_CHANNEL_KINDS };
 enum {
     SPICE_PASSWORD_MAX_BYTES = 59, /* and a NUL, SPICE_MAX_PASSWORD_LENGTH */
     SPICE_RESULTS_KEPT = 16,
-    SPICE_SECONDS_KEPT = 60,
     SPICE_HANG_MS = 3000,
     SPICE_SEND_MS = 10000
 };
@@ -88,10 +87,6 @@ typedef struct spice_channel {
     } state;
 } spice_channel;
 
-typedef struct spice_second {
-    uint64_t draws, received_bytes, sent_bytes;
-} spice_second;
-
 typedef struct spice_client {
     char host[256];
     const char *port;
@@ -100,10 +95,6 @@ typedef struct spice_client {
     atomic_bool is_ending; /* the connection is taken down: what fails now is no disconnect */
     atomic_bool is_lost;   /* a channel of the connection has ended */
     atomic_uint connection_count;
-
-    pthread_mutex_t lock; /* for what follows */
-    size_t second_count;  /* of all; the ring has the newest */
-    spice_second seconds[SPICE_SECONDS_KEPT];
 
     spice_channel channels[SPICE_CHANNEL_KINDS];
 } spice_client;

@@ -14,6 +14,10 @@
 
 enum { first_pause_ms = 250, longest_pause_ms = 8000, flush_ms = 5000, turn_ms = 50 };
 
+typedef struct spice_totals {
+    uint64_t draws, received_bytes, sent_bytes;
+} spice_totals;
+
 typedef struct program {
     spice_client client;
     const char *report_dir, *pedantic_dir;
@@ -24,7 +28,7 @@ typedef struct program {
     int64_t pause_ms;       /* before the next connection */
     int64_t next_try_ms;    /* of a connection; where there is none */
     int64_t next_second_ms; /* of a line */
-    spice_second totals;    /* as of the last line */
+    spice_totals totals;    /* as of the last line */
 } program;
 
 /* --- the command line --------------------------------------------------------------------- */
@@ -119,8 +123,8 @@ static int read_options(program *self, int argument_count, char **arguments) {
 
 /* --- the line of each second -------------------------------------------------------------- */
 
-static spice_second read_totals(spice_client *client) {
-    spice_second totals = {0};
+static spice_totals read_totals(spice_client *client) {
+    spice_totals totals = {0};
     for (size_t i = 0; i < SPICE_CHANNEL_KINDS; i++) {
         spice_channel *channel = &client->channels[i];
         (void)pthread_mutex_lock(&channel->lock);
@@ -133,24 +137,18 @@ static spice_second read_totals(spice_client *client) {
 }
 
 static void end_second(program *self) {
-    spice_client *client = &self->client;
-    spice_second now = read_totals(client);
-    spice_second last = {now.draws - self->totals.draws,
-                         now.received_bytes - self->totals.received_bytes,
-                         now.sent_bytes - self->totals.sent_bytes};
+    spice_totals now = read_totals(&self->client), last = self->totals;
     self->totals = now;
     self->next_second_ms += 1000;
-    (void)pthread_mutex_lock(&client->lock);
-    client->seconds[client->second_count++ % SPICE_SECONDS_KEPT] = last;
-    (void)pthread_mutex_unlock(&client->lock);
     (void)printf("%" PRIu64 " draws, %" PRIu64 " bytes in, %" PRIu64 " out   F12 report, q quit\n",
-                 last.draws, last.received_bytes, last.sent_bytes);
+                 now.draws - last.draws, now.received_bytes - last.received_bytes,
+                 now.sent_bytes - last.sent_bytes);
 }
 
 /* --- connections -------------------------------------------------------------------------- */
 
 static void start_connection(program *self) {
-    self->totals = (spice_second){0};
+    self->totals = (spice_totals){0};
     self->is_connected = spice_connection_start(&self->client);
     self->next_try_ms = spice_now_ms() + self->pause_ms;
 }
@@ -205,7 +203,6 @@ int main(int argument_count, char **arguments) {
     if (status >= 0) {
         return status;
     }
-    (void)pthread_mutex_init(&self.client.lock, NULL);
     spice_channels_init(&self.client);
     console_open();
     if (!spice_report_open(&self.client, self.report_dir, self.is_pedantic, self.pedantic_dir)) {
