@@ -17,7 +17,6 @@
 #include <bugpack/export.h>
 #include <bugpack/gap.h>
 #include <bugpack/log.h>
-#include <bugpack/log_macros.h>
 #include <bugpack/notify.h>
 #include <bugpack/provide.h>
 #include <bugpack/recover.h>

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_LEVEL_INFO
 #include <bugpack/bugpack.h>
 
 static int fail(const char *step, const bugpack_error *error) {
@@ -33,8 +32,7 @@ int main(int argc, char **argv) {
         return fail("open", &error);
     }
     bugpack_log(session, BUGPACK_LEVEL_INFO, "main", "hello from %s", argv[0]);
-    BUGPACK_LOG_TRACE(session, "main", "not compiled: %d", argc);
-    BUGPACK_LOG_WARN(session, NULL, "nothing but a format");
+    bugpack_log(session, BUGPACK_LEVEL_WARN, NULL, "nothing but a format");
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     bugpack_status status = bugpack_report(session, NULL, &result, NULL);
     bugpack_close(session);

@@ -2,7 +2,6 @@
 #include <iostream>
 #include <string>
 
-#define BUGPACK_LOG_COMPILE_LEVEL 3
 #include <bugpack/bugpack.h>
 
 int main(int argc, char **argv) {
@@ -26,8 +25,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     bugpack_log(session, BUGPACK_LEVEL_INFO, nullptr, "hello from %s", argv[0]);
-    BUGPACK_LOG_TRACE(session, "main", "not compiled: %d", argc);
-    BUGPACK_LOG_WARN(session, nullptr, "nothing but a format");
+    bugpack_log(session, BUGPACK_LEVEL_WARN, nullptr, "nothing but a format");
     request.description = "from C++";
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     const bugpack_status status = bugpack_report(session, &request, &result, NULL);
