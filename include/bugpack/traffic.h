@@ -64,7 +64,6 @@ typedef struct bugpack_channel_options {
     /* Addresses and ports of the frames in traffic.pcap. Wireshark chooses its dissector by the
      * server's port. A port of 0 is chosen by the library. */
     bool host_is_server;
-    bool is_ipv6;
     uint16_t host_port, peer_port;
     bugpack_payload payload; /* INVALID for values that are none */
     /* How many bytes of the first messages, both directions together, are pinned: they are in every

@@ -8,7 +8,7 @@
 #include "pcap_recording.h"
 #include "support/check.h"
 
-/* Messages of all lengths that are at an edge, both ways, over IPv4 and IPv6, in turns. */
+/* Messages of all lengths that are at an edge, both ways, of a client and of a server, in turns. */
 static void write_lengths(void) {
     static const size_t lengths[] = {0,          1,      0,     0,     2,     3,
                                      64999,      65000,  65001, 65535, 65536, 65537,
@@ -17,7 +17,7 @@ static void write_lengths(void) {
     options.pin_bytes = 4096;
     recorded channels[2];
     for (unsigned i = 0; i < 2; i++) {
-        options.is_ipv6 = options.host_is_server = i == 1;
+        options.host_is_server = i == 1;
         channels[i] = record("lengths", i, 16u << 20, &options);
     }
     for (size_t i = 0; i < 2 * sizeof lengths / sizeof lengths[0]; i++) {

@@ -29,14 +29,13 @@ static bool read_all(const bp_temp_file *temp_file, bp_buffer *out) {
 }
 
 static traffic_frame parse(const unsigned char *at, size_t offset) {
-    bool is_ipv6 = at[28] == 0x86;
     const unsigned char *ip = at + 30;
-    const unsigned char *tcp = ip + (is_ipv6 ? 40 : 20);
-    const unsigned char *source = is_ipv6 ? ip + 8 : ip + 12;
+    const unsigned char *tcp = ip + 20;
+    const unsigned char *source = ip + 12;
     size_t heads = (size_t)(tcp - at) - 16 + (size_t)(tcp[12] >> 4) * 4;
     return (traffic_frame){.wall_ns = le32(at) * 1000000000ull + le32(at + 4),
-                           .number = is_ipv6 ? source[13] : source[2],
-                           .direction = source[is_ipv6 ? 15 : 3] == 1 ? 0 : 1,
+                           .number = source[2],
+                           .direction = source[3] == 1 ? 0 : 1,
                            .sequence = be32(tcp + 4),
                            .acknowledgement = be32(tcp + 8),
                            .flags = tcp[13],

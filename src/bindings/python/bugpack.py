@@ -83,7 +83,7 @@ report_result: size_t struct_size; status status; error error; uint32_t missing_
  zip_bytes, elapsed_ns; char path[4096], missing[2048], not_searched[512];
 event: size_t struct_size; event_kind kind; uint64_t ticket; char report_type[24]; uint32_t
  percent, missing_count; error error; char path[4096], watchdog[65]; uint64_t duration_ms;
-channel_options: size_t struct_size; uint64_t weight; bool host_is_server, is_ipv6; uint16_t
+channel_options: size_t struct_size; uint64_t weight; bool host_is_server; uint16_t
  host_port, peer_port; payload payload; uint64_t pin_bytes, snap_bytes; ptr filter,
  filter_context;"""
 _CALLS = """

@@ -1,6 +1,6 @@
 /*
  * traffic.pcap of a report that was taken before, a record at a time, in the one form that
- * recorder/pcap.h writes: Ethernet, IPv4 or IPv6 without options, TCP. From where it has another
+ * recorder/pcap.h writes: Ethernet, IPv4 without options, TCP. From where it has another
  * one, it is passed on as it is, and counts as not searched.
  */
 #include "redact/record.h"
@@ -11,7 +11,6 @@ enum {
     record_header_bytes = 16,
     ethernet_bytes = 14,
     ipv4_bytes = 20,
-    ipv6_bytes = 40,
     tcp_bytes = 20,
     checksum_at = 16, /* in the header of TCP */
     captured_min = ethernet_bytes + ipv4_bytes + tcp_bytes,
@@ -32,9 +31,9 @@ static uint32_t add_words(uint32_t sum, const unsigned char *bytes, size_t byte_
 /* Where TCP begins in a record; 0 where it is framed in another way. */
 static size_t find_tcp(const unsigned char *record, size_t size) {
     const unsigned char *ip = record + record_header_bytes + ethernet_bytes;
-    bool is_ipv4 = ip[0] == 0x45 && ip[9] == 6, is_ipv6 = ip[0] == 0x60 && ip[6] == 6;
-    size_t tcp = record_header_bytes + ethernet_bytes + (size_t)(is_ipv6 ? ipv6_bytes : ipv4_bytes);
-    return (is_ipv4 || is_ipv6) && tcp + tcp_bytes <= size ? tcp : 0;
+    bool is_known = ip[0] == 0x45 && ip[9] == 6;
+    const size_t tcp = record_header_bytes + ethernet_bytes + ipv4_bytes;
+    return is_known && tcp + tcp_bytes <= size ? tcp : 0;
 }
 
 /* The checksum stays right if it was, and wrong if it was wrong (RFC 1624, equation 3). */

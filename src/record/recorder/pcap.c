@@ -7,17 +7,16 @@
 #include "base/clock.h"
 
 /*
- * A frame: pcap record header, Ethernet, IPv4 or IPv6, and TCP with the options of a SYN.
- * https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-03.html, RFC 791, 8200, 9293, 7323.
+ * A frame: pcap record header, Ethernet, IPv4, and TCP with the options of a SYN.
+ * https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-03.html, RFC 791, 9293, 7323.
  */
 enum {
     record_bytes = 16,
     ethernet_bytes = 14,
     ipv4_bytes = 20,
-    ipv6_bytes = 40,
     tcp_bytes = 20,
     tcp_option_bytes = 8,
-    frame_header_max = record_bytes + ethernet_bytes + ipv6_bytes + tcp_bytes + tcp_option_bytes
+    frame_header_max = record_bytes + ethernet_bytes + ipv4_bytes + tcp_bytes + tcp_option_bytes
 };
 
 static const uint32_t magic_nanoseconds = 0xa1b23c4d;
@@ -108,50 +107,33 @@ static unsigned char *put_mac(unsigned char *at, const bp_pcap_stream *stream, b
 }
 
 static unsigned char *put_address(unsigned char *at, const bp_pcap_stream *stream, bool is_host) {
-    if (!stream->is_ipv6) {
-        *at++ = 10;
-        *at++ = (unsigned char)(stream->number >> 8);
-        *at++ = (unsigned char)stream->number;
-        *at++ = is_host ? 1 : 2;
-        return at;
-    }
-    memset(at, 0, 16);
-    at[0] = 0xfd; /* RFC 4193: a local address */
-    (void)put_be16(at + 12, stream->number & 0xffff);
-    at[15] = is_host ? 1 : 2;
-    return at + 16;
+    *at++ = 10;
+    *at++ = (unsigned char)(stream->number >> 8);
+    *at++ = (unsigned char)stream->number;
+    *at++ = is_host ? 1 : 2;
+    return at;
 }
 
 static unsigned char *put_ip(unsigned char *at, const frame *of, size_t payload_bytes) {
     static const uint8_t protocol_tcp = 6, hop_limit = 64;
     bool from_host = of->direction == BUGPACK_SENT;
     unsigned char *start = at;
-    if (of->stream->is_ipv6) {
-        at = put_be32(at, (uint32_t)6 << 28);
-        at = put_be16(at, (unsigned)payload_bytes);
-        *at++ = protocol_tcp;
-        *at++ = hop_limit;
-    } else {
-        at = put_be16(at, 0x4500);
-        at = put_be16(at, (unsigned)(ipv4_bytes + payload_bytes));
-        at = put_be16(at, of->ip_id);
-        at = put_be16(at, 0x4000); /* don't fragment */
-        *at++ = hop_limit;
-        *at++ = protocol_tcp;
-        at = put_be16(at, 0); /* checksum */
-    }
+    at = put_be16(at, 0x4500);
+    at = put_be16(at, (unsigned)(ipv4_bytes + payload_bytes));
+    at = put_be16(at, of->ip_id);
+    at = put_be16(at, 0x4000); /* don't fragment */
+    *at++ = hop_limit;
+    *at++ = protocol_tcp;
+    at = put_be16(at, 0); /* checksum */
     at = put_address(at, of->stream, from_host);
     at = put_address(at, of->stream, !from_host);
-    if (!of->stream->is_ipv6) {
-        uint16_t sum = fold_checksum(add_to_checksum(0, start, ipv4_bytes));
-        (void)put_be16(start + 10, sum);
-    }
+    (void)put_be16(start + 10, fold_checksum(add_to_checksum(0, start, ipv4_bytes)));
     return at;
 }
 
 /* The bytes of a segment that were not kept count as 0; without them nobody can check it. */
 static void put_tcp_checksum(unsigned char *tcp, size_t header_bytes, const frame *of) {
-    unsigned char pseudo[2 * 16 + 8];
+    unsigned char pseudo[2 * 4 + 8];
     unsigned char *at = put_address(pseudo, of->stream, true);
     at = put_address(at, of->stream, false);
     at = put_be32(at, (uint32_t)(header_bytes + of->original_bytes));
@@ -188,15 +170,14 @@ static bugpack_status write_frame(const frame *of, bp_sink *sink, void *context)
     unsigned char header[frame_header_max];
     bool from_host = of->direction == BUGPACK_SENT;
     size_t tcp_header = tcp_bytes + ((of->flags & FLAG_SYN) != 0 ? tcp_option_bytes : 0);
-    size_t ip_header = of->stream->is_ipv6 ? ipv6_bytes : ipv4_bytes;
-    size_t headers = ethernet_bytes + ip_header + tcp_header;
+    size_t headers = ethernet_bytes + ipv4_bytes + tcp_header;
     unsigned char *at = put_le32(header, (uint32_t)(of->wall_ns / BP_NS_PER_SEC));
     at = put_le32(at, (uint32_t)(of->wall_ns % BP_NS_PER_SEC));
     at = put_le32(at, (uint32_t)(headers + of->byte_count));
     at = put_le32(at, (uint32_t)(headers + of->original_bytes));
     at = put_mac(at, of->stream, !from_host);
     at = put_mac(at, of->stream, from_host);
-    at = put_be16(at, of->stream->is_ipv6 ? 0x86dd : 0x0800);
+    at = put_be16(at, 0x0800);
     at = put_ip(at, of, tcp_header + of->original_bytes);
     at = put_tcp(at, of);
     bugpack_status status = sink(context, header, (size_t)(at - header));

@@ -1,6 +1,6 @@
 /*
  * Frames that Wireshark reassembles: a classic pcap file (nanosecond magic, little endian) with
- * Ethernet, IPv4 or IPv6, and TCP. No memory is allocated.
+ * Ethernet, IPv4 and TCP. No memory is allocated.
  *
  * A cut message looks as if a snap length had cut it: the headers have the real length and the
  * record has fewer bytes, so Wireshark says "packet size limited during capture", not "segment
@@ -25,11 +25,10 @@
 
 /*
  * One TCP connection being written. Addresses come from `number` (its low 16 bits), different
- * for each channel: 10.0.n.1 is the host and 10.0.n.2 its peer, or fd00::n:1 and fd00::n:2.
+ * for each channel: 10.0.n.1 is the host and 10.0.n.2 its peer.
  * Fields not named by an initialiser may be 0; `next_sequence` is where numbering begins.
  */
 typedef struct bp_pcap_stream {
-    bool is_ipv6;
     bool host_is_server;
     uint16_t host_port, peer_port;
     uint32_t number;

@@ -50,8 +50,7 @@ void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, u
                               const bugpack_channel_options *options) {
     /* Dynamic ports (RFC 6335), so that no dissector is chosen by chance. */
     static const unsigned client_port = 49152, server_port = 61440;
-    *identity = (bp_traffic_identity){.is_ipv6 = options->is_ipv6,
-                                      .host_is_server = options->host_is_server,
+    *identity = (bp_traffic_identity){.host_is_server = options->host_is_server,
                                       .host_port = options->host_port,
                                       .peer_port = options->peer_port,
                                       .snap_bytes = (uint32_t)options->snap_bytes,

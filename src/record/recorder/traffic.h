@@ -22,9 +22,8 @@ typedef struct bp_traffic bp_traffic;
 /* What recovery needs to know of a channel, written into its rings. Fixed size. */
 typedef struct bp_traffic_identity {
     char name[64 + 8]; /* NUL-terminated, any bytes */
-    uint8_t is_ipv6, host_is_server;
+    uint8_t host_is_server, padding[3];
     uint16_t host_port, peer_port; /* never 0 here */
-    uint16_t padding;              /* 0 */
     uint32_t snap_bytes;
     uint32_t number; /* in its session, from 0; part of its addresses */
     uint32_t has_pins;

@@ -242,8 +242,7 @@ static bugpack_status lane_open(traffic_lane *at, const bp_traffic_snapshot *sna
     at->snapshot = snapshot;
     at->messages_left = snapshot->messages;
     at->expected_sequence = 1;
-    at->stream = (bp_pcap_stream){.is_ipv6 = identity->is_ipv6 != 0,
-                                  .host_is_server = identity->host_is_server != 0,
+    at->stream = (bp_pcap_stream){.host_is_server = identity->host_is_server != 0,
                                   .host_port = identity->host_port,
                                   .peer_port = identity->peer_port,
                                   .number = identity->number};

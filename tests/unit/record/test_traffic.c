@@ -296,7 +296,6 @@ Test(traffic, pins_as_much_as_was_asked_for_in_one_message) {
 Test(traffic, merges_channels_by_time) {
     bp_traffic *channels[3];
     for (uint32_t i = 0; i < 3; i++) {
-        options.is_ipv6 = i == 1;
         channels[i] = new_traffic(256 * 1024, i);
     }
     for (int i = 0; i < 300; i++) {
