@@ -1,7 +1,6 @@
 #define DARWIN_CALLS_THEMSELVES
 #include "support/darwin/darwin_calls.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -63,40 +62,4 @@ int pthread_cond_timedwait_relative_np(pthread_cond_t *condition, pthread_mutex_
     darwin.waited_ns = (uint64_t)left->tv_sec * BP_NS_PER_SEC + (uint64_t)left->tv_nsec;
     struct timespec until = bp_clock_timespec(bp_clock_wall_ns() + darwin.waited_ns);
     return darwin.skips_waits ? ETIMEDOUT : pthread_cond_timedwait(condition, mutex, &until);
-}
-
-/* funopen by fopencookie, which has no room for two functions and a cookie but in one of its own.
- */
-typedef struct both {
-    void *cookie;
-    int (*write)(void *, const char *, int);
-    int (*close)(void *);
-} both;
-
-static ssize_t write_both(void *cookie, const char *bytes, size_t byte_count) {
-    const both *functions = cookie;
-    return functions->write(functions->cookie, bytes, (int)byte_count);
-}
-
-static int close_both(void *cookie) {
-    both *functions = cookie;
-    int result = functions->close(functions->cookie);
-    free(functions);
-    return result;
-}
-
-FILE *funopen(const void *cookie, int (*read)(void *, char *, int),
-              int (*write)(void *, const char *, int), void *seek, int (*close)(void *)) {
-    both *functions = read == NULL && seek == NULL ? malloc(sizeof *functions) : NULL;
-    if (functions == NULL) {
-        errno = EINVAL;
-        return NULL;
-    }
-    *functions = (both){.cookie = (void *)(uintptr_t)cookie, .write = write, .close = close};
-    cookie_io_functions_t calls = {.write = write_both, .close = close_both};
-    FILE *stream = fopencookie(functions, "w", calls);
-    if (stream == NULL) {
-        free(functions);
-    }
-    return stream;
 }

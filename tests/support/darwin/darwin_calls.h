@@ -42,8 +42,6 @@ int renameatx_np(int from_dir, const char *from, int to_dir, const char *to, uns
 int pthread_threadid_np(const pthread_t *thread, uint64_t *ret_id);
 int pthread_cond_timedwait_relative_np(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                        const struct timespec *left);
-FILE *funopen(const void *cookie, int (*read)(void *, char *, int),
-              int (*write)(void *, const char *, int), void *seek, int (*close)(void *));
 
 #ifndef DARWIN_CALLS_THEMSELVES
 #define fcntl darwin_fcntl

@@ -1,5 +1,5 @@
 /*
- * Directories, staged files, streams and threads, as macOS has them.
+ * Directories, staged files and threads, as macOS has them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 #include "base/status.h"
 #include "platform/machine.h"
 #include "platform/staged_file.h"
-#include "platform/stream.h"
 #include "platform/thread.h"
 
 const char *bp_machine_environment(const char *name) {
@@ -87,47 +86,6 @@ int bp_staged_sync(int fd) {
 
 int bp_staged_rename_new(int dir_fd, const char *from, const char *to) {
     return renameatx_np(dir_fd, from, dir_fd, to, RENAME_EXCL);
-}
-
-/* funopen(3). */
-typedef struct stream_cookie {
-    bp_stream_calls calls;
-    void *context;
-} stream_cookie;
-
-static int write_cookie(void *cookie, const char *bytes, int byte_count) {
-    stream_cookie *stream = cookie;
-    int caller_errno = errno;
-    if (byte_count > 0) {
-        stream->calls.write(stream->context, bytes, (size_t)byte_count);
-    }
-    errno = caller_errno;
-    return byte_count;
-}
-
-static int close_cookie(void *cookie) {
-    stream_cookie *stream = cookie;
-    stream->calls.close(stream->context);
-    free(stream);
-    return 0;
-}
-
-bugpack_status bp_stream_open(const bp_stream_calls *calls, void *context, FILE **ret_stream,
-                              bugpack_error *error) {
-    stream_cookie *stream = malloc(sizeof *stream);
-    if (stream == NULL) {
-        return bp_fail_memory(error, "open a stream");
-    }
-    stream->calls = *calls;
-    stream->context = context;
-    FILE *file = funopen(stream, NULL, write_cookie, NULL, close_cookie);
-    if (file == NULL) {
-        int open_errno = errno;
-        free(stream);
-        return bp_fail_errno(error, open_errno, "cannot open a stream");
-    }
-    *ret_stream = file;
-    return BUGPACK_OK;
 }
 
 uint64_t bp_thread_id(void) {
