@@ -108,7 +108,7 @@ int main(int argument_count, char **arguments) {
     temp_dir dir;
     bugpack_session *session = NULL;
     pthread_t meddler;
-    unsigned long rounds = run_length(argument_count, arguments, 100);
+    unsigned long rounds = run_length(argument_count, arguments, 50);
     CHECK(temp_dir_make(&dir));
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "storm";

@@ -182,7 +182,7 @@ static void dies_amid_signals(unsigned turn) {
 }
 
 int main(int argument_count, char **arguments) {
-    unsigned long turn_count = run_length(argument_count, arguments, 60);
+    unsigned long turn_count = run_length(argument_count, arguments, 30);
     page_path = mmap(NULL, 512, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(page_path != MAP_FAILED && temp_dir_make(&dir));
     (void)signal(SIGSEGV, SIG_DFL); /* a sanitizer has a handler of its own */

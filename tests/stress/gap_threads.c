@@ -115,7 +115,7 @@ static void run(const temp_dir *dir, bool with_onlooker) {
 }
 
 int main(int argument_count, char **arguments) {
-    unsigned long total = run_length(argument_count, arguments, 200000);
+    unsigned long total = run_length(argument_count, arguments, 100000);
     gaps_each = (unsigned)(total / thread_count);
     for (unsigned turn = 0; turn < 2; turn++) {
         temp_dir dir;

@@ -21,7 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/sanitizer.h"
 #include "support/check.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
@@ -318,9 +317,8 @@ static void check_next_open_recovers(atomic_uint *returned_count) {
 }
 
 int main(int argument_count, char **arguments) {
-    /* One takes seconds: `tests/run --full` kills fifty. */
-    const unsigned round_count =
-        (unsigned)run_length(argument_count, arguments, BP_SANITIZED ? 5 : 10);
+    /* For each kind of reader, and one more. `tests/run --full` kills fifty. */
+    const unsigned round_count = (unsigned)run_length(argument_count, arguments, 5);
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
     CHECK(pipe(outlive_fds) == 0);

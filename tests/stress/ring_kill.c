@@ -107,7 +107,7 @@ static uint64_t run_round(temp_dir *dir) {
 }
 
 int main(int argument_count, char **arguments) {
-    unsigned long rounds = run_length(argument_count, arguments, 100);
+    unsigned long rounds = run_length(argument_count, arguments, 50);
     seed = bp_clock_wall_ns();
     told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(told != MAP_FAILED);

@@ -272,7 +272,7 @@ static void recover_many(void) {
 }
 
 int main(int argument_count, char **arguments) {
-    unsigned long connection_count = run_length(argument_count, arguments, 10000);
+    unsigned long connection_count = run_length(argument_count, arguments, 4000);
     CHECK(temp_dir_make(&dir));
     reconnect(connection_count);
     open_many();
