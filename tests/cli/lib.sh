@@ -177,10 +177,7 @@ expect_host_status() {
     expect_no_err
     expect_same 'the manifest' true "$(value "$1" manifest.json .complete)"
     if [ "$(value "$1" host-threads.json .summary.complete)" = false ]; then
-        case $(ledger "$1" host-threads.json note) in
-            'this user may not read: '*'(denied)'*) ;;
-            *) wrong "the note is $(ledger "$1" host-threads.json note)" ;;
-        esac
+        expect_like 'the note' 'this user may not read: *(denied)*' "$(ledger "$1" host-threads.json note)"
     fi
 }
 
@@ -233,6 +230,15 @@ expect_no_err() {
 # expect_same WHAT WANTED GOT
 expect_same() {
     [ "$2" = "$3" ] || wrong "$1 is <$3> and not <$2>"
+}
+
+# expect_like WHAT PATTERN GOT: a pattern of the shell.
+expect_like() {
+    # shellcheck disable=SC2254 # it is one
+    case $3 in
+    $2) ;;
+    *) wrong "$1 is <$3> and not like <$2>" ;;
+    esac
 }
 
 # expect_usage TEXT: the command line was refused with it, in a sentence and a pointer to the help.

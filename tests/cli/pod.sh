@@ -73,10 +73,7 @@ expect_status 3
 expect_err 'in a container allow it CAP_SYS_PTRACE'
 expect_same 'the process' '1 sleep' "$(value baseline.zip process.json '"\(.pid) \(.name)"')"
 expect_same 'the distribution' null "$(value baseline.zip system.json .distribution)"
-case $(ledger baseline.zip system.json reason) in
-*' files could not be read: Permission denied') ;;
-*) wrong "the reason is $(ledger baseline.zip system.json reason)" ;;
-esac
+expect_like 'the reason' '* files could not be read: Permission denied' "$(ledger baseline.zip system.json reason)"
 
 fact 'the process is found by its name, and a container without a place for temporary files has one in memory'
 mv tools/tmp/bugpack tools && rm -r tools/tmp

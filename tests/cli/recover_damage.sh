@@ -29,10 +29,7 @@ expect_incomplete() {
     expect_status 3
     zip=$(cat out)
     expect_same 'complete' false "$(value "$zip" manifest.json .complete)"
-    case $(ledger "$zip" "$1" reason) in
-    *"$2"*) ;;
-    *) wrong "$1: $(ledger "$zip" "$1" reason)" ;;
-    esac
+    expect_like "the reason of $1" '*'"$2"'*' "$(ledger "$zip" "$1" reason)"
     expect_empty $sessions
 }
 
@@ -103,10 +100,7 @@ expect_incomplete metadata.json 'damaged'
 expect_same 'the app' minimal "$(value "$zip" metadata.json .app.name)"
 expect_same 'the pid' "$host" "$(value "$zip" metadata.json .pid)"
 unzip -p "$zip" logs.jsonl | grep -q serving || wrong 'the log is not in it'
-case $(ledger "$zip" logs.jsonl reason) in
-*'may have been restarted: the newest may be missing') ;;
-*) wrong 'it does not say that a loss of power may have damaged it' ;;
-esac
+expect_like 'the reason' '*may have been restarted: the newest may be missing' "$(ledger "$zip" logs.jsonl reason)"
 
 fact 'rings without a lock are recovered'
 die

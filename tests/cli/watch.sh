@@ -70,10 +70,7 @@ becomes() {
     expect_same 'the order' "$told" "$(printf '%s\n' "$told" "$seen" | sort | head -n 1)"
     expect_same 'the condition' "$1" "$(value "$zip" metadata.json .condition.text)"
     expect_same 'the kind' condition "$(value "$zip" metadata.json .report_type)"
-    case $zip in
-        */watch_target-condition-"$2"-20*.zip) ;;
-        *) wrong "the name is $zip" ;;
-    esac
+    expect_like 'the name' '*/watch_target-condition-'"$2"'-20*.zip' "$zip"
     exits 0 show "$zip"
     grep -A2 '^Findings' out | grep -qF "the condition \"$1\" became true: " ||
         wrong "show does not begin with it: $(head -n 12 out)"
