@@ -6,7 +6,6 @@
 #include <bugpack/bugpack.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
+#include "support/descriptors.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
 
@@ -245,14 +245,6 @@ static void refuse_events(void) {
 static void allow_few_descriptors(void) {
     const struct rlimit few = {100, 100};
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
-}
-
-static unsigned count_descriptors(void) {
-    unsigned count = 0;
-    for (int fd = 0; fd < 1024; fd++) {
-        count += fcntl(fd, F_GETFD) >= 0;
-    }
-    return count;
 }
 
 int main(void) {
