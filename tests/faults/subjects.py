@@ -271,7 +271,7 @@ SUBJECTS = {subject.name: subject for subject in (
                                    "--session", place.assets.path("state.json"),
                                    "--log", place.assets.path("app.log"),
                                    "--attach", place.assets.path("attached")),
-            attached, (*_PROCESS, "thread-heap.json")),
+            attached, (*_PROCESS, "thread-heap.json", "stacks.json")),
     Subject("capture-busy",
             lambda place: _capture(place, "--pid", str(place.assets.busy), "--window", "0"),
             lambda place: [], _PROCESS),

@@ -1,7 +1,8 @@
 /*
- * Every allocation of a report that takes itself fails in turn, alone and with all that follow: of
- * a gap, a disconnect and rings that are kept. Nothing crashes, hangs or is left behind, and what
- * could not be written has used nothing up: the next sight gives the report.
+ * Every allocation of opening a session, and of a report that takes itself, fails in turn, alone
+ * and with all that follow: of a gap, a disconnect and rings that are kept. Nothing crashes, hangs
+ * or is left behind, and what could not be written has used nothing up: the next sight gives the
+ * report.
  */
 #include <bugpack/bugpack.h>
 
@@ -39,8 +40,7 @@ static void wait_for_end(unsigned count) {
     }
 }
 
-static void open_session(void) {
-    bugpack_channel *channel = NULL;
+static bugpack_options host_options(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "torture";
     options.report_dir = dir.path;
@@ -56,6 +56,12 @@ static void open_session(void) {
     options.redaction.mode = BUGPACK_REDACT_NEVER; /* redact_torture */
     options.pedantic.is_enabled = true;
     options.on_event = on_event;
+    return options;
+}
+
+static void open_session(void) {
+    bugpack_channel *channel = NULL;
+    bugpack_options options = host_options();
     atomic_store(&ended_count, 0);
     atomic_store(&written_count, 0);
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
@@ -173,6 +179,32 @@ static void fail_each(const char *name, void (*trigger)(void), bool has_summary,
                  and_all_later ? "one and all later" : "one allocation", failed, written);
 }
 
+/* A session that cannot be opened has a sentence, and leaves nothing. */
+static void fail_to_open(bool and_all_later) {
+    unsigned descriptors = count_entries("/proc/self/fd");
+    unsigned threads = count_entries("/proc/self/task");
+    unsigned refused = 0;
+    unsigned long tried, nth = 0;
+    bugpack_options options = host_options();
+    options.recorder.is_in_memory = false;
+    do {
+        bugpack_session *opened = NULL;
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        (void)alarm(limit_secs);
+        failing_malloc_arm(++nth, and_all_later);
+        bugpack_status status = bugpack_open(&options, &opened, &error);
+        tried = failing_malloc_disarm();
+        refused += status != BUGPACK_OK;
+        CHECK(status == BUGPACK_OK || (opened == NULL && error.status == status));
+        CHECK(status == BUGPACK_OK || error.message[0] != '\0');
+        bugpack_close(opened);
+        CHECK(temp_dir_count(&dir) == 0 && count_entries("/proc/self/fd") == descriptors);
+        expect_threads(threads);
+    } while (tried >= nth);
+    CHECK(refused > 5);
+    (void)printf("a session: %u of %lu not opened\n", refused, nth);
+}
+
 /* Each allocation of a condition fails in turn: it is refused, and nothing is left of it. */
 static void add_conditions(void) {
     static const char *const texts[] = {"log /x(y|z)/", "rss grows 1G in 1h", "fds > 900000"};
@@ -202,6 +234,8 @@ int main(void) {
                     {"a disconnect", disconnect, false},
                     {"kept rings", keep_and_report, false}};
     CHECK(temp_dir_make(&dir));
+    fail_to_open(false);
+    fail_to_open(true);
     add_conditions();
     for (size_t i = 0; i < sizeof triggers / sizeof triggers[0]; i++) {
         fail_each(triggers[i].name, triggers[i].trigger, triggers[i].has_summary, false);
