@@ -714,20 +714,6 @@ begin_dbus() {
 
 # --- other instruments ----------------------------------------------------------------------------
 
-# at_least COUNT COMMAND...: that many lines.
-at_least() {
-    least=$1
-    shift
-    [ "$("$@" | wc -l)" -ge "$least" ]
-}
-
-runs() { [ "$(ps -o cp= -p "$1" | tr -d ' ')" -gt 100 ] || ps -L -o stat= -p "$1" | grep -q R; }
-witness_spin() { runs "$pid"; }
-witness_spin_in_thread() { runs "$pid"; }
-witness_spin_in_library() { runs "$pid"; }
-witness_redis_spin() { runs "$pid"; }
-witness_throttled() { grep -q 'nr_throttled [1-9]' "$group/cpu.stat"; }
-
 # Of a starved one the second figure of schedstat grows: nanoseconds on a run queue (proc(5)).
 witness_starved() { await "[ \$(cut -d' ' -f2 /proc/$pid/schedstat) -gt \$((\$(cut -d' ' -f1 /proc/$pid/schedstat) * 4)) ]"; }
 
@@ -735,7 +721,7 @@ witness_starved() { await "[ \$(cut -d' ' -f2 /proc/$pid/schedstat) -gt \$((\$(c
 witness_deadlock_of_two() {
     command -v gdb >/dev/null || return 0
     gdb -batch -nx -p "$pid" -ex 'thread apply all bt' 2>/dev/null >gdb.txt
-    at_least 2 grep lll_lock_wait gdb.txt
+    [ "$(grep -c lll_lock_wait gdb.txt)" -ge 2 ]
 }
 
 locks_of() { grep -qs "^lock:.*$2" /proc/"$1"/fdinfo/*; }
@@ -745,16 +731,12 @@ witness_flock_waits() { waits_in_locks; }
 witness_posix_lock_held() { locks_of "$(told holder)" POSIX && waits_in_locks; }
 witness_description_lock_held() { locks_of "$(told holder)" OFDLCK; }
 witness_lease_held() { grep -q "LEASE *BREAK.* $(told holder) " /proc/locks; }
-witness_sqlite_busy() { locks_of "$(told holder)" POSIX; }
 
 peer_is_stopped() { ps -o stat= -p "$(told peer)" | grep -q ^T; }
 witness_pipe_peer_stopped() { peer_is_stopped; }
 witness_unix_peer_stopped() { peer_is_stopped; }
 witness_tcp_peer_stopped() { needs ss && peer_is_stopped && ss -tnpH state established | grep -q "pid=$pid,"; }
-witness_redis_client() { peer_is_stopped; }
 witness_epoll_peer_stopped() { peer_is_stopped && grep -c ^tfd: /proc/"$pid"/fdinfo/* | grep -q ':2$'; }
-witness_curl_waits() { peer_is_stopped; }
-witness_rsync_waits() { peer_is_stopped; }
 witness_java_deadlock() { jstack "$pid" | grep -q 'Found one Java-level deadlock'; }
 witness_java_monitor_held() { [ "$(jstack "$pid" | grep -c 'waiting to lock')" = 3 ]; }
 witness_postgres_lock() { [ "$(sql "SELECT pg_blocking_pids($pid)")" = "{$(told holder)}" ]; }
@@ -764,11 +746,9 @@ witness_ssh_waits() { peer_is_stopped && ss -tlnH sport = ":$port" | awk '{ exit
 witness_not_accepted() { needs ss && ss -tlnpH | grep "pid=$(told peer)," | awk '{ exit !($2 == 1) }'; }
 witness_not_accepted_unix() { needs ss && ss -xlpH | grep "pid=$(told peer)," | awk '{ exit !($3 == 1) }'; }
 witness_connect_to_full_unix() { await "grep -q unix_wait_for_peer /proc/$pid/wchan"; }
-witness_psql_waits() { peer_is_stopped; }
 witness_chain_to_stopped() { ps -o stat=,ppid= -p "$(told end)" | grep -q "^T.* $(told middle)\$"; }
 witness_chain_to_file_lock() { locks_of "$(told end)" FLOCK; }
 witness_child_stopped() { ps -o stat=,ppid= -p "$(told child)" | grep -q "^T.* $pid\$"; }
-witness_bash_waits() { ps -o stat=,ppid= -p "$(told child)" | grep -q "^T.* $pid\$"; }
 witness_many_zombies() { [ "$(ps --ppid "$pid" -o stat= | grep -c ^Z)" -ge 300 ]; }
 
 witness_close_wait() {
@@ -796,8 +776,6 @@ witness_traced() { grep -q "^TracerPid:.$(told tracer)\$" "/proc/$pid/status" &&
 
 witness_descriptors() { [ "$(find "/proc/$pid/fd" -type l | wc -l)" -ge 60 ]; }
 witness_deleted_file() { find "/proc/$pid/fd" -lname '*sick-*(deleted)' | grep -q .; }
-witness_nginx_log() { find "/proc/$pid/fd" -lname '*access.log (deleted)' | grep -q .; }
-witness_deleted_executable() { readlink "/proc/$pid/exe" | grep -q deleted; }
 witness_disk_full() { [ "$(df --output=avail mounted | tail -n 1)" -eq 0 ]; }
 witness_inodes_exhausted() { [ "$(df --output=iavail mounted | tail -n 1)" -eq 0 ]; }
 witness_disk_read_only() { await '! touch mounted/other'; }
@@ -805,5 +783,4 @@ witness_growth() { await "[ \$(ps -o rss= -p $pid) -gt 10000 ]"; }
 witness_perl_growth() { await "[ \$(ps -o rss= -p $pid) -gt 10000 ]"; }
 witness_address_space() { [ "$(ps -o vsz= -p "$pid")" -gt 240000 ]; }
 witness_data() { grep -q 'VmData:[^0-9]*2[56]' "/proc/$pid/status"; }
-witness_group_tasks() { [ "$(cat "$group/pids.current")" -ge 30 ]; }
 witness_many_threads() { [ "$(ps -o nlwp= -p "$pid")" -ge 600 ]; }
