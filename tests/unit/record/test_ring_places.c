@@ -333,3 +333,38 @@ Test(ring_places, are_told_when_a_channel_is_opened_that_gets_none) {
     cr_expect(ne(ptr, strstr(text, "cannot allocate"), NULL), "%s", text);
     bugpack_close(session);
 }
+
+/* In memory they serve a report as well, and its manifest says why a crash would have lost them. */
+Test(ring_places, that_cannot_be_used_leave_a_whole_report_that_says_so) {
+    static const char *const names[] = {"missing/homes", "shared"};
+    static const char *const reasons[] = {"No such file or directory", "not this user's alone"};
+    cr_assert(zero(int, mkdirat(dir.fd, "shared", 0700) | fchmodat(dir.fd, "shared", 0750, 0)));
+    for (size_t i = 0; i < 2; i++) {
+        char path[600];
+        bugpack_session *session = NULL;
+        bugpack_channel *channel = NULL;
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+        bugpack_options options = BUGPACK_OPTIONS_INIT;
+        (void)snprintf(path, sizeof path, "%s/%s", dir.path, names[i]);
+        options.app_name = "places";
+        options.report_dir = dir.path;
+        options.recorder.dir = path;
+        options.sample_window_ms = BUGPACK_OFF;
+        cr_assert(zero(int, bugpack_open(&options, &session, NULL)));
+        cr_assert(zero(int, bugpack_channel_open(session, "net", NULL, &channel, NULL)));
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "test", "kept all the same");
+        bugpack_traffic(channel, BUGPACK_SENT, 1, "test", "kept", 4);
+        cr_assert(zero(int, bugpack_report(session, NULL, &result)));
+        bugpack_close(session);
+        cr_expect(zero(u32, result.missing_count), "%s", result.missing);
+        cr_expect(report_entry_contains(result.path, "logs.jsonl", "kept all the same"));
+        char *manifest = report_read(result.path, "manifest.json", NULL);
+        const char *at = manifest;
+        for (unsigned rings = 0; rings < 3; rings++, at++) {
+            at = strstr(at, "a crash would have lost it: ");
+            cr_assert(ne(ptr, (void *)at, NULL), "log, notifications and traffic have a line each");
+        }
+        cr_expect(ne(ptr, strstr(manifest, reasons[i]), NULL), "%s", manifest);
+        free(manifest);
+    }
+}
