@@ -1,11 +1,9 @@
 /*
- * The monitor and the ticker on its thread: steady, stopped at once, slowed by its cost, silent
- * once its process has ended; tasks that are woken, added and removed while it runs. Run under
- * ThreadSanitizer too.
+ * The monitor and the ticker on its thread: steady, stopped at once, silent once its process has
+ * ended; tasks that are woken, added and removed while it runs. Run under ThreadSanitizer too.
  */
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,7 +17,6 @@
 typedef struct seen {
     atomic_uint tick_count, failed_count;
     uint64_t last_ns;
-    bool is_expensive;
     bool has_itself; /* the monitor is in its own snapshot, under its name */
     bugpack_status last_failure;
     bp_task_snapshot taken_over;
@@ -34,17 +31,6 @@ static bool has_thread(const bp_task_snapshot *snapshot, uint64_t tid, const cha
     return false;
 }
 
-/* Takes CPU time of the calling thread. */
-static void burn(uint64_t cpu_ns) {
-    struct timespec begin, now;
-    CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin) == 0);
-    do {
-        CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
-    } while ((uint64_t)(now.tv_sec - begin.tv_sec) * BP_NS_PER_SEC + (uint64_t)now.tv_nsec -
-                 (uint64_t)begin.tv_nsec <
-             cpu_ns);
-}
-
 static void see(void *context, bp_task_snapshot *snapshot, const bugpack_error *error) {
     seen *what = context;
     if (snapshot == NULL) {
@@ -53,9 +39,6 @@ static void see(void *context, bp_task_snapshot *snapshot, const bugpack_error *
         return;
     }
     CHECK(snapshot->taken_ns > what->last_ns);
-    if (what->is_expensive) {
-        burn(BP_NS_PER_MS);
-    }
     what->last_ns = snapshot->taken_ns;
     what->has_itself = has_thread(snapshot, bp_thread_id(), "bugpack-monitor");
     bp_task_snapshot_release(&what->taken_over);
@@ -124,18 +107,6 @@ static void a_stop_does_not_wait_for_the_next_tick(void) {
     bp_task_snapshot_release(&what.taken_over);
 }
 
-/* A millisecond of CPU is one percent of a hundred: the next slot is that far away from the begin
- * of a tick, which on a busy machine may be long before its snapshot. */
-static void an_expensive_tick_slows_down(void) {
-    seen what = {.is_expensive = true};
-    uint64_t before_ns = bp_clock_monotonic_ns();
-    sampling started = start(0, 5, 1, &what);
-    wait_for(&what.tick_count, 3);
-    stop(&started);
-    CHECK(what.last_ns - before_ns >= 200 * BP_NS_PER_MS);
-    bp_task_snapshot_release(&what.taken_over);
-}
-
 static void nothing_comes_after_the_end_of_the_process(void) {
     seen what = {0};
     pid_t pid = start_child();
@@ -178,7 +149,6 @@ static void a_wake_is_never_lost(void) {
 int main(void) {
     ticks_come_in_order_and_end_with_the_removal();
     a_stop_does_not_wait_for_the_next_tick();
-    an_expensive_tick_slows_down();
     nothing_comes_after_the_end_of_the_process();
     a_wake_is_never_lost();
     return 0;
