@@ -118,18 +118,6 @@ await '[ -e python-runs ]' # a python3 that is a script passes the words on to o
 capture --window 50ms
 expect_same 'the command line' '["","",""]' "$(value "$zip" process.json '.command_line[-3:] | tojson')"
 
-fact 'threads are there, ascending, with their names'
-start python3 -c 'import threading, time
-for i in range(20): threading.Thread(target=time.sleep, args=(300,), daemon=True).start()
-time.sleep(300)'
-target=$pid
-await "[ \"\$(find /proc/$target/task -mindepth 1 -maxdepth 1 | wc -l)\" -eq 21 ]"
-captures 0 --window 50ms
-expect_same 'the count' 21 "$(value "$zip" runtime-metrics.json '.threads | length')"
-expect_same 'ascending' true "$(value "$zip" runtime-metrics.json '[.threads[].tid] | . == sort')"
-expect_same 'the names' python3 \
-    "$(value "$zip" runtime-metrics.json '[.threads[].name | .[:7]] | unique | join(",")')"
-
 if [ "$(id -u)" -eq 0 ] && can_be_nobody; then
     fact "of somebody else's process what may be read is there, and one warning names the rest"
     start sleep 300

@@ -59,15 +59,6 @@ if [ -n "${STRESS_THREAD_WAITS:-}" ]; then
     expect_same 'the note' "deadlock: $sentence" "$(ledger "$zip" threads.json note)"
     expect_same 'who waits for whom' true "$(value "$zip" threads.json '(.deadlocks[0].tids) as [$one, $two] |
         [.threads[] | select(.name | startswith("w-")) | [.tid, .waits_for.tid]] == [[$one, $two], [$two, $one]]')"
-
-    fact 'a wait for a condition is no deadlock'
-    "$STRESS_THREAD_WAITS" condition >waiting 2>&1 &
-    pid=$!
-    started="$started $pid"
-    await 'grep -q ready waiting'
-    capture_one
-    expect_same 'deadlocks' 0 "$(value "$zip" threads.json '.deadlocks | length')"
-    expect_same 'waits' 0 "$(value "$zip" threads.json '[.threads[] | select(.waits_for and (.name | startswith("w-")))] | length')"
 fi
 
 finish
