@@ -15,14 +15,6 @@ start_ready() {
     [ -s "$ready" ] || skip "$1 does not run here"
 }
 
-fact 'the worker refuses what it cannot do, each with a status of its own'
-for case in '2 --bytes 0 --ready r' '5 --bytes x --ready r' '5 --bytes 1' '5 --what' \
-    '4 --bytes 1 --ready /nowhere/r'; do
-    # shellcheck disable=SC2086 # words
-    timeout 60 "$plain" ${case#* } </dev/null >/dev/null 2>&1
-    expect_same "the status of <${case#* }>" "${case%% *}" "$?"
-done
-
 fact 'a state of the heap is printed from a file and from standard input, as text and as JSON'
 printf '{"narenas": 4, "allocated_bytes": 18446744073709551614, "later": 1}' >state.json
 exits 0 heap --state state.json

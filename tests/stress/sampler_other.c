@@ -1,5 +1,5 @@
 /*
- * The sampler on other processes: alive, killed, replaced by exec, and a zombie.
+ * The sampler on other processes: alive, killed, and replaced by exec.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -71,23 +71,6 @@ static void a_child_killed_inside_the_window_leaves_the_part_that_passed(bool is
     CHECK(reap || waitpid(pid, NULL, 0) == pid);
 }
 
-static void a_zombie_is_there_without_memory(void) {
-    pid_t pid = start_child();
-    bp_sampler *sampler = NULL;
-    bp_metrics metrics;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    kill_child(pid, false);
-    CHECK_STATUS(bp_sampler_open(pid, false, &sampler, &error), BUGPACK_OK, error);
-    CHECK_STATUS(bp_sampler_begin(sampler, &error), BUGPACK_OK, error);
-    CHECK_STATUS(bp_sampler_end(sampler, &metrics, &error), BUGPACK_OK, error);
-    CHECK(!metrics.has_memory && metrics.has_uptime && metrics.thread_count == 1);
-    bp_metrics_release(&metrics);
-    CHECK(bp_sampler_begin(sampler, NULL) == BUGPACK_OK);
-    CHECK(waitpid(pid, NULL, 0) == pid);
-    CHECK(bp_sampler_end(sampler, &metrics, NULL) == BUGPACK_ERR_NO_PROCESS);
-    bp_sampler_close(sampler);
-}
-
 /* main may end with pthread_exit, and the process goes on in its other threads. */
 static void a_process_without_its_first_thread_still_has_memory_and_files(void) {
     pid_t pid = start_child_without_main();
@@ -150,7 +133,6 @@ int main(void) {
     a_child_killed_inside_the_window_leaves_the_part_that_passed(true, false);
     a_child_killed_inside_the_window_leaves_the_part_that_passed(false, true);
     a_child_killed_inside_the_window_leaves_the_part_that_passed(false, false);
-    a_zombie_is_there_without_memory();
     a_process_without_its_first_thread_still_has_memory_and_files();
     exec_inside_the_window_is_no_end();
     return 0;
