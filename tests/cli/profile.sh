@@ -9,7 +9,7 @@ chmod 711 "$scratch"
 
 # take [OPTION...]: a report about `target`, in `zip`.
 take() {
-    exits 0 capture --pid "$target" --window 1s -o . "$@"
+    exits 0 capture --pid "$target" --window 300ms -o . "$@"
     zip=$(cat out)
     manifest=$(unzip -p "$zip" manifest.json)
 }
@@ -76,6 +76,7 @@ expect_same 'the status' disabled "$(ledger "$zip" profile.folded status)"
 expect_same 'in the manifest' null "$(printf '%s' "$manifest" | jq .profile)"
 exits 0 capture --pid "$target" --window 0 -o .
 expect_same 'no line' 0 "$(unzip -p "$(cat out)" manifest.json | grep -c profile.folded)"
+kill -STOP "$spinner" # others want the processor
 
 fact 'an idle process has no entry, and its report is complete'
 start "$SPIN" idle
@@ -129,7 +130,9 @@ kill "$target"
 fact 'each process of a report has its own'
 start "$SPIN" threads
 target=$spinner
+kill -CONT "$spinner"
 take --pid "$pid"
+kill -STOP "$spinner"
 expect_same 'its line' ok "$(ledger "$zip" "processes/$pid-spin/profile.folded" status)"
 unzip -p "$zip" "processes/$pid-spin/profile.folded" | grep -q '^rounder;' || wrong 'no thread of it'
 kill "$pid"
