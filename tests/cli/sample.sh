@@ -41,6 +41,7 @@ expect_same 'times are the CPU time' true \
     "$(jq "(.threads[0].cpu_percent * .sample_window_ms / 100 - ($ran) | fabs) < 1" out)"
 expect_same 'switches in between' true "$(jq --argjson first "$begin" --argjson last "$(switches)" \
     '.threads[0] | .voluntary_switches + .involuntary_switches | . > 0 and . <= $last - $first' out)"
+kill "$pid"
 
 fact 'a thread that began in the window has what it used since then, in one row of two at its birth'
 start python3 -c 'import threading, time
@@ -64,6 +65,7 @@ expect_same 'the row' true "$(jq '.sample_window_ms as $window | [.threads[] | s
     and (.[0] | .cpu_percent == 0 and (.user_ms + .system_ms - .cpu_ms | fabs) < 0.1
         and .age_ms >= 0 and .age_ms <= $window + 20)' out)"
 expect_same 'the first thread was there before' false "$(jq '.threads[0] | has("born_in_window")' out)"
+kill "$pid"
 
 fact 'a missing process is status 4, and a window too short for a clock tick is refused'
 exits 4 sample --pid 999999999

@@ -273,6 +273,7 @@ expect_same 'a stack' true "$(value "$zip" stacks.json '.threads[0] |
 unzip -p "$zip" stacks.txt | grep -q '1 was stopped, for at most [0-9]* us each' ||
     wrong "$(unzip -p "$zip" stacks.txt)"
 await 'grep -q "^State:.R" /proc/$target/status'
+kill "$target"
 
 fact 'the C frames of an interpreter are said to be so'
 start python3 -c 'import time; time.sleep(300)'
