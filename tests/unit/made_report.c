@@ -12,10 +12,10 @@ static const char record[] =
 const char *made_report_faults(const void *bytes, size_t byte_count, uint64_t max_bytes) {
     static char faults[4096];
     bp_verify_result result;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = made_zip_file(bytes, byte_count);
     cr_assert(ge(int, fd, 0));
-    cr_assert(eq(int, bp_verify(fd, max_bytes, &result, &error), BUGPACK_OK), "%s", error.message);
+    cr_assert(eq(int, bp_verify(fd, max_bytes, &result, &failure), BUGPACK_OK), "%s",
+              failure.message);
     (void)snprintf(faults, sizeof faults, "%s", bp_buffer_text(&result.faults));
     cr_expect(eq(int, result.fault_count > 0, faults[0] != '\0'));
     bp_verify_release(&result);

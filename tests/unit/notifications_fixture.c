@@ -33,8 +33,7 @@ bp_temp_file copy(void) {
 bp_buffer print(const bp_temp_file *records, uint32_t expected_count) {
     bp_buffer out;
     bp_buffer_init(&out, (size_t)16 << 20);
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bp_notifications_print(records, 0, &out, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_notifications_print(records, 0, &out, &failure)), "%s", failure.message);
     cr_assert(eq(sz, count_in(&out, "\"first\": "), expected_count));
     return out;
 }

@@ -29,14 +29,17 @@ bugpack_status try_open(bugpack_error *error) {
 }
 
 void open_session(void) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, try_open(&error)), "%s", error.message);
+    cr_assert(zero(int, try_open(&failure)), "%s", failure.message);
+}
+
+bugpack_channel *open_channel_with(const char *name, const bugpack_channel_options *with) {
+    bugpack_channel *channel = NULL;
+    cr_assert(zero(int, bugpack_channel_open(session, name, with, &channel, NULL)), "%s", name);
+    return channel;
 }
 
 bugpack_channel *open_channel(const char *name) {
-    bugpack_channel *channel = NULL;
-    cr_assert(zero(int, bugpack_channel_open(session, name, NULL, &channel, NULL)));
-    return channel;
+    return open_channel_with(name, NULL);
 }
 
 void provide(const char *name, bugpack_provider_kind kind, bugpack_provider_callback *callback,

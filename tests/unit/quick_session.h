@@ -30,6 +30,7 @@ void open_session(void);
 bugpack_status try_open(bugpack_error *error);
 
 bugpack_channel *open_channel(const char *name);
+bugpack_channel *open_channel_with(const char *name, const bugpack_channel_options *with);
 
 void provide(const char *name, bugpack_provider_kind kind, bugpack_provider_callback *callback,
              void *context);

@@ -11,15 +11,14 @@ bp_redactor *redactors[2];
 bp_rule_set *redacted_set(const char *rules) {
     bp_rule_list list = {.rules = NULL};
     bp_rule_set *set = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, &error);
+    bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, &failure);
     if (status == BUGPACK_OK && rules != NULL) {
-        status = bp_rule_list_parse(&list, "rules", rules, strlen(rules), NULL, NULL, &error);
+        status = bp_rule_list_parse(&list, "rules", rules, strlen(rules), NULL, NULL, &failure);
     }
     if (status == BUGPACK_OK) {
-        status = bp_rule_set_new(&list, &set, &error);
+        status = bp_rule_set_new(&list, &set, &failure);
     }
-    cr_assert(status == BUGPACK_OK, "%s", error.message);
+    cr_assert(status == BUGPACK_OK, "%s", failure.message);
     return set;
 }
 

@@ -5,6 +5,8 @@
 #ifndef TESTS_UNIT_UNIT_H
 #define TESTS_UNIT_UNIT_H
 
+#include <bugpack/error.h>
+
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
@@ -12,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* What a call said that failed. It begins empty: each test is a process. */
+__attribute__((unused)) static bugpack_error failure = BUGPACK_ERROR_INIT;
 
 /* Callbacks of tests look at few of their parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

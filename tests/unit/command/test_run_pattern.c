@@ -21,9 +21,8 @@ static void tear_down(void) {
 TestSuite(run_pattern, .init = set_up, .fini = tear_down);
 
 static void use(const char *expression) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_run_patterns_add(&patterns, expression, &error), BUGPACK_OK), "%s",
-              error.message);
+    cr_assert(eq(int, bp_run_patterns_add(&patterns, expression, &failure), BUGPACK_OK), "%s",
+              failure.message);
 }
 
 static bool matches(const char *line) {
@@ -99,9 +98,8 @@ Test(run_pattern, a_long_key_is_cut_between_characters) {
 }
 
 Test(run_pattern, refuses_what_is_no_expression) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_run_patterns_add(&patterns, "a(b", &error), BUGPACK_ERR_INVALID));
-    cr_expect(strstr(error.message, "a(b") != NULL);
+    cr_expect(eq(int, bp_run_patterns_add(&patterns, "a(b", &failure), BUGPACK_ERR_INVALID));
+    cr_expect(strstr(failure.message, "a(b") != NULL);
     cr_expect(eq(sz, patterns.count, 0));
     cr_expect(not(matches("ab")));
 }

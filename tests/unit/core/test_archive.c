@@ -250,11 +250,10 @@ Test(archive, a_filter_changes_what_is_counted_and_written) {
 
 Test(archive, a_filter_that_fails_costs_the_entry) {
     CLEANUP(archive_file_end) archive_file file;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     archive_file_start(&file, second, NULL);
     bp_archive_set_filter(file.archive, refuse, NULL);
-    cr_expect(eq(int, archive_file_try(&file, "one", "x", 1, &error), BUGPACK_ERR_NO_MEMORY));
-    cr_expect(strstr(error.message, file.path) != NULL, "%s", error.message);
+    cr_expect(eq(int, archive_file_try(&file, "one", "x", 1, &failure), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(strstr(failure.message, file.path) != NULL, "%s", failure.message);
     bp_archive_set_filter(file.archive, NULL, NULL);
     archive_file_add(&file, "two", "x", 1);
     archive_file_finish(&file);

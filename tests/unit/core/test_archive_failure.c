@@ -56,12 +56,12 @@ TestSuite(archive_failure, .init = fill);
 
 static void expect_finish_fails(bp_archive *archive, bugpack_status status, int system_errno,
                                 const char *path) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
+    failure = (bugpack_error)BUGPACK_ERROR_INIT;
     uint64_t bytes = 4711;
-    cr_expect(eq(int, bp_archive_finish(archive, &bytes, &error), status));
-    cr_expect(eq(int, error.status, status));
-    cr_expect(eq(int, error.system_errno, system_errno));
-    cr_expect(strstr(error.message, path) != NULL, "%s", error.message);
+    cr_expect(eq(int, bp_archive_finish(archive, &bytes, &failure), status));
+    cr_expect(eq(int, failure.status, status));
+    cr_expect(eq(int, failure.system_errno, system_errno));
+    cr_expect(strstr(failure.message, path) != NULL, "%s", failure.message);
     cr_expect(eq(u64, bytes, 4711));
 }
 
@@ -99,9 +99,9 @@ Test(archive_failure, refuses_bad_names_and_stays_usable) {
     long_name[65536] = '\0';
     const char *const names[] = {"", "once", "Once", "\xff", "cut\xc3", long_name};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        bugpack_error error = BUGPACK_ERROR_INIT;
-        cr_expect(eq(int, archive_file_try(&file, names[i], "y", 1, &error), BUGPACK_ERR_INVALID));
-        cr_expect(error.message[0] != '\0');
+        cr_expect(
+            eq(int, archive_file_try(&file, names[i], "y", 1, &failure), BUGPACK_ERR_INVALID));
+        cr_expect(failure.message[0] != '\0');
     }
     uint64_t bytes;
     cr_expect(eq(int, bp_archive_end(file.archive, &bytes, NULL), BUGPACK_ERR_INVALID));
@@ -129,11 +129,10 @@ static void expect_device_fails(const char *device, int flags, int system_errno)
     CLEANUP(close_fd) int fd = open(device, flags | O_CLOEXEC);
     cr_assert(ge(int, fd, 0));
     archive_file file = {.fd = fd};
-    bugpack_error error = BUGPACK_ERROR_INIT;
     const bp_archive_target target = {
         .fd = fd, .dir_fd = AT_FDCWD, .name = "/x/y.zip", .wall_ns = when};
     cr_assert(eq(int, bp_archive_new(&target, &file.archive, NULL), 0));
-    cr_assert(zero(int, archive_file_try(&file, "entry", noise, sizeof noise, &error)));
+    cr_assert(zero(int, archive_file_try(&file, "entry", noise, sizeof noise, &failure)));
     expect_finish_fails(file.archive, BUGPACK_ERR_IO, system_errno, "/x/y.zip");
     expect_finish_fails(file.archive, BUGPACK_ERR_INVALID, 0, "/x/y.zip");
     bp_archive_free(file.archive);
@@ -163,11 +162,10 @@ Test(archive_failure, an_entry_over_a_limit_of_the_system_leaves_no_trace) {
         archive_file_start(&file, when, NULL);
         archive_file_add(&file, "before", "x", 1);
         off_t size = lseek(file.fd, 0, SEEK_END);
-        bugpack_error error = BUGPACK_ERROR_INIT;
         limit_file_size(limits[i]);
-        cr_expect(
-            eq(int, archive_file_try(&file, "entry", noise, sizeof noise, &error), BUGPACK_ERR_IO));
-        cr_expect(eq(int, error.system_errno, EFBIG));
+        cr_expect(eq(int, archive_file_try(&file, "entry", noise, sizeof noise, &failure),
+                     BUGPACK_ERR_IO));
+        cr_expect(eq(int, failure.system_errno, EFBIG));
         cr_expect(le(i64, lseek(file.fd, 0, SEEK_END), size));
         limit_file_size((rlim_t)size + 10); /* has no space for the directory */
         expect_finish_fails(file.archive, BUGPACK_ERR_IO, EFBIG, file.path);
@@ -190,6 +188,7 @@ Test(archive_failure, writes_everything_through_interruptions_and_short_counts) 
 
 /* The nth write fails: the entry that it belongs to is not there, the others are. */
 static bool fail_one(unsigned nth) {
+    failure = (bugpack_error)BUGPACK_ERROR_INIT;
     static const struct {
         const char *name;
         size_t byte_count;
@@ -202,12 +201,11 @@ static bool fail_one(unsigned nth) {
     calls = 0;
     fails_at = nth;
     for (size_t i = 0; i < 4; i++) {
-        bugpack_error error = BUGPACK_ERROR_INIT;
         bugpack_status status =
-            archive_file_try(&file, entries[i].name, noise, entries[i].byte_count, &error);
+            archive_file_try(&file, entries[i].name, noise, entries[i].byte_count, &failure);
         is_there[i] = status == BUGPACK_OK;
         count += is_there[i];
-        cr_expect(is_there[i] || (status == BUGPACK_ERR_IO && error.system_errno == EIO));
+        cr_expect(is_there[i] || (status == BUGPACK_ERR_IO && failure.system_errno == EIO));
     }
     bool is_reached = calls >= nth;
     bugpack_status status = bp_archive_finish(file.archive, &bytes, NULL);
@@ -260,7 +258,6 @@ Test(archive_failure, stops_at_the_next_piece_when_it_is_cancelled) {
     for (unsigned n = 1; n <= 8; n++) {
         struct canceller canceller = {.cancels_at = n};
         CLEANUP(archive_file_end) archive_file file;
-        bugpack_error error = BUGPACK_ERROR_INIT;
         uint64_t bytes = 4711;
         archive_file_start(&file, when, &canceller.token);
         bp_archive_set_filter(file.archive, cancel_at, &canceller);
@@ -268,8 +265,8 @@ Test(archive_failure, stops_at_the_next_piece_when_it_is_cancelled) {
         for (unsigned i = 0; i < 7; i++) {
             (void)bp_archive_write(file.archive, noise + 100000 * i, 100000);
         }
-        cr_expect(eq(int, bp_archive_end(file.archive, &bytes, &error), BUGPACK_ERR_CANCELLED));
-        cr_expect(ne(int, error.message[0], '\0'));
+        cr_expect(eq(int, bp_archive_end(file.archive, &bytes, &failure), BUGPACK_ERR_CANCELLED));
+        cr_expect(ne(int, failure.message[0], '\0'));
         cr_expect(eq(i64, lseek(file.fd, 0, SEEK_END), 0));
         cr_expect(eq(u64, bytes, 4711));
     }

@@ -14,20 +14,18 @@ Test(token, is_never_due_without_a_deadline_or_a_halt) {
 }
 
 Test(token, tells_a_deadline_from_a_cancel) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bp_cancel_token token = {.deadline_ns = bp_clock_monotonic_ns() + 3600 * BP_NS_PER_SEC};
-    cr_assert(zero(int, bp_cancel_check(&token, &error)));
+    cr_assert(zero(int, bp_cancel_check(&token, &failure)));
     token.deadline_ns = 1;
-    cr_assert(eq(int, bp_cancel_check(&token, &error), BUGPACK_ERR_TIMEOUT));
+    cr_assert(eq(int, bp_cancel_check(&token, &failure), BUGPACK_ERR_TIMEOUT));
     atomic_store(&token.is_cancelled, true);
-    cr_assert(eq(int, bp_cancel_check(&token, &error), BUGPACK_ERR_CANCELLED));
-    cr_assert(eq(str, error.message, "the report was cancelled"));
+    cr_assert(eq(int, bp_cancel_check(&token, &failure), BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(str, failure.message, "the report was cancelled"));
 }
 
 Test(token, stops_a_spool_before_its_next_write_and_sticks) {
     CLEANUP(bp_temp_file_release) bp_temp_file temp_file;
     bp_cancel_token token = {0};
-    bugpack_error error = BUGPACK_ERROR_INIT;
     static const char piece[100000];
     cr_assert(zero(int, bp_temp_file_open(&temp_file, dir.fd, UINT64_MAX, NULL)));
     temp_file.token = &token;
@@ -35,6 +33,6 @@ Test(token, stops_a_spool_before_its_next_write_and_sticks) {
     atomic_store(&token.is_cancelled, true);
     cr_assert(eq(int, bp_temp_file_write(&temp_file, piece, sizeof piece), BUGPACK_ERR_CANCELLED));
     cr_assert(eq(u64, temp_file.size, sizeof piece));
-    cr_assert(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_CANCELLED));
-    cr_assert(eq(str, error.message, "the report was cancelled"));
+    cr_assert(eq(int, bp_temp_file_flush(&temp_file, &failure), BUGPACK_ERR_CANCELLED));
+    cr_assert(eq(str, failure.message, "the report was cancelled"));
 }

@@ -7,8 +7,7 @@
 
 static bp_condition *made(const char *text) {
     bp_condition *condition = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bp_condition_new(text, &condition, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_condition_new(text, &condition, &failure)), "%s", failure.message);
     return condition;
 }
 
@@ -92,11 +91,10 @@ Test(condition, refuses_with_what_is_wrong) {
                {"idle for ever", "'ever' is no time"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         bp_condition *condition = NULL;
-        bugpack_error error = BUGPACK_ERROR_INIT;
-        cr_assert(eq(int, bp_condition_new(bad[i].text, &condition, &error), BUGPACK_ERR_INVALID),
+        cr_assert(eq(int, bp_condition_new(bad[i].text, &condition, &failure), BUGPACK_ERR_INVALID),
                   "%s", bad[i].text);
-        cr_assert(ne(ptr, strstr(error.message, bad[i].part), NULL), "<%s> lacks <%s>",
-                  error.message, bad[i].part);
+        cr_assert(ne(ptr, strstr(failure.message, bad[i].part), NULL), "<%s> lacks <%s>",
+                  failure.message, bad[i].part);
         cr_assert(eq(ptr, condition, NULL));
     }
 }

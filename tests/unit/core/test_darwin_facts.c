@@ -13,9 +13,8 @@ static bp_task *task;
 
 /* Also once a test has changed what is read at the opening alone. */
 static void reopen(void) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bp_task_close(task);
-    cr_assert(zero(int, bp_task_open(0, false, &task, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_task_open(0, false, &task, &failure)), "%s", failure.message);
 }
 
 static void set_up(void) {
@@ -29,8 +28,7 @@ static void tear_down(void) {
 
 static bp_process_facts read_facts(void) {
     bp_process_facts facts;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bp_process_facts_read(task, &facts, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_process_facts_read(task, &facts, &failure)), "%s", failure.message);
     return facts;
 }
 
@@ -38,10 +36,9 @@ TestSuite(darwin_facts, .init = set_up, .fini = tear_down);
 
 Test(darwin_facts, are_of_no_other_process) {
     bp_task *other = (bp_task *)&mach_fake;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_task_open(getppid(), false, &other, &error), BUGPACK_ERR_UNSUPPORTED));
-    cr_expect(ne(ptr, strstr(error.message, "needs Linux"), NULL));
-    cr_expect(eq(int, bp_task_open(0, true, &other, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(int, bp_task_open(getppid(), false, &other, &failure), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(ne(ptr, strstr(failure.message, "needs Linux"), NULL));
+    cr_expect(eq(int, bp_task_open(0, true, &other, &failure), BUGPACK_ERR_UNSUPPORTED));
     cr_expect(eq(ptr, other, (void *)&mach_fake));
 }
 
@@ -110,16 +107,15 @@ Test(darwin_facts, arguments_over_the_limit_are_cut_and_that_is_said) {
 /* One reading with the nth call failing; false when there was no such call. */
 static bool fail_fact(unsigned long nth) {
     bp_process_facts facts = {.pid = 42};
-    bugpack_error error = BUGPACK_ERROR_INIT;
     mach_fake_fail(nth, 5, EPERM);
-    bugpack_status status = bp_process_facts_read(task, &facts, &error);
+    bugpack_status status = bp_process_facts_read(task, &facts, &failure);
     const char *call = mach_fake_failed_call();
     if (strcmp(call, "memory") == 0) {
         cr_expect(eq(int, status, BUGPACK_ERR_NO_MEMORY), "%lu", nth);
         cr_expect(eq(int, facts.pid, 42));
         facts = (bp_process_facts){0};
     } else {
-        cr_expect(zero(int, status), "%lu: %s", nth, error.message);
+        cr_expect(zero(int, status), "%lu: %s", nth, failure.message);
         cr_expect(strstr(facts.denied, call) != NULL, "\"%s\" does not name %s", facts.denied,
                   call);
         bp_process_facts_release(&facts);

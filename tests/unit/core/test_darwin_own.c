@@ -34,9 +34,8 @@ static void tear_down(void) {
 
 /* Also once a test has changed what is read at the opening alone. */
 static void reopen(void) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bp_task_close(task);
-    cr_assert(zero(int, bp_task_open(0, false, &task, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_task_open(0, false, &task, &failure)), "%s", failure.message);
 }
 
 static void set_up(void) {
@@ -46,9 +45,8 @@ static void set_up(void) {
 
 static bp_task_snapshot take(bool with_names) {
     bp_task_snapshot taken;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bp_task_snapshot_take(task, with_names, &taken, &error)), "%s",
-              error.message);
+    cr_assert(zero(int, bp_task_snapshot_take(task, with_names, &taken, &failure)), "%s",
+              failure.message);
     return taken;
 }
 
@@ -60,9 +58,8 @@ static uint64_t uptime_now(void) {
 
 /* Takes a snapshot, which fails because of what `reason` names. */
 static void expect_failure(const char *reason) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
-    cr_expect(ne(ptr, strstr(error.message, reason), NULL), "%s", error.message);
+    cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &failure), BUGPACK_ERR_IO));
+    cr_expect(ne(ptr, strstr(failure.message, reason), NULL), "%s", failure.message);
 }
 
 TestSuite(darwin_own, .init = set_up, .fini = tear_down);
@@ -189,19 +186,19 @@ Test(darwin_own, a_clone_goes_on_with_the_same_uptime) {
 
 /* One pass with the nth call failing; false when there was no such call. */
 static bool fail_nth(unsigned long nth) {
+    failure = (bugpack_error)BUGPACK_ERROR_INIT;
     snapshot = (bp_task_snapshot){.taken_ns = 42};
-    bugpack_error error = BUGPACK_ERROR_INIT;
     mach_fake_reset();
     mach_fake_fail(nth, KERNEL_FAILURE, 1);
-    bugpack_status status = bp_task_open(0, false, &task, &error);
+    bugpack_status status = bp_task_open(0, false, &task, &failure);
     if (status == BUGPACK_OK) {
-        status = bp_task_snapshot_take(task, true, &snapshot, &error);
+        status = bp_task_snapshot_take(task, true, &snapshot, &failure);
     }
     if (status != BUGPACK_OK) {
         const char *call = mach_fake_failed_call();
         const char *word = strcmp(call, "memory") == 0 ? "out of memory" : call;
-        cr_expect(ne(ptr, strstr(error.message, word), NULL), "%lu: \"%s\" does not name %s", nth,
-                  error.message, call);
+        cr_expect(ne(ptr, strstr(failure.message, word), NULL), "%lu: \"%s\" does not name %s", nth,
+                  failure.message, call);
         cr_expect(eq(u64, snapshot.taken_ns, 42));
         cr_expect(eq(ptr, snapshot.threads, NULL));
     }
@@ -256,16 +253,15 @@ Test(darwin_own, is_sampled_also_where_libproc_is_forbidden) {
 
 Test(darwin_own, heap_zones_are_summed_and_nothing_is_no_answer) {
     bp_heap_reading reading;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bp_allocator_read(&reading, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_allocator_read(&reading, &failure)), "%s", failure.message);
     cr_expect(eq(str, reading.state.allocator, "libmalloc"));
     cr_expect(eq(u64, reading.state.allocated_bytes, 1000000));
     cr_expect(eq(u64, reading.state.active_bytes, 4000000));
     cr_expect(eq(u64, reading.state.mapped_bytes, 4000000));
     cr_expect(eq(u64, reading.state.resident_bytes, BUGPACK_HEAP_UNKNOWN));
     mach_fake.heap_held_bytes = 0;
-    cr_expect(eq(int, bp_allocator_read(&reading, &error), BUGPACK_ERR_IO));
-    cr_expect(ne(ptr, strstr(error.message, "malloc_zone_statistics"), NULL));
+    cr_expect(eq(int, bp_allocator_read(&reading, &failure), BUGPACK_ERR_IO));
+    cr_expect(ne(ptr, strstr(failure.message, "malloc_zone_statistics"), NULL));
     cr_expect(eq(u64, reading.state.mapped_bytes, 4000000));
 }
 

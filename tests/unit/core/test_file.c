@@ -37,12 +37,11 @@ static void expect_makes_0700_under(mode_t umask_bits, const char *name) {
     in_dir(name, path);
     become_nobody();
     mode_t before = umask(umask_bits);
-    bugpack_error error = BUGPACK_ERROR_INIT;
     CLEANUP(close_fd) int fd = -1;
-    bugpack_status status = bp_file_open_directory(path, true, &fd, &error);
+    bugpack_status status = bp_file_open_directory(path, true, &fd, &failure);
     (void)umask(before);
     become_root_again();
-    cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
+    cr_assert(eq(int, status, BUGPACK_OK), "%s", failure.message);
     struct stat info;
     cr_assert(eq(int, fstat(fd, &info), 0));
     cr_assert(eq(uint, info.st_mode & 07777, 0700));
@@ -69,11 +68,10 @@ Test(file, leaves_the_mode_of_a_directory_that_is_there) {
 Test(file, makes_only_the_last_component) {
     char path[512];
     in_dir("a/b", path);
-    bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = 77;
-    cr_assert(eq(int, bp_file_open_directory(path, true, &fd, &error), BUGPACK_ERR_IO));
-    cr_assert(eq(int, error.system_errno, ENOENT));
-    expect_says(&error, "a/b");
+    cr_assert(eq(int, bp_file_open_directory(path, true, &fd, &failure), BUGPACK_ERR_IO));
+    cr_assert(eq(int, failure.system_errno, ENOENT));
+    expect_says(&failure, "a/b");
     cr_assert(eq(int, fd, 77));
 }
 
@@ -85,10 +83,10 @@ Test(file, refuses_a_link_to_a_directory_and_says_so) {
     cr_assert(eq(int, chmod(real, 0755), 0));
     cr_assert(eq(int, symlink(real, link), 0));
     for (int create = 0; create < 2; create++) {
-        bugpack_error error = BUGPACK_ERROR_INIT;
         int fd = 77;
-        cr_assert(eq(int, bp_file_open_directory(link, create == 1, &fd, &error), BUGPACK_ERR_IO));
-        expect_says(&error, "symbolic link");
+        cr_assert(
+            eq(int, bp_file_open_directory(link, create == 1, &fd, &failure), BUGPACK_ERR_IO));
+        expect_says(&failure, "symbolic link");
         cr_assert(eq(int, fd, 77));
     }
     struct stat info;
@@ -100,10 +98,9 @@ Test(file, refuses_a_file_where_a_directory_belongs) {
     char path[512];
     in_dir("file", path);
     cr_assert(temp_dir_write(&dir, "file", "x", 1));
-    bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = 77;
-    cr_assert(eq(int, bp_file_open_directory(path, true, &fd, &error), BUGPACK_ERR_IO));
-    cr_assert(eq(int, error.system_errno, ENOTDIR));
+    cr_assert(eq(int, bp_file_open_directory(path, true, &fd, &failure), BUGPACK_ERR_IO));
+    cr_assert(eq(int, failure.system_errno, ENOTDIR));
     cr_assert(eq(int, fd, 77));
 }
 
@@ -119,13 +116,13 @@ Test(file, opens_a_regular_file_close_on_exec_also_through_a_link) {
 }
 
 static int open_found(const char *found) {
+    failure = (bugpack_error)BUGPACK_ERROR_INIT;
     char path[600];
-    bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = -1;
     (void)snprintf(path, sizeof path, "%s/named/%s", dir.path, found);
-    if (bp_file_open_found(path, strlen(found), &fd, &error) != BUGPACK_OK) {
+    if (bp_file_open_found(path, strlen(found), &fd, &failure) != BUGPACK_OK) {
         cr_expect(eq(int, fd, -1));
-        return error.system_errno;
+        return failure.system_errno;
     }
     (void)close(fd);
     return 0;
@@ -145,11 +142,10 @@ Test(file, opens_what_nobody_named_without_following_a_link) {
 }
 
 static void expect_refused(int dir_fd, const char *path, const char *words) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = 77;
-    cr_assert(eq(int, bp_file_open_regular(dir_fd, path, &fd, &error), BUGPACK_ERR_IO));
-    expect_says(&error, words);
-    expect_says(&error, path);
+    cr_assert(eq(int, bp_file_open_regular(dir_fd, path, &fd, &failure), BUGPACK_ERR_IO));
+    expect_says(&failure, words);
+    expect_says(&failure, path);
     cr_assert(eq(int, fd, 77));
 }
 
@@ -185,10 +181,9 @@ Test(file, reads_a_whole_file_behind_what_is_there) {
 Test(file, refuses_one_byte_over_the_limit) {
     cr_assert(temp_dir_write(&dir, "file", "12345", 5));
     BUFFER(out, 4);
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_file_read_at(dir.fd, "file", &out, &error), BUGPACK_ERR_LIMIT));
-    expect_says(&error, "file");
-    expect_says(&error, "4 bytes");
+    cr_assert(eq(int, bp_file_read_at(dir.fd, "file", &out, &failure), BUGPACK_ERR_LIMIT));
+    expect_says(&failure, "file");
+    expect_says(&failure, "4 bytes");
 }
 
 Test(file, reads_a_large_file_and_files_that_have_no_size) {
@@ -211,11 +206,10 @@ Test(file, reads_a_large_file_and_files_that_have_no_size) {
 
 Test(file, says_that_a_file_is_missing_or_cannot_be_read) {
     BUFFER(out, 100);
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_file_read_at(dir.fd, "gone", &out, &error), BUGPACK_ERR_NO_PROCESS));
-    cr_assert(eq(int, error.system_errno, ENOENT));
-    cr_assert(eq(int, bp_file_read_at(dir.fd, ".", &out, &error), BUGPACK_ERR_IO));
-    cr_assert(eq(int, error.system_errno, EISDIR));
+    cr_assert(eq(int, bp_file_read_at(dir.fd, "gone", &out, &failure), BUGPACK_ERR_NO_PROCESS));
+    cr_assert(eq(int, failure.system_errno, ENOENT));
+    cr_assert(eq(int, bp_file_read_at(dir.fd, ".", &out, &failure), BUGPACK_ERR_IO));
+    cr_assert(eq(int, failure.system_errno, EISDIR));
     cr_assert(eq(sz, out.size, 0));
 }
 

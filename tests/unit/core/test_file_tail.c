@@ -113,11 +113,10 @@ Test(file_tail, refuses_a_limit_of_0_and_passes_on_what_the_sink_says) {
     CLEANUP(close_fd) int fd = open_with("one\ntwo\n", 8);
     BUFFER(out, 4);
     bp_file_tail tail = {.original_bytes = 77};
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(
-        eq(int, bp_file_read_tail(fd, "log", 100, append, &out, &tail, &error), BUGPACK_ERR_LIMIT));
-    cr_assert(
-        eq(int, bp_file_read_tail(fd, "log", 0, append, &out, &tail, &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_file_read_tail(fd, "log", 100, append, &out, &tail, &failure),
+                 BUGPACK_ERR_LIMIT));
+    cr_assert(eq(int, bp_file_read_tail(fd, "log", 0, append, &out, &tail, &failure),
+                 BUGPACK_ERR_INVALID));
     cr_assert(eq(u64, tail.original_bytes, 77));
     cr_assert(eq(sz, out.size, 0));
 }
@@ -140,15 +139,14 @@ Test(file_tail, reads_the_end_of_a_file_that_is_larger_than_memory) {
 static void reads_the_whole_of(const char *path, uint64_t limit_bytes) {
     bp_buffer whole, out;
     bp_file_tail tail;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     CLEANUP(close_fd) int fd = -1;
     bp_buffer_init(&whole, 65536);
     bp_buffer_init(&out, 65536);
-    cr_assert(eq(int, bp_file_read_at(AT_FDCWD, path, &whole, &error), BUGPACK_OK));
+    cr_assert(eq(int, bp_file_read_at(AT_FDCWD, path, &whole, &failure), BUGPACK_OK));
     cr_assert(gt(sz, whole.size, 0));
-    cr_assert(eq(int, bp_file_open_regular(AT_FDCWD, path, &fd, &error), BUGPACK_OK));
-    cr_assert(
-        eq(int, bp_file_read_tail(fd, path, limit_bytes, append, &out, &tail, &error), BUGPACK_OK));
+    cr_assert(eq(int, bp_file_open_regular(AT_FDCWD, path, &fd, &failure), BUGPACK_OK));
+    cr_assert(eq(int, bp_file_read_tail(fd, path, limit_bytes, append, &out, &tail, &failure),
+                 BUGPACK_OK));
     cr_assert(eq(u64, tail.original_bytes, whole.size));
     cr_assert(eq(u64, tail.skipped_bytes, whole.size - out.size));
     cr_assert(gt(sz, out.size, 0));

@@ -39,9 +39,8 @@ static void snapshots_since_boot(uint64_t before_ns, bp_thread_counters *second,
 }
 
 static void compute(void) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bp_metrics_release(&metrics);
-    cr_assert(eq(int, bp_metrics_compute(&before, &after, &metrics, &error), BUGPACK_OK));
+    cr_assert(eq(int, bp_metrics_compute(&before, &after, &metrics, &failure), BUGPACK_OK));
 }
 
 /* What the manifest says of a window, in milliseconds, that was triggered at 10 s. */

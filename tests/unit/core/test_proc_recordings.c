@@ -9,12 +9,11 @@
 static bp_task_snapshot take(const bp_proc_root *root, pid_t pid, bool with_names) {
     bp_task *task = NULL;
     bp_task_snapshot snapshot = {0};
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_task_open_below(root, pid, false, &task, &error), BUGPACK_OK), "%s",
-              error.message);
+    cr_assert(eq(int, bp_task_open_below(root, pid, false, &task, &failure), BUGPACK_OK), "%s",
+              failure.message);
     cr_expect(eq(int, bp_task_pid(task), pid));
-    cr_assert(eq(int, bp_task_snapshot_take(task, with_names, &snapshot, &error), BUGPACK_OK), "%s",
-              error.message);
+    cr_assert(eq(int, bp_task_snapshot_take(task, with_names, &snapshot, &failure), BUGPACK_OK),
+              "%s", failure.message);
     bp_task_close(task);
     return snapshot;
 }
@@ -73,10 +72,9 @@ static void expect_metrics(const proc_recording *recording, const bp_metrics *me
 static void expect_facts(const proc_recording *recording) {
     bp_task *task = NULL;
     CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
-    bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(
-        eq(int, bp_task_open_below(&recording->second, recording->pid, false, &task, &error), 0));
-    cr_assert(eq(int, bp_process_facts_read(task, &facts, &error), 0), "%s", error.message);
+        eq(int, bp_task_open_below(&recording->second, recording->pid, false, &task, &failure), 0));
+    cr_assert(eq(int, bp_process_facts_read(task, &facts, &failure), 0), "%s", failure.message);
     expect_number(recording, "started_wall_ns", facts.started_wall_ns.known,
                   facts.started_wall_ns.value);
     expect_number(recording, "uid", facts.uid.known, facts.uid.value);
@@ -123,10 +121,9 @@ Test(recordings, a_hidden_process_is_not_there) {
     static proc_recording case_of;
     recording_open("hidepid", &case_of);
     bp_task *task = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_task_open_below(&case_of.first, 1, false, &task, &error),
+    cr_expect(eq(int, bp_task_open_below(&case_of.first, 1, false, &task, &failure),
                  BUGPACK_ERR_NO_PROCESS));
-    cr_expect(eq(str, error.message, "no process with id 1"));
+    cr_expect(eq(str, failure.message, "no process with id 1"));
     recording_close(&case_of);
 }
 

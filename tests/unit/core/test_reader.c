@@ -14,21 +14,19 @@ static const made_member members[] = {{"metadata.json", "{\"a\": 1}\n", false},
                                       {"Meta", "", false}};
 
 static bp_archive_reader *open_made(const made_zip *zip, int *ret_fd) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bp_archive_reader *reader = NULL;
     *ret_fd = made_zip_file(zip->bytes.data, zip->bytes.size);
     cr_assert(ge(int, *ret_fd, 0));
-    cr_assert(bp_archive_reader_open(*ret_fd, "t.zip", &reader, &error) == BUGPACK_OK, "%s",
-              error.message);
+    cr_assert(bp_archive_reader_open(*ret_fd, "t.zip", &reader, &failure) == BUGPACK_OK, "%s",
+              failure.message);
     return reader;
 }
 
 static void expect_content(bp_archive_reader *reader, const char *name, const void *bytes,
                            size_t byte_count) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer content;
-    cr_expect(made_zip_read(reader, name, UINT64_MAX, &content, &error) == BUGPACK_OK, "%s: %s",
-              name, error.message);
+    cr_expect(made_zip_read(reader, name, UINT64_MAX, &content, &failure) == BUGPACK_OK, "%s: %s",
+              name, failure.message);
     cr_assert(eq(sz, content.size, byte_count), "%s", name);
     cr_expect(byte_count == 0 || memcmp(content.data, bytes, byte_count) == 0, "%s", name);
     bp_buffer_release(&content);
@@ -70,7 +68,6 @@ Test(reader, reads_several_entries_in_turn_by_steps) {
     char *texts[] = {make_long_text(1), make_long_text(2), make_long_text(3)};
     const made_member long_members[] = {
         {"a", texts[0], true}, {"b", texts[1], false}, {"c", texts[2], true}, {"empty", "", false}};
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bp_archive_stream *streams[4];
     bp_buffer got[4];
     bool is_over[4] = {false};
@@ -83,13 +80,13 @@ Test(reader, reads_several_entries_in_turn_by_steps) {
     bp_archive_reader *reader = open_made(&zip, &fd);
     for (size_t i = 0; i < 4; i++) {
         bp_buffer_init(&got[i], SIZE_MAX / 2);
-        cr_assert(bp_archive_stream_open(reader, i, &streams[i], &error) == BUGPACK_OK);
+        cr_assert(bp_archive_stream_open(reader, i, &streams[i], &failure) == BUGPACK_OK);
     }
     for (bugpack_status status = BUGPACK_OK; status == BUGPACK_OK || !is_over[1]; steps++) {
         for (size_t i = 0; i < 4; i++) {
             if (i == 2 && status == BUGPACK_OK) {
                 status = bp_archive_stream_next(streams[i], bp_buffer_sink, &got[i], &is_over[i],
-                                                &error);
+                                                &failure);
             } else if (i != 2 && !is_over[i]) {
                 cr_assert(bp_archive_stream_next(streams[i], bp_buffer_sink, &got[i], &is_over[i],
                                                  NULL) == BUGPACK_OK);
@@ -97,8 +94,8 @@ Test(reader, reads_several_entries_in_turn_by_steps) {
         }
     }
     cr_expect(steps > 4 && is_over[0] && !is_over[2] && is_over[3]);
-    cr_expect(strstr(error.message, "entry \"c\" has a wrong checksum") != NULL, "%s",
-              error.message);
+    cr_expect(strstr(failure.message, "entry \"c\" has a wrong checksum") != NULL, "%s",
+              failure.message);
     for (size_t i = 0; i < 4; i++) {
         cr_expect(strcmp(bp_buffer_text(&got[i]), long_members[i].content) == 0, "of %zu", i);
         bp_archive_stream_close(streams[i]);
@@ -131,7 +128,6 @@ Test(reader, finds_an_entry_by_exactly_its_name) {
 Test(reader, reads_what_our_own_writer_writes) {
     CLEANUP(archive_file_end) archive_file file;
     bp_archive_reader *reader = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     size_t large_bytes = (size_t)3 << 20;
     CLEANUP(free_memory) char *large = malloc(large_bytes);
     cr_assert(ne(ptr, large, NULL));
@@ -144,8 +140,8 @@ Test(reader, reads_what_our_own_writer_writes) {
     archive_file_add(&file, "empty", "", 0);
     archive_file_add(&file, "late \xe2\x86\x92", "x", 1);
     archive_file_finish(&file);
-    cr_assert(bp_archive_reader_open(file.fd, file.path, &reader, &error) == BUGPACK_OK, "%s",
-              error.message);
+    cr_assert(bp_archive_reader_open(file.fd, file.path, &reader, &failure) == BUGPACK_OK, "%s",
+              failure.message);
     cr_expect(eq(sz, bp_archive_reader_count(reader), 4));
     expect_content(reader, "large", large, large_bytes);
     expect_content(reader, "empty", "", 0);
@@ -157,16 +153,15 @@ Test(reader, reads_what_our_own_writer_writes) {
 Test(reader, reads_nothing_of_an_entry_over_the_limit) {
     CLEANUP(made_zip_release) made_zip zip;
     CLEANUP(bp_buffer_release) bp_buffer content;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     int fd;
     made_zip_build(&zip, members, 3);
     bp_archive_reader *reader = open_made(&zip, &fd);
     cr_expect(
-        eq(int, made_zip_read(reader, "metadata.json", 8, &content, &error), BUGPACK_ERR_LIMIT));
+        eq(int, made_zip_read(reader, "metadata.json", 8, &content, &failure), BUGPACK_ERR_LIMIT));
     cr_expect(eq(sz, content.size, 0));
-    cr_expect(eq(str, error.message,
+    cr_expect(eq(str, failure.message,
                  "cannot read \"t.zip\": entry \"metadata.json\" is over the limit of 8 bytes"));
-    cr_expect(eq(int, made_zip_read(reader, "metadata.json", 9, &content, &error), BUGPACK_OK));
+    cr_expect(eq(int, made_zip_read(reader, "metadata.json", 9, &content, &failure), BUGPACK_OK));
     bp_archive_reader_free(reader);
     (void)close(fd);
 }
@@ -201,12 +196,11 @@ Test(reader, opens_a_zip_whose_directory_is_in_another_order_than_its_bytes) {
 
 Test(reader, stops_when_the_sink_says_so_and_can_be_used_again) {
     CLEANUP(made_zip_release) made_zip zip;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     size_t taken = 0;
     int fd;
     made_zip_build(&zip, members, 3);
     bp_archive_reader *reader = open_made(&zip, &fd);
-    cr_expect(eq(int, bp_archive_reader_read(reader, 0, 100, refuse_bytes, &taken, &error),
+    cr_expect(eq(int, bp_archive_reader_read(reader, 0, 100, refuse_bytes, &taken, &failure),
                  BUGPACK_ERR_CANCELLED));
     cr_expect(eq(sz, taken, 9));
     expect_content(reader, members[1].name, members[1].content, strlen(members[1].content));
@@ -270,14 +264,14 @@ Test(reader, never_gives_more_than_an_entry_declares) {
     memset(large, 'a', sizeof large - 1);
     large[sizeof large - 1] = '\0';
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bugpack_error error = BUGPACK_ERROR_INIT;
         made_zip zip;
         size_t given;
         made_zip_build(&zip, both, 2);
         made_zip_put32(&zip, zip.local[1] + 22, cases[i].declared);
         made_zip_put32(&zip, zip.central[1] + 24, cases[i].declared);
-        cr_expect(eq(int, read_second(&zip, &given, &error), BUGPACK_ERR_CORRUPT));
+        cr_expect(eq(int, read_second(&zip, &given, &failure), BUGPACK_ERR_CORRUPT));
         cr_expect(le(sz, given, cases[i].declared));
-        cr_expect(strstr(error.message, "is damaged: entry \"efgh\"") != NULL, "%s", error.message);
+        cr_expect(strstr(failure.message, "is damaged: entry \"efgh\"") != NULL, "%s",
+                  failure.message);
     }
 }

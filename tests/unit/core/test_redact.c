@@ -565,14 +565,13 @@ Test(redact, refuses_rules_that_are_wrong_and_says_where) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bp_rule_list list = {.rules = NULL};
         bp_rule_set *none = NULL;
-        bugpack_error error = BUGPACK_ERROR_INIT;
         bugpack_status status = bp_rule_list_parse(&list, "f", cases[i].text, strlen(cases[i].text),
-                                                   NULL, NULL, &error);
+                                                   NULL, NULL, &failure);
         if (status == BUGPACK_OK) {
-            status = bp_rule_set_new(&list, &none, &error);
+            status = bp_rule_set_new(&list, &none, &failure);
         }
         cr_expect(eq(int, status, BUGPACK_ERR_INVALID));
-        cr_expect(eq(str, error.message, cases[i].message));
+        cr_expect(eq(str, failure.message, cases[i].message));
         bp_rule_list_release(&list);
         cr_expect(none == NULL);
     }

@@ -20,10 +20,9 @@ DIR_SUITE(staged_file);
 BOTH_METHODS(staged_file, appears_whole_under_its_name_and_leaves_nothing_else) {
     bp_staged_file *file = start(&dir, method, "whole");
     char name[NAME_MAX + 1] = "";
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(bp_staged_file_publish(file, "a-report", ".zip", name, sizeof name, &error) ==
+    cr_assert(bp_staged_file_publish(file, "a-report", ".zip", name, sizeof name, &failure) ==
                   BUGPACK_OK,
-              "%s", error.message);
+              "%s", failure.message);
     cr_expect(eq(str, name, "a-report.zip"));
     cr_expect(holds("a-report.zip", "whole"));
     cr_expect(eq(sz, temp_dir_count(&dir), 1));

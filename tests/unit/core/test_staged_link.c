@@ -51,8 +51,7 @@ Test(staged_link, renames_without_replacing_where_links_are_refused) {
         char name[32] = "";
         char expected[32];
         (void)snprintf(expected, sizeof expected, "r-%zu.zip", i + 2);
-        bugpack_error error = BUGPACK_ERROR_INIT;
-        cr_expect(publish(name, sizeof name, &error) == BUGPACK_OK, "%s", error.message);
+        cr_expect(publish(name, sizeof name, &failure) == BUGPACK_OK, "%s", failure.message);
         cr_expect(eq(str, name, expected));
         cr_expect(eq(sz, temp_dir_count(&dir), i + 2));
     }
@@ -67,9 +66,8 @@ Test(staged_link, says_so_where_nothing_can_name_a_file_without_replacing) {
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         rename_errno = refusals[i];
         char name[32] = "untouched";
-        bugpack_error error = BUGPACK_ERROR_INIT;
-        cr_expect(eq(int, publish(name, sizeof name, &error), BUGPACK_ERR_UNSUPPORTED));
-        cr_expect(strstr(error.message, "never replaces") != NULL, "%s", error.message);
+        cr_expect(eq(int, publish(name, sizeof name, &failure), BUGPACK_ERR_UNSUPPORTED));
+        cr_expect(strstr(failure.message, "never replaces") != NULL, "%s", failure.message);
         cr_expect(eq(str, name, "untouched"));
         cr_expect(eq(sz, temp_dir_count(&dir), 0));
     }
@@ -78,9 +76,8 @@ Test(staged_link, says_so_where_nothing_can_name_a_file_without_replacing) {
 Test(staged_link, does_not_try_to_rename_after_another_failure) {
     link_errno = ENOSPC;
     char name[32] = "untouched";
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, publish(name, sizeof name, &error), BUGPACK_ERR_IO));
-    cr_expect(eq(int, error.system_errno, ENOSPC));
+    cr_expect(eq(int, publish(name, sizeof name, &failure), BUGPACK_ERR_IO));
+    cr_expect(eq(int, failure.system_errno, ENOSPC));
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
 }
 

@@ -27,14 +27,13 @@ BOTH_METHODS(staged_refusal, says_when_its_name_may_be_lost_and_leaves_the_file)
     static const int lost[] = {EIO, ENOSPC, EDQUOT};
     char name[64];
     for (size_t i = 0; i <= 3; i++) {
-        bugpack_error error = BUGPACK_ERROR_INIT;
         bp_staged_file *file = start(&dir, method, "x");
         directory_errno = i < 3 ? lost[i] : EINVAL; /* the last: there is no such sync */
         bugpack_status status =
-            bp_staged_file_publish(file, "a", ".zip", name, sizeof name, &error);
+            bp_staged_file_publish(file, "a", ".zip", name, sizeof name, &failure);
         directory_errno = 0;
         cr_expect(eq(int, status, (int)(i < 3 ? BUGPACK_ERR_IO : BUGPACK_OK)));
-        cr_expect(i == 3 || strstr(error.message, "its name may be lost") != NULL);
+        cr_expect(i == 3 || strstr(failure.message, "its name may be lost") != NULL);
         bp_staged_file_free(file);
         cr_expect(eq(sz, temp_dir_count(&dir), i + 1));
     }
@@ -43,13 +42,14 @@ BOTH_METHODS(staged_refusal, says_when_its_name_may_be_lost_and_leaves_the_file)
 
 /* Publishes "x.zip" and expects it to fail with `system_errno`, untouched output and no litter. */
 static void expect_refusal(bp_staged_file *file, const char *stem, int system_errno) {
+    failure = (bugpack_error)BUGPACK_ERROR_INIT;
     size_t before = temp_dir_count(&dir);
     size_t own = own_names(&dir);
     char name[NAME_MAX + 64] = "untouched";
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(bp_staged_file_publish(file, stem, ".zip", name, sizeof name, &error) != BUGPACK_OK);
-    cr_expect(eq(int, error.system_errno, system_errno));
-    cr_expect(strstr(error.message, dir.path) != NULL, "%s", error.message);
+    cr_expect(bp_staged_file_publish(file, stem, ".zip", name, sizeof name, &failure) !=
+              BUGPACK_OK);
+    cr_expect(eq(int, failure.system_errno, system_errno));
+    cr_expect(strstr(failure.message, dir.path) != NULL, "%s", failure.message);
     cr_expect(eq(str, name, "untouched"));
     bp_staged_file_free(file);
     cr_expect(eq(sz, temp_dir_count(&dir), before - own));
@@ -109,11 +109,10 @@ BOTH_METHODS(staged_refusal, fails_in_a_directory_that_is_read_only) {
     become_ordinary_user();
     cr_assert(eq(int, fchmod(dir.fd, 0500), 0));
     bp_staged_file *file = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     has_no_tmpfile = method == 1;
-    cr_expect(eq(int, bp_staged_file_new(dir.fd, dir.path, &file, &error), BUGPACK_ERR_IO));
-    cr_expect(eq(int, error.system_errno, EACCES));
-    cr_expect(strstr(error.message, dir.path) != NULL, "%s", error.message);
+    cr_expect(eq(int, bp_staged_file_new(dir.fd, dir.path, &file, &failure), BUGPACK_ERR_IO));
+    cr_expect(eq(int, failure.system_errno, EACCES));
+    cr_expect(strstr(failure.message, dir.path) != NULL, "%s", failure.message);
     cr_expect(file == NULL);
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
     (void)seteuid(getuid());
@@ -125,10 +124,9 @@ BOTH_METHODS(staged_refusal, fails_to_publish_where_the_directory_became_read_on
     size_t own = own_names(&dir);
     cr_assert(eq(int, fchmod(dir.fd, 0500), 0));
     char name[64];
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_staged_file_publish(file, "r", ".zip", name, sizeof name, &error),
+    cr_expect(eq(int, bp_staged_file_publish(file, "r", ".zip", name, sizeof name, &failure),
                  BUGPACK_ERR_IO));
-    cr_expect(eq(int, error.system_errno, EACCES));
+    cr_expect(eq(int, failure.system_errno, EACCES));
     cr_expect(eq(sz, temp_dir_count(&dir), own));
     cr_assert(eq(int, fchmod(dir.fd, 0700), 0));
     bp_staged_file_free(file);
@@ -141,23 +139,21 @@ BOTH_METHODS(staged_refusal, fails_where_the_directory_was_removed) {
     char command[300];
     (void)snprintf(command, sizeof command, "rm -rf '%s'", dir.path);
     cr_assert(eq(int, system(command), 0));
-    bugpack_error error = BUGPACK_ERROR_INIT;
     char name[64];
-    cr_expect(eq(int, bp_staged_file_publish(file, "r", ".zip", name, sizeof name, &error),
+    cr_expect(eq(int, bp_staged_file_publish(file, "r", ".zip", name, sizeof name, &failure),
                  BUGPACK_ERR_IO));
-    cr_expect(eq(int, error.system_errno, ENOENT));
+    cr_expect(eq(int, failure.system_errno, ENOENT));
     bp_staged_file_free(file);
     file = NULL;
     has_no_tmpfile = method == 1;
-    cr_expect(eq(int, bp_staged_file_new(dir.fd, dir.path, &file, &error), BUGPACK_ERR_IO));
-    cr_expect(eq(int, error.system_errno, ENOENT));
+    cr_expect(eq(int, bp_staged_file_new(dir.fd, dir.path, &file, &failure), BUGPACK_ERR_IO));
+    cr_expect(eq(int, failure.system_errno, ENOENT));
     cr_expect(file == NULL);
 }
 
 Test(staged_refusal, descriptor_that_is_no_directory_is_refused) {
     bp_staged_file *file = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_staged_file_new(-1, "/gone", &file, &error), BUGPACK_ERR_IO));
-    cr_expect(eq(int, error.system_errno, EBADF));
+    cr_expect(eq(int, bp_staged_file_new(-1, "/gone", &file, &failure), BUGPACK_ERR_IO));
+    cr_expect(eq(int, failure.system_errno, EBADF));
     cr_expect(file == NULL);
 }

@@ -5,12 +5,11 @@
 #include "unit/unit.h"
 
 Test(status, fills_the_error_and_returns_the_status) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_fail(&error, BUGPACK_ERR_INVALID, "%d is too %s", 7, "large"),
+    cr_assert(eq(int, bp_fail(&failure, BUGPACK_ERR_INVALID, "%d is too %s", 7, "large"),
                  BUGPACK_ERR_INVALID));
-    cr_assert(eq(int, error.status, BUGPACK_ERR_INVALID));
-    cr_assert(eq(int, error.system_errno, 0));
-    cr_assert(eq(str, error.message, "7 is too large"));
+    cr_assert(eq(int, failure.status, BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, failure.system_errno, 0));
+    cr_assert(eq(str, failure.message, "7 is too large"));
 }
 
 Test(status, works_without_an_error_to_fill) {
@@ -21,10 +20,9 @@ Test(status, works_without_an_error_to_fill) {
 }
 
 Test(status, names_the_thing_and_what_the_system_says) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    (void)bp_fail_errno(&error, ENOSPC, "cannot write \"%s\"", "/x/y.zip");
-    cr_assert(eq(str, error.message, "cannot write \"/x/y.zip\": No space left on device"));
-    cr_assert(eq(int, error.system_errno, ENOSPC));
+    (void)bp_fail_errno(&failure, ENOSPC, "cannot write \"%s\"", "/x/y.zip");
+    cr_assert(eq(str, failure.message, "cannot write \"/x/y.zip\": No space left on device"));
+    cr_assert(eq(int, failure.system_errno, ENOSPC));
 }
 
 Test(status, sorts_system_errors_by_what_a_host_can_do) {
@@ -40,12 +38,11 @@ Test(status, sorts_system_errors_by_what_a_host_can_do) {
         {EIO, BUGPACK_ERR_IO, BUGPACK_ERR_IO},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bugpack_error error = BUGPACK_ERROR_INIT;
-        cr_assert(eq(int, bp_fail_errno(&error, cases[i].system_errno, "x"), cases[i].plain));
-        cr_assert(eq(int, error.status, cases[i].plain));
+        cr_assert(eq(int, bp_fail_errno(&failure, cases[i].system_errno, "x"), cases[i].plain));
+        cr_assert(eq(int, failure.status, cases[i].plain));
         cr_assert(
-            eq(int, bp_fail_process_errno(&error, cases[i].system_errno, "x"), cases[i].process));
-        cr_assert(eq(int, error.system_errno, cases[i].system_errno));
+            eq(int, bp_fail_process_errno(&failure, cases[i].system_errno, "x"), cases[i].process));
+        cr_assert(eq(int, failure.system_errno, cases[i].system_errno));
     }
 }
 
@@ -64,31 +61,27 @@ Test(status, takes_for_an_answer_only_what_is_about_the_thing_asked_for) {
 }
 
 Test(status, has_a_text_for_an_errno_that_nobody_knows) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    (void)bp_fail_errno(&error, 98765, "cannot read");
-    cr_assert(ne(ptr, strstr(error.message, "98765"), NULL));
+    (void)bp_fail_errno(&failure, 98765, "cannot read");
+    cr_assert(ne(ptr, strstr(failure.message, "98765"), NULL));
 }
 
 Test(status, says_out_of_memory_in_a_sentence) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    (void)bp_fail_memory(&error, "keep the records");
-    cr_assert(eq(str, error.message, "cannot keep the records: out of memory"));
-    cr_assert(eq(int, error.status, BUGPACK_ERR_NO_MEMORY));
+    (void)bp_fail_memory(&failure, "keep the records");
+    cr_assert(eq(str, failure.message, "cannot keep the records: out of memory"));
+    cr_assert(eq(int, failure.status, BUGPACK_ERR_NO_MEMORY));
 }
 
 Test(status, lets_no_hostile_byte_through) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    (void)bp_fail(&error, BUGPACK_ERR_IO, "cannot read \"%s\"",
+    (void)bp_fail(&failure, BUGPACK_ERR_IO, "cannot read \"%s\"",
                   "a\033[2J\nb\x7F\xFF\xC2\x9B"
                   "c\xED\xA0\x80");
-    cr_assert(eq(str, error.message, "cannot read \"a?[2J?b????c???\""));
-    cr_assert(bp_utf8_is_valid(error.message, strlen(error.message)));
+    cr_assert(eq(str, failure.message, "cannot read \"a?[2J?b????c???\""));
+    cr_assert(bp_utf8_is_valid(failure.message, strlen(failure.message)));
 }
 
 Test(status, keeps_good_text_of_any_script) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    (void)bp_fail(&error, BUGPACK_ERR_IO, "%s", "\xC3\xA4 \xE2\x82\xAC \xF0\x9F\x90\x9B");
-    cr_assert(eq(str, error.message, "\xC3\xA4 \xE2\x82\xAC \xF0\x9F\x90\x9B"));
+    (void)bp_fail(&failure, BUGPACK_ERR_IO, "%s", "\xC3\xA4 \xE2\x82\xAC \xF0\x9F\x90\x9B");
+    cr_assert(eq(str, failure.message, "\xC3\xA4 \xE2\x82\xAC \xF0\x9F\x90\x9B"));
 }
 
 static bool ends_with(const char *text, const char *ending) {
@@ -106,13 +99,12 @@ Test(status, cuts_a_long_sentence_into_valid_text) {
             memcpy(name + at, "\xE2\x82\xAC", 3);
         }
         name[at] = '\0';
-        bugpack_error error = BUGPACK_ERROR_INIT;
-        (void)bp_fail_errno(&error, ENOENT, "%s", name);
-        size_t length = strlen(error.message);
+        (void)bp_fail_errno(&failure, ENOENT, "%s", name);
+        size_t length = strlen(failure.message);
         cr_assert(lt(sz, length, BUGPACK_ERROR_MESSAGE_BYTES));
         cr_assert(gt(sz, length, BUGPACK_ERROR_MESSAGE_BYTES - 8));
-        cr_assert(bp_utf8_is_valid(error.message, length));
-        cr_assert(ends_with(error.message, "...: No such file or directory"));
+        cr_assert(bp_utf8_is_valid(failure.message, length));
+        cr_assert(ends_with(failure.message, "...: No such file or directory"));
     }
 }
 

@@ -28,20 +28,18 @@ TestSuite(task_made, .init = set_up, .fini = tear_down);
 /* Takes a snapshot that fails, and makes sure that nothing was written but the error. */
 static bugpack_error expect_failure(bugpack_status expected) {
     bp_task_snapshot untouched, snapshot;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     memset(&untouched, 0x5a, sizeof untouched);
     snapshot = untouched;
-    cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), expected), "%s",
-              error.message);
+    cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &failure), expected), "%s",
+              failure.message);
     cr_expect(memcmp(&snapshot, &untouched, sizeof snapshot) == 0);
-    return error;
+    return failure;
 }
 
 static bp_task_snapshot expect_snapshot(void) {
     bp_task_snapshot snapshot = {0};
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_OK), "%s",
-              error.message);
+    cr_assert(eq(int, bp_task_snapshot_take(task, true, &snapshot, &failure), BUGPACK_OK), "%s",
+              failure.message);
     return snapshot;
 }
 
@@ -152,21 +150,20 @@ Test(task_made, a_clone_outlives_what_it_was_made_of_and_lists_for_itself) {
 Test(task_made, a_clone_of_what_has_ended_is_refused_and_leaves_output_alone) {
     bp_task *untouched = task;
     bp_task *clone = untouched;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(renameat(made.root.fd, "7/task", made.root.fd, "7/gone") == 0);
-    cr_expect(eq(int, bp_task_clone(task, &clone, &error), BUGPACK_ERR_NO_PROCESS));
-    cr_expect(eq(str, error.message, "process 7 has ended"));
+    cr_expect(eq(int, bp_task_clone(task, &clone, &failure), BUGPACK_ERR_NO_PROCESS));
+    cr_expect(eq(str, failure.message, "process 7 has ended"));
     cr_expect(eq(ptr, clone, untouched));
     cr_assert(renameat(made.root.fd, "7/gone", made.root.fd, "7/task") == 0);
 }
 
 static void expect_no_open(pid_t pid, bugpack_status expected, const char *message) {
+    failure = (bugpack_error)BUGPACK_ERROR_INIT;
     bp_task *untouched = task;
     bp_task *other = untouched;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_task_open_below(&made.root, pid, false, &other, &error), expected));
+    cr_expect(eq(int, bp_task_open_below(&made.root, pid, false, &other, &failure), expected));
     cr_expect(eq(ptr, other, untouched));
-    cr_expect(eq(str, error.message, message));
+    cr_expect(eq(str, failure.message, message));
 }
 
 Test(task_made, opening_says_which_process_is_not_there) {

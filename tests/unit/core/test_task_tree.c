@@ -73,9 +73,8 @@ TestSuite(task_tree, .init = set_up, .fini = tear_down);
 
 static bp_task_snapshot take(bp_task *of) {
     bp_task_snapshot snapshot = {0};
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_task_snapshot_take(of, true, &snapshot, &error), BUGPACK_OK), "%s",
-              error.message);
+    cr_assert(eq(int, bp_task_snapshot_take(of, true, &snapshot, &failure), BUGPACK_OK), "%s",
+              failure.message);
     return snapshot;
 }
 

@@ -116,9 +116,8 @@ Test(temp_file, refuses_a_write_over_its_limit_whole_and_for_good) {
     cr_expect(eq(int, bp_temp_file_write(&temp_file, "56", 2), BUGPACK_ERR_LIMIT));
     cr_expect(eq(int, bp_temp_file_write(&temp_file, "5", 1), BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, temp_file.size, 4));
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_LIMIT));
-    cr_expect(strstr(error.message, "limit of 5 bytes") != NULL, "%s", error.message);
+    cr_expect(eq(int, bp_temp_file_flush(&temp_file, &failure), BUGPACK_ERR_LIMIT));
+    cr_expect(strstr(failure.message, "limit of 5 bytes") != NULL, "%s", failure.message);
     bp_temp_file_release(&temp_file);
     cr_assert(eq(int, bp_temp_file_open(&temp_file, dir.fd, 5, NULL), 0));
     cr_expect(eq(int, bp_temp_file_write(&temp_file, "12345", 5), 0));
@@ -142,9 +141,8 @@ Test(temp_file, touches_no_file_that_has_its_number) {
     cr_expect(bp_temp_file_is_lost(&temp_file));
     cr_expect(eq(i64, bp_temp_file_read(&temp_file, 0, back, 1), -1));
     cr_expect(eq(int, errno, EBADF));
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_IO));
-    cr_expect(eq(int, error.system_errno, EBADF));
+    cr_expect(eq(int, bp_temp_file_flush(&temp_file, &failure), BUGPACK_ERR_IO));
+    cr_expect(eq(int, failure.system_errno, EBADF));
     CLEANUP(close_fd) int number = temp_file.fd;
     bp_temp_file_release(&temp_file);
     cr_expect(ge(int, fcntl(number, F_GETFD), 0), "it is not closed");
@@ -165,10 +163,9 @@ Test(temp_file, tells_a_full_disk_and_stays_failed) {
         bugpack_status status = bp_temp_file_write(&temp_file, text, sizes[i]);
         cr_expect(eq(int, status, sizes[i] == 1 ? BUGPACK_OK : BUGPACK_ERR_IO));
         for (unsigned again = 0; again < 2; again++) {
-            bugpack_error error = BUGPACK_ERROR_INIT;
-            cr_expect(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_IO));
-            cr_expect(eq(int, error.system_errno, ENOSPC));
-            cr_expect(strstr(error.message, "No space left") != NULL, "%s", error.message);
+            cr_expect(eq(int, bp_temp_file_flush(&temp_file, &failure), BUGPACK_ERR_IO));
+            cr_expect(eq(int, failure.system_errno, ENOSPC));
+            cr_expect(strstr(failure.message, "No space left") != NULL, "%s", failure.message);
             cr_expect(eq(int, bp_temp_file_write(&temp_file, "x", 1), BUGPACK_ERR_IO));
         }
     }
@@ -182,12 +179,11 @@ Test(temp_file, cannot_be_made_without_a_directory_and_is_closed_then) {
     for (size_t i = 0; i < 2 * way_count; i++) {
         CLEANUP(bp_temp_file_release) bp_temp_file temp_file;
         memset(&temp_file, 0x5a, sizeof temp_file);
-        bugpack_error error = BUGPACK_ERROR_INIT;
-        cr_expect(eq(int, open_by(i % way_count, &temp_file, bad[i / way_count], 5, &error),
+        cr_expect(eq(int, open_by(i % way_count, &temp_file, bad[i / way_count], 5, &failure),
                      BUGPACK_ERR_IO));
-        cr_expect(eq(int, error.system_errno, numbers[i / way_count]));
+        cr_expect(eq(int, failure.system_errno, numbers[i / way_count]));
         cr_expect(not(bp_temp_file_is_open(&temp_file)));
         cr_expect(eq(int, bp_temp_file_write(&temp_file, "", 0), BUGPACK_ERR_INVALID));
-        cr_expect(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_INVALID));
+        cr_expect(eq(int, bp_temp_file_flush(&temp_file, &failure), BUGPACK_ERR_INVALID));
     }
 }

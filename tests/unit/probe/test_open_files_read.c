@@ -20,23 +20,21 @@ static const uint64_t no_hurry_ns = 20 * BP_NS_PER_SEC;
 
 static bp_open_files read_process(pid_t pid) {
     bp_open_files files;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int,
                  bp_open_files_read(pid, NULL, BP_OPEN_FILE_MAX,
-                                    bp_clock_monotonic_ns() + no_hurry_ns, &files, &error),
+                                    bp_clock_monotonic_ns() + no_hurry_ns, &files, &failure),
                  BUGPACK_OK),
-              "%s", error.message);
+              "%s", failure.message);
     return files;
 }
 
 /* This process with the other ends, for which a busy machine may have no time at once. */
 static bp_open_files read_with_ends(bp_fd_search *ret_search) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     for (;;) {
         bp_open_files files = read_process(0);
         cr_assert(eq(int,
                      bp_open_files_find_ends(&files, 1, bp_clock_monotonic_ns() + no_hurry_ns,
-                                             ret_search, &error),
+                                             ret_search, &failure),
                      BUGPACK_OK));
         if (!ret_search->is_cut) {
             return files;
@@ -211,17 +209,16 @@ Test(open_files, believe_nothing_of_a_socket_that_a_name_pretends_to_be) {
 
 Test(open_files, of_a_process_that_ended_are_refused) {
     bp_open_files files = {.pid = 7};
-    bugpack_error error = BUGPACK_ERROR_INIT;
     pid_t child = fork();
     if (child == 0) {
         _exit(0);
     }
     (void)waitpid(child, NULL, 0);
-    cr_expect(eq(
-        int,
-        bp_open_files_read(child, NULL, 10, bp_clock_monotonic_ns() + no_hurry_ns, &files, &error),
-        BUGPACK_ERR_NO_PROCESS));
-    cr_expect(strstr(error.message, "open files") != NULL);
+    cr_expect(eq(int,
+                 bp_open_files_read(child, NULL, 10, bp_clock_monotonic_ns() + no_hurry_ns, &files,
+                                    &failure),
+                 BUGPACK_ERR_NO_PROCESS));
+    cr_expect(strstr(failure.message, "open files") != NULL);
     cr_expect(eq(u64, files.pid, 7));
 }
 

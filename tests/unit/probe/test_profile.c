@@ -67,10 +67,9 @@ Test(profile, a_long_window_has_fewer_samples_a_second) {
         .pid = getpid(), .window_ns = 40 * BP_NS_PER_SEC, .timeout_ns = 60 * BP_NS_PER_SEC};
     bp_profiler *profiler = NULL;
     bp_profile profile;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(bp_profiler_begin(&plan, &profiler, &error) == BUGPACK_OK);
-    if (bp_profiler_end(profiler, &profile, &error) != BUGPACK_OK) {
-        cr_skip_test("%s", error.message);
+    cr_assert(bp_profiler_begin(&plan, &profiler, &failure) == BUGPACK_OK);
+    if (bp_profiler_end(profiler, &profile, &failure) != BUGPACK_OK) {
+        cr_skip_test("%s", failure.message);
     }
     cr_expect(eq(ulong, profile.facts.rate_hz, 25));
     bp_profile_release(&profile);

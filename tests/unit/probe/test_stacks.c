@@ -223,12 +223,12 @@ Test(stacks, of_a_process_that_is_not_there_are_refused) {
     const bp_stacks_plan other = {
         .deadline_ns = UINT64_MAX, .symbols_until_ns = UINT64_MAX, .birth = 1};
     bp_stacks stacks;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     if (!is_libdw_installed()) {
         not_tried("no libdw");
     }
-    cr_expect(eq(int, bp_stacks_read(0x7ffffffe, &plan, &stacks, &error), BUGPACK_ERR_NO_PROCESS));
-    cr_expect(eq(int, bp_stacks_read(0, &other, &stacks, &error), BUGPACK_ERR_NO_PROCESS));
+    cr_expect(
+        eq(int, bp_stacks_read(0x7ffffffe, &plan, &stacks, &failure), BUGPACK_ERR_NO_PROCESS));
+    cr_expect(eq(int, bp_stacks_read(0, &other, &stacks, &failure), BUGPACK_ERR_NO_PROCESS));
 }
 
 Test(stacks, of_our_own_process_list_the_thread_that_asks_as_running) {

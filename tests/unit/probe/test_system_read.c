@@ -21,8 +21,7 @@
 static bp_system read_system(bool with_process, bool with_hostname) {
     const bp_system_plan plan = {.with_process = with_process, .with_hostname = with_hostname};
     bp_system system;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_system_read(&plan, &system, &error), BUGPACK_OK));
+    cr_assert(eq(int, bp_system_read(&plan, &system, &failure), BUGPACK_OK));
     return system;
 }
 

@@ -22,30 +22,28 @@ Test(redact_report, has_no_secret_in_the_name_of_its_file) {
 Test(redact_report, says_where_it_is_not_redacted) {
     options.redaction.mode = BUGPACK_REDACT_NEVER;
     open_session();
-    bugpack_error error = BUGPACK_ERROR_INIT;
     take_described("password=hunter2");
     cr_expect(holds("metadata.json", "password=hunter2"));
     cr_expect(holds("manifest.json", "\"redacted\": false,"));
     cr_expect(
-        eq(int, bugpack_redact_add(session, "[a]\npattern = b\n", &error), BUGPACK_ERR_INVALID));
+        eq(int, bugpack_redact_add(session, "[a]\npattern = b\n", &failure), BUGPACK_ERR_INVALID));
 }
 
 Test(redact_report, applies_the_rules_of_the_host) {
     options.redaction.rules = "[ticket]\npattern = TKT-[0-9]+\n";
     open_session();
-    bugpack_error error = BUGPACK_ERROR_INIT;
     cr_expect(
-        eq(int, bugpack_redact_add(session, "[x]\npattern = (\n", &error), BUGPACK_ERR_INVALID));
-    cr_expect(eq(int, bugpack_redact_add(session, NULL, &error), BUGPACK_ERR_INVALID));
-    cr_expect(eq(int, bugpack_redact_add(session, "[room]\npattern = room [0-9]+\n", &error), 0));
+        eq(int, bugpack_redact_add(session, "[x]\npattern = (\n", &failure), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_redact_add(session, NULL, &failure), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_redact_add(session, "[room]\npattern = room [0-9]+\n", &failure), 0));
     take_described("TKT-12345 of room 77");
     cr_expect(not(holds("metadata.json", "12345")));
     cr_expect(not(holds("metadata.json", "77 ")));
     cr_expect(holds("manifest.json", "\"rule\": \"ticket\","));
     bugpack_close(session);
     options.redaction.rules = "nonsense";
-    cr_expect(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
-    cr_expect(eq(str, error.message, "redaction_rules, line 1: expected \"key = value\""));
+    cr_expect(eq(int, bugpack_open(&options, &session, &failure), BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, failure.message, "redaction_rules, line 1: expected \"key = value\""));
 }
 
 static void log_ticket(void) {

@@ -31,9 +31,8 @@ static bugpack_status open_made(const made_member *given, size_t count, bp_repor
 }
 
 static bp_report_file *open_good(void) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bp_report_file *report = NULL;
-    cr_assert(open_made(members, 3, &report, &error) == BUGPACK_OK, "%s", error.message);
+    cr_assert(open_made(members, 3, &report, &failure) == BUGPACK_OK, "%s", failure.message);
     return report;
 }
 
@@ -49,15 +48,14 @@ Test(report_file, says_which_report_it_is) {
 
 Test(report_file, reads_entries_within_the_limit_of_the_buffer) {
     bp_report_file *report = open_good();
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer out;
     bp_buffer_init(&out, 11);
     (void)bp_buffer_append_text(&out, "> ");
-    cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &error), BUGPACK_OK));
+    cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &failure), BUGPACK_OK));
     cr_expect(eq(str, bp_buffer_text(&out), "> one line\n"));
-    cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &error), BUGPACK_ERR_LIMIT));
+    cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &failure), BUGPACK_ERR_LIMIT));
     cr_expect(eq(str, bp_buffer_text(&out), "> one line\n"));
-    cr_expect(eq(int, bp_report_file_read(report, "b.log", &out, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bp_report_file_read(report, "b.log", &out, &failure), BUGPACK_ERR_INVALID));
     bp_buffer_release(&out);
     bp_report_file_close(report);
 }
@@ -95,7 +93,6 @@ Test(report_file, refuses_what_is_no_report_and_says_why) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         made_member given[] = {{"a", "", false}, {NULL, NULL, false}, {NULL, NULL, false}};
         size_t count = 1;
-        bugpack_error error = BUGPACK_ERROR_INIT;
         bp_report_file *report = NULL;
         if (cases[i].metadata != NULL) {
             given[count++] = (made_member){"metadata.json", cases[i].metadata, false};
@@ -103,9 +100,9 @@ Test(report_file, refuses_what_is_no_report_and_says_why) {
         if (cases[i].manifest != NULL) {
             given[count++] = (made_member){"manifest.json", cases[i].manifest, false};
         }
-        cr_expect(eq(int, open_made(given, count, &report, &error), BUGPACK_ERR_CORRUPT), "%s",
+        cr_expect(eq(int, open_made(given, count, &report, &failure), BUGPACK_ERR_CORRUPT), "%s",
                   cases[i].why);
-        cr_expect(strstr(error.message, cases[i].why) != NULL, "<%s>: %s", error.message,
+        cr_expect(strstr(failure.message, cases[i].why) != NULL, "<%s>: %s", failure.message,
                   cases[i].why);
         cr_expect(eq(ptr, report, NULL));
     }
@@ -116,15 +113,14 @@ Test(report_file, refuses_the_report_of_another_version_as_such) {
     for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
         char text[64], expected[160];
         const made_member other[] = {{"metadata.json", text, false}, members[2]};
-        bugpack_error error = BUGPACK_ERROR_INIT;
         bp_report_file *report = NULL;
         (void)snprintf(text, sizeof text, "{\"schema\": %s, \"report_id\": \"0a\"}", schemas[i][0]);
         (void)snprintf(expected, sizeof expected,
                        "\"t.zip\" was written by %s bugpack: metadata.json has schema %s, and this "
                        "one reads schema 2",
                        schemas[i][1], schemas[i][0]);
-        cr_expect(eq(int, open_made(other, 2, &report, &error), BUGPACK_ERR_UNSUPPORTED));
-        cr_expect(eq(str, error.message, expected));
+        cr_expect(eq(int, open_made(other, 2, &report, &failure), BUGPACK_ERR_UNSUPPORTED));
+        cr_expect(eq(str, failure.message, expected));
     }
 }
 
@@ -142,19 +138,18 @@ static bugpack_status copy_pipe(size_t byte_count, uint64_t max_bytes, int *ret_
 }
 
 Test(report_file, copies_an_input_that_just_fits_and_refuses_one_byte_more) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     char bytes[8];
     int fd = -1;
-    cr_assert(copy_pipe(4096, 4096, &fd, &error) == BUGPACK_OK, "%s", error.message);
+    cr_assert(copy_pipe(4096, 4096, &fd, &failure) == BUGPACK_OK, "%s", failure.message);
     cr_expect(eq(int, lseek(fd, 0, SEEK_CUR), 0));
     cr_expect(eq(int, lseek(fd, 0, SEEK_END), 4096));
     cr_expect(eq(int, pread(fd, bytes, 2, 0), 2));
     cr_expect(eq(int, memcmp(bytes, "PK", 2), 0));
     (void)close(fd);
     fd = -7;
-    cr_expect(copy_pipe(4096, 4095, &fd, &error) == BUGPACK_ERR_LIMIT);
+    cr_expect(copy_pipe(4096, 4095, &fd, &failure) == BUGPACK_ERR_LIMIT);
     cr_expect(
-        eq(str, error.message, "cannot copy standard input: it is over the limit of 4095 bytes"));
-    cr_expect(copy_pipe(0, 4096, &fd, &error) == BUGPACK_ERR_CORRUPT);
+        eq(str, failure.message, "cannot copy standard input: it is over the limit of 4095 bytes"));
+    cr_expect(copy_pipe(0, 4096, &fd, &failure) == BUGPACK_ERR_CORRUPT);
     cr_expect(eq(int, fd, -7), "a failure set it");
 }

@@ -58,10 +58,9 @@ static const char *publish(bp_bundle *bundle) {
     static char path[600];
     char name[256];
     uint64_t zip_bytes = 0;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(bp_bundle_publish(bundle, &(bp_trigger_list){0}, "report", ".zip", name, sizeof name,
-                                &zip_bytes, &error) == BUGPACK_OK,
-              "%s", error.message);
+                                &zip_bytes, &failure) == BUGPACK_OK,
+              "%s", failure.message);
     bp_bundle_free(bundle);
     cr_expect(eq(sz, temp_dir_count(&dir), 1));
     (void)snprintf(path, sizeof path, "%s/%s", dir.path, name);

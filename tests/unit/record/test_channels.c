@@ -104,9 +104,8 @@ Test(channels, a_small_budget_is_exceeded_by_16_KiB_a_channel_at_most) {
 }
 
 Test(channels, a_tiny_budget_gives_each_a_page) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     set_up_budget(16 * 1024);
-    cr_expect(eq(int, open_channel(0, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, open_channel(0, &failure), BUGPACK_ERR_INVALID));
     for (size_t i = 0; i < 10; i++) {
         cr_assert(zero(int, open_channel(4, NULL)));
         cr_expect(eq(u64, ring_bytes(i), 4096));
@@ -231,8 +230,7 @@ Test(channels, what_is_shown_of_a_forgotten_channel_is_what_the_strictest_allows
 }
 
 Test(channels, a_session_without_a_budget_has_none) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     set_up_budget(0);
-    cr_expect(eq(int, open_channel(4, &error), BUGPACK_ERR_LIMIT));
-    cr_expect(eq(str, error.message, "this session records no traffic"));
+    cr_expect(eq(int, open_channel(4, &failure), BUGPACK_ERR_LIMIT));
+    cr_expect(eq(str, failure.message, "this session records no traffic"));
 }

@@ -6,10 +6,9 @@ DIR_SUITE(config);
 
 static bp_config read_config(bugpack_options *options) {
     bp_config config;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     options->app_name = "viewer";
     options->report_dir = dir.path;
-    cr_assert(zero(int, bp_config_read(options, &config, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_config_read(options, &config, &failure)), "%s", failure.message);
     return config;
 }
 

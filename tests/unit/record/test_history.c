@@ -13,10 +13,9 @@ static bool is_other;  /* of the last window that was held */
 
 static void make_history(uint32_t window_ms) {
     bp_ring *ring = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_ring_new(bp_history_ring_bytes(64), &ring, &error), BUGPACK_OK), "%s",
-              error.message);
-    cr_assert(eq(int, bp_history_new(ring, window_ms, &history, &error), BUGPACK_OK));
+    cr_assert(eq(int, bp_ring_new(bp_history_ring_bytes(64), &ring, &failure), BUGPACK_OK), "%s",
+              failure.message);
+    cr_assert(eq(int, bp_history_new(ring, window_ms, &history, &failure), BUGPACK_OK));
 }
 
 static void set_up(void) {

@@ -235,11 +235,10 @@ Test(history_print, a_spool_that_is_full_is_an_error_and_leaves_output_alone) {
     put_record(1, &good);
     cr_assert(eq(int, bp_temp_file_flush(&records, NULL), BUGPACK_OK));
     CLEANUP(bp_temp_file_release) bp_temp_file small = BP_TEMP_FILE_INIT;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_temp_file_open(&small, dir.fd, 10, NULL), BUGPACK_OK));
-    cr_expect(eq(int, bp_history_print(&records, 0, bp_temp_file_sink, &small, &error),
+    cr_expect(eq(int, bp_history_print(&records, 0, bp_temp_file_sink, &small, &failure),
                  BUGPACK_ERR_LIMIT));
-    cr_expect(eq(str, error.message, "cannot write the metrics history"));
+    cr_expect(eq(str, failure.message, "cannot write the metrics history"));
 }
 
 Test(history_print, records_that_cannot_be_read_are_an_error_after_the_lines_before_them) {
@@ -259,9 +258,9 @@ Test(history_print, what_a_dead_writer_left_is_printed_as_well) {
     bp_history *history = NULL;
     int fd = openat(dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     cr_assert(ge(int, fd, 0));
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_ring_new_mapped(fd, bp_history_ring_bytes(20), &ring, &error), BUGPACK_OK),
-              "%s", error.message);
+    cr_assert(
+        eq(int, bp_ring_new_mapped(fd, bp_history_ring_bytes(20), &ring, &failure), BUGPACK_OK),
+        "%s", failure.message);
     cr_assert(eq(int, bp_history_new(ring, 2000, &history, NULL), BUGPACK_OK));
     add(history, made_snapshot(SEC, 0, NULL, 0));
     add(history, made_snapshot(2 * SEC, SEC / 2, NULL, 0));

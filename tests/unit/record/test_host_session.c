@@ -40,14 +40,13 @@ Test(host_session, adds_the_machine_to_what_a_process_cost) {
 }
 
 Test(host_session, refuses_a_second_one) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     const bp_machine_plan plan = {.window_ms = 0};
     options.without_process = true;
     open_session();
     cr_expect(eq(int, bp_session_add_machine(NULL, &plan, NULL), BUGPACK_ERR_INVALID));
     cr_expect(eq(int, bp_session_add_machine(session, &plan, NULL), BUGPACK_OK));
-    cr_expect(eq(int, bp_session_add_machine(session, &plan, &error), BUGPACK_ERR_INVALID));
-    cr_expect(strstr(error.message, "host-threads.json") != NULL, "%s", error.message);
+    cr_expect(eq(int, bp_session_add_machine(session, &plan, &failure), BUGPACK_ERR_INVALID));
+    cr_expect(strstr(failure.message, "host-threads.json") != NULL, "%s", failure.message);
 }
 
 Test(host_session, cannot_be_about_a_process_and_without_one) {

@@ -144,11 +144,10 @@ Test(limits, a_directory_that_bugpack_chose_has_to_be_this_users_alone) {
 }
 
 Test(limits, count_what_the_report_itself_may_take) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     const bp_destination here = {.dir_path = dir.path, .dir_fd = dir.fd};
     const bp_destination nowhere = {.dir_path = dir.path, .dir_fd = -1};
-    cr_assert(zero(int, bp_destination_check_room(&here, 1, 1, &error)));
-    cr_assert(eq(int, bp_destination_check_room(&here, 1, UINT64_MAX, &error), BUGPACK_ERR_IO));
+    cr_assert(zero(int, bp_destination_check_room(&here, 1, 1, &failure)));
+    cr_assert(eq(int, bp_destination_check_room(&here, 1, UINT64_MAX, &failure), BUGPACK_ERR_IO));
     cr_assert(zero(int, bp_destination_check_room(&here, 0, UINT64_MAX, NULL)));
     cr_assert(zero(int, bp_destination_check_room(&nowhere, 1, 1, NULL)));
 }

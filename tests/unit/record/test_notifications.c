@@ -102,8 +102,7 @@ Test(notifications, says_when_the_records_cannot_be_read_and_leaves_the_outputs_
     CLEANUP(bp_temp_file_release) bp_temp_file records = copy();
     cr_assert(zero(int, ftruncate(records.fd, (off_t)records.size - 8)));
     BUFFER(out, 1 << 20);
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_notifications_print(&records, 0, &out, &error), BUGPACK_ERR_IO));
-    cr_assert(eq(int, error.status, BUGPACK_ERR_IO));
+    cr_assert(eq(int, bp_notifications_print(&records, 0, &out, &failure), BUGPACK_ERR_IO));
+    cr_assert(eq(int, failure.status, BUGPACK_ERR_IO));
     cr_assert(zero(sz, out.size));
 }

@@ -198,8 +198,7 @@ Test(pedantic, shows_no_byte_of_a_message_that_its_channel_does_not_record_as_it
     for (size_t i = 0; i < row_count; i++) {
         bugpack_channel_options with = rows[i].with;
         with.struct_size = sizeof with;
-        cr_assert(
-            zero(int, (int)bugpack_channel_open(session, rows[i].name, &with, &channels[i], NULL)));
+        channels[i] = open_channel_with(rows[i].name, &with);
         bugpack_gap_unknown(session, rows[i].name, 9, "hunter2", 7);
     }
     (void)pedantic_settle();
@@ -216,11 +215,10 @@ Test(pedantic, shows_no_byte_of_a_message_that_its_channel_does_not_record_as_it
 
 Test(pedantic, overwrites_secrets_in_what_it_shows_of_a_message) {
     bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
-    bugpack_channel *channel = NULL;
     char message[100];
     open_session();
     with.payload = BUGPACK_PAYLOAD_EXACT;
-    cr_assert(zero(int, bugpack_channel_open(session, "exact", &with, &channel, NULL)));
+    (void)open_channel_with("exact", &with);
     bugpack_gap_unknown(session, "exact", 1, "password=hunter2", 16);
     bugpack_gap_unknown(session, "other", 1, "password=hunter2", 16);
     memset(message, ' ', sizeof message); /* a token that begins in what is shown */
@@ -239,10 +237,9 @@ Test(pedantic, overwrites_secrets_in_what_it_shows_of_a_message) {
 
 Test(pedantic, keeps_a_channels_promise_where_the_table_of_gaps_is_full) {
     open_session();
-    bugpack_channel *channel = NULL;
     bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
     with.payload = BUGPACK_PAYLOAD_NONE;
-    cr_assert(zero(int, bugpack_channel_open(session, "silent", &with, &channel, NULL)));
+    (void)open_channel_with("silent", &with);
     (void)bugpack_pedantic_enable(session, false);
     for (unsigned i = 0; i < BUGPACK_GAP_KEYS_MAX; i++) {
         char key[32];
@@ -272,9 +269,8 @@ Test(pedantic, writes_where_pedantic_dir_says) {
     char gaps[300];
     (void)snprintf(gaps, sizeof gaps, "%s/gaps", dir.path);
     options.pedantic.dir = gaps;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_IO));
-    cr_expect(ne(ptr, strstr(error.message, "/gaps"), NULL), "%s", error.message);
+    cr_expect(eq(int, bugpack_open(&options, &session, &failure), BUGPACK_ERR_IO));
+    cr_expect(ne(ptr, strstr(failure.message, "/gaps"), NULL), "%s", failure.message);
     options.create_report_dir = true;
     open_session();
     bugpack_gap(session, "a:b");

@@ -61,10 +61,9 @@ TestSuite(pedantic_line, .init = pedantic_setup, .fini = teardown);
 Test(pedantic_line, keeps_the_rings_of_each_gap_though_they_turn_over_before_its_turn) {
     static const char filling[1024];
     static auto_gate gate;
-    bugpack_channel *display = NULL;
     char text[64];
     open_at_gate(&gate);
-    cr_assert(zero(int, bugpack_channel_open(session, "display", NULL, &display, NULL)));
+    bugpack_channel *display = open_channel("display");
     for (unsigned i = 0; i < gap_count; i++) {
         (void)snprintf(text, sizeof text, "message of gap %02u", i);
         bugpack_traffic(display, BUGPACK_RECEIVED, 1, "draw", text, strlen(text));

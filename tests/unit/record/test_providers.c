@@ -251,11 +251,10 @@ Test(providers, names_are_checked_and_taken_once_whatever_their_case) {
     char text[] = "x";
     provide("state.txt", BUGPACK_PROVIDE_TEXT, write_context, text);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        bugpack_error error = BUGPACK_ERROR_INIT;
         bugpack_status status = bugpack_provide(session, bad[i].name, BUGPACK_PROVIDE_TEXT,
-                                                bad[i].provider, text, &error);
+                                                bad[i].provider, text, &failure);
         cr_expect(eq(int, status, BUGPACK_ERR_INVALID), "%s", bad[i].name);
-        cr_expect(i > 0 || strstr(error.message, "\"../x\"") != NULL, "%s", error.message);
+        cr_expect(i > 0 || strstr(failure.message, "\"../x\"") != NULL, "%s", failure.message);
     }
 }
 
@@ -307,12 +306,12 @@ Test(providers, a_json_file_can_be_checked_before_a_report_depends_on_it) {
     cr_assert(temp_dir_write(&dir, "good.json", "{\"a\": [1, 2]}", 13));
     cr_assert(temp_dir_write(&dir, "bad.json", "{\n\"a\": tru }", 12));
     char path[512];
-    bugpack_error error = BUGPACK_ERROR_INIT;
     (void)snprintf(path, sizeof path, "%s/good.json", dir.path);
-    cr_assert(zero(int, bp_provider_check_json(path, 1000, &error)), "%s", error.message);
-    cr_assert(eq(int, bp_provider_check_json(path, 12, &error), BUGPACK_ERR_LIMIT));
+    cr_assert(zero(int, bp_provider_check_json(path, 1000, &failure)), "%s", failure.message);
+    cr_assert(eq(int, bp_provider_check_json(path, 12, &failure), BUGPACK_ERR_LIMIT));
     (void)snprintf(path, sizeof path, "%s/bad.json", dir.path);
-    cr_assert(eq(int, bp_provider_check_json(path, 1000, &error), BUGPACK_ERR_CORRUPT));
-    cr_assert(ne(ptr, strstr(error.message, "bad.json\" is not valid JSON: line 2, column"), NULL),
-              "%s", error.message);
+    cr_assert(eq(int, bp_provider_check_json(path, 1000, &failure), BUGPACK_ERR_CORRUPT));
+    cr_assert(
+        ne(ptr, strstr(failure.message, "bad.json\" is not valid JSON: line 2, column"), NULL),
+        "%s", failure.message);
 }

@@ -71,28 +71,27 @@ Test(recording, the_window_of_a_history_ends_at_the_trigger_or_later) {
 Test(recording, channels_are_refused_by_name_weight_and_options) {
     open_with_history(BUGPACK_OFF);
     bugpack_channel *channel = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
     cr_assert(
-        eq(int, bugpack_channel_open(session, "", NULL, &channel, &error), BUGPACK_ERR_INVALID));
+        eq(int, bugpack_channel_open(session, "", NULL, &channel, &failure), BUGPACK_ERR_INVALID));
     with.weight = BUGPACK_OFF;
-    cr_assert(
-        eq(int, bugpack_channel_open(session, "a", &with, &channel, &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_channel_open(session, "a", &with, &channel, &failure),
+                 BUGPACK_ERR_INVALID));
     with.weight = 1;
     with.pin_bytes = (1u << 20) + 1;
-    cr_assert(
-        eq(int, bugpack_channel_open(session, "a", &with, &channel, &error), BUGPACK_ERR_INVALID));
-    cr_expect(eq(str, error.message, "pin_bytes must be at most 1048576"));
+    cr_assert(eq(int, bugpack_channel_open(session, "a", &with, &channel, &failure),
+                 BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, failure.message, "pin_bytes must be at most 1048576"));
     with.pin_bytes = 0;
     with.struct_size = 1;
-    cr_assert(
-        eq(int, bugpack_channel_open(session, "a", &with, &channel, &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_channel_open(session, "a", &with, &channel, &failure),
+                 BUGPACK_ERR_INVALID));
     cr_assert(eq(ptr, channel, NULL));
     with.struct_size = sizeof with;
-    cr_assert(zero(int, bugpack_channel_open(session, "a", &with, &channel, &error)));
+    channel = open_channel_with("a", &with);
     bugpack_channel *other = NULL;
     cr_assert(
-        eq(int, bugpack_channel_open(session, "a", &with, &other, &error), BUGPACK_ERR_INVALID));
+        eq(int, bugpack_channel_open(session, "a", &with, &other, &failure), BUGPACK_ERR_INVALID));
     bugpack_traffic(NULL, BUGPACK_SENT, 0, NULL, "x", 1);
 }
 
@@ -123,7 +122,7 @@ Test(recording, a_report_of_one_channel_has_its_traffic_unless_all_is_asked_for)
     bugpack_channel *channels[2];
     static const char *const names[] = {"audio", "video"};
     for (size_t i = 0; i < 2; i++) {
-        cr_assert(zero(int, bugpack_channel_open(session, names[i], NULL, &channels[i], NULL)));
+        channels[i] = open_channel(names[i]);
         bugpack_traffic(channels[i], BUGPACK_SENT, 1, NULL, i == 0 ? "a-message" : "v-message", 9);
     }
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -146,10 +145,9 @@ Test(recording, a_report_of_one_channel_has_its_traffic_unless_all_is_asked_for)
 
 Test(recording, a_closed_channel_takes_no_message_and_keeps_what_it_had) {
     open_with_history(BUGPACK_OFF);
-    bugpack_channel *channel = NULL;
     bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
     with.filter = count_filtered;
-    cr_assert(zero(int, bugpack_channel_open(session, "a", &with, &channel, NULL)));
+    bugpack_channel *channel = open_channel_with("a", &with);
     bugpack_traffic(channel, BUGPACK_SENT, 1, "EARLY", "x", 1);
     bugpack_channel_close(channel);
     bugpack_traffic(channel, BUGPACK_SENT, 1, "LATE", "x", 1);

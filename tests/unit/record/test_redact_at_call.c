@@ -89,15 +89,14 @@ Test(redact_at_call, gives_the_tags_that_reports_have) {
 
 Test(redact_at_call, applies_rules_that_are_added_later) {
     open_session();
-    bugpack_error error = BUGPACK_ERROR_INIT;
     record(); /* the redactor of this thread has the old rules */
-    cr_assert(zero(int, bugpack_redact_add(session, "[ticket]\npattern = TKT-[0-9]+", &error)));
+    cr_assert(zero(int, bugpack_redact_add(session, "[ticket]\npattern = TKT-[0-9]+", &failure)));
     bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "TKT-12345");
     read_files();
     cr_expect(not(files_contain("TKT-12345")));
     bugpack_close(session);
     options.redaction.mode = 4;
-    cr_expect(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_open(&options, &session, &failure), BUGPACK_ERR_INVALID));
 }
 
 static void expect_diagnostic(bugpack_level level, const char *text, void *context) {

@@ -102,9 +102,9 @@ static bp_retention_policy policy_of(const char *app, uint32_t max_count, uint64
 
 static bp_retention_outcome prune(const bp_retention_policy *policy) {
     bp_retention_outcome outcome;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bp_retention_prune(dir.fd, dir.path, policy, NULL, NULL, &outcome, &error)),
-              "%s", error.message);
+    cr_assert(
+        zero(int, bp_retention_prune(dir.fd, dir.path, policy, NULL, NULL, &outcome, &failure)),
+        "%s", failure.message);
     return outcome;
 }
 
@@ -265,10 +265,9 @@ Test(retain, tells_of_each_and_of_a_directory_that_cannot_be_read) {
         int, (int)bp_retention_prune(dir.fd, dir.path, &policy, count_removed, &sum, NULL, NULL)));
     cr_assert(eq(u64, sum, 32));
     bp_retention_outcome outcome = {.count = 4711};
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_retention_prune(-1, "/nowhere", &policy, NULL, NULL, &outcome, &error),
+    cr_assert(eq(int, bp_retention_prune(-1, "/nowhere", &policy, NULL, NULL, &outcome, &failure),
                  BUGPACK_ERR_IO));
-    cr_assert(ne(ptr, strstr(error.message, "/nowhere"), NULL), "%s", error.message);
+    cr_assert(ne(ptr, strstr(failure.message, "/nowhere"), NULL), "%s", failure.message);
     cr_assert(eq(u64, outcome.count, 4711));
 }
 

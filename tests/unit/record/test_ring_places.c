@@ -80,12 +80,12 @@ Test(ring_places, survive_what_their_path_says) {
 }
 
 static int open_base(const char *path, bool is_chosen, bool is_common) {
+    failure = (bugpack_error)BUGPACK_ERROR_INIT;
     const bp_ring_base base = {path, is_chosen, is_common};
-    bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = -1;
-    if (bp_ring_base_open(&base, true, &fd, &error) != BUGPACK_OK) {
+    if (bp_ring_base_open(&base, true, &fd, &failure) != BUGPACK_OK) {
         cr_expect(eq(int, fd, -1));
-        return error.system_errno != 0 ? error.system_errno : -1;
+        return failure.system_errno != 0 ? failure.system_errno : -1;
     }
     (void)close(fd);
     return 0;
@@ -143,8 +143,7 @@ static bugpack_session *open_session(const char *report_dir,
     options.recorder.history_interval_ms = BUGPACK_OFF;
     options.on_diagnostic = on_diagnostic;
     options.on_diagnostic_context = text;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bugpack_open(&options, &session, &error)), "%s", error.message);
+    cr_assert(zero(int, bugpack_open(&options, &session, &failure)), "%s", failure.message);
     return session;
 }
 
@@ -180,14 +179,13 @@ static void check_killed_host(bugpack_recorder_location *location) {
     cr_assert(zero(sz, (size_t)read(ends[0], &done, 1)), "it is gone when its descriptors are");
     (void)close(ends[0]);
     cr_assert(eq(int, waitpid(host, NULL, 0), host));
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     options.app_name = app;
     options.on_report = note_path;
     options.context = path;
     options.min_free_bytes = BUGPACK_OFF;
     path[0] = '\0';
-    cr_expect(zero(int, bugpack_recover(&options, &error)), "%s", error.message);
+    cr_expect(zero(int, bugpack_recover(&options, &failure)), "%s", failure.message);
     cr_expect(report_entry_contains(path, "logs.jsonl", "the last words"));
     cr_expect(ne(int, access(location->path, F_OK), 0), "it is removed");
 }
@@ -322,13 +320,12 @@ Test(ring_places, are_told_at_the_opening_when_none_serves) {
 Test(ring_places, are_told_when_a_channel_is_opened_that_gets_none) {
     char text[512] = "";
     bugpack_channel *channel = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
     bugpack_session *session = open_session(dir.path, keep_text, text);
-    cr_assert(zero(int, bugpack_channel_open(session, "first", NULL, &channel, &error)));
+    cr_assert(zero(int, bugpack_channel_open(session, "first", NULL, &channel, &failure)));
     cr_expect(eq(str, text, ""));
     limit_file_sizes();
-    cr_assert(zero(int, bugpack_channel_open(session, "second", NULL, &channel, &error)));
+    cr_assert(zero(int, bugpack_channel_open(session, "second", NULL, &channel, &failure)));
     cr_expect(ne(ptr, strstr(text, "the rings of channel \"second\" are in memory"), NULL));
     cr_expect(ne(ptr, strstr(text, "cannot allocate"), NULL), "%s", text);
     bugpack_close(session);
@@ -354,7 +351,7 @@ Test(ring_places, that_cannot_be_used_leave_a_whole_report_that_says_so) {
         cr_assert(zero(int, bugpack_channel_open(session, "net", NULL, &channel, NULL)));
         bugpack_log(session, BUGPACK_LEVEL_INFO, "test", "kept all the same");
         bugpack_traffic(channel, BUGPACK_SENT, 1, "test", "kept", 4);
-        cr_assert(zero(int, bugpack_report(session, NULL, &result)));
+        cr_assert(zero(int, bugpack_report(session, NULL, &result, NULL)));
         bugpack_close(session);
         cr_expect(zero(u32, result.missing_count), "%s", result.missing);
         cr_expect(report_entry_contains(result.path, "logs.jsonl", "kept all the same"));

@@ -35,25 +35,24 @@ Test(session, writes_a_report_with_its_entries_in_the_fixed_order) {
 }
 
 Test(session, tells_a_bad_option_in_a_sentence_and_opens_nothing) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     const bugpack_options good = options;
     options.app_name = NULL;
-    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_open(&options, &session, &failure), BUGPACK_ERR_INVALID));
     options = good;
     options.sample_window_ms = BUGPACK_SAMPLE_WINDOW_MAX_MS + 1;
-    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
-    cr_expect(eq(str, error.message, "sample_window_ms must be at most 600000"));
+    cr_assert(eq(int, bugpack_open(&options, &session, &failure), BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, failure.message, "sample_window_ms must be at most 600000"));
     options = good;
     options.pedantic.reserved[3] = 1;
-    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
-    cr_expect(ne(ptr, strstr(error.message, "pedantic.reserved"), NULL), "%s", error.message);
+    cr_assert(eq(int, bugpack_open(&options, &session, &failure), BUGPACK_ERR_INVALID));
+    cr_expect(ne(ptr, strstr(failure.message, "pedantic.reserved"), NULL), "%s", failure.message);
     options = good;
     options.struct_size = 0;
-    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_open(&options, &session, &failure), BUGPACK_ERR_INVALID));
     options = good;
     options.report_dir = "/nonexistent/reports";
-    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_IO));
-    cr_assert(ne(ptr, strstr(error.message, "/nonexistent/reports"), NULL));
+    cr_assert(eq(int, bugpack_open(&options, &session, &failure), BUGPACK_ERR_IO));
+    cr_assert(ne(ptr, strstr(failure.message, "/nonexistent/reports"), NULL));
     cr_assert(eq(int, bugpack_open(NULL, &session, NULL), BUGPACK_ERR_INVALID));
     cr_assert(eq(ptr, session, NULL));
 }
@@ -83,9 +82,8 @@ Test(session, opens_from_a_designated_initialiser_with_every_default) {
     open_session();
     bugpack_log(session, BUGPACK_LEVEL_DEBUG, NULL, "kept by default");
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_TRACE)));
-    bugpack_channel *channel = NULL;
     const bugpack_channel_options channel_options = {.struct_size = sizeof channel_options};
-    cr_expect(zero(int, bugpack_channel_open(session, "a", &channel_options, &channel, NULL)));
+    (void)open_channel_with("a", &channel_options);
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
     cr_expect(zero(int, bugpack_pedantic_get(session, &state, NULL)));
     cr_expect(eq(u64, state.cap, 50));
@@ -103,11 +101,10 @@ Test(session, turns_off_by_name_and_says_what_cannot_be_off) {
     cr_expect(zero(int, bugpack_pedantic_get(session, &state, NULL)));
     cr_expect(eq(u64, state.cap, BUGPACK_OFF));
     bugpack_close(session);
-    bugpack_error error = BUGPACK_ERROR_INIT;
     options.limits.provider_timeout_ms = BUGPACK_OFF;
     session = NULL;
-    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
-    cr_expect(eq(str, error.message, "limits.provider_timeout_ms cannot be BUGPACK_OFF"));
+    cr_assert(eq(int, bugpack_open(&options, &session, &failure), BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, failure.message, "limits.provider_timeout_ms cannot be BUGPACK_OFF"));
 }
 
 Test(session, gives_up_in_time_and_leaves_nothing_behind) {

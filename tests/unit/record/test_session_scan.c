@@ -130,20 +130,19 @@ Test(session_scan, a_ring_that_cannot_be_read_now_fails_the_recovery) {
     const bp_session_identity identity = {.ring_kinds = 1u << BP_RING_KIND_LOG};
     struct rlimit before, limit;
     bp_snapshot snapshot;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     int session_fd = make_session("session", false, 1);
     cr_assert(zero(int, getrlimit(RLIMIT_NOFILE, &before)));
     limit = before;
     limit.rlim_cur = (rlim_t)session_fd + 1;
     cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
     cr_expect(eq(
-        int, (int)bp_recover_rings(session_fd, &identity, false, dir.fd, NULL, &snapshot, &error),
+        int, (int)bp_recover_rings(session_fd, &identity, false, dir.fd, NULL, &snapshot, &failure),
         BUGPACK_ERR_IO));
     cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &before)));
     bp_snapshot_release(&snapshot);
     cr_assert(zero(int, unlinkat(session_fd, "log.ring", 0)));
-    cr_expect(zero(
-        int, (int)bp_recover_rings(session_fd, &identity, false, dir.fd, NULL, &snapshot, &error)));
+    cr_expect(zero(int, (int)bp_recover_rings(session_fd, &identity, false, dir.fd, NULL, &snapshot,
+                                              &failure)));
     cr_expect(
         eq(int, (int)snapshot.parts[BP_RING_KIND_LOG].error.status, (int)BUGPACK_ERR_CORRUPT));
     bp_snapshot_release(&snapshot);

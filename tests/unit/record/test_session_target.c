@@ -23,11 +23,10 @@ Test(session_target, keeps_what_a_refresh_read_of_a_target_that_then_ends) {
     }
     options.target_pid = child;
     open_session();
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bp_session_refresh_target(session, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_session_refresh_target(session, &failure)), "%s", failure.message);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    cr_assert(eq(int, bp_session_refresh_target(session, &error), BUGPACK_ERR_NO_PROCESS));
+    cr_assert(eq(int, bp_session_refresh_target(session, &failure), BUGPACK_ERR_NO_PROCESS));
     take(NULL);
     char expected[32];
     (void)snprintf(expected, sizeof expected, "\"pid\": %ld", (long)child);
@@ -79,9 +78,8 @@ static void check_facts_of_a_chain(bool has_been_followed, const char *expected_
     kill(child, SIGKILL);
     cr_assert(zero(int, waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT)));
     bugpack_writer writer;
-    bugpack_error error = BUGPACK_ERROR_INIT;
     bp_writer_init(&writer, 1 << 20);
-    cr_assert(zero(int, bp_subject_write_facts(subject, &writer, &error)), "%s", error.message);
+    cr_assert(zero(int, bp_subject_write_facts(subject, &writer, &failure)), "%s", failure.message);
     const char *found = strstr(bp_buffer_text(&writer.content), "\"name\": ");
     cr_expect(eq(int, strncmp(found + 8, expected_name, strlen(expected_name)) == 0, 1), "%.40s",
               found);
@@ -199,8 +197,7 @@ Test(session_target, takes_the_crash_of_another_process_alone) {
 
 Test(session_target, has_nothing_to_refresh_of_its_own_process) {
     open_session();
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_session_refresh_target(session, &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_session_refresh_target(session, &failure), BUGPACK_ERR_INVALID));
     cr_assert(eq(int, bp_session_refresh_target(NULL, NULL), BUGPACK_ERR_INVALID));
 }
 

@@ -43,10 +43,10 @@ Test(traffic_index, tells_what_shortened_each_message_and_the_ledger_how_many) {
     bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
     with.snap_bytes = 10;
     with.filter = drop_last;
-    cr_assert(zero(int, bugpack_channel_open(session, "short", &with, &short_channel, NULL)));
+    short_channel = open_channel_with("short", &with);
     with = (bugpack_channel_options)BUGPACK_CHANNEL_OPTIONS_INIT;
     with.weight = 1; /* a ring of 768 KiB; a quarter of it is the longest message */
-    cr_assert(zero(int, bugpack_channel_open(session, "small", &with, &small_channel, NULL)));
+    small_channel = open_channel_with("small", &with);
     bugpack_traffic(short_channel, BUGPACK_SENT, 1, "whole", "0123456789", 10);
     bugpack_traffic(short_channel, BUGPACK_SENT, 1, "snapped", "0123456789a", 11);
     bugpack_traffic(short_channel, BUGPACK_SENT, 9, "both", "0123456789a", 11);
@@ -85,11 +85,10 @@ Test(traffic_index, tells_what_shortened_each_message_and_the_ledger_how_many) {
 
 Test(traffic_index, shows_the_pinned_first_and_the_ledger_tells_what_is_missing_behind_them) {
     enum { message_count = 30000 };
-    bugpack_channel *channel = NULL;
     bugpack_channel_options with = BUGPACK_CHANNEL_OPTIONS_INIT;
     with.weight = 1;
     with.pin_bytes = 6;
-    cr_assert(zero(int, bugpack_channel_open(session, "net", &with, &channel, NULL)));
+    bugpack_channel *channel = open_channel_with("net", &with);
     bugpack_traffic(channel, BUGPACK_SENT, 1, "hello", "ABC", 3);
     for (int i = 1; i < message_count; i++) {
         bugpack_traffic(channel, BUGPACK_RECEIVED, 2, "data", "0123456789abcdef", 16);

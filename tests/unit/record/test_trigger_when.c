@@ -46,8 +46,7 @@ static void open_watched(uint64_t cooldown_ms, uint64_t cap) {
 }
 
 static void watch(const char *text) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, bugpack_condition_add(session, text, &error)), "%s", error.message);
+    cr_assert(zero(int, bugpack_condition_add(session, text, &failure)), "%s", failure.message);
 }
 
 TestSuite(trigger_when, .init = auto_setup, .fini = teardown);
@@ -152,14 +151,13 @@ Test(trigger_when, of_several_records_in_one_look_one_counts) {
 }
 
 Test(trigger_when, refuses_what_it_cannot_look_at) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
     options.without_process = true;
     options.recorder.log_ring_bytes = BUGPACK_OFF;
     open_session();
     static const char *const impossible[] = {"rss > 1G", "log /x/", "no such thing", NULL};
     for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
         cr_assert(
-            eq(int, bugpack_condition_add(session, impossible[i], &error), BUGPACK_ERR_INVALID));
+            eq(int, bugpack_condition_add(session, impossible[i], &failure), BUGPACK_ERR_INVALID));
     }
     bugpack_close(session);
     options.without_process = false;
@@ -167,8 +165,8 @@ Test(trigger_when, refuses_what_it_cannot_look_at) {
     for (size_t i = 0; i < BUGPACK_CONDITIONS_MAX; i++) {
         watch("rss > 1000G");
     }
-    cr_assert(eq(int, bugpack_condition_add(session, "rss > 1000G", &error), BUGPACK_ERR_LIMIT));
-    cr_assert(eq(int, bugpack_condition_add(NULL, "rss > 1000G", &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bugpack_condition_add(session, "rss > 1000G", &failure), BUGPACK_ERR_LIMIT));
+    cr_assert(eq(int, bugpack_condition_add(NULL, "rss > 1000G", &failure), BUGPACK_ERR_INVALID));
     bugpack_close(session);
-    cr_assert(eq(int, bugpack_condition_add(session, "rss > 1000G", &error), BUGPACK_ERR_CLOSED));
+    cr_assert(eq(int, bugpack_condition_add(session, "rss > 1000G", &failure), BUGPACK_ERR_CLOSED));
 }
