@@ -5,30 +5,17 @@
  *   alloc_worker --bytes N --ready FILE [--churn]
  *
  * It has one thread. With --churn it starts and joins helper threads for ever, which allocate a
- * little. It ends with its parent, or when it is killed. Exit status for what it refuses: 2 N is 0;
- * 3 it has not exactly one thread; 4 the ready file cannot be written; 5 the command line is not
- * acceptable; 6 /proc/self/task cannot be read; 7 there is no memory, or no thread.
+ * little. It ends with its parent, or when it is killed, or with 1 where it cannot do so.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-
-enum worker_exit {
-    WORKER_NO_BYTES = 2,
-    WORKER_THREADS = 3,
-    WORKER_READY = 4,
-    WORKER_USAGE = 5,
-    WORKER_TASKS = 6,
-    WORKER_MEMORY = 7
-};
 
 enum { helper_count = 4, helper_bytes = 4096 };
 
@@ -63,7 +50,7 @@ static int churn(void) {
         pthread_t helpers[helper_count];
         for (int i = 0; i < helper_count; i++) {
             if (pthread_create(&helpers[i], NULL, help, NULL) != 0) {
-                return WORKER_MEMORY;
+                return 1;
             }
         }
         for (int i = 0; i < helper_count; i++) {
@@ -72,51 +59,28 @@ static int churn(void) {
     }
 }
 
-static bool parse_bytes(const char *text, unsigned long long *ret_bytes) {
-    char *end;
-    errno = 0;
-    *ret_bytes = strtoull(text, &end, 10);
-    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
-}
-
 int main(int argument_count, char **arguments) {
-    unsigned long long bytes = 0;
+    size_t bytes = 0;
     const char *ready_path = NULL;
-    bool has_bytes = false;
     bool is_churning = false;
     for (int i = 1; i < argument_count; i++) {
         if (strcmp(arguments[i], "--churn") == 0) {
             is_churning = true;
         } else if (strcmp(arguments[i], "--bytes") == 0 && i + 1 < argument_count) {
-            has_bytes = parse_bytes(arguments[++i], &bytes);
-            if (!has_bytes) {
-                return WORKER_USAGE;
-            }
+            bytes = strtoul(arguments[++i], NULL, 10);
         } else if (strcmp(arguments[i], "--ready") == 0 && i + 1 < argument_count) {
             ready_path = arguments[++i];
-        } else {
-            return WORKER_USAGE;
         }
     }
-    if (!has_bytes || ready_path == NULL) {
-        return WORKER_USAGE;
-    }
-    if (bytes == 0) {
-        return WORKER_NO_BYTES;
-    }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    char *volatile block = malloc(bytes);
+    char *volatile block = bytes > 0 && ready_path != NULL ? malloc(bytes) : NULL;
     if (block == NULL) {
-        return WORKER_MEMORY;
+        return 1;
     }
     block[0] = 1;
     block[bytes - 1] = 1;
-    int thread_count = count_threads();
-    if (thread_count != 1) {
-        return thread_count < 0 ? WORKER_TASKS : WORKER_THREADS;
-    }
-    if (!write_ready(ready_path)) {
-        return WORKER_READY;
+    if (count_threads() != 1 || !write_ready(ready_path)) {
+        return 1;
     }
     if (is_churning) {
         return churn();
