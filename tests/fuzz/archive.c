@@ -10,17 +10,12 @@
 #include "archive/reader.h"
 #include "base/utf8.h"
 #include "entries/verify.h"
+#include "fuzz/require.h"
 #include "support/made_zip.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
 
 static const uint64_t entry_max_bytes = (uint64_t)1 << 20;
-
-static void require(bool is_so) {
-    if (!is_so) {
-        abort();
-    }
-}
 
 /* What the sink was given, against what was declared. */
 static bugpack_status count(void *context, const void *bytes, size_t byte_count) {

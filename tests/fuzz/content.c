@@ -8,17 +8,12 @@
 
 #include "base/buffer.h"
 #include "entries/content.h"
+#include "fuzz/require.h"
 #include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
 
 static const size_t output_max_bytes = (size_t)16 << 20;
-
-static void require(bool is_so) {
-    if (!is_so) {
-        abort();
-    }
-}
 
 /* What a document that was accepted must be for the other reader too. */
 static bool is_json(const void *text, size_t byte_count) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compare/json_diff.h"
+#include "fuzz/require.h"
 #include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
@@ -16,12 +17,6 @@ static const bp_json_diff_rule rules[] = {{"session.json", "", ""},
                                           {"runtime-metrics.json", "threads", "tid"},
                                           {"metadata.json", "app tags exit", ""}};
 enum { rule_count = sizeof rules / sizeof rules[0], text_max_bytes = 1 << 24 };
-
-static void require(bool is_so) {
-    if (!is_so) {
-        abort();
-    }
-}
 
 typedef struct fuzzed_text {
     const unsigned char *text;

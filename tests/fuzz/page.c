@@ -11,6 +11,7 @@
 
 #include <bugpack/log.h>
 
+#include "fuzz/require.h"
 #include "json/json.h"
 #include "print/html.h"
 #include "print/logs.h"
@@ -19,12 +20,6 @@
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
 
 static const size_t output_max_bytes = (size_t)64 << 20;
-
-static void require(bool is_so) {
-    if (!is_so) {
-        abort();
-    }
-}
 
 static const char *const chosen[] = {
     "metadata.json",  "manifest.json",       "runtime-metrics.json", "process.json",

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "fuzz/require.h"
 #include "json/json.h"
 #include "json/member.h"
 #include "json/tree_reader.h"
@@ -31,12 +32,6 @@ const unsigned char bp_builtin_rules[1] = {0};
 const size_t bp_builtin_rules_bytes = 0;
 
 static const size_t output_max_bytes = (size_t)4 << 20;
-
-static void require(bool is_so) {
-    if (!is_so) {
-        abort();
-    }
-}
 
 /* A text that was laid out once stays as it is; any bytes make a string that is good JSON. */
 static void check_json(const char *text, size_t byte_count) {

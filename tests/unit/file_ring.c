@@ -22,8 +22,7 @@ void remove_file_ring(file_ring *it) {
 }
 
 bugpack_status salvage(int fd, bp_ring_view *view) {
-    bp_buffer out;
-    bp_buffer_init(&out, 1u << 30);
+    BUFFER(out, 1u << 30);
     *view = (bp_ring_view){0};
     bugpack_status status = bp_ring_recover(fd, keep_in_buffer, &out, view, NULL);
     size_t offset = 0;
@@ -40,7 +39,6 @@ bugpack_status salvage(int fd, bp_ring_view *view) {
     }
     cr_assert(eq(u64, view->record_count, count));
     cr_assert(eq(u64, view->last_sequence, last));
-    bp_buffer_release(&out);
     return status;
 }
 

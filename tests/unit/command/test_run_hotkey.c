@@ -18,23 +18,25 @@ static size_t feed(const char *typed) {
     return bp_hotkey_filter(&key, typed, strlen(typed), out, &out_bytes);
 }
 
-Test(run_hotkey, f12_is_taken_out_of_what_is_around_it) {
-    use("F12");
-    cr_expect(eq(sz, feed("ab\033[24~cd"), 1));
-    cr_expect(eq(str, out, "abcd"));
-    cr_expect(eq(sz, key.held_bytes, 0));
-}
-
-Test(run_hotkey, each_press_counts) {
-    use("f12");
-    cr_expect(eq(sz, feed("\033[24~\033[24~x\033[24;1~"), 3));
-    cr_expect(eq(str, out, "x"));
-}
-
-Test(run_hotkey, other_keys_pass_whole) {
-    use("F12");
-    cr_expect(eq(sz, feed("\033[23~\033[24;2~\033OS\033[A\033[200~x\033[201~"), 0));
-    cr_expect(eq(str, out, "\033[23~\033[24;2~\033OS\033[A\033[200~x\033[201~"));
+Test(run_hotkey, is_taken_out_of_what_is_around_it) {
+    static const struct {
+        const char *what, *name, *typed;
+        size_t press_count;
+        const char *rest;
+    } rows[] = {{"F12", "F12", "ab\033[24~cd", 1, "abcd"},
+                {"each press", "f12", "\033[24~\033[24~x\033[24;1~", 3, "x"},
+                {"other keys", "F12", "\033[23~\033[24;2~\033OS\033[A\033[200~x\033[201~", 0,
+                 "\033[23~\033[24;2~\033OS\033[A\033[200~x\033[201~"},
+                {"an escape before the key", "F12", "\033\033[24~", 1, "\033"},
+                {"F1 of xterm, rxvt and the console", "F1", "\033OP\033[11~\033[[A", 3, ""},
+                {"a control key", "Ctrl-G", "a\007b\033[103;5u", 2, "ab"},
+                {"none", "none", "\033[24~\033", 0, "\033[24~\033"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        use(rows[i].name);
+        cr_expect(eq(sz, feed(rows[i].typed), rows[i].press_count), "%s", rows[i].what);
+        cr_expect(eq(str, out, (char *)rows[i].rest), "%s", rows[i].what);
+        cr_expect(eq(sz, key.held_bytes, 0), "%s", rows[i].what);
+    }
 }
 
 Test(run_hotkey, a_key_in_pieces_of_one_byte_is_found) {
@@ -59,36 +61,12 @@ Test(run_hotkey, a_lone_escape_is_let_go_when_nothing_follows) {
     cr_expect(eq(sz, key.held_bytes, 0));
 }
 
-Test(run_hotkey, an_escape_before_the_key_passes_and_the_key_does_not) {
-    use("F12");
-    cr_expect(eq(sz, feed("\033\033[24~"), 1));
-    cr_expect(eq(str, out, "\033"));
-}
-
-Test(run_hotkey, f1_is_known_as_xterm_rxvt_and_the_console_send_it) {
-    use("F1");
-    cr_expect(eq(sz, feed("\033OP\033[11~\033[[A"), 3));
-    cr_expect(eq(sz, out_bytes, 0));
-}
-
-Test(run_hotkey, a_control_key_is_one_byte) {
-    use("Ctrl-G");
-    cr_expect(eq(sz, feed("a\007b\033[103;5u"), 2));
-    cr_expect(eq(str, out, "ab"));
-}
-
 Test(run_hotkey, nul_bytes_pass) {
     use("F12");
     size_t press_count = bp_hotkey_filter(&key, "\0\033[\0x", 5, out, &out_bytes);
     cr_expect(eq(sz, press_count, 0));
     cr_assert(eq(sz, out_bytes, 5));
     cr_expect(memcmp(out, "\0\033[\0x", 5) == 0);
-}
-
-Test(run_hotkey, none_takes_nothing_and_holds_nothing) {
-    use("none");
-    cr_expect(eq(sz, feed("\033[24~\033"), 0));
-    cr_expect(eq(str, out, "\033[24~\033"));
 }
 
 Test(run_hotkey, refuses_other_names_and_leaves_the_key_alone) {

@@ -29,32 +29,27 @@ static bool matches(const char *line) {
     return bp_run_patterns_match(&patterns, "stderr", line, strlen(line), key);
 }
 
-Test(run_pattern, the_first_group_is_the_detail) {
-    use("unknown opcode ([0-9]+)");
-    cr_assert(matches("12:00 unknown opcode 77 from peer"));
-    cr_expect(eq(str, key, "stderr:line:77"));
-}
-
-Test(run_pattern, without_a_group_the_match_is) {
-    use("opcode [0-9]+");
-    cr_assert(matches("unknown opcode 77 from peer"));
-    cr_expect(eq(str, key, "stderr:line:opcode 77"));
-}
-
-Test(run_pattern, a_group_that_took_no_part_gives_the_match) {
-    use("(draw)|copy");
-    cr_assert(matches("copy"));
-    cr_expect(eq(str, key, "stderr:line:copy"));
-}
-
-Test(run_pattern, a_text_in_the_form_of_a_key_is_the_key) {
-    use("gap (.*)$");
-    cr_assert(matches("gap display:unimpl:draw_rop3"));
-    cr_expect(eq(str, key, "display:unimpl:draw_rop3"));
-    cr_assert(matches("gap a b:c:d"));
-    cr_expect(eq(str, key, "stderr:line:a b:c:d"));
-    cr_assert(matches("gap a:b:"));
-    cr_expect(eq(str, key, "stderr:line:a:b:"));
+Test(run_pattern, gives_the_key_of_a_line) {
+    static const struct {
+        const char *what, *expression, *line, *key;
+    } rows[] = {
+        {"the first group", "unknown opcode ([0-9]+)", "12:00 unknown opcode 77 from peer",
+         "stderr:line:77"},
+        {"no group", "opcode [0-9]+", "unknown opcode 77 from peer", "stderr:line:opcode 77"},
+        {"a group that took no part", "(draw)|copy", "copy", "stderr:line:copy"},
+        {"a key", "gap (.*)$", "gap display:unimpl:draw_rop3", "display:unimpl:draw_rop3"},
+        {"a blank in a key", "gap (.*)$", "gap a b:c:d", "stderr:line:a b:c:d"},
+        {"no end of a key", "gap (.*)$", "gap a:b:", "stderr:line:a:b:"},
+        {"colour", "^ERROR: (.*)$",
+         "\033[1;31mERROR\033[0m: x\033]8;;http://a\033\\y\033]8;;\a\033(B", "stderr:line:xy"},
+        {"control characters", "(.*)", "a\x7f~\tb", "stderr:line:a ~ b"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tear_down();
+        set_up();
+        use(rows[i].expression);
+        cr_assert(matches(rows[i].line), "%s", rows[i].what);
+        cr_expect(eq(str, key, (char *)rows[i].key), "%s", rows[i].what);
+    }
 }
 
 Test(run_pattern, the_first_pattern_that_matches_wins) {
@@ -63,12 +58,6 @@ Test(run_pattern, the_first_pattern_that_matches_wins) {
     use("(a)");
     cr_assert(matches("ab"));
     cr_expect(eq(str, key, "stderr:line:b"));
-}
-
-Test(run_pattern, colour_does_not_hide_a_line) {
-    use("^ERROR: (.*)$");
-    cr_assert(matches("\033[1;31mERROR\033[0m: x\033]8;;http://a\033\\y\033]8;;\a\033(B"));
-    cr_expect(eq(str, key, "stderr:line:xy"));
 }
 
 Test(run_pattern, a_nul_does_not_end_a_line) {
@@ -112,12 +101,6 @@ Test(run_pattern, a_sequence_that_is_broken_off_ends_with_the_line) {
         cr_assert(matches(pieces[i]));
         cr_expect(eq(str, key, "stderr:line:a"));
     }
-}
-
-Test(run_pattern, only_control_characters_become_blanks) {
-    use("(.*)");
-    cr_assert(matches("a\x7f~\tb"));
-    cr_expect(eq(str, key, "stderr:line:a ~ b"));
 }
 
 Test(run_pattern, the_longest_line_of_a_log_matches_and_its_key_is_full) {

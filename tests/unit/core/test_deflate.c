@@ -50,9 +50,8 @@ static bool inflates(const bp_buffer *packed, size_t byte_count) {
 
 /* Deflates `byte_count` bytes in pieces of `step`, or of random sizes up to `-step`. */
 static size_t expect_stream(bp_deflater *deflater, size_t byte_count, long step) {
-    bp_buffer packed;
     uint32_t crc = 0;
-    bp_buffer_init(&packed, SIZE_MAX / 4);
+    BUFFER(packed, SIZE_MAX / 4);
     bp_deflater_reset(deflater);
     for (size_t at = 0; at < byte_count;) {
         size_t wanted = step > 0 ? (size_t)step : 1 + (size_t)(next_random() % (uint64_t)-step);
@@ -65,7 +64,6 @@ static size_t expect_stream(bp_deflater *deflater, size_t byte_count, long step)
     cr_expect(inflates(&packed, byte_count), "%zu bytes in pieces of %ld", byte_count, step);
     cr_expect(eq(u64, crc, crc32(0, plain, (uInt)byte_count)));
     size_t packed_bytes = packed.size;
-    bp_buffer_release(&packed);
     return packed_bytes;
 }
 

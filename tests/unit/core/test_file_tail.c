@@ -137,11 +137,10 @@ Test(file_tail, reads_the_end_of_a_file_that_is_larger_than_memory) {
 /* What the kernel makes up when it is read has a size of 0 under /proc, and of a page under /sys.
  */
 static void reads_the_whole_of(const char *path, uint64_t limit_bytes) {
-    bp_buffer whole, out;
     bp_file_tail tail;
     CLEANUP(close_fd) int fd = -1;
-    bp_buffer_init(&whole, 65536);
-    bp_buffer_init(&out, 65536);
+    BUFFER(whole, 65536);
+    BUFFER(out, 65536);
     cr_assert(eq(int, bp_file_read_at(AT_FDCWD, path, &whole, &failure), BUGPACK_OK));
     cr_assert(gt(sz, whole.size, 0));
     cr_assert(eq(int, bp_file_open_regular(AT_FDCWD, path, &fd, &failure), BUGPACK_OK));
@@ -152,8 +151,6 @@ static void reads_the_whole_of(const char *path, uint64_t limit_bytes) {
     cr_assert(gt(sz, out.size, 0));
     cr_assert(le(u64, out.size, limit_bytes));
     cr_assert(eq(str, bp_buffer_text(&out), whole.data + whole.size - out.size));
-    bp_buffer_release(&whole);
-    bp_buffer_release(&out);
 }
 
 Test(file_tail, reads_files_that_do_not_tell_their_size) {

@@ -168,10 +168,9 @@ Test(json_tree, prints_what_it_read_and_numbers_as_they_were) {
     static const char text[] =
         "{\"a\":[9007199254740993,-0.10,1.50e+3,-7,12,1e999,0.1],"
         "\"_b\":{\"c\":null,\"d\":true,\"e\":\"x\\n\\u009b\xc3\xa9\"},\"f\":false}";
-    bp_buffer printed;
     bp_json json;
     bp_json_tree *tree = read_tree(text);
-    bp_buffer_init(&printed, 1024);
+    BUFFER(printed, 1024);
     bp_json_begin_as(&json, BP_JSON_RECORD, &printed);
     BP_JSON_EACH (member, bp_json_tree_first(tree)) {
         bp_json_add_tree(&json, bp_json_tree_key(member), member, true);
@@ -185,14 +184,12 @@ Test(json_tree, prints_what_it_read_and_numbers_as_they_were) {
     cr_expect(ne(ptr, (void *)bp_json_tree_object(again, "_b"), NULL));
     bp_json_tree_free(again);
     bp_json_tree_free(tree);
-    bp_buffer_release(&printed);
 }
 
 Test(json_tree, is_made_member_by_member_with_exact_numbers) {
-    bp_buffer printed;
     bp_json_maker maker;
     double value = 0;
-    bp_buffer_init(&printed, 1024);
+    BUFFER(printed, 1024);
     bp_json_maker_begin(&maker);
     bp_json_make_uint(&maker, "most", true, UINT64_MAX);
     bp_json_make_number(&maker, "rounded", true, 12.3456, 2);
@@ -216,5 +213,4 @@ Test(json_tree, is_made_member_by_member_with_exact_numbers) {
                  "{\"r\":{\"most\":18446744073709551615,\"rounded\":12.35,\"below\":-1,"
                  "\"o\":{\"set\":true}}}\n"));
     bp_json_tree_free(maker.root);
-    bp_buffer_release(&printed);
 }

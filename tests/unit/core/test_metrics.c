@@ -190,11 +190,9 @@ Test(metrics, a_reused_thread_id_is_another_thread) {
 }
 
 static bool prints(const char *text) {
-    bp_buffer out;
-    bp_buffer_init(&out, 1 << 16);
+    BUFFER(out, 1 << 16);
     cr_assert(eq(int, bp_metrics_print(&metrics, "linux", &out, NULL), BUGPACK_OK));
     bool is_there = strstr(bp_buffer_text(&out), text) != NULL;
-    bp_buffer_release(&out);
     return is_there;
 }
 

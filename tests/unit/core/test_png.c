@@ -117,8 +117,7 @@ Test(png, refuses_a_part_outside_and_gives_the_sink_nothing) {
         {0, 0, 0, 1},          {0, 0, 1, 0},          {8, 0, 1, 1},          {0, 8, 1, 1},
         {1, 0, 8, 8},          {0, 1, 8, 8},          {0, 0, 9, 1},          {0, 0, 1, 9},
         {UINT32_MAX, 0, 2, 1}, {0, UINT32_MAX, 1, 2}, {1, 0, UINT32_MAX, 1}, {0, 1, 1, UINT32_MAX}};
-    bp_buffer out;
-    bp_buffer_init(&out, 1 << 20);
+    BUFFER(out, 1 << 20);
     for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
         bugpack_error error = BUGPACK_ERROR_INIT;
         bugpack_status status = bp_png_encode(&pixels, outside[i].x, outside[i].y, outside[i].width,
@@ -127,7 +126,6 @@ Test(png, refuses_a_part_outside_and_gives_the_sink_nothing) {
         cr_assert(gt(sz, strlen(error.message), 10));
     }
     cr_assert(zero(sz, out.size));
-    bp_buffer_release(&out);
     free((void *)pixels.bytes);
 }
 

@@ -302,8 +302,7 @@ Test(redact, sees_json_without_its_escapes_and_knows_where_it_came_from) {
 Test(redact, replaces_all_below_a_key_however_much_it_is) {
     static const char *const between[] = {",\n  ", ","};
     for (size_t i = 0; i < 2; i++) {
-        bp_buffer text;
-        bp_buffer_init(&text, 1 << 24);
+        BUFFER(text, 1 << 24);
         use(NULL);
         (void)bp_buffer_append_text(&text, "{\"passwords\": {\"list\": [\"hunter\"");
         for (unsigned n = 0; n < 60000; n++) {
@@ -314,7 +313,6 @@ Test(redact, replaces_all_below_a_key_however_much_it_is) {
         cr_expect(strstr(result, "hunter") == NULL, "%.200s", strstr(result, "hunter"));
         cr_expect(strstr(result, "]},\"after\":[\"rest\"]}") != NULL);
         cr_expect(eq(u64, count_of("password"), 60001));
-        bp_buffer_release(&text);
         drop();
     }
 }
@@ -456,17 +454,14 @@ static const struct {
 
 Test(redact, searches_up_to_its_limits) {
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-        bp_buffer from, to;
-        bp_buffer_init(&from, 1 << 20);
-        bp_buffer_init(&to, 1 << 20);
+        BUFFER(from, 1 << 20);
+        BUFFER(to, 1 << 20);
         append_parts(&from, limits[i].from);
         append_parts(&to, limits[i].to);
         use(limits[i].rules);
         const char *left = run_plain(limits[i].form, bp_buffer_text(&from));
         cr_expect(strcmp(left, bp_buffer_text(&to)) == 0, "row %zu: %.60s ... %s", i, left,
                   left + (strlen(left) > 200 ? strlen(left) - 200 : 0));
-        bp_buffer_release(&from);
-        bp_buffer_release(&to);
         drop();
     }
 }

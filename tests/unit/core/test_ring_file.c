@@ -17,12 +17,10 @@ Test(ring_file, gives_back_at_any_moment_what_a_copy_gives) {
         for (uint64_t i = 1; i <= 400; i++) {
             append_numbers(it.ring, i, i, bases[b]);
             view = recovery_well(it.fd);
-            bp_buffer out;
             bp_ring_view live;
-            bp_buffer_init(&out, 1 << 20);
+            BUFFER(out, 1 << 20);
             cr_assert(zero(
                 int, (int)bp_ring_copy(it.ring, UINT64_MAX, keep_in_buffer, &out, &live, NULL)));
-            bp_buffer_release(&out);
             cr_assert(eq(u64, view.last_sequence, i));
             /* A record that made room, and is still whole, may come as well. */
             cr_assert(ge(u64, view.record_count, live.record_count));

@@ -28,12 +28,10 @@ static const char *describe(const bp_process_threads *process) {
     text[0] = '\0';
     for (size_t first = bp_deadlock_next(process, is_seen); first != SIZE_MAX;
          first = bp_deadlock_next(process, is_seen)) {
-        bp_buffer sentence;
-        bp_buffer_init(&sentence, 1024);
+        BUFFER(sentence, 1024);
         cr_assert(eq(int, bp_deadlock_describe(process, first, &sentence), BUGPACK_OK));
         size_t length = strlen(text);
         (void)snprintf(text + length, sizeof text - length, "%s\n", bp_buffer_text(&sentence));
-        bp_buffer_release(&sentence);
     }
     return text;
 }

@@ -99,21 +99,17 @@ static void expect_round_trip(bp_buffer *encoded, bp_buffer *decoded, const void
 }
 
 Test(utf8, gives_every_pair_of_bytes_back) {
-    bp_buffer encoded, decoded;
-    bp_buffer_init(&encoded, 1000);
-    bp_buffer_init(&decoded, 1000);
+    BUFFER(encoded, 1000);
+    BUFFER(decoded, 1000);
     for (unsigned pair = 0; pair < 0x10000; pair++) {
         unsigned char bytes[2] = {(unsigned char)(pair >> 8), (unsigned char)pair};
         expect_round_trip(&encoded, &decoded, bytes, 2);
     }
-    bp_buffer_release(&encoded);
-    bp_buffer_release(&decoded);
 }
 
 Test(utf8, gives_random_bytes_back) {
-    bp_buffer encoded, decoded;
-    bp_buffer_init(&encoded, 1000);
-    bp_buffer_init(&decoded, 1000);
+    BUFFER(encoded, 1000);
+    BUFFER(decoded, 1000);
     uint32_t state = 12345; /* xorshift: the same bytes in every run */
     /* Bytes that begin and continue sequences are likelier than in plain noise. */
     static const unsigned char likely[] = {0xEE, 0xEF, 0xBC, 0xBF, 0x80, 0xED, 0xF0, 0xF4};
@@ -127,8 +123,6 @@ Test(utf8, gives_random_bytes_back) {
         }
         expect_round_trip(&encoded, &decoded, bytes, (size_t)round % sizeof bytes);
     }
-    bp_buffer_release(&encoded);
-    bp_buffer_release(&decoded);
 }
 
 Test(utf8, escapes_as_the_header_says) {
@@ -169,9 +163,8 @@ Test(utf8, cuts_bytes_that_are_no_text_at_the_limit_itself) {
 }
 
 Test(utf8, what_is_escaped_is_not_escaped_again) {
-    bp_buffer once, twice;
-    bp_buffer_init(&once, 100);
-    bp_buffer_init(&twice, 100);
+    BUFFER(once, 100);
+    BUFFER(twice, 100);
     cr_assert(eq(int, bp_utf8_encode(&once, "a\xFF\0b", 4), BUGPACK_OK));
     cr_assert(eq(int, bp_utf8_complete(&twice, bp_buffer_text(&once), once.size), BUGPACK_OK));
     cr_expect(eq(str, bp_buffer_text(&twice), bp_buffer_text(&once)));
@@ -179,8 +172,6 @@ Test(utf8, what_is_escaped_is_not_escaped_again) {
     cr_expect(eq(str, bp_buffer_text(&twice),
                  "a\xEE\xBF\xBF\xEE\xBC\x80"
                  "b\xEE\xBF\xBF"));
-    bp_buffer_release(&once);
-    bp_buffer_release(&twice);
 }
 
 Test(utf8, knows_the_borders_of_the_characters_that_direct_writing) {

@@ -27,12 +27,10 @@ static const char *fill(const char *pattern, bp_fill_taker *take) {
         "\"list\": [{\"a\": \"first\"}, {\"a\": \"second\"}]}";
     static char line[256];
     bp_json_tree *facts = NULL;
-    bp_buffer out;
     cr_assert(bp_json_tree_read(facts_text, strlen(facts_text), &facts, NULL) == BUGPACK_OK);
-    bp_buffer_init(&out, sizeof line - 1);
+    BUFFER(out, sizeof line - 1);
     bool is_known = bp_fill(pattern, facts, take, &out);
     (void)memcpy(line, bp_buffer_text(&out), out.size + 1);
-    bp_buffer_release(&out);
     bp_json_tree_free(facts);
     return is_known ? line : NULL;
 }

@@ -48,15 +48,13 @@ Test(report_file, says_which_report_it_is) {
 
 Test(report_file, reads_entries_within_the_limit_of_the_buffer) {
     bp_report_file *report = open_good();
-    bp_buffer out;
-    bp_buffer_init(&out, 11);
+    BUFFER(out, 11);
     (void)bp_buffer_append_text(&out, "> ");
     cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &failure), BUGPACK_OK));
     cr_expect(eq(str, bp_buffer_text(&out), "> one line\n"));
     cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &failure), BUGPACK_ERR_LIMIT));
     cr_expect(eq(str, bp_buffer_text(&out), "> one line\n"));
     cr_expect(eq(int, bp_report_file_read(report, "b.log", &out, &failure), BUGPACK_ERR_INVALID));
-    bp_buffer_release(&out);
     bp_report_file_close(report);
 }
 

@@ -93,13 +93,11 @@ static void expect_long_line(size_t length, const char *end, const char *tail, s
     bp_line_splitter_feed(&made->splitter, text, cut);
     bp_line_splitter_feed(&made->splitter, text + cut, length + end_bytes - cut);
     feed(made, "next\n");
-    bp_buffer expected;
-    bp_buffer_init(&expected, 1 << 20);
+    BUFFER(expected, 1 << 20);
     take_bracketed(&expected, text, BUGPACK_LOG_MESSAGE_MAX_BYTES, 0);
     (void)bp_buffer_append_text(&expected, tail);
     (void)bp_buffer_append_text(&expected, "[next]");
     expect(&made->lines, expected.data, expected.size);
-    bp_buffer_release(&expected);
     free(text);
     free_fixture(made);
 }

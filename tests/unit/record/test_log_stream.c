@@ -55,8 +55,7 @@ static void expect_long_line(size_t length) {
     char *line = malloc(length + 1);
     memset(line, 'x', length);
     line[length] = '\n';
-    bp_buffer expected;
-    bp_buffer_init(&expected, 1 << 20);
+    BUFFER(expected, 1 << 20);
     for (unsigned way = 0; way < 2; way++) {
         (void)fputs("before\n", stream);
         append_record(&expected, 0, "before\"");
@@ -73,7 +72,6 @@ static void expect_long_line(size_t length) {
     }
     cr_assert(zero(int, fclose(stream)));
     expect_logged(bp_buffer_text(&expected));
-    bp_buffer_release(&expected);
     free(line);
     bugpack_close(session);
     open_session(); /* with an empty log */

@@ -155,12 +155,9 @@ Test(notifications_kept, gets_through_records_of_anybody) {
         cr_assert(gt(u64, bp_ring_append(ring, round % 4, &part, 1), 0));
     }
     CLEANUP(bp_temp_file_release) bp_temp_file records = copy();
-    bp_buffer out, reformatted;
-    bp_buffer_init(&out, (size_t)16 << 20);
-    bp_buffer_init(&reformatted, (size_t)16 << 20);
+    BUFFER(out, (size_t)16 << 20);
+    BUFFER(reformatted, (size_t)16 << 20);
     cr_assert(zero(int, bp_notifications_print(&records, UINT64_MAX, &out, NULL)));
     cr_assert(le(sz, count_in(&out, "\"first\": "), BUGPACK_NOTIFICATION_KEPT));
     cr_assert(zero(int, bp_json_reformat(out.data, out.size, &reformatted, NULL)));
-    bp_buffer_release(&reformatted);
-    bp_buffer_release(&out);
 }
