@@ -98,27 +98,23 @@ Test(build_id, is_not_found_in_a_file_cut_off_anywhere) {
 }
 
 Test(build_id, refuses_headers_that_lie) {
-    image made = make_image(true, false);
-    made.bytes[1] = 'e';
-    expect_none(&made, "magic");
-    made = make_image(true, false);
-    made.bytes[4] = 3;
-    expect_none(&made, "class");
-    made = make_image(true, false);
-    made.bytes[5] = 0;
-    expect_none(&made, "byte order");
-    made = make_image(true, false);
-    put(&made, 32, UINT64_MAX - 60, 8);
-    expect_none(&made, "program headers beyond all");
-    made = make_image(true, false);
-    put(&made, 54, 8, 2);
-    expect_none(&made, "size of a program header");
-    made = make_image(true, false);
-    put(&made, segment_field(&made, 4, 8), UINT64_MAX, 8);
-    expect_none(&made, "notes beyond all");
-    made = make_image(true, false);
-    put(&made, segment_field(&made, 16, 32), UINT64_MAX, 8);
-    expect_none(&made, "endless notes");
+    static const struct {
+        const char *what;
+        size_t at;
+        uint64_t value;
+        size_t byte_count;
+    } rows[] = {{"magic", 1, 'e', 1},
+                {"class", 4, 3, 1},
+                {"byte order", 5, 0, 1},
+                {"program headers beyond all", 32, UINT64_MAX - 60, 8},
+                {"size of a program header", 54, 8, 2},
+                {"notes beyond all", HEADERS_AT + 56 + 8, UINT64_MAX, 8},
+                {"endless notes", HEADERS_AT + 56 + 32, UINT64_MAX, 8}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        image made = make_image(true, false);
+        put(&made, rows[i].at, rows[i].value, rows[i].byte_count);
+        expect_none(&made, rows[i].what);
+    }
 }
 
 Test(build_id, refuses_notes_that_lie) {

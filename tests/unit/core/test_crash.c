@@ -123,41 +123,39 @@ Test(crash, prints_what_the_handler_saw) {
     expect_piece("/usr/bin/viewer\",\n      \"build_id\": \"0123abcd\"\n    },\n");
 }
 
-Test(crash, names_what_is_known_of_a_signal) {
-    bp_crash_page *page = sample_crash_page();
-    page->code = 99;
-    print(page);
-    expect_piece("SIGSEGV at 0x0 in thread decoder)\xee\xbf\xbf (4712): an unknown code");
-    page->code = 128;
-    print(page);
-    expect_piece("SIGSEGV in thread decoder)\xee\xbf\xbf (4712): an address that cannot exist");
-    page->signal = SIGABRT;
-    page->code = -6;
-    page->sender_pid = page->sender_uid = 0;
-    print(page);
-    expect_piece("\"code_name\": \"SI_TKILL\"");
-    expect_piece("  \"sender\": {\n    \"pid\": 0,\n    \"uid\": 0\n  },\n");
-}
+#define OF_THE_THREAD " in thread decoder)\xee\xbf\xbf (4712): "
 
-Test(crash, names_what_is_known_of_a_signal_that_is_no_fault) {
-    bp_crash_page *page = sample_crash_page();
-    page->signal = SIGXCPU;
-    page->code = 128;
-    print(page);
-    expect_piece("SIGXCPU in thread decoder)\xee\xbf\xbf (4712): sent by the kernel");
-    page->signal = SIGIO;
-    page->code = 1;
-    print(page);
-    expect_piece("SIGIO in thread decoder)\xee\xbf\xbf (4712): an unknown code");
-    page->signal = SIGPIPE;
-    page->code = 0;
-    page->sender_pid = page->pid;
-    print(page);
-    expect_piece("SIGPIPE in thread decoder)\xee\xbf\xbf (4712): nobody reads any more what it "
-                 "wrote to a pipe or socket");
-    page->sender_pid++;
-    print(page);
-    expect_piece("SIGPIPE in thread decoder)\xee\xbf\xbf (4712): sent by kill");
+Test(crash, names_what_is_known_of_a_signal) {
+    static const struct {
+        int signal, code, sender_pid; /* of the page itself: 4711 */
+        const char *piece;
+    } rows[] = {
+        {SIGSEGV, 99, -1, "SIGSEGV at 0x0" OF_THE_THREAD "an unknown code"},
+        {SIGSEGV, 128, -1, "SIGSEGV" OF_THE_THREAD "an address that cannot exist"},
+        {SIGABRT, -6, 0, "\"code_name\": \"SI_TKILL\""},
+        {SIGABRT, -6, 0, "  \"sender\": {\n    \"pid\": 0,\n    \"uid\": 33\n  },\n"},
+        {SIGXCPU, 128, -1, "SIGXCPU" OF_THE_THREAD "sent by the kernel"},
+        {SIGIO, 1, -1, "SIGIO" OF_THE_THREAD "an unknown code"},
+        {SIGPIPE, 0, 4711,
+         "SIGPIPE" OF_THE_THREAD "nobody reads any more what it wrote to a pipe or socket"},
+        {SIGPIPE, 0, 4712, "SIGPIPE" OF_THE_THREAD "sent by kill"},
+        {SIGSEGV, 0, 5000, "  \"cause\": \"sent by process 5000 of user 33\",\n"},
+        {SIGABRT, 0, 4711, "  \"cause\": \"the program aborted itself\",\n"},
+        {SIGABRT, 0, 1,
+         "  \"cause\": \"sent by process 1: probably the watchdog of the service manager, as "
+         "WatchdogSec= of systemd, or its limit for a stop\",\n"},
+        {SIGSYS, 1, 1, "  \"cause\": \"a filter (seccomp) refused the system call getpgid\",\n"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bp_crash_page *page = sample_crash_page();
+        page->signal = rows[i].signal;
+        page->code = rows[i].code;
+        page->sender_pid = rows[i].sender_pid;
+        page->sender_uid = rows[i].sender_pid < 0 ? -1 : 33;
+        page->system_call = 121;
+        print(page);
+        expect_piece(rows[i].piece);
+        cr_expect(rows[i].signal != SIGXCPU || strstr(bp_buffer_text(&out), "cause") == NULL);
+    }
 }
 
 Test(crash, calls_a_fault_below_the_stack_an_overflow) {
@@ -166,8 +164,7 @@ Test(crash, calls_a_fault_below_the_stack_an_overflow) {
     page->registers[7] = 0x7ffd5a0efff8;
     page->address = 0x7ffd5a0efff0;
     print(page);
-    expect_piece("SIGSEGV at 0x7ffd5a0efff0 in thread decoder)\xee\xbf\xbf (4712): the stack has "
-                 "overflowed");
+    expect_piece("SIGSEGV at 0x7ffd5a0efff0" OF_THE_THREAD "the stack has overflowed");
     page->address = 0x7ffd5a0f0000;
     print(page);
     expect_piece("nothing is mapped there");
@@ -216,33 +213,6 @@ Test(crash, says_the_cause_in_words) {
         (void)snprintf(piece, sizeof piece, "  \"cause\": \"%s\",\n", causes[i].cause);
         expect_piece(piece);
     }
-}
-
-Test(crash, names_who_sent_a_signal_and_the_call_that_a_filter_refused) {
-    bp_crash_page *page = sample_crash_page();
-    page->code = 0;
-    page->sender_pid = 5000;
-    page->sender_uid = 33;
-    print(page);
-    expect_piece("  \"cause\": \"sent by process 5000 of user 33\",\n");
-    page->signal = SIGABRT;
-    page->sender_pid = page->pid;
-    print(page);
-    expect_piece("  \"cause\": \"the program aborted itself\",\n");
-    page->sender_pid = 1;
-    print(page);
-    expect_piece(
-        "  \"cause\": \"sent by process 1: probably the watchdog of the service manager, as "
-        "WatchdogSec= of systemd, or its limit for a stop\",\n");
-    page->signal = SIGSYS;
-    page->code = 1;
-    page->system_call = 121;
-    print(page);
-    expect_piece("  \"cause\": \"a filter (seccomp) refused the system call getpgid\",\n");
-    page->signal = SIGXCPU;
-    page->code = 128;
-    print(page);
-    cr_expect(strstr(bp_buffer_text(&out), "cause") == NULL);
 }
 
 Test(crash, has_the_message_of_an_abort_without_its_newline) {

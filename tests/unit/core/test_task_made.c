@@ -10,6 +10,8 @@
 #include "unit/proc_recording.h"
 #include "unit/unit.h"
 
+#define ENDED "process 7 has ended"
+
 static made_proc made;
 static bp_task *task;
 
@@ -30,6 +32,7 @@ static bugpack_error expect_failure(bugpack_status expected) {
     bp_task_snapshot untouched, snapshot;
     memset(&untouched, 0x5a, sizeof untouched);
     snapshot = untouched;
+    failure = (bugpack_error)BUGPACK_ERROR_INIT;
     cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &failure), expected), "%s",
               failure.message);
     cr_expect(memcmp(&snapshot, &untouched, sizeof snapshot) == 0);
@@ -41,6 +44,12 @@ static bp_task_snapshot expect_snapshot(void) {
     cr_assert(eq(int, bp_task_snapshot_take(task, true, &snapshot, &failure), BUGPACK_OK), "%s",
               failure.message);
     return snapshot;
+}
+
+static bp_process_facts read_facts(void) {
+    bp_process_facts facts = {0};
+    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    return facts;
 }
 
 Test(task_made, counters_keep_the_unit_of_the_system) {
@@ -65,41 +74,40 @@ Test(task_made, the_first_counter_has_the_time_of_children_that_were_waited_for)
     cr_expect(eq(u64, snapshot.first_cpu, 62));
 }
 
-Test(task_made, a_reused_process_id_is_an_end) {
-    made_proc_write(&made, "7/stat", MADE_STAT("S", "50", "1001"));
-    bugpack_error error = expect_failure(BUGPACK_ERR_NO_PROCESS);
-    cr_expect(eq(str, error.message, "process 7 has ended"));
+Test(task_made, rejects_broken_files_and_ends_and_leaves_output_alone) {
+    static const struct {
+        const char *what, *file, *text; /* NULL: removed */
+        bugpack_status status;
+        const char *message;
+    } rows[] = {
+        {"a reused id", "7/stat", MADE_STAT("S", "50", "1001"), BUGPACK_ERR_NO_PROCESS, ENDED},
+        {"a zombie", "7/stat", MADE_STAT("Z", "50", "1000"), BUGPACK_ERR_NO_PROCESS, ENDED},
+        {"an end", "7/stat", NULL, BUGPACK_ERR_NO_PROCESS, ENDED},
+        {"a cut stat", "7/stat", "7 (made) S 1 7 7 0 -1 0 0", BUGPACK_ERR_IO,
+         "cannot make sense of stat of process 7"},
+        {"an empty stat of a thread", "7/task/7/stat", "", BUGPACK_ERR_IO,
+         "cannot read thread 7 of process 7: Bad message"},
+        {"garbage in statm", "7/statm", "garbage\n", BUGPACK_ERR_IO,
+         "cannot make sense of statm of process 7"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tear_down();
+        set_up();
+        if (rows[i].text == NULL) {
+            made_proc_remove(&made, rows[i].file);
+        } else {
+            made_proc_write(&made, rows[i].file, rows[i].text);
+        }
+        bugpack_error error = expect_failure(rows[i].status);
+        cr_expect(eq(ptr, strstr(error.message, rows[i].message), error.message), "%s: %s",
+                  rows[i].what, error.message);
+    }
+}
+
+Test(task_made, a_reused_process_id_has_no_facts) {
     bp_process_facts facts = {.pid = 42};
+    made_proc_write(&made, "7/stat", MADE_STAT("S", "50", "1001"));
     cr_expect(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_ERR_NO_PROCESS));
     cr_expect(eq(int, facts.pid, 42));
-}
-
-Test(task_made, becoming_a_zombie_is_an_end) {
-    made_proc_write(&made, "7/stat", MADE_STAT("Z", "50", "1000"));
-    (void)expect_failure(BUGPACK_ERR_NO_PROCESS);
-}
-
-Test(task_made, going_away_is_an_end) {
-    made_proc_remove(&made, "7/stat");
-    bugpack_error error = expect_failure(BUGPACK_ERR_NO_PROCESS);
-    cr_expect(eq(str, error.message, "process 7 has ended"));
-}
-
-Test(task_made, rejects_truncated_stat_and_leaves_output_alone) {
-    made_proc_write(&made, "7/stat", "7 (made) S 1 7 7 0 -1 0 0");
-    bugpack_error error = expect_failure(BUGPACK_ERR_IO);
-    cr_expect(eq(str, error.message, "cannot make sense of stat of process 7"));
-}
-
-Test(task_made, rejects_an_empty_stat_of_a_thread) {
-    made_proc_write(&made, "7/task/7/stat", "");
-    (void)expect_failure(BUGPACK_ERR_IO);
-}
-
-Test(task_made, rejects_garbage_in_statm) {
-    made_proc_write(&made, "7/statm", "garbage\n");
-    bugpack_error error = expect_failure(BUGPACK_ERR_IO);
-    cr_expect(eq(str, error.message, "cannot make sense of statm of process 7"));
 }
 
 Test(task_made, huge_memory_saturates) {
@@ -188,8 +196,7 @@ Test(task_made, opening_rejects_garbage_and_missing_files) {
 }
 
 Test(task_made, facts_without_files_are_absent_and_not_zero) {
-    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
-    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts();
     cr_expect(eq(str, facts.name, "made"));
     cr_expect(eq(u64, facts.started_wall_ns.value, 1700000000000000000 - 50000000000));
     cr_expect(not(facts.uid.known || facts.fd_count.known || facts.read_bytes.known));
@@ -200,15 +207,13 @@ Test(task_made, facts_without_files_are_absent_and_not_zero) {
 }
 
 Test(task_made, owners_are_those_that_count_for_access) {
-    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     made_proc_write(&made, "7/status", "Tgid:\t7\nPid:\t7\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n");
-    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts();
     cr_expect(eq(u64, facts.uid.value, 2));
     cr_expect(eq(u64, facts.gid.value, 6));
 }
 
 Test(task_made, a_command_line_over_its_bound_is_cut_and_named) {
-    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     const size_t bound = (size_t)1024 * 1024;
     char *text = malloc(bound + 2);
     cr_assert(text != NULL);
@@ -216,14 +221,13 @@ Test(task_made, a_command_line_over_its_bound_is_cut_and_named) {
     text[bound + 1] = '\0';
     made_proc_write(&made, "7/cmdline", text);
     free(text);
-    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts();
     cr_assert(eq(sz, facts.command_line.size, bound));
     cr_expect(eq(chr, facts.command_line.data[bound - 1], '\0'));
     cr_expect(eq(str, facts.denied, "the rest of the command line: over the limit of 1 MiB"));
 }
 
 Test(task_made, objects_are_files_with_code_at_the_lowest_address_of_each_mapping) {
-    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     made_proc_write(&made, "7/maps",
                     "1000-2000 r--p 00000000 fe:00 20 /bin/program\n"
                     "2000-3000 r-xp 00001000 fe:00 20 /bin/program\n"
@@ -236,7 +240,7 @@ Test(task_made, objects_are_files_with_code_at_the_lowest_address_of_each_mappin
                     "8000-9000 r-xp 00000000 fe:00 50 /lib/last\n"
                     "10000000-10001000 r--p 00000000 fe:00 20 /bin/program\n"
                     "20000000-20001000 r-xp 00001000 fe:00 20 /bin/program");
-    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts();
     cr_assert(eq(sz, facts.object_count, 4));
     cr_expect(eq(str, facts.objects[0].path, "/bin/program"));
     cr_expect(eq(u64, facts.objects[0].address, 0x1000));
@@ -249,9 +253,8 @@ Test(task_made, objects_are_files_with_code_at_the_lowest_address_of_each_mappin
 }
 
 Test(task_made, a_command_line_without_its_last_nul_gets_one) {
-    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     made_proc_write(&made, "7/cmdline", "title: idle");
-    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts();
     cr_assert(eq(sz, facts.command_line.size, 12));
     cr_expect(memcmp(facts.command_line.data, "title: idle", 12) == 0);
 }
@@ -283,10 +286,9 @@ Test(task_made, when_the_first_thread_has_ended_another_shows_the_memory) {
 }
 
 Test(task_made, facts_say_why_no_living_thread_could_be_opened) {
-    CLEANUP(bp_process_facts_release) bp_process_facts facts = {0};
     end_first_thread();
     cr_assert(mkdirat(made.root.fd, "7/task/8/stat", 0700) == 0);
-    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    CLEANUP(bp_process_facts_release) bp_process_facts facts = read_facts();
     cr_expect(eq(str, facts.denied,
                  "executable, working directory, open files, loaded objects: Is a directory"));
 }

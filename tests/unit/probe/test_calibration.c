@@ -51,45 +51,39 @@ Test(calibration, refuses_every_other_text_and_leaves_output_alone) {
     cr_assert(eq(i64, parsed.allocated_place, 1));
 }
 
-static const char *refusal(const struct stat *mapped, const struct stat *named, uid_t user) {
-    const bp_calibration_facts facts = {mapped, named, user, true, true};
-    return bp_calibration_refusal(&facts);
-}
-
-Test(calibration, runs_only_a_file_that_this_user_would_load_anyway) {
-    struct stat file = {.st_mode = S_IFREG | 0644, .st_dev = 7, .st_ino = 42, .st_uid = 0};
-    struct stat other = file;
-    cr_assert(eq(ptr, refusal(&file, &file, 1000), NULL));
-    file.st_uid = 1000;
-    cr_assert(eq(ptr, refusal(&file, &file, 1000), NULL));
-    /* Another user's, also for root: to run it would be to run whatever that user put there. */
-    cr_assert(ne(ptr, refusal(&file, &file, 0), NULL));
-    file.st_uid = 0;
-    cr_assert(ne(ptr, refusal(&file, NULL, 0), NULL));
-    other.st_ino = 43;
-    cr_assert(ne(ptr, refusal(&file, &other, 0), NULL));
-    other.st_ino = 42;
-    other.st_dev = 8;
-    cr_assert(ne(ptr, refusal(&file, &other, 0), NULL));
-    file.st_mode = S_IFREG | 0664;
-    cr_assert(ne(ptr, refusal(&file, &file, 0), NULL));
-    file.st_mode = S_IFREG | 0646;
-    cr_assert(ne(ptr, refusal(&file, &file, 0), NULL));
-    file.st_mode = S_IFCHR | 0644;
-    cr_assert(ne(ptr, refusal(&file, &file, 0), NULL));
-}
-
 /* In a volume that a container shares with us, its root is ours, and so is the path. */
-Test(calibration, runs_no_file_of_a_process_with_another_root) {
-    struct stat file = {.st_mode = S_IFREG | 0644, .st_dev = 7, .st_ino = 42, .st_uid = 0};
-    const bp_calibration_facts facts = {&file, &file, 0, false, true};
-    cr_assert(ne(ptr, bp_calibration_refusal(&facts), NULL));
-}
-
-Test(calibration, runs_no_file_whose_owner_another_user_may_have_made_up) {
-    struct stat file = {.st_mode = S_IFREG | 0644, .st_dev = 7, .st_ino = 42, .st_uid = 0};
-    const bp_calibration_facts facts = {&file, &file, 0, true, false};
-    cr_assert(ne(ptr, bp_calibration_refusal(&facts), NULL));
+Test(calibration, runs_only_a_file_that_this_user_would_load_anyway) {
+    static const struct {
+        const char *what;
+        mode_t mode;
+        uid_t owner, user;
+        dev_t device; /* of the file that has the name; 0: there is none */
+        ino_t inode;
+        bool has_our_root, owners_count, is_run;
+    } rows[] = {{"root's", 0644, 0, 1000, 7, 42, true, true, true},
+                {"the user's own", 0644, 1000, 1000, 7, 42, true, true, true},
+                {"another user's, for root", 0644, 1000, 0, 7, 42, true, true, false},
+                {"no file of the name", 0644, 0, 0, 0, 0, true, true, false},
+                {"another file", 0644, 0, 0, 7, 43, true, true, false},
+                {"another device", 0644, 0, 0, 8, 42, true, true, false},
+                {"writable by the group", 0664, 0, 0, 7, 42, true, true, false},
+                {"writable by all", 0646, 0, 0, 7, 42, true, true, false},
+                {"a device", S_IFCHR | 0644, 0, 0, 7, 42, true, true, false},
+                {"another root", 0644, 0, 0, 7, 42, false, true, false},
+                {"an owner that may be made up", 0644, 0, 0, 7, 42, true, false, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct stat file = {.st_mode = rows[i].mode, .st_dev = 7, .st_ino = 42};
+        file.st_mode |= (rows[i].mode & S_IFMT) == 0 ? S_IFREG : 0;
+        file.st_uid = rows[i].owner;
+        struct stat named = file;
+        named.st_dev = rows[i].device;
+        named.st_ino = rows[i].inode;
+        const bp_calibration_facts facts = {&file, rows[i].device == 0 ? NULL : &named,
+                                            rows[i].user, rows[i].has_our_root,
+                                            rows[i].owners_count};
+        bool is_run = bp_calibration_refusal(&facts) == NULL;
+        cr_expect(eq(int, is_run, rows[i].is_run), "%s", rows[i].what);
+    }
 }
 
 Test(calibration, believes_the_owners_of_the_root_file_system_and_none_without_a_descriptor) {
