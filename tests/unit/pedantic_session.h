@@ -21,4 +21,9 @@ const char *pedantic_path(const char *part, const char *ending);
 /* Closes, and reads the summary, to be freed. */
 char *pedantic_close(void);
 
+/* Whether an entry of the report at `path` holds a text. */
+static inline bool says(const char *path, const char *entry, const char *needle) {
+    return report_entry_contains(path, entry, needle);
+}
+
 #endif

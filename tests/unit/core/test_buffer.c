@@ -1,5 +1,3 @@
-#include <stdint.h>
-
 #include "base/buffer.h"
 #include "unit/unit.h"
 

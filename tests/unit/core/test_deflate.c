@@ -1,8 +1,6 @@
 /*
  * What the engine makes of bytes, in whatever pieces they come, is one deflate stream.
  */
-#include <stdint.h>
-
 #include <zlib.h>
 
 #include "archive/deflate.h"

@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <stdint.h>
 
 #include "base/file.h"
 #include "support/not_tried.h"

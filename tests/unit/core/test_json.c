@@ -4,7 +4,6 @@
 #include <float.h>
 #include <locale.h>
 #include <math.h>
-#include <stdint.h>
 
 #include "base/utf8.h"
 #include "json/json.h"

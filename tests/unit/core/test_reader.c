@@ -22,6 +22,24 @@ static bp_archive_reader *open_made(const made_zip *zip, int *ret_fd) {
     return reader;
 }
 
+/* The members, opened by the suite. */
+static made_zip whole;
+static bp_archive_reader *reader_of_whole;
+static int whole_fd;
+
+static void open_whole(void) {
+    made_zip_build(&whole, members, 3);
+    reader_of_whole = open_made(&whole, &whole_fd);
+}
+
+static void close_whole(void) {
+    bp_archive_reader_free(reader_of_whole);
+    (void)close(whole_fd);
+    made_zip_release(&whole);
+}
+
+TestSuite(reader_of_whole, .init = open_whole, .fini = close_whole);
+
 static void expect_content(bp_archive_reader *reader, const char *name, const void *bytes,
                            size_t byte_count) {
     bp_buffer content;
@@ -32,25 +50,16 @@ static void expect_content(bp_archive_reader *reader, const char *name, const vo
     bp_buffer_release(&content);
 }
 
-static void expect_members(const made_zip *zip) {
-    int fd;
-    bp_archive_reader *reader = open_made(zip, &fd);
-    cr_assert(eq(sz, bp_archive_reader_count(reader), 3));
+Test(reader_of_whole, lists_and_reads_entries_stored_and_deflated) {
+    cr_assert(eq(sz, bp_archive_reader_count(reader_of_whole), 3));
     for (size_t i = 0; i < 3; i++) {
-        bp_archive_member member = bp_archive_reader_member(reader, i);
+        bp_archive_member member = bp_archive_reader_member(reader_of_whole, i);
+        const char *content = members[i].content;
         cr_expect(eq(str, member.name, members[i].name));
-        cr_expect(eq(u64, member.bytes, strlen(members[i].content)));
-        expect_content(reader, members[i].name, members[i].content, strlen(members[i].content));
+        cr_expect(eq(u64, member.bytes, strlen(content)));
+        expect_content(reader_of_whole, members[i].name, content, strlen(content));
     }
-    cr_expect(eq(i64, lseek(fd, 0, SEEK_CUR), (int64_t)zip->bytes.size), "the offset was moved");
-    bp_archive_reader_free(reader);
-    (void)close(fd);
-}
-
-Test(reader, lists_and_reads_entries_stored_and_deflated) {
-    CLEANUP(made_zip_release) made_zip zip;
-    made_zip_build(&zip, members, 3);
-    expect_members(&zip);
+    cr_expect(eq(i64, lseek(whole_fd, 0, SEEK_CUR), (int64_t)whole.bytes.size), "it was moved");
 }
 
 /* Numbers, which no compression makes so small that they come in one step. */
@@ -110,19 +119,13 @@ Test(reader, reads_several_entries_in_turn_by_steps) {
     }
 }
 
-Test(reader, finds_an_entry_by_exactly_its_name) {
-    CLEANUP(made_zip_release) made_zip zip;
-    int fd;
+Test(reader_of_whole, finds_an_entry_by_exactly_its_name) {
     size_t index = 77;
-    made_zip_build(&zip, members, 3);
-    bp_archive_reader *reader = open_made(&zip, &fd);
-    cr_expect(not(bp_archive_reader_find(reader, "Metadata.json", &index)));
-    cr_expect(not(bp_archive_reader_find(reader, "metadata", &index)));
+    cr_expect(not(bp_archive_reader_find(reader_of_whole, "Metadata.json", &index)));
+    cr_expect(not(bp_archive_reader_find(reader_of_whole, "metadata", &index)));
     cr_expect(eq(sz, index, 77));
-    cr_expect(bp_archive_reader_find(reader, "Meta", &index));
+    cr_expect(bp_archive_reader_find(reader_of_whole, "Meta", &index));
     cr_expect(eq(sz, index, 2));
-    bp_archive_reader_free(reader);
-    (void)close(fd);
 }
 
 Test(reader, reads_what_our_own_writer_writes) {
@@ -150,20 +153,15 @@ Test(reader, reads_what_our_own_writer_writes) {
     bp_archive_reader_free(reader);
 }
 
-Test(reader, reads_nothing_of_an_entry_over_the_limit) {
-    CLEANUP(made_zip_release) made_zip zip;
+Test(reader_of_whole, reads_nothing_of_an_entry_over_the_limit) {
     CLEANUP(bp_buffer_release) bp_buffer content;
-    int fd;
-    made_zip_build(&zip, members, 3);
-    bp_archive_reader *reader = open_made(&zip, &fd);
-    cr_expect(
-        eq(int, made_zip_read(reader, "metadata.json", 8, &content, &failure), BUGPACK_ERR_LIMIT));
+    cr_expect(eq(int, made_zip_read(reader_of_whole, "metadata.json", 8, &content, &failure),
+                 BUGPACK_ERR_LIMIT));
     cr_expect(eq(sz, content.size, 0));
     cr_expect(eq(str, failure.message,
                  "cannot read \"t.zip\": entry \"metadata.json\" is over the limit of 8 bytes"));
-    cr_expect(eq(int, made_zip_read(reader, "metadata.json", 9, &content, &failure), BUGPACK_OK));
-    bp_archive_reader_free(reader);
-    (void)close(fd);
+    cr_expect(eq(int, made_zip_read(reader_of_whole, "metadata.json", 9, &content, &failure),
+                 BUGPACK_OK));
 }
 
 static bugpack_status refuse_bytes(void *context, const void *bytes, size_t byte_count) {
@@ -194,18 +192,14 @@ Test(reader, opens_a_zip_whose_directory_is_in_another_order_than_its_bytes) {
     bp_archive_reader_free(reader);
 }
 
-Test(reader, stops_when_the_sink_says_so_and_can_be_used_again) {
-    CLEANUP(made_zip_release) made_zip zip;
+Test(reader_of_whole, stops_when_the_sink_says_so_and_can_be_used_again) {
     size_t taken = 0;
-    int fd;
-    made_zip_build(&zip, members, 3);
-    bp_archive_reader *reader = open_made(&zip, &fd);
-    cr_expect(eq(int, bp_archive_reader_read(reader, 0, 100, refuse_bytes, &taken, &failure),
+    cr_expect(eq(int,
+                 bp_archive_reader_read(reader_of_whole, 0, 100, refuse_bytes, &taken, &failure),
                  BUGPACK_ERR_CANCELLED));
     cr_expect(eq(sz, taken, 9));
-    expect_content(reader, members[1].name, members[1].content, strlen(members[1].content));
-    bp_archive_reader_free(reader);
-    (void)close(fd);
+    expect_content(reader_of_whole, members[1].name, members[1].content,
+                   strlen(members[1].content));
 }
 
 /* --- entries that give more or other bytes than they declare; what else is no report:

@@ -13,6 +13,10 @@ static bp_ring *new_ring(size_t capacity_bytes) {
     return ring;
 }
 
+static void free_ring(bp_ring **ring) {
+    bp_ring_free(*ring);
+}
+
 static bp_ring_view copy_until(bp_ring *ring, uint64_t until_ns, bp_buffer *out) {
     bp_ring_view view;
     bp_buffer_init(out, 1u << 30);
@@ -41,7 +45,7 @@ static bp_ring_view copy_numbers(bp_ring *ring) {
 }
 
 Test(ring, gives_back_what_was_appended_in_order_with_tag_and_time) {
-    bp_ring *ring = new_ring(4096);
+    CLEANUP(free_ring) bp_ring *ring = new_ring(4096);
     uint64_t before_ns = bp_clock_monotonic_ns();
     static const size_t sizes[] = {5, 0, 12, 64, 1};
     for (uint64_t i = 0; i < 5; i++) {
@@ -55,18 +59,16 @@ Test(ring, gives_back_what_was_appended_in_order_with_tag_and_time) {
     cr_assert(ge(u64, view.first_ns, before_ns));
     cr_assert(ge(u64, view.last_ns, view.first_ns));
     cr_assert(le(u64, view.last_ns, bp_clock_monotonic_ns()));
-    bp_ring_free(ring);
 }
 
 Test(ring, an_empty_ring_gives_an_empty_view) {
-    bp_ring *ring = new_ring(4096);
+    CLEANUP(free_ring) bp_ring *ring = new_ring(4096);
     CLEANUP(bp_buffer_release) bp_buffer out;
     bp_ring_view view = copy_until(ring, UINT64_MAX, &out);
     cr_assert(zero(u64, view.record_count));
     cr_assert(zero(u64, view.first_sequence));
     cr_assert(zero(u64, view.last_sequence));
     cr_assert(zero(sz, out.size));
-    bp_ring_free(ring);
 }
 
 Test(ring, keeps_the_newest_at_every_size_and_turn_and_counts_what_went) {
@@ -92,7 +94,7 @@ Test(ring, keeps_the_newest_at_every_size_and_turn_and_counts_what_went) {
 }
 
 Test(ring, a_view_leaves_out_what_was_stamped_after_its_instant) {
-    bp_ring *ring = new_ring(4096);
+    CLEANUP(free_ring) bp_ring *ring = new_ring(4096);
     append_number(ring, 1, 1, 20);
     append_number(ring, 2, 2, 20);
     uint64_t until_ns = bp_clock_monotonic_ns();
@@ -103,11 +105,10 @@ Test(ring, a_view_leaves_out_what_was_stamped_after_its_instant) {
     cr_assert(eq(u64, view.record_count, 2));
     cr_assert(eq(u64, view.last_sequence, 2));
     cr_assert(zero(u64, view.evicted_count), "what is later was not evicted");
-    bp_ring_free(ring);
 }
 
 Test(ring, refuses_a_record_over_a_quarter_and_counts_it) {
-    bp_ring *ring = new_ring(4096);
+    CLEANUP(free_ring) bp_ring *ring = new_ring(4096);
     cr_assert(eq(u64, append_number(ring, 1, 1, 1024 - 32), 1), "just fits");
     cr_assert(zero(u64, append_number(ring, 1, 1, 1024 - 31)));
     char byte = 'x';
@@ -117,28 +118,25 @@ Test(ring, refuses_a_record_over_a_quarter_and_counts_it) {
     bp_ring_view view = copy_numbers(ring);
     cr_assert(eq(u64, view.record_count, 1));
     cr_assert(eq(u64, view.refused_count, 2));
-    bp_ring_free(ring);
 }
 
 Test(ring, refuses_appends_after_close) {
-    bp_ring *ring = new_ring(4096);
+    CLEANUP(free_ring) bp_ring *ring = new_ring(4096);
     cr_assert(eq(u64, append_number(ring, 1, 1, 8), 1));
     bp_ring_close(ring);
     bp_ring_close(ring);
     cr_assert(zero(u64, append_number(ring, 1, 2, 8)));
     cr_assert(zero(u64, append_number(ring, 1, 2, 1024)), "too large as well");
-    bp_ring_free(ring);
 }
 
 Test(ring, copies_a_record_that_is_larger_than_a_piece) {
-    bp_ring *ring = new_ring(16u << 20);
+    CLEANUP(free_ring) bp_ring *ring = new_ring(16u << 20);
     for (uint64_t i = 1; i <= 21; i++) {
         size_t size = i % 3 == 0 ? (4u << 20) - 32 : 100000 + (size_t)i;
         cr_assert(eq(u64, append_number(ring, (uint32_t)(i % 7), i, size), i));
     }
     bp_ring_view view = copy_numbers(ring);
     cr_assert(ge(u64, view.record_count, 8));
-    bp_ring_free(ring);
 }
 
 static bugpack_status refuse(void *context, const void *bytes, size_t byte_count) {
@@ -147,7 +145,7 @@ static bugpack_status refuse(void *context, const void *bytes, size_t byte_count
 }
 
 Test(ring, a_sink_that_fails_ends_the_copy_with_its_status) {
-    bp_ring *ring = new_ring(1 << 20);
+    CLEANUP(free_ring) bp_ring *ring = new_ring(1 << 20);
     for (uint64_t i = 1; i < 300; i++) {
         append_number(ring, 1, i, 1000);
     }
@@ -158,7 +156,6 @@ Test(ring, a_sink_that_fails_ends_the_copy_with_its_status) {
     cr_assert(eq(int, calls, 1));
     cr_assert(eq(u64, view.record_count, 99));
     cr_assert(ne(str, failure.message, ""));
-    bp_ring_free(ring);
 }
 
 typedef struct appending_sink {
@@ -176,7 +173,7 @@ static bugpack_status append_meanwhile(void *context, const void *bytes, size_t 
 }
 
 Test(ring, what_is_overwritten_during_a_copy_counts_as_evicted) {
-    bp_ring *ring = new_ring(1 << 20);
+    CLEANUP(free_ring) bp_ring *ring = new_ring(1 << 20);
     for (uint64_t i = 1; i <= 800; i++) {
         append_number(ring, 1, i, 1000);
     }
@@ -187,7 +184,6 @@ Test(ring, what_is_overwritten_during_a_copy_counts_as_evicted) {
     cr_assert(lt(u64, view.record_count, 100), "one piece");
     cr_assert(eq(u64, view.record_count + view.evicted_count, 800));
     cr_assert(gt(u64, it.received, 0));
-    bp_ring_free(ring);
 }
 
 /* At the first call makes the ring drop so many of its oldest records; keeps what it is given. */
@@ -207,7 +203,7 @@ static bugpack_status keep_and_drop(void *context, const void *bytes, size_t byt
 
 /* The next piece is overwritten in part: what the tail has not passed is still to be had. */
 Test(ring, what_is_left_of_a_piece_that_is_overwritten_is_copied) {
-    bp_ring *ring = new_ring(1 << 20);
+    CLEANUP(free_ring) bp_ring *ring = new_ring(1 << 20);
     uint64_t last = 0;
     for (bool is_full = false; !is_full;) {
         append_number(ring, 1, ++last, 1000);
@@ -234,7 +230,6 @@ Test(ring, what_is_left_of_a_piece_that_is_overwritten_is_copied) {
     cr_expect(eq(u64, count, view.record_count));
     cr_expect(eq(u64, view.record_count + view.evicted_count, last));
     bp_buffer_release(&it.out);
-    bp_ring_free(ring);
 }
 
 Test(ring, refuses_a_capacity_out_of_bounds) {
@@ -248,7 +243,7 @@ Test(ring, refuses_a_capacity_out_of_bounds) {
 Test(ring, a_reader_walks_what_a_copy_put_into_a_spool) {
     CLEANUP(temp_dir_remove) temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_ring *ring = new_ring(4u << 20);
+    CLEANUP(free_ring) bp_ring *ring = new_ring(4u << 20);
     for (uint64_t i = 1; i <= 500; i++) {
         append_number(ring, 1, i, i % 50 == 0 ? 200000 : (size_t)i * 3);
     }
@@ -269,7 +264,6 @@ Test(ring, a_reader_walks_what_a_copy_put_into_a_spool) {
         cr_assert(is_number(payload, record->payload_bytes, record->sequence));
     }
     cr_assert(eq(u64, next, 501));
-    bp_ring_free(ring);
 }
 
 Test(ring, a_reader_stops_at_bytes_that_are_no_whole_record) {
@@ -313,7 +307,7 @@ static uint64_t follow(bp_ring *ring, bp_ring_follower *follower, size_t max_byt
 }
 
 Test(ring, a_follower_gets_each_record_once_and_knows_how_many_it_missed) {
-    bp_ring *ring = new_ring(256 << 10);
+    CLEANUP(free_ring) bp_ring *ring = new_ring(256 << 10);
     bp_ring_follower follower = {0};
     uint64_t lost_count = 0, sequence = 0, turn = 0;
     bool is_rest = false;
@@ -343,5 +337,4 @@ Test(ring, a_follower_gets_each_record_once_and_knows_how_many_it_missed) {
     cr_assert(eq(u64, follower.sequence, sequence));
     cr_assert(eq(u64, given + lost_count, sequence - before));
     cr_assert(gt(u64, lost_count, 0));
-    bp_ring_free(ring);
 }

@@ -1,5 +1,3 @@
-#include <stdint.h>
-
 #include "base/utf8.h"
 #include "unit/unit.h"
 

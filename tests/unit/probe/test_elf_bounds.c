@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 

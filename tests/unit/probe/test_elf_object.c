@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
-#include <stddef.h>
 #include <sys/mman.h>
 
 #include "process/elf_object.h"

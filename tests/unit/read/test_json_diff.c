@@ -1,8 +1,6 @@
 /*
  * The members in which two documents differ.
  */
-#include <stdint.h>
-
 #include "compare/json_diff.h"
 #include "json/json.h"
 #include "unit/unit.h"

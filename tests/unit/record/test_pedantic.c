@@ -4,10 +4,6 @@
 
 #include "unit/pedantic_session.h"
 
-static bool says(const char *path, const char *entry, const char *needle) {
-    return report_entry_contains(path, entry, needle);
-}
-
 TestSuite(pedantic, .init = pedantic_setup, .fini = teardown);
 
 Test(pedantic, names_its_report_after_the_gap_and_says_which_it_was) {

@@ -2,10 +2,6 @@
 
 #include "unit/pedantic_session.h"
 
-static bool says(const char *path, const char *entry, const char *needle) {
-    return report_entry_contains(path, entry, needle);
-}
-
 static size_t count_of(const char *text, const char *needle) {
     size_t count = 0;
     while (text != NULL && (text = strstr(text, needle)) != NULL) {

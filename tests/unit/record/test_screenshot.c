@@ -4,7 +4,6 @@
 #include <png.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <time.h>
 
 #include "support/made_image.h"
