@@ -40,14 +40,6 @@ typedef struct bugpack_region {
     uint32_t x, y, width, height;
 } bugpack_region;
 
-/* How a process ended. This struct never grows. */
-typedef struct bugpack_exit {
-    int32_t status;       /* its exit status; without meaning if there is a signal */
-    int32_t signal;       /* the number of the signal that ended it; 0: none did */
-    uint32_t core_dumped; /* 1: the signal made the system write a core */
-    uint32_t reserved;    /* 0 */
-} bugpack_exit;
-
 /*
  * Called exactly once for each call that got a request with it, whatever the call returns and also
  * without a `screenshot`: on the worker thread before the report's result is given, or on the
@@ -75,10 +67,6 @@ typedef struct bugpack_report_request {
     uint64_t timeout_ms;
     /* With a `channel`: the report has the traffic of all channels. */
     bool all_traffic;
-    /* The target process has died: the report is of the kind `crash`. Needs a target_pid. If it
-     * fails, bugpack_close leaves the session's directory, for bugpack_recover and for the next
-     * bugpack_open of the same app, and on_diagnostic gets the path. */
-    bool is_crash;
     /* What was on the screen, for screenshot.png. The call copies the pixels (a 4K picture has 33
      * MB and takes some milliseconds) unless there is a screenshot_release; a background thread
      * encodes them. */
@@ -92,12 +80,6 @@ typedef struct bugpack_report_request {
     uint64_t retained;
     /* Receives the ticket of the accepted report (bugpack/events.h). */
     uint64_t *ret_ticket;
-    /* How the target ended, for `exit` in metadata.json; NULL: it runs, or that is not known. */
-    const bugpack_exit *target_exit;
-    /* With target_exit: the CPU time of the target, user and system, and of the children that it
-     * waited for, in nanoseconds, as wait4(2) has it; 0: not known. It is exact, where the rest of
-     * an ended process has only clock ticks. */
-    uint64_t target_cpu_ns;
     /* Hands the pixels of `screenshot` over without a copy: they must stay as they are until
      * screenshot_release is called with screenshot_context. NULL: the call copies them. */
     void *screenshot_context;

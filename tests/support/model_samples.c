@@ -7,7 +7,7 @@
 
 static const bugpack_region sample_region = {0, 12, 16384, 1};
 
-static const bugpack_exit sample_exit = {.signal = 11, .core_dumped = 1};
+static const bp_exit sample_exit = {.signal = 11, .has_core = true};
 
 static const bp_tag sample_tags[] = {{"gpu", "none"}, {"server.version", "7 \"b\"\xff"}};
 

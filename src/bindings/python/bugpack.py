@@ -77,8 +77,8 @@ options: size_t struct_size; str app_name, app_version, app_build_id, report_dir
  limits.hang_cooldown_ms, limits.hang_cap, limits.condition_cooldown_ms, limits.condition_cap,
  limits.reserved[4];
 report_request: size_t struct_size; str description, channel, output_path; uint64_t timeout_ms;
- bool all_traffic, is_crash; ptr screenshot; region region; uint64_t retained; ptr ret_ticket,
- target_exit; uint64_t target_cpu_ns; ptr screenshot_context, screenshot_release;
+ bool all_traffic; ptr screenshot; region region; uint64_t retained; ptr ret_ticket,
+ screenshot_context, screenshot_release;
 report_result: size_t struct_size; status status; error error; uint32_t missing_count; uint64_t
  zip_bytes, elapsed_ns; char path[4096], missing[2048], not_searched[512];
 event: size_t struct_size; event_kind kind; uint64_t ticket; char report_type[24]; uint32_t

@@ -128,16 +128,13 @@ static void take_line(void *context, bp_run_stream stream, const char *line, siz
     }
 }
 
-/* `end`: how the command ended; NULL: it runs. `cpu_ns`: what it used then. */
+/* `end`: how the command ended; NULL: it runs. */
 static void request_report(bp_cli_run_session *session, const char *description,
-                           const bugpack_exit *end, uint64_t cpu_ns) {
+                           const bp_target_end *end) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = description;
-    request.is_crash = end != NULL;
-    request.target_exit = end;
-    request.target_cpu_ns = cpu_ns;
     bugpack_status status =
-        bugpack_report_async(session->session, &request, on_done, session, NULL);
+        bp_session_report(session->session, &request, end, on_done, session, NULL);
     if (status != BUGPACK_OK) {
         say_report(session, NULL, 0, NULL, bugpack_status_name(status));
     }
@@ -158,7 +155,7 @@ static void note_output(void *context) {
 
 static void on_request(void *context) {
     bp_cli_run_session *session = context;
-    request_report(session, session->options->description, NULL, 0);
+    request_report(session, session->options->description, NULL);
 }
 
 /* A bugpack_provider_callback of crash.json; its context is the copy. */
@@ -209,10 +206,11 @@ static void report_failure(bp_cli_run_session *session, const bp_run_result *res
     }
     (void)snprintf(description, sizeof description, "%s%s%.800s", how, given != NULL ? ": " : "",
                    given != NULL ? given : "");
-    const bugpack_exit facts = {.status = end->is_signal ? 0 : end->value,
-                                .signal = end->is_signal ? end->value : 0,
-                                .core_dumped = end->has_core};
-    request_report(session, description, &facts, end->cpu_ns);
+    const bp_target_end facts = {.exit = {.status = end->is_signal ? 0 : end->value,
+                                          .signal = end->is_signal ? end->value : 0,
+                                          .has_core = end->has_core},
+                                 .cpu_ns = end->cpu_ns};
+    request_report(session, description, &facts);
 }
 
 /* A bugpack_before_publish_callback. The question waits until the terminal is ours again. */

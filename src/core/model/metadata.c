@@ -66,7 +66,7 @@ static void add_region(bp_json *json, const bugpack_region *region) {
     }
 }
 
-static void add_exit(bp_json *json, const bugpack_exit *exit, bool is_core_known) {
+static void add_exit(bp_json *json, const bp_exit *exit, bool is_core_known) {
     if (exit == NULL) {
         return;
     }
@@ -77,7 +77,7 @@ static void add_exit(bp_json *json, const bugpack_exit *exit, bool is_core_known
         bp_json_add_int(json, "signal", exit->signal);
         bp_model_add_known_text(json, "name", bp_model_signal_name(exit->signal));
         if (is_core_known) {
-            bp_json_add_bool(json, "core_dumped", exit->core_dumped != 0);
+            bp_json_add_bool(json, "core_dumped", exit->has_core);
         }
     }
     bp_json_object_end(json);

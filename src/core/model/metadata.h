@@ -40,6 +40,13 @@ typedef struct bp_metadata_target {
     char session_id[BP_ID_BYTES]; /* of its own session, whose records these are; "": none */
 } bp_metadata_target;
 
+/* How a process ended. */
+typedef struct bp_exit {
+    int32_t status; /* its exit status; without meaning if there is a signal */
+    int32_t signal; /* the number of the signal that ended it; 0: none did */
+    bool has_core;  /* the signal made the system write a core */
+} bp_exit;
+
 /* A tag of a session (bugpack_set_tag); the value may hold any bytes but NUL. */
 typedef struct bp_tag {
     char key[BUGPACK_TAG_KEY_MAX_BYTES + 1];
@@ -63,7 +70,7 @@ typedef struct bp_metadata {
     const char *gap_key, *channel, *description;
     const struct bp_condition_truth *condition; /* model/condition.h; NULL: none */
     const bugpack_region *region;               /* of the screenshot; NULL for none */
-    const bugpack_exit *exit;                   /* NULL: not known */
+    const bp_exit *exit;                        /* NULL: not known */
     bool is_core_unknown;                       /* whether `exit` dumped one */
     /* Without a session, session_opened is all zero, and its uptimes are left out. */
     bp_instant session_opened, triggered, written;

@@ -152,7 +152,7 @@ struct recovery {
     bp_identity identity; /* of the dead session, and of this machine */
     bp_instant last;      /* when it was last known to run */
     dead_crash crash;
-    bugpack_exit exit; /* signal 0: not known */
+    bp_exit exit; /* signal 0: not known */
 };
 
 static bugpack_status recover_rings(bp_job *job, bugpack_error *error) {

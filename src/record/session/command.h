@@ -4,9 +4,11 @@
 #ifndef BP_SESSION_COMMAND_H
 #define BP_SESSION_COMMAND_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <bugpack/error.h>
+#include <bugpack/report.h>
 #include <bugpack/session.h>
 
 #include "machine/machine_capture.h"
@@ -38,6 +40,24 @@ bugpack_status bp_session_add_process(bugpack_session *session, pid_t pid, bugpa
  */
 bugpack_status bp_session_add_machine(bugpack_session *session, const bp_machine_plan *plan,
                                       bugpack_error *error);
+
+/* How the target ended. */
+typedef struct bp_target_end {
+    bp_exit exit; /* for metadata.json */
+    /* The CPU time of the target, user and system, and of the children that it waited for, as
+     * wait4(2) has it; 0: not known. It is exact, where the rest of an ended process has only clock
+     * ticks. */
+    uint64_t cpu_ns;
+} bp_target_end;
+
+/*
+ * As bugpack_report_async, with the end of the target; NULL: it runs. With an end the report is of
+ * the kind `crash`. If that fails, bugpack_close leaves the session's directory for a recovery, and
+ * on_diagnostic gets the path.
+ */
+bugpack_status bp_session_report(bugpack_session *session, const bugpack_report_request *request,
+                                 const bp_target_end *end, bugpack_report_callback *on_done,
+                                 void *context, bugpack_error *error);
 
 /* As bugpack_provide_file, with what only the command has: files that nobody has named, and a child
  * process that reads them. */

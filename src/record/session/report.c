@@ -12,6 +12,7 @@
 #include "base/struct_size.h"
 #include "recorder/recorder.h"
 #include "report/screenshot.h"
+#include "session/command.h"
 #include "session/session.h"
 #include "trigger/trigger.h"
 
@@ -56,7 +57,7 @@ struct manual_report {
     bp_retained *loan;         /* NULL: the rings are copied now */
     char *description, *channel, *output_path;
     bool has_exit;
-    bugpack_exit exit;
+    bp_exit exit;
 };
 
 static bugpack_status take_snapshot(bp_job *job, bugpack_error *error) {
@@ -118,22 +119,23 @@ static void free_payload(bp_job *job) {
         .add_entries = add_entries, .describe = describe, .settled = settled,                      \
         .free = free_payload, __VA_ARGS__                                                          \
     }
-/* By whether the target has crashed, and whether one report can serve several requests. */
-static const bp_job_type request_types[2][2] = {
-    {REQUEST(BP_REPORT_BUGREPORT, .is_shared = false),
-     REQUEST(BP_REPORT_BUGREPORT, .is_shared = true)},
-    {REQUEST(BP_REPORT_CRASH, .is_shared = false), REQUEST(BP_REPORT_CRASH, .is_shared = true)}};
+/* By whether one report can serve several requests. */
+static const bp_job_type request_types[2] = {REQUEST(BP_REPORT_BUGREPORT, .is_shared = false),
+                                             REQUEST(BP_REPORT_BUGREPORT, .is_shared = true)};
+
+/* Of a target that has ended. */
+static const bp_job_type end_type = REQUEST(BP_REPORT_CRASH, .is_shared = false);
 
 static const bp_job_type loan_type =
     REQUEST(BP_REPORT_NOTIFICATION, .borrows_snapshot = true, .take_snapshot = take_snapshot);
 
-static const bp_job_type *type_of(const bugpack_session *session,
-                                  const bugpack_report_request *request) {
-    bool is_crash = request->is_crash && session->config.target_pid != 0;
+static const bp_job_type *type_of(const bugpack_report_request *request, const bp_target_end *end) {
+    if (end != NULL) {
+        return &end_type;
+    }
     bool is_shared = request->output_path == NULL && request->screenshot == NULL &&
-                     request->retained == 0 && request->timeout_ms == 0 &&
-                     request->target_exit == NULL;
-    return &request_types[is_crash][is_shared];
+                     request->retained == 0 && request->timeout_ms == 0;
+    return &request_types[is_shared];
 }
 
 static bool copy_text(const char *text, char **ret_copy) {
@@ -143,18 +145,19 @@ static bool copy_text(const char *text, char **ret_copy) {
 
 /* Fixes everything that must be of this instant, and waits for nothing. */
 static bugpack_status fill_job(bugpack_session *session, const bugpack_report_request *request,
-                               bp_pixel_owner *owner, bp_job *job, bugpack_error *error) {
+                               const bp_target_end *end, bp_pixel_owner *owner, bp_job *job,
+                               bugpack_error *error) {
     struct manual_report *report = job->payload;
     bugpack_status status = BUGPACK_OK;
     report->recorder = session->context.recorder;
-    if (request->target_exit != NULL) {
-        report->exit = *request->target_exit;
+    if (end != NULL) {
+        report->exit = end->exit;
         report->has_exit = true;
     }
-    if (request->target_exit != NULL && job->window != NULL) {
+    if (end != NULL && job->window != NULL) {
         bp_window_release(job->window);
         job->window = bp_windows_ask(session->context.recorder->windows,
-                                     job->triggered.monotonic_ns, true, request->target_cpu_ns);
+                                     job->triggered.monotonic_ns, true, end->cpu_ns);
     }
     if (request->timeout_ms != 0) {
         job->token.deadline_ns = job->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
@@ -187,7 +190,8 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
 }
 
 static bugpack_status submit(bugpack_session *session, const bugpack_report_request *request,
-                             bp_pixel_owner *owner, bugpack_report_callback *on_done, void *context,
+                             const bp_target_end *end, bp_pixel_owner *owner,
+                             bugpack_report_callback *on_done, void *context,
                              bugpack_error *error) {
     bugpack_report_request known;
     bp_call call;
@@ -197,9 +201,9 @@ static bugpack_status submit(bugpack_session *session, const bugpack_report_requ
     call.status = read_request(request, &known, error);
     if (call.status == BUGPACK_OK) {
         bp_job *job =
-            bp_job_new(&session->context, type_of(session, &known), sizeof(struct manual_report));
+            bp_job_new(&session->context, type_of(&known, end), sizeof(struct manual_report));
         call.status = job == NULL ? bp_fail_memory(error, "take a report")
-                                  : fill_job(session, &known, owner, job, error);
+                                  : fill_job(session, &known, end, owner, job, error);
         if (call.status != BUGPACK_OK) {
             bp_job_free(job);
         } else {
@@ -207,20 +211,26 @@ static bugpack_status submit(bugpack_session *session, const bugpack_report_requ
             job->on_done_context = context;
             call.status = bp_job_queue_submit(session->jobs, job, known.ret_ticket, error);
         }
-        if (call.status != BUGPACK_OK && call.status != BUGPACK_ERR_INVALID && known.is_crash) {
+        if (call.status != BUGPACK_OK && call.status != BUGPACK_ERR_INVALID && end != NULL) {
             bp_rings_keep(session->context.recorder->rings, true);
         }
     }
     return bp_session_leave(&call);
 }
 
+bugpack_status bp_session_report(bugpack_session *session, const bugpack_report_request *request,
+                                 const bp_target_end *end, bugpack_report_callback *on_done,
+                                 void *context, bugpack_error *error) {
+    bp_pixel_owner owner = pixel_owner(request);
+    bugpack_status status = submit(session, request, end, &owner, on_done, context, error);
+    bp_pixel_owner_release(&owner);
+    return status;
+}
+
 bugpack_status bugpack_report_async(bugpack_session *session, const bugpack_report_request *request,
                                     bugpack_report_callback *on_done, void *context,
                                     bugpack_error *error) {
-    bp_pixel_owner owner = pixel_owner(request);
-    bugpack_status status = submit(session, request, &owner, on_done, context, error);
-    bp_pixel_owner_release(&owner);
-    return status;
+    return bp_session_report(session, request, NULL, on_done, context, error);
 }
 
 /* A provider or callback that waited for a report would wait for itself. */
@@ -261,7 +271,8 @@ static bugpack_status report_and_wait(bugpack_session *session,
     }
     bp_condition_init(&waiter.done);
     bp_lock_init(&waiter.lock, BP_LOCK_REPORT_CALL);
-    bugpack_status status = submit(session, request, owner, wake_waiter, &waiter, &result->error);
+    bugpack_status status =
+        submit(session, request, NULL, owner, wake_waiter, &waiter, &result->error);
     if (status != BUGPACK_OK) {
         result->status = status;
     } else {
@@ -291,7 +302,7 @@ static bugpack_status report_to(bugpack_session *session, const bugpack_report_r
     /* In a child of fork, an allocator that is not glibc's may wait for ever for a lock that a
      * thread of the parent held. */
     if (bp_session_check(session) != BUGPACK_OK && ret_result == NULL) {
-        return submit(session, request, owner, NULL, NULL, error);
+        return submit(session, request, NULL, owner, NULL, NULL, error);
     }
     /* Not on the host's stack, which may be small. */
     bugpack_report_result *result = malloc(sizeof *result);

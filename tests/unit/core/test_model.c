@@ -42,7 +42,7 @@ Test(model, metadata_leaves_out_what_there_is_not) {
 
 Test(model, an_exit_has_a_status_or_a_signal) {
     static const struct {
-        bugpack_exit exit;
+        bp_exit exit;
         const char *text;
     } cases[] = {
         {{.status = 3}, "\"exit\": {\n    \"status\": 3\n  },\n"},
