@@ -14,34 +14,6 @@
 
 BUGPACK_BEGIN_DECLS
 
-/* A session of another process that is still running. Valid during the call. */
-typedef struct bugpack_running_session {
-    size_t struct_size;   /* set by the library */
-    const char *app_name; /* "" while it is being opened */
-    const char *name;     /* of its directory, `<app>-<pid>-<session id>` */
-    int64_t pid;          /* 0 if unknown, as from another pid namespace */
-} bugpack_running_session;
-
-typedef void bugpack_running_callback(const bugpack_running_session *session, void *context);
-
-/* Further news from a recovery, beside its reports. */
-typedef enum bugpack_recover_note_kind {
-    BUGPACK_RECOVER_SEARCHED = 0, /* a directory was searched to its end, or does not exist */
-    BUGPACK_RECOVER_SKIPPED = 1, /* a directory was not searched: others made it, or can write it */
-    BUGPACK_RECOVER_UNSEEN = 2,  /* a directory or a session could not be looked at */
-    BUGPACK_RECOVER_DROPPED = 3  /* a dead session was removed without a report */
-} bugpack_recover_note_kind;
-
-/* Valid during the call. */
-typedef struct bugpack_recover_note {
-    size_t struct_size; /* set by the library */
-    const char *path;   /* the directory that is searched */
-    const char *text;   /* one sentence */
-    uint64_t kind;      /* a bugpack_recover_note_kind */
-} bugpack_recover_note;
-
-typedef void bugpack_recover_note_callback(const bugpack_recover_note *note, void *context);
-
 /* Selects the sessions to recover. 0 is the default of every field (bugpack/common.h). */
 typedef struct bugpack_recover_options {
     size_t struct_size;
@@ -57,13 +29,10 @@ typedef struct bugpack_recover_options {
     bool with_hostname;
     /* Called for each report, also one that failed; that session is tried again next time. */
     bugpack_report_callback *on_report;
-    /* Called for each session that is left alone because it is running in another process. */
-    bugpack_running_callback *on_running;
-    void *context; /* of all callbacks, which are called on the calling thread */
+    void *context; /* of on_report, which is called on the calling thread */
     /* No report is begun if it would leave the file system with fewer free bytes. Default 16 MiB;
      * BUGPACK_OFF: no check. */
     uint64_t min_free_bytes;
-    bugpack_recover_note_callback *on_note;
     /* As in bugpack_options. A session whose report is refused is kept for the next try. */
     bugpack_before_publish_callback *before_publish;
     void *before_publish_context;

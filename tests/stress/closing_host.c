@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/sanitizer.h"
+#include "session/command.h"
 #include "support/check.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
@@ -138,7 +139,7 @@ static void fail_report(const bugpack_report_result *result, void *context) {
     _exit(100);
 }
 
-static void note_running(const bugpack_running_session *session, void *context) {
+static void note_running(const bp_running_session *session, void *context) {
     *(int64_t *)context = session->pid;
 }
 
@@ -151,9 +152,9 @@ static void expect_known_to_live(void) {
         bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
         options.recorder_dir = homes_dir;
         options.on_report = fail_report;
-        options.on_running = note_running;
         options.context = &running;
-        _exit(bugpack_recover(&options, NULL) != BUGPACK_OK || running != host);
+        const bp_recover_calls calls = {.on_running = note_running};
+        _exit(bp_session_recover(&options, &calls, NULL) != BUGPACK_OK || running != host);
     }
     int status = 0;
     CHECK(waitpid(other, &status, 0) == other && status == 0);

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "session/command.h"
 #include "support/check.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
@@ -73,9 +74,9 @@ static void count_report(const bugpack_report_result *result, void *context) {
 static int64_t running_pid;
 static unsigned running_count;
 
-static void note_running(const bugpack_running_session *session, void *context) {
+static void note_running(const bp_running_session *session, void *context) {
     (void)context;
-    CHECK(session->struct_size == sizeof *session && strstr(session->name, "dying-") != NULL);
+    CHECK(strstr(session->name, "dying-") != NULL);
     CHECK(strcmp(session->app_name, "dying") == 0);
     running_pid = session->pid;
     running_count++;
@@ -89,17 +90,16 @@ static void check_running(pid_t host) {
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     options.recorder_dir = homes_dir;
     options.on_report = count_report;
-    options.on_running = note_running;
+    const bp_recover_calls calls = {.on_running = note_running};
     options.context = &report_count;
     for (unsigned i = 0; i < 3; i++) {
         running_count = 0;
         options.app_name = names[i];
-        CHECK(bugpack_recover(&options, NULL) == BUGPACK_OK);
+        CHECK(bp_session_recover(&options, &calls, NULL) == BUGPACK_OK);
         CHECK(report_count == 0);
         CHECK(running_count == (i < 2 ? 1u : 0u));
         CHECK(running_count == 0 || running_pid == host);
     }
-    options.on_running = NULL;
     CHECK(bugpack_recover(&options, NULL) == BUGPACK_OK);
     options.struct_size = 1;
     CHECK(bugpack_recover(&options, NULL) == BUGPACK_ERR_INVALID);
@@ -192,7 +192,7 @@ static void kill_host(atomic_uint *returned_count, unsigned round) {
 }
 
 /* Who recovers the session holds its lock, and is not the session. */
-static void refuse_running(const bugpack_running_session *session, void *context) {
+static void refuse_running(const bp_running_session *session, void *context) {
     (void)context;
     (void)fprintf(stderr, "%s is told to run as process %lld\n", session->name,
                   (long long)session->pid);
@@ -231,9 +231,9 @@ static void recover_together(void) {
             options.recorder_dir = homes_dir;
             options.app_name = "dying";
             options.on_report = count_report;
-            options.on_running = refuse_running;
             options.context = &count;
-            bugpack_status status = bugpack_recover(&options, NULL);
+            const bp_recover_calls calls = {.on_running = refuse_running};
+            bugpack_status status = bp_session_recover(&options, &calls, NULL);
             _exit(status == BUGPACK_OK ? (int)count : 100);
         }
     }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include <bugpack/recover.h>
-#include <bugpack/session.h>
 
 #include "cli/destination.h"
 #include "cli/event.h"
@@ -11,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/publish.h"
 #include "cli/review.h"
+#include "session/command.h"
 
 typedef struct recover_options {
     const char *app;
@@ -62,7 +62,7 @@ static void print_report(const bugpack_report_result *result, void *context) {
 }
 
 /* Not an error: it explains why there is no report. */
-static void print_running(const bugpack_running_session *session, void *context) {
+static void print_running(const bp_running_session *session, void *context) {
     recovery *made = context;
     const char *app = session->app_name[0] != '\0' ? session->app_name : session->name;
     made->has_told = true;
@@ -78,27 +78,27 @@ static void print_running(const bugpack_running_session *session, void *context)
     }
 }
 
-static void print_note(const bugpack_recover_note *note, void *context) {
+static void print_note(const bp_recover_note *note, void *context) {
     recovery *made = context;
     size_t used = strlen(made->searched);
-    static const char *const events[] = {[BUGPACK_RECOVER_SEARCHED] = "searched",
-                                         [BUGPACK_RECOVER_SKIPPED] = "skipped",
-                                         [BUGPACK_RECOVER_UNSEEN] = "unseen",
-                                         [BUGPACK_RECOVER_DROPPED] = "dropped"};
+    static const char *const events[] = {[BP_RECOVER_SEARCHED] = "searched",
+                                         [BP_RECOVER_SKIPPED] = "skipped",
+                                         [BP_RECOVER_UNSEEN] = "unseen",
+                                         [BP_RECOVER_DROPPED] = "dropped"};
     if (made->as_json) {
-        bool has_error = note->kind != BUGPACK_RECOVER_SEARCHED;
+        bool has_error = note->kind != BP_RECOVER_SEARCHED;
         bp_cli_print_failed(stdout, events[note->kind], note->path, has_error ? note->text : NULL);
     }
-    switch ((bugpack_recover_note_kind)note->kind) {
-    case BUGPACK_RECOVER_SEARCHED:
+    switch (note->kind) {
+    case BP_RECOVER_SEARCHED:
         (void)snprintf(made->searched + used, sizeof made->searched - used, "%s%s",
                        used > 0 ? ", " : "", note->path);
         break;
-    case BUGPACK_RECOVER_SKIPPED:
+    case BP_RECOVER_SKIPPED:
         bp_cli_say("not searched: %s", note->text);
         break;
-    case BUGPACK_RECOVER_UNSEEN:
-    case BUGPACK_RECOVER_DROPPED:
+    case BP_RECOVER_UNSEEN:
+    case BP_RECOVER_DROPPED:
         bp_cli_say("%s: %s", note->path, note->text);
         made->has_told = true;
         made->worst = BP_CLI_FAILED;
@@ -118,12 +118,11 @@ static bp_cli_exit run(void *context, char **operands) {
     options.report_dir = given->output_dir;
     options.app_name = given->app;
     options.on_report = print_report;
-    options.on_running = print_running;
-    options.on_note = print_note;
     options.context = &made;
     options.before_publish = bp_cli_publish_call(given->is_reviewed);
     options.with_hostname = given->with_hostname;
-    if (bugpack_recover(&options, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
+    const bp_recover_calls calls = {.on_running = print_running, .on_note = print_note};
+    if (bp_session_recover(&options, &calls, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
         return bp_cli_say_error(&error);
     }
     if (!made.has_told && made.searched[0] != '\0') {

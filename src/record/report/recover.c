@@ -307,15 +307,15 @@ out:
 /* One directory that is searched. */
 struct search {
     const bugpack_recover_options *request;
+    const bp_recover_calls *calls;
     const char *path;
     bugpack_error *failure; /* the first thing that could not be looked at */
 };
 
-static void tell(const struct search *search, bugpack_recover_note_kind kind, const char *text) {
-    if (search->request->on_note != NULL) {
-        const bugpack_recover_note note = {
-            .struct_size = sizeof note, .path = search->path, .text = text, .kind = kind};
-        search->request->on_note(&note, search->request->context);
+static void tell(const struct search *search, bp_recover_note_kind kind, const char *text) {
+    if (search->calls->on_note != NULL) {
+        const bp_recover_note note = {.path = search->path, .text = text, .kind = kind};
+        search->calls->on_note(&note, search->request->context);
     }
 }
 
@@ -323,7 +323,7 @@ static void note_failure(const struct search *search, const bugpack_error *error
     if (search->failure->status == BUGPACK_OK) {
         *search->failure = *error;
     }
-    tell(search, BUGPACK_RECOVER_UNSEEN, error->message);
+    tell(search, BP_RECOVER_UNSEEN, error->message);
 }
 
 static bool recover_dead(const struct search *search, const bp_found_session *found) {
@@ -355,18 +355,15 @@ static bool recover_dead(const struct search *search, const bp_found_session *fo
 
 static bool visit(const bp_found_session *found, void *context) {
     const struct search *search = context;
-    const bugpack_recover_options *request = search->request;
     if (found->state == BP_FOUND_DEAD) {
         return recover_dead(search, found);
     }
     if (found->state == BP_FOUND_UNSEEN) {
         note_failure(search, &found->error);
-    } else if (request->on_running != NULL) {
-        const bugpack_running_session running = {.struct_size = sizeof running,
-                                                 .app_name = found->identity.app_name,
-                                                 .pid = found->pid,
-                                                 .name = found->name};
-        request->on_running(&running, request->context);
+    } else if (search->calls->on_running != NULL) {
+        const bp_running_session running = {
+            .app_name = found->identity.app_name, .pid = found->pid, .name = found->name};
+        search->calls->on_running(&running, search->request->context);
     }
     return false;
 }
@@ -376,28 +373,29 @@ static void dropped(const char *name, uint64_t bytes, void *context) {
     (void)snprintf(text, sizeof text,
                    "the session \"%s\" of %llu bytes was removed without a report: too many waited",
                    name, (unsigned long long)bytes);
-    tell(context, BUGPACK_RECOVER_DROPPED, text);
+    tell(context, BP_RECOVER_DROPPED, text);
 }
 
-static void search_directory(const bugpack_recover_options *request, const bp_ring_base *base,
-                             bugpack_error *failure) {
-    struct search search = {.request = request, .path = base->path, .failure = failure};
-    const bp_session_scan scan = {.visit = visit, .dropped = dropped, .context = &search};
+static void search_directory(struct search *search, const bp_ring_base *base) {
+    search->path = base->path;
+    const bp_session_scan scan = {.visit = visit, .dropped = dropped, .context = search};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_session_scan_run(&scan, base, request->app_name, &error);
+    bugpack_status status = bp_session_scan_run(&scan, base, search->request->app_name, &error);
     if (status == BUGPACK_OK) {
-        tell(&search, BUGPACK_RECOVER_SEARCHED, "it was searched");
+        tell(search, BP_RECOVER_SEARCHED, "it was searched");
     } else if (base->is_chosen && error.system_errno == ENOENT) {
-        tell(&search, BUGPACK_RECOVER_SEARCHED, "it does not exist");
+        tell(search, BP_RECOVER_SEARCHED, "it does not exist");
     } else if (base->is_chosen && error.system_errno == EPERM) {
-        tell(&search, BUGPACK_RECOVER_SKIPPED, error.message);
+        tell(search, BP_RECOVER_SKIPPED, error.message);
     } else {
-        note_failure(&search, &error);
+        note_failure(search, &error);
     }
 }
 
-bugpack_status bp_recover(const bugpack_recover_options *request, bugpack_error *error) {
+bugpack_status bp_recover(const bugpack_recover_options *request, const bp_recover_calls *calls,
+                          bugpack_error *error) {
     bugpack_error failure = BUGPACK_ERROR_INIT;
+    struct search search = {.request = request, .calls = calls, .failure = &failure};
     bp_ring_dir *choice = malloc(sizeof *choice);
     unsigned cursor = 0;
     if (choice == NULL) {
@@ -405,11 +403,11 @@ bugpack_status bp_recover(const bugpack_recover_options *request, bugpack_error 
     }
     if (request->recorder_dir != NULL) {
         const bp_ring_base named = {request->recorder_dir, false, false};
-        search_directory(request, &named, &failure);
+        search_directory(&search, &named);
     } else {
         while (bp_ring_dirs_next(&cursor, choice)) {
             const bp_ring_base chosen = {choice->path, true, false};
-            search_directory(request, &chosen, &failure);
+            search_directory(&search, &chosen);
         }
         if (cursor == 0) {
             (void)bp_fail(&failure, BUGPACK_ERR_UNSUPPORTED,

@@ -15,6 +15,7 @@
 #include "model/condition.h"
 #include "model/metadata.h"
 #include "report/provider.h"
+#include "report/recover.h"
 
 /*
  * Adds another process to the reports: with the entries that a report has about a target, below
@@ -82,6 +83,10 @@ void bp_session_unwind_aside(bugpack_session *session, bp_aside_runner *run_asid
  * NO_MEMORY, CLOSED. Any thread.
  */
 bugpack_status bp_session_refresh_target(bugpack_session *session, bugpack_error *error);
+
+/* As bugpack_recover, with callbacks about sessions that have no report. */
+bugpack_status bp_session_recover(const bugpack_recover_options *options,
+                                  const bp_recover_calls *calls, bugpack_error *error);
 
 /* The process that the session is about, borrowed until it is closed; its pid is 0 where that is
  * its own, or none. */

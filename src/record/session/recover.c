@@ -1,12 +1,12 @@
-#include "report/recover.h"
-
 #include <stdlib.h>
 
 #include "base/file.h"
 #include "base/struct_size.h"
 #include "platform/thread.h"
+#include "session/command.h"
 
-bugpack_status bugpack_recover(const bugpack_recover_options *given, bugpack_error *error) {
+bugpack_status bp_session_recover(const bugpack_recover_options *given,
+                                  const bp_recover_calls *calls, bugpack_error *error) {
     static const bp_field room =
         BP_FIELD(bugpack_recover_options, min_free_bytes, (uint64_t)16 << 20, 0, UINT64_MAX);
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
@@ -28,9 +28,14 @@ bugpack_status bugpack_recover(const bugpack_recover_options *given, bugpack_err
     }
     options.report_dir = report_dir;
     if (status == BUGPACK_OK) {
-        status = bp_recover(&options, error);
+        status = bp_recover(&options, calls, error);
     }
     free(report_dir);
     bp_thread_hold_end(&hold);
     return status;
+}
+
+bugpack_status bugpack_recover(const bugpack_recover_options *options, bugpack_error *error) {
+    static const bp_recover_calls no_calls = {NULL, NULL};
+    return bp_session_recover(options, &no_calls, error);
 }

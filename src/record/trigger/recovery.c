@@ -29,12 +29,12 @@ static void on_report(const bugpack_report_result *result, void *context) {
     }
 }
 
-static void on_note(const bugpack_recover_note *note, void *context) {
+static void on_note(const bp_recover_note *note, void *context) {
     struct recovery *recovery = context;
-    if (note->kind != BUGPACK_RECOVER_SEARCHED) {
+    if (note->kind != BP_RECOVER_SEARCHED) {
         bp_note_log(recovery->report->recorder, BUGPACK_LEVEL_WARN, "recovery in \"%s\": %s",
                     note->path, note->text);
-        recovery->is_told = recovery->is_told || note->kind == BUGPACK_RECOVER_UNSEEN;
+        recovery->is_told = recovery->is_told || note->kind == BP_RECOVER_UNSEEN;
     }
 }
 
@@ -52,9 +52,9 @@ static void run(bp_job *job, bp_runner *runner) {
                                              .before_publish_context =
                                                  config->before_publish.context,
                                              .on_report = on_report,
-                                             .on_note = on_note,
                                              .context = &recovery};
-    if (bp_recover(&options, &error) != BUGPACK_OK && !recovery.is_told) {
+    const bp_recover_calls calls = {.on_note = on_note};
+    if (bp_recover(&options, &calls, &error) != BUGPACK_OK && !recovery.is_told) {
         bp_note_log(context->report->recorder, BUGPACK_LEVEL_WARN,
                     "sessions that died are not recovered: %s", error.message);
     }

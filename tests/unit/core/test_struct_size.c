@@ -16,12 +16,10 @@ ENDS_WITH(bugpack_options, limits.reserved);
 ENDS_WITH(bugpack_pedantic_state, occurrence_count);
 ENDS_WITH(bugpack_picture, reserved);
 ENDS_WITH(bugpack_recorder_location, reason);
-ENDS_WITH(bugpack_recover_note, kind);
 ENDS_WITH(bugpack_recover_options, before_publish_context);
 ENDS_WITH(bugpack_region, height);
 ENDS_WITH(bugpack_report_request, screenshot_release);
 ENDS_WITH(bugpack_report_result, not_searched);
-ENDS_WITH(bugpack_running_session, pid);
 ENDS_WITH(bugpack_unpublished, reserved);
 
 /* A struct in three generations. */
