@@ -112,7 +112,7 @@ using report_done = std::function<void(const bugpack_report_result &)>;
 using traffic_filter =
     std::function<std::size_t(bugpack_direction, std::uint32_t, void *, std::size_t)>;
 
-/* What a session calls on its own threads; see bugpack_options. */
+/* Callbacks of a session, on its own threads; see bugpack_options. */
 struct callbacks {
     std::function<void(const bugpack_event &)> on_event;
     std::function<void(bugpack_level, std::string_view)> on_diagnostic;
@@ -120,7 +120,7 @@ struct callbacks {
 
 namespace detail {
 
-/* As the C calls take it: at least 0. */
+/* Milliseconds for the C calls: at least 0. */
 inline std::uint64_t milliseconds(std::chrono::milliseconds time) {
     return time.count() <= 0 ? 0 : static_cast<std::uint64_t>(time.count());
 }
@@ -179,7 +179,7 @@ inline void call_diagnostic(bugpack_level level, const char *text, void *context
     guarded(0, [&] { return static_cast<callbacks *>(context)->on_diagnostic(level, text), 0; });
 }
 
-/* What the C session has pointers to. It stays where it is when the session object moves. */
+/* The C session has pointers to this, so it stays when the session object moves. */
 struct owned {
     callbacks on;
     std::mutex mutex; /* of what follows */

@@ -29,7 +29,7 @@
 
 BUGPACK_BEGIN_DECLS
 
-/* So long may the text of a condition be, and so many may a session have. */
+/* The longest text of a condition, and the most conditions of a session. */
 #define BUGPACK_CONDITION_MAX_BYTES 255
 #define BUGPACK_CONDITIONS_MAX 32
 
@@ -45,7 +45,7 @@ BUGPACK_BEGIN_DECLS
  * was written, or beyond limits.condition_cap (bugpack/session.h): such are counted in later
  * manifests.
  *
- * Not seen is what happens between two looks: a peak of memory, or log records that were
+ * Events between two looks are missed: a peak of memory, or log records that were
  * overwritten before, by more than recorder.log_ring_bytes in a second. Time in which nobody
  * looked, because the machine slept or the process was stopped, does not count for TIME. In a
  * session about another process with target_with_descendants, cpu, rss and threads are sums over

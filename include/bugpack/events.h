@@ -53,7 +53,7 @@ typedef struct bugpack_event {
  */
 typedef void bugpack_event_callback(const bugpack_event *event, void *context);
 
-/* So many events wait for bugpack_next_event. */
+/* The most events that wait for bugpack_next_event. */
 #define BUGPACK_EVENTS_MAX 64
 
 /*

@@ -71,7 +71,7 @@ BUGPACK_API void bugpack_log_part(bugpack_session *session, bugpack_level level,
                                   unsigned part);
 
 /*
- * Whether a record of this level would be recorded now. False below the session's level, without a
+ * True if a record of this level would be recorded now. False below the session's level, without a
  * log ring, for a NULL session and in a forked child. The calls above check this themselves; use it
  * when building the message is expensive. Takes a few nanoseconds. Any thread.
  */

@@ -16,7 +16,7 @@ BUGPACK_BEGIN_DECLS
 #define BUGPACK_NOTIFICATION_KEPT 500
 #define BUGPACK_NOTIFICATION_MAX_BYTES 512
 
-/* So many snapshots are retained at a time, each for so long. */
+/* The most snapshots that are retained at a time, and for how long. */
 #define BUGPACK_RETAINED_MAX 5
 #define BUGPACK_RETAINED_SECONDS 60
 

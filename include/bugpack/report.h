@@ -49,7 +49,7 @@ typedef struct bugpack_region {
  */
 typedef void bugpack_screenshot_release_callback(void *context);
 
-/* What a trigger may specify; NULL for the request means the defaults. 0 is the default of every
+/* The options of a trigger; NULL for the request means the defaults. 0 is the default of every
  * field (bugpack/common.h). */
 typedef struct bugpack_report_request {
     size_t struct_size;
@@ -67,7 +67,7 @@ typedef struct bugpack_report_request {
     uint64_t timeout_ms;
     /* With a `channel`: the report has the traffic of all channels. */
     bool all_traffic;
-    /* What was on the screen, for screenshot.png. The call copies the pixels (a 4K picture has 33
+    /* The picture for screenshot.png. The call copies the pixels (a 4K picture has 33
      * MB and takes some milliseconds) unless there is a screenshot_release; a background thread
      * encodes them. */
     const bugpack_picture *screenshot;
@@ -103,7 +103,7 @@ typedef struct bugpack_report_result {
     char path[BUGPACK_REPORT_PATH_BYTES]; /* absolute */
     /* One line per missing artefact, "NAME: reason", cut at its end. manifest.json has all. */
     char missing[BUGPACK_REPORT_MISSING_BYTES];
-    /* What the redaction rules were not applied to, such as "screenshot.png, traffic.pcap (usb)",
+    /* Entries that the rules were not applied to, such as "screenshot.png, traffic.pcap (usb)",
      * which names channels in brackets; a list that is too long ends in "...". "" where all was
      * searched, and without redaction. */
     char not_searched[BUGPACK_REPORT_NOT_SEARCHED_BYTES];
@@ -132,7 +132,7 @@ BUGPACK_API bugpack_status bugpack_report(bugpack_session *session,
  */
 typedef void bugpack_report_callback(const bugpack_report_result *result, void *context);
 
-/* So many reports may wait at a time. */
+/* The most reports that wait at a time. */
 #define BUGPACK_REPORT_QUEUE_MAX 8
 
 /*

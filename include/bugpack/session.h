@@ -30,7 +30,7 @@ BUGPACK_BEGIN_DECLS
 #define BUGPACK_SAMPLE_WINDOW_MAX_MS 600000u
 #define BUGPACK_SAMPLE_WINDOW_DEFAULT_MS 2000u
 
-/* What a trigger by a user or by the API does while another such report is under way. Reports that
+/* Behaviour of a user's or API trigger while another such report is under way. Reports that
  * the library triggers always queue. */
 typedef enum bugpack_when_busy {
     BUGPACK_WHEN_BUSY_QUEUE = 0,  /* up to BUGPACK_REPORT_QUEUE_MAX wait; then BUSY */
@@ -129,7 +129,7 @@ typedef struct bugpack_options {
      * appears in a report. */
     pid_t target_pid;
 
-    /* What a trigger by a user or by the API does while such a report is under way. */
+    /* Behaviour of a user's or API trigger while such a report is under way. */
     bugpack_when_busy when_busy;
     /* Which threads have stacks. INVALID for values that are none. */
     bugpack_stacks stacks;
@@ -180,7 +180,7 @@ typedef struct bugpack_options {
          * history. With a history the window of a report ends at its trigger: a thread of the
          * library takes the sample, and the report waits for no more. */
         uint64_t history_interval_ms;
-        /* So many samples of each thread, in a second of its CPU time, are kept for the profile of
+        /* Samples of each thread, per second of its CPU time, that are kept for the profile of
          * a report: where threads were in the seconds before the trigger (docs/EMBEDDING.md). At
          * most 1000. BUGPACK_OFF, as 0: none. Linux; where the kernel or a limit refuses it, each
          * manifest and on_diagnostic say why. */
@@ -338,7 +338,7 @@ BUGPACK_API bugpack_status bugpack_set_tag(bugpack_session *session, const char 
 BUGPACK_API bugpack_status bugpack_flush(bugpack_session *session, uint64_t timeout_ms,
                                          bugpack_error *error);
 
-/* So many closed sessions of a process keep a tombstone for late calls. */
+/* The most closed sessions of a process that keep a tombstone for late calls. */
 #define BUGPACK_CLOSED_KEPT 64
 
 /*

@@ -109,7 +109,7 @@ BUGPACK_API void bugpack_traffic(bugpack_channel *channel, bugpack_direction dir
  * not called any more when this returns, so that filter_context may be freed. Waits for a filter
  * that is running; not inside a filter. The name is free again.
  *
- * What was recorded stays in the reports of the session until newer channels need the memory: the
+ * Its records stay in the reports of the session until newer channels need the memory: the
  * channels that were closed first go first. All closed ones together have what the open ones leave
  * of recorder.traffic_budget_bytes, and at least an eighth of it; there are at most 512 of them.
  *

@@ -28,7 +28,7 @@ BUGPACK_BEGIN_DECLS
 /* One watched loop. Opaque. */
 typedef struct bugpack_watchdog bugpack_watchdog;
 
-/* So many of a session may be open. */
+/* The most that are open in a session. */
 #define BUGPACK_WATCHDOGS_MAX 64
 
 /* The bounds of a limit, in milliseconds. */
@@ -48,7 +48,7 @@ typedef struct bugpack_watchdog bugpack_watchdog;
  * BUGPACK_EVENT_HANG_ENDED says how long it took, and so do later manifests, and the log of the
  * session.
  *
- * Not counted is time in which the process was stopped or paused by its control group, or the
+ * Time does not count in which the process was stopped or paused by its control group, or the
  * machine slept: time in which the monitor did not run either, so a stop of less than a quarter of
  * the limit may count. A thread that is traced, as by a debugger, does not hang.
  *
