@@ -221,7 +221,7 @@ static bool find_function(void *library, const char *prefix, const char *name, v
     return found != NULL;
 }
 
-/* Whether these are the counters: they grow by what is allocated. */
+/* True if these are the counters, which grow by what is allocated. */
 static bool try_counters(malloc_function *allocate, const uint64_t *allocated,
                          const uint64_t *deallocated) {
     uint64_t before = *allocated;

@@ -19,11 +19,11 @@ typedef struct bp_calibration {
     int64_t deallocated_place;
 } bp_calibration;
 
-/* Whether both are multiples of eight, different, and within 64 KiB. Only then is a value of a
+/* True if both are multiples of eight, different, and within 64 KiB. Only then is a value of a
  * cache or the helper accepted. Pure. */
 bool bp_calibration_is_plausible(const bp_calibration *calibration);
 
-/* What decides whether a library may be run. */
+/* The facts that decide whether a library may be run. */
 typedef struct bp_calibration_facts {
     const struct stat *mapped; /* the file that the process has mapped */
     const struct stat *named;  /* what its path names in our own mount namespace, or NULL */
@@ -43,7 +43,7 @@ typedef struct bp_calibration_facts {
 const char *bp_calibration_refusal(const bp_calibration_facts *facts);
 
 /*
- * Whether the owners on its file system can be trusted: not on a nosuid mount, such as a stick or a
+ * True if the owners on its file system can be trusted: not on a nosuid mount, such as a stick or a
  * FUSE mount of another user. A nosuid mount of the root file system (/nix/store) is trusted.
  */
 bool bp_calibration_owners_count(int fd);

@@ -350,7 +350,7 @@ static bugpack_status look_at(struct search *search, bp_mapped_file *mapped, bug
     return BUGPACK_OK;
 }
 
-/* Whether the last component of its path holds this word. */
+/* True if the last component of its path holds this word. */
 static bool is_called(const bp_mapped_file *mapped, const char *word) {
     const char *slash = strrchr(mapped->path, '/');
     return strstr(slash != NULL ? slash + 1 : mapped->path, word) != NULL;

@@ -19,7 +19,7 @@ typedef enum bp_object_kind {
     BP_OBJECT_UNREADABLE
 } bp_object_kind;
 
-/* What is known of one file, for every process that has it mapped. */
+/* Facts about one file, for every process that has it mapped. */
 typedef struct bp_known_object {
     struct bp_known_object *next;
     uint64_t device_major, device_minor, inode;
@@ -40,7 +40,7 @@ typedef struct bp_known_object {
 
 const bp_heap_prober_options *bp_heap_prober_settings(const bp_heap_prober *prober);
 
-/* What one process has. */
+/* The jemalloc of one process. */
 typedef struct bp_jemalloc_found {
     bp_heap_failure failure;
     int system_errno;
@@ -76,7 +76,7 @@ typedef struct bp_heap_target {
 bugpack_status bp_heap_target_find(bp_heap_prober *prober, bp_heap_target *target,
                                    bugpack_error *error);
 
-/* Whether the process still runs the program in which the jemalloc was found: an exec leaves it its
+/* True if the process still runs the program in which the jemalloc was found: an exec leaves it its
  * pid and start time. True where it cannot be determined. */
 bool bp_heap_target_is_same(const bp_heap_target *target);
 

@@ -333,7 +333,7 @@ out:
     return status;
 }
 
-/* How often a process may exec under a probe before that is given up. */
+/* The number of times that a process may exec before a probe gives up. */
 static const unsigned exec_max = 3;
 
 static void fail_reading(bp_thread_heap_reading *reading, bp_heap_failure failure, int system_errno,

@@ -37,7 +37,7 @@ bugpack_status bp_heap_prober_new(const bp_heap_prober_options *options,
                                   bp_heap_prober **ret_prober, bugpack_error *error);
 void bp_heap_prober_free(bp_heap_prober *prober);
 
-/* How often to read, and when to end early. */
+/* The number of readings, and when to end early. */
 typedef struct bp_heap_plan {
     uint32_t snapshot_count; /* at least 1 */
     uint32_t interval_ms;    /* from one to the next */
@@ -65,7 +65,7 @@ bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_pl
 void bp_heap_advice(bp_heap_failure failure, int system_errno, int yama_scope, char *out,
                     size_t out_bytes);
 
-/* What to do where the system refuses to show another process, and Yama is not why. */
+/* Advice where the system refuses to show another process, and Yama is not why. */
 #define BP_ADVICE_DENIED                                                                           \
     "the process is another user's, or protects itself, or a container forbids it: run as its "    \
     "user or as root; in a container allow it CAP_SYS_PTRACE"

@@ -148,7 +148,7 @@ static uint64_t subtract(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }
 
-/* What the threads of a process have used that are there at both ends, or were born in between. */
+/* The use of a process's threads that are there at both ends, or were born in between. */
 static uint64_t sum_threads(const bp_machine_usage *before, const bp_machine_usage *after,
                             const bp_machine_used_process *was,
                             const bp_machine_used_process *now) {

@@ -71,7 +71,7 @@ const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *pa
     return found != NULL ? found->path : NULL;
 }
 
-/* Whether a file or directory of a cgroup is not there, or has nothing to say: a controller is off,
+/* True if a file or directory of a cgroup is not there, or has nothing to say: a controller is off,
  * or the cgroup has ended (ENODEV, kernfs_get_active in fs/kernfs/file.c). */
 static bool is_absent(int system_errno) {
     return system_errno == ENOENT || system_errno == ENODEV || system_errno == EOPNOTSUPP;
@@ -185,7 +185,7 @@ static place open_below(const place *from, const char *top, const char *path) {
     return below;
 }
 
-/* What only version 2 has, beside its rows. */
+/* Reads the facts that only version 2 has. */
 static void read_unified(const place *from, bp_machine_cgroup *cgroup) {
     static const char *const pressure_names[] = {"cpu.pressure", "memory.pressure", "io.pressure",
                                                  "irq.pressure"};
@@ -196,7 +196,7 @@ static void read_unified(const place *from, bp_machine_cgroup *cgroup) {
     read_pressure_files(from, pressure_names, cgroup->pressure);
 }
 
-/* Whether the process of these lines is in the group of that path, or in one below it. */
+/* True if the process of these lines is in the group of that path, or in one below it. */
 static bool is_in(const char *lines, size_t lines_bytes, const char *controller, const char *path) {
     const char *own;
     size_t own_bytes, bytes = strlen(path);

@@ -41,7 +41,7 @@ bool bp_machine_cgroups_of_process(const char *lines, size_t lines_bytes, bp_sys
 void bp_machine_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
                               bp_machine_summary *summary);
 
-/* What one process, or one thread, has used so far. */
+/* The use of one process, or one thread, so far. */
 typedef struct bp_machine_used_process {
     uint64_t tgid, start_ticks;
     uint64_t read_ns;             /* monotonic */

@@ -15,7 +15,7 @@ typedef struct bp_system_plan {
     bp_known_uint oom_kills_before; /* of bp_system_oom_kills, as the session began */
 } bp_system_plan;
 
-/* How many processes of the machine the kernel has killed for lack of memory since boot. Linux
+/* The number of processes that the kernel has killed for lack of memory since boot. Linux
  * 4.13. */
 bp_known_uint bp_system_oom_kills(void);
 

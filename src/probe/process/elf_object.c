@@ -87,7 +87,7 @@ static uint32_t gnu_hash(const char *name) {
     return hash;
 }
 
-/* Whether the symbol with this number has the name and is defined. */
+/* True if the symbol with this number has the name and is defined. */
 static bool is_symbol(bp_elf_object *object, uint64_t number, const char *name,
                       Elf64_Sym *ret_symbol) {
     char found[128];

@@ -64,7 +64,7 @@ bool bp_elf_find_symbol(bp_elf_object *object, const char *name, Elf64_Sym *ret_
  * at most 256 MiB. */
 bool bp_elf_has_text(bp_elf_object *object, const char *text);
 
-/* Whether it is an executable without a loader, linked with the startup code of glibc, which alone
+/* True for an executable without a loader, linked with the startup code of glibc, which alone
  * adds this note (csu/abi-note.c). */
 bool bp_elf_is_static_glibc(bp_elf_object *object);
 
@@ -81,7 +81,7 @@ bool bp_elf_code_address(bp_elf_object *object, uint64_t *ret_address);
 bool bp_elf_find_tls_slot(bp_elf_object *object, uint64_t *ret_slot, int64_t *ret_addend);
 
 /*
- * Whether all symbols, notes and debug data of a 64-bit ELF file, decompressed, are at most
+ * True if all symbols, notes and debug data of a 64-bit ELF file, decompressed, are at most
  * `limit_bytes`, and its tables of a usual length: libelf and libdw read whole sections, and a
  * sparse file of a few kilobytes can claim any size. The owner can still change it afterwards.
  */

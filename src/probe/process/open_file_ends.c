@@ -24,7 +24,7 @@ enum { target_bytes_max = 4096 };
 static const uint64_t search_max_ns = 250 * BP_NS_PER_MS;
 static const size_t link_max = 200000;
 
-/* What a descriptor has to lead to in order to be the other end of `file`. */
+/* The target of a descriptor that is the other end of `file`. */
 struct end {
     bp_open_file_kind kind; /* a pipe, a socket, or a FIFO, which has a path for its name */
     uint64_t inode;

@@ -18,7 +18,7 @@
 
 enum { target_bytes_max = 4096, text_bytes_max = 16384, limit_max = 32 };
 
-/* What one descriptor leads to, as it reads twice. */
+/* Reads the descriptors of a process. */
 struct reader {
     int fds_fd; /* /proc/<pid>/fd; everything else is found from there */
     bp_open_files process;

@@ -1,4 +1,4 @@
-/* What the kernel says of the sockets of a process. */
+/* The sockets of a process, from the kernel's tables. */
 #include "process/open_files.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "process/process_list.h"
 
-/* What is known of each listed process while it is chosen. */
+/* A listed process while one is chosen. */
 typedef struct chooser {
     const bp_process_list *list;
     const bp_process_query *query;
@@ -70,7 +70,7 @@ static bool is_cut_name(const bp_listed_process *process, const char *name) {
     return false;
 }
 
-/* Whether a component of the path is the unit. `ret_bytes` is how much of it leads there. */
+/* True if a component of the path is the unit. `ret_bytes` of the path lead there. */
 static bool has_unit(const char *path, const char *unit, size_t *ret_bytes) {
     static const char usual[] = ".service";
     size_t length = strlen(unit);
@@ -190,7 +190,7 @@ static void sort_by_query(const bp_process_query *query, const bp_listed_process
     }
 }
 
-/* Whether two units of this name are there: of the system, and of a user. */
+/* True if two units have this name: of the system, and of a user. */
 static bool is_in_two_places(const chooser *all) {
     const char *first = NULL;
     size_t first_bytes = 0, bytes = 0;

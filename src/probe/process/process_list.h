@@ -35,7 +35,7 @@ bugpack_status bp_process_list_read(int dir_fd, bool with_cgroups, bp_process_li
                                     bugpack_error *error);
 void bp_process_list_release(bp_process_list *list);
 
-/* Whether the process is still there, and is no other with its id. */
+/* True if the process is still there, and is no other with its id. */
 bool bp_process_list_is_there(const bp_listed_process *process);
 
 typedef enum bp_process_query_kind {

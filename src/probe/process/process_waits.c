@@ -38,7 +38,7 @@ struct finder {
     size_t locks_bytes;
 };
 
-/* What a thread waits for. */
+/* A thread's wait. */
 struct wait {
     bp_process_wait_kind kind;
     bp_file_lock_kind lock;
@@ -127,7 +127,7 @@ static bool read_path(uint64_t pid, const char *fd, char *out, size_t out_bytes)
     return length > 0;
 }
 
-/* Whether fdinfo of the descriptor lists the lock as held: "lock:\t1: FLOCK …". */
+/* True if fdinfo of the descriptor lists the lock as held: "lock:\t1: FLOCK …". */
 static bool has_lock(uint64_t pid, uint32_t fd, const bp_file_lock *lock) {
     char text[4096];
     bp_file_lock found;
@@ -309,7 +309,7 @@ static bool find_child(const bp_process_threads *process, const bp_thread_state 
     return is_one || (is_any && list_children(process, wait));
 }
 
-/* What a thread of a further process waits on; NULL where it waits on no pipe or socket, and where
+/* The file that a thread of a further process waits on; NULL if it is no pipe or socket, and where
  * not all processes could be searched in time for its other end. */
 static const bp_open_file *find_further_file(struct finder *finder,
                                              const bp_process_threads *process,

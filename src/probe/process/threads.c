@@ -312,7 +312,7 @@ static bool has_monitor(const struct reader *reader, const struct monitors *moni
     return false;
 }
 
-/* Whether what was seen is seen again. */
+/* True if both readings agree. */
 static bool still_waits(struct reader *reader, const struct monitors *monitors,
                         const bp_thread_state *thread) {
     bp_futex_wait wait;

@@ -33,7 +33,7 @@ bugpack_status bp_threads_find_files(bp_process_threads *processes, size_t count
                                      uint64_t deadline_ns, bp_fd_search *ret_search,
                                      bugpack_error *error);
 
-/* Whether a thread is in the same call still, and has not run since it was read. */
+/* True if a thread is in the same call still, and has not run since it was read. */
 bool bp_thread_has_stayed(uint64_t pid, const bp_thread_state *thread);
 
 /*

@@ -14,7 +14,7 @@
 #include "profile/profile_fold.h"
 #include "profile/profile_samples.h"
 
-/* What perf_event_mlock_kb has by default for each processor beside its page: 62 samples. */
+/* The default of perf_event_mlock_kb for each processor beside its page: 62 samples. */
 static const size_t ring_bytes = (size_t)512 << 10;
 
 /* Not 100: a program that does something every 10 ms would always be met at the same place. */

@@ -28,7 +28,7 @@ const char *bp_profile_ring_trouble(const bp_profile_ring *ring);
 /* NULL is fine. Not in a child of fork. */
 void bp_profile_ring_close(bp_profile_ring *ring);
 
-/* What was sampled up to an instant; owned. */
+/* The samples up to an instant; owned. */
 typedef struct bp_profile_samples bp_profile_samples;
 
 /*

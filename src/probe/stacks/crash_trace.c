@@ -137,13 +137,13 @@ static void look_at_exit(struct trace *self, pid_t tid) {
     }
 }
 
-/* Whether /proc/<pid>/status has the signal in this set, such as "SigCgt:". */
+/* True if /proc/<pid>/status has the signal in this set, such as "SigCgt:". */
 static bool is_in_set(const char *status, const char *set, int number) {
     const char *at = strstr(status, set);
     return at != NULL && (strtoull(at + strlen(set), NULL, 16) >> (number - 1) & 1) != 0;
 }
 
-/* Whether the signal that a thread has stopped for will end the process. The kernel sets the
+/* True if the signal that a thread has stopped for will end the process. The kernel sets the
  * default action before it raises a fault that is blocked or ignored. */
 static bool is_fatal(const struct trace *self, int number) {
     char status[8192];

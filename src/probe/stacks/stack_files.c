@@ -16,9 +16,9 @@
 #include "process/elf_object.h"
 #include "process/remote_memory.h"
 
-/* How libdwfl gets the files of a process. */
+/* Access of libdwfl to the files of a process. */
 
-/* What libdw reads into memory: symbols, and debug data where lines of source are wanted. */
+/* Bounds of what libdw reads: symbols, and debug data where lines of source are wanted. */
 static const uint64_t symbols_max_bytes = (uint64_t)256 << 20;
 static const uint64_t debug_max_bytes = (uint64_t)96 << 20;
 static const uint64_t unwind_max_bytes = (uint64_t)16 << 20;

@@ -70,7 +70,7 @@ extern const Dwfl_Callbacks bp_stack_file_callbacks;
 int bp_stack_files_open(bp_stack_files *files);
 void bp_stack_files_close(bp_stack_files *files);
 
-/* Whether libdwfl may be asked about names and lines. Where it lacked memory it is not asked again:
+/* True if libdwfl may be asked about names and lines. Where it lacked memory it is not asked again:
  * it ends the process where it finds none for some of its data (dwarf_new_oom_handler). */
 static inline bool bp_stack_file_can_ask(const bp_stack_file *file) {
     return file->module != NULL && file->elf != NULL && !file->all->lacked_memory;
@@ -82,7 +82,7 @@ bool bp_stack_file_report(bp_stack_file *file);
 /* The file whose code has the address; NULL: none. */
 bp_stack_file *bp_stack_files_find(const bp_stack_files *files, uint64_t address);
 
-/* Whether code is mapped at the address. */
+/* True if code is mapped at the address. */
 bool bp_stack_files_have_code(const bp_stack_files *files, uint64_t address);
 
 typedef enum bp_stack_rule {
@@ -96,7 +96,7 @@ typedef enum bp_stack_rule {
  * calls for that would overwrite the errno of a lack of memory. */
 void bp_stack_file_load(bp_stack_file *file);
 
-/* What the file's tables say about unwinding from this address. */
+/* The file's rules for unwinding from this address. */
 bp_stack_rule bp_stack_file_rule(const bp_stack_file *file, uint64_t address);
 
 /* Where the function begins that has this address, says the header of the unwind tables: also in a
@@ -113,10 +113,10 @@ void bp_stack_file_add_symbol(const bp_stack_file *file, bp_stack_place *place);
  */
 bool bp_stacks_describe(bp_stack_files *files, uint64_t until_ns, bp_stacks *out);
 
-/* Whether this time has come, or nobody waits any more. */
+/* True if this time has come, or nobody waits any more. */
 bool bp_stacks_is_over(const bp_stack_files *files, uint64_t deadline_ns);
 
-/* Whether it is a mangled name whose plain form cannot be large: a short one can refer to its own
+/* True for a mangled name whose plain form cannot be large: a short one can refer to its own
  * parts again and again, and double with each. Pure. */
 bool bp_demangle_is_bounded(const char *name);
 

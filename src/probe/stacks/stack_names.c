@@ -141,7 +141,7 @@ static void keep(nest *way, const Dwarf_Die *die) {
     way->inlined[way->count++] = *die;
 }
 
-/* Whether the function that has the address is below `parent`; its inlined ones are kept then. */
+/* True if the function at the address is below `parent`; its inlined ones are kept then. */
 static bool descend(nest *way, Dwarf_Die *parent, unsigned depth) {
     const bp_libdw *dw = way->dw;
     Dwarf_Die die;
@@ -297,7 +297,7 @@ static const char *find_interpreter(const bp_stack_files *files) {
     return NULL;
 }
 
-/* What describes places of the files of one Dwfl. */
+/* The describer of places in the files of one Dwfl. */
 typedef struct describing {
     bp_stack_files *files;
     bool has_searched; /* for a demangler, which the first mangled name needs: C has none */

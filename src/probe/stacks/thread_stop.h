@@ -20,7 +20,7 @@
 
 #define BP_REGISTER_MAX 32
 
-/* What the unwinding of a thread begins with: its registers, and a copy of its stack. */
+/* The start of a thread's unwinding: its registers, and a copy of its stack. */
 typedef struct bp_thread_copy {
     uint64_t stack_pointer, program_counter;
     uint64_t registers[BP_REGISTER_MAX]; /* by their DWARF numbers, from 0 on */

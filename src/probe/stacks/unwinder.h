@@ -19,7 +19,7 @@ enum {
 #endif
 };
 
-/* What is known of a place beyond what is printed. */
+/* Facts about a place beyond those that are printed. */
 typedef struct bp_place_note {
     bp_stack_rule rule;
     uint32_t next; /* of its bucket: index + 1 */
