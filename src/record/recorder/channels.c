@@ -23,7 +23,7 @@ void bp_channels_init(bp_channels *channels, uint64_t budget_bytes, bp_rings *ri
 }
 
 /*
- * How much of the budget the channels of this sum of weights have together. The first
+ * The part of the budget that channels of this sum of weights have together. The first
  * BUGPACK_TRAFFIC_WEIGHT_TOTAL share three quarters of it in proportion. The last quarter is never
  * used up, however many follow.
  */
@@ -106,7 +106,7 @@ void bp_channels_unhold(bp_channels *channels, bp_channel_list *list) {
     free(list->items);
 }
 
-/* Whether nobody can be at this channel any more; both locks are held. Who enters from now on finds
+/* True if nobody can be at this channel any more; both locks are held. Who enters from now on finds
  * it closed. */
 static bool is_idle(const bp_channel_item *item) {
     return item->is_closed && item->hold_count == 0 &&

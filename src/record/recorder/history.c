@@ -102,7 +102,7 @@ void bp_history_note_report(bp_history *history, bool begins) {
     atomic_store(&history->report, begins ? REPORT_RUNS | REPORT_RAN : REPORT_RAN);
 }
 
-/* What the host itself allocated or freed while a report was written cannot be told apart. */
+/* Memory of the host that changed while a report was written cannot be told apart. */
 static void count_own(bp_history *history, const bp_task_snapshot *before,
                       const bp_task_snapshot *newest, bp_history_record *record) {
     unsigned report = atomic_load(&history->report);

@@ -27,7 +27,7 @@ void bp_log_recorder_close(bp_log_recorder *recorder);
 /* Frees the ring too. No other thread may be inside. NULL is fine. */
 void bp_log_recorder_free(bp_log_recorder *recorder);
 
-/* Whether a message of this level is worth formatting. Any thread. */
+/* True if a message of this level is worth formatting. Any thread. */
 bool bp_log_recorder_wants(const bp_log_recorder *recorder, bugpack_level level);
 
 /* Changes the level while the session runs. Any thread. */

@@ -207,7 +207,7 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
     bp_lock_release(&notifications->lock);
 }
 
-/* What is known of one, at index `id % kept_count`. */
+/* One notification, at index `id % kept_count`. */
 typedef struct notification {
     record_header header; /* id 0: none */
     bool has_body;

@@ -17,7 +17,7 @@
 
 typedef struct bp_notifications bp_notifications;
 
-/* How long after the first one an equal notification is only counted. */
+/* The time after the first one in which an equal notification is only counted. */
 #define BP_NOTIFICATIONS_FOLD_NS 30000000000u
 
 /*

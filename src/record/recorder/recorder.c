@@ -190,7 +190,7 @@ const char bp_note_channel[] = "bugpack";
 
 void bp_note_log_part(bp_recorder *recorder, bugpack_level level, const char *channel,
                       const void *message, size_t message_bytes, unsigned part) {
-    /* What a cut may need to see of the next character stays. */
+    /* The bytes of the next character stay that a cut may need. */
     enum { enough_bytes = BUGPACK_LOG_MESSAGE_MAX_BYTES + 4 };
     bp_log_recorder *log = recorder->log;
     bp_clean_text clean;

@@ -30,7 +30,7 @@ typedef struct bp_diagnostics {
     void *context;
 } bp_diagnostics;
 
-/* What to record. Pointers are borrowed for the call. */
+/* The options of a recorder. Pointers are borrowed for the call. */
 typedef struct bp_recorder_options {
     bp_rings_options rings;
     size_t log_ring_bytes; /* 0: no log */
@@ -73,7 +73,7 @@ void bp_recorder_free(bp_recorder *recorder);
  * process, if that was not asked for. */
 void bp_recorder_note_loss(bp_recorder *recorder, char *reason, size_t reason_bytes);
 
-/* What a snapshot of all rings would take now. Any thread. */
+/* The bytes of a snapshot of all rings, taken now. Any thread. */
 uint64_t bp_recorder_used_bytes(bp_recorder *recorder);
 
 /*

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "platform/machine.h"
 
-/* How often the session's directory notes that the session runs. */
+/* The interval at which the session's directory notes that the session runs. */
 static const uint64_t alive_interval_ns = BP_NS_PER_SEC;
 
 /* A ring that is in a file. */

@@ -39,7 +39,7 @@ const char *bp_rings_locate(bp_rings *rings, uint64_t *ret_survives);
  * bp_rings_free. */
 void bp_rings_end(bp_rings *rings);
 
-/* Whether bp_rings_free leaves the directory for recovery. Any thread. */
+/* True if bp_rings_free leaves the directory for recovery. Any thread. */
 void bp_rings_keep(bp_rings *rings, bool is_kept);
 bool bp_rings_is_kept(const bp_rings *rings);
 

@@ -25,7 +25,7 @@
 #define BP_SESSION_IDENTITY_NAME "session"
 #define BP_RING_NAME_BYTES 32
 
-/* What recovery needs to know of a session. Texts are NUL-terminated, any bytes; "" is unknown. A
+/* The identity of a session for recovery. Texts are NUL-terminated, any bytes; "" is unknown. A
  * file has it as it is, so it is laid out alike in programs of 32 and of 64 bits. */
 typedef struct bp_session_identity {
     char session_id[BP_ID_BYTES];
@@ -68,13 +68,13 @@ bugpack_status bp_session_identity_read(int dir_fd, bp_session_identity *ret_ide
 #define BP_SESSION_NAME_BYTES 256
 void bp_session_name(const bp_session_identity *identity, char name[BP_SESSION_NAME_BYTES]);
 
-/* What the name of a session directory says of its session; the app's name may differ in what is no
+/* The parts of the name of a session directory; the app's name may differ in what is no
  * letter or digit. False for any other name. */
 bool bp_session_name_read(const char *name, bp_session_identity *ret_identity);
 
 bool bp_session_is_name(const char *name);
 
-/* Whether a directory is of a session of this process: by its id, unless that is of another pid
+/* True if a directory is of a session of this process: by its id, unless that is of another pid
  * namespace. */
 bool bp_session_is_of(int dir_fd, pid_t pid, bp_session_identity *ret_identity);
 
@@ -84,7 +84,7 @@ void bp_session_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_
 /* The format of the file name of a channel's bp_traffic_identity; `%u` is its number. */
 #define BP_CHANNEL_FILE_FORMAT "channel-%u"
 
-/* Whether a file of a session cannot be read for good; any other errno may pass. */
+/* True if a file of a session can never be read; any other errno may pass. */
 bool bp_session_errno_is_damage(int system_errno);
 
 /* Lists a directory, on a descriptor of its own. NULL with errno. */

@@ -31,7 +31,7 @@ int bp_session_lock_take(int fd);
 #define BP_SESSION_LOCK_ELSEWHERE 0  /* a process in another pid namespace */
 int64_t bp_session_lock_holder(int fd);
 
-/* Whether this system has locks that a session can hold. */
+/* True if this system has locks that a session can hold. */
 extern const bool bp_session_lock_is_supported;
 
 /* Takes the lock of the file `fd` for a session, until the release; the caller closes `fd` then.

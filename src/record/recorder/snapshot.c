@@ -95,7 +95,7 @@ uint64_t bp_snapshot_newest_ns(const bp_snapshot *snapshot) {
     return newest_ns;
 }
 
-/* What is recovered, and where its records go. */
+/* The rings that are recovered, and where their records go. */
 typedef struct source {
     int session_fd;
     int dir_fd;

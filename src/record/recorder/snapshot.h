@@ -49,7 +49,7 @@ void bp_snapshot_release(bp_snapshot *snapshot);
 /* The bytes in its temporary files, which are open. */
 uint64_t bp_snapshot_bytes(const bp_snapshot *snapshot);
 
-/* Whether every ring could be copied. */
+/* True if every ring could be copied. */
 bool bp_snapshot_is_whole(const bp_snapshot *snapshot);
 
 /* The monotonic time of its newest record; 0: it has none. */
@@ -58,10 +58,10 @@ uint64_t bp_snapshot_newest_ns(const bp_snapshot *snapshot);
 /* The number of descriptors that it holds. */
 unsigned bp_snapshot_fds(const bp_snapshot *snapshot);
 
-/* Whether the host has closed one of its files. */
+/* True if the host has closed one of its files. */
 bool bp_snapshot_is_lost(const bp_snapshot *snapshot);
 
-/* What a copy of the rings of a dead session takes; 0 where nothing can be read. */
+/* The bytes of a copy of a dead session's rings; 0 where nothing can be read. */
 uint64_t bp_recover_used_bytes(int session_fd);
 
 /*

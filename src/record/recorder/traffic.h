@@ -19,7 +19,7 @@
 
 typedef struct bp_traffic bp_traffic;
 
-/* What recovery needs to know of a channel, written into its rings. Fixed size. */
+/* The identity of a channel for recovery, written into its rings. Fixed size. */
 typedef struct bp_traffic_identity {
     char name[64 + 8]; /* NUL-terminated, any bytes */
     uint8_t host_is_server, padding[3];
@@ -31,7 +31,7 @@ typedef struct bp_traffic_identity {
     uint64_t check;   /* hash of the fields above */
 } bp_traffic_identity;
 
-/* Whether what was read of a file is the identity of this channel. */
+/* True if the bytes of a file are the identity of this channel. */
 bool bp_traffic_identity_is_whole(const bp_traffic_identity *identity, uint32_t number);
 
 /* Chooses ports where the options have 0. */
@@ -118,7 +118,7 @@ bugpack_status bp_traffic_take_snapshot(bp_traffic *traffic, uint64_t until_ns,
                                         uint64_t wall_offset_ns, bp_temp_file *records,
                                         bp_traffic_snapshot *ret_snapshot, bugpack_error *error);
 
-/* What shortened a message; more than one may apply. */
+/* Reasons why a message was shortened; more than one may apply. */
 typedef enum bp_traffic_cut {
     BP_TRAFFIC_CUT_SNAP,   /* the channel's snap length */
     BP_TRAFFIC_CUT_FILTER, /* its filter kept fewer bytes */
@@ -129,7 +129,7 @@ typedef enum bp_traffic_cut {
     BP_TRAFFIC_CUT_COUNT
 } bp_traffic_cut;
 
-/* What the manifest says of a pcap. */
+/* The manifest's counts of a pcap. */
 typedef struct bp_traffic_extent {
     uint64_t message_count; /* in the pcap */
     uint64_t pinned_count;  /* of these, evicted from the ring and only pinned */

@@ -139,7 +139,7 @@ typedef struct traffic_pin {
 /* Around a segment, so that a secret that is divided between two of them is found. */
 enum { margin_bytes = 4 * 1024 };
 
-/* What one side has sent last, as it was printed: a name there may say what the next message has.
+/* The last message of one side, as it was printed: a name there may say what the next message has.
  */
 typedef struct traffic_side {
     size_t size;

@@ -12,7 +12,7 @@
 /* The share of one CPU that samples for triggers may take. */
 static const uint64_t cost_divisor = 10;
 
-/* What a monitor that is stuck in /proc may cost a report. */
+/* The time that a monitor stuck in /proc may cost a report. */
 static const uint64_t patience_ns = 2 * BP_NS_PER_SEC;
 
 struct bp_window {

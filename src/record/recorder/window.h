@@ -19,7 +19,7 @@
  * it takes at most a tenth of one CPU. */
 #define BP_WINDOW_SHARE_NS (50 * BP_NS_PER_MS)
 
-/* What all windows of a session hold together. Over it a trigger gets none. */
+/* The most memory of all windows of a session. Over it a trigger gets none. */
 #define BP_WINDOWS_MAX_BYTES ((size_t)32 << 20)
 
 /* Counted by references. All are released before the windows are freed. */

@@ -26,7 +26,7 @@ static const uint64_t kept_share = 8;
 /* A host that closes waits so long at most for the window that waiting reports share. */
 static const uint64_t hurried_window_ns = 250 * BP_NS_PER_MS;
 
-/* How often a wait looks at its progress. */
+/* The interval at which a wait looks at its progress. */
 static const uint64_t look_interval_ns = 50 * BP_NS_PER_MS;
 
 /* The metrics window of one process that the session is about. */
@@ -40,7 +40,7 @@ typedef struct process_window {
     bp_profile_window profile;
 } process_window;
 
-/* What one report needs while it is assembled. */
+/* The state of one report while it is assembled. */
 struct assembly {
     const bp_report_context *context;
     bp_runner *runner;
@@ -419,7 +419,7 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
     return status;
 }
 
-/* What the rings hold, and what this job alone has. */
+/* The entries of the rings, and those of this job alone. */
 static bugpack_status add_recorded(const struct assembly *assembly, bugpack_error *error) {
     bp_job *job = assembly->job;
     bugpack_status status = bp_ring_entries_add(job->snapshot, &job->traffic,
@@ -499,7 +499,7 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
     if (progress != NULL) {
         progress->wait_snapshot(progress->context);
     }
-    /* What the snapshot met comes first, so that a bad destination costs no window. */
+    /* A failure of the snapshot comes first, so that a bad destination costs no window. */
     if (job->snapshot_error.status != BUGPACK_OK) {
         result->error = job->snapshot_error;
         result->status = job->snapshot_error.status;

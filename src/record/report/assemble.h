@@ -6,7 +6,7 @@
 
 #include "report/job.h"
 
-/* How a report shows its progress, and what it waits for. */
+/* The progress of a report, and its waits. */
 typedef struct bp_progress {
     /* Called at every step, with a percentage that may be the same as before. */
     void (*on_step)(void *context, uint32_t percent);

@@ -85,10 +85,10 @@ bugpack_status bp_bundle_add_exact(bp_bundle *bundle, const char *channel);
 /* One line: what the rules were not applied to, as bugpack_report_result has it. */
 void bp_bundle_unsearched(const bp_bundle *bundle, char *text, size_t text_bytes);
 
-/* What the manifest says of the profile. */
+/* The manifest's note on the profile. */
 void bp_bundle_set_profile(bp_bundle *bundle, const bp_profile_facts *facts);
 
-/* How many artefacts are missing; their names and reasons, a line each, cut where `text` ends. */
+/* The number of missing artefacts; their names and reasons, a line each, cut where `text` ends. */
 uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_bytes);
 
 /*

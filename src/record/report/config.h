@@ -17,7 +17,7 @@
 #include "platform/staged_file.h"
 #include "recorder/recorder.h"
 
-/* How much some reports may take of a directory. 0: no bound. */
+/* Bounds of some reports of a directory. 0: no bound. */
 typedef struct bp_report_bounds {
     uint32_t max_count;
     uint64_t max_bytes;
@@ -32,13 +32,13 @@ typedef struct bp_report_dir {
     bp_report_bounds bounds; /* of the reports of one kind in it */
 } bp_report_dir;
 
-/* How often a trigger may lead to a report. */
+/* Bounds of the reports of a trigger. */
 typedef struct bp_report_rate {
     uint32_t cooldown_ms; /* after a report was written; 0: none */
     uint32_t cap;         /* of the whole session; 0: none */
 } bp_report_rate;
 
-/* What is kept in the session's directory for the report about a crash. */
+/* The entries kept in the session's directory for the report about a crash. */
 typedef struct bp_stored_scope {
     bool has_process; /* process.json */
     bool has_session; /* the tags, and session.json up to 256 KiB */
@@ -107,7 +107,7 @@ typedef struct bp_config {
     bp_publish_hook before_publish;
 } bp_config;
 
-/* Whether reports leave this entry out on request. */
+/* True if reports leave this entry out on request. */
 static inline bool bp_config_leaves_out(const bp_config *config, const char *entry) {
     return config->without_entries != NULL && bp_entry_is_in_list(config->without_entries, entry);
 }

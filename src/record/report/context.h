@@ -34,7 +34,7 @@ typedef struct bp_report_context {
     bp_redaction *redaction;
     bp_profile_ring *profile_ring; /* NULL: profiles are taken when they are asked for, or not */
     bp_tags *tags;                 /* NULL: none can be set */
-    /* What triggers came to, for the manifest. */
+    /* The triggers' rows for the manifest. */
     bp_note_triggers *note_triggers;
     bp_list_triggers *list_triggers;
     void *triggers;

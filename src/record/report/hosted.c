@@ -26,7 +26,7 @@ void bp_hosted_describe(const bp_hosted *hosted, bp_metadata *metadata) {
     }
 }
 
-/* What a search for the session of a process has found. */
+/* The result of a search for the session of a process. */
 struct search {
     bp_session_identity identity;
     int session_fd; /* -1: none yet */

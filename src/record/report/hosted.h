@@ -9,7 +9,7 @@
 #include "recorder/snapshot.h"
 #include "report/redaction.h"
 
-/* What is known of it beside its rings. */
+/* Facts about it beside its rings. */
 typedef struct bp_hosted {
     bp_session_identity identity;
     bp_redaction *redaction; /* its rules and ours */

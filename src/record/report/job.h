@@ -58,7 +58,7 @@ typedef struct bp_job_type {
     void (*free)(bp_job *job);
 } bp_job_type;
 
-/* How far the copy of the rings is; under the queue's lock. */
+/* The progress of the copy of the rings; under the queue's lock. */
 typedef enum bp_job_snapshot_state {
     BP_JOB_SNAPSHOT_DUE,
     BP_JOB_SNAPSHOT_LATE, /* an early copy failed: due once the worker has the job */

@@ -81,7 +81,7 @@ static unsigned take_number(const char *name, size_t *length) {
     return 1;
 }
 
-/* Whether "-<kind>[-<detail>]" fills the text from `at` to the '-' before the time, at `end`. */
+/* True if "-<kind>[-<detail>]" fills the text from `at` to the '-' before the time, at `end`. */
 static bool is_kind_at(const char *name, size_t at, size_t end, size_t row) {
     const char *word = bp_report_kind_name(kinds[row].kind);
     size_t word_end = at + 1 + strlen(word);

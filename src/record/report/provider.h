@@ -15,7 +15,7 @@
 #include "base/aside.h"
 #include "report/writer.h"
 
-/* How the bytes of a provider become an artefact. */
+/* The form of a provider's artefact. */
 typedef enum bp_content_form {
     BP_CONTENT_BYTES, /* as they are */
     BP_CONTENT_TEXT,  /* made valid UTF-8 */
@@ -24,7 +24,7 @@ typedef enum bp_content_form {
 
 typedef struct bp_provider bp_provider;
 
-/* What to register. `name` is copied; `release` (optional) frees `context` after the last call. */
+/* A provider. `name` is copied; `release` (optional) frees `context` after the last call. */
 typedef struct bp_provider_spec {
     const char *name;
     bp_content_form form;

@@ -326,7 +326,7 @@ static void *copy_rings(void *argument) {
 }
 
 /*
- * What feeds them.
+ * Submitting jobs.
  */
 
 /* The first manual job; with `may_join` one that others may share. The lock is held. */
@@ -456,7 +456,7 @@ bool bp_job_queue_cancel(bp_job_queue *queue, uint64_t ticket) {
     return is_found;
 }
 
-/* Whether a job is left that had `last_ticket` or an earlier one, or has none. The lock is held.
+/* True if a job is left that had `last_ticket` or an earlier one, or has none. The lock is held.
  */
 static bool has_left(const bp_job_queue *queue, uint64_t last_ticket) {
     const bp_job *job = queue->first;

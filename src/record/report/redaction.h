@@ -11,7 +11,7 @@
 #include "redact/at_call.h"
 #include "redact/rule_set.h"
 
-/* How many texts of rules a session takes. */
+/* The most texts of rules of a session. */
 #define BP_REDACTION_TEXTS_MAX 16
 
 typedef struct bp_redaction bp_redaction;

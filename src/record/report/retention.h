@@ -18,7 +18,7 @@
 #define BP_RETENTION_KIND(kind) (1u << (unsigned)(kind))
 #define BP_RETENTION_ALL_KINDS (BP_RETENTION_KIND(BP_REPORT_CRASH + 1) - 1)
 
-/* What bugpack takes by itself. */
+/* Reports that bugpack takes by itself. */
 #define BP_RETENTION_AUTOMATIC_KINDS                                                               \
     (BP_RETENTION_KIND(BP_REPORT_PEDANTIC) | BP_RETENTION_KIND(BP_REPORT_DISCONNECT) |             \
      BP_RETENTION_KIND(BP_REPORT_AUTO_SNAPSHOT) | BP_RETENTION_KIND(BP_REPORT_HANG) |              \
@@ -40,7 +40,7 @@ typedef struct bp_retention_policy {
 /* Told of each report that was removed, or would be. */
 typedef void bp_retention_removed(const char *name, uint64_t bytes, void *context);
 
-/* What is there afterwards, of what counts. */
+/* The counted reports that are left. */
 typedef struct bp_retention_outcome {
     uint64_t count, bytes;
     uint64_t removed_count, removed_bytes;

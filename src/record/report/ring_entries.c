@@ -12,7 +12,7 @@
 #include "recorder/notifications.h"
 #include "recorder/traffic.h"
 
-/* What is being added. The extent is the pcap's, and then the index's too. */
+/* The entry being added. The extent is the pcap's, and then the index's too. */
 struct adding {
     bp_snapshot *snapshot;
     bp_bundle *bundle;
@@ -47,7 +47,7 @@ static void describe_damage(const struct adding *adding, const bp_ring_view *con
     }
 }
 
-/* What the manifest says of records that a ring no longer has, or never took. */
+/* The manifest's note on records that a ring no longer has, or never took. */
 static void tell_view(const struct adding *adding, const bp_ring_view *view,
                       bugpack_writer *writer) {
     char damage[160];
@@ -68,7 +68,7 @@ static void tell_view(const struct adding *adding, const bp_ring_view *view,
     }
 }
 
-/* What has one ring: the log, the notifications or the history. */
+/* An entry of one ring: the log, the notifications or the history. */
 static bugpack_status print_ring(struct adding *adding, bp_ring_kind kind, bugpack_writer *writer,
                                  bugpack_error *error) {
     const bp_snapshot_part *part = &adding->snapshot->parts[kind];

@@ -1,5 +1,5 @@
 /*
- * What a snapshot of the rings holds, as artefacts of a report.
+ * The artefacts of a report that come from a snapshot of the rings.
  */
 #ifndef BP_REPORT_RING_ENTRIES_H
 #define BP_REPORT_RING_ENTRIES_H

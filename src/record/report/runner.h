@@ -48,7 +48,7 @@ void bp_runner_release(bp_runner *runner);
 bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_cancel_token *token,
                     bugpack_writer *writer);
 
-/* Whether the calling thread is inside a provider: then it must not wait for a report. */
+/* True if the calling thread is inside a provider, where it must not wait for a report. */
 bool bp_runner_is_inside_provider(void);
 
 #endif

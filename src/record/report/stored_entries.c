@@ -26,7 +26,7 @@ typedef struct file_header {
     uint64_t check;      /* a hash of it */
 } file_header;
 
-/* What the content of an entry is. */
+/* The kinds of content. */
 enum { kind_entry, kind_reason, kind_tag, kind_count };
 
 /* Followed by the name, which of a tag is its key, and the content. */
@@ -198,7 +198,7 @@ void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner
     bp_buffer_release(&to.out);
 }
 
-/* What was not yet read of the file. */
+/* The part of the file that was not yet read. */
 typedef struct reading {
     const char *next;
     size_t left_bytes;

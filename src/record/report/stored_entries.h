@@ -14,7 +14,7 @@
 /* Of all entries together; what is beyond is left out, and the report says so. */
 #define BP_STORED_MAX_BYTES ((size_t)4 << 20)
 
-/* Whether there is anything of that to keep. */
+/* True if there is anything to keep. */
 bool bp_stored_entries_are_there(const bp_report_context *context, bp_stored_scope scope);
 
 /* Asks the providers, and replaces what was kept before. With redaction at the call, secrets are

@@ -51,7 +51,7 @@ const char *bp_subject_entry(const bp_subject *subject, const char *entry,
 /* The other process; its pid is 0 where the session is about its own, or none. */
 const bp_metadata_target *bp_subject_target(const bp_subject *subject);
 
-/* How long ago the process began; 0 where that is not known. The worker's thread, as the sampler.
+/* The age of the process; 0 where that is not known. The worker's thread, as the sampler.
  */
 uint64_t bp_subject_uptime(const bp_subject *subject);
 

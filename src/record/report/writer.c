@@ -129,7 +129,7 @@ bugpack_status bugpack_write(bugpack_writer *writer, const void *bytes, size_t b
     const char *next = bytes;
     bugpack_status status = check(writer);
     while (status == BUGPACK_OK && byte_count > 0) {
-        /* What has a sink is never held whole, however much comes at once. */
+        /* With a sink the content is never held whole, however much comes at once. */
         size_t count =
             writer->sink != NULL && byte_count > piece_bytes ? (size_t)piece_bytes : byte_count;
         (void)bp_buffer_append(&writer->content, next, count);

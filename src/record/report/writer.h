@@ -20,7 +20,7 @@
 /* Enough for every channel that a trigger may name, with its NUL. */
 #define BP_WRITER_CHANNEL_BYTES 264
 
-/* Whether the artefact is a picture and nothing else, and how far it is. */
+/* The state of an artefact that is a picture and nothing else. */
 typedef enum bp_writer_picture {
     BP_PICTURE_ANY,
     BP_PICTURE_WANTED,
@@ -65,7 +65,7 @@ bugpack_status bp_writer_flush(bugpack_writer *writer, bugpack_error *error);
 /* Sets captured_at and duration_ms of what was begun at `began` and is finished now. */
 void bp_writer_stamp(bugpack_writer *writer, bp_instant began);
 
-/* What bugpack_report_channel returns; NULL for none. Copied. */
+/* The result of bugpack_report_channel; NULL for none. Copied. */
 void bp_writer_set_channel(bugpack_writer *writer, const char *channel);
 
 /* Marks the artefact as absent: drops the content, sets status and reason, counts it missing. */
