@@ -1,5 +1,5 @@
 /*
- * What the command asks of its session, and no host does.
+ * Calls on a session that only the command makes.
  */
 #ifndef BP_SESSION_COMMAND_H
 #define BP_SESSION_COMMAND_H
@@ -42,7 +42,7 @@ bugpack_status bp_session_add_process(bugpack_session *session, pid_t pid, bugpa
 bugpack_status bp_session_add_machine(bugpack_session *session, const bp_machine_plan *plan,
                                       bugpack_error *error);
 
-/* How the target ended. */
+/* The end of the target. */
 typedef struct bp_target_end {
     bp_exit exit; /* for metadata.json */
     /* The CPU time of the target, user and system, and of the children that it waited for, as

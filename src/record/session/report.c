@@ -50,7 +50,7 @@ static bp_pixel_owner pixel_owner(const bugpack_report_request *given) {
     return (bp_pixel_owner){given->screenshot_release, given->screenshot_context};
 }
 
-/* What a report that the host asked for has of its own. */
+/* The payload of a report that the host asked for. */
 struct manual_report {
     bp_recorder *recorder;
     bp_screenshot *screenshot; /* NULL for none */

@@ -32,7 +32,7 @@ static bugpack_status sample(pid_t pid, uint32_t window_ms, char **ret_json, siz
         status = bp_metrics_print(&metrics, bp_machine_platform(), &json, &detail);
         bp_metrics_release(&metrics);
     } else if (status == BUGPACK_ERR_UNSUPPORTED) {
-        /* That there are no metrics here is an answer too. */
+        /* The absence of metrics is an answer too. */
         bugpack_error reason = detail;
         status =
             bp_metrics_print_unavailable(bp_machine_platform(), reason.message, &json, &detail);

@@ -70,7 +70,7 @@ static bugpack_status open_subject(bugpack_session *session, bugpack_error *erro
     return status;
 }
 
-/* What whoever recovers this session has to know. */
+/* The facts that a recovery of this session needs. */
 static void describe(const bugpack_session *session, bp_session_identity *ret_identity) {
     const bp_config *config = &session->config;
     const bp_metadata_target *target = bp_subject_target(session->context.subject);

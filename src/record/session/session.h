@@ -1,5 +1,5 @@
 /*
- * What a session is made of. Only the public calls see it; everything else works on the objects.
+ * The parts of a session. Only the public calls see it; everything else works on the objects.
  */
 #ifndef BP_SESSION_SESSION_H
 #define BP_SESSION_SESSION_H

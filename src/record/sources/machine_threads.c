@@ -14,7 +14,7 @@
 /* The report then continues without the entry. */
 static const uint32_t timeout_ms = 300000;
 
-/* What the provider needs; it outlives the session when it hangs. */
+/* The provider's context; it outlives the session when it hangs. */
 struct host_source {
     bp_machine_plan plan;
     char *calibrator_path;

@@ -47,7 +47,7 @@ enum { BP_SOURCE_READING_PERCENT = 50 };
 /* When this share of the provider's time has passed. */
 uint64_t bp_source_deadline_ns(const bp_source *source, unsigned percent);
 
-/* What such a provider returns. An entry is omitted, and not missed, where there is nothing to
+/* The result of such a provider. An entry is omitted, and not missed, where there is nothing to
  * read, or not for us. */
 int bp_source_end(bugpack_writer *writer, bugpack_status status, const bugpack_error *error);
 

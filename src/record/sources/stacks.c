@@ -22,7 +22,7 @@ static const unsigned symbols_share_percent = 60;
 /* Of either entry. */
 static const size_t most_bytes = (size_t)64 << 20;
 
-/* What is to be read. */
+/* The stacks to read. */
 struct reading {
     pid_t pid;
     bp_stacks_plan plan;

@@ -14,7 +14,7 @@ struct readings {
     size_t passed_over_count; /* there was no time for them */
 };
 
-/* Whether the reading is of the process that was meant, and not of one that has its pid now. */
+/* True if the reading is of the process that was meant, and not of one that has its pid now. */
 static bool is_meant(const bp_thread_heap_reading *reading, const bp_subject_process *process) {
     const bp_thread_heap_snapshot *last =
         reading->snapshot_count > 0 ? &reading->snapshots[reading->snapshot_count - 1] : NULL;

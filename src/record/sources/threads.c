@@ -71,7 +71,7 @@ static bugpack_status note_deadlock(const struct thread_readings *readings, bugp
     return BUGPACK_OK;
 }
 
-/* What the kernel keeps to itself is told, and the report is complete; no time is a loss. */
+/* Facts that the kernel withholds are omitted, and the report is complete; no time is a loss. */
 static void note_thread_losses(const struct thread_readings *readings, bugpack_writer *writer) {
     size_t unread_count = 0, passed_over_count = 0;
     int unread_errno = 0;

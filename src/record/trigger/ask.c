@@ -16,7 +16,7 @@
 #include "recorder/recorder.h"
 #include "trigger/trigger.h"
 
-/* How often the monitor looks. */
+/* The interval of the monitor's looks. */
 static const uint64_t look_interval_ns = 200 * BP_NS_PER_MS;
 
 struct ask {

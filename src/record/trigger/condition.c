@@ -19,7 +19,7 @@
 #include "trigger/occasions.h"
 #include "trigger/trigger.h"
 
-/* How much of the log is searched before other tasks of the monitor have their turn. */
+/* The bytes of the log that are searched before other tasks of the monitor have their turn. */
 static const size_t log_piece_bytes = (size_t)256 << 10;
 
 typedef struct watched {
@@ -291,7 +291,7 @@ void bp_conditions_tell(void *context, bp_condition_callback *callback, void *ca
     atomic_store(&self->callback, callback);
 }
 
-/* Whether the condition has what it needs of a process. `ret_looks_itself`: no history. */
+/* Refuses a condition that the process cannot serve. `ret_looks_itself`: no history. */
 static bugpack_status try_task(const struct conditions *self, const bp_condition *condition,
                                bp_task *task, bool *ret_looks_itself, bugpack_error *error) {
     const bp_report_context *report = self->base.context.report;

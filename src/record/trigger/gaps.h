@@ -26,7 +26,7 @@
 /* Bytes at the front of a longer key; '~' and 16 hexadecimal digits follow. */
 #define BP_GAP_KEY_FRONT_BYTES (BUGPACK_GAP_KEY_MAX_BYTES - 17)
 
-/* What an empty key is counted as: no report and no manifest could name it. */
+/* The name of an empty key, which no report and no manifest could name. */
 #define BP_GAP_KEY_UNNAMED "unnamed"
 
 /* A key on its way into the table. `text` is the caller's, or points into `made`: not to be copied.

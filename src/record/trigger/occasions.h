@@ -37,10 +37,10 @@ bool bp_occasions_begin(bp_occasions *occasions, const char *key, uint64_t *ret_
 void bp_occasions_end(bp_occasions *occasions, const char *key, uint64_t listed_count,
                       bugpack_status status);
 
-/* How long the last one of the key took. */
+/* The duration of the key's last one. */
 void bp_occasions_note_duration(bp_occasions *occasions, const char *key, uint64_t duration_ns);
 
-/* What the object of a trigger with occasions begins with. */
+/* The first member of a trigger with occasions. */
 typedef struct bp_occasions_trigger {
     bp_trigger_context context;
     bp_occasions *occasions;

@@ -9,7 +9,7 @@
 #include "report/retention.h"
 #include "trigger/trigger.h"
 
-/* What one recovery calls back. */
+/* The context of one recovery's callbacks. */
 struct recovery {
     const bp_report_context *report;
     bool is_told; /* something that could not be looked at */

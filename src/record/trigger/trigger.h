@@ -1,5 +1,5 @@
 /*
- * What a trigger is: something that makes report jobs without a person asking.
+ * A trigger makes report jobs without a person asking.
  */
 #ifndef BP_TRIGGER_TRIGGER_H
 #define BP_TRIGGER_TRIGGER_H
@@ -18,7 +18,7 @@
 #include "report/queue.h"
 #include "trigger/gaps.h"
 
-/* What a trigger works with; borrowed, and there until the trigger is freed. */
+/* The session's parts for a trigger; borrowed, and there until the trigger is freed. */
 typedef struct bp_trigger_context {
     const bp_report_context *report;
     bp_job_queue *jobs;
@@ -188,7 +188,7 @@ void bp_retained_give_back(bp_retained *loan, const bp_job *job);
 
 typedef struct bp_pedantic bp_pedantic;
 
-/* What the host gives with one occurrence. */
+/* The host's arguments of one occurrence. */
 typedef struct bp_occurrence {
     bugpack_provider_callback *state; /* NULL: nothing */
     void *context;

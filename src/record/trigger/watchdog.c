@@ -258,7 +258,7 @@ static bool look(struct watchdogs *self, bugpack_watchdog *watchdog, uint64_t no
     return true;
 }
 
-/* How long the monitor may sleep. The lock is held. */
+/* The time that the monitor may sleep. The lock is held. */
 static uint64_t find_pause(const struct watchdogs *self) {
     uint64_t pause_ns = UINT64_MAX;
     for (const bugpack_watchdog *at = self->first; at != NULL; at = at->next) {
