@@ -158,7 +158,7 @@ static const char *parse_central(const unsigned char *bytes, size_t available,
     return wrong != NULL ? wrong : refuse_fields(bytes, ret_entry);
 }
 
-/* What differs between a whole header before the bytes and that of the directory. */
+/* The first difference between a header before the bytes and that of the directory. */
 static const char *check_local(const unsigned char *bytes, const bp_directory_entry *entry) {
     const unsigned char *header = (const unsigned char *)entry->name - BP_ZIP_CENTRAL_BYTES;
     size_t name_bytes = u16(bytes + 26), extra_bytes = u16(bytes + 28);

@@ -23,7 +23,7 @@ int bp_array_compare_u64(const void *one, const void *other);
 size_t bp_array_find_first(const void *key, const void *items, size_t count, size_t item_bytes,
                            int (*compare)(const void *key, const void *item));
 
-/* Whether a text is one of a list that ends with NULL; or begins with one of them. */
+/* True if a text is one of a list that ends with NULL; or begins with one of them. */
 bool bp_array_has_text(const char *const *texts, const char *text);
 bool bp_array_has_start(const char *const *starts, const char *text);
 

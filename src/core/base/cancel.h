@@ -17,7 +17,7 @@ typedef struct bp_cancel_token {
     atomic_bool is_cancelled;
 } bp_cancel_token;
 
-/* Whether it is time to give up. Once true, it stays so. Any thread; costs a load, and with a
+/* True if it is time to give up. Once true, it stays so. Any thread; costs a load, and with a
  * deadline a reading of the clock. */
 bool bp_cancel_is_due(const bp_cancel_token *token);
 

@@ -50,7 +50,7 @@ bool bp_entry_guard_shut(bp_entry_guard *guard);
 void bp_entry_guard_set_done(bp_entry_guard *guard);
 void bp_entry_guard_wait_done(bp_entry_guard *guard);
 
-/* Whether the calling thread is inside a guard of `owner`, or with NULL of anybody: then it must
+/* True if the calling thread is inside a guard of `owner`, or with NULL of anybody: then it must
  * not wait for its close. */
 bool bp_entry_guard_is_inside(const void *owner);
 

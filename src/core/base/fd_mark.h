@@ -18,7 +18,7 @@ typedef struct bp_fd_mark {
 /* All zero for -1, and where fstat(2) fails. */
 bp_fd_mark bp_fd_mark_of(int fd);
 
-/* Whether `fd` still has that mark. False for -1. Leaves errno alone. */
+/* True if `fd` still has that mark. False for -1. Leaves errno alone. */
 bool bp_fd_is_ours(int fd, bp_fd_mark mark);
 
 /* Closes `fd` if it still has that mark. Leaves errno alone. */

@@ -31,7 +31,7 @@ bugpack_status bp_fail_process_errno(bugpack_error *error, int system_errno, con
                                      ...) BUGPACK_PRINTF(3, 4);
 
 /*
- * Whether nothing can be concluded from an errno, because it is about us or a device: no
+ * True if nothing can be concluded from an errno, because it is about us or a device: no
  * descriptors, no memory, failed input or output, or an error that the call should not return.
  * False when the thing is absent, of another kind or denied, or the system cannot do it at all.
  */
@@ -44,7 +44,7 @@ bool bp_errno_is_trouble(int system_errno);
 bugpack_status bp_check_text(const char *argument, const char *text, size_t min_bytes,
                              size_t max_bytes, bugpack_error *error);
 
-/* What the system calls an errno: "Too many open files"; "error 4711" for one it does not know. */
+/* The system's name of an errno: "Too many open files"; "error 4711" for one it does not know. */
 void bp_describe_errno(int system_errno, char out[BP_ERRNO_BYTES]);
 
 /* "cannot …: out of memory" without allocating. */

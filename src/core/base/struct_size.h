@@ -12,7 +12,7 @@
 
 #include <bugpack/error.h>
 
-/* What is to be known of a struct to read or write it. */
+/* The facts about a struct that reading and writing it needs. */
 typedef struct bp_struct {
     const char *name; /* for messages: "bugpack_options" */
     size_t bytes;     /* of this version */

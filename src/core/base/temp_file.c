@@ -103,7 +103,7 @@ bugpack_status bp_temp_file_write(bp_temp_file *temp_file, const void *bytes, si
         write_pending(temp_file) != BUGPACK_OK) {
         return temp_file->status;
     }
-    /* What is large, and what finds no memory to wait in, is written at once. */
+    /* Large pieces, and those that find no memory to wait in, are written at once. */
     bool is_pending = byte_count < pending_bytes &&
                       bp_buffer_append(&temp_file->pending, bytes, byte_count) == BUGPACK_OK;
     if (!is_pending && (write_pending(temp_file) != BUGPACK_OK ||

@@ -47,7 +47,7 @@ void bp_temp_file_release(bp_temp_file *temp_file);
 
 bool bp_temp_file_is_open(const bp_temp_file *temp_file);
 
-/* Whether the host has closed its descriptor: what was read since then may not be all. */
+/* True if the host has closed its descriptor: what was read since then may not be all. */
 bool bp_temp_file_is_lost(const bp_temp_file *temp_file);
 
 /*

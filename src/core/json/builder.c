@@ -139,7 +139,7 @@ void bp_json_fail_memory(bp_json *json) {
     fail(json, BUGPACK_ERR_NO_MEMORY, "out of memory");
 }
 
-/* Whether nothing has failed. A failure of the buffer becomes one of the document. */
+/* True if nothing has failed. A failure of the buffer becomes one of the document. */
 static bool is_building(bp_json *json) {
     if (json->out->status != BUGPACK_OK) {
         fail(json, json->out->status,

@@ -18,7 +18,7 @@
 /* Deeper nesting is refused, when building and when reading. */
 #define BP_JSON_DEPTH_MAX 64
 
-/* How a document looks. */
+/* The layout of a document. */
 typedef enum bp_json_layout {
     BP_JSON_PAGE,  /* indented by two spaces */
     BP_JSON_LINE,  /* {"a": 1,"b": 2} */

@@ -188,7 +188,7 @@ static void remove_keys(bp_json_keys *keys, size_t first) {
 
 /* --- tokens ------------------------------------------------------------------------------- */
 
-/* What may come next. */
+/* The tokens that may come next. */
 enum {
     EXPECT_VALUE,
     EXPECT_VALUE_OR_END, /* just after '[' */

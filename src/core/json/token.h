@@ -26,7 +26,7 @@ typedef struct bp_json_token {
     size_t byte_count;
 } bp_json_token;
 
-/* Whether the token is exactly this text, as "true" or "{". */
+/* True if the token is exactly this text, as "true" or "{". */
 bool bp_json_token_is(const bp_json_token *token, const char *text);
 
 /* A number of digits alone, at most UINT64_MAX. False, and the output untouched, for all else. */

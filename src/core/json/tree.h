@@ -22,7 +22,7 @@ void bp_json_tree_free(bp_json_tree *tree);
 /* A scalar of a checked text. A number that a double may not hold has its text beside it. NULL
  * without memory. */
 bp_json_tree *bp_json_tree_scalar(const bp_json_token *token);
-/* Whether a scalar is a number that needs no text. */
+/* True if a scalar is a number that needs no text. */
 bool bp_json_tree_is_small(const bp_json_token *scalar, uint64_t *ret_value);
 /* The text of a key or a string, or the token as it is, from cJSON's allocator. */
 char *bp_json_tree_copy(const bp_json_token *token);
@@ -30,7 +30,7 @@ char *bp_json_tree_copy(const bp_json_token *token);
 /* Moves the members of an object into a new one, which is the caller's. NULL without memory. */
 bp_json_tree *bp_json_tree_take(bp_json_tree *object);
 
-/* What a tree takes of memory, about. */
+/* The memory of a tree, about. */
 size_t bp_json_tree_memory(const bp_json_tree *tree);
 
 /* These find members by exact name. NULL, or false, for one that is missing or of another type. */
@@ -61,7 +61,7 @@ const char *bp_json_tree_value_text(const bp_json_tree *member);
 bool bp_json_tree_value_number(const bp_json_tree *member, double *ret_value);
 bool bp_json_tree_value_is_false(const bp_json_tree *member);
 
-/* Whether the member is there and true. */
+/* True if the member is there and true. */
 bool bp_json_tree_is_true(const bp_json_tree *object, const char *key);
 
 /* The first element of an array, or member of an object, which may be NULL, and the one after an

@@ -12,7 +12,7 @@
 #include "model/fields.h"
 #include "redact/rule_set.h"
 
-/* What may follow a subject. */
+/* The words that may follow a subject. */
 enum { COMPARES = 1, GROWS = 2, EQUALS = 4, MATCHES = 8, LASTS = 16 };
 
 typedef struct subject subject;
@@ -253,7 +253,7 @@ static unsigned take_form(const char **at) {
     return *mark == '=' ? EQUALS : COMPARES;
 }
 
-/* What follows the subject, up to an optional `for`. */
+/* The words behind the subject, up to an optional `for`. */
 static bugpack_status read_form(bp_condition *condition, const char **at, bugpack_error *error) {
     const char *from = *at;
     condition->form = take_form(at);
@@ -433,7 +433,7 @@ static void describe(const bp_condition *condition, bp_condition_truth *ret_trut
     memcpy(ret_truth->text, condition->text, sizeof ret_truth->text);
 }
 
-/* Whether it is true now, from what was found at a sample. */
+/* True if it is true now, from what was found at a sample. */
 static bool judge(bp_condition *condition, bool is_now, bool is_of_interval) {
     if (!is_now) {
         condition->held_ns = 0;

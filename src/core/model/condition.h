@@ -16,7 +16,7 @@
 #include "json/json.h"
 #include "platform/process_facts.h"
 
-/* What a condition needs to be sampled beside the counters of every sample. */
+/* Samples that a condition needs beside the counters of every sample. */
 enum {
     BP_CONDITION_NEEDS_FILES = 1,
     BP_CONDITION_NEEDS_STATE = 2,
@@ -48,7 +48,7 @@ typedef struct bp_condition_sample {
     bool is_active; /* it has printed or logged something since the last sample */
 } bp_condition_sample;
 
-/* What was found when a condition became true. */
+/* The values at which a condition became true. */
 typedef struct bp_condition_truth {
     char text[BUGPACK_CONDITION_MAX_BYTES + 1];
     const char *unit;      /* of the value: "percent", "bytes", "count"; NULL: it has none */

@@ -10,7 +10,7 @@
 #include "model/stacks.h"
 #include "platform/crash_page.h"
 
-/* What became of the copy of the stack. */
+/* The state of the copy of the stack. */
 typedef struct bp_crash_backtrace {
     const bp_stacks *stacks; /* with the one thread; NULL: none */
     const char *reason;      /* why */

@@ -139,7 +139,7 @@ bool bp_entry_is_in_the_way(const char *one, const char *other) {
            (longer[shorter_bytes] == '\0' || longer[shorter_bytes] == '/');
 }
 
-/* Whether a name would make a directory of an entry that a report has, or may have. */
+/* True if a name would make a directory of an entry that a report has, or may have. */
 static bool is_below_an_entry(const char *name) {
     bool is_below = false;
     for (size_t row = 0; row < BP_ENTRY_COUNT; row++) {

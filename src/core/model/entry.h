@@ -92,7 +92,7 @@ unsigned bp_entry_rank(const char *name);
 /* Why a name cannot be that of a host's artefact, as the end of a sentence; NULL when it can. */
 const char *bp_entry_refuse(const char *name);
 
-/* Whether each name in a list, separated by spaces, is of an entry that can be left out; and
+/* True if each name in a list, separated by spaces, is of an entry that can be left out; and
  * whether this name is in it. */
 bool bp_entry_is_optional_list(const char *list);
 bool bp_entry_is_in_list(const char *list, const char *name);
@@ -106,11 +106,11 @@ const char *bp_entry_explain_list(const char *list, char out[BP_ENTRY_MISTAKE_BY
 #define BP_ENTRY_PROCESSES "processes/"
 const char *bp_entry_in_process(const char *name);
 
-/* Whether two entry names would be one file where case does not count (ASCII). */
+/* True if two entry names would be one file where case does not count (ASCII). */
 bool bp_entry_is_same(const char *one, const char *other);
 
 /*
- * Whether two entries cannot both be extracted: they are the same one, or one would have to be a
+ * True if two entries cannot both be extracted: they are the same one, or one would have to be a
  * directory for the other ("a" and "a/b").
  */
 bool bp_entry_is_in_the_way(const char *one, const char *other);

@@ -23,7 +23,7 @@ void bp_model_add_hex(bp_json *json, const char *key, uint64_t value);
 /* A number, left out where it is not known. */
 void bp_model_add_known(bp_json *json, const char *key, bp_known_uint number);
 void bp_model_add_known_uint(bp_json *json, const char *key, bool is_known, uint64_t value);
-/* How often a thread was switched. */
+/* The switches of a thread. */
 void bp_model_add_switches(bp_json *json, bool are_known, uint64_t voluntary, uint64_t involuntary);
 
 /* The word of proc(5) for the state of a thread; NULL for a letter that is not known. Static. */

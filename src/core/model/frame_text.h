@@ -16,7 +16,7 @@ enum {
     BP_FRAME_LIST_BYTES = 160
 };
 
-/* What is known of a frame; NULL for what is not. Texts are borrowed, and any bytes. */
+/* The facts about a frame; NULL if unknown. Texts are borrowed, and any bytes. */
 typedef struct bp_frame_text {
     const char *symbol, *demangled;
     const char *module;             /* a path */

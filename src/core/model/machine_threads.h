@@ -78,12 +78,12 @@ void bp_machine_add_figures(bp_json *json, const bp_machine_cgroup *cgroup);
 void bp_machine_add_pressure(bp_json *json, const bp_pressure pressure[BP_PRESSURE_COUNT]);
 
 /*
- * Whether nothing that every process shows to somebody was refused or failed. Heaps do not count:
+ * True if nothing that every process shows to somebody was refused or failed. Heaps do not count:
  * they are another process's memory. Neither does what this kernel does not have or count.
  */
 bool bp_machine_summary_is_complete(const bp_machine_summary *summary);
 
-/* Whether something is missing that could have been there: it failed, or was not tried. What the
+/* True if something is missing that could have been there: it failed, or was not tried. What the
  * kernel refuses to this user is no such loss. */
 bool bp_machine_summary_has_loss(const bp_machine_summary *summary);
 

@@ -27,7 +27,7 @@ const char *bp_artefact_status_name(bp_artefact_status status);
 #define BP_REASON_BYTES 512
 #define BP_NOTE_BYTES 300
 
-/* How often a rule replaced something in an entry. */
+/* The number of replacements by a rule in an entry. */
 typedef struct bp_redaction_count {
     const char *rule; /* borrowed */
     uint64_t count;

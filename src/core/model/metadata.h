@@ -40,7 +40,7 @@ typedef struct bp_metadata_target {
     char session_id[BP_ID_BYTES]; /* of its own session, whose records these are; "": none */
 } bp_metadata_target;
 
-/* How a process ended. */
+/* The end of a process. */
 typedef struct bp_exit {
     int32_t status; /* its exit status; without meaning if there is a signal */
     int32_t signal; /* the number of the signal that ended it; 0: none did */

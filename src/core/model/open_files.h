@@ -63,7 +63,7 @@ typedef struct bp_open_files {
 
 void bp_open_files_release(bp_open_files *process);
 
-/* How the other ends were searched for. */
+/* The search for the other ends. */
 typedef struct bp_fd_search {
     bool was_needed;
     size_t process_count; /* of which all descriptors were seen */

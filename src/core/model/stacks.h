@@ -115,7 +115,7 @@ bp_frame_text bp_stacks_frame_text(const bp_stacks *stacks, const bp_stack_frame
 /* Adds members of the open object: whether the stack is complete, and its frames. */
 void bp_stacks_add_frames(const bp_stacks *stacks, const bp_stack_thread *thread, bp_json *json);
 
-/* How many threads are in this state. */
+/* The number of threads in this state. */
 size_t bp_stacks_count(const bp_stacks *stacks, bp_stack_state state);
 
 /* Whether something is missing beside whole threads; a sentence about it. */

@@ -63,7 +63,7 @@ typedef struct bp_filesystem {
     bool is_read_only;
 } bp_filesystem;
 
-/* What is not known is not `known`, "", NULL or 0. Starts zeroed. */
+/* Unknown facts are not `known`, "", NULL or 0. Starts zeroed. */
 typedef struct bp_system {
     char distribution_id[64], distribution_version[64], distribution_name[128];
     char kernel_name[66], kernel_release[66], kernel_version[66], architecture[66];

@@ -42,11 +42,11 @@ typedef enum bp_heap_failure {
 /* The stable name: "pid-missing". Never NULL. */
 const char *bp_heap_failure_name(bp_heap_failure failure);
 
-/* Whether there is nothing to measure: no jemalloc, our own process, a kernel thread. */
+/* True if there is nothing to measure: no jemalloc, our own process, a kernel thread. */
 bool bp_heap_failure_is_absence(bp_heap_failure failure, int system_errno);
 
 /*
- * Whether it failed for a reason that has nothing to do with the process: descriptors, memory, a
+ * True if it failed for a reason that has nothing to do with the process: descriptors, memory, a
  * disk. Every other failure says something about the process, or is a refusal.
  */
 bool bp_heap_failure_is_trouble(bp_heap_failure failure, int system_errno);

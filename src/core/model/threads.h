@@ -81,7 +81,7 @@ void bp_process_threads_release(bp_process_threads *process);
  */
 size_t bp_deadlock_next(const bp_process_threads *process, unsigned char *is_seen);
 
-/* How many threads it has. */
+/* The number of its threads. */
 size_t bp_deadlock_length(const bp_process_threads *process, size_t first);
 
 /* Appends "locker-1 (5187) and locker-2 (5188) wait for each other's mutexes". Names may hold any

@@ -15,7 +15,7 @@
  * for: what wait4(2) will say. 0 where that is not known. */
 uint64_t bp_child_cpu_ns(pid_t pid);
 
-/* Whether waitid reports an end. It also reports stops of a child that is traced, when only
+/* True if waitid reports an end. It also reports stops of a child that is traced, when only
  * ends are asked for. */
 static inline bool bp_child_has_ended(const siginfo_t *info) {
     return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||

@@ -68,7 +68,7 @@ typedef struct bp_crash_page {
 /* The name of the file in the session directory. */
 #define BP_CRASH_PAGE_NAME "crash"
 
-/* What a fresh page says. The rest is zero. */
+/* The contents of a fresh page. The rest is zero. */
 void bp_crash_page_init(bp_crash_page *page, const char *session_id);
 
 /* A hash of all that is set, never 0. The counts must be within bounds. Safe in a signal handler.

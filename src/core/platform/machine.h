@@ -67,10 +67,10 @@ typedef struct bp_mapped_dirs {
  * and those of `visit`. */
 bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpack_error *error);
 
-/* Whether a process has a thread of this name; false where that cannot be read. */
+/* True if a process has a thread of this name; false where that cannot be read. */
 bool bp_process_has_thread(pid_t pid, const char *name);
 
-/* Whether the file system of a directory is in memory. */
+/* True if the file system of a directory is in memory. */
 bool bp_ring_dirs_is_in_memory(const char *path);
 
 /* What a ring file in this directory survives: BUGPACK_SURVIVES_…. What the path and the kind of

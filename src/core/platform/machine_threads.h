@@ -26,7 +26,7 @@ typedef enum bp_machine_cause {
         BP_MACHINE_CAUSE_COUNT
 } bp_machine_cause;
 
-/* What a thread used over the window of a capture. */
+/* The use of a thread over the window of a capture. */
 typedef struct bp_machine_window {
     bool is_known;
     bool is_born; /* in the window: then since its birth */

@@ -82,7 +82,7 @@ pid_t bp_task_pid(const bp_task *task);
 /* The name of the process when it was opened: any bytes, NUL-terminated, "" when unknown. */
 void bp_task_name(const bp_task *task, char *out, size_t out_bytes);
 
-/* What a process executes. */
+/* The program of a process. */
 typedef struct bp_task_program {
     char name[64];  /* any bytes */
     uint64_t image; /* another one after each execve(2); 0 where it is not known */
@@ -92,7 +92,7 @@ typedef struct bp_task_program {
  * not known; Linux only. As a reading of facts. */
 bool bp_task_program_now(bp_task *task, bp_task_program *ret_program);
 
-/* What a process is in all. */
+/* The totals of a process. */
 typedef struct bp_task_totals {
     uint64_t taken_ns; /* monotonic */
     uint64_t cpu_ns;   /* user and system time of all threads, ended ones too */

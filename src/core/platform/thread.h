@@ -74,13 +74,13 @@ void bp_thread_hold_end(const bp_thread_hold *hold);
 void bp_thread_drop_signal(int number);
 
 /*
- * Whether a thread of this process waits without end for a mutex that another one holds, by their
+ * True if a thread of this process waits without end for a mutex that another one holds, by their
  * ids. False where it cannot be known: on systems other than Linux, or with another library than
  * glibc. It may be over when it returns, unless the other thread waits for this answer.
  */
 bool bp_thread_waits_for(uint64_t tid, uint64_t owner_tid);
 
-/* How much of each new stack thread-local variables take. */
+/* The bytes of each new stack that thread-local variables take. */
 size_t bp_thread_local_bytes(void);
 
 /*

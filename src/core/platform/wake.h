@@ -20,7 +20,7 @@ typedef struct bp_wake {
 bugpack_status bp_wake_open(bp_wake *ret_wake, bugpack_error *error);
 void bp_wake_close(bp_wake *wake);
 
-/* Whether both ends are still its own. If not, all that follows does nothing. */
+/* True if both ends are still its own. If not, all that follows does nothing. */
 bool bp_wake_is_open(const bp_wake *wake);
 
 /* Raises it; to be called when it is lowered, and the other way round. One thread at a time. */

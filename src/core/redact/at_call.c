@@ -87,7 +87,7 @@ void bp_at_call_free(bp_at_call *at_call) {
     }
 }
 
-/* Whether no rule can match: no keyword, and nothing that one may be hidden in or divided by. */
+/* True if no rule can match: no keyword, and nothing that one may be hidden in or divided by. */
 static bool is_clean(const bp_rule_set *set, const unsigned char *bytes, size_t byte_count) {
     const bp_keywords *keywords = set->keywords;
     bp_keyword_state state = bp_keywords_start(keywords);

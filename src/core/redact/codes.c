@@ -56,7 +56,7 @@ static int hex_value(struct text text, size_t at, size_t count) {
     return text.size < count || at > text.size - count ? -1 : bp_hex_value(text.bytes + at, count);
 }
 
-/* What introduces a sequence. */
+/* The bytes that introduce a sequence. */
 typedef struct introducer {
     size_t to;       /* where it ends; 0: it is none */
     bool is_csi;     /* stands for ESC [ */

@@ -79,7 +79,7 @@ static void set_if(byte_set *set, int (*is)(int)) {
     }
 }
 
-/* What follows a backslash; NULL where it is not understood. */
+/* The text behind a backslash; NULL where it is not understood. */
 static const char *parse_escape(const char *text, byte_set *set) {
     switch (*text) {
     case 'd':

@@ -68,7 +68,7 @@ typedef struct bp_keyword_hit {
 size_t bp_keywords_hits(const bp_keywords *keywords, bp_keyword_state state,
                         const bp_keyword_hit **ret_hits);
 
-/* Whether a text has a keyword of an owner. */
+/* True if a text has a keyword of an owner. */
 bool bp_keywords_are_in(const bp_keywords *keywords, const unsigned char *bytes, size_t byte_count);
 
 #endif

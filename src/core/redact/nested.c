@@ -8,7 +8,7 @@ enum {
     slashes_max = 63        /* before a quote */
 };
 
-/* What a rule is tried with: a name, and a value as if it were its only one. */
+/* The text that a rule is tried with: a name, and a value as if it were its only one. */
 struct pair {
     unsigned char text[BP_NAME_MAX_BYTES + 1 + 1 + value_max_bytes + 1];
     size_t name_bytes, value_from, size;
@@ -120,7 +120,7 @@ static size_t skip_back(const unsigned char *text, size_t at, size_t max, const 
     return at;
 }
 
-/* Whether the bracket at `at` follows a key in quotes and a colon. */
+/* True if the bracket at `at` follows a key in quotes and a colon. */
 static bool find_key(struct walk *walk, size_t at) {
     const unsigned char *text = walk->text;
     at = skip_back(text, at, blanks_max, " \t");
@@ -143,7 +143,7 @@ static bool find_key(struct walk *walk, size_t at) {
     return at > 0 && text[at - 1] == walk->quote && at < walk->key_to;
 }
 
-/* Whether what was just read is followed by a colon: then it is a key. */
+/* True if what was just read is followed by a colon: then it is a key. */
 static bool take_key(struct walk *walk, size_t from, size_t to) {
     size_t next = walk->at;
     while (next < walk->end && next - walk->at < blanks_max && is_one_of(walk->text[next], " \t")) {

@@ -38,7 +38,7 @@ static struct bp_redact_line *find_line(bp_redactor *redactor, uint64_t stream, 
     return oldest;
 }
 
-/* Whether a text needs a view: codes that are shown as something else are among the others. */
+/* True if a text needs a view: codes that are shown as something else are among the others. */
 static bool has_codes(const bp_redact_record *record, bp_code_mode mode) {
     bp_code code;
     return record->has_codes && mode != BP_CODES_KEPT &&
@@ -242,7 +242,7 @@ static bugpack_status keep_line(const bp_redactor *redactor, const bp_redact_rec
     return bp_buffer_append(&line->text, view->text + from, to - from);
 }
 
-/* What is behind a secret without an end is a part of it, up to the end of the line. */
+/* A secret without an end extends to the end of the line. */
 static bugpack_status swallow_message(bp_redactor *redactor, bp_redact_record *record) {
     const bp_view *view = &redactor->view;
     record->line->is_swallowed = (record->part & BUGPACK_PART_CONTINUES) != 0;
@@ -316,7 +316,7 @@ bugpack_status bp_redact_record_search(bp_redactor *redactor, bp_redact_record *
     return status;
 }
 
-/* Whether a text is what a secret was overwritten with, which may have been cut. */
+/* True if a text is what a secret was overwritten with, which may have been cut. */
 static bool is_filler(const unsigned char *text, size_t byte_count) {
     size_t length = sizeof BP_TAG_PREFIX - 1;
     return memcmp(text, BP_TAG_PREFIX, byte_count < length ? byte_count : length) == 0;

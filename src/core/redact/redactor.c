@@ -39,7 +39,7 @@ bp_redact_form bp_redact_form_of(const char *entry) {
     return BP_REDACT_TEXT;
 }
 
-/* Whether the first bytes of a text say that it is none. */
+/* True if the first bytes of a text say that it is none. */
 static bool is_binary_text(bp_redact_form form, const void *bytes, size_t byte_count) {
     const char *text = bytes;
     size_t size = byte_count < look_bytes ? byte_count : look_bytes, nul_count = 0;
@@ -162,7 +162,7 @@ static uint64_t find_stream(const bp_redactor *redactor, const char *raw, size_t
     return from != NULL ? bp_tag_hash(&redactor->key, from, (size_t)(to - from)) : 0;
 }
 
-/* Whether the end of a log record has `"key":true`, which cannot be in a string. */
+/* True if the end of a log record has `"key":true`, which cannot be in a string. */
 static bool says(const char *raw, size_t size, const char *member) {
     enum { flags_max_bytes = 80 };
     size_t from = size > flags_max_bytes ? size - flags_max_bytes : 0;
@@ -398,7 +398,7 @@ static bugpack_status search_held(bp_redactor *redactor, bool is_last) {
     }
     if (status == BUGPACK_OK) {
         drop_front(entry, done);
-        /* What is held back is searched again when there is as much behind it. */
+        /* The bytes held back are searched again when there is as much behind them. */
         size_t aim = 2 * entry->held.size;
         aim = aim < block_bytes ? block_bytes : aim;
         entry->aim = aim < record_max_bytes ? aim : record_max_bytes;

@@ -54,7 +54,7 @@ void bp_redactor_begin(bp_redactor *redactor, bp_redact_form form);
 bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_t byte_count,
                                  bp_sink *pass_on, void *context);
 
-/* Whether the entry was searched: false for a binary one. */
+/* True if the entry was searched: false for a binary one. */
 bool bp_redactor_is_searched(const bp_redactor *redactor);
 
 /* How often each rule of the set replaced something since the entry began. Borrowed. */

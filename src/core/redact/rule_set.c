@@ -351,7 +351,7 @@ void bp_rule_list_release(bp_rule_list *list) {
     *list = (bp_rule_list){.rules = NULL};
 }
 
-/* What one match may cost, in PCRE2's units: about a millisecond with JIT. */
+/* The limit of one match, in PCRE2's units: about a millisecond with JIT. */
 enum { match_limit = 100000, depth_limit = 10000, heap_limit_kib = 4096 };
 enum { jit_stack_min = 32 * 1024, jit_stack_max = 512 * 1024 };
 

@@ -93,7 +93,7 @@ void bp_rule_set_drop(bp_rule_set *set);
 size_t bp_rule_set_count(const bp_rule_set *set);
 const bp_rule *bp_rule_set_rule(const bp_rule_set *set, size_t index);
 
-/* What one thread needs to match. NULL without memory. */
+/* The matching state of one thread. NULL without memory. */
 typedef struct bp_matcher bp_matcher;
 bp_matcher *bp_matcher_new(const bp_rule_set *set);
 void bp_matcher_free(bp_matcher *matcher);
@@ -111,7 +111,7 @@ typedef enum bp_match_result {
 bp_match_result bp_matcher_match(bp_matcher *matcher, size_t rule, const unsigned char *text,
                                  size_t byte_count, size_t offset, bp_match *ret_match);
 
-/* Whether a rule that does not match there might if the text went on; then where the match would
+/* True if a rule that does not match there might if the text went on; then where the match would
  * begin, and whether all of it would be replaced. */
 bool bp_matcher_is_undecided(bp_matcher *matcher, size_t rule, const unsigned char *text,
                              size_t byte_count, size_t offset, size_t *ret_from,

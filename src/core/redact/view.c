@@ -91,7 +91,7 @@ static void put(struct reading *reading, unsigned byte) {
     reading->view->memory[reading->view->size++] = (unsigned char)byte;
 }
 
-/* What was recorded before as a part of the same line or string. */
+/* The part of the same line or string that was recorded before. */
 static void put_earlier(struct reading *reading) {
     const bp_view_how *how = reading->how;
     if (how->earlier_bytes > 0) {
@@ -180,7 +180,7 @@ static void take_out(struct reading *reading, size_t from, size_t first_point, b
     view->size = out + (size - in);
 }
 
-/* Whether the text has codes that only BP_CODES_DECODED resolves. */
+/* True if the text has codes that only BP_CODES_DECODED resolves. */
 static bool has_decoded(const bp_view *view, size_t from, bp_code code) {
     do {
         bp_code shown;

@@ -81,7 +81,7 @@ typedef struct bp_view {
 typedef bool bp_view_value(void *context, const bp_view *view, size_t from, size_t to,
                            bool is_bare);
 
-/* How a record is seen. */
+/* The view of a record. */
 typedef struct bp_view_how {
     bp_code_mode mode;
     bool is_in_string;   /* JSON: it begins inside of a string */
@@ -118,7 +118,7 @@ size_t bp_view_raw_end(const bp_view *view, size_t at);
  * SIZE_MAX: there is none. */
 size_t bp_view_next_joint(const bp_view *view, size_t *point);
 
-/* Whether that byte is of a value without quotes; then its first and last byte in the record. */
+/* True if that byte is of a value without quotes; then its first and last byte in the record. */
 bool bp_view_is_bare(const bp_view *view, size_t at, size_t *ret_from, size_t *ret_to);
 
 #endif

@@ -107,7 +107,7 @@ uint64_t bp_frame_hash_end(bp_frame_hash *hash);
 uint64_t bp_frame_mark(uint64_t seed, uint64_t offset, const bp_ring_record *record,
                        const unsigned char *payload);
 
-/* Whether `mark` fits this record at this offset; the payload is not checked. */
+/* True if `mark` fits this record at this offset; the payload is not checked. */
 bool bp_frame_is_beginning(uint64_t mark, uint64_t seed, uint64_t offset,
                            const bp_ring_record *record);
 

@@ -338,7 +338,7 @@ size_t bp_ring_payload_max(const bp_ring *ring) {
     return (size_t)(ring->capacity / 4 - sizeof(bp_frame));
 }
 
-/* Whether a record of these parts is small enough; its size. */
+/* True if a record of these parts is small enough; its size. */
 static bool measure(const bp_ring *ring, const struct iovec *parts, size_t part_count,
                     uint64_t *ret_payload_bytes) {
     uint64_t total = 0;
@@ -495,7 +495,7 @@ static void take_record(copying *copy, const bp_ring_record *record, size_t reco
     copy->out_bytes += record_bytes;
 }
 
-/* Whether a frame of this size can begin at `position`; if not, the file was overwritten. */
+/* True if a frame of this size can begin at `position`; if not, the file was overwritten. */
 static bool can_hold(const copying *copy, uint64_t frame_bytes) {
     return frame_bytes <= copy->end - copy->position &&
            frame_bytes <= copy->ring->capacity - copy->position % copy->ring->capacity;

@@ -32,7 +32,7 @@ typedef struct bp_ring_record {
     uint32_t tag; /* the writer's own; a ring ignores it */
 } bp_ring_record;
 
-/* What a ring adds to a payload that is padded to 8. */
+/* The bytes that a ring adds to a payload, which is padded to 8. */
 #define BP_RING_FRAME_BYTES 32u
 
 /*
@@ -57,7 +57,7 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
 bugpack_status bp_ring_map_file(int fd, size_t byte_count, void **ret_mapping,
                                 bugpack_error *error);
 
-/* Whether it is in a file: else what is appended dies with the process. Any thread. */
+/* True if it is in a file: else what is appended dies with the process. Any thread. */
 bool bp_ring_is_in_file(const bp_ring *ring);
 
 /* Notes in the ring that the process is alive now, for bp_ring_read_alive, or with this as the
@@ -65,7 +65,7 @@ bool bp_ring_is_in_file(const bp_ring *ring);
 #define BP_RING_CLOSED_NS UINT64_MAX
 void bp_ring_note_alive(bp_ring *ring, bp_instant now);
 
-/* What its records take now. Any thread. */
+/* The bytes of its records now. Any thread. */
 uint64_t bp_ring_used_bytes(bp_ring *ring);
 
 /* The kinds of rings, as their files name them. Never renumbered. */
@@ -97,7 +97,7 @@ void bp_ring_publish(bp_ring *ring, const char *session_id, const bp_ring_label 
  */
 size_t bp_ring_seal(bp_ring *ring);
 
-/* Whether a record was overwritten. Any thread. */
+/* True if a record was overwritten. Any thread. */
 bool bp_ring_has_evicted(bp_ring *ring);
 
 /*
@@ -141,7 +141,7 @@ uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, 
 /* The largest payload that is not refused. Any thread. */
 size_t bp_ring_payload_max(const bp_ring *ring);
 
-/* What a reader got. */
+/* The result of a read. */
 typedef struct bp_ring_view {
     uint64_t record_count;
     uint64_t first_sequence, last_sequence; /* 0 when the view is empty */
@@ -165,7 +165,7 @@ void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record);
 bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
                             bp_ring_view *ret_view, bugpack_error *error);
 
-/* How far somebody has read who follows a ring. All zero: nothing yet. */
+/* The position of somebody who follows a ring. All zero: nothing read yet. */
 typedef struct bp_ring_follower {
     uint64_t position, sequence; /* the latter is of the last record, or an older one */
 } bp_ring_follower;

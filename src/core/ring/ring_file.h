@@ -19,7 +19,7 @@ int bp_ring_file_read(int fd, uint64_t from, unsigned char *bytes, size_t byte_c
  * read. */
 bugpack_status bp_ring_file_read_header(int fd, bp_frame_page *ret_page, bugpack_error *error);
 
-/* Whether head and tail do not contradict each other. */
+/* True if head and tail do not contradict each other. */
 bool bp_ring_file_has_extent(const bp_frame_page *page);
 
 /* CORRUPT when the file is no ring, or was published as another one; IO when it cannot be read. */
@@ -34,7 +34,7 @@ bugpack_status bp_ring_file_check_owner(int fd, const char *session_id, bp_ring_
 bugpack_status bp_ring_file_copy(int fd, int to_fd, const bp_cancel_token *token,
                                  bugpack_error *error);
 
-/* What the records in a file take, by its header; its size when that is damaged. */
+/* The bytes of a file's records, by its header; its size when that is damaged. */
 uint64_t bp_ring_file_used_bytes(int fd);
 
 #endif

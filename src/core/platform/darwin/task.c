@@ -147,7 +147,7 @@ bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns) {
     return true;
 }
 
-/* What task_threads gave. */
+/* The result of task_threads. */
 typedef struct thread_list {
     thread_act_array_t ports;
     mach_msg_type_number_t count;

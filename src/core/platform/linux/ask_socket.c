@@ -23,7 +23,7 @@ static struct sockaddr_un address_in(int dir_fd) {
     return address;
 }
 
-/* Whether the other end is of this user, or of root; `ret_pid` is who began to listen, or connected
+/* True if the other end is of this user, or of root; `ret_pid` is who began to listen, or connected
  * (unix(7), SO_PEERCRED). */
 static bool is_trusted(int fd, pid_t *ret_pid) {
     struct ucred peer;

@@ -26,13 +26,13 @@ void bp_crash_collect_prepare(void);
 void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context, int maps_fd,
                       bool is_passed_to_host);
 
-/* How the memory of a process is read: our own, or another one. */
+/* The reader of a process's memory: our own, or another one's. */
 typedef struct bp_crash_source {
     const char *maps_path, *threads_path; /* below /proc */
     int maps_fd; /* the same file, for when it cannot be opened any more; borrowed; -1: none */
     /* False when it cannot be read as a whole. */
     bool (*copy)(void *context, void *to, uint64_t from, size_t byte_count);
-    /* Whether a listed thread has ended. NULL: none has. */
+    /* True if a listed thread has ended. NULL: none has. */
     bool (*has_thread_ended)(void *context, pid_t tid);
     void *context;
 } bp_crash_source;
@@ -60,7 +60,7 @@ typedef struct bp_guard_place {
  * thread at a time. Safe in a signal handler. */
 void bp_guard_run_apart(bp_guard_place *place, void (*run)(void *context), void *context);
 
-/* Whether the calling thread, which is the only one that uses the place, is inside. */
+/* True if the calling thread, which is the only one that uses the place, is inside. */
 bool bp_guard_is_running(const bp_guard_place *place);
 
 /* Leaves the innermost part of `run` that may fault; returns when there is none. On its thread

@@ -85,7 +85,7 @@ bugpack_status bp_crash_thread_init(bugpack_error *error) {
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
 enum { signal_count = sizeof fatal_signals / sizeof fatal_signals[0] };
 
-/* What was there before; written before ours is. */
+/* The handlers before ours; written before ours is installed. */
 static struct sigaction previous[signal_count];
 /* What was there before, when a session ended and another handler was over ours. That one may pass
  * its signals on to ours, and be below ours again in a later session. */
@@ -170,7 +170,7 @@ static bp_crash_page *claim(crash_owner *mine, pid_t tid, int number) {
     return NULL;
 }
 
-/* What one signal brings along. */
+/* The arguments of one signal. */
 typedef struct crash {
     bp_crash_page *page;
     int number;
@@ -348,7 +348,7 @@ bugpack_status bp_crash_handler_install(bp_crash_page *page, bugpack_error *erro
 }
 
 /*
- * Whether the host's handler has left ours by siglongjmp. It runs with its signal blocked, so a
+ * True if the host's handler has left ours by siglongjmp. It runs with its signal blocked, so a
  * thread that has not blocked it goes on elsewhere. A handler with SA_NODEFER does not show.
  */
 static bool has_jumped_out(int tid, int number) {

@@ -45,7 +45,7 @@ bool bp_file_lock_find_holder(const char *text, size_t text_bytes, const bp_file
 /* The only lease in the text that is being broken; false for none, and for several. */
 bool bp_file_lock_find_lease(const char *text, size_t text_bytes, bp_file_lock *ret_lease);
 
-/* Whether a call waits for a lock of the file of a descriptor: flock, or fcntl with F_SETLKW or
+/* True if a call waits for a lock of the file of a descriptor: flock, or fcntl with F_SETLKW or
  * F_OFD_SETLKW. */
 bool bp_file_lock_of_call(bp_syscall_arch arch, const bp_thread_syscall *syscall, uint32_t *ret_fd,
                           bp_file_lock_kind *ret_kind);

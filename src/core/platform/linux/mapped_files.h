@@ -47,7 +47,7 @@ void bp_mapped_files_release(bp_mapped_files *files);
 int bp_mapped_file_open(int process_fd, const bp_mapped_file *file, bool *ret_is_there);
 
 /*
- * Whether the errno of a failed bp_mapped_file_open leaves it unknown what the file is: every one
+ * True if the errno of a failed bp_mapped_file_open leaves it unknown what the file is: every one
  * but a refusal when the path names the file, else what bp_errno_is_trouble says.
  */
 bool bp_mapped_file_is_unknown(int open_errno, bool is_there);

@@ -124,7 +124,7 @@ bool bp_socket_connection(const bp_socket *socket, bool from_remote,
                           char out[BP_SOCKET_CONNECTION_BYTES]);
 
 /*
- * Whether a listener is one that the remote end of a TCP socket may belong to: of its port, and of
+ * True if a listener is one that the remote end of a TCP socket may belong to: of its port, and of
  * its address or of any.
  */
 bool bp_socket_is_listener_of(const bp_socket *listener, const bp_socket *socket);

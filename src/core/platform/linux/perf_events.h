@@ -63,7 +63,7 @@ bugpack_status bp_perf_events_open(bp_perf_events *events, const bp_perf_plan *p
                                    bugpack_error *error);
 void bp_perf_events_close(bp_perf_events *events);
 
-/* Whether each descriptor is still what it was. */
+/* True if each descriptor is still what it was. */
 bool bp_perf_events_are_ours(const bp_perf_events *events);
 
 /* Writes no more into the rings; or again. */

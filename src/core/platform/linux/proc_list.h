@@ -52,7 +52,7 @@ int bp_proc_list_children(int threads_fd, uint64_t tid, bp_pid_list *children);
 /* False without memory, and for more than Linux can have. */
 bool bp_pid_list_add(bp_pid_list *list, pid_t pid);
 
-/* Whether what was listed, or opened, has ended. */
+/* True if what was listed, or opened, has ended. */
 static inline bool bp_proc_is_gone(int system_errno) {
     return system_errno == ENOENT || system_errno == ESRCH;
 }

@@ -14,7 +14,7 @@
 
 #include "platform/process_facts.h"
 
-/* What is left of a text. Borrowed. */
+/* The rest of a text. Borrowed. */
 typedef struct bp_proc_scan {
     const char *next;
     const char *end;
@@ -35,10 +35,10 @@ bool bp_proc_take_byte(bp_proc_scan *scan, char byte);
 /* Takes a given text, or nothing. */
 bool bp_proc_take_text(bp_proc_scan *scan, const char *text);
 
-/* Whether all that is left is this text. */
+/* True if all that is left is this text. */
 bool bp_proc_is(bp_proc_scan scan, const char *text);
 
-/* Whether a list such as "cpu,cpuacct" has this item. */
+/* True if a list such as "cpu,cpuacct" has this item. */
 bool bp_proc_has_item(bp_proc_scan list, const char *item);
 
 /* Takes an unsigned number of base 10 or 16 that fits in 64 bits, or nothing. */
@@ -68,7 +68,7 @@ typedef struct bp_proc_stat {
 
 bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_stat);
 
-/* Whether the thread has ended, and is still listed. */
+/* True if the thread has ended, and is still listed. */
 bool bp_proc_has_thread_ended(const bp_proc_stat *stat);
 /* The same of a process, by its first thread: others may go on without that. */
 bool bp_proc_has_process_ended(const bp_proc_stat *stat);

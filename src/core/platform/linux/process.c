@@ -212,7 +212,7 @@ static void mark(bp_task *process) {
     process->marks[2] = bp_fd_mark_of(process->statm_fd);
 }
 
-/* Whether the descriptors that were opened are still what they were. */
+/* True if the descriptors that were opened are still what they were. */
 static bool is_whole(const bp_task *process) {
     return bp_fd_is_ours(process->directory_fd, process->marks[0]) &&
            bp_fd_is_ours(process->threads_fd, process->marks[1]) &&

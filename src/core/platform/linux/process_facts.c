@@ -215,7 +215,7 @@ static void read_switches(const bp_task *process, const bp_proc_list *threads,
     }
 }
 
-/* Whether it is certain that each of our own children that has ended was waited for, by whichever
+/* True if it is certain that each of our own children that has ended was waited for, by whichever
  * thread; an error other than "no children" makes nothing certain. */
 static bool is_without_own_zombies(void) {
     siginfo_t child = {.si_pid = 0};

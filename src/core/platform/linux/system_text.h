@@ -24,7 +24,7 @@ bool bp_load_parse(const char *text, size_t text_bytes, bp_load *ret_load);
 bool bp_cpu_model_find(const char *text, size_t text_bytes, char *out, size_t out_bytes);
 
 /*
- * Whether the file system of a device became read-only, from the options behind " - " in its line
+ * True if the file system of a device became read-only, from the options behind " - " in its line
  * of mountinfo (proc_pid_mountinfo(5)): "ro", or what ext4 has there after an error since Linux
  * 6.15, "emergency_ro", where statfs(2) does not say so.
  */

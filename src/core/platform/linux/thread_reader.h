@@ -30,7 +30,7 @@ typedef struct bp_thread_reader {
 void bp_thread_read(const bp_thread_reader *reader, uint64_t tid, uint32_t groups,
                     bp_thread_reading *ret_thread);
 
-/* Whether a thread is in the same call still, and has not run since `before` was read: by the
+/* True if a thread is in the same call still, and has not run since `before` was read: by the
  * scheduler's counters, or by its switches where those were read. */
 bool bp_thread_reader_has_stayed(const bp_thread_reader *reader, const bp_thread_reading *before);
 

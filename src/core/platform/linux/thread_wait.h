@@ -65,7 +65,7 @@ typedef struct bp_fd_wait {
 /* Copies memory of the process, all of it or false. */
 typedef bool bp_fd_wait_reader(void *context, uint64_t address, void *out, size_t bytes);
 
-/* Whether this call waits on descriptors: else no memory need be read. */
+/* True if this call waits on descriptors: else no memory need be read. */
 bool bp_fd_wait_is_possible(bp_syscall_arch arch, const bp_thread_syscall *syscall);
 
 /*
@@ -129,13 +129,13 @@ typedef struct bp_futex_process {
     void *context;
     /* Copies memory, all of it or false. */
     bool (*read)(void *context, uint64_t address, void *out, size_t bytes);
-    /* Whether it has this thread. */
+    /* True if it has this thread. */
     bool (*has_thread)(void *context, uint64_t tid);
     /* Who another id is, PROCESS or ENDED; NULL: not known of any. */
     bp_futex_owner (*find_other)(void *context, uint64_t tid);
 } bp_futex_process;
 
-/* Whether this is a wait on a futex without end or with one: else no memory need be read. */
+/* True if this is a wait on a futex without end or with one: else no memory need be read. */
 bool bp_futex_wait_is_possible(bp_syscall_arch arch, const bp_thread_syscall *syscall);
 
 /* False where it is not known for whom the thread waits, if for any. One reading of memory that

@@ -73,7 +73,7 @@ int bp_staged_file_fd(const bp_staged_file *file) {
     return file->fd;
 }
 
-/* Whether the host has closed a descriptor: its number may stand for another file. */
+/* True if the host has closed a descriptor: its number may stand for another file. */
 static bool is_lost(const bp_staged_file *file) {
     return !bp_fd_is_ours(file->fd, file->mark) || !bp_fd_is_ours(file->dir_fd, file->dir_mark);
 }
@@ -249,7 +249,7 @@ static bool is_stale(const struct stat *info) {
            now_secs - (uint64_t)info->st_mtime >= stale_secs;
 }
 
-/* Whether `name` still is the very file that was looked at before. */
+/* True if `name` still is the very file that was looked at before. */
 static bool is_same_file(int dir_fd, const char *name, const struct stat *before) {
     struct stat now;
     return fstatat(dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && now.st_dev == before->st_dev &&
