@@ -19,7 +19,7 @@ bp_cli_reader bp_cli_read_output_dir;
  * reported: its file system does not answer. */
 bool bp_cli_check_current_dir(void);
 
-/* Whether it is "-". NULL is not. */
+/* True if it is "-". NULL is not. */
 bool bp_cli_is_streamed(const char *output_path);
 
 /*

@@ -114,7 +114,7 @@ static void add_number(bp_buffer *line, const bp_json_token *value, uint64_t num
     }
 }
 
-/* What follows the path of a change. */
+/* The text behind the path of a change. */
 static void describe(const bp_json_change *change, bool is_raw, bp_buffer *line) {
     enum { pair_bytes = screen_columns / 2 - 8, single_bytes = screen_columns - 20 };
     struct unit unit = unit_of(change->path, is_raw);
@@ -150,7 +150,7 @@ static void print_change(const bp_json_change *change, bool is_raw, bp_buffer *l
     (void)fputc('\n', stdout);
 }
 
-/* Whether a row is of another entry, or another kind of rows of one, than that before. */
+/* True if a row is of another entry, or another kind of rows of one, than that before. */
 static bool begins_kind(const bp_json_changes *list, size_t index) {
     const bp_json_change *row = &list->rows[index];
     return index == 0 || strcmp(row[-1].entry, row->entry) != 0 ||

@@ -47,7 +47,7 @@ struct bp_cli_option {
 #define BP_CLI_OPTIONS_END                                                                         \
     { 0, NULL, NULL, NULL, NULL, 0, NULL }
 
-/* What a reader returns without memory. */
+/* The result of a reader without memory. */
 bool bp_cli_say_no_memory(void);
 
 /* Digits only, within the bounds, into a uint32_t or pid_t. */
@@ -76,7 +76,7 @@ enum { BP_CLI_SUGGESTION_BYTES = 128 };
 const char *bp_cli_suggest(const char *word, const char *before, bp_suggest_name *name,
                            const void *context, char out[BP_CLI_SUGGESTION_BYTES]);
 
-/* What several commands have in common. */
+/* Options of several commands. */
 #define BP_CLI_CONTENT_BYTES ((uint64_t)256 << 20)
 #define BP_CLI_CONTENT_OPTION(type)                                                                \
     BP_CLI_VALUE(type, max_bytes, 0, "max-bytes", "BYTES",                                         \

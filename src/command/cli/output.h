@@ -59,10 +59,10 @@ bp_cli_exit bp_cli_finish_output(void);
 /* The same where the path of a report was printed; INCOMPLETE where something is missing. */
 bp_cli_exit bp_cli_finish_report(const char *path, uint32_t missing_count);
 
-/* Whether a descriptor is a terminal that understands escape sequences. */
+/* True if a descriptor is a terminal that understands escape sequences. */
 bool bp_cli_is_terminal(int fd);
 
-/* Whether the user has not switched colour off (https://no-color.org). */
+/* True if the user has not switched colour off (https://no-color.org). */
 bool bp_cli_wants_colour(void);
 
 /*

@@ -30,7 +30,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(recover_options, as_json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
 
-/* What came of it. */
+/* The outcome of a recovery. */
 typedef struct recovery {
     bp_cli_exit worst;
     bool as_json;

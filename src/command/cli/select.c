@@ -19,7 +19,7 @@ static const struct {
     [BP_CLI_BY_UNIT] = {BP_PROCESS_BY_UNIT, "no process runs in the unit"},
     [BP_CLI_BY_CGROUP] = {BP_PROCESS_BY_CGROUP, "no process runs in the cgroup"}};
 
-/* What was selected, the first at the top of the report. */
+/* The selected processes, the first at the top of the report. */
 typedef struct cli_targets {
     const bp_cli_pid_list *given; /* the ids, unless it is a search */
     bool is_search;               /* what was found may have ended */
@@ -175,7 +175,7 @@ static void targets_release(cli_targets *targets) {
     bp_process_list_release(&targets->list);
 }
 
-/* Whether the session is about the process that was found, and not about a later one of its id. */
+/* True if the session is about the process that was found, and not about a later one of its id. */
 static bool is_meant(const cli_targets *targets, size_t i) {
     return !targets->is_search || bp_process_list_is_there(targets->choice.items[i]);
 }

@@ -13,7 +13,7 @@
 #include "cli/command.h"
 #include "cli/option.h"
 
-/* How they are selected but by their ids. */
+/* The ways to select them but by their ids. */
 enum { BP_CLI_BY_NAME, BP_CLI_BY_UNIT, BP_CLI_BY_CGROUP, BP_CLI_BY_COUNT };
 
 typedef struct bp_cli_pid_list {
@@ -44,7 +44,7 @@ bp_cli_reader bp_cli_read_cgroup;
                      "the processes of a cgroup", bp_cli_read_cgroup, &bp_cli_some_text),          \
         BP_CLI_FLAG(type, field.with_children, 0, "children", "and all their descendants")
 
-/* How many of --pid, --name, --unit and --cgroup are given. */
+/* The number of --pid, --name, --unit and --cgroup that are given. */
 int bp_cli_select_kinds(const bp_cli_select *select);
 
 /* Options that exclude each other. NULL: none do. */

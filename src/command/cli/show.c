@@ -55,7 +55,7 @@ static void look_at_screen(void) {
     }
 }
 
-/* How many columns a line has behind those that are used; SIZE_MAX if it is never cut. */
+/* The columns of a line behind those that are used; SIZE_MAX if it is never cut. */
 static size_t columns_left(size_t used) {
     if (screen.columns == 0) {
         return SIZE_MAX;

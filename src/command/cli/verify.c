@@ -46,7 +46,7 @@ static void print_result(const char *path, const bp_verify_result *result) {
     }
 }
 
-/* Whether it is whole. What prevents an answer goes to standard error. */
+/* True if it is whole. What prevents an answer goes to standard error. */
 static bool verify(const char *path, const verify_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_verify_result result;

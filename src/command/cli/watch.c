@@ -47,7 +47,7 @@ typedef struct watch_options {
     bool json;
 } watch_options;
 
-/* What the monitor says: a condition is true, or the process has ended. */
+/* The monitor's news: a condition is true, or the process has ended. */
 typedef struct notice {
     bool has_ended;
     bool has_report;
@@ -477,7 +477,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(watch_options, json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
 
-/* What is wrong with the options together. NULL: nothing. */
+/* The conflict between options. NULL: none. */
 static const char *find_conflict(const watch_options *options) {
     const char *conflict = bp_cli_select_conflict(&options->select);
     bool has_log = options->files.logs.count > 0 || options->select.texts[BP_CLI_BY_UNIT] != NULL;

@@ -8,10 +8,10 @@
 
 bp_aside_runner bp_run_aside;
 
-/* How long a file system may give no answer before it is given up. */
+/* The time without an answer after which a file system is given up. */
 enum { BP_RUN_STALL_MS = 10000 };
 
-/* Whether this `work` of a bp_aside, which has no answer, was given up: it would have kept this
+/* True if this `work` of a bp_aside, which has no answer, was given up: it would have kept this
  * program for ever. */
 bool bp_run_stalls(void (*work)(const void *context, void *no_answer, int out_fd),
                    const void *context);

@@ -59,7 +59,7 @@ void bp_run_keyboard_init(bp_run_keyboard *keyboard, bp_hotkey *hotkey, int from
 bool bp_run_keyboard_wants_to_read(const bp_run_keyboard *keyboard);
 bool bp_run_keyboard_wants_to_write(const bp_run_keyboard *keyboard);
 
-/* How long poll may wait before held bytes are released; -1: for ever. */
+/* The time that poll may wait before held bytes are released; -1: for ever. */
 int bp_run_keyboard_wait_ms(const bp_run_keyboard *keyboard);
 
 /* Reads if `can_read`, writes what can be written. Returns how often the key was pressed. */

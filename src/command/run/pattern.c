@@ -83,7 +83,7 @@ static void copy_plain(const char *line, size_t line_bytes, char *out) {
     out[used] = '\0';
 }
 
-/* Whether a text that ends at `end` begins with two words and something, separated by ':'. */
+/* True if a text that ends at `end` begins with two words and something, separated by ':'. */
 static bool is_whole_key(const char *text, const char *end) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                   "_.-";

@@ -21,7 +21,7 @@ typedef struct bp_run_program {
     bp_child_limits limits; /* it is killed then */
 } bp_run_program;
 
-/* How a program ended. */
+/* The end of a program. */
 typedef struct bp_run_program_end {
     int wait_status;
     bool was_killed; /* by bp_run_program_run; false too where only its output did not end */

@@ -14,7 +14,7 @@
 /* Sees every byte once, in order, as soon as it is read. */
 typedef void bp_run_pump_observer(void *context, const char *bytes, size_t byte_count);
 
-/* How much may be read and not yet written; then a slow reader slows the writer down. */
+/* The most bytes read and not yet written; then a slow reader slows the writer down. */
 enum { BP_RUN_PUMP_BYTES = 128 * 1024 };
 
 /* In the caller's storage; released with bp_run_pump_release. One thread. */

@@ -274,13 +274,13 @@ static void move_output(struct relay *relay, const struct pollfd *fds) {
     }
 }
 
-/* Whether there may still be something to read from an ended command. */
+/* True if there may still be something to read from an ended command. */
 static bool is_reading(const struct lane *lane) {
     return bp_run_pump_wants_to_read(&lane->pump) && lane->remains_bytes > 0 &&
            !lane->pump.is_drained;
 }
 
-/* Whether all that the ended command wrote has been passed on. */
+/* True if all that the ended command wrote has been passed on. */
 static bool is_done(const struct relay *relay) {
     bool is_done = relay->has_ended;
     for (size_t i = 0; i < relay->lane_count && is_done; i++) {

@@ -21,7 +21,7 @@ typedef struct bp_run_terminal {
 /* False, and no terminal, when the settings cannot be read. */
 bool bp_run_terminal_init(bp_run_terminal *terminal, int fd);
 
-/* Whether it is gone: its window was closed, its line was cut. */
+/* True if it is gone: its window was closed, its line was cut. */
 bool bp_run_terminal_has_hung_up(const bp_run_terminal *terminal);
 
 /*
