@@ -181,15 +181,17 @@ static const bp_job_type job_type = {.kind = BP_REPORT_DISCONNECT,
                                      .settled = settled,
                                      .free = free_payload};
 
-bugpack_status bp_disconnect_see(void *self, const bp_loss *given) {
+bugpack_status bp_disconnect_see(void *self, const bp_loss *given, bugpack_error *error) {
     struct disconnects *disconnects = self;
     const bp_report_context *report = disconnects->base.context.report;
     uint64_t suppressed_count = 0;
     if (!bp_occasions_begin(disconnects->base.occasions, given->channel, &suppressed_count)) {
         add_latecomer(disconnects, given);
-        return BUGPACK_ERR_BUSY;
+        return bp_fail(error, BUGPACK_ERR_BUSY,
+                       "no disconnect report was taken: another one is under way or was just "
+                       "written, or limits.disconnect_cap is reached");
     }
-    bugpack_status status = BUGPACK_ERR_NO_MEMORY;
+    bugpack_status status = BUGPACK_OK;
     bp_job *job = bp_job_new(report, &job_type, sizeof(struct cause));
     struct cause *cause = job != NULL ? job->payload : NULL;
     if (cause != NULL && copy_loss(given, job->triggered, &cause->model.first) &&
@@ -199,8 +201,9 @@ bugpack_status bp_disconnect_see(void *self, const bp_loss *given) {
         cause->model.suppressed_count = suppressed_count;
         job->channel = job->key = job->name_detail = cause->model.first.channel;
         job->traffic.only = job->channel;
-        status = bp_job_queue_submit(disconnects->base.context.jobs, job, NULL, NULL);
+        status = bp_job_queue_submit(disconnects->base.context.jobs, job, NULL, error);
     } else {
+        status = bp_fail_memory(error, "take a disconnect report");
         bp_job_free(job);
     }
     if (status != BUGPACK_OK) {

@@ -119,7 +119,7 @@ void bp_crash_trigger_note_change(bp_crash_trigger *trigger);
 
 /* Counts a disconnect, and makes a report of it unless another one was made shortly before: then
  * BUSY. `self` is the trigger's object; the strings are copied. NO_MEMORY, CLOSED. Any thread. */
-bugpack_status bp_disconnect_see(void *self, const bp_loss *cause);
+bugpack_status bp_disconnect_see(void *self, const bp_loss *cause, bugpack_error *error);
 
 /*
  * Watchdogs: threads that hang (bugpack/watchdog.h, which says what the calls do).

@@ -43,6 +43,11 @@ static bugpack_status disconnect_empty(bugpack_session *of, bugpack_error *error
     return bugpack_disconnect(of, "", NULL, NULL, error);
 }
 
+static bugpack_status disconnect_twice(bugpack_session *of, bugpack_error *error) {
+    (void)bugpack_disconnect(of, "main", NULL, NULL, NULL);
+    return bugpack_disconnect(of, "main", NULL, NULL, error);
+}
+
 static bugpack_status open_watchdog(bugpack_session *of, bugpack_error *error) {
     bugpack_watchdog *watchdog = NULL;
     return bugpack_watchdog_open(of, "", 2000, &watchdog, error);
@@ -257,6 +262,9 @@ static const struct refusal refusals[] = {
      "the struct_size of bugpack_report_result is 3, which no version has: start from "
      "bugpack_report_result_init"},
     {sample_long, BUGPACK_ERR_INVALID, "window_ms must be at most 600000, is 600001"},
+    {disconnect_twice, BUGPACK_ERR_BUSY,
+     "no disconnect report was taken: another one is under way or was just written, or "
+     "limits.disconnect_cap is reached"},
 };
 
 /* What a call says that it cannot do, of a session that takes no call. */
