@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "cli/expand.h"
 #include "cli/output.h"
+#include "cli/words.h"
 #include "model/entry.h"
 #include "report/provider.h"
 #include "run/aside.h"
@@ -375,7 +376,7 @@ bool bp_cli_files_check(const bp_cli_files *files, bp_cli_exit *ret_exit) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     const char *reason;
     for (size_t i = 0; i < files->commands.count && !files->uses_shell; i++) {
-        char **words = bp_cli_split_words(files->commands.items[i].source, &reason);
+        char **words = bp_cli_words(files->commands.items[i].source, &reason);
         free(words);
         if (words == NULL) {
             *ret_exit =

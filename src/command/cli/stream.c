@@ -1,82 +1,27 @@
-#include "cli/files.h"
+#include "cli/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/utf8.h"
 #include "cli/interrupt.h"
+#include "cli/tail.h"
+#include "cli/words.h"
 #include "run/program.h"
-
-enum { piece_bytes = 16 * 1024 };
-
-/* The end of a stream while it is read: at least its newest `limit_bytes` and one byte more. */
-typedef struct tail {
-    bp_buffer kept;
-    size_t limit_bytes;
-    uint64_t total_bytes;
-    bool is_whole; /* fail with LIMIT instead */
-} tail;
-
-/* A bp_sink. */
-static bugpack_status keep(void *context, const void *bytes, size_t byte_count) {
-    tail *newest = context;
-    bp_buffer *kept = &newest->kept;
-    (void)bp_buffer_append(kept, bytes, byte_count);
-    newest->total_bytes += byte_count;
-    if (newest->is_whole && newest->total_bytes > newest->limit_bytes) {
-        return BUGPACK_ERR_LIMIT;
-    }
-    if (kept->size > 2 * newest->limit_bytes + piece_bytes) {
-        size_t rest_bytes = newest->limit_bytes + 1;
-        memmove(kept->data, kept->data + kept->size - rest_bytes, rest_bytes);
-        kept->size = rest_bytes;
-    }
-    return kept->status;
-}
-
-/* Where what is written begins: at a line, or where there is only one, at a character. */
-static size_t find_begin(const tail *newest) {
-    const bp_buffer *kept = &newest->kept;
-    if (newest->total_bytes <= newest->limit_bytes) {
-        return 0;
-    }
-    size_t cut = kept->size - newest->limit_bytes;
-    const char *newline = memchr(kept->data + cut - 1, '\n', kept->size - cut);
-    if (newline != NULL) {
-        return (size_t)(newline + 1 - kept->data);
-    }
-    while (cut < kept->size && bp_utf8_cut(kept->data, kept->size, cut) != cut) {
-        cut++;
-    }
-    return cut;
-}
-
-static void write_tail(const tail *newest, bugpack_writer *writer) {
-    size_t begin = find_begin(newest);
-    (void)bugpack_write(writer, newest->kept.data + begin, newest->kept.size - begin);
-    if (newest->total_bytes > newest->limit_bytes) {
-        bugpack_truncate(writer, false, "the newest whole lines are kept, of %llu bytes",
-                         (unsigned long long)newest->total_bytes);
-    }
-}
 
 static bool is_cancelled(const void *nothing) {
     (void)nothing;
     return bp_cli_interrupt_came();
 }
 
-static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *limits, tail *newest,
-                          bugpack_writer *writer) {
+static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *limits,
+                          bp_cli_tail *newest, bugpack_writer *writer) {
     /* Not blocked by a FIFO that nobody writes to. */
     int fd = strcmp(stream->source, "-") == 0
                  ? dup(STDIN_FILENO)
@@ -86,7 +31,7 @@ static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *li
         return bugpack_fail(writer, "cannot open \"%s\": %s", stream->source, strerror(errno));
     }
     /* A FIFO without a writer is not at its end as long as nobody has written. */
-    const bp_child_output outputs[] = {{fd, keep, newest}, {.fd = -1}};
+    const bp_child_output outputs[] = {{fd, bp_cli_tail_keep, newest}, {.fd = -1}};
     bugpack_status status = bp_child_read(NULL, outputs, limits);
     int failure = errno;
     bp_file_close(fd);
@@ -103,7 +48,7 @@ static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *li
         return bugpack_fail(writer, "nothing came from \"%s\" within %.1f s", stream->source,
                             stream->timeout_ms / 1000.0);
     }
-    write_tail(newest, writer);
+    bp_cli_tail_write(newest, writer);
     if (status == BUGPACK_ERR_TIMEOUT) {
         bugpack_truncate(writer, false, "%llu bytes came within %.1f s, and it had not ended",
                          (unsigned long long)newest->total_bytes, stream->timeout_ms / 1000.0);
@@ -111,8 +56,8 @@ static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *li
     return 0;
 }
 
-static int provide_journal(const bp_cli_stream *stream, const bp_child_limits *limits, tail *newest,
-                           bugpack_writer *writer) {
+static int provide_journal(const bp_cli_stream *stream, const bp_child_limits *limits,
+                           bp_cli_tail *newest, bugpack_writer *writer) {
     /* A line begins with 32 bytes of time: the size is the limit that counts. */
     char lines[40];
     (void)snprintf(lines, sizeof lines, "--lines=%llu",
@@ -121,7 +66,7 @@ static int provide_journal(const bp_cli_stream *stream, const bp_child_limits *l
                                      lines,        "--unit",     stream->source,
                                      NULL};
     const bp_run_program program = {
-        .arguments = arguments, .sink = keep, .context = newest, .limits = *limits};
+        .arguments = arguments, .sink = bp_cli_tail_keep, .context = newest, .limits = *limits};
     bp_run_program_end end;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_run_program_run(&program, &end, &error);
@@ -131,7 +76,7 @@ static int provide_journal(const bp_cli_stream *stream, const bp_child_limits *l
     if (status != BUGPACK_OK) {
         return bugpack_fail(writer, "%s", error.message);
     }
-    write_tail(newest, writer);
+    bp_cli_tail_write(newest, writer);
     if (end.said[0] != '\0') { /* such as that the journals of others cannot be read */
         bugpack_truncate(writer, true, "journalctl: %s", end.said);
     }
@@ -166,17 +111,17 @@ static void write_end(const bp_cli_stream *stream, bugpack_status status,
     }
 }
 
-static int provide_command(const bp_cli_stream *stream, const bp_child_limits *limits, tail *newest,
-                           bugpack_writer *writer) {
+static int provide_command(const bp_cli_stream *stream, const bp_child_limits *limits,
+                           bp_cli_tail *newest, bugpack_writer *writer) {
     const char *const shell[] = {"/bin/sh", "-c", stream->source, NULL};
     const char *reason = "";
     char **words =
-        stream->kind == BP_CLI_STREAM_SHELL ? NULL : bp_cli_split_words(stream->source, &reason);
+        stream->kind == BP_CLI_STREAM_SHELL ? NULL : bp_cli_words(stream->source, &reason);
     if (words == NULL && stream->kind != BP_CLI_STREAM_SHELL) {
         return bugpack_fail(writer, "%s", reason);
     }
     const bp_run_program program = {.arguments = words != NULL ? (const char *const *)words : shell,
-                                    .sink = keep,
+                                    .sink = bp_cli_tail_keep,
                                     .context = newest,
                                     .joins_error = true,
                                     .limits = *limits};
@@ -189,7 +134,7 @@ static int provide_command(const bp_cli_stream *stream, const bp_child_limits *l
         return bugpack_fail(writer, "%s", error.message);
     }
     (void)bugpack_printf(writer, "$ %s\n", stream->source);
-    write_tail(newest, writer);
+    bp_cli_tail_write(newest, writer);
     write_end(stream, status, &end, began_ns, writer);
     return 0;
 }
@@ -199,9 +144,8 @@ int bp_cli_stream_provide(bugpack_writer *writer, void *context) {
     const bp_child_limits limits = {.deadline_ns =
                                         bp_clock_monotonic_ns() + stream->timeout_ms * BP_NS_PER_MS,
                                     .is_cancelled = is_cancelled};
-    tail newest = {.limit_bytes = (size_t)stream->limit_bytes,
-                   .is_whole = stream->kind == BP_CLI_STREAM_WHOLE};
-    bp_buffer_init(&newest.kept, 2 * newest.limit_bytes + 2 * piece_bytes);
+    bp_cli_tail newest;
+    bp_cli_tail_init(&newest, stream->limit_bytes, stream->kind == BP_CLI_STREAM_WHOLE);
     int result;
     switch (stream->kind) {
     case BP_CLI_STREAM_JOURNAL:
@@ -217,53 +161,6 @@ int bp_cli_stream_provide(bugpack_writer *writer, void *context) {
         result = provide_stream(stream, &limits, &newest, writer);
         break;
     }
-    bp_buffer_release(&newest.kept);
+    bp_cli_tail_release(&newest);
     return result;
-}
-
-/* Copies one word without its quotes; `*text` is then after it. False: a quote is open. */
-static bool copy_word(const char **text, char **out) {
-    char quote = '\0';
-    const char *at = *text;
-    for (; *at != '\0' && (quote != '\0' || strchr(" \t\n", *at) == NULL); at++) {
-        if (quote == '\0' && (*at == '\'' || *at == '"')) {
-            quote = *at;
-        } else if (quote != '\0' && *at == quote) {
-            quote = '\0';
-        } else {
-            bool is_escape = *at == '\\' && at[1] != '\0' &&
-                             (quote == '\0' || (quote == '"' && strchr("\"\\", at[1]) != NULL));
-            at += is_escape;
-            *(*out)++ = *at;
-        }
-    }
-    *(*out)++ = '\0';
-    *text = at;
-    return quote == '\0';
-}
-
-char **bp_cli_split_words(const char *text, const char **ret_reason) {
-    size_t length = strlen(text);
-    size_t most = length / 2 + 2; /* a word and a blank are two bytes; and the NULL */
-    char **words = calloc(1, most * sizeof *words + length + 2);
-    if (words == NULL) {
-        *ret_reason = "out of memory";
-        return NULL;
-    }
-    char *out = (char *)&words[most];
-    size_t count = 0;
-    for (text += strspn(text, " \t\n"); *text != '\0'; text += strspn(text, " \t\n")) {
-        words[count++] = out;
-        if (!copy_word(&text, &out)) {
-            *ret_reason = "a quote is not closed";
-            free(words);
-            return NULL;
-        }
-    }
-    if (count == 0 || words[0][0] == '\0') {
-        *ret_reason = "it names no program";
-        free(words);
-        return NULL;
-    }
-    return words;
 }
