@@ -52,18 +52,20 @@ static const bp_field fields[] = {
 
 /* The struct inside that has something in `reserved`: a field of a later version. NULL if none. */
 static const char *find_reserved(const bugpack_options *options) {
-    static const uint64_t none[sizeof options->recorder.reserved / sizeof(uint64_t)];
+#define GROUP(group)                                                                               \
+    { #group, options->group.reserved, sizeof options->group.reserved / sizeof(uint64_t) }
     const struct {
         const char *name;
         const uint64_t *reserved;
-    } groups[] = {{"recorder", options->recorder.reserved},
-                  {"pedantic", options->pedantic.reserved},
-                  {"auto_snapshot", options->auto_snapshot.reserved},
-                  {"redaction", options->redaction.reserved},
-                  {"limits", options->limits.reserved}};
+        size_t count;
+    } groups[] = {GROUP(recorder), GROUP(pedantic), GROUP(auto_snapshot), GROUP(redaction),
+                  GROUP(limits)};
+#undef GROUP
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        if (memcmp(groups[i].reserved, none, sizeof none) != 0) {
-            return groups[i].name;
+        for (size_t at = 0; at < groups[i].count; at++) {
+            if (groups[i].reserved[at] != 0) {
+                return groups[i].name;
+            }
         }
     }
     return NULL;
