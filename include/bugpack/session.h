@@ -1,5 +1,6 @@
 /*
- * The session: one host process from open to close, with its recorder and its reports.
+ * The session: the recorder and the reports of one process. It lasts from bugpack_open to
+ * bugpack_close.
  *
  * A session runs in the host's process and leaves the host's state alone. It never exits, aborts,
  * prints, installs a signal handler (but for bugpack/crash.h), changes the locale or the working
@@ -30,8 +31,8 @@ BUGPACK_BEGIN_DECLS
 #define BUGPACK_SAMPLE_WINDOW_MAX_MS 600000u
 #define BUGPACK_SAMPLE_WINDOW_DEFAULT_MS 2000u
 
-/* Behaviour of a user's or API trigger while another such report is under way. Reports that
- * the library triggers always queue. */
+/* What a trigger by the user or the host does while another such report is under way. Reports
+ * that the library triggers always queue. */
 typedef enum bugpack_when_busy {
     BUGPACK_WHEN_BUSY_QUEUE = 0,  /* up to BUGPACK_REPORT_QUEUE_MAX wait; then BUSY */
     BUGPACK_WHEN_BUSY_REFUSE = 1, /* BUSY at once */
@@ -78,7 +79,8 @@ typedef enum bugpack_redaction_mode {
     BUGPACK_REDACT_REPORTS = 0, /* in reports, before a byte of them reaches a named file */
     /* Also log messages and notifications where they are recorded, on the calling thread, so that
      * no ring and no file of the recorder holds a secret of theirs. Names of threads and channels,
-     * and traffic, are recorded as they are. All reports of the session have the same tags. */
+     * and traffic, are recorded as they are. A secret has the same replacement in all reports of
+     * the session. */
     BUGPACK_REDACT_AT_CALL = 1,
     BUGPACK_REDACT_NEVER = 2 /* reports hold secrets as they were recorded; each manifest says so */
 } bugpack_redaction_mode;
@@ -112,10 +114,11 @@ typedef struct bugpack_options {
     bool with_hostname;
 
     /* `bugpack trigger` may ask for a report. It asks by a socket of mode 0600 in the session's
-     * directory; only this user and root are heard. One report at a time is written so, as if by
-     * bugpack_report_async without a request. Needs a session directory (bugpack_recorder_locate);
-     * on_diagnostic says if there is none. The command finds a recorder.dir by the files that the
-     * process has mapped, unless it may not be read (prctl(2), PR_SET_DUMPABLE). */
+     * directory; only this user and root are heard. They may ask any number of times, one report
+     * at a time, as if by bugpack_report_async without a request. Needs a session directory
+     * (bugpack_recorder_locate); on_diagnostic says if there is none. The command finds a
+     * recorder.dir by the files that the process has mapped, unless it may not be read (prctl(2),
+     * PR_SET_DUMPABLE). */
     bool answers_trigger;
 
     /* Reports are not about a process: they have no runtime-metrics.json, metrics history or
@@ -129,7 +132,7 @@ typedef struct bugpack_options {
      * appears in a report. */
     pid_t target_pid;
 
-    /* Behaviour of a user's or API trigger while such a report is under way. */
+    /* What a trigger by the user or the host does while such a report is under way. */
     bugpack_when_busy when_busy;
     /* Which threads have stacks. INVALID for values that are none. */
     bugpack_stacks stacks;
@@ -139,8 +142,8 @@ typedef struct bugpack_options {
      * pause between them. Providers run inside this time. */
     uint64_t sample_window_ms;
 
-    /* The names of entries that reports leave out, separated by spaces (docs/EMBEDDING.md). Each
-     * manifest says `disabled`. INVALID for other names. NULL for none. */
+    /* The names of entries that reports leave out, separated by spaces (docs/REPORT_FORMAT.md,
+     * Personal data). Each manifest says `disabled`. INVALID for other names. NULL for none. */
     const char *without_entries;
 
     /* The path of the bugpack command. With a target_pid it is run briefly, without privileges, to
@@ -178,19 +181,19 @@ typedef struct bugpack_options {
         uint64_t traffic_budget_bytes;
         /* The interval of the metrics history, in milliseconds. Default 1000; BUGPACK_OFF: no
          * history. With a history the window of a report ends at its trigger: a thread of the
-         * library takes the sample, and the report waits for no more. */
+         * library takes the sample. The report waits only right after bugpack_open, up to 250 ms.
+         */
         uint64_t history_interval_ms;
         /* Samples of each thread, per second of its CPU time, that are kept for the profile of
          * a report: where threads were in the seconds before the trigger (docs/EMBEDDING.md). At
          * most 1000. BUGPACK_OFF, as 0: none. Linux; where the kernel or a limit refuses it, each
          * manifest and on_diagnostic say why. */
         uint64_t profile_hz;
-        /* What the report about the death of this process has beside its rings: in the session
-         * directory, every so many milliseconds, are stored the tags, what the providers of JSON
-         * and text write, up to 4 MiB in all, and, with a crash handler (bugpack/crash.h),
+        /* Every so many milliseconds the library stores, for a crash report: the tags; the JSON and
+         * text of providers (4 MiB in all); and, with a crash handler (bugpack/crash.h),
          * process.json. At least 1000; less often where it takes over a hundredth of that time.
          * Default: every 5 s, and of the providers only that of session.json, up to 256 KiB.
-         * BUGPACK_OFF: only process.json, of the installation. */
+         * BUGPACK_OFF: only process.json, as of the handler's installation. */
         uint64_t crash_refresh_interval_ms;
         uint64_t reserved[4];
     } recorder;
@@ -240,9 +243,9 @@ typedef struct bugpack_options {
         /* No report is begun if it would leave the file system with fewer free bytes. Default
          * 16 MiB; BUGPACK_OFF: no check. */
         uint64_t min_free_bytes;
-        /* After the report of a disconnect none of another one is taken for so many milliseconds,
-         * default 60,000; and so many are taken in all, default 20. BUGPACK_OFF: no pause, no such
-         * limit. The same for hangs (bugpack/watchdog.h), and for all conditions together
+        /* disconnect_cooldown_ms: pause after a disconnect report (default 60,000).
+         * disconnect_cap: most reports per session (default 20). BUGPACK_OFF: no pause, no cap.
+         * The same for hangs (bugpack/watchdog.h), and for all conditions together
          * (bugpack/condition.h). */
         uint64_t disconnect_cooldown_ms, disconnect_cap;
         uint64_t hang_cooldown_ms, hang_cap;
@@ -313,10 +316,10 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_redact_add(bugpack_session 
 
 /*
  * Sets a tag: a key and a value in `tags` of metadata.json, for what a maintainer wants to filter
- * reports by (server version, GPU, feature flags). A report has the tags as of its trigger, that
- * about the death of the process those that were stored last (recorder.crash_refresh_interval_ms),
- * which this call begins, at most once a second. A value of NULL removes the tag; removing one that
- * is not set succeeds.
+ * reports by (server version, GPU, feature flags). A report has the tags as of its trigger. A crash
+ * report has the tags stored last (recorder.crash_refresh_interval_ms). This call starts such a
+ * store, at most once a second. A value of NULL removes the tag; removing one that is not set
+ * succeeds.
  *
  * A key has 1 to BUGPACK_TAG_KEY_MAX_BYTES bytes of [A-Za-z0-9_.-]. A value may hold any bytes; it
  * is made valid UTF-8, and cut at BUGPACK_TAG_VALUE_MAX_BYTES between characters.
@@ -356,10 +359,9 @@ BUGPACK_API bugpack_status bugpack_flush(bugpack_session *session, uint64_t time
  * more sessions of the process have been closed: under 4 KiB, 2 KiB for each channel, and the table
  * of gaps as far as it was filled.
  *
- * Two closes at once: one closes, and the other waits for it, unless it runs in a callback,
- * provider or filter, where it returns at once. Not inside a provider of the session. Inside a
- * report callback, or any other call on the same session, it does nothing and the session stays
- * open. In a forked child it frees nothing.
+ * Of two closes at once, one closes and the other waits; inside a callback, provider or filter the
+ * other returns at once. Do not call it inside a provider of the session. Inside a report callback
+ * or another call on the session it does nothing. In a forked child it frees nothing.
  */
 BUGPACK_API void bugpack_close(bugpack_session *session);
 
