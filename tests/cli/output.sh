@@ -206,7 +206,7 @@ if [ "$(id -u)" -eq 0 ] || not_tried 'who owns a report under sudo (needs root)'
         expect_same 'the mode' 600 "$(stat -c %a "$(cat out)")"
     done
     SUDO_UID=65534 SUDO_GID=65534 timeout 60 "$BUGPACK" run -o . --app owned -- sh -c 'exit 3' >out 2>err
-    expect_same 'the owner of a crash' 65534:65534 "$(stat -c %u:%g owned-crash-*)"
+    expect_same 'the owner of a failure' 65534:65534 "$(stat -c %u:%g owned-exit-*)"
 fi
 
 

@@ -113,7 +113,7 @@ await '[ "$(tm capture-pane -p | grep -c "^Write this report?")" -eq 2 ]'
 tm send-keys y Enter
 see '^bugpack: no report: the report is not written'
 see '^ended 3'
-case $(ls asked) in asked-crash-*.zip) ;; *) wrong "there is: $(ls asked)" ;; esac
+case $(ls asked) in asked-exit-*.zip) ;; *) wrong "there is: $(ls asked)" ;; esac
 
 fact 'recover asks, and a no keeps the session'
 rm -f reports/*

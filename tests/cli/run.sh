@@ -125,10 +125,12 @@ expect_same 'the end' '11 SIGSEGV boolean null' \
     "$(value "$zip" metadata.json '.exit | "\(.signal) \(.name) \(.core_dumped | type) \(.status)"')"
 forget
 
-fact 'a status other than 0 leaves a crash report that has it, where that is wanted'
+fact 'a status other than 0 leaves a report that has it and is no crash, where that is wanted'
 run_command --description seen -- sh -c 'echo last words; exit 3'
 expect_status 3
 only_zip
+case $zip in reports/sh-exit-*) ;; *) wrong "its name is $zip" ;; esac
+expect_same 'the kind' exit "$(value "$zip" metadata.json .report_type)"
 expect_same 'the end' '{"status":3}' "$(unzip -p "$zip" metadata.json | jq -c .exit)"
 expect_same 'the description' 'exited with status 3: seen' "$(value "$zip" metadata.json .description)"
 forget

@@ -204,7 +204,7 @@ def deaths():
 
 def failures():
     def reports(app):
-        return [name for name in os.listdir("reports") if name.startswith(app + "-crash-")]
+        return [name for name in os.listdir("reports") if name.startswith(app + "-exit-")]
 
     terminal = run("trap 'exit 3' INT; echo ready; while :; do sleep 0.05; done", "--app", "typed")
     terminal.until(b"ready")

@@ -133,7 +133,7 @@ rm own.zip theirs.zip stuck.zip
 fact 'the title is what happened: a status is no crash, and the last sign of life no death'
 python3 -c 'import json, zipfile
 for name, metadata, entries in (
-        ("status", {"report_type": "crash", "exit": {"status": 1}}, {}), ("unseen", {"report_type": "crash", "session_end": "died"}, {}),
+        ("status", {"report_type": "exit", "exit": {"status": 1}}, {}), ("unseen", {"report_type": "crash", "session_end": "died"}, {}),
         ("seen", {"report_type": "crash", "session_end": "died"}, {"crash.json": {"summary": "SIGSEGV"}})):
     with zipfile.ZipFile(name + ".zip", "w") as report:
         report.writestr("metadata.json", json.dumps({"app": {"name": "sh"}, "pid": 7, "process_name": "sh7",

@@ -7,11 +7,15 @@
 #include "model/fields.h"
 
 const char *bp_report_kind_name(bp_report_kind kind) {
-    static const char *const names[] = {
-        [BP_REPORT_BUGREPORT] = "bugreport",         [BP_REPORT_PEDANTIC] = "pedantic",
-        [BP_REPORT_DISCONNECT] = "disconnect",       [BP_REPORT_NOTIFICATION] = "notification",
-        [BP_REPORT_AUTO_SNAPSHOT] = "auto-snapshot", [BP_REPORT_HANG] = "hang",
-        [BP_REPORT_CONDITION] = "condition",         [BP_REPORT_CRASH] = "crash"};
+    static const char *const names[] = {[BP_REPORT_BUGREPORT] = "bugreport",
+                                        [BP_REPORT_PEDANTIC] = "pedantic",
+                                        [BP_REPORT_DISCONNECT] = "disconnect",
+                                        [BP_REPORT_NOTIFICATION] = "notification",
+                                        [BP_REPORT_AUTO_SNAPSHOT] = "auto-snapshot",
+                                        [BP_REPORT_HANG] = "hang",
+                                        [BP_REPORT_CONDITION] = "condition",
+                                        [BP_REPORT_CRASH] = "crash",
+                                        [BP_REPORT_EXIT] = "exit"};
     return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
 }
 

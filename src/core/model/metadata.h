@@ -29,7 +29,8 @@ typedef enum bp_report_kind {
     BP_REPORT_AUTO_SNAPSHOT,
     BP_REPORT_HANG,
     BP_REPORT_CONDITION,
-    BP_REPORT_CRASH
+    BP_REPORT_CRASH,
+    BP_REPORT_EXIT
 } bp_report_kind;
 const char *bp_report_kind_name(bp_report_kind kind);
 

@@ -59,10 +59,10 @@ static const char extension[] = ".zip";
 static const struct {
     bp_report_kind kind;
     bool has_detail;
-} kinds[] = {{BP_REPORT_BUGREPORT, false},     {BP_REPORT_PEDANTIC, true},
-             {BP_REPORT_DISCONNECT, true},     {BP_REPORT_NOTIFICATION, false},
-             {BP_REPORT_AUTO_SNAPSHOT, false}, {BP_REPORT_HANG, true},
-             {BP_REPORT_CONDITION, true},      {BP_REPORT_CRASH, false}};
+} kinds[] = {
+    {BP_REPORT_BUGREPORT, false},    {BP_REPORT_PEDANTIC, true},       {BP_REPORT_DISCONNECT, true},
+    {BP_REPORT_NOTIFICATION, false}, {BP_REPORT_AUTO_SNAPSHOT, false}, {BP_REPORT_HANG, true},
+    {BP_REPORT_CONDITION, true},     {BP_REPORT_CRASH, false},         {BP_REPORT_EXIT, false}};
 
 /* Takes "-N" off the end, where it is there; `*length` is then shorter. */
 static unsigned take_number(const char *name, size_t *length) {

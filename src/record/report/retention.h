@@ -16,13 +16,14 @@
 #include "report/context.h"
 
 #define BP_RETENTION_KIND(kind) (1u << (unsigned)(kind))
-#define BP_RETENTION_ALL_KINDS (BP_RETENTION_KIND(BP_REPORT_CRASH + 1) - 1)
+#define BP_RETENTION_ALL_KINDS (BP_RETENTION_KIND(BP_REPORT_EXIT + 1) - 1)
 
 /* Reports that bugpack takes by itself. */
 #define BP_RETENTION_AUTOMATIC_KINDS                                                               \
     (BP_RETENTION_KIND(BP_REPORT_PEDANTIC) | BP_RETENTION_KIND(BP_REPORT_DISCONNECT) |             \
      BP_RETENTION_KIND(BP_REPORT_AUTO_SNAPSHOT) | BP_RETENTION_KIND(BP_REPORT_HANG) |              \
-     BP_RETENTION_KIND(BP_REPORT_CONDITION) | BP_RETENTION_KIND(BP_REPORT_CRASH))
+     BP_RETENTION_KIND(BP_REPORT_CONDITION) | BP_RETENTION_KIND(BP_REPORT_CRASH) |                 \
+     BP_RETENTION_KIND(BP_REPORT_EXIT))
 
 /* Which reports count, and how much of them may stay. */
 typedef struct bp_retention_policy {

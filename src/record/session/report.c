@@ -96,7 +96,7 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
         bp_retained_settled(report->loan, result);
     }
     bp_screenshot_drop_pixels(report->screenshot);
-    if (job->type->kind == BP_REPORT_CRASH) {
+    if (report->has_exit) {
         bp_rings_keep(report->recorder->rings,
                       result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED);
     }
@@ -123,15 +123,16 @@ static void free_payload(bp_job *job) {
 static const bp_job_type request_types[2] = {REQUEST(BP_REPORT_BUGREPORT, .is_shared = false),
                                              REQUEST(BP_REPORT_BUGREPORT, .is_shared = true)};
 
-/* Of a target that has ended. */
-static const bp_job_type end_type = REQUEST(BP_REPORT_CRASH, .is_shared = false);
+/* Of a target that has ended: by itself, or by a signal. */
+static const bp_job_type end_types[2] = {REQUEST(BP_REPORT_EXIT, .is_shared = false),
+                                         REQUEST(BP_REPORT_CRASH, .is_shared = false)};
 
 static const bp_job_type loan_type =
     REQUEST(BP_REPORT_NOTIFICATION, .borrows_snapshot = true, .take_snapshot = take_snapshot);
 
 static const bp_job_type *type_of(const bugpack_report_request *request, const bp_target_end *end) {
     if (end != NULL) {
-        return &end_type;
+        return &end_types[end->exit.signal != 0];
     }
     bool is_shared = request->output_path == NULL && request->screenshot == NULL &&
                      request->retained == 0 && request->timeout_ms == 0;

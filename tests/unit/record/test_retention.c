@@ -21,7 +21,8 @@ Test(name_parse, reads_back_what_was_composed) {
         const char *detail;
     } made[] = {{BP_REPORT_BUGREPORT, NULL},     {BP_REPORT_PEDANTIC, "display:unimpl:draw_rop3"},
                 {BP_REPORT_DISCONNECT, "main"},  {BP_REPORT_NOTIFICATION, NULL},
-                {BP_REPORT_AUTO_SNAPSHOT, NULL}, {BP_REPORT_CRASH, NULL}};
+                {BP_REPORT_AUTO_SNAPSHOT, NULL}, {BP_REPORT_CRASH, NULL},
+                {BP_REPORT_EXIT, NULL}};
     static const uint64_t times[] = {0, 951782400, 1709251199, 1795221411, 4107542399, 18429724799};
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
         for (size_t j = 0; j < sizeof times / sizeof times[0]; j++) {
