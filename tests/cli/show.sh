@@ -489,6 +489,18 @@ report("trailer", {"status": 2}, ["make: *** [Makefile:2: all] Error 1"])
 report("long", {"status": 134}, ["a.c:1: f: Assertion `b\x27 failed."] + 100 * ["  at g"])
 report("stdout", {"status": 1}, ["[1/1] cat x", "FAILED: x", "cat: x: No such file", "ninja: build stopped: subcommand failed."], "stdout")
 report("rows", {"status": 1}, ["row 1", "row 2"], "stdout")
+report("trouble", {"status": 3}, ["Error: of a try", "connected"] + 8 * ["row"] + ["ERROR: cannot open channel 7", "Bye"], "stdout")
+report("port", {"status": 1}, ["# Warning: bind: Address already in use", "# Failed listening, aborting."], "stdout")
+report("node", {"signal": 6, "name": "SIGABRT"}, ["<--- JS stacktrace --->", "FATAL ERROR: Reached heap limit",
+    "----- Native stack trace -----", " 1: 0xb78db3 node::f() [node]", "10: 0x195e476  [node]"])
+report("event", {"status": 1}, ["node:events:502", "      throw er;", "      ^", "Error: ENOENT: x", "    at f",
+    "Emitted \x27error\x27 event on Server instance at:", "    at g", "  code: 1", "}", "Node.js v20.20.2"])
+report("mark", {"status": 1}, ["*** FATAL CONFIG FILE ERROR ***", "at line 2", ">>> \x27bogus yes\x27", "Bad directive"])
+report("lld", {"status": 1}, ["ld.lld: error: undefined symbol: f", ">>> referenced by x.c", ">>>               x.o:(main)",
+    "clang: error: linker command failed with exit code 1 (use -v to see invocation)"])
+report("virtual", {"status": 134}, ["pure virtual method called", "terminate called without an active exception"])
+report("nginx", {"status": 1}, ["nginx: [emerg] bind() to 0.0.0.0:80 failed (98: in use)", "nginx: [emerg] still could not bind()"])
+report("trace", {"status": 9}, ["FATAL: bad checksum", "./bt(main+0x54)[0x557a7a76d1ed]", "/lib/libc.so.6(+0x2724a) [0x7f1a]"])
 report("merged", {"status": 1}, ["cat: x: No such file"], "output")
 report("null", {"signal": 11, "name": "SIGSEGV"}, ["free(): not the cause"],
     crash={"name": "SIGSEGV", "summary": "SIGSEGV at 0x0 in thread a (1): nothing", "address": "0x0", "thread": a, "cause": "use through a null pointer"})'
@@ -520,6 +532,15 @@ trailer|its last words: make: \*\*\* \[Makefile:2: all\] Error 1
 long|its last words: a.c:1: f: Assertion `b' failed.
 stdout|its last words: cat: x: No such file
 merged|its last words: cat: x: No such file
+trouble|its last words: ERROR: cannot open channel 7
+port|its last words: # Warning: bind: Address already in use
+node|its last words: FATAL ERROR: Reached heap limit
+event|its last words: Error: ENOENT: x
+mark|its last words: >>> 'bogus yes' Bad directive
+lld|its last words: ld.lld: error: undefined symbol: f
+virtual|its last words: pure virtual method called
+nginx|its last words: nginx: \[emerg\] bind\(\) to 0.0.0.0:80 failed \(98: in use\)
+trace|its last words: FATAL: bad checksum
 END
 for name in library other own term other-killed; do
     run show "$name.end.zip"

@@ -42,6 +42,27 @@ void throw_in_thread() {
     std::thread([] { std::vector<int>().at(3); }).join();
 }
 
+/* A constructor that calls what only the derived class has. */
+struct channel {
+    channel() {
+        open();
+    }
+    virtual ~channel() = default;
+    void open() {
+        connect();
+    }
+    virtual void connect() = 0;
+};
+
+struct display_channel : channel {
+    void connect() override {
+    }
+};
+
+void call_pure_virtual() {
+    display_channel();
+}
+
 /* A lock that its owner holds while it waits for another thread. */
 void lock_held() {
     std::mutex lock, other;
@@ -73,6 +94,7 @@ int main(int argument_count, char **arguments) {
     } programs[] = {{"cpp-spin", viewer::spin},
                     {"cpp-exception", viewer::throw_uncaught},
                     {"cpp-exception-in-thread", viewer::throw_in_thread},
+                    {"pure-virtual", viewer::call_pure_virtual},
                     {"cpp-lock-held", viewer::lock_held}};
     for (const auto &program : programs) {
         if (argument_count == 2 && std::strcmp(arguments[1], program.name) == 0) {

@@ -13,7 +13,8 @@
 /* --- what it said ------------------------------------------------------------------------- */
 
 /* How runtimes begin what they say of an end, before a trace of any length; `line_max`: that many
- * lines at most, 0 for any. What a shell script survived may be further back. */
+ * lines at most, 0 for any. What a shell script survived, or a server tried again, may be further
+ * back: such a line is looked for where there is none of the others. */
 static const struct {
     const char *words;
     uint64_t line_max;
@@ -30,9 +31,16 @@ static const struct {
                {"corrupted double-linked list", 0},
                {"munmap_chunk(): ", 0},
                {"realloc(): ", 0},
-               {"panicked at", 0}, /* Rust */
-               {"panic: ", 0},     /* Go */
+               {"ure virtual ", 0}, /* libstdc++, libc++: "pure virtual method called" */
+               {"panicked at", 0},  /* Rust */
+               {"panic: ", 0},      /* Go */
                {"fatal error: ", 0},
+               {"Fatal error: ", 0}, /* PHP, Swift, OCaml */
+               {"FATAL ERROR: ", 0}, /* V8 */
+               {"Fatal Python error: ", 0},
+               {"Check failed: ", 0}, /* glog, Abseil, Chromium */
+               {" at pc=0x", 0},      /* the signal that HotSpot caught */
+               {"There is insufficient memory for the Java", 0},
                {"Exception in thread", 0}, /* Java */
                {"AddressSanitizer: ", 0},
                {"ThreadSanitizer: ", 0},
@@ -40,6 +48,8 @@ static const struct {
                {"fatal: ", 8},                     /* git, and advice */
                {"Could not read package.json", 8}, /* npm */
                {"404 Not Found - ", 8},
+               {" failed (", 8}, /* nginx: "bind() to 0.0.0.0:80 failed (98: …)" */
+               {"ddress already in use", 16},
                {"error while loading shared libraries", 0}};
 
 /* Lines that only say that something failed before, or what to try: how they begin, behind a number
@@ -56,9 +66,10 @@ static const struct {
                 {"See also \"", ""},
                 {"compilation terminated.", ""},
                 {"collect2: error: ld returned", ""},
-                {"", ": note: "}, /* gcc, clang */
-                {"note: ", ""},   /* Rust */
-                {" error", ""},   /* "1 error" of javac, and clang */
+                {"", "error: linker command failed"}, /* clang */
+                {"", ": note: "},                     /* gcc, clang */
+                {"note: ", ""},                       /* Rust */
+                {" error", ""},                       /* "1 error" of javac, and clang */
                 {" warning", "generated."},
                 {"error: aborting due to", ""},
                 {"error: could not compile", ""},
@@ -69,6 +80,7 @@ static const struct {
                 {"", "aborted due to compilation errors"}, /* Perl */
                 {"BEGIN failed--compilation aborted", ""},
                 {"Node.js v", ""},
+                {"Emitted 'error' event", ""},
                 {"}", ""},
                 {"Require stack:", ""},
                 {"- /", ""},
@@ -87,6 +99,9 @@ static const struct {
                 {"", " records in"}, /* dd */
                 {"", " records out"},
                 {" bytes", " copied, "},
+                {"stack traceback:", ""}, /* Lua, before its lines */
+                {"Stack trace:", ""},
+                {"Execution halted", ""}, /* R */
                 {"Usage: ", ""},
                 {"usage: ", ""},
                 {"", "--help"}};
@@ -124,14 +139,32 @@ static bool starts_with(const char *line, const char *words) {
     return strncmp(line, words, strlen(words)) == 0;
 }
 
-static bool begins_end(const char *line, uint64_t lines_left) {
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        if ((endings[i].line_max == 0 || lines_left <= endings[i].line_max) &&
-            strstr(line, endings[i].words) != NULL) {
-            return true;
+/* The line that a tool points at, as redis does in its configuration. lld begins what follows its
+ * error so. */
+static bool is_marked(const bp_evidence *evidence, uint64_t first, uint64_t at) {
+    const char *before = at > first ? output_line(evidence, at - 1) : "";
+    return starts_with(output_line(evidence, at), ">>> ") && !starts_with(before, ">>>") &&
+           strstr(before, "error: ") == NULL;
+}
+
+/* Where a line begins the end, of all lines or of those that have a place near it; else the count.
+ */
+static uint64_t find_ending(const bp_evidence *evidence, uint64_t first, bool is_near) {
+    enum { marked_max = 3 };
+    uint64_t count = evidence->output_count;
+    for (uint64_t at = first; at < count; at++) {
+        const char *line = output_line(evidence, at);
+        for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+            bool is_wanted = is_near ? count - at <= endings[i].line_max : endings[i].line_max == 0;
+            if (is_wanted && strstr(line, endings[i].words) != NULL) {
+                return at;
+            }
+        }
+        if (is_near && count - at <= marked_max && is_marked(evidence, first, at)) {
+            return at;
         }
     }
-    return false;
+    return count;
 }
 
 static bool is_trailer(const char *line) {
@@ -144,6 +177,18 @@ static bool is_trailer(const char *line) {
     return false;
 }
 
+/* A line of a trace of addresses: of V8 ("10: 0x195e476 [node]"), of gdb and others ("#3  0x…"), of
+ * backtrace_symbols(3) ("./a(f+0x21)[0x5591…]"); or a rule above or below one. */
+static bool is_native_trace(const char *line) {
+    size_t length = strlen(line), digits = strspn(line, "0123456789");
+    const char *address = strstr(line, "[0x");
+    bool is_of_glibc = address != NULL && strspn(address + 3, "0123456789abcdef") + 4 ==
+                                              length - (size_t)(address - line);
+    return (digits > 0 && starts_with(line + digits, ": 0x")) ||
+           (line[0] == '#' && line[1] >= '0' && line[1] <= '9') || is_of_glibc ||
+           starts_with(line, "-----") || starts_with(line, "=====");
+}
+
 /* A trace, a line of source with its number, as Rust's, or one above a caret. */
 static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
     const char *line = raw_line(evidence, number);
@@ -151,8 +196,34 @@ static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
     bool is_above_caret = number + 1 < evidence->output_count &&
                           output_line(evidence, number + 1)[0] == '^' &&
                           raw_line(evidence, number + 1)[0] != '^';
-    return line[0] == ' ' || line[0] == '\t' || is_above_caret ||
-           (digits > 0 && starts_with(line + digits, " |"));
+    return line[0] == ' ' || line[0] == '\t' || is_above_caret || is_native_trace(line) ||
+           starts_with(line, ">>> ") || (digits > 0 && starts_with(line + digits, " |"));
+}
+
+/* Words of a line that says what went wrong, in lower case. */
+static const char *const troubles[] = {"error",   "fail",    "fatal",    "cannot",    "could not",
+                                       "unable",  "invalid", "denied",   "refused",   "abort",
+                                       "panic",   "not ",    "n't ",     "no such",   "exception",
+                                       "missing", "timeout", "time out", "timed out", NULL};
+
+static bool is_of_trouble(const char *line) {
+    bool is_found = false;
+    for (size_t i = 0; !is_found && troubles[i] != NULL; i++) {
+        is_found = strcasestr(line, troubles[i]) != NULL;
+    }
+    return is_found;
+}
+
+/* Standard output is mostly results: of its last lines the last one that says what went wrong. */
+static uint64_t find_trouble(const bp_evidence *evidence, uint64_t first) {
+    enum { looked_at_max = 8 };
+    uint64_t count = evidence->output_count;
+    for (uint64_t at = count; at > first && count - at < looked_at_max; at--) {
+        if (is_of_trouble(output_line(evidence, at - 1)) && !is_continuation(evidence, at - 1)) {
+            return at - 1;
+        }
+    }
+    return count;
 }
 
 /* The line that says why: where a runtime begins to, or else the last one that is not a mere
@@ -161,20 +232,24 @@ static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
 static uint64_t find_cause(const bp_evidence *evidence, bool takes_any) {
     uint64_t count = evidence->output_count;
     uint64_t first = count > BP_EVIDENCE_LINE_MAX ? count - BP_EVIDENCE_LINE_MAX : 0;
-    bool has_failed = takes_any;
-    for (uint64_t at = first; at < count; at++) {
-        if (begins_end(output_line(evidence, at), count - at)) {
-            return at;
-        }
-    }
-    for (uint64_t at = count; at > first; at--) {
+    bool is_stdout = evidence->is_output_stdout;
+    bool has_failed = takes_any && !is_stdout;
+    uint64_t found = find_ending(evidence, first, false);
+    found = found == count ? find_ending(evidence, first, true) : found;
+    for (uint64_t at = count; found == count && at > first; at--) {
         bool is_over = is_trailer(output_line(evidence, at - 1));
         if (!is_over && !is_continuation(evidence, at - 1)) {
-            return has_failed ? at - 1 : count;
+            found = has_failed ? at - 1 : count;
+            break;
         }
         has_failed = has_failed || is_over;
     }
-    return takes_any && count > 0 ? count - 1 : count;
+    if (found == count && takes_any && is_stdout) {
+        found = find_trouble(evidence, first);
+    } else if (found == count && takes_any && count > first) {
+        found = count - 1;
+    }
+    return found;
 }
 
 /* Its root in Java, or the next line where that belongs to it; "" for nothing more. */
@@ -189,13 +264,13 @@ static const char *find_rest(const bp_evidence *evidence, uint64_t at) {
         return "";
     }
     const char *next = output_line(evidence, at + 1);
-    bool belongs = line[0] != '\0' && line[strlen(line) - 1] == ':';
+    bool belongs = (line[0] != '\0' && line[strlen(line) - 1] == ':') || starts_with(line, ">>> ");
     return belongs || starts_with(next, "what():") || starts_with(next, "--> ") ? next : "";
 }
 
 /* The last output about the end, or the abort message of glibc; false with "" for none. */
 static bool find_last_words(const bp_evidence *evidence, bool takes_any, char out[words_bytes]) {
-    uint64_t at = find_cause(evidence, takes_any && !evidence->is_output_stdout);
+    uint64_t at = find_cause(evidence, takes_any);
     if (at == evidence->output_count) {
         bp_utf8_copy(out, words_bytes, bp_json_tree_text_or(evidence->crash, "abort_message", ""));
         return out[0] != '\0';
