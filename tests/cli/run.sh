@@ -84,6 +84,32 @@ expect_status 126
 expect_err 'Permission denied'
 expect_empty reports
 
+fact 'what is there and cannot be executed leaves a report that says why, and no shell is tried'
+printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000\026\000\001\000\000\000' >other
+head -c 100 /dev/zero >>other
+printf '#!/nosuch/python\n' >script
+chmod +x other script
+for command in ./other ./script; do
+    why='its interpreter "/nosuch/python" does not exist'
+    [ "$command" = ./script ] || why="it is a program for s390x, and this machine is $(uname -m)"
+    run_command --description seen -- "$command"
+    expect_status 126
+    expect_err "cannot run '$command': $why"
+    only_zip
+    expect_same 'the kind' exit "$(value "$zip" metadata.json .report_type)"
+    expect_same 'the reason' "$why" "$(value "$zip" metadata.json .exit.not_executed)"
+    expect_same 'the description' "cannot run '$command': seen" "$(value "$zip" metadata.json .description)"
+    entries "$zip" | grep -q process.json && wrong 'it is about a process'
+    "$BUGPACK" show "$zip" | grep -qF "the command could not be executed: $why" || wrong 'it is not shown'
+    forget
+done
+run_command --on-failure=signal -- ./script
+expect_status 126
+echo 'echo a script' >script
+run_command -- ./script
+expect_out 'a script'
+expect_empty reports
+
 fact 'a command line that makes no sense is refused'
 expect_misuse 'a command is missing' run
 expect_misuse "not 'F13'" run --hotkey F13 -- true

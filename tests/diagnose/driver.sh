@@ -221,7 +221,8 @@ under_run() {
     pattern=$4
     : >said
     shift 4
-    needs "$1" $(printf '%s' "$*" | sed -n 's/.*exec \([a-z0-9\/][^ ]*\).*/\1/p')
+    case $1 in ./*) ;; *) needs "$1" ;; esac
+    needs $(printf '%s' "$*" | sed -n 's/.*exec \([a-z0-9\/][^ ]*\).*/\1/p')
     prepare=$(function_name prepare "$name")
     if command -v "$prepare" >/dev/null; then
         "$prepare"

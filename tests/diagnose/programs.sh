@@ -90,6 +90,17 @@ prepare_out_of_memory() {
     export group
 }
 
+# An ELF file of s390x, and a script of nobody's language.
+prepare_other_processor() {
+    printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000\026\000' >other
+    head -c 100 /dev/zero >>other
+    chmod +x other
+}
+prepare_no_interpreter() {
+    echo '#!/nosuch/python' >script
+    chmod +x script
+}
+
 # Swap is the whole machine's: only by hand.
 begin_swapped() {
     needs_root

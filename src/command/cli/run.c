@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -14,6 +15,7 @@
 #include "cli/review.h"
 #include "cli/run_session.h"
 #include "run/child.h"
+#include "run/executable.h"
 #include "run/keyboard.h"
 #include "run/pattern.h"
 #include "run/relay.h"
@@ -130,6 +132,22 @@ static bp_cli_exit end_by_signal(int number) {
     return (bp_cli_exit)(BP_RUN_STATUS_OF_SIGNAL + number);
 }
 
+/* A command that could not be executed. One that is there and is no program of this machine has a
+ * report; what is wrong with a name or a permission is said whole by the errno. */
+static bp_cli_exit say_refused(const bp_cli_run_options *options, bp_cli_run_session *session,
+                               int system_errno) {
+    const char *command = options->arguments[0];
+    char file[PATH_MAX], reason[BP_EXECUTABLE_REASON_BYTES];
+    bool is_there = bp_run_executable_find(command, getenv("PATH"), file);
+    bool is_missing = system_errno == ENOENT && !is_there;
+    bp_run_executable_explain(is_there ? file : command, system_errno, reason);
+    bp_cli_say("cannot run '%s': %s", command, reason);
+    if (is_there && (system_errno == ENOENT || system_errno == ENOEXEC)) {
+        bp_cli_run_session_refused(session, exit_cannot_execute, reason);
+    }
+    return (bp_cli_exit)(is_missing ? exit_not_found : exit_cannot_execute);
+}
+
 /* Traces the command if that was asked for, lets it go and relays until it ends. */
 static bp_cli_exit relay_command(bp_cli_run_options *options, bp_run_child *child,
                                  bp_cli_run_session *session, bp_run_end *ret_end) {
@@ -150,8 +168,7 @@ static bp_cli_exit relay_command(bp_cli_run_options *options, bp_run_child *chil
     if (error.system_errno == 0) {
         return bp_cli_say_failed(&error);
     }
-    bp_cli_say("cannot run '%s': %s", options->arguments[0], strerror(error.system_errno));
-    return (bp_cli_exit)(error.system_errno == ENOENT ? exit_not_found : exit_cannot_execute);
+    return say_refused(options, session, error.system_errno);
 }
 
 static bp_cli_exit run_command(bp_cli_run_options *options) {
@@ -163,9 +180,12 @@ static bp_cli_exit run_command(bp_cli_run_options *options) {
         return BP_CLI_FAILED;
     }
     bp_run_child child;
+    char file[PATH_MAX];
     bugpack_error error = BUGPACK_ERROR_INIT;
-    if (bp_run_child_start(options->arguments, bp_cli_pipe_was_ignored, &child, &error) !=
-        BUGPACK_OK) {
+    bool is_binary = bp_run_executable_find(options->arguments[0], getenv("PATH"), file) &&
+                     bp_run_executable_is_binary(file);
+    if (bp_run_child_start(options->arguments, bp_cli_pipe_was_ignored, is_binary ? file : NULL,
+                           &child, &error) != BUGPACK_OK) {
         return bp_cli_say_failed(&error);
     }
     bp_cli_run_session session;

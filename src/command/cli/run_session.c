@@ -13,6 +13,7 @@
 #include <bugpack/provide.h>
 #include <bugpack/report.h>
 
+#include "base/utf8.h"
 #include "cli/event.h"
 #include "cli/output.h"
 #include "cli/publish.h"
@@ -226,20 +227,15 @@ static bugpack_status review_and_publish(const bugpack_unpublished *report, void
     return bp_cli_publish_call(is_reviewed)(report, NULL, error);
 }
 
-bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli_run_options *given,
-                                       const bp_run_child *child) {
-    *session = (bp_cli_run_session){.options = given,
-                                    .says_at_once = child->pipes.keyboard_to_fd < 0,
-                                    .lock = BP_LOCK_INIT(BP_LOCK_COMMAND_OUTPUT),
-                                    .command_ended = PTHREAD_COND_INITIALIZER};
-    (void)snprintf(session->app_name, sizeof session->app_name, "%s",
-                   given->app_name != NULL ? given->app_name
-                                           : bp_cli_base_name(given->arguments[0]));
+/* About a process; 0: about none. */
+static bugpack_status open_about(bp_cli_run_session *session, pid_t pid, bugpack_error *error) {
+    const bp_cli_run_options *given = session->options;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = session->app_name;
     options.report_dir = given->output_dir != NULL ? given->output_dir : ".";
-    options.target_pid = child->pid;
-    options.target_with_descendants = true;
+    options.target_pid = pid;
+    options.target_with_descendants = pid != 0;
+    options.without_process = pid == 0;
     options.recorder.profile_hz = given->profile_hz;
     options.recorder.traffic_budget_bytes = BUGPACK_OFF;
     options.pedantic.is_enabled = given->is_pedantic;
@@ -259,8 +255,20 @@ bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli
     if (given->pedantic_dir != NULL) {
         (void)mkdir(given->pedantic_dir, 0700); /* bugpack_open checks it */
     }
+    return bugpack_open(&options, &session->session, error);
+}
+
+bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli_run_options *given,
+                                       const bp_run_child *child) {
+    *session = (bp_cli_run_session){.options = given,
+                                    .says_at_once = child->pipes.keyboard_to_fd < 0,
+                                    .lock = BP_LOCK_INIT(BP_LOCK_COMMAND_OUTPUT),
+                                    .command_ended = PTHREAD_COND_INITIALIZER};
+    (void)snprintf(session->app_name, sizeof session->app_name, "%s",
+                   given->app_name != NULL ? given->app_name
+                                           : bp_cli_base_name(given->arguments[0]));
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bugpack_open(&options, &session->session, &error);
+    bugpack_status status = open_about(session, child->pid, &error);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return status;
@@ -303,6 +311,29 @@ void bp_cli_run_session_end(bp_cli_run_session *session, const bp_run_result *re
                        (unsigned long long)loss->bytes, streams[loss->stream].name,
                        strerror(loss->system_errno));
         say(session, "", detail);
+    }
+}
+
+/* The process that was to become the command is still this program: the report is of none. */
+void bp_cli_run_session_refused(bp_cli_run_session *session, int status, const char *reason) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_target_end end = {.exit = {.status = status}};
+    const char *given = session->options->description;
+    char description[1024];
+    bp_utf8_copy(end.exit.not_executed, sizeof end.exit.not_executed, reason);
+    (void)snprintf(description, sizeof description, "cannot run '%.160s'%s%.800s",
+                   session->options->arguments[0], given != NULL ? ": " : "",
+                   given != NULL ? given : "");
+    if (session->options->on_failure != BP_CLI_ON_FAILURE_ANY) {
+        return;
+    }
+    bugpack_close(session->session);
+    session->session = NULL;
+    if (open_about(session, 0, &error) == BUGPACK_OK &&
+        bp_cli_files_provide(&session->options->files, session->session) == BUGPACK_OK) {
+        request_report(session, description, &end);
+    } else {
+        say_report(session, NULL, 0, NULL, error.message);
     }
 }
 

@@ -75,6 +75,9 @@ bp_run_calls bp_cli_run_session_calls(bp_cli_run_session *session);
 /* Asks for the report of a command that has failed, and says what was lost. */
 void bp_cli_run_session_end(bp_cli_run_session *session, const bp_run_result *result);
 
+/* Asks for the report of a command that could not be executed, with the status that we end with. */
+void bp_cli_run_session_refused(bp_cli_run_session *session, int status, const char *reason);
+
 /* Waits for all reports, reaps the command, and says what has waited. */
 void bp_cli_run_session_close(bp_cli_run_session *session, bp_run_child *child);
 

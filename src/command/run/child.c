@@ -68,8 +68,14 @@ static _Noreturn void execute(const bp_run_child *child) {
         }
     }
     (void)signal(SIGPIPE, child->ignores_pipe ? SIG_IGN : SIG_DFL);
-    (void)execvp(command, child->arguments);
-    failure = errno;
+    if (child->binary != NULL) {
+        (void)execv(child->binary, child->arguments);
+        failure = errno;
+    }
+    if (failure != ENOEXEC) {
+        (void)execvp(command, child->arguments);
+        failure = errno;
+    }
     (void)bp_descriptor_write_all(pipes->failure_to_fd, &failure, sizeof failure);
     _exit(exit_cannot_execute);
 }
@@ -175,10 +181,11 @@ static bugpack_status fork_child(bp_run_child *child, bugpack_error *error) {
     return BUGPACK_OK;
 }
 
-bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, bp_run_child *ret_child,
-                                  bugpack_error *error) {
+bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, const char *binary,
+                                  bp_run_child *ret_child, bugpack_error *error) {
     bp_run_child child = {.arguments = arguments,
                           .ignores_pipe = ignores_pipe,
+                          .binary = binary,
                           .pid = -1,
                           .monitor_pid = -1,
                           .monitor_fd = -1};

@@ -24,24 +24,26 @@
 
 /* In the caller's storage. */
 typedef struct bp_run_child {
-    char **arguments;  /* borrowed */
-    bool ignores_pipe; /* SIGPIPE was ignored when this program began, and is to be again */
-    pid_t pid;         /* the command's, valid until bp_run_child_reap, also after its end */
-    pid_t monitor_pid; /* -1: there is none */
+    char **arguments;   /* borrowed */
+    bool ignores_pipe;  /* SIGPIPE was ignored when this program began, and is to be again */
+    const char *binary; /* its file, where no shell may be tried with it; NULL */
+    pid_t pid;          /* the command's, valid until bp_run_child_reap, also after its end */
+    pid_t monitor_pid;  /* -1: there is none */
     int monitor_fd;
     bp_run_pipes pipes;
 } bp_run_child;
 
 /*
  * Starts a process that will become the command when it is let go; it has the command's name
- * already. Call it before this program starts its first thread. Errors: IO.
+ * already. `binary` as in the struct. Call it before this program starts its first thread.
+ * Errors: IO.
  */
-bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, bp_run_child *ret_child,
-                                  bugpack_error *error);
+bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, const char *binary,
+                                  bp_run_child *ret_child, bugpack_error *error);
 
 /*
  * Lets the process become the command: searches PATH, executes. An error has execvp's errno
- * (ENOENT: there is no such program).
+ * (ENOENT: there is no such program, or not what interprets it; ENOEXEC: of a binary alone).
  */
 bugpack_status bp_run_child_let_go(bp_run_child *child, bugpack_error *error);
 

@@ -77,6 +77,7 @@ static void add_exit(bp_json *json, const bp_exit *exit, bool is_core_known) {
     bp_json_object_begin(json, "exit");
     if (exit->signal == 0) {
         bp_json_add_int(json, "status", exit->status);
+        bp_model_add_known_text(json, "not_executed", exit->not_executed);
     } else {
         bp_json_add_int(json, "signal", exit->signal);
         bp_model_add_known_text(json, "name", bp_model_signal_name(exit->signal));

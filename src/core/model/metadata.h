@@ -43,9 +43,10 @@ typedef struct bp_metadata_target {
 
 /* The end of a process. */
 typedef struct bp_exit {
-    int32_t status; /* its exit status; without meaning if there is a signal */
-    int32_t signal; /* the number of the signal that ended it; 0: none did */
-    bool has_core;  /* the signal made the system write a core */
+    int32_t status;         /* its exit status; without meaning if there is a signal */
+    int32_t signal;         /* the number of the signal that ended it; 0: none did */
+    bool has_core;          /* the signal made the system write a core */
+    char not_executed[256]; /* why there was no process: the command could not be executed; "" */
 } bp_exit;
 
 /* A tag of a session (bugpack_set_tag); the value may hold any bytes but NUL. */

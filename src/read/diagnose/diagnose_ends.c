@@ -386,11 +386,23 @@ void bp_diagnose_killed(bp_evidence *evidence) {
             BP_TEXT(has_core ? " (core dumped)" : ""), BP_TEXT(meaning));
 }
 
+/* Why the command could not be executed; NULL where it could. */
+static const char *not_executed(const bp_evidence *evidence) {
+    return bp_json_tree_text(bp_json_tree_object(evidence->metadata, "exit"), "not_executed");
+}
+
 /* The exit status; 0 also for a process that did not exit. */
 static uint64_t exit_status(const bp_evidence *evidence) {
     const bp_json_tree *end = bp_json_tree_object(evidence->metadata, "exit");
     char signal[BP_SIGNAL_BYTES];
-    return bp_exit_signal(evidence->metadata, signal) ? 0 : bp_json_tree_uint_or(end, "status", 0);
+    bool has_exited = !bp_exit_signal(evidence->metadata, signal) && not_executed(evidence) == NULL;
+    return has_exited ? bp_json_tree_uint_or(end, "status", 0) : 0;
+}
+
+void bp_diagnose_not_executed(bp_evidence *evidence) {
+    if (not_executed(evidence) != NULL) {
+        bp_find(evidence, "the command could not be executed: {}", BP_TEXT(not_executed(evidence)));
+    }
 }
 
 /* With the meaning that shells give it (POSIX.1-2017, 2.8.2). */

@@ -45,6 +45,8 @@ const char *bp_severity_name(bp_severity severity);
         "the newest log records say what it did last") \
     ROW(NOT_FOUND, "command-not-found", CRITICAL, not_found, REPORT, "metadata.json", \
         ".exit.status", "check the name of the command, and PATH") \
+    ROW(NOT_EXECUTED, "command-not-executed", CRITICAL, not_executed, REPORT, "metadata.json", \
+        ".exit.not_executed", "file(1) names the format of a program") \
     ROW(LIBRARY, "library-missing", CRITICAL, library, REPORT, "logs.jsonl", ".message", \
         "ldd shows which libraries are found, and where") \
     ROW(CHILD_KILLED, "child-killed", CRITICAL, child_killed, REPORT, "metadata.json", \

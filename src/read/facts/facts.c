@@ -62,7 +62,10 @@ static void make_kind(bp_json_maker *maker, const bp_json_tree *metadata) {
     char kind[48];
     uint64_t status;
     bp_utf8_copy(kind, sizeof kind, bp_json_tree_text_or(metadata, "report_type", "report"));
-    if (bp_json_tree_uint(bp_json_tree_object(metadata, "exit"), "status", &status)) {
+    const bp_json_tree *end = bp_json_tree_object(metadata, "exit");
+    if (bp_json_tree_text(end, "not_executed") != NULL) {
+        bp_utf8_copy(kind, sizeof kind, "not executed");
+    } else if (bp_json_tree_uint(end, "status", &status)) {
         (void)snprintf(kind, sizeof kind, "exited with status %" PRIu64, status);
     }
     bp_json_make_text(maker, "_kind", kind);

@@ -53,8 +53,8 @@ typedef struct bp_target_end {
 
 /*
  * As bugpack_report_async, with the end of the target; NULL: it runs. With an end the report is of
- * the kind `crash`. If that fails, bugpack_close leaves the session's directory for a recovery, and
- * on_diagnostic gets the path.
+ * the kind `crash` or `exit`. If that fails, bugpack_close leaves the session's directory for a
+ * recovery, and on_diagnostic gets the path.
  */
 bugpack_status bp_session_report(bugpack_session *session, const bugpack_report_request *request,
                                  const bp_target_end *end, bugpack_report_callback *on_done,
