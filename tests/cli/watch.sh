@@ -70,6 +70,8 @@ becomes() {
     expect_same 'the order' "$told" "$(printf '%s\n' "$told" "$seen" | sort | head -n 1)"
     expect_same 'the condition' "$1" "$(value "$zip" metadata.json .condition.text)"
     expect_same 'the kind' condition "$(value "$zip" metadata.json .report_type)"
+    [ "$(value "$zip" manifest.json '.artefacts[] | select(.name == "metrics-history.jsonl")
+        | .status == "ok" or (.reason | length > 0)')" = true ] || wrong 'nothing says why there is no history'
     expect_like 'the name' '*/watch_target-condition-'"$2"'-20*.zip' "$zip"
     exits 0 show "$zip"
     grep -A2 '^Findings' out | grep -qF "the condition \"$1\" became true: " ||
@@ -112,8 +114,10 @@ becomes 'threads > 40' threads 'threads 50'
 expect_same 'the value' 51 "$(value "$zip" metadata.json .condition.value)"
 end_target
 
-fact 'descriptors'
-becomes 'fds > 100' fds 'open 150'
+fact 'descriptors, which the history counts each second'
+becomes 'fds > 100 for 2s' fds 'open 150'
+[ "$(value "$zip" metrics-history.jsonl 'select(.threads == null and .file_count > 150) | .interval_ms' | wc -l)" -ge 2 ] ||
+    wrong "the history is $(unzip -p "$zip" metrics-history.jsonl)"
 found=$(value "$zip" metadata.json .condition.value)
 expect_same 'the value' "$(find "/proc/$target/fd" -type l | wc -l)" "$found"
 end_target

@@ -97,7 +97,7 @@ typedef struct bp_task_totals {
     uint64_t taken_ns; /* monotonic */
     uint64_t cpu_ns;   /* user and system time of all threads, ended ones too */
     bool has_memory;   /* a kernel thread or a zombie has none */
-    uint64_t rss_bytes, thread_count;
+    uint64_t rss_bytes, vm_size_bytes, thread_count;
     char state; /* of its first thread, as in proc(5) */
 } bp_task_totals;
 

@@ -18,11 +18,10 @@ enum { sample_max = 1 << 16 }; /* eighteen hours of the metrics history */
 
 static bugpack_status add_sample(void *context, const char *line, size_t line_bytes) {
     bp_process_reader *reader = context;
-    bp_json_field fields[] = {{.key = "\"time\""},
-                              {.key = "\"cpu_percent\""},
-                              {.key = "\"rss_kb\""},
-                              {.key = "\"bugpack_kb\""}};
-    bp_json_line_find(line, line_bytes, fields, 4);
+    bp_json_field fields[] = {{.key = "\"time\""},         {.key = "\"cpu_percent\""},
+                              {.key = "\"rss_kb\""},       {.key = "\"bugpack_kb\""},
+                              {.key = "\"thread_count\""}, {.key = "\"file_count\""}};
+    bp_json_line_find(line, line_bytes, fields, sizeof fields / sizeof fields[0]);
     bp_sample sample = {.wall_ns = bp_json_line_time(&fields[0].value)};
     uint64_t percent;
     if (sample.wall_ns == 0 || reader->sample_count == sample_max ||
@@ -34,6 +33,8 @@ static bugpack_status add_sample(void *context, const char *line, size_t line_by
     if (bp_json_token_fixed(&fields[3].value, 0, &sample.own_kb) && sample.own_kb > sample.rss_kb) {
         sample.own_kb = sample.rss_kb;
     }
+    (void)bp_json_token_fixed(&fields[4].value, 0, &sample.thread_count);
+    (void)bp_json_token_fixed(&fields[5].value, 0, &sample.file_count);
     if (!bp_array_reserve(&reader->samples, reader->sample_count, &reader->sample_capacity)) {
         return BUGPACK_ERR_NO_MEMORY;
     }

@@ -28,8 +28,10 @@ struct bp_history {
     atomic_uint report; /* REPORT_…, since the last snapshot */
     bool counts_own;    /* of the writer, as the two that follow */
     uint64_t rings_kb, reports_kb;
-    uint64_t window_ns, least_ns;                  /* of a window: its aim, and the shortest */
-    bp_lock lock;                                  /* of all below; nothing is taken inside */
+    bp_known_uint file_count;     /* for the next record; of the writer, as what follows */
+    bp_task_totals totals;        /* the newest; taken at 0: none yet */
+    uint64_t window_ns, least_ns; /* of a window: its aim, and the shortest */
+    bp_lock lock;                 /* of all below; nothing is taken inside */
     bp_shared_snapshot *held[BP_HISTORY_HELD_MAX]; /* oldest first; only the writer changes it */
     size_t held_count;
 };
@@ -159,6 +161,39 @@ static size_t hold_newest(bp_history *history, bp_shared_snapshot *newest,
     return drop_count;
 }
 
+static bugpack_status append_to_ring(bp_history *history, bp_history_record *record,
+                                     bugpack_error *error) {
+    record->has_files = history->file_count.known;
+    record->file_count = history->file_count.value;
+    history->file_count = (bp_known_uint){.known = false};
+    const struct iovec part = {.iov_base = record, .iov_len = bp_history_record_bytes(record)};
+    return bp_ring_append(history->ring, BP_HISTORY_TAG, &part, 1) != 0
+               ? BUGPACK_OK
+               : bp_fail(error, BUGPACK_ERR_INVALID, "the ring of the history is too small");
+}
+
+void bp_history_note_files(bp_history *history, uint64_t file_count) {
+    history->file_count = (bp_known_uint){true, file_count};
+}
+
+void bp_history_add_totals(bp_history *history, const bp_task_totals *totals) {
+    const bp_task_totals before = history->totals;
+    history->totals = *totals;
+    if (before.taken_ns == 0 || totals->taken_ns <= before.taken_ns) {
+        return;
+    }
+    uint64_t interval_ns = totals->taken_ns - before.taken_ns;
+    bp_history_record record = {
+        .ended_ns = totals->taken_ns,
+        .interval_ns = interval_ns,
+        .cpu_percent = bp_metrics_cpu_percent(before.cpu_ns, totals->cpu_ns, interval_ns),
+        .rss_kb = totals->rss_bytes / 1024,
+        .vm_size_kb = totals->vm_size_bytes / 1024,
+        .thread_count = totals->thread_count,
+        .has_memory = totals->has_memory};
+    (void)append_to_ring(history, &record, NULL);
+}
+
 /* Without the lock: only the writer, which is the caller, changes the list. */
 static bugpack_status append_record(bp_history *history, bp_task_snapshot *newest,
                                     bugpack_error *error) {
@@ -178,10 +213,7 @@ static bugpack_status append_record(bp_history *history, bp_task_snapshot *newes
     bp_history_record_make(&metrics, before->taken_ns, newest->taken_ns, &record);
     count_own(history, before, newest, &record);
     bp_metrics_release(&metrics);
-    const struct iovec part = {.iov_base = &record, .iov_len = bp_history_record_bytes(&record)};
-    return bp_ring_append(history->ring, BP_HISTORY_TAG, &part, 1) != 0
-               ? BUGPACK_OK
-               : bp_fail(error, BUGPACK_ERR_INVALID, "the ring of the history is too small");
+    return append_to_ring(history, &record, error);
 }
 
 bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
@@ -315,7 +347,8 @@ void bp_history_record_make(const bp_metrics *metrics, uint64_t began_ns, uint64
                                       .vm_size_kb = metrics->vm_size_kb,
                                       .thread_count = metrics->thread_count,
                                       .busy_count = count,
-                                      .has_memory = metrics->has_memory};
+                                      .has_memory = metrics->has_memory,
+                                      .has_threads = 1};
     for (uint32_t i = 0; i < count; i++) {
         ret_record->threads[i].tid = busiest[i]->tid;
         ret_record->threads[i].cpu_percent = busiest[i]->cpu_percent;
@@ -341,6 +374,7 @@ static bool read_record(uint32_t tag, const void *payload, size_t payload_bytes,
     }
     memcpy(&record, payload, payload_bytes);
     if (record.busy_count > BP_HISTORY_BUSIEST || record.has_memory > 1 || record.has_own > 1 ||
+        record.has_files > 1 || record.has_threads > 1 ||
         bp_history_record_bytes(&record) != payload_bytes || !is_percent(record.cpu_percent)) {
         return false;
     }
@@ -356,6 +390,19 @@ static bool read_record(uint32_t tag, const void *payload, size_t payload_bytes,
 }
 
 /* Percentages have two decimals, as in runtime-metrics.json. */
+static void print_threads(bp_json *json, const bp_history_record *record) {
+    bp_json_array_begin(json, "threads");
+    for (uint32_t i = 0; i < record->busy_count; i++) {
+        const bp_history_thread *thread = &record->threads[i];
+        bp_json_object_begin(json, NULL);
+        bp_json_add_uint(json, "tid", thread->tid);
+        bp_model_add_name(json, "name", thread->name, sizeof thread->name);
+        bp_json_add_number(json, "cpu_percent", thread->cpu_percent, 2);
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
 static void print_record(bp_buffer *line, const bp_history_record *record,
                          uint64_t wall_offset_ns) {
     bp_json json;
@@ -368,16 +415,10 @@ static void print_record(bp_buffer *line, const bp_history_record *record,
     bp_model_add_known_uint(&json, "vm_size_kb", record->has_memory, record->vm_size_kb);
     bp_model_add_known_uint(&json, "bugpack_kb", record->has_own, record->own_kb);
     bp_json_add_uint(&json, "thread_count", record->thread_count);
-    bp_json_array_begin(&json, "threads");
-    for (uint32_t i = 0; i < record->busy_count; i++) {
-        const bp_history_thread *thread = &record->threads[i];
-        bp_json_object_begin(&json, NULL);
-        bp_json_add_uint(&json, "tid", thread->tid);
-        bp_model_add_name(&json, "name", thread->name, sizeof thread->name);
-        bp_json_add_number(&json, "cpu_percent", thread->cpu_percent, 2);
-        bp_json_object_end(&json);
+    bp_model_add_known_uint(&json, "file_count", record->has_files, record->file_count);
+    if (record->has_threads) {
+        print_threads(&json, record);
     }
-    bp_json_array_end(&json);
     (void)bp_json_finish(&json, NULL); /* what may fail is the buffer */
 }
 

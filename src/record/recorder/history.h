@@ -53,6 +53,17 @@ bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
                               bugpack_error *error);
 
 /*
+ * The open files of the process, for the next record of either kind. The writer.
+ */
+void bp_history_note_files(bp_history *history, uint64_t file_count);
+
+/*
+ * Adds totals that somebody has read between two snapshots. From the second ones on it appends a
+ * record without threads, of the time since the previous ones. The writer.
+ */
+void bp_history_add_totals(bp_history *history, const bp_task_totals *totals);
+
+/*
  * In a session about its own process: what the rings hold, before each snapshot is added. From then
  * on records also say how much of the memory is bugpack's: this, and all growth in intervals in
  * which a report was written, as bp_history_note_report says. The writer; any thread.
@@ -93,9 +104,9 @@ bugpack_status bp_history_held_compute(const bp_history_held *held, bp_task_snap
 /*
  * Prints metrics-history.jsonl from copied or recovered records, one object a line: `{"time": ISO,
  * "monotonic_ns", "interval_ms", "cpu_percent", "rss_kb", "vm_size_kb", "bugpack_kb",
- * "thread_count", "threads":
+ * "thread_count", "file_count", "threads":
  * [{"tid", "name", "cpu_percent"}…]}`, busiest first, at most BP_HISTORY_BUSIEST, none at 0. The
- * times are those of the snapshot that ended the interval; unknown memory is left out. Invalid
+ * times are those of the snapshot that ended the interval; what is not known is left out. Invalid
  * records are skipped. `records` is flushed; the sink gets whole lines.
  * NO_MEMORY, IO where not all of `records` can be read, or the sink's error.
  */
@@ -109,7 +120,7 @@ bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offse
  * own byte order and width. A change of the layout needs a new tag; readers skip unknown tags.
  */
 
-#define BP_HISTORY_TAG 0x32545348u /* "HST2" */
+#define BP_HISTORY_TAG 0x33545348u /* "HST3" */
 
 typedef struct bp_history_thread {
     uint64_t tid;
@@ -125,8 +136,9 @@ typedef struct bp_history_record {
     uint64_t rss_kb, vm_size_kb;
     uint64_t thread_count;
     uint32_t busy_count;
-    uint16_t has_memory, has_own; /* 0 or 1 */
-    uint64_t own_kb;              /* the part of rss_kb that may be bugpack's */
+    uint8_t has_memory, has_own, has_files, has_threads; /* 0 or 1 */
+    uint64_t own_kb; /* the part of rss_kb that may be bugpack's */
+    uint64_t file_count;
     bp_history_thread threads[BP_HISTORY_BUSIEST];
 } bp_history_record;
 

@@ -280,6 +280,11 @@ bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choic
          * every file of a dead session. */
         bool has_news = entries[i].may_be_empty || part->view.record_count > 0 ||
                         failure.status != BUGPACK_OK || snapshot->is_recovered;
+        if (!has_news && entries[i].kind == BP_RING_KIND_HISTORY) {
+            has_news = true;
+            (void)bp_fail(&failure, BUGPACK_ERR_UNSUPPORTED,
+                          "no two samples were taken before the trigger");
+        }
         if (part->is_on && has_news) {
             status = add_part(&adding, entries[i].name, entries[i].print, entries[i].kind, &failure,
                               error);

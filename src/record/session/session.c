@@ -107,7 +107,9 @@ static bugpack_status open_recorder(bugpack_session *session, bugpack_error *err
     uint64_t history_count = 0;
     if (config->history_interval_ms > 0 &&
         bp_subject_sampler(session->context.subject, NULL) != NULL) {
-        history_count = history_span_ms / config->history_interval_ms + 1;
+        /* Conditions about another process add a short record a second (trigger/condition.c). */
+        bool is_rare = config->target_pid != 0 && config->history_interval_ms > 1000;
+        history_count = history_span_ms / config->history_interval_ms * (is_rare ? 2 : 1) + 1;
     }
     bp_session_identity identity;
     describe(session, &identity);

@@ -2,8 +2,8 @@
  * Conditions: a report when something becomes true of the process, or is logged.
  *
  * The monitor looks once a second: at the process as a whole, which costs no more for a thousand
- * threads than for one, and at what was logged. A process with its descendants is looked at with
- * each sample of the metrics history, which has their sums.
+ * threads than for one, and at what was logged. The metrics history keeps what it saw. A process
+ * with its descendants is looked at with each sample of the metrics history, which has their sums.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -190,17 +190,28 @@ static void tell_end(struct conditions *self) {
     }
 }
 
+/* A host's own are counted for its conditions alone. */
+static bp_known_uint count_files(struct conditions *self) {
+    const bp_report_context *report = self->base.context.report;
+    bp_task *task = atomic_load(&self->task);
+    bp_known_uint count = {.known = false};
+    bool is_wanted = report->config->target_pid != 0 ||
+                     (atomic_load(&self->needs) & BP_CONDITION_NEEDS_FILES) != 0;
+    if (is_wanted && task != NULL) {
+        count.known = bp_task_count_files(task, &count.value, NULL) == BUGPACK_OK;
+    }
+    if (count.known && report->recorder->history != NULL) {
+        bp_history_note_files(report->recorder->history, count.value);
+    }
+    return count;
+}
+
 /* Adds what only some conditions need, and asks all of them. */
 static void look(struct conditions *self, bp_condition_sample *sample) {
-    bp_task *task = atomic_load(&self->task);
     size_t count = atomic_load_explicit(&self->count, memory_order_acquire);
     bp_condition_truth truth;
     (void)look_at_log(self);
     sample->is_active = atomic_exchange(&self->is_active, false);
-    if ((atomic_load(&self->needs) & BP_CONDITION_NEEDS_FILES) != 0) {
-        sample->file_count.known =
-            bp_task_count_files(task, &sample->file_count.value, NULL) == BUGPACK_OK;
-    }
     for (size_t i = 0; i < count; i++) {
         if (bp_condition_look(self->items[i].condition, sample, &truth)) {
             begin(self, self->items[i].condition, &truth);
@@ -214,6 +225,11 @@ static void look_at_totals(struct conditions *self, uint64_t now_ns) {
     bp_condition_sample sample = {.due_ns = self->next_sample_ns};
     self->next_sample_ns = now_ns + BP_NS_PER_SEC;
     if (status == BUGPACK_OK) {
+        bp_history *history = self->base.context.report->recorder->history;
+        sample.file_count = count_files(self);
+        if (history != NULL) { /* first: a report of this look has it */
+            bp_history_add_totals(history, &totals);
+        }
         sample.taken_ns = totals.taken_ns;
         sample.cpu_ns = totals.cpu_ns;
         sample.rss_bytes = (bp_known_uint){totals.has_memory, totals.rss_bytes};
@@ -270,7 +286,8 @@ void bp_conditions_look(void *context, const bp_task_snapshot *snapshot) {
                                   .cpu_ns = snapshot->process_cpu * snapshot->cpu_unit_ns +
                                             snapshot->extra_ns,
                                   .rss_bytes = {snapshot->has_memory, snapshot->rss_bytes},
-                                  .thread_count = {true, snapshot->thread_count}};
+                                  .thread_count = {true, snapshot->thread_count},
+                                  .file_count = count_files(self)};
     if ((atomic_load(&self->needs) & BP_CONDITION_NEEDS_STATE) != 0 &&
         bp_task_read_totals(atomic_load(&self->task), &totals, NULL) == BUGPACK_OK) {
         sample.state = totals.state;

@@ -127,6 +127,34 @@ Test(history_print, an_interval_is_a_line_with_exact_numbers) {
     bp_history_free(history);
 }
 
+static void add_totals(bp_history *history, uint64_t at_ns, uint64_t cpu_ns) {
+    const bp_task_totals totals = {.taken_ns = at_ns,
+                                   .cpu_ns = cpu_ns,
+                                   .has_memory = true,
+                                   .rss_bytes = 3 << 20,
+                                   .vm_size_bytes = 9 << 20,
+                                   .thread_count = 7};
+    bp_history_add_totals(history, &totals);
+}
+
+Test(history_print, totals_between_two_snapshots_are_a_line_without_threads) {
+    bp_history *history = history_of(10);
+    add_totals(history, SEC, SEC);
+    bp_history_note_files(history, 12);
+    add_totals(history, 3 * SEC, 2 * SEC);
+    add_totals(history, 3 * SEC, 9 * SEC); /* not newer */
+    add_totals(history, 4 * SEC, 9 * SEC);
+    cr_expect(eq(u64, print_ring(WALL_OFFSET_NS), 2));
+    cr_expect(eq(str, text,
+                 "{\"time\":\"2026-11-21T00:36:53.000000Z\",\"monotonic_ns\":3000000000,"
+                 "\"interval_ms\":2000,\"cpu_percent\":50,\"rss_kb\":3072,\"vm_size_kb\":9216,"
+                 "\"thread_count\":7,\"file_count\":12}\n"
+                 "{\"time\":\"2026-11-21T00:36:54.000000Z\",\"monotonic_ns\":4000000000,"
+                 "\"interval_ms\":1000,\"cpu_percent\":0,\"rss_kb\":3072,\"vm_size_kb\":9216,"
+                 "\"thread_count\":7}\n"));
+    bp_history_free(history);
+}
+
 Test(history_print, the_busiest_threads_come_first_and_idle_ones_not_at_all) {
     enum { COUNT = 20 };
     bp_metrics metrics = {.thread_count = COUNT};
@@ -206,9 +234,9 @@ static void expect_only(uint64_t monotonic_ns) {
 }
 
 Test(history_print, records_that_make_no_sense_are_passed_over) {
-    const bp_history_record good = {.ended_ns = 77, .busy_count = 1};
-    bp_history_record bad[7];
-    for (unsigned i = 0; i < 7; i++) {
+    const bp_history_record good = {.ended_ns = 77, .busy_count = 1, .has_threads = 1};
+    bp_history_record bad[9];
+    for (unsigned i = 0; i < 9; i++) {
         bad[i] = good;
     }
     bad[0].cpu_percent = (double)NAN;
@@ -226,7 +254,11 @@ Test(history_print, records_that_make_no_sense_are_passed_over) {
     put(8, BP_HISTORY_TAG, "", 0);
     put(9, BP_HISTORY_TAG + 1, &good, bp_history_record_bytes(&good));
     put(10, BP_HISTORY_TAG, &good, bp_history_record_bytes(&good) - 8);
-    put_record(11, &good);
+    bad[7].has_files = 2;
+    bad[8].has_threads = 2;
+    put_record(11, &bad[7]);
+    put_record(12, &bad[8]);
+    put_record(13, &good);
     expect_only(77);
 }
 

@@ -279,6 +279,7 @@ bugpack_status bp_task_read_totals(bp_task *process, bp_task_totals *ret_totals,
             .cpu_ns = multiply(stat.cpu_ticks, BP_NS_PER_SEC / process->root.ticks_per_sec),
             .has_memory = memory.has_memory,
             .rss_bytes = memory.rss_bytes,
+            .vm_size_bytes = memory.vm_size_bytes,
             .thread_count = stat.thread_count,
             .state = stat.state};
     }
