@@ -185,6 +185,12 @@ def history(name, finding, *kb):
         {"time": f"2026-11-22T10:00:{i:02}Z", "cpu_percent": 1, "rss_kb": kb[i]} for i in range(len(kb))]}
 
 
+def counts(name, finding, key, *values, uptime=100):
+    yield name, finding, {"metadata.json": {}, "runtime-metrics.json": {
+        "sample_window_ms": 1000, "process": {"uptime_secs": uptime}, "threads": []}, "metrics-history.jsonl": [
+        {"time": f"2026-11-22T10:00:{i:02}Z", "cpu_percent": 1, key: values[i]} for i in range(len(values))]}
+
+
 def process(name, finding, limit=None, **members):
     limits = [{"name": limit, "soft": 1000}]
     yield name, finding, {"metadata.json": {}, "process.json": {"name": "p", "limits": limits, **members}}
@@ -207,6 +213,15 @@ rows = [
     *thread("command", "", {"ended_threads_cpu_ms": 1500}, {"exit": {"status": 0}}, **slow),
     *history("grows", "memory-growth", *range(100000, 130000, 1500)),
     *history("little", "", *range(100000, 124000, 1200)),
+    *counts("files", "file-growth", "file_count", *range(10, 90, 4)),
+    *counts("threads", "thread-growth", "thread_count", *range(10, 90, 4)),
+    *counts("few", "", "thread_count", *range(10, 70, 3)),
+    *counts("falls", "", "file_count", *range(10, 82, 4), 70, 90),
+    *counts("once", "", "thread_count", *(10 + 80 * (i > 15) for i in range(20))),
+    *counts("over", "", "thread_count", *(min(10 + 10 * i, 90) for i in range(20))),
+    *counts("fresh", "", "thread_count", *range(10, 90, 4), uptime=28),
+    *counts("steps", "memory-growth", "rss_kb", 60000, 60000, 70000, 70000, 80000, 90000),
+    *counts("two", "", "rss_kb", 60000, 60000, 60000, 80000, 80000, 90000),
     *process("full", "fd-limit", "Max open files", open_files=900),
     *process("open", "", "Max open files", open_files=899),
     *process("user", "thread-limit", "Max processes", uid=1, threads=900),
@@ -443,11 +458,12 @@ def report(name, uptime, *samples):
             "process": {"rss_kb": rows[-1]["rss_kb"], "uptime_secs": uptime, "rss_samples": rows}}))
 report("few", 14, (0, 78), (1907, 104), (2003, 107))
 report("late", 14, (0, 40), (250, 60), (700, 60), (1000, 70), (2000, 90))
-report("pause", 14, (0, 40), (250, 60), (800, 60), (1000, 70), (2000, 90))
+report("pause", 14, (0, 40), (250, 60), (800, 60), (1000, 60), (2000, 90))
+report("steps", 14, (0, 40), (250, 60), (800, 60), (1000, 70), (2000, 90))
 report("falls", 14, (0, 40), (1000, 90), (2000, 89))
 report("little", 14, (0, 40), (1000, 50), (2000, 55))
 report("begun", 11, (0, 40), (1000, 60), (2000, 80))'
-for case in few:1 late:1 pause:0 falls:0 little:0 begun:0; do
+for case in few:1 late:1 pause:0 steps:1 falls:0 little:0 begun:0; do
     run show "${case%:*}.grown.zip"
     expect_same "the findings of ${case%:*}" "${case#*:}" "$(grep -c '^ ! resident memory grew by' out)"
 done

@@ -234,6 +234,17 @@ begin_growth() {
     begin "$sick" growth
     await_age
 }
+# begin_old NAME: it has an age at which growth is a finding, and goes.
+begin_old() {
+    begin_ready "$sick" "$1"
+    await_age
+    : >go
+}
+begin_file_leak() { begin_old file-leak; }
+begin_thread_leak() { begin_old thread-leak; }
+begin_files_in_use() { begin_old files-in-use; }
+begin_pool_filled() { begin_old pool-filled; }
+
 # It grows from when it is old enough: on a busy machine it would be so large by then that what it
 # grows by is little of it.
 begin_perl_growth() {

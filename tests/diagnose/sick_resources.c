@@ -148,6 +148,61 @@ static void start_threads(int count) {
     wait_for_ever();
 }
 
+/* Until the test has made the file "go". */
+static void await_go(void) {
+    say_ready();
+    while (access("go", F_OK) != 0) {
+        (void)usleep(10000);
+    }
+}
+
+/* 200 a second, of what is never closed. */
+static void leak_files(void) {
+    struct rlimit limit;
+    check(getrlimit(RLIMIT_NOFILE, &limit));
+    limit.rlim_cur = limit.rlim_max;
+    check(setrlimit(RLIMIT_NOFILE, &limit));
+    await_go();
+    while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
+        (void)usleep(5000);
+    }
+    wait_for_ever();
+}
+
+static void leak_threads(void) {
+    await_go();
+    for (int i = 0; i < 3000; i++) {
+        (void)start(pause_in_thread, NULL, "connection");
+        (void)usleep(10000);
+    }
+    wait_for_ever();
+}
+
+/* As many connections come as go. */
+static void use_files(void) {
+    enum { count_max = 200 };
+    int fds[count_max];
+    await_go();
+    for (;;) {
+        for (int i = 0; i < count_max; i++) {
+            fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+            (void)usleep(2000);
+        }
+        for (int i = 0; i < count_max; i++) {
+            check(close(fds[i]));
+        }
+    }
+}
+
+/* Work comes, and a pool gets all its threads. */
+static void fill_pool(void) {
+    await_go();
+    for (int i = 0; i < 200; i++) {
+        (void)start(pause_in_thread, NULL, "worker");
+    }
+    wait_for_ever();
+}
+
 static void many_threads(void) {
     start_threads(600);
 }
@@ -172,4 +227,8 @@ const sick_program sick_resources[] = {{"descriptors", descriptors},
                                        {"out-of-memory", out_of_memory},
                                        {"swapped", swapped_out},
                                        {"many-threads", many_threads},
+                                       {"file-leak", leak_files},
+                                       {"thread-leak", leak_threads},
+                                       {"files-in-use", use_files},
+                                       {"pool-filled", fill_pool},
                                        {NULL, NULL}};

@@ -39,10 +39,11 @@ typedef struct bp_thread_metrics {
     uint64_t read_chars, written_chars, write_calls;
 } bp_thread_metrics;
 
-/* The memory of a process within a window. */
+/* The memory, threads and open files of a process within a window. */
 typedef struct bp_memory_sample {
     uint64_t taken_ns; /* monotonic */
-    uint64_t rss_kb;
+    uint64_t rss_kb, thread_count;
+    uint64_t file_count; /* of the first process; 0: not known */
 } bp_memory_sample;
 #define BP_METRICS_MEMORY_MAX 16
 

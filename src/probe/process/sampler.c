@@ -72,8 +72,11 @@ static bugpack_status take(bp_sampler *sampler, snapshot_taker *take_counters, b
 
 static void note_memory(bp_sampler *sampler, const bp_task_snapshot *snapshot) {
     if (snapshot->has_memory && sampler->memory_count < BP_METRICS_MEMORY_MAX) {
-        sampler->memory[sampler->memory_count++] =
-            (bp_memory_sample){snapshot->taken_ns, snapshot->rss_bytes / 1024};
+        bp_memory_sample *sample = &sampler->memory[sampler->memory_count++];
+        *sample = (bp_memory_sample){.taken_ns = snapshot->taken_ns,
+                                     .rss_kb = snapshot->rss_bytes / 1024,
+                                     .thread_count = snapshot->thread_count};
+        (void)bp_task_count_files(sampler->task, &sample->file_count, NULL);
     }
 }
 

@@ -13,8 +13,10 @@ void bp_diagnose_fd_limit(bp_evidence *evidence) {
     uint64_t open_count, limit_count = bp_soft_limit(evidence->process, "Max open files");
     if (bp_json_tree_uint(evidence->process, "open_files", &open_count) && limit_count > 0 &&
         open_count >= limit_count - limit_count / 10) {
-        bp_find(evidence, "{} of at most {} file descriptors are open", BP_COUNT(open_count),
-                BP_COUNT(limit_count));
+        char kinds[BP_OPEN_FILES_BYTES];
+        bp_open_files_describe(evidence, kinds);
+        bp_find(evidence, "{} of at most {} file descriptors are open{}", BP_COUNT(open_count),
+                BP_COUNT(limit_count), BP_TEXT(kinds));
     }
 }
 
@@ -95,77 +97,6 @@ void bp_diagnose_deleted_code(bp_evidence *evidence) {
                 "the executable {}{[, and {} of its libraries]}: deleted or replaced since it was "
                 "started",
                 BP_CUT_TEXT(deleted, 127), BP_COUNT(count - 1));
-    }
-}
-
-/*
- * Within the sample window, where there is no history: memory that rises through it, by 16 MiB and
- * a twentieth in all, without a pause of a quarter of it. On a busy machine the samples are few and
- * uneven. A program that was begun a moment ago is still reading what it needs.
- */
-static void find_growth_in_window(bp_evidence *evidence) {
-    enum { sample_min = 3 };
-    static const uint64_t least_kb = 16 << 10;
-    static const double age_min_secs = 10, close_ms = 150;
-    const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
-    const bp_json_tree *row = bp_json_tree_rows(process, "rss_samples");
-    double age_secs, from_ms = 0, to_ms = 0, grown_ms = 0, pause_ms = 0;
-    uint64_t from_kb = 0, to_kb = 0;
-    size_t count = 0;
-    for (; row != NULL; row = bp_json_tree_next(row), count++) {
-        uint64_t kb;
-        double at_ms;
-        if (!bp_json_tree_uint(row, "rss_kb", &kb) || !bp_json_tree_number(row, "at_ms", &at_ms) ||
-            (count > 0 && (at_ms <= to_ms || kb < to_kb))) {
-            return;
-        }
-        from_kb = count == 0 ? kb : from_kb;
-        from_ms = count == 0 ? at_ms : from_ms;
-        grown_ms = count == 0 || kb > to_kb ? at_ms : grown_ms;
-        pause_ms = at_ms - grown_ms > pause_ms ? at_ms - grown_ms : pause_ms;
-        to_kb = kb;
-        to_ms = at_ms;
-    }
-    double secs = (to_ms - from_ms) / 1000;
-    uint64_t grown_kb = to_kb - from_kb;
-    bool is_steady = pause_ms < close_ms || pause_ms < secs * 1000 / 4;
-    if (count >= sample_min && is_steady && grown_kb >= least_kb && grown_kb >= from_kb / 20 &&
-        bp_json_tree_number(process, "uptime_secs", &age_secs) && age_secs - secs >= age_min_secs) {
-        bp_find_in(evidence, "runtime-metrics.json",
-                   "resident memory grew by {} MiB in {} ({}), to {} MiB", BP_COUNT(grown_kb >> 10),
-                   BP_NUMBER(secs, 1, " s"), BP_NUMBER((double)grown_kb / 1024 / secs, 0, " MiB/s"),
-                   BP_COUNT(to_kb >> 10));
-    }
-}
-
-/* Memory, without bugpack's own, that rose by a quarter and 16 MiB over the history, and by a third
- * of that in its second half: a program that starts grows at its beginning. */
-void bp_diagnose_memory_growth(bp_evidence *evidence) {
-    static const uint64_t least_kb = 16 << 10;
-    size_t first = 0, last = evidence->sample_count;
-    while (first < last && !evidence->samples[first].has_rss) {
-        first++;
-    }
-    while (last > first && !evidence->samples[last - 1].has_rss) {
-        last--;
-    }
-    if (last - first < 10) {
-        find_growth_in_window(evidence);
-        return;
-    }
-    const bp_sample *from = &evidence->samples[first], *to = &evidence->samples[last - 1];
-    const bp_sample *middle = &evidence->samples[first + (last - first) / 2];
-    uint64_t from_kb = from->rss_kb - from->own_kb, to_kb = to->rss_kb - to->own_kb;
-    uint64_t middle_kb = middle->rss_kb - middle->own_kb;
-    if (to_kb >= from_kb + least_kb && to_kb / 5 >= from_kb / 4 && middle_kb > from_kb &&
-        middle_kb < to_kb && (to_kb - middle_kb) * 3 >= to_kb - from_kb &&
-        to->wall_ns > from->wall_ns) {
-        bool has_own = to->own_kb >> 10 > from->own_kb >> 10;
-        bp_find(evidence,
-                "resident memory grew from {} to {} MiB in {}{[, {} MiB of it bugpack's]}",
-                BP_COUNT(from->rss_kb >> 10), BP_COUNT(to->rss_kb >> 10),
-                BP_NUMBER((double)(to->wall_ns - from->wall_ns) / 1e9, 0, " s"),
-                BP_COUNT(has_own ? (to->own_kb - from->own_kb) >> 10 : 0));
     }
 }
 

@@ -139,6 +139,11 @@ bool bp_thread_is_idle(const bp_thread *thread);
 void bp_thread_find_wait(const bp_thread *thread, bp_wait_text *ret_wait);
 void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes);
 
+/* "; 912 of 940 are of the kind "socket", 900 of these of 10.0.0.1:5432": what most of the open
+ * files are; "" where they differ, or none is known. */
+enum { BP_OPEN_FILES_BYTES = 192 };
+void bp_open_files_describe(const bp_evidence *evidence, char out[BP_OPEN_FILES_BYTES]);
+
 /* The soft limit of that name in process.json, as "Max open files"; 0: none, or not known. */
 uint64_t bp_soft_limit(const bp_json_tree *process, const char *name);
 

@@ -130,6 +130,10 @@ const char *bp_severity_name(bp_severity severity);
         ".threads[].run_delay_ms", "") \
     ROW(MEMORY_GROWTH, "memory-growth", WARNING, memory_growth, REPORT, "metrics-history.jsonl", \
         ".rss_kb", "") \
+    ROW(THREAD_GROWTH, "thread-growth", WARNING, thread_growth, PROCESS, "metrics-history.jsonl", \
+        ".thread_count", "look for what starts threads and does not end them") \
+    ROW(FILE_GROWTH, "file-growth", WARNING, file_growth, PROCESS, "metrics-history.jsonl", \
+        ".file_count", "files.json lists what is open") \
     ROW(SWAPPED, "swapped", WARNING, swapped, PROCESS, "process.json", ".memory.swap_kb", "") \
     ROW(CGROUP_KILLS, "cgroup-oom-kill", WARNING, cgroup_kills, PROCESS, "system.json", \
         ".cgroups[].memory.oom_kills", "") \

@@ -283,7 +283,7 @@ bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choic
         if (!has_news && entries[i].kind == BP_RING_KIND_HISTORY) {
             has_news = true;
             (void)bp_fail(&failure, BUGPACK_ERR_UNSUPPORTED,
-                          "no two samples were taken before the trigger");
+                          "the history did not have two samples yet");
         }
         if (part->is_on && has_news) {
             status = add_part(&adding, entries[i].name, entries[i].print, entries[i].kind, &failure,
