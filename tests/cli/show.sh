@@ -568,28 +568,43 @@ run show null.end.zip
 if grep -q 'it died of' out; then wrong "it is $(cat out)"; fi
 rm ./*.end.zip # they are not ours
 
-fact 'an interpreter is said to wait if nothing from outside can wake it'
+fact 'nobody can wake a process if nothing from outside can'
 python3 -c 'import json, zipfile
-def call(name, *arguments): return {"name": name, "number": 202, "arguments": [hex(value) for value in arguments]}
-forever, limited = call("futex", 4096, 0x189, 0, 0, 0, 0), call("futex", 4096, 0x189, 0, 8192, 0, 0)
-read = call("read", 0, 0, 1, 0, 0, 0)
-def report(name, executable, *threads):
+def call(name, limit, own): return {"name": name, "number": 202, "arguments": ["0x1000", "0x189", "0x0", hex(limit), "0x0", "0x0"], "own_futex": own}
+forever, limited, shared = call("futex", 0, True), call("futex", 8192, True), call("futex", 0, False)
+read = call("read", 0, False)
+def report(name, executable, handlers, *calls, **more):
+    threads = [{"tid": i + 7, "name": "viewer", "state": "sleeping", "syscall": call} for i, call in enumerate(calls)]
+    measured = [{"tid": thread["tid"], "name": "viewer", "cpu_ms": 0, "cpu_percent": 0, "voluntary_switches": 0,
+                 "involuntary_switches": 0} for thread in threads]
+    waits = {"pid": 7, "threads": threads, **({"signal_handlers": handlers} if handlers is not None else {}), **more}
     with zipfile.ZipFile(name + ".wait.zip", "w") as out:
         out.writestr("metadata.json", "{}")
+        out.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "threads": measured}))
         out.writestr("process.json", json.dumps({"pid": 7, "executable": executable}))
-        out.writestr("threads.json", json.dumps({"pid": 7, "threads": [
-            {"tid": i + 7, "name": name, "state": "sleeping", "syscall": call} for i, (name, call) in enumerate(threads)]}))
-report("python", "/usr/bin/python3.11", ("python3", forever), ("python3", forever))
-report("one", "/usr/bin/python3.11", ("python3", forever))
-report("reads", "/usr/bin/python3.11", ("python3", read), ("python3", forever), ("python3", forever))
-report("sleeps", "/usr/bin/python3.11", ("python3", limited), ("python3", forever), ("python3", forever))
-report("other", "/usr/bin/viewer", ("viewer", forever), ("viewer", forever))'
+        out.writestr("threads.json", json.dumps(waits))
+report("all", "/usr/bin/viewer", ["SIGSEGV", "33"], forever, forever, forever)
+report("one", "/usr/bin/viewer", [], forever)
+report("python", "/usr/bin/python3.11", ["SIGINT"], forever, forever)
+report("interrupt", "/usr/bin/python3.11", ["SIGINT"], forever)
+report("daemon", "/usr/bin/python3.11", ["SIGINT", "SIGTERM"], forever, forever)
+report("handler", "/usr/bin/viewer", ["SIGUSR1"], forever, forever)
+report("unknown", "/usr/bin/viewer", None, forever, forever)
+report("hostile", "/usr/bin/viewer", [7, None], forever, forever)
+report("traced", "/usr/bin/viewer", [], forever, forever, traced_by={"pid": 9, "name": "gdb"})
+report("reads", "/usr/bin/viewer", [], read, forever, forever)
+report("sleeps", "/usr/bin/viewer", [], limited, forever, forever)
+report("shared", "/usr/bin/viewer", [], shared, forever)'
+run show all.wait.zip
+grep -q '^!! nobody can wake this process: its 3 threads wait for each other alone, .*: thread 7 "viewer" and 2 more there  \[threads.json\]' out ||
+    wrong "all: $(cat out)"
+run show one.wait.zip
+grep -q '^!! nobody can wake this process: its 1 thread waits' out || wrong "one: $(cat out)"
 run show python.wait.zip
-grep -q '^   all threads of this python (2) wait for locks without a limit of time, .* 7 shows where  \[threads.json\]' out ||
-    wrong "python: $(cat out)"
-for name in one reads sleeps other; do
+grep -q 'py-spy dump --pid 7 shows the functions of Python' out || wrong "python: $(cat out)"
+for name in interrupt daemon handler unknown hostile traced reads sleeps shared; do
     run show "$name.wait.zip"
-    if grep -q 'all threads of this' out; then wrong "$name: $(cat out)"; fi
+    if grep -q 'nobody can wake' out; then wrong "$name: $(cat out)"; fi
 done
 rm ./*.wait.zip # they are not ours
 

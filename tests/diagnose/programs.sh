@@ -13,6 +13,7 @@ begin_spin_static() { variant _static spin; }
 begin_lock_held_static() { variant _static lock-held; }
 begin_cpp_spin() { variant _cpp cpp-spin; }
 begin_cpp_lock_held() { variant _cpp cpp-lock-held; }
+begin_cpp_future_never_set() { variant _cpp cpp-future-never-set; }
 
 begin_deleted_executable() {
     cp "$sick" "${sick%/*}/libdiagnose_library.so" .
@@ -490,6 +491,32 @@ begin_postgres_session() {
 
 begin_sshd_idle() { start_sshd; }
 
+# A channel whose sender is still there.
+begin_rust_receiver_waits() {
+    needs rustc
+    cat >receiver.rs <<'END'
+use std::sync::mpsc;
+fn main() {
+    let (sender, receiver) = mpsc::channel::<u32>();
+    let waiter = std::thread::spawn(move || receiver.recv());
+    println!("ready");
+    waiter.join().unwrap().unwrap();
+    drop(sender);
+}
+END
+    rustc -g receiver.rs >said 2>&1 || leave_out 'rustc does not link here'
+    begin_ready ./receiver
+}
+# Its main thread is woken by a handler, and its worker by what comes in meanwhile.
+begin_python_daemon() {
+    begin_ready python3 -c '
+import queue, signal, threading
+stop, jobs = threading.Event(), queue.Queue()
+signal.signal(signal.SIGTERM, lambda *about: stop.set())
+threading.Thread(target=jobs.get, daemon=True).start()
+print("ready", flush=True)
+stop.wait()'
+}
 begin_python_pool() {
     begin_ready python3 -c '
 import concurrent.futures, socket

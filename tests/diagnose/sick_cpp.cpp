@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <unistd.h>
@@ -85,6 +86,17 @@ void lock_held() {
     lock.lock();
 }
 
+__attribute__((noinline)) int fetch_result(std::promise<int> &promise) {
+    return promise.get_future().get() + 1;
+}
+
+void future_never_set() {
+    std::promise<int> promise;
+    std::thread fetcher([&] { (void)fetch_result(promise); });
+    say_ready();
+    fetcher.join();
+}
+
 } // namespace viewer
 
 int main(int argument_count, char **arguments) {
@@ -95,7 +107,8 @@ int main(int argument_count, char **arguments) {
                     {"cpp-exception", viewer::throw_uncaught},
                     {"cpp-exception-in-thread", viewer::throw_in_thread},
                     {"pure-virtual", viewer::call_pure_virtual},
-                    {"cpp-lock-held", viewer::lock_held}};
+                    {"cpp-lock-held", viewer::lock_held},
+                    {"cpp-future-never-set", viewer::future_never_set}};
     for (const auto &program : programs) {
         if (argument_count == 2 && std::strcmp(arguments[1], program.name) == 0) {
             program.run();

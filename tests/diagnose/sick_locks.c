@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,6 +336,67 @@ static void idle_pool(void) {
     wait_for_ever();
 }
 
+/* --- nobody can wake them ----------------------------------------------------------------- */
+
+static sem_t done;
+
+__attribute__((noinline)) static void wait_until_done(void) {
+    check(sem_wait(&done));
+}
+
+static void semaphore_never_posted(void) {
+    check(sem_init(&done, 0, 0));
+    tell("waiter=%d", (int)getpid());
+    say_ready();
+    wait_until_done();
+}
+
+/* The signal came before anybody waited for it. */
+static void wakeup_lost(void) {
+    check(pthread_cond_signal(&never));
+    for (int i = 0; i < 3; i++) {
+        (void)start_waiter(wait_for_work, &locks[0], "worker");
+    }
+    say_ready();
+    wait_until_done();
+}
+
+static void *wait_for_phase(void *barrier) {
+    (void)pthread_barrier_wait(barrier);
+    return NULL;
+}
+
+static void barrier_one_short(void) {
+    static pthread_barrier_t barrier;
+    check(pthread_barrier_init(&barrier, NULL, 4));
+    for (int i = 0; i < 3; i++) {
+        (void)start_waiter(wait_for_phase, &barrier, "worker");
+    }
+    say_ready();
+    wait_until_done();
+}
+
+/* Healthy: who wakes it is not a thread of its own. */
+static void post_done(int number) {
+    (void)number;
+    check(sem_post(&done));
+}
+
+static void woken_by_signal(void) {
+    const struct sigaction action = {.sa_handler = post_done};
+    check(sigaction(SIGUSR1, &action, NULL));
+    semaphore_never_posted();
+}
+
+static void shared_semaphore(void) {
+    sem_t *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(shared == MAP_FAILED ? -1 : sem_init(shared, 1, 0));
+    (void)start_child(wait_for_ever);
+    say_ready();
+    check(sem_wait(shared));
+}
+
 const sick_program sick_locks[] = {{"lock-held", lock_held},
                                    {"lock-chain", lock_chain},
                                    {"lock-held-in-read", lock_held_in_read},
@@ -351,4 +413,9 @@ const sick_program sick_locks[] = {{"lock-held", lock_held},
                                    {"lease-held", lease_held},
                                    {"lock-in-use", lock_in_use},
                                    {"idle-pool", idle_pool},
+                                   {"semaphore-never-posted", semaphore_never_posted},
+                                   {"wakeup-lost", wakeup_lost},
+                                   {"barrier-one-short", barrier_one_short},
+                                   {"woken-by-signal", woken_by_signal},
+                                   {"shared-semaphore", shared_semaphore},
                                    {NULL, NULL}};

@@ -63,6 +63,7 @@ static bp_thread_state threads[] = {
               .stat = {.name = "locker-2"},
               .syscall = {.place = BP_THREAD_IN_CALL, .number = 9999}},
      .is_waiting = true,
+     .is_futex_own = true,
      .wait = {.kind = BP_FUTEX_KIND_MUTEX, .address = 0x7f0000000040, .tid = 2},
      .waits_for = 1},
     {.read = {.tid = 4714, .stat = {.name = "reader"}}, .file = &files[0]},
@@ -90,6 +91,9 @@ static const bp_process_threads samples[] = {
      .arch = BP_SYSCALL_X86_64,
      .threads = threads,
      .thread_count = 11,
+     .has_signals = true,
+     .caught_signals = 1ull << 1 | 1ull << 14 | 1ull << 33,
+     .blocked_signals = 1ull << 14,
      .tracer = {.pid = 4770, .name = "gdb", .state = 'S'},
      .vanished_count = 1},
     {.pid = 4711, .threads = bare_threads, .thread_count = 1}};

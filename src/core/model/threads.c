@@ -1,6 +1,7 @@
 #include "model/threads.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,7 +146,8 @@ static void add_totals(const bp_thread_reading *read, bp_json *json) {
     bp_json_object_end(json);
 }
 
-static void add_syscall(const bp_thread_syscall *syscall, bp_syscall_arch arch, bp_json *json) {
+static void add_syscall(const bp_thread_state *thread, bp_syscall_arch arch, bp_json *json) {
+    const bp_thread_syscall *syscall = &thread->read.syscall;
     bp_json_object_begin(json, "syscall");
     bp_json_add_text(json, "name", bp_syscall_name(arch, syscall->number));
     bp_json_add_uint(json, "number", syscall->number);
@@ -154,6 +156,7 @@ static void add_syscall(const bp_thread_syscall *syscall, bp_syscall_arch arch, 
         bp_model_add_hex(json, NULL, syscall->arguments[i]);
     }
     bp_json_array_end(json);
+    bp_model_add_flag(json, "own_futex", thread->is_futex_own);
     bp_json_object_end(json);
 }
 
@@ -293,7 +296,7 @@ static void add_thread(const bp_process_threads *process, const bp_thread_state 
     }
     bp_model_add_known_text(json, "wait_channel", read->wait_channel);
     if (bp_thread_has(read, BP_GROUP_SYSCALL) && read->syscall.place == BP_THREAD_IN_CALL) {
-        add_syscall(&read->syscall, process->arch, json);
+        add_syscall(thread, process->arch, json);
     }
     if (read->kernel_stack != NULL) {
         add_kernel_stack(read->kernel_stack, json);
@@ -331,6 +334,20 @@ static void add_deadlock(const bp_process_threads *process, size_t first, bp_jso
     bp_buffer_release(&sentence);
 }
 
+/* Signals that run a handler of the process: a name, or the number of one without. */
+static void add_handlers(const bp_process_threads *process, bp_json *json) {
+    bp_json_array_begin(json, "signal_handlers");
+    for (unsigned i = 0; i < 64; i++) {
+        char number[8];
+        const char *name = bp_model_signal_name((int)i + 1);
+        (void)snprintf(number, sizeof number, "%u", i + 1);
+        if ((process->caught_signals & ~process->blocked_signals) >> i & 1) {
+            bp_json_add_text(json, NULL, name != NULL ? name : number);
+        }
+    }
+    bp_json_array_end(json);
+}
+
 static void add_process(const void *item, bp_json *json) {
     const bp_process_threads *process = item;
     unsigned char *is_seen = calloc(process->thread_count + 1, sizeof *is_seen);
@@ -339,6 +356,9 @@ static void add_process(const void *item, bp_json *json) {
     bp_json_add_uint(json, "vanished_threads", process->vanished_count);
     if (process->tracer.pid != 0) {
         add_link("traced_by", &process->tracer, false, json);
+    }
+    if (process->has_signals) {
+        add_handlers(process, json);
     }
     bp_json_array_begin(json, "deadlocks");
     size_t first = is_seen == NULL ? SIZE_MAX : bp_deadlock_next(process, is_seen);

@@ -44,7 +44,8 @@ typedef struct bp_thread_state {
     bp_thread_reading read;
     bool is_waiting; /* for the thread `waits_for` */
     bp_futex_wait wait;
-    size_t waits_for; /* its index */
+    size_t waits_for;  /* its index */
+    bool is_futex_own; /* it waits on a futex that no other process can wake, as far as is known */
     bp_fd_wait fd_wait;
     bool has_fd_wait;         /* on one */
     bool does_poll;           /* it waits on several, or in an epoll */
@@ -70,6 +71,9 @@ typedef struct bp_process_threads {
     int kernel_stack_errno;   /* why there are no kernel stacks; or 0 */
     bp_open_files files;      /* those that threads wait on */
     bp_wait_link tracer;      /* pid 0: nobody traces it */
+    bool has_signals;
+    uint64_t caught_signals; /* that it has a handler for; a bit for each, of signal 1 the lowest */
+    uint64_t blocked_signals; /* by every thread of those above */
 } bp_process_threads;
 
 void bp_process_threads_release(bp_process_threads *process);

@@ -119,6 +119,8 @@ typedef struct bp_thread_reading {
     /* Of `status`, whether or not the group is measured; 0: not known. */
     uint64_t own_tid; /* in the innermost pid namespace */
     uint64_t tracer_pid;
+    bool has_signals;
+    uint64_t caught_signals, blocked_signals; /* a bit for each, of signal 1 the lowest */
     bool has_rss;
     uint64_t rss_kb;       /* of the process: also where its smaps_rollup is denied */
     bp_cpu_list *affinity; /* owned */

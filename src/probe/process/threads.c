@@ -135,6 +135,26 @@ static bool read_java(struct reader *reader, int thread_fd, bp_mapped_file *file
     return is_java;
 }
 
+/* A futex without the flag for this is private all the same, unless it is in shared memory: glibc
+ * joins threads by such a one, and libstdc++ waits so for a future. */
+static void find_own_futexes(bp_process_threads *process, const bp_mapped_files *files) {
+    for (size_t i = 0; i < process->thread_count; i++) {
+        bp_thread_state *thread = &process->threads[i];
+        uint64_t address;
+        if (!bp_thread_has(&thread->read, BP_GROUP_SYSCALL) ||
+            !bp_futex_wait_is_possible(process->arch, &thread->read.syscall)) {
+            continue;
+        }
+        bool is_private = bp_futex_wait_is_private(&thread->read.syscall, &address);
+        bool is_shared = !files->is_known || files->cut != NULL;
+        for (size_t k = 0; !is_private && k < files->shared_count; k++) {
+            is_shared =
+                is_shared || (files->shared[k].start <= address && address < files->shared[k].end);
+        }
+        thread->is_futex_own = is_private || !is_shared;
+    }
+}
+
 static bugpack_status find_libraries(struct reader *reader, int thread_fd, bugpack_error *error) {
     bp_mapped_files files = {0};
     bp_futex_process *process = &reader->futexes;
@@ -143,6 +163,7 @@ static bugpack_status find_libraries(struct reader *reader, int thread_fd, bugpa
         process->has_glibc = process->has_glibc || read_glibc(thread_fd, &files.items[i], process);
         reader->has_java = reader->has_java || read_java(reader, thread_fd, &files.items[i]);
     }
+    find_own_futexes(&reader->process, &files);
     if (result == 0) {
         bp_mapped_files_release(&files);
     }
@@ -221,6 +242,12 @@ static void read_thread(struct reader *reader, uint64_t tid) {
     if (thread->own_tid != 0) {
         process->tracer.pid = thread->tracer_pid;
         reader->ids[reader->id_count++] = (struct own_id){thread->own_tid, process->thread_count};
+    }
+    if (thread->has_signals) {
+        uint64_t others = process->has_signals ? process->blocked_signals : UINT64_MAX;
+        process->caught_signals = thread->caught_signals;
+        process->blocked_signals = others & thread->blocked_signals;
+        process->has_signals = true;
     }
     process->thread_count++;
 }

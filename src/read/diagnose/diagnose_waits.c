@@ -709,3 +709,179 @@ void bp_diagnose_lock_contended(bp_evidence *evidence) {
                 BP_TEXT(first->name), BP_TID(first->tid), BP_SECS(evidence->window_ms));
     }
 }
+
+/* --- nobody can wake it ------------------------------------------------------------------- */
+
+/* True if it waits on a futex that only a thread of its own process can wake, without a limit of
+ * time: the fourth argument is null (futex(2)). */
+static bool waits_for_own_threads(const bp_thread *thread) {
+    const bp_json_tree *call = bp_json_tree_object(thread->row, "syscall");
+    const bp_json_tree *limit = bp_json_tree_rows(call, "arguments");
+    for (unsigned i = 0; limit != NULL && i < 3; i++) {
+        limit = bp_json_tree_next(limit);
+    }
+    return bp_json_tree_is_true(call, "own_futex") && limit != NULL &&
+           strcmp(bp_json_tree_value(limit), "0x0") == 0;
+}
+
+/*
+ * True if a signal may run a handler, which may wake a thread. Those of faults come from what a
+ * thread does itself, 32 and 33 are of the C library, and SIGINT of Python raises KeyboardInterrupt
+ * as long as nobody replaces it.
+ */
+static bool may_handle_signal(const bp_json_tree *handlers, bool is_python) {
+    static const char *const of_runtimes[] = {"SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS",
+                                              "SIGFPE", "SIGSEGV", "SIGPIPE", "SIGSYS",
+                                              "32",     "33",      NULL};
+    BP_JSON_EACH (handler, handlers) {
+        const char *name = bp_json_tree_value(handler); /* "" for what is no text */
+        bool is_interrupt = is_python && strcmp(name, "SIGINT") == 0;
+        if (!is_interrupt && !bp_array_has_text(of_runtimes, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_python(const bp_evidence *evidence) {
+    const char *path = bp_json_tree_text_or(evidence->process, "executable", "");
+    const char *slash = strrchr(path, '/');
+    return strncmp(slash != NULL ? slash + 1 : path, "python", strlen("python")) == 0;
+}
+
+/* The innermost function of the executable, and not of a language's library within it; of a program
+ * that is a library, as of a plugin host, the innermost one of that. */
+struct own_function {
+    const char *executable;
+    char *name;
+    bool is_seen; /* a frame of the executable */
+};
+
+static void take_function(void *context, const bp_frame_text *frame) {
+    static const char *const of_languages[] = {
+        "std::",       "core::",     "alloc::", "<std::",     "<core::", "<alloc::",
+        "__gnu_cxx::", "void std::", "_start",  "bool std::", "__rust_", NULL};
+    static const char *const folders[] = {"/rustc/",        "library/std/",      "library/core/",
+                                          "library/alloc/", "/usr/include/c++/", NULL};
+    struct own_function *function = context;
+    const char *name = frame->demangled != NULL ? frame->demangled : frame->symbol;
+    bool is_own = name != NULL && frame->module != NULL && !frame->is_signal &&
+                  strcmp(frame->module, function->executable) == 0;
+    bool is_of_language =
+        is_own && (bp_array_has_start(of_languages, name) ||
+                   (frame->source != NULL && bp_array_has_start(folders, frame->source)));
+    function->is_seen = function->is_seen || is_own;
+    if (function->name[0] == '\0' && is_own && !is_of_language) {
+        bp_frame_short_name(frame, function->name);
+    }
+}
+
+static void print_function(const bp_evidence *evidence, const bp_thread *thread,
+                           char out[BP_FRAME_NAME_BYTES]) {
+    struct own_function function = {
+        .executable = bp_json_tree_text_or(evidence->process, "executable", ""), .name = out};
+    out[0] = '\0';
+    bp_frames_each(bp_json_tree_array(thread->stack, "frames"), evidence->finder, take_function,
+                   &function);
+    if (!function.is_seen) {
+        bp_frames_print_own(thread->stack, evidence->finder, out);
+    }
+}
+
+/* Threads in one function, of which the first is named. */
+enum { group_max = 4 };
+typedef struct thread_group {
+    const bp_thread *first;
+    uint64_t other_count;
+    char function[BP_FRAME_NAME_BYTES];
+} thread_group;
+
+static size_t group_threads(const bp_evidence *evidence, thread_group groups[group_max],
+                            uint64_t *ret_ungrouped_count) {
+    size_t count = 0;
+    *ret_ungrouped_count = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        char function[BP_FRAME_NAME_BYTES];
+        size_t at = 0;
+        if (bp_thread_has_ended(thread)) {
+            continue;
+        }
+        print_function(evidence, thread, function);
+        while (at < count && strcmp(groups[at].function, function) != 0) {
+            at++;
+        }
+        if (at < count) {
+            groups[at].other_count++;
+        } else if (count < group_max) {
+            groups[count].first = thread;
+            groups[count].other_count = 0;
+            memcpy(groups[count++].function, function, sizeof function);
+        } else {
+            ++*ret_ungrouped_count;
+        }
+    }
+    return count;
+}
+
+/*
+ * Every thread waits for another of the same process, and none for anything from outside or for a
+ * time: a lost wakeup, a semaphore that nobody posts, a barrier that is one short. A server that is
+ * idle has a thread that reads, polls or accepts. What has a reason of its own, a deadlock or an
+ * owner that has ended, is said by that. One of bugpack's threads may wake those that wait for it.
+ */
+void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
+    const bp_json_tree *handlers = bp_json_tree_array(evidence->waits, "signal_handlers");
+    bool is_of_python = is_python(evidence);
+    uint64_t count = 0, ungrouped_count;
+    if (handlers == NULL || evidence->deadlocks.total_count > 0 ||
+        bp_json_tree_object(evidence->waits, "traced_by") != NULL ||
+        may_handle_signal(bp_json_tree_first(handlers), is_of_python)) {
+        return;
+    }
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+        if (bp_thread_has_ended(thread)) {
+            continue;
+        }
+        if (!thread->is_listed || thread->is_own || !waits_for_own_threads(thread) ||
+            !waited_all_the_while(evidence, thread) || bp_json_tree_is_true(wait, "owner_ended")) {
+            return;
+        }
+        count++;
+    }
+    bool has_uring = false;
+    for (size_t i = 0; i < evidence->files.count; i++) {
+        const char *kind = bp_json_tree_text_or(evidence->files.rows[i], "kind", "");
+        has_uring = has_uring || strcmp(kind, "io_uring") == 0;
+    }
+    /* One thread of Python may wait for Ctrl-C. */
+    if (count < (is_of_python ? 2 : 1) || has_uring) {
+        return;
+    }
+    thread_group groups[group_max];
+    size_t group_count = group_threads(evidence, groups, &ungrouped_count);
+    bp_argument arguments[4 * group_max + 5] = {BP_COUNT(count)};
+    size_t at = 1;
+    for (size_t i = 0; i < group_max; i++) {
+        bool is_there = i < group_count;
+        const thread_group *group = &groups[is_there ? i : 0];
+        const char *separator = i == 0 ? ": thread " : "; thread ";
+        arguments[at++] = BP_TEXT(is_there ? separator : "");
+        arguments[at++] = bp_thread_argument(group->first);
+        arguments[at++] = BP_TEXT(is_there ? group->function : "");
+        arguments[at++] = BP_COUNT(is_there ? group->other_count : 0);
+    }
+    arguments[at++] = BP_COUNT(ungrouped_count);
+    arguments[at++] = BP_TEXT(is_of_python ? "py-spy dump --pid" : "");
+    arguments[at++] = BP_COUNT(bp_json_tree_uint_or(evidence->waits, "pid", 0));
+    arguments[at] = BP_END;
+#define GROUP "{[{}{}]}{[ in {}]}{[ and {} more there]}"
+    bp_find_as(evidence, evidence->running, "threads.json",
+               "nobody can wake this process: its {} thread{|s} wait{s|} for each other alone, "
+               "without a limit of time" GROUP GROUP GROUP GROUP
+               "{[; and {} more]}{[; {} {} shows the functions of Python]}",
+               arguments);
+#undef GROUP
+}

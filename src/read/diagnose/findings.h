@@ -83,6 +83,8 @@ const char *bp_severity_name(bp_severity severity);
         ".threads[].kernel_stack", "the kernel stack names the file system or the driver") \
     ROW(LOCK_HELD, "lock-held", CRITICAL, lock_held, PROCESS, "threads.json", \
         ".threads[].waits_for", "stacks.txt has the stack of the thread that holds it") \
+    ROW(NOBODY_WAKES, "nobody-can-wake", CRITICAL, nobody_wakes, PROCESS, "threads.json", \
+        ".threads[].syscall", "stacks.txt has all functions of each thread") \
     ROW(DISCONNECT, "disconnect", CRITICAL, disconnect, PROCESS, "disconnect-cause.json", \
         ".error", "") \
     ROW(FD_LIMIT, "fd-limit", CRITICAL, fd_limit, PROCESS, "process.json", ".open_files", \
@@ -151,8 +153,6 @@ const char *bp_severity_name(bp_severity severity);
     ROW(LOG_ERRORS, "log-errors", WARNING, log_errors, REPORT, "logs.jsonl", ".message", "") \
     ROW(NOT_READ, "entry-not-read", WARNING, none, REPORT, "", "", "") \
     ROW(MISSING, "entry-missing", WARNING, missing, REPORT, "", "", "") \
-    ROW(INTERPRETER, "interpreter-waits", INFO, interpreter, PROCESS, "threads.json", \
-        ".threads[].syscall", "the tool that the sentence names shows functions of the language") \
     ROW(NO_MANIFEST, "no-manifest", INFO, no_manifest, REPORT, "manifest.json", "", "")
 /* clang-format on */
 

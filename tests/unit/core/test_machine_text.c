@@ -94,8 +94,9 @@ Test(host_status, reads_affinity_and_switches_on_their_own) {
     cr_expect(eq(u64, thread.counters[BP_COUNTER_VOLUNTARY_SWITCHES], 0));
     cr_expect(is_measured(&thread, BP_GROUP_AFFINITY));
     cr_expect(not(thread.has_rss));
-    static const char whole[] = "TracerPid:\t12\nNSpid:\t9\t3\t2\nVmRSS:\t    1234 "
-                                "kB\nCpus_allowed_list:\t3-1\nvoluntary_ctxt_switches:\t5\n"
+    static const char whole[] = "TracerPid:\t12\nNSpid:\t9\t3\t2\nVmRSS:\t    1234 kB\n"
+                                "SigBlk:\t0000000000004000\nSigCgt:\t0000000180004002\n"
+                                "Cpus_allowed_list:\t3-1\nvoluntary_ctxt_switches:\t5\n"
                                 "nonvoluntary_ctxt_switches:\t6\n";
     thread = marked();
     thread.affinity = &affinity;
@@ -107,6 +108,9 @@ Test(host_status, reads_affinity_and_switches_on_their_own) {
     cr_expect(eq(u64, thread.rss_kb, 1234));
     cr_expect(eq(u64, thread.own_tid, 2));
     cr_expect(eq(u64, thread.tracer_pid, 12));
+    cr_expect(thread.has_signals);
+    cr_expect(eq(u64, thread.blocked_signals, 0x4000));
+    cr_expect(eq(u64, thread.caught_signals, 0x180004002));
 }
 
 #define GOOD_IO                                                                                    \

@@ -128,6 +128,8 @@ Test(threads, prints_what_is_known_and_leaves_out_the_rest) {
         "\"child\": {",
         "\"owner_ended\": true",
         "\"traced_by\": {",
+        "\"signal_handlers\": [\n    \"SIGINT\",\n    \"34\"\n  ]",
+        "\"own_futex\": true",
         "\"descendants\""};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         cr_expect(strstr(printed, parts[i]) != NULL, "%s", parts[i]);

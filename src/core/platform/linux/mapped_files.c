@@ -87,6 +87,12 @@ bool bp_mapped_files_parse(const char *text, size_t text_bytes, bool with_vdso,
             }
             files->code[files->code_count++] = (bp_mapped_code){map.start, map.end};
         }
+        if (map.is_shared) {
+            if (!bp_array_reserve(&files->shared, files->shared_count, &files->shared_capacity)) {
+                return false;
+            }
+            files->shared[files->shared_count++] = (bp_mapped_code){map.start, map.end};
+        }
         if (is_listed(&map, with_vdso) && !add_map(files, &map)) {
             return false;
         }
@@ -128,6 +134,7 @@ void bp_mapped_files_release(bp_mapped_files *files) {
     }
     free(files->items);
     free(files->code);
+    free(files->shared);
     *files = (bp_mapped_files){0};
 }
 

@@ -24,6 +24,8 @@ typedef struct bp_mapped_files {
     size_t count, capacity;
     bp_mapped_code *code; /* each executable mapping, also of no file; ascending */
     size_t code_count, code_capacity;
+    bp_mapped_code *shared; /* each mapping that other processes may share, not only of code */
+    size_t shared_count, shared_capacity;
     bool is_known;   /* a kernel thread and a zombie have no maps */
     const char *cut; /* why there are more than these; NULL when they are all */
 } bp_mapped_files;

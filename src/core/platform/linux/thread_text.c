@@ -161,6 +161,10 @@ bool bp_thread_parse_status(const char *text, size_t text_bytes, bp_thread_readi
         } else if (bp_proc_take_text(&line, "TracerPid:")) {
             bp_proc_skip_blanks(&line);
             (void)bp_proc_take_number(&line, 10, &thread->tracer_pid);
+        } else if (bp_proc_take_text(&line, "SigBlk:\t")) {
+            (void)bp_proc_take_number(&line, 16, &thread->blocked_signals);
+        } else if (bp_proc_take_text(&line, "SigCgt:\t")) {
+            thread->has_signals = bp_proc_take_number(&line, 16, &thread->caught_signals);
         } else if (bp_proc_take_text(&line, "NSpid:")) {
             /* The innermost namespace is the last (proc(5)). */
             do {

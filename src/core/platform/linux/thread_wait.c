@@ -286,6 +286,11 @@ bool bp_futex_wait_is_possible(bp_syscall_arch arch, const bp_thread_syscall *sy
     return take_call(arch, syscall, &call);
 }
 
+bool bp_futex_wait_is_private(const bp_thread_syscall *syscall, uint64_t *ret_address) {
+    *ret_address = syscall->arguments[0];
+    return (syscall->arguments[1] & FUTEX_IS_PRIVATE) != 0;
+}
+
 /* Another process can hold only what is shared. Of a lock that looks like one by chance, the id of
  * its owner is hardly one that the kernel gives out (PID_MAX_LIMIT in linux/threads.h). */
 static bp_futex_owner owner_of(const bp_futex_process *process, const struct call *call,

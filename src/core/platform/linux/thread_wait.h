@@ -138,6 +138,9 @@ typedef struct bp_futex_process {
 /* True if this is a wait on a futex without end or with one: else no memory need be read. */
 bool bp_futex_wait_is_possible(bp_syscall_arch arch, const bp_thread_syscall *syscall);
 
+/* The address of the futex; and true if the call says that only its own process can wake it. */
+bool bp_futex_wait_is_private(const bp_thread_syscall *syscall, uint64_t *ret_address);
+
 /* False where it is not known for whom the thread waits, if for any. One reading of memory that
  * changes: who believes it has read the same twice. */
 bool bp_futex_wait_find(const bp_futex_process *process, const bp_thread_syscall *syscall,
