@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -114,6 +115,73 @@ static void peer_idle(void) {
     check(pipe(ends));
     (void)start_peer(be_silent);
     read_for_ever();
+}
+
+/* --- answers ------------------------------------------------------------------------------ */
+
+/* A server that the process connects to: it answers so often, and then it keeps its listener. */
+static unsigned answer_count;
+static bool does_read;
+static int service;
+
+static void serve(void) {
+    char bytes[16];
+    int client = accept(service, NULL, NULL);
+    if (does_read) {
+        check(read(client, bytes, sizeof bytes) > 0 ? 0 : -1);
+    }
+    for (unsigned i = 0; i < answer_count; i++) {
+        check(write(client, "answer", 6) == 6 ? 0 : -1);
+    }
+    wait_for_ever();
+}
+
+static void ask(void) {
+    struct sockaddr_in address;
+    char bytes[16];
+    service = listen_here(4, &address);
+    int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(connect(client, (struct sockaddr *)&address, sizeof address));
+    check(write(client, "question", 8) == 8 ? 0 : -1);
+    pid_t peer = start_child(serve);
+    tell("peer=%d", (int)peer);
+    await_call(peer, SYS_rt_sigsuspend);
+    for (unsigned i = 0; i < answer_count; i++) {
+        check(read(client, bytes, sizeof bytes) > 0 ? 0 : -1);
+    }
+    check(close(service));
+    say_ready();
+    (void)!read(client, bytes, sizeof bytes);
+}
+
+static void question_not_read(void) {
+    ask();
+}
+
+static void question_not_answered(void) {
+    does_read = true;
+    ask();
+}
+
+/* Healthy: a client that has subscribed. */
+static void subscribed(void) {
+    does_read = true;
+    answer_count = 1;
+    ask();
+}
+
+/* Healthy: a server that waits for the next question of its client. */
+static void client_thinks(void) {
+    struct sockaddr_in address;
+    char byte;
+    int listener = listen_here(4, &address);
+    ends[1] = socket(AF_INET, SOCK_STREAM, 0);
+    check(connect(ends[1], (struct sockaddr *)&address, sizeof address));
+    ends[0] = accept(listener, NULL, NULL);
+    check(write(ends[0], "welcome", 7) == 7 ? 0 : -1);
+    (void)start_peer(be_silent);
+    say_ready();
+    (void)!read(ends[0], &byte, 1);
 }
 
 /* --- chains ------------------------------------------------------------------------------- */
@@ -416,6 +484,10 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"client-stopped", client_stopped},
                                    {"source-stopped", source_stopped},
                                    {"peer-idle", peer_idle},
+                                   {"question-not-read", question_not_read},
+                                   {"question-not-answered", question_not_answered},
+                                   {"subscribed", subscribed},
+                                   {"client-thinks", client_thinks},
                                    {"chain-to-stopped", chain_to_stopped},
                                    {"chain-to-file-lock", chain_to_file_lock},
                                    {"child-stopped", child_stopped},

@@ -88,6 +88,13 @@ static void add_socket(const bp_socket *socket, bp_json *json) {
     bp_model_add_known_uint(json, "peer_inode", socket->peer_inode != 0, socket->peer_inode);
     bp_model_add_known_uint(json, "listener_inode", socket->listener_inode != 0,
                             socket->listener_inode);
+    if (socket->is_accepted || socket->has_connected) {
+        bp_json_add_bool(json, "accepted", socket->is_accepted);
+    }
+    bp_model_add_known_uint(json, "peer_unread_bytes", socket->has_peer_queue, socket->peer_queue);
+    bp_model_add_known_uint(json, "sent_ms_ago", socket->has_times, socket->sent_ms);
+    bp_model_add_known_uint(json, "received_ms_ago", socket->has_times && socket->has_received,
+                            socket->received_ms);
     bp_json_object_end(json);
 }
 
@@ -136,6 +143,7 @@ static void add_file(const bp_open_file *file, bp_json *json) {
     bp_model_add_known_uint(json, "size_bytes", file->has_size, file->size_bytes);
     add_info(file, json);
     bp_open_file_add_ends(file, json);
+    bp_model_add_flag(json, "shared", file->is_shared);
     if (file->locked_by.pid != 0) {
         const bp_fd_holder *holder = &file->locked_by;
         bp_json_object_begin(json, "locked_by");

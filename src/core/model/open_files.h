@@ -41,6 +41,7 @@ typedef struct bp_open_file {
     bool has_more_holders;
     bp_fd_holder locked_by; /* has an exclusive lock of the file; pid 0: none is known */
     bool is_flock;          /* by flock(2); else by fcntl(2) */
+    bool is_shared;         /* a socket with something to read, that another process has, too */
 } bp_open_file;
 
 /* The descriptors of one process. Starts zeroed. */

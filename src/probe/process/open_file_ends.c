@@ -29,6 +29,7 @@ struct end {
     bp_open_file_kind kind; /* a pipe, a socket, or a FIFO, which has a path for its name */
     uint64_t inode;
     bool by_reader, by_writer; /* of a pipe: which access the other end has */
+    bool is_itself;            /* the socket, for other processes that have it */
     bp_open_file *file;
     uint64_t pid;
 };
@@ -80,13 +81,22 @@ static bool list_ends(bp_open_files *processes, size_t count, struct search *sea
     for (size_t i = 0; i < count; i++) {
         file_count += processes[i].file_count;
     }
-    search->ends = calloc(file_count + 1, sizeof *search->ends);
+    search->ends = calloc(2 * file_count + 1, sizeof *search->ends);
     for (size_t i = 0; search->ends != NULL && i < count; i++) {
         for (size_t j = 0; j < processes[i].file_count; j++) {
             bp_open_file *file = &processes[i].files[j];
             file->has_other_end = make_end(&processes[i], file, &search->ends[search->count]);
             search->fifo_count += file->has_other_end && file->kind == BP_OPEN_FILE_FIFO ? 1 : 0;
             search->count += file->has_other_end ? 1 : 0;
+            const bp_socket *socket = file->socket;
+            if (socket != NULL && socket->has_queues && socket->receive_queue > 0 &&
+                (socket->is_listening || socket->is_accepted)) {
+                search->ends[search->count++] = (struct end){.kind = BP_OPEN_FILE_SOCKET,
+                                                             .inode = socket->inode,
+                                                             .is_itself = true,
+                                                             .file = file,
+                                                             .pid = processes[i].pid};
+            }
         }
     }
     if (search->ends != NULL) {
@@ -117,6 +127,10 @@ static bool has_access(const struct place *place, uint32_t number, const struct 
 static bool take_holder(struct place *place, uint32_t number, const struct end *end) {
     bp_open_file *file = end->file;
     bool is_itself = end->pid == place->pid && file->number == number;
+    if (end->is_itself) {
+        file->is_shared = file->is_shared || end->pid != place->pid;
+        return true;
+    }
     if (is_itself || (end->kind != BP_OPEN_FILE_SOCKET && !has_access(place, number, end))) {
         return true;
     }

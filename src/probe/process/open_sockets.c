@@ -1,6 +1,7 @@
 /* The sockets of a process, from the kernel's tables. */
 #include "process/open_files.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/inet_diag.h>
@@ -47,6 +48,7 @@ struct sockets {
     struct connection *connections; /* NULL while the process's own sockets are read */
     size_t connection_count;
     bool has_pending, finds_listeners;
+    unsigned char *listening; /* a bit for each port of TCP */
 };
 
 /* Asks for the protocol, which the kernel says of any socket (sockfs_xattr_get in net/socket.c). */
@@ -109,6 +111,10 @@ static void take_peer(struct sockets *sockets, const bp_socket *found) {
         if (found->inode != 0) {
             connection->socket->peer_inode = found->inode;
         }
+        if (found->state != NULL && strcmp(found->state, "established") == 0) {
+            connection->socket->has_peer_queue = true;
+            connection->socket->peer_queue = found->receive_queue;
+        }
         connection->is_pending = is_pending && connection->socket->peer_inode == 0;
         sockets->has_pending = sockets->has_pending || connection->is_pending;
     }
@@ -127,6 +133,43 @@ static void take_listener(struct sockets *sockets, const bp_socket *found) {
     }
 }
 
+enum { port_count = 1 << 16 };
+
+/* The port at the end of an address; 0: none. */
+static uint32_t port_of(const char *address) {
+    const char *colon = strrchr(address, ':');
+    unsigned long port = colon != NULL ? strtoul(colon + 1, NULL, 10) : 0;
+    return port < port_count ? (uint32_t)port : 0;
+}
+
+static bool is_listened_to(const struct sockets *sockets, uint32_t port) {
+    return (sockets->listening[port / 8] >> port % 8 & 1) != 0;
+}
+
+/*
+ * Who began a connection: the other end, if there is a listener of our port on this machine, and
+ * else the process itself, if there is one of the other port. Ports from 32768 on are given to
+ * those who connect (ip_local_port_range in ip(7)): that says it of a listener that was closed, or
+ * is on another machine. A unix socket that was accepted has the listener's name.
+ */
+static void find_accepted(struct sockets *sockets) {
+    static const uint32_t first_given = 32768;
+    for (size_t i = 0; i < sockets->count; i++) {
+        bp_socket *socket = sockets->items[i];
+        uint32_t local = port_of(socket->local), remote = port_of(socket->remote);
+        if (strncmp(socket->protocol, "tcp", 3) == 0 && !socket->is_listening && remote != 0) {
+            socket->is_accepted =
+                is_listened_to(sockets, local) ||
+                (local < first_given && remote >= first_given && !is_listened_to(sockets, remote));
+            socket->has_connected =
+                !socket->is_accepted && (remote < first_given || is_listened_to(sockets, remote));
+        } else if (socket->type != NULL && socket->state != NULL && socket->local[0] != '\0') {
+            socket->is_accepted =
+                strcmp(socket->state, "established") == 0 && strcmp(socket->type, "dgram") != 0;
+        }
+    }
+}
+
 /*
  * Takes a line. The name of a unix socket may hold a newline, and what follows it look like another
  * socket's line: of a socket with two lines nothing is believed.
@@ -134,8 +177,14 @@ static void take_listener(struct sockets *sockets, const bp_socket *found) {
 static void take_line(struct sockets *sockets, bp_socket_table table, const char *line,
                       size_t line_bytes) {
     bp_socket found;
-    if (!bp_socket_parse(table, line, line_bytes, &found) ||
-        (found.inode == 0 && sockets->connections == NULL)) {
+    if (!bp_socket_parse(table, line, line_bytes, &found)) {
+        return;
+    }
+    if (found.is_listening && (table == BP_SOCKET_TCP || table == BP_SOCKET_TCP6)) {
+        uint32_t port = port_of(found.local);
+        sockets->listening[port / 8] |= (unsigned char)(1u << port % 8);
+    }
+    if ((found.inode == 0 && sockets->connections == NULL)) {
         return;
     }
     if (sockets->finds_listeners) {
@@ -234,6 +283,17 @@ static void take_diag(struct sockets *sockets, const bp_socket_diag *diag) {
             sockets->items[i]->listener_inode = diag->inode;
         }
     }
+    /* The other end of one of ours, if both are connected with each other. */
+    for (size_t i = find_first(sockets, diag->peer_inode);
+         diag->peer_inode != 0 && i < sockets->count &&
+         sockets->items[i]->inode == diag->peer_inode;
+         i++) {
+        bp_socket *socket = sockets->items[i];
+        memcpy(socket->remote, diag->name, sizeof socket->remote);
+        socket->has_connected = !socket->is_accepted && diag->name[0] != '\0';
+        socket->has_peer_queue = diag->has_queues;
+        socket->peer_queue = diag->receive_queue;
+    }
     for (size_t i = find_first(sockets, diag->inode);
          i < sockets->count && sockets->items[i]->inode == diag->inode; i++) {
         bp_socket *socket = sockets->items[i];
@@ -244,6 +304,10 @@ static void take_diag(struct sockets *sockets, const bp_socket_diag *diag) {
             socket->receive_queue = diag->receive_queue;
             socket->send_queue = diag->send_queue;
         }
+        socket->has_times = diag->has_times;
+        socket->has_received = diag->has_received;
+        socket->sent_ms = diag->sent_ms;
+        socket->received_ms = diag->received_ms;
     }
 }
 
@@ -255,14 +319,15 @@ static bool is_our_network(int fds_fd) {
            ours.st_ino == theirs.st_ino;
 }
 
-/* Dumps the sockets that a request of sock_diag(7) is about. Best effort. */
-static void ask_kernel(struct sockets *sockets, const void *request, size_t request_bytes) {
+/* Asks for the sockets that a request of sock_diag(7) is about, or for the one. Best effort. */
+static void ask_kernel(struct sockets *sockets, const void *request, size_t request_bytes,
+                       bool is_dump) {
     struct {
         struct nlmsghdr header;
-        char request[64];
+        char request[sizeof(struct inet_diag_req_v2)];
     } message = {.header = {.nlmsg_len = (uint32_t)(sizeof message.header + request_bytes),
                             .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                            .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
+                            .nlmsg_flags = NLM_F_REQUEST | (is_dump ? NLM_F_DUMP : 0)}};
     memcpy(message.request, request, request_bytes);
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     bool is_last = fd < 0 ||
@@ -279,8 +344,47 @@ static void ask_kernel(struct sockets *sockets, const void *request, size_t requ
                 take_diag(sockets, &diag);
             }
         }
+        is_last = is_last || !is_dump;
     }
     bp_file_close(fd);
+}
+
+/* An address of one family, and its port. */
+static bool read_address(const char *text, int family, __be32 out[4], __be16 *ret_port) {
+    char address[BP_SOCKET_NAME_BYTES];
+    size_t bracket = text[0] == '[';
+    const char *end = strrchr(text, ':');
+    size_t length = end != NULL ? (size_t)(end - text) : 0;
+    if (length <= 2 * bracket) {
+        return false;
+    }
+    (void)snprintf(address, sizeof address, "%.*s", (int)(length - 2 * bracket), text + bracket);
+    *ret_port = htons((uint16_t)port_of(text));
+    return inet_pton(family, address, out) == 1;
+}
+
+/* When the connections of TCP that the process began sent and received, of a few. */
+static void read_times(struct sockets *sockets) {
+    enum { asked_max = 64 };
+    size_t asked_count = 0;
+    for (size_t i = 0; i < sockets->count && asked_count < asked_max; i++) {
+        const bp_socket *socket = sockets->items[i];
+        bool is_v6 = strcmp(socket->protocol, "tcp6") == 0;
+        struct inet_diag_req_v2 request = {
+            .sdiag_family = is_v6 ? AF_INET6 : AF_INET,
+            .sdiag_protocol = IPPROTO_TCP,
+            .idiag_ext = 1u << (INET_DIAG_INFO - 1),
+            .id = {.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}};
+        if (strncmp(socket->protocol, "tcp", 3) == 0 && socket->has_connected &&
+            socket->state != NULL && strcmp(socket->state, "established") == 0 &&
+            read_address(socket->local, request.sdiag_family, request.id.idiag_src,
+                         &request.id.idiag_sport) &&
+            read_address(socket->remote, request.sdiag_family, request.id.idiag_dst,
+                         &request.id.idiag_dport)) {
+            ask_kernel(sockets, &request, sizeof request, false);
+            asked_count++;
+        }
+    }
 }
 
 /* What the tables do not have: peers and queues of unix sockets, and how many connections may wait
@@ -288,11 +392,11 @@ static void ask_kernel(struct sockets *sockets, const void *request, size_t requ
 static void read_queues(struct sockets *sockets) {
     static const struct unix_diag_req of_unix = {.sdiag_family = AF_UNIX,
                                                  .udiag_states = UINT32_MAX,
-                                                 .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_ICONS |
-                                                               UDIAG_SHOW_RQLEN};
+                                                 .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER |
+                                                               UDIAG_SHOW_ICONS | UDIAG_SHOW_RQLEN};
     bool has_listeners[2] = {false, false};
     if ((sockets->tables >> BP_SOCKET_UNIX & 1u) != 0) {
-        ask_kernel(sockets, &of_unix, sizeof of_unix);
+        ask_kernel(sockets, &of_unix, sizeof of_unix, true);
     }
     for (size_t i = 0; i < sockets->count; i++) {
         const bp_socket *socket = sockets->items[i];
@@ -307,7 +411,7 @@ static void read_queues(struct sockets *sockets) {
                                                 .sdiag_protocol = IPPROTO_TCP,
                                                 .idiag_states = 1u << listen_state};
         if (has_listeners[k]) {
-            ask_kernel(sockets, &of_tcp, sizeof of_tcp);
+            ask_kernel(sockets, &of_tcp, sizeof of_tcp, true);
         }
     }
 }
@@ -336,21 +440,27 @@ bool bp_open_sockets_read(int fds_fd, uint64_t deadline_ns, bp_open_files *proce
                               .process = process,
                               .items = calloc(process->file_count + 1, sizeof *sockets.items),
                               .row_counts = calloc(process->file_count + 1, 1),
-                              .piece = malloc(piece_bytes)};
+                              .piece = malloc(piece_bytes),
+                              .listening = calloc(port_count / 8, 1)};
     bool has_memory = sockets.items != NULL && sockets.row_counts != NULL &&
-                      sockets.piece != NULL && list_sockets(&sockets);
+                      sockets.piece != NULL && sockets.listening != NULL && list_sockets(&sockets);
     for (unsigned table = 0; has_memory && table < BP_SOCKET_TABLE_COUNT; table++) {
         int result =
             (sockets.tables >> table & 1u) != 0 ? read_table(&sockets, (bp_socket_table)table) : 0;
         process->are_sockets_cut = process->are_sockets_cut || result == ETIME;
         process->sockets_errno = result != 0 && result != ETIME ? result : process->sockets_errno;
     }
+    if (has_memory) {
+        find_accepted(&sockets);
+    }
     if (has_memory && sockets.count > 0 && is_our_network(fds_fd)) {
         read_queues(&sockets);
+        read_times(&sockets);
     }
     has_memory = has_memory && read_connections(&sockets);
     free(sockets.items);
     free(sockets.row_counts);
     free(sockets.piece);
+    free(sockets.listening);
     return has_memory;
 }

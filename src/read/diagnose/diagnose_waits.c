@@ -580,6 +580,137 @@ void bp_diagnose_connect_pending(bp_evidence *evidence) {
             bp_thread_argument(first), server, BP_COUNT(other_count), BP_SECS(evidence->window_ms));
 }
 
+/* --- answers ------------------------------------------------------------------------------ */
+
+/* For less than this, a server that is merely slow would be accused. */
+static const double answer_min_ms = 1000;
+
+/* Why a thread that waits on a connection has got no answer, the surest first. */
+typedef enum silence {
+    UNREAD,         /* the other end, on this machine, has not read what was sent */
+    UNACKNOWLEDGED, /* nor has it the kernel of another machine */
+    UNANSWERED,     /* nothing came in since something was sent, or since it was connected */
+    SILENT,         /* one of UDP, of which the kernel does not know what was sent */
+    NO_SILENCE
+} silence;
+
+/* Of one that the process began. A server waits for its clients; and who has subscribed to
+ * something has got an answer since. */
+static silence find_silence(const bp_json_tree *file, bool is_only) {
+    const bp_json_tree *socket = bp_json_tree_object(file, "socket");
+    const char *protocol = bp_json_tree_text_or(socket, "protocol", "");
+    bool is_tcp = strncmp(protocol, "tcp", 3) == 0;
+    bool is_connected = strcmp(bp_json_tree_text_or(socket, "state", ""), "established") == 0 &&
+                        bp_json_tree_text(socket, "remote") != NULL;
+    uint64_t sent_ms, received_ms, listener;
+    bool is_udp = strncmp(protocol, "udp", 3) == 0;
+    bool has_connected =
+        is_udp || bp_json_tree_value_is_false(bp_json_tree_member(socket, "accepted"));
+    if (!is_connected || !has_connected || bp_json_tree_uint(socket, "listener_inode", &listener)) {
+        return NO_SILENCE;
+    }
+    if (bp_json_tree_uint_or(socket, "peer_unread_bytes", 0) > 0) {
+        return UNREAD;
+    }
+    if (is_tcp && bp_json_tree_uint_or(socket, "send_queue_bytes", 0) > 0) {
+        return UNACKNOWLEDGED;
+    }
+    if (is_tcp && bp_json_tree_uint(socket, "sent_ms_ago", &sent_ms)) {
+        bool is_answered =
+            bp_json_tree_uint(socket, "received_ms_ago", &received_ms) && received_ms <= sent_ms;
+        return is_answered ? NO_SILENCE : UNANSWERED;
+    }
+    return is_only && is_udp ? SILENT : NO_SILENCE;
+}
+
+/* What a thread has asked, and got no answer. */
+typedef struct unanswered {
+    const bp_json_tree *file; /* NULL: nothing */
+    silence why;
+} unanswered;
+
+/* Looks at all that the thread waits on: a file, a listener, a client or another process may wake
+ * it just as well, and nothing is said then. */
+static unanswered find_unanswered(const bp_evidence *evidence, const bp_thread *thread) {
+    static const char *const calls[] = {
+        "read",   "readv",    "recvfrom",   "recvmsg",     "recvmmsg",     "poll", "ppoll",
+        "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2", NULL};
+    const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+    uint64_t own_pid = bp_json_tree_uint_or(evidence->waits, "pid", 0);
+    bool is_polled = bp_json_tree_array(thread->row, "polled") != NULL;
+    bool has_chain = bp_json_tree_array(wait, "chain") != NULL;
+    unanswered found = {.why = NO_SILENCE};
+    if (evidence->window_ms < answer_min_ms || !waited_all_the_while(evidence, thread) ||
+        thread->is_own || has_chain || has_stopped_peer(evidence, thread) ||
+        !bp_array_has_text(calls, thread->syscall)) {
+        return found;
+    }
+    if (!is_polled) {
+        silence why = find_silence(wait, true);
+        return (unanswered){.file = why != NO_SILENCE ? wait : NULL, .why = why};
+    }
+    BP_JSON_EACH (polled, bp_json_tree_rows(thread->row, "polled")) {
+        const bp_json_tree *file = find_polled(evidence, polled);
+        if (is_for_itself(file, own_pid)) {
+            continue;
+        }
+        silence why = find_silence(file, false);
+        if (why == NO_SILENCE) {
+            return (unanswered){.why = NO_SILENCE};
+        }
+        found = why < found.why ? (unanswered){file, why} : found;
+    }
+    return found;
+}
+
+void bp_diagnose_no_answer(bp_evidence *evidence) {
+    bool is_sure = evidence->running == BP_DIAGNOSIS_NO_ANSWER;
+    const bp_thread *first = NULL;
+    unanswered asked = {.file = NULL};
+    uint64_t other_count = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        unanswered found = find_unanswered(evidence, &evidence->threads[i]);
+        if (found.file == NULL || (found.why <= UNACKNOWLEDGED) != is_sure) {
+            continue;
+        }
+        other_count += first != NULL;
+        asked = first == NULL ? found : asked;
+        first = first == NULL ? &evidence->threads[i] : first;
+    }
+    if (first == NULL) {
+        return;
+    }
+    static const char *const patterns[] = {
+        [UNREAD] =
+            "thread {} waits in {} for {}{[ at {}]}, which has not read the {} byte{|s} that "
+            "were sent to it" AND_MORE_THREADS "; for all of the {} measured",
+        [UNACKNOWLEDGED] =
+            "thread {} waits in {} for {}{[ at {}]}, which has not acknowledged the "
+            "{} byte{|s} that were sent to it" AND_MORE_THREADS "; for all of the {} measured",
+        [UNANSWERED] =
+            "thread {} probably waits in {} for an answer of {}{[ at {}]}: it connected, "
+            "or sent last, {} before, and nothing came in" AND_MORE_THREADS
+            "; for all of the {} measured",
+        [SILENT] =
+            "thread {} probably waits in {} for an answer of {}{[ at {}]}{[{}]}" AND_MORE_THREADS
+            ", for all of the {} measured"};
+    const bp_json_tree *socket = bp_json_tree_object(asked.file, "socket");
+    const bp_json_tree *end = bp_json_tree_rows(asked.file, "other_end");
+    const char *remote = bp_json_tree_text_or(socket, "remote", "?");
+    const char *key = asked.why == UNREAD ? "peer_unread_bytes" : "send_queue_bytes";
+    bp_argument peer = end != NULL ? bp_process_argument(end) : BP_CUT_TEXT(remote, 110);
+    bp_argument amount = BP_COUNT(bp_json_tree_uint_or(socket, key, 0));
+    if (asked.why == UNANSWERED) {
+        amount = BP_NUMBER((double)bp_json_tree_uint_or(socket, "sent_ms_ago", 0) / 1000, 1, " s");
+    } else if (asked.why == SILENT) {
+        amount = BP_TEXT("");
+    }
+    peer.rest = "";
+    bp_find(evidence, patterns[asked.why], bp_thread_argument(first), BP_TEXT(first->syscall), peer,
+            BP_CUT_TEXT(end != NULL ? remote : "", 110), amount, BP_COUNT(other_count),
+            BP_SECS(evidence->window_ms));
+}
+
 /* --- locks -------------------------------------------------------------------------------- */
 
 /* The thread that holds the lock that a thread waits for, or NULL. */

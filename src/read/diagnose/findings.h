@@ -114,6 +114,8 @@ const char *bp_severity_name(bp_severity severity);
     ROW(GAP, "gap", WARNING, gap, REPORT, "metadata.json", ".gap_key", "") \
     ROW(TRIGGERS, "earlier-triggers", WARNING, triggers, REPORT, "manifest.json", ".triggers[]", \
         "") \
+    ROW(NO_ANSWER, "no-answer", WARNING, no_answer, PROCESS, "threads.json", ".threads[].waits_for", \
+        "look at what the other end does; capture it, if it is on this machine") \
     ROW(CLOSE_WAIT, "close-wait", WARNING, close_wait, PROCESS, "files.json", \
         ".files[].socket.state", \
         "the program does not close connections that its peers have closed") \
@@ -153,6 +155,8 @@ const char *bp_severity_name(bp_severity severity);
     ROW(LOG_ERRORS, "log-errors", WARNING, log_errors, REPORT, "logs.jsonl", ".message", "") \
     ROW(NOT_READ, "entry-not-read", WARNING, none, REPORT, "", "", "") \
     ROW(MISSING, "entry-missing", WARNING, missing, REPORT, "", "", "") \
+    ROW(NO_ANSWER_YET, "no-answer", INFO, no_answer, PROCESS, "threads.json", \
+        ".threads[].waits_for", "look at what the other end does") \
     ROW(NO_MANIFEST, "no-manifest", INFO, no_manifest, REPORT, "manifest.json", "", "")
 /* clang-format on */
 

@@ -183,11 +183,12 @@ Test(sockets, have_a_table_by_their_name_in_the_kernel) {
 }
 
 Test(unix_diag, reads_peers_and_queues_until_the_last_message) {
-    static const bp_socket_diag expected[] = {{14419244, 14419245, true, 0, 768, NULL, 0},
-                                              {14419259, 0, true, 0, 0, NULL, 0},
-                                              {14419245, 14419244, true, 3, 0, NULL, 0},
-                                              {14419260, 0, true, 0, 0, NULL, 0},
-                                              {14419258, 0, true, 1, 3, NULL, 0}};
+    static const bp_socket_diag expected[] = {
+        {.inode = 14419244, .peer_inode = 14419245, .has_queues = true, .send_queue = 768},
+        {.inode = 14419259, .has_queues = true},
+        {.inode = 14419245, .peer_inode = 14419244, .has_queues = true, .receive_queue = 3},
+        {.inode = 14419260, .has_queues = true},
+        {.inode = 14419258, .has_queues = true, .receive_queue = 1, .send_queue = 3}};
     size_t bytes;
     size_t at = 0;
     size_t count = 0;
@@ -217,6 +218,50 @@ Test(unix_diag, reads_who_waits_to_be_accepted) {
     at = 0;
     cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
     cr_expect(eq(sz, diag.pending_count, 0));
+}
+
+Test(unix_diag, reads_names_with_and_without_a_file) {
+    unsigned char answer[40] = {[0] = 40, [4] = 20, [16] = 1, [20] = 9, [32] = 7};
+    bp_socket_diag diag = {.inode = 0};
+    bool is_last = false;
+    size_t at = 0;
+    memcpy(answer + 36, "/ab", 4);
+    cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
+    cr_expect(eq(str, diag.name, "/ab"));
+    memcpy(answer + 36, "\0ab", 4);
+    at = 0;
+    cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
+    cr_expect(eq(str, diag.name, "@ab"));
+    answer[32] = 4; /* of a socket without a name */
+    at = 0;
+    cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
+    cr_expect(eq(str, diag.name, ""));
+}
+
+/* struct tcp_info: 44 and 52 are when data was sent and came in, 152 counts what came in. */
+Test(unix_diag, reads_when_a_connection_sent_and_received) {
+    enum { info = 16 + 72 + 4, info_bytes = 232 };
+    unsigned char answer[info + info_bytes] = {
+        [0] = (info + info_bytes) & 0xff, [1] = (info + info_bytes) >> 8, [4] = 20, [16] = 2};
+    bp_socket_diag diag = {.inode = 0};
+    bool is_last = false;
+    size_t at = 0;
+    answer[info - 4] = info_bytes + 4;
+    answer[info - 2] = 2;
+    answer[info + 45] = 4;
+    answer[info + 53] = 8;
+    cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
+    cr_expect(diag.has_times && !diag.has_received);
+    cr_expect(eq(u64, diag.sent_ms, 1024));
+    cr_expect(eq(u64, diag.received_ms, 2048));
+    answer[info + 152] = 1;
+    at = 0;
+    cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
+    cr_expect(diag.has_received);
+    answer[info - 4] = 100; /* of an older kernel */
+    at = 0;
+    cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
+    cr_expect(not(diag.has_times));
 }
 
 /* As the kernel answers for a listener: struct inet_diag_msg has the queues and the inode last. */

@@ -353,16 +353,47 @@ static uint64_t number_at(const unsigned char *bytes, size_t end, size_t at, siz
 /* struct nlmsghdr, struct unix_diag_msg, struct nlattr: their sizes, and what is aligned to 4. */
 enum { header_bytes = 16, diag_bytes = 16, attribute_bytes = 4 };
 
-static void take_attributes(const unsigned char *bytes, size_t at, size_t end,
+/* An abstract name begins with a NUL (unix(7)). */
+static void take_name(const unsigned char *name, size_t length, bp_socket_diag *diag) {
+    bool is_abstract = length > 0 && name[0] == '\0';
+    (void)snprintf(diag->name, sizeof diag->name, "%s%.*s", is_abstract ? "@" : "",
+                   (int)(length - is_abstract), (const char *)name + is_abstract);
+}
+
+/* struct tcp_info in linux/tcp.h */
+static void take_tcp_info(const unsigned char *info, size_t length, bp_socket_diag *diag) {
+    enum { last_data_sent = 44, last_data_received = 52, segments_received = 152, needed = 156 };
+    if (length >= needed) {
+        diag->has_times = true;
+        diag->sent_ms = number_at(info, length, last_data_sent, 4);
+        diag->received_ms = number_at(info, length, last_data_received, 4);
+        diag->has_received = number_at(info, length, segments_received, 4) > 0;
+    }
+}
+
+static void take_attributes(const unsigned char *bytes, size_t at, size_t end, bool is_inet,
                             bp_socket_diag *diag) {
-    enum { peer = 2, pending = 3, queues = 4 }; /* UNIX_DIAG_PEER, …_ICONS, …_RQLEN */
+    enum { info = 2 }; /* INET_DIAG_INFO */
+    enum {
+        name = 0,
+        peer = 2,
+        pending = 3,
+        queues = 4
+    }; /* UNIX_DIAG_NAME, …_PEER, …_ICONS,
+          …_RQLEN */
     while (end - at >= attribute_bytes) {
         size_t length = (size_t)number_at(bytes, end, at, 2);
         uint64_t type = number_at(bytes, end, at + 2, 2);
         if (length < attribute_bytes || length > end - at) {
             return;
         }
-        if (type == peer && length >= attribute_bytes + 4) {
+        if (is_inet) {
+            if (type == info) {
+                take_tcp_info(bytes + at + attribute_bytes, length - attribute_bytes, diag);
+            }
+        } else if (type == name) {
+            take_name(bytes + at + attribute_bytes, length - attribute_bytes, diag);
+        } else if (type == peer && length >= attribute_bytes + 4) {
             diag->peer_inode = number_at(bytes, end, at + attribute_bytes, 4);
         } else if (type == queues && length >= attribute_bytes + 8) {
             diag->has_queues = true;
@@ -405,9 +436,9 @@ bool bp_socket_diag_take(const unsigned char *bytes, size_t byte_count, size_t *
         diag.has_queues = true;
         diag.receive_queue = number_at(bytes, byte_count, body + inet_receive, 4);
         diag.send_queue = number_at(bytes, byte_count, body + inet_send, 4);
-    } else {
-        take_attributes(bytes, body + diag_bytes, start + length, &diag);
     }
+    take_attributes(bytes, body + (is_inet ? inet_diag_bytes : diag_bytes), start + length, is_inet,
+                    &diag);
     *ret_diag = diag;
     return true;
 }

@@ -108,6 +108,13 @@ typedef struct bp_socket {
     uint64_t drops;
     uint64_t peer_inode;     /* of the socket at the other end, which is on this machine */
     uint64_t listener_inode; /* of a listener on this machine that has not accepted it */
+    bool is_accepted;        /* the other end connected to it */
+    bool has_connected;      /* it connected to the other end; neither: that is not known */
+    bool has_peer_queue;
+    uint64_t peer_queue;           /* bytes that the other end, on this machine, has not read */
+    bool has_times;                /* of a TCP connection that it began */
+    uint64_t sent_ms, received_ms; /* since data was sent, and came in; or since it began */
+    bool has_received;             /* any data */
 } bp_socket;
 
 /* A line of a table; its first one has titles and is none. False with the output left alone. */
@@ -129,7 +136,8 @@ bool bp_socket_connection(const bp_socket *socket, bool from_remote,
  */
 bool bp_socket_is_listener_of(const bp_socket *listener, const bp_socket *socket);
 
-/* What sock_diag adds of a unix socket, and of a listener of TCP: the queues. */
+/* What sock_diag adds: the queues of a unix socket and of a listener of TCP, the name of a unix
+ * socket, "@" in front of one that is no file, and when a TCP socket sent and received. */
 typedef struct bp_socket_diag {
     uint64_t inode, peer_inode; /* 0: it has none */
     bool has_queues;
@@ -137,6 +145,9 @@ typedef struct bp_socket_diag {
     const unsigned char *pending; /* of a unix listener: 32-bit inodes of those who have connected,
                                      and are not accepted; in the answer, of any alignment */
     size_t pending_count;
+    char name[BP_SOCKET_NAME_BYTES];
+    bool has_times, has_received;
+    uint64_t sent_ms, received_ms;
 } bp_socket_diag;
 
 /*
