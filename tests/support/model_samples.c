@@ -326,7 +326,9 @@ static bp_stack_thread stack_threads[] = {
     {.tid = 4713,
      .state = BP_STACK_RUNNING,
      .first_frame = 4,
-     .reason = "it has no stack without stopping it"},
+     .reason = "it has no stack without stopping it",
+     .python_count = 2,
+     .python_reason = "there are more frames than the limit"},
     {.tid = 4715,
      .name = "spin",
      .state = BP_STACK_STOPPED,
@@ -335,6 +337,8 @@ static bp_stack_thread stack_threads[] = {
      .frame_count = 1,
      .reason = "this code was made at run time"},
     {.tid = 4714, .state = BP_STACK_MOVED, .first_frame = 4, .reason = "it ran meanwhile"}};
+static bp_python_frame python_frames[] = {{(char[]){"Worker.take"}, (char[]){"/srv/app.py"}, 12},
+                                          {(char[]){"<module>"}, NULL, 0}};
 
 const bp_stacks sample_stacks_full = {.pid = 4711,
                                       .modules = stack_modules,
@@ -348,5 +352,8 @@ const bp_stacks sample_stacks_full = {.pid = 4711,
                                       .is_of_all = true,
                                       .passed_over_count = 2,
                                       .language = "Python",
+                                      .python_frames = python_frames,
+                                      .python_frame_count = 2,
+                                      .python_version = "3.11.7",
                                       .is_mangled = true};
 const bp_stacks sample_stacks_bare = {.pid = 1};

@@ -73,9 +73,19 @@ static const char *base_name(const char *path) {
 
 /* As it is in the source; NULL: it is a plain symbol, or there is none. */
 static const char *name_as_written(const bp_frame_text *frame) {
-    bool is_written =
-        frame->demangled == NULL && frame->symbol != NULL && strchr(frame->symbol, '<') != NULL;
+    bool is_written = frame->demangled == NULL && frame->symbol != NULL && !frame->is_python &&
+                      strchr(frame->symbol, '<') != NULL;
     return is_written ? frame->symbol : frame->demangled;
+}
+
+/* "take" of "main.<locals>.take": what stands before is around the function. */
+static span python_name(const char *name) {
+    static const char mark[] = "<locals>.";
+    for (const char *at = name; (at = strstr(at, mark)) != NULL;) {
+        at += sizeof mark - 1;
+        name = *at != '\0' ? at : name;
+    }
+    return (span){name, name + strlen(name)};
 }
 
 static span name_of(const bp_frame_text *frame) {
@@ -86,13 +96,33 @@ static span name_of(const bp_frame_text *frame) {
     } else if (written != NULL) {
         name = find_name(written);
     }
+    if (frame->is_python && frame->symbol != NULL) {
+        return python_name(frame->symbol);
+    }
     return name.at == name.end && frame->symbol != NULL ? plain_symbol(frame->symbol) : name;
 }
 
+/* " (app.py:12)" */
+static void print_python_place(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTES / 2]) {
+    enum { file_max = 17 };
+    const char *file = base_name(frame->source);
+    size_t length = strlen(file);
+    char line[24] = "";
+    if (frame->line > 0) {
+        (void)snprintf(line, sizeof line, ":%" PRIu64, frame->line);
+    }
+    bool is_cut = length > file_max;
+    size_t kept = is_cut ? bp_utf8_cut(file, length, file_max) : length;
+    (void)snprintf(out, BP_FRAME_NAME_BYTES / 2, " (%.*s%s%.8s)", (int)kept, file,
+                   is_cut ? ellipsis : "", line);
+}
+
 void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTES]) {
-    char offset[24] = "";
+    char offset[BP_FRAME_NAME_BYTES / 2] = "";
     span name = name_of(frame);
-    if (name.at == name.end && frame->module != NULL) {
+    if (frame->is_python && frame->source != NULL) {
+        print_python_place(frame, offset);
+    } else if (name.at == name.end && frame->module != NULL) {
         const char *base = base_name(frame->module);
         name = (span){base, base + strlen(base)};
         (void)snprintf(offset, sizeof offset, "+0x%" PRIx64, frame->file_address);
@@ -123,20 +153,27 @@ void bp_frame_append_plain(bp_buffer *out, const char *text, size_t byte_count) 
 }
 
 void bp_frame_append_line(bp_buffer *out, const bp_frame_text *frame, size_t number) {
-    (void)bp_buffer_printf(out, "#%-2zu 0x%016" PRIx64 " in ", number, frame->address);
+    (void)bp_buffer_printf(out, "#%-2zu ", number);
+    if (!frame->is_python) {
+        (void)bp_buffer_printf(out, "0x%016" PRIx64 " ", frame->address);
+    }
+    (void)bp_buffer_append_text(out, "in ");
     if (frame->is_signal) {
         (void)bp_buffer_append_text(out, signal_words);
     } else if (frame->demangled != NULL) { /* has its parameters, unless it is no function */
         bp_frame_append_plain(out, frame->demangled, SIZE_MAX);
     } else {
         const char *symbol = frame->symbol != NULL ? frame->symbol : "??";
-        bp_frame_append_plain(out, symbol, strcspn(symbol, "@")); /* without its version */
-        (void)bp_buffer_append_text(out, " ()");
+        size_t length = frame->is_python ? SIZE_MAX : strcspn(symbol, "@"); /* no version */
+        bp_frame_append_plain(out, symbol, length);
+        (void)bp_buffer_append_text(out, frame->is_python ? "" : " ()");
     }
     if (frame->source != NULL) {
         (void)bp_buffer_append_text(out, " at ");
         bp_frame_append_plain(out, frame->source, SIZE_MAX);
-        (void)bp_buffer_printf(out, ":%" PRIu64, frame->line);
+        if (frame->line > 0 || !frame->is_python) {
+            (void)bp_buffer_printf(out, ":%" PRIu64, frame->line);
+        }
     } else if (frame->module != NULL) {
         (void)bp_buffer_append_text(out, " from ");
         bp_frame_append_plain(out, frame->module, SIZE_MAX);

@@ -24,13 +24,15 @@ typedef struct bp_frame_text {
     const char *source;
     uint64_t line; /* of `source` */
     bool is_inlined, is_signal, is_by_frame_pointer;
+    bool is_python; /* a function of Python, which has no address */
 } bp_frame_text;
 
 /*
  * "app::parse<int>", for a line with several: without the version of the symbol, the marks of a
  * compiler's clone, parameters and, but of an operator, the result's type; a long one is cut with
  * an ellipsis. A frame without a name is "viewer+0x1221", in no file "0x7f3c". Where a signal
- * handler returns to, it is gdb's words for that. Never "".
+ * handler returns to, it is gdb's words for that. A function of Python has its place, "take
+ * (app.py:12)", as names such as "<module>" need one. Never "".
  */
 void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTES]);
 
@@ -42,7 +44,7 @@ bool bp_frame_append_name(bp_buffer *out, const bp_frame_text *frame);
 void bp_frame_append_plain(bp_buffer *out, const char *text, size_t byte_count);
 
 /* "#1  0x00007f5e3c8 in poll () from /lib/libc.so.6 (+0xf8e2f)", or "at source.c:12", as gdb prints
- * it, and a newline. */
+ * it, and a newline. A function of Python is "#1  in take at app.py:12". */
 void bp_frame_append_line(bp_buffer *out, const bp_frame_text *frame, size_t number);
 
 /*

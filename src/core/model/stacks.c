@@ -28,6 +28,11 @@ void bp_stacks_release(bp_stacks *stacks) {
     for (size_t i = 0; i < stacks->place_count; i++) {
         bp_stack_place_release(&stacks->places[i]);
     }
+    for (size_t i = 0; i < stacks->python_frame_count; i++) {
+        free(stacks->python_frames[i].function);
+        free(stacks->python_frames[i].source);
+    }
+    free(stacks->python_frames);
     free(stacks->modules);
     free(stacks->places);
     free(stacks->frames);
@@ -101,6 +106,13 @@ bp_frame_text bp_stacks_frame_text(const bp_stacks *stacks, const bp_stack_frame
     return text;
 }
 
+bp_frame_text bp_stacks_python_text(const bp_python_frame *frame) {
+    return (bp_frame_text){.symbol = frame->function,
+                           .source = frame->source,
+                           .line = frame->line > 0 ? (uint64_t)frame->line : 0,
+                           .is_python = true};
+}
+
 static void add_frame(bp_json *json, const bp_stacks *stacks, const bp_stack_frame *frame,
                       size_t index) {
     const bp_stack_place *place = &stacks->places[frame->place];
@@ -146,6 +158,22 @@ static bool has_frames(const bp_stack_thread *thread) {
     return thread->state == BP_STACK_BLOCKED || thread->state == BP_STACK_STOPPED;
 }
 
+static void add_python(bp_json *json, const bp_stacks *stacks, const bp_stack_thread *thread) {
+    if (thread->python_count > 0) {
+        bp_json_array_begin(json, "python_frames");
+        for (size_t i = 0; i < thread->python_count; i++) {
+            const bp_python_frame *frame = &stacks->python_frames[thread->first_python + i];
+            bp_json_object_begin(json, NULL);
+            bp_json_add_text(json, "function", frame->function);
+            bp_json_add_text(json, "source", frame->source);
+            bp_model_add_known_uint(json, "line", frame->line > 0, (uint64_t)frame->line);
+            bp_json_object_end(json);
+        }
+        bp_json_array_end(json);
+    }
+    bp_json_add_text(json, "python_reason", thread->python_reason);
+}
+
 static void add_thread(bp_json *json, const bp_stacks *stacks, const bp_stack_thread *thread) {
     bp_json_object_begin(json, NULL);
     bp_json_add_uint(json, "tid", thread->tid);
@@ -157,6 +185,7 @@ static void add_thread(bp_json *json, const bp_stacks *stacks, const bp_stack_th
     bp_model_add_known_uint(json, "stopped_us", thread->state == BP_STACK_STOPPED,
                             (thread->stopped_ns + 999) / 1000);
     bp_model_add_known_text(json, "reason", thread->reason);
+    add_python(json, stacks, thread);
     bp_json_object_end(json);
 }
 
@@ -181,6 +210,8 @@ bugpack_status bp_stacks_print_json(const bp_stacks *stacks, bp_buffer *out, bug
     bp_json_add_uint(&json, "pid", stacks->pid);
     bp_json_add_text(&json, "taken", stacks->is_of_all ? "all" : "blocked");
     bp_json_add_text(&json, "interpreter", stacks->language);
+    bp_model_add_known_text(&json, "python_version", stacks->python_version);
+    bp_model_add_known_text(&json, "python_reason", stacks->python_reason);
     bp_json_add_bool(&json, "demangled", !stacks->is_mangled);
     bp_json_add_uint(&json, "threads_passed_over", stacks->passed_over_count);
     bp_json_array_begin(&json, "threads");
@@ -209,6 +240,15 @@ static void append_thread(bp_buffer *out, const bp_stacks *stacks, size_t number
             out, "%s: %s\n", has_frames(thread) ? "Backtrace stopped" : state_names[thread->state],
             thread->reason);
     }
+    (void)bp_buffer_append_text(out, thread->python_count > 0 ? "Python:\n" : "");
+    for (size_t i = 0; i < thread->python_count; i++) {
+        const bp_frame_text text =
+            bp_stacks_python_text(&stacks->python_frames[thread->first_python + i]);
+        bp_frame_append_line(out, &text, i);
+    }
+    if (thread->python_reason != NULL) {
+        (void)bp_buffer_printf(out, "Python stopped: %s\n", thread->python_reason);
+    }
 }
 
 bugpack_status bp_stacks_print_text(const bp_stacks *stacks, bp_buffer *out, bugpack_error *error) {
@@ -221,11 +261,17 @@ bugpack_status bp_stacks_print_text(const bp_stacks *stacks, bp_buffer *out, bug
         (void)bp_buffer_printf(out, "%zu %s stopped, for at most %" PRIu64 " us each.\n", count,
                                count == 1 ? "was" : "were", bp_stacks_longest_stop_us(stacks));
     }
-    if (stacks->language != NULL) {
+    if (stacks->python_version[0] != '\0' && stacks->python_reason[0] == '\0') {
+        (void)bp_buffer_printf(
+            out, "The functions of Python %s follow the C functions of each thread.\n",
+            stacks->python_version);
+    } else if (stacks->language != NULL) {
+        const char *reason = stacks->python_reason;
         (void)bp_buffer_printf(out,
                                "A %s interpreter is loaded. The frames are its C functions, "
-                               "not %s's.\n",
-                               stacks->language, stacks->language);
+                               "not %s's%s%s.\n",
+                               stacks->language, stacks->language, reason[0] != '\0' ? ": " : "",
+                               reason);
     }
     if (stacks->is_mangled) {
         (void)bp_buffer_append_text(out, "C++ names are as the files have them: there is no "

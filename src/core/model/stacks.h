@@ -56,6 +56,12 @@ typedef struct bp_stack_frame {
     bool is_by_frame_pointer; /* the frame before it has no unwind table: it may be wrong */
 } bp_stack_frame;
 
+/* A function of Python that was called; its texts are owned. */
+typedef struct bp_python_frame {
+    char *function, *source; /* the second may be NULL */
+    int line;                /* 0: not known */
+} bp_python_frame;
+
 typedef enum bp_stack_state {
     BP_STACK_BLOCKED, /* has a stack; was not stopped */
     BP_STACK_STOPPED, /* has one, as it was stopped for an instant */
@@ -71,6 +77,8 @@ typedef struct bp_stack_thread {
     uint64_t stopped_ns; /* for how long at most */
     size_t first_frame, frame_count;
     char reason[200]; /* why there is no stack, or why it ends early; "" when it is complete */
+    size_t first_python, python_count; /* of python_frames */
+    const char *python_reason; /* why frames of Python are missing; NULL: none is, or has none */
 } bp_stack_thread;
 
 typedef struct bp_stacks {
@@ -83,6 +91,10 @@ typedef struct bp_stacks {
     size_t frame_count;
     bp_stack_thread *threads; /* ascending by tid, as the kernel lists them */
     size_t thread_count;
+    bp_python_frame *python_frames; /* innermost first */
+    size_t python_frame_count;
+    char python_version[16];  /* "3.11.7"; "": not known */
+    char python_reason[80];   /* why no thread has such frames; "" where they were read */
     size_t passed_over_count; /* threads that are not listed: limits, or no time left */
     const char *language;     /* "Python", … whose interpreter is loaded; NULL: none is known */
     bool is_of_all;           /* threads were stopped where that was needed */
@@ -111,6 +123,9 @@ void bp_stack_place_release(bp_stack_place *place);
  * are borrowed. */
 bp_frame_text bp_stacks_frame_text(const bp_stacks *stacks, const bp_stack_frame *frame,
                                    size_t index);
+
+/* The same of a frame of Python. */
+bp_frame_text bp_stacks_python_text(const bp_python_frame *frame);
 
 /* Adds members of the open object: whether the stack is complete, and its frames. */
 void bp_stacks_add_frames(const bp_stacks *stacks, const bp_stack_thread *thread, bp_json *json);

@@ -8,10 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
 #include "platform/linux/thread_reader.h"
+#include "process/python_frames.h"
+#include "process/remote_memory.h"
 #include "stacks/unwinder.h"
 
 enum { attempt_max = 5 };
@@ -35,7 +38,134 @@ struct reader {
     const bp_stacks_plan *plan;
     bp_stop_helper helper; /* of our own process, once it is needed */
     bool was_helper_started;
+    bp_python_layout python;
+    bp_python_thread *python_threads; /* NULL: not a program of Python */
+    size_t python_thread_count, python_capacity;
+    char *text; /* of one file, BP_THREAD_TEXT_BYTES; likewise */
 };
+
+/* A bp_python_reader. */
+static bool read_python_memory(void *context, uint64_t address, void *out, size_t bytes) {
+    const bp_unwinder *unwinder = context;
+    return bp_remote_read_one(unwinder->files.pid, address, out, bytes) == 0;
+}
+
+/* libpython3.11.so.1.0, python3.11, or an executable that has Python in it. */
+static bool may_be_python(const char *path, const char *executable) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0 ||
+           strcmp(path, executable) == 0;
+}
+
+static bp_python_support read_python_layout(struct reader *reader, bp_mapped_file *file) {
+    bp_elf_object object;
+    uint64_t code;
+    bool is_there;
+    int fd = bp_mapped_file_open(reader->unwinder.files.process_fd, file, &is_there);
+    bp_python_support support = BP_PYTHON_NONE;
+    if (fd >= 0 && bp_elf_object_read(fd, &object) == BP_ELF_OK &&
+        bp_elf_code_address(&object, &code)) {
+        support = bp_python_layout_read(&object, file->code_start - code, &reader->python);
+    }
+    bp_file_close(fd);
+    return support;
+}
+
+static void list_python_threads(struct reader *reader) {
+    reader->text = malloc(BP_THREAD_TEXT_BYTES);
+    reader->python_threads = calloc(BP_STACKS_THREAD_MAX, sizeof *reader->python_threads);
+    if (reader->python_threads != NULL && reader->text != NULL) {
+        reader->python_thread_count =
+            bp_python_list_threads(&reader->python, reader->python_threads, BP_STACKS_THREAD_MAX);
+    }
+}
+
+/* Finds the interpreter, if there is one, and its threads. */
+static void find_python(struct reader *reader) {
+    bp_stack_files *files = &reader->unwinder.files;
+    bp_stacks *out = &reader->unwinder.out;
+    bp_python_support support = BP_PYTHON_NONE;
+    char executable[BP_STACK_NAME_MAX] = "";
+    ssize_t length = readlinkat(files->process_fd, "exe", executable, sizeof executable - 1);
+    executable[length > 0 ? length : 0] = '\0';
+    reader->python.read = read_python_memory;
+    reader->python.context = &reader->unwinder;
+    for (size_t i = 0; support == BP_PYTHON_NONE && i < files->count; i++) {
+        if (may_be_python(files->items[i].mapped.path, executable)) {
+            support = read_python_layout(reader, &files->items[i].mapped);
+        }
+    }
+    if (support == BP_PYTHON_NONE) {
+        return;
+    }
+    if (reader->python.version != 0) {
+        bp_python_print_version(reader->python.version, out->python_version);
+    }
+    if (support == BP_PYTHON_KNOWN) {
+        list_python_threads(reader);
+    } else {
+        (void)snprintf(out->python_reason, sizeof out->python_reason,
+                       "where this build of Python %s keeps them is not known",
+                       out->python_version[0] != '\0' ? out->python_version : "before 3.11");
+    }
+}
+
+/* The state of a thread in Python; 0: it never ran Python. */
+static uint64_t find_python_state(const struct reader *reader, uint64_t tid) {
+    const bp_thread_reader files = {.dir_fd = reader->unwinder.task_fd,
+                                    .task = "",
+                                    .text = reader->text,
+                                    .text_bytes = BP_THREAD_TEXT_BYTES};
+    bp_thread_reading reading;
+    uint64_t state = 0;
+    if (reader->python_thread_count == 0) {
+        return 0;
+    }
+    bp_thread_read(&files, tid, 1u << BP_GROUP_STATUS, &reading);
+    tid = reading.own_tid != 0 ? reading.own_tid : tid;
+    bp_thread_reading_release(&reading);
+    for (size_t i = 0; state == 0 && i < reader->python_thread_count; i++) {
+        state = reader->python_threads[i].tid == tid ? reader->python_threads[i].state : 0;
+    }
+    return state;
+}
+
+static void forget_python(bp_stacks *out, bp_stack_thread *thread) {
+    while (thread->python_count > 0) {
+        bp_python_frame *frame = &out->python_frames[--out->python_frame_count];
+        free(frame->function);
+        free(frame->source);
+        thread->python_count--;
+    }
+    thread->python_reason = NULL;
+}
+
+/* Reads the frames of Python of the thread, whose frames are the last, once more. */
+static void read_python(struct reader *reader, uint64_t state, bp_stack_thread *thread) {
+    bp_stacks *out = &reader->unwinder.out;
+    bp_python_stack *stack = state != 0 ? malloc(sizeof *stack) : NULL;
+    forget_python(out, thread);
+    thread->first_python = out->python_frame_count;
+    if (stack == NULL || !bp_python_read_stack(&reader->python, state, stack)) {
+        free(stack);
+        return;
+    }
+    for (size_t i = 0; i < stack->count; i++) {
+        if (out->python_frame_count < BP_STACKS_PYTHON_FRAMES_MAX &&
+            bp_array_reserve(&out->python_frames, out->python_frame_count,
+                             &reader->python_capacity)) {
+            out->python_frames[out->python_frame_count++] = stack->frames[i];
+            thread->python_count++;
+        } else {
+            free(stack->frames[i].function);
+            free(stack->frames[i].source);
+            stack->reason = "there are more frames than the limit";
+        }
+    }
+    thread->python_reason = stack->reason[0] != '\0' ? stack->reason : NULL;
+    free(stack);
+}
 
 static void set_reason(bp_stack_thread *thread, bp_stack_state state, const char *reason) {
     thread->state = state;
@@ -46,10 +176,11 @@ static void set_reason(bp_stack_thread *thread, bp_stack_state state, const char
  * Copies the stack of a blocked thread between two readings of where it is, and unwinds the copy.
  * 0; EAGAIN when it ran meanwhile; or another errno.
  */
-static int unwind_blocked(bp_unwinder *unwinder, bp_stack_thread *thread) {
+static int unwind_blocked(struct reader *reader, uint64_t python_state, bp_stack_thread *thread) {
     /* One that woke up meanwhile and waits in the same place again has another schedstat. Kernels
      * without it have no such file. */
     static const uint32_t groups = 1u << BP_GROUP_SYSCALL | 1u << BP_GROUP_SCHEDSTAT;
+    bp_unwinder *unwinder = &reader->unwinder;
     bp_thread_copy *copy = &unwinder->copy;
     char text[512];
     const bp_thread_reader files = {
@@ -75,6 +206,7 @@ static int unwind_blocked(bp_unwinder *unwinder, bp_stack_thread *thread) {
     copy->register_count = 0;
     copy->pid = unwinder->files.pid;
     result = bp_thread_copy_stack(copy, unwinder->files.pid);
+    read_python(reader, python_state, thread);
     if (!bp_thread_reader_has_stayed(&files, &before)) {
         return EAGAIN;
     }
@@ -90,7 +222,8 @@ static int unwind_blocked(bp_unwinder *unwinder, bp_stack_thread *thread) {
  * Appends the frames of a thread whose tid is set, and sets its state and reason. 0, also when it
  * has no stack, or an errno: then its state is BP_STACK_UNREAD.
  */
-static int unwind_thread(bp_unwinder *unwinder, bp_stack_thread *thread) {
+static int unwind_thread(struct reader *reader, uint64_t python_state, bp_stack_thread *thread) {
+    bp_unwinder *unwinder = &reader->unwinder;
     int result = EAGAIN;
     char text[sizeof thread->reason];
     char message[BP_ERRNO_BYTES];
@@ -100,7 +233,7 @@ static int unwind_thread(bp_unwinder *unwinder, bp_stack_thread *thread) {
     }
     for (unsigned i = 0; result == EAGAIN && i < attempt_max; i++) {
         bp_unwinder_forget(unwinder, thread);
-        result = unwind_blocked(unwinder, thread);
+        result = unwind_blocked(reader, python_state, thread);
     }
     if (result == 0) {
         return 0;
@@ -174,11 +307,17 @@ static int add_thread(struct reader *reader, uint64_t tid) {
     int result = 0;
     if (bp_proc_read_stat(fd, &stat, "stat") == 0 && !bp_proc_has_thread_ended(&stat)) {
         memcpy(thread.name, stat.name, sizeof thread.name);
-        result = unwind_thread(&reader->unwinder, &thread);
+        uint64_t python_state = find_python_state(reader, tid);
+        result = unwind_thread(reader, python_state, &thread);
         if (result == 0 && is_to_be_stopped(reader, &thread)) {
             stop_thread(reader, fd, &thread);
         }
-        if (!bp_proc_is_gone(result)) {
+        if (thread.state != BP_STACK_BLOCKED) {
+            read_python(reader, python_state, &thread);
+        }
+        if (bp_proc_is_gone(result)) {
+            forget_python(&reader->unwinder.out, &thread);
+        } else {
             reader->unwinder.out.threads[reader->unwinder.out.thread_count++] = thread;
         }
     }
@@ -252,6 +391,7 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
     if (status != BUGPACK_OK) {
         goto out;
     }
+    find_python(&reader);
     status = read_threads(&reader, error);
     if (status != BUGPACK_OK) {
         goto out;
@@ -261,8 +401,13 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
         !bp_stacks_describe(&unwinder->files, plan->symbols_until_ns, &unwinder->out)) {
         status = bp_fail_memory(error, "read stacks");
     }
+    if (unwinder->out.language == NULL && reader.python_thread_count > 0) {
+        unwinder->out.language = "Python"; /* in an executable of another name */
+    }
 out:
     bp_stop_helper_end(&reader.helper);
+    free(reader.python_threads);
+    free(reader.text);
     return finish(unwinder, status, ret_stacks);
 }
 

@@ -62,8 +62,10 @@ static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     if (running_count > 0) {
         (void)snprintf(running, sizeof running, "; %zu running, without a stack", running_count);
     }
-    (void)snprintf(writer->line.note, sizeof writer->line.note, "threads: %zu blocked%s%s",
-                   blocked_count, stopped, running);
+    (void)snprintf(writer->line.note, sizeof writer->line.note, "threads: %zu blocked%s%s%s%s",
+                   blocked_count, stopped, running,
+                   stacks->python_reason[0] != '\0' ? "; no functions of Python: " : "",
+                   stacks->python_reason);
     if (bp_stacks_describe_loss(stacks, loss)) {
         bp_writer_truncate(writer, true, "%s", loss);
     } else if (stacks->passed_over_count > 0) {

@@ -22,7 +22,7 @@
 
 static const char full_text[] =
     "Process 4711: the stacks of its threads. 1 was stopped, for at most 86 us each.\n"
-    "A Python interpreter is loaded. The frames are its C functions, not Python's.\n"
+    "The functions of Python 3.11.7 follow the C functions of each thread.\n"
     "C++ names are as the files have them: there is no libstdc++ to demangle them.\n"
     "\nThread 1 (LWP 4711 \"ma\"in?#1\"):\n"
     "#0  0x00007f00000f8e2f in poll () from /usr/lib/libc.so.6 (+0xf8e2f)\n"
@@ -38,6 +38,10 @@ static const char full_text[] =
     "Backtrace stopped: no unwind table reaches this address\n"
     "\nThread 3 (LWP 4713 \"\"):\n"
     "running: it has no stack without stopping it\n"
+    "Python:\n"
+    "#0  in Worker.take at /srv/app.py:12\n"
+    "#1  in <module>\n"
+    "Python stopped: there are more frames than the limit\n"
     "\nThread 4 (LWP 4715 \"spin\"):\n"
     "#0  0x00007f1100000010 in ?? ()\n"
     "Backtrace stopped: this code was made at run time\n"
