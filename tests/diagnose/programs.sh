@@ -135,6 +135,18 @@ begin_python_spin() {
     begin_ready python3 -c 'import re; print("ready", flush=True); re.match(r"(a+)+$", "a" * 64 + "b")'
 }
 
+begin_python_thread_spin() {
+    begin_ready python3 -c '
+import threading
+def grind():
+    n = 1
+    while n:
+        n = n + 1 if n < 1000 else 1
+threading.Thread(target=grind, daemon=True).start()
+print("ready", flush=True)
+threading.Event().wait()'
+}
+
 begin_python_deadlock() {
     begin python3 -c '
 import os, threading

@@ -327,6 +327,11 @@ static bugpack_status print_stack(void *context, bp_json_tree *row, bugpack_erro
     (void)say(STYLE_BOLD, 0, row, "{tid:7u|?} {name|}{[, {state}]}{[, {reason}]}");
     lines->count = 0;
     bp_frames_each(bp_json_tree_array(row, "frames"), &lines->facts->finder, print_frame, lines);
+    lines->count = 0;
+    if (bp_json_tree_rows(row, "python_frames") != NULL) {
+        print_line(STYLE_PLAIN, 0, "  Python:");
+        bp_frames_each_python(row, print_frame, lines);
+    }
     return lines->line.status;
 }
 

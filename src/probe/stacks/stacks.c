@@ -105,9 +105,10 @@ static void find_python(struct reader *reader) {
     if (support == BP_PYTHON_KNOWN) {
         list_python_threads(reader);
     } else {
-        (void)snprintf(out->python_reason, sizeof out->python_reason,
-                       "where this build of Python %s keeps them is not known",
-                       out->python_version[0] != '\0' ? out->python_version : "before 3.11");
+        bool has_version = out->python_version[0] != '\0';
+        (void)snprintf(out->python_reason, sizeof out->python_reason, "bugpack does not know %s%s",
+                       has_version ? "this build of Python " : "",
+                       has_version ? out->python_version : "Python before 3.11");
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "diagnose/evidence.h"
+#include "entries/frames.h"
 
 /* True for a process that reads an endless source and writes to /dev/null. */
 static bool has_endless_input(const bp_evidence *evidence) {
@@ -54,6 +55,19 @@ static bool has_namesakes(const bp_evidence *evidence, const bp_thread *thread) 
 }
 
 enum { place_bytes = 192 };
+
+/* "; at the end it was in work (app.py:12), a function of Python": of a profile, all functions are
+ * the interpreter's. False where it ran none. */
+static bool find_python_place(const bp_evidence *evidence, const bp_thread *thread,
+                              char out[place_bytes]) {
+    char function[BP_FRAME_NAME_BYTES];
+    if (bp_json_tree_rows(thread->stack, "python_frames") == NULL) {
+        return false;
+    }
+    bp_frames_print_own(thread->stack, evidence->finder, function);
+    (void)snprintf(out, place_bytes, "; at the end it was in %s, a function of Python", function);
+    return function[0] != '\0';
+}
 
 /* "; 94 % of its 182 samples are in count_primes, called by price_all". False without a profile, or
  * where no function has half of the samples of its name. */
@@ -112,8 +126,13 @@ void bp_diagnose_spin(bp_evidence *evidence) {
             (void)snprintf(moved, sizeof moved, "; it read %.0f bytes, and wrote %.0f",
                            thread->read_chars, thread->written_chars);
         }
-        bp_find_in(evidence,
-                   find_place(evidence, thread, place) ? "profile.folded" : "runtime-metrics.json",
+        const char *entry = "runtime-metrics.json";
+        if (find_python_place(evidence, thread, place)) {
+            entry = "stacks.json";
+        } else if (find_place(evidence, thread, place)) {
+            entry = "profile.folded";
+        }
+        bp_find_in(evidence, entry,
                    "thread {}{} used {} of one CPU for {}{[, {} of it in the kernel]}{}{}{}",
                    bp_thread_argument(thread), BP_TEXT(has_rate ? ", born in the window," : ""),
                    BP_NUMBER(percent, 0, " %"), BP_SECS(lived_ms),

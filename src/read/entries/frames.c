@@ -78,15 +78,41 @@ void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, b
     }
 }
 
+void bp_frames_each_python(const bp_json_tree *stack, bp_frame_taker *take, void *context) {
+    BP_JSON_EACH (frame, bp_json_tree_rows(stack, "python_frames")) {
+        const bp_frame_text text = {.symbol = bp_json_tree_text_or(frame, "function", "?"),
+                                    .source = bp_json_tree_text(frame, "source"),
+                                    .line = bp_json_tree_uint_or(frame, "line", 0),
+                                    .is_python = true};
+        take(context, &text);
+    }
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* "/usr/lib/python3.11/threading.py", "<frozen runpy>"; not what was installed beside them. */
+static bool comes_with_python(const char *source) {
+    return strncmp(source, "<frozen ", 8) == 0 ||
+           ((strstr(source, "/lib/python3") != NULL || strstr(source, "/lib64/python3") != NULL) &&
+            strstr(source, "/site-packages/") == NULL && strstr(source, "/dist-packages/") == NULL);
+}
+
+static bool is_of_interpreter(const bp_frame_text *frame) {
+    const char *name = frame->module != NULL ? base_name(frame->module) : "";
+    return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
+}
+
 static bool is_of_library(const bp_frame_text *frame) {
     static const char *const libraries[] = {"libc.so",     "libc-2.", "libpthread",
                                             "ld-linux",    "ld-2.",   "libstdc++.so",
                                             "libgcc_s.so", "ld-musl", NULL};
-    const char *name = frame->module != NULL ? strrchr(frame->module, '/') : NULL;
-    if (frame->module == NULL) {
-        return false;
+    if (frame->is_python) {
+        return frame->source != NULL && comes_with_python(frame->source);
     }
-    return bp_array_has_start(libraries, name != NULL ? name + 1 : frame->module);
+    return frame->module != NULL && bp_array_has_start(libraries, base_name(frame->module));
 }
 
 static const char *keep(char *out, size_t out_bytes, const char *text) {
@@ -99,7 +125,7 @@ static const char *keep(char *out, size_t out_bytes, const char *text) {
 
 static void add_pending(bp_frame_fold *folded) {
     char word[BP_FRAME_NAME_BYTES + sizeof "\u2026"];
-    if (folded->pending.module == NULL) {
+    if (folded->pending_count == 0) {
         return;
     }
     if (folded->call != NULL && !folded->has_own) {
@@ -132,6 +158,7 @@ void bp_frame_fold_add(void *context, const bp_frame_text *frame) {
             keep(folded->demangled, sizeof folded->demangled, frame->demangled);
         folded->pending.module = keep(folded->module, sizeof folded->module, frame->module);
         folded->pending.source = NULL;
+        folded->pending.is_python = false; /* without a place, which is a line of the library's */
     } else {
         add_pending(folded);
         folded->take(folded->context, frame);
@@ -145,10 +172,49 @@ void bp_frame_fold_end(bp_frame_fold *folded) {
     }
 }
 
+/* Passes on the frames of both kinds as one list. */
+typedef struct joined_frames {
+    bp_frame_taker *take;
+    void *context;
+    bool has_python, has_own, is_in_interpreter;
+} joined_frames;
+
+/* A bp_frame_taker. */
+static void find_own_python(void *context, const bp_frame_text *frame) {
+    joined_frames *joined = context;
+    joined->has_python = true;
+    joined->has_own = joined->has_own || !is_of_library(frame);
+}
+
+static void take_native(void *context, const bp_frame_text *frame) {
+    joined_frames *joined = context;
+    joined->is_in_interpreter = joined->is_in_interpreter || is_of_interpreter(frame);
+    if (!joined->has_python || !joined->is_in_interpreter) {
+        joined->take(joined->context, frame);
+    }
+}
+
+/* All functions of a thread that has none but those of modules are shown. */
+static void take_python(void *context, const bp_frame_text *frame) {
+    joined_frames *joined = context;
+    bp_frame_fold *folded = joined->context;
+    if (joined->has_own) {
+        bp_frame_fold_add(folded, frame);
+    } else {
+        add_pending(folded);
+        folded->take(folded->context, frame);
+        folded->has_own = true;
+    }
+}
+
 static void fold(const bp_json_tree *stack, const bp_frame_finder *finder, const char *call,
                  bp_frame_taker *take, void *context) {
     bp_frame_fold folded = {.take = take, .context = context, .call = call};
-    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, bp_frame_fold_add, &folded);
+    joined_frames joined = {.take = bp_frame_fold_add, .context = &folded};
+    bp_frames_each_python(stack, find_own_python, &joined);
+    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, take_native, &joined);
+    folded.is_over = folded.is_over && !joined.has_python;
+    bp_frames_each_python(stack, take_python, &joined);
     bp_frame_fold_end(&folded);
 }
 
@@ -160,7 +226,9 @@ void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder, c
                      char out[BP_FRAME_LIST_BYTES]) {
     bp_frame_list list = {.names_module_once = call != NULL};
     fold(stack, finder, call, add_to_list, &list);
-    bp_frame_list_end(&list, bp_json_tree_text(stack, "reason") == NULL);
+    bool is_python = bp_json_tree_rows(stack, "python_frames") != NULL;
+    bp_frame_list_end(&list,
+                      bp_json_tree_text(stack, is_python ? "python_reason" : "reason") == NULL);
     memcpy(out, list.text, sizeof list.text);
 }
 
@@ -189,7 +257,6 @@ static void end_row(struct frame_rows *rows) {
 static void add_row(void *context, const bp_frame_text *frame) {
     struct frame_rows *rows = context;
     const char *file = frame->source != NULL ? frame->source : frame->module;
-    const char *base = file != NULL ? strrchr(file, '/') : NULL;
     char name[BP_FRAME_NAME_BYTES];
     bp_frame_short_name(frame, name);
     if (strcmp(name, rows->name) != 0) {
@@ -200,7 +267,7 @@ static void add_row(void *context, const bp_frame_text *frame) {
     }
     memcpy(rows->name, name, sizeof name);
     rows->place[0] = '\0';
-    file = base != NULL ? base + 1 : file;
+    file = file != NULL ? base_name(file) : NULL;
     if (frame->source != NULL) {
         (void)snprintf(rows->place, sizeof rows->place, "%.60s:%" PRIu64, file, frame->line);
     } else if (file != NULL && frame->symbol != NULL) {
@@ -226,8 +293,19 @@ static void take_own(void *context, const bp_frame_text *frame) {
     }
 }
 
+static void take_first(void *context, const bp_frame_text *frame) {
+    char *out = context;
+    if (out[0] == '\0') {
+        bp_frame_short_name(frame, out);
+    }
+}
+
 void bp_frames_print_own(const bp_json_tree *stack, const bp_frame_finder *finder,
                          char out[BP_FRAME_NAME_BYTES]) {
     out[0] = '\0';
-    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, take_own, out);
+    bp_frames_each_python(stack, take_own, out);
+    bp_frames_each_python(stack, take_first, out);
+    if (out[0] == '\0') {
+        bp_frames_each(bp_json_tree_array(stack, "frames"), finder, take_own, out);
+    }
 }

@@ -15,6 +15,9 @@ typedef void bp_frame_taker(void *context, const bp_frame_text *frame);
 void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, bp_frame_taker *take,
                     void *context);
 
+/* Passes on the functions of Python of an element of stacks.json. */
+void bp_frames_each_python(const bp_json_tree *stack, bp_frame_taker *take, void *context);
+
 /*
  * A list for one line begins with the function of the C or C++ library that the program called, and
  * ends with `main`, or with the function of the thread: of a row of frames in these libraries only
@@ -32,6 +35,12 @@ typedef struct bp_frame_fold {
     bool has_own, is_over;
 } bp_frame_fold;
 
+/*
+ * Where a thread runs Python, the C functions of the interpreter are left out, and those that it
+ * called are followed by the functions of Python. Modules that come with Python are folded like a
+ * library, unless a thread has no others.
+ */
+
 /* Innermost first; the fold is a bp_frame_taker's context. Then the end, once. */
 void bp_frame_fold_add(void *fold, const bp_frame_text *frame);
 void bp_frame_fold_end(bp_frame_fold *fold);
@@ -48,7 +57,8 @@ void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder, c
  * room. */
 void bp_make_frames(bp_json_maker *maker, const bp_json_tree *stack, const bp_frame_finder *finder);
 
-/* The innermost function of the program's own, and not of the C or C++ library; "" without any. */
+/* The innermost function of the program's own, and not of the C or C++ library, nor, where
+ * there is another, of a module that comes with Python; "" without any. */
 void bp_frames_print_own(const bp_json_tree *stack, const bp_frame_finder *finder,
                          char out[BP_FRAME_NAME_BYTES]);
 

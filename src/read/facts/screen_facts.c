@@ -98,6 +98,12 @@ static uint64_t hash_thread(const bp_thread *thread, uint64_t seed) {
         hash = add_to_hash(hash, bp_json_tree_text_or(frame, "address", ""));
         hash = add_to_hash(hash, bp_json_tree_text_or(frame, "symbol", ""));
     }
+    BP_JSON_EACH (frame, bp_json_tree_rows(thread->stack, "python_frames")) {
+        char line[24];
+        (void)snprintf(line, sizeof line, "%" PRIu64, bp_json_tree_uint_or(frame, "line", 0));
+        hash = add_to_hash(hash, bp_json_tree_text_or(frame, "function", ""));
+        hash = add_to_hash(hash, line);
+    }
     return hash;
 }
 

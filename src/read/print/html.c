@@ -473,8 +473,15 @@ static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_erro
                        row);
     bp_buffer_init(&lines.line, SIZE_MAX / 4);
     bp_frames_each(bp_json_tree_array(row, "frames"), &page->facts->finder, write_frame, &lines);
+    bp_html_print(&page->html, "%s", bp_json_tree_text_or(row, "reason", ""));
+    if (bp_json_tree_rows(row, "python_frames") != NULL) {
+        lines.count = 0;
+        bp_html_print(&page->html, "\nPython:\n");
+        bp_frames_each_python(row, write_frame, &lines);
+        bp_html_print(&page->html, "%s", bp_json_tree_text_or(row, "python_reason", ""));
+    }
     bp_buffer_release(&lines.line);
-    bp_html_print(&page->html, "%s</pre></details>", bp_json_tree_text_or(row, "reason", ""));
+    bp_html_print(&page->html, "</pre></details>");
     return page->html.status;
 }
 
