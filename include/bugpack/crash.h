@@ -15,12 +15,13 @@ BUGPACK_BEGIN_DECLS
  * bugpack_close. A second call on the same session does nothing.
  *
  * The handler writes signal, code, address, thread, registers, up to 256 KiB of the stack, the list
- * of mappings with their build ids, and the ids of the other threads into a file of the session
- * directory, 781 KiB, which is made now. It takes no lock, allocates nothing, and runs on an
- * alternate stack. Then it does what was there before: it calls the host's handler, or the process
- * dies of its signal, with the same wait status and core dump. The next bugpack_open or `bugpack
- * recover` writes a report of the kind `crash`, with crash.json and process.json, the tags and
- * session.json (bugpack_options, recorder.crash_refresh_interval_ms).
+ * of mappings with their build ids, and names and stacks of the other threads, which it does not
+ * stop, into a file of the session directory, 1,336 KiB, which is made now. It takes no lock,
+ * allocates nothing, and runs on an alternate stack. Then it does what was there before: it calls
+ * the host's handler, or the process dies of its signal, with the same wait status and core dump.
+ * The next bugpack_open or `bugpack recover` writes a report of the kind `crash`, with crash.json,
+ * stacks.json, process.json, the tags and session.json (bugpack_options,
+ * recorder.crash_refresh_interval_ms).
  *
  * A handler that resumes the process, by returning or by siglongjmp, leaves no report. Install
  * yours after this call and pass on what it does not resume: then a signal that it handles costs

@@ -23,7 +23,7 @@ dies() {
 
 # The shell says how its children died; that is not the host's.
 exec 2>/dev/null
-dies 139 segv null-call sent thread two overflow-main overflow overflow-plain inside constructor early kept kept-none \
+dies 139 segv null-call sent thread beside two overflow-main overflow overflow-plain inside constructor early kept kept-none \
     no-descriptors small-stack chained-default truncated without
 dies 135 bus
 dies 132 ill
@@ -52,7 +52,7 @@ fact 'each session that died becomes a report, and no other'
 timeout 600 "$BUGPACK" recover "$scratch/sessions" >out 2>err </dev/null
 status=$?
 expect_status 3 # for the pages that are not whole
-for mode in segv null-call sent thread two overflow-main overflow overflow-plain inside constructor kept kept-none kept-killed \
+for mode in segv null-call sent thread beside two overflow-main overflow overflow-plain inside constructor kept kept-none kept-killed \
     no-descriptors small-stack chained-default chained-exit truncated without bus ill fpe abort assert abort-handler \
     abort-ignored trap sys killed resumed-killed jump-abort jump-thread jump-killed shared shared-killed \
     replaced; do
@@ -87,6 +87,7 @@ abort SIGABRT 6 SI_TKILL null
 abort-handler SIGABRT 6 SI_TKILL null
 abort-ignored SIGABRT 6 SI_TKILL null
 assert SIGABRT 6 SI_TKILL null
+beside SIGSEGV 11 SEGV_MAPERR 0x0
 bus SIGBUS 7 BUS_ADRERR address
 chained-default SIGSEGV 11 SEGV_MAPERR 0x0
 chained-exit SIGSEGV 11 SEGV_MAPERR 0x0
@@ -171,6 +172,22 @@ if [ "$(of segv '.backtrace.frames | length')" -gt 0 ]; then
     expect_same 'overflow' 'recurse recurse' "$(frames overflow | sed 2q | tr '\n' ' ' | sed 's/ $//')"
     expect_same 'overflow' false "$(of overflow .backtrace.complete)"
     of abort '.backtrace.frames[].symbol' | grep -qx abort || wrong 'abort is not in it'
+
+    fact 'the stacks of the other threads are there: of the blocked ones, and why a busy one has none'
+    # then NAME FILTER: of the thread of that name in stacks.json.
+    then_of() {
+        jq -r --arg name "$1" ".threads[] | select(.name == \$name) | $2" beside/stacks.json
+    }
+    expect_same 'how they were taken' crash "$(jq -r .taken beside/stacks.json)"
+    expect_same 'the reader' 'blocked await_byte' \
+        "$(then_of reader '"\(.state) \([.frames[].symbol | select(. == "await_byte")] | first)"')"
+    expect_same 'the spinner' 'running null' "$(then_of spinner '"\(.state) \(.frames)"')"
+    expect_same 'the crash' 'crashed crash_inner' \
+        "$(jq -r '.threads[] | select(.state == "crashed") | "\(.state) \(.frames[0].symbol)"' beside/stacks.json)"
+    expect_same 'the order' true "$(jq '[.threads[].tid] == ([.threads[].tid] | sort)' beside/stacks.json)"
+    expect_same 'all' "$(of beside '.other_threads | length + 1')" "$(jq '.threads | length' beside/stacks.json)"
+    grep -q '^Process [0-9]*: the stacks of its crashed and blocked threads' beside/stacks.txt || wrong "$(cat beside/stacks.txt)"
+    grep -q ' in await_byte ()' beside/stacks.txt || wrong "$(cat beside/stacks.txt)"
 
     fact 'a host reads no debug data: whoever shows its crash does'
     expect_same 'lines of source' null "$(of segv '[.backtrace.frames[].source | values] | first')"

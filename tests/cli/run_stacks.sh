@@ -39,6 +39,8 @@ done
 expect_same 'the name of the thread' decoder "$(of thread .thread.name)"
 # One that was joined may be there for a moment.
 expect_same 'its others' true "$(of thread '.other_threads as $others | .pid | IN($others[])')"
+expect_same 'where they were' "$(of thread .pid) blocked" \
+    "$(unzip -p reports/thread/*.zip stacks.json | jq -r '.pid as $pid | .threads[] | select(.tid == $pid) | "\(.tid) \(.state)"')"
 expect_same 'the exit' SIGSEGV "$(unzip -p reports/thread/*.zip metadata.json | jq -r .exit.name)"
 expect_same 'the build id' 1 "$(of main '[.mappings[] | select(.build_id and (.line | test("/target$")))] | length')"
 

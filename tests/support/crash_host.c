@@ -104,6 +104,54 @@ static void *crash_thread(void *barrier) {
     return NULL;
 }
 
+/* Threads beside it, which a report has, too: one that waits and one that runs. */
+static int silent[2];
+
+NOINLINE static void await_byte(void) {
+    char byte;
+    MUST(read(silent[0], &byte, 1) == 1);
+    zero++;
+}
+
+static void *wait_for_ever(void *tid) {
+    (void)prctl(PR_SET_NAME, "reader");
+    atomic_store((atomic_int *)tid, gettid());
+    await_byte();
+    return NULL;
+}
+
+static void *run_for_ever(void *nothing) {
+    (void)prctl(PR_SET_NAME, "spinner");
+    for (;;) {
+        zero = 0;
+    }
+    return nothing;
+}
+
+/* Until the kernel has it in read(2). */
+static void await_reader(int tid) {
+    char path[64], text[256], wanted[16];
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/syscall", tid);
+    (void)snprintf(wanted, sizeof wanted, "%d 0x", (int)SYS_read);
+    do {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t count = read(fd, text, sizeof text - 1);
+        (void)close(fd);
+        text[count > 0 ? count : 0] = '\0';
+    } while (strncmp(text, wanted, strlen(wanted)) != 0);
+}
+
+static void crash_beside(void) {
+    static atomic_int tid;
+    pthread_t threads[2];
+    MUST(pipe(silent) == 0);
+    MUST(pthread_create(&threads[0], NULL, wait_for_ever, &tid) == 0);
+    MUST(pthread_create(&threads[1], NULL, run_for_ever, NULL) == 0);
+    while (atomic_load(&tid) == 0) {}
+    await_reader(atomic_load(&tid));
+    crash_outer();
+}
+
 NOINLINE static int recurse(int depth) {
     volatile char large[4000];
     large[depth % 4000] = (char)depth;
@@ -465,6 +513,8 @@ static void run(void) {
         abort();
     } else if (strcmp(mode, "thread") == 0) {
         run_thread(crash_thread, NULL);
+    } else if (strcmp(mode, "beside") == 0) {
+        crash_beside();
     } else if (strcmp(mode, "two") == 0) {
         crash_two();
     } else if (strcmp(mode, "overflow-main") == 0) {

@@ -30,9 +30,15 @@ bp_crash_page *sample_crash_page(void) {
     }
     page.registers[7] = 0x7ffd5a110000;
     page.registers[16] = 0x55d0c8a01234;
-    page.tid_count = 2;
-    page.tids[0] = 4711;
-    page.tids[1] = 4713;
+    page.thread_count = 2;
+    page.threads[0] = (bp_crash_thread){.tid = 4711,
+                                        .state = BP_CRASH_THREAD_BLOCKED,
+                                        .name = "viewer",
+                                        .stack_pointer = 0x7ffd5a100000,
+                                        .program_counter = 0x55d0c8a01100,
+                                        .stack_bytes = 0x40};
+    page.threads[1] = (bp_crash_thread){.tid = 4713, .state = BP_CRASH_THREAD_RUNNING};
+    page.stacks_bytes = 0x40;
     page.module_count = 1;
     page.modules[0].start = 0x55d0c8a00000;
     memcpy(page.modules[0].build_id, "0123abcd", sizeof "0123abcd");

@@ -336,6 +336,7 @@ static bp_stack_thread stack_threads[] = {
      .first_frame = 2,
      .frame_count = 1,
      .reason = "this code was made at run time"},
+    {.tid = 4716, .name = "bad", .state = BP_STACK_CRASHED, .first_frame = 2, .frame_count = 1},
     {.tid = 4714, .state = BP_STACK_MOVED, .first_frame = 4, .reason = "it ran meanwhile"}};
 static bp_python_frame python_frames[] = {{(char[]){"Worker.take"}, (char[]){"/srv/app.py"}, 12},
                                           {(char[]){"<module>"}, NULL, 0}};
@@ -348,7 +349,7 @@ const bp_stacks sample_stacks_full = {.pid = 4711,
                                       .frames = stack_frames,
                                       .frame_count = 4,
                                       .threads = stack_threads,
-                                      .thread_count = 5,
+                                      .thread_count = 6,
                                       .is_of_all = true,
                                       .passed_over_count = 2,
                                       .language = "Python",

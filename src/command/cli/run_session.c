@@ -171,7 +171,8 @@ static int omit_crash(bugpack_writer *writer, void *context) {
     return bugpack_omit(writer, "%s", (const char *)context);
 }
 
-static void provide_crash(bp_cli_run_session *session, int number) {
+/* NULL where it could not be copied, which the entry then says. */
+static const bp_crash_page *provide_crash(bp_cli_run_session *session, int number) {
     const char *reason = session->trace_error.message;
     bugpack_error error = BUGPACK_ERROR_INIT;
     const bp_crash_page *page = reason[0] == '\0' ? bp_crash_trace_finish(number, &reason) : NULL;
@@ -181,6 +182,7 @@ static void provide_crash(bp_cli_run_session *session, int number) {
                         &error) != BUGPACK_OK) {
         say(session, "no crash.json: ", error.message);
     }
+    return page;
 }
 
 static void report_failure(bp_cli_run_session *session, const bp_run_result *result) {
@@ -196,8 +198,9 @@ static void report_failure(bp_cli_run_session *session, const bp_run_result *res
     const char *name = end->is_signal ? strsignal(end->value) : NULL;
     char how[160];
     char description[1024];
+    const bp_crash_page *crash = NULL;
     if (end->is_signal && session->options->with_stacks) {
-        provide_crash(session, end->value);
+        crash = provide_crash(session, end->value);
     }
     if (end->is_signal) {
         (void)snprintf(how, sizeof how, "killed by signal %d (%s)%s", end->value,
@@ -210,7 +213,8 @@ static void report_failure(bp_cli_run_session *session, const bp_run_result *res
     const bp_target_end facts = {.exit = {.status = end->is_signal ? 0 : end->value,
                                           .signal = end->is_signal ? end->value : 0,
                                           .has_core = end->has_core},
-                                 .cpu_ns = end->cpu_ns};
+                                 .cpu_ns = end->cpu_ns,
+                                 .crash = crash};
     request_report(session, description, &facts);
 }
 

@@ -368,10 +368,14 @@ static void add_mappings(const bp_crash_page *page, bp_json *json) {
     bp_model_add_flag(json, "mappings_are_cut", page->are_maps_cut != 0);
 }
 
-static void add_backtrace(const bp_crash_backtrace *backtrace, bp_json *json) {
+static void add_backtrace(const bp_crash_page *page, const bp_crash_backtrace *backtrace,
+                          bp_json *json) {
     bp_json_object_begin(json, "backtrace");
     if (backtrace->stacks != NULL) {
-        const bp_stack_thread *thread = &backtrace->stacks->threads[0];
+        const bp_stack_thread *thread = backtrace->stacks->threads;
+        while (thread->tid != (uint64_t)page->tid) {
+            thread++;
+        }
         bp_json_add_text(json, "interpreter", backtrace->stacks->language);
         bp_stacks_add_frames(backtrace->stacks, thread, json);
         bp_model_add_known_text(json, "reason", thread->reason);
@@ -398,15 +402,15 @@ bugpack_status bp_crash_print(const bp_crash_page *page, const bp_crash_backtrac
     bp_json_add_int(&json, "tid", page->tid);
     bp_model_add_name(&json, "name", page->thread_name, sizeof page->thread_name);
     bp_json_object_end(&json);
-    add_backtrace(backtrace, &json);
+    add_backtrace(page, backtrace, &json);
     add_registers(page, &json);
     add_stack(page, &json);
     bp_json_array_begin(&json, "other_threads");
-    for (uint32_t i = 0; i < page->tid_count; i++) {
-        bp_json_add_int(&json, NULL, page->tids[i]);
+    for (uint32_t i = 0; i < page->thread_count; i++) {
+        bp_json_add_int(&json, NULL, page->threads[i].tid);
     }
     bp_json_array_end(&json);
-    bp_model_add_flag(&json, "other_threads_are_cut", page->are_tids_cut != 0);
+    bp_model_add_flag(&json, "other_threads_are_cut", page->are_threads_cut != 0);
     add_mappings(page, &json);
     return bp_json_finish(&json, error);
 }

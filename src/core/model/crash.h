@@ -12,7 +12,7 @@
 
 /* The state of the copy of the stack. */
 typedef struct bp_crash_backtrace {
-    const bp_stacks *stacks; /* with the one thread; NULL: none */
+    const bp_stacks *stacks; /* with the thread of the page; NULL: none */
     const char *reason;      /* why */
 } bp_crash_backtrace;
 

@@ -70,11 +70,9 @@ bool bp_stacks_describe_loss(const bp_stacks *stacks, char out[BP_STACKS_LOSS_BY
     return stacks->lacked_memory || stacks->undescribed_count > 0;
 }
 
-static const char *const state_names[] = {[BP_STACK_BLOCKED] = "blocked",
-                                          [BP_STACK_STOPPED] = "stopped",
-                                          [BP_STACK_RUNNING] = "running",
-                                          [BP_STACK_MOVED] = "moved",
-                                          [BP_STACK_UNREAD] = "unread"};
+static const char *const state_names[] = {
+    [BP_STACK_BLOCKED] = "blocked", [BP_STACK_STOPPED] = "stopped", [BP_STACK_CRASHED] = "crashed",
+    [BP_STACK_RUNNING] = "running", [BP_STACK_MOVED] = "moved",     [BP_STACK_UNREAD] = "unread"};
 
 static const bp_stack_module *module_of(const bp_stacks *stacks, const bp_stack_place *place) {
     return place->module == BP_STACK_NO_MODULE ? NULL : &stacks->modules[place->module];
@@ -155,7 +153,8 @@ void bp_stacks_add_frames(const bp_stacks *stacks, const bp_stack_thread *thread
 }
 
 static bool has_frames(const bp_stack_thread *thread) {
-    return thread->state == BP_STACK_BLOCKED || thread->state == BP_STACK_STOPPED;
+    return thread->state == BP_STACK_BLOCKED || thread->state == BP_STACK_STOPPED ||
+           thread->state == BP_STACK_CRASHED;
 }
 
 static void add_python(bp_json *json, const bp_stacks *stacks, const bp_stack_thread *thread) {
@@ -205,10 +204,14 @@ static void add_modules(bp_json *json, const bp_stacks *stacks) {
 
 bugpack_status bp_stacks_print_json(const bp_stacks *stacks, bp_buffer *out, bugpack_error *error) {
     bp_json json;
+    const char *taken = stacks->is_of_all ? "all" : "blocked";
+    if (stacks->is_of_crash) {
+        taken = "crash";
+    }
     bp_json_begin(&json, out);
     bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
     bp_json_add_uint(&json, "pid", stacks->pid);
-    bp_json_add_text(&json, "taken", stacks->is_of_all ? "all" : "blocked");
+    bp_json_add_text(&json, "taken", taken);
     bp_json_add_text(&json, "interpreter", stacks->language);
     bp_model_add_known_text(&json, "python_version", stacks->python_version);
     bp_model_add_known_text(&json, "python_reason", stacks->python_reason);
@@ -253,8 +256,12 @@ static void append_thread(bp_buffer *out, const bp_stacks *stacks, size_t number
 
 bugpack_status bp_stacks_print_text(const bp_stacks *stacks, bp_buffer *out, bugpack_error *error) {
     size_t count = bp_stacks_count(stacks, BP_STACK_STOPPED);
+    const char *which = stacks->is_of_all ? "" : "blocked ";
+    if (stacks->is_of_crash) {
+        which = "crashed and blocked ";
+    }
     (void)bp_buffer_printf(out, "Process %" PRIu64 ": the stacks of its %sthreads. ", stacks->pid,
-                           stacks->is_of_all ? "" : "blocked ");
+                           which);
     if (count == 0) {
         (void)bp_buffer_append_text(out, "No thread was stopped.\n");
     } else {

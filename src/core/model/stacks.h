@@ -65,6 +65,7 @@ typedef struct bp_python_frame {
 typedef enum bp_stack_state {
     BP_STACK_BLOCKED, /* has a stack; was not stopped */
     BP_STACK_STOPPED, /* has one, as it was stopped for an instant */
+    BP_STACK_CRASHED, /* has one, of the instant of its signal */
     BP_STACK_RUNNING, /* has none */
     BP_STACK_MOVED,   /* it ran again at each attempt */
     BP_STACK_UNREAD   /* for the reason given */
@@ -98,6 +99,7 @@ typedef struct bp_stacks {
     size_t passed_over_count; /* threads that are not listed: limits, or no time left */
     const char *language;     /* "Python", … whose interpreter is loaded; NULL: none is known */
     bool is_of_all;           /* threads were stopped where that was needed */
+    bool is_of_crash;         /* as the process crashed: one thread is CRASHED */
     bool is_mangled;          /* C++ symbols are as they are in the file: no demangler was found */
     bool lacked_memory;       /* so names, lines or frames may be missing */
     size_t undescribed_count; /* places without names or lines, as there was no time for them */

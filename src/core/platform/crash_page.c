@@ -5,7 +5,7 @@
 #include "base/hash.h"
 
 static const char page_magic[8] = "bpcrash";
-static const uint32_t page_version = 2;
+static const uint32_t page_version = 3;
 
 void bp_crash_page_init(bp_crash_page *page, const char *session_id) {
     memcpy(page->magic, page_magic, sizeof page->magic);
@@ -15,21 +15,30 @@ void bp_crash_page_init(bp_crash_page *page, const char *session_id) {
 }
 
 uint64_t bp_crash_page_check(const bp_crash_page *page) {
-    XXH64_hash_t hash = XXH3_64bits(page, offsetof(bp_crash_page, tids));
-    hash = XXH3_64bits_withSeed(page->tids, page->tid_count * sizeof page->tids[0], hash);
+    XXH64_hash_t hash = XXH3_64bits(page, offsetof(bp_crash_page, threads));
+    hash = XXH3_64bits_withSeed(page->threads, page->thread_count * sizeof page->threads[0], hash);
     hash = XXH3_64bits_withSeed(page->modules, page->module_count * sizeof page->modules[0], hash);
     hash = XXH3_64bits_withSeed(page->stack, (size_t)page->stack_bytes, hash);
+    hash = XXH3_64bits_withSeed(page->stacks, (size_t)page->stacks_bytes, hash);
     hash = XXH3_64bits_withSeed(page->maps, (size_t)page->maps_bytes, hash);
     return hash != 0 ? hash : 1;
 }
 
 static bool is_within_bounds(const bp_crash_page *page) {
-    if (page->register_count > BP_CRASH_REGISTER_MAX || page->tid_count > BP_CRASH_TID_MAX ||
+    if (page->register_count > BP_CRASH_REGISTER_MAX || page->thread_count > BP_CRASH_THREAD_MAX ||
         page->module_count > BP_CRASH_MODULE_MAX || page->stack_bytes > BP_CRASH_STACK_BYTES ||
-        page->maps_bytes > BP_CRASH_MAPS_BYTES ||
+        page->maps_bytes > BP_CRASH_MAPS_BYTES || page->stacks_bytes > BP_CRASH_STACKS_BYTES ||
         page->stack_start > UINT64_MAX - BP_CRASH_STACK_BYTES ||
         memchr(page->abort_message, '\0', sizeof page->abort_message) == NULL) {
         return false;
+    }
+    for (uint32_t i = 0; i < page->thread_count; i++) {
+        const bp_crash_thread *thread = &page->threads[i];
+        if (thread->tid <= 0 || thread->stack_at > page->stacks_bytes ||
+            thread->stack_bytes > page->stacks_bytes - thread->stack_at ||
+            thread->stack_pointer > UINT64_MAX - thread->stack_bytes) {
+            return false;
+        }
     }
     for (uint32_t i = 0; i < page->module_count; i++) {
         if (memchr(page->modules[i].build_id, '\0', sizeof page->modules[i].build_id) == NULL) {

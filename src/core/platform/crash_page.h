@@ -14,7 +14,8 @@
 enum {
     BP_CRASH_STACK_BYTES = 256 * 1024, /* at most, from the stack pointer on */
     BP_CRASH_MAPS_BYTES = 480 * 1024,
-    BP_CRASH_TID_MAX = 1024,
+    BP_CRASH_THREAD_MAX = 1024,
+    BP_CRASH_STACKS_BYTES = 512 * 1024, /* of the other threads together */
     BP_CRASH_MODULE_MAX = 512,
     BP_CRASH_REGISTER_MAX = 40,
     BP_CRASH_BUILD_ID_BYTES = 72,
@@ -33,6 +34,22 @@ typedef struct bp_crash_module {
     char build_id[BP_CRASH_BUILD_ID_BYTES]; /* hexadecimal, with a NUL */
 } bp_crash_module;
 
+typedef enum bp_crash_thread_state {
+    BP_CRASH_THREAD_UNREAD,  /* it may not be read, or there was no time */
+    BP_CRASH_THREAD_RUNNING, /* or ready to run: its stack changes */
+    BP_CRASH_THREAD_MOVED,   /* it ran while its stack was copied */
+    BP_CRASH_THREAD_BLOCKED  /* in the kernel, and the copy is of one instant */
+} bp_crash_thread_state;
+
+/* A thread beside the one that crashed. */
+typedef struct bp_crash_thread {
+    int32_t tid;
+    uint32_t state;                          /* a bp_crash_thread_state */
+    char name[16];                           /* may fill it */
+    uint64_t stack_pointer, program_counter; /* of a blocked one, as the rest */
+    uint32_t stack_at, stack_bytes;          /* in `stacks`: from the stack pointer on */
+} bp_crash_thread;
+
 typedef struct bp_crash_page {
     /* Set when the file is made. */
     char magic[8];
@@ -50,16 +67,17 @@ typedef struct bp_crash_page {
     int64_t system_call;            /* of SIGSYS; -1 */
     char thread_name[16];           /* may fill it */
     uint32_t arch, register_count;  /* a bp_crash_arch */
-    uint32_t tid_count, are_tids_cut;
+    uint32_t thread_count, are_threads_cut;
     uint32_t module_count, are_maps_cut;
     uint64_t was_passed_to_host; /* to its own handler, which may have ended the process in another
                                     way */
-    uint64_t stack_start, stack_bytes, maps_bytes;
-    char abort_message[BP_CRASH_ABORT_BYTES];  /* what glibc aborts for, with a NUL; "" */
-    uint64_t registers[BP_CRASH_REGISTER_MAX]; /* by DWARF number, then others */
-    int32_t tids[BP_CRASH_TID_MAX];            /* of all threads, without `tid` */
+    uint64_t stack_start, stack_bytes, stacks_bytes, maps_bytes;
+    char abort_message[BP_CRASH_ABORT_BYTES];     /* what glibc aborts for, with a NUL; "" */
+    uint64_t registers[BP_CRASH_REGISTER_MAX];    /* by DWARF number, then others */
+    bp_crash_thread threads[BP_CRASH_THREAD_MAX]; /* without `tid` */
     bp_crash_module modules[BP_CRASH_MODULE_MAX];
     unsigned char stack[BP_CRASH_STACK_BYTES];
+    unsigned char stacks[BP_CRASH_STACKS_BYTES];
     char maps[BP_CRASH_MAPS_BYTES]; /* whole lines of /proc/self/maps */
 
     uint64_t check; /* the last to be written: bp_crash_page_check; 0: no crash */

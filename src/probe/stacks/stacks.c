@@ -429,17 +429,11 @@ static bugpack_status open_dead(bp_unwinder *unwinder, bugpack_error *error) {
     return bp_unwinder_attach(unwinder, error);
 }
 
-static bugpack_status unwind_dead(bp_unwinder *unwinder, uint64_t symbols_until_ns,
-                                  bugpack_error *error) {
+/* The thread that crashed. */
+static void unwind_crashed(bp_unwinder *unwinder, bp_stack_thread *thread) {
     const bp_crash_page *page = unwinder->files.dead;
     bp_thread_copy *copy = &unwinder->copy;
-    bp_stack_thread *thread = calloc(1, sizeof *thread);
-    unwinder->out.threads = thread;
-    if (thread == NULL) {
-        return bp_fail_memory(error, "read a stack");
-    }
-    unwinder->out.thread_count = 1;
-    *thread = (bp_stack_thread){.tid = (uint64_t)page->tid, .state = BP_STACK_BLOCKED};
+    *thread = (bp_stack_thread){.tid = (uint64_t)page->tid, .state = BP_STACK_CRASHED};
     memcpy(thread->name, page->thread_name, sizeof page->thread_name);
     memcpy(copy->registers, page->registers, register_count * sizeof copy->registers[0]);
     copy->register_count = register_count;
@@ -448,8 +442,62 @@ static bugpack_status unwind_dead(bp_unwinder *unwinder, uint64_t symbols_until_
     copy->stack_bytes = (size_t)page->stack_bytes;
     memcpy(copy->stack, page->stack, copy->stack_bytes);
     bp_unwinder_unwind(unwinder, thread);
+}
+
+/* Another one, of which no register but two is known. */
+static void unwind_copied(bp_unwinder *unwinder, const bp_crash_thread *copied,
+                          bp_stack_thread *thread) {
+    static const struct {
+        bp_stack_state state;
+        const char *reason;
+    } rows[] = {
+        [BP_CRASH_THREAD_UNREAD] = {BP_STACK_UNREAD,
+                                    "there was no time or no room for it, or it may not be read"},
+        [BP_CRASH_THREAD_RUNNING] = {BP_STACK_RUNNING, "it ran as the process crashed"},
+        [BP_CRASH_THREAD_MOVED] = {BP_STACK_MOVED, "it ran while its stack was copied"},
+        [BP_CRASH_THREAD_BLOCKED] = {BP_STACK_BLOCKED, ""}};
+    const bp_crash_page *page = unwinder->files.dead;
+    uint32_t row = copied->state <= BP_CRASH_THREAD_BLOCKED ? copied->state : 0;
+    *thread =
+        (bp_stack_thread){.tid = (uint64_t)copied->tid, .first_frame = unwinder->out.frame_count};
+    memcpy(thread->name, copied->name, sizeof copied->name);
+    set_reason(thread, rows[row].state, rows[row].reason);
+    if (row == BP_CRASH_THREAD_BLOCKED) {
+        bp_thread_copy *copy = &unwinder->copy;
+        copy->register_count = 0;
+        copy->has_read_more = false;
+        copy->program_counter = copied->program_counter;
+        copy->stack_pointer = copied->stack_pointer;
+        copy->stack_bytes = copied->stack_bytes;
+        memcpy(copy->stack, page->stacks + copied->stack_at, copy->stack_bytes);
+        bp_unwinder_unwind(unwinder, thread);
+    }
+}
+
+static int compare_threads(const void *one, const void *other) {
+    uint64_t a = ((const bp_stack_thread *)one)->tid, b = ((const bp_stack_thread *)other)->tid;
+    return (a > b) - (a < b);
+}
+
+static bugpack_status unwind_dead(bp_unwinder *unwinder, const bp_stacks_plan *plan,
+                                  bugpack_error *error) {
+    const bp_crash_page *page = unwinder->files.dead;
+    bp_stacks *out = &unwinder->out;
+    out->threads = calloc((size_t)page->thread_count + 1, sizeof *out->threads);
+    if (out->threads == NULL) {
+        return bp_fail_memory(error, "read a stack");
+    }
+    unwind_crashed(unwinder, &out->threads[out->thread_count++]);
+    for (uint32_t i = 0; i < page->thread_count && !unwinder->has_failed; i++) {
+        if (bp_stacks_is_over(&unwinder->files, plan->deadline_ns)) {
+            out->passed_over_count = page->thread_count - i;
+            break;
+        }
+        unwind_copied(unwinder, &page->threads[i], &out->threads[out->thread_count++]);
+    }
+    qsort(out->threads, out->thread_count, sizeof *out->threads, compare_threads);
     return !unwinder->has_failed &&
-                   bp_stacks_describe(&unwinder->files, symbols_until_ns, &unwinder->out)
+                   bp_stacks_describe(&unwinder->files, plan->symbols_until_ns, &unwinder->out)
                ? BUGPACK_OK
                : bp_fail_memory(error, "read a stack");
 }
@@ -462,7 +510,7 @@ bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_p
         .task_fd = -1,
         .memory_fd = -1,
         .files = {.dead = page, .is_host = is_host, .process_fd = -1, .stop = plan->stop},
-        .out = {.pid = (uint64_t)page->pid}};
+        .out = {.pid = (uint64_t)page->pid, .is_of_crash = true}};
     bugpack_status status = bp_unwinder_init(&unwinder, error);
     if (status != BUGPACK_OK) {
         goto out;
@@ -474,7 +522,7 @@ bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_p
     }
     status = open_dead(&unwinder, error);
     if (status == BUGPACK_OK) {
-        status = unwind_dead(&unwinder, plan->symbols_until_ns, error);
+        status = unwind_dead(&unwinder, plan, error);
     }
 out:
     return finish(&unwinder, status, ret_stacks);

@@ -44,10 +44,10 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
                               bugpack_error *error);
 
 /*
- * The stack of the thread that crashed, from its copy and the files that the process ran, where
- * they are still the same: `ret_stacks` has one thread. Where the program counter is in no file, as
- * after a call through a null pointer, the word at the stack pointer is taken for the return
- * address. `is_host`: as in our own process.
+ * The stacks of the thread that crashed and of those that were blocked then, from their copies and
+ * the files that the process ran, where they are still the same. Where the program counter of a
+ * crash is in no file, as after a call through a null pointer, the word at the stack pointer is
+ * taken for the return address. `is_host`: as in our own process.
  *
  * Errors: UNSUPPORTED (libdw is missing, another system, or a page of another processor),
  * NO_MEMORY, IO. The caller releases it. Any thread.

@@ -17,10 +17,12 @@
 #include "platform/machine.h"
 #include "recorder/session_scan.h"
 #include "report/assemble.h"
+#include "report/stacks_entries.h"
 #include "report/stored_entries.h"
 #include "stacks/stacks.h"
 
 static const size_t json_limit_bytes = (size_t)4 << 20;
+static const size_t stacks_limit_bytes = (size_t)64 << 20;
 
 /*
  * What a dead session's handler of fatal signals left (platform/crash_page.h), as crash.json.
@@ -98,25 +100,70 @@ static bugpack_status read_crash(int session_dir_fd, const bp_session_identity *
     return BUGPACK_OK;
 }
 
-bugpack_status bp_recover_print_crash(const bp_crash_page *page, bool is_host,
-                                      bugpack_writer *writer, bugpack_error *error) {
-    bugpack_error reason = BUGPACK_ERROR_INIT;
-    bp_stacks stacks = {.pid = 0};
-    bp_crash_backtrace backtrace = {.stacks = &stacks};
+/* The status, also in `ret_reason`, says why there are none. */
+static bugpack_status read_stacks(const bp_crash_page *page, bool is_host, bp_stacks *ret_stacks,
+                                  bugpack_error *ret_reason) {
     uint64_t now_ns = bp_clock_monotonic_ns();
     const bp_stacks_plan plan = {.deadline_ns = now_ns + unwind_max_ns,
                                  .symbols_until_ns = now_ns + 2 * unwind_max_ns};
+    *ret_stacks = (bp_stacks){.pid = 0};
+    *ret_reason = (bugpack_error)BUGPACK_ERROR_INIT;
+    return bp_stacks_read_crash(page, &plan, is_host, ret_stacks, ret_reason);
+}
+
+/* `reason`: why there are no stacks. */
+static bugpack_status print_crash(const bp_crash_page *page, const bp_stacks *stacks,
+                                  const bugpack_error *reason, bugpack_writer *writer,
+                                  bugpack_error *error) {
+    bp_crash_backtrace backtrace = {.stacks = stacks};
     char loss[BP_STACKS_LOSS_BYTES];
-    bugpack_status result = bp_stacks_read_crash(page, &plan, is_host, &stacks, &reason);
-    if (result != BUGPACK_OK) {
-        backtrace = (bp_crash_backtrace){.reason = reason.message};
+    if (reason->status != BUGPACK_OK) {
+        backtrace = (bp_crash_backtrace){.reason = reason->message};
     }
-    if (result == BUGPACK_ERR_NO_MEMORY) {
-        bp_writer_truncate(writer, true, "%s", reason.message);
-    } else if (bp_stacks_describe_loss(&stacks, loss)) {
+    if (reason->status == BUGPACK_ERR_NO_MEMORY) {
+        bp_writer_truncate(writer, true, "%s", reason->message);
+    } else if (bp_stacks_describe_loss(stacks, loss)) {
         bp_writer_truncate(writer, true, "%s", loss);
     }
-    bugpack_status status = bp_crash_print(page, &backtrace, &writer->content, error);
+    return bp_crash_print(page, &backtrace, &writer->content, error);
+}
+
+bugpack_status bp_recover_print_crash(const bp_crash_page *page, bool is_host,
+                                      bugpack_writer *writer, bugpack_error *error) {
+    bugpack_error reason;
+    bp_stacks stacks;
+    (void)read_stacks(page, is_host, &stacks, &reason);
+    bugpack_status status = print_crash(page, &stacks, &reason, writer, error);
+    bp_stacks_release(&stacks);
+    return status;
+}
+
+/* stacks.json and stacks.txt, as of the crash. */
+static bugpack_status add_stacks(const bp_stacks *stacks, const bp_crash_page *page,
+                                 bp_bundle *bundle, bugpack_error *error) {
+    bugpack_writer json, text;
+    bp_writer_init(&json, stacks_limit_bytes);
+    bp_writer_init(&text, stacks_limit_bytes);
+    json.line.captured_wall_ns = page->at.wall_ns;
+    bugpack_status status = bp_stacks_write(stacks, &json, &text.content, error);
+    text.line = json.line;
+    status = bp_bundle_put(bundle, "stacks.txt", status, &text, error);
+    return bp_bundle_put(bundle, "stacks.json", status, &json, error);
+}
+
+/* crash.json, and the stacks where they can be had. */
+static bugpack_status add_page(const bp_crash_page *page, bp_bundle *bundle, bugpack_error *error) {
+    bugpack_writer writer;
+    bugpack_error reason;
+    bp_stacks stacks;
+    bp_writer_init(&writer, json_limit_bytes);
+    writer.line.captured_wall_ns = page->at.wall_ns;
+    (void)read_stacks(page, true, &stacks, &reason);
+    bugpack_status status = print_crash(page, &stacks, &reason, &writer, error);
+    status = bp_bundle_put(bundle, "crash.json", status, &writer, error);
+    if (status == BUGPACK_OK && reason.status == BUGPACK_OK) {
+        status = add_stacks(&stacks, page, bundle, error);
+    }
     bp_stacks_release(&stacks);
     return status;
 }
@@ -125,20 +172,17 @@ bugpack_status bp_recover_print_crash(const bp_crash_page *page, bool is_host,
  * handler. */
 static bugpack_status add_crash(const dead_crash *crash, bp_bundle *bundle, bugpack_error *error) {
     bugpack_writer writer;
-    bugpack_status status = BUGPACK_OK;
-    if (crash->page == NULL && crash->reason == NULL) {
+    if (crash->page != NULL) {
+        return add_page(crash->page, bundle, error);
+    }
+    if (crash->reason == NULL) {
         return BUGPACK_OK;
     }
     bp_writer_init(&writer, json_limit_bytes);
-    if (crash->page == NULL) {
-        bp_writer_refuse(&writer, crash->is_lost ? BP_ARTEFACT_FAILED : BP_ARTEFACT_OMITTED, "%s",
-                         crash->reason);
-        writer.line.is_missing = crash->is_lost;
-    } else {
-        writer.line.captured_wall_ns = crash->page->at.wall_ns;
-        status = bp_recover_print_crash(crash->page, true, &writer, error);
-    }
-    return bp_bundle_put(bundle, "crash.json", status, &writer, error);
+    bp_writer_refuse(&writer, crash->is_lost ? BP_ARTEFACT_FAILED : BP_ARTEFACT_OMITTED, "%s",
+                     crash->reason);
+    writer.line.is_missing = crash->is_lost;
+    return bp_bundle_put(bundle, "crash.json", BUGPACK_OK, &writer, error);
 }
 
 /*

@@ -42,6 +42,7 @@ struct bp_subject {
     _Atomic(bp_subject *) next; /* set once, under the lock of the first */
     bool has_descendants;
     bp_aside_runner *run_aside;
+    const bp_crash_page *_Atomic crash;
     bp_sampler *sampler; /* NULL: sampler_error says why */
     bugpack_error sampler_error;
     _Atomic(uint64_t) image;   /* when the last report began; 0: not known */
@@ -207,6 +208,14 @@ void bp_subject_unwind_aside(bp_subject *subject, bp_aside_runner *run_aside) {
 
 bp_aside_runner *bp_subject_aside(const bp_subject *subject) {
     return subject->run_aside;
+}
+
+void bp_subject_set_crash(bp_subject *subject, const bp_crash_page *page) {
+    atomic_store(&subject->crash, page);
+}
+
+const bp_crash_page *bp_subject_crash(const bp_subject *subject) {
+    return atomic_load(&subject->crash);
 }
 
 uint64_t bp_subject_uptime(const bp_subject *subject) {

@@ -8,6 +8,7 @@
 
 #include "base/aside.h"
 #include "model/metadata.h"
+#include "platform/crash_page.h"
 #include "process/sampler.h"
 #include "report/config.h"
 #include "report/writer.h"
@@ -82,6 +83,11 @@ bugpack_status bp_subject_check_program(const bp_subject *subject, bugpack_error
 /* After a reading by id: fails unless the target is still the process that the session opened, so
  * that nobody else had its id, and executes the same program. NO_PROCESS. */
 bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error);
+
+/* The stacks of the target are those of this page, which is borrowed for good: it has crashed.
+ * Before the report about that; NULL, as at first: it has not. */
+void bp_subject_set_crash(bp_subject *subject, const bp_crash_page *page);
+const bp_crash_page *bp_subject_crash(const bp_subject *subject);
 
 /* Who unwinds the stacks of this and all further processes; NULL, as at first: we do. Before the
  * first report. */

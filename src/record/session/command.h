@@ -49,6 +49,7 @@ typedef struct bp_target_end {
      * wait4(2) has it; 0: not known. It is exact, where the rest of an ended process has only clock
      * ticks. */
     uint64_t cpu_ns;
+    const bp_crash_page *crash; /* borrowed for good; NULL: none */
 } bp_target_end;
 
 /*

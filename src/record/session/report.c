@@ -154,6 +154,7 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
     if (end != NULL) {
         report->exit = end->exit;
         report->has_exit = true;
+        bp_subject_set_crash(session->context.subject, end->crash);
     }
     if (end != NULL && job->window != NULL) {
         bp_window_release(job->window);

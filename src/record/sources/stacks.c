@@ -3,7 +3,6 @@
  */
 #include "stacks/stacks.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/aside.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "report/stacks_entries.h"
 #include "sources/source.h"
 
 /* The shares of the provider's time after which no more threads are read, and no symbols sought. */
@@ -25,6 +25,7 @@ static const size_t most_bytes = (size_t)64 << 20;
 /* The stacks to read. */
 struct reading {
     pid_t pid;
+    const bp_crash_page *crash; /* those as it crashed; NULL: as they are now */
     bp_stacks_plan plan;
 };
 
@@ -40,55 +41,27 @@ static bugpack_status plan_reading(const bp_source *source, const bugpack_writer
                            .stop = &writer->is_abandoned};
     pid_t pid = bp_subject_target(source->subject)->pid;
     bugpack_status status = BUGPACK_OK;
-    if (pid != 0) {
+    const bp_crash_page *crash = bp_subject_crash(source->subject);
+    if (pid != 0 && crash == NULL) {
         status = bp_subject_list(source->subject, &processes, &count, error);
         plan.birth = status == BUGPACK_OK ? processes[0].birth : 0;
         free(processes);
     }
-    *ret_reading = (struct reading){pid, plan};
-    return status == BUGPACK_OK ? bp_subject_check_program(source->subject, error) : status;
-}
-
-static void note(const bp_stacks *stacks, bugpack_writer *writer) {
-    size_t blocked_count = bp_stacks_count(stacks, BP_STACK_BLOCKED);
-    size_t running_count = bp_stacks_count(stacks, BP_STACK_RUNNING);
-    size_t stopped_count = bp_stacks_count(stacks, BP_STACK_STOPPED);
-    size_t rest_count = stacks->thread_count - blocked_count - running_count - stopped_count;
-    char stopped[80] = "", running[64] = "", loss[BP_STACKS_LOSS_BYTES];
-    if (stopped_count > 0) {
-        (void)snprintf(stopped, sizeof stopped, "; %zu stopped, for at most %" PRIu64 " us each",
-                       stopped_count, bp_stacks_longest_stop_us(stacks));
-    }
-    if (running_count > 0) {
-        (void)snprintf(running, sizeof running, "; %zu running, without a stack", running_count);
-    }
-    (void)snprintf(writer->line.note, sizeof writer->line.note, "threads: %zu blocked%s%s%s%s",
-                   blocked_count, stopped, running,
-                   stacks->python_reason[0] != '\0' ? "; no functions of Python: " : "",
-                   stacks->python_reason);
-    if (bp_stacks_describe_loss(stacks, loss)) {
-        bp_writer_truncate(writer, true, "%s", loss);
-    } else if (stacks->passed_over_count > 0) {
-        bp_writer_truncate(writer, true, "%zu thread%s passed over: no time, or over a limit",
-                           stacks->passed_over_count,
-                           stacks->passed_over_count == 1 ? " was" : "s were");
-    } else if (rest_count > 0) {
-        bp_writer_truncate(writer, false, "%zu thread%s ran meanwhile or could not be read",
-                           rest_count, rest_count == 1 ? "" : "s");
-    }
+    *ret_reading = (struct reading){pid, crash, plan};
+    return status == BUGPACK_OK && crash == NULL ? bp_subject_check_program(source->subject, error)
+                                                 : status;
 }
 
 /* Takes no lock of ours, for the child. */
 static bugpack_status print_stacks(const struct reading *reading, bugpack_writer *writer,
                                    bp_buffer *text, bugpack_error *error) {
     bp_stacks stacks = {.threads = NULL};
-    bugpack_status status = bp_stacks_read(reading->pid, &reading->plan, &stacks, error);
+    bugpack_status status =
+        reading->crash != NULL
+            ? bp_stacks_read_crash(reading->crash, &reading->plan, false, &stacks, error)
+            : bp_stacks_read(reading->pid, &reading->plan, &stacks, error);
     if (status == BUGPACK_OK) {
-        note(&stacks, writer);
-        status = bp_stacks_print_json(&stacks, &writer->content, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_stacks_print_text(&stacks, text, error);
+        status = bp_stacks_write(&stacks, writer, text, error);
     }
     bp_stacks_release(&stacks);
     return status;

@@ -53,8 +53,10 @@ Test(crash, rejects_counts_that_are_out_of_bounds) {
         size_t field_bytes;
         uint64_t value;
     } rows[] = {{&page->register_count, 4, BP_CRASH_REGISTER_MAX + 1},
-                {&page->tid_count, 4, BP_CRASH_TID_MAX + 1},
-                {&page->tid_count, 4, UINT32_MAX},
+                {&page->thread_count, 4, BP_CRASH_THREAD_MAX + 1},
+                {&page->thread_count, 4, UINT32_MAX},
+                {&page->stacks_bytes, 8, BP_CRASH_STACKS_BYTES + 1},
+                {&page->stacks_bytes, 8, UINT64_MAX},
                 {&page->module_count, 4, BP_CRASH_MODULE_MAX + 1},
                 {&page->stack_bytes, 8, BP_CRASH_STACK_BYTES + 1},
                 {&page->stack_bytes, 8, UINT64_MAX},
@@ -65,6 +67,25 @@ Test(crash, rejects_counts_that_are_out_of_bounds) {
         (void)sample_crash_page();
         memcpy(rows[i].field, &rows[i].value, rows[i].field_bytes);
         cr_expect(eq(int, validate(page), BP_CRASH_PAGE_DAMAGED), "row %zu", i);
+    }
+}
+
+Test(crash, rejects_threads_whose_stack_is_out_of_bounds) {
+    static const struct {
+        int32_t tid;
+        uint32_t stack_at, stack_bytes;
+        uint64_t stack_pointer;
+    } rows[] = {{0, 0, 0x40, 0x1000},       {-1, 0, 0x40, 0x1000},
+                {4711, 0x41, 0, 0x1000},    {4711, UINT32_MAX, 0x40, 0x1000},
+                {4711, 1, 0x40, 0x1000},    {4711, 0, UINT32_MAX, 0x1000},
+                {4711, 0, 0x40, UINT64_MAX}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bp_crash_page *page = sample_crash_page();
+        page->threads[0].tid = rows[i].tid;
+        page->threads[0].stack_at = rows[i].stack_at;
+        page->threads[0].stack_bytes = rows[i].stack_bytes;
+        page->threads[0].stack_pointer = rows[i].stack_pointer;
+        expect_damaged(page, "thread");
     }
 }
 
@@ -82,7 +103,8 @@ Test(crash, rejects_any_changed_byte_that_is_used) {
     unsigned char *const bytes[] = {(unsigned char *)&page->signal,
                                     (unsigned char *)&page->at,
                                     (unsigned char *)&page->registers[3],
-                                    (unsigned char *)&page->tids[1],
+                                    (unsigned char *)&page->threads[1],
+                                    page->stacks + 0x3f,
                                     page->stack + 0x107f,
                                     (unsigned char *)page->maps + 5,
                                     (unsigned char *)page->modules[0].build_id};

@@ -45,7 +45,9 @@ static const char full_text[] =
     "\nThread 4 (LWP 4715 \"spin\"):\n"
     "#0  0x00007f1100000010 in ?? ()\n"
     "Backtrace stopped: this code was made at run time\n"
-    "\nThread 5 (LWP 4714 \"\"):\n"
+    "\nThread 5 (LWP 4716 \"bad\"):\n"
+    "#0  0x00007f1100000010 in ?? ()\n"
+    "\nThread 6 (LWP 4714 \"\"):\n"
     "moved: it ran meanwhile\n"
     "\n2 more threads were passed over.\n";
 

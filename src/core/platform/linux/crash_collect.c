@@ -9,8 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "platform/linux/build_id.h"
 #include "platform/linux/proc_text.h"
+#include "platform/linux/thread_wait.h"
 
 /* The second one also gets what the kernel stores of the registers. */
 enum { work_stack_bytes = 32 << 10, fault_stack_bytes = 64 << 10 };
@@ -310,22 +312,18 @@ static void add_thread(bp_crash_page *page, const bp_crash_source *source, int32
         (source->has_thread_ended != NULL && source->has_thread_ended(source->context, tid))) {
         return;
     }
-    if (page->tid_count == BP_CRASH_TID_MAX) {
-        page->are_tids_cut = 1;
+    if (page->thread_count == BP_CRASH_THREAD_MAX) {
+        page->are_threads_cut = 1;
         return;
     }
-    page->tids[page->tid_count++] = tid;
+    page->threads[page->thread_count++] = (bp_crash_thread){.tid = tid};
 }
 
-void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
-                             uint64_t stack_pointer) {
-    read_maps(page, source);
-    copy_stack(page, source, stack_pointer);
+static void list_threads(bp_crash_page *page, const bp_crash_source *source, int fd) {
     static _Alignas(directory_entry) char entries[4096]; /* one thread is here at a time */
-    int fd = open(source->threads_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     long count = fd >= 0 ? 1 : 0;
-    page->tid_count = 0;
-    page->are_tids_cut = fd < 0;
+    page->thread_count = 0;
+    page->are_threads_cut = fd < 0;
     while (count > 0) {
         count = syscall(SYS_getdents64, fd, entries, sizeof entries);
         for (long at = 0; at < count;) {
@@ -334,6 +332,144 @@ void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
             at += entry->byte_count;
         }
     }
+}
+
+/* Of all other threads together, at most. */
+static const uint64_t stacks_ns = 200 * BP_NS_PER_MS;
+/* Of one of them, as its share of BP_CRASH_STACKS_BYTES allows. */
+enum { thread_bytes_min = 1024, thread_bytes_max = 16384 };
+
+/* Reads a file of a thread; not by snprintf, which is not safe in a signal handler. The bytes, 0
+ * for a failure. */
+static size_t read_thread_file(int threads_fd, int32_t tid, const char *name, char *out,
+                               size_t out_bytes) {
+    char path[32], digits[12];
+    size_t digit_count = 0, length = 0;
+    do {
+        digits[digit_count++] = (char)('0' + tid % 10);
+        tid /= 10;
+    } while (tid > 0);
+    while (digit_count > 0) {
+        path[length++] = digits[--digit_count];
+    }
+    memcpy(path + length, name, strlen(name) + 1);
+    int fd = openat(threads_fd, path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = fd >= 0 ? read(fd, out, out_bytes) : 0;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return count > 0 ? (size_t)count : 0;
+}
+
+static void read_thread_name(int threads_fd, bp_crash_thread *thread) {
+    size_t bytes =
+        read_thread_file(threads_fd, thread->tid, "/comm", thread->name, sizeof thread->name);
+    if (bytes > 0 && thread->name[bytes - 1] == '\n') {
+        thread->name[bytes - 1] = '\0';
+    }
+}
+
+/* The system call that a thread is in, and how often it has run: a thread for which both have
+ * stayed has not moved. */
+typedef struct thread_place {
+    char call[256], schedstat[64];
+    size_t call_bytes, schedstat_bytes;
+} thread_place;
+
+static void read_place(int threads_fd, int32_t tid, thread_place *place) {
+    place->call_bytes =
+        read_thread_file(threads_fd, tid, "/syscall", place->call, sizeof place->call);
+    place->schedstat_bytes =
+        read_thread_file(threads_fd, tid, "/schedstat", place->schedstat, sizeof place->schedstat);
+}
+
+static bool has_stayed(int threads_fd, int32_t tid, const thread_place *before) {
+    thread_place now;
+    read_place(threads_fd, tid, &now);
+    return now.call_bytes == before->call_bytes && now.schedstat_bytes == before->schedstat_bytes &&
+           memcmp(now.call, before->call, now.call_bytes) == 0 &&
+           memcmp(now.schedstat, before->schedstat, now.schedstat_bytes) == 0;
+}
+
+static bool read_call(int threads_fd, bp_crash_thread *thread, thread_place *place) {
+    bp_thread_syscall call;
+    read_place(threads_fd, thread->tid, place);
+    if (!bp_thread_syscall_parse(place->call, place->call_bytes, &call)) {
+        return false;
+    }
+    thread->state = call.place == BP_THREAD_RUNS ? BP_CRASH_THREAD_RUNNING : BP_CRASH_THREAD_UNREAD;
+    thread->stack_pointer = call.stack_pointer;
+    thread->program_counter = call.program_counter;
+    return call.place != BP_THREAD_RUNS;
+}
+
+/* How much of each stack there is to copy, for all threads by one pass over the mappings: a process
+ * with many threads has many. */
+static void find_stacks(bp_crash_page *page) {
+    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
+    bp_proc_map map;
+    while (bp_proc_take_map(&scan, &map)) {
+        for (uint32_t i = 0; map.is_readable && i < page->thread_count; i++) {
+            bp_crash_thread *thread = &page->threads[i];
+            if (thread->stack_pointer >= map.start && thread->stack_pointer < map.end) {
+                uint64_t bytes = map.end - thread->stack_pointer;
+                thread->stack_bytes = bytes < thread_bytes_max ? (uint32_t)bytes : thread_bytes_max;
+            }
+        }
+    }
+}
+
+/* Appends the top of its stack to `stacks`, `most` at most, unless it runs meanwhile. */
+static void copy_thread(bp_crash_page *page, const bp_crash_source *source, int threads_fd,
+                        bp_crash_thread *thread, uint64_t most) {
+    thread_place place;
+    uint64_t was_at = thread->stack_pointer;
+    uint32_t bytes = thread->stack_bytes < most ? thread->stack_bytes : (uint32_t)most;
+    thread->stack_bytes = 0;
+    if (!read_call(threads_fd, thread, &place) || bytes == 0) {
+        return;
+    }
+    thread->stack_at = (uint32_t)page->stacks_bytes;
+    bool is_copied = thread->stack_pointer == was_at &&
+                     source->copy(source->context, page->stacks + thread->stack_at, was_at, bytes);
+    if (thread->stack_pointer != was_at || !has_stayed(threads_fd, thread->tid, &place)) {
+        thread->state = BP_CRASH_THREAD_MOVED;
+    } else if (is_copied) {
+        thread->state = BP_CRASH_THREAD_BLOCKED;
+        thread->stack_bytes = bytes;
+        page->stacks_bytes += bytes;
+    }
+}
+
+/* No thread is stopped: one that is blocked does not change its stack. */
+static void copy_threads(bp_crash_page *page, const bp_crash_source *source, int threads_fd) {
+    uint64_t until_ns = bp_clock_monotonic_ns() + stacks_ns;
+    thread_place place;
+    page->stacks_bytes = 0;
+    for (uint32_t i = 0; i < page->thread_count && bp_clock_monotonic_ns() < until_ns; i++) {
+        read_thread_name(threads_fd, &page->threads[i]);
+        (void)read_call(threads_fd, &page->threads[i], &place);
+    }
+    find_stacks(page);
+    for (uint32_t i = 0; i < page->thread_count && bp_clock_monotonic_ns() < until_ns; i++) {
+        uint64_t room = BP_CRASH_STACKS_BYTES - page->stacks_bytes;
+        uint64_t share = room / (page->thread_count - i) & ~(uint64_t)15;
+        share = share > thread_bytes_min ? share : thread_bytes_min;
+        copy_thread(page, source, threads_fd, &page->threads[i], share < room ? share : room);
+    }
+    for (uint32_t i = 0; i < page->thread_count; i++) { /* those that the time did not reach */
+        bp_crash_thread *thread = &page->threads[i];
+        thread->stack_bytes = thread->state == BP_CRASH_THREAD_BLOCKED ? thread->stack_bytes : 0;
+    }
+}
+
+void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
+                             uint64_t stack_pointer) {
+    read_maps(page, source);
+    copy_stack(page, source, stack_pointer);
+    int fd = open(source->threads_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    list_threads(page, source, fd);
+    copy_threads(page, source, fd);
     if (fd >= 0) {
         (void)close(fd);
     }
