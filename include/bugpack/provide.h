@@ -107,8 +107,8 @@ typedef enum bugpack_provider_kind {
  * them empty, "." or "..", no control character, backslash or colon. The names in the table of
  * docs/REPORT_FORMAT.md are reserved, except session.json and channel-state.json, which are for the
  * host to provide, screenshot.png, which is the name of a screenshot and of nothing else, and
- * crash.json in a session about another process. The name is copied. `context` is passed to the
- * provider and must stay valid until bugpack_unprovide has returned true or bugpack_close has
+ * crash.json in a session about another process or none. The name is copied. `context` is passed to
+ * the provider and must stay valid until bugpack_unprovide has returned true or bugpack_close has
  * returned.
  *
  * Errors: INVALID (the kind; the name, or one that is taken, also if it differs only in case),

@@ -10,6 +10,7 @@
 #include "process/threads.h"
 #include "profile/profile.h"
 #include "profile/profile_ring.h"
+#include "stacks/core_file.h"
 #include "stacks/stacks.h"
 
 /* Nothing is done with what is given. */
@@ -121,6 +122,14 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
 bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
                                     bool is_host, bp_stacks *ret_stacks, bugpack_error *error) {
     return refuse(error);
+}
+
+bugpack_status bp_core_file_read(const char *path, const char *exe, bp_core_file *ret_core,
+                                 bugpack_error *error) {
+    return refuse(error);
+}
+
+void bp_core_file_release(bp_core_file *file) {
 }
 
 bp_frame_finder bp_frame_finder_new(void) {

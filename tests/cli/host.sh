@@ -192,7 +192,7 @@ fact 'the command line is checked'
 expect_misuse '--hostname and --no-hostname exclude each other' capture --host --hostname --no-hostname
 expect_misuse '--host and --pid exclude each other' capture --host --pid 1
 expect_misuse '--window takes seconds' capture --host --window 11min
-expect_misuse 'a target is missing: --pid, --name, --unit, --cgroup or --host' capture
+expect_misuse 'a target is missing: --pid, --name, --unit, --cgroup, --core or --host' capture
 
 fact 'the capture names the boot of the machine'
 run capture --host --window 0 --output boot.zip

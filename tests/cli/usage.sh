@@ -72,7 +72,7 @@ for command in capture sample; do
 done
 
 expect_misuse "option '--pid' is missing" sample
-expect_misuse 'a target is missing: --pid, --name, --unit, --cgroup or --host' capture
+expect_misuse 'a target is missing: --pid, --name, --unit, --cgroup, --core or --host' capture
 
 fact 'what was mistyped is suggested'
 expect_misuse "unknown command 'captrue'; did you mean 'capture'?" captrue

@@ -14,6 +14,7 @@
 #include <bugpack/session.h>
 
 #include "base/buffer.h"
+#include "cli/core.h"
 #include "cli/destination.h"
 #include "cli/files.h"
 #include "cli/interrupt.h"
@@ -28,6 +29,7 @@
 /* Strings are borrowed from the command line; NULL: not given. */
 typedef struct capture_options {
     bp_cli_select select;
+    bp_cli_core core;
     bool host;           /* the whole machine */
     bool may_stop;       /* with `host`: threads, for the counters of a jemalloc */
     uint32_t window_ms;  /* no_window: the default */
@@ -53,6 +55,7 @@ static const bp_cli_bounds timeouts = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 static const bp_cli_option option_rows[] = {
     BP_CLI_SELECT_OPTIONS(capture_options, select),
     BP_CLI_FLAG(capture_options, host, 0, "host", "capture the whole machine instead"),
+    BP_CLI_CORE_OPTIONS(capture_options, core),
     BP_CLI_FLAG(
         capture_options, may_stop, 0, "stop-threads",
         "with --host: stop threads for an instant where\nonly that shows what they allocate"),
@@ -108,12 +111,18 @@ static bugpack_status request_report(bugpack_session *session, capture_options *
     request.description = options->description;
     request.output_path = options->streamed_dir == NULL ? options->output_path : NULL;
     request.timeout_ms = options->timeout_ms;
-    bugpack_status status = bugpack_report_async(session, &request, on_done, pending, NULL);
+    bool is_of_core = bp_cli_core_is_given(&options->core);
+    bp_target_end end = {.crash = NULL};
+    if (is_of_core) {
+        end = bp_cli_core_end(&options->core);
+    }
+    bugpack_status status =
+        bp_session_report(session, &request, is_of_core ? &end : NULL, on_done, pending, NULL);
     if (status != BUGPACK_OK) {
         bp_cli_say("cannot take a report: %s", bugpack_status_name(status));
         return status;
     }
-    if (!options->quiet && !options->json && isatty(STDERR_FILENO) == 1) {
+    if (!options->quiet && !options->json && !is_of_core && isatty(STDERR_FILENO) == 1) {
         bp_cli_say("measuring for %.1f s", options->window_ms / 1000.0);
     }
     pending->ended_by = bp_cli_interrupt_wait(pending->done_pipe);
@@ -202,9 +211,15 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all,
         return BUGPACK_ERR_NO_MEMORY;
     }
     bugpack_options session_options = BUGPACK_OPTIONS_INIT;
-    session_options.app_name =
-        options->host && options->app_name == NULL ? "host" : options->app_name;
-    session_options.without_process = options->host;
+    bool is_of_core = bp_cli_core_is_given(&options->core);
+    session_options.app_name = options->app_name;
+    if (options->app_name == NULL && is_of_core) {
+        const char *name = options->core.file.name;
+        session_options.app_name = name[0] != '\0' ? name : "process";
+    } else if (options->app_name == NULL && options->host) {
+        session_options.app_name = "host";
+    }
+    session_options.without_process = options->host || is_of_core;
     session_options.target_pid = pid;
     session_options.sample_window_ms = options->window_ms == 0 ? BUGPACK_OFF : options->window_ms;
     session_options.report_dir = report_dir;
@@ -250,10 +265,16 @@ static bp_cli_exit capture(capture_options *options) {
         bp_cli_say("cannot prepare a report: %s", strerror(errno));
         return BP_CLI_FAILED;
     }
-    bugpack_status status =
-        options->host
-            ? open_session(options, 0, true, &session)
-            : bp_cli_select_open(&options->select, false, open_session, options, &session, &result);
+    bool is_of_core = bp_cli_core_is_given(&options->core);
+    bugpack_status status = is_of_core ? bp_cli_core_read(&options->core) : BUGPACK_OK;
+    if (status != BUGPACK_OK) {
+        result = BP_CLI_FAILED;
+    } else if (options->host || is_of_core) {
+        status = open_session(options, 0, true, &session);
+    } else {
+        status =
+            bp_cli_select_open(&options->select, false, open_session, options, &session, &result);
+    }
     if (status == BUGPACK_OK && options->host) {
         bugpack_error error = BUGPACK_ERROR_INIT;
         const bp_machine_plan plan = {.may_stop = options->may_stop,
@@ -262,6 +283,9 @@ static bp_cli_exit capture(capture_options *options) {
         if (status != BUGPACK_OK) {
             bp_cli_say("%s", error.message);
         }
+    }
+    if (status == BUGPACK_OK && is_of_core) {
+        status = bp_cli_core_provide(&options->core, session);
     }
     if (status == BUGPACK_OK) {
         status = bp_cli_files_provide(&options->files, session);
@@ -275,6 +299,7 @@ static bp_cli_exit capture(capture_options *options) {
             status == BUGPACK_OK ? print_result(&pending.result, options) : bp_cli_exit_of(status);
     }
     bugpack_close(session);
+    bp_core_file_release(&options->core.file);
     if (!bp_cli_streamed_end(
             options->streamed_dir,
             status == BUGPACK_OK && options->streamed_dir != NULL ? pending.result.path : NULL)) {
@@ -299,11 +324,19 @@ static const char *find_conflict(const capture_options *options) {
     if (options->host && selected > 0) {
         return "--host and --pid exclude each other";
     }
+    if ((options->core.path != NULL) + (options->core.match != NULL) + options->host +
+            (selected > 0) >
+        1) {
+        return "--core, --coredump, --host and --pid exclude each other";
+    }
+    if (options->core.exe != NULL && !bp_cli_core_is_given(&options->core)) {
+        return "--exe needs --core or --coredump";
+    }
     if (options->may_stop && !options->host) {
         return "--stop-threads needs --host";
     }
-    if (!options->host && selected == 0) {
-        return "a target is missing: --pid, --name, --unit, --cgroup or --host";
+    if (!options->host && selected == 0 && !bp_cli_core_is_given(&options->core)) {
+        return "a target is missing: --pid, --name, --unit, --cgroup, --core or --host";
     }
     if (options->files.with_hostname && options->without_hostname) {
         return "--hostname and --no-hostname exclude each other";
@@ -343,12 +376,13 @@ const bp_cli_command bp_cli_capture_command = {
     "write a report about a process, or the machine",
     "Usage: bugpack capture --pid PID [OPTION]...\n"
     "       bugpack capture --name NAME | --unit UNIT | --cgroup PATH [OPTION]...\n"
+    "       bugpack capture --core FILE | --coredump MATCH [--exe FILE] [OPTION]...\n"
     "       bugpack capture --host [OPTION]...\n"
     "\n"
     "Write a report about running processes: what each and each of its threads cost\n"
     "over a window, what the system knows about them, and the files you name; or\n"
-    "about every thread of every process on the machine. The path of the zip is\n"
-    "printed.\n",
+    "about every thread of every process on the machine; or how a process died, from\n"
+    "its core. The path of the zip is printed.\n",
     option_rows,
     "BYTES may end in K, M or G.\n"
     "\n"

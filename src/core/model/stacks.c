@@ -181,7 +181,8 @@ static void add_thread(bp_json *json, const bp_stacks *stacks, const bp_stack_th
     if (has_frames(thread)) {
         bp_stacks_add_frames(stacks, thread, json);
     }
-    bp_model_add_known_uint(json, "stopped_us", thread->state == BP_STACK_STOPPED,
+    bp_model_add_known_uint(json, "stopped_us",
+                            thread->state == BP_STACK_STOPPED && !stacks->is_of_crash,
                             (thread->stopped_ns + 999) / 1000);
     bp_model_add_known_text(json, "reason", thread->reason);
     add_python(json, stacks, thread);
@@ -258,12 +259,14 @@ bugpack_status bp_stacks_print_text(const bp_stacks *stacks, bp_buffer *out, bug
     size_t count = bp_stacks_count(stacks, BP_STACK_STOPPED);
     const char *which = stacks->is_of_all ? "" : "blocked ";
     if (stacks->is_of_crash) {
-        which = "crashed and blocked ";
+        which = count == 0 ? "crashed and blocked " : "";
     }
     (void)bp_buffer_printf(out, "Process %" PRIu64 ": the stacks of its %sthreads. ", stacks->pid,
                            which);
     if (count == 0) {
         (void)bp_buffer_append_text(out, "No thread was stopped.\n");
+    } else if (stacks->is_of_crash) {
+        (void)bp_buffer_append_text(out, "They are those of its core.\n");
     } else {
         (void)bp_buffer_printf(out, "%zu %s stopped, for at most %" PRIu64 " us each.\n", count,
                                count == 1 ? "was" : "were", bp_stacks_longest_stop_us(stacks));

@@ -34,7 +34,9 @@ static bool is_within_bounds(const bp_crash_page *page) {
     }
     for (uint32_t i = 0; i < page->thread_count; i++) {
         const bp_crash_thread *thread = &page->threads[i];
-        if (thread->tid <= 0 || thread->stack_at > page->stacks_bytes ||
+        if (thread->tid <= 0 || thread->register_count > BP_CRASH_REGISTER_MAX ||
+            thread->register_count * sizeof(uint64_t) > thread->stack_at ||
+            thread->stack_at > page->stacks_bytes ||
             thread->stack_bytes > page->stacks_bytes - thread->stack_at ||
             thread->stack_pointer > UINT64_MAX - thread->stack_bytes) {
             return false;

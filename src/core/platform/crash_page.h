@@ -38,13 +38,15 @@ typedef enum bp_crash_thread_state {
     BP_CRASH_THREAD_UNREAD,  /* it may not be read, or there was no time */
     BP_CRASH_THREAD_RUNNING, /* or ready to run: its stack changes */
     BP_CRASH_THREAD_MOVED,   /* it ran while its stack was copied */
-    BP_CRASH_THREAD_BLOCKED  /* in the kernel, and the copy is of one instant */
+    BP_CRASH_THREAD_BLOCKED, /* in the kernel, and the copy is of one instant */
+    BP_CRASH_THREAD_STOPPED  /* of a core, which has its registers */
 } bp_crash_thread_state;
 
 /* A thread beside the one that crashed. */
 typedef struct bp_crash_thread {
     int32_t tid;
-    uint32_t state;                          /* a bp_crash_thread_state */
+    uint16_t state;                          /* a bp_crash_thread_state */
+    uint16_t register_count;                 /* of a core; they are in front of the stack */
     char name[16];                           /* may fill it */
     uint64_t stack_pointer, program_counter; /* of a blocked one, as the rest */
     uint32_t stack_at, stack_bytes;          /* in `stacks`: from the stack pointer on */
@@ -59,6 +61,7 @@ typedef struct bp_crash_page {
 
     /* Set by the handler. */
     uint64_t is_begun;
+    uint64_t is_of_core; /* no handler made it: stacks/core_file.h */
     int64_t pid, tid;
     bp_instant at;
     int32_t signal, code;

@@ -43,8 +43,8 @@ typedef struct bp_stack_files {
     const bp_crash_page *dead; /* whose maps and build ids these are; NULL: those of process_fd */
     bool is_host;              /* names come from symbol tables, and no debug data are read */
     const atomic_bool *stop;   /* becomes true when nobody waits any more; or NULL */
-    bool is_of_report;         /* files of this machine with a build id that a report names */
-    bp_stack_file *items;      /* ascending by address */
+    bool is_of_report;    /* files of this machine with a build id that a report or a core names */
+    bp_stack_file *items; /* ascending by address */
     size_t count;
     bp_mapped_code *code; /* in files, and made at run time; ascending */
     size_t code_count;

@@ -433,7 +433,8 @@ static bugpack_status open_dead(bp_unwinder *unwinder, bugpack_error *error) {
 static void unwind_crashed(bp_unwinder *unwinder, bp_stack_thread *thread) {
     const bp_crash_page *page = unwinder->files.dead;
     bp_thread_copy *copy = &unwinder->copy;
-    *thread = (bp_stack_thread){.tid = (uint64_t)page->tid, .state = BP_STACK_CRASHED};
+    bp_stack_state state = page->signal != 0 ? BP_STACK_CRASHED : BP_STACK_STOPPED;
+    *thread = (bp_stack_thread){.tid = (uint64_t)page->tid, .state = state};
     memcpy(thread->name, page->thread_name, sizeof page->thread_name);
     memcpy(copy->registers, page->registers, register_count * sizeof copy->registers[0]);
     copy->register_count = register_count;
@@ -444,7 +445,7 @@ static void unwind_crashed(bp_unwinder *unwinder, bp_stack_thread *thread) {
     bp_unwinder_unwind(unwinder, thread);
 }
 
-/* Another one, of which no register but two is known. */
+/* Another one. Of one that nothing stopped no register but two is known. */
 static void unwind_copied(bp_unwinder *unwinder, const bp_crash_thread *copied,
                           bp_stack_thread *thread) {
     static const struct {
@@ -455,16 +456,21 @@ static void unwind_copied(bp_unwinder *unwinder, const bp_crash_thread *copied,
                                     "there was no time or no room for it, or it may not be read"},
         [BP_CRASH_THREAD_RUNNING] = {BP_STACK_RUNNING, "it ran as the process crashed"},
         [BP_CRASH_THREAD_MOVED] = {BP_STACK_MOVED, "it ran while its stack was copied"},
-        [BP_CRASH_THREAD_BLOCKED] = {BP_STACK_BLOCKED, ""}};
+        [BP_CRASH_THREAD_BLOCKED] = {BP_STACK_BLOCKED, ""},
+        [BP_CRASH_THREAD_STOPPED] = {BP_STACK_STOPPED, ""}};
     const bp_crash_page *page = unwinder->files.dead;
-    uint32_t row = copied->state <= BP_CRASH_THREAD_BLOCKED ? copied->state : 0;
+    uint32_t row = copied->state <= BP_CRASH_THREAD_STOPPED ? copied->state : 0;
     *thread =
         (bp_stack_thread){.tid = (uint64_t)copied->tid, .first_frame = unwinder->out.frame_count};
     memcpy(thread->name, copied->name, sizeof copied->name);
     set_reason(thread, rows[row].state, rows[row].reason);
-    if (row == BP_CRASH_THREAD_BLOCKED) {
+    if (row == BP_CRASH_THREAD_BLOCKED || row == BP_CRASH_THREAD_STOPPED) {
         bp_thread_copy *copy = &unwinder->copy;
-        copy->register_count = 0;
+        size_t register_bytes = copied->register_count * sizeof copy->registers[0];
+        bool has_all = copied->register_count == counter_number + 1;
+        copy->register_count = has_all ? register_count : 0;
+        memcpy(copy->registers, page->stacks + copied->stack_at - register_bytes,
+               copy->register_count * sizeof copy->registers[0]);
         copy->has_read_more = false;
         copy->program_counter = copied->program_counter;
         copy->stack_pointer = copied->stack_pointer;
@@ -504,13 +510,16 @@ static bugpack_status unwind_dead(bp_unwinder *unwinder, const bp_stacks_plan *p
 
 bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
                                     bool is_host, bp_stacks *ret_stacks, bugpack_error *error) {
-    bp_unwinder unwinder = {
-        .deadline_ns = plan->deadline_ns,
-        .pid = (pid_t)page->pid,
-        .task_fd = -1,
-        .memory_fd = -1,
-        .files = {.dead = page, .is_host = is_host, .process_fd = -1, .stop = plan->stop},
-        .out = {.pid = (uint64_t)page->pid, .is_of_crash = true}};
+    bp_unwinder unwinder = {.deadline_ns = plan->deadline_ns,
+                            .pid = (pid_t)page->pid,
+                            .task_fd = -1,
+                            .memory_fd = -1,
+                            .files = {.dead = page,
+                                      .is_host = is_host,
+                                      .process_fd = -1,
+                                      .stop = plan->stop,
+                                      .is_of_report = page->is_of_core != 0},
+                            .out = {.pid = (uint64_t)page->pid, .is_of_crash = true}};
     bugpack_status status = bp_unwinder_init(&unwinder, error);
     if (status != BUGPACK_OK) {
         goto out;

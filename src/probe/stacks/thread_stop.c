@@ -107,13 +107,10 @@ static int read_pointer(pid_t tid, uint64_t *ret_pointer) {
     return read_set(tid, NT_ARM_TLS, ret_pointer, sizeof *ret_pointer);
 }
 
-int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
+void bp_thread_copy_set_registers(bp_thread_copy *copy, const void *user_regs) {
     struct user_regs_struct set;
     enum { count = sizeof set.regs / sizeof set.regs[0] };
-    int result = read_set(tid, NT_PRSTATUS, &set, sizeof set);
-    if (result != 0) {
-        return result;
-    }
+    memcpy(&set, user_regs, sizeof set);
     for (unsigned i = 0; i < count; i++) {
         copy->registers[i] = set.regs[i];
     }
@@ -121,7 +118,15 @@ int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
     copy->register_count = count + 1;
     copy->stack_pointer = set.sp;
     copy->program_counter = set.pc;
-    return 0;
+}
+
+int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
+    struct user_regs_struct set;
+    int result = read_set(tid, NT_PRSTATUS, &set, sizeof set);
+    if (result == 0) {
+        bp_thread_copy_set_registers(copy, &set);
+    }
+    return result;
 }
 
 #elif defined(__x86_64__) && defined(__LP64__)
@@ -135,12 +140,9 @@ static int read_pointer(pid_t tid, uint64_t *ret_pointer) {
     return result;
 }
 
-int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
+void bp_thread_copy_set_registers(bp_thread_copy *copy, const void *user_regs) {
     struct user_regs_struct set;
-    int result = read_set(tid, NT_PRSTATUS, &set, sizeof set);
-    if (result != 0) {
-        return result;
-    }
+    memcpy(&set, user_regs, sizeof set);
     /* In the order of the System V ABI for x86-64, figure 3.36. */
     const uint64_t values[] = {set.rax, set.rdx, set.rcx, set.rbx, set.rsi, set.rdi,
                                set.rbp, set.rsp, set.r8,  set.r9,  set.r10, set.r11,
@@ -149,7 +151,15 @@ int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
     copy->register_count = sizeof values / sizeof values[0];
     copy->stack_pointer = set.rsp;
     copy->program_counter = set.rip;
-    return 0;
+}
+
+int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
+    struct user_regs_struct set;
+    int result = read_set(tid, NT_PRSTATUS, &set, sizeof set);
+    if (result == 0) {
+        bp_thread_copy_set_registers(copy, &set);
+    }
+    return result;
 }
 
 #else /* unsupported: no registers are read on another processor, nor in a build of 32 bits */
@@ -158,6 +168,11 @@ static int read_pointer(pid_t tid, uint64_t *ret_pointer) {
     (void)tid;
     (void)ret_pointer;
     return ENOTSUP;
+}
+
+void bp_thread_copy_set_registers(bp_thread_copy *copy, const void *user_regs) {
+    (void)user_regs;
+    copy->register_count = 0;
 }
 
 int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {

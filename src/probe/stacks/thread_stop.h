@@ -60,6 +60,9 @@ bp_heap_failure bp_thread_stop_read_pointer(pid_t tid, uint32_t timeout_ms, uint
 int bp_thread_stop_copy(pid_t pid, pid_t tid, uint32_t timeout_ms, bp_thread_copy *copy,
                         uint64_t *ret_pause_ns);
 
+/* Sets the registers from a user_regs_struct, as ptrace and the notes of a core have it. */
+void bp_thread_copy_set_registers(bp_thread_copy *copy, const void *user_regs);
+
 /* Reads the registers of a thread that is stopped, and traced by the calling one, into `copy`. 0 or
  * an errno; ENOTSUP for a program of 32 bits. */
 int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy);

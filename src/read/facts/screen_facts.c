@@ -173,9 +173,10 @@ static void make_crash(bp_json_maker *maker, const bp_evidence *evidence) {
         return;
     }
     bool has_tid = bp_json_tree_uint(thread, "tid", &tid);
+    const char *name = bp_json_tree_text_or(thread, "name", "");
     bp_json_make_object(maker, "_crash");
     bp_json_make_uint(maker, "tid", has_tid, tid);
-    bp_json_make_text(maker, "name", bp_json_tree_text(thread, "name"));
+    bp_json_make_text(maker, "name", name[0] != '\0' ? name : NULL); /* a core has none */
     bp_make_frames(maker, stack, evidence->finder);
     bp_json_make_text(maker, "reason", bp_json_tree_text(stack, "reason"));
     bp_json_make_end(maker);

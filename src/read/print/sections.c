@@ -3,8 +3,8 @@
 #include "facts/facts.h"
 
 static const bp_section_line crash[] = {
-    {.screen = "thread {name|?}{[ ({tid:u})]}",
-     .page = "<p>Thread {name|?}{[ ({tid:u})]}, innermost first:</p><ol class=\"frames\">"},
+    {.screen = "thread{[ {name}]}{[ ({tid:u})]}",
+     .page = "<p>Thread{[ {name}]}{[ ({tid:u})]}, innermost first:</p><ol class=\"frames\">"},
     {.list = "frames",
      .screen = "   {name}{[ x{count:u}]}{[  {place}]}",
      .page = "<li><code>{name}</code>{[ &#215;{count:u}]}{[ <span class=\"entry\">{place}</span>]}"

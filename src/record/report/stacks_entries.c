@@ -10,7 +10,9 @@ static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     size_t rest_count = stacks->thread_count - blocked_count - running_count - stopped_count -
                         bp_stacks_count(stacks, BP_STACK_CRASHED);
     char stopped[80] = "", running[64] = "", loss[BP_STACKS_LOSS_BYTES];
-    if (stopped_count > 0) {
+    if (stopped_count > 0 && stacks->is_of_crash) {
+        (void)snprintf(stopped, sizeof stopped, "; %zu as the core has them", stopped_count);
+    } else if (stopped_count > 0) {
         (void)snprintf(stopped, sizeof stopped, "; %zu stopped, for at most %" PRIu64 " us each",
                        stopped_count, bp_stacks_longest_stop_us(stacks));
     }

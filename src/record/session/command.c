@@ -22,6 +22,16 @@ bugpack_status bp_session_add_machine(bugpack_session *session, const bp_machine
     return bp_session_leave(&call);
 }
 
+bugpack_status bp_session_add_crash(bugpack_session *session, const bp_crash_page *page,
+                                    bugpack_error *error) {
+    bp_call call;
+    if (bp_session_enter(&call, session, "read a core", error)) {
+        bp_subject_set_crash(session->context.subject, page);
+        call.status = bp_sources_register(&session->context, error);
+    }
+    return bp_session_leave(&call);
+}
+
 bugpack_status bp_session_add_process(bugpack_session *session, pid_t pid, bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "add a process", error)) {

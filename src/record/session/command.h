@@ -42,6 +42,13 @@ bugpack_status bp_session_add_process(bugpack_session *session, pid_t pid, bugpa
 bugpack_status bp_session_add_machine(bugpack_session *session, const bp_machine_plan *plan,
                                       bugpack_error *error);
 
+/*
+ * Adds the stacks of a process that has died to a session without a process. The page is borrowed
+ * for good. Errors: LIMIT, NO_MEMORY, CLOSED. Any thread.
+ */
+bugpack_status bp_session_add_crash(bugpack_session *session, const bp_crash_page *page,
+                                    bugpack_error *error);
+
 /* The end of the target. */
 typedef struct bp_target_end {
     bp_exit exit; /* for metadata.json */
@@ -50,6 +57,7 @@ typedef struct bp_target_end {
      * ticks. */
     uint64_t cpu_ns;
     const bp_crash_page *crash; /* borrowed for good; NULL: none */
+    bp_metadata_target dead;    /* of a core; its pid is 0: the target of the session */
 } bp_target_end;
 
 /*

@@ -52,7 +52,8 @@ static const char *refuse_name(const bugpack_session *session, const char *name,
     if (kind == BUGPACK_PROVIDE_SCREENSHOT) {
         return strcmp(name, screenshot_name) == 0 ? NULL : "a screenshot is screenshot.png";
     }
-    bool is_of_target = session->config.target_pid != 0 && strcmp(name, "crash.json") == 0;
+    bool is_of_other = session->config.target_pid != 0 || session->config.without_process;
+    bool is_of_target = is_of_other && strcmp(name, "crash.json") == 0;
     return is_of_target ? NULL : bp_entry_refuse(name); /* the host has seen the target's death */
 }
 

@@ -58,6 +58,7 @@ struct manual_report {
     char *description, *channel, *output_path;
     bool has_exit;
     bp_exit exit;
+    bp_metadata_target dead; /* of a core; its pid is 0: the target of the session */
 };
 
 static bugpack_status take_snapshot(bp_job *job, bugpack_error *error) {
@@ -86,6 +87,10 @@ static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *w
     metadata->description = report->description;
     metadata->region = bp_screenshot_region(report->screenshot);
     metadata->exit = report->has_exit ? &report->exit : NULL;
+    if (report->dead.pid != 0) {
+        metadata->target = report->dead;
+        metadata->is_about_none = false;
+    }
 }
 
 /* There is no second chance to ask for the report of a process that has died: where it fails, the
@@ -131,7 +136,8 @@ static const bp_job_type loan_type =
     REQUEST(BP_REPORT_NOTIFICATION, .borrows_snapshot = true, .take_snapshot = take_snapshot);
 
 static const bp_job_type *type_of(const bugpack_report_request *request, const bp_target_end *end) {
-    if (end != NULL) {
+    /* A core that no signal caused is of a process that ran on. */
+    if (end != NULL && (end->exit.signal != 0 || end->exit.status != 0)) {
         return &end_types[end->exit.signal != 0];
     }
     bool is_shared = request->output_path == NULL && request->screenshot == NULL &&
@@ -153,7 +159,8 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
     report->recorder = session->context.recorder;
     if (end != NULL) {
         report->exit = end->exit;
-        report->has_exit = true;
+        report->has_exit = end->exit.signal != 0 || end->exit.status != 0;
+        report->dead = end->dead;
         bp_subject_set_crash(session->context.subject, end->crash);
     }
     if (end != NULL && job->window != NULL) {

@@ -6,7 +6,8 @@
 #include "sources/source.h"
 
 static bool has_stacks(const bp_report_context *context) {
-    return !context->config->without_process && context->config->stacks != BUGPACK_STACKS_NONE;
+    bool has_any = !context->config->without_process || bp_subject_crash(context->subject) != NULL;
+    return has_any && context->config->stacks != BUGPACK_STACKS_NONE;
 }
 
 /* Without one, the manifest says why: see report/assemble.c. */
@@ -79,6 +80,7 @@ static bugpack_status new_source(const bp_report_context *context, bp_source **r
 
 bugpack_status bp_sources_register(const bp_report_context *context, bugpack_error *error) {
     bp_source *source = NULL;
+    bool is_of_crash = bp_subject_crash(context->subject) != NULL;
     bugpack_status status = new_source(context, &source, error);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof rows / sizeof rows[0]; i++) {
         char name[BP_SUBJECT_NAME_BYTES];
@@ -90,7 +92,8 @@ bugpack_status bp_sources_register(const bp_report_context *context, bugpack_err
             .release = drop_source,
             .limit_bytes = rows[i].limit_bytes,
             .timeout_ms = context->config->provider_timeout_ms};
-        if (rows[i].applies(context)) {
+        bool is_wanted = !is_of_crash || rows[i].applies == has_stacks;
+        if (is_wanted && rows[i].applies(context)) {
             atomic_fetch_add(&source->references, 1);
             status = bp_provider_list_add(context->providers, &spec, error); /* or drops it */
         }

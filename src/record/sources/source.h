@@ -55,7 +55,7 @@ int bp_source_end(bugpack_writer *writer, bugpack_status status, const bugpack_e
 void bp_source_free_stacks(bp_stacks_text *stacks);
 
 /* Registers the sources that apply to the session, or to a further process: each of these below its
- * directory. */
+ * directory. Once the subject has a crash, those of its stacks alone. */
 bugpack_status bp_sources_register(const bp_report_context *context, bugpack_error *error);
 
 /* The host asks for a file, the command also for all threads of the machine. Strings are copied. */

@@ -89,6 +89,21 @@ Test(crash, rejects_threads_whose_stack_is_out_of_bounds) {
     }
 }
 
+/* They are in front of its stack. */
+Test(crash, rejects_registers_of_a_thread_that_are_out_of_bounds) {
+    bp_crash_page *page = sample_crash_page();
+    page->threads[0].register_count = 1;
+    expect_damaged(page, "before the stacks");
+    page = sample_crash_page();
+    page->stacks_bytes = BP_CRASH_STACKS_BYTES;
+    page->threads[0].stack_at = 0x1000;
+    page->threads[0].register_count = BP_CRASH_REGISTER_MAX + 1;
+    expect_damaged(page, "too many");
+    page->threads[0].register_count = BP_CRASH_REGISTER_MAX;
+    page->check = bp_crash_page_check(page);
+    cr_expect(eq(int, validate(page), BP_CRASH_PAGE_WHOLE));
+}
+
 Test(crash, rejects_texts_that_do_not_end) {
     bp_crash_page *page = sample_crash_page();
     memset(page->modules[0].build_id, 'a', sizeof page->modules[0].build_id);

@@ -465,13 +465,17 @@ static void copy_threads(bp_crash_page *page, const bp_crash_source *source, int
 
 void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
                              uint64_t stack_pointer) {
-    read_maps(page, source);
+    if (source->maps_path != NULL) {
+        read_maps(page, source);
+    }
     copy_stack(page, source, stack_pointer);
-    int fd = open(source->threads_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    list_threads(page, source, fd);
-    copy_threads(page, source, fd);
-    if (fd >= 0) {
-        (void)close(fd);
+    if (source->threads_path != NULL) {
+        int fd = open(source->threads_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        list_threads(page, source, fd);
+        copy_threads(page, source, fd);
+        if (fd >= 0) {
+            (void)close(fd);
+        }
     }
     page->module_count = 0;
     read_modules(page, source);

@@ -28,7 +28,7 @@ void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *co
 
 /* The reader of a process's memory: our own, or another one's. */
 typedef struct bp_crash_source {
-    const char *maps_path, *threads_path; /* below /proc */
+    const char *maps_path, *threads_path; /* below /proc; NULL: the page has both already */
     int maps_fd; /* the same file, for when it cannot be opened any more; borrowed; -1: none */
     /* False when it cannot be read as a whole. */
     bool (*copy)(void *context, void *to, uint64_t from, size_t byte_count);
