@@ -191,6 +191,10 @@ def counts(name, finding, key, *values, uptime=100):
         {"time": f"2026-11-22T10:00:{i:02}Z", "cpu_percent": 1, key: values[i]} for i in range(len(values))]}
 
 
+def throttled(name, finding, **cpu):
+    yield name, finding, {"metadata.json": {}, "system.json": {"cgroups": [{"path": "/a", "cpu": cpu}]}}
+
+
 def process(name, finding, limit=None, **members):
     limits = [{"name": limit, "soft": 1000}]
     yield name, finding, {"metadata.json": {}, "process.json": {"name": "p", "limits": limits, **members}}
@@ -222,6 +226,10 @@ rows = [
     *counts("fresh", "", "thread_count", *range(10, 90, 4), uptime=28),
     *counts("steps", "memory-growth", "rss_kb", 60000, 60000, 70000, 70000, 80000, 90000),
     *counts("two", "", "rss_kb", 60000, 60000, 60000, 80000, 80000, 90000),
+    *throttled("now", "cpu-throttled", periods=1000, throttled_periods=10, session_periods=20, session_throttled_periods=5),
+    *throttled("before", "", periods=1000, throttled_periods=900, session_periods=20, session_throttled_periods=4),
+    *throttled("host", "cpu-throttled", periods=1000, throttled_periods=250, quota_ns=None),
+    *throttled("short", "cpu-throttled", periods=1000, throttled_periods=250, session_periods=9, session_throttled_periods=0),
     *process("full", "fd-limit", "Max open files", open_files=900),
     *process("open", "", "Max open files", open_files=899),
     *process("user", "thread-limit", "Max processes", uid=1, threads=900),

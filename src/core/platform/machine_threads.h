@@ -63,6 +63,8 @@ typedef struct bp_machine_figure {
     X(CPU_PERIODS, "cpu", "periods")                                                               \
     X(CPU_THROTTLED_PERIODS, "cpu", "throttled_periods")                                           \
     X(CPU_THROTTLED, "cpu", "throttled_ns")                                                        \
+    X(CPU_SESSION_PERIODS, "cpu", "session_periods")                                               \
+    X(CPU_SESSION_THROTTLED, "cpu", "session_throttled_periods")                                   \
     X(CPU_QUOTA, "cpu", "quota_ns")                                                                \
     X(CPU_PERIOD, "cpu", "period_ns")                                                              \
     X(MEMORY_CURRENT, "memory", "current_bytes")                                                   \

@@ -206,13 +206,59 @@ static bool read_executable(struct reader *reader) {
     return reader->system.executable != NULL;
 }
 
+/* False without memory. */
+static bool read_groups(struct reader *reader) {
+    size_t length = read_text(reader, reader->process_fd, "cgroup");
+    return bp_machine_cgroups_of_process(reader->text, length, &reader->system, &reader->summary);
+}
+
+void bp_system_read_groups(pid_t pid, bp_system *ret_system) {
+    struct reader *reader = calloc(1, sizeof *reader);
+    *ret_system = (bp_system){.cgroup_count = 0};
+    if (reader == NULL) {
+        return;
+    }
+    reader->process_fd = bp_proc_open_process(pid);
+    if (reader->process_fd >= 0 && read_groups(reader)) {
+        *ret_system = reader->system;
+        reader->system = (bp_system){.cgroup_count = 0};
+    }
+    bp_system_release(&reader->system);
+    bp_file_close(reader->process_fd);
+    free(reader);
+}
+
+/* How often a group was throttled since the session began. */
+static void compare_group(const bp_machine_cgroup *before, bp_machine_cgroup *now) {
+    static const struct {
+        bp_cgroup_figure total, since;
+    } pairs[] = {{BP_CGROUP_CPU_PERIODS, BP_CGROUP_CPU_SESSION_PERIODS},
+                 {BP_CGROUP_CPU_THROTTLED_PERIODS, BP_CGROUP_CPU_SESSION_THROTTLED}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const bp_machine_figure *was = &before->figures[pairs[i].total];
+        const bp_machine_figure *is = &now->figures[pairs[i].total];
+        if (was->is_known && is->is_known && is->value >= was->value) {
+            now->figures[pairs[i].since] =
+                (bp_machine_figure){.is_known = true, .value = is->value - was->value};
+        }
+    }
+}
+
+static void compare_groups(const bp_system *before, bp_system *now) {
+    for (size_t i = 0; before != NULL && i < before->cgroup_count; i++) {
+        for (size_t k = 0; k < now->cgroup_count; k++) {
+            if (strcmp(before->cgroups[i].path, now->cgroups[k].path) == 0) {
+                compare_group(&before->cgroups[i], &now->cgroups[k]);
+            }
+        }
+    }
+}
+
 static bool read_process(struct reader *reader) {
     read_usable_cpus(reader);
     read_container(reader);
-    size_t length = read_text(reader, reader->process_fd, "cgroup");
-    bool has_memory =
-        bp_machine_cgroups_of_process(reader->text, length, &reader->system, &reader->summary) &&
-        read_executable(reader);
+    bool has_memory = read_groups(reader) && read_executable(reader);
+    compare_groups(reader->plan->groups_before, &reader->system);
     int root_fd = reader->has_root ? reader->root_fd : -1;
     /* Last: one of a network may take long to answer. */
     bp_filesystems_read(reader->process_fd, root_fd, &reader->system);

@@ -13,11 +13,16 @@ typedef struct bp_system_plan {
     pid_t pid;         /* 0: our own */
     bool with_hostname;
     bp_known_uint oom_kills_before; /* of bp_system_oom_kills, as the session began */
+    const bp_system *groups_before; /* of bp_system_read_groups, likewise; NULL: none */
 } bp_system_plan;
 
 /* The number of processes that the kernel has killed for lack of memory since boot. Linux
  * 4.13. */
 bp_known_uint bp_system_oom_kills(void);
+
+/* Reads the control groups of a process alone. Without any where it has ended, where they cannot be
+ * read, and on other systems than Linux. The caller releases the result. */
+void bp_system_read_groups(pid_t pid, bp_system *ret_system);
 
 /*
  * Reads all of it. What cannot be read is absent; of a process that has ended, everything of the

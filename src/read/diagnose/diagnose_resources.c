@@ -202,19 +202,31 @@ void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
     }
 }
 
+/* In the time of the session, as of a watch or a command; where that is too short, since the group
+ * began, of which a healthy one may have been throttled long ago. */
 void bp_diagnose_throttled(bp_evidence *evidence) {
-    enum { throttled_min = 10 };
+    enum { periods_min = 10 };
     BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
         const bp_json_tree *cpu = bp_json_tree_object(cgroup, "cpu");
-        uint64_t periods, throttled;
-        if (bp_json_tree_uint(cpu, "periods", &periods) &&
-            bp_json_tree_uint(cpu, "throttled_periods", &throttled) && periods >= throttled_min &&
-            throttled >= periods / 4) {
-            bp_find(evidence,
-                    "the control group \"{}\" had used up its share of CPU in {} of {} periods "
-                    "since it began",
-                    cgroup_path(cgroup), BP_COUNT(throttled), BP_COUNT(periods));
+        uint64_t periods, throttled, quota_ns, period_ns;
+        double cpus = 0;
+        bool is_recent = bp_json_tree_uint(cpu, "session_periods", &periods) &&
+                         bp_json_tree_uint(cpu, "session_throttled_periods", &throttled) &&
+                         periods >= periods_min;
+        bool is_known = is_recent || (bp_json_tree_uint(cpu, "periods", &periods) &&
+                                      bp_json_tree_uint(cpu, "throttled_periods", &throttled));
+        if (!is_known || periods < periods_min || throttled < periods / 4) {
+            continue;
         }
+        if (bp_json_tree_uint(cpu, "quota_ns", &quota_ns) &&
+            bp_json_tree_uint(cpu, "period_ns", &period_ns) && period_ns > 0) {
+            cpus = (double)quota_ns / (double)period_ns;
+        }
+        bp_find(evidence,
+                "the control group \"{}\" was throttled in {} of {} periods {}{[; it may use {}]}",
+                cgroup_path(cgroup), BP_COUNT(throttled), BP_COUNT(periods),
+                BP_TEXT(is_recent ? "while it was observed" : "since it began"),
+                BP_NUMBER(cpus, 2, " CPUs"));
     }
 }
 

@@ -47,6 +47,7 @@ static void drop_source(void *context) {
     if (source != NULL && atomic_fetch_sub(&source->references, 1) == 1) {
         bp_source_free_stacks(atomic_load(&source->stacks_left));
         bp_subject_drop(source->subject);
+        bp_system_release(&source->groups_before);
         free(source->helper_path);
         free(source);
     }
@@ -73,6 +74,7 @@ static bugpack_status new_source(const bp_report_context *context, bp_source **r
     source->without_stacks_json = bp_config_leaves_out(config, "stacks.json");
     if (is_other(context)) {
         source->oom_kills_before = bp_system_oom_kills();
+        bp_system_read_groups(bp_subject_target(context->subject)->pid, &source->groups_before);
     }
     *ret_source = source;
     return BUGPACK_OK;

@@ -74,7 +74,8 @@ static bugpack_status read_system(const bp_source *source, bugpack_writer *write
     const bp_system_plan plan = {.with_process = !source->without_process,
                                  .pid = bp_subject_target(source->subject)->pid,
                                  .with_hostname = source->with_hostname,
-                                 .oom_kills_before = source->oom_kills_before};
+                                 .oom_kills_before = source->oom_kills_before,
+                                 .groups_before = &source->groups_before};
     bugpack_error ended = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_system_read(&plan, ret_system, error);
     if (status == BUGPACK_OK && plan.with_process &&

@@ -29,7 +29,8 @@ typedef struct bp_source {
     uint32_t timeout_ms;   /* of each provider */
     bugpack_stacks stacks; /* this and what follows as in bp_config */
     bool with_hostname, without_process, without_stacks_json;
-    bp_known_uint oom_kills_before;        /* the session; of another process alone */
+    bp_known_uint oom_kills_before; /* the session; of another process alone, as the next */
+    bp_system groups_before;
     _Atomic(bp_stacks_text *) stacks_left; /* by stacks.json, for stacks.txt; NULL: nothing */
 } bp_source;
 
