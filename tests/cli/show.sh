@@ -191,6 +191,13 @@ def counts(name, finding, key, *values, uptime=100):
         {"time": f"2026-11-22T10:00:{i:02}Z", "cpu_percent": 1, key: values[i]} for i in range(len(values))]}
 
 
+def python(name, finding, other_switches=400, executable="/usr/bin/python3.11", **members):
+    yield name, finding, {"metadata.json": {}, "process.json": {"executable": executable}, "runtime-metrics.json": {
+        "sample_window_ms": 2000, "process": {"cpu_percent": 100}, "threads": [
+            {**busy, "voluntary_switches": 400, **members},
+            {"tid": 2, "name": "o", "cpu_percent": 1, "cpu_ms": 20, "voluntary_switches": other_switches}]}}
+
+
 def throttled(name, finding, **cpu):
     yield name, finding, {"metadata.json": {}, "system.json": {"cgroups": [{"path": "/a", "cpu": cpu}]}}
 
@@ -226,6 +233,15 @@ rows = [
     *counts("fresh", "", "thread_count", *range(10, 90, 4), uptime=28),
     *counts("steps", "memory-growth", "rss_kb", 60000, 60000, 70000, 70000, 80000, 90000),
     *counts("two", "", "rss_kb", 60000, 60000, 60000, 80000, 80000, 90000),
+    *python("yields", "spin"),
+    *python("ruby", "", executable="/usr/bin/ruby"),
+    *python("alone", "", other_switches=399),
+    *python("calls", "", system_ms=200),
+    *python("serves", "", voluntary_switches=521, other_switches=600),
+    *python("faults", "", page_faults=32),
+    *python("reads", "", read_chars=8192),
+    *python("waiting", "spin", cpu_percent=50, cpu_ms=1000, voluntary_switches=200, run_delay_ms=800),
+    *python("asleep", "", cpu_percent=50, cpu_ms=1000, voluntary_switches=200, run_delay_ms=799),
     *throttled("now", "cpu-throttled", periods=1000, throttled_periods=10, session_periods=20, session_throttled_periods=5),
     *throttled("before", "", periods=1000, throttled_periods=900, session_periods=20, session_throttled_periods=4),
     *throttled("host", "cpu-throttled", periods=1000, throttled_periods=250, quota_ns=None),

@@ -239,6 +239,18 @@ begin_dd_spin() {
     await "is_in_state $pid R"
 }
 
+# It is switched a hundred times a second, because the other thread asks for the interpreter's lock.
+begin_python_shared_spin() {
+    begin_ready python3 -uc 'import threading, time
+def ask():
+    while True:
+        time.sleep(0.001)
+threading.Thread(target=ask, daemon=True).start()
+print("ready")
+while True:
+    pass'
+}
+
 # Of a program that was begun a moment ago growth is no finding.
 await_age() {
     await "[ \$(ps -o etimes= -p $pid) -gt 11 ]"

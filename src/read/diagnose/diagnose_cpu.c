@@ -24,6 +24,29 @@ static bool has_endless_input(const bp_evidence *evidence) {
 }
 
 /*
+ * True if a thread of Python was switched because others asked for the lock of the interpreter.
+ * That is at most once in 5 ms (sys.getswitchinterval), costs the kernel little, and each of those
+ * others waits as well.
+ */
+static bool hands_over_lock(const bp_evidence *evidence, const bp_thread *thread, double secs) {
+    static const double switches_per_sec_max = 260;
+    const char *path = bp_json_tree_text_or(evidence->process, "executable", "");
+    const char *slash = strrchr(path, '/');
+    double other_switches = 0;
+    if (strncmp(slash != NULL ? slash + 1 : path, "python", 6) != 0 || thread->system_ms < 0 ||
+        thread->system_ms * 10 >= thread->cpu_ms ||
+        thread->voluntary_switches > switches_per_sec_max * secs) {
+        return false;
+    }
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *other = &evidence->threads[i];
+        other_switches +=
+            other != thread && other->voluntary_switches > 0 ? other->voluntary_switches : 0;
+    }
+    return other_switches >= thread->voluntary_switches;
+}
+
+/*
  * A busy thread gets on if something comes in, goes out or is new in memory. What is repeated for
  * ever has none of it: no page faults in loops of C, and of the interpreters of Python, Perl,
  * JavaScript, awk, sh and SQL. Short lines alone may be the same error again and again.
@@ -33,8 +56,9 @@ static bool gets_on(const bp_evidence *evidence, const bp_thread *thread, bool i
                         line_chars = 512;
     /* It cannot do much in a small share of a CPU. */
     double secs = (thread->cpu_ms > 0 ? thread->cpu_ms : evidence->window_ms) / 1000;
-    if (thread->page_faults >= faults_per_sec * secs ||
-        thread->voluntary_switches >= wakes_per_sec * secs) {
+    bool is_woken = thread->voluntary_switches >= wakes_per_sec * secs &&
+                    !hands_over_lock(evidence, thread, secs);
+    if (thread->page_faults >= faults_per_sec * secs || is_woken) {
         return true;
     }
     if (thread->read_chars < 0) { /* it slept at an end of the window, or we may not know */
@@ -111,9 +135,14 @@ void bp_diagnose_spin(bp_evidence *evidence) {
         double percent = has_rate ? thread->cpu_ms / lived_ms * 100 : thread->cpu_percent;
         /* Less where it is known to have been ready at both ends. */
         double starved_percent = thread->run_delay_ms >= 0 ? 5 : 20;
-        bool is_starved = thread->voluntary_switches == 0 && !thread->is_born &&
-                          percent < busy_percent && percent >= starved_percent &&
-                          lived_ms >= least_ms;
+        /* One that sleeps only for the interpreter's lock ran, or waited for a CPU, else. */
+        bool is_never_asleep =
+            thread->voluntary_switches == 0 ||
+            (thread->run_delay_ms >= 0 &&
+             (thread->cpu_ms + thread->run_delay_ms) * 100 >= busy_percent * lived_ms &&
+             hands_over_lock(evidence, thread, thread->cpu_ms / 1000));
+        bool is_starved = is_never_asleep && !thread->is_born && percent < busy_percent &&
+                          percent >= starved_percent && lived_ms >= least_ms;
         double system_ms = thread->system_ms > 0 ? thread->system_ms : 0;
         bool is_in_kernel = system_ms * 4 >= thread->cpu_ms && thread->cpu_ms > 0;
         char moved[96] = "", place[place_bytes] = "";
