@@ -505,6 +505,8 @@ def report(name, end, lines, channel="stderr", **documents):
 report("library", {"status": 127}, ["./a: error while loading shared libraries: libx.so.1: cannot open shared object file: No such file or directory"])
 report("command", {"status": 127}, ["begin", "sh: 1: frobnicate: not found"])
 report("other", {"status": 127}, ["all is well"])
+report("refused", {"status": 126}, ["sh: 1: ./a: Permission denied"])
+report("own-126", {"status": 126}, ["all is well"])
 report("child", {"status": 139}, ["Segmentation fault (core dumped)"])
 report("own", {"status": 139}, ["too many rows"])
 a = {"tid": 1, "name": "a"}
@@ -550,7 +552,9 @@ while IFS='|' read -r name line; do
 done <<'END'
 library|the library "libx.so.1" could not be loaded: cannot open shared object file: No such file or directory
 command|a command was not found: sh: 1: frobnicate: not found
-other|it ended with exit status 127, a shell's word for a command that was not found
+other|it ended with exit status 127
+refused|it ended with exit status 126, a shell's word for a command that cannot be executed
+own-126|it ended with exit status 126
 other|its last words: all is well
 child|a child of it died, probably of SIGSEGV: its exit status is 139, and its output has "Segmentation fault"
 abort|crash: free\(\): double free detected in tcache 2: SIGABRT in thread a \(1\)

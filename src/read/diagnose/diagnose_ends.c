@@ -405,8 +405,12 @@ void bp_diagnose_not_executed(bp_evidence *evidence) {
     }
 }
 
-/* With the meaning that shells give it (POSIX.1-2017, 2.8.2). */
+/* With the meaning that shells give it (POSIX.1-2017, 2.8.2), but that of 127, which is a diagnosis
+ * of its own. */
 void bp_diagnose_exit_status(bp_evidence *evidence) {
+    static const char *const refusals[] = {"ermission denied", "annot execute", "xec format error",
+                                           "s a directory", NULL};
+    const char *at;
     uint64_t status = exit_status(evidence);
     const char *words = "";
     const char *signal =
@@ -414,9 +418,7 @@ void bp_diagnose_exit_status(bp_evidence *evidence) {
     if (status == 0) {
         return;
     }
-    if (status == 127) {
-        words = ", a shell's word for a command that was not found";
-    } else if (status == 126) {
+    if (status == 126 && find_line(evidence, refusals, &at) != NULL) {
         words = ", a shell's word for a command that cannot be executed";
     } else if (signal != NULL) {
         words = ", a shell's word for a child that died of ";
