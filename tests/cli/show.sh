@@ -776,7 +776,7 @@ with zipfile.ZipFile("threads.zip", "w", zipfile.ZIP_DEFLATED) as report:
     report.writestr("stacks.json", json.dumps({"threads": [{"tid": i, "frames": frames} for i in range(count - 35000, count)]}))'
 exits 0 show threads.zip
 grep -q 'deadlock: of threads that are not named  \[threads.json\]' out || wrong "it is $(cat out)"
-grep -q '^now .* 100000 threads, ' out || wrong "it is $(cat out)"
+grep -q '^now .* 100000 threads$' out || wrong "it is $(cat out)"
 grep -q '^   7.0 %    99999 t99999 .*, waits for thread 100000 (mutex), in draw ×8 < main$' out || wrong "it is $(cat out)"
 if grep -q 'cannot be read' out; then wrong "it is $(cat out)"; fi
 run index threads.zip
@@ -790,22 +790,29 @@ with zipfile.ZipFile("many.zip", "w") as report:
     report.writestr("manifest.json", json.dumps({"schema": 2, "report_id": "1", "complete": True, "artefacts": [], "triggers": [
         {"report_type": "pedantic", "key": f"net:{i}", "count": 1, "last": at(25)} for i in range(60)]}))
     report.writestr("process.json", json.dumps({"open_files": 9, "limits": [{"name": "Max open files", "soft": 9}]}))
-    report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2, "process": {"cpu_percent": 1}}))
+    report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 500, "process": {"cpu_percent": 1}}))
     report.writestr("traffic-index.jsonl", "".join(json.dumps({"channel": f"c{i}", "direction": "sent", "seq": 1 if i else 9}) + "\n" for i in range(70)))
 with zipfile.ZipFile("machine.zip", "w") as report:
     report.writestr("metadata.json", json.dumps({"timestamp": at(31), "pid": 7, "collector": {"pid": 7}}))
 for path, states in ("stopped.zip", ["zombie", "stopped", "stopped"]), ("half.zip", ["stopped", "sleeping"]):
     with zipfile.ZipFile(path, "w") as report:
         report.writestr("threads.json", json.dumps({"threads": [{"tid": i + 1, "name": "t", "state": state} for i, state in enumerate(states)]}))
+for name, use in ("brief", {"rss_kb": 2048, "uptime_secs": 3}), ("ended", {"uptime_secs": 0.01}):
+    with zipfile.ZipFile(name + ".zip", "w") as report:
+        report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 99, "process": {"cpu_percent": 1, **use}}))
 with zipfile.ZipFile("left.zip", "w") as report:
     report.writestr("threads.json", json.dumps({"deadlocks": [{"description": "a and b"}]}))
     report.writestr("manifest.json", json.dumps({"schema": 2, "report_id": "1", "complete": False, "artefacts": [
         {"name": "metadata.json", "status": "failed", "reason": "lost"}]}))'
+run show brief.zip
+grep -q '^now  *2.0 MiB resident, 0 threads, up 3 s$' out || wrong "a brief window has a rate: $(cat out)"
+run show ended.zip
+if grep -q -e '^now' -e '^CPU and memory' out; then wrong "of an ended process there is: $(cat out)"; fi
 run show many.zip
 grep -q '^!! 9 of at most 9 file descriptors are open' out || wrong "many gaps hide what is critical: $(cat out)"
 grep -q '^ ! 60 other gaps, disconnects or hangs in the 10 s before the trigger, the last 5.0 s before: "net:59"  \[manifest.json\]$' out || wrong "it is $(cat out)"
 grep -q '^process    7, ' out || wrong 'a process without a name has two blanks'
-grep -q '1.0 % of one CPU over 0.00 s, ? resident, 0 threads, up ?$' out || wrong 'an unknown time is shown as 0'
+grep -q '^now  *1.0 % of one CPU over 0.50 s, 0 threads$' out || wrong "what is not known is shown: $(cat out)"
 grep -q '^and 6 more messages$' out || wrong 'messages of further channels are not counted'
 grep -q '^c0  *sent at least 1 (0 B), received at least 0 (0 B)$' out || wrong "the missing messages are not told: $(cat out)"
 grep -q '^c1  *sent 1 (0 B), received 0 (0 B)$' out || wrong "it is $(cat out)"

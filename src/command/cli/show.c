@@ -285,15 +285,14 @@ static void print_metrics(const bp_facts *facts) {
     const bp_json_tree *process = bp_json_tree_object(facts->document, "process");
     const bp_json_tree *heap = bp_json_tree_object(facts->document, "heap");
     bool has_heap = bp_json_tree_member(heap, "allocated_bytes") != NULL;
-    if (bp_json_tree_member(process, "cpu_percent") == NULL && facts->first.sample_count == 0 &&
-        !has_heap) {
+    if (!bp_json_tree_is_true(process, "_has_use") && facts->first.sample_count == 0 && !has_heap) {
         return;
     }
     print_title(BP_SECTION_METRICS);
-    (void)say(
-        STYLE_PLAIN, 0, process,
-        "now        {cpu_percent:.1f} % of one CPU over {sample_window_ms:.2t} s, {rss_kb:k|?} "
-        "resident, {thread_count:u} thread{thread_count:p}, up {uptime_secs:.0f s|?}");
+    (void)say(STYLE_PLAIN, 0, process,
+              "{_has_use:!}now        {[{_has_rate:!}{cpu_percent:.1f} % of one CPU over "
+              "{sample_window_ms:.2t} s, ]}{[{rss_kb:k} resident, ]}{thread_count:u} "
+              "thread{thread_count:p}{[, up {uptime_secs:.0f s}]}");
     print_sparkline(facts, "CPU", "%", bp_sample_cpu);
     print_sparkline(facts, "memory", "MiB", bp_sample_memory);
     (void)say(STYLE_PLAIN, 0, heap,

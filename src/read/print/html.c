@@ -408,17 +408,17 @@ static void write_waits(html_page *page) {
 static void write_history(html_page *page) {
     const bp_json_tree *process = bp_json_tree_object(page->facts->document, "process");
     const bp_json_tree *heap = bp_json_tree_object(page->facts->document, "heap");
-    if (bp_json_tree_member(process, "cpu_percent") == NULL &&
-        page->facts->first.sample_count == 0 &&
+    if (!bp_json_tree_is_true(process, "_has_use") && page->facts->first.sample_count == 0 &&
         bp_json_tree_member(heap, "allocated_bytes") == NULL) {
         return;
     }
     begin_section(page, BP_SECTION_METRICS);
-    (void)bp_html_fill(&page->html,
-                       "<p>{cpu_percent:.1f} % of one CPU over {sample_window_ms:.2t} s"
-                       "{[, {rss_kb:.1m} MiB resident]}, {thread_count:u} "
-                       "thread{thread_count:p}{[, up {uptime_secs:.0f} s]}.</p>",
-                       process);
+    (void)bp_html_fill(
+        &page->html,
+        "{_has_use:!}<p>{[{_has_rate:!}{cpu_percent:.1f} % of one CPU over "
+        "{sample_window_ms:.2t} s, ]}{[{rss_kb:.1m} MiB resident, ]}{thread_count:u} "
+        "thread{thread_count:p}{[, up {uptime_secs:.0f} s]}.</p>",
+        process);
     bp_html_history(&page->html, page->facts);
     (void)bp_html_fill(&page->html, "<p>Heap: {allocated_bytes:K} KiB allocated, {allocator|}.</p>",
                        heap);
