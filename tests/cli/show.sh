@@ -515,6 +515,9 @@ report("abort", {"signal": 6, "name": "SIGABRT"}, ["free(): double free detected
 groups = {"cgroups": [{"path": "/web", "memory": {"current_bytes": 5, "max_bytes": 100, "oom_kills": 1}}]}
 report("killed", {"signal": 9, "name": "SIGKILL"}, [], system=groups)
 report("child-killed", {"status": 137}, ["Killed"], system=groups)
+for name, used in ("limit", 2004), ("early", 1590), ("late", 3100):
+    report(name, {"signal": 9, "name": "SIGKILL", "cpu_ms": used}, [],
+        process={"limits": [{"name": "Max cpu time", "soft": 1, "hard": 2}]})
 report("machine-killed", {"signal": 9, "name": "SIGKILL"}, [], system={"memory": {"oom_kills_in_session": 2}, "cgroups": groups["cgroups"][:0]})
 report("other-killed", {"signal": 9, "name": "SIGKILL"}, [], system={"memory": {"oom_kills_in_session": 0}, **groups})
 report("term", {"signal": 15, "name": "SIGTERM"}, [], system=groups)
@@ -562,6 +565,9 @@ abort|its last words: free\(\): double free detected in tcache 2
 host|crash: a: Assertion failed: SIGABRT in thread a \(1\)
 host|its last words: a: Assertion failed
 killed|it was probably killed for lack of memory, for which the kernel has killed 1 in the control group "/web" since that began
+limit|it died of SIGKILL: probably at its hard limit of 2 s of CPU time, of which it used 2.0 s
+early|it died of SIGKILL
+late|it died of SIGKILL
 child-killed|a child of it was probably killed for lack of memory.*
 child-killed|a child of it died, probably of SIGKILL: .*
 null|crash: use through a null pointer: SIGSEGV at 0x0 in thread a \(1\)

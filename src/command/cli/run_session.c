@@ -212,8 +212,8 @@ static void report_failure(bp_cli_run_session *session, const bp_run_result *res
                    given != NULL ? given : "");
     const bp_target_end facts = {.exit = {.status = end->is_signal ? 0 : end->value,
                                           .signal = end->is_signal ? end->value : 0,
-                                          .has_core = end->has_core},
-                                 .cpu_ns = end->cpu_ns,
+                                          .has_core = end->has_core,
+                                          .cpu_ns = end->cpu_ns},
                                  .crash = crash};
     request_report(session, description, &facts);
 }

@@ -85,6 +85,7 @@ static void add_exit(bp_json *json, const bp_exit *exit, bool is_core_known) {
             bp_json_add_bool(json, "core_dumped", exit->has_core);
         }
     }
+    bp_model_add_known_ms(json, "cpu_ms", exit->cpu_ns != 0, exit->cpu_ns);
     bp_json_object_end(json);
 }
 

@@ -47,6 +47,10 @@ typedef struct bp_exit {
     int32_t signal;         /* the number of the signal that ended it; 0: none did */
     bool has_core;          /* the signal made the system write a core */
     char not_executed[256]; /* why there was no process: the command could not be executed; "" */
+    /* The CPU time of the process, user and system, and of the children that it waited for, as
+     * wait4(2) has it; 0: not known. It is exact, where the rest of an ended process has only clock
+     * ticks. */
+    uint64_t cpu_ns;
 } bp_exit;
 
 /* A tag of a session (bugpack_set_tag); the value may hold any bytes but NUL. */

@@ -369,6 +369,18 @@ static const struct {
     {"SIGPIPE", ": probably nobody reads any more what it wrote to a pipe or socket"},
 };
 
+/* The CPU time in ms of a process that was killed at its hard limit of it, where the kernel sends
+ * SIGKILL (setrlimit(2)); 0: it was not. For the limit the kernel counts ticks, which run ahead of
+ * the time that was used where a hypervisor takes some of it. */
+static double cpu_ms_at_limit(const bp_evidence *evidence, const char *signal,
+                              uint64_t limit_secs) {
+    static const double least_share = 0.8, late_max_ms = 1000;
+    double cpu_ms = 0, limit_ms = (double)limit_secs * 1000;
+    (void)bp_json_tree_number(bp_json_tree_object(evidence->metadata, "exit"), "cpu_ms", &cpu_ms);
+    bool is_at_limit = cpu_ms >= limit_ms * least_share && cpu_ms <= limit_ms + late_max_ms;
+    return strcmp(signal, "SIGKILL") == 0 && limit_secs > 0 && is_at_limit ? cpu_ms : 0;
+}
+
 /* Nothing where `crash` has the same signal, and more of it. */
 void bp_diagnose_killed(bp_evidence *evidence) {
     const bp_json_tree *end = bp_json_tree_object(evidence->metadata, "exit");
@@ -382,8 +394,13 @@ void bp_diagnose_killed(bp_evidence *evidence) {
         meaning = strcmp(signal, meanings[i].name) == 0 ? meanings[i].meaning : meaning;
     }
     bool has_core = bp_json_tree_is_true(end, "core_dumped");
-    bp_find(evidence, "it died of {}{}{}", BP_TEXT(signal),
-            BP_TEXT(has_core ? " (core dumped)" : ""), BP_TEXT(meaning));
+    uint64_t limit_secs = bp_limit(evidence->process, "Max cpu time", "hard");
+    double cpu_ms = cpu_ms_at_limit(evidence, signal, limit_secs);
+    bp_find(evidence,
+            "it died of {}{}{}{[: probably at its hard limit of {} s of CPU time]}{[, of which it "
+            "used {}]}",
+            BP_TEXT(signal), BP_TEXT(has_core ? " (core dumped)" : ""), BP_TEXT(meaning),
+            BP_COUNT(cpu_ms > 0 ? limit_secs : 0), BP_SECS(cpu_ms));
 }
 
 /* Why the command could not be executed; NULL where it could. */

@@ -10,7 +10,7 @@
 /* --- the process -------------------------------------------------------------------------- */
 
 void bp_diagnose_fd_limit(bp_evidence *evidence) {
-    uint64_t open_count, limit_count = bp_soft_limit(evidence->process, "Max open files");
+    uint64_t open_count, limit_count = bp_limit(evidence->process, "Max open files", "soft");
     if (bp_json_tree_uint(evidence->process, "open_files", &open_count) && limit_count > 0 &&
         open_count >= limit_count - limit_count / 10) {
         char kinds[BP_OPEN_FILES_BYTES];
@@ -23,7 +23,7 @@ void bp_diagnose_fd_limit(bp_evidence *evidence) {
 /* The kernel counts all threads of the user; root's are not limited (copy_process, kernel/fork.c).
  */
 void bp_diagnose_thread_limit(bp_evidence *evidence) {
-    uint64_t uid, count, limit_count = bp_soft_limit(evidence->process, "Max processes");
+    uint64_t uid, count, limit_count = bp_limit(evidence->process, "Max processes", "soft");
     if (bp_json_tree_uint(evidence->process, "uid", &uid) && uid != 0 && limit_count > 0 &&
         bp_json_tree_uint(evidence->process, "threads", &count) &&
         count >= limit_count - limit_count / 10) {
@@ -39,7 +39,7 @@ void bp_diagnose_memory_limit(bp_evidence *evidence) {
                 {"Max data size", "data_kb", "data", "RLIMIT_DATA"}};
     const bp_json_tree *memory = bp_json_tree_object(evidence->process, "memory");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        uint64_t used_kb, limit_kb = bp_soft_limit(evidence->process, rows[i].limit) >> 10;
+        uint64_t used_kb, limit_kb = bp_limit(evidence->process, rows[i].limit, "soft") >> 10;
         if (bp_json_tree_uint(memory, rows[i].key, &used_kb) && limit_kb > 0 &&
             used_kb >= limit_kb - limit_kb / 10) {
             bp_find(evidence, "{} of at most {} MiB of {} are in use ({})", BP_COUNT(used_kb >> 10),

@@ -140,11 +140,11 @@ void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes) 
     }
 }
 
-uint64_t bp_soft_limit(const bp_json_tree *process, const char *name) {
+uint64_t bp_limit(const bp_json_tree *process, const char *name, const char *kind) {
     uint64_t count = 0;
     BP_JSON_EACH (limit, bp_json_tree_rows(process, "limits")) {
         if (strcmp(bp_json_tree_text_or(limit, "name", ""), name) == 0) {
-            count = bp_json_tree_uint_or(limit, "soft", count);
+            count = bp_json_tree_uint_or(limit, kind, count);
         }
     }
     return count;

@@ -147,7 +147,7 @@ static const double least_window_ms = 100;
 
 static void make_process(bp_json_maker *maker, const bp_evidence *evidence) {
     const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
-    uint64_t limit = bp_soft_limit(evidence->process, "Max open files");
+    uint64_t limit = bp_limit(evidence->process, "Max open files", "soft");
     double percent, rss_kb;
     bool is_measured = bp_json_tree_number(process, "cpu_percent", &percent);
     bp_json_make_object(maker, "process");

@@ -52,10 +52,6 @@ bugpack_status bp_session_add_crash(bugpack_session *session, const bp_crash_pag
 /* The end of the target. */
 typedef struct bp_target_end {
     bp_exit exit; /* for metadata.json */
-    /* The CPU time of the target, user and system, and of the children that it waited for, as
-     * wait4(2) has it; 0: not known. It is exact, where the rest of an ended process has only clock
-     * ticks. */
-    uint64_t cpu_ns;
     const bp_crash_page *crash; /* borrowed for good; NULL: none */
     bp_metadata_target dead;    /* of a core; its pid is 0: the target of the session */
 } bp_target_end;

@@ -166,7 +166,7 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
     if (end != NULL && job->window != NULL) {
         bp_window_release(job->window);
         job->window = bp_windows_ask(session->context.recorder->windows,
-                                     job->triggered.monotonic_ns, true, end->cpu_ns);
+                                     job->triggered.monotonic_ns, true, end->exit.cpu_ns);
     }
     if (request->timeout_ms != 0) {
         job->token.deadline_ns = job->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
