@@ -541,6 +541,40 @@ threading.Thread(target=jobs.get, daemon=True).start()
 print("ready", flush=True)
 stop.wait()'
 }
+# Two clients of a server on the port that it tells: the first sends twice.
+ask_twice() {
+    await '[ -n "$(told port)" ]'
+    python3 -c '
+import socket, sys, time
+first = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+first.sendall(b"GET / HTTP/1.0\r\n\r\n")
+time.sleep(0.3)
+first.sendall(b"GET / HTTP/1.0\r\n\r\n")
+second = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+print("asked", flush=True)
+time.sleep(1000)' "$(told port)" >asked 2>&1 &
+    own $!
+    await 'grep -q asked asked'
+}
+begin_python_asyncio_sleeps() {
+    begin python3 -c '
+import asyncio, time
+async def handle(reader, writer):
+    await reader.readline()
+    time.sleep(1000)
+async def main():
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    print("port=%d" % server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+asyncio.run(main())'
+    ask_twice
+}
+begin_node_waits_for_child() {
+    begin node -e '
+const server = require("http").createServer(() => require("child_process").execSync("sleep 1000"))
+server.listen(0, "127.0.0.1", () => console.log("port=" + server.address().port))'
+    ask_twice
+}
 begin_python_pool() {
     begin_ready python3 -c '
 import concurrent.futures, socket

@@ -184,6 +184,33 @@ static void client_thinks(void) {
     (void)!read(ends[0], &byte, 1);
 }
 
+/* A server that sleeps: one client is accepted and has sent something, the other one waits. */
+static void wait_for_input(void) {
+    struct sockaddr_in address;
+    int listener = listen_here(4, &address), server = -1;
+    for (int i = 0; i < 2; i++) {
+        int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        check(connect(client, (struct sockaddr *)&address, sizeof address));
+        check(write(client, "question", 8) == 8 ? 0 : -1);
+        server = i == 0 ? accept(listener, NULL, NULL) : server;
+    }
+    check(server < 0 ? -1 : 0);
+}
+
+static void input_not_read(void) {
+    wait_for_input();
+    say_ready();
+    (void)sleep(1000);
+}
+
+/* Healthy: its child has the same sockets, and is the one that reads them. */
+static void input_of_child(void) {
+    wait_for_input();
+    (void)start_child(wait_for_ever);
+    say_ready();
+    (void)sleep(1000);
+}
+
 /* --- chains ------------------------------------------------------------------------------- */
 
 /* What the middle of a chain tells goes through the same standard output. */
@@ -487,6 +514,8 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"question-not-read", question_not_read},
                                    {"question-not-answered", question_not_answered},
                                    {"subscribed", subscribed},
+                                   {"input-not-read", input_not_read},
+                                   {"input-of-child", input_of_child},
                                    {"client-thinks", client_thinks},
                                    {"chain-to-stopped", chain_to_stopped},
                                    {"chain-to-file-lock", chain_to_file_lock},

@@ -114,6 +114,8 @@ const char *bp_severity_name(bp_severity severity);
     ROW(GAP, "gap", WARNING, gap, REPORT, "metadata.json", ".gap_key", "") \
     ROW(TRIGGERS, "earlier-triggers", WARNING, triggers, REPORT, "manifest.json", ".triggers[]", \
         "") \
+    ROW(INPUT_NOT_READ, "input-not-read", WARNING, input_not_read, PROCESS, "files.json", \
+        ".files[].socket", "stacks.txt shows where its threads sleep instead") \
     ROW(NO_ANSWER, "no-answer", WARNING, no_answer, PROCESS, "threads.json", ".threads[].waits_for", \
         "look at what the other end does; capture it, if it is on this machine") \
     ROW(CLOSE_WAIT, "close-wait", WARNING, close_wait, PROCESS, "files.json", \
