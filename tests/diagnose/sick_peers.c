@@ -184,6 +184,14 @@ static void client_thinks(void) {
     (void)!read(ends[0], &byte, 1);
 }
 
+/* As syslog(3), whose reader hangs. */
+static void messages_not_read(void) {
+    check(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends));
+    (void)start_peer(be_silent);
+    say_ready();
+    while (write(ends[0], "message", 7) == 7) {}
+}
+
 /* A server that sleeps: one client is accepted and has sent something, the other one waits. */
 static void wait_for_input(void) {
     struct sockaddr_in address;
@@ -514,6 +522,7 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"question-not-read", question_not_read},
                                    {"question-not-answered", question_not_answered},
                                    {"subscribed", subscribed},
+                                   {"messages-not-read", messages_not_read},
                                    {"input-not-read", input_not_read},
                                    {"input-of-child", input_of_child},
                                    {"client-thinks", client_thinks},

@@ -603,6 +603,11 @@ static silence find_silence(const bp_json_tree *file, bool is_only) {
     bool is_connected = strcmp(bp_json_tree_text_or(socket, "state", ""), "established") == 0 &&
                         bp_json_tree_text(socket, "remote") != NULL;
     uint64_t sent_ms, received_ms, listener;
+    bool is_message = strcmp(protocol, "unix") == 0 && /* as of syslog(3) */
+                      strcmp(bp_json_tree_text_or(socket, "type", ""), "dgram") == 0;
+    if (is_message && bp_json_tree_rows(file, "other_end") != NULL) {
+        return bp_json_tree_uint_or(socket, "send_queue_bytes", 0) > 0 ? UNREAD : NO_SILENCE;
+    }
     bool is_udp = strncmp(protocol, "udp", 3) == 0;
     bool has_connected =
         is_udp || bp_json_tree_value_is_false(bp_json_tree_member(socket, "accepted"));
@@ -633,8 +638,9 @@ typedef struct unanswered {
  * it just as well, and nothing is said then. */
 static unanswered find_unanswered(const bp_evidence *evidence, const bp_thread *thread) {
     static const char *const calls[] = {
-        "read",   "readv",    "recvfrom",   "recvmsg",     "recvmmsg",     "poll", "ppoll",
-        "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2", NULL};
+        "read",    "readv",    "recvfrom",   "recvmsg",     "recvmmsg",     "poll",
+        "ppoll",   "select",   "pselect6",   "write",       "writev",       "sendto",
+        "sendmsg", "sendmmsg", "epoll_wait", "epoll_pwait", "epoll_pwait2", NULL};
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
     uint64_t own_pid = bp_json_tree_uint_or(evidence->waits, "pid", 0);
     bool is_polled = bp_json_tree_array(thread->row, "polled") != NULL;
@@ -696,8 +702,9 @@ void bp_diagnose_no_answer(bp_evidence *evidence) {
             ", for all of the {} measured"};
     const bp_json_tree *socket = bp_json_tree_object(asked.file, "socket");
     const bp_json_tree *end = bp_json_tree_rows(asked.file, "other_end");
-    const char *remote = bp_json_tree_text_or(socket, "remote", "?");
-    const char *key = asked.why == UNREAD ? "peer_unread_bytes" : "send_queue_bytes";
+    const char *remote = bp_json_tree_text_or(socket, "remote", end != NULL ? "" : "?");
+    const char *key = bp_json_tree_uint_or(socket, "peer_unread_bytes", 0) > 0 ? "peer_unread_bytes"
+                                                                               : "send_queue_bytes";
     bp_argument peer = end != NULL ? bp_process_argument(end) : BP_CUT_TEXT(remote, 110);
     bp_argument amount = BP_COUNT(bp_json_tree_uint_or(socket, key, 0));
     if (asked.why == UNANSWERED) {
