@@ -330,6 +330,7 @@ static bugpack_status print_stack(void *context, bp_json_tree *row, bugpack_erro
     if (bp_json_tree_rows(row, "python_frames") != NULL) {
         print_line(STYLE_PLAIN, 0, "  Python:");
         bp_frames_each_python(row, print_frame, lines);
+        (void)say(STYLE_PLAIN, 2, row, "{python_reason}");
     }
     return lines->line.status;
 }

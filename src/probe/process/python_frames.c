@@ -134,9 +134,11 @@ bp_python_support bp_python_layout_read(bp_elf_object *file, uint64_t base,
     if (!find_address(file, base, "_PyRuntime", &layout->runtime)) {
         return BP_PYTHON_NONE;
     }
-    if (!find_address(file, base, "Py_Version", &version_at) ||
-        !read_word(layout, version_at, &layout->version) ||
-        !find_address(file, base, "PyCode_Type", &layout->code_type) ||
+    bool has_version = find_address(file, base, "Py_Version", &version_at);
+    if (has_version && !read_word(layout, version_at, &layout->version)) {
+        return BP_PYTHON_UNREAD;
+    }
+    if (!has_version || !find_address(file, base, "PyCode_Type", &layout->code_type) ||
         !find_address(file, base, "PyUnicode_Type", &layout->text_type) ||
         !find_address(file, base, "PyBytes_Type", &layout->bytes_type) ||
         (layout->version >> level_shift & level_mask) < level_candidate) {

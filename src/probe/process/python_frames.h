@@ -50,6 +50,7 @@ typedef struct bp_python_layout {
 
 typedef enum bp_python_support {
     BP_PYTHON_NONE,    /* the file has no interpreter */
+    BP_PYTHON_UNREAD,  /* one whose memory cannot be read */
     BP_PYTHON_UNKNOWN, /* one whose version or build is not known */
     BP_PYTHON_KNOWN
 } bp_python_support;

@@ -104,7 +104,12 @@ static void find_python(struct reader *reader) {
     }
     if (support == BP_PYTHON_KNOWN) {
         list_python_threads(reader);
-    } else {
+    }
+    if (support == BP_PYTHON_UNREAD ||
+        (support == BP_PYTHON_KNOWN && reader->python_thread_count == 0)) {
+        (void)snprintf(out->python_reason, sizeof out->python_reason,
+                       "the memory of its interpreter could not be read");
+    } else if (support == BP_PYTHON_UNKNOWN) {
         bool has_version = out->python_version[0] != '\0';
         (void)snprintf(out->python_reason, sizeof out->python_reason, "bugpack does not know %s%s",
                        has_version ? "this build of Python " : "",
