@@ -9,7 +9,9 @@
 set -u
 : "${BUGPACK:?name the bugpack program to test}"
 umask 022
-unset NO_COLOR POSIXLY_CORRECT
+unset NO_COLOR POSIXLY_CORRECT LESS
+PAGER="cat" # a pager would wait for a key
+export PAGER
 # Descriptors of whoever runs the tests would count against the limits that some tests set.
 exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 here=$(cd "$(dirname "$0")" && pwd)

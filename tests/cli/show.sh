@@ -959,6 +959,55 @@ for case in 'order its threads are not sorted by process' 'none there are no thr
     if grep -q '^Machine' out; then wrong "a part of ${case%% *} is shown"; fi
 done
 
+# typed PAGER ARGUMENT...: show on a terminal, into `typed`.
+typed() {
+    wanted_pager=$1
+    shift
+    env TERM=xterm LC_ALL=C PAGER="$wanted_pager" script -qec "'$BUGPACK' show bad.zip $*" \
+        /dev/null </dev/null >typed 2>&1
+    expect_status 0 $?
+}
+
+cat >pager <<'EOF'
+#!/bin/sh
+echo "$LESS $LV $*" >with
+cat >paged
+EOF
+chmod +x pager
+coloured=$(printf '\033\\[31m')
+
+fact 'on a terminal the page goes to the pager, with the options that git gives to less'
+typed './pager -x 4'
+expect_same 'what the pager was given' 'FRX -c -x 4' "$(cat with)"
+grep -q Findings paged || wrong "it got: $(cat paged)"
+grep -q "$coloured" paged || wrong 'the colours are lost'
+
+fact 'a pager that is left early is no failure'
+typed 'head -n 1'
+grep -q 'bugreport' typed || wrong "the pager showed nothing: $(cat typed)"
+if grep -q 'Broken pipe' typed; then wrong "it says so: $(cat typed)"; fi
+
+fact 'no pager, one that is not installed and --no-pager leave the page on the terminal'
+rm -f with
+for case in "''" ./not-there './pager --no-pager'; do
+    # shellcheck disable=SC2086 # words
+    eval "typed $case"
+    grep -q Findings typed || wrong "the page is not there for PAGER=$case"
+done
+PAGER=./pager run show bad.zip
+grep -q '^Findings' out || wrong 'nothing comes into a pipe'
+[ ! -e with ] || wrong 'a pager was started'
+
+fact '--color decides, and else the terminal and NO_COLOR'
+run show bad.zip --color always
+grep -q "$coloured" out || wrong 'always has no colour'
+run show bad.zip
+if grep -q "$coloured" out; then wrong 'a pipe has colours'; fi
+NO_COLOR=1 typed cat
+if grep -q "$coloured" typed; then wrong 'NO_COLOR is not honoured'; fi
+typed cat --color never
+if grep -q "$coloured" typed; then wrong 'never has colours'; fi
+
 # They are not ours.
 rm -f values.zip gone.zip many.zip stopped.zip half.zip logs.zip machine.zip left.zip long.zip damaged.zip threads.zip host.zip last.zip order.zip none.zip cut.zip tid.zip bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
 
@@ -967,4 +1016,5 @@ start sleep 300
 run capture --pid "$pid" --output real.zip
 exits 0 show real.zip
 grep -q "^process    sleep $pid, started 20" out || wrong "it is $(cat out)"
+
 finish

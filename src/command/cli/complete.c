@@ -16,6 +16,7 @@ static const struct {
               {"trigger[=TIME]", "trigger trigger=1min"},
               {"--name", ":name"},
               {"--stacks", "blocked all none"},
+              {"--color", "auto always never"},
               {"--level", "trace debug info warn error fatal"},
               {"--on-failure", "any signal none"},
               {"--hotkey", "F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 none"},

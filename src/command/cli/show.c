@@ -9,6 +9,8 @@
 
 #include "cli/option.h"
 #include "cli/output.h"
+#include "cli/pager.h"
+#include "cli/show.h"
 #include "entries/frames.h"
 #include "entries/manifest_lines.h"
 #include "facts/facts.h"
@@ -19,6 +21,7 @@
 typedef struct show_options {
     bool as_json, is_all;
     uint64_t max_bytes;
+    bp_cli_screen screen;
 } show_options;
 
 /* --- the screen --------------------------------------------------------------------------- */
@@ -42,11 +45,19 @@ static bool is_utf8(void) {
     return false;
 }
 
+enum { COLOUR_AUTO, COLOUR_ALWAYS };
+
+bool bp_cli_read_colour(const bp_cli_option *option, const char *text, void *field) {
+    static const char *const names[] = {"auto", "always", "never", NULL};
+    return bp_cli_find_choice(option, text, names, field);
+}
+
 /* Before anything is printed. */
-static void look_at_screen(void) {
+static void look_at_screen(const bp_cli_screen *wanted) {
     struct winsize size;
     bool is_terminal = bp_cli_is_terminal(STDOUT_FILENO);
-    screen.has_colour = is_terminal && bp_cli_wants_colour();
+    bool is_auto = wanted->colour == COLOUR_AUTO && is_terminal && bp_cli_wants_colour();
+    screen.has_colour = is_auto || wanted->colour == COLOUR_ALWAYS;
     screen.has_utf8 = is_utf8();
     bool is_known = is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     screen.columns = is_terminal ? 80 : 0;
@@ -464,8 +475,12 @@ static bp_cli_exit show_facts(const char *path, const show_options *options) {
         (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
         bp_buffer_release(&text);
     } else if (status == BUGPACK_OK) {
-        look_at_screen();
+        look_at_screen(&options->screen);
+        if (!options->screen.has_no_pager) {
+            bp_cli_pager_begin();
+        }
         print_screen(facts, options->is_all);
+        bp_cli_pager_end();
     }
     bp_facts_close(facts);
     return status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_failed(&error);
@@ -505,7 +520,8 @@ static bp_cli_exit show_entry(const char *path, const char *name, const show_opt
 static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(show_options, as_json, 0, "json", "JSON instead of text"),
     BP_CLI_FLAG(show_options, is_all, 0, "all", "also every frame, and the threads of bugpack"),
-    BP_CLI_CONTENT_OPTION(show_options), BP_CLI_OPTIONS_END};
+    BP_CLI_SCREEN_OPTIONS(show_options, screen), BP_CLI_CONTENT_OPTION(show_options),
+    BP_CLI_OPTIONS_END};
 
 static const show_options defaults = {.max_bytes = BP_CLI_CONTENT_BYTES};
 

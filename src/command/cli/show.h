@@ -1,0 +1,27 @@
+/*
+ * The first screen of a report, and how a terminal shows it.
+ */
+#ifndef BP_CLI_SHOW_H
+#define BP_CLI_SHOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/command.h"
+#include "cli/option.h"
+
+typedef struct bp_cli_screen {
+    size_t colour; /* auto, always or never */
+    bool has_no_pager;
+} bp_cli_screen;
+
+/* The rows of a table whose command has it in `field`. */
+#define BP_CLI_SCREEN_OPTIONS(type, field)                                                         \
+    BP_CLI_VALUE(type, field.colour, 0, "color", "WHEN",                                           \
+                 "auto (default: on a terminal), always or never", bp_cli_read_colour, NULL),      \
+        BP_CLI_FLAG(type, field.has_no_pager, 0, "no-pager", "start no pager on a terminal")
+
+/* Into a size_t. */
+bp_cli_reader bp_cli_read_colour;
+
+#endif
