@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,6 +15,8 @@
 #include <bugpack/session.h>
 
 #include "base/buffer.h"
+#include "base/status.h"
+#include "cli/capture.h"
 #include "cli/core.h"
 #include "cli/destination.h"
 #include "cli/files.h"
@@ -45,6 +48,9 @@ typedef struct capture_options {
     char *streamed_dir; /* of a zip for standard output; NULL: it is not for that */
     bool quiet;
     bool json;
+    bool is_read; /* by the command that asked for it; no path is printed */
+    bool is_kept; /* with `is_read`: the zip gets its name, too */
+    int read_fd;  /* with `is_read`: the zip; -1: there is none yet */
 } capture_options;
 
 #define no_window UINT32_MAX
@@ -104,6 +110,22 @@ static void on_done(const bugpack_report_result *result, void *context) {
     } while (written < 0 && errno == EINTR);
 }
 
+/* A bugpack_before_publish_callback: gives the zip to the command that asked for it. A zip that is
+ * not kept gets no name. */
+static bugpack_status give_zip(const bugpack_unpublished *report, void *context,
+                               bugpack_error *error) {
+    capture_options *options = context;
+    bugpack_before_publish_callback *publish = bp_cli_publish_call(false);
+    options->read_fd = fcntl(report->zip_fd, F_DUPFD_CLOEXEC, 0);
+    if (options->read_fd < 0) {
+        return bp_fail_errno(error, errno, "cannot read the report");
+    }
+    if (!options->is_kept) {
+        return BUGPACK_ERR_CANCELLED;
+    }
+    return publish != NULL ? publish(report, NULL, error) : BUGPACK_OK;
+}
+
 /* Triggers the report and waits until it is written or has failed. Reports a failure. */
 static bugpack_status request_report(bugpack_session *session, capture_options *options,
                                      pending_report *pending) {
@@ -133,6 +155,10 @@ static bugpack_status request_report(bugpack_session *session, capture_options *
             while (read(pending->done_pipe[0], &byte, 1) < 0 && errno == EINTR) {}
         } while (byte == BP_CLI_SIGNAL_BYTE);
     }
+    if (pending->result.status == BUGPACK_ERR_CANCELLED && pending->ended_by == 0 &&
+        options->is_read && options->read_fd >= 0) {
+        return BUGPACK_OK; /* give_zip has refused its publication */
+    }
     if (pending->result.status != BUGPACK_OK && pending->ended_by == 0) {
         bp_cli_say("%s", pending->result.error.message);
     }
@@ -157,6 +183,12 @@ static void warn_of_missing(const bugpack_report_result *result) {
 static bp_cli_exit print_result(const bugpack_report_result *result,
                                 const capture_options *options) {
     bool complete = result->missing_count == 0;
+    if (options->is_read) {
+        if (options->is_kept) {
+            bp_cli_say("the report is written: %s", result->path);
+        }
+        return BP_CLI_COMPLETE;
+    }
     if (!complete && !options->quiet) {
         warn_of_missing(result);
     }
@@ -235,7 +267,9 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all,
     session_options.limits.report_dir_max_count = BUGPACK_OFF;
     session_options.limits.report_dir_max_bytes = BUGPACK_OFF;
     session_options.stacks = options->stacks;
-    session_options.before_publish = bp_cli_publish_call(options->is_reviewed);
+    session_options.before_publish =
+        options->is_read ? give_zip : bp_cli_publish_call(options->is_reviewed);
+    session_options.before_publish_context = options;
     bp_cli_files_apply(&options->files, &session_options);
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
@@ -351,6 +385,28 @@ static const char *find_conflict(const capture_options *options) {
 }
 
 static const capture_options defaults = {.window_ms = no_window, .files = BP_CLI_FILES_INIT(10000)};
+
+/* A directory in memory, where there is one. */
+static const char *memory_dir(void) {
+    static const char shared_memory[] = "/dev/shm";
+    const char *temporary = getenv("TMPDIR");
+    if (access(shared_memory, W_OK | X_OK) == 0) {
+        return shared_memory;
+    }
+    return temporary != NULL && temporary[0] == '/' ? temporary : "/tmp";
+}
+
+int bp_cli_capture_zip(const bp_cli_zip_request *request, bp_cli_exit *ret_exit) {
+    capture_options options = defaults;
+    options.select = request->select;
+    options.window_ms = request->window_ms;
+    options.is_read = true;
+    options.is_kept = request->is_kept;
+    options.output_dir = request->is_kept ? request->output_dir : memory_dir();
+    options.read_fd = -1;
+    *ret_exit = capture(&options);
+    return options.read_fd;
+}
 
 static bp_cli_exit run(void *context, char **none) {
     capture_options *options = context;

@@ -61,6 +61,7 @@ extern const bp_cli_command bp_cli_trigger_command;
 extern const bp_cli_command bp_cli_show_command;
 extern const bp_cli_command bp_cli_verify_command;
 extern const bp_cli_command bp_cli_watch_command;
+extern const bp_cli_command bp_cli_why_command;
 
 /* The path by which a child process can start this program, wherever it is installed. */
 #define BP_CLI_OWN_PATH "/proc/self/exe"

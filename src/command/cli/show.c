@@ -525,6 +525,12 @@ static const bp_cli_option option_rows[] = {
 
 static const show_options defaults = {.max_bytes = BP_CLI_CONTENT_BYTES};
 
+bp_cli_exit bp_cli_show_report(const char *path, const bp_cli_screen *wanted) {
+    show_options options = defaults;
+    options.screen = *wanted;
+    return show_facts(path, &options);
+}
+
 static bp_cli_exit run(void *options, char **operands) {
     return operands[1] != NULL ? show_entry(operands[0], operands[1], options)
                                : show_facts(operands[0], options);

@@ -24,4 +24,7 @@ typedef struct bp_cli_screen {
 /* Into a size_t. */
 bp_cli_reader bp_cli_read_colour;
 
+/* Prints the first screen of the report at `path`. Reports a failure. */
+bp_cli_exit bp_cli_show_report(const char *path, const bp_cli_screen *screen);
+
 #endif
