@@ -17,7 +17,7 @@ done
 fact 'a spin is named with the place, and how many samples say so'
 grep -q '^ ! thread 42 "pricer" used 98 % of one CPU for 2.0 s; 95 % of its 198 samples are in count_primes, called by price_all; it read 0 bytes, and wrote 0  \[profile.folded\]$' out ||
     wrong "it says $(cat out)"
-grep -q "thread 43 \"worker\".*; 60 % of the 200 samples of its name are in \[libfoo.so+0x1234\], called by take_turn" out ||
+grep -q "thread 43 \"worker\".*; 60 % of the 200 samples of threads of its name are in \[libfoo.so+0x1234\], called by take_turn" out ||
     wrong 'two threads of one name are one'
 if grep -q 'next: capture --stacks=all' out; then wrong 'it says how to find what it has found'; fi
 

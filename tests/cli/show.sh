@@ -20,7 +20,7 @@ for line in '!! deadlock: a (1) and b (2) wait for each other.*\[threads.json\]'
     ' ! timed_out: late  \[session.json\]'; do
     grep -q "^$line" findings || wrong "no finding '$line' in: $(cat findings)"
 done
-expect_same 'what to look at next' 1 "$(grep -c '^   next: stacks.txt shows where each of them took its first lock$' findings)"
+expect_same 'what to look at next' 1 "$(grep -c '^   next: stacks.txt shows where each of them waits for the lock of the next$' findings)"
 [ "$(grep -n '^ !' findings | head -n 1 | cut -d : -f 1)" -gt "$(grep -n '^!!' findings | tail -n 1 | cut -d : -f 1)" ] ||
     wrong 'a warning is above what is critical'
 grep -q '^  99.8 %  *60 t20.*sleeping, waits for thread 7 (mutex), in futex$' out || wrong 'no busiest thread'
@@ -298,8 +298,8 @@ rm warnings.zip # without a manifest
 fact 'a crash names its signal and its functions, and the machine its limits'
 exits 0 show crash.zip
 for line in '!! crash in draw: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[crash.json\]' \
-    '!! the control group "/a" uses 95 of at most 100 bytes of memory  \[system.json\]' \
-    '!! the process died; its rings were recovered  \[metadata.json\]' \
+    '!! the control group "/a" uses 95 of at most 100 MiB of memory  \[system.json\]' \
+    '!! the process died without a report; what it had recorded was recovered  \[metadata.json\]' \
     ' ! the control group "/a" ran out of memory: 2 processes were killed  \[system.json\]' \
     ' ! the machine has 4 MiB of memory left, of 1024 MiB  \[system.json\]' \
     ' ! the file system of / and /tmp is 97 % full: 1.2 GiB are left  \[system.json\]' \
@@ -419,6 +419,20 @@ run html waits.zip
 [ "$(grep -o 'rect class="cause"' out | wc -l)" = 3 ] || wrong 'the causes are not marked'
 grep -q '>&#60;last&#62; (14)</text>' out || wrong 'a name is not escaped'
 rm waits.zip
+
+fact 'a long chain of waits names its first two processes, how many follow, and the last'
+python3 -c 'import json, zipfile
+names = ["make", "sh", "make", "sh", "cc"]
+with zipfile.ZipFile("chain.zip", "w") as report:
+    report.writestr("metadata.json", "{}")
+    report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 0},
+        "threads": [{"tid": 12, "name": "make", "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}]}))
+    report.writestr("threads.json", json.dumps({"pid": 12, "threads": [{"tid": 12, "name": "make", "state": "sleeping",
+        "waits_for": {"kind": "child", "chain": [{"pid": 13 + i, "name": name, "kind": "child", **({"state": "stopped"}
+            if name == "cc" else {"waits_for": "the end of its child"})} for i, name in enumerate(names)]}}]}))'
+run show chain.zip
+expect_out 'waits for the end of its child make (13), which waits for the end of its child sh (14), and so on through 2 more processes to cc (17), which is stopped  ['
+rm chain.zip
 
 fact 'a crash has its frames one a line, a failed command its last lines, and a further process its title'
 python3 -c 'import json, zipfile
@@ -838,7 +852,7 @@ with zipfile.ZipFile("logs.zip", "w") as report:
     report.writestr("logs/b.log", 9000 * "2026-11-22 10:00:29 ERROR b\n")'
 run show logs.zip
 grep -q '^ ! 1 error in the 10 s before the trigger, the last: ERROR a  \[logs/a.log\]$' out || wrong "it is $(cat out)"
-grep -q '^ ! at least 234[01] errors in the 10 s before the trigger if its times are in UTC, the last: ERROR b  \[logs/b.log\]$' out ||
+grep -q '^ ! at least 234[01] errors in the 10 s before the trigger (its times have no zone, and were read as UTC), the last: ERROR b  \[logs/b.log\]$' out ||
     wrong "it is $(cat out)"
 grep -q '^End of the log  \[logs/a.log\]$' out || wrong 'the end of the first log is missing'
 # What is read stays within the memory that is meant for it.

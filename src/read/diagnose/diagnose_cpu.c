@@ -115,7 +115,7 @@ static bool find_place(const bp_evidence *evidence, const bp_thread *thread,
     bool is_shared = has_namesakes(evidence, thread);
     (void)snprintf(out, place_bytes, "; %.0f %% of %s %" PRIu64 " samples%s are in %s%s%s",
                    100 * (double)path.samples / (double)samples, is_shared ? "the" : "its", samples,
-                   is_shared ? " of its name" : "", function,
+                   is_shared ? " of threads of its name" : "", function,
                    caller[0] != '\0' ? ", called by " : "", caller);
     return true;
 }
@@ -162,12 +162,11 @@ void bp_diagnose_spin(bp_evidence *evidence) {
             entry = "profile.folded";
         }
         bp_find_in(evidence, entry,
-                   "thread {}{} used {} of one CPU for {}{[, {} of it in the kernel]}{}{}{}",
+                   "thread {}{} {} {} of one CPU for {}{[, {} of it in the kernel]}{}{}",
                    bp_thread_argument(thread), BP_TEXT(has_rate ? ", born in the window," : ""),
+                   BP_TEXT(is_starved ? "wanted a whole CPU, and got" : "used"),
                    BP_NUMBER(percent, 0, " %"), BP_SECS(lived_ms),
-                   BP_NUMBER(kernel_percent, 0, " %"),
-                   BP_TEXT(is_starved ? ", and was ready to run for the rest" : ""), BP_TEXT(place),
-                   BP_TEXT(moved));
+                   BP_NUMBER(kernel_percent, 0, " %"), BP_TEXT(place), BP_TEXT(moved));
     }
 }
 

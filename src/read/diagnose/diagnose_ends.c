@@ -538,7 +538,8 @@ void bp_diagnose_died(bp_evidence *evidence) {
     bool has_died =
         strcmp(bp_json_tree_text_or(evidence->metadata, "session_end", ""), "died") == 0;
     if (has_died && exit_status(evidence) == 0 && !bp_exit_signal(evidence->metadata, signal)) {
-        bp_find(evidence, "the process died; its rings were recovered", BP_END);
+        bp_find(evidence, "the process died without a report; what it had recorded was recovered",
+                BP_END);
     }
 }
 
@@ -607,7 +608,7 @@ void bp_diagnose_triggers(bp_evidence *evidence) {
 
 void bp_diagnose_no_manifest(bp_evidence *evidence) {
     if (evidence->manifest == NULL) {
-        bp_find(evidence, "not there: nothing says what is missing", BP_END);
+        bp_find(evidence, "it is not there, so that what else is missing is not known", BP_END);
     }
 }
 

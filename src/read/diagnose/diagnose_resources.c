@@ -131,7 +131,7 @@ void bp_diagnose_accept_queue(bp_evidence *evidence) {
         if (bp_json_tree_uint(socket, "waiting_connections", &waiting) &&
             bp_json_tree_uint(socket, "backlog", &backlog) && backlog > 0 && waiting >= backlog) {
             const char *listener = bp_json_tree_text_or(socket, "local", "?");
-            bp_find(evidence, "{} connections wait to be accepted on {}, as many as may",
+            bp_find(evidence, "{} connection{|s} wait{s|} to be accepted on {}: the queue is full",
                     BP_COUNT(waiting), BP_CUT_TEXT(listener, 63));
             return;
         }
@@ -186,8 +186,9 @@ static bp_argument cgroup_path(const bp_json_tree *cgroup) {
 void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
     static const struct {
         const char *group, *used, *max, *what;
-    } limits[] = {{"memory", "current_bytes", "max_bytes", "bytes of memory"},
-                  {"pids", "current", "max", "tasks"}};
+        double unit;
+    } limits[] = {{"memory", "current_bytes", "max_bytes", "MiB of memory", 1 << 20},
+                  {"pids", "current", "max", "processes and threads", 1}};
     BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
         for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
             const bp_json_tree *group = bp_json_tree_object(cgroup, limits[i].group);
@@ -195,8 +196,8 @@ void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
             if (bp_json_tree_uint(group, limits[i].used, &used) &&
                 bp_json_tree_uint(group, limits[i].max, &max) && used >= max - max / 10) {
                 bp_find(evidence, "the control group \"{}\" uses {} of at most {} {}",
-                        cgroup_path(cgroup), BP_COUNT(used), BP_COUNT(max),
-                        BP_TEXT(limits[i].what));
+                        cgroup_path(cgroup), BP_COUNT((double)used / limits[i].unit),
+                        BP_COUNT((double)max / limits[i].unit), BP_TEXT(limits[i].what));
             }
         }
     }

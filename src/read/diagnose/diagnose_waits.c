@@ -312,11 +312,14 @@ static const char *link_word(const char *kind) {
 }
 
 /* "b (12), which waits for the end of its child c (13), which is stopped": the end is always named,
- * and the first two before it. */
+ * and of more than two before it the first two, "and so on through 3 more processes to" it. */
 static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, char *out,
                         size_t out_bytes) {
     const bp_json_tree *link = bp_json_tree_rows(wait, "chain");
-    size_t at = 0, place = 0;
+    size_t at = 0, place = 0, count = 0;
+    BP_JSON_EACH (counted, link) {
+        count++;
+    }
     uint64_t own_pid = bp_json_tree_uint_or(evidence->waits, "pid", 0);
     for (; link != NULL && at < out_bytes - 1; link = bp_json_tree_next(link), place++) {
         const bp_json_tree *next = bp_json_tree_next(link);
@@ -331,12 +334,14 @@ static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, c
         } else if (next == NULL && waits[0] == '\0') {
             length = snprintf(out + at, out_bytes - at, "%.40s (%" PRIu64 ")%s%.24s", name, pid,
                               state[0] != '\0' ? ", which is " : "", state);
+        } else if (place == 1 && count > 3) {
+            length = snprintf(out + at, out_bytes - at,
+                              "%.40s (%" PRIu64 "), and so on through %zu more process%s to ", name,
+                              pid, count - 3, count > 4 ? "es" : "");
         } else if (next == NULL || place < 2) {
             length =
                 snprintf(out + at, out_bytes - at, "%.40s (%" PRIu64 "), which waits for %.96s%s",
                          name, pid, waits, next == NULL ? "" : of);
-        } else if (place == 2) {
-            length = snprintf(out + at, out_bytes - at, "further ones, and the last for ");
         }
         at += length > 0 ? (size_t)length : 0;
     }

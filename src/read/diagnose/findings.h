@@ -56,7 +56,7 @@ const char *bp_severity_name(bp_severity severity);
     ROW(HANG, "hang", CRITICAL, hang, REPORT, "hang.json", ".since_last_beat_ms", \
         "stacks.txt has all its functions") \
     ROW(DEADLOCK, "deadlock", CRITICAL, deadlock, PROCESS, "threads.json", ".deadlocks[]", \
-        "stacks.txt shows where each of them took its first lock") \
+        "stacks.txt shows where each of them waits for the lock of the next") \
     ROW(STOPPED, "stopped", CRITICAL, stopped, PROCESS, "threads.json", ".threads[].state", \
         "kill -CONT lets it go on; a debugger or a shell may have stopped it") \
     ROW(PEER_STOPPED, "peer-stopped", CRITICAL, peer_stopped, PROCESS, "threads.json", \

@@ -320,7 +320,8 @@ static void find_log_errors(bp_process_reader *reader, const char *entry, const 
                          trigger_ns - time.wall_ns <= BP_EVIDENCE_RECENT_NS;
         if (is_recent && bp_line_level(at + used, length - used) >= BUGPACK_LEVEL_ERROR) {
             count++;
-            condition = time.lacks_zone ? " if its times are in UTC" : condition;
+            condition =
+                time.lacks_zone ? " (its times have no zone, and were read as UTC)" : condition;
             last = at + used;
             last_bytes = length - used;
         }
