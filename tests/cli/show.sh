@@ -21,6 +21,7 @@ for line in '!! deadlock: a (1) and b (2) wait for each other.*\[threads.json\]'
     grep -q "^$line" findings || wrong "no finding '$line' in: $(cat findings)"
 done
 expect_same 'what to look at next' 1 "$(grep -c '^   next: stacks.txt shows where each of them waits for the lock of the next$' findings)"
+if grep -q 'next: files.json' findings; then wrong 'it points to an entry that is not in the report'; fi
 [ "$(grep -n '^ !' findings | head -n 1 | cut -d : -f 1)" -gt "$(grep -n '^!!' findings | tail -n 1 | cut -d : -f 1)" ] ||
     wrong 'a warning is above what is critical'
 grep -q '^  99.8 %  *60 t20.*sleeping, waits for thread 7 (mutex), in futex$' out || wrong 'no busiest thread'

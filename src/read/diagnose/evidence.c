@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/utf8.h"
+#include "model/entry.h"
 
 #define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
 
@@ -39,6 +40,10 @@ void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry
     char path[256];
     (void)snprintf(path, sizeof path, "%s%s", evidence->folder, entry);
     CUT_TO(finding.entry, path);
+    const char *next = bp_diagnoses[diagnosis].next;
+    (void)snprintf(path, sizeof path, "%s%.*s", evidence->folder, (int)strcspn(next, " "), next);
+    finding.lacks_next = bp_entry_find(path + strlen(evidence->folder)) != BP_ENTRY_COUNT &&
+                         !bp_report_file_has(evidence->report, path, NULL);
     bp_sentence_print(&finding.sentence, pattern, arguments);
     keep_stacks(evidence, &finding.sentence);
     bp_findings_add(evidence->findings, &finding);

@@ -82,7 +82,7 @@ const char *bp_finding_path(const bp_finding *finding) {
 }
 
 const char *bp_finding_next(const bp_finding *finding) {
-    return has_profile(finding) ? "" : bp_diagnoses[finding->diagnosis].next;
+    return has_profile(finding) || finding->lacks_next ? "" : bp_diagnoses[finding->diagnosis].next;
 }
 
 const char *bp_findings_next(const bp_findings *findings, size_t place) {

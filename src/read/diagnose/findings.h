@@ -28,7 +28,8 @@ const char *bp_severity_name(bp_severity severity);
  * `running`; `none` is for findings made while entries are read. `scope`: PROCESS for each process
  * of a report, REPORT for the first alone, which has the entries of the whole report. `entry` is
  * where the evidence is ("": the finding names it), `path` is its path there for jq, `next` names
- * the next thing to look at ("": nothing more). Findings of one severity are in the order of the
+ * the next thing to look at ("": nothing more); it is left out where it begins with the name of an
+ * entry that is not in the report. Findings of one severity are in the order of the
  * rows.
  */
 /* clang-format off */
@@ -185,6 +186,7 @@ extern const bp_diagnosis_row bp_diagnoses[BP_DIAGNOSIS_COUNT];
 typedef struct bp_finding {
     bp_diagnosis diagnosis;
     char entry[128];
+    bool lacks_next;      /* the report has no entry that the next thing to look at begins with */
     bp_sentence sentence; /* its threads: those in stacks.json */
 } bp_finding;
 
