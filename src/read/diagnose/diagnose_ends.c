@@ -521,7 +521,7 @@ void bp_diagnose_oom_killed(bp_evidence *evidence) {
             bp_find(evidence,
                     "{} was probably killed for lack of memory, for which the kernel has killed {} "
                     "in the control group \"{}\" since that began",
-                    BP_TEXT(subject), BP_COUNT(group_kills), BP_CUT_TEXT(path, 120));
+                    BP_TEXT(subject), BP_COUNT(group_kills), BP_PATH(path, 120));
             return;
         }
     }

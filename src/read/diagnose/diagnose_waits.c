@@ -428,7 +428,7 @@ static void find_asking(bp_evidence *evidence) {
                     "thread {} sleeps and asks again in {}, probably for a lock of {} ({}) that "
                     "{}{,} holds",
                     bp_thread_argument(thread), BP_CUT_TEXT(asking.name, 64),
-                    BP_CUT_TEXT(bp_json_tree_text_or(file, "target", "a file"), 120),
+                    BP_PATH(bp_json_tree_text_or(file, "target", "a file"), 120),
                     BP_CUT_TEXT(bp_json_tree_text_or(lock, "lock", "?"), 8),
                     bp_process_argument(lock));
             return;
@@ -448,7 +448,7 @@ void bp_diagnose_file_lock_held(bp_evidence *evidence) {
     bp_find(evidence,
             "thread {} waits for a lock of {} ({}) that {}{,} holds" AND_MORE_THREADS
             ", for all of the {} measured",
-            bp_thread_argument(thread), BP_CUT_TEXT(path[0] != '\0' ? path : "a file", 160),
+            bp_thread_argument(thread), BP_PATH(path[0] != '\0' ? path : "a file", 160),
             BP_CUT_TEXT(bp_json_tree_text_or(wait, "lock", "?"), 8),
             bp_process_argument(bp_json_tree_object(wait, "holder")), BP_COUNT(other_count),
             BP_SECS(evidence->window_ms));

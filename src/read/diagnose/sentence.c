@@ -51,6 +51,21 @@ static void append_cut(printing *state, const char *text, size_t max_bytes) {
     state->is_known = state->is_known && length > 0;
 }
 
+/* "/srv/a-long-na…/app.log": a path is known by both its ends. */
+static void append_path(printing *state, const char *path, size_t max_bytes) {
+    size_t length = path != NULL ? strlen(path) : 0;
+    if (length <= max_bytes) {
+        append_cut(state, path, max_bytes);
+        return;
+    }
+    size_t head = bp_utf8_cut(path, length, max_bytes / 3);
+    const char *tail = path + length - (max_bytes - max_bytes / 3 - strlen("\u2026"));
+    while (((unsigned char)*tail & 0xC0) == 0x80) { /* inside of a character */
+        tail++;
+    }
+    append(state, "%.*s\u2026%s", (int)head, path, tail);
+}
+
 static void print_argument(printing *state) {
     const bp_argument *argument = state->argument;
     state->argument += argument->kind != BP_ARGUMENT_END;
@@ -59,6 +74,9 @@ static void print_argument(printing *state) {
         break;
     case BP_ARGUMENT_TEXT:
         append_cut(state, argument->text, argument->max_bytes);
+        break;
+    case BP_ARGUMENT_PATH:
+        append_path(state, argument->text, argument->max_bytes);
         break;
     case BP_ARGUMENT_NUMBER:
         append(state, "%.*f%s", argument->decimals, argument->number, argument->unit);

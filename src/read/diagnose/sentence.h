@@ -11,6 +11,7 @@
 typedef enum bp_argument_kind {
     BP_ARGUMENT_END,
     BP_ARGUMENT_TEXT,    /* at most `max_bytes` of it */
+    BP_ARGUMENT_PATH,    /* the same, cut in its middle */
     BP_ARGUMENT_NUMBER,  /* with so many decimals, and its unit */
     BP_ARGUMENT_TID,     /* behind its text */
     BP_ARGUMENT_THREAD,  /* 12 "decoder" */
@@ -31,6 +32,8 @@ typedef struct bp_argument {
 
 #define BP_CUT_TEXT(value, bytes)                                                                  \
     ((bp_argument){.kind = BP_ARGUMENT_TEXT, .text = (value), .max_bytes = (bytes)})
+#define BP_PATH(value, bytes)                                                                      \
+    ((bp_argument){.kind = BP_ARGUMENT_PATH, .text = (value), .max_bytes = (bytes)})
 #define BP_TEXT(value) BP_CUT_TEXT(value, BP_SENTENCE_BYTES)
 #define BP_NUMBER(value, places, name)                                                             \
     ((bp_argument){                                                                                \

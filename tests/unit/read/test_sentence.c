@@ -75,6 +75,16 @@ Test(sentence, marks_threads_and_no_other_numbers) {
     }
 }
 
+Test(sentence, cuts_a_long_path_in_its_middle) {
+    const char *path = "/srv/quite/a/long/path/to/app.log";
+    cr_expect(eq(str, print("{}", BP_ARGUMENTS(BP_PATH(path, 18))), "/srv/q\u2026o/app.log"));
+    cr_expect(eq(str, print("{}", BP_ARGUMENTS(BP_PATH(path, strlen(path)))), (char *)path));
+    /* Neither half of a character is left. */
+    path = "/srv/\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9.log";
+    cr_expect(eq(str, print("{}", BP_ARGUMENTS(BP_PATH(path, 18))), "/srv/\u2026\u00e9\u00e9.log"));
+    cr_expect(eq(str, print("a{[ in {}]}", BP_ARGUMENTS(BP_PATH("", 18))), "a"));
+}
+
 Test(sentence, cuts_what_does_not_fit_between_characters) {
     char text[2 * BP_SENTENCE_BYTES];
     bp_sentence sentence;
