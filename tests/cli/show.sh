@@ -310,9 +310,57 @@ for line in '!! crash in draw: SIGSEGV at 0x8 in thread worker (7).*, in draw < 
 done
 [ "$(grep -c 'the file system of' out)" = 3 ] || wrong "it is $(cat out)"
 
-fact 'of many further processes the first are listed, and the rest counted'
-[ "$(grep -c '\[processes/[0-9]*-a/\]$' out)" = 64 ] || wrong "it is $(cat out)"
-grep -q '^and 6 more$' out || wrong "it is $(cat out)"
+fact 'idle processes with the same title are one row, and those beyond twelve rows are counted'
+grep -q '^     ? %          ?        1 70 x a  *\[processes/1-a/\]$' out || wrong "it is $(cat out)"
+python3 -c 'import json, zipfile
+with zipfile.ZipFile("many.zip", "w") as report:
+    report.writestr("metadata.json", "{}")
+    for i in range(1, 601):
+        report.writestr(f"processes/{i}-a/process.json", json.dumps({"pid": i, "name": f"a{i}"}))'
+exits 0 show many.zip
+[ "$(grep -c '\[processes/[0-9]*-a/\]$' out)" = 12 ] || wrong "it is $(cat out)"
+grep -q '^and 588 more$' out || wrong "it is $(cat out)"
+run show --json many.zip
+holds '.group.processes == 600 and .group.at_least == true and (.further_processes | length) == 512' out || wrong "it is $(cat out)"
+rm many.zip
+
+fact 'a report about several processes leads with their sums, and the busiest of all of them'
+python3 -c 'import json, zipfile
+def write(folder, pid, title, cpu, rss, **thread):
+    def add(name, value): report.writestr(folder + name, json.dumps(value))
+    add("process.json", {"pid": pid, "name": "postgres", "command_line": [title]})
+    add("runtime-metrics.json", {"sample_window_ms": 2000, "process": {"cpu_percent": cpu, "rss_kb": rss}, "threads": [
+        {"tid": pid, "name": "postgres", "cpu_percent": cpu}]})
+    add("threads.json", {"threads": [{"tid": pid, "state": "sleeping", **thread}]})
+    add("stacks.json", {"threads": [{"tid": pid, "name": "postgres", "frames": [{"symbol": f"f{pid}"}]}]})
+with zipfile.ZipFile("group.zip", "w") as report:
+    report.writestr("metadata.json", json.dumps({"pid": 1, "process_name": "postgres"}))
+    write("", 1, "postgres", 0, 1024)
+    write("processes/2-postgres/", 2, "postgres: checkpointer", 0.5, 2048)
+    write("processes/3-postgres/", 3, "postgres: app db [local] SELECT of the slow report", 92, 4096)
+    report.writestr("processes/3-postgres/profile.folded", "postgres;main;exec_sort 90\npostgres;main 10\n")'
+LC_ALL=C.UTF-8 run show group.zip
+for line in 'group      92.5 % of one CPU, 7.0 MiB resident, counting shared pages in each, 3 threads of 3 processes' \
+    '  92.0 %    4.0 MiB        3 postgres: app db [local] SELECT of the slow report' '100 samples' \
+    '   postgres of 3 100 %: 90 % in exec_sort < main' \
+    '  92.0 %        3 postgres         of postgres: app db [local] SELECT of the …: sleeping in f3'; do
+    grep -qxF -- "$line" out || wrong "no '$line' in $(cat out)"
+done
+expect_same 'the first process' 3 "$(sed -n '/^Processes by CPU/,/^$/p' out | awk 'NR == 2 { print $5 }')"
+expect_same 'the first thread' 3 "$(sed -n '/^Busiest threads/,/^$/p' out | awk 'NR == 2 { print $3 }')"
+run show --all group.zip
+grep -qxF 'process 3 postgres: app db [local] SELECT of the slow report' out || wrong "it is $(cat out)"
+grep -q ' f3$' out || wrong 'the stacks of the busy process are not there'
+if grep -q 'f2$' out; then wrong 'the stacks of an idle one are there'; fi
+run show --json group.zip
+holds '.group == {"processes": 3, "threads": 3, "cpu_percent": 92.5, "rss_kb": 7168}
+    and .further_processes[1].profile.threads[0].path == ["exec_sort", "main"]' out || wrong "it is $(cat out)"
+expect_schema show.json out
+run html group.zip
+grep -q 'id="stack-3"' out || wrong 'the page has no stacks of the busy process'
+grep -q '<li>postgres of 3 100 %: 90 % in exec_sort' out || wrong 'the page has no profile of it'
+if grep -q 'id="stack-2"' out; then wrong 'the page has the stacks of an idle one'; fi
+rm group.zip
 
 fact 'findings beyond the maximum are counted, and never hide a worse one'
 python3 -c 'import json, zipfile

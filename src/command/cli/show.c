@@ -14,6 +14,7 @@
 #include "entries/frames.h"
 #include "entries/manifest_lines.h"
 #include "facts/facts.h"
+#include "facts/group.h"
 #include "print/fill.h"
 #include "print/sections.h"
 #include "stacks/stacks.h"
@@ -300,10 +301,13 @@ static void print_metrics(const bp_facts *facts) {
         return;
     }
     print_title(BP_SECTION_METRICS);
-    (void)say(STYLE_PLAIN, 0, process,
-              "{_has_use:!}now        {[{_has_rate:!}{cpu_percent:.1f} % of one CPU over "
-              "{sample_window_ms:.2t} s, ]}{[{rss_kb:k} resident, ]}{thread_count:u} "
-              "thread{thread_count:p}{[, up {uptime_secs:.0f s}]}");
+    if (!say(STYLE_PLAIN, 11, bp_json_tree_object(facts->document, "group"),
+             "group      " BP_FILL_GROUP)) {
+        (void)say(STYLE_PLAIN, 0, process,
+                  "{_has_use:!}now        {[{_has_rate:!}{cpu_percent:.1f} % of one CPU over "
+                  "{sample_window_ms:.2t} s, ]}{[{rss_kb:k} resident, ]}{thread_count:u} "
+                  "thread{thread_count:p}{[, up {uptime_secs:.0f s}]}");
+    }
     print_sparkline(facts, "CPU", "%", bp_sample_cpu);
     print_sparkline(facts, "memory", "MiB", bp_sample_memory);
     (void)say(STYLE_PLAIN, 0, heap,
@@ -316,6 +320,7 @@ typedef struct stack_lines {
     const bp_facts *facts;
     bp_buffer line;
     size_t count, thread_count;
+    const bp_json_tree *process; /* one whose title was not printed yet; NULL: it was */
 } stack_lines;
 
 /* A bp_frame_taker. */
@@ -334,6 +339,11 @@ static bugpack_status print_stack(void *context, bp_json_tree *row, bugpack_erro
     if (lines->thread_count++ == 0) {
         print_title(BP_SECTION_STACKS);
     }
+    if (lines->process != NULL && bp_json_tree_object(lines->facts->document, "group") != NULL) {
+        (void)say(STYLE_BOLD, 0, lines->process,
+                  "process {pid:u|?} {[{title}]}{[{title:~}{name}]}");
+    }
+    lines->process = NULL;
     (void)say(STYLE_BOLD, 0, row, "{tid:7u|?} {name|}{[, {state}]}{[, {reason}]}");
     lines->count = 0;
     bp_frames_each(bp_json_tree_array(row, "frames"), &lines->facts->finder, print_frame, lines);
@@ -350,11 +360,18 @@ static bugpack_status print_stack(void *context, bp_json_tree *row, bugpack_erro
 static void print_stacks(const bp_facts *facts) {
     static const bp_json_tree_list lists[] = {{"threads", print_stack, false}, {NULL, NULL, false}};
     stack_lines lines = {.facts = facts};
-    uint64_t byte_count;
+    const bp_json_tree *process = NULL;
     bp_buffer_init(&lines.line, SIZE_MAX / 4);
-    if (bp_report_file_has(facts->report, "stacks.json", &byte_count) &&
-        byte_count <= facts->left_bytes) {
-        (void)bp_report_file_each(facts->report, "stacks.json", lists, &lines, NULL, NULL);
+    while ((process = bp_group_next(facts->document, process)) != NULL) {
+        uint64_t byte_count;
+        char entry[128];
+        (void)snprintf(entry, sizeof entry, "%sstacks.json",
+                       bp_json_tree_text_or(process, "folder", ""));
+        if (bp_report_file_has(facts->report, entry, &byte_count) &&
+            byte_count <= facts->left_bytes) {
+            lines.process = process;
+            (void)bp_report_file_each(facts->report, entry, lists, &lines, NULL, NULL);
+        }
     }
     bp_buffer_release(&lines.line);
 }

@@ -41,6 +41,10 @@ void bp_json_make_end(bp_json_maker *maker) {
     maker->depth -= maker->lacks_memory ? 0 : 1;
 }
 
+void bp_json_make_again(bp_json_maker *maker, const bp_json_tree *object) {
+    (void)make(maker, NULL, cJSON_CreateObjectReference(object->child));
+}
+
 void bp_json_make_text(bp_json_maker *maker, const char *key, const char *text) {
     if (text != NULL) {
         (void)make(maker, key, cJSON_CreateString(text));

@@ -30,6 +30,8 @@ void bp_json_make_text(bp_json_maker *maker, const char *key, const char *text);
 void bp_json_make_number(bp_json_maker *maker, const char *key, bool is_known, double value,
                          unsigned decimals);
 void bp_json_make_uint(bp_json_maker *maker, const char *key, bool is_known, uint64_t value);
+/* An element that is an object of the same tree, a second time. */
+void bp_json_make_again(bp_json_maker *maker, const bp_json_tree *object);
 void bp_json_make_bool(bp_json_maker *maker, const char *key, bool value);
 /* Nothing for "", and for false. */
 void bp_json_make_known_text(bp_json_maker *maker, const char *key, const char *text);

@@ -82,7 +82,8 @@ typedef struct bp_evidence {
 
     bp_report_file *report;
     const char
-        *folder; /* of the entries of the process, with a slash at its end; "" for the first */
+        *folder;      /* of the entries of the process, with a slash at its end; "" for the first */
+    bool is_of_group; /* the report is about several processes */
     const bp_frame_finder *finder;
     const bp_json_tree *metadata, *manifest; /* of the report; NULL where there is none */
     uint64_t triggered_wall_ns;              /* 0: not known */
@@ -105,10 +106,11 @@ typedef struct bp_evidence {
     const char *common_name; /* that most of them have; NULL: none */
     uint64_t common_count;
 
+    const bp_call_tree *profile; /* NULL until it was read */
+
     /* Of the whole report, and empty for a further process. */
     const bp_sample *samples; /* oldest first */
     size_t sample_count;
-    const bp_call_tree *profile;            /* NULL until it was read */
     uint64_t recent_error_count;            /* in logs.jsonl */
     char recent_error[512];                 /* the newest */
     char (*output)[BP_EVIDENCE_LINE_BYTES]; /* the last lines of a command that failed, a ring */

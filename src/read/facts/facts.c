@@ -9,10 +9,11 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "entries/frames.h"
+#include "facts/group.h"
 #include "facts/screen_facts.h"
 #include "model/metadata.h"
 
-enum { process_max = 64 };
+enum { process_max = 512, deep_max = 64 }; /* the second: with stacks and profile */
 
 /* Memory for the trees of a process until they are judged. */
 static const size_t trees_max_bytes = (size_t)40 << 20;
@@ -170,7 +171,7 @@ static void make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
         if (evidence->busiest[i]->stack != NULL) {
             bp_frames_print(evidence->busiest[i]->stack, evidence->finder, NULL, frames);
         }
-        bp_make_thread(maker, evidence->busiest[i], 1, frames);
+        bp_make_thread(maker, evidence, evidence->busiest[i], 1, frames);
     }
     bp_json_make_end(maker);
 }
@@ -311,6 +312,21 @@ static void make_traffic(bp_json_maker *maker, const bp_process_reader *reader) 
                       reader->other_message_count);
 }
 
+/* What the first process and each further one have. */
+static void make_member_of_group(bp_json_maker *maker, const bp_process_reader *reader) {
+    const bp_evidence *evidence = &reader->evidence;
+    char name[64];
+    bool is_named = evidence->process == NULL && evidence->folder[0] == '\0';
+    uint64_t pid =
+        bp_json_tree_uint_or(is_named ? evidence->metadata : evidence->process, "pid", 0);
+    bp_json_make_known_text(maker, "name", process_name(evidence, name));
+    bp_json_make_uint(maker, "pid", pid > 0, pid);
+    bp_make_title(maker, evidence->process);
+    make_use(maker, evidence);
+    bp_json_make_flag(maker, "_is_interesting", reader->is_interesting);
+    bp_make_threads(maker, evidence);
+}
+
 static void make_first_process(bp_json_maker *maker, const bp_process_reader *reader,
                                const char *report_path) {
     const bp_json_tree *manifest = reader->evidence.manifest;
@@ -322,7 +338,10 @@ static void make_first_process(bp_json_maker *maker, const bp_process_reader *re
     make_process(maker, &reader->evidence);
     make_threads(maker, &reader->evidence);
     make_profile(maker, &reader->profile, manifest);
-    bp_make_screen(maker, &reader->evidence);
+    bp_json_make_object(maker, "_first_process");
+    make_member_of_group(maker, reader);
+    bp_json_make_end(maker);
+    bp_make_end_of_process(maker, &reader->evidence);
     if (reader->machine != NULL) {
         bp_make_machine(maker, reader->machine, reader->evidence.system);
     }
@@ -332,15 +351,11 @@ static void make_first_process(bp_json_maker *maker, const bp_process_reader *re
     make_traffic(maker, reader);
 }
 
-static void make_further_process(bp_json_maker *maker, const bp_evidence *evidence) {
-    char name[64];
-    uint64_t pid = bp_json_tree_uint_or(evidence->process, "pid", 0);
+static void make_further_process(bp_json_maker *maker, const bp_process_reader *reader) {
     bp_json_make_object(maker, NULL);
-    bp_json_make_text(maker, "folder", evidence->folder);
-    bp_json_make_known_text(maker, "name", process_name(evidence, name));
-    bp_json_make_uint(maker, "pid", pid > 0, pid);
-    bp_make_title(maker, evidence->process);
-    make_use(maker, evidence);
+    bp_json_make_text(maker, "folder", reader->evidence.folder);
+    make_member_of_group(maker, reader);
+    make_profile(maker, &reader->profile, NULL);
     bp_json_make_end(maker);
 }
 
@@ -350,6 +365,8 @@ typedef struct report_reader {
     bp_deadlocks deadlocks;
     bp_json_maker maker;
     bp_process_reader further;
+    size_t deep_count; /* further processes whose stacks were wanted */
+    bool is_of_group;
 } report_reader;
 
 /* Reads a process, and adds it to the document. Its evidence is released. */
@@ -360,6 +377,7 @@ static bugpack_status read_process(report_reader *reader, bp_facts *facts,
                                    .evidence = {.findings = &facts->findings,
                                                 .report = facts->report,
                                                 .folder = folder,
+                                                .is_of_group = reader->is_of_group,
                                                 .finder = &facts->finder,
                                                 .metadata = facts->metadata,
                                                 .manifest = facts->manifest,
@@ -369,7 +387,7 @@ static bugpack_status read_process(report_reader *reader, bp_facts *facts,
     if (process == &facts->first) {
         make_first_process(&reader->maker, process, facts->path);
     } else {
-        make_further_process(&reader->maker, &process->evidence);
+        make_further_process(&reader->maker, process);
     }
     bp_deadlocks_add(&reader->deadlocks, &process->evidence);
     bp_waits_add(&facts->waits, &process->evidence);
@@ -378,7 +396,8 @@ static bugpack_status read_process(report_reader *reader, bp_facts *facts,
 }
 
 /* The documents of the further processes of a report. */
-static bugpack_status read_further(report_reader *reader, bp_facts *facts, bugpack_error *error) {
+static bugpack_status read_further(report_reader *reader, bp_facts *facts, bool is_brief,
+                                   bugpack_error *error) {
     const char *last = "";
     char folder[96];
     size_t process_count = 0;
@@ -398,17 +417,28 @@ static bugpack_status read_further(report_reader *reader, bp_facts *facts, bugpa
         }
         memcpy(folder, entry, length);
         folder[length] = '\0';
-        status = read_process(reader, facts, &reader->further, folder, true, error);
+        status = read_process(reader, facts, &reader->further, folder,
+                              is_brief || reader->deep_count == deep_max, error);
+        reader->deep_count += reader->further.is_interesting;
         bp_process_release(&reader->further);
         process_count++;
     }
     bp_json_make_end(&reader->maker);
-    bp_json_make_uint(&reader->maker, "_other_processes", other_count > 0, other_count);
+    bp_json_make_uint(&reader->maker, "_unread_processes", other_count > 0, other_count);
     return status;
 }
 
+static bool has_further(const bp_report_file *report) {
+    for (size_t i = 0; i < bp_report_file_count(report); i++) {
+        if (bp_report_folder_bytes(bp_report_file_name(report, i)) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bugpack_status read_report(bp_facts *facts, bool is_brief, bugpack_error *error) {
-    report_reader reader = {.deadlocks = {.is_any = false}};
+    report_reader reader = {.is_of_group = has_further(facts->report)};
     const char *triggered = bp_json_tree_text(facts->metadata, "triggered_at");
     if (triggered != NULL) {
         (void)bp_clock_parse(triggered, &facts->triggered_wall_ns);
@@ -417,8 +447,9 @@ static bugpack_status read_report(bp_facts *facts, bool is_brief, bugpack_error 
     facts->document = reader.maker.root;
     bugpack_status status = read_process(&reader, facts, &facts->first, "", is_brief, error);
     if (status == BUGPACK_OK) {
-        status = read_further(&reader, facts, error);
+        status = read_further(&reader, facts, is_brief, error);
     }
+    bp_make_group(&reader.maker);
     bp_waits_end(&facts->waits);
     bp_findings_sort(&facts->findings);
     bp_make_deadlocks(&reader.maker, &reader.deadlocks);

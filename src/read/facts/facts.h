@@ -55,6 +55,11 @@ void bp_facts_close(bp_facts *facts);
 #define BP_FILL_PROFILE                                                                            \
     "{samples:u} sample{samples:p}{[ in {window_ms:.2t} s]}"                                       \
     "{[{_without_kernel:!}, not of the kernel]}{[{lost:+}; {lost:u} more were lost]}"
+/* The sums of a report about several processes. */
+#define BP_FILL_GROUP                                                                              \
+    "{[{at_least:!}at least ]}{cpu_percent:.1f|?} % of one CPU, {rss_kb:k|?} resident, counting "  \
+    "shared pages in each{[, {threads:u} thread{threads:p}]} of {processes:u} processes"
+
 #define BP_FILL_PATH "{[: {share:.0h} % in {_path}]}{[{_path:~}: no function has half of them]}"
 
 /* The values of a sample for a chart: percent, and MiB; negative if not known. */

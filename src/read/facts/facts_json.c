@@ -39,14 +39,12 @@ static void add_findings(bp_json *json, const bp_findings *findings, bool has_ne
 }
 
 bugpack_status bp_facts_print(const bp_facts *facts, bp_buffer *out, bugpack_error *error) {
-    static const char *const members[] = {"schema",       "report",
-                                          "complete",     "redacted",
-                                          "not_searched", "findings",
-                                          "process",      "busiest_threads",
-                                          "profile",      "further_processes",
-                                          "machine",      "history",
-                                          "heap",         "triggers",
-                                          "log",          "traffic"};
+    static const char *const members[] = {
+        "schema",          "report",   "complete",          "redacted",
+        "not_searched",    "findings", "process",           "group",
+        "busiest_threads", "profile",  "further_processes", "machine",
+        "history",         "heap",     "triggers",          "log",
+        "traffic"};
     bp_json json;
     bp_json_begin(&json, out);
     bp_json_quote(&json, true);

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "entries/json_lines.h"
 #include "entries/line_time.h"
+#include "facts/screen_facts.h"
 
 enum { sample_max = 1 << 16 }; /* eighteen hours of the metrics history */
 
@@ -269,13 +270,21 @@ static bugpack_status end_profile(bp_process_reader *reader, bool is_whole, bugp
                                                    : bp_fail_memory(error, "read a report");
 }
 
+static bool is_first(const bp_process_reader *reader) {
+    return reader->evidence.folder[0] == '\0';
+}
+
+/* Of a further process the profile alone. */
 static bugpack_status read_lines(bp_process_reader *reader, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK, entry_status = BUGPACK_OK;
-    for (size_t i = 0; status == BUGPACK_OK && i < line_entry_count; i++) {
+    for (size_t i = is_first(reader) ? 0 : line_entry_count - 1;
+         status == BUGPACK_OK && i < line_entry_count; i++) {
         const char *name = line_entries[i].name;
         bugpack_error failure = BUGPACK_ERROR_INIT;
-        entry_status = may_read(reader, name, name)
-                           ? bp_report_lines(reader->evidence.report, name, UINT64_MAX,
+        char path[128];
+        (void)snprintf(path, sizeof path, "%s%s", reader->evidence.folder, name);
+        entry_status = may_read(reader, name, path)
+                           ? bp_report_lines(reader->evidence.report, path, UINT64_MAX,
                                              line_entries[i].take, reader, &failure)
                            : BUGPACK_OK;
         status = keep_failure(reader, name, entry_status, &failure, error);
@@ -381,13 +390,25 @@ static const struct {
 #undef DIAGNOSIS_FUNCTION
 
 static void diagnose(bp_evidence *evidence) {
-    bool is_first = evidence->folder[0] == '\0';
     for (size_t i = 0; i < BP_DIAGNOSIS_COUNT; i++) {
-        if (is_first || !functions[i].is_of_report) {
+        if (evidence->folder[0] == '\0' || !functions[i].is_of_report) {
             evidence->running = (bp_diagnosis)i;
             functions[i].run(evidence);
         }
     }
+}
+
+static uint64_t count_findings(const bp_evidence *evidence) {
+    return evidence->findings->count + bp_findings_other_count(evidence->findings);
+}
+
+static bool has_thread_of_interest(const bp_evidence *evidence) {
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        if (bp_thread_is_interesting(&evidence->threads[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack_error *error) {
@@ -395,15 +416,19 @@ bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack
         read_machine, read_lines, read_log_files};
     bp_evidence *evidence = &reader->evidence;
     const bp_json_tree *end = bp_json_tree_object(evidence->metadata, "exit");
-    size_t count = is_brief ? document_count - 1 : document_count;
+    uint64_t finding_count = count_findings(evidence);
     bugpack_status status = BUGPACK_OK;
     reader->wants_output = end != NULL && bp_json_tree_uint_or(end, "status", 1) != 0;
-    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+    for (size_t i = 0; status == BUGPACK_OK && i < document_count - 1; i++) {
         status = read_document(reader, i, error);
     }
-    for (size_t i = 0; status == BUGPACK_OK && !is_brief && i < sizeof steps / sizeof steps[0];
-         i++) {
-        status = steps[i](reader, error);
+    reader->is_interesting = is_first(reader) || has_thread_of_interest(evidence);
+    if (status == BUGPACK_OK && !is_brief && reader->is_interesting) {
+        status = read_document(reader, document_count - 1, error);
+        for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
+            bool is_for_all = steps[i] == read_lines;
+            status = is_for_all || is_first(reader) ? steps[i](reader, error) : BUGPACK_OK;
+        }
     }
     bool lacks_names = evidence->metrics != NULL && !bp_thread_names_list(&reader->names, evidence);
     if (status == BUGPACK_OK && (lacks_names || evidence->lacks_memory)) {
@@ -421,6 +446,7 @@ bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack
     if (status == BUGPACK_OK) {
         diagnose(evidence);
     }
+    reader->is_interesting |= count_findings(evidence) > finding_count;
     return status;
 }
 

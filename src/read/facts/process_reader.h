@@ -34,6 +34,7 @@ typedef struct bp_channel_row {
 /* The reading of one process of a report; what is of the report is not filled for a further one. */
 typedef struct bp_process_reader {
     bp_evidence evidence;
+    bool is_interesting;   /* the first, and one with a finding or a thread of interest */
     uint64_t *left_bytes;  /* what may still be read of the report; borrowed */
     bp_thread_names names; /* of all threads that have one; busiest first */
     bp_sample *samples;    /* oldest first */
@@ -52,8 +53,8 @@ typedef struct bp_process_reader {
 } bp_process_reader;
 
 /* Reads and judges a process, whose evidence names the report, the folder and the findings; with
- * `is_brief`, and of a further process, its documents alone. NO_MEMORY. The caller releases it,
- * whatever is returned. */
+ * `is_brief`, and where a further process is of no interest, without stacks and profile. NO_MEMORY.
+ * The caller releases it, whatever is returned. */
 bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack_error *error);
 void bp_process_release(bp_process_reader *reader);
 

@@ -12,8 +12,66 @@
 
 /* --- threads ------------------------------------------------------------------------------ */
 
-void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, uint64_t count,
-                    const char *frames) {
+/* In the order in which they are shown. */
+typedef enum thread_rank { RANK_BUSY, RANK_OF_INTEREST, RANK_OTHER } thread_rank;
+
+static const double busy_min_percent = 1; /* less is a tick now and then */
+
+static thread_rank rank_of(const bp_thread *thread) {
+    bool is_held_up =
+        thread->waits_for_tid != 0 || thread->is_waited_for ||
+        bp_json_tree_member(bp_json_tree_object(thread->row, "waits_for"), "holder") != NULL;
+    if (thread->cpu_percent >= busy_min_percent) {
+        return RANK_BUSY;
+    }
+    return is_held_up || strcmp(thread->state, "uninterruptible sleep") == 0 ? RANK_OF_INTEREST
+                                                                             : RANK_OTHER;
+}
+
+bool bp_thread_is_interesting(const bp_thread *thread) {
+    return !thread->is_own && rank_of(thread) != RANK_OTHER;
+}
+
+/* The command line of a process with blanks between the arguments, and without the directory of the
+ * first; "" where it is not known. */
+enum { title_bytes = 240 };
+static void print_title(const bp_json_tree *process, char out[title_bytes]) {
+    const bp_json_tree *argument = bp_json_tree_rows(process, "command_line");
+    char title[256] = "";
+    size_t used = 0, argument_count = 0;
+    for (; argument != NULL && used < sizeof title - 1; argument = bp_json_tree_next(argument)) {
+        const char *text = bp_json_tree_value(argument);
+        const char *slash = argument_count == 0 && text[0] == '/' && strchr(text, ' ') == NULL
+                                ? strrchr(text, '/')
+                                : NULL;
+        text = slash != NULL ? slash + 1 : text;
+        int length =
+            snprintf(title + used, sizeof title - used, argument_count++ > 0 ? " %s" : "%s", text);
+        used += length > 0 ? (size_t)length : 0;
+    }
+    bp_utf8_copy(out, title_bytes, title);
+}
+
+/* In a report about several processes: the one of a thread, "python3 worker.py 1503". */
+static void make_process_of(bp_json_maker *maker, const bp_evidence *evidence,
+                            const bp_thread *thread) {
+    uint64_t pid = bp_json_tree_uint_or(evidence->process, "pid", 0);
+    char title[title_bytes], cut[40], id[24] = "", text[80];
+    print_title(evidence->process, title);
+    if (title[0] == '\0') {
+        bp_utf8_copy(title, sizeof title, bp_json_tree_text(evidence->process, "name"));
+    }
+    bp_utf8_copy(cut, sizeof cut, title);
+    if (pid != 0 && pid != thread->tid) {
+        (void)snprintf(id, sizeof id, " %" PRIu64, pid);
+    }
+    (void)snprintf(text, sizeof text, "%s%s%s", cut, strlen(cut) < strlen(title) ? "\u2026" : "",
+                   id);
+    bp_json_make_known_text(maker, "_process", evidence->is_of_group ? text : "");
+}
+
+void bp_make_thread(bp_json_maker *maker, const bp_evidence *evidence, const bp_thread *thread,
+                    uint64_t count, const char *frames) {
     char wait[128], label[96];
     bp_thread_print_wait(thread, wait, sizeof wait);
     (void)snprintf(label, sizeof label, "%s", thread->name);
@@ -34,11 +92,11 @@ void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, uint64_t coun
     bp_json_make_flag(maker, thread->waits_for_tid != 0 ? "_waits_for_thread" : "_waits_on",
                       wait[0] != '\0');
     bp_json_make_text(maker, "_label", label);
+    bp_json_make_uint(maker, "_rank", true, rank_of(thread));
+    bp_json_make_uint(maker, "_count", count > 1, count);
+    make_process_of(maker, evidence, thread);
     bp_json_make_end(maker);
 }
-
-/* In the order in which they are shown. */
-typedef enum thread_rank { RANK_BUSY, RANK_OF_INTEREST, RANK_OTHER } thread_rank;
 
 /* Threads that do the same. */
 typedef struct thread_group {
@@ -51,19 +109,6 @@ typedef struct thread_groups {
     size_t count;
     uint64_t thread_count, other_count; /* all, and those that found no room */
 } thread_groups;
-
-static const double busy_min_percent = 1; /* less is a tick now and then */
-
-static thread_rank rank_of(const bp_thread *thread) {
-    bool is_held_up =
-        thread->waits_for_tid != 0 || thread->is_waited_for ||
-        bp_json_tree_member(bp_json_tree_object(thread->row, "waits_for"), "holder") != NULL;
-    if (thread->cpu_percent >= busy_min_percent) {
-        return RANK_BUSY;
-    }
-    return is_held_up || strcmp(thread->state, "uninterruptible sleep") == 0 ? RANK_OF_INTEREST
-                                                                             : RANK_OTHER;
-}
 
 static int compare_threads(const void *one, const void *other) {
     const bp_thread *left = *(const bp_thread *const *)one,
@@ -123,20 +168,20 @@ static void add_to_groups(thread_groups *groups, const bp_thread *thread, uint64
 }
 
 static void make_groups(bp_json_maker *maker, const char *key, const thread_groups *groups,
-                        const bp_frame_finder *finder) {
+                        const bp_evidence *evidence) {
     bp_json_make_array(maker, key);
     for (size_t i = 0; i < groups->count; i++) {
         const thread_group *group = &groups->rows[i];
         char frames[BP_FRAME_LIST_BYTES] = "";
         if (group->first->stack != NULL) {
-            bp_frames_print(group->first->stack, finder, group->first->syscall, frames);
+            bp_frames_print(group->first->stack, evidence->finder, group->first->syscall, frames);
         }
-        bp_make_thread(maker, group->first, group->count, frames);
+        bp_make_thread(maker, evidence, group->first, group->count, frames);
     }
     bp_json_make_end(maker);
 }
 
-static void make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
+void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     thread_groups groups = {.count = 0}, own = {.count = 0};
     const bp_thread **threads = calloc(evidence->thread_count + 1, sizeof *threads);
     uint64_t seed = bp_clock_monotonic_ns() ^ (uint64_t)(uintptr_t)threads << 20;
@@ -153,13 +198,18 @@ static void make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     }
     qsort(threads, count, sizeof *threads, compare_threads);
     for (size_t i = 0; i < count; i++) {
-        add_to_groups(threads[i]->is_own ? &own : &groups, threads[i],
-                      hash_thread(threads[i], seed));
+        bool is_row = evidence->folder[0] == '\0' || rank_of(threads[i]) != RANK_OTHER;
+        if (is_row || threads[i]->is_own) {
+            add_to_groups(threads[i]->is_own ? &own : &groups, threads[i],
+                          hash_thread(threads[i], seed));
+        } else {
+            groups.other_count++;
+        }
     }
     free(threads);
-    make_groups(maker, "_threads", &groups, evidence->finder);
+    make_groups(maker, "_threads", &groups, evidence);
     bp_json_make_uint(maker, "_other_threads", groups.other_count > 0, groups.other_count);
-    make_groups(maker, "_own_threads", &own, evidence->finder);
+    make_groups(maker, "_own_threads", &own, evidence);
     bp_json_make_uint(maker, "_own_count", own.thread_count > 0, own.thread_count);
 }
 
@@ -194,27 +244,14 @@ static void make_output(bp_json_maker *maker, const bp_evidence *evidence) {
     bp_json_make_end(maker);
 }
 
-void bp_make_screen(bp_json_maker *maker, const bp_evidence *evidence) {
-    make_threads(maker, evidence);
+void bp_make_end_of_process(bp_json_maker *maker, const bp_evidence *evidence) {
     make_crash(maker, evidence);
     make_output(maker, evidence);
 }
 
 void bp_make_title(bp_json_maker *maker, const bp_json_tree *process) {
-    const bp_json_tree *argument = bp_json_tree_rows(process, "command_line");
-    char title[256], cut[240];
-    size_t used = 0, argument_count = 0;
-    for (; argument != NULL && used < sizeof title - 1; argument = bp_json_tree_next(argument)) {
-        const char *text = bp_json_tree_value(argument);
-        const char *slash = argument_count == 0 && text[0] == '/' && strchr(text, ' ') == NULL
-                                ? strrchr(text, '/')
-                                : NULL;
-        text = slash != NULL ? slash + 1 : text;
-        int length =
-            snprintf(title + used, sizeof title - used, argument_count++ > 0 ? " %s" : "%s", text);
-        used += length > 0 ? (size_t)length : 0;
-    }
-    bp_utf8_copy(cut, sizeof cut, argument_count > 0 ? title : NULL);
-    bool says_more = strcmp(cut, bp_json_tree_text_or(process, "name", "")) != 0;
-    bp_json_make_known_text(maker, "title", says_more ? cut : "");
+    char title[title_bytes];
+    print_title(process, title);
+    bool says_more = strcmp(title, bp_json_tree_text_or(process, "name", "")) != 0;
+    bp_json_make_known_text(maker, "title", says_more ? title : "");
 }

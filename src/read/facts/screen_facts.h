@@ -9,17 +9,24 @@
 #include "diagnose/evidence.h"
 #include "json/tree_maker.h"
 
+/* True for a busy thread, one that waits for a thread that is known or holds it up, and one that
+ * the kernel does not wake. */
+bool bp_thread_is_interesting(const bp_thread *thread);
+
 /* A thread, or so many that do the same, as an object of an array. */
-void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, uint64_t count,
-                    const char *frames);
+void bp_make_thread(bp_json_maker *maker, const bp_evidence *evidence, const bp_thread *thread,
+                    uint64_t count, const char *frames);
 
 /*
- * `_threads`: the busy ones, those that wait for a thread that is known or hold it up, and those
- * that the kernel does not wake, then the others; at most 12 rows. `_other_threads`, how many found
- * no room. `_own_threads`: those of bugpack itself, and how many, `_own_count`. `_crash`: the
- * thread that crashed, with its frames. `_output`: the last lines of a process that failed.
+ * `_threads`: the busy ones, then others of interest, then the rest; at most 12 rows, and of a
+ * further process none of the rest. `_other_threads`, how many found no room. `_own_threads`: those
+ * of bugpack itself, and how many, `_own_count`.
  */
-void bp_make_screen(bp_json_maker *maker, const bp_evidence *evidence);
+void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence);
+
+/* `_crash`: the thread that crashed, with its frames. `_output`: the last lines of a process that
+ * failed. */
+void bp_make_end_of_process(bp_json_maker *maker, const bp_evidence *evidence);
 
 /* `title`, the command line with blanks between the arguments and without the directory of the
  * first, where it says more than the name. */

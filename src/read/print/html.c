@@ -10,6 +10,7 @@
 #include "entries/frames.h"
 #include "entries/json_lines.h"
 #include "entries/manifest_lines.h"
+#include "facts/group.h"
 #include "print/html_style.h"
 #include "print/html_text.h"
 #include "print/sections.h"
@@ -413,6 +414,8 @@ static void write_history(html_page *page) {
         return;
     }
     begin_section(page, BP_SECTION_METRICS);
+    (void)bp_html_fill(&page->html, "<p>" BP_FILL_GROUP ".</p>",
+                       bp_json_tree_object(page->facts->document, "group"));
     (void)bp_html_fill(
         &page->html,
         "{_has_use:!}<p>{[{_has_rate:!}{cpu_percent:.1f} % of one CPU over "
@@ -426,7 +429,7 @@ static void write_history(html_page *page) {
 }
 
 static void write_profile(html_page *page) {
-    if (bp_call_tree_samples(&page->facts->first.profile) > 0) {
+    if (bp_json_tree_object(page->facts->document, "_profile") != NULL) {
         begin_section(page, BP_SECTION_PROFILE);
         bp_html_profile(&page->html, page->facts);
         end_section(page);
@@ -454,6 +457,7 @@ static void write_frame(void *context, const bp_frame_text *frame) {
 /* A list that grows below its heading. */
 typedef struct stack_list {
     html_page *page;
+    const bp_json_tree *process; /* one whose title was not written yet; NULL: it was */
     bool has_any;
 } stack_list;
 
@@ -466,6 +470,11 @@ static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_erro
         begin_section(page, BP_SECTION_STACKS);
         list->has_any = true;
     }
+    if (list->process != NULL && bp_json_tree_object(page->facts->document, "group") != NULL) {
+        (void)bp_html_fill(&page->html, "<h3>{[{title}]}{[{title:~}{name}]} {pid:u|}</h3>",
+                           list->process);
+    }
+    list->process = NULL;
     (void)bp_html_fill(&page->html,
                        "<details id=\"stack-{tid:u|0}\"><summary>{name|} <span "
                        "class=\"entry\">{tid:u|0} {state|}</span>"
@@ -487,11 +496,17 @@ static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_erro
 
 /* A fault of the entry is a finding already. */
 static void write_stacks(html_page *page) {
-    static const char entry[] = "stacks.json";
+    const bp_json_tree *process = NULL;
     static const bp_json_tree_list lists[] = {{"threads", write_stack, false}, {NULL, NULL, false}};
     stack_list list = {.page = page};
-    if (html_may_read(page, entry, UINT64_MAX)) {
-        (void)bp_report_file_each(page->facts->report, entry, lists, &list, NULL, NULL);
+    while ((list.process = bp_group_next(page->facts->document, process)) != NULL) {
+        char entry[128];
+        process = list.process;
+        (void)snprintf(entry, sizeof entry, "%sstacks.json",
+                       bp_json_tree_text_or(process, "folder", ""));
+        if (html_may_read(page, entry, UINT64_MAX)) {
+            (void)bp_report_file_each(page->facts->report, entry, lists, &list, NULL, NULL);
+        }
     }
     if (list.has_any) {
         end_section(page);
@@ -504,12 +519,31 @@ static void write_notifications(html_page *page) {
     bp_json_tree_free(document);
 }
 
+/* True for an entry of the report, and of a process of interest. */
+static bool is_of_interest(const html_page *page, const char *entry) {
+    size_t length = bp_report_folder_bytes(entry);
+    const bp_json_tree *process = NULL;
+    while (length > 0 && (process = bp_group_next(page->facts->document, process)) != NULL) {
+        const char *folder = bp_json_tree_text_or(process, "folder", "");
+        if (strlen(folder) == length && strncmp(folder, entry, length) == 0) {
+            return true;
+        }
+    }
+    return length == 0;
+}
+
 static void write_manifest(html_page *page) {
+    uint64_t other_count = 0;
     begin_section(page, BP_SECTION_ENTRIES);
     bp_html_print(&page->html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                                "aria-label=\"List of entries\">");
     bp_html_begin_table(&page->html, "Entry|Status|Bytes|Reason or note");
     BP_JSON_EACH (row, bp_json_tree_rows(page->facts->manifest, "artefacts")) {
+        if (strcmp(bp_json_tree_text_or(row, "status", ""), "ok") == 0 &&
+            !is_of_interest(page, bp_json_tree_text_or(row, "name", ""))) {
+            other_count++;
+            continue;
+        }
         (void)bp_html_fill(&page->html,
                            "<tr><th scope=\"row\">{name|}</th><td>{status|}</td>"
                            "<td class=\"number\">{bytes:u|0}</td><td>",
@@ -518,6 +552,10 @@ static void write_manifest(html_page *page) {
                       bp_json_tree_text_or(row, "reason", bp_json_tree_text_or(row, "note", "")));
     }
     bp_html_print(&page->html, "</tbody></table></div>");
+    if (other_count > 0) {
+        bp_html_print(&page->html, "<p>And %" PRIu64 " entries of processes without a finding.</p>",
+                      other_count);
+    }
     end_section(page);
 }
 
@@ -533,7 +571,7 @@ static void write_documents(html_page *page) {
         const char *name = bp_report_file_name(page->facts->report, i);
         bool is_text =
             ends_with(name, ".json") || ends_with(name, ".txt") || strncmp(name, "logs/", 5) == 0;
-        if (is_text) {
+        if (is_text && is_of_interest(page, name)) {
             bp_html_print(&page->html, "<details><summary>%s</summary><pre>", name);
             if (html_may_read(page, name, 1 << 20)) {
                 keep_failure(page, bp_report_file_stream(page->facts->report, name, UINT64_MAX,

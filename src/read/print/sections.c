@@ -24,7 +24,7 @@ static const bp_section_line output[] = {
     {.page = NULL}};
 
 #define THREAD_ON_SCREEN                                                                           \
-    "{cpu_percent:6.1f} %  {tid:7u} {_label:-16s} " BP_FILL_STATE BP_FILL_WAIT                     \
+    "{cpu_percent:6.1f} %  {tid:7u} {_label:-16s} {[of {_process}: ]}" BP_FILL_STATE BP_FILL_WAIT  \
     "{[{waits_for:!}{_place:!},]}{[ in {_place}]}"
 
 static const bp_section_line threads[] = {
@@ -32,7 +32,8 @@ static const bp_section_line threads[] = {
      .screen = THREAD_ON_SCREEN,
      .indent = 28,
      .columns = "Thread|CPU|State and functions",
-     .page = "<tr><th scope=\"row\">{_label} <span class=\"entry\">{tid:u}</span></th>"
+     .page = "<tr><th scope=\"row\">{_label} <span class=\"entry\">{tid:u}{[ of "
+             "{_process}]}</span></th>"
              "<td>{cpu_percent:.1f} %<svg class=\"cpu\" viewBox=\"0 0 100 8\" "
              "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect "
              "width=\"{cpu_percent:.1c}\" height=\"8\"/></svg></td>"
@@ -48,18 +49,20 @@ static const bp_section_line threads[] = {
 /* The page has a chart instead. */
 static const bp_section_line profile[] = {
     {.screen = BP_FILL_PROFILE},
-    {.list = "threads", .screen = "   {name} {_percent:.0f %}" BP_FILL_PATH, .indent = 5},
+    {.list = "threads",
+     .screen = "   {name}{[ of {_pid:u}]} {_percent:.0f %}" BP_FILL_PATH,
+     .indent = 5},
     {.screen = "   and {_other_threads:u} more"},
     {.page = NULL}};
 
 static const bp_section_line processes[] = {
-    {.list = "further_processes",
-     .screen = "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {[{title}]}{[{title:~}"
-               "{name:-16s|} [{folder}]]}",
+    {.list = "_processes",
+     .screen = "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {[{_count:u} x ]}{[{title}]}"
+               "{[{title:~}{name:-16s|}]}{[{title:~} [{folder}]]}",
      .columns = "Process|CPU|Resident|Entries",
-     .page = "<tr><th scope=\"row\">{[{title}]}{[{title:~}{name|}]}{[ <span "
+     .page = "<tr><th scope=\"row\">{[{_count:u} x ]}{[{title}]}{[{title:~}{name|}]}{[ <span "
              "class=\"entry\">{pid:u}</span>]}</th><td>{[{cpu_percent:.1f} %]}</td>"
-             "<td>{[{rss_kb:.1m} MiB]}</td><td class=\"entry\">{folder}</td></tr>"},
+             "<td>{[{rss_kb:.1m} MiB]}</td><td class=\"entry\">{folder|}</td></tr>"},
     {.screen = "and {_other_processes:u} more", .page = "<p>And {_other_processes:u} more.</p>"},
     {.page = NULL}};
 
@@ -152,11 +155,11 @@ const bp_section bp_sections[] = {
     [BP_SECTION_WAITS] = {"waits", "Who waits for whom", "  [threads.json]", NULL, NULL, NULL},
     [BP_SECTION_PICTURES] = {"screenshots", "Screenshots", "", NULL, NULL, NULL},
     [BP_SECTION_METRICS] = {"metrics", "CPU and memory", "", NULL, NULL, NULL},
-    [BP_SECTION_THREADS] = {"threads", "Busiest threads", "", "", "_threads", threads},
-    [BP_SECTION_PROFILE] = {"profile", "Where the CPU time went", "  [profile.folded]", "profile",
+    [BP_SECTION_PROCESSES] = {"processes", "Processes by CPU", "  [processes/PID-NAME/]", "",
+                              "_processes", processes},
+    [BP_SECTION_PROFILE] = {"profile", "Where the CPU time went", "  [profile.folded]", "_profile",
                             "threads", profile},
-    [BP_SECTION_PROCESSES] = {"processes", "Further processes", "  [processes/PID-NAME/]", "",
-                              "further_processes", processes},
+    [BP_SECTION_THREADS] = {"threads", "Busiest threads", "", "", "_threads", threads},
     [BP_SECTION_MACHINE] = {"machine", "Machine", "  [host-threads.json]", "machine", NULL,
                             machine},
     [BP_SECTION_STACKS] = {"stacks", "Stacks", "  [stacks.json]", NULL, NULL, NULL},
