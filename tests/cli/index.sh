@@ -33,6 +33,28 @@ grep /plain.zip out |
     holds 'has("deadlock") or has("gap_keys") or has("gap_key_count") or has("machine") or has("tags") | not' ||
     wrong "the line is $(grep /plain.zip out)"
 
+fact 'a process has the same key in each report, and each process its name, memory and CPU'
+mkdir keyed
+python3 - <<'END'
+import json, zipfile
+def add(report, folder, pid, rss, **more):
+    report.writestr(folder + "process.json", json.dumps({"pid": pid, "name": f"p{pid}", "start_ticks": 7, **more}))
+    report.writestr(folder + "runtime-metrics.json", json.dumps({"process": {"cpu_percent": pid / 2, "rss_kb": rss}}))
+for i in 1, 2:
+    with zipfile.ZipFile(f"keyed/{i}.zip", "w") as report:
+        report.writestr("metadata.json", json.dumps({"pid": 3}))
+        add(report, "", 3, 100, boot_id="b-1")
+        add(report, "processes/4-p4/", 4, 200 * i, boot_id="b-1")
+        add(report, "processes/5-p5/", 5, 300)
+END
+exits 0 index keyed
+jq -s . out >lines
+holds 'length == 2 and .[0].process_keys == .[1].process_keys and (.[0] | .pid == 3 and .process_key == "b-1:3:7"
+    and .process_keys == ["b-1:3:7", "b-1:4:7"] and .process_names == ["p3", "p4"] and .process_rss_kb == [100, 200]
+    and .process_cpu_percents == [1.5, 2] and .processes_left_out == 1) and .[1].process_rss_kb == [100, 400]' lines ||
+    wrong "they are $(cat out)"
+rm -r keyed # its reports are not ours
+
 fact 'threads are added up by name, and those in a deadlock are named'
 mkdir named
 python3 - <<'END'

@@ -114,6 +114,8 @@ bugpack_status bp_process_print(const bp_process_facts *facts, bp_buffer *out,
     if (facts->started_wall_ns.known) {
         bp_model_add_time(&json, "started_at", facts->started_wall_ns.value);
     }
+    bp_model_add_known(&json, "start_ticks", facts->start_ticks);
+    bp_model_add_known_text(&json, "boot_id", facts->boot_id);
     add_counters(&json, facts);
     bp_json_add_text(&json, "cgroup", facts->cgroup);
     if (facts->has_oom) {

@@ -14,6 +14,7 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "platform/machine.h"
 #include "platform/task.h"
 
 /* A number that may not be known. */
@@ -48,6 +49,10 @@ typedef struct bp_process_facts {
     char *executable;              /* NULL when unknown */
     char *working_directory;       /* NULL when unknown */
     bp_known_uint started_wall_ns; /* since 1970, exact to a clock tick */
+    /* With the process id, these name the process for good: when it began, in clock ticks since the
+     * boot, and the id of the boot, "" when unknown. */
+    bp_known_uint start_ticks;
+    char boot_id[BP_MACHINE_BOOT_ID_BYTES];
     bp_known_uint thread_count, fd_count;
     /* Of all threads; in another process, of those that are running now. */
     bp_known_uint voluntary_switches, involuntary_switches;

@@ -27,7 +27,7 @@ static const bp_json_diff_rule rules[] = {
      "first last reports written last_duration_ms longest_duration_ms bytes sha256 original_bytes "
      "captured_at duration_ms covers redactions note"},
     {"runtime-metrics.json", "available reason process threads", OVER_WINDOW},
-    {"process.json", "", "pid parent_pid started_at address state"},
+    {"process.json", "", "pid parent_pid started_at start_ticks boot_id address state"},
     {"heap-state.json", "", ""},
     {"session.json", "", ""},
     {"channel-state.json", "", ""},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "facts/facts.h"
+#include "facts/group.h"
 #include "json/json.h"
 #include "model/fields.h"
 
@@ -111,6 +112,34 @@ static void add_threads(bp_json *json, const bp_thread_names *names) {
     }
 }
 
+/* The processes of which all is known, first that of the report: four arrays of the same length. */
+static void add_processes(bp_json *json, const bp_json_tree *document) {
+    static const char *const columns[][2] = {{"process_keys", "process_key"},
+                                             {"process_names", "name"},
+                                             {"process_rss_kb", "rss_kb"},
+                                             {"process_cpu_percents", "cpu_percent"}};
+    enum { column_count = sizeof columns / sizeof columns[0] };
+    uint64_t left_out = 0;
+    for (size_t i = 0; i < column_count; i++) {
+        const bp_json_tree *process = NULL;
+        left_out = 0;
+        bp_json_array_begin(json, columns[i][0]);
+        while ((process = bp_group_next_of_all(document, process)) != NULL) {
+            size_t known_count = 0;
+            for (size_t j = 0; j < column_count; j++) {
+                known_count += bp_json_tree_member(process, columns[j][1]) != NULL;
+            }
+            left_out += known_count < column_count;
+            if (known_count == column_count) {
+                bp_json_add_tree(json, NULL, bp_json_tree_member(process, columns[i][1]), false);
+            }
+        }
+        bp_json_array_end(json);
+    }
+    left_out += bp_json_tree_uint_or(document, "_unread_processes", 0);
+    bp_model_add_known_uint(json, "processes_left_out", left_out > 0, left_out);
+}
+
 static void add_gap_keys(bp_json *json, const bp_facts *facts) {
     uint64_t count = 0;
     if (facts->manifest == NULL) {
@@ -164,6 +193,8 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
                                         {"arch", "platform.arch", true},
                                         {"kernel", "platform.kernel", true},
                                         {"machine", "report.machine", false},
+                                        {"pid", "_first_process.pid", false},
+                                        {"process_key", "_first_process.process_key", false},
                                         {"complete", "complete", false},
                                         {"deadlock", "_deadlock", false},
                                         {"deadlocked_threads", "_deadlocked_threads", false},
@@ -198,6 +229,7 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
                      facts->findings.count > 0 ? facts->findings.rows[0].sentence.text : NULL);
     add_members(&json, facts, figures);
     add_threads(&json, &facts->first.names);
+    add_processes(&json, facts->document);
     add_gap_keys(&json, facts);
     add_tags(&json, bp_json_tree_object(facts->metadata, "tags"));
     return bp_json_finish(&json, error);

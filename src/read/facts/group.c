@@ -63,7 +63,8 @@ static void end_list(bp_json_maker *maker, group_list *list) {
 
 /* --- processes ------------------------------------------------------------------------------- */
 
-static const bp_json_tree *next_process(const bp_json_tree *document, const bp_json_tree *process) {
+const bp_json_tree *bp_group_next_of_all(const bp_json_tree *document,
+                                         const bp_json_tree *process) {
     const bp_json_tree *first = bp_json_tree_object(document, "_first_process");
     if (process == NULL) {
         return first;
@@ -74,7 +75,7 @@ static const bp_json_tree *next_process(const bp_json_tree *document, const bp_j
 
 const bp_json_tree *bp_group_next(const bp_json_tree *document, const bp_json_tree *process) {
     do {
-        process = next_process(document, process);
+        process = bp_group_next_of_all(document, process);
     } while (process != NULL && !bp_json_tree_is_true(process, "_is_interesting"));
     return process;
 }
@@ -91,7 +92,8 @@ static bool is_known(const bp_json_tree *process) {
 }
 
 #define EACH_PROCESS(process, document)                                                            \
-    for (const bp_json_tree *process = NULL; (process = next_process(document, process)) != NULL;)
+    for (const bp_json_tree *process = NULL;                                                       \
+         (process = bp_group_next_of_all(document, process)) != NULL;)
 
 /* Idle processes with the same title, or one that is busy. */
 typedef struct process_row {

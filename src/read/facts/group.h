@@ -17,7 +17,9 @@
  */
 void bp_make_group(bp_json_maker *maker);
 
-/* The processes of interest, the first of the report first; NULL before it, and after the last. */
+/* The processes of interest, or all, the first of the report first; NULL before it, and after the
+ * last. */
+const bp_json_tree *bp_group_next_of_all(const bp_json_tree *document, const bp_json_tree *process);
 const bp_json_tree *bp_group_next(const bp_json_tree *document, const bp_json_tree *process);
 
 #endif

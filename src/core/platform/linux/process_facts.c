@@ -413,6 +413,12 @@ static bugpack_status read_facts(bp_task *process, bool *ret_is_between,
     facts.state = stat.state;
     facts.is_kernel_thread = stat.is_kernel_thread;
     facts.thread_count = known(stat.thread_count);
+    facts.start_ticks = known(stat.start_ticks);
+    if (!process->root.is_recording) {
+        bp_machine_identity machine;
+        bp_machine_identify(&machine);
+        memcpy(facts.boot_id, machine.boot_id, sizeof facts.boot_id);
+    }
     facts.minor_faults = known(stat.minor_faults);
     facts.major_faults = known(stat.major_faults);
     uint64_t wall_ns = process->root.is_recording ? process->root.wall_ns : bp_clock_wall_ns();
