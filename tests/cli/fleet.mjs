@@ -13,7 +13,8 @@ import { fileURLToPath } from 'node:url';
 const require = createRequire(join(process.env.BUGPACK_SCHEMA_NODE_MODULES, 'index.js'));
 const { DuckDBInstance } = require('@duckdb/node-api');
 const read = (file) => readFileSync(fileURLToPath(new URL(`../../docs/fleet/${file}`, import.meta.url)), 'utf8');
-const queries = ['new_gaps', 'deadlock_builds', 'busy_threads', 'critical_machines', 'diagnoses'];
+const queries = ['new_gaps', 'deadlock_builds', 'busy_threads', 'critical_machines', 'diagnoses',
+  'grown_processes'];
 
 // Numbers may come as texts, and times with a T or a blank and without zeros at their end.
 function normalize(value) {
