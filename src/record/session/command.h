@@ -51,7 +51,7 @@ bugpack_status bp_session_add_crash(bugpack_session *session, const bp_crash_pag
 
 /* The end of the target. */
 typedef struct bp_target_end {
-    bp_exit exit; /* for metadata.json */
+    bp_exit exit;               /* for metadata.json */
     const bp_crash_page *crash; /* borrowed for good; NULL: none */
     bp_metadata_target dead;    /* of a core; its pid is 0: the target of the session */
 } bp_target_end;
