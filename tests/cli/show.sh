@@ -1072,7 +1072,7 @@ typed cat --color never
 if grep -q "$coloured" typed; then wrong 'never has colours'; fi
 
 # They are not ours.
-rm -f values.zip gone.zip many.zip stopped.zip half.zip logs.zip machine.zip left.zip long.zip damaged.zip threads.zip host.zip last.zip order.zip none.zip cut.zip tid.zip bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
+rm -f values.zip gone.zip many.zip stopped.zip half.zip logs.zip machine.zip brief.zip ended.zip left.zip long.zip damaged.zip threads.zip host.zip last.zip order.zip none.zip cut.zip tid.zip bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
 
 fact 'a real report is shown'
 start sleep 300

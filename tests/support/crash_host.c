@@ -120,12 +120,13 @@ static void *wait_for_ever(void *tid) {
     return NULL;
 }
 
-static void *run_for_ever(void *nothing) {
+static void *run_for_ever(void *tid) {
     (void)prctl(PR_SET_NAME, "spinner");
+    atomic_store((atomic_int *)tid, gettid());
     for (;;) {
         zero = 0;
     }
-    return nothing;
+    return NULL;
 }
 
 /* Until the kernel has it in read(2). */
@@ -142,13 +143,13 @@ static void await_reader(int tid) {
 }
 
 static void crash_beside(void) {
-    static atomic_int tid;
+    static atomic_int tids[2];
     pthread_t threads[2];
     MUST(pipe(silent) == 0);
-    MUST(pthread_create(&threads[0], NULL, wait_for_ever, &tid) == 0);
-    MUST(pthread_create(&threads[1], NULL, run_for_ever, NULL) == 0);
-    while (atomic_load(&tid) == 0) {}
-    await_reader(atomic_load(&tid));
+    MUST(pthread_create(&threads[0], NULL, wait_for_ever, &tids[0]) == 0);
+    MUST(pthread_create(&threads[1], NULL, run_for_ever, &tids[1]) == 0);
+    while (atomic_load(&tids[0]) == 0 || atomic_load(&tids[1]) == 0) {}
+    await_reader(atomic_load(&tids[0]));
     crash_outer();
 }
 

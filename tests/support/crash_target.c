@@ -55,6 +55,19 @@ static void *crash_thread(void *unused) {
     return NULL;
 }
 
+/* Not before the first thread waits for this one. */
+static void *crash_awaited(void *unused) {
+    char path[64], call[32] = "";
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)getpid());
+    for (int tries = 0; tries < 100000 && atoi(call) != SYS_futex; tries++) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t count = fd >= 0 ? read(fd, call, sizeof call - 1) : -1;
+        call[count > 0 ? count : 0] = '\0';
+        (void)close(fd);
+    }
+    return crash_thread(unused);
+}
+
 static void *crash_alone(void *first) {
     (void)pthread_join(*(pthread_t *)first, NULL);
     return crash_thread(NULL);
@@ -198,7 +211,7 @@ int main(int count, char **arguments) {
         pthread_exit(NULL);
     } else if (strcmp(mode, "thread") == 0) {
         start_threads(50, do_nothing);
-        start_threads(1, crash_thread);
+        start_threads(1, crash_awaited);
     } else if (strcmp(mode, "overflow") == 0) {
         return recurse(0);
     } else if (strcmp(mode, "abort") == 0) {
