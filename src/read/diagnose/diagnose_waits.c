@@ -1022,7 +1022,9 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
         arguments[at++] = BP_COUNT(is_there ? group->other_count : 0);
     }
     arguments[at++] = BP_COUNT(ungrouped_count);
-    arguments[at++] = BP_TEXT(is_of_python ? "py-spy dump --pid" : "");
+    bool lacks_python =
+        is_of_python && bp_json_tree_rows(groups[0].first->stack, "python_frames") == NULL;
+    arguments[at++] = BP_TEXT(lacks_python ? "py-spy dump --pid" : "");
     arguments[at++] = BP_COUNT(bp_json_tree_uint_or(evidence->waits, "pid", 0));
     arguments[at] = BP_END;
 #define GROUP "{[{}{}]}{[ in {}]}{[ and {} more there]}"
