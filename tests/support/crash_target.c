@@ -59,7 +59,7 @@ static void *crash_thread(void *unused) {
 static void *crash_awaited(void *unused) {
     char path[64], call[32] = "";
     (void)snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)getpid());
-    for (int tries = 0; tries < 100000 && atoi(call) != SYS_futex; tries++) {
+    for (int tries = 0; tries < 100000 && strtol(call, NULL, 10) != SYS_futex; tries++) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         ssize_t count = fd >= 0 ? read(fd, call, sizeof call - 1) : -1;
         call[count > 0 ? count : 0] = '\0';
