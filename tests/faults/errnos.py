@@ -134,7 +134,7 @@ _NARROWER = [(re.compile(pattern), names.split()) for pattern, names in (
     (r"fcntl\(.*F_DUPFD", "EMFILE"),
     (r"fcntl\(.*F_SETLEASE", "EACCES EAGAIN ENOMEM"),
     (r"fcntl\(", ""),
-    (r"newfstatat\(\d+.*, \"\",.*AT_EMPTY_PATH", "EIO ENOMEM EOVERFLOW"), # fstat
+    (r"newfstatat\(\d+.*, \"\",.*AT_EMPTY_PATH", "ENOMEM EOVERFLOW"),  # fstat, which asks no disk
     (r"wait(4|id)\(.*WNOHANG", "ECHILD"),
     # A pipe between threads, or a wake: it never waits, and has no disk that could be full.
     (r"write\((?![12]<)\d+<(pipe|anon_inode)", ""),

@@ -44,11 +44,17 @@ void *bp_session_identity_seal(const bp_session_identity *identity, size_t *ret_
 int bp_session_file_open(int dir_fd, const char *name) {
     struct stat dir, info;
     int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 &&
-        (fstat(dir_fd, &dir) != 0 || fstat(fd, &info) != 0 || info.st_uid != dir.st_uid)) {
+    if (fd < 0) {
+        return -1;
+    }
+    int system_errno = fstat(dir_fd, &dir) != 0 || fstat(fd, &info) != 0 ? errno : 0;
+    if (system_errno == 0 && info.st_uid != dir.st_uid) {
+        system_errno = ELOOP; /* a link to somebody else's file: bp_session_errno_is_damage */
+    }
+    if (system_errno != 0) {
         (void)close(fd);
-        fd = -1;
-        errno = ELOOP; /* a link to somebody else's file, as bp_session_errno_is_damage knows it */
+        errno = system_errno;
+        return -1;
     }
     return fd;
 }
