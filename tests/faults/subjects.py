@@ -46,6 +46,9 @@ class Assets:
             worker = worker.replace("shared", "plain")
         self._start([worker, "--bytes", "1000000", "--ready", self.path("ready")], "ready")
         self.target = self.processes[0].pid
+        # Where the program under test does nothing, no fault shows it.
+        json.loads(subprocess.run([self.bugpack, "sample", "--pid", str(self.target), "--window", "0"],
+                                  check=True, capture_output=True, timeout=60).stdout)
         # Always ready to run, of which more is read, and in nobody's way.
         self._start(["nice", "-n", "19", "sh", "-c", ': >"$0"; while :; do :; done',
                      self.path("busy")], "busy")
