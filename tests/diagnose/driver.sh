@@ -281,7 +281,8 @@ healthy_row() {
     if [ $# -gt 0 ]; then
         : >said
         begin_waiting "$@"
-        await "! cmp -s /proc/$pid/cmdline /proc/$$/cmdline && grep -q '^State:.[SR]' /proc/$pid/status"
+        await "! grep -q '^setsid' /proc/$pid/comm && ! cmp -s /proc/$pid/cmdline /proc/$$/cmdline &&
+            grep -q '^State:.S' /proc/$pid/status"
         take_report
         judge
         end_row
@@ -315,7 +316,7 @@ await() {
 
 # take_report: of `pid`; 3 is a report that is not complete (bugpack-capture(1)).
 take_report() {
-    "$BUGPACK" capture --pid "$pid" --quiet --output report.zip >/dev/null
+    "$BUGPACK" capture --pid "$pid" --window "${window:-2s}" --quiet --output report.zip >/dev/null
     captured=$?
     case $captured in
     0 | 3) [ -s report.zip ] || stop_row 'capture wrote no report' ;;
