@@ -99,6 +99,15 @@ static int read_set(pid_t tid, long which, void *set, size_t byte_count) {
     }
     return area.iov_len == byte_count ? 0 : ENOTSUP;
 }
+
+int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
+    struct user_regs_struct set;
+    int result = read_set(tid, NT_PRSTATUS, &set, sizeof set);
+    if (result == 0) {
+        bp_thread_copy_set_registers(copy, &set);
+    }
+    return result;
+}
 #endif
 
 #if defined(__aarch64__)
@@ -118,15 +127,6 @@ void bp_thread_copy_set_registers(bp_thread_copy *copy, const void *user_regs) {
     copy->register_count = count + 1;
     copy->stack_pointer = set.sp;
     copy->program_counter = set.pc;
-}
-
-int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
-    struct user_regs_struct set;
-    int result = read_set(tid, NT_PRSTATUS, &set, sizeof set);
-    if (result == 0) {
-        bp_thread_copy_set_registers(copy, &set);
-    }
-    return result;
 }
 
 #elif defined(__x86_64__) && defined(__LP64__)
@@ -151,15 +151,6 @@ void bp_thread_copy_set_registers(bp_thread_copy *copy, const void *user_regs) {
     copy->register_count = sizeof values / sizeof values[0];
     copy->stack_pointer = set.rsp;
     copy->program_counter = set.rip;
-}
-
-int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
-    struct user_regs_struct set;
-    int result = read_set(tid, NT_PRSTATUS, &set, sizeof set);
-    if (result == 0) {
-        bp_thread_copy_set_registers(copy, &set);
-    }
-    return result;
 }
 
 #else /* unsupported: no registers are read on another processor, nor in a build of 32 bits */
