@@ -30,10 +30,8 @@ static bool has_endless_input(const bp_evidence *evidence) {
  */
 static bool hands_over_lock(const bp_evidence *evidence, const bp_thread *thread, double secs) {
     static const double switches_per_sec_max = 260;
-    const char *path = bp_json_tree_text_or(evidence->process, "executable", "");
-    const char *slash = strrchr(path, '/');
     double other_switches = 0;
-    if (strncmp(slash != NULL ? slash + 1 : path, "python", 6) != 0 || thread->system_ms < 0 ||
+    if (!bp_evidence_is_of_python(evidence) || thread->system_ms < 0 ||
         thread->system_ms * 10 >= thread->cpu_ms ||
         thread->voluntary_switches > switches_per_sec_max * secs) {
         return false;

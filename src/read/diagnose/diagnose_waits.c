@@ -804,20 +804,29 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
     }
 }
 
+/* The argument of its system call at a place, as text; "" where that is not known. */
+static const char *argument_of(const bp_thread *thread, unsigned place) {
+    const bp_json_tree *argument =
+        bp_json_tree_rows(bp_json_tree_object(thread->row, "syscall"), "arguments");
+    for (unsigned i = 0; argument != NULL && i < place; i++) {
+        argument = bp_json_tree_next(argument);
+    }
+    return argument != NULL ? bp_json_tree_value(argument) : "";
+}
+
+static bool has_no(const bp_thread *thread, unsigned place) {
+    return strcmp(argument_of(thread, place), "0x0") == 0;
+}
+
 /* The address of the lock that a thread waits for; NULL where it waits for none. It has the form of
  * a mutex of glibc in any case: FUTEX_WAIT while the word is 2, which no condition, semaphore or
  * barrier asks for (lll_lock_wait in nptl/lowlevellock.c). */
 static const char *find_contended(const bp_thread *thread) {
-    const bp_json_tree *call = bp_json_tree_object(thread->row, "syscall");
-    const bp_json_tree *address = bp_json_tree_rows(call, "arguments");
-    const bp_json_tree *operation = address != NULL ? bp_json_tree_next(address) : NULL;
-    const bp_json_tree *value = operation != NULL ? bp_json_tree_next(operation) : NULL;
-    const char *word = value != NULL ? bp_json_tree_value_text(value) : NULL;
-    const char *name = operation != NULL ? bp_json_tree_value_text(operation) : NULL;
-    bool is_lock = strcmp(thread->syscall, "futex") == 0 && word != NULL &&
-                   strcmp(word, "0x2") == 0 && name != NULL &&
-                   (strcmp(name, "0x80") == 0 || strcmp(name, "0x0") == 0);
-    return is_lock ? bp_json_tree_value_text(address) : NULL;
+    const char *operation = argument_of(thread, 1);
+    bool is_lock = strcmp(thread->syscall, "futex") == 0 &&
+                   strcmp(argument_of(thread, 2), "0x2") == 0 &&
+                   (strcmp(operation, "0x80") == 0 || strcmp(operation, "0x0") == 0);
+    return is_lock ? argument_of(thread, 0) : NULL;
 }
 
 /*
@@ -855,16 +864,6 @@ void bp_diagnose_lock_contended(bp_evidence *evidence) {
 
 /* --- nobody can wake it ------------------------------------------------------------------- */
 
-/* The argument of its system call at a place is 0. */
-static bool has_no(const bp_thread *thread, unsigned place) {
-    const bp_json_tree *argument =
-        bp_json_tree_rows(bp_json_tree_object(thread->row, "syscall"), "arguments");
-    for (unsigned i = 0; argument != NULL && i < place; i++) {
-        argument = bp_json_tree_next(argument);
-    }
-    return argument != NULL && strcmp(bp_json_tree_value(argument), "0x0") == 0;
-}
-
 /* True if it waits on a futex that only a thread of its own process can wake, without a limit of
  * time: the fourth argument is null (futex(2)). */
 static bool waits_for_own_threads(const bp_thread *thread) {
@@ -889,12 +888,6 @@ static bool may_handle_signal(const bp_json_tree *handlers, bool is_python) {
         }
     }
     return false;
-}
-
-static bool is_python(const bp_evidence *evidence) {
-    const char *path = bp_json_tree_text_or(evidence->process, "executable", "");
-    const char *slash = strrchr(path, '/');
-    return strncmp(slash != NULL ? slash + 1 : path, "python", strlen("python")) == 0;
 }
 
 /* The innermost function of the executable, and not of a language's library within it; of a program
@@ -980,7 +973,7 @@ static size_t group_threads(const bp_evidence *evidence, thread_group groups[gro
  */
 void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
     const bp_json_tree *handlers = bp_json_tree_array(evidence->waits, "signal_handlers");
-    bool is_of_python = is_python(evidence);
+    bool is_of_python = bp_evidence_is_of_python(evidence);
     uint64_t count = 0, ungrouped_count;
     if (handlers == NULL || evidence->deadlocks.total_count > 0 ||
         bp_json_tree_object(evidence->waits, "traced_by") != NULL ||

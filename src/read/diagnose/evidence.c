@@ -145,6 +145,12 @@ void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes) 
     }
 }
 
+bool bp_evidence_is_of_python(const bp_evidence *evidence) {
+    const char *path = bp_json_tree_text_or(evidence->process, "executable", "");
+    const char *slash = strrchr(path, '/');
+    return strncmp(slash != NULL ? slash + 1 : path, "python", strlen("python")) == 0;
+}
+
 uint64_t bp_limit(const bp_json_tree *process, const char *name, const char *kind) {
     uint64_t count = 0;
     BP_JSON_EACH (limit, bp_json_tree_rows(process, "limits")) {

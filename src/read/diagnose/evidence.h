@@ -146,6 +146,9 @@ void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes);
 enum { BP_OPEN_FILES_BYTES = 192 };
 void bp_open_files_describe(const bp_evidence *evidence, char out[BP_OPEN_FILES_BYTES]);
 
+/* True if the executable is an interpreter of Python by its name. */
+bool bp_evidence_is_of_python(const bp_evidence *evidence);
+
 /* The limit of that name in process.json, as "Max open files", "soft" or "hard"; 0: none, or not
  * known. */
 uint64_t bp_limit(const bp_json_tree *process, const char *name, const char *kind);
