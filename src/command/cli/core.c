@@ -11,6 +11,7 @@
 
 #include "base/child.h"
 #include "base/file.h"
+#include "base/private_file.h"
 #include "cli/output.h"
 #include "platform/machine.h"
 
@@ -22,12 +23,14 @@ static int extract(const char *match) {
     const char *const arguments[] = {"coredumpctl", "--quiet", "dump", "--", match, NULL};
     const char *above = bp_machine_environment("TMPDIR");
     above = above != NULL && above[0] == '/' ? above : "/var/tmp";
-    int fd = open(above, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int dir_fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = dir_fd >= 0 ? bp_private_file_open_unnamed(dir_fd, false) : -1;
+    int result = fd < 0 ? errno : 0;
+    bp_file_close(dir_fd);
     const bp_child_plan plan = {.arguments = arguments,
                                 .environment = environ,
                                 .fds = {BP_CHILD_NULL, fd, BP_CHILD_OURS, BP_CHILD_NULL}};
     bp_child child = {.pid = 0};
-    int result = fd < 0 ? errno : 0;
     if (result != 0) {
         bp_cli_say("cannot make a file in \"%s\": %s", above, strerror(result));
         return -1;

@@ -184,7 +184,7 @@ static void take_line(struct sockets *sockets, bp_socket_table table, const char
         uint32_t port = port_of(found.local);
         sockets->listening[port / 8] |= (unsigned char)(1u << port % 8);
     }
-    if ((found.inode == 0 && sockets->connections == NULL)) {
+    if (found.inode == 0 && sockets->connections == NULL) {
         return;
     }
     if (sockets->finds_listeners) {
