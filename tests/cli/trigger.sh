@@ -14,7 +14,9 @@ exits 4 trigger 1
 expect_err 'process 1 has no session that answers'
 expect_misuse "'one' is no process id" trigger one
 
-start "$BUGPACK" run -q -o reports --app asked -- sh -c 'echo $$ >command; exec sleep 1000'
+# What waits for it begins no other program, which would cut the window of a report.
+mkfifo silent
+start "$BUGPACK" run -q -o reports --app asked -- sh -c 'echo $$ >command; read -r _ <>silent'
 asked=$pid
 await '[ -s command ]'
 [ "$(find runtime -name trigger -type s | wc -l)" -eq 1 ] || skip 'sessions have no directories here'
@@ -125,10 +127,11 @@ END
     mkdir -m 700 theirs
     mkdir -m 755 theirs/reports
     mkdir -m 700 theirs/runtime
+    mkfifo theirs/silent
     chown -R 65534:65534 theirs
     chmod 755 theirs
     XDG_RUNTIME_DIR=$scratch/theirs/runtime
-    start_as_nobody "$(reachable "$BUGPACK")" run -q -o theirs/reports --app theirs -- sh -c 'echo $$ >theirs/reports/command; exec sleep 1000'
+    start_as_nobody "$(reachable "$BUGPACK")" run -q -o theirs/reports --app theirs -- sh -c 'echo $$ >theirs/reports/command; read -r _ <>theirs/silent'
     await '[ -s theirs/reports/command ]'
     XDG_RUNTIME_DIR=$scratch/runtime
     started="$started $(cat theirs/reports/command)"
