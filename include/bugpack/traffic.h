@@ -37,7 +37,7 @@ typedef enum bugpack_direction {
 typedef size_t bugpack_filter_callback(bugpack_direction direction, uint32_t type, void *bytes,
                                        size_t byte_count, void *context);
 
-/* How much of the messages of a channel is recorded and reported. */
+/* The part of a channel's messages that is recorded and reported. */
 typedef enum bugpack_payload {
     /* The redaction rules are applied when a report is written: a secret is overwritten by as many
      * bytes, so that the lengths in its protocol stay right (docs/REDACTION.md, Traffic). */

@@ -27,7 +27,7 @@
 
 enum { frame_header_bytes = 5, payload_max_bytes = 512, known_types = 3, turn_ms = 50 };
 
-/* What the threads share. The sockets are set before the threads start. */
+/* Shared by the threads. The sockets are set before the threads start. */
 typedef struct app {
     bugpack_session *bp;
     bool is_pedantic; /* the server then also sends frames of types that the client does not know */

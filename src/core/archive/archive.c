@@ -235,7 +235,7 @@ bugpack_status bp_archive_end(bp_archive *archive, uint64_t *ret_bytes, bugpack_
     }
     if (archive->status == BUGPACK_OK && deflate_piece(archive, true) == BUGPACK_OK &&
         entry->bytes <= piece_bytes && archive->packed.size - entry->offset >= entry->bytes) {
-        /* What did not shrink, and is still all in `piece`, replaces what was made of it. */
+        /* Data that did not shrink, and is still all in `piece`, is stored instead. */
         bp_temp_file_cut(&archive->packed, entry->offset);
         entry->method = ZIP_CM_STORE;
         (void)append(archive, archive->piece, (size_t)entry->bytes);

@@ -175,7 +175,7 @@ static const char *check_local(const unsigned char *bytes, const bp_directory_en
 
 static const char not_a_zip[] = "it is no zip, or its end is missing";
 
-/* What the end says; the directory ends where it begins. */
+/* The end record; the directory ends where it begins. */
 typedef struct end_record {
     uint16_t entry_count;
     uint32_t directory_offset, directory_bytes;

@@ -38,7 +38,7 @@ typedef struct bp_child {
  * has. 0, or an errno. */
 int bp_child_start(const bp_child_plan *plan, bp_child *ret_child);
 
-/* What a process writes, through a descriptor that stays the caller's. -1: nothing. */
+/* The output of a process, through a descriptor that stays the caller's. -1: none. */
 typedef struct bp_child_output {
     int fd;
     bp_sink *sink;

@@ -76,7 +76,7 @@ int bp_file_write_all(int fd, const void *bytes, size_t byte_count);
 /* Closes a descriptor, unless it is -1, and leaves errno alone. */
 void bp_file_close(int fd);
 
-/* What of a file was kept. */
+/* The part of a file that was kept. */
 typedef struct bp_file_tail {
     uint64_t original_bytes; /* its size when it was read */
     uint64_t skipped_bytes;  /* how much was left off at the front */

@@ -25,7 +25,7 @@ typedef struct bp_pixels {
 } bp_pixels;
 
 /*
- * Whether sizes make sense: 1 to BP_PIXELS_SIDE_MAX a side, a stride of at least 4 * width, no
+ * True if the sizes make sense: 1 to BP_PIXELS_SIDE_MAX a side, a stride of at least 4 * width, no
  * overflow, and all of it within `available_bytes`; the last row needs no padding behind it.
  * INVALID, with a sentence, otherwise.
  */

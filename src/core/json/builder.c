@@ -60,7 +60,7 @@ static bugpack_status append_string(bp_buffer *out, const void *bytes, size_t by
     }
     (void)bp_buffer_append_char(out, '"');
     for (; i < byte_count; i++) {
-        /* What is escaped begins like no rest of a character, so a cut here never splits one. */
+        /* No escaped byte continues a character, so a cut here never splits one. */
         uint32_t code;
         size_t length = escaped_length(text + i, byte_count - i, &code);
         if (length > 0) {

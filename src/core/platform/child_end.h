@@ -22,7 +22,7 @@ static inline bool bp_child_has_ended(const siginfo_t *info) {
            info->si_code == CLD_DUMPED;
 }
 
-/* Whether a child has ended, without waiting for that, and how. */
+/* Tells without waiting whether a child has ended, and how. */
 static inline bool bp_child_look(pid_t pid, siginfo_t *ret_info) {
     memset(ret_info, 0, sizeof *ret_info);
     return waitid(P_PID, (id_t)pid, ret_info, WEXITED | WNOHANG | WNOWAIT) == 0 &&

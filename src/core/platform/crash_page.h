@@ -1,6 +1,6 @@
 /*
- * What a handler of fatal signals leaves in a file of the session directory, which is made and
- * mapped before. It is read by another process, which trusts nothing in it.
+ * The record that a handler of fatal signals leaves in a file of the session directory, which is
+ * made and mapped before. It is read by another process, which trusts nothing in it.
  */
 #ifndef BP_PLATFORM_CRASH_PAGE_H
 #define BP_PLATFORM_CRASH_PAGE_H

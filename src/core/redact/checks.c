@@ -1,6 +1,6 @@
 /*
- * What a rule's pattern cannot say: digits that add up, and secrets whose length stands in front of
- * them, as in the logins of binary protocols.
+ * Checks that a rule's pattern cannot express: digits that add up, and secrets whose length stands
+ * in front of them, as in the logins of binary protocols.
  */
 #include <ctype.h>
 #include <string.h>

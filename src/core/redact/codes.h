@@ -1,5 +1,5 @@
 /*
- * What stands in a text and is not read there: escape sequences of a terminal (ECMA-48), as bytes
+ * Bytes of a text that a person does not see: escape sequences of a terminal (ECMA-48), as bytes
  * or as programs print them (\x1b[0m, \033[0m, \e[0m, ^[[0m, #033[0m); characters that are written
  * in another way (\u003d, %3D, &quot;); and what a printer struck over (x, backspace, x).
  */

@@ -57,7 +57,7 @@ bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_
 /* True if the entry was searched: false for a binary one. */
 bool bp_redactor_is_searched(const bp_redactor *redactor);
 
-/* How often each rule of the set replaced something since the entry began. Borrowed. */
+/* Counts of replacements by each rule of the set since the entry began. Borrowed. */
 const uint64_t *bp_redactor_counts(const bp_redactor *redactor);
 
 /*

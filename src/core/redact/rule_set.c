@@ -359,7 +359,7 @@ enum { jit_stack_min = 32 * 1024, jit_stack_max = 512 * 1024 };
  * it is not resident. */
 enum { reserve_bytes = 1024 * 1024, alignment = 16 };
 
-/* What a log record says that is not a line by itself (docs/REPORT_FORMAT.md). */
+/* The keys of a log record whose text is not a line by itself (docs/REPORT_FORMAT.md). */
 static const char part_keywords[] = "\"truncated\":true \"continues\":true \"unfinished\":true";
 
 struct bp_matcher {

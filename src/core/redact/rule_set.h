@@ -14,7 +14,7 @@ typedef struct bp_match {
     size_t secret_from, secret_to; /* what is to be replaced */
 } bp_match;
 
-/* Whether what the pattern has found is a secret. May move the part that is to be replaced. */
+/* True if the pattern's match is a secret. May move the part that is to be replaced. */
 typedef bool bp_check(const unsigned char *text, size_t byte_count, bp_match *match);
 
 /* By the name in a file of rules (`check`); NULL: there is none of that name. redact/checks.c */

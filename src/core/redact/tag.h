@@ -1,5 +1,5 @@
 /*
- * What a secret is replaced by: the same text for the same secret within one report, and another
+ * The replacement of a secret: the same text for the same secret within one report, and another
  * one in the next, so that a reader can follow a token without having it.
  */
 #ifndef BP_REDACT_TAG_H

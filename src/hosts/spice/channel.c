@@ -220,7 +220,7 @@ static bool receive(spice_channel *channel, uint16_t *ret_type, size_t *ret_body
     return true;
 }
 
-/* What a message asks for at once: an acknowledgement of the new window, a pong. */
+/* Sends the answer that a message asks for: an acknowledgement of the new window, a pong. */
 static bool answer(spice_channel *channel, uint16_t type, const uint8_t *body,
                    spice_failure *failure) {
     if (type == SPICE_MSG_SET_ACK) {
@@ -379,7 +379,7 @@ void spice_channels_init(spice_client *client) {
     }
 }
 
-/* What the last connection left; reports may be reading it. */
+/* Clears the state of the last connection; reports may be reading it. */
 static void forget(spice_channel *channel) {
     (void)pthread_mutex_lock(&channel->lock);
     if (channel->kind->type == SPICE_CHANNEL_DISPLAY) {

@@ -12,7 +12,7 @@ static void write_text(bugpack_writer *writer, const char *text) {
 
 /* --- a channel, whose lock is held -------------------------------------------------------- */
 
-/* What both entries have of a channel, without the brace that ends it. */
+/* The members of a channel in both entries, without the brace that ends it. */
 static void write_head(bugpack_writer *writer, const spice_channel *channel) {
     const spice_failure *failure = &channel->failure;
     bugpack_printf(writer,

@@ -41,7 +41,7 @@ typedef struct spice_result {
 
 struct spice_channel;
 
-/* What a kind of channel is. */
+/* A kind of channel. */
 typedef struct spice_kind {
     uint8_t type;
     const char *name, *thread_name;

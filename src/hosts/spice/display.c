@@ -71,13 +71,13 @@ static rect read_rect(spice_reader *reader) {
     return box;
 }
 
-/* Whether `box` has an area, all of it in a picture of that size. */
+/* True if `box` has an area, all of it in a picture of that size. */
 static bool is_inside(const rect *box, uint32_t width, uint32_t height) {
     return box->left < box->right && box->top < box->bottom && box->left >= 0 && box->top >= 0 &&
            box->right <= width && box->bottom <= height;
 }
 
-/* What each drawing message begins with (DisplayBase of spice.proto): the box that it draws in. */
+/* The head of each drawing message (DisplayBase of spice.proto): the box that it draws in. */
 static const char *read_box(const spice_display *display, spice_reader *message, rect *ret_box) {
     uint32_t id = spice_read_u32(message);
     *ret_box = read_rect(message);

@@ -1,5 +1,5 @@
 /*
- * What the link reply and the messages of main and inputs say, as far as the client keeps it.
+ * Facts from the link reply and the messages of main and inputs that the client keeps.
  */
 #ifndef HOSTS_SPICE_STATES_H
 #define HOSTS_SPICE_STATES_H
@@ -8,7 +8,7 @@
 
 enum { SPICE_PUBLIC_KEY_BYTES = 162, SPICE_LINK_REPLY_MAX_BYTES = 4096, SPICE_LISTED_MAX = 64 };
 
-/* What a server answered. */
+/* A server's answer. */
 typedef struct spice_link_reply {
     uint32_t error;
     const uint8_t *public_key; /* SPICE_PUBLIC_KEY_BYTES, in the reply */

@@ -1,5 +1,5 @@
 /*
- * What the sources share, and those that take no more than a call.
+ * Code that the sources share, and the sources that take no more than a call.
  */
 #include <stdio.h>
 #include <stdlib.h>

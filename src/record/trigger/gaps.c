@@ -14,7 +14,7 @@
 enum { slot_count = 2 * BUGPACK_GAP_KEYS_MAX }; /* a power of two: half of them stay empty */
 static const char table_overflow[] = "overflow";
 
-/* What became of a key. It moves between the first two, and stays in the others. */
+/* The state of a key. It moves between the first two, and stays in the others. */
 typedef enum gap_state {
     GAP_OPEN,    /* an occurrence may lead to a report */
     GAP_PENDING, /* a report is on its way */

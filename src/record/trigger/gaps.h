@@ -101,7 +101,8 @@ size_t bp_gap_channel_bytes(const bp_gap *gap);
 /* Fills the counts of the state. Any thread. */
 void bp_gaps_count(bp_gaps *gaps, bugpack_pedantic_state *ret_state);
 
-/* What changes in the first `count` rows, in their order; there are as many. Any thread. */
+/* The fields that change in the first `count` rows, in their order; there are as many. Any thread.
+ */
 void bp_gaps_tallies(bp_gaps *gaps, bp_trigger_tally *ret_tallies, size_t count);
 
 /*

@@ -1,5 +1,6 @@
 /*
- * What only Linux has: sessions keep their rings in memory here, and no crash is handled.
+ * Stubs for features that only Linux has: sessions keep their rings in memory here, and no crash is
+ * handled.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * What macOS shows of our own process beside its counters. There are no cgroups, OOM scores, call
- * counts, byte counts of read and write, or swap per process.
+ * Facts that macOS shows of our own process beside its counters. There are no cgroups, OOM scores,
+ * call counts, byte counts of read and write, or swap per process.
  */
 #include "platform/process_facts.h"
 

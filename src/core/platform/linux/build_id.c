@@ -18,10 +18,10 @@ enum {
     BUILD_ID_MAX_BYTES = 32
 };
 
-/* What all program headers and notes of a file may take together; also the largest piece. */
+/* Limit for all program headers and notes of a file together; also the largest piece. */
 static const size_t budget_bytes = 64 * 1024;
 
-/* How the file writes its numbers, and where its program headers are. */
+/* The file's byte order and word size, and where its program headers are. */
 typedef struct elf_layout {
     bool is_64, is_big;
     uint64_t headers_offset;

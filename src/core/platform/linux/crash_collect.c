@@ -37,7 +37,7 @@ static bool run_guarded(void (*run)(void *context), void *context) {
     return true;
 }
 
-/* What reading memory that is gone raises, and a system call that a filter traps. */
+/* Signals raised by reading memory that is gone, and by a system call that a filter traps. */
 static void let_faults_through(sigset_t *ret_before) {
     sigset_t faults;
     (void)sigemptyset(&faults);

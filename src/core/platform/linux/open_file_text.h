@@ -1,5 +1,5 @@
 /*
- * What a descriptor is, from the texts below /proc/<pid>/fd and fdinfo. Pure.
+ * The kind of a descriptor, from the texts below /proc/<pid>/fd and fdinfo. Pure.
  */
 #ifndef BP_PLATFORM_LINUX_OPEN_FILE_TEXT_H
 #define BP_PLATFORM_LINUX_OPEN_FILE_TEXT_H

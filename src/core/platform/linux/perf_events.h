@@ -69,7 +69,7 @@ bool bp_perf_events_are_ours(const bp_perf_events *events);
 /* Writes no more into the rings; or again. */
 void bp_perf_events_pause(const bp_perf_events *events, bool is_paused);
 
-/* What is in a ring and was not released yet; and makes room for what comes. */
+/* Reads the part of a ring that was not released yet; and makes room for what comes. */
 bp_perf_cursor bp_perf_events_read(const bp_perf_events *events, size_t ring);
 void bp_perf_events_release(const bp_perf_events *events, size_t ring, uint64_t end);
 

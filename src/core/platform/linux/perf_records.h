@@ -26,7 +26,7 @@ extern const bp_perf_registers bp_perf_registers_x86_64, bp_perf_registers_aarch
 /* Those of this build; NULL: it is for another processor, or of 32 bits. */
 const bp_perf_registers *bp_perf_registers_here(void);
 
-/* What a sample is asked for; a reader expects just that. */
+/* The fields that a sample is asked for; a reader expects just these. */
 enum { BP_PERF_SAMPLE_TYPE = 1 << 1 | 1 << 2 | 1 << 12 | 1 << 13 }; /* TID, TIME, REGS and STACK */
 
 /*
@@ -41,7 +41,7 @@ typedef struct bp_perf_cursor {
     bool is_damaged; /* what is at `at` is no record */
 } bp_perf_cursor;
 
-/* What is unread of a ring that is written forward, and of one that is written backward. */
+/* The unread part of a ring that is written forward, and of one that is written backward. */
 bp_perf_cursor bp_perf_forward(const void *data, size_t data_bytes, uint64_t tail, uint64_t head);
 bp_perf_cursor bp_perf_backward(const void *data, size_t data_bytes, uint64_t head);
 

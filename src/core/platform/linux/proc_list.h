@@ -1,7 +1,7 @@
 /*
- * What the directories of /proc list by number: processes, the threads of one (/proc/<pid>/task),
- * its descriptors. Whoever looks at threads takes them from here, and their stat with
- * bp_proc_read_stat.
+ * Reads the directories of /proc that list by number: processes, the threads of one
+ * (/proc/<pid>/task), its descriptors. Whoever looks at threads takes them from here, and their
+ * stat with bp_proc_read_stat.
  */
 #ifndef BP_PLATFORM_LINUX_PROC_LIST_H
 #define BP_PLATFORM_LINUX_PROC_LIST_H

@@ -387,7 +387,8 @@ size_t bp_proc_parse_limits(const char *text, size_t text_bytes, bp_resource_lim
     return count;
 }
 
-/* How much a cgroup line says about where a process belongs: 0 nothing, then more and more. */
+/* Ranks a cgroup line by how precisely it places a process: 0 not at all, then better and better.
+ */
 static int cgroup_rank(bp_proc_scan controllers, size_t path_bytes) {
     if (path_bytes == 1) {
         return 0;

@@ -113,7 +113,7 @@ bugpack_status bp_staged_file_sync(bp_staged_file *file, bugpack_error *error) {
     return BUGPACK_OK;
 }
 
-/* What link(2) says where the file system has no hard links, or no more of them. */
+/* The errors of link(2) where the file system has no hard links, or no more of them. */
 static bool is_link_refused(int link_errno) {
     return link_errno == EPERM || link_errno == EOPNOTSUPP || link_errno == ENOTSUP ||
            link_errno == EMLINK || link_errno == ENOSYS;
