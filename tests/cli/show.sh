@@ -894,16 +894,24 @@ if grep -q 'stopped by' out; then wrong "one of two threads is the process: $(ca
 run show machine.zip
 grep -q '^written    2026-11-22T10:00:31Z$' out || wrong 'a report without a trigger does not say when it was written'
 if grep -q '^process' out; then wrong 'what captured the machine is shown as its process'; fi
-python3 -c 'import zipfile
+python3 -c 'import json, zipfile
 with zipfile.ZipFile("logs.zip", "w") as report:
     report.writestr("metadata.json", "{\"triggered_at\": \"2026-11-22T10:00:30Z\"}")
     report.writestr("logs/a.log", "2026-11-22T10:00:19Z ERROR early\n2026-11-22 12:00:21+0200 ERROR a\n2026-11-22T10:00:31Z ERROR late\nERROR\n")
-    report.writestr("logs/b.log", 9000 * "2026-11-22 10:00:29 ERROR b\n")'
+    report.writestr("logs/b.log", 9000 * "2026-11-22 10:00:29 ERROR b\n")
+with zipfile.ZipFile("window.zip", "w") as report:
+    report.writestr("metadata.json", "{\"triggered_at\": \"2026-11-22T10:00:30Z\"}")
+    report.writestr("manifest.json", json.dumps({"artefacts": [{"name": "runtime-metrics.json",
+        "covers": {"from": "2026-11-22T10:00:30Z", "to": "2026-11-22T10:00:32Z"}}]}))
+    report.writestr("logs/a.log", "2026-11-22T10:00:31.9Z ERROR in time\n2026-11-22T10:00:33Z ERROR late\n")'
 run show logs.zip
 grep -q '^ ! 1 error in the 10 s before the trigger, the last: ERROR a  \[logs/a.log\]$' out || wrong "it is $(cat out)"
 grep -q '^ ! at least 234[01] errors in the 10 s before the trigger (its times have no zone, and were read as UTC), the last: ERROR b  \[logs/b.log\]$' out ||
     wrong "it is $(cat out)"
 grep -q '^End of the log  \[logs/a.log\]$' out || wrong 'the end of the first log is missing'
+run show window.zip
+grep -q '^ ! 1 error in the 10 s before the trigger and the 2.0 s after it, the last: ERROR in time  \[logs/a.log\]$' out ||
+    wrong "it is $(cat out)"
 # What is read stays within the memory that is meant for it.
 python3 -c 'import zipfile
 with zipfile.ZipFile("values.zip", "w", zipfile.ZIP_DEFLATED) as report:

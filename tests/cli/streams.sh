@@ -102,6 +102,11 @@ expect_same 'the output of both kinds' 'out bad' \
 unzip -p "$zip" commands/sh.txt | grep -q '^\[exit status 3 after ' || wrong 'it has no status'
 unzip -p "$zip" commands/sh-2.txt | grep -q '^\[ended by signal 15 (' || wrong 'it has no signal'
 
+fact 'a log file is read at the end of the window, behind the commands'
+echo early >growing.log
+captures 0 --log growing.log --command "sh -c 'echo late >>growing.log'"
+expect_same 'the log' 'early late' "$(unzip -p "$zip" logs/growing.log | paste -sd ' ')"
+
 fact 'with --shell, sh runs the commands'
 captures 0 --shell --command 'seq 3 | wc -l' --command ': ; exit 4'
 expect_same 'the output' 3 "$(unzip -p "$zip" commands/seq.txt | sed -n 2p | tr -d ' ')"

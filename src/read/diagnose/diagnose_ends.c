@@ -545,9 +545,10 @@ void bp_diagnose_died(bp_evidence *evidence) {
 
 void bp_diagnose_log_errors(bp_evidence *evidence) {
     if (evidence->recent_error_count > 0) {
-        bp_find(evidence, "{} error{|s} in the {} before the trigger, the last: {}",
+        bp_find(evidence,
+                "{} error{|s} in the {} before the trigger{[ and the {} after it]}, the last: {}",
                 BP_COUNT(evidence->recent_error_count), BP_NUMBER(BP_EVIDENCE_RECENT_SECS, 0, " s"),
-                BP_TEXT(evidence->recent_error));
+                bp_evidence_rest(evidence), BP_TEXT(evidence->recent_error));
     }
 }
 

@@ -145,6 +145,17 @@ void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes) 
     }
 }
 
+bool bp_evidence_is_recent(const bp_evidence *evidence, uint64_t wall_ns) {
+    uint64_t trigger_ns = evidence->triggered_wall_ns;
+    return trigger_ns != 0 && wall_ns <= evidence->ended_wall_ns &&
+           (wall_ns > trigger_ns || trigger_ns - wall_ns <= BP_EVIDENCE_RECENT_NS);
+}
+
+bp_argument bp_evidence_rest(const bp_evidence *evidence) {
+    uint64_t rest_ns = evidence->ended_wall_ns - evidence->triggered_wall_ns;
+    return BP_SECS((double)rest_ns / BP_NS_PER_MS);
+}
+
 bool bp_evidence_is_of_python(const bp_evidence *evidence) {
     const char *path = bp_json_tree_text_or(evidence->process, "executable", "");
     const char *slash = strrchr(path, '/');

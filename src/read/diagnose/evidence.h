@@ -28,7 +28,8 @@ enum {
     BP_EVIDENCE_LINE_BYTES = 240
 };
 
-/* Errors and triggers count as recent in this time before the trigger. */
+/* Errors and triggers count as recent in this time before the trigger; errors also in the window
+ * behind it. */
 #define BP_EVIDENCE_RECENT_SECS 10
 #define BP_EVIDENCE_RECENT_NS (BP_EVIDENCE_RECENT_SECS * BP_NS_PER_SEC)
 
@@ -87,6 +88,7 @@ typedef struct bp_evidence {
     const bp_frame_finder *finder;
     const bp_json_tree *metadata, *manifest; /* of the report; NULL where there is none */
     uint64_t triggered_wall_ns;              /* 0: not known */
+    uint64_t ended_wall_ns; /* the end of the window, or the trigger where that is later */
 
     /* Documents without the lists that are below; NULL for one that is not there or not whole. */
     bp_json_tree *metrics, *process, *waits /* threads.json */, *files_rest, *heap, *disconnect,
@@ -145,6 +147,11 @@ void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes);
  * files are; "" where they differ, or none is known. */
 enum { BP_OPEN_FILES_BYTES = 192 };
 void bp_open_files_describe(const bp_evidence *evidence, char out[BP_OPEN_FILES_BYTES]);
+
+/* True for the time of an error that is recent; and how long the window went on behind the trigger.
+ */
+bool bp_evidence_is_recent(const bp_evidence *evidence, uint64_t wall_ns);
+bp_argument bp_evidence_rest(const bp_evidence *evidence);
 
 /* True if the executable is an interpreter of Python by its name. */
 bool bp_evidence_is_of_python(const bp_evidence *evidence);

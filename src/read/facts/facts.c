@@ -395,6 +395,7 @@ static bugpack_status read_process(report_reader *reader, bp_facts *facts,
                                                 .metadata = facts->metadata,
                                                 .manifest = facts->manifest,
                                                 .triggered_wall_ns = facts->triggered_wall_ns,
+                                                .ended_wall_ns = facts->ended_wall_ns,
                                                 .left_bytes = trees_max_bytes}};
     bugpack_status status = bp_process_read(process, is_brief, error);
     if (process == &facts->first) {
@@ -450,12 +451,31 @@ static bool has_further(const bp_report_file *report) {
     return false;
 }
 
+/* A window of its own begins at the trigger; that of a metrics history ends there. */
+static void find_end(bp_facts *facts) {
+    enum { window_max_secs = 600 };
+    uint64_t end_ns = 0;
+    BP_JSON_EACH (line, bp_json_tree_rows(facts->manifest, "artefacts")) {
+        const char *name = bp_json_tree_text_or(line, "name", "");
+        const char *end = bp_json_tree_text(bp_json_tree_object(line, "covers"), "to");
+        if (strcmp(name, "runtime-metrics.json") == 0 && end != NULL) {
+            (void)bp_clock_parse(end, &end_ns);
+        }
+    }
+    facts->ended_wall_ns = facts->triggered_wall_ns;
+    if (end_ns > facts->triggered_wall_ns &&
+        end_ns - facts->triggered_wall_ns <= window_max_secs * BP_NS_PER_SEC) {
+        facts->ended_wall_ns = end_ns;
+    }
+}
+
 static bugpack_status read_report(bp_facts *facts, bool is_brief, bugpack_error *error) {
     report_reader reader = {.is_of_group = has_further(facts->report)};
     const char *triggered = bp_json_tree_text(facts->metadata, "triggered_at");
     if (triggered != NULL) {
         (void)bp_clock_parse(triggered, &facts->triggered_wall_ns);
     }
+    find_end(facts);
     bp_json_maker_begin(&reader.maker);
     facts->document = reader.maker.root;
     bugpack_status status = read_process(&reader, facts, &facts->first, "", is_brief, error);

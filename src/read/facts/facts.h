@@ -25,6 +25,7 @@ typedef struct bp_facts {
     bp_frame_finder finder;                  /* of what frames lack */
     const bp_json_tree *metadata, *manifest; /* the report's; NULL where there is none */
     uint64_t triggered_wall_ns;              /* 0: not known */
+    uint64_t ended_wall_ns; /* the end of the window, or the trigger where that is later */
     bp_json_tree *document;
     bp_findings findings;
     uint64_t left_bytes; /* what may still be read */

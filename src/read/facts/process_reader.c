@@ -70,9 +70,7 @@ static bugpack_status add_record(void *context, const char *line, size_t line_by
     record->level = level;
     bp_json_line_text(&texts[0].value, record->channel, sizeof record->channel);
     bp_json_line_text(&texts[1].value, record->message, sizeof record->message);
-    uint64_t trigger_ns = evidence->triggered_wall_ns;
-    if (level >= BUGPACK_LEVEL_ERROR && trigger_ns != 0 && record->wall_ns <= trigger_ns &&
-        trigger_ns - record->wall_ns <= BP_EVIDENCE_RECENT_NS) {
+    if (level >= BUGPACK_LEVEL_ERROR && bp_evidence_is_recent(evidence, record->wall_ns)) {
         evidence->recent_error_count++;
         bp_utf8_copy(evidence->recent_error, sizeof evidence->recent_error, record->message);
     }
@@ -308,10 +306,10 @@ static bugpack_status keep_tail(void *context, const void *bytes, size_t byte_co
     return bp_buffer_append(tail, next, byte_count);
 }
 
-/* Finds the errors of the last seconds before the trigger in the end of a text log. */
+/* Finds the recent errors in the end of a text log. */
 static void find_log_errors(bp_process_reader *reader, const char *entry, const bp_buffer *tail) {
-    uint64_t trigger_ns = reader->evidence.triggered_wall_ns;
-    const bp_line_clock clock = {.until_ns = trigger_ns};
+    bp_evidence *evidence = &reader->evidence;
+    const bp_line_clock clock = {.until_ns = evidence->ended_wall_ns};
     const char *at = bp_buffer_text(tail), *end = at + tail->size, *next, *last = NULL;
     const char *condition = "";
     size_t count = 0, last_bytes = 0;
@@ -325,8 +323,7 @@ static void find_log_errors(bp_process_reader *reader, const char *entry, const 
         }
         size_t length = (size_t)((newline != NULL ? newline : end) - at);
         bool is_recent = bp_line_time_read(at, length, &clock, &time, &used) &&
-                         time.wall_ns <= trigger_ns &&
-                         trigger_ns - time.wall_ns <= BP_EVIDENCE_RECENT_NS;
+                         bp_evidence_is_recent(evidence, time.wall_ns);
         if (is_recent && bp_line_level(at + used, length - used) >= BUGPACK_LEVEL_ERROR) {
             count++;
             condition =
@@ -336,11 +333,13 @@ static void find_log_errors(bp_process_reader *reader, const char *entry, const 
         }
     }
     if (count > 0) {
-        bp_find_as(&reader->evidence, BP_DIAGNOSIS_LOG_ERRORS, entry,
-                   "{}{} error{|s} in the {} before the trigger{}, the last: {}",
+        bp_find_as(evidence, BP_DIAGNOSIS_LOG_ERRORS, entry,
+                   "{}{} error{|s} in the {} before the trigger{[ and the {} after it]}{}, the "
+                   "last: {}",
                    BP_ARGUMENTS(BP_TEXT(tail->size == BP_READER_TAIL_BYTES ? "at least " : ""),
                                 BP_COUNT(count), BP_NUMBER(BP_EVIDENCE_RECENT_SECS, 0, " s"),
-                                BP_TEXT(condition), BP_CUT_TEXT(last, last_bytes)));
+                                bp_evidence_rest(evidence), BP_TEXT(condition),
+                                BP_CUT_TEXT(last, last_bytes)));
     }
 }
 
