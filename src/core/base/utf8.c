@@ -154,3 +154,20 @@ void bp_utf8_copy(char *out, size_t out_bytes, const char *text) {
     memcpy(out, text, length);
     out[length] = '\0';
 }
+
+void bp_utf8_copy_ends(char *out, size_t out_bytes, const char *text, size_t text_bytes) {
+    static const char ellipsis[] = "\u2026";
+    size_t limit = out_bytes - 1, mark = 0, head = text_bytes, tail = 0;
+    if (text_bytes > limit) {
+        mark = limit < sizeof ellipsis - 1 ? 0 : sizeof ellipsis - 1;
+        head = bp_utf8_cut(text, text_bytes, (limit - mark) / 3);
+        tail = limit - mark - (limit - mark) / 3;
+    }
+    while (tail > 0 && is_continuation((unsigned char)text[text_bytes - tail])) {
+        tail--;
+    }
+    memcpy(out, text, head);
+    memcpy(out + head, ellipsis, mark);
+    memcpy(out + head + mark, text + text_bytes - tail, tail);
+    out[head + mark + tail] = '\0';
+}

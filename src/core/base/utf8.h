@@ -53,4 +53,8 @@ size_t bp_utf8_cut(const void *bytes, size_t byte_count, size_t limit);
 /* Copies a text, cut in this way to fit with its NUL; NULL is "". `out_bytes` is at least 1. */
 void bp_utf8_copy(char *out, size_t out_bytes, const char *text);
 
+/* The same of so many bytes, but cut in the middle, with an ellipsis there: "/srv/a-lo…/app.log".
+ * Both ends of a path or of a line are worth knowing. */
+void bp_utf8_copy_ends(char *out, size_t out_bytes, const char *text, size_t text_bytes);
+
 #endif

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "platform/linux/files.h"
 #include "platform/linux/libc_calls.h"
 #include "platform/linux/proc_text.h"
@@ -215,8 +216,10 @@ static void set_lock(struct wait *wait, bp_file_lock_kind kind, uint64_t holder)
     if (kind == BP_FILE_LOCK_LEASE) {
         (void)snprintf(wait->text, sizeof wait->text, "a lease of a file");
     } else {
-        (void)snprintf(wait->text, sizeof wait->text, "a lock (%s) of %.96s",
-                       bp_file_lock_kind_name(kind), wait->path);
+        char path[97];
+        bp_utf8_copy_ends(path, sizeof path, wait->path, strlen(wait->path));
+        (void)snprintf(wait->text, sizeof wait->text, "a lock (%s) of %s",
+                       bp_file_lock_kind_name(kind), path);
     }
     wait->target_count = 0;
     add_target(wait, holder);

@@ -295,7 +295,6 @@ void bp_diagnose_last_words(bp_evidence *evidence) {
  * why before: that is the cause. */
 void bp_diagnose_crash(bp_evidence *evidence) {
     char frames[BP_FRAME_LIST_BYTES], own[BP_FRAME_NAME_BYTES], cause[words_bytes];
-    enum { cause_max = 160 }; /* the rest has to fit */
     const bp_json_tree *backtrace = bp_json_tree_object(evidence->crash, "backtrace");
     if (evidence->crash == NULL) {
         return;
@@ -315,14 +314,14 @@ void bp_diagnose_crash(bp_evidence *evidence) {
     if (cause[0] != '\0' && name[0] != '\0' && bp_json_tree_uint(thread, "tid", &tid)) {
         const char *signal = bp_json_tree_text_or(evidence->crash, "name", "?");
         bp_find(evidence, "crash{[ in {}]}: {}: {}{[ at {}]} in thread {} ({}){[, in {}]}",
-                BP_TEXT(own), BP_CUT_TEXT(cause, cause_max), BP_TEXT(signal),
+                BP_TEXT(own), BP_TEXT(cause), BP_TEXT(signal),
                 BP_TEXT(bp_json_tree_text(evidence->crash, "address")), BP_TEXT(name), BP_TID(tid),
                 BP_TEXT(frames));
     } else {
         const char *summary =
             bp_json_tree_text_or(evidence->crash, "summary", "of an unknown signal");
-        bp_find(evidence, "crash{[ in {}]}: {[{}: ]}{}{[, in {}]}", BP_TEXT(own),
-                BP_CUT_TEXT(cause, cause_max), BP_CUT_TEXT(summary, 223), BP_TEXT(frames));
+        bp_find(evidence, "crash{[ in {}]}: {[{}: ]}{}{[, in {}]}", BP_TEXT(own), BP_TEXT(cause),
+                BP_TEXT(summary), BP_TEXT(frames));
     }
 }
 
@@ -348,7 +347,7 @@ void bp_diagnose_disconnect(bp_evidence *evidence) {
             at += 2;
         }
     }
-    list_channel(evidence->disconnect, BP_SENTENCE_BYTES, arguments);
+    list_channel(evidence->disconnect, BP_SENTENCE_TEXT_BYTES, arguments);
     for (; at < 2 + 2 * named_max_count; at++) {
         arguments[at] = BP_TEXT("");
     }
@@ -458,10 +457,12 @@ void bp_diagnose_library(bp_evidence *evidence) {
     static const char *const words[] = {
         "error while loading shared libraries: ", "Error loading shared library ", NULL};
     const char *at;
+    char library[BP_EVIDENCE_LINE_BYTES];
     if (exit_status(evidence) == 127 && find_line(evidence, words, &at) != NULL) {
         at = strstr(at, words[0]) == at ? at + strlen(words[0]) : at + strlen(words[1]);
         size_t length = strcspn(at, ":");
-        bp_find(evidence, "the library \"{}\" could not be loaded{}", BP_CUT_TEXT(at, length),
+        bp_utf8_copy_ends(library, sizeof library, at, length);
+        bp_find(evidence, "the library \"{}\" could not be loaded{}", BP_TEXT(library),
                 BP_TEXT(at + length));
     }
 }
@@ -521,7 +522,7 @@ void bp_diagnose_oom_killed(bp_evidence *evidence) {
             bp_find(evidence,
                     "{} was probably killed for lack of memory, for which the kernel has killed {} "
                     "in the control group \"{}\" since that began",
-                    BP_TEXT(subject), BP_COUNT(group_kills), BP_PATH(path, 120));
+                    BP_TEXT(subject), BP_COUNT(group_kills), BP_CUT_TEXT(path, 120));
             return;
         }
     }

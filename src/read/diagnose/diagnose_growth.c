@@ -249,7 +249,7 @@ void bp_open_files_describe(const bp_evidence *evidence, char out[BP_OPEN_FILES_
         used = (size_t)snprintf(out, BP_OPEN_FILES_BYTES, "; %zu of %zu are of the kind \"%.24s\"",
                                 kind_count, files->count, kind);
         if (place_count * 2 > kind_count && place[0] != '\0') {
-            bp_utf8_copy(cut, sizeof cut, place);
+            bp_utf8_copy_ends(cut, sizeof cut, place, strlen(place));
             (void)snprintf(out + used, BP_OPEN_FILES_BYTES - used, ", %zu of these of %s",
                            place_count, cut);
         }

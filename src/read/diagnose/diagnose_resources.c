@@ -96,7 +96,7 @@ void bp_diagnose_deleted_code(bp_evidence *evidence) {
         bp_find(evidence,
                 "the executable {}{[, and {} of its libraries]}: deleted or replaced since it was "
                 "started",
-                BP_PATH(deleted, 127), BP_COUNT(count - 1));
+                BP_CUT_TEXT(deleted, 127), BP_COUNT(count - 1));
     }
 }
 
@@ -159,7 +159,7 @@ void bp_diagnose_deleted_file(bp_evidence *evidence) {
     if (count > 0) {
         bp_find(evidence, "{}{} MiB are in {} deleted file{|s} that it holds open, the largest {}",
                 BP_TEXT(at_least(files)), BP_COUNT(all_bytes >> 20), BP_COUNT(count),
-                BP_PATH(largest, 127));
+                BP_CUT_TEXT(largest, 127));
     }
 }
 
@@ -180,7 +180,7 @@ static const bp_json_tree *first_cgroup(const bp_evidence *evidence) {
 }
 
 static bp_argument cgroup_path(const bp_json_tree *cgroup) {
-    return BP_PATH(bp_json_tree_text_or(cgroup, "path", "?"), 120);
+    return BP_CUT_TEXT(bp_json_tree_text_or(cgroup, "path", "?"), 120);
 }
 
 void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
@@ -249,7 +249,8 @@ static void name_places(const bp_json_tree *filesystem, char *out, size_t out_by
         const char *key, *name;
     } places[] = {{"root", "/"}, {"tmp", "/tmp"}, {"working_directory", "the working directory"}};
     size_t used = 0;
-    bp_utf8_copy(out, out_bytes, bp_json_tree_text_or(filesystem, "file", "?"));
+    const char *file = bp_json_tree_text_or(filesystem, "file", "?");
+    bp_utf8_copy_ends(out, out_bytes, file, strlen(file));
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         const bp_json_tree *of = bp_json_tree_rows(filesystem, "of");
         while (of != NULL && strcmp(bp_json_tree_value(of), places[i].key) != 0) {
@@ -317,7 +318,7 @@ void bp_diagnose_disk_read_only(bp_evidence *evidence) {
         const char *file = bp_json_tree_text(row, "file");
         if (file != NULL && bp_json_tree_is_true(row, "read_only")) {
             bp_find(evidence, "the file system of {} is read-only, and the file open for writing",
-                    BP_PATH(file, 159));
+                    BP_CUT_TEXT(file, 159));
         }
     }
 }

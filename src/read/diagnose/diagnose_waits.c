@@ -241,11 +241,12 @@ void bp_diagnose_uninterruptible(bp_evidence *evidence) {
     const bp_json_tree *frame = bp_json_tree_rows(first->row, "kernel_stack");
     const char *name = frame != NULL ? bp_json_tree_value(frame)
                                      : bp_json_tree_text_or(first->row, "wait_channel", "?");
-    size_t length = strcspn(name, "+"); /* the offset in the function */
+    char function[64];
+    (void)snprintf(function, sizeof function, "%.*s", (int)strcspn(name, "+"), name);
     bp_find(evidence,
             "thread {} is in uninterruptible sleep in {}{[, called by {}]}" AND_MORE_THREADS,
-            bp_thread_argument(first), BP_CUT_TEXT(name, length < 63 ? length : 63),
-            BP_TEXT(first->syscall), BP_COUNT(other_count));
+            bp_thread_argument(first), BP_TEXT(function), BP_TEXT(first->syscall),
+            BP_COUNT(other_count));
 }
 
 static bool is_stopped_by_tracer(const bp_evidence *evidence, const bp_thread *thread) {
@@ -340,7 +341,7 @@ static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, c
                               pid, count - 3, count > 4 ? "es" : "");
         } else if (next == NULL || place < 2) {
             length =
-                snprintf(out + at, out_bytes - at, "%.40s (%" PRIu64 "), which waits for %.96s%s",
+                snprintf(out + at, out_bytes - at, "%.40s (%" PRIu64 "), which waits for %.127s%s",
                          name, pid, waits, next == NULL ? "" : of);
         }
         at += length > 0 ? (size_t)length : 0;
@@ -428,7 +429,7 @@ static void find_asking(bp_evidence *evidence) {
                     "thread {} sleeps and asks again in {}, probably for a lock of {} ({}) that "
                     "{}{,} holds",
                     bp_thread_argument(thread), BP_CUT_TEXT(asking.name, 64),
-                    BP_PATH(bp_json_tree_text_or(file, "target", "a file"), 120),
+                    BP_CUT_TEXT(bp_json_tree_text_or(file, "target", "a file"), 120),
                     BP_CUT_TEXT(bp_json_tree_text_or(lock, "lock", "?"), 8),
                     bp_process_argument(lock));
             return;
@@ -448,7 +449,7 @@ void bp_diagnose_file_lock_held(bp_evidence *evidence) {
     bp_find(evidence,
             "thread {} waits for a lock of {} ({}) that {}{,} holds" AND_MORE_THREADS
             ", for all of the {} measured",
-            bp_thread_argument(thread), BP_PATH(path[0] != '\0' ? path : "a file", 160),
+            bp_thread_argument(thread), BP_CUT_TEXT(path[0] != '\0' ? path : "a file", 160),
             BP_CUT_TEXT(bp_json_tree_text_or(wait, "lock", "?"), 8),
             bp_process_argument(bp_json_tree_object(wait, "holder")), BP_COUNT(other_count),
             BP_SECS(evidence->window_ms));
@@ -505,7 +506,7 @@ void bp_diagnose_owner_ended(bp_evidence *evidence) {
 }
 
 void bp_diagnose_child_waits(bp_evidence *evidence) {
-    char chain[400];
+    char chain[BP_SENTENCE_TEXT_BYTES];
     uint64_t other_count;
     const bp_thread *thread = find_waiter(evidence, "child", "chain", &other_count);
     if (thread != NULL) {
@@ -517,7 +518,7 @@ void bp_diagnose_child_waits(bp_evidence *evidence) {
 
 void bp_diagnose_peer_waits(bp_evidence *evidence) {
     static const char *const kinds[] = {"pipe", "fifo", "socket"};
-    char chain[400];
+    char chain[BP_SENTENCE_TEXT_BYTES];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         uint64_t other_count;
         const bp_thread *thread = find_waiter(evidence, kinds[i], "chain", &other_count);

@@ -25,7 +25,7 @@ enum {
     BP_EVIDENCE_BUSIEST_MAX = 12,
     BP_EVIDENCE_STACK_MAX = 1024,
     BP_EVIDENCE_LINE_MAX = 256, /* more than a trace has, mostly */
-    BP_EVIDENCE_LINE_BYTES = 240
+    BP_EVIDENCE_LINE_BYTES = 320
 };
 
 /* Errors and triggers count as recent in this time before the trigger; errors also in the window

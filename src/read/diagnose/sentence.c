@@ -18,6 +18,9 @@ typedef struct printing {
     double number;
 } printing;
 
+static const char ellipsis[] = "\u2026";
+static const size_t text_max_bytes = BP_SENTENCE_BYTES - sizeof ellipsis; /* before it */
+
 static void BUGPACK_PRINTF(2, 3) append(printing *state, const char *format, ...) {
     char text[2 * BP_SENTENCE_BYTES];
     bp_sentence *sentence = state->sentence;
@@ -26,7 +29,7 @@ static void BUGPACK_PRINTF(2, 3) append(printing *state, const char *format, ...
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     size_t byte_count = strlen(text);
-    size_t room = state->is_full ? 0 : sizeof sentence->text - 1 - sentence->length;
+    size_t room = state->is_full ? 0 : text_max_bytes - sentence->length;
     size_t length = bp_utf8_cut(text, byte_count, room);
     memcpy(sentence->text + sentence->length, text, length);
     sentence->length += length;
@@ -46,24 +49,11 @@ static void append_id(printing *state, uint64_t id) {
 }
 
 static void append_cut(printing *state, const char *text, size_t max_bytes) {
-    size_t length = text != NULL ? strnlen(text, max_bytes + 1) : 0;
-    append(state, "%.*s", (int)bp_utf8_cut(text, length, max_bytes), text != NULL ? text : "");
-    state->is_known = state->is_known && length > 0;
-}
-
-/* "/srv/a-long-na…/app.log": a path is known by both its ends. */
-static void append_path(printing *state, const char *path, size_t max_bytes) {
-    size_t length = path != NULL ? strlen(path) : 0;
-    if (length <= max_bytes) {
-        append_cut(state, path, max_bytes);
-        return;
-    }
-    size_t head = bp_utf8_cut(path, length, max_bytes / 3);
-    const char *tail = path + length - (max_bytes - max_bytes / 3 - strlen("\u2026"));
-    while (((unsigned char)*tail & 0xC0) == 0x80) { /* inside of a character */
-        tail++;
-    }
-    append(state, "%.*s\u2026%s", (int)head, path, tail);
+    char cut[BP_SENTENCE_TEXT_BYTES + 1];
+    size_t out_bytes = max_bytes < sizeof cut ? max_bytes + 1 : sizeof cut;
+    bp_utf8_copy_ends(cut, out_bytes, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
+    append(state, "%s", cut);
+    state->is_known = state->is_known && cut[0] != '\0';
 }
 
 static void print_argument(printing *state) {
@@ -75,16 +65,14 @@ static void print_argument(printing *state) {
     case BP_ARGUMENT_TEXT:
         append_cut(state, argument->text, argument->max_bytes);
         break;
-    case BP_ARGUMENT_PATH:
-        append_path(state, argument->text, argument->max_bytes);
-        break;
     case BP_ARGUMENT_NUMBER:
         append(state, "%.*f%s", argument->decimals, argument->number, argument->unit);
         state->number = argument->number;
         state->is_known = state->is_known && argument->number > 0;
         break;
     case BP_ARGUMENT_TID:
-        append_cut(state, argument->text, argument->max_bytes);
+        append(state, "%.*s", (int)argument->max_bytes,
+               argument->text != NULL ? argument->text : "");
         append_id(state, argument->id);
         break;
     case BP_ARGUMENT_THREAD:
@@ -144,5 +132,7 @@ void bp_sentence_print(bp_sentence *ret_sentence, const char *pattern,
             at = print_field(&state, at + 1);
         }
     }
-    ret_sentence->text[ret_sentence->length] = '\0';
+    memcpy(ret_sentence->text + ret_sentence->length, state.is_full ? ellipsis : "",
+           state.is_full ? sizeof ellipsis : 1);
+    ret_sentence->length += state.is_full ? sizeof ellipsis - 1 : 0;
 }

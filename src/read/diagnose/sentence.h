@@ -10,10 +10,9 @@
 
 typedef enum bp_argument_kind {
     BP_ARGUMENT_END,
-    BP_ARGUMENT_TEXT,    /* at most `max_bytes` of it */
-    BP_ARGUMENT_PATH,    /* the same, cut in its middle */
+    BP_ARGUMENT_TEXT,    /* at most `max_bytes` of it, cut in its middle */
     BP_ARGUMENT_NUMBER,  /* with so many decimals, and its unit */
-    BP_ARGUMENT_TID,     /* behind its text */
+    BP_ARGUMENT_TID,     /* behind the first `max_bytes` of its text */
     BP_ARGUMENT_THREAD,  /* 12 "decoder" */
     BP_ARGUMENT_PROCESS, /* make (12), which is stopped: `rest` is the state, or "" */
     BP_ARGUMENT_WAIT     /* pipe 3 of make (12) and 2 more: `rest` is all behind the id */
@@ -32,9 +31,7 @@ typedef struct bp_argument {
 
 #define BP_CUT_TEXT(value, bytes)                                                                  \
     ((bp_argument){.kind = BP_ARGUMENT_TEXT, .text = (value), .max_bytes = (bytes)})
-#define BP_PATH(value, bytes)                                                                      \
-    ((bp_argument){.kind = BP_ARGUMENT_PATH, .text = (value), .max_bytes = (bytes)})
-#define BP_TEXT(value) BP_CUT_TEXT(value, BP_SENTENCE_BYTES)
+#define BP_TEXT(value) BP_CUT_TEXT(value, BP_SENTENCE_TEXT_BYTES)
 #define BP_NUMBER(value, places, name)                                                             \
     ((bp_argument){                                                                                \
         .kind = BP_ARGUMENT_NUMBER, .number = (value), .decimals = (places), .unit = (name)})
@@ -46,7 +43,8 @@ typedef struct bp_argument {
 #define BP_END ((bp_argument){.kind = BP_ARGUMENT_END})
 #define BP_ARGUMENTS(...) ((const bp_argument[]){__VA_ARGS__, BP_END})
 
-enum { BP_SENTENCE_BYTES = 400, BP_SENTENCE_THREAD_MAX = 12 };
+/* Of a sentence, and of a text in it. */
+enum { BP_SENTENCE_BYTES = 1280, BP_SENTENCE_TEXT_BYTES = 640, BP_SENTENCE_THREAD_MAX = 12 };
 
 typedef struct bp_sentence {
     char text[BP_SENTENCE_BYTES];
@@ -58,7 +56,8 @@ typedef struct bp_sentence {
 } bp_sentence;
 
 /*
- * Prints a pattern; what does not fit is cut. It has a field for each argument, in their order:
+ * Prints a pattern; what does not fit is cut, and an ellipsis says so. It has a field for each
+ * argument, in their order:
  *
  *   {}              the argument
  *   thread{|s}      the first word where the last number was 1, and else the second

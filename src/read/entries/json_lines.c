@@ -68,13 +68,10 @@ void bp_json_line_text(const bp_json_token *token, char *out, size_t out_bytes) 
     bp_buffer text;
     bp_buffer_init(&text, line_max_bytes);
     if (!is_plain) {
-        length = bp_json_line_decode(token, &text)
-                     ? bp_utf8_cut(bp_buffer_text(&text), text.size, out_bytes - 1)
-                     : 0;
+        length = bp_json_line_decode(token, &text) ? text.size : 0;
         inside = bp_buffer_text(&text);
     }
-    memcpy(out, inside, length);
-    out[length] = '\0';
+    bp_utf8_copy_ends(out, out_bytes, inside, length);
     bp_buffer_release(&text);
 }
 

@@ -23,7 +23,7 @@ bugpack_status bp_report_lines(const bp_report_file *report, const char *entry, 
 /* Appends a string, decoded. False for what is none, and where there is no memory. */
 bool bp_json_line_decode(const bp_json_token *token, bp_buffer *out);
 
-/* The same, cut to fit; "" for what is none. */
+/* The same, cut in its middle to fit; "" for what is none. */
 void bp_json_line_text(const bp_json_token *token, char *out, size_t out_bytes);
 
 /* A time as a report has it, in nanoseconds since 1970; 0 for what is none. */

@@ -333,13 +333,14 @@ static void find_log_errors(bp_process_reader *reader, const char *entry, const 
         }
     }
     if (count > 0) {
+        char line[BP_SENTENCE_TEXT_BYTES];
+        bp_utf8_copy_ends(line, sizeof line, last, last_bytes);
         bp_find_as(evidence, BP_DIAGNOSIS_LOG_ERRORS, entry,
                    "{}{} error{|s} in the {} before the trigger{[ and the {} after it]}{}, the "
                    "last: {}",
                    BP_ARGUMENTS(BP_TEXT(tail->size == BP_READER_TAIL_BYTES ? "at least " : ""),
                                 BP_COUNT(count), BP_NUMBER(BP_EVIDENCE_RECENT_SECS, 0, " s"),
-                                bp_evidence_rest(evidence), BP_TEXT(condition),
-                                BP_CUT_TEXT(last, last_bytes)));
+                                bp_evidence_rest(evidence), BP_TEXT(condition), BP_TEXT(line)));
     }
 }
 

@@ -33,8 +33,9 @@ static char *print(const char *pattern, const bp_argument *arguments) {
 
 Test(sentence, prints_each_kind_of_argument) {
     cr_expect(eq(str, print("as it is", BP_ARGUMENTS(BP_END)), "as it is"));
-    cr_expect(eq(str, print("{}, {}", BP_ARGUMENTS(BP_TEXT("one"), BP_CUT_TEXT("caf\u00e9", 4))),
-                 "one, caf"));
+    cr_expect(eq(str,
+                 print("{}, {}", BP_ARGUMENTS(BP_TEXT("one"), BP_CUT_TEXT("caf\u00e9 noir", 8))),
+                 "one, c\u2026noir"));
     cr_expect(
         eq(str,
            print("{} {} {}", BP_ARGUMENTS(BP_COUNT(3), BP_NUMBER(2.25, 1, " %"), BP_SECS(1500.0))),
@@ -75,23 +76,38 @@ Test(sentence, marks_threads_and_no_other_numbers) {
     }
 }
 
-Test(sentence, cuts_a_long_path_in_its_middle) {
+Test(sentence, cuts_a_long_text_in_its_middle) {
     const char *path = "/srv/quite/a/long/path/to/app.log";
-    cr_expect(eq(str, print("{}", BP_ARGUMENTS(BP_PATH(path, 18))), "/srv/q\u2026o/app.log"));
-    cr_expect(eq(str, print("{}", BP_ARGUMENTS(BP_PATH(path, strlen(path)))), (char *)path));
+    cr_expect(eq(str, print("{}", BP_ARGUMENTS(BP_CUT_TEXT(path, 18))), "/srv/\u2026to/app.log"));
+    cr_expect(eq(str, print("{}", BP_ARGUMENTS(BP_CUT_TEXT(path, strlen(path)))), (char *)path));
     /* Neither half of a character is left. */
     path = "/srv/\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9.log";
-    cr_expect(eq(str, print("{}", BP_ARGUMENTS(BP_PATH(path, 18))), "/srv/\u2026\u00e9\u00e9.log"));
-    cr_expect(eq(str, print("a{[ in {}]}", BP_ARGUMENTS(BP_PATH("", 18))), "a"));
+    cr_expect(eq(str, print("{}", BP_ARGUMENTS(BP_CUT_TEXT(path, 17))),
+                 "/srv\u2026\u00e9\u00e9\u00e9.log"));
+    cr_expect(eq(str, print("{}", BP_ARGUMENTS(BP_CUT_TEXT(path, 2))), "og"));
+    cr_expect(eq(str, print("a{[ in {}]}", BP_ARGUMENTS(BP_CUT_TEXT("", 18))), "a"));
 }
 
-Test(sentence, cuts_what_does_not_fit_between_characters) {
-    char text[2 * BP_SENTENCE_BYTES];
+Test(sentence, keeps_the_end_of_a_line_that_is_too_long) {
+    char line[4096];
+    static const char end[] = "): Assertion `count > 0' failed.";
+    memset(line, 'a', sizeof line);
+    memcpy(line + sizeof line - sizeof end, end, sizeof end);
+    const char *text =
+        print("its last words: {}{[, and {} more]}", BP_ARGUMENTS(BP_TEXT(line), BP_COUNT(2)));
+    cr_expect(ne(ptr, (void *)strstr(text, "a\u2026a"), NULL));
+    cr_expect(ne(ptr, (void *)strstr(text, "): Assertion `count > 0' failed., and 2 more"), NULL));
+}
+
+Test(sentence, marks_where_it_is_too_long) {
+    char text[BP_SENTENCE_TEXT_BYTES + 1];
     bp_sentence sentence;
     memset(text, 'a', sizeof text);
-    memcpy(text + BP_SENTENCE_BYTES - 2, "\u00e9", sizeof "\u00e9");
-    bp_sentence_print(&sentence, "{}b{}", BP_ARGUMENTS(BP_TEXT(text), thread));
+    text[sizeof text - 1] = '\0';
+    memcpy(text + BP_SENTENCE_TEXT_BYTES - 5, "\u00e9", 2); /* where the sentence ends */
+    bp_sentence_print(&sentence, "{}{}b{}", BP_ARGUMENTS(BP_TEXT(text), BP_TEXT(text), thread));
     cr_expect(eq(sz, sentence.length, BP_SENTENCE_BYTES - 2));
     cr_expect(eq(sz, strlen(sentence.text), sentence.length));
+    cr_expect(eq(str, sentence.text + sentence.length - 6, "aaa\u2026"));
     cr_expect(eq(sz, sentence.thread_count, 0));
 }
