@@ -516,14 +516,16 @@ rm signal.zip # it is not ours
 fact 'what is missing of one further process is one finding, and what was not there is none'
 python3 -c 'import json, zipfile
 def report(name, missing, *lines):
-    rows = [dict(zip(("name", "status", "reason"), line), bytes=0, duration_ms=1) for line in lines]
+    keys = ("name", "status", "reason", "missing")
+    rows = [dict(zip(keys, line), bytes=0, duration_ms=1) for line in lines]
     with zipfile.ZipFile(name + ".loss.zip", "w") as out:
         out.writestr("metadata.json", "{}")
         out.writestr("manifest.json", json.dumps({"complete": False, "missing": missing, "artefacts": rows}))
 gone = [("processes/9-cat/process.json", "failed", "process 9 has ended"),
-        ("processes/9-cat/stacks.json", "omitted", "cannot look at process 9")]
-report("gone", 1, ("thread-heap.json", "omitted", "it has no jemalloc"), *gone)
-report("limit", 3, *gone, ("logs/a.log", "omitted", "larger than 1 byte"), ("processes/10-dd/files.json", "timed_out", "late"))'
+        ("processes/9-cat/stacks.json", "failed", "cannot look at process 9")]
+absent = ("thread-heap.json", "omitted", "it has no jemalloc")
+report("gone", 1, absent, *gone)
+report("limit", 3, absent, *gone, ("logs/a.log", "omitted", "larger than 1 byte", True), ("processes/10-dd/files.json", "timed_out", "late"))'
 for case in gone:1 limit:3; do
     run show "${case%:*}.loss.zip"
     sed -n '/^Findings/,/^$/p' out | grep '^ ! ' >found

@@ -19,6 +19,7 @@ static void add_entry(bp_json *json, const bp_manifest_line *entry) {
     bp_json_object_begin(json, NULL);
     bp_json_add_text(json, "name", entry->name);
     bp_json_add_text(json, "status", bp_artefact_status_name(entry->status));
+    bp_model_add_flag(json, "missing", entry->is_missing);
     bp_json_add_uint(json, "bytes", entry->bytes);
     bp_model_add_known_text(json, "sha256", entry->sha256);
     bp_model_add_known_uint(json, "original_bytes", entry->has_original_bytes,

@@ -614,37 +614,14 @@ void bp_diagnose_no_manifest(bp_evidence *evidence) {
     }
 }
 
-/* The lines of a manifest of which some say that something is lost. */
-typedef struct manifest_losses {
-    const bp_json_tree *first;
-    bool has_omitted; /* what was omitted or cut counts, too */
-} manifest_losses;
-
-/* True for an entry that could not be had at all. */
-static bool has_failed(const bp_json_tree *line) {
+/* True for an entry that should be in the report, and is not or in part. What there was nothing of,
+ * was refused or turned off is in the manifest alone; and a process that has ended has no more
+ * threads. */
+static bool is_loss(const bp_evidence *evidence, const bp_json_tree *line) {
     const char *status = bp_json_tree_text_or(line, "status", "?");
-    return strcmp(status, "ok") != 0 && strcmp(status, "disabled") != 0 &&
-           strcmp(status, "omitted") != 0 && strcmp(status, "truncated") != 0;
-}
-
-/* Parts that an entry lacks are in the manifest alone: a complete report lacks only what was
- * turned off or was not there, as does one that lacks as many entries as have failed; and a process
- * that has ended has no more threads. */
-static manifest_losses find_losses(const bp_evidence *evidence) {
-    manifest_losses found = {bp_json_tree_rows(evidence->manifest, "artefacts"), false};
     bool has_ended = bp_json_tree_object(evidence->metadata, "exit") != NULL;
-    uint64_t missing = bp_json_tree_uint_or(evidence->manifest, "missing", UINT64_MAX), failed = 0;
-    BP_JSON_EACH (line, found.first) {
-        failed += has_failed(line);
-    }
-    found.has_omitted = !has_ended && missing > failed;
-    return found;
-}
-
-static bool is_loss(const manifest_losses *losses, const bp_json_tree *line) {
-    const char *status = bp_json_tree_text_or(line, "status", "?");
-    return has_failed(line) || (losses->has_omitted && (strcmp(status, "omitted") == 0 ||
-                                                        strcmp(status, "truncated") == 0));
+    bool has_failed = strcmp(status, "failed") == 0 || strcmp(status, "timed_out") == 0;
+    return has_failed || (!has_ended && bp_json_tree_is_true(line, "missing"));
 }
 
 /* True if two lines say the same: for one reason, or of one further process, which has ended or may
@@ -658,9 +635,9 @@ static bool is_same_loss(const bp_json_tree *line, const bp_json_tree *other) {
 }
 
 /* The first loss from `from` on, before `end` (NULL: all), that says what `line` says; or NULL. */
-static const bp_json_tree *find_same(const manifest_losses *losses, const bp_json_tree *from,
+static const bp_json_tree *find_same(const bp_evidence *evidence, const bp_json_tree *from,
                                      const bp_json_tree *end, const bp_json_tree *line) {
-    while (from != end && !(is_loss(losses, from) && is_same_loss(line, from))) {
+    while (from != end && !(is_loss(evidence, from) && is_same_loss(line, from))) {
         from = bp_json_tree_next(from);
     }
     return from != end ? from : NULL;
@@ -669,23 +646,20 @@ static const bp_json_tree *find_same(const manifest_losses *losses, const bp_jso
 /* Entries that are lost, those that say the same in one finding. */
 void bp_diagnose_missing(bp_evidence *evidence) {
     enum { looked_at_max = BP_FINDING_MAX }; /* each is compared with all others */
-    manifest_losses losses = find_losses(evidence);
+    const bp_json_tree *first = bp_json_tree_rows(evidence->manifest, "artefacts");
     size_t looked_at = 0;
-    if (bp_json_tree_is_true(evidence->manifest, "complete")) {
-        return;
-    }
-    for (const bp_json_tree *line = losses.first; line != NULL && looked_at < looked_at_max;
+    for (const bp_json_tree *line = first; line != NULL && looked_at < looked_at_max;
          line = bp_json_tree_next(line)) {
         size_t more_count = 0;
-        if (!is_loss(&losses, line)) {
+        if (!is_loss(evidence, line)) {
             continue;
         }
         looked_at++;
-        if (find_same(&losses, losses.first, line, line) != NULL) {
+        if (find_same(evidence, first, line, line) != NULL) {
             continue; /* said already */
         }
         for (const bp_json_tree *other = line;
-             (other = find_same(&losses, bp_json_tree_next(other), NULL, line)) != NULL;) {
+             (other = find_same(evidence, bp_json_tree_next(other), NULL, line)) != NULL;) {
             more_count++;
         }
         bp_find_in(evidence, bp_json_tree_text_or(line, "name", "?"),

@@ -122,7 +122,7 @@ Test(model, manifest_counts_what_is_missing_and_says_why) {
                    "\"from\":\"2026-11-21T00:36:51.123456Z\","
                    "\"to\":\"2026-11-21T00:36:52.123456Z\"},"
                    "\"reason\":\"12 older records were dropped\"},{\"name\":\"session.json\","
-                   "\"status\":\"failed\",\"bytes\":0,\"duration_ms\":2000,"
+                   "\"status\":\"failed\",\"missing\":true,\"bytes\":0,\"duration_ms\":2000,"
                    "\"reason\":\"line 1, column 2: \xee\xbf\xbf\"},{\"name\":\"heap-state.json\","
                    "\"status\":\"disabled\",\"bytes\":0,\"duration_ms\":0,"
                    "\"reason\":\"not asked for\"}],\"triggers\":[{\"report_type\":\"pedantic\","
