@@ -560,9 +560,9 @@ rm ./*.grown.zip # nor are these
 
 fact 'an end is named by what the command said before it'
 python3 -c 'import json, zipfile
-def report(name, end, lines, channel="stderr", **documents):
+def report(name, end, lines, channel="stderr", program="viewer", **documents):
     with zipfile.ZipFile(name + ".end.zip", "w") as out:
-        out.writestr("metadata.json", json.dumps({"exit": end}))
+        out.writestr("metadata.json", json.dumps({"exit": end, "process_name": program}))
         out.writestr("logs.jsonl", "".join(json.dumps({"time": "2026-01-01T00:00:00Z", "level": "info",
             "channel": channel, "message": line}) + "\n" for line in lines))
         for entry, document in documents.items():
@@ -570,6 +570,8 @@ def report(name, end, lines, channel="stderr", **documents):
 report("library", {"status": 127}, ["./a: error while loading shared libraries: libx.so.1: cannot open shared object file: No such file or directory"])
 report("command", {"status": 127}, ["begin", "sh: 1: frobnicate: not found"])
 report("other", {"status": 127}, ["all is well"])
+report("long-ago", {"status": 127}, ["cc: x.h: No such file or directory"] + 8 * ["all is well"])
+report("shell", {"status": 127}, ["all is well"], program="bash")
 report("refused", {"status": 126}, ["sh: 1: ./a: Permission denied"])
 report("own-126", {"status": 126}, ["all is well"])
 report("child", {"status": 139}, ["Segmentation fault (core dumped)"])
@@ -621,6 +623,8 @@ done <<'END'
 library|the library "libx.so.1" could not be loaded: cannot open shared object file: No such file or directory
 command|a command was not found: sh: 1: frobnicate: not found
 other|it ended with exit status 127
+long-ago|it ended with exit status 127
+shell|it ended with exit status 127, a shell's word for a command that was not found
 refused|it ended with exit status 126, a shell's word for a command that cannot be executed
 own-126|it ended with exit status 126
 other|its last words: all is well
@@ -657,7 +661,7 @@ virtual|its last words: pure virtual method called
 nginx|its last words: nginx: \[emerg\] bind\(\) to 0.0.0.0:80 failed \(98: in use\)
 trace|its last words: FATAL: bad checksum
 END
-for name in library other own term other-killed; do
+for name in library other long-ago shell own term other-killed; do
     run show "$name.end.zip"
     if grep -q -e 'a command was not found' -e 'a child of it' -e 'probably killed' out; then wrong "$name: $(cat out)"; fi
 done

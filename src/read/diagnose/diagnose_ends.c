@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "diagnose/evidence.h"
 #include "entries/frames.h"
@@ -118,12 +119,11 @@ static const char *output_line(const bp_evidence *evidence, uint64_t number) {
     return line + strspn(line, " \t");
 }
 
-/* The last output line with one of these words, or NULL. */
-static const char *find_line(const bp_evidence *evidence, const char *const *words,
-                             const char **ret_at) {
+/* The last one of so many output lines with one of these words, or NULL. */
+static const char *find_line(const bp_evidence *evidence, uint64_t line_max,
+                             const char *const *words, const char **ret_at) {
     uint64_t count = evidence->output_count;
-    uint64_t kept = count < BP_EVIDENCE_LINE_MAX ? count : BP_EVIDENCE_LINE_MAX;
-    for (uint64_t i = 1; i <= kept; i++) {
+    for (uint64_t i = 1; i <= count && i <= line_max && i <= BP_EVIDENCE_LINE_MAX; i++) {
         const char *line = output_line(evidence, count - i);
         for (size_t k = 0; words[k] != NULL; k++) {
             *ret_at = strstr(line, words[k]);
@@ -421,8 +421,14 @@ void bp_diagnose_not_executed(bp_evidence *evidence) {
     }
 }
 
-/* With the meaning that shells give it (POSIX.1-2017, 2.8.2), but that of 127, which is a diagnosis
- * of its own. */
+/* True if the command was a shell itself, whose own word its exit status is. */
+static bool was_shell(const bp_evidence *evidence) {
+    static const char *const shells[] = {"sh",  "bash", "dash", "ash",  "ksh",
+                                         "zsh", "fish", "mksh", "tcsh", NULL};
+    return bp_array_has_text(shells, bp_json_tree_text_or(evidence->metadata, "process_name", ""));
+}
+
+/* With the meaning that shells give it (POSIX.1-2017, 2.8.2). */
 void bp_diagnose_exit_status(bp_evidence *evidence) {
     static const char *const refusals[] = {"ermission denied", "annot execute", "xec format error",
                                            "s a directory", NULL};
@@ -434,8 +440,10 @@ void bp_diagnose_exit_status(bp_evidence *evidence) {
     if (status == 0) {
         return;
     }
-    if (status == 126 && find_line(evidence, refusals, &at) != NULL) {
+    if (status == 126 && find_line(evidence, BP_EVIDENCE_LINE_MAX, refusals, &at) != NULL) {
         words = ", a shell's word for a command that cannot be executed";
+    } else if (status == 127 && was_shell(evidence)) {
+        words = ", a shell's word for a command that was not found";
     } else if (signal != NULL) {
         words = ", a shell's word for a child that died of ";
     }
@@ -444,9 +452,11 @@ void bp_diagnose_exit_status(bp_evidence *evidence) {
 }
 
 void bp_diagnose_not_found(bp_evidence *evidence) {
+    enum { near_max = 8 }; /* what a program had not found long before is no reason */
     static const char *const words[] = {"not found", "No such file or directory", NULL};
     const char *at;
-    const char *line = exit_status(evidence) == 127 ? find_line(evidence, words, &at) : NULL;
+    const char *line =
+        exit_status(evidence) == 127 ? find_line(evidence, near_max, words, &at) : NULL;
     if (line != NULL && strstr(line, "shared librar") == NULL) {
         bp_find(evidence, "a command was not found: {}", BP_TEXT(line));
     }
@@ -458,7 +468,8 @@ void bp_diagnose_library(bp_evidence *evidence) {
         "error while loading shared libraries: ", "Error loading shared library ", NULL};
     const char *at;
     char library[BP_EVIDENCE_LINE_BYTES];
-    if (exit_status(evidence) == 127 && find_line(evidence, words, &at) != NULL) {
+    if (exit_status(evidence) == 127 &&
+        find_line(evidence, BP_EVIDENCE_LINE_MAX, words, &at) != NULL) {
         at = strstr(at, words[0]) == at ? at + strlen(words[0]) : at + strlen(words[1]);
         size_t length = strcspn(at, ":");
         bp_utf8_copy_ends(library, sizeof library, at, length);
@@ -488,7 +499,7 @@ void bp_diagnose_child_killed(bp_evidence *evidence) {
     for (size_t i = 0; i < sizeof deaths / sizeof deaths[0]; i++) {
         const char *at;
         if (status == 128 + (uint64_t)deaths[i].number &&
-            find_line(evidence, deaths[i].words, &at) != NULL) {
+            find_line(evidence, BP_EVIDENCE_LINE_MAX, deaths[i].words, &at) != NULL) {
             bp_find(evidence,
                     "a child of it died, probably of {}: its exit status is {}, and its output has "
                     "\"{}\"",
