@@ -33,6 +33,9 @@ enum {
 #define BP_EVIDENCE_RECENT_SECS 10
 #define BP_EVIDENCE_RECENT_NS (BP_EVIDENCE_RECENT_SECS * BP_NS_PER_SEC)
 
+/* The clocks of the CPU count in steps of up to 10 ms: over less a rate says nothing. */
+enum { BP_EVIDENCE_RATE_WINDOW_MS = 100 };
+
 /* A thread. "" and negative numbers for what is not known. */
 typedef struct bp_thread {
     uint64_t tid;

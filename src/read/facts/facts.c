@@ -143,9 +143,6 @@ static void make_use(bp_json_maker *maker, const bp_evidence *evidence) {
     copy_uint(maker, process, "rss_kb");
 }
 
-/* The clocks of the CPU count in steps of up to 10 ms: over less a rate says nothing. */
-static const double least_window_ms = 100;
-
 static void make_process(bp_json_maker *maker, const bp_evidence *evidence) {
     const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
     uint64_t limit = bp_limit(evidence->process, "Max open files", "soft");
@@ -153,7 +150,7 @@ static void make_process(bp_json_maker *maker, const bp_evidence *evidence) {
     bool is_measured = bp_json_tree_number(process, "cpu_percent", &percent);
     bp_json_make_object(maker, "process");
     bp_json_make_number(maker, "sample_window_ms", is_measured, evidence->window_ms, 3);
-    bool has_rate = is_measured && evidence->window_ms >= least_window_ms;
+    bool has_rate = is_measured && evidence->window_ms >= BP_EVIDENCE_RATE_WINDOW_MS;
     bp_json_make_flag(maker, "_has_rate", has_rate);
     bp_json_make_flag(maker, "_has_use",
                       has_rate || bp_json_tree_number(process, "rss_kb", &rss_kb));

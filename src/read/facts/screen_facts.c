@@ -181,6 +181,14 @@ static void make_groups(bp_json_maker *maker, const char *key, const thread_grou
     bp_json_make_end(maker);
 }
 
+/* True for a thread that went with its process and of which no rate is known. */
+static bool says_nothing(const bp_evidence *evidence, const bp_thread *thread) {
+    bool has_rate = evidence->window_ms >= BP_EVIDENCE_RATE_WINDOW_MS &&
+                    thread->cpu_percent >= busy_min_percent;
+    return bp_thread_has_ended(thread) && !has_rate &&
+           bp_json_tree_object(evidence->metadata, "exit") != NULL;
+}
+
 void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     thread_groups groups = {.count = 0}, own = {.count = 0};
     const bp_thread **threads = calloc(evidence->thread_count + 1, sizeof *threads);
@@ -192,7 +200,8 @@ void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     }
     /* Without the busiest the document was not read to its end. */
     for (size_t i = 0; i < evidence->thread_count && evidence->busiest_count > 0; i++) {
-        if (evidence->threads[i].cpu_percent >= 0) {
+        if (evidence->threads[i].cpu_percent >= 0 &&
+            !says_nothing(evidence, &evidence->threads[i])) {
             threads[count++] = &evidence->threads[i];
         }
     }

@@ -40,7 +40,9 @@ int bp_source_process(bugpack_writer *writer, void *context) {
     const bp_source *source = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_subject_write_facts(source->subject, writer, &error);
-    if (status != BUGPACK_OK && bp_subject_check_program(source->subject, NULL) != BUGPACK_OK) {
+    bool is_gone = status == BUGPACK_ERR_NO_PROCESS ||
+                   bp_subject_check_program(source->subject, NULL) != BUGPACK_OK;
+    if (status != BUGPACK_OK && is_gone) {
         bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "%s", error.message);
         return 0;
     }
