@@ -161,6 +161,19 @@ expect_same 'the record' 'PANIC 2: now' \
 expect_same 'the records' 3 "$(jq -r 'select(.event == "true").found' "$events" | sort -u | wc -l | tr -d ' ')"
 end_target
 
+fact 'the history has a sample a second also where the log alone is watched'
+: >log
+begin_target
+watch --pid "$target" --cooldown 0 --max 1000 --when 'log /PANIC \d/' --log log
+await_event '.event == "target-found"'
+await "echo 'PANIC 5' >>log
+    newest=\$(jq -r 'select(.event == \"report\").path' '$events' | tail -n 1) && [ -n \"\$newest\" ] &&
+    [ \$(unzip -p \"\$newest\" metrics-history.jsonl | jq 'select(.threads == null) | .rss_kb' | wc -l) -ge 2 ]"
+end_watch TERM
+expect_status 0
+rm -rf reports/*
+end_target
+
 fact 'what is true within the cool-down is said and leads to no report'
 begin_target
 watch --pid "$target" --when 'threads > 40' --when 'fds > 100'

@@ -2,8 +2,10 @@
  * Conditions: a report when something becomes true of the process, or is logged.
  *
  * The monitor looks once a second: at the process as a whole, which costs no more for a thousand
- * threads than for one, and at what was logged. The metrics history keeps what it saw. A process
- * with its descendants is looked at with each sample of the metrics history, which has their sums.
+ * threads than for one, and at what was logged. The metrics history keeps what it saw: of another
+ * process, whose threads are sampled less often, also where all conditions are about the log. A
+ * process with its descendants is looked at with each sample of the metrics history, which has
+ * their sums.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -337,12 +339,14 @@ static bugpack_status prepare(struct conditions *self, const bp_condition *condi
     bp_sampler *sampler = bp_subject_sampler(report->subject, NULL);
     bp_task *task = NULL;
     bool looks_itself = false;
-    if (bp_condition_needs(condition) == BP_CONDITION_NEEDS_LOG) {
-        return report->recorder->log != NULL
-                   ? BUGPACK_OK
-                   : bp_fail(error, BUGPACK_ERR_INVALID,
-                             "condition '%.80s' needs a session with a log",
-                             bp_condition_text(condition));
+    bool is_of_log = bp_condition_needs(condition) == BP_CONDITION_NEEDS_LOG;
+    if (is_of_log && report->recorder->log == NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "condition '%.80s' needs a session with a log",
+                       bp_condition_text(condition));
+    }
+    bool is_rare = report->config->target_pid != 0 && report->config->history_interval_ms > 1000;
+    if (is_of_log && (!is_rare || sampler == NULL)) {
+        return BUGPACK_OK;
     }
     if (sampler == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
@@ -359,7 +363,7 @@ static bugpack_status prepare(struct conditions *self, const bp_condition *condi
         task = NULL;
     }
     bp_task_close(task);
-    return status;
+    return is_of_log ? BUGPACK_OK : status; /* the samples are for the history alone */
 }
 
 static bugpack_status add(struct conditions *self, bp_condition *condition, bugpack_error *error) {
@@ -374,7 +378,9 @@ static bugpack_status add(struct conditions *self, bp_condition *condition, bugp
         self->items[count] = (watched){.condition = condition,
                                        .from_sequence = log == NULL ? 0 : bp_ring_newest(log)};
         atomic_store_explicit(&self->count, count + 1, memory_order_release);
-        (void)atomic_fetch_or(&self->needs, bp_condition_needs(condition));
+        unsigned needs = bp_condition_needs(condition);
+        needs |= atomic_load(&self->looks_itself) ? BP_CONDITION_NEEDS_SAMPLES : 0;
+        (void)atomic_fetch_or(&self->needs, needs);
         atomic_store(&self->has_added, true);
     }
     return status;
