@@ -25,15 +25,20 @@
 
 #include <bugpack/bugpack.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cxxabi.h>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -178,6 +183,37 @@ inline void call_event(const bugpack_event *event, void *context) {
 inline void call_diagnostic(bugpack_level level, const char *text, void *context) {
     guarded(0, [&] { return static_cast<callbacks *>(context)->on_diagnostic(level, text), 0; });
 }
+
+#if defined(__cpp_exceptions)
+/* What record_uncaught() needs: the session, and the handler that was there before. */
+inline std::atomic<bugpack_session *> uncaught_session{nullptr};
+inline std::atomic<std::terminate_handler> uncaught_next{nullptr};
+
+inline void explain_uncaught(const std::exception_ptr &uncaught) noexcept {
+    const std::type_info *const type = abi::__cxa_current_exception_type();
+    const char *const name = type == nullptr ? "unknown" : type->name();
+    bugpack_session *const session = uncaught_session.load();
+    try {
+        std::rethrow_exception(uncaught);
+    } catch (const std::exception &thrown) {
+        bugpack_crash_explain(session, name, thrown.what());
+    } catch (...) {
+        bugpack_crash_explain(session, name, nullptr);
+    }
+}
+
+[[noreturn]] inline void terminate() noexcept {
+    const std::terminate_handler next = uncaught_next.load();
+    const std::exception_ptr uncaught = std::current_exception();
+    if (uncaught) {
+        explain_uncaught(uncaught);
+    }
+    if (next != nullptr) {
+        next();
+    }
+    std::abort();
+}
+#endif
 
 /* The C session has pointers to this, so it stays when the session object moves. */
 struct owned {
@@ -458,6 +494,17 @@ class session {
     bugpack_status install_crash_handler(bugpack_error *error = nullptr) {
         return bugpack_crash_handler_install(handle_, error);
     }
+#if defined(__cpp_exceptions)
+    /* From now on std::terminate records the type and what() of an uncaught exception for that
+     * report, and then calls the handler that was there before. Of one session at a time; after
+     * install_crash_handler(). */
+    void record_uncaught() noexcept {
+        detail::uncaught_session.store(handle_);
+        if (std::get_terminate() != detail::terminate) {
+            detail::uncaught_next.store(std::set_terminate(detail::terminate));
+        }
+    }
+#endif
     bugpack_status flush(std::chrono::milliseconds timeout, bugpack_error *error = nullptr) {
         return bugpack_flush(handle_, detail::milliseconds(timeout), error);
     }

@@ -37,6 +37,17 @@ BUGPACK_API bugpack_status bugpack_crash_handler_install(bugpack_session *sessio
                                                          bugpack_error *error);
 
 /*
+ * Records the exception that this process is about to die of, for `exception` in crash.json: its
+ * type, plain or mangled, of which 255 bytes are kept, and its message, 511, or NULL. For a handler
+ * of uncaught exceptions; bugpack.hpp has one. Without it, only exceptions of C++ are found, and a
+ * message that std::runtime_error, std::logic_error or a text holds. The last call before the
+ * signal counts. Does nothing without an installed crash handler. Any thread, not in a signal
+ * handler.
+ */
+BUGPACK_API void bugpack_crash_explain(bugpack_session *session, const char *type,
+                                       const char *message);
+
+/*
  * Gives the calling thread an alternate stack of at least 64 KiB until it ends, so that an overflow
  * of its stack is recorded, too. Without it the process dies as before, and nothing is recorded. A
  * thread that has an alternate stack keeps it. bugpack_crash_handler_install does this for its own

@@ -113,7 +113,7 @@ static const char *name_signal(int number, char made[16]) {
 
 /* --- the cause in words ------------------------------------------------------------------- */
 
-enum { cause_bytes = 256, path_shown_max = 120 };
+enum { cause_bytes = 896, path_shown_max = 120 };
 
 /* Below it nothing can be mapped (vm.mmap_min_addr, proc_sys_vm(5)); a member of an object at null
  * may also be before it. */
@@ -211,6 +211,47 @@ static void explain_bus(const bp_crash_page *page, char out[cause_bytes]) {
     }
 }
 
+static const bp_stack_thread *crashed_thread(const bp_crash_page *page, const bp_stacks *stacks) {
+    const bp_stack_thread *thread = stacks->threads;
+    while (thread->tid != (uint64_t)page->tid) {
+        thread++;
+    }
+    return thread;
+}
+
+/* The plain name of its type, where that is known; NULL for none. */
+static const char *exception_type(const bp_crash_page *page, const bp_crash_backtrace *backtrace) {
+    const bp_stacks *stacks = backtrace->stacks;
+    bool has_plain = stacks != NULL && stacks->exception_type != NULL;
+    const char *type = has_plain ? stacks->exception_type : page->exception_type;
+    return type[0] != '\0' ? type : NULL;
+}
+
+/* By std::terminate, or because the host says so: it may also abort while it handles one. */
+static bool is_uncaught(const bp_crash_page *page, const bp_crash_backtrace *backtrace) {
+    static const char *const enders[] = {"_ZSt9terminatev", "__gxx_personality_v0",
+                                         "__clang_call_terminate", "__cxa_throw", "__cxa_rethrow"};
+    bool is_found = page->is_exception_told != 0;
+    const bp_stacks *stacks = backtrace->stacks;
+    const bp_stack_thread *thread = stacks != NULL ? crashed_thread(page, stacks) : NULL;
+    for (size_t i = 0; thread != NULL && !is_found && i < thread->frame_count; i++) {
+        const char *symbol = stacks->places[stacks->frames[thread->first_frame + i].place].symbol;
+        for (size_t k = 0; symbol != NULL && k < sizeof enders / sizeof enders[0]; k++) {
+            is_found = is_found || strcmp(symbol, enders[k]) == 0;
+        }
+    }
+    return is_found && exception_type(page, backtrace) != NULL;
+}
+
+static void explain_exception(const bp_crash_page *page, const bp_crash_backtrace *backtrace,
+                              char out[cause_bytes]) {
+    const char *what = is_uncaught(page, backtrace)
+                           ? "uncaught exception"
+                           : "the program aborted itself after the exception";
+    (void)snprintf(out, cause_bytes, "%s %s%s%s", what, exception_type(page, backtrace),
+                   page->exception_message[0] != '\0' ? ": " : "", page->exception_message);
+}
+
 static void explain_sent(const bp_crash_page *page, char out[cause_bytes]) {
     if (page->sender_pid == 1 && page->pid != 1 && page->signal == SIGABRT) {
         (void)snprintf(out, cause_bytes,
@@ -240,9 +281,12 @@ static void explain_system_call(const bp_crash_page *page, char out[cause_bytes]
 }
 
 /* "" where the summary has all that is known. */
-static void explain(const bp_crash_page *page, char out[cause_bytes]) {
+static void explain(const bp_crash_page *page, const bp_crash_backtrace *backtrace,
+                    char out[cause_bytes]) {
     out[0] = '\0';
-    if (page->code <= 0) {
+    if (exception_type(page, backtrace) != NULL) {
+        explain_exception(page, backtrace, out);
+    } else if (page->code <= 0) {
         explain_sent(page, out);
     } else if (page->signal == SIGSEGV && page->code == 128) {
         explain_protection(page, out);
@@ -285,10 +329,27 @@ static void add_summary(const bp_crash_page *page, bp_json *json) {
     bp_json_add_bytes(json, "summary", text, (size_t)length);
 }
 
-static void add_signal(const bp_crash_page *page, bp_json *json) {
+/* Both are another program's bytes. */
+static void add_exception(const bp_crash_page *page, const bp_crash_backtrace *backtrace,
+                          bp_json *json) {
+    const char *type = exception_type(page, backtrace);
+    if (type != NULL) {
+        bp_json_object_begin(json, "exception");
+        bp_json_add_bytes(json, "type", type, strlen(type));
+        if (page->exception_message[0] != '\0') {
+            bp_json_add_bytes(json, "message", page->exception_message,
+                              strlen(page->exception_message));
+        }
+        bp_model_add_flag(json, "uncaught", is_uncaught(page, backtrace));
+        bp_json_object_end(json);
+    }
+}
+
+static void add_signal(const bp_crash_page *page, const bp_crash_backtrace *backtrace,
+                       bp_json *json) {
     char made[16], cause[cause_bytes];
     const code_name *code = find_code(page);
-    explain(page, cause);
+    explain(page, backtrace, cause);
     bp_model_add_known_text(json, "cause", cause);
     size_t message_bytes = strlen(page->abort_message);
     while (message_bytes > 0 && page->abort_message[message_bytes - 1] == '\n') {
@@ -297,6 +358,7 @@ static void add_signal(const bp_crash_page *page, bp_json *json) {
     if (message_bytes > 0) {
         bp_json_add_bytes(json, "abort_message", page->abort_message, message_bytes);
     }
+    add_exception(page, backtrace, json);
     bp_json_add_int(json, "signal", page->signal);
     bp_json_add_text(json, "name", name_signal(page->signal, made));
     bp_json_add_int(json, "code", page->code);
@@ -372,10 +434,7 @@ static void add_backtrace(const bp_crash_page *page, const bp_crash_backtrace *b
                           bp_json *json) {
     bp_json_object_begin(json, "backtrace");
     if (backtrace->stacks != NULL) {
-        const bp_stack_thread *thread = backtrace->stacks->threads;
-        while (thread->tid != (uint64_t)page->tid) {
-            thread++;
-        }
+        const bp_stack_thread *thread = crashed_thread(page, backtrace->stacks);
         bp_json_add_text(json, "interpreter", backtrace->stacks->language);
         bp_stacks_add_frames(backtrace->stacks, thread, json);
         bp_model_add_known_text(json, "reason", thread->reason);
@@ -394,7 +453,7 @@ bugpack_status bp_crash_print(const bp_crash_page *page, const bp_crash_backtrac
     bp_json_begin(&json, out);
     bp_json_add_uint(&json, "schema", BP_SCHEMA_NUMBER);
     add_summary(page, &json);
-    add_signal(page, &json);
+    add_signal(page, backtrace, &json);
     bp_json_add_bool(&json, "passed_to_host", page->was_passed_to_host != 0);
     if (page->at.wall_ns != 0) {
         bp_model_add_time(&json, "crashed_at", page->at.wall_ns);

@@ -33,6 +33,7 @@ void bp_stacks_release(bp_stacks *stacks) {
         free(stacks->python_frames[i].source);
     }
     free(stacks->python_frames);
+    free(stacks->exception_type);
     free(stacks->modules);
     free(stacks->places);
     free(stacks->frames);

@@ -97,6 +97,7 @@ typedef struct bp_stacks {
     char python_version[16];  /* "3.11.7"; "": not known */
     char python_reason[80];   /* why no thread has such frames; "" where they were read */
     size_t passed_over_count; /* threads that are not listed: limits, or no time left */
+    char *exception_type;     /* plain, of the exception that a crashed thread had; NULL: none */
     const char *language;     /* "Python", … whose interpreter is loaded; NULL: none is known */
     bool is_of_all;           /* threads were stopped where that was needed */
     bool is_of_crash;         /* as the process crashed: one thread is CRASHED */

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 
 static const char page_magic[8] = "bpcrash";
-static const uint32_t page_version = 3;
+static const uint32_t page_version = 4;
 
 void bp_crash_page_init(bp_crash_page *page, const char *session_id) {
     memcpy(page->magic, page_magic, sizeof page->magic);
@@ -29,7 +29,9 @@ static bool is_within_bounds(const bp_crash_page *page) {
         page->module_count > BP_CRASH_MODULE_MAX || page->stack_bytes > BP_CRASH_STACK_BYTES ||
         page->maps_bytes > BP_CRASH_MAPS_BYTES || page->stacks_bytes > BP_CRASH_STACKS_BYTES ||
         page->stack_start > UINT64_MAX - BP_CRASH_STACK_BYTES ||
-        memchr(page->abort_message, '\0', sizeof page->abort_message) == NULL) {
+        memchr(page->abort_message, '\0', sizeof page->abort_message) == NULL ||
+        memchr(page->exception_type, '\0', sizeof page->exception_type) == NULL ||
+        memchr(page->exception_message, '\0', sizeof page->exception_message) == NULL) {
         return false;
     }
     for (uint32_t i = 0; i < page->thread_count; i++) {

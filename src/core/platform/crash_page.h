@@ -19,7 +19,9 @@ enum {
     BP_CRASH_MODULE_MAX = 512,
     BP_CRASH_REGISTER_MAX = 40,
     BP_CRASH_BUILD_ID_BYTES = 72,
-    BP_CRASH_ABORT_BYTES = 256
+    BP_CRASH_ABORT_BYTES = 256,
+    BP_CRASH_TYPE_BYTES = 256,
+    BP_CRASH_MESSAGE_BYTES = 512
 };
 
 typedef enum bp_crash_arch {
@@ -75,9 +77,12 @@ typedef struct bp_crash_page {
     uint64_t was_passed_to_host; /* to its own handler, which may have ended the process in another
                                     way */
     uint64_t stack_start, stack_bytes, stacks_bytes, maps_bytes;
-    char abort_message[BP_CRASH_ABORT_BYTES];     /* what glibc aborts for, with a NUL; "" */
-    uint64_t registers[BP_CRASH_REGISTER_MAX];    /* by DWARF number, then others */
-    bp_crash_thread threads[BP_CRASH_THREAD_MAX]; /* without `tid` */
+    char abort_message[BP_CRASH_ABORT_BYTES];       /* what glibc aborts for, with a NUL; "" */
+    uint64_t is_exception_told;                     /* by the host, before its signal */
+    char exception_type[BP_CRASH_TYPE_BYTES];       /* mangled, or as told, with a NUL; "": none */
+    char exception_message[BP_CRASH_MESSAGE_BYTES]; /* with a NUL; "": none, or not known */
+    uint64_t registers[BP_CRASH_REGISTER_MAX];      /* by DWARF number, then others */
+    bp_crash_thread threads[BP_CRASH_THREAD_MAX];   /* without `tid` */
     bp_crash_module modules[BP_CRASH_MODULE_MAX];
     unsigned char stack[BP_CRASH_STACK_BYTES];
     unsigned char stacks[BP_CRASH_STACKS_BYTES];

@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -350,6 +351,18 @@ bool bp_stacks_is_over(const bp_stack_files *files, uint64_t deadline_ns) {
            (files->stop != NULL && atomic_load_explicit(files->stop, memory_order_relaxed));
 }
 
+/* The name of a type is demangled with that of its symbol in front. */
+static char *demangle_type(describing *with, const char *type) {
+    static const char prefix[] = "typeinfo name for ";
+    char symbol[5 + BP_CRASH_TYPE_BYTES];
+    (void)snprintf(symbol, sizeof symbol, "_ZTS%s", type);
+    char *plain = demangle_symbol(with, symbol);
+    if (plain != NULL && strncmp(plain, prefix, sizeof prefix - 1) == 0) {
+        memmove(plain, plain + sizeof prefix - 1, strlen(plain) - sizeof prefix + 2);
+    }
+    return plain;
+}
+
 /* Symbols last, and lines after all symbols: without the time for them, addresses, files and build
  * ids are there. */
 static void describe_places(bp_stack_files *files, uint64_t until_ns, bp_stacks *out) {
@@ -368,6 +381,9 @@ static void describe_places(bp_stack_files *files, uint64_t until_ns, bp_stacks 
                 steps[step](&with, &files->items[out->places[i].module], &out->places[i]);
             }
         }
+    }
+    if (files->dead != NULL && files->dead->exception_type[0] != '\0') {
+        out->exception_type = demangle_type(&with, files->dead->exception_type);
     }
     out->is_mangled = with.is_mangled;
 }

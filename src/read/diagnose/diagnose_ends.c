@@ -268,6 +268,21 @@ static const char *find_rest(const bp_evidence *evidence, uint64_t at) {
     return belongs || starts_with(next, "what():") || starts_with(next, "--> ") ? next : "";
 }
 
+/* libstdc++ says in two lines what is one sentence. False where the line is none of it. */
+static bool join_exception(const char *line, const char *rest, char out[words_bytes]) {
+    static const char begin[] = "terminate called after throwing an instance of '";
+    static const char message[] = "what():";
+    if (!starts_with(line, begin)) {
+        return false;
+    }
+    const char *type = line + sizeof begin - 1;
+    rest += starts_with(rest, message) ? sizeof message - 1 : 0;
+    rest += strspn(rest, " ");
+    (void)snprintf(out, words_bytes, "uncaught exception %.*s%s%s", (int)strcspn(type, "'"), type,
+                   rest[0] != '\0' ? ": " : "", rest);
+    return true;
+}
+
 /* The last output about the end, or the abort message of glibc; false with "" for none. */
 static bool find_last_words(const bp_evidence *evidence, bool takes_any, char out[words_bytes]) {
     uint64_t at = find_cause(evidence, takes_any);
@@ -276,8 +291,10 @@ static bool find_last_words(const bp_evidence *evidence, bool takes_any, char ou
         return out[0] != '\0';
     }
     const char *rest = find_rest(evidence, at);
-    (void)snprintf(out, words_bytes, "%s%s%s", output_line(evidence, at),
-                   rest[0] != '\0' ? " " : "", rest);
+    if (!join_exception(output_line(evidence, at), rest, out)) {
+        (void)snprintf(out, words_bytes, "%s%s%s", output_line(evidence, at),
+                       rest[0] != '\0' ? " " : "", rest);
+    }
     return true;
 }
 
@@ -302,7 +319,9 @@ void bp_diagnose_crash(bp_evidence *evidence) {
     bp_utf8_copy(cause, sizeof cause, bp_json_tree_text_or(evidence->crash, "cause", ""));
     if (strcmp(bp_json_tree_text_or(evidence->crash, "name", ""), "SIGABRT") == 0) {
         char words[words_bytes];
-        if (find_last_words(evidence, false, words)) {
+        bool is_of_exception = starts_with(cause, "uncaught exception ");
+        if (find_last_words(evidence, false, words) &&
+            (!is_of_exception || starts_with(words, "uncaught exception "))) {
             bp_utf8_copy(cause, sizeof cause, words);
         }
     }

@@ -19,6 +19,15 @@ bugpack_status bugpack_crash_handler_install(bugpack_session *session, bugpack_e
     return bp_session_leave(&call);
 }
 
+void bugpack_crash_explain(bugpack_session *session, const char *type, const char *message) {
+    bp_call call;
+    if (bp_session_enter(&call, session, "explain a crash", NULL)) {
+        bp_crash_trigger_explain(bp_triggers_get(&session->triggers, &bp_trigger_crash),
+                                 type != NULL ? type : "", message != NULL ? message : "");
+    }
+    (void)bp_session_leave(&call);
+}
+
 bugpack_status bugpack_crash_thread_init(bugpack_error *error) {
     return bp_crash_thread_init(error);
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/status.h"
+#include "base/utf8.h"
 #include "platform/crash_handler.h"
 #include "report/stored_entries.h"
 
@@ -159,6 +160,15 @@ bugpack_status bp_crash_trigger_install(bp_crash_trigger *trigger, bugpack_error
         atomic_store(&trigger->is_installing, false);
     }
     return status;
+}
+
+void bp_crash_trigger_explain(bp_crash_trigger *trigger, const char *type, const char *message) {
+    if (atomic_load(&trigger->is_installed)) {
+        bp_crash_page *page = trigger->page;
+        bp_utf8_copy(page->exception_type, sizeof page->exception_type, type);
+        bp_utf8_copy(page->exception_message, sizeof page->exception_message, message);
+        page->is_exception_told = type[0] != '\0';
+    }
 }
 
 void bp_crash_trigger_note_change(bp_crash_trigger *trigger) {

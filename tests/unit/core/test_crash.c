@@ -261,6 +261,23 @@ Test(crash, has_the_message_of_an_abort_without_its_newline) {
     expect_damaged(page, "a message that does not end");
 }
 
+Test(crash, names_an_exception_that_the_host_has_told) {
+    bp_crash_page *page = sample_crash_page();
+    (void)snprintf(page->exception_type, sizeof page->exception_type, "viewer::torn");
+    print(page);
+    expect_piece("  \"cause\": \"the program aborted itself after the exception viewer::torn\",\n");
+    expect_piece("  \"exception\": {\n    \"type\": \"viewer::torn\"\n  },\n");
+    (void)snprintf(page->exception_message, sizeof page->exception_message, "in two");
+    page->is_exception_told = 1;
+    print(page);
+    expect_piece("    \"message\": \"in two\",\n    \"uncaught\": true\n");
+    memset(page->exception_message, 'x', sizeof page->exception_message);
+    expect_damaged(page, "a message that does not end");
+    page->exception_message[0] = '\0';
+    memset(page->exception_type, 'x', sizeof page->exception_type);
+    expect_damaged(page, "a type that does not end");
+}
+
 Test(crash, names_the_registers_of_aarch64) {
     bp_crash_page *page = sample_crash_page();
     page->arch = BP_CRASH_ARCH_AARCH64;

@@ -469,6 +469,7 @@ void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
         read_maps(page, source);
     }
     copy_stack(page, source, stack_pointer);
+    bp_crash_collect_exception(page, source);
     if (source->threads_path != NULL) {
         int fd = open(source->threads_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         list_threads(page, source, fd);

@@ -37,6 +37,10 @@ typedef struct bp_crash_source {
     void *context;
 } bp_crash_source;
 
+/* The exception of C++ that a thread which aborts has thrown, of a page that has stack and maps;
+ * nothing where there is none. crash_exception.c. */
+void bp_crash_collect_exception(bp_crash_page *page, const bp_crash_source *source);
+
 /* The parts of it, for a page whose other members are set. The second one ends with the check. */
 void bp_crash_collect_signal(bp_crash_page *page, const siginfo_t *info);
 void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
