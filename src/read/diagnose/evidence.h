@@ -159,6 +159,26 @@ bp_argument bp_evidence_rest(const bp_evidence *evidence);
 /* True if the executable is an interpreter of Python by its name. */
 bool bp_evidence_is_of_python(const bp_evidence *evidence);
 
+/* Sessions of PostgreSQL that wait for each other, over all processes of a report. Each is added
+ * while its process is read; what they say together is found behind the last, with evidence that
+ * has a report and findings alone. diagnose_runtime.c. */
+enum { BP_DATABASE_SESSION_MAX = 64 };
+typedef struct bp_database_session {
+    uint64_t pid;
+    bool waits; /* else it is idle in a transaction */
+    double window_ms;
+    char database[64], activity[40], folder[96];
+} bp_database_session;
+
+typedef struct bp_database {
+    bp_database_session sessions[BP_DATABASE_SESSION_MAX];
+    size_t count;
+    bool has_more;
+} bp_database;
+
+void bp_database_add(bp_database *database, const bp_evidence *evidence);
+void bp_database_find(const bp_database *database, bp_evidence *evidence);
+
 /* The limit of that name in process.json, as "Max open files", "soft" or "hard"; 0: none, or not
  * known. */
 uint64_t bp_limit(const bp_json_tree *process, const char *name, const char *kind);

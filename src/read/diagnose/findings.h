@@ -74,8 +74,9 @@ const char *bp_severity_name(bp_severity severity);
         ".threads[].waits_for.holder", "capture the process that holds it") \
     ROW(PROCESS_LOCK, "lock-held-by-process", CRITICAL, process_lock_held, PROCESS, \
         "threads.json", ".threads[].waits_for.process", "capture the process that holds it") \
-    ROW(DATABASE_LOCK, "database-lock", CRITICAL, database_lock, PROCESS, "process.json", \
-        ".command_line[0]", "pg_stat_activity shows what the sessions that hold it do") \
+    ROW(DATABASE_LOCK, "database-lock", CRITICAL, none, REPORT, "process.json", \
+        ".command_line[0]", \
+        "SELECT pid, pg_blocking_pids(pid) FROM pg_stat_activity names who holds it, and the queue") \
     ROW(OWNER_ENDED, "lock-owner-ended", CRITICAL, owner_ended, PROCESS, "threads.json", \
         ".threads[].waits_for", "look for what returns or ends a thread without an unlock") \
     ROW(CONNECT, "connect-pending", CRITICAL, connect_pending, PROCESS, "threads.json", \

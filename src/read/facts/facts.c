@@ -373,6 +373,7 @@ static void make_further_process(bp_json_maker *maker, const bp_process_reader *
 
 typedef struct report_reader {
     bp_deadlocks deadlocks;
+    bp_database database;
     bp_json_maker maker;
     bp_process_reader further;
     size_t deep_count; /* further processes whose stacks were wanted */
@@ -401,6 +402,7 @@ static bugpack_status read_process(report_reader *reader, bp_facts *facts,
         make_further_process(&reader->maker, process);
     }
     bp_deadlocks_add(&reader->deadlocks, &process->evidence);
+    bp_database_add(&reader->database, &process->evidence);
     bp_waits_add(&facts->waits, &process->evidence);
     bp_evidence_release(&process->evidence);
     return status;
@@ -481,6 +483,8 @@ static bugpack_status read_report(bp_facts *facts, bool is_brief, bugpack_error 
     }
     bp_make_group(&reader.maker);
     bp_waits_end(&facts->waits);
+    bp_evidence whole = {.findings = &facts->findings, .report = facts->report, .folder = ""};
+    bp_database_find(&reader.database, &whole);
     bp_findings_sort(&facts->findings);
     bp_make_deadlocks(&reader.maker, &reader.deadlocks);
     return status == BUGPACK_OK && reader.maker.lacks_memory
