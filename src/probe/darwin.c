@@ -75,6 +75,10 @@ bp_known_uint bp_system_oom_kills(void) {
     return (bp_known_uint){.known = false};
 }
 
+bool bp_system_read_groups_again(const bp_system *before, bp_system *system) {
+    return true;
+}
+
 void bp_system_read_groups(pid_t pid, bp_system *ret_system) {
     (void)pid;
     *ret_system = (bp_system){.cgroup_count = 0};

@@ -203,6 +203,12 @@ def throttled(name, finding, **cpu):
     yield name, finding, {"metadata.json": {}, "system.json": {"cgroups": [{"path": "/a", "cpu": cpu}]}}
 
 
+def group(name, finding, words, parent={}, **memory):
+    def scale(figures): return {key: value << 20 if key.endswith("bytes") else value for key, value in figures.items()}
+    groups = [{"path": "/a", "memory": scale(memory)}, {"path": "/", "memory": scale(parent)}]
+    yield name, finding, {"metadata.json": {}, "system.json": {"cgroups": groups}}, words
+
+
 def process(name, finding, limit=None, **members):
     limits = [{"name": limit, "soft": 1000}]
     yield name, finding, {"metadata.json": {}, "process.json": {"name": "p", "limits": limits, **members}}
@@ -245,8 +251,16 @@ rows = [
     *python("asleep", "", cpu_percent=50, cpu_ms=1000, voluntary_switches=200, run_delay_ms=799),
     *throttled("now", "cpu-throttled", periods=1000, throttled_periods=10, session_periods=20, session_throttled_periods=5),
     *throttled("before", "", periods=1000, throttled_periods=900, session_periods=20, session_throttled_periods=4),
-    *throttled("host", "cpu-throttled", periods=1000, throttled_periods=250, quota_ns=None),
-    *throttled("short", "cpu-throttled", periods=1000, throttled_periods=250, session_periods=9, session_throttled_periods=0),
+    *throttled("window", "cpu-throttled", periods=1000, throttled_periods=2, session_periods=5, session_throttled_periods=2, quota_ns=None),
+    *throttled("host", "", periods=1000, throttled_periods=1000),
+    *throttled("short", "", periods=1000, throttled_periods=1000, session_periods=4, session_throttled_periods=4),
+    *group("memory", "cgroup-limit", "uses 90 of at most 100 MiB of memory", current_bytes=120, file_bytes=40, shmem_bytes=10, max_bytes=100),
+    *group("pages", "", "", current_bytes=120, file_bytes=41, shmem_bytes=10, max_bytes=100),
+    *group("high", "cgroup-limit", "uses 90 of at most 100 MiB of memory", current_bytes=90, high_bytes=100, max_bytes=200),
+    *group("swaps", "cgroup-limit", "of memory, and 30 MiB of swap, of which it may use 50", current_bytes=90, max_bytes=100, swap_bytes=30, swap_max_bytes=50),
+    *group("swapless", "cgroup-limit", "of memory, and may not swap", current_bytes=90, max_bytes=100, swap_max_bytes=0),
+    *group("binds", "cgroup-limit", "uses 99 of", parent={"current_bytes": 99, "max_bytes": 100}, current_bytes=90, max_bytes=100),
+    *group("killed", "cgroup-oom-kill", "while it was observed: the kernel killed 2 processes", oom_kills=9, session_oom_kills=2),
     *process("full", "fd-limit", "Max open files", open_files=900),
     *process("open", "", "Max open files", open_files=899),
     *process("user", "thread-limit", "Max processes", uid=1, threads=900),
@@ -257,15 +271,16 @@ rows = [
     *process("children", "", zombie_children=19),
     *history("start", "", *(100000 + 5000 * min(i, 11) + 100 * i for i in range(20))),
 ]
-for name, finding, documents in rows:
+for name, finding, documents, *words in rows:
     with zipfile.ZipFile(f"{name}-bound.zip", "w") as report:
         for entry, text in documents.items():
             report.writestr(entry, "".join(json.dumps(line) + "\n" for line in text) if isinstance(text, list) else json.dumps(text))
-    print(name, finding)
+    print(name, finding, *words, sep="|")
 END
-while read -r name finding; do
+while IFS='|' read -r name finding words; do
     run show --json "$name-bound.zip" </dev/null
     expect_same "what is found in $name" "$finding" "$(jq -r '.findings[].id | select(. != "no-manifest")' out | tr '\n' ' ' | sed 's/ $//')"
+    grep -qF "$words" out || wrong "of $name there is: $(cat out)"
 done <bounds
 rm ./*-bound.zip # without a manifest
 
@@ -301,7 +316,7 @@ exits 0 show crash.zip
 for line in '!! crash in draw: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[crash.json\]' \
     '!! the control group "/a" uses 95 of at most 100 MiB of memory  \[system.json\]' \
     '!! the process died without a report; what it had recorded was recovered  \[metadata.json\]' \
-    ' ! the control group "/a" ran out of memory: 2 processes were killed  \[system.json\]' \
+    '   the control group "/a" ran out of memory at some time since it began: the kernel killed 2 processes  \[system.json\]' \
     ' ! the machine has 4 MiB of memory left, of 1024 MiB  \[system.json\]' \
     ' ! the file system of / and /tmp is 97 % full: 1.2 GiB are left  \[system.json\]' \
     '!! the file system of / and /tmp has 0 of 9 inodes left  \[system.json\]' \
@@ -375,10 +390,10 @@ with zipfile.ZipFile("both.zip", "w") as report:
     for i, folder in (9, "processes/9-w/"), (1, ""):
         report.writestr(folder + "runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 100},
             "threads": [{"tid": i, "name": "w", "cpu_percent": 100}]}))
-with zipfile.ZipFile("groups.zip", "w") as report:
+with zipfile.ZipFile("places.zip", "w") as report:
     report.writestr("metadata.json", metadata)
-    report.writestr("system.json", json.dumps({"cgroups": [
-        {"path": f"/{i}", "memory": {"current_bytes": 95, "max_bytes": 100, "oom_kills": 1}} for i in range(60)]}))'
+    report.writestr("system.json", json.dumps({"filesystems": [
+        {"of": ["root"], "available_bytes": i, "used_percent": 99, "total_inodes": 100, "free_inodes": 5} for i in range(60)]}))'
 exits 0 show busy.zip
 sed -n '/^Findings/,/^$/p' out | grep -v '^   next: ' >findings
 [ "$(sed -n 2p findings)" = '!! it died of SIGSEGV  [metadata.json]' ] || wrong "it is $(cat findings)"
@@ -387,17 +402,17 @@ sed -n '/^Findings/,/^$/p' out | grep -v '^   next: ' >findings
 grep -q '^   and 14 more, 0 of them critical$' findings || wrong "it is $(cat findings)"
 run show --json busy.zip
 holds '(.findings | length) == 48 and .other_findings == 14' out || wrong "it is $(cat out)"
-run show groups.zip
-[ "$(grep -c '^!! the control group' out)" = 47 ] || wrong "it is $(cat out)"
+run show places.zip
+[ "$(grep -c '^!! the file system' out)" = 47 ] || wrong "it is $(cat out)"
 grep -q '^   and 74 more, 13 of them critical$' out || wrong "it is $(cat out)"
-run html groups.zip
+run html places.zip
 grep -q '<p>And 74 more, 13 of them critical.</p>' out || wrong 'the page does not count them'
-run index groups.zip
+run index places.zip
 holds '.finding_count == 122 and .critical_findings == 61 and (.findings | length) == 48
-    and (.finding_ids | unique) == ["cgroup-limit", "killed-by-signal"]' out || wrong "it is $(cat out)"
+    and (.finding_ids | unique) == ["disk-full", "killed-by-signal"]' out || wrong "it is $(cat out)"
 run show both.zip
 [ "$(sed -n 's/^ ! thread \([0-9]*\) .*/\1/p' out | tr '\n' ' ')" = '1 9 ' ] || wrong "a further process comes first: $(cat out)"
-rm both.zip busy.zip groups.zip # they are not ours
+rm both.zip busy.zip places.zip # they are not ours
 
 fact 'threads that do the same are one row, and those that are not listed are counted'
 python3 -c 'import json, zipfile
@@ -606,14 +621,16 @@ report("own", {"status": 139}, ["too many rows"])
 a = {"tid": 1, "name": "a"}
 report("abort", {"signal": 6, "name": "SIGABRT"}, ["free(): double free detected in tcache 2"],
     crash={"name": "SIGABRT", "summary": "SIGABRT in thread a (1): sent", "thread": a, "cause": "the program aborted itself"})
-groups = {"cgroups": [{"path": "/web", "memory": {"current_bytes": 5, "max_bytes": 100, "oom_kills": 1}}]}
+groups = {"cgroups": [{"path": "/web", "memory": {"current_bytes": 5, "max_bytes": 100 << 20, "oom_kills": 3, "session_oom_kills": 1}}]}
 report("killed", {"signal": 9, "name": "SIGKILL"}, [], system=groups)
 report("child-killed", {"status": 137}, ["Killed"], system=groups)
+report("make-killed", {"status": 2}, ["make: *** [Makefile:2: all] Killed"], system=groups)
 for name, used in ("limit", 2004), ("early", 1590), ("late", 3100):
     report(name, {"signal": 9, "name": "SIGKILL", "cpu_ms": used}, [],
         process={"limits": [{"name": "Max cpu time", "soft": 1, "hard": 2}]})
 report("machine-killed", {"signal": 9, "name": "SIGKILL"}, [], system={"memory": {"oom_kills_in_session": 2}, "cgroups": groups["cgroups"][:0]})
-report("other-killed", {"signal": 9, "name": "SIGKILL"}, [], system={"memory": {"oom_kills_in_session": 0}, **groups})
+report("other-killed", {"signal": 9, "name": "SIGKILL"}, [], system={"memory": {"oom_kills_in_session": 0}, "cgroups": [
+    {"path": "/web", "memory": {"oom_kills": 3, "session_oom_kills": 0}}]})
 report("term", {"signal": 15, "name": "SIGTERM"}, [], system=groups)
 report("host", {"signal": 6, "name": "SIGABRT"}, [],
     crash={"name": "SIGABRT", "summary": "SIGABRT in thread a (1): sent", "thread": a, "abort_message": "a: Assertion failed"})
@@ -660,14 +677,15 @@ abort|crash: free\(\): double free detected in tcache 2: SIGABRT in thread a \(1
 abort|its last words: free\(\): double free detected in tcache 2
 host|crash: a: Assertion failed: SIGABRT in thread a \(1\)
 host|its last words: a: Assertion failed
-killed|it was probably killed for lack of memory, for which the kernel has killed 1 in the control group "/web" since that began
+killed|it was probably killed for lack of memory: meanwhile the kernel killed 1 process for it in the control group "/web", which may use 100 MiB
+make-killed|a child of it was probably killed for lack of memory.*
 limit|it died of SIGKILL: probably at its hard limit of 2 s of CPU time, of which it used 2.0 s
 early|it died of SIGKILL
 late|it died of SIGKILL
 child-killed|a child of it was probably killed for lack of memory.*
 child-killed|a child of it died, probably of SIGKILL: .*
 null|crash: use through a null pointer: SIGSEGV at 0x0 in thread a \(1\)
-machine-killed|it was probably killed for lack of memory, for which the kernel has killed 2 processes of this machine while the command ran
+machine-killed|it was probably killed for lack of memory: meanwhile the kernel killed 2 processes of this machine for it
 made|its last words: x.c:1:24: error: y undeclared
 caret|its last words: X.java:1: error: missing
 java|its last words: Exception in thread "main" E: cannot load Caused by: F: disk on fire

@@ -91,6 +91,24 @@ prepare_out_of_memory() {
     export group
 }
 
+# bugpack is in the group from the beginning, as in a container.
+prepare_out_of_memory_of_child() {
+    prepare_out_of_memory
+    printf '#!/bin/sh\necho $$ >"%s/cgroup.procs" && exec "%s" "$@"\n' "$group" "$BUGPACK" >bugpack-in-group
+    chmod +x bugpack-in-group
+    BUGPACK=./bugpack-in-group
+}
+
+# What a group has read fills it up to its limit, and goes when something else needs the memory.
+begin_group_of_files() {
+    make_group memory
+    set_group 67108864 memory.limit_in_bytes memory.max
+    head -c 83886080 /dev/zero >data
+    mkfifo idle
+    begin_in_group sh -c 'cat data >/dev/null; echo ready; read -r _ <>idle'
+    await "grep -q '^ready' said"
+}
+
 # An ELF file of s390x, and a script of nobody's language.
 prepare_other_processor() {
     printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000\026\000' >other

@@ -23,7 +23,8 @@ enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_B
  *     SOURCE(… , provider, when it applies, its limit in KiB, its turn)
  *
  * A name that ends in '/' stands for all below it. What is a SOURCE is made by the provider
- * bp_source_<provider> (sources/register.c); what changes fast has the first turns.
+ * bp_source_<provider> (sources/register.c); what changes fast has the first turns, and the last
+ * one comes when the window has passed.
  */
 /* clang-format off */
 #define BP_ENTRIES(ROW, SOURCE) \
@@ -40,9 +41,9 @@ enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_B
     SOURCE(FILES, "files.json", JSON, OPTIONAL, "paths of open files, addresses of peers", \
            open_files, has_process, 128 << 10, 5) \
     SOURCE(SYSTEM, "system.json", JSON, OPTIONAL, "distribution, path of the program", \
-           system, is_first, 4 << 10, 6) \
+           system, is_first, 4 << 10, 8) \
     SOURCE(HEAP_STATE, "heap-state.json", JSON, OPTIONAL, "numbers alone", \
-           heap_state, is_own, 64, 8) \
+           heap_state, is_own, 64, 7) \
     SOURCE(STACKS_TEXT, "stacks.txt", TEXT, OPTIONAL, "names of threads and functions, paths", \
            stacks_text, has_stacks, 64 << 10, 2) \
     SOURCE(STACKS, "stacks.json", JSON, OPTIONAL, "names of threads and functions, paths", \
@@ -59,7 +60,7 @@ enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_B
     ROW(SCREENSHOT_REGION, "screenshot-region.png", ANY, FIXED, "SCREENSHOT") \
     ROW(DISCONNECT, "disconnect-cause.json", JSON, FIXED, "error texts") \
     SOURCE(THREAD_HEAP, "thread-heap.json", JSON, OPTIONAL, "names of threads", \
-           thread_heap, is_other, 256 << 10, 7) \
+           thread_heap, is_other, 256 << 10, 6) \
     ROW(COMMANDS, "commands/", ANY, HOSTS, "what commands printed: addresses, paths, names") \
     ROW(HOST_THREADS, "host-threads.json", JSON, FIXED, \
         "names and command lines of all processes") \

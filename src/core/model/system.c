@@ -148,7 +148,7 @@ bugpack_status bp_system_print(const bp_system *system, bp_buffer *out, bugpack_
         bp_json_object_end(&json);
     }
     bp_machine_add_pressure(&json, system->pressure);
-    if (system->has_process) {
+    if (system->has_process || system->cgroup_count > 0) {
         add_container(&json, system);
     }
     if (system->has_process && system->filesystem_count > 0) {

@@ -71,8 +71,12 @@ typedef struct bp_machine_figure {
     X(MEMORY_PEAK, "memory", "peak_bytes")                                                         \
     X(MEMORY_HIGH, "memory", "high_bytes")                                                         \
     X(MEMORY_MAX, "memory", "max_bytes")                                                           \
+    X(MEMORY_FILE, "memory", "file_bytes")                                                         \
+    X(MEMORY_SHMEM, "memory", "shmem_bytes")                                                       \
     X(MEMORY_SWAP, "memory", "swap_bytes")                                                         \
+    X(MEMORY_SWAP_MAX, "memory", "swap_max_bytes")                                                 \
     X(MEMORY_OOM_KILLS, "memory", "oom_kills")                                                     \
+    X(MEMORY_SESSION_OOM_KILLS, "memory", "session_oom_kills")                                     \
     X(PIDS_CURRENT, "pids", "current")                                                             \
     X(PIDS_PEAK, "pids", "peak")                                                                   \
     X(PIDS_MAX, "pids", "max")

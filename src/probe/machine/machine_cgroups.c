@@ -156,7 +156,10 @@ static const struct figure_row {
             {BP_CGROUP_MEMORY_PEAK, NULL, "memory.peak", NULL, false, 1},
             {BP_CGROUP_MEMORY_HIGH, NULL, "memory.high", NULL, false, 1},
             {BP_CGROUP_MEMORY_MAX, NULL, "memory.max", NULL, false, 1},
+            {BP_CGROUP_MEMORY_FILE, NULL, "memory.stat", "file", false, 1},
+            {BP_CGROUP_MEMORY_SHMEM, NULL, "memory.stat", "shmem", false, 1},
             {BP_CGROUP_MEMORY_SWAP, NULL, "memory.swap.current", NULL, false, 1},
+            {BP_CGROUP_MEMORY_SWAP_MAX, NULL, "memory.swap.max", NULL, false, 1},
             {BP_CGROUP_MEMORY_OOM_KILLS, NULL, "memory.events", "oom_kill", false, 1},
             {BP_CGROUP_PIDS_CURRENT, NULL, "pids.current", NULL, false, 1},
             {BP_CGROUP_PIDS_PEAK, NULL, "pids.peak", NULL, false, 1},
@@ -170,6 +173,9 @@ static const struct figure_row {
             {BP_CGROUP_MEMORY_CURRENT, "memory", "memory.usage_in_bytes", NULL, false, 1},
             {BP_CGROUP_MEMORY_PEAK, "memory", "memory.max_usage_in_bytes", NULL, false, 1},
             {BP_CGROUP_MEMORY_MAX, "memory", "memory.limit_in_bytes", NULL, true, 1},
+            {BP_CGROUP_MEMORY_FILE, "memory", "memory.stat", "total_cache", false, 1},
+            {BP_CGROUP_MEMORY_SHMEM, "memory", "memory.stat", "total_shmem", false, 1},
+            {BP_CGROUP_MEMORY_SWAP, "memory", "memory.stat", "total_swap", false, 1},
             {BP_CGROUP_MEMORY_OOM_KILLS, "memory", "memory.oom_control", "oom_kill", false, 1},
             {BP_CGROUP_PIDS_CURRENT, "pids", "pids.current", NULL, false, 1},
             {BP_CGROUP_PIDS_MAX, "pids", "pids.max", NULL, false, 1}};
@@ -209,7 +215,9 @@ static bool is_in(const char *lines, size_t lines_bytes, const char *controller,
 
 static void read_figures(const place *top, bool is_unified, const char *lines, size_t lines_bytes,
                          bp_machine_cgroup *cgroup) {
-    const char *open_controller = NULL;
+    const char *open_controller = NULL, *read_file = NULL;
+    char text[figure_bytes_max];
+    size_t length = 0;
     place from = {.fd = -1, .summary = top->summary};
     if (is_unified) {
         from = open_below(top, ".", cgroup->path);
@@ -221,6 +229,7 @@ static void read_figures(const place *top, bool is_unified, const char *lines, s
         if (rows[i].controller != open_controller) {
             bp_file_close(from.fd);
             from.fd = -1;
+            read_file = NULL;
             open_controller = rows[i].controller;
             if (is_in(lines, lines_bytes, open_controller, cgroup->path)) {
                 from = open_below(top, open_controller, cgroup->path);
@@ -229,11 +238,13 @@ static void read_figures(const place *top, bool is_unified, const char *lines, s
         bp_machine_figure *figure = &cgroup->figures[rows[i].figure];
         if (rows[i].key == NULL) {
             read_figure(&from, rows[i].file, rows[i].is_limit_v1, rows[i].scale, figure);
-        } else {
-            char text[figure_bytes_max];
-            size_t length = read_place(&from, rows[i].file, text);
-            (void)bp_machine_find_figure(text, length, rows[i].key, rows[i].scale, figure);
+            continue;
         }
+        if (read_file == NULL || strcmp(read_file, rows[i].file) != 0) {
+            length = read_place(&from, rows[i].file, text);
+            read_file = rows[i].file;
+        }
+        (void)bp_machine_find_figure(text, length, rows[i].key, rows[i].scale, figure);
     }
     if (is_unified) {
         read_unified(&from, cgroup);
@@ -363,5 +374,27 @@ bool bp_machine_cgroups_of_process(const char *lines, size_t lines_bytes, bp_sys
         }
     }
     bp_file_close(of.cgroup_fd);
+    return has_memory;
+}
+
+bool bp_machine_cgroups_again(const bp_system *before, bp_system *system,
+                              bp_machine_summary *summary) {
+    int cgroup_fd = open("/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool has_memory = true;
+    for (size_t i = 0; cgroup_fd >= 0 && has_memory && i < before->cgroup_count; i++) {
+        const bp_machine_cgroup *was = &before->cgroups[i];
+        bp_machine_cgroup *now = &system->cgroups[i];
+        *now = (bp_machine_cgroup){.path = strdup(was->path)};
+        has_memory = now->path != NULL;
+        if (has_memory) {
+            read_cgroup(cgroup_fd, NULL, 0, now, summary);
+            system->cgroup_count = i + 1;
+        }
+        /* A group of version 1 may be of other processes where a controller was not known. */
+        for (size_t k = 0; k < BP_CGROUP_FIGURE_COUNT; k++) {
+            now->figures[k].is_known = now->figures[k].is_known && was->figures[k].is_known;
+        }
+    }
+    bp_file_close(cgroup_fd);
     return has_memory;
 }

@@ -228,12 +228,13 @@ void bp_system_read_groups(pid_t pid, bp_system *ret_system) {
     free(reader);
 }
 
-/* How often a group was throttled since the session began. */
+/* How often a group was throttled, or out of memory, since the session began. */
 static void compare_group(const bp_machine_cgroup *before, bp_machine_cgroup *now) {
     static const struct {
         bp_cgroup_figure total, since;
     } pairs[] = {{BP_CGROUP_CPU_PERIODS, BP_CGROUP_CPU_SESSION_PERIODS},
-                 {BP_CGROUP_CPU_THROTTLED_PERIODS, BP_CGROUP_CPU_SESSION_THROTTLED}};
+                 {BP_CGROUP_CPU_THROTTLED_PERIODS, BP_CGROUP_CPU_SESSION_THROTTLED},
+                 {BP_CGROUP_MEMORY_OOM_KILLS, BP_CGROUP_MEMORY_SESSION_OOM_KILLS}};
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         const bp_machine_figure *was = &before->figures[pairs[i].total];
         const bp_machine_figure *is = &now->figures[pairs[i].total];
@@ -254,11 +255,25 @@ static void compare_groups(const bp_system *before, bp_system *now) {
     }
 }
 
+bool bp_system_read_groups_again(const bp_system *before, bp_system *system) {
+    bp_machine_summary summary = {.error_count = 0};
+    bool has_memory = bp_machine_cgroups_again(before, system, &summary);
+    compare_groups(before, system);
+    return has_memory;
+}
+
 static bool read_process(struct reader *reader) {
+    const bp_system *before = reader->plan->groups_before;
+    bp_proc_stat stat;
     read_usable_cpus(reader);
     read_container(reader);
-    bool has_memory = read_groups(reader) && read_executable(reader);
-    compare_groups(reader->plan->groups_before, &reader->system);
+    /* In version 1 a process that has ended is in "/" until somebody waits for it. */
+    bool has_ended = bp_proc_read_stat(reader->process_fd, &stat, "stat") == 0 && stat.state == 'Z';
+    bool has_memory = has_ended && before != NULL && before->cgroup_count > 0
+                          ? bp_machine_cgroups_again(before, &reader->system, &reader->summary)
+                          : read_groups(reader);
+    has_memory = has_memory && read_executable(reader);
+    compare_groups(before, &reader->system);
     int root_fd = reader->has_root ? reader->root_fd : -1;
     /* Last: one of a network may take long to answer. */
     bp_filesystems_read(reader->process_fd, root_fd, &reader->system);

@@ -24,6 +24,10 @@ bp_known_uint bp_system_oom_kills(void);
  * read, and on other systems than Linux. The caller releases the result. */
 void bp_system_read_groups(pid_t pid, bp_system *ret_system);
 
+/* Gives a system without groups those that were read before, with what is counted in each now: of a
+ * process that has ended. False without memory. */
+bool bp_system_read_groups_again(const bp_system *before, bp_system *system);
+
 /*
  * Reads all of it. What cannot be read is absent; of a process that has ended, everything of the
  * process. The caller releases the result. NO_MEMORY; UNSUPPORTED on other systems than Linux.

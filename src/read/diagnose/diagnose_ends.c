@@ -528,39 +528,83 @@ void bp_diagnose_child_killed(bp_evidence *evidence) {
     }
 }
 
-/*
- * The groups of the process, whose counts are since they began, and so may be of other processes;
- * or else the machine, which counts while the session is open. In version 1 a process that has
- * ended is said to be in "/".
- */
-void bp_diagnose_oom_killed(bp_evidence *evidence) {
-    char signal[BP_SIGNAL_BYTES];
-    bool was_child = exit_status(evidence) == 128 + SIGKILL;
-    bool was_killed = bp_exit_signal(evidence->metadata, signal) && strcmp(signal, "SIGKILL") == 0;
-    const char *subject = was_child ? "a child of it" : "it";
-    uint64_t kills = 0;
-    bool is_counted = bp_json_tree_uint(bp_json_tree_object(evidence->system, "memory"),
-                                        "oom_kills_in_session", &kills);
-    if ((!was_killed && !was_child) || (is_counted && kills == 0)) {
-        return;
-    }
+/* The words by which a program says that its child died of SIGKILL: make, gcc, Python, Node, Rust,
+ * and those that name the exit status of a shell. */
+static bool has_lost_child(const bp_evidence *evidence) {
+    enum { near_max = 16 };
+    static const char *const words[] = {
+        "Killed", "SIGKILL", "ignal 9", "ignal: 9", "137", "terminated abruptly", NULL};
+    const char *at;
+    uint64_t status = exit_status(evidence);
+    return status == 128 + SIGKILL ||
+           (status != 0 && find_line(evidence, near_max, words, &at) != NULL);
+}
+
+/* A group of the process, or one above, whose count is above 0; or NULL. */
+static const bp_json_tree *find_oom_group(const bp_evidence *evidence, const char *count,
+                                          uint64_t *ret_kills) {
+    const bp_json_tree *found = NULL;
     BP_JSON_EACH (cgroup, bp_json_tree_rows(evidence->system, "cgroups")) {
-        const char *path = bp_json_tree_text_or(cgroup, "path", "?");
-        uint64_t group_kills =
-            bp_json_tree_uint_or(bp_json_tree_object(cgroup, "memory"), "oom_kills", 0);
-        if (strcmp(path, "/") != 0 && group_kills > 0) {
-            bp_find(evidence,
-                    "{} was probably killed for lack of memory, for which the kernel has killed {} "
-                    "in the control group \"{}\" since that began",
-                    BP_TEXT(subject), BP_COUNT(group_kills), BP_CUT_TEXT(path, 120));
-            return;
+        const bp_json_tree *memory = bp_json_tree_object(cgroup, "memory");
+        if (found == NULL && bp_json_tree_uint(memory, count, ret_kills) && *ret_kills > 0) {
+            found = cgroup;
         }
     }
-    if (is_counted) {
+    return found;
+}
+
+static bool died_of_sigkill(const bp_evidence *evidence) {
+    char signal[BP_SIGNAL_BYTES];
+    return bp_exit_signal(evidence->metadata, signal) && strcmp(signal, "SIGKILL") == 0;
+}
+
+/* What the kernel counted while the session was open: in the groups of the process, where that is
+ * known, and else of the machine. */
+void bp_diagnose_oom_killed(bp_evidence *evidence) {
+    bool was_killed = died_of_sigkill(evidence);
+    const char *subject = was_killed ? "it" : "a child of it";
+    uint64_t kills = 0;
+    if (!was_killed && !has_lost_child(evidence)) {
+        return;
+    }
+    const bp_json_tree *group = find_oom_group(evidence, "session_oom_kills", &kills);
+    if (group != NULL) {
+        const bp_json_tree *memory = bp_json_tree_object(group, "memory");
         bp_find(evidence,
-                "{} was probably killed for lack of memory, for which the kernel has killed {} "
-                "process{|es} of this machine while the command ran",
+                "{} was probably killed for lack of memory: meanwhile the kernel killed {} "
+                "process{|es} for it in the control group \"{}\"{[, which may use {} MiB]}",
+                BP_TEXT(subject), BP_COUNT(kills),
+                BP_CUT_TEXT(bp_json_tree_text_or(group, "path", ""), 120),
+                BP_COUNT(bp_json_tree_uint_or(memory, "max_bytes", 0) >> 20));
+    } else if (bp_json_tree_uint(bp_json_tree_object(evidence->system, "memory"),
+                                 "oom_kills_in_session", &kills) &&
+               kills > 0) {
+        bp_find(evidence,
+                "{} was probably killed for lack of memory: meanwhile the kernel killed {} "
+                "process{|es} of this machine for it",
                 BP_TEXT(subject), BP_COUNT(kills));
+    }
+}
+
+/* Both diagnoses of it, where the end of the process does not name it: while it was observed, and
+ * long ago. */
+void bp_diagnose_cgroup_kills(bp_evidence *evidence) {
+    bool is_past = evidence->running == BP_DIAGNOSIS_CGROUP_KILLS_PAST;
+    bool has_ended = bp_json_tree_object(evidence->metadata, "exit") != NULL;
+    uint64_t kills = 0, past_kills = 0;
+    const bp_json_tree *group = find_oom_group(evidence, "session_oom_kills", &kills);
+    const bp_json_tree *past = find_oom_group(evidence, "oom_kills", &past_kills);
+    bool is_own = past != NULL && past == bp_json_tree_rows(evidence->system, "cgroups");
+    if (!is_past && group != NULL && !died_of_sigkill(evidence) && !has_lost_child(evidence)) {
+        bp_find(evidence,
+                "the control group \"{}\" ran out of memory while it was observed: the kernel "
+                "killed {} process{|es}",
+                BP_CUT_TEXT(bp_json_tree_text_or(group, "path", ""), 120), BP_COUNT(kills));
+    } else if (is_past && group == NULL && is_own && !has_ended) {
+        bp_find(evidence,
+                "the control group \"{}\" ran out of memory at some time since it began: the "
+                "kernel killed {} process{|es}",
+                BP_CUT_TEXT(bp_json_tree_text_or(past, "path", ""), 120), BP_COUNT(past_kills));
     }
 }
 

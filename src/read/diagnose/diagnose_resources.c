@@ -183,40 +183,77 @@ static bp_argument cgroup_path(const bp_json_tree *cgroup) {
     return BP_CUT_TEXT(bp_json_tree_text_or(cgroup, "path", "?"), 120);
 }
 
-void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
-    static const struct {
-        const char *group, *used, *max, *what;
-        double unit;
-    } limits[] = {{"memory", "current_bytes", "max_bytes", "MiB of memory", 1 << 20},
-                  {"pids", "current", "max", "processes and threads", 1}};
+/* The memory that the kernel cannot take from a group by dropping pages of files; and its limit:
+ * above the lower one, memory.high, it lets the group hardly run. */
+static bool group_memory(const bp_json_tree *cgroup, uint64_t *ret_used, uint64_t *ret_max) {
+    const bp_json_tree *memory = bp_json_tree_object(cgroup, "memory");
+    uint64_t max = bp_json_tree_uint_or(memory, "max_bytes", UINT64_MAX);
+    uint64_t high = bp_json_tree_uint_or(memory, "high_bytes", UINT64_MAX);
+    uint64_t file = bp_json_tree_uint_or(memory, "file_bytes", 0);
+    uint64_t shared = bp_json_tree_uint_or(memory, "shmem_bytes", 0); /* a part of the former */
+    uint64_t droppable = file > shared ? file - shared : 0;
+    bool is_known = bp_json_tree_uint(memory, "current_bytes", ret_used);
+    *ret_used -= is_known && droppable < *ret_used ? droppable : *ret_used;
+    *ret_max = max < high ? max : high;
+    return is_known && *ret_max < UINT64_MAX;
+}
+
+static bool group_tasks(const bp_json_tree *cgroup, uint64_t *ret_used, uint64_t *ret_max) {
+    const bp_json_tree *pids = bp_json_tree_object(cgroup, "pids");
+    return bp_json_tree_uint(pids, "current", ret_used) && bp_json_tree_uint(pids, "max", ret_max);
+}
+
+/* Of a group and those above it the one with the least left, if it is near its limit; or NULL. */
+static const bp_json_tree *find_tightest(const bp_evidence *evidence,
+                                         bool (*read)(const bp_json_tree *, uint64_t *, uint64_t *),
+                                         uint64_t *ret_used, uint64_t *ret_max) {
+    const bp_json_tree *tightest = NULL;
+    uint64_t used, max, least = UINT64_MAX;
     BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
-        for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-            const bp_json_tree *group = bp_json_tree_object(cgroup, limits[i].group);
-            uint64_t used, max;
-            if (bp_json_tree_uint(group, limits[i].used, &used) &&
-                bp_json_tree_uint(group, limits[i].max, &max) && used >= max - max / 10) {
-                bp_find(evidence, "the control group \"{}\" uses {} of at most {} {}",
-                        cgroup_path(cgroup), BP_COUNT((double)used / limits[i].unit),
-                        BP_COUNT((double)max / limits[i].unit), BP_TEXT(limits[i].what));
-            }
+        if (read(cgroup, &used, &max) && used >= max - max / 10 &&
+            (tightest == NULL || max - used < least)) {
+            tightest = cgroup;
+            least = used < max ? max - used : 0;
+            *ret_used = used;
+            *ret_max = max;
         }
+    }
+    return tightest;
+}
+
+void bp_diagnose_cgroup_limit(bp_evidence *evidence) {
+    uint64_t used = 0, max = 0, swap_max;
+    const bp_json_tree *cgroup = find_tightest(evidence, group_memory, &used, &max);
+    if (cgroup != NULL) {
+        const bp_json_tree *memory = bp_json_tree_object(cgroup, "memory");
+        uint64_t swap = bp_json_tree_uint_or(memory, "swap_bytes", 0);
+        bool is_swap_limited = bp_json_tree_uint(memory, "swap_max_bytes", &swap_max);
+        bool is_without_swap = is_swap_limited && swap_max == 0;
+        bp_find(evidence,
+                "the control group \"{}\" uses {} of at most {} MiB of memory{}{[, and {} MiB of "
+                "swap]}{[, of which it may use {}]}",
+                cgroup_path(cgroup), BP_COUNT(used >> 20), BP_COUNT(max >> 20),
+                BP_TEXT(is_without_swap ? ", and may not swap" : ""), BP_COUNT(swap >> 20),
+                BP_COUNT(is_swap_limited ? swap_max >> 20 : 0));
+    }
+    cgroup = find_tightest(evidence, group_tasks, &used, &max);
+    if (cgroup != NULL) {
+        bp_find(evidence, "the control group \"{}\" has {} of at most {} processes and threads",
+                cgroup_path(cgroup), BP_COUNT(used), BP_COUNT(max));
     }
 }
 
-/* In the time of the session, as of a watch or a command; where that is too short, since the group
- * began, of which a healthy one may have been throttled long ago. */
+/* While the session was open, as of a watch, a command or a capture's window: a healthy group may
+ * have been throttled long ago. */
 void bp_diagnose_throttled(bp_evidence *evidence) {
-    enum { periods_min = 10 };
+    enum { periods_min = 5 };
     BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
         const bp_json_tree *cpu = bp_json_tree_object(cgroup, "cpu");
         uint64_t periods, throttled, quota_ns, period_ns;
         double cpus = 0;
-        bool is_recent = bp_json_tree_uint(cpu, "session_periods", &periods) &&
-                         bp_json_tree_uint(cpu, "session_throttled_periods", &throttled) &&
-                         periods >= periods_min;
-        bool is_known = is_recent || (bp_json_tree_uint(cpu, "periods", &periods) &&
-                                      bp_json_tree_uint(cpu, "throttled_periods", &throttled));
-        if (!is_known || periods < periods_min || throttled < periods / 4) {
+        if (!bp_json_tree_uint(cpu, "session_periods", &periods) ||
+            !bp_json_tree_uint(cpu, "session_throttled_periods", &throttled) ||
+            periods < periods_min || throttled * 4 < periods) {
             continue;
         }
         if (bp_json_tree_uint(cpu, "quota_ns", &quota_ns) &&
@@ -224,22 +261,10 @@ void bp_diagnose_throttled(bp_evidence *evidence) {
             cpus = (double)quota_ns / (double)period_ns;
         }
         bp_find(evidence,
-                "the control group \"{}\" was throttled in {} of {} periods {}{[; it may use {}]}",
+                "the control group \"{}\" was throttled in {} of {} periods while it was "
+                "observed{[; it may use {}]}",
                 cgroup_path(cgroup), BP_COUNT(throttled), BP_COUNT(periods),
-                BP_TEXT(is_recent ? "while it was observed" : "since it began"),
                 BP_NUMBER(cpus, 2, " CPUs"));
-    }
-}
-
-void bp_diagnose_cgroup_kills(bp_evidence *evidence) {
-    BP_JSON_EACH (cgroup, first_cgroup(evidence)) {
-        uint64_t kills =
-            bp_json_tree_uint_or(bp_json_tree_object(cgroup, "memory"), "oom_kills", 0);
-        if (kills > 0) {
-            bp_find(evidence,
-                    "the control group \"{}\" ran out of memory: {} processes were killed",
-                    cgroup_path(cgroup), BP_COUNT(kills));
-        }
     }
 }
 

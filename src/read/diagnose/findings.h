@@ -133,7 +133,7 @@ const char *bp_severity_name(bp_severity severity);
         "runtime-metrics.json", ".process.ended_threads_cpu_ms", \
         "look for what starts a thread for each piece of work; perf trace -s -p shows them") \
     ROW(THROTTLED, "cpu-throttled", WARNING, throttled, PROCESS, "system.json", \
-        ".cgroups[].cpu.throttled_periods", "") \
+        ".cgroups[].cpu.session_throttled_periods", "") \
     ROW(STARVED, "cpu-starved", WARNING, starved, PROCESS, "runtime-metrics.json", \
         ".threads[].run_delay_ms", "") \
     ROW(MEMORY_GROWTH, "memory-growth", WARNING, memory_growth, REPORT, "metrics-history.jsonl", \
@@ -144,7 +144,7 @@ const char *bp_severity_name(bp_severity severity);
         ".file_count", "files.json lists what is open") \
     ROW(SWAPPED, "swapped", WARNING, swapped, PROCESS, "process.json", ".memory.swap_kb", "") \
     ROW(CGROUP_KILLS, "cgroup-oom-kill", WARNING, cgroup_kills, PROCESS, "system.json", \
-        ".cgroups[].memory.oom_kills", "") \
+        ".cgroups[].memory.session_oom_kills", "the kernel's log names the process and its memory") \
     ROW(DISK_LOW, "disk-nearly-full", WARNING, disks, PROCESS, "system.json", \
         ".filesystems[]", "") \
     ROW(INODES_LOW, "inodes-low", WARNING, inodes, PROCESS, "system.json", \
@@ -161,6 +161,8 @@ const char *bp_severity_name(bp_severity severity);
     ROW(MISSING, "entry-missing", WARNING, missing, REPORT, "", "", "") \
     ROW(NO_ANSWER_YET, "no-answer", INFO, no_answer, PROCESS, "threads.json", \
         ".threads[].waits_for", "look at what the other end does") \
+    ROW(CGROUP_KILLS_PAST, "cgroup-oom-kill", INFO, cgroup_kills, PROCESS, "system.json", \
+        ".cgroups[].memory.oom_kills", "") \
     ROW(NO_MANIFEST, "no-manifest", INFO, no_manifest, REPORT, "manifest.json", "", "")
 /* clang-format on */
 

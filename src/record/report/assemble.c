@@ -1,7 +1,8 @@
 /*
  * The sequence of the steps makes a report describe one instant: the first sample is taken at once,
  * while the snapshot thread copies the rings; the providers run while the window passes; only then
- * comes the wait, and behind it the log files, which have what was said meanwhile.
+ * comes the wait. What counts over the window, and the log files, which have what was said
+ * meanwhile, are read when it has passed.
  */
 
 #include "report/assemble.h"
@@ -313,20 +314,18 @@ static bugpack_status ask_provider(const struct assembly *assembly, bp_provider 
     return status;
 }
 
-/* Those of log files, or all others. */
-static bugpack_status ask_providers(const struct assembly *assembly, bool are_of_logs, stage at,
+static bugpack_status ask_providers(const struct assembly *assembly, bool are_late,
                                     bugpack_error *error) {
     bp_provider **providers = NULL;
     size_t count = 0;
     bugpack_status status =
         bp_provider_list_get(assembly->context->providers, &providers, &count, error);
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        const char *name = bp_provider_spec_of(providers[i])->name;
-        if ((bp_entry_find(name) == BP_ENTRY_LOG_FILES) != are_of_logs) {
-            continue;
+        bool is_wanted = bp_provider_spec_of(providers[i])->is_late == are_late;
+        if (is_wanted && !are_late) {
+            status = step(assembly, STAGE_PROVIDERS, i, count, error);
         }
-        status = step(assembly, at, i, count, error);
-        if (status == BUGPACK_OK) {
+        if (is_wanted && status == BUGPACK_OK) {
             status = ask_provider(assembly, providers[i], error);
         }
     }
@@ -334,12 +333,13 @@ static bugpack_status ask_providers(const struct assembly *assembly, bool are_of
     return status;
 }
 
-static bugpack_status add_entries(const struct assembly *assembly, bugpack_error *error) {
-    return ask_providers(assembly, false, STAGE_PROVIDERS, error);
+static bugpack_status ask_early(const struct assembly *assembly, bugpack_error *error) {
+    return ask_providers(assembly, false, error);
 }
 
-static bugpack_status add_log_files(const struct assembly *assembly, bugpack_error *error) {
-    return ask_providers(assembly, true, STAGE_METRICS, error);
+/* System counts over the window, and log files. */
+static bugpack_status ask_late(const struct assembly *assembly, bugpack_error *error) {
+    return ask_providers(assembly, true, error);
 }
 
 static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subject *subject,
@@ -462,9 +462,9 @@ static const struct {
     stage stage;
     bool needs_subject; /* left out where the report is about a dead session */
 } steps[] = {
-    {note_process, STAGE_SNAPSHOT, true}, {add_entries, STAGE_PROVIDERS, true},
+    {note_process, STAGE_SNAPSHOT, true}, {ask_early, STAGE_PROVIDERS, true},
     {add_early, STAGE_RINGS, false},      {wait_window, STAGE_WINDOW, true},
-    {add_metrics, STAGE_METRICS, true},   {add_log_files, STAGE_METRICS, true},
+    {add_metrics, STAGE_METRICS, true},   {ask_late, STAGE_METRICS, true},
     {add_profiles, STAGE_METRICS, true},  {add_late, STAGE_METRICS, false},
     {add_metadata, STAGE_METRICS, false},
 };

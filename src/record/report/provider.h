@@ -33,6 +33,7 @@ typedef struct bp_provider_spec {
     void (*release)(void *context);
     size_t limit_bytes;
     uint32_t timeout_ms;
+    bool is_late; /* called when the window of the report has passed */
 } bp_provider_spec;
 
 /* A file to register for the command (sources/source.h). */

@@ -83,6 +83,10 @@ static bugpack_status read_system(const bp_source *source, bugpack_writer *write
     if (status == BUGPACK_OK && plan.with_process &&
         bp_subject_check(source->subject, &ended) == BUGPACK_ERR_NO_PROCESS) {
         bp_system_forget_process(ret_system); /* it may be of the next process with this id */
+        if (!bp_system_read_groups_again(&source->groups_before, ret_system)) {
+            status = bp_fail_memory(error, "describe the system");
+            bp_system_release(ret_system);
+        }
         (void)snprintf(writer->line.note, sizeof writer->line.note, "without the process: %s",
                        ended.message);
     }

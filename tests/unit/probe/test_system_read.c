@@ -113,6 +113,36 @@ Test(system, has_the_executable_and_file_systems_of_a_process_whose_first_thread
     (void)waitpid(child, NULL, 0);
 }
 
+/* In version 1 a zombie is said to be in "/". */
+Test(system, has_the_groups_that_a_process_was_in_before_it_ended) {
+    bp_system before, system, again = {.cgroup_count = 0};
+    bp_system_read_groups(getpid(), &before);
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    siginfo_t end;
+    cr_assert(zero(int, waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT)));
+    const bp_system_plan plan = {.with_process = true, .pid = child, .groups_before = &before};
+    cr_assert(zero(int, bp_system_read(&plan, &system, NULL)));
+    (void)waitpid(child, NULL, 0);
+    cr_assert(bp_system_read_groups_again(&before, &again));
+    cr_expect(eq(sz, system.cgroup_count, before.cgroup_count));
+    cr_expect(eq(sz, again.cgroup_count, before.cgroup_count));
+    for (size_t i = 0; i < before.cgroup_count; i++) {
+        const bp_machine_figure *figures = again.cgroups[i].figures;
+        cr_expect(eq(str, system.cgroups[i].path, before.cgroups[i].path));
+        cr_expect(eq(str, again.cgroups[i].path, before.cgroups[i].path));
+        cr_expect(eq(int, figures[BP_CGROUP_MEMORY_CURRENT].is_known,
+                     before.cgroups[i].figures[BP_CGROUP_MEMORY_CURRENT].is_known));
+        cr_expect(eq(int, figures[BP_CGROUP_MEMORY_SESSION_OOM_KILLS].is_known,
+                     figures[BP_CGROUP_MEMORY_OOM_KILLS].is_known));
+    }
+    bp_system_release(&before);
+    bp_system_release(&system);
+    bp_system_release(&again);
+}
+
 /* As the first process of a container: in a root and a namespace of its own. */
 static pid_t start_contained(const char *root) {
     int ready[2];
