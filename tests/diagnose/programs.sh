@@ -61,6 +61,17 @@ begin_group_tasks() {
     await "grep -q '^ready' said"
 }
 
+# As a user who has nothing else.
+begin_as_user() {
+    needs_root
+    needs setpriv
+    user=$((60000 + $$ % 5000))
+    setpriv --reuid $user --clear-groups test -x "$sick" 2>/dev/null || leave_out 'no other user may run it'
+    begin setpriv --reuid $user --clear-groups "$@"
+    await "grep -q '^ready' said"
+}
+begin_processes_of_user() { begin_as_user "$sick" processes-of-user; }
+
 begin_throttled() {
     make_group cpu
     if [ -e "$group/cpu.max" ]; then

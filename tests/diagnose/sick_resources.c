@@ -108,6 +108,35 @@ static void use_address_space(void) {
     use_up(RLIMIT_AS);
 }
 
+/* Pages of one block in turn readable or not: each is a mapping. */
+static void use_mappings(void) {
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), page_count = 1 << 20;
+    char *block = mmap(NULL, page_count * page_bytes, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    check(block == MAP_FAILED ? -1 : 0);
+    for (size_t i = 0; i < page_count; i += 2) {
+        if (mprotect(block + i * page_bytes, page_bytes, PROT_READ) != 0) {
+            break;
+        }
+    }
+    say_ready();
+    wait_for_ever();
+}
+
+/* Of its user, who has no other. */
+static void use_processes(void) {
+    struct rlimit limit = {40, 40};
+    check(setrlimit(RLIMIT_NPROC, &limit));
+    pid_t pid = 1;
+    for (int i = 0; i < 100 && pid > 0; i++) {
+        pid = fork();
+    }
+    if (pid != 0) {
+        say_ready();
+    }
+    wait_for_ever();
+}
+
 static void use_data(void) {
     use_up(RLIMIT_DATA);
 }
@@ -222,6 +251,8 @@ const sick_program sick_resources[] = {{"descriptors", descriptors},
                                        {"growth-and-end", grow_and_fail},
                                        {"address-space", use_address_space},
                                        {"data", use_data},
+                                       {"mappings", use_mappings},
+                                       {"processes-of-user", use_processes},
                                        {"group-memory", fill_group},
                                        {"group-tasks", fill_task_limit},
                                        {"out-of-memory", out_of_memory},

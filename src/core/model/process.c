@@ -42,7 +42,10 @@ static void add_identity(bp_json *json, const bp_process_facts *facts) {
 
 static void add_counters(bp_json *json, const bp_process_facts *facts) {
     bp_model_add_known(json, "threads", facts->thread_count);
+    bp_model_add_known(json, "user_threads", facts->user_thread_count);
     bp_model_add_known(json, "open_files", facts->fd_count);
+    bp_model_add_known(json, "mappings", facts->map_count);
+    bp_model_add_known(json, "mappings_max", facts->map_max);
     add_group(json, "context_switches",
               (group_member[]){{"voluntary", facts->voluntary_switches},
                                {"involuntary", facts->involuntary_switches},

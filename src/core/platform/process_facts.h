@@ -54,6 +54,8 @@ typedef struct bp_process_facts {
     bp_known_uint start_ticks;
     char boot_id[BP_MACHINE_BOOT_ID_BYTES];
     bp_known_uint thread_count, fd_count;
+    bp_known_uint user_thread_count;  /* of all processes of the user, near RLIMIT_NPROC alone */
+    bp_known_uint map_count, map_max; /* its mappings of memory, and vm.max_map_count */
     /* Of all threads; in another process, of those that are running now. */
     bp_known_uint voluntary_switches, involuntary_switches;
     bp_known_uint minor_faults, major_faults;

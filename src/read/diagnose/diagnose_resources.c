@@ -23,12 +23,26 @@ void bp_diagnose_fd_limit(bp_evidence *evidence) {
 /* The kernel counts all threads of the user; root's are not limited (copy_process, kernel/fork.c).
  */
 void bp_diagnose_thread_limit(bp_evidence *evidence) {
-    uint64_t uid, count, limit_count = bp_limit(evidence->process, "Max processes", "soft");
+    uint64_t uid, count = 0, limit_count = bp_limit(evidence->process, "Max processes", "soft");
+    uint64_t own_count = bp_json_tree_uint_or(evidence->process, "threads", 0);
+    bool has_all = bp_json_tree_uint(evidence->process, "user_threads", &count);
+    count = has_all && count > own_count ? count : own_count;
     if (bp_json_tree_uint(evidence->process, "uid", &uid) && uid != 0 && limit_count > 0 &&
-        bp_json_tree_uint(evidence->process, "threads", &count) &&
         count >= limit_count - limit_count / 10) {
-        bp_find(evidence, "it has {} threads; its user may have {} in all processes (RLIMIT_NPROC)",
-                BP_COUNT(count), BP_COUNT(limit_count));
+        bp_find(
+            evidence,
+            "its user has {} processes and threads, of at most {} (RLIMIT_NPROC); {} {} its own",
+            BP_COUNT(count), BP_COUNT(limit_count), BP_COUNT(own_count),
+            BP_TEXT(own_count == 1 ? "is" : "are"));
+    }
+}
+
+void bp_diagnose_map_limit(bp_evidence *evidence) {
+    uint64_t count, max;
+    if (bp_json_tree_uint(evidence->process, "mappings", &count) &&
+        bp_json_tree_uint(evidence->process, "mappings_max", &max) && count >= max - max / 10) {
+        bp_find(evidence, "{} of at most {} mappings of memory are in use (vm.max_map_count)",
+                BP_COUNT(count), BP_COUNT(max));
     }
 }
 

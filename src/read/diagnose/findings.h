@@ -91,8 +91,10 @@ const char *bp_severity_name(bp_severity severity);
         ".error", "") \
     ROW(FD_LIMIT, "fd-limit", CRITICAL, fd_limit, PROCESS, "process.json", ".open_files", \
         "files.json lists what they are") \
-    ROW(THREAD_LIMIT, "thread-limit", CRITICAL, thread_limit, PROCESS, "process.json", ".threads", \
-        "") \
+    ROW(THREAD_LIMIT, "thread-limit", CRITICAL, thread_limit, PROCESS, "process.json", \
+        ".user_threads, .threads", "ps -L -u shows the threads of a user") \
+    ROW(MAP_LIMIT, "map-limit", CRITICAL, map_limit, PROCESS, "process.json", ".mappings", \
+        "look for what maps memory, or protects parts of it, without an end") \
     ROW(MEMORY_LIMIT, "memory-limit", CRITICAL, memory_limit, PROCESS, "process.json", ".memory", \
         "") \
     ROW(CGROUP_LIMIT, "cgroup-limit", CRITICAL, cgroup_limit, PROCESS, "system.json", \

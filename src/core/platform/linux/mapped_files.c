@@ -114,6 +114,10 @@ int bp_mapped_files_read(int process_fd, bool with_vdso, bp_mapped_files *ret_fi
         result = error.system_errno != 0 ? error.system_errno : EIO;
     } else if (text.size > 0) {
         files.is_known = true;
+        for (const char *at = text.data, *end = at + text.size;
+             (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++) {
+            files.map_count++;
+        }
         result = bp_mapped_files_parse(text.data, text.size, with_vdso, &files) ? 0 : ENOMEM;
         if (files.cut == NULL && status != BUGPACK_OK) {
             files.cut = "over 16 MiB of mappings";

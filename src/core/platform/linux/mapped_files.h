@@ -26,8 +26,9 @@ typedef struct bp_mapped_files {
     size_t code_count, code_capacity;
     bp_mapped_code *shared; /* each mapping that other processes may share, not only of code */
     size_t shared_count, shared_capacity;
-    bool is_known;   /* a kernel thread and a zombie have no maps */
-    const char *cut; /* why there are more than these; NULL when they are all */
+    uint64_t map_count; /* of all mappings, as far as they were read */
+    bool is_known;      /* a kernel thread and a zombie have no maps */
+    const char *cut;    /* why there are more than these; NULL when they are all */
 } bp_mapped_files;
 
 /*

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -15,6 +16,7 @@
 #include "platform/linux/files.h"
 #include "platform/linux/mapped_files.h"
 #include "platform/linux/process_private.h"
+#include "platform/linux/system_text.h"
 #include "platform/linux/thread_reader.h"
 
 static const size_t command_line_max_bytes = (size_t)1024 * 1024;
@@ -257,6 +259,38 @@ static bugpack_status read_zombies(const bp_task *process, const bp_proc_list *t
     return has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the children of a process");
 }
 
+/* The kernel limits all threads of a user together. They are counted where the machine has so many
+ * that the limit may be near. NO_MEMORY. */
+static bugpack_status read_user_threads(const bp_task *process, bp_process_facts *facts,
+                                        bugpack_error *error) {
+    enum { process_max = 16384 };
+    char text[TEXT_BYTES];
+    bp_load load;
+    bp_proc_list pids = {0};
+    uint64_t limit = 0;
+    for (size_t i = 0; i < facts->limit_count; i++) {
+        const bp_resource_limit *row = &facts->limits[i];
+        limit = strcmp(row->name, "Max processes") == 0 && !row->soft_unlimited ? row->soft : limit;
+    }
+    ssize_t length = bp_proc_read_small(process->directory_fd, "../loadavg", text, sizeof text);
+    bool may_be_near = limit > 0 && facts->uid.known && facts->uid.value != 0 && length > 0 &&
+                       bp_load_parse(text, (size_t)length, &load) &&
+                       load.thread_count >= limit - limit / 10;
+    int result = may_be_near ? bp_proc_list_read(process->directory_fd, "..", &pids) : 0;
+    for (size_t i = 0; i < pids.count && i < process_max; i++) {
+        uint64_t uid, count;
+        length = bp_proc_read_at(process->directory_fd, text, sizeof text, "../%" PRIu64 "/status",
+                                 pids.items[i].id);
+        if (length > 0 && bp_proc_find_number(text, (size_t)length, "Uid", 0, &uid) &&
+            uid == facts->uid.value &&
+            bp_proc_find_number(text, (size_t)length, "Threads", 0, &count)) {
+            add(&facts->user_thread_count, count);
+        }
+    }
+    bp_proc_list_release(&pids);
+    return result == ENOMEM ? bp_fail_memory(error, "count the threads of a user") : BUGPACK_OK;
+}
+
 /* The context switches and the children that have ended, of all threads. Of our own process the
  * former are known without a file, and mostly the latter. */
 static bugpack_status read_threads(const bp_task *process, bp_process_facts *facts,
@@ -311,6 +345,17 @@ static bool read_objects(const bp_task *process, bp_process_facts *facts) {
     }
     facts->objects = calloc(files.count + 1, sizeof *facts->objects);
     facts->objects_known = files.is_known && facts->objects != NULL;
+    facts->map_count = (bp_known_uint){files.is_known, files.map_count};
+    char text[32];
+    int64_t max;
+    ssize_t length =
+        process->root.is_recording
+            ? 0
+            : bp_proc_read_small(AT_FDCWD, "/proc/sys/vm/max_map_count", text, sizeof text);
+    if (files.is_known && length > 0 && bp_proc_parse_number(text, (size_t)length, &max) &&
+        max > 0) {
+        facts->map_max = known((uint64_t)max);
+    }
     for (size_t i = 0; facts->objects != NULL && i < files.count; i++) {
         fill_object(process, &files.items[i], facts, &facts->objects[facts->object_count++]);
     }
@@ -432,6 +477,9 @@ static bugpack_status read_facts(bp_task *process, bool *ret_is_between,
     }
     if (status == BUGPACK_OK) {
         status = read_threads(process, &facts, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = read_user_threads(process, &facts, error);
     }
     is_between = is_between || is_between_programs(process, &stat);
     if (status == BUGPACK_OK && !process->is_own) {
