@@ -199,6 +199,16 @@ def python(name, finding, other_switches=400, executable="/usr/bin/python3.11", 
             {"tid": 2, "name": "o", "cpu_percent": 1, "cpu_ms": 20, "voluntary_switches": other_switches}]}}
 
 
+def wakes(name, finding, call, *arguments, policy="other", object="/lib/libc.so.6", others=99, **members):
+    yield name, finding, {
+        "metadata.json": {}, "process.json": {"loaded_objects": [{"path": object}]},
+        "threads.json": {"threads": [{"tid": 1, "state": "sleeping", "scheduling": {"policy": policy},
+                                      "syscall": {"name": call, "arguments": arguments}}]},
+        "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 5}, "threads": [
+            {"tid": 1, "name": "w", "cpu_percent": 5, "cpu_ms": 100, "voluntary_switches": 1000, **members},
+            {"tid": 2, "name": "o", "cpu_percent": 0, "cpu_ms": 9, "voluntary_switches": others}]}}
+
+
 def throttled(name, finding, **cpu):
     yield name, finding, {"metadata.json": {}, "system.json": {"cgroups": [{"path": "/a", "cpu": cpu}]}}
 
@@ -249,6 +259,17 @@ rows = [
     *python("reads", "", read_chars=8192),
     *python("waiting", "spin", cpu_percent=50, cpu_ms=1000, voluntary_switches=200, run_delay_ms=800),
     *python("asleep", "", cpu_percent=50, cpu_ms=1000, voluntary_switches=200, run_delay_ms=799),
+    *wakes("naps", "idle-wakeups", "clock_nanosleep"),
+    *wakes("seldom", "", "clock_nanosleep", voluntary_switches=999),
+    *wakes("toils", "", "clock_nanosleep", cpu_ms=101),
+    *wakes("realtime", "", "clock_nanosleep", policy="fifo"),
+    *wakes("go", "", "clock_nanosleep", object="/bin/go"),
+    *wakes("polls", "idle-wakeups", "epoll_wait", "0x3", "0x7f", "0x1", "0x2"),
+    *wakes("served", "", "epoll_wait", "0x3", "0x7f", "0x1", "0x2", voluntary_switches=1101),
+    *wakes("blocks-2", "", "poll", "0x7f", "0x1", "0xffffffff"),
+    *wakes("timed", "idle-wakeups", "futex", "0x7f", "0x189", "0x0", "0x7f", others=100),
+    *wakes("woken", "", "futex", "0x7f", "0x189", "0x0", "0x7f", others=101),
+    *wakes("for-ever", "", "futex", "0x7f", "0x189", "0x0", "0x0"),
     *throttled("now", "cpu-throttled", periods=1000, throttled_periods=10, session_periods=20, session_throttled_periods=5),
     *throttled("before", "", periods=1000, throttled_periods=900, session_periods=20, session_throttled_periods=4),
     *throttled("window", "cpu-throttled", periods=1000, throttled_periods=2, session_periods=5, session_throttled_periods=2, quota_ns=None),

@@ -280,6 +280,15 @@ while True:
     pass'
 }
 
+begin_python_looks_for_work() {
+    begin_ready python3 -uc 'import time
+def look_again():
+    while True:
+        time.sleep(0.00002)
+print("ready")
+look_again()'
+}
+
 # Of a program that was begun a moment ago growth is no finding.
 await_age() {
     await "[ \$(ps -o etimes= -p $pid) -gt 11 ]"

@@ -190,6 +190,54 @@ static void work_a_little(void) {
     }
 }
 
+/* As one that looks for work, and has none. */
+__attribute__((noinline)) static void look_again(void) {
+    for (;;) {
+        (void)usleep(20);
+    }
+}
+
+static void *look_in_thread(void *unused) {
+    look_again();
+    return unused;
+}
+
+static void look_for_work(void) {
+    tell("looker=%d", (int)start(look_in_thread, NULL, "looker"));
+    say_ready();
+    wait_for_ever();
+}
+
+static void poll_for_work(void) {
+    int ends[2];
+    check(pipe(ends));
+    say_ready();
+    for (;;) {
+        struct pollfd end = {.fd = ends[0], .events = POLLIN};
+        (void)poll(&end, 1, 1);
+    }
+}
+
+static int questions[2];
+
+static void ask_often(void) {
+    char byte = 0;
+    while (write(questions[1], &byte, 1) == 1 && read(questions[1], &byte, 1) == 1) {}
+}
+
+/* A server whose one client asks as soon as it has its answer. */
+static void answer_often(void) {
+    struct pollfd end = {.events = POLLIN};
+    char byte;
+    check(socketpair(AF_UNIX, SOCK_STREAM, 0, questions));
+    (void)start_child(ask_often);
+    end.fd = questions[0];
+    say_ready();
+    while (poll(&end, 1, 60000) == 1 && read(end.fd, &byte, 1) == 1) {
+        check(write(end.fd, &byte, 1) == 1 ? 0 : -1);
+    }
+}
+
 static void compete(void) {
     for (volatile uint64_t i = 0;; i++) {}
 }
@@ -253,6 +301,9 @@ const sick_program sick_cpu[] = {{"spin", spin},
                                  {"child-spin", ask_for_child},
                                  {"log-spin", log_again},
                                  {"work-a-little", work_a_little},
+                                 {"look-for-work", look_for_work},
+                                 {"poll-for-work", poll_for_work},
+                                 {"answer-often", answer_often},
                                  {"starved", starve},
                                  {"contended", contend},
                                  {NULL, NULL}};

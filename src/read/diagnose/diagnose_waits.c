@@ -805,8 +805,7 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
     }
 }
 
-/* The argument of its system call at a place, as text; "" where that is not known. */
-static const char *argument_of(const bp_thread *thread, unsigned place) {
+const char *bp_thread_call_argument(const bp_thread *thread, unsigned place) {
     const bp_json_tree *argument =
         bp_json_tree_rows(bp_json_tree_object(thread->row, "syscall"), "arguments");
     for (unsigned i = 0; argument != NULL && i < place; i++) {
@@ -816,18 +815,25 @@ static const char *argument_of(const bp_thread *thread, unsigned place) {
 }
 
 static bool has_no(const bp_thread *thread, unsigned place) {
-    return strcmp(argument_of(thread, place), "0x0") == 0;
+    return strcmp(bp_thread_call_argument(thread, place), "0x0") == 0;
+}
+
+bool bp_thread_only_sleeps(const bp_thread *thread) {
+    const char *call = thread->syscall;
+    return strcmp(call, "clock_nanosleep") == 0 || strcmp(call, "nanosleep") == 0 ||
+           (strstr(call, "select") != NULL && has_no(thread, 0)) ||
+           (strstr(call, "poll") != NULL && call[0] != 'e' && has_no(thread, 1));
 }
 
 /* The address of the lock that a thread waits for; NULL where it waits for none. It has the form of
  * a mutex of glibc in any case: FUTEX_WAIT while the word is 2, which no condition, semaphore or
  * barrier asks for (lll_lock_wait in nptl/lowlevellock.c). */
 static const char *find_contended(const bp_thread *thread) {
-    const char *operation = argument_of(thread, 1);
+    const char *operation = bp_thread_call_argument(thread, 1);
     bool is_lock = strcmp(thread->syscall, "futex") == 0 &&
-                   strcmp(argument_of(thread, 2), "0x2") == 0 &&
+                   strcmp(bp_thread_call_argument(thread, 2), "0x2") == 0 &&
                    (strcmp(operation, "0x80") == 0 || strcmp(operation, "0x0") == 0);
-    return is_lock ? argument_of(thread, 0) : NULL;
+    return is_lock ? bp_thread_call_argument(thread, 0) : NULL;
 }
 
 /*
@@ -918,13 +924,16 @@ static void take_function(void *context, const bp_frame_text *frame) {
     }
 }
 
-static void print_function(const bp_evidence *evidence, const bp_thread *thread,
-                           char out[BP_FRAME_NAME_BYTES]) {
+void bp_thread_print_function(const bp_evidence *evidence, const bp_thread *thread,
+                              char out[BP_FRAME_NAME_BYTES]) {
     struct own_function function = {
         .executable = bp_json_tree_text_or(evidence->process, "executable", ""), .name = out};
+    bool is_of_python = bp_json_tree_rows(thread->stack, "python_frames") != NULL;
     out[0] = '\0';
-    bp_frames_each(bp_json_tree_array(thread->stack, "frames"), evidence->finder, take_function,
-                   &function);
+    if (!is_of_python) {
+        bp_frames_each(bp_json_tree_array(thread->stack, "frames"), evidence->finder, take_function,
+                       &function);
+    }
     if (!function.is_seen) {
         bp_frames_print_own(thread->stack, evidence->finder, out);
     }
@@ -949,7 +958,7 @@ static size_t group_threads(const bp_evidence *evidence, thread_group groups[gro
         if (bp_thread_has_ended(thread)) {
             continue;
         }
-        print_function(evidence, thread, function);
+        bp_thread_print_function(evidence, thread, function);
         while (at < count && strcmp(groups[at].function, function) != 0) {
             at++;
         }
@@ -1051,16 +1060,13 @@ static bool is_private(const bp_json_tree *file) {
  * is no such thread: it leaves its input unread until there is room, as it should.
  */
 static bool is_deaf(const bp_evidence *evidence, const bp_thread *thread) {
-    static const char *const sleeping[] = {"clock_nanosleep", "nanosleep", "futex",         "wait4",
-                                           "waitid",          "flock",     "fcntl",         "open",
-                                           "openat",          "pause",     "rt_sigsuspend", NULL};
+    static const char *const sleeping[] = {"futex", "wait4",  "waitid", "flock",         "fcntl",
+                                           "open",  "openat", "pause",  "rt_sigsuspend", NULL};
     static const char *const reading[] = {"read",         "readv",    "poll",       "ppoll",
                                           "select",       "pselect6", "epoll_wait", "epoll_pwait",
                                           "epoll_pwait2", NULL};
     const char *call = thread->syscall;
-    bool has_none = (strstr(call, "select") != NULL && has_no(thread, 0)) ||
-                    (strstr(call, "poll") != NULL && call[0] != 'e' && has_no(thread, 1));
-    if (bp_array_has_text(sleeping, call) || has_none) {
+    if (bp_array_has_text(sleeping, call) || bp_thread_only_sleeps(thread)) {
         return true;
     }
     const bp_json_tree *polled = bp_json_tree_rows(thread->row, "polled");
@@ -1124,7 +1130,7 @@ void bp_diagnose_input_not_read(bp_evidence *evidence) {
         return;
     }
     char function[BP_FRAME_NAME_BYTES];
-    print_function(evidence, sleeper, function);
+    bp_thread_print_function(evidence, sleeper, function);
     const char *local =
         bp_json_tree_text_or(input.listener != NULL ? input.listener : input.first, "local", "?");
     bp_find(evidence,

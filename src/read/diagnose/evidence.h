@@ -146,6 +146,17 @@ bool bp_thread_is_idle(const bp_thread *thread);
 void bp_thread_find_wait(const bp_thread *thread, bp_wait_text *ret_wait);
 void bp_thread_print_wait(const bp_thread *thread, char *out, size_t out_bytes);
 
+/* The argument of its system call at a place, as text; "" where that is not known. */
+const char *bp_thread_call_argument(const bp_thread *thread, unsigned place);
+
+/* True if it is in a call that only time ends, as sleep, or poll without descriptors. */
+bool bp_thread_only_sleeps(const bp_thread *thread);
+
+/* The function of the program in which a thread is, as it has one of its own; "" where that is not
+ * known. */
+void bp_thread_print_function(const bp_evidence *evidence, const bp_thread *thread,
+                              char out[BP_FRAME_NAME_BYTES]);
+
 /* "; 912 of 940 are of the kind "socket", 900 of these of 10.0.0.1:5432": what most of the open
  * files are; "" where they differ, or none is known. */
 enum { BP_OPEN_FILES_BYTES = 192 };

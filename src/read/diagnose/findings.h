@@ -111,6 +111,9 @@ const char *bp_severity_name(bp_severity severity);
         "capture --stacks=all shows where a running thread is") \
     ROW(SPIN_CALLS, "spin-in-system-calls", WARNING, spin, PROCESS, "runtime-metrics.json", \
         ".threads[].system_ms", "strace -c -f -p names the call; capture --stacks=all the caller") \
+    ROW(IDLE_WAKEUPS, "idle-wakeups", WARNING, idle_wakeups, PROCESS, "runtime-metrics.json", \
+        ".threads[].voluntary_switches", \
+        "let it wait for what it looks for, or look less often") \
     ROW(CONTENDED, "lock-contended", WARNING, lock_contended, PROCESS, "threads.json", \
         ".threads[].syscall", "hold the lock for less, or split it") \
     ROW(EXIT_STATUS, "exit-status", WARNING, exit_status, REPORT, "metadata.json", ".exit.status", \

@@ -1,0 +1,96 @@
+/* Diagnoses of what happens too often. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "diagnose/evidence.h"
+
+static double wakes_per_sec(const bp_evidence *evidence, const bp_thread *thread) {
+    return thread->voluntary_switches / evidence->window_ms * 1000;
+}
+
+/*
+ * True if nobody but the clock wakes it so often: it is in a call that only time ends; in poll or
+ * epoll_wait with a limit that explains the rate; or on a futex with a limit, while no other thread
+ * runs often or long enough to wake it.
+ */
+static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *thread) {
+    enum { limit_max_ms = 10 };
+    const char *call = thread->syscall;
+    const char *channel = bp_json_tree_text_or(thread->row, "wait_channel", "");
+    bool is_poll = strcmp(call, "poll") == 0;
+    if (bp_thread_only_sleeps(thread) || strcmp(channel, "hrtimer_nanosleep") == 0) {
+        return true;
+    }
+    if (is_poll || strcmp(call, "epoll_wait") == 0 || strcmp(call, "epoll_pwait") == 0) {
+        const char *limit = bp_thread_call_argument(thread, is_poll ? 2 : 3);
+        unsigned long limit_ms = strtoul(limit, NULL, 16);
+        return limit_ms > 0 && limit_ms <= limit_max_ms &&
+               wakes_per_sec(evidence, thread) * (double)limit_ms <= 1100;
+    }
+    const char *limit = bp_thread_call_argument(thread, 3);
+    double other_switches = 0, other_cpu_ms = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *other = &evidence->threads[i];
+        bool is_counted = other != thread && other->is_measured;
+        other_switches += is_counted ? other->voluntary_switches : 0;
+        other_cpu_ms += is_counted ? other->cpu_ms : 0;
+    }
+    return strcmp(call, "futex") == 0 && limit[0] != '\0' && strcmp(limit, "0x0") != 0 &&
+           other_switches * 10 <= thread->voluntary_switches && other_cpu_ms <= thread->cpu_ms;
+}
+
+/* The monitor of Go's scheduler sleeps for 20 us at a time while others work ("sysmon" in
+ * runtime/proc.go). An executable of Go has no C library, as a rule. */
+static bool is_of_go(const bp_evidence *evidence, const char *function) {
+    bool has_library = false;
+    BP_JSON_EACH (object, bp_json_tree_rows(evidence->process, "loaded_objects")) {
+        const char *path = bp_json_tree_text_or(object, "path", "");
+        has_library =
+            has_library || strstr(path, "/libc.so") != NULL || strstr(path, "/ld-musl") != NULL;
+    }
+    return strncmp(function, "runtime.", strlen("runtime.")) == 0 ||
+           (function[0] == '\0' && !has_library);
+}
+
+/* A loop of control, as of sound or of a machine, has to wake often, and has a priority for it. */
+void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
+    static const double rate_min = 500, window_min_ms = 500, work_max_ms = 0.1;
+    static const char *const policies[] = {"other", "batch", "idle", NULL};
+    const bp_thread *worst = NULL;
+    char function[BP_FRAME_NAME_BYTES] = "";
+    uint64_t count = 0;
+    for (size_t i = 0; i < evidence->thread_count && evidence->window_ms >= window_min_ms; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        const bp_json_tree *scheduling = bp_json_tree_object(thread->row, "scheduling");
+        char own[BP_FRAME_NAME_BYTES];
+        bool is_often = !thread->is_born && !thread->is_own &&
+                        wakes_per_sec(evidence, thread) >= rate_min && thread->cpu_ms >= 0 &&
+                        thread->cpu_ms <= work_max_ms * thread->voluntary_switches;
+        if (!is_often ||
+            !bp_array_has_text(policies, bp_json_tree_text_or(scheduling, "policy", "")) ||
+            !is_woken_by_time(evidence, thread)) {
+            continue;
+        }
+        bp_thread_print_function(evidence, thread, own);
+        if (is_of_go(evidence, own)) {
+            return;
+        }
+        if (worst == NULL || thread->voluntary_switches > worst->voluntary_switches) {
+            worst = thread;
+            memcpy(function, own, sizeof function);
+        }
+        count++;
+    }
+    if (worst != NULL) {
+        bp_find(
+            evidence,
+            "thread {} woke {} times a second and did next to nothing: it waits for a moment "
+            "at a time{[, in {}]}{[, called by {}]}; it used {} of one CPU{[; {} more thread{|s} "
+            "do the same]}",
+            bp_thread_argument(worst), BP_NUMBER(wakes_per_sec(evidence, worst), 0, ""),
+            BP_TEXT(worst->syscall), BP_TEXT(function), BP_NUMBER(worst->cpu_percent, 1, " %"),
+            BP_COUNT(count - 1));
+    }
+}
