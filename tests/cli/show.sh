@@ -209,6 +209,12 @@ def wakes(name, finding, call, *arguments, policy="other", object="/lib/libc.so.
             {"tid": 2, "name": "o", "cpu_percent": 0, "cpu_ms": 9, "voluntary_switches": others}]}}
 
 
+def collects(name, finding, percent, whole, thread="GC Thread#1"):
+    yield name, finding, {"metadata.json": {}, "runtime-metrics.json": {
+        "sample_window_ms": 1000, "process": {"cpu_percent": whole}, "threads": [
+            {"tid": 1, "name": thread, "cpu_percent": percent}, {"tid": 2, "name": "G1 Conc#0", "cpu_percent": 5}]}}
+
+
 def throttled(name, finding, **cpu):
     yield name, finding, {"metadata.json": {}, "system.json": {"cgroups": [{"path": "/a", "cpu": cpu}]}}
 
@@ -270,6 +276,10 @@ rows = [
     *wakes("timed", "idle-wakeups", "futex", "0x7f", "0x189", "0x0", "0x7f", others=100),
     *wakes("woken", "", "futex", "0x7f", "0x189", "0x0", "0x7f", others=101),
     *wakes("for-ever", "", "futex", "0x7f", "0x189", "0x0", "0x0"),
+    *collects("garbage", "garbage-collection", 25, 40),
+    *collects("half", "", 25, 40.1),
+    *collects("light", "", 9.9, 15),
+    *collects("code", "", 80, 85, "G1"),
     *throttled("now", "cpu-throttled", periods=1000, throttled_periods=10, session_periods=20, session_throttled_periods=5),
     *throttled("before", "", periods=1000, throttled_periods=900, session_periods=20, session_throttled_periods=4),
     *throttled("window", "cpu-throttled", periods=1000, throttled_periods=2, session_periods=5, session_throttled_periods=2, quota_ns=None),

@@ -652,6 +652,36 @@ begin_node_http() {
     begin_ready node -e 'require("http").createServer().listen(0, "127.0.0.1", () => console.log("ready"))'
 }
 
+# begin_java_keeping SHARE [work]: one that makes blocks without an end, keeps as many as fill this percent
+# of its heap, and may look at each.
+begin_java_keeping() {
+    needs java javac
+    cat >Keeping.java <<'END'
+public class Keeping {
+    public static void main(String[] arguments) {
+        long heap = Runtime.getRuntime().maxMemory();
+        byte[][] kept = new byte[(int)(heap / 10100 * Integer.parseInt(arguments[0]) / 100)][];
+        for (long i = 0;; i++) {
+            if (i == kept.length) System.out.println("ready");
+            byte[] block = new byte[10000];
+            kept[(int)(i * 7919 % kept.length)] = block;
+            if (arguments.length > 1) block[0] = (byte)java.util.Arrays.hashCode(block);
+        }
+    }
+}
+END
+    javac Keeping.java
+    begin_ready java -Xmx64m -XX:+UseSerialGC Keeping "$@"
+}
+
+begin_java_garbage() {
+    begin_java_keeping 92
+}
+
+begin_java_works() {
+    begin_java_keeping 10 work
+}
+
 begin_java_idle() {
     needs java javac
     cat >Idle.java <<'END'

@@ -94,3 +94,35 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
             BP_COUNT(count - 1));
     }
 }
+
+/*
+ * Java and .NET name the threads of their collectors; the serial collector of Java is its "VM
+ * Thread", which does little else. A program that does hardly more than make new objects may spend
+ * half of its time so, and not three quarters.
+ */
+void bp_diagnose_garbage_collection(bp_evidence *evidence) {
+    static const char *const names[] = {"GC Thread#",    "G1 ",       "ZWorker",
+                                        "ZDriver",       "VM Thread", ".NET Server GC",
+                                        "Shenandoah GC", ".NET BGC",  NULL};
+    static const double window_min_ms = 1000, least_percent = 15;
+    const bp_thread *busiest = NULL;
+    double all_percent = 0, percent = 0;
+    (void)bp_json_tree_number(bp_json_tree_object(evidence->metrics, "process"), "cpu_percent",
+                              &all_percent);
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        if (thread->cpu_percent > 0 && bp_array_has_start(names, thread->name)) {
+            percent += thread->cpu_percent;
+            bool is_busier = busiest == NULL || thread->cpu_percent > busiest->cpu_percent;
+            busiest = is_busier ? thread : busiest;
+        }
+    }
+    if (busiest != NULL && percent >= least_percent && percent * 4 >= all_percent * 3 &&
+        evidence->window_ms >= window_min_ms) {
+        bp_find(evidence,
+                "collecting garbage used {} of one CPU for {}, of {} that the whole process used, "
+                "as in thread {}: probably the heap is nearly full, or too small",
+                BP_NUMBER(percent, 0, " %"), BP_SECS(evidence->window_ms),
+                BP_NUMBER(all_percent, 0, " %"), bp_thread_argument(busiest));
+    }
+}

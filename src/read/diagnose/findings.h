@@ -114,6 +114,9 @@ const char *bp_severity_name(bp_severity severity);
     ROW(IDLE_WAKEUPS, "idle-wakeups", WARNING, idle_wakeups, PROCESS, "runtime-metrics.json", \
         ".threads[].voluntary_switches", \
         "let it wait for what it looks for, or look less often") \
+    ROW(GARBAGE, "garbage-collection", WARNING, garbage_collection, PROCESS, \
+        "runtime-metrics.json", ".threads[].cpu_ms", \
+        "for Java, jstat -gcutil and jcmd GC.class_histogram show what fills the heap") \
     ROW(CONTENDED, "lock-contended", WARNING, lock_contended, PROCESS, "threads.json", \
         ".threads[].syscall", "hold the lock for less, or split it") \
     ROW(EXIT_STATUS, "exit-status", WARNING, exit_status, REPORT, "metadata.json", ".exit.status", \
