@@ -128,6 +128,9 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
     return refuse(error);
 }
 
+void bp_stacks_prepare_children(void) {
+}
+
 bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
                                     bool is_host, bp_stacks *ret_stacks, bugpack_error *error) {
     return refuse(error);

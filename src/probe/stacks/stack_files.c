@@ -370,14 +370,22 @@ static bp_stack_rule rule_of(const bp_libdw *dw, Dwarf_Frame *frame) {
 
 void bp_stack_file_load(bp_stack_file *file) {
     Dwarf_Addr bias;
-    if (file->was_loaded || file->module == NULL) {
-        return;
+    if (!file->was_loaded && file->module != NULL) {
+        file->was_loaded = true;
+        file->has_table = file->all->dw->dwfl_module_eh_cfi(file->module, &bias) != NULL;
+        bp_stack_files_note_errno(file->all);
     }
-    file->was_loaded = true;
-    bool has_table = file->all->dw->dwfl_module_eh_cfi(file->module, &bias) != NULL;
-    bp_stack_files_note_errno(file->all);
-    file->has_debug_frames = file->has_debug && !(has_table && file->all->is_host);
-    if (file->has_debug_frames && !file->all->lacked_memory) {
+}
+
+/* To read debug data takes most of the time of a short stack: packages have them compressed. */
+void bp_stack_file_load_rules(bp_stack_file *file, uint64_t address) {
+    Dwarf_Addr bias;
+    bp_stack_file_load(file);
+    bool may_read = !file->has_debug_frames && file->has_debug && file->module != NULL &&
+                    !(file->has_table && file->all->is_host) && !file->all->lacked_memory;
+    if (may_read && (bp_stack_file_rule(file, address) == BP_STACK_RULE_NONE ||
+                     bp_stack_file_rule(file, address - 1) == BP_STACK_RULE_NONE)) {
+        file->has_debug_frames = true;
         (void)file->all->dw->dwfl_module_dwarf_cfi(file->module, &bias);
         bp_stack_files_note_errno(file->all);
     }

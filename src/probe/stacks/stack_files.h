@@ -33,7 +33,8 @@ typedef struct bp_stack_file {
     size_t function_count;
     uint64_t functions_base; /* what they are relative to, in the file */
     bool were_functions_sought;
-    bool has_debug_frames; /* unwind tables among them are read: in a host, for want of others */
+    bool has_table;        /* of unwinding, for running code */
+    bool has_debug_frames; /* unwind tables among the debug data are read, for want of others */
 } bp_stack_file;
 
 typedef struct bp_stack_files {
@@ -92,9 +93,13 @@ typedef enum bp_stack_rule {
     BP_STACK_RULE_OUTERMOST /* it has no caller, says the table */
 } bp_stack_rule;
 
-/* Reads its unwind tables, once. libdwfl would do it in the midst of unwinding, and the system
- * calls for that would overwrite the errno of a lack of memory. */
+/* Opens it, and reads its unwind tables for running code, once. */
 void bp_stack_file_load(bp_stack_file *file);
+
+/* The same for a frame at this address, or a call that returns to it, and those of the debug data
+ * where the former have no rule. libdwfl would do it in the midst of unwinding, and the system
+ * calls for that would overwrite the errno of a lack of memory. */
+void bp_stack_file_load_rules(bp_stack_file *file, uint64_t address);
 
 /* The file's rules for unwinding from this address. */
 bp_stack_rule bp_stack_file_rule(const bp_stack_file *file, uint64_t address);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "stacks/place_cache.h"
 #include "stacks/stack_files.h"
 #include "stacks/stacks.h"
 
@@ -363,16 +364,24 @@ static char *demangle_type(describing *with, const char *type) {
     return plain;
 }
 
-/* Symbols last, and lines after all symbols: without the time for them, addresses, files and build
- * ids are there. */
-static void describe_places(bp_stack_files *files, uint64_t until_ns, bp_stacks *out) {
+/*
+ * Symbols last, and lines after all symbols: without the time for them, addresses, files and build
+ * ids are there. What was found for another process is found first.
+ */
+static bool describe_places(bp_stack_files *files, uint64_t until_ns, bp_stacks *out) {
     static void (*const steps[])(describing *, const bp_stack_file *,
                                  bp_stack_place *) = {add_symbol, add_lines};
     describing with = {.files = files};
-    for (size_t step = 0; step < sizeof steps / sizeof steps[0]; step++) {
+    bool *is_known = calloc(out->place_count + 1, sizeof *is_known);
+    for (size_t i = 0; is_known != NULL && i < out->place_count; i++) {
+        uint32_t file = out->places[i].module;
+        is_known[i] =
+            file == BP_STACK_NO_MODULE || bp_place_cache_find(&files->items[file], &out->places[i]);
+    }
+    for (size_t step = 0; is_known != NULL && step < sizeof steps / sizeof steps[0]; step++) {
         out->undescribed_count = 0;
         for (size_t i = 0; i < out->place_count; i++) {
-            if (out->places[i].module == BP_STACK_NO_MODULE) {
+            if (is_known[i]) {
                 continue;
             }
             if (bp_stacks_is_over(files, until_ns)) {
@@ -386,6 +395,15 @@ static void describe_places(bp_stack_files *files, uint64_t until_ns, bp_stacks 
         out->exception_type = demangle_type(&with, files->dead->exception_type);
     }
     out->is_mangled = with.is_mangled;
+    bool is_whole = out->undescribed_count == 0 && !with.is_mangled && !files->lacked_memory;
+    for (size_t i = 0; is_known != NULL && is_whole && i < out->place_count; i++) {
+        if (!is_known[i]) {
+            bp_place_cache_keep(&files->items[out->places[i].module], &out->places[i]);
+        }
+    }
+    bool has_memory = is_known != NULL;
+    free(is_known);
+    return has_memory;
 }
 
 /* Keeps the files that frames are in, and numbers the places by them. */
@@ -412,10 +430,15 @@ static bool take_modules(const bp_stack_files *files, bp_stacks *out) {
 }
 
 bool bp_stacks_describe(bp_stack_files *files, uint64_t until_ns, bp_stacks *out) {
-    describe_places(files, until_ns, out);
+    bool has_memory = describe_places(files, until_ns, out);
     out->language = find_interpreter(files);
     out->lacked_memory = files->lacked_memory;
-    return take_modules(files, out);
+    return has_memory && take_modules(files, out);
+}
+
+void bp_stacks_prepare_children(void) {
+    (void)bp_libdw_get(NULL);
+    bp_place_cache_begin();
 }
 
 enum { reported_files_max = 256 };

@@ -43,6 +43,10 @@ typedef struct bp_stacks_plan {
 bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *ret_stacks,
                               bugpack_error *error);
 
+/* For a process whose children read stacks: what they would all load or look for is loaded once,
+ * and the names that one of them finds the next ones have. In stack_names.c. Any thread. */
+void bp_stacks_prepare_children(void);
+
 /*
  * The stacks of the thread that crashed and of those that were blocked then, from their copies and
  * the files that the process ran, where they are still the same. Where the program counter of a

@@ -77,7 +77,7 @@ static int take_frame(Dwfl_Frame *frame, void *context) {
     }
     bp_stack_file *file = bp_stack_files_find(&unwinder->files, address);
     if (file != NULL) {
-        bp_stack_file_load(file);
+        bp_stack_file_load_rules(file, address);
     }
     /* To know this, libdwfl unwinds. */
     if (!unwinder->files.lacked_memory) {

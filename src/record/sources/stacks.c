@@ -116,6 +116,7 @@ static bugpack_status print_aside(bp_aside_runner *run_aside, const bp_source *s
     struct answer answer;
     bp_buffer both;
     bp_buffer_init(&both, 2 * most_bytes);
+    bp_stacks_prepare_children();
     bugpack_status status = run_aside(&aside, bp_buffer_sink, &both, &answer, &child);
     if (status == BUGPACK_ERR_UNSUPPORTED) {
         status = print_stacks(reading, writer, text, error);

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #endif
 
 #include "base/clock.h"
@@ -18,6 +19,7 @@
 #ifdef __linux__
 #include "process/threads.h"
 #include "profile/profile_fold.h"
+#include "stacks/place_cache.h"
 #endif
 
 static const char full_text[] =
@@ -308,6 +310,44 @@ Test(stacks, of_our_own_process_have_the_frames_of_its_other_threads) {
     (void)pthread_join(thread, NULL);
     (void)close(ends[0]);
     cr_expect(ge(sz, count, 2));
+}
+
+/* A child finds the name, and we have it. */
+Test(place_cache, has_what_a_child_has_found_of_the_same_file) {
+    char name[] = "r::poll", line[] = "src/poll.h";
+    bp_stack_inlined inlined = {.symbol = name, .source = line, .line = 7};
+    bp_stack_file file = {.facts = {.start = 0x1000, .build_id = "0123abcd"}, .mapped.inode = 5};
+    bp_stack_place place = {.address = 0x1234, .is_call = true, .line = -1};
+    const bp_stack_place known = {.address = 0x1234,
+                                  .is_call = true,
+                                  .symbol = name,
+                                  .symbol_offset = 4,
+                                  .inlined = &inlined,
+                                  .inlined_count = 1};
+    cr_expect(not(bp_place_cache_find(&file, &place)), "it was not begun");
+    bp_stacks_prepare_children();
+    cr_expect(not(bp_place_cache_find(&file, &place)));
+    pid_t child = fork();
+    if (child == 0) {
+        bp_place_cache_keep(&file, &known);
+        _exit(0);
+    }
+    (void)waitpid(child, NULL, 0);
+    bp_stack_file moved = file;
+    moved.facts.start += 0x1000;
+    cr_expect(not(bp_place_cache_find(&moved, &place)), "another offset");
+    place.address += 0x1000;
+    cr_assert(bp_place_cache_find(&moved, &place), "another process has it elsewhere");
+    cr_expect(eq(str, place.symbol, name));
+    cr_expect(place.symbol_offset == 4 && place.source == NULL);
+    cr_expect(place.inlined_count == 1 && place.inlined[0].line == 7 &&
+              strcmp(place.inlined[0].source, line) == 0 && place.inlined[0].demangled == NULL);
+    bp_stack_place_release(&place);
+    moved.facts.build_id[0] = '1';
+    cr_expect(not(bp_place_cache_find(&moved, &place)), "another file");
+    moved = file;
+    moved.mapped.inode = 0;
+    cr_expect(not(bp_place_cache_find(&moved, &place)), "memory of the process");
 }
 
 Test(stacks, that_nobody_waits_for_any_more_are_not_read) {
