@@ -68,6 +68,9 @@ bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, u
     return refuse(error);
 }
 
+void bp_open_files_forget_ends(void) {
+}
+
 void bp_open_files_find_locks(bp_open_files *processes, size_t count) {
 }
 

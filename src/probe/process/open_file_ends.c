@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,230 +14,312 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
 #include "platform/linux/libc_calls.h"
 
 enum { target_bytes_max = 4096 };
 
-/* A pass over all processes must not cost a report more than this, nor a busy machine more than
- * this many links. */
+/* A pass over all processes must not cost a report more than this. */
 static const uint64_t search_max_ns = 250 * BP_NS_PER_MS;
-static const size_t link_max = 200000;
 
-/* The target of a descriptor that is the other end of `file`. */
+/* How long processes of one report share a pass. A holder is looked at again before it is believed,
+ * and that there is none is believed of a later pass alone, where one may have come since. */
+static const uint64_t pass_max_age_ns = BP_NS_PER_SEC;
+
+/* A descriptor of some process that may have to do with another one's. */
+struct row {
+    uint64_t hash; /* of the text that its link reads */
+    uint32_t pid, number;
+    bool can_read, can_write; /* of a pipe or FIFO */
+};
+
+struct pass {
+    uint64_t begun_ns;
+    struct row *rows; /* ascending */
+    size_t count, capacity;
+    bp_fd_search found;
+};
+
+static struct pass *_Atomic kept; /* taken by whoever uses it; NULL: there is none */
+
+/* The descriptors that are looked for, of one file. */
 struct end {
-    bp_open_file_kind kind; /* a pipe, a socket, or a FIFO, which has a path for its name */
-    uint64_t inode;
-    bool by_reader, by_writer; /* of a pipe: which access the other end has */
-    bool is_itself;            /* the socket, for other processes that have it */
-    bp_open_file *file;
-    uint64_t pid;
+    const char *text; /* their link */
+    char text_bytes[40];
+    bool is_itself;            /* the socket of the file, that other processes have, too */
+    bool by_reader, by_writer; /* of a pipe: which access they have */
 };
 
 struct search {
-    struct end *ends; /* ascending by kind and inode */
-    size_t count;
-    size_t fifo_count; /* the last ones */
-    uint64_t deadline_ns;
-    size_t link_count;
-    bp_fd_search found;
+    struct pass *pass;
+    uint64_t asked_ns, deadline_ns;
+    bool was_needed, is_cut;
+    int proc_fd, fds_fd; /* the second: of the process that is looked at */
     char target[target_bytes_max];
 };
 
-static bool make_end(const bp_open_files *process, bp_open_file *file, struct end *ret_end) {
+static void free_pass(struct pass *pass) {
+    if (pass != NULL) {
+        free(pass->rows);
+        free(pass);
+    }
+}
+
+void bp_open_files_forget_ends(void) {
+    free_pass(atomic_exchange(&kept, NULL));
+}
+
+static bool is_over(const struct search *search) {
+    return bp_clock_monotonic_ns() > search->deadline_ns;
+}
+
+static bool open_process(struct search *search, uint64_t pid) {
+    search->fds_fd =
+        bp_proc_open_at(search->proc_fd, O_RDONLY | O_DIRECTORY, "%" PRIu64 "/fd", pid);
+    return search->fds_fd >= 0;
+}
+
+/* Reads its link into `target`; the link's own mode says for what the descriptor is open
+ * (tid_fd_update_inode, fs/proc/fd.c). */
+static void read_link(struct search *search, struct row *row) {
+    struct stat info;
+    char name[24];
+    (void)snprintf(name, sizeof name, "%" PRIu32, row->number);
+    ssize_t length = readlinkat(search->fds_fd, name, search->target, target_bytes_max - 1);
+    search->target[length < 0 ? 0 : length] = '\0';
+    row->hash = XXH3_64bits(search->target, length < 0 ? 0 : (size_t)length);
+    bool is_known = strncmp(search->target, "socket:", 7) != 0 &&
+                    fstatat(search->fds_fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+    row->can_read = is_known && (info.st_mode & S_IRUSR) != 0;
+    row->can_write = is_known && (info.st_mode & S_IWUSR) != 0;
+}
+
+static int compare_rows(const void *one, const void *other) {
+    const struct row *left = one, *right = other;
+    if (left->hash != right->hash) {
+        return left->hash < right->hash ? -1 : 1;
+    }
+    return left->pid != right->pid
+               ? (left->pid > right->pid) - (left->pid < right->pid)
+               : (left->number > right->number) - (left->number < right->number);
+}
+
+static int compare_hash(const void *hash, const void *row) {
+    return *(const uint64_t *)hash > ((const struct row *)row)->hash ? 1 : -1;
+}
+
+/* False without memory. */
+static bool add_process(struct search *search, uint64_t pid) {
+    struct pass *pass = search->pass;
+    bp_proc_list list = {.count = 0};
+    int result = open_process(search, pid) ? bp_proc_list_read(search->fds_fd, NULL, &list) : errno;
+    bool has_memory = result != ENOMEM;
+    size_t at = 0;
+    while (has_memory && at < list.count && !is_over(search)) {
+        struct row row = {.pid = (uint32_t)pid, .number = (uint32_t)list.items[at++].id};
+        read_link(search, &row);
+        if (search->target[0] != 'a' && search->target[0] != '\0') { /* "anon_inode:" */
+            has_memory = bp_array_reserve(&pass->rows, pass->count, &pass->capacity);
+            if (has_memory) {
+                pass->rows[pass->count++] = row;
+            }
+        }
+    }
+    pass->found.is_cut = pass->found.is_cut || at < list.count;
+    pass->found.process_count += result == 0 && at == list.count ? 1 : 0;
+    pass->found.denied_count += result == EACCES || result == EPERM ? 1 : 0;
+    bp_proc_list_release(&list);
+    bp_file_close(search->fds_fd);
+    return has_memory;
+}
+
+/* A new one in place of the former. False without memory. */
+static bool read_pass(struct search *search) {
+    bp_proc_list pids = {.count = 0};
+    free_pass(search->pass);
+    struct pass *pass = search->pass = calloc(1, sizeof *pass);
+    int result = pass != NULL ? bp_proc_list_read(search->proc_fd, NULL, &pids) : ENOMEM;
+    bool has_memory = result != ENOMEM;
+    size_t at = 0;
+    if (has_memory) {
+        pass->begun_ns = bp_clock_monotonic_ns();
+        pass->found = (bp_fd_search){.is_cut = result != 0};
+    }
+    for (; has_memory && at < pids.count && !is_over(search); at++) {
+        has_memory = add_process(search, pids.items[at].id);
+    }
+    if (has_memory) {
+        pass->found.is_cut = pass->found.is_cut || at < pids.count;
+        qsort(pass->rows, pass->count, sizeof *pass->rows, compare_rows);
+    }
+    bp_proc_list_release(&pids);
+    return has_memory;
+}
+
+/* False where a file has no other end. */
+static bool make_end(const bp_open_file *file, struct end *ret_end) {
+    const bp_socket *socket = file->socket;
     const char *access = file->info.has_flags ? bp_fd_access(file->info.flags) : NULL;
-    struct end end = {.kind = file->kind, .inode = file->inode, .file = file, .pid = process->pid};
+    *ret_end = (struct end){.text = file->target};
     if (file->kind == BP_OPEN_FILE_SOCKET) {
-        end.inode =
-            file->socket->peer_inode != 0 ? file->socket->peer_inode : file->socket->listener_inode;
-        *ret_end = end;
-        return end.inode != 0;
+        uint64_t inode = socket->peer_inode != 0 ? socket->peer_inode : socket->listener_inode;
+        (void)snprintf(ret_end->text_bytes, sizeof ret_end->text_bytes, "socket:[%" PRIu64 "]",
+                       inode);
+        ret_end->text = ret_end->text_bytes;
+        return inode != 0;
     }
     bool is_pipe = file->kind == BP_OPEN_FILE_PIPE || file->kind == BP_OPEN_FILE_FIFO;
     if (!is_pipe || !file->has_inode || access == NULL) {
         return false;
     }
-    end.by_reader = strcmp(access, "write") == 0 || strcmp(access, "read_write") == 0;
-    end.by_writer = strcmp(access, "read") == 0 || strcmp(access, "read_write") == 0;
-    *ret_end = end;
-    return end.by_reader || end.by_writer;
+    ret_end->by_reader = strcmp(access, "write") == 0 || strcmp(access, "read_write") == 0;
+    ret_end->by_writer = strcmp(access, "read") == 0 || strcmp(access, "read_write") == 0;
+    return ret_end->by_reader || ret_end->by_writer;
 }
 
-/* FIFOs last: they are compared by name, one by one. */
-static int place_of(const struct end *end) {
-    return end->kind == BP_OPEN_FILE_FIFO ? 2 : end->kind == BP_OPEN_FILE_PIPE;
+/* True of a socket with something to read, which other processes may take. */
+static bool make_itself(const bp_open_file *file, struct end *ret_end) {
+    const bp_socket *socket = file->socket;
+    *ret_end = (struct end){.text = file->target, .is_itself = true};
+    return socket != NULL && socket->has_queues && socket->receive_queue > 0 &&
+           (socket->is_listening || socket->is_accepted);
 }
 
-static int compare_ends(const void *one, const void *other) {
-    const struct end *left = one;
-    const struct end *right = other;
-    int left_place = place_of(left), right_place = place_of(right);
-    return left_place != right_place ? left_place - right_place
-                                     : (left->inode > right->inode) - (left->inode < right->inode);
-}
-
-static bool list_ends(bp_open_files *processes, size_t count, struct search *search) {
-    size_t file_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        file_count += processes[i].file_count;
-    }
-    search->ends = calloc(2 * file_count + 1, sizeof *search->ends);
-    for (size_t i = 0; search->ends != NULL && i < count; i++) {
-        for (size_t j = 0; j < processes[i].file_count; j++) {
-            bp_open_file *file = &processes[i].files[j];
-            file->has_other_end = make_end(&processes[i], file, &search->ends[search->count]);
-            search->fifo_count += file->has_other_end && file->kind == BP_OPEN_FILE_FIFO ? 1 : 0;
-            search->count += file->has_other_end ? 1 : 0;
-            const bp_socket *socket = file->socket;
-            if (socket != NULL && socket->has_queues && socket->receive_queue > 0 &&
-                (socket->is_listening || socket->is_accepted)) {
-                search->ends[search->count++] = (struct end){.kind = BP_OPEN_FILE_SOCKET,
-                                                             .inode = socket->inode,
-                                                             .is_itself = true,
-                                                             .file = file,
-                                                             .pid = processes[i].pid};
-            }
-        }
-    }
-    if (search->ends != NULL) {
-        qsort(search->ends, search->count, sizeof *search->ends, compare_ends);
-    }
-    return search->ends != NULL;
-}
-
-/* A process that is being searched. */
-struct place {
-    int fds_fd;
-    uint64_t pid;
-    char name[64]; /* "": not yet read */
-    char state;
-};
-
-/* The link's own mode says for what the descriptor is open (tid_fd_update_inode, fs/proc/fd.c). */
-static bool has_access(const struct place *place, uint32_t number, const struct end *end) {
-    char name[24];
-    struct stat info;
-    (void)snprintf(name, sizeof name, "%" PRIu32, number);
-    bool is_known = fstatat(place->fds_fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
-    return is_known && ((end->by_reader && (info.st_mode & S_IRUSR) != 0) ||
-                        (end->by_writer && (info.st_mode & S_IWUSR) != 0));
+static bool is_same_fifo(const struct search *search, uint32_t number, const bp_open_file *file) {
+    struct statx info;
+    char link[24];
+    (void)snprintf(link, sizeof link, "%" PRIu32, number);
+    return statx(search->fds_fd, link, AT_STATX_DONT_SYNC, STATX_INO, &info) == 0 &&
+           info.stx_ino == file->inode &&
+           ((uint64_t)info.stx_dev_major << 32 | info.stx_dev_minor) == file->device;
 }
 
 /* False without memory. */
-static bool take_holder(struct place *place, uint32_t number, const struct end *end) {
-    bp_open_file *file = end->file;
-    bool is_itself = end->pid == place->pid && file->number == number;
-    if (end->is_itself) {
-        file->is_shared = file->is_shared || end->pid != place->pid;
-        return true;
-    }
-    if (is_itself || (end->kind != BP_OPEN_FILE_SOCKET && !has_access(place, number, end))) {
-        return true;
-    }
+static bool take_holder(const struct search *search, const struct row *row, bp_open_file *file) {
     if (file->holders == NULL) {
         file->holders = calloc(BP_FD_HOLDER_MAX, sizeof *file->holders);
     }
     if (file->holders == NULL) {
         return false;
     }
-    if (file->holder_count == BP_FD_HOLDER_MAX) {
-        file->has_more_holders = true;
-        return true;
-    }
     bp_proc_stat stat;
-    if (place->name[0] == '\0' && bp_proc_read_stat(place->fds_fd, &stat, "../stat") == 0) {
-        memcpy(place->name, stat.name, sizeof place->name);
-        place->state = stat.state;
-    }
     bp_fd_holder *holder = &file->holders[file->holder_count++];
-    *holder = (bp_fd_holder){.pid = place->pid, .state = place->state, .number = number};
-    memcpy(holder->name, place->name, sizeof holder->name);
+    *holder = (bp_fd_holder){.pid = row->pid, .number = row->number};
+    if (bp_proc_read_stat(search->fds_fd, &stat, "../stat") == 0) {
+        memcpy(holder->name, stat.name, sizeof holder->name);
+        holder->state = stat.state;
+    }
     return true;
 }
 
-static bool is_same_fifo(const struct place *place, const char *link, const struct end *end) {
-    struct statx info;
-    return statx(place->fds_fd, link, AT_STATX_DONT_SYNC, STATX_INO, &info) == 0 &&
-           info.stx_ino == end->file->inode &&
-           ((uint64_t)info.stx_dev_major << 32 | info.stx_dev_minor) == end->file->device;
-}
-
-static bool check_link(struct search *search, struct place *place, uint32_t number) {
-    char link[24];
-    (void)snprintf(link, sizeof link, "%" PRIu32, number);
-    ssize_t length = readlinkat(place->fds_fd, link, search->target, target_bytes_max - 1);
-    search->target[length < 0 ? 0 : length] = '\0';
-    struct end key = {.inode = 0};
-    bool has_memory = true;
-    bool is_pipe = bp_open_file_inode(search->target, "pipe", &key.inode);
-    if (is_pipe || bp_open_file_inode(search->target, "socket", &key.inode)) {
-        key.kind = is_pipe ? BP_OPEN_FILE_PIPE : BP_OPEN_FILE_SOCKET;
-        for (size_t i =
-                 bp_array_find_first(&key, search->ends, search->count, sizeof key, compare_ends);
-             has_memory && i < search->count && compare_ends(&search->ends[i], &key) == 0; i++) {
-            has_memory = take_holder(place, number, &search->ends[i]);
+/*
+ * Takes who has such descriptors in the pass, and still has them. `ret_is_proven`: somebody has, or
+ * nobody can have got one since. That is so of a pipe whose own end was seen: the other end can
+ * only be inherited from who has it. False without memory.
+ */
+static bool take_holders(struct search *search, uint64_t pid, bp_open_file *file,
+                         const struct end *end, bool *ret_is_proven) {
+    const struct pass *pass = search->pass;
+    uint64_t hash = XXH3_64bits(end->text, strlen(end->text));
+    bool was_seen = false, has_left = false, has_memory = true;
+    size_t at =
+        bp_array_find_first(&hash, pass->rows, pass->count, sizeof *pass->rows, compare_hash);
+    for (; has_memory && at < pass->count && pass->rows[at].hash == hash; at++) {
+        struct row row = pass->rows[at];
+        bool is_itself = row.pid == pid && (row.number == file->number || end->is_itself);
+        bool has_access = file->kind == BP_OPEN_FILE_SOCKET || (end->by_reader && row.can_read) ||
+                          (end->by_writer && row.can_write);
+        was_seen = was_seen || is_itself;
+        if (is_itself || !has_access || (end->is_itself && file->is_shared)) {
+            continue;
         }
-        return has_memory;
-    }
-    for (size_t i = search->count - search->fifo_count; has_memory && i < search->count; i++) {
-        const struct end *end = &search->ends[i];
-        if (strcmp(search->target, end->file->target) == 0 && is_same_fifo(place, link, end)) {
-            has_memory = take_holder(place, number, end);
+        if (file->holder_count == BP_FD_HOLDER_MAX) {
+            file->has_more_holders = true;
+            break;
         }
+        bool is_there = open_process(search, row.pid);
+        if (is_there) {
+            read_link(search, &row);
+            is_there = strcmp(search->target, end->text) == 0;
+        }
+        has_left = has_left || !is_there;
+        if (is_there && end->is_itself) {
+            file->is_shared = true;
+        } else if (is_there &&
+                   (file->kind != BP_OPEN_FILE_FIFO || is_same_fifo(search, row.number, file))) {
+            has_memory = take_holder(search, &row, file);
+        }
+        bp_file_close(search->fds_fd);
     }
+    *ret_is_proven = (end->is_itself ? file->is_shared : file->holder_count > 0) ||
+                     (file->kind == BP_OPEN_FILE_PIPE && was_seen && !has_left);
     return has_memory;
 }
 
-/* False without memory. */
-static bool search_process(struct search *search, int proc_fd, uint64_t pid) {
-    bp_proc_list list = {.count = 0};
-    struct place place = {.pid = pid};
-    place.fds_fd = bp_proc_open_at(proc_fd, O_RDONLY | O_DIRECTORY, "%" PRIu64 "/fd", pid);
-    int result = place.fds_fd < 0 ? errno : bp_proc_list_read(place.fds_fd, NULL, &list);
-    bool has_memory = result != ENOMEM;
-    size_t at = 0;
-    while (has_memory && at < list.count && search->link_count < link_max &&
-           bp_clock_monotonic_ns() <= search->deadline_ns) {
-        has_memory = check_link(search, &place, (uint32_t)list.items[at++].id);
-        search->link_count++;
+/* In the pass of before and, where that proves nothing, in a new one. False without memory. */
+static bool find_end(struct search *search, uint64_t pid, bp_open_file *file,
+                     const struct end *end) {
+    bool is_proven = false;
+    search->was_needed = true;
+    if (is_over(search)) {
+        search->is_cut = true;
+        return true;
     }
-    search->found.is_cut = search->found.is_cut || at < list.count;
-    search->found.process_count += result == 0 && at == list.count ? 1 : 0;
-    search->found.denied_count += result == EACCES || result == EPERM ? 1 : 0;
-    bp_proc_list_release(&list);
-    bp_file_close(place.fds_fd);
+    if (search->pass != NULL && !take_holders(search, pid, file, end, &is_proven)) {
+        return false;
+    }
+    return is_proven || (search->pass != NULL && search->pass->begun_ns >= search->asked_ns) ||
+           (read_pass(search) && take_holders(search, pid, file, end, &is_proven));
+}
+
+/* False without memory. */
+static bool find_ends(struct search *search, bp_open_files *process) {
+    bool has_memory = true;
+    for (size_t i = 0; has_memory && i < process->file_count; i++) {
+        bp_open_file *file = &process->files[i];
+        struct end end;
+        file->has_other_end = make_end(file, &end);
+        if (file->has_other_end) {
+            has_memory = find_end(search, process->pid, file, &end);
+        }
+        if (has_memory && make_itself(file, &end)) {
+            has_memory = find_end(search, process->pid, file, &end);
+        }
+    }
     return has_memory;
 }
 
 bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, uint64_t deadline_ns,
                                        bp_fd_search *ret_search, bugpack_error *error) {
-    uint64_t latest_ns = bp_clock_monotonic_ns() + search_max_ns;
+    uint64_t now_ns = bp_clock_monotonic_ns(), latest_ns = now_ns + search_max_ns;
     struct search *search = calloc(1, sizeof *search);
-    bp_proc_list pids = {.count = 0};
-    int proc_fd = -1;
-    bool has_memory = search != NULL && list_ends(processes, count, search);
-    if (has_memory && search->count > 0) {
-        search->found.was_needed = true;
-        search->deadline_ns = deadline_ns < latest_ns ? deadline_ns : latest_ns;
-        proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        int result = proc_fd < 0 ? errno : bp_proc_list_read(proc_fd, NULL, &pids);
-        search->found.is_cut = result != 0;
-        has_memory = result != ENOMEM;
+    if (search == NULL) {
+        return bp_fail_memory(error, "find the other ends of pipes");
     }
-    size_t at = 0;
-    for (; has_memory && at < pids.count && bp_clock_monotonic_ns() <= search->deadline_ns; at++) {
-        has_memory = search_process(search, proc_fd, pids.items[at].id);
+    search->pass = atomic_exchange(&kept, NULL);
+    search->asked_ns = now_ns;
+    search->deadline_ns = deadline_ns < latest_ns ? deadline_ns : latest_ns;
+    search->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (search->pass != NULL && search->pass->begun_ns + pass_max_age_ns < now_ns) {
+        free_pass(search->pass);
+        search->pass = NULL;
+    }
+    bool has_memory = true;
+    for (size_t i = 0; has_memory && i < count; i++) {
+        has_memory = find_ends(search, &processes[i]);
     }
     if (has_memory) {
-        search->found.is_cut = search->found.is_cut || at < pids.count;
-        *ret_search = search->found;
+        *ret_search = (bp_fd_search){.is_cut = false};
+        if (search->was_needed && search->pass != NULL) {
+            *ret_search = search->pass->found;
+        }
+        ret_search->was_needed = search->was_needed;
+        ret_search->is_cut |= search->is_cut;
     }
-    bp_file_close(proc_fd);
-    bp_proc_list_release(&pids);
-    if (search != NULL) {
-        free(search->ends);
-    }
+    free_pass(atomic_exchange(&kept, search->pass));
+    bp_file_close(search->proc_fd);
     free(search);
     return has_memory ? BUGPACK_OK : bp_fail_memory(error, "find the other ends of pipes");
 }

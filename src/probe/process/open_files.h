@@ -32,10 +32,12 @@ bool bp_open_sockets_read(int fds_fd, uint64_t deadline_ns, bp_open_files *proce
 /*
  * Finds who has the other ends of pipes, FIFOs, unix sockets and TCP connections of these
  * processes, by the descriptors of all processes that we may see. NO_MEMORY; what was found before
- * stays.
+ * stays. Calls that follow each other share a pass over those.
  */
 bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, uint64_t deadline_ns,
                                        bp_fd_search *ret_search, bugpack_error *error);
+/* Frees that pass. */
+void bp_open_files_forget_ends(void);
 
 /*
  * Finds which other process has an exclusive lock of a file that one of these processes has open

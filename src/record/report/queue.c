@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "base/status.h"
 #include "platform/thread.h"
+#include "process/open_files.h"
 #include "recorder/recorder.h"
 #include "report/assemble.h"
 #include "report/retention.h"
@@ -196,6 +197,7 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
     bp_lock_release(&queue->lock);
     if (is_last) {
         bp_subject_forget_samples(queue->context->subject);
+        bp_open_files_forget_ends();
     }
 }
 

@@ -138,6 +138,31 @@ Test(open_files, show_a_pipe_with_the_process_at_its_other_end) {
     bp_open_files_release(&files);
 }
 
+/* A second call shares the pass of the first over all processes. */
+Test(open_files, show_who_came_since_the_last_search) {
+    char path[512];
+    int early[2], late[2];
+    bp_fd_search search;
+    (void)snprintf(path, sizeof path, "%s/fifo", dir.path);
+    cr_assert(zero(int, mkfifo(path, 0600)));
+    cr_assert(zero(int, pipe(early)));
+    CLEANUP(close_fd) int reader = open(path, O_RDONLY | O_NONBLOCK);
+    bp_open_files files = read_with_ends(&search);
+    cr_expect(is_held_by(find(&files, early[0]), getpid(), early[1]));
+    cr_expect(zero(sz, find(&files, reader)->holder_count));
+    bp_open_files_release(&files);
+
+    (void)close(early[1]);
+    cr_assert(zero(int, pipe(late)));
+    CLEANUP(close_fd) int writer = open(path, O_WRONLY);
+    files = read_with_ends(&search);
+    cr_expect(zero(sz, find(&files, early[0])->holder_count));
+    cr_expect(is_held_by(find(&files, late[0]), getpid(), late[1]));
+    cr_expect(is_held_by(find(&files, reader), getpid(), writer));
+    bp_open_files_release(&files);
+    bp_open_files_forget_ends();
+}
+
 Test(open_files, show_a_fifo_and_a_socket_pair_with_both_ends) {
     char path[512];
     int pair[2];
