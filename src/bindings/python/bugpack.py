@@ -20,6 +20,7 @@ import atexit
 import concurrent.futures
 import ctypes
 import enum
+import faulthandler
 import itertools
 import json
 import logging
@@ -81,6 +82,7 @@ report_request: size_t struct_size; str description, channel, output_path; uint6
  screenshot_context, screenshot_release;
 report_result: size_t struct_size; status status; error error; uint32_t missing_count; uint64_t
  zip_bytes, elapsed_ns; char path[4096], missing[2048], not_searched[512];
+recorder_location: size_t struct_size; uint64_t survives; char path[4096], reason[256];
 event: size_t struct_size; event_kind kind; uint64_t ticket; char report_type[24]; uint32_t
  percent, missing_count; error error; char path[4096], watchdog[65]; uint64_t duration_ms;
 channel_options: size_t struct_size; uint64_t weight; bool host_is_server; uint16_t
@@ -91,7 +93,7 @@ str version(void); str status_name(status); status open(const options*, self**, 
 void close(self*); status flush(self*, uint64_t, error*);
 status cancel(self*, uint64_t, error*); status redact_add(self*, str, error*);
 status set_tag(self*, str, str, error*); status crash_handler_install(self*, error*);
-status condition_add(self*, str, error*);
+status condition_add(self*, str, error*); status recorder_locate(self*, recorder_location*, error*);
 int events_fd(self*, error*); bool next_event(self*, event*); bool log_wants(const self*, level);
 void log_set_level(self*, level); void log_part(self*, level, str, const void*, size_t, unsigned);
 void notify_text(self*, level, str, uint64_t*, str);
@@ -275,6 +277,8 @@ class _Callbacks(threading.Thread):
 def _after_fork():
     global _callbacks
     _callbacks = None
+    for session in _sessions:
+        session._end_faults()
     _sessions.clear()
 
 
@@ -370,6 +374,10 @@ class Writer:
             self._calls.append((_library.fail_text, _bytes(said)))
 
 
+def _open_private(path, flags):
+    return os.open(path, flags, 0o600)
+
+
 def python_stacks(writer):
     """A provider for "python-stacks.txt": where each thread of Python is."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
@@ -405,7 +413,7 @@ class Session(_Closes):
         given = _struct("options", dict(options, app_name=app_name))
         if _callbacks is None:
             _callbacks = _Callbacks()
-        self._kept = []
+        self._kept, self._faults = [], None
         for name, function, callback in (("on_event", on_event, _on_event),
                                          ("on_diagnostic", on_diagnostic, _on_diagnostic)):
             if function is not None:
@@ -425,12 +433,39 @@ class Session(_Closes):
         """Writes what was triggered, and ends. Later calls do nothing, or raise Error(CLOSED)."""
         _library.close(self._handle)
         self._handle = None
+        self._end_faults()
         if self in _sessions and threading.current_thread() is not _callbacks:
             callbacks_ran = threading.Event()
             _callbacks.post(callbacks_ran.set)
             callbacks_ran.wait(2)
         _sessions.discard(self)
         self._forget()
+
+    def _end_faults(self):
+        faults, self._faults = self._faults, None
+        if faults is not None:
+            faulthandler.disable()
+            faults.close()
+
+    def crash_handler_install(self):
+        """Records what the process dies of, with the functions of Python of each thread, which
+        faulthandler writes for the report. Where the host has enabled that before, it stays as it
+        is, and the report lacks them."""
+        location = self.recorder_location()
+        if location.path and not faulthandler.is_enabled():
+            self._faults = open(os.path.join(location.path, "python"), "xb", opener=_open_private)
+            faulthandler.enable(self._faults)
+        try:
+            _do("crash_handler_install", self._open)
+        except Error:
+            self._end_faults()
+            raise
+
+    def recorder_location(self):
+        """The bugpack_recorder_location: where the records of the session are."""
+        location = _struct("recorder_location", {})
+        _do("recorder_locate", self._open, ctypes.byref(location))
+        return _read(location)
 
     def _forget(self):
         while self._kept:

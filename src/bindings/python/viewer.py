@@ -1,7 +1,6 @@
 """A host in Python: a viewer of frames that are made up. `r` and Enter take a report, the end of
 the input ends it. Its argument is the directory of the reports."""
 
-import faulthandler
 import logging
 import sys
 import threading
@@ -25,7 +24,6 @@ def show_frames(session, state, is_over):
 
 
 def main():
-    faulthandler.enable()
     session = bugpack.Session("viewer", app_version="1", report_dir=sys.argv[1],
                               create_report_dir=True, pedantic={"is_enabled": True})
     with session:

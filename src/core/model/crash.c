@@ -438,6 +438,7 @@ static void add_backtrace(const bp_crash_page *page, const bp_crash_backtrace *b
         bp_json_add_text(json, "interpreter", backtrace->stacks->language);
         bp_stacks_add_frames(backtrace->stacks, thread, json);
         bp_model_add_known_text(json, "reason", thread->reason);
+        bp_stacks_add_python(backtrace->stacks, thread, json);
     } else {
         bp_json_add_bool(json, "complete", false);
         bp_json_array_begin(json, "frames");

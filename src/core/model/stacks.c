@@ -158,7 +158,7 @@ static bool has_frames(const bp_stack_thread *thread) {
            thread->state == BP_STACK_CRASHED;
 }
 
-static void add_python(bp_json *json, const bp_stacks *stacks, const bp_stack_thread *thread) {
+void bp_stacks_add_python(const bp_stacks *stacks, const bp_stack_thread *thread, bp_json *json) {
     if (thread->python_count > 0) {
         bp_json_array_begin(json, "python_frames");
         for (size_t i = 0; i < thread->python_count; i++) {
@@ -186,7 +186,7 @@ static void add_thread(bp_json *json, const bp_stacks *stacks, const bp_stack_th
                             thread->state == BP_STACK_STOPPED && !stacks->is_of_crash,
                             (thread->stopped_ns + 999) / 1000);
     bp_model_add_known_text(json, "reason", thread->reason);
-    add_python(json, stacks, thread);
+    bp_stacks_add_python(stacks, thread, json);
     bp_json_object_end(json);
 }
 

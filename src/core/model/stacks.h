@@ -133,6 +133,9 @@ bp_frame_text bp_stacks_python_text(const bp_python_frame *frame);
 /* Adds members of the open object: whether the stack is complete, and its frames. */
 void bp_stacks_add_frames(const bp_stacks *stacks, const bp_stack_thread *thread, bp_json *json);
 
+/* The functions of Python, and why some are missing. */
+void bp_stacks_add_python(const bp_stacks *stacks, const bp_stack_thread *thread, bp_json *json);
+
 /* The number of threads in this state. */
 size_t bp_stacks_count(const bp_stacks *stacks, bp_stack_state state);
 

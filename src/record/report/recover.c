@@ -17,6 +17,7 @@
 #include "platform/machine.h"
 #include "recorder/session_scan.h"
 #include "report/assemble.h"
+#include "report/python_traceback.h"
 #include "report/stacks_entries.h"
 #include "report/stored_entries.h"
 #include "stacks/stacks.h"
@@ -30,6 +31,7 @@ static const size_t stacks_limit_bytes = (size_t)64 << 20;
 
 typedef struct dead_crash {
     bp_crash_page *page; /* validated; NULL: the session did not die of a signal that it caught */
+    int dir_fd;          /* of the session, borrowed */
     const char *reason;  /* why there is none; NULL: it had no handler */
     bool is_lost;        /* there should be one */
 } dead_crash;
@@ -71,6 +73,7 @@ static void examine(dead_crash *crash, size_t byte_count, const bp_session_ident
  * page is the caller's to free. */
 static bugpack_status read_crash(int session_dir_fd, const bp_session_identity *dead,
                                  dead_crash *crash, bugpack_error *error) {
+    crash->dir_fd = session_dir_fd;
     int fd =
         openat(session_dir_fd, BP_CRASH_PAGE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) {
@@ -151,14 +154,31 @@ static bugpack_status add_stacks(const bp_stacks *stacks, const bp_crash_page *p
     return bp_bundle_put(bundle, "stacks.json", status, &json, error);
 }
 
+/* What faulthandler wrote, if it is there. */
+static void add_python(int dir_fd, const bp_crash_page *page, bp_stacks *stacks) {
+    static const size_t text_max_bytes = (size_t)1 << 20;
+    int fd =
+        openat(dir_fd, BP_PYTHON_TRACEBACK_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char *text = fd >= 0 ? malloc(text_max_bytes) : NULL;
+    if (text != NULL) {
+        int64_t count = bp_file_read_range(fd, text, text_max_bytes, 0);
+        bp_python_traceback_add(text, count > 0 ? (size_t)count : 0, page, stacks);
+    }
+    free(text);
+    bp_file_close(fd);
+}
+
 /* crash.json, and the stacks where they can be had. */
-static bugpack_status add_page(const bp_crash_page *page, bp_bundle *bundle, bugpack_error *error) {
+static bugpack_status add_page(const dead_crash *crash, bp_bundle *bundle, bugpack_error *error) {
+    const bp_crash_page *page = crash->page;
     bugpack_writer writer;
     bugpack_error reason;
     bp_stacks stacks;
     bp_writer_init(&writer, json_limit_bytes);
     writer.line.captured_wall_ns = page->at.wall_ns;
-    (void)read_stacks(page, true, &stacks, &reason);
+    if (read_stacks(page, true, &stacks, &reason) == BUGPACK_OK) {
+        add_python(crash->dir_fd, page, &stacks);
+    }
     bugpack_status status = print_crash(page, &stacks, &reason, &writer, error);
     status = bp_bundle_put(bundle, "crash.json", status, &writer, error);
     if (status == BUGPACK_OK && reason.status == BUGPACK_OK) {
@@ -173,7 +193,7 @@ static bugpack_status add_page(const bp_crash_page *page, bp_bundle *bundle, bug
 static bugpack_status add_crash(const dead_crash *crash, bp_bundle *bundle, bugpack_error *error) {
     bugpack_writer writer;
     if (crash->page != NULL) {
-        return add_page(crash->page, bundle, error);
+        return add_page(crash, bundle, error);
     }
     if (crash->reason == NULL) {
         return BUGPACK_OK;

@@ -246,24 +246,70 @@ class Bindings(unittest.TestCase):
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
         self.assertNotIn(b"in the child", entries(session.report().path)["logs.jsonl"])
 
-    def test_faulthandler_speaks_and_the_next_session_has_the_crash(self):
-        died = run("""
-import ctypes, faulthandler
-faulthandler.enable()
+    def crash(self, before, end="fall()"):
+        """What a host that dies has printed, and what is in the report of the next session."""
+        died = run(f"""
+import ctypes, faulthandler, os, threading
+{before}
 session = bugpack.Session("dies", report_dir=sys.argv[1])
+session.crash_handler_install()
 session.crash_handler_install()
 session.log(bugpack.Level.INFO, "the last words")
 def fall(): ctypes.string_at(0)
-fall()""", self.directory)
+{end}""", self.directory)
         self.assertEqual(died.returncode, -signal.SIGSEGV, died.stderr)
-        self.assertIn("Segmentation fault", died.stderr)
-        self.assertIn("in fall", died.stderr)
         with bugpack.Session("dies", report_dir=self.directory, **QUICK) as session:
             session.flush(bugpack.OFF)
         path, = [name for name in os.listdir(self.directory) if "dies-crash" in name]
         read = entries(os.path.join(self.directory, path))
         self.assertEqual(json.loads(read["crash.json"])["signal"], signal.SIGSEGV)
         self.assertIn(b"the last words", read["logs.jsonl"])
+        return died, read
+
+    def functions(self, stack):
+        return [frame["function"] for frame in stack.get("python_frames", ())]
+
+    def backtrace(self, read):
+        """Of the thread that crashed; None where no stack can be had."""
+        return json.loads(read["crash.json"])["backtrace"] if "stacks.json" in read else None
+
+    def test_a_crash_has_the_functions_of_each_thread_of_python(self):
+        died, read = self.crash("", """
+def wait(end): end.wait()
+end = threading.Event()
+waits = threading.Thread(target=wait, args=[end], daemon=True)
+waits.start()
+while not end._cond._waiters: pass
+print(waits.native_id, flush=True)
+falls = threading.Thread(target=fall)
+falls.start(), falls.join()""")
+        self.assertEqual(died.stderr, "")
+        if self.backtrace(read) is None:
+            return
+        self.assertEqual(self.functions(self.backtrace(read))[:3], ["string_at", "fall", "run"])
+        self.assertIn(b"string_at", read["stacks.txt"])
+        thread, = [each for each in json.loads(read["stacks.json"])["threads"] if each["tid"] == int(died.stdout)]
+        if thread["state"] == "blocked":  # a busy machine may not have let it get there
+            self.assertIn("wait", self.functions(thread))
+
+    def test_faulthandler_of_the_host_still_speaks(self):
+        died, read = self.crash("faulthandler.enable()")
+        self.assertIn("in fall", died.stderr)
+        self.assertEqual(self.functions(self.backtrace(read) or {}), [])
+
+    def test_a_forked_child_writes_into_no_report_and_an_end_disables_faulthandler(self):
+        _, read = self.crash("""
+with bugpack.Session("first", report_dir=sys.argv[1]) as first:
+    first.crash_handler_install()
+    assert faulthandler.is_enabled()
+assert not faulthandler.is_enabled()""", """
+def fall_in_child(): fall()
+child = os.fork()
+if child == 0: fall_in_child()
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -11
+fall()""")
+        if self.backtrace(read) is not None:
+            self.assertEqual(self.functions(self.backtrace(read)), ["string_at", "fall", "<module>"])
 
     def test_the_end_of_the_program_closes_its_session(self):
         done = run("""
