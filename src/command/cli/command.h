@@ -57,6 +57,7 @@ extern const bp_cli_command bp_cli_recover_command;
 extern const bp_cli_command bp_cli_redact_command;
 extern const bp_cli_command bp_cli_run_command;
 extern const bp_cli_command bp_cli_sample_command;
+extern const bp_cli_command bp_cli_send_command;
 extern const bp_cli_command bp_cli_trigger_command;
 extern const bp_cli_command bp_cli_show_command;
 extern const bp_cli_command bp_cli_verify_command;

@@ -44,7 +44,8 @@ static bugpack_status give(const bugpack_unpublished *report, void *context, bug
 
 static bugpack_status review(const bugpack_unpublished *report, void *context,
                              bugpack_error *error) {
-    bugpack_status status = bp_cli_review_ask(report->zip_fd, error);
+    bugpack_status status =
+        bp_cli_review_ask(report->zip_fd, "Write this report", "written", error);
     return status == BUGPACK_OK ? give(report, context, error) : status;
 }
 

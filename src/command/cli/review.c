@@ -87,16 +87,17 @@ static answer read_answer(void) {
                : ANSWER_OTHER;
 }
 
-bugpack_status bp_cli_review_ask(int zip_fd, bugpack_error *error) {
+bugpack_status bp_cli_review_ask(int zip_fd, const char *question, const char *done,
+                                 bugpack_error *error) {
     answer given = ANSWER_OTHER;
     bugpack_status status = print_list(zip_fd, error);
     (void)tcflush(STDIN_FILENO, TCIFLUSH);
     while (status == BUGPACK_OK && given == ANSWER_OTHER) {
-        (void)fputs("Write this report? [y/N] ", stderr);
+        (void)fprintf(stderr, "%s? [y/N] ", question);
         given = read_answer();
     }
     if (status == BUGPACK_OK && given == ANSWER_NO) {
-        status = bp_fail(error, BUGPACK_ERR_CANCELLED, "the report is not written");
+        status = bp_fail(error, BUGPACK_ERR_CANCELLED, "the report is not %s", done);
     }
     return status;
 }

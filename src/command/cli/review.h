@@ -20,12 +20,14 @@
 bool bp_cli_review_prepare(bool is_reviewed, bp_cli_exit *ret_exit);
 
 /*
- * Prints what is in the report of `zip_fd`, and waits for an answer. OK is a yes. CANCELLED is
- * everything else: no, an empty line, the end of input, a hang-up, a signal that ends the wait for
- * the report (cli/interrupt.h). What was typed before the question does not count. In the
+ * Prints what is in the report of `zip_fd`, asks the question ("Write it"), and waits for an
+ * answer. OK is a yes. CANCELLED is everything else: no, an empty line, the end of input, a
+ * hang-up, a signal that ends the wait for the report (cli/interrupt.h); the sentence says that the
+ * report is not `done` ("written"). What was typed before the question does not count. In the
  * background it waits until it comes to the foreground.
  */
-bugpack_status bp_cli_review_ask(int zip_fd, bugpack_error *error);
+bugpack_status bp_cli_review_ask(int zip_fd, const char *question, const char *done,
+                                 bugpack_error *error);
 
 /* bp_redact_list, with the names of who calls and of this machine. */
 bugpack_status bp_cli_review_list(int fd, const char *path, bool as_json, bp_buffer *out,

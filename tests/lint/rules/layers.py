@@ -13,7 +13,7 @@ LAYERS = {
     "probe": [["process"], ["stacks"], ["heap", "profile"], ["machine"]],
     "record": [["recorder"], ["report"], ["trigger", "sources"], ["session"]],
     "read": [["entries"], ["diagnose"], ["facts"], ["print", "compare"]],
-    "command": [["run"], ["cli"]],
+    "command": [["run", "send"], ["cli"]],
     "hosts": [],
 }
 BELOW = {

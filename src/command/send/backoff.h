@@ -1,0 +1,31 @@
+/*
+ * When a report that did not arrive is tried again. Pure arithmetic, in seconds.
+ */
+#ifndef BP_SEND_BACKOFF_H
+#define BP_SEND_BACKOFF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    BP_BACKOFF_FIRST_SECS = 15 * 60,
+    BP_BACKOFF_LAST_SECS = 8 * 3600,
+    /* Bounds of what a server asks for. */
+    BP_RETRY_AFTER_MIN_SECS = 60,
+    BP_RETRY_AFTER_MAX_SECS = 24 * 3600
+};
+
+/*
+ * The time to wait after so many failed attempts, from 1: between 15 and 30 minutes after the first
+ * one, twice that after each further one, at most between 4 and 8 hours. `random` chooses within
+ * that, so that many machines do not come back at one instant after a failure of the server.
+ */
+uint64_t bp_backoff_secs(uint32_t attempt_count, uint32_t random);
+
+/*
+ * The time that the value of Retry-After asks for (RFC 9110, 10.2.3): seconds, or a date of which
+ * `now_secs` is the present, within the bounds above. False for another text.
+ */
+bool bp_backoff_parse_retry_after(const char *text, uint64_t now_secs, uint64_t *ret_secs);
+
+#endif

@@ -1,0 +1,412 @@
+#include "send/destination.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "send/configuration.h"
+
+enum { file_max_bytes = 1 << 20, secret_min_bytes = 4 };
+
+/* What Sentry takes in one envelope. */
+static const uint64_t sentry_max_bytes = 20 * 1000 * 1000;
+
+/* --- values -------------------------------------------------------------------------------- */
+
+typedef struct unit {
+    const char *name;
+    uint64_t factor;
+} unit;
+
+/* Digits, and the name of a unit. */
+static bool read_amount(const char *text, const unit *units, uint64_t *ret_value) {
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || errno != 0) {
+        return false;
+    }
+    for (; units->name != NULL; units++) {
+        if (strcmp(end, units->name) == 0 && number <= UINT64_MAX / units->factor) {
+            *ret_value = number * units->factor;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_size(const char *text, void *field) {
+    static const unit units[] = {
+        {"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {NULL, 0}};
+    return read_amount(text, units, field);
+}
+
+static bool read_number(const char *text, void *field) {
+    static const unit units[] = {{"", 1}, {NULL, 0}};
+    return read_amount(text, units, field);
+}
+
+static bool read_age(const char *text, void *field) {
+    static const unit units[] = {{"", 1},     {"s", 1},     {"m", 60}, {"min", 60},
+                                 {"h", 3600}, {"d", 86400}, {NULL, 0}};
+    return read_amount(text, units, field);
+}
+
+static bool read_text(const char *text, void *field) {
+    *(const char **)field = text;
+    return text[0] != '\0';
+}
+
+static bool read_bool(const char *text, void *field) {
+    static const char *const words[] = {"false", "no", "off", "0", "true", "yes", "on", "1"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            *(bool *)field = i >= 4;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_method(const char *text, void *field) {
+    *(bool *)field = strcmp(text, "POST") == 0;
+    return *(bool *)field || strcmp(text, "PUT") == 0;
+}
+
+/* The index of one of the words into an enum. */
+static bool find_word(const char *text, const char *const *words, unsigned *ret_index) {
+    for (unsigned i = 0; words[i] != NULL; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *ret_index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_type(const char *text, void *field) {
+    static const char *const words[] = {"http", "sentry", "directory", NULL};
+    unsigned index = 0;
+    bool is_one = find_word(text, words, &index);
+    *(bp_send_type *)field = (bp_send_type)index;
+    return is_one;
+}
+
+static bool read_consent(const char *text, void *field) {
+    static const char *const words[] = {"ask", "always", "never", NULL};
+    unsigned index = 0;
+    bool is_one = find_word(text, words, &index);
+    *(bp_send_consent *)field = (bp_send_consent)index;
+    return is_one;
+}
+
+/* --- the file ------------------------------------------------------------------------------- */
+
+typedef struct field {
+    const char *key; /* in lower case */
+    bool (*read)(const char *text, void *field);
+    size_t offset;
+} field;
+
+#define OF_DESTINATION(member) offsetof(bp_send_destination, member)
+static const field destination_fields[] = {
+    {"url", read_text, OF_DESTINATION(url)},
+    {"type", read_type, OF_DESTINATION(type)},
+    {"method", read_method, OF_DESTINATION(is_post)},
+    {"formfield", read_text, OF_DESTINATION(form_field)},
+    {"cacert", read_text, OF_DESTINATION(ca_cert)},
+    {"maxbytes", read_size, OF_DESTINATION(max_bytes)},
+    {"maxbytesperday", read_size, OF_DESTINATION(max_daily_bytes)},
+    {"consent", read_consent, OF_DESTINATION(consent)},
+    {"allowhttp", read_bool, OF_DESTINATION(allows_http)},
+    {NULL, NULL, 0}};
+
+#define OF_SETTINGS(member) offsetof(bp_send_settings, member)
+static const field queue_fields[] = {{"dir", read_text, OF_SETTINGS(queue_dir)},
+                                     {"maxcount", read_number, OF_SETTINGS(max_count)},
+                                     {"maxbytes", read_size, OF_SETTINGS(max_bytes)},
+                                     {"maxage", read_age, OF_SETTINGS(max_age_secs)},
+                                     {NULL, NULL, 0}};
+
+typedef struct file_reader {
+    bp_send_settings *settings;
+    const char *path;
+} file_reader;
+
+static bugpack_status refuse_key(const file_reader *it, const bp_configuration_row *row,
+                                 bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_INVALID, "%s:%u: there is no key \"%s\" in a section [%s]",
+                   it->path, row->line, row->key, row->section);
+}
+
+static bugpack_status set(const file_reader *it, const field *fields, void *target,
+                          const bp_configuration_row *row, bugpack_error *error) {
+    for (; fields->key != NULL; fields++) {
+        if (strcmp(fields->key, row->key) == 0) {
+            const char *text = row->value != NULL ? row->value : "true";
+            return fields->read(text, (char *)target + fields->offset)
+                       ? BUGPACK_OK
+                       : bp_fail(error, BUGPACK_ERR_INVALID,
+                                 "%s:%u: the value of \"%s\" is invalid", it->path, row->line,
+                                 row->key);
+        }
+    }
+    return refuse_key(it, row, error);
+}
+
+/* Adds a header or a form field, whose name and value `separator` stands between. */
+static bugpack_status add(const file_reader *it, const bp_configuration_row *row, char separator,
+                          const char **texts, size_t *count, bugpack_error *error) {
+    bool is_good = row->value != NULL && strchr(row->value, separator) != NULL &&
+                   row->value[0] != separator && strpbrk(row->value, "\r\n") == NULL;
+    if (!is_good || *count == BP_SEND_FIELD_MAX) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "%s:%u: %s takes \"name%cvalue\", and may be there %d times", it->path,
+                       row->line, row->key, separator, BP_SEND_FIELD_MAX);
+    }
+    texts[(*count)++] = row->value;
+    return BUGPACK_OK;
+}
+
+/* It becomes the name of a directory. */
+static bool is_name(const char *text) {
+    static const char characters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    size_t length = strlen(text);
+    return length > 0 && length < BP_SEND_NAME_BYTES && text[0] != '.' &&
+           strspn(text, characters) == length;
+}
+
+static bugpack_status find_or_add(const file_reader *it, const bp_configuration_row *row,
+                                  bp_send_destination **ret_destination, bugpack_error *error) {
+    bp_send_settings *settings = it->settings;
+    for (size_t i = 0; i < settings->count; i++) {
+        if (strcmp(settings->destinations[i].name, row->subsection) == 0) {
+            *ret_destination = &settings->destinations[i];
+            return BUGPACK_OK;
+        }
+    }
+    if (!is_name(row->subsection) || settings->count == BP_SEND_DESTINATION_MAX) {
+        return bp_fail(
+            error, BUGPACK_ERR_INVALID,
+            "%s:%u: a destination has a name of letters, digits, \".\", \"_\" and \"-\", "
+            "and there are at most %d",
+            it->path, row->line, BP_SEND_DESTINATION_MAX);
+    }
+    bp_send_destination *added = &settings->destinations[settings->count++];
+    *added = (bp_send_destination)BP_SEND_DESTINATION_INIT;
+    added->name = row->subsection;
+    *ret_destination = added;
+    return BUGPACK_OK;
+}
+
+/* A bp_configuration_taker. */
+static bugpack_status take(void *context, const bp_configuration_row *row, bugpack_error *error) {
+    const file_reader *it = context;
+    bp_send_destination *found = NULL;
+    if (strcmp(row->section, "queue") == 0) {
+        return set(it, queue_fields, it->settings, row, error);
+    }
+    if (strcmp(row->section, "destination") != 0) {
+        return refuse_key(it, row, error);
+    }
+    bugpack_status status = find_or_add(it, row, &found, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (strcmp(row->key, "header") == 0) {
+        return add(it, row, ':', found->headers, &found->header_count, error);
+    }
+    if (strcmp(row->key, "field") == 0) {
+        return add(it, row, '=', found->fields, &found->field_count, error);
+    }
+    found->has_type = found->has_type || strcmp(row->key, "type") == 0;
+    return set(it, destination_fields, found, row, error);
+}
+
+/* Others could read a token, or send reports elsewhere. */
+static bugpack_status check_mode(int fd, const char *path, bugpack_error *error) {
+    struct stat info;
+    if (fstat(fd, &info) != 0) {
+        return bp_fail_errno(error, errno, "cannot read \"%s\"", path);
+    }
+    if (info.st_uid != geteuid() && info.st_uid != 0) {
+        return bp_fail(error, BUGPACK_ERR_DENIED, "\"%s\" belongs to another user", path);
+    }
+    return (info.st_mode & 077) == 0
+               ? BUGPACK_OK
+               : bp_fail(error, BUGPACK_ERR_DENIED,
+                         "\"%s\" can be read or written by others: chmod 600 it", path);
+}
+
+static bugpack_status read_file(const char *path, char **ret_text, bugpack_error *error) {
+    bp_buffer text;
+    int fd = -1;
+    bp_buffer_init(&text, file_max_bytes);
+    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
+    if (status == BUGPACK_OK) {
+        status = check_mode(fd, path, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_file_read_fd(fd, path, &text, error);
+    }
+    bp_file_close(fd);
+    if (status == BUGPACK_OK && memchr(bp_buffer_text(&text), '\0', text.size) != NULL) {
+        status = bp_fail(error, BUGPACK_ERR_INVALID, "\"%s\" is no text", path);
+    }
+    if (status == BUGPACK_OK && (*ret_text = strdup(bp_buffer_text(&text))) == NULL) {
+        status = bp_fail_memory(error, "read the configuration");
+    }
+    bp_buffer_release(&text);
+    return status;
+}
+
+bugpack_status bp_send_settings_read(const char *path, bp_send_settings *settings,
+                                     bugpack_error *error) {
+    *settings = (bp_send_settings){
+        .max_count = 1000, .max_bytes = (uint64_t)1 << 30, .max_age_secs = 7 * 86400};
+    if (path == NULL) {
+        return BUGPACK_OK;
+    }
+    settings->destinations = calloc(BP_SEND_DESTINATION_MAX, sizeof *settings->destinations);
+    if (settings->destinations == NULL) {
+        return bp_fail_memory(error, "read the configuration");
+    }
+    file_reader it = {settings, path};
+    bugpack_status status = read_file(path, &settings->text, error);
+    if (status == BUGPACK_OK) {
+        status = bp_configuration_read(settings->text, path, take, &it, error);
+    }
+    for (size_t i = 0; i < settings->count && status == BUGPACK_OK; i++) {
+        char what[BP_SEND_NAME_BYTES + 32];
+        (void)snprintf(what, sizeof what, "destination \"%s\"", settings->destinations[i].name);
+        status = bp_send_destination_check(&settings->destinations[i], what, error);
+    }
+    return status;
+}
+
+void bp_send_settings_release(bp_send_settings *settings) {
+    free(settings->text);
+    free(settings->destinations);
+    *settings = (bp_send_settings){.text = NULL};
+}
+
+const bp_send_destination *bp_send_settings_find(const bp_send_settings *settings,
+                                                 const char *name) {
+    for (size_t i = 0; i < settings->count; i++) {
+        if (strcmp(settings->destinations[i].name, name) == 0) {
+            return &settings->destinations[i];
+        }
+    }
+    return NULL;
+}
+
+/* --- a destination -------------------------------------------------------------------------- */
+
+static bugpack_status check_url(bp_send_destination *destination, const char *what,
+                                bugpack_error *error) {
+    bp_url url;
+    if (!bp_url_parse(destination->url, &url)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "%s: its URL is not one of https or http, or has characters to be escaped",
+                       what);
+    }
+    if (!url.is_https && !destination->allows_http && !bp_url_is_loopback(&url)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "%s: http shows the report to the network; use https, or allowHttp", what);
+    }
+    if (destination->type == BP_SEND_SENTRY && (url.user.bytes == 0 || url.path.bytes < 2)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "%s: the URL of Sentry is a DSN, https://KEY@HOST/PROJECT", what);
+    }
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_send_destination_check(bp_send_destination *destination, const char *what,
+                                         bugpack_error *error) {
+    if (destination->url == NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "%s has no url", what);
+    }
+    bool is_url = bp_url_has_scheme(destination->url);
+    if (!destination->has_type) {
+        destination->type = is_url ? BP_SEND_HTTP : BP_SEND_DIRECTORY;
+    }
+    destination->is_post = destination->is_post || destination->form_field != NULL;
+    bool has_limit = destination->max_bytes > 0 && destination->max_bytes < sentry_max_bytes;
+    if (destination->type == BP_SEND_SENTRY && !has_limit) {
+        destination->max_bytes = sentry_max_bytes;
+    }
+    if (destination->type == BP_SEND_DIRECTORY) {
+        return is_url ? bp_fail(error, BUGPACK_ERR_INVALID, "%s: a directory is a path", what)
+                      : BUGPACK_OK;
+    }
+    return check_url(destination, what, error);
+}
+
+/* An URL that ends with "/" gets the report's name, as with curl -T. */
+bool bp_send_destination_takes_many(const bp_send_destination *destination) {
+    bp_url url;
+    if (destination->type != BP_SEND_HTTP || destination->is_post) {
+        return true;
+    }
+    return bp_url_parse(destination->url, &url) && url.path.bytes > 0 &&
+           url.path.at[url.path.bytes - 1] == '/';
+}
+
+void bp_send_destination_show(const bp_send_destination *destination,
+                              char out[BP_SEND_SHOWN_BYTES]) {
+    bp_url url;
+    if (destination->type != BP_SEND_DIRECTORY && bp_url_parse(destination->url, &url)) {
+        bp_url_show(&url, out, BP_SEND_SHOWN_BYTES);
+    } else {
+        (void)snprintf(out, BP_SEND_SHOWN_BYTES, "%s", destination->url);
+    }
+}
+
+/* True if the text has one of the words that "&" separates in the part, without their names. */
+static bool has_any(const char *text, bp_url_part part) {
+    const char *at = part.at, *end = part.at + part.bytes;
+    while (at < end) {
+        const char *next = memchr(at, '&', (size_t)(end - at));
+        next = next != NULL ? next : end;
+        const char *equals = memchr(at, '=', (size_t)(next - at));
+        at = equals != NULL ? equals + 1 : at;
+        size_t length = (size_t)(next - at);
+        if (length >= secret_min_bytes && memmem(text, strlen(text), at, length) != NULL) {
+            return true;
+        }
+        at = next + 1;
+    }
+    return false;
+}
+
+static bool has_value(const char *text, const char *row, char separator) {
+    const char *value = strchr(row, separator) + 1;
+    value += strspn(value, " ");
+    const char *word = strrchr(value, ' '); /* of "Bearer TOKEN" */
+    word = word != NULL ? word + 1 : value;
+    return strlen(word) >= secret_min_bytes && strstr(text, word) != NULL;
+}
+
+bool bp_send_destination_may_say(const bp_send_destination *destination, const char *text) {
+    bp_url url;
+    bool is_hidden = false;
+    if (destination->type != BP_SEND_DIRECTORY && bp_url_parse(destination->url, &url)) {
+        is_hidden = has_any(text, url.query) || has_any(text, url.user);
+    }
+    for (size_t i = 0; i < destination->header_count; i++) {
+        is_hidden = is_hidden || has_value(text, destination->headers[i], ':');
+    }
+    for (size_t i = 0; i < destination->field_count; i++) {
+        is_hidden = is_hidden || has_value(text, destination->fields[i], '=');
+    }
+    return !is_hidden;
+}

@@ -1,0 +1,66 @@
+#include "send/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "entries/report_file.h"
+#include "json/tree_reader.h"
+
+/* It becomes part of a file's name, and of a header. */
+static bool is_id(const char *text) {
+    return strlen(text) == BP_ID_BYTES - 1 && strspn(text, "0123456789abcdef") == BP_ID_BYTES - 1;
+}
+
+/* Reads what is in it, by a descriptor of its own. */
+static bugpack_status look_into(bp_send_report *report, const char *path, bugpack_error *error) {
+    bp_report_file *file = NULL;
+    int fd = fcntl(report->fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) {
+        return bp_fail_errno(error, errno, "cannot read \"%s\"", path);
+    }
+    bugpack_status status = bp_report_file_take(fd, path, &file, error);
+    if (status != BUGPACK_OK) {
+        bp_file_close(fd);
+        return status;
+    }
+    const char *id = bp_json_tree_text_or(bp_report_file_metadata(file), "report_id", "");
+    if (is_id(id)) {
+        memcpy(report->id, id, sizeof report->id);
+    } else {
+        status = bp_fail(error, BUGPACK_ERR_CORRUPT, "\"%s\": its report_id is malformed", path);
+    }
+    bp_report_file_close(file);
+    return status;
+}
+
+bugpack_status bp_send_report_open(const char *path, const char *name, bp_send_report *report,
+                                   bugpack_error *error) {
+    struct stat info;
+    *report = (bp_send_report){.fd = -1};
+    bugpack_status status = bp_report_input_open(path, &report->fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (fstat(report->fd, &info) != 0) {
+        return bp_fail_errno(error, errno, "cannot read \"%s\"", path);
+    }
+    const char *slash = strrchr(path, '/');
+    if (name == NULL) {
+        name = slash != NULL ? slash + 1 : path;
+    }
+    name = strcmp(name, "-") == 0 ? "report.zip" : name;
+    (void)snprintf(report->name, sizeof report->name, "%s", name);
+    report->bytes = (uint64_t)info.st_size;
+    return look_into(report, path, error);
+}
+
+void bp_send_report_close(bp_send_report *report) {
+    bp_file_close(report->fd);
+    report->fd = -1;
+}

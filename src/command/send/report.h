@@ -1,0 +1,29 @@
+/*
+ * A report that is sent.
+ */
+#ifndef BP_SEND_REPORT_H
+#define BP_SEND_REPORT_H
+
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/id.h"
+
+/* A report to send. Close it also after a failure. */
+typedef struct bp_send_report {
+    int fd; /* -1: closed */
+    uint64_t bytes;
+    char id[BP_ID_BYTES]; /* the report's own, the same for every attempt */
+    char name[256];       /* of its file, without a directory */
+} bp_send_report;
+
+/*
+ * Opens the file at `path`, or standard input for "-", which has to be a report. `name` NULL is the
+ * last part of the path. Errors of bp_report_file_take.
+ */
+bugpack_status bp_send_report_open(const char *path, const char *name, bp_send_report *report,
+                                   bugpack_error *error);
+void bp_send_report_close(bp_send_report *report);
+
+#endif

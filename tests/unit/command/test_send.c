@@ -1,0 +1,167 @@
+/*
+ * The pure parts of sending: when it is tried again, what a URL is, and the configuration's syntax.
+ */
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "send/backoff.h"
+#include "send/configuration.h"
+#include "send/url.h"
+#include "unit/unit.h"
+
+TestSuite(send_backoff);
+TestSuite(send_url);
+TestSuite(send_configuration);
+
+Test(send_backoff, grows_from_a_quarter_of_an_hour_to_eight_hours) {
+    static const uint64_t shortest[] = {900, 1800, 3600, 7200, 14400, 14400, 14400};
+    for (uint32_t i = 0; i < sizeof shortest / sizeof shortest[0]; i++) {
+        cr_assert(eq(u64, bp_backoff_secs(i + 1, 0), shortest[i]), "attempt %u", i + 1);
+        cr_assert(eq(u64, bp_backoff_secs(i + 1, UINT32_MAX), 2 * shortest[i] - 1), "attempt %u",
+                  i + 1);
+    }
+    cr_assert(eq(u64, bp_backoff_secs(UINT32_MAX, UINT32_MAX), BP_BACKOFF_LAST_SECS - 1));
+    cr_assert(eq(u64, bp_backoff_secs(0, 0), BP_BACKOFF_FIRST_SECS));
+}
+
+Test(send_backoff, obeys_retry_after_within_bounds) {
+    static const uint64_t now = 784111777; /* Sun, 06 Nov 1994 08:49:37 GMT */
+    static const struct {
+        const char *text;
+        uint64_t secs; /* 0: it is no time */
+    } rows[] = {{"120", 120},
+                {"0", 60},
+                {"86400", 86400},
+                {"86401", 86400},
+                {"99999999999999999999999999", 86400},
+                {"Sun, 06 Nov 1994 08:59:37 GMT", 600},
+                {"Sun, 06 Nov 1994 08:49:00 GMT", 60},
+                {"Fri, 31 Dec 9999 23:59:59 GMT", 86400},
+                {"Sun, 06 Nov 1994 08:59:37", 0},
+                {"Sun, 06 Nov 1994 08:59:37 GMT+1", 0},
+                {"Sun, 06 anF 1994 08:59:37 GMT", 0},
+                {"Sun, 99 Nov 1994 08:59:37 GMT", 0},
+                {"Sunday, 06-Nov-94 08:49:37 GMT", 0},
+                {"-1", 0},
+                {"1.5", 0},
+                {"", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint64_t secs = 0;
+        bool is_time = bp_backoff_parse_retry_after(rows[i].text, now, &secs);
+        cr_assert(eq(int, is_time, rows[i].secs != 0), "%s", rows[i].text);
+        cr_assert(eq(u64, secs, rows[i].secs), "%s", rows[i].text);
+    }
+}
+
+Test(send_url, shows_no_password_and_no_query) {
+    static const struct {
+        const char *text, *shown;
+        bool is_loopback;
+    } rows[] = {
+        {"https://h/", "https://h/", false},
+        {"HTTPS://user:secret@Host.example:8443/a/b?sig=x&y", "https://Host.example:8443/a/b",
+         false},
+        {"https://h?sig=x", "https://h", false},
+        {"http://127.0.0.1:80/", "http://127.0.0.1:80/", true},
+        {"http://localhost", "http://localhost", true},
+        {"http://[::1]:80/x", "http://[::1]:80/x", true},
+        {"http://[::2]/x", "http://[::2]/x", false},
+        {"http://127.0.0.1.example.com/", "http://127.0.0.1.example.com/", false},
+        {"http://127.0.0.1@example.com/", "http://example.com/", false},
+        {"http://localhost.example.com/", "http://localhost.example.com/", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bp_url url;
+        char shown[200];
+        cr_assert(bp_url_parse(rows[i].text, &url), "%s", rows[i].text);
+        bp_url_show(&url, shown, sizeof shown);
+        cr_assert(eq(str, shown, (char *)(uintptr_t)rows[i].shown));
+        cr_assert(eq(int, bp_url_is_loopback(&url), rows[i].is_loopback), "%s", rows[i].text);
+    }
+}
+
+Test(send_url, refuses_what_two_parsers_may_read_in_two_ways) {
+    static const char *const texts[] = {"ftp://h/",        "h",
+                                        "https://",        "https:///x",
+                                        "https://u@/x",    "https://h x/",
+                                        "https://h\\",     "https://a@b@h/",
+                                        "https://h:x/",    "https://[::1/x",
+                                        "https://[::1]x/", "https://h/#f",
+                                        "https://h/\x7f",  "https://h/\xc3\xa4",
+                                        "https://h/{a}"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        bp_url url;
+        cr_assert(not(bp_url_parse(texts[i], &url)), "%s", texts[i]);
+    }
+}
+
+Test(send_url, knows_the_same_server) {
+    static const struct {
+        const char *one, *other;
+        bool is_same;
+    } rows[] = {{"https://h/a", "https://H:443/b?c", true},  {"http://h/", "http://h:80", true},
+                {"https://h/", "https://h:444/", false},     {"https://h/", "http://h/", false},
+                {"https://h/", "https://h.example/", false}, {"https://u@h/", "https://h/", true},
+                {"http://h:443/", "https://h:443/", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bp_url one, other;
+        cr_assert(bp_url_parse(rows[i].one, &one) && bp_url_parse(rows[i].other, &other));
+        cr_assert(eq(int, bp_url_is_same_origin(&one, &other), rows[i].is_same), "%s", rows[i].one);
+    }
+}
+
+/* A bp_configuration_taker: writes down what it gets. */
+static bugpack_status note(void *context, const bp_configuration_row *row, bugpack_error *error) {
+    (void)error;
+    return bp_buffer_printf(context, "%u %s/%s/%s=%s|", row->line, row->section, row->subsection,
+                            row->key, row->value != NULL ? row->value : "(true)");
+}
+
+static bugpack_status read_rows(const char *text, bp_buffer *out) {
+    char *copy = strdup(text);
+    bp_buffer_clear(out);
+    bugpack_status status = bp_configuration_read(copy, "f", note, out, &failure);
+    free(copy);
+    return status;
+}
+
+Test(send_configuration, reads_the_syntax_of_git) {
+    static const struct {
+        const char *text, *rows;
+    } rows[] = {
+        {"", ""},
+        {"# c\n; c\n\n  \t\n", ""},
+        {"[A]\nb=c", "2 a//b=c|"},
+        {"[a] b = c\r\n d", "1 a//b=c|2 a//d=(true)|"},
+        {"[a \"S \\\"x\\\\\"]\nKey-2 = v ; c\n", "2 a/S \"x\\/key-2=v|"},
+        {"[a]\nb = \" x # y \" z # c\nb", "2 a//b= x # y  z|3 a//b=(true)|"},
+        {"[a]\nb = one \\\n  two\nc=\n", "2 a//b=one   two|4 a//c=|"},
+        {"[a]\nb = \\t\\n\\\\\\\"\n", "2 a//b=\t\n\\\"|"},
+        {"[a]\nb # c\nd ; e\n", "2 a//b=(true)|3 a//d=(true)|"},
+    };
+    bp_buffer out;
+    bp_buffer_init(&out, 4096);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cr_assert(eq(int, read_rows(rows[i].text, &out), BUGPACK_OK), "%s", rows[i].text);
+        cr_assert(
+            eq(str, (char *)(uintptr_t)bp_buffer_text(&out), (char *)(uintptr_t)rows[i].rows));
+    }
+    bp_buffer_release(&out);
+}
+
+Test(send_configuration, names_the_line_of_a_mistake) {
+    static const struct {
+        const char *text, *line;
+    } rows[] = {{"b = c", "f:1:"},       {"\n[a", "f:2:"},           {"[a \"x\nb=c", "f:1:"},
+                {"[a]\nb c\n", "f:2:"},  {"[a]\nb = \"c\n", "f:2:"}, {"[a]\n\nb = \\x\n", "f:3:"},
+                {"[]\n", "f:1:"},        {"[a]\n= c\n", "f:2:"},     {"[a \"x\\", "f:1:"},
+                {"[a]\nb = c\\", "f:2:"}};
+    bp_buffer out;
+    bp_buffer_init(&out, 4096);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cr_assert(eq(int, read_rows(rows[i].text, &out), BUGPACK_ERR_INVALID), "%s", rows[i].text);
+        cr_assert(ne(ptr, strstr(failure.message, rows[i].line), NULL), "%s: %s", rows[i].text,
+                  failure.message);
+    }
+    bp_buffer_release(&out);
+}
