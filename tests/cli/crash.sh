@@ -2,7 +2,7 @@
 # A host that crashes leaves a page, which becomes crash.json; see tests/support/crash_host.c.
 . "$(dirname "$0")/lib.sh"
 
-need unzip jq
+need unzip zip jq
 [ -x "${CRASH_HOST:-}" ] || skip 'the host that crashes is not built'
 mkdir -m 700 "$scratch/sessions"
 cd "$scratch" || exit 1
@@ -129,6 +129,19 @@ expect_same 'of two' decoder "$(of two .thread.name)"
 expect_same 'inside' bugpack-provide "$(of inside .thread.name)"
 expect_same 'after another thread jumped' decoder "$(of jump-thread .thread.name)"
 expect_same 'of the parent' true "$(of shared '.thread.tid == .pid')"
+
+if [ "$(of segv .backtrace.complete)" = true ]; then
+    fact 'the metadata has the signature that a reader of crash.json finds, of functions that are not inlined'
+    signed='crash SIGSEGV: crash_inner < crash_middle'
+    expect_same 'the signature' "$signed" "$(jq -r .signature segv/metadata.json)"
+    mkdir unsigned
+    cp segv/crash.json unsigned
+    echo '{}' >unsigned/metadata.json
+    (cd unsigned && zip -q ../unsigned.zip metadata.json crash.json)
+    run index unsigned.zip
+    expect_same 'what is read' "$signed" "$(jq -r .signature out)"
+    rm -r unsigned unsigned.zip # its documents are not ours
+fi
 
 if getconf GNU_LIBC_VERSION >/dev/null 2>&1; then
     fact 'what glibc aborts for is in the report, and is the cause'

@@ -28,6 +28,16 @@ if LC_ALL=C grep -q "$(printf '[\001-\011\013-\037\177]')" out; then wrong 'ther
 
 cp out before
 
+fact 'a line has the signature that show prints, and says where it names no place'
+head -n 1 out | holds '.signature == "deadlock" and .weak_signature' || wrong "it is $(head -n 1 out | jq -c .signature)"
+grep /crash.zip out | holds '.signature == "crash: draw < main" and (has("weak_signature") | not)' ||
+    wrong "it is $(grep /crash.zip out | jq -c .signature)"
+run show fleet/a/b/crash.zip
+grep -q '^signature  crash: draw < main$' out || wrong "show prints $(grep signature out)"
+run show fleet/a/b/bad.zip
+grep -q '^signature  deadlock, which names no place$' out || wrong "show prints $(grep signature out)"
+cp before out
+
 fact 'what another program does not say is absent'
 grep /plain.zip out |
     holds 'has("deadlock") or has("gap_keys") or has("gap_key_count") or has("machine") or has("tags") | not' ||

@@ -330,6 +330,9 @@ judge() {
     pattern=${1:-}
     "$BUGPACK" show --json report.zip >found.json || stop_row "show ended with status $?"
     holds '.findings | type == "array"' found.json || stop_row 'show printed no findings'
+    "$BUGPACK" index report.zip >line.json
+    [ "$(jq .signature found.json)" = "$(jq .signature line.json)" ] ||
+        stop_row "the signature of index is $(jq .signature line.json), and that of show $(jq .signature found.json)"
     ids=$(jq -r '[.findings[].id] | join(" ")' found.json)
     jq -r '.findings[] | "    \(.id): \(.text)"' found.json
     if [ "$expected" = - ]; then

@@ -216,6 +216,8 @@ static void print_identity(const bp_facts *facts) {
         (void)say(STYLE_PLAIN, 0, report, "written    {_timestamp|at an unknown time}" DIED_UNSEEN);
     }
     (void)say(STYLE_PLAIN, 0, report, "machine    {machine}");
+    (void)say(STYLE_PLAIN, 0, facts->document,
+              "signature  {signature}{[{weak_signature:!}, which names no place]}");
     (void)say(STYLE_PLAIN, 0, facts->metadata,
               "platform   {platform.os|?} {platform.kernel|} {platform.arch|}");
     (void)say(STYLE_PLAIN, 0, report, "says       {_description}");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 
 static const char ellipsis[] = "\u2026";
@@ -141,6 +142,30 @@ bool bp_frame_append_name(bp_buffer *out, const bp_frame_text *frame) {
     span name = name_of(frame);
     (void)bp_buffer_append(out, name.at, (size_t)(name.end - name.at));
     return name.at < name.end;
+}
+
+/* --- whose code it is ------------------------------------------------------------------------ */
+
+/* "/usr/lib/python3.11/threading.py", "<frozen runpy>"; not what was installed beside them. */
+static bool comes_with_python(const char *source) {
+    return strncmp(source, "<frozen ", 8) == 0 ||
+           ((strstr(source, "/lib/python3") != NULL || strstr(source, "/lib64/python3") != NULL) &&
+            strstr(source, "/site-packages/") == NULL && strstr(source, "/dist-packages/") == NULL);
+}
+
+bool bp_frame_is_of_interpreter(const bp_frame_text *frame) {
+    const char *name = frame->module != NULL ? base_name(frame->module) : "";
+    return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
+}
+
+bool bp_frame_is_of_library(const bp_frame_text *frame) {
+    static const char *const libraries[] = {"libc.so",     "libc-2.", "libpthread",
+                                            "ld-linux",    "ld-2.",   "libstdc++.so",
+                                            "libgcc_s.so", "ld-musl", NULL};
+    if (frame->is_python) {
+        return frame->source != NULL && comes_with_python(frame->source);
+    }
+    return frame->module != NULL && bp_array_has_start(libraries, base_name(frame->module));
 }
 
 /* --- lines and lists ------------------------------------------------------------------------ */

@@ -39,6 +39,12 @@ void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTE
 /* Appends the same name whole, where a line is only for it. False where the frame has none. */
 bool bp_frame_append_name(bp_buffer *out, const bp_frame_text *frame);
 
+/* True for code of the C or C++ library, or of a module that comes with Python; and of Python
+ * itself.
+ */
+bool bp_frame_is_of_library(const bp_frame_text *frame);
+bool bp_frame_is_of_interpreter(const bp_frame_text *frame);
+
 /* Appends a name of at most so many bytes. One from outside must not begin a line that looks like
  * ours: bytes that a terminal could obey become '?'. */
 void bp_frame_append_plain(bp_buffer *out, const char *text, size_t byte_count);

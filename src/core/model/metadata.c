@@ -112,6 +112,26 @@ static void add_collector(bp_json *json, const bp_metadata *metadata) {
     }
 }
 
+void bp_metadata_sign(const bp_metadata *metadata, bp_signature *ret_signature) {
+    ret_signature->text[0] = '\0';
+    if (metadata->condition != NULL) {
+        bp_signature_make(ret_signature, "condition", metadata->condition->text, false, NULL, 0);
+    } else if (metadata->gap_key != NULL) {
+        bp_signature_make(ret_signature, "gap", metadata->gap_key, true, NULL, 0);
+    }
+}
+
+static void add_signature(bp_json *json, const bp_metadata *metadata) {
+    bp_signature of_trigger;
+    const bp_signature *signature = metadata->signature;
+    if (signature == NULL) {
+        bp_metadata_sign(metadata, &of_trigger);
+        signature = &of_trigger;
+    }
+    bp_model_add_known_text(json, "signature", signature->text);
+    bp_model_add_flag(json, "weak_signature", signature->text[0] != '\0' && signature->is_weak);
+}
+
 bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
                                  bugpack_error *error) {
     bp_json json;
@@ -126,6 +146,7 @@ bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
     bp_model_add_known_text(&json, "gap_key", metadata->gap_key);
     bp_model_add_known_text(&json, "channel", metadata->channel);
     bp_model_add_known_text(&json, "description", metadata->description);
+    add_signature(&json, metadata);
     bp_condition_add(&json, metadata->condition);
     add_region(&json, metadata->region);
     add_exit(&json, metadata->exit, !metadata->is_core_unknown);

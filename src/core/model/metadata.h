@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "model/signature.h"
 
 /* Rises when a published key is renamed, removed or changes meaning. */
 #define BP_SCHEMA_NUMBER 2
@@ -86,7 +87,11 @@ typedef struct bp_metadata {
     size_t other_count;
     const bp_tag *tags;
     size_t tag_count;
+    const bp_signature *signature; /* NULL: what bp_metadata_sign knows */
 } bp_metadata;
+
+/* The signature of a gap or a condition, which needs nothing else of the report; "" for others. */
+void bp_metadata_sign(const bp_metadata *metadata, bp_signature *ret_signature);
 
 /* Appends metadata.json. A session id of "" is left out. */
 bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out, bugpack_error *error);

@@ -112,6 +112,21 @@ bp_frame_text bp_stacks_python_text(const bp_python_frame *frame) {
                            .is_python = true};
 }
 
+void bp_stacks_sign(const bp_stacks *stacks, const bp_stack_thread *thread,
+                    bp_signature_stack *signed_stack) {
+    for (size_t i = 0; i < thread->frame_count; i++) {
+        const bp_stack_frame *frame = &stacks->frames[thread->first_frame + i];
+        const bp_frame_text text =
+            bp_stacks_frame_text(stacks, frame, stacks->places[frame->place].inlined_count);
+        bp_signature_take(signed_stack, &text);
+    }
+    for (size_t i = 0; i < thread->python_count; i++) {
+        const bp_frame_text text =
+            bp_stacks_python_text(&stacks->python_frames[thread->first_python + i]);
+        bp_signature_take(signed_stack, &text);
+    }
+}
+
 static void add_frame(bp_json *json, const bp_stacks *stacks, const bp_stack_frame *frame,
                       size_t index) {
     const bp_stack_place *place = &stacks->places[frame->place];

@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "json/json.h"
 #include "model/frame_text.h"
+#include "model/signature.h"
 
 /* A file that code of a frame is from. */
 typedef struct bp_stack_module {
@@ -129,6 +130,10 @@ bp_frame_text bp_stacks_frame_text(const bp_stacks *stacks, const bp_stack_frame
 
 /* The same of a frame of Python. */
 bp_frame_text bp_stacks_python_text(const bp_python_frame *frame);
+
+/* Adds the frames of a thread to the stack of a signature. */
+void bp_stacks_sign(const bp_stacks *stacks, const bp_stack_thread *thread,
+                    bp_signature_stack *signed_stack);
 
 /* Adds members of the open object: whether the stack is complete, and its frames. */
 void bp_stacks_add_frames(const bp_stacks *stacks, const bp_stack_thread *thread, bp_json *json);

@@ -19,6 +19,19 @@ enum { room_deadlocks = 24 << 20, room_files = 20 << 20 };
 
 /* --- findings ----------------------------------------------------------------------------- */
 
+/* The others that wait, of which a sentence names some, differ from report to report. */
+static void keep_threads(bp_finding *finding, const bp_argument *arguments) {
+    size_t most = finding->diagnosis == BP_DIAGNOSIS_DEADLOCK ? BP_SIGNATURE_STACK_MAX : 1;
+    const bp_sentence *sentence = &finding->sentence;
+    for (size_t i = 0; i < sentence->thread_count && i < most; i++) {
+        finding->tids[finding->tid_count++] = sentence->threads[i].id;
+    }
+    for (; arguments->kind != BP_ARGUMENT_END && finding->thread_name[0] == '\0'; arguments++) {
+        CUT_TO(finding->thread_name,
+               arguments->kind == BP_ARGUMENT_THREAD ? arguments->text : NULL);
+    }
+}
+
 /* Of the threads that a sentence names those of the first process that have a stack. */
 static void keep_stacks(const bp_evidence *evidence, bp_sentence *sentence) {
     size_t count = evidence->folder[0] == '\0' ? sentence->thread_count : 0;
@@ -45,6 +58,7 @@ void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry
     finding.lacks_next = bp_entry_find(path + strlen(evidence->folder)) != BP_ENTRY_COUNT &&
                          !bp_report_file_has(evidence->report, path, NULL);
     bp_sentence_print(&finding.sentence, pattern, arguments);
+    keep_threads(&finding, arguments);
     keep_stacks(evidence, &finding.sentence);
     bp_findings_add(evidence->findings, &finding);
 }

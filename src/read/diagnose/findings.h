@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "diagnose/sentence.h"
+#include "model/signature.h"
 
 struct bp_evidence; /* diagnose/evidence.h */
 
@@ -199,6 +200,10 @@ typedef struct bp_finding {
     char entry[128];
     bool lacks_next;      /* the report has no entry that the next thing to look at begins with */
     bp_sentence sentence; /* its threads: those in stacks.json */
+    /* For the signature: the first thread that it names, or those of a deadlock, and its name. */
+    uint64_t tids[BP_SIGNATURE_STACK_MAX];
+    size_t tid_count;
+    char thread_name[64]; /* "": not known */
 } bp_finding;
 
 /* The path of the evidence for jq, and the next thing to look at; "" for none. */

@@ -93,28 +93,6 @@ static const char *base_name(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-/* "/usr/lib/python3.11/threading.py", "<frozen runpy>"; not what was installed beside them. */
-static bool comes_with_python(const char *source) {
-    return strncmp(source, "<frozen ", 8) == 0 ||
-           ((strstr(source, "/lib/python3") != NULL || strstr(source, "/lib64/python3") != NULL) &&
-            strstr(source, "/site-packages/") == NULL && strstr(source, "/dist-packages/") == NULL);
-}
-
-static bool is_of_interpreter(const bp_frame_text *frame) {
-    const char *name = frame->module != NULL ? base_name(frame->module) : "";
-    return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
-}
-
-static bool is_of_library(const bp_frame_text *frame) {
-    static const char *const libraries[] = {"libc.so",     "libc-2.", "libpthread",
-                                            "ld-linux",    "ld-2.",   "libstdc++.so",
-                                            "libgcc_s.so", "ld-musl", NULL};
-    if (frame->is_python) {
-        return frame->source != NULL && comes_with_python(frame->source);
-    }
-    return frame->module != NULL && bp_array_has_start(libraries, base_name(frame->module));
-}
-
 static const char *keep(char *out, size_t out_bytes, const char *text) {
     if (text == NULL) {
         return NULL;
@@ -148,7 +126,7 @@ void bp_frame_fold_add(void *context, const bp_frame_text *frame) {
     if (folded->is_over) {
         return;
     }
-    if (is_of_library(frame) && !frame->is_signal) {
+    if (bp_frame_is_of_library(frame) && !frame->is_signal) {
         folded->is_over =
             frame->symbol != NULL && strncmp(frame->symbol, start, sizeof start - 1) == 0;
         folded->pending_count++;
@@ -183,12 +161,12 @@ typedef struct joined_frames {
 static void find_own_python(void *context, const bp_frame_text *frame) {
     joined_frames *joined = context;
     joined->has_python = true;
-    joined->has_own = joined->has_own || !is_of_library(frame);
+    joined->has_own = joined->has_own || !bp_frame_is_of_library(frame);
 }
 
 static void take_native(void *context, const bp_frame_text *frame) {
     joined_frames *joined = context;
-    joined->is_in_interpreter = joined->is_in_interpreter || is_of_interpreter(frame);
+    joined->is_in_interpreter = joined->is_in_interpreter || bp_frame_is_of_interpreter(frame);
     if (!joined->has_python || !joined->is_in_interpreter) {
         joined->take(joined->context, frame);
     }
@@ -288,7 +266,8 @@ void bp_make_frames(bp_json_maker *maker, const bp_json_tree *stack,
 /* Code without a name, as where a jump went, says nothing. */
 static void take_own(void *context, const bp_frame_text *frame) {
     char *out = context;
-    if (out[0] == '\0' && frame->symbol != NULL && !frame->is_signal && !is_of_library(frame)) {
+    if (out[0] == '\0' && frame->symbol != NULL && !frame->is_signal &&
+        !bp_frame_is_of_library(frame)) {
         bp_frame_short_name(frame, out);
     }
 }
@@ -298,6 +277,13 @@ static void take_first(void *context, const bp_frame_text *frame) {
     if (out[0] == '\0') {
         bp_frame_short_name(frame, out);
     }
+}
+
+void bp_frames_sign(const bp_json_tree *stack, bp_signature_stack *signed_stack) {
+    static const bp_frame_finder knows_nothing = {.self = NULL};
+    bp_frames_each(bp_json_tree_array(stack, "frames"), &knows_nothing, bp_signature_take,
+                   signed_stack);
+    bp_frames_each_python(stack, bp_signature_take, signed_stack);
 }
 
 void bp_frames_print_own(const bp_json_tree *stack, const bp_frame_finder *finder,

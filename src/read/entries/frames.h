@@ -6,6 +6,7 @@
 
 #include "json/tree_maker.h"
 #include "model/frame_text.h"
+#include "model/signature.h"
 #include "model/stacks.h"
 
 typedef void bp_frame_taker(void *context, const bp_frame_text *frame);
@@ -56,6 +57,10 @@ void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder, c
  * file of source and the line or the module, and `count`; and `other_frames`, how many found no
  * room. */
 void bp_make_frames(bp_json_maker *maker, const bp_json_tree *stack, const bp_frame_finder *finder);
+
+/* Adds the frames of an object to the stack of a signature, as the report has them: what debug
+ * files of this machine say would make it another one. */
+void bp_frames_sign(const bp_json_tree *stack, bp_signature_stack *signed_stack);
 
 /* The innermost function of the program's own, and not of the C or C++ library, nor, where
  * there is another, of a module that comes with Python; "" without any. */

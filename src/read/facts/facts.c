@@ -11,6 +11,7 @@
 #include "entries/frames.h"
 #include "facts/group.h"
 #include "facts/screen_facts.h"
+#include "facts/signature_facts.h"
 #include "model/metadata.h"
 
 enum { process_max = 512, deep_max = 64 }; /* the second: with stacks and profile */
@@ -397,6 +398,7 @@ static bugpack_status read_process(report_reader *reader, bp_facts *facts,
                                                 .left_bytes = trees_max_bytes}};
     bugpack_status status = bp_process_read(process, is_brief, error);
     if (process == &facts->first) {
+        bp_sign_trigger(&process->evidence, &facts->signature);
         make_first_process(&reader->maker, process, facts->path);
     } else {
         make_further_process(&reader->maker, process);
@@ -468,6 +470,15 @@ static void find_end(bp_facts *facts) {
     }
 }
 
+static void make_signature(bp_json_maker *maker, bp_facts *facts) {
+    bp_signature *signature = &facts->signature;
+    if (signature->text[0] == '\0') {
+        bp_sign_findings(facts->report, &facts->findings, facts->left_bytes, signature);
+    }
+    bp_json_make_known_text(maker, "signature", signature->text);
+    bp_json_make_flag(maker, "weak_signature", signature->text[0] != '\0' && signature->is_weak);
+}
+
 static bugpack_status read_report(bp_facts *facts, bool is_brief, bugpack_error *error) {
     report_reader reader = {.is_of_group = has_further(facts->report)};
     const char *triggered = bp_json_tree_text(facts->metadata, "triggered_at");
@@ -487,6 +498,7 @@ static bugpack_status read_report(bp_facts *facts, bool is_brief, bugpack_error 
     bp_database_find(&reader.database, &whole);
     bp_findings_sort(&facts->findings);
     bp_make_deadlocks(&reader.maker, &reader.deadlocks);
+    make_signature(&reader.maker, facts);
     return status == BUGPACK_OK && reader.maker.lacks_memory
                ? bp_fail_memory(error, "read a report")
                : status;

@@ -28,6 +28,7 @@ typedef struct bp_facts {
     uint64_t ended_wall_ns; /* the end of the window, or the trigger where that is later */
     bp_json_tree *document;
     bp_findings findings;
+    bp_signature signature;
     uint64_t left_bytes; /* what may still be read */
 
     bp_process_reader first; /* without its evidence: the lists that are not in the document */

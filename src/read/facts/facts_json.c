@@ -40,12 +40,25 @@ static void add_findings(bp_json *json, const bp_findings *findings, bool has_ne
 }
 
 bugpack_status bp_facts_print(const bp_facts *facts, bp_buffer *out, bugpack_error *error) {
-    static const char *const members[] = {
-        "schema",          "report",   "complete",          "redacted",
-        "not_searched",    "findings", "process",           "group",
-        "busiest_threads", "profile",  "further_processes", "machine",
-        "history",         "heap",     "triggers",          "log",
-        "traffic"};
+    static const char *const members[] = {"schema",
+                                          "report",
+                                          "complete",
+                                          "redacted",
+                                          "not_searched",
+                                          "signature",
+                                          "weak_signature",
+                                          "findings",
+                                          "process",
+                                          "group",
+                                          "busiest_threads",
+                                          "profile",
+                                          "further_processes",
+                                          "machine",
+                                          "history",
+                                          "heap",
+                                          "triggers",
+                                          "log",
+                                          "traffic"};
     bp_json json;
     bp_json_begin(&json, out);
     bp_json_quote(&json, true);
@@ -196,6 +209,8 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
                                         {"pid", "_first_process.pid", false},
                                         {"process_key", "_first_process.process_key", false},
                                         {"complete", "complete", false},
+                                        {"signature", "signature", false},
+                                        {"weak_signature", "weak_signature", false},
                                         {"deadlock", "_deadlock", false},
                                         {"deadlocked_threads", "_deadlocked_threads", false},
                                         {NULL, NULL, false}};

@@ -354,6 +354,10 @@ static void write_identity(html_page *page) {
         (void)bp_html_fill(&page->html, lines[i],
                            bp_json_tree_object(page->facts->document, "report"));
     }
+    (void)bp_html_fill(&page->html,
+                       "<dt>Signature</dt><dd>{signature}{[{weak_signature:!}, which names no "
+                       "place]}</dd>",
+                       page->facts->document);
     (void)bp_html_fill(
         &page->html,
         "<dt>Platform</dt><dd>{platform.os}{[ {platform.kernel}]}{[ {platform.arch}]}</dd>",

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "model/crash.h"
+#include "model/fields.h"
 #include "model/metrics.h"
 #include "platform/machine.h"
 #include "recorder/session_scan.h"
@@ -168,8 +169,20 @@ static void add_python(int dir_fd, const bp_crash_page *page, bp_stacks *stacks)
     bp_file_close(fd);
 }
 
+static void sign(const bp_crash_page *page, const bp_stacks *stacks, bp_signature *ret_signature) {
+    bp_signature_stack stack = {.is_over = false};
+    const char *name = bp_model_signal_name(page->signal);
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        if (stacks->threads[i].tid == (uint64_t)page->tid) {
+            bp_stacks_sign(stacks, &stacks->threads[i], &stack);
+        }
+    }
+    bp_signature_make(ret_signature, "crash", name != NULL ? name : "", false, &stack, 1);
+}
+
 /* crash.json, and the stacks where they can be had. */
-static bugpack_status add_page(const dead_crash *crash, bp_bundle *bundle, bugpack_error *error) {
+static bugpack_status add_page(const dead_crash *crash, bp_bundle *bundle,
+                               bp_signature *ret_signature, bugpack_error *error) {
     const bp_crash_page *page = crash->page;
     bugpack_writer writer;
     bugpack_error reason;
@@ -181,6 +194,7 @@ static bugpack_status add_page(const dead_crash *crash, bp_bundle *bundle, bugpa
     }
     bugpack_status status = print_crash(page, &stacks, &reason, &writer, error);
     status = bp_bundle_put(bundle, "crash.json", status, &writer, error);
+    sign(page, &stacks, ret_signature);
     if (status == BUGPACK_OK && reason.status == BUGPACK_OK) {
         status = add_stacks(&stacks, page, bundle, error);
     }
@@ -190,10 +204,11 @@ static bugpack_status add_page(const dead_crash *crash, bp_bundle *bundle, bugpa
 
 /* Adds the entry, or the line that says why it is not there; nothing for a session without a
  * handler. */
-static bugpack_status add_crash(const dead_crash *crash, bp_bundle *bundle, bugpack_error *error) {
+static bugpack_status add_crash(const dead_crash *crash, bp_bundle *bundle,
+                                bp_signature *ret_signature, bugpack_error *error) {
     bugpack_writer writer;
     if (crash->page != NULL) {
-        return add_page(crash, bundle, error);
+        return add_page(crash, bundle, ret_signature, error);
     }
     if (crash->reason == NULL) {
         return BUGPACK_OK;
@@ -217,6 +232,7 @@ struct recovery {
     bp_instant last;      /* when it was last known to run */
     dead_crash crash;
     bp_exit exit; /* signal 0: not known */
+    bp_signature signature;
 };
 
 static bugpack_status recover_rings(bp_job *job, bugpack_error *error) {
@@ -254,10 +270,10 @@ static bugpack_status recover_rings(bp_job *job, bugpack_error *error) {
 
 static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error *error) {
     static const char reason[] = "the process had ended";
-    const struct recovery *it = job->payload;
+    struct recovery *it = job->payload;
     bugpack_writer writer;
     bp_tags tags;
-    bugpack_status status = add_crash(&it->crash, bundle, error);
+    bugpack_status status = add_crash(&it->crash, bundle, &it->signature, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -283,6 +299,7 @@ static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *w
     metadata->pid = (pid_t)dead->pid;
     metadata->session_end = "died";
     metadata->is_core_unknown = true;
+    metadata->signature = it->crash.page != NULL ? &it->signature : NULL;
     metadata->exit = it->exit.signal != 0 ? &it->exit : NULL;
     /* The session's clock stopped with it: its uptimes end when it was last known to run. */
     metadata->written.monotonic_ns = it->last.monotonic_ns;
