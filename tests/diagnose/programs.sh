@@ -70,6 +70,10 @@ begin_as_user() {
     begin setpriv --reuid $user --clear-groups "$@"
     await "grep -q '^ready' said"
 }
+begin_inotify() {
+    [ "$(cat /proc/sys/fs/inotify/max_user_instances)" -le 512 ] || leave_out 'there may be too many instances'
+    begin_as_user "$sick" inotify
+}
 begin_processes_of_user() { begin_as_user "$sick" processes-of-user; }
 
 begin_throttled() {

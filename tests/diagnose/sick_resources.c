@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -137,6 +138,13 @@ static void use_processes(void) {
     wait_for_ever();
 }
 
+/* Opens inotify for each folder, and never closes it. */
+static void use_inotify(void) {
+    for (int i = 0; i < 512 && inotify_init1(IN_CLOEXEC) >= 0; i++) {}
+    say_ready();
+    wait_for_ever();
+}
+
 static void use_data(void) {
     use_up(RLIMIT_DATA);
 }
@@ -253,6 +261,7 @@ const sick_program sick_resources[] = {{"descriptors", descriptors},
                                        {"data", use_data},
                                        {"mappings", use_mappings},
                                        {"processes-of-user", use_processes},
+                                       {"inotify", use_inotify},
                                        {"group-memory", fill_group},
                                        {"group-tasks", fill_task_limit},
                                        {"out-of-memory", out_of_memory},

@@ -74,6 +74,10 @@ static const bp_open_files samples[] = {
      .file_count = sizeof files / sizeof files[0],
      .open_count = 512,
      .vanished_count = 1,
+     .inotify_count = 2,
+     .watch_count = 300,
+     .inotify_max = {true, 128},
+     .watch_max = {true, 65536},
      .has_limit = true,
      .limit = {.soft = 1024, .hard_unlimited = true}},
     {.pid = 4712, .files = bare_files, .file_count = 1, .open_count = 1}};

@@ -173,6 +173,14 @@ static void add_process(const void *item, bp_json *json) {
         bp_json_object_end(json);
     }
     bp_json_add_uint(json, "closed_meanwhile", process->vanished_count);
+    if (process->inotify_count > 0) {
+        bp_json_object_begin(json, "inotify");
+        bp_json_add_uint(json, "instances", process->inotify_count);
+        bp_model_add_known(json, "instances_max", process->inotify_max);
+        bp_json_add_uint(json, "watches", process->watch_count);
+        bp_model_add_known(json, "watches_max", process->watch_max);
+        bp_json_object_end(json);
+    }
     bp_json_array_begin(json, "files");
     for (size_t i = 0; i < process->file_count; i++) {
         add_file(&process->files[i], json);

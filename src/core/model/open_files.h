@@ -56,10 +56,13 @@ typedef struct bp_open_files {
     size_t passed_over_count; /* over the limit, or without time */
     bool has_limit;
     bp_resource_limit limit; /* of open files */
-    size_t unread_count;     /* of which nothing could be read */
-    int unread_errno;        /* the last reason */
-    int sockets_errno;       /* why nothing is known of sockets; or 0 */
-    bool are_sockets_cut;    /* there was no time to read all tables */
+    /* Its inotify instances and their watches, and what all processes of its user may have. */
+    uint64_t inotify_count, watch_count;
+    bp_known_uint inotify_max, watch_max;
+    size_t unread_count;  /* of which nothing could be read */
+    int unread_errno;     /* the last reason */
+    int sockets_errno;    /* why nothing is known of sockets; or 0 */
+    bool are_sockets_cut; /* there was no time to read all tables */
 } bp_open_files;
 
 void bp_open_files_release(bp_open_files *process);

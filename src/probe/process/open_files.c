@@ -86,6 +86,30 @@ static int read_once(struct reader *reader, uint32_t number, bp_open_file *ret_f
     return 0;
 }
 
+/* A watch is a line of fdinfo that begins with "inotify", the only ones with such a fourth byte. */
+static uint64_t count_watches(const struct reader *reader, uint32_t number) {
+    char text[target_bytes_max];
+    uint64_t count = 0, column = 0;
+    ssize_t length = 0;
+    int fd = bp_proc_open_at(reader->fds_fd, O_RDONLY, "../fdinfo/%" PRIu32, number);
+    while (fd >= 0 && (length = read(fd, text, sizeof text)) > 0) {
+        for (ssize_t i = 0; i < length; i++) {
+            count += column == 3 && text[i] == 't';
+            column = text[i] == '\n' ? 0 : column + 1;
+        }
+    }
+    bp_file_close(fd);
+    return count;
+}
+
+static bp_known_uint read_inotify_limit(const char *path) {
+    char text[32];
+    int64_t value = 0;
+    ssize_t length = bp_proc_read_small(AT_FDCWD, path, text, sizeof text);
+    bool is_known = length > 0 && bp_proc_parse_number(text, (size_t)length, &value) && value >= 0;
+    return (bp_known_uint){is_known, (uint64_t)value};
+}
+
 /* A descriptor may be closed and opened again at any time: three attempts, then it is counted as
  * closed. ENOMEM or 0. */
 static int read_file(struct reader *reader, uint32_t number) {
@@ -95,7 +119,9 @@ static int read_file(struct reader *reader, uint32_t number) {
         result = read_once(reader, number, &process->files[process->file_count]);
     }
     if (result == 0) {
-        process->file_count++;
+        bool is_inotify = process->files[process->file_count++].kind == BP_OPEN_FILE_INOTIFY;
+        process->inotify_count += is_inotify;
+        process->watch_count += is_inotify ? count_watches(reader, number) : 0;
     } else if (result == ENOENT || result == ESRCH || result == EAGAIN) {
         process->vanished_count++;
     } else if (result != ENOMEM) {
@@ -179,6 +205,10 @@ bugpack_status bp_open_files_read(pid_t pid, const uint64_t *wanted, size_t file
     }
     if (result == 0 && !bp_open_sockets_read(reader->fds_fd, deadline_ns, &reader->process)) {
         result = ENOMEM;
+    }
+    if (reader->process.inotify_count > 0) {
+        reader->process.inotify_max = read_inotify_limit("/proc/sys/fs/inotify/max_user_instances");
+        reader->process.watch_max = read_inotify_limit("/proc/sys/fs/inotify/max_user_watches");
     }
     bugpack_status status = BUGPACK_OK;
     if (result == 0) {

@@ -46,6 +46,26 @@ void bp_diagnose_map_limit(bp_evidence *evidence) {
     }
 }
 
+/* The limits are of all processes of a user; those of others are not counted. */
+void bp_diagnose_inotify_limit(bp_evidence *evidence) {
+    static const struct {
+        const char *used, *max, *what;
+    } limits[] = {{"instances", "instances_max", "instances"},
+                  {"watches", "watches_max", "watches"}};
+    const bp_json_tree *inotify = bp_json_tree_object(evidence->files_rest, "inotify");
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        uint64_t used, max;
+        if (bp_json_tree_uint(inotify, limits[i].used, &used) &&
+            bp_json_tree_uint(inotify, limits[i].max, &max) && used >= max - max / 10) {
+            bp_find(evidence,
+                    "it has {} inotify {} alone; all processes of its user may have {} "
+                    "(fs.inotify.max_user_{})",
+                    BP_COUNT(used), BP_TEXT(limits[i].what), BP_COUNT(max),
+                    BP_TEXT(limits[i].what));
+        }
+    }
+}
+
 void bp_diagnose_memory_limit(bp_evidence *evidence) {
     static const struct {
         const char *limit, *key, *what, *name;

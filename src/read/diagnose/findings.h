@@ -96,6 +96,8 @@ const char *bp_severity_name(bp_severity severity);
         ".user_threads, .threads", "ps -L -u shows the threads of a user") \
     ROW(MAP_LIMIT, "map-limit", CRITICAL, map_limit, PROCESS, "process.json", ".mappings", \
         "look for what maps memory, or protects parts of it, without an end") \
+    ROW(INOTIFY_LIMIT, "inotify-limit", CRITICAL, inotify_limit, PROCESS, "files.json", ".inotify", \
+        "look for what watches files, or opens inotify, without an end") \
     ROW(MEMORY_LIMIT, "memory-limit", CRITICAL, memory_limit, PROCESS, "process.json", ".memory", \
         "") \
     ROW(CGROUP_LIMIT, "cgroup-limit", CRITICAL, cgroup_limit, PROCESS, "system.json", \

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -94,6 +95,20 @@ Test(open_files, of_this_process_are_those_that_it_opened) {
     files = read_process(0);
     cr_expect(find(&files, fd)->is_deleted);
     cr_expect(eq(str, find(&files, fd)->target, path));
+    bp_open_files_release(&files);
+}
+
+Test(open_files, of_inotify_have_their_watches_counted) {
+    CLEANUP(close_fd) int fd = inotify_init1(IN_CLOEXEC);
+    if (fd < 0) {
+        cr_skip("there is no inotify instance left");
+    }
+    cr_assert(ge(int, inotify_add_watch(fd, dir.path, IN_CREATE), 0));
+    cr_assert(ge(int, inotify_add_watch(fd, "/proc", IN_CREATE), 0));
+    bp_open_files files = read_process(0);
+    cr_expect(eq(u64, files.inotify_count, 1));
+    cr_expect(eq(u64, files.watch_count, 2));
+    cr_expect(files.inotify_max.known && files.watch_max.known && files.watch_max.value > 0);
     bp_open_files_release(&files);
 }
 
