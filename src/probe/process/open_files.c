@@ -102,14 +102,6 @@ static uint64_t count_watches(const struct reader *reader, uint32_t number) {
     return count;
 }
 
-static bp_known_uint read_inotify_limit(const char *path) {
-    char text[32];
-    int64_t value = 0;
-    ssize_t length = bp_proc_read_small(AT_FDCWD, path, text, sizeof text);
-    bool is_known = length > 0 && bp_proc_parse_number(text, (size_t)length, &value) && value >= 0;
-    return (bp_known_uint){is_known, (uint64_t)value};
-}
-
 /* A descriptor may be closed and opened again at any time: three attempts, then it is counted as
  * closed. ENOMEM or 0. */
 static int read_file(struct reader *reader, uint32_t number) {
@@ -207,8 +199,9 @@ bugpack_status bp_open_files_read(pid_t pid, const uint64_t *wanted, size_t file
         result = ENOMEM;
     }
     if (reader->process.inotify_count > 0) {
-        reader->process.inotify_max = read_inotify_limit("/proc/sys/fs/inotify/max_user_instances");
-        reader->process.watch_max = read_inotify_limit("/proc/sys/fs/inotify/max_user_watches");
+        reader->process.inotify_max =
+            bp_proc_read_setting("/proc/sys/fs/inotify/max_user_instances");
+        reader->process.watch_max = bp_proc_read_setting("/proc/sys/fs/inotify/max_user_watches");
     }
     bugpack_status status = BUGPACK_OK;
     if (result == 0) {

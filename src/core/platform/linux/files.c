@@ -25,6 +25,14 @@ ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_b
     return read_opened(openat(dir_fd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC), out, out_bytes);
 }
 
+bp_known_uint bp_proc_read_setting(const char *path) {
+    char text[32];
+    int64_t value = 0;
+    ssize_t length = bp_proc_read_small(AT_FDCWD, path, text, sizeof text);
+    bool is_known = length > 0 && bp_proc_parse_number(text, (size_t)length, &value) && value >= 0;
+    return (bp_known_uint){is_known, (uint64_t)value};
+}
+
 BUGPACK_PRINTF(3, 0)
 static int open_at(int dir_fd, int flags, const char *format, va_list arguments) {
     char path[128];

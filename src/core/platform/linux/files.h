@@ -13,6 +13,7 @@
 
 #include "platform/linux/proc_list.h"
 #include "platform/linux/proc_text.h"
+#include "platform/process_facts.h"
 
 /* Reads a whole small file. The length, or -1 with errno; one that fills `out` may be cut off. */
 ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_bytes);
@@ -20,6 +21,9 @@ ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_b
 /* The same by a path that is made as by printf, of at most 127 bytes. */
 ssize_t bp_proc_read_at(int dir_fd, char *out, size_t out_bytes, const char *format, ...)
     BUGPACK_PRINTF(4, 5);
+
+/* A number below /proc/sys that is not negative. */
+bp_known_uint bp_proc_read_setting(const char *path);
 
 /* Opens such a path, close-on-exec. -1 with errno. */
 int bp_proc_open_at(int dir_fd, int flags, const char *format, ...) BUGPACK_PRINTF(3, 4);

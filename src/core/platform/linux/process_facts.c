@@ -346,15 +346,8 @@ static bool read_objects(const bp_task *process, bp_process_facts *facts) {
     facts->objects = calloc(files.count + 1, sizeof *facts->objects);
     facts->objects_known = files.is_known && facts->objects != NULL;
     facts->map_count = (bp_known_uint){files.is_known, files.map_count};
-    char text[32];
-    int64_t max;
-    ssize_t length =
-        process->root.is_recording
-            ? 0
-            : bp_proc_read_small(AT_FDCWD, "/proc/sys/vm/max_map_count", text, sizeof text);
-    if (files.is_known && length > 0 && bp_proc_parse_number(text, (size_t)length, &max) &&
-        max > 0) {
-        facts->map_max = known((uint64_t)max);
+    if (files.is_known && !process->root.is_recording) {
+        facts->map_max = bp_proc_read_setting("/proc/sys/vm/max_map_count");
     }
     for (size_t i = 0; facts->objects != NULL && i < files.count; i++) {
         fill_object(process, &files.items[i], facts, &facts->objects[facts->object_count++]);
