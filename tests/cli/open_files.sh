@@ -57,12 +57,4 @@ expect_same 'the status' disabled "$(ledger "$zip" files.json status)"
 expect_same 'the status' disabled "$(ledger "$zip" system.json status)"
 entries "$zip" | grep -q -e files.json -e system.json && wrong 'it is there all the same'
 
-fact 'the manifest says when a process is near its limit'
-start sh -c 'ulimit -S -n 12; exec sleep 300 3</ 4</ 5</ 6</ 7</ 8</ 9</'
-await '[ -e /proc/$pid/fd/9 ] && grep -q sleep /proc/$pid/comm'
-run capture --pid "$pid" --window 0 -o reports
-zip=$(cat out)
-expect_same 'the note' "$(value "$zip" files.json .open) files are open, and the limit is 12" \
-    "$(ledger "$zip" files.json note)"
-
 finish

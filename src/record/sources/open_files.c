@@ -1,16 +1,12 @@
 /*
  * files.json: the open files of the target and its descendants.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "process/open_files.h"
 #include "sources/source.h"
-
-/* Where less than this part of the limit is left, the manifest says so. */
-static const uint64_t near_limit_part = 5;
 
 /* The open files of the target and its descendants. */
 struct file_readings {
@@ -91,14 +87,6 @@ int bp_source_open_files(bugpack_writer *writer, void *context) {
         status = read_files(source, processes, count, &readings, &error);
     }
     if (status == BUGPACK_OK) {
-        const bp_open_files *own = &readings.items[0];
-        const uint64_t soft = own->limit.soft;
-        if (own->has_limit && !own->limit.soft_unlimited &&
-            own->open_count >= soft - soft / near_limit_part) {
-            (void)snprintf(writer->line.note, sizeof writer->line.note,
-                           "%zu files are open, and the limit is %llu", own->open_count,
-                           (unsigned long long)soft);
-        }
         note_file_losses(&readings, writer);
         status = bp_open_files_print(readings.items, readings.count, &readings.search,
                                      &writer->content, &error);
