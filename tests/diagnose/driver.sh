@@ -335,6 +335,9 @@ judge() {
         stop_row "the signature of index is $(jq .signature line.json), and that of show $(jq .signature found.json)"
     ids=$(jq -r '[.findings[].id] | join(" ")' found.json)
     jq -r '.findings[] | "    \(.id): \(.text)"' found.json
+    for entry in $(jq -r '.findings[].next // ""' found.json | grep -Eo '[a-z-]+\.(jsonl?|txt|folded|pcap)'); do
+        unzip -Z1 report.zip | grep -Eq "(^|/)$entry\$" || stop_row "the hint names $entry, which is not there"
+    done
     if [ "$expected" = - ]; then
         # It inherited the priority of this test, and what others take from it then is true.
         [ "$ids" != cpu-starved ] || [ "$(nice)" -le 0 ] ||

@@ -44,7 +44,7 @@ const char *bp_severity_name(bp_severity severity);
     ROW(KILLED, "killed-by-signal", CRITICAL, killed, REPORT, "metadata.json", ".exit", \
         "bugpack run --stacks shows where a crash was") \
     ROW(DIED, "died-unseen", CRITICAL, died, REPORT, "metadata.json", ".session_end", \
-        "the newest log records say what it did last") \
+        "logs.jsonl has what it did last") \
     ROW(NOT_FOUND, "command-not-found", CRITICAL, not_found, REPORT, "metadata.json", \
         ".exit.status", "check the name of the command, and PATH") \
     ROW(NOT_EXECUTED, "command-not-executed", CRITICAL, not_executed, REPORT, "metadata.json", \
@@ -54,7 +54,7 @@ const char *bp_severity_name(bp_severity severity);
     ROW(CHILD_KILLED, "child-killed", CRITICAL, child_killed, REPORT, "metadata.json", \
         ".exit.status", "bugpack run --stacks of the child itself shows where") \
     ROW(LAST_WORDS, "last-words", CRITICAL, last_words, REPORT, "logs.jsonl", ".message", \
-        "bugpack logs prints all that it wrote") \
+        "logs.jsonl has all that it wrote; bugpack logs prints it") \
     ROW(HANG, "hang", CRITICAL, hang, REPORT, "hang.json", ".since_last_beat_ms", \
         "stacks.txt has all its functions") \
     ROW(DEADLOCK, "deadlock", CRITICAL, deadlock, PROCESS, "threads.json", ".deadlocks[]", \
@@ -83,7 +83,8 @@ const char *bp_severity_name(bp_severity severity);
     ROW(CONNECT, "connect-pending", CRITICAL, connect_pending, PROCESS, "threads.json", \
         ".threads[].waits_for.socket", "check the server, and that no firewall drops packets") \
     ROW(UNINTERRUPTIBLE, "uninterruptible", CRITICAL, uninterruptible, PROCESS, "threads.json", \
-        ".threads[].kernel_stack", "the kernel stack names the file system or the driver") \
+        ".threads[].kernel_stack", \
+        "the kernel stack, which root may read, names the file system or the driver") \
     ROW(LOCK_HELD, "lock-held", CRITICAL, lock_held, PROCESS, "threads.json", \
         ".threads[].waits_for", "stacks.txt has the stack of the thread that holds it") \
     ROW(NOBODY_WAKES, "nobody-can-wake", CRITICAL, nobody_wakes, PROCESS, "threads.json", \
@@ -172,8 +173,6 @@ const char *bp_severity_name(bp_severity severity);
     ROW(MISSING, "entry-missing", WARNING, missing, REPORT, "", "", "") \
     ROW(NO_ANSWER_YET, "no-answer", INFO, no_answer, PROCESS, "threads.json", \
         ".threads[].waits_for", "look at what the other end does") \
-    ROW(CGROUP_KILLS_PAST, "cgroup-oom-kill", INFO, cgroup_kills, PROCESS, "system.json", \
-        ".cgroups[].memory.oom_kills", "") \
     ROW(NO_MANIFEST, "no-manifest", INFO, no_manifest, REPORT, "manifest.json", "", "")
 /* clang-format on */
 
