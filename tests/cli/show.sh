@@ -292,6 +292,7 @@ rows = [
     *group("swapless", "cgroup-limit", "of memory, and may not swap", current_bytes=90, max_bytes=100, swap_max_bytes=0),
     *group("binds", "cgroup-limit", "uses 99 of", parent={"current_bytes": 99, "max_bytes": 100}, current_bytes=90, max_bytes=100),
     *group("killed", "cgroup-oom-kill", "while it was observed: the kernel killed 2 processes", oom_kills=9, session_oom_kills=2),
+    *group("long-ago", "", "", oom_kills=9, session_oom_kills=0),
     *process("full", "fd-limit", "Max open files", open_files=900),
     *process("open", "", "Max open files", open_files=899),
     *process("user", "thread-limit", "Max processes", uid=1, threads=900),
@@ -354,7 +355,6 @@ exits 0 show crash.zip
 for line in '!! crash in draw: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[crash.json\]' \
     '!! the control group "/a" uses 95 of at most 100 MiB of memory  \[system.json\]' \
     '!! the process died without a report; what it had recorded was recovered  \[metadata.json\]' \
-    '   the control group "/a" ran out of memory at some time since it began: the kernel killed 2 processes  \[system.json\]' \
     ' ! the machine has 4 MiB of memory left, of 1024 MiB  \[system.json\]' \
     ' ! the file system of / and /tmp is 97 % full: 1.2 GiB are left  \[system.json\]' \
     '!! the file system of / and /tmp has 0 of 9 inodes left  \[system.json\]' \

@@ -540,17 +540,16 @@ static bool has_lost_child(const bp_evidence *evidence) {
            (status != 0 && find_line(evidence, near_max, words, &at) != NULL);
 }
 
-/* A group of the process, or one above, whose count is above 0; or NULL. */
-static const bp_json_tree *find_oom_group(const bp_evidence *evidence, const char *count,
-                                          uint64_t *ret_kills) {
-    const bp_json_tree *found = NULL;
+/* The group of the process, or the first one above, that ran out of memory while the session was
+ * open; or NULL. */
+static const bp_json_tree *find_oom_group(const bp_evidence *evidence, uint64_t *ret_kills) {
     BP_JSON_EACH (cgroup, bp_json_tree_rows(evidence->system, "cgroups")) {
         const bp_json_tree *memory = bp_json_tree_object(cgroup, "memory");
-        if (found == NULL && bp_json_tree_uint(memory, count, ret_kills) && *ret_kills > 0) {
-            found = cgroup;
+        if (bp_json_tree_uint(memory, "session_oom_kills", ret_kills) && *ret_kills > 0) {
+            return cgroup;
         }
     }
-    return found;
+    return NULL;
 }
 
 static bool died_of_sigkill(const bp_evidence *evidence) {
@@ -567,7 +566,7 @@ void bp_diagnose_oom_killed(bp_evidence *evidence) {
     if (!was_killed && !has_lost_child(evidence)) {
         return;
     }
-    const bp_json_tree *group = find_oom_group(evidence, "session_oom_kills", &kills);
+    const bp_json_tree *group = find_oom_group(evidence, &kills);
     if (group != NULL) {
         const bp_json_tree *memory = bp_json_tree_object(group, "memory");
         bp_find(evidence,
@@ -586,25 +585,16 @@ void bp_diagnose_oom_killed(bp_evidence *evidence) {
     }
 }
 
-/* Both diagnoses of it, where the end of the process does not name it: while it was observed, and
- * long ago. */
+/* Where the end of the process does not name it. What was killed before the process was observed
+ * may have been of last month. */
 void bp_diagnose_cgroup_kills(bp_evidence *evidence) {
-    bool is_past = evidence->running == BP_DIAGNOSIS_CGROUP_KILLS_PAST;
-    bool has_ended = bp_json_tree_object(evidence->metadata, "exit") != NULL;
-    uint64_t kills = 0, past_kills = 0;
-    const bp_json_tree *group = find_oom_group(evidence, "session_oom_kills", &kills);
-    const bp_json_tree *past = find_oom_group(evidence, "oom_kills", &past_kills);
-    bool is_own = past != NULL && past == bp_json_tree_rows(evidence->system, "cgroups");
-    if (!is_past && group != NULL && !died_of_sigkill(evidence) && !has_lost_child(evidence)) {
+    uint64_t kills = 0;
+    const bp_json_tree *group = find_oom_group(evidence, &kills);
+    if (group != NULL && !died_of_sigkill(evidence) && !has_lost_child(evidence)) {
         bp_find(evidence,
                 "the control group \"{}\" ran out of memory while it was observed: the kernel "
                 "killed {} process{|es}",
                 BP_CUT_TEXT(bp_json_tree_text_or(group, "path", ""), 120), BP_COUNT(kills));
-    } else if (is_past && group == NULL && is_own && !has_ended) {
-        bp_find(evidence,
-                "the control group \"{}\" ran out of memory at some time since it began: the "
-                "kernel killed {} process{|es}",
-                BP_CUT_TEXT(bp_json_tree_text_or(past, "path", ""), 120), BP_COUNT(past_kills));
     }
 }
 
