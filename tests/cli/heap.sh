@@ -297,6 +297,9 @@ expect_no_err
 expect_same 'the status' ok "$(ledger "$zip" thread-heap.json status)"
 expect_same 'the counters' true \
     "$(value "$zip" thread-heap.json '.snapshots[0].threads[0].allocated_bytes >= 16777216')"
+captures 0 --window 400ms
+expect_same 'the snapshots' 'true true' "$(value "$zip" thread-heap.json '"\(.snapshots | length == 2) \(
+    .snapshots[1].monotonic_ns - .snapshots[0].monotonic_ns >= 300000000)"')"
 
 if [ "$(id -u)" -eq 0 ] && can_be_nobody; then
     fact 'who may not look is told what to do about it'

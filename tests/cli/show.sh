@@ -167,6 +167,38 @@ run show both-grows.zip
 grep -q "resident memory grew from 4 to 59 MiB in 19 s, 22 MiB of it bugpack's  " out || wrong "it is $(cat out)"
 rm ./*-grows.zip # without a manifest
 
+fact 'the thread that makes memory grow is named'
+python3 -c 'import json, zipfile
+def heap(second, *counters): return {"monotonic_ns": second * 10 ** 9, "threads": [
+    {"tid": tid, "name": "t", "allocated_bytes": made << 20, "deallocated_bytes": freed << 20} for tid, made, freed in counters]}
+def write(name, faults, *snapshots):
+    with zipfile.ZipFile(name + "-greedy.zip", "w") as report:
+        report.writestr("metadata.json", "{}")
+        report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"uptime_secs": 99, "rss_samples": [
+            {"at_ms": i * 200, "rss_kb": 100000 + 9000 * i} for i in range(10)]}, "threads": [
+            {"tid": i + 1, "name": f"t{i}", "cpu_percent": 1, "page_faults": faults[i]} for i in range(len(faults))]}))
+        report.writestr("thread-heap.json", json.dumps({"snapshots": snapshots}))
+write("allocates", [900, 0, 0], heap(1, (1, 9, 9), (2, 50, 10)), heap(3, (1, 9, 9), (2, 90, 12), (3, 30, 0)))
+write("neither", [0, 0, 0], heap(1, (1, 9, 9), (2, 50, 10), (3, 0, 0)), heap(3, (1, 29, 9), (2, 70, 10), (3, 20, 0)))
+write("restarted", [0, 9], heap(1, (1, 9, 9), (2, 50, 10)), heap(3, (1, 2, 2), (2, 5, 1)))
+write("faults", [256, 256, 0], heap(1, (1, 9, 9)))
+write("share", [256, 257, 256])
+write("few", [255, 0])
+write("alone", [900])'
+while IFS=: read -r name thread; do
+    run show "$name-greedy.zip"
+    expect_same "what is said of $name" "$thread" "$(sed -n 's/^ ! resident memory grew .* to 176 MiB\(.*\)  \[runtime-metrics.json\]$/\1/p' out)"
+done <<'END'
+allocates:; thread 2 "t1" allocated 20.0 MiB/s and freed 1.0
+neither:
+restarted:
+faults:; thread 1 "t0" had 50 % of the page faults in the window
+share:
+few:
+alone:
+END
+rm ./*-greedy.zip # without a manifest
+
 fact 'a diagnosis of CPU, of memory and of limits has its bounds'
 python3 - <<'END' >bounds
 import json, zipfile

@@ -301,6 +301,15 @@ begin_growth() {
     begin "$sick" growth
     await_age
 }
+begin_growth_in_thread() {
+    begin "$sick" growth-in-thread
+    await_age
+}
+begin_jemalloc_growth() {
+    LD_PRELOAD=libjemalloc.so.2 "$sick" silent 2>&1 | grep -q preload && leave_out 'there is no jemalloc'
+    begin env LD_PRELOAD=libjemalloc.so.2 "$sick" growth-in-thread
+    await_age
+}
 # begin_old NAME: it has an age at which growth is a finding, and goes.
 begin_old() {
     begin_ready "$sick" "$1"

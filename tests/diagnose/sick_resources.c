@@ -89,6 +89,17 @@ static void grow_for_ever(void) {
     wait_for_ever();
 }
 
+static void *grow_in_thread(void *unused) {
+    grow(60);
+    return unused;
+}
+
+static void grow_beside_others(void) {
+    tell("grower=%d", (int)start(grow_in_thread, NULL, "cache"));
+    say_ready();
+    wait_for_ever();
+}
+
 static void grow_and_fail(void) {
     grow(14);
     exit(1);
@@ -256,6 +267,7 @@ const sick_program sick_resources[] = {{"descriptors", descriptors},
                                        {"inodes-exhausted", use_all_inodes},
                                        {"disk-read-only", write_to_file},
                                        {"growth", grow_for_ever},
+                                       {"growth-in-thread", grow_beside_others},
                                        {"growth-and-end", grow_and_fail},
                                        {"address-space", use_address_space},
                                        {"data", use_data},

@@ -10,12 +10,17 @@ static bp_thread_heap threads[] = {
 };
 
 static bp_thread_heap_snapshot snapshots[] = {{.taken_wall_ns = 1795221411123456789,
-                                               .taken_ns = UINT64_MAX,
+                                               .taken_ns = 1,
                                                .threads = threads,
                                                .thread_count = 2,
                                                .measured_count = 1,
                                                .stopped_count = 1,
-                                               .vanished_count = 2}};
+                                               .vanished_count = 2},
+                                              {.taken_wall_ns = 1795221412123456789,
+                                               .taken_ns = UINT64_MAX,
+                                               .threads = threads,
+                                               .thread_count = 2,
+                                               .measured_count = 1}};
 
 static char object[] = "/usr/lib/libjemalloc.so.2";
 
@@ -26,7 +31,7 @@ const bp_thread_heap_reading sample_heap_full = {.pid = 4711,
                                                  .is_shared = true,
                                                  .is_calibrated = true,
                                                  .snapshots = snapshots,
-                                                 .snapshot_count = 1};
+                                                 .snapshot_count = 2};
 
 const bp_thread_heap_reading sample_heap_bare = {
     .pid = 4711,

@@ -65,8 +65,8 @@ static void compute_thread(const bp_thread_counters *was, const bp_thread_counte
     thread->has_times = was->has_system_cpu && now->has_system_cpu;
     thread->user_ns = multiply(user, unit_ns);
     thread->system_ns = multiply(system, unit_ns);
-    thread->has_faults = was->is_awake && now->is_awake;
     thread->page_faults = subtract(now->page_faults, was->page_faults);
+    thread->has_faults = (was->is_awake && now->is_awake) || thread->page_faults > 0;
     thread->has_run_delay = was->has_run_delay && now->has_run_delay;
     thread->run_delay_ns = subtract(now->run_delay_ns, was->run_delay_ns);
     thread->has_io = was->has_io && now->has_io;

@@ -34,8 +34,9 @@ typedef struct bp_thread_metrics {
     /* As far as both snapshots have them. */
     bool has_times, has_switches;
     uint64_t user_ns, system_ns, page_faults, voluntary_switches, involuntary_switches;
-    bool has_faults, has_run_delay, has_io; /* of those that were awake at both ends */
-    uint64_t run_delay_ns;                  /* how long it was ready to run, and did not */
+    bool has_faults;            /* of those that were awake at both ends, or had some */
+    bool has_run_delay, has_io; /* of those that were awake at both ends */
+    uint64_t run_delay_ns;      /* how long it was ready to run, and did not */
     uint64_t read_chars, written_chars, write_calls;
 } bp_thread_metrics;
 

@@ -2,6 +2,7 @@
  * Diagnoses of what grows: memory, threads and open files. Over the metrics history, or where there
  * is none, over the samples within the window.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,6 +82,96 @@ static bool note_window(const bp_evidence *evidence, const char *key, growth *it
 
 /* --- memory ------------------------------------------------------------------------------- */
 
+/* A thread that makes memory grow, NULL where none stands out; and the end of a sentence about it:
+ * "; thread ", 12 "decoder", " allocated 40.0 MiB/s and freed 0.1". */
+typedef struct greedy {
+    const bp_thread *thread;
+    const char *begin;
+    bp_argument name;
+    char text[96];
+} greedy;
+
+/* The difference of two counters of a thread since the first snapshot, in which one that was born
+ * later is not. */
+static double counted(const bp_json_tree *before, const bp_json_tree *after, const char *key) {
+    uint64_t from = bp_json_tree_uint_or(before, key, 0);
+    uint64_t to = bp_json_tree_uint_or(after, key, 0);
+    return to > from ? (double)(to - from) : 0;
+}
+
+/* Of the counters of jemalloc, their first and last snapshots: the thread with at least half of
+ * what was allocated and not freed. One thread may free what another allocated. */
+static void find_allocating(const bp_evidence *evidence, const bp_json_tree *heap, greedy *it) {
+    const bp_json_tree *first = bp_json_tree_rows(heap, "snapshots"), *last = first;
+    double most = 0, all = 0, from_ns = 0, to_ns = 0;
+    while (last != NULL && bp_json_tree_next(last) != NULL) {
+        last = bp_json_tree_next(last);
+    }
+    const bp_json_tree *before = bp_json_tree_rows(first, "threads");
+    (void)bp_json_tree_number(first, "monotonic_ns", &from_ns);
+    (void)bp_json_tree_number(last, "monotonic_ns", &to_ns);
+    double mib_secs = (to_ns - from_ns) / 1e9 * (1 << 20);
+    BP_JSON_EACH (after, mib_secs > 0 ? bp_json_tree_rows(last, "threads") : NULL) {
+        uint64_t tid = bp_json_tree_uint_or(after, "tid", 0);
+        while (before != NULL && bp_json_tree_uint_or(before, "tid", 0) < tid) {
+            before = bp_json_tree_next(before);
+        }
+        bool is_same = bp_json_tree_uint_or(before, "tid", 0) == tid;
+        double made = counted(is_same ? before : NULL, after, "allocated_bytes");
+        double freed = counted(is_same ? before : NULL, after, "deallocated_bytes");
+        all += made > freed ? made - freed : 0;
+        if (made - freed > most) {
+            most = made - freed;
+            it->thread = bp_evidence_thread(evidence, tid);
+            (void)snprintf(it->text, sizeof it->text, " allocated %.1f MiB/s and freed %.1f",
+                           made / mib_secs, freed / mib_secs);
+        }
+    }
+    it->thread = most * 2 >= all ? it->thread : NULL;
+}
+
+/* Without such counters the thread with at least half of the page faults: it used most of the
+ * memory that was new in the window. */
+static void find_faulting(const bp_evidence *evidence, greedy *it) {
+    enum { faults_min = 256 };
+    double most = 0, all = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        double faults = thread->page_faults > 0 && !thread->is_own ? thread->page_faults : 0;
+        it->thread = faults > most ? thread : it->thread;
+        most = faults > most ? faults : most;
+        all += faults;
+    }
+    if (most < faults_min || most * 2 < all || evidence->measured_count < 2) {
+        it->thread = NULL;
+        return;
+    }
+    (void)snprintf(it->text, sizeof it->text, " had %.0f %% of the page faults in the window",
+                   most / all * 100);
+}
+
+/* The thread that makes memory grow, if one stands out. */
+static greedy find_greediest(const bp_evidence *evidence) {
+    greedy it = {.thread = NULL};
+    find_allocating(evidence, evidence->thread_heap, &it);
+    BP_JSON_EACH (descendant, bp_json_tree_rows(evidence->thread_heap, "descendants")) {
+        if (it.thread == NULL) {
+            find_allocating(evidence, descendant, &it);
+        }
+    }
+    if (it.thread == NULL) {
+        find_faulting(evidence, &it);
+    }
+    it.begin = it.thread != NULL ? "; thread " : "";
+    if (it.thread != NULL) {
+        it.name = bp_thread_argument(it.thread);
+    } else {
+        it.name = BP_TEXT("");
+        it.text[0] = '\0';
+    }
+    return it;
+}
+
 static const uint64_t memory_least_kb = 16 << 10;
 enum { step_kb = 1 << 10, steps_min = 3 };
 
@@ -98,10 +189,12 @@ static void find_memory_in_window(bp_evidence *evidence) {
     if (it.sample_count >= sample_min && (is_steady || has_steps(&it, steps_min)) &&
         grown(&it) >= memory_least_kb && grown(&it) >= it.from / 20 &&
         was_old_enough(evidence, &it)) {
+        greedy greediest = find_greediest(evidence);
         bp_find_in(evidence, "runtime-metrics.json",
-                   "resident memory grew by {} MiB in {} ({}), to {} MiB",
+                   "resident memory grew by {} MiB in {} ({}), to {} MiB{}{}{}",
                    BP_COUNT(grown(&it) >> 10), BP_NUMBER(secs, 1, " s"),
-                   BP_NUMBER((double)grown(&it) / 1024 / secs, 0, " MiB/s"), BP_COUNT(it.to >> 10));
+                   BP_NUMBER((double)grown(&it) / 1024 / secs, 0, " MiB/s"), BP_COUNT(it.to >> 10),
+                   BP_TEXT(greediest.begin), greediest.name, BP_TEXT(greediest.text));
     }
 }
 
@@ -138,11 +231,13 @@ void bp_diagnose_memory_growth(bp_evidence *evidence) {
     if (grown(&it) >= memory_least_kb && it.to / 5 >= it.from / 4 &&
         (has_second_half || is_in_steps) && to->wall_ns > from->wall_ns) {
         bool has_own = to->own_kb >> 10 > from->own_kb >> 10;
+        greedy greediest = find_greediest(evidence);
         bp_find(evidence,
-                "resident memory grew from {} to {} MiB in {}{[, {} MiB of it bugpack's]}",
+                "resident memory grew from {} to {} MiB in {}{[, {} MiB of it bugpack's]}{}{}{}",
                 BP_COUNT(from->rss_kb >> 10), BP_COUNT(to->rss_kb >> 10),
                 BP_NUMBER((double)(to->wall_ns - from->wall_ns) / 1e9, 0, " s"),
-                BP_COUNT(has_own ? (to->own_kb - from->own_kb) >> 10 : 0));
+                BP_COUNT(has_own ? (to->own_kb - from->own_kb) >> 10 : 0), BP_TEXT(greediest.begin),
+                greediest.name, BP_TEXT(greediest.text));
     }
 }
 

@@ -484,9 +484,9 @@ void bp_evidence_output(bp_evidence *evidence, const char *channel, char *text) 
 
 void bp_evidence_release(bp_evidence *evidence) {
     bp_json_tree *const documents[] = {
-        evidence->metrics,    evidence->process, evidence->waits,
-        evidence->files_rest, evidence->heap,    evidence->disconnect,
-        evidence->hang,       evidence->crash,   evidence->system};
+        evidence->metrics, evidence->process,     evidence->waits,      evidence->files_rest,
+        evidence->heap,    evidence->thread_heap, evidence->disconnect, evidence->hang,
+        evidence->crash,   evidence->system};
     for (size_t i = 0; i < evidence->thread_count; i++) {
         bp_json_tree_free(evidence->threads[i].row);
         bp_json_tree_free(evidence->threads[i].stack);

@@ -94,8 +94,8 @@ typedef struct bp_evidence {
     uint64_t ended_wall_ns; /* the end of the window, or the trigger where that is later */
 
     /* Documents without the lists that are below; NULL for one that is not there or not whole. */
-    bp_json_tree *metrics, *process, *waits /* threads.json */, *files_rest, *heap, *disconnect,
-        *hang, *crash, *system;
+    bp_json_tree *metrics, *process, *waits /* threads.json */, *files_rest, *heap, *thread_heap,
+        *disconnect, *hang, *crash, *system;
     bp_rows deadlocks, files;
     size_t left_bytes; /* of memory for all trees */
     bool lacks_memory; /* what is here is not whole */

@@ -188,6 +188,7 @@ static const struct {
      {{"files", bp_evidence_take_file, false}},
      NULL},
     {"heap-state.json", offsetof(bp_evidence, heap), {{NULL, NULL, false}}, NULL},
+    {"thread-heap.json", offsetof(bp_evidence, thread_heap), {{NULL, NULL, false}}, NULL},
     {"disconnect-cause.json", offsetof(bp_evidence, disconnect), {{NULL, NULL, false}}, NULL},
     {"hang.json", offsetof(bp_evidence, hang), {{NULL, NULL, false}}, NULL},
     {"crash.json", offsetof(bp_evidence, crash), {{NULL, NULL, false}}, NULL},

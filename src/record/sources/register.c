@@ -68,6 +68,7 @@ static bugpack_status new_source(const bp_report_context *context, bp_source **r
     source->subject = bp_subject_retain(context->subject);
     source->helper_path = helper_path;
     source->timeout_ms = config->provider_timeout_ms;
+    source->window_ms = config->sample_window_ms;
     source->stacks = config->stacks;
     source->with_hostname = config->with_hostname;
     source->without_process = config->without_process;

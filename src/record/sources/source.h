@@ -27,6 +27,7 @@ typedef struct bp_source {
     bp_subject *subject;
     char *helper_path;     /* of the command; NULL: not given */
     uint32_t timeout_ms;   /* of each provider */
+    uint32_t window_ms;    /* of the metrics; 0: the shortest */
     bugpack_stacks stacks; /* this and what follows as in bp_config */
     bool with_hostname, without_process, without_stacks_json;
     bp_known_uint oom_kills_before; /* the session; of another process alone, as the next */

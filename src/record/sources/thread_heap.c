@@ -7,6 +7,9 @@
 #include "heap/thread_heap.h"
 #include "sources/source.h"
 
+/* The part of the window between two readings: the first is not at its very beginning. */
+static const uint64_t again_percent = 75;
+
 /* The readings of the target and its descendants. */
 struct readings {
     bp_thread_heap_reading *items;
@@ -14,23 +17,22 @@ struct readings {
     size_t passed_over_count; /* there was no time for them */
 };
 
-/* True if the reading is of the process that was meant, and not of one that has its pid now. */
-static bool is_meant(const bp_thread_heap_reading *reading, const bp_subject_process *process) {
+/* When the process of a reading began, as in platform/task.h; 0: not known. */
+static uint64_t birth_of(const bp_thread_heap_reading *reading) {
     const bp_thread_heap_snapshot *last =
         reading->snapshot_count > 0 ? &reading->snapshots[reading->snapshot_count - 1] : NULL;
     for (size_t i = 0; last != NULL && i < last->thread_count; i++) {
-        if (last->threads[i].tid == (uint64_t)process->pid) {
-            return last->threads[i].birth == process->birth;
+        if (last->threads[i].tid == reading->pid) {
+            return last->threads[i].birth;
         }
     }
-    return false;
+    return 0;
 }
 
 /* The target has a reading in any case. A descendant that has ended has none. */
 static bugpack_status probe_all(const bp_source *source, bp_heap_prober *prober,
-                                const bp_subject_process *processes, size_t count,
+                                const bp_subject_process *processes, size_t count, uint64_t end_ns,
                                 struct readings *readings, bugpack_error *error) {
-    uint64_t end_ns = bp_source_deadline_ns(source, BP_SOURCE_READING_PERCENT);
     readings->items = calloc(count, sizeof *readings->items);
     if (readings->items == NULL) {
         return bp_fail_memory(error, "read the counters of processes");
@@ -46,13 +48,57 @@ static bugpack_status probe_all(const bp_source *source, bp_heap_prober *prober,
         if (status != BUGPACK_OK) {
             return status;
         }
-        if (i == 0 || is_meant(reading, &processes[i])) {
+        if (i == 0 || birth_of(reading) == processes[i].birth) {
             readings->count++;
         } else {
             bp_thread_heap_reading_release(reading);
         }
     }
     return bp_subject_check_program(source->subject, error);
+}
+
+/* Moves the snapshot of `again` behind that of the reading, if both are of one process. */
+static bugpack_status add_snapshot(bp_thread_heap_reading *reading, bp_thread_heap_reading *again,
+                                   bugpack_error *error) {
+    if (again->failure != BP_HEAP_FAILURE_NONE || birth_of(again) != birth_of(reading)) {
+        reading->is_interrupted = true;
+        return BUGPACK_OK;
+    }
+    bp_thread_heap_snapshot *both = realloc(reading->snapshots, 2 * sizeof *both);
+    if (both == NULL) {
+        return bp_fail_memory(error, "read the counters of processes");
+    }
+    reading->snapshots = both;
+    both[reading->snapshot_count++] = again->snapshots[0];
+    again->snapshot_count = 0; /* its threads have moved */
+    return BUGPACK_OK;
+}
+
+/*
+ * Reads once more what was measured, so that the rate of each thread is known: as a rule while the
+ * window of the report passes. Not where a thread had to be stopped, and not of several processes,
+ * of which each has a provider: the next would be late.
+ */
+static bugpack_status probe_again(const bp_source *source, bp_heap_prober *prober,
+                                  uint64_t again_ns, struct readings *readings,
+                                  bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    bool is_alone =
+        !bp_subject_is_further(source->subject) && bp_subject_next(source->subject) == NULL;
+    for (size_t i = 0; is_alone && status == BUGPACK_OK && i < readings->count; i++) {
+        bp_thread_heap_reading *reading = &readings->items[i], again = {.pid = 0};
+        bp_heap_plan plan = BP_HEAP_PLAN_INIT;
+        if (reading->failure != BP_HEAP_FAILURE_NONE || reading->snapshots[0].stopped_count > 0) {
+            continue;
+        }
+        bp_clock_sleep_until(again_ns);
+        status = bp_heap_probe(prober, (pid_t)reading->pid, &plan, &again, error);
+        if (status == BUGPACK_OK) {
+            status = add_snapshot(reading, &again, error);
+        }
+        bp_thread_heap_reading_release(&again);
+    }
+    return status;
 }
 
 /* The failure to name: trouble of ours, else a refusal, rather than that there is no jemalloc. */
@@ -136,8 +182,15 @@ int bp_source_thread_heap(bugpack_writer *writer, void *context) {
     if (status == BUGPACK_OK) {
         status = bp_subject_list(source->subject, &processes, &count, &error);
     }
+    uint64_t end_ns = bp_source_deadline_ns(source, BP_SOURCE_READING_PERCENT);
     if (status == BUGPACK_OK) {
-        status = probe_all(source, prober, processes, count, &readings, &error);
+        status = probe_all(source, prober, processes, count, end_ns, &readings, &error);
+    }
+    uint64_t again_ns =
+        bp_clock_monotonic_ns() + source->window_ms * BP_NS_PER_MS * again_percent / 100;
+    if (status == BUGPACK_OK && source->window_ms > 0) {
+        again_ns = again_ns < end_ns ? again_ns : end_ns;
+        status = probe_again(source, prober, again_ns, &readings, &error);
     }
     if (status == BUGPACK_OK) {
         status = write_readings(&readings, writer, &error);

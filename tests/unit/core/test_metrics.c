@@ -270,7 +270,7 @@ Test(metrics, times_and_switches_are_those_of_the_window_where_both_ends_have_th
                                     .written_chars = 5200,
                                     .write_calls = 11},
                                    {.tid = 2, .has_switches = true, .voluntary_switches = 9},
-                                   {.tid = 3, .cpu = 1, .has_system_cpu = true}};
+                                   {.tid = 3, .cpu = 1, .has_system_cpu = true, .page_faults = 3}};
     snapshots_of(BP_NS_PER_SEC, first, 2, second, 3);
     compute();
     const bp_thread_metrics *threads = metrics.threads;
@@ -282,6 +282,7 @@ Test(metrics, times_and_switches_are_those_of_the_window_where_both_ends_have_th
     cr_expect(threads[0].has_run_delay && threads[0].run_delay_ns == 900);
     cr_expect(not(threads[1].has_run_delay || threads[2].has_run_delay));
     cr_expect(threads[0].has_faults && threads[0].page_faults == 7);
+    cr_expect(threads[2].has_faults && threads[2].page_faults == 3, "asleep at an end");
     cr_expect(threads[0].has_io && threads[0].read_chars == 0);
     cr_expect(threads[0].written_chars == 5000 && threads[0].write_calls == 10);
     cr_expect(not(threads[1].has_io || threads[2].has_io || threads[1].has_faults));
