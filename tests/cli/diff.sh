@@ -149,6 +149,22 @@ secret["session.json"]["token"] = "plain"
 write("plain.zip", dict(secret))
 del secret["session.json"]
 write("less.zip", dict(secret))
+
+
+def group(path, *rows):
+    """The first row is the first process."""
+    entries = {}
+    for i, (pid, name, ticks, rss) in enumerate(rows):
+        folder = f"processes/{pid}-{name}/" if i > 0 else ""
+        entries[folder + "process.json"] = {"pid": pid, "name": name, "boot_id": "b", "start_ticks": ticks}
+        entries[folder + "runtime-metrics.json"] = {
+            "process": {"rss_kb": rss}, "threads": [{"tid": pid, "name": name, "cpu_percent": 0}]}
+    write(path, entries)
+
+
+group("group-a.zip", (7, "master", 1, 10), (8, "worker", 2, 20), (9, "worker", 3, 30), (10, "cache", 4, 40))
+group("group-b.zip", (7, "master", 1, 10), (9, "worker", 3, 31), (10, "cache", 5, 41), (11, "worker", 6, 22))
+group("group-c.zip", (9, "worker", 3, 39), (12, "other", 7, 12))
 END
 exits 1 diff old.zip new.zip
 expect_no_err
@@ -214,6 +230,17 @@ expect_out '"REDACTED-bearer-0123456789ab" → "plain"'
 exits 1 diff old.zip less.zip
 expect_out '  artefacts[session.json].status: "ok" → "disabled"'
 expect_out '  artefacts[session.json].reason: added "by the host"'
+
+fact 'processes match by pid and start, and otherwise by name'
+exits 1 diff --json group-a.zip group-b.zip
+expect_same 'the changes' 'processes/11-worker/runtime-metrics.json 20 22
+processes/9-worker/runtime-metrics.json 30 31
+processes/10-cache/runtime-metrics.json 40 41' \
+    "$(jq -r '.changes[] | select(.path == "process.rss_kb") | "\(.entry) \(.before) \(.after)"' out)"
+expect_same 'threads of an equal process' 0 "$(jq '[.changes[] | select(.path | startswith("threads"))] | length' out)"
+run diff --json group-b.zip group-c.zip
+expect_same 'a process that is the first of one report alone' 'runtime-metrics.json 31 39' \
+    "$(jq -r '.changes[] | select(.path == "process.rss_kb") | "\(.entry) \(.before) \(.after)"' out)"
 
 fact 'a long row is divided, and no line is over 80 columns'
 python3 - <<'END'

@@ -1,9 +1,12 @@
 #include "compare/diff.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -48,12 +51,79 @@ static const bp_json_diff_rule metrics_of_another = {
 static const bp_json_diff_rule profile_rule = {profile_name, "", ""};
 static const bp_json_diff_rule document_rule = {"document", "", ""};
 
-static bool is_one_process(const bp_diff *diff) {
+/* A process of a report. */
+typedef struct diff_process {
+    const char *folder; /* it begins the name of an entry, which is the report's */
+    int folder_bytes;   /* 0: the first process */
+    char key[BP_REPORT_KEY_BYTES], name[64];
+    const struct diff_process *other; /* that of the other report; NULL: there is none */
+} diff_process;
+
+enum { process_max = 512, entry_name_bytes = 160 };
+
+static void print_entry_name(const diff_process *process, const char *entry,
+                             char out[entry_name_bytes]) {
+    (void)snprintf(out, entry_name_bytes, "%.*s%s", process->folder_bytes, process->folder, entry);
+}
+
+static size_t list_processes(const bp_report_file *report, diff_process rows[process_max]) {
+    size_t count = 1; /* the entries of a process follow each other */
+    rows[0] = (diff_process){.folder = ""};
+    for (size_t i = 0; i < bp_report_file_count(report) && count < process_max; i++) {
+        const char *entry = bp_report_file_name(report, i);
+        size_t length = bp_report_folder_bytes(entry);
+        if (length > 0 && length < 96 && strncmp(entry, rows[count - 1].folder, length) != 0) {
+            rows[count++] = (diff_process){.folder = entry, .folder_bytes = (int)length};
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        static const bp_json_tree_list no_lists[] = {{NULL, NULL, false}};
+        bp_json_tree *process = NULL;
+        char entry[entry_name_bytes];
+        print_entry_name(&rows[i], "process.json", entry);
+        if (bp_report_file_has(report, entry, NULL) &&
+            bp_report_file_each(report, entry, no_lists, NULL, &process, NULL) == BUGPACK_OK) {
+            bp_report_process_key(process, rows[i].key);
+            bp_utf8_copy(rows[i].name, sizeof rows[i].name, bp_json_tree_text(process, "name"));
+        }
+        bp_json_tree_free(process);
+    }
+    return count;
+}
+
+/* Each with the same process, or else one of the same name; both first ones, if they have none. */
+static void pair_processes(diff_process *before, size_t before_count, diff_process *after,
+                           size_t after_count) {
+    static const size_t places[] = {offsetof(diff_process, key), offsetof(diff_process, name)};
+    for (size_t round = 0; round < sizeof places / sizeof places[0]; round++) {
+        for (size_t i = 0; i < before_count; i++) {
+            const char *text = (const char *)&before[i] + places[round];
+            for (size_t j = 0; j < after_count && before[i].other == NULL; j++) {
+                bool is_same = strcmp(text, (const char *)&after[j] + places[round]) == 0;
+                if (is_same && text[0] != '\0' && after[j].other == NULL) {
+                    before[i].other = &after[j];
+                    after[j].other = &before[i];
+                }
+            }
+        }
+    }
+    if (before[0].other == NULL && after[0].other == NULL) {
+        before[0].other = &after[0];
+    }
+}
+
+static bool is_one_process(const bp_diff *diff, const diff_process *process) {
     const bp_json_tree *before = bp_report_file_metadata(diff->before.report);
     const bp_json_tree *after = bp_report_file_metadata(diff->after.report);
     const char *session = bp_json_tree_text_or(before, "session_id", "");
     const char *start = bp_json_tree_text_or(before, "started_at", "");
     uint64_t pids[2];
+    if (process->key[0] != '\0' && process->other->key[0] != '\0') {
+        return strcmp(process->key, process->other->key) == 0;
+    }
+    if (process->folder_bytes > 0 || process->other->folder_bytes > 0) {
+        return false; /* metadata.json is about the first ones */
+    }
     if (session[0] != '\0' && strcmp(session, bp_json_tree_text_or(after, "session_id", "")) == 0) {
         return true;
     }
@@ -179,41 +249,88 @@ static bugpack_status read_profiles(bp_diff *diff, uint32_t roots[2], bugpack_er
 
 /* --- both sides --------------------------------------------------------------------------- */
 
-/* Reads an entry where both reports have it. */
-static bugpack_status read_entry(bp_diff *diff, const bp_json_diff_rule *rule, uint32_t roots[2],
+/* Two documents. */
+typedef struct compared_entry {
+    const char *name; /* NULL: only one report has it */
+    uint32_t roots[2];
+} compared_entry;
+
+/* Reads an entry of a process where both reports have it. */
+static bugpack_status read_entry(bp_diff *diff, const diff_process *process,
+                                 const bp_json_diff_rule *rule, compared_entry *ret_entry,
                                  bugpack_error *error) {
     bp_diff_side *sides[2] = {&diff->before, &diff->after};
+    const diff_process *processes[2] = {process, process->other};
+    char names[2][entry_name_bytes];
     bugpack_status status = BUGPACK_OK;
-    if (!bp_report_file_has(diff->before.report, rule->entry, NULL) ||
-        !bp_report_file_has(diff->after.report, rule->entry, NULL)) {
-        return status;
+    for (size_t i = 0; i < 2; i++) {
+        print_entry_name(processes[i], rule->entry, names[i]);
+        if (!bp_report_file_has(sides[i]->report, names[i], NULL)) {
+            return BUGPACK_OK;
+        }
     }
     for (size_t i = 0; i < 2 && status == BUGPACK_OK; i++) {
-        const bp_report_entry from = {sides[i]->report, rule->entry, entry_max_bytes};
+        const bp_report_entry from = {sides[i]->report, names[i], entry_max_bytes};
         const bp_giver giver = {.give = bp_report_entry_give, .context = &from};
-        status = read_document(sides[i], &giver, rule, &roots[i], error);
+        status = read_document(sides[i], &giver, rule, &ret_entry->roots[i], error);
+    }
+    ret_entry->name = rule->entry;
+    for (size_t i = 0;
+         process->other->folder_bytes > 0 && i < bp_report_file_count(diff->after.report); i++) {
+        const char *name = bp_report_file_name(diff->after.report, i);
+        ret_entry->name = strcmp(name, names[1]) == 0 ? name : ret_entry->name;
+    }
+    return status;
+}
+
+/* All entries of the first processes, and of the others those of a process. */
+static bugpack_status read_process(bp_diff *diff, const diff_process *process,
+                                   compared_entry entries[rule_count], bugpack_error *error) {
+    static const char *const of_each[] = {"runtime-metrics.json", "process.json", NULL};
+    bool is_first = process->folder_bytes == 0 && process->other->folder_bytes == 0;
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; i < rule_count && status == BUGPACK_OK; i++) {
+        bool is_metrics = strcmp(rules[i].entry, metrics_of_another.entry) == 0;
+        bool is_other = is_metrics && !is_one_process(diff, process);
+        if (is_first || bp_array_has_text(of_each, rules[i].entry)) {
+            status = read_entry(diff, process, is_other ? &metrics_of_another : &rules[i],
+                                &entries[i], error);
+        }
     }
     return status;
 }
 
 static bugpack_status compare_reports(bp_diff *diff, bugpack_error *error) {
-    uint32_t roots[rule_count + 1][2] = {{0}};
-    bugpack_status status = BUGPACK_OK;
-    for (size_t i = 0; i < rule_count && status == BUGPACK_OK; i++) {
-        bool is_metrics = strcmp(rules[i].entry, metrics_of_another.entry) == 0;
-        bool is_other = is_metrics && !is_one_process(diff);
-        status = read_entry(diff, is_other ? &metrics_of_another : &rules[i], roots[i], error);
-    }
+    diff_process *processes = calloc(2 * process_max, sizeof *processes);
+    diff_process *after = processes + process_max;
+    compared_entry *entries = calloc(process_max * rule_count + 1, sizeof *entries);
+    bugpack_status status = processes == NULL || entries == NULL
+                                ? bp_fail_memory(error, "compare two reports")
+                                : BUGPACK_OK;
+    size_t count = 0, entry_count = 0;
     if (status == BUGPACK_OK) {
-        status = read_profiles(diff, roots[rule_count], error);
+        count = list_processes(diff->before.report, processes);
+        pair_processes(processes, count, after, list_processes(diff->after.report, after));
     }
-    for (size_t i = 0; i <= rule_count && status == BUGPACK_OK; i++) {
-        if (roots[i][0] != 0) {
-            status = bp_json_diff(&diff->before.documents, roots[i][0], &diff->after.documents,
-                                  roots[i][1], i < rule_count ? rules[i].entry : profile_name,
-                                  &diff->changes, error);
+    for (size_t i = 0; i < count && status == BUGPACK_OK; i++) {
+        if (processes[i].other != NULL) {
+            status = read_process(diff, &processes[i], &entries[entry_count], error);
+            entry_count += rule_count;
+        }
+        if (processes[i].other == after && status == BUGPACK_OK && i == 0) {
+            entries[entry_count].name = profile_name;
+            status = read_profiles(diff, entries[entry_count++].roots, error);
         }
     }
+    for (size_t i = 0; i < entry_count && status == BUGPACK_OK; i++) {
+        if (entries[i].roots[0] != 0) {
+            status =
+                bp_json_diff(&diff->before.documents, entries[i].roots[0], &diff->after.documents,
+                             entries[i].roots[1], entries[i].name, &diff->changes, error);
+        }
+    }
+    free(entries);
+    free(processes);
     return status;
 }
 

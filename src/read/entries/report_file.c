@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -304,6 +305,16 @@ size_t bp_report_folder_bytes(const char *name) {
     const size_t begin = sizeof processes - 1;
     const char *slash = strncmp(name, processes, begin) == 0 ? strchr(name + begin, '/') : NULL;
     return slash != NULL ? (size_t)(slash + 1 - name) : 0;
+}
+
+void bp_report_process_key(const bp_json_tree *process, char out[BP_REPORT_KEY_BYTES]) {
+    const char *boot = bp_json_tree_text_or(process, "boot_id", "");
+    uint64_t pid, ticks;
+    out[0] = '\0';
+    if (boot[0] != '\0' && strlen(boot) < 40 && bp_json_tree_uint(process, "pid", &pid) &&
+        bp_json_tree_uint(process, "start_ticks", &ticks)) {
+        (void)snprintf(out, BP_REPORT_KEY_BYTES, "%s:%" PRIu64 ":%" PRIu64, boot, pid, ticks);
+    }
 }
 
 const bp_json_tree *bp_report_file_line(const bp_report_file *report, const char *name) {

@@ -310,28 +310,17 @@ static void make_traffic(bp_json_maker *maker, const bp_process_reader *reader) 
                       reader->other_message_count);
 }
 
-/* What names a process for good, in all reports about it. */
-static void make_key(bp_json_maker *maker, const bp_json_tree *process) {
-    const char *boot = bp_json_tree_text_or(process, "boot_id", "");
-    uint64_t pid, ticks;
-    char key[96] = "";
-    if (boot[0] != '\0' && strlen(boot) < 40 && bp_json_tree_uint(process, "pid", &pid) &&
-        bp_json_tree_uint(process, "start_ticks", &ticks)) {
-        (void)snprintf(key, sizeof key, "%s:%" PRIu64 ":%" PRIu64, boot, pid, ticks);
-    }
-    bp_json_make_known_text(maker, "process_key", key);
-}
-
 /* What the first process and each further one have. */
 static void make_member_of_group(bp_json_maker *maker, const bp_process_reader *reader) {
     const bp_evidence *evidence = &reader->evidence;
-    char name[64];
+    char name[64], key[BP_REPORT_KEY_BYTES];
     bool is_named = evidence->process == NULL && evidence->folder[0] == '\0';
     uint64_t pid =
         bp_json_tree_uint_or(is_named ? evidence->metadata : evidence->process, "pid", 0);
     bp_json_make_known_text(maker, "name", process_name(evidence, name));
     bp_json_make_uint(maker, "pid", pid > 0, pid);
-    make_key(maker, evidence->process);
+    bp_report_process_key(evidence->process, key);
+    bp_json_make_known_text(maker, "process_key", key);
     bp_make_title(maker, evidence->process);
     make_use(maker, evidence);
     bp_json_make_flag(maker, "_is_interesting", reader->is_interesting);
