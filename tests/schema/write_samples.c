@@ -88,6 +88,9 @@ static bugpack_status add_history(bp_history *history) {
         snapshot.has_memory = secs == 2;
         threads[0].cpu = 123456789;
         threads[1].cpu = 3 * BP_NS_PER_SEC;
+        if (secs == 2) {
+            bp_history_note_files(history, 17);
+        }
         status = bp_history_add(history, &snapshot, &error);
     }
     return status;
@@ -244,9 +247,9 @@ static bool write_full(void) {
            put("manifest.json", bp_manifest_print(&sample_manifest_full, &text, &error));
 }
 
-static bool write_bare(bugpack_status metrics_status) {
+static bool write_bare(const bp_metadata *metadata, bugpack_status metrics_status) {
     return put("runtime-metrics.json", metrics_status) &&
-           put("metadata.json", bp_metadata_print(&sample_metadata_bare, &text, &error)) &&
+           put("metadata.json", bp_metadata_print(metadata, &text, &error)) &&
            put("process.json", bp_process_print(&sample_process_bare, &text, &error)) &&
            put("stacks.json", bp_stacks_print_json(&sample_stacks_bare, &text, &error)) &&
            put("heap-state.json", bp_heap_state_print(&sample_heap_state_bare, &text, &error)) &&
@@ -274,9 +277,11 @@ int main(int argument_count, char **arguments) {
     begin("full");
     bool written = write_full();
     begin("bare");
-    written &= write_bare(bp_metrics_print(&sample_metrics_bare, "linux", &text, &error));
+    written &= write_bare(&sample_metadata_bare,
+                          bp_metrics_print(&sample_metrics_bare, "linux", &text, &error));
     begin("unavailable");
-    written &= write_bare(bp_metrics_print_unavailable("other", "no sampler", &text, &error));
+    written &= write_bare(&sample_metadata_without_process,
+                          bp_metrics_print_unavailable("other", "no sampler", &text, &error));
     bp_buffer_release(&text);
     return written ? 0 : 1;
 }

@@ -7,7 +7,7 @@
 
 static const bugpack_region sample_region = {0, 12, 16384, 1};
 
-static const bp_exit sample_exit = {.signal = 11, .has_core = true};
+static const bp_exit sample_exit = {.signal = 11, .has_core = true, .cpu_ns = 1500000000};
 
 static const bp_tag sample_tags[] = {{"gpu", "none"}, {"server.version", "7 \"b\"\xff"}};
 
@@ -86,8 +86,29 @@ const bp_metrics sample_metrics_full = {
     .vm_size_kb = 912345,
     .has_uptime = true,
     .uptime_secs = 61.23456,
+    .memory = {{.taken_ns = 5000000, .rss_kb = 40000, .thread_count = 2, .file_count = 17},
+               {.taken_ns = 1005000000, .rss_kb = 44000, .thread_count = 3},
+               {.taken_ns = 2005000000, .rss_kb = 48211, .thread_count = 3, .file_count = 19}},
+    .memory_count = 3,
     .threads = threads,
     .thread_count = 3,
+};
+
+static const bp_exit sample_failure = {.status = 126,
+                                       .not_executed = "it is for another processor"};
+
+const bp_metadata sample_metadata_without_process = {
+    .report_id = "00112233445566778899aabbccddeeff",
+    .sequence = 1,
+    .app_name = "viewer",
+    .platform = "linux",
+    .arch = "",
+    .pid = 4711,
+    .is_about_none = true,
+    .kind = BP_REPORT_EXIT,
+    .exit = &sample_failure,
+    .triggered = {.monotonic_ns = 6500000000, .wall_ns = AT(1)},
+    .written = {.monotonic_ns = 8123456789, .wall_ns = AT(3)},
 };
 
 const bp_metrics sample_metrics_bare = {.sample_window_ms = 1};
@@ -117,6 +138,8 @@ const bp_process_facts sample_process_full = {
     .executable = executable,
     .working_directory = directory,
     .started_wall_ns = KNOWN(AT(0)),
+    .start_ticks = KNOWN(3949755),
+    .boot_id = "00112233-4455",
     .thread_count = KNOWN(3),
     .fd_count = KNOWN(17),
     .user_thread_count = KNOWN(900),

@@ -15,7 +15,8 @@
 #include "model/stacks.h"
 
 /* All of them static: nothing is to be released. */
-extern const bp_metadata sample_metadata_full, sample_metadata_bare;
+extern const bp_metadata sample_metadata_full, sample_metadata_bare,
+    sample_metadata_without_process;
 extern const bp_metrics sample_metrics_full, sample_metrics_bare;
 extern const bp_process_facts sample_process_full, sample_process_bare;
 extern const bugpack_heap_state sample_heap_state_full, sample_heap_state_bare;

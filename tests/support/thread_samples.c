@@ -7,6 +7,15 @@ static bp_socket connection = {.protocol = "tcp",
                                .state = "established",
                                .local = "127.0.0.1:57808",
                                .remote = "127.0.0.1:5900",
+                               .is_accepted = true,
+                               .has_queues = true,
+                               .receive_queue = 100,
+                               .has_peer_queue = true,
+                               .peer_queue = 31,
+                               .has_times = true,
+                               .sent_ms = 1700,
+                               .has_received = true,
+                               .received_ms = 2500,
                                .peer_inode = 14402192};
 static bp_socket pending = {.protocol = "unix", .type = "stream", .listener_inode = 14402193};
 static bp_open_file files[] = {

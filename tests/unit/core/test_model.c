@@ -8,27 +8,28 @@
 TestSuite(model, .init = begin_printing, .fini = end_printing);
 
 Test(model, metadata_has_every_key_in_order) {
-    EXPECT_PRINTED(bp_metadata_print(&sample_metadata_full, &out, &error),
-                   "{\"schema\":2,\"report_id\":\"00112233445566778899aabbccddeeff\","
-                   "\"session_id\":\"ffeeddccbbaa99887766554433221100\",\"sequence\":3,\"app\":{"
-                   "\"name\":\"viewer\",\"version\":\"1.2 \\\"beta\\\"\","
-                   "\"build_id\":\"4f\xee\xbf\xbf\"},\"bugpack_version\":\"" BUGPACK_VERSION "\","
-                   "\"platform\":{\"os\":\"linux\",\"arch\":\"x86_64\",\"kernel\":\"6.1.0\"},"
-                   "\"machine\":\"desk-17\xee\xbf\xbf\",\"pid\":4712,"
-                   "\"process_name\":\"worker)\\n\xee\xbf\xbf\","
-                   "\"started_at\":\"2026-11-21T00:34:51.123456Z\",\"report_type\":\"pedantic\","
-                   "\"gap_key\":\"display:unimpl:draw_rop3\",\"channel\":\"display\","
-                   "\"description\":\"black squares\\nafter resize\","
-                   "\"signature\":\"gap display:unimpl:draw_rop3\",\"region\":{\"x\":0,\"y\":12,"
-                   "\"width\":16384,\"height\":1},\"exit\":{\"signal\":11,\"name\":\"SIGSEGV\","
-                   "\"core_dumped\":true},\"timestamp\":\"2026-11-21T00:36:54.123456Z\","
-                   "\"triggered_at\":\"2026-11-21T00:36:52.123456Z\",\"session_uptime_secs\":123,"
-                   "\"triggered_uptime_secs\":121.377,\"target\":{\"pid\":4712,"
-                   "\"name\":\"worker)\\n\xee\xbf\xbf\"},\"processes\":[{\"pid\":4713,"
-                   "\"name\":\"worker\"},{\"pid\":4720,\"name\":\"odd\\n\xee\xbf\xbf\"}],"
-                   "\"collector\":{\"pid\":4711,\"session_uptime_secs\":3.123,"
-                   "\"triggered_uptime_secs\":1.5},\"tags\":{\"gpu\":\"none\","
-                   "\"server.version\":\"7 \\\"b\\\"\xee\xbf\xbf\"}}");
+    EXPECT_PRINTED(
+        bp_metadata_print(&sample_metadata_full, &out, &error),
+        "{\"schema\":2,\"report_id\":\"00112233445566778899aabbccddeeff\","
+        "\"session_id\":\"ffeeddccbbaa99887766554433221100\",\"sequence\":3,\"app\":{"
+        "\"name\":\"viewer\",\"version\":\"1.2 \\\"beta\\\"\","
+        "\"build_id\":\"4f\xee\xbf\xbf\"},\"bugpack_version\":\"" BUGPACK_VERSION "\","
+        "\"platform\":{\"os\":\"linux\",\"arch\":\"x86_64\",\"kernel\":\"6.1.0\"},"
+        "\"machine\":\"desk-17\xee\xbf\xbf\",\"pid\":4712,"
+        "\"process_name\":\"worker)\\n\xee\xbf\xbf\","
+        "\"started_at\":\"2026-11-21T00:34:51.123456Z\",\"report_type\":\"pedantic\","
+        "\"gap_key\":\"display:unimpl:draw_rop3\",\"channel\":\"display\","
+        "\"description\":\"black squares\\nafter resize\",\"signature\":\"gap "
+        "display:unimpl:draw_rop3\",\"region\":{\"x\":0,\"y\":12,"
+        "\"width\":16384,\"height\":1},\"exit\":{\"signal\":11,\"name\":\"SIGSEGV\","
+        "\"core_dumped\":true,\"cpu_ms\":1500},\"timestamp\":\"2026-11-21T00:36:54.123456Z\","
+        "\"triggered_at\":\"2026-11-21T00:36:52.123456Z\",\"session_uptime_secs\":123,"
+        "\"triggered_uptime_secs\":121.377,\"target\":{\"pid\":4712,"
+        "\"name\":\"worker)\\n\xee\xbf\xbf\"},\"processes\":[{\"pid\":4713,"
+        "\"name\":\"worker\"},{\"pid\":4720,\"name\":\"odd\\n\xee\xbf\xbf\"}],"
+        "\"collector\":{\"pid\":4711,\"session_uptime_secs\":3.123,"
+        "\"triggered_uptime_secs\":1.5},\"tags\":{\"gpu\":\"none\","
+        "\"server.version\":\"7 \\\"b\\\"\xee\xbf\xbf\"}}");
 }
 
 Test(model, metadata_leaves_out_what_there_is_not) {
@@ -89,7 +90,10 @@ Test(model, the_uptimes_of_a_target_are_left_out_where_they_are_not_known) {
 Test(model, metrics_have_exactly_the_published_shape) {
     EXPECT_PRINTED(bp_metrics_print(&sample_metrics_full, "linux", &out, &error),
                    "{\"sample_window_ms\":2003,\"process\":{\"cpu_percent\":12.5,\"rss_kb\":48211,"
-                   "\"vm_size_kb\":912345,\"uptime_secs\":61.235},\"threads\":[{\"tid\":4711,"
+                   "\"vm_size_kb\":912345,\"rss_samples\":[{\"at_ms\":5,\"rss_kb\":40000,"
+                   "\"thread_count\":2,\"file_count\":17},{\"at_ms\":1005,\"rss_kb\":44000,"
+                   "\"thread_count\":3},{\"at_ms\":2005,\"rss_kb\":48211,\"thread_count\":3,"
+                   "\"file_count\":19}],\"uptime_secs\":61.235},\"threads\":[{\"tid\":4711,"
                    "\"name\":\"viewer\",\"cpu_percent\":9.38,\"cpu_ms\":190,\"user_ms\":150,"
                    "\"system_ms\":40,\"voluntary_switches\":184,\"involuntary_switches\":3},{"
                    "\"tid\":4712,\"name\":\"net)\\n\xee\xbf\xbf\",\"cpu_percent\":0,"

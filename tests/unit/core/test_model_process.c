@@ -19,6 +19,7 @@ Test(model_process, keeps_every_fact_exactly) {
         "  \"executable\": \"/usr/bin/viewer\",\n  \"working_directory\": \"/home/someone\",\n"
         "  \"command_line\": [\n    \"viewer\",\n    \"--name\",\n    \"\",\n"
         "    \"caf\xee\xbf\xa9\"\n  ],\n  \"started_at\": \"2026-11-21T00:36:51.123456Z\",\n"
+        "  \"start_ticks\": 3949755,\n  \"boot_id\": \"00112233-4455\",\n"
         "  \"threads\": 3,\n  \"user_threads\": 900,\n  \"open_files\": 17,\n"
         "  \"mappings\": 250,\n  \"mappings_max\": 65530,\n",
         "  \"context_switches\": {\n    \"voluntary\": 100,\n    \"involuntary\": 7\n  },\n"
