@@ -444,6 +444,8 @@ expect_schema show.json out
 run html group.zip
 grep -q 'id="stack-3"' out || wrong 'the page has no stacks of the busy process'
 grep -q '<li>postgres of 3 100 %: 90 % in exec_sort' out || wrong 'the page has no profile of it'
+grep -q '<title>postgres of 3: 100, 100.0 %</title>' out || wrong 'its thread is not in the flame graph'
+grep -q '<title>exec_sort: 90, 90.0 %</title>' out || wrong 'its function is not in the flame graph'
 if grep -q 'id="stack-2"' out; then wrong 'the page has the stacks of an idle one'; fi
 rm group.zip
 

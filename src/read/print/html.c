@@ -432,12 +432,58 @@ static void write_history(html_page *page) {
     end_section(page);
 }
 
-static void write_profile(html_page *page) {
-    if (bp_json_tree_object(page->facts->document, "_profile") != NULL) {
-        begin_section(page, BP_SECTION_PROFILE);
-        bp_html_profile(&page->html, page->facts);
-        end_section(page);
+/* The profiles of several processes as one, whose threads have the process in their names. */
+typedef struct joined_profile {
+    bp_call_tree tree;
+    bp_buffer line;
+    uint64_t pid;
+} joined_profile;
+
+static bugpack_status join_stack(void *context, const char *line, size_t line_bytes) {
+    joined_profile *joined = context;
+    const char *end = memchr(line, ';', line_bytes); /* of the thread */
+    end = end != NULL ? end : memrchr(line, ' ', line_bytes);
+    size_t thread_bytes = end != NULL ? (size_t)(end - line) : line_bytes;
+    bp_buffer_clear(&joined->line);
+    (void)bp_buffer_append(&joined->line, line, thread_bytes);
+    (void)bp_buffer_printf(&joined->line, " of %" PRIu64, joined->pid);
+    (void)bp_buffer_append(&joined->line, line + thread_bytes, line_bytes - thread_bytes);
+    return joined->line.status == BUGPACK_OK
+               ? bp_call_tree_add(&joined->tree, joined->line.data, joined->line.size)
+               : BUGPACK_ERR_NO_MEMORY;
+}
+
+static void join_profiles(html_page *page, joined_profile *joined) {
+    const bp_json_tree *process = NULL;
+    bp_buffer_init(&joined->line, SIZE_MAX / 4);
+    while ((process = bp_group_next(page->facts->document, process)) != NULL) {
+        char entry[128];
+        (void)snprintf(entry, sizeof entry, "%sprofile.folded",
+                       bp_json_tree_text_or(process, "folder", ""));
+        joined->pid = bp_json_tree_uint_or(process, "pid", 0);
+        if (html_may_read(page, entry, UINT64_MAX)) {
+            keep_failure(page, bp_report_lines(page->facts->report, entry, UINT64_MAX, join_stack,
+                                               joined, NULL));
+        }
     }
+    bp_buffer_release(&joined->line);
+    keep_failure(page, bp_call_tree_end(&joined->tree));
+}
+
+static void write_profile(html_page *page) {
+    joined_profile joined = {.pid = 0};
+    if (bp_json_tree_object(page->facts->document, "_profile") == NULL) {
+        return;
+    }
+    bool is_of_group = bp_json_tree_object(page->facts->document, "group") != NULL;
+    if (is_of_group) {
+        join_profiles(page, &joined);
+    }
+    begin_section(page, BP_SECTION_PROFILE);
+    bp_html_profile(&page->html, bp_json_tree_object(page->facts->document, "_profile"),
+                    is_of_group ? &joined.tree : &page->facts->first.profile);
+    end_section(page);
+    bp_call_tree_release(&joined.tree);
 }
 
 /* The lines of one stack. */

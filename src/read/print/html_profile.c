@@ -151,18 +151,17 @@ static void write_top(bp_html *html, const bp_call_tree *profile) {
     bp_html_print(html, "</tbody></table>");
 }
 
-void bp_html_profile(bp_html *html, const bp_facts *facts) {
-    const bp_json_tree *profile = bp_json_tree_object(facts->document, "_profile");
-    (void)bp_html_fill(html, "<p>" BP_FILL_PROFILE ".</p>", profile);
+void bp_html_profile(bp_html *html, const bp_json_tree *facts, const bp_call_tree *profile) {
+    (void)bp_html_fill(html, "<p>" BP_FILL_PROFILE ".</p>", facts);
     bp_html_print(html, "<ul>");
-    BP_JSON_EACH (row, bp_json_tree_rows(profile, "threads")) {
+    BP_JSON_EACH (row, bp_json_tree_rows(facts, "threads")) {
         (void)bp_html_fill(html, "<li>{name}{[ of {_pid:u}]} {_percent:.0f %}" BP_FILL_PATH "</li>",
                            row);
     }
-    (void)bp_html_fill(html, "<li>and {_other_threads:u} more</li>", profile);
+    (void)bp_html_fill(html, "<li>and {_other_threads:u} more</li>", facts);
     bp_html_print(html, "</ul>");
-    if (bp_call_tree_samples(&facts->first.profile) > 0) {
-        write_flame(html, &facts->first.profile);
-        write_top(html, &facts->first.profile);
+    if (bp_call_tree_samples(profile) > 0) {
+        write_flame(html, profile);
+        write_top(html, profile);
     }
 }
