@@ -43,7 +43,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def take(self):
         """Reads the body, keeps it and notes the request."""
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise ConnectionError("the sender was killed")
         path, _, query = self.path.partition("?")
         line = {"method": self.command, "path": path, "query": query, "bytes": len(body),
                 "sha256": hashlib.sha256(body).hexdigest(),

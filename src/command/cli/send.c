@@ -16,11 +16,13 @@
 #include "print/fill.h"
 #include "send/deliver.h"
 #include "send/destination.h"
+#include "send/queue.h"
+#include "send/sender.h"
 
 typedef struct send_options {
     const char *to, *config_path, *ca_cert, *form_field;
     uint64_t max_bytes;
-    bool is_post, allows_http, has_consent, is_dry_run, as_json;
+    bool is_post, allows_http, has_consent, is_dry_run, as_json, is_queued, is_retry;
 } send_options;
 
 /* --- options -------------------------------------------------------------------------------- */
@@ -71,6 +73,10 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(send_options, max_bytes, 0, "max-bytes", "BYTES",
                  "do not send a report that is larger", bp_cli_read_size, NULL),
     BP_CLI_FLAG(send_options, has_consent, 'y', "yes", "send without asking"),
+    BP_CLI_FLAG(send_options, is_queued, 0, "queue",
+                "put the reports into the queue, and send what is\nin it and due"),
+    BP_CLI_FLAG(send_options, is_retry, 0, "retry",
+                "send also what waits in the queue for its time,\nor was stopped"),
     BP_CLI_FLAG(send_options, is_dry_run, 0, "dry-run", "print what would be sent"),
     BP_CLI_FLAG(send_options, as_json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
@@ -161,7 +167,7 @@ typedef struct sending {
     uint64_t drawn_ns;
 } sending;
 
-/* A bp_http_progress: draws a line on a terminal, and hears of signals. */
+/* A bp_send_progress: draws a line on a terminal, and hears of signals. */
 static bool show_progress(void *context, uint64_t sent_bytes, uint64_t total_bytes) {
     static const uint64_t pause_ns = 100 * BP_NS_PER_MS;
     sending *it = context;
@@ -193,17 +199,17 @@ static bp_cli_exit say_failed(const sending *it, const char *text) {
     return BP_CLI_FAILED;
 }
 
-static void say_sent(const sending *it, const bp_send_report *report,
-                     const bp_send_result *result) {
+/* `text` is where it is, if that is not the URL. */
+static void say_sent(const sending *it, const char *report_id, uint64_t bytes, const char *text,
+                     uint64_t http_status) {
     const char *event = it->options->is_dry_run ? "would-send" : "sent";
-    const char *where = result->text[0] != '\0' ? result->text : it->shown;
+    const char *where = text[0] != '\0' ? text : it->shown;
     if (it->options->as_json) {
         BP_CLI_PRINT_EVENT(stdout, event, 0, {"path", BP_CLI_TEXT, it->path, 0},
-                           {"report_id", BP_CLI_TEXT, report->id, 0},
+                           {"report_id", BP_CLI_TEXT, report_id, 0},
                            {"destination", BP_CLI_TEXT, it->destination->name, 0},
-                           {"url", BP_CLI_TEXT, where, 0},
-                           {"bytes", BP_CLI_NUMBER, NULL, report->bytes},
-                           {"status", BP_CLI_ID, NULL, (uint64_t)result->http_status});
+                           {"url", BP_CLI_TEXT, where, 0}, {"bytes", BP_CLI_NUMBER, NULL, bytes},
+                           {"status", BP_CLI_ID, NULL, http_status});
         return;
     }
     (void)printf("%s\n", where);
@@ -263,7 +269,7 @@ static bp_cli_exit send_one(sending *it, bp_send_report *report) {
     if (result.outcome != BP_SEND_SENT) {
         return say_failed(it, result.text);
     }
-    say_sent(it, report, &result);
+    say_sent(it, report->id, report->bytes, result.text, (uint64_t)result.http_status);
     return BP_CLI_COMPLETE;
 }
 
@@ -293,29 +299,246 @@ static bp_cli_exit send_all(const send_options *options, const bp_send_destinati
     return bp_cli_finish_output() == BP_CLI_COMPLETE && *paths == NULL ? worst : BP_CLI_FAILED;
 }
 
+/* --- the queue ------------------------------------------------------------------------------ */
+
+/* What a run through the queue has come to. */
+typedef struct queue_run {
+    sending now;
+    const bp_send_settings *settings;
+    size_t waiting_count;
+    bp_cli_exit worst;
+} queue_run;
+
+static const char *find_queue(const bp_send_settings *settings, char *room, size_t room_bytes) {
+    const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    if (settings->queue_dir != NULL) {
+        return settings->queue_dir;
+    }
+    if (base != NULL && base[0] == '/') {
+        (void)snprintf(room, room_bytes, "%s/bugpack/queue", base);
+    } else {
+        (void)snprintf(room, room_bytes, "%s/.local/state/bugpack/queue", home != NULL ? home : "");
+    }
+    return room;
+}
+
+static void say_kept(queue_run *it, const bp_sender_event *event) {
+    bool is_deferred = event->outcome == BP_SENDER_DEFERRED;
+    uint64_t next_ns = is_deferred ? event->item->next_secs * BP_NS_PER_SEC : 0;
+    char next[BP_CLOCK_ISO_BYTES] = "";
+    if (next_ns != 0) {
+        bp_clock_format_iso(next_ns, next);
+    }
+    if (it->now.options->as_json) {
+        BP_CLI_PRINT_EVENT(
+            stdout, is_deferred ? "deferred" : "kept", 0, {"path", BP_CLI_TEXT, event->name, 0},
+            {"destination", BP_CLI_TEXT, event->destination->name, 0},
+            {"error", BP_CLI_TEXT, event->text, 0},
+            {"attempts", BP_CLI_NUMBER, NULL, event->item->attempt_count},
+            {"next_time", BP_CLI_TEXT, next, 0}, {"status", BP_CLI_ID, NULL, event->http_status});
+    }
+    if (is_deferred && !event->is_news) {
+        it->waiting_count++;
+    } else if (is_deferred) {
+        bp_cli_say("%s: %s: %s; again after %.16sZ", event->destination->name, event->name,
+                   event->text, next);
+    } else {
+        bp_cli_say("%s: %s: kept: %s", event->destination->name, event->name, event->text);
+    }
+}
+
+/* For bp_sender. */
+static void say_event(void *context, const bp_sender_event *event) {
+    queue_run *it = context;
+    clear_bar(&it->now);
+    it->now.destination = event->destination;
+    it->now.path = event->name;
+    if (event->outcome == BP_SENDER_SENT) {
+        bp_send_destination_show(event->destination, it->now.shown);
+        say_sent(&it->now, event->report_id, event->item->bytes, event->text, event->http_status);
+        return;
+    }
+    say_kept(it, event);
+    if (event->outcome == BP_SENDER_STOPPED) {
+        it->worst = BP_CLI_FAILED;
+    } else if (it->worst == BP_CLI_COMPLETE) {
+        it->worst = BP_CLI_INCOMPLETE;
+    }
+}
+
+static bool show_queue_progress(void *context, uint64_t sent_bytes, uint64_t total_bytes) {
+    queue_run *it = context;
+    return show_progress(&it->now, sent_bytes, total_bytes);
+}
+
+/* Puts one report into the queue. A person on a terminal is asked now; else without consent the
+ * report waits for it there. */
+static bugpack_status enqueue(queue_run *it, const bp_send_queue *queue, bugpack_error *error) {
+    bp_send_report report;
+    sending *now = &it->now;
+    bool can_ask = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+    bool has_consent = now->options->has_consent;
+    bugpack_status status = bp_send_report_open(now->path, NULL, &report, error);
+    if (status == BUGPACK_OK && can_ask && !has_consent) {
+        status = ask(now, &report, error);
+        has_consent = status == BUGPACK_OK && now->destination->consent == BP_SEND_ASK;
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_send_queue_add(queue, it->settings, now->destination->name, now->path, &report,
+                                   has_consent, error);
+    }
+    if (status == BUGPACK_OK && now->options->as_json) {
+        BP_CLI_PRINT_EVENT(stdout, "queued", 0, {"path", BP_CLI_TEXT, now->path, 0},
+                           {"report_id", BP_CLI_TEXT, report.id, 0},
+                           {"destination", BP_CLI_TEXT, now->destination->name, 0});
+    }
+    bp_send_report_close(&report);
+    return status;
+}
+
+static bp_cli_exit enqueue_all(queue_run *it, const bp_send_queue *queue, char **paths) {
+    bp_cli_exit worst = BP_CLI_COMPLETE;
+    for (; *paths != NULL; paths++) {
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        it->now.path = *paths;
+        if (enqueue(it, queue, &error) != BUGPACK_OK) {
+            worst = say_failed(&it->now, error.message);
+        }
+    }
+    return worst;
+}
+
+/* Waits for another sender: it may have looked before a report of ours was there. */
+static bugpack_status lock_queue(bp_send_queue *queue, bool may_wait, bool *ret_is_locked,
+                                 bugpack_error *error) {
+    static const uint64_t longest_ns = 300 * BP_NS_PER_SEC, pause_ns = 100 * BP_NS_PER_MS;
+    uint64_t start_ns = bp_clock_monotonic_ns(), now_ns = start_ns;
+    bugpack_status status = bp_send_queue_lock(queue, ret_is_locked, error);
+    while (status == BUGPACK_OK && !*ret_is_locked && may_wait && now_ns - start_ns < longest_ns &&
+           !bp_cli_interrupt_came()) {
+        bp_clock_sleep_until(now_ns + pause_ns);
+        now_ns = bp_clock_monotonic_ns();
+        status = bp_send_queue_lock(queue, ret_is_locked, error);
+    }
+    return status;
+}
+
+static bp_cli_exit send_queue(queue_run *it, bp_send_queue *queue, bool may_wait) {
+    const send_options *options = it->now.options;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bool is_locked = false;
+    const bp_sender sender = {.settings = it->settings,
+                              .only =
+                                  it->now.destination != NULL ? it->now.destination->name : NULL,
+                              .has_consent = options->has_consent,
+                              .tries_all = options->is_retry,
+                              .say = say_event,
+                              .progress = show_queue_progress,
+                              .context = it};
+    bugpack_status status = lock_queue(queue, may_wait, &is_locked, &error);
+    if (status == BUGPACK_OK && is_locked) {
+        status = bp_sender_run(&sender, queue, &error);
+    } else if (status == BUGPACK_OK) {
+        bp_cli_say("another process sends from this queue");
+    }
+    clear_bar(&it->now);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+        return BP_CLI_FAILED;
+    }
+    if (it->waiting_count > 0) {
+        bp_cli_say("%zu report%s in the queue wait%s for another attempt", it->waiting_count,
+                   it->waiting_count == 1 ? "" : "s", it->waiting_count == 1 ? "s" : "");
+    }
+    return it->worst;
+}
+
+static bp_cli_exit run_queue(const send_options *options, const bp_send_settings *settings,
+                             const bp_send_destination *destination, char **paths) {
+    char room[PATH_MAX];
+    bp_send_queue queue;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    queue_run it = {.now = {.options = options, .destination = destination}, .settings = settings};
+    int woken_fd;
+    bp_cli_exit result = BP_CLI_FAILED;
+    it.now.has_bar = !options->as_json && bp_cli_is_terminal(STDERR_FILENO);
+    if (destination != NULL) {
+        bp_send_destination_show(destination, it.now.shown);
+    }
+    if (bp_send_queue_open(find_queue(settings, room, sizeof room), &queue, &error) != BUGPACK_OK ||
+        bp_cli_interrupt_catch(&woken_fd, &error) != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+    } else {
+        bp_cli_exit queued = enqueue_all(&it, &queue, paths);
+        result = send_queue(&it, &queue, paths[0] != NULL);
+        result = queued != BP_CLI_COMPLETE ? queued : result;
+    }
+    bp_send_queue_close(&queue);
+    return bp_cli_finish_output() == BP_CLI_COMPLETE ? result : BP_CLI_FAILED;
+}
+
+/* --- the command ---------------------------------------------------------------------------- */
+
+static bool check_usage(const send_options *options, char **operands) {
+    bool has_request = options->is_post || options->form_field != NULL ||
+                       options->ca_cert != NULL || options->allows_http || options->max_bytes > 0 ||
+                       options->is_dry_run;
+    if (operands[0] == NULL && !options->is_queued) {
+        (void)bp_cli_say_usage("a report is missing");
+    } else if (operands[0] != NULL && options->to == NULL) {
+        (void)bp_cli_say_usage("--to is missing");
+    } else if (options->is_queued && has_request) {
+        (void)bp_cli_say_usage("--queue sends as the configuration says: it excludes options of a "
+                               "request");
+    } else if (options->is_retry && !options->is_queued) {
+        (void)bp_cli_say_usage("--retry needs --queue");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* Sends to a destination that was found; NULL: all of the queue. */
+static bp_cli_exit run_chosen(const send_options *options, const bp_send_settings *settings,
+                              const bp_send_destination *destination, char **operands) {
+    if (!options->is_queued) {
+        return send_all(options, destination, operands);
+    }
+    if (destination != NULL && destination->name == NULL) {
+        return bp_cli_say_usage("--queue needs the name of a destination of the configuration");
+    }
+    if (destination != NULL && !bp_send_destination_takes_many(destination)) {
+        return bp_cli_say_usage("a PUT to one URL replaces the report before: end its path with /");
+    }
+    return run_queue(options, settings, destination, operands);
+}
+
 static bp_cli_exit run(void *context, char **operands) {
     const send_options *options = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_send_settings settings;
     bp_send_destination destination;
     char room[PATH_MAX], *line = NULL;
-    if (options->to == NULL) {
-        return bp_cli_say_usage("--to is missing");
+    if (!check_usage(options, operands)) {
+        return BP_CLI_USAGE;
     }
-    const char *to = options->to,
-               *config_path = find_config(options->config_path, room, sizeof room);
-    if (strcmp(to, "-") == 0) {
+    const char *to = options->to;
+    const char *config_path = find_config(options->config_path, room, sizeof room);
+    if (to != NULL && strcmp(to, "-") == 0) {
         to = line = read_line();
         if (line == NULL) {
             return BP_CLI_FAILED;
         }
     }
     bp_cli_exit result = BP_CLI_FAILED;
-    if (bp_send_settings_read(config_path, &settings, &error) != BUGPACK_OK ||
-        choose(options, to, &settings, config_path, &destination, &error) != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
+    bugpack_status status = bp_send_settings_read(config_path, &settings, &error);
+    if (status == BUGPACK_OK && to != NULL) {
+        status = choose(options, to, &settings, config_path, &destination, &error);
+    }
+    if (status == BUGPACK_OK) {
+        result = run_chosen(options, &settings, to != NULL ? &destination : NULL, operands);
     } else {
-        result = send_all(options, &destination, operands);
+        bp_cli_say("%s", error.message);
     }
     bp_send_settings_release(&settings);
     free(line);
@@ -326,13 +549,14 @@ const bp_cli_command bp_cli_send_command = {
     "send",
     "send reports to a server or a directory",
     "Usage: bugpack send --to WHERE [OPTION]... REPORT...\n"
+    "       bugpack send --queue [--to NAME [REPORT...]] [OPTION]...\n"
     "\n"
     "Send reports by HTTPS, or copy them to a directory, and print where they went.\n"
     "Without --yes, or consent in the configuration, print what is in each report\n"
-    "and ask. A REPORT of - is read from standard input.\n",
+    "and ask. A REPORT of - is read from standard input. With --queue, reports that\n"
+    "do not arrive wait for the next --queue, from a quarter of an hour on.\n",
     option_rows,
-    "Exit status: 0 all sent, 1 not all, 2 usage.\n",
+    "Exit status: 0 all sent, 1 failed, 2 usage, 3 some wait in the queue.\n",
     INT_MAX - 1,
     .run = run,
-    .options_bytes = sizeof(send_options),
-    .needed = "a report"};
+    .options_bytes = sizeof(send_options)};

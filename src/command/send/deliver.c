@@ -7,41 +7,11 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "json/tree_reader.h"
-#include "platform/staged_file.h"
 #include "send/message.h"
 
-enum { piece_bytes = 64 * 1024 };
-
-/* --- a directory ---------------------------------------------------------------------------- */
-
-static bugpack_status copy(const bp_send_report *report, bp_staged_file *file,
-                           bp_http_progress *progress, void *context, bugpack_error *error) {
-    char piece[piece_bytes];
-    for (uint64_t at = 0; at < report->bytes;) {
-        uint64_t left = report->bytes - at;
-        int64_t count = bp_file_read_range(report->fd, piece,
-                                           left < sizeof piece ? (size_t)left : sizeof piece, at);
-        if (count <= 0) {
-            return bp_fail(error, BUGPACK_ERR_IO,
-                           "the report cannot be read, or has become shorter");
-        }
-        int failure = bp_file_write_all(bp_staged_file_fd(file), piece, (size_t)count);
-        if (failure != 0) {
-            return bp_fail_errno(error, failure, "cannot write the copy");
-        }
-        at += (uint64_t)count;
-        if (progress != NULL && !progress(context, at, report->bytes)) {
-            return bp_fail(error, BUGPACK_ERR_CANCELLED, "interrupted");
-        }
-    }
-    return BUGPACK_OK;
-}
-
-/* The copy has its name only when it is whole, and on the disk. */
 static bugpack_status put_into_dir(const char *path, const bp_send_report *report,
-                                   bp_http_progress *progress, void *context,
+                                   bp_send_progress *progress, void *context,
                                    bp_send_result *result, bugpack_error *error) {
-    bp_staged_file *file = NULL;
     char stem[sizeof report->name], name[sizeof report->name + 16];
     int dir_fd = -1;
     size_t length = strlen(report->name);
@@ -50,26 +20,15 @@ static bugpack_status put_into_dir(const char *path, const bp_send_report *repor
                    report->name);
     bugpack_status status = bp_file_open_directory(path, false, &dir_fd, error);
     if (status == BUGPACK_OK) {
-        status = bp_staged_file_new(dir_fd, path, &file, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = copy(report, file, progress, context, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_sync(file, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_publish(file, stem, ".zip", name, sizeof name, error);
+        status = bp_send_report_copy(report, dir_fd, path, stem, progress, context, name,
+                                     sizeof name, error);
     }
     if (status == BUGPACK_OK) {
         (void)snprintf(result->text, sizeof result->text, "%s/%s", path, name);
     }
-    bp_staged_file_free(file);
     bp_file_close(dir_fd);
     return status;
 }
-
-/* --- a request ------------------------------------------------------------------------------ */
 
 /* The text of `key`'s member in a JSON answer, or of S3's <Code>; "" where there is none. */
 static void find_reason(const char *body, char *out, size_t out_bytes) {
@@ -132,7 +91,7 @@ static void judge_failure(const bp_send_destination *destination, bugpack_status
 }
 
 static bugpack_status request(const bp_send_destination *destination, const bp_send_report *report,
-                              bp_http_progress *progress, void *context, bp_http_answer *ret_answer,
+                              bp_send_progress *progress, void *context, bp_http_answer *ret_answer,
                               bugpack_error *error) {
     bp_send_message message;
     const char *headers[BP_SEND_FIELD_MAX + BP_SEND_MESSAGE_HEADERS];
@@ -160,7 +119,7 @@ static bugpack_status request(const bp_send_destination *destination, const bp_s
 }
 
 void bp_send_deliver(const bp_send_destination *destination, const bp_send_report *report,
-                     bp_http_progress *progress, void *context, bp_send_result *ret_result) {
+                     bp_send_progress *progress, void *context, bp_send_result *ret_result) {
     bp_http_answer answer = {.status = 0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     *ret_result = (bp_send_result){.outcome = BP_SEND_SENT};

@@ -11,6 +11,8 @@
 
 #include <bugpack/error.h>
 
+#include "send/report.h"
+
 enum {
     BP_HTTP_CONNECT_SECS = 15,
     /* Slower than so many bytes a second, over so many seconds, is a stall. */
@@ -27,9 +29,6 @@ typedef struct bp_http_body {
     uint64_t file_bytes;
 } bp_http_body;
 
-/* How far the request is. False ends it. */
-typedef bool bp_http_progress(void *context, uint64_t sent_bytes, uint64_t total_bytes);
-
 typedef struct bp_http_request {
     const char *url;
     bool is_post; /* else a PUT */
@@ -37,7 +36,7 @@ typedef struct bp_http_request {
     size_t header_count;
     const char *ca_cert; /* NULL: the system's certificates */
     const bp_http_body *body;
-    bp_http_progress *progress;
+    bp_send_progress *progress;
     void *context;
 } bp_http_request;
 

@@ -11,6 +11,9 @@
 #include "base/status.h"
 #include "entries/report_file.h"
 #include "json/tree_reader.h"
+#include "platform/staged_file.h"
+
+enum { piece_bytes = 64 * 1024 };
 
 /* It becomes part of a file's name, and of a header. */
 static bool is_id(const char *text) {
@@ -63,4 +66,45 @@ bugpack_status bp_send_report_open(const char *path, const char *name, bp_send_r
 void bp_send_report_close(bp_send_report *report) {
     bp_file_close(report->fd);
     report->fd = -1;
+}
+
+static bugpack_status copy(const bp_send_report *report, bp_staged_file *file,
+                           bp_send_progress *progress, void *context, bugpack_error *error) {
+    char piece[piece_bytes];
+    for (uint64_t at = 0; at < report->bytes;) {
+        uint64_t left = report->bytes - at;
+        int64_t count = bp_file_read_range(report->fd, piece,
+                                           left < sizeof piece ? (size_t)left : sizeof piece, at);
+        if (count <= 0) {
+            return bp_fail(error, BUGPACK_ERR_IO,
+                           "the report cannot be read, or has become shorter");
+        }
+        int failure = bp_file_write_all(bp_staged_file_fd(file), piece, (size_t)count);
+        if (failure != 0) {
+            return bp_fail_errno(error, failure, "cannot write the copy");
+        }
+        at += (uint64_t)count;
+        if (progress != NULL && !progress(context, at, report->bytes)) {
+            return bp_fail(error, BUGPACK_ERR_CANCELLED, "interrupted");
+        }
+    }
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_send_report_copy(const bp_send_report *report, int dir_fd, const char *dir_path,
+                                   const char *stem, bp_send_progress *progress, void *context,
+                                   char *ret_name, size_t name_bytes, bugpack_error *error) {
+    bp_staged_file *file = NULL;
+    bugpack_status status = bp_staged_file_new(dir_fd, dir_path, &file, error);
+    if (status == BUGPACK_OK) {
+        status = copy(report, file, progress, context, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_sync(file, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_publish(file, stem, ".zip", ret_name, name_bytes, error);
+    }
+    bp_staged_file_free(file);
+    return status;
 }

@@ -4,6 +4,8 @@
 #ifndef BP_SEND_REPORT_H
 #define BP_SEND_REPORT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <bugpack/error.h>
@@ -25,5 +27,17 @@ typedef struct bp_send_report {
 bugpack_status bp_send_report_open(const char *path, const char *name, bp_send_report *report,
                                    bugpack_error *error);
 void bp_send_report_close(bp_send_report *report);
+
+/* How far sending is. False ends it. */
+typedef bool bp_send_progress(void *context, uint64_t sent_bytes, uint64_t total_bytes);
+
+/*
+ * Copies it to `stem`.zip in a directory, or to another name where that is taken: the copy has its
+ * name when it is whole and on the disk. `dir_path` is for sentences. CANCELLED by `progress`,
+ * which may be NULL; IO.
+ */
+bugpack_status bp_send_report_copy(const bp_send_report *report, int dir_fd, const char *dir_path,
+                                   const char *stem, bp_send_progress *progress, void *context,
+                                   char *ret_name, size_t name_bytes, bugpack_error *error);
 
 #endif

@@ -1,0 +1,335 @@
+#include "send/queue.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/file.h"
+#include "base/private_file.h"
+#include "base/status.h"
+#include "json/json.h"
+#include "json/tree_reader.h"
+#include "platform/staged_file.h"
+
+enum { state_max_bytes = 16 * 1024 };
+
+static const char state_name[] = "state.json", extension[] = ".zip", state_extension[] = ".json";
+
+static bugpack_status fail(const bp_send_queue *queue, const char *destination, const char *what,
+                           bugpack_error *error) {
+    return bp_fail_errno(error, errno, "cannot %s in the queue \"%s/%s\"", what, queue->path,
+                         destination);
+}
+
+bugpack_status bp_send_queue_open(const char *path, bp_send_queue *queue, bugpack_error *error) {
+    *queue = (bp_send_queue){.fd = -1, .lock_fd = -1, .path = path};
+    bugpack_status status = bp_file_make_path(path, error);
+    if (status == BUGPACK_OK) {
+        status = bp_file_open_directory(path, false, &queue->fd, error);
+    }
+    return status == BUGPACK_OK ? bp_file_check_private(queue->fd, path, error) : status;
+}
+
+void bp_send_queue_close(bp_send_queue *queue) {
+    bp_file_close(queue->fd);
+    bp_file_close(queue->lock_fd);
+    queue->fd = queue->lock_fd = -1;
+}
+
+bugpack_status bp_send_queue_lock(bp_send_queue *queue, bool *ret_is_locked, bugpack_error *error) {
+    if (queue->lock_fd < 0) {
+        queue->lock_fd =
+            openat(queue->fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    }
+    *ret_is_locked = queue->lock_fd >= 0 && flock(queue->lock_fd, LOCK_EX | LOCK_NB) == 0;
+    return *ret_is_locked || (queue->lock_fd >= 0 && errno == EWOULDBLOCK)
+               ? BUGPACK_OK
+               : fail(queue, "", "lock", error);
+}
+
+/* A destination's directory; -1 with errno. */
+static int open_destination(const bp_send_queue *queue, const char *destination) {
+    return openat(queue->fd, destination, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* --- what is known -------------------------------------------------------------------------- */
+
+/* NULL for a file that is missing or malformed: then nothing is known. */
+static bp_json_tree *read_state(int dir_fd, const char *name) {
+    bp_json_tree *tree = NULL;
+    bp_buffer text;
+    bp_buffer_init(&text, state_max_bytes);
+    if (bp_file_read_at(dir_fd, name, &text, NULL) == BUGPACK_OK) {
+        (void)bp_json_tree_read(bp_buffer_text(&text), text.size, &tree, NULL);
+    }
+    bp_buffer_release(&text);
+    return tree;
+}
+
+/* Writes the document, which is finished, to a file that then gets the name. */
+static bugpack_status write_state(const bp_send_queue *queue, const char *destination,
+                                  const char *name, bp_json *json, bugpack_error *error) {
+    char temporary[BP_PRIVATE_FILE_NAME_BYTES];
+    bugpack_status status = bp_json_finish(json, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    int dir_fd = open_destination(queue, destination);
+    int fd = dir_fd >= 0 ? bp_private_file_open_named(dir_fd, temporary) : -1;
+    bool is_written = false;
+    if (fd >= 0) {
+        int failure = bp_file_write_all(fd, json->out->data, json->out->size);
+        errno = failure;
+        is_written =
+            failure == 0 && fsync(fd) == 0 && renameat(dir_fd, temporary, dir_fd, name) == 0;
+        if (!is_written) {
+            int saved_errno = errno;
+            (void)unlinkat(dir_fd, temporary, 0);
+            errno = saved_errno;
+        }
+    }
+    status = is_written ? BUGPACK_OK : fail(queue, destination, "write", error);
+    bp_file_close(fd);
+    bp_file_close(dir_fd);
+    return status;
+}
+
+static void name_state(const char *item, char out[300]) {
+    (void)snprintf(out, 300, "%s%s", item, state_extension);
+}
+
+bugpack_status bp_send_queue_save_item(const bp_send_queue *queue, const char *destination,
+                                       const bp_send_item *item, bugpack_error *error) {
+    char name[300];
+    bp_json json;
+    bp_buffer text;
+    bp_buffer_init(&text, state_max_bytes);
+    bp_json_begin(&json, &text);
+    bp_json_add_uint(&json, "attempts", item->attempt_count);
+    bp_json_add_uint(&json, "next_time", item->next_secs);
+    bp_json_add_text(&json, "last_answer", item->answer);
+    bp_json_add_bool(&json, "consent", item->has_consent);
+    bp_json_add_bool(&json, "stopped", item->is_stopped);
+    name_state(item->name, name);
+    bugpack_status status = write_state(queue, destination, name, &json, error);
+    bp_buffer_release(&text);
+    return status;
+}
+
+bugpack_status bp_send_queue_save(const bp_send_queue *queue, const char *destination,
+                                  const bp_send_state *state, bugpack_error *error) {
+    bp_json json;
+    bp_buffer text;
+    bp_buffer_init(&text, state_max_bytes);
+    bp_json_begin(&json, &text);
+    bp_json_add_uint(&json, "next_time", state->next_secs);
+    bp_json_add_uint(&json, "day", state->day);
+    bp_json_add_uint(&json, "day_bytes", state->day_bytes);
+    bugpack_status status = write_state(queue, destination, state_name, &json, error);
+    bp_buffer_release(&text);
+    return status;
+}
+
+void bp_send_queue_load(const bp_send_queue *queue, const char *destination,
+                        bp_send_state *ret_state) {
+    *ret_state = (bp_send_state){.next_secs = 0};
+    int dir_fd = open_destination(queue, destination);
+    bp_json_tree *tree = dir_fd >= 0 ? read_state(dir_fd, state_name) : NULL;
+    if (tree != NULL) {
+        ret_state->next_secs = bp_json_tree_uint_or(tree, "next_time", 0);
+        ret_state->day = bp_json_tree_uint_or(tree, "day", 0);
+        ret_state->day_bytes = bp_json_tree_uint_or(tree, "day_bytes", 0);
+    }
+    bp_json_tree_free(tree);
+    bp_file_close(dir_fd);
+}
+
+/* --- reports -------------------------------------------------------------------------------- */
+
+static bool is_item(const char *name) {
+    size_t length = strlen(name), end = sizeof extension - 1;
+    return length > BP_ID_BYTES + end && name[BP_ID_BYTES - 1] == '-' &&
+           strcmp(name + length - end, extension) == 0;
+}
+
+/* What is known of the report of that name. False if it has gone. */
+static bool read_item(int dir_fd, const char *name, bp_send_item *item) {
+    char state[300];
+    struct stat info;
+    *item = (bp_send_item){.name = ""};
+    if (fstatat(dir_fd, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) {
+        return false;
+    }
+    (void)snprintf(item->name, sizeof item->name, "%s", name);
+    item->bytes = (uint64_t)info.st_size;
+    item->made_secs = (uint64_t)bp_file_written_at(&info).tv_sec;
+    name_state(name, state);
+    bp_json_tree *tree = read_state(dir_fd, state);
+    if (tree != NULL) {
+        item->attempt_count = bp_json_tree_uint_or(tree, "attempts", 0);
+        item->next_secs = bp_json_tree_uint_or(tree, "next_time", 0);
+        item->has_consent = bp_json_tree_is_true(tree, "consent");
+        item->is_stopped = bp_json_tree_is_true(tree, "stopped");
+        (void)snprintf(item->answer, sizeof item->answer, "%s",
+                       bp_json_tree_text_or(tree, "last_answer", ""));
+        bp_json_tree_free(tree);
+    }
+    return true;
+}
+
+static int compare_items(const void *one, const void *other) {
+    const bp_send_item *a = one, *b = other;
+    if (a->made_secs != b->made_secs) {
+        return a->made_secs < b->made_secs ? -1 : 1;
+    }
+    return strcmp(a->name, b->name);
+}
+
+bugpack_status bp_send_queue_list(const bp_send_queue *queue, const char *destination,
+                                  bp_send_item **ret_items, size_t *ret_count,
+                                  bugpack_error *error) {
+    bp_send_item *items = NULL;
+    size_t count = 0, capacity = 0;
+    bugpack_status status = BUGPACK_OK;
+    int fd = open_destination(queue, destination);
+    if (fd >= 0) {
+        (void)bp_staged_file_sweep(fd);
+    }
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (dir == NULL && errno != ENOENT) {
+        status = fail(queue, destination, "list", error);
+    }
+    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        if (!is_item(entry->d_name)) {
+            continue;
+        }
+        if (!bp_array_reserve(&items, count, &capacity)) {
+            status = bp_fail_memory(error, "list the queue");
+            break;
+        }
+        count += read_item(fd, entry->d_name, &items[count]);
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    } else {
+        bp_file_close(fd);
+    }
+    if (status != BUGPACK_OK) {
+        free(items);
+        return status;
+    }
+    if (count > 0) {
+        qsort(items, count, sizeof *items, compare_items);
+    }
+    *ret_items = items;
+    *ret_count = count;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_send_queue_remove(const bp_send_queue *queue, const char *destination,
+                                    const bp_send_item *item, bugpack_error *error) {
+    char state[300];
+    int dir_fd = open_destination(queue, destination);
+    name_state(item->name, state);
+    /* Of what is left by an interruption in between, nothing is a report. */
+    bool is_removed = dir_fd >= 0 && unlinkat(dir_fd, item->name, 0) == 0;
+    bugpack_status status = is_removed ? BUGPACK_OK : fail(queue, destination, "remove", error);
+    if (is_removed) {
+        (void)unlinkat(dir_fd, state, 0);
+        (void)fsync(dir_fd);
+    }
+    bp_file_close(dir_fd);
+    return status;
+}
+
+/* True if the name is now one of the report's file itself. */
+static bool link_file(const char *path, const bp_send_report *report, int dir_fd,
+                      const char *name) {
+    struct stat linked, opened;
+    if (linkat(AT_FDCWD, path, dir_fd, name, 0) != 0) {
+        return false;
+    }
+    bool is_it = fstatat(dir_fd, name, &linked, AT_SYMLINK_NOFOLLOW) == 0 &&
+                 fstat(report->fd, &opened) == 0 && linked.st_dev == opened.st_dev &&
+                 linked.st_ino == opened.st_ino;
+    if (!is_it) {
+        (void)unlinkat(dir_fd, name, 0);
+    }
+    return is_it;
+}
+
+static bugpack_status check_room(const bp_send_settings *settings, const bp_send_item *items,
+                                 size_t count, const bp_send_report *report, bool *ret_is_there,
+                                 bugpack_error *error) {
+    uint64_t bytes = report->bytes;
+    for (size_t i = 0; i < count; i++) {
+        bytes += items[i].bytes;
+        *ret_is_there = *ret_is_there || strncmp(items[i].name, report->id, BP_ID_BYTES - 1) == 0;
+    }
+    bool is_full = count >= settings->max_count || bytes > settings->max_bytes;
+    return *ret_is_there || !is_full
+               ? BUGPACK_OK
+               : bp_fail(error, BUGPACK_ERR_LIMIT,
+                         "the queue is full: it has %zu reports; the report stays where it is",
+                         count);
+}
+
+/* Makes the file of the queue. */
+static bugpack_status make_item(const bp_send_queue *queue, const char *destination,
+                                const char *path, const bp_send_report *report, const char *name,
+                                bugpack_error *error) {
+    char stem[300], dir_path[512], ret_name[300];
+    (void)mkdirat(queue->fd, destination, 0700);
+    int dir_fd = open_destination(queue, destination);
+    if (dir_fd < 0) {
+        return fail(queue, destination, "write", error);
+    }
+    bugpack_status status = BUGPACK_OK;
+    (void)snprintf(dir_path, sizeof dir_path, "%s/%s", queue->path, destination);
+    if (link_file(path, report, dir_fd, name)) {
+        if (fsync(report->fd) != 0 || fsync(dir_fd) != 0) {
+            status = fail(queue, destination, "write", error);
+        }
+    } else {
+        (void)snprintf(stem, sizeof stem, "%.*s", (int)(strlen(name) - strlen(extension)), name);
+        status = bp_send_report_copy(report, dir_fd, dir_path, stem, NULL, NULL, ret_name,
+                                     sizeof ret_name, error);
+    }
+    (void)fsync(queue->fd);
+    bp_file_close(dir_fd);
+    return status;
+}
+
+bugpack_status bp_send_queue_add(const bp_send_queue *queue, const bp_send_settings *settings,
+                                 const char *destination, const char *path,
+                                 const bp_send_report *report, bool has_consent,
+                                 bugpack_error *error) {
+    bp_send_item *items = NULL, item = {.has_consent = has_consent};
+    size_t count = 0, length = strlen(report->name);
+    bool is_there = false;
+    bugpack_status status = bp_send_queue_list(queue, destination, &items, &count, error);
+    if (status == BUGPACK_OK) {
+        status = check_room(settings, items, count, report, &is_there, error);
+        free(items);
+    }
+    if (status != BUGPACK_OK || is_there) {
+        return status;
+    }
+    bool has_extension = length > 4 && strcmp(report->name + length - 4, extension) == 0;
+    (void)snprintf(item.name, sizeof item.name - 50, "%s-%.*s", report->id,
+                   (int)(has_extension ? length - 4 : length), report->name);
+    (void)snprintf(item.name + strlen(item.name), 5, "%s", extension);
+    if (has_consent) { /* before the report is there to be looked at */
+        (void)mkdirat(queue->fd, destination, 0700);
+        status = bp_send_queue_save_item(queue, destination, &item, error);
+    }
+    return status == BUGPACK_OK ? make_item(queue, destination, path, report, item.name, error)
+                                : status;
+}

@@ -1,0 +1,220 @@
+#!/bin/sh
+# bugpack send --queue: reports that wait, what is tried again and when, consent, bounds, one sender.
+# shellcheck disable=SC2016,SC2034 # what await runs; names for lib.sh
+. "$(dirname "$0")/lib.sh"
+need python3 jq unzip
+cd "$scratch" || exit 1
+unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY
+export HOME="$scratch" XDG_CONFIG_HOME="$scratch/config" XDG_STATE_HOME="$scratch/state"
+mkdir -p config/bugpack inbox server
+queue=state/bugpack/queue
+start sleep 1000
+target=$pid
+for name in one two three; do
+    capture --window 0
+    mv "$zip" $name.zip
+done
+id=$(value one.zip metadata.json .report_id)
+start python3 "$source_dir/tests/support/report_server.py" "$scratch/server"
+await '[ -s server/port ]'
+http=http://127.0.0.1:$(cat server/port)
+"$BUGPACK" send -y --to "$http/put/x" one.zip >out 2>err || ! grep -q libcurl err || skip "$(cat err)"
+
+# configure TEXT: the configuration.
+configure() {
+    printf '%s\n' "$1" >config/bugpack/send.conf
+    chmod 600 config/bugpack/send.conf
+}
+# destination NAME URL [LINE...]: one that needs no question, unless a line says so.
+destination() {
+    printf '[destination "%s"]\nurl = %s\nconsent = always\n' "$1" "$2"
+    shift 2
+    printf '%s\n' "$@"
+}
+# queued NAME: how many reports wait for it.
+queued() {
+    find "$queue/$1" -name '*.zip' | wc -l
+}
+# sidecar NAME FILTER: of the one report that waits for it.
+sidecar() {
+    jq -r "$2" "$queue/$1"/*.zip.json
+}
+# expect_wait SHORTEST LONGEST TIME: the time is so many seconds from now.
+expect_wait() {
+    wait=$(($3 - $(date +%s)))
+    if [ "$wait" -le "$1" ] || [ "$wait" -gt "$2" ]; then
+        wrong "it waits for $wait seconds"
+    fi
+}
+# requests: how many the server has had.
+requests() {
+    wc -l <server/requests
+}
+
+fact 'a report is sent at once, and leaves the queue, not its place'
+configure "$(destination dir "$scratch/inbox")"
+exits 0 send --queue --to dir one.zip
+expect_same 'what is printed' "$scratch/inbox/one.zip" "$(cat out)"
+cmp -s one.zip inbox/one.zip || wrong 'it differs'
+expect_same 'the queue' 0 "$(queued dir)"
+[ -f one.zip ] || wrong 'the report has gone'
+expect_same 'the modes' '700 700' "$(stat -c %a $queue $queue/dir | tr '\n' ' ' | sed 's/ $//')"
+
+fact 'what does not arrive waits, from a quarter of an hour on, and is in the queue once'
+configure "$(destination s "$http/status/500" 'method = POST')"
+exits 3 send --queue --to s one.zip
+expect_err 's: one.zip: the server answered 500; again after '
+expect_same 'the sidecar' '1 the server answered 500 false' "$(sidecar s '"\(.attempts) \(.last_answer) \(.stopped)"')"
+expect_wait 840 1800 "$(sidecar s .next_time)"
+count=$(requests)
+exits 3 send --queue --to s one.zip
+expect_err '1 report in the queue waits for another attempt'
+exits 3 send --queue --json
+expect_same 'the event' 'deferred one.zip s 1 the server answered 500' \
+    "$(jq -r '"\(.event) \(.path) \(.destination) \(.attempts) \(.error)"' out)"
+cat out >>events.jsonl
+expect_same 'the requests' "$count" "$(requests)"
+expect_same 'the queue' 1 "$(queued s)"
+exits 3 send --queue --retry
+expect_same 'the attempts' 2 "$(sidecar s .attempts)"
+expect_wait 1740 3600 "$(sidecar s .next_time)"
+
+fact 'it arrives when the server is back, with the same key'
+configure "$(destination s "$http/post" 'method = POST')"
+exits 0 send --queue --retry --json
+expect_same 'the event' "sent one.zip s $id 200" "$(jq -r '"\(.event) \(.path) \(.destination) \(.report_id) \(.status)"' out)"
+cat out >>events.jsonl
+expect_same 'the keys' "$id $id $id" \
+    "$(tail -n 3 server/requests | jq -r '.headers["idempotency-key"]' | tr '\n' ' ' | sed 's/ $//')"
+expect_same 'the queue' 0 "$(find $queue/s -name '*.zip*' | wc -l)"
+
+fact 'Retry-After decides when, and for the whole destination'
+configure "$(destination s "$http/status/429/3600" 'method = POST')"
+exits 3 send --queue --to s one.zip two.zip
+count=$(requests)
+expect_wait 3500 3600 "$(jq -s 'map(.next_time) | max' $queue/s/*.json)"
+exits 3 send --queue --to s three.zip
+expect_same 'the requests' "$count" "$(requests)"
+expect_same 'the queue' 3 "$(queued s)"
+rm -r "$queue/s"
+
+fact 'a status of 4xx stops it, and is said until somebody retries'
+configure "$(destination s "$http/status/403" 'method = POST')"
+exits 1 send --queue --to s one.zip
+expect_err 's: one.zip: kept: the server answered 403'
+count=$(requests)
+exits 1 send --queue --json
+expect_same 'the event' 'kept one.zip the server answered 403' "$(jq -r '"\(.event) \(.path) \(.error)"' out)"
+cat out >>events.jsonl
+expect_same 'the requests' "$count" "$(requests)"
+configure "$(destination s "$http/post" 'method = POST')"
+exits 0 send --queue --retry
+
+fact 'without consent it waits in the queue, and consent can come later'
+configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
+count=$(requests)
+exits 3 send --queue --to s one.zip
+expect_err 'nobody has consented'
+exits 3 send --queue
+expect_same 'the requests' "$count" "$(requests)"
+exits 0 send --queue --yes
+expect_same 'the requests' $((count + 1)) "$(requests)"
+configure "$(destination s "$http/status/503" 'method = POST' 'consent = ask')"
+exits 3 send --queue --yes --to s one.zip
+configure "$(destination s "$http/post" 'method = POST' 'consent = never')"
+exits 3 send --queue --retry --yes
+configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
+exits 0 send --queue --retry
+
+fact 'the queue has bounds: of count, bytes, size, age and bytes a day; nothing is deleted'
+configure "$(destination s "$http/status/503" 'method = POST')
+[queue]
+maxCount = 1"
+exits 3 send --queue --to s one.zip
+exits 1 send --queue --to s two.zip
+expect_err 'two.zip: the queue is full: it has 1 reports'
+configure "$(destination s "$http/post" 'method = POST')
+[queue]
+maxBytes = $(($(wc -c <one.zip) + 10))"
+exits 1 send --queue --to s two.zip
+expect_err 'the queue is full'
+configure "$(destination s "$http/post" 'method = POST' 'maxBytes = 10')"
+exits 1 send --queue --retry
+expect_err 'larger than maxBytes'
+configure "$(destination s "$http/post" 'method = POST')
+[queue]
+maxAge = 1h"
+touch -d '2 hours ago' "$queue"/s/*.zip
+exits 1 send --queue
+expect_err 'older than maxAge'
+expect_same 'the queue' 1 "$(queued s)"
+configure "$(destination s "$http/post" 'method = POST' "maxBytesPerDay = $(($(wc -c <one.zip) + 10))")"
+exits 3 send --queue --retry --to s two.zip
+expect_same 'the queue' 1 "$(queued s)"
+exits 3 send --queue --retry --json
+expect_same 'the reason' 'deferred maxBytesPerDay is reached' "$(jq -r '"\(.event) \(.error)"' out)"
+cat out >>events.jsonl
+configure "$(destination s "$http/post" 'method = POST')"
+exits 0 send --queue --retry
+
+fact 'a network that is down costs one attempt, not one for each report'
+configure "$(destination s http://127.0.0.1:1/ 'method = POST')"
+exits 3 send --queue --to s one.zip two.zip three.zip
+expect_same 'the sidecars' 1 "$(find $queue/s -name '*.zip.json' | wc -l)"
+configure "$(destination s "$http/flaky/1" 'method = POST')"
+exits 3 send --queue --retry
+configure "$(destination s "$http/post" 'method = POST')"
+exits 0 send --queue --retry
+expect_same 'the queue' 0 "$(queued s)"
+
+fact 'there is one sender at a time, and whoever adds a report waits for it'
+configure "$(destination s "$http/stall" 'method = POST')"
+start "$BUGPACK" send --queue --to s one.zip
+first=$pid
+await 'holds "select(.path == \"/stall\")" server/requests'
+configure "$(destination s "$http/post" 'method = POST')"
+exits 0 send --queue
+expect_err 'another process sends from this queue'
+start "$BUGPACK" send --queue --to s two.zip
+second=$pid
+await '[ "$(queued s)" = 2 ]'
+kill -KILL "$first"
+wait "$second" || wrong 'the second has failed'
+expect_same 'the queue' 0 "$(queued s)"
+
+fact 'a queue that others can read, and a destination that it cannot have, are refused'
+chmod 755 $queue
+exits 1 send --queue
+expect_err "it is not this user's alone"
+chmod 700 $queue
+expect_misuse 'needs the name of a destination' send --queue --to "$http/put/" one.zip
+configure "$(destination s "$http/put/x")"
+expect_misuse 'a PUT to one URL replaces the report before' send --queue --to s one.zip
+expect_misuse '--retry needs --queue' send --retry --to s one.zip
+expect_misuse 'it excludes options of a request' send --queue --dry-run --to s one.zip
+
+fact 'what is in the queue and not a report, or of a destination that is gone, is said and stays'
+configure "$(destination s "$http/status/503" 'method = POST')"
+exits 3 send --queue --to s one.zip
+configure "$(destination t "$http/post" 'method = POST')"
+exits 3 send --queue
+expect_err 's: one.zip: kept: the configuration has no such destination'
+configure "$(destination s "$http/post" 'method = POST')"
+cp "$(echo "$queue"/s/*.zip)" link.zip
+for file in "$queue"/s/*.zip; do
+    rm "$file"
+    echo nonsense >"$file"
+done
+echo '{' >"$(echo "$queue"/s/*.zip.json)"
+exits 1 send --queue
+expect_err 's: one.zip: kept: '
+expect_same 'the queue' 1 "$(queued s)"
+rm -r "$queue/s"
+
+fact 'events match the schema'
+exits 0 send --queue --json --to s one.zip
+cat out >>events.jsonl
+expect_same 'the events' 'deferred sent kept deferred queued sent' "$(jq -r .event events.jsonl | tr '\n' ' ' | sed 's/ $//')"
+expect_schema events.jsonl events.jsonl
+
+finish
