@@ -63,16 +63,19 @@ void bp_database_add(bp_database *database, const bp_evidence *evidence) {
 }
 
 /* "4711 (UPDATE), 4712 (DELETE) and 3 more": the sessions of a database that wait, or those that
- * are idle in a transaction. Their number. */
+ * are idle in a transaction. Their number, and the place of the first. */
 static size_t list_sessions(const bp_database *database, const char *name, bool waits,
-                            char out[BP_SENTENCE_TEXT_BYTES]) {
+                            size_t *ret_first, char out[BP_SENTENCE_TEXT_BYTES]) {
     enum { named_max = 4 };
     size_t count = 0, used = 0;
     out[0] = '\0';
     for (size_t i = 0; i < database->count; i++) {
         const bp_database_session *session = &database->sessions[i];
-        if (session->waits != waits || strcmp(session->database, name) != 0 ||
-            count++ >= named_max) {
+        if (session->waits != waits || strcmp(session->database, name) != 0) {
+            continue;
+        }
+        *ret_first = count == 0 ? i : *ret_first;
+        if (count++ >= named_max) {
             continue;
         }
         used += (size_t)snprintf(out + used, BP_SENTENCE_TEXT_BYTES - used, "%s%" PRIu64,
@@ -89,27 +92,17 @@ static size_t list_sessions(const bp_database *database, const char *name, bool 
     return count;
 }
 
-static bool is_named_before(const bp_database *database, size_t place) {
-    bool is_before = false;
-    for (size_t i = 0; i < place; i++) {
-        const bp_database_session *session = &database->sessions[i];
-        is_before =
-            is_before ||
-            (session->waits && strcmp(session->database, database->sessions[place].database) == 0);
-    }
-    return is_before;
-}
-
 /* One finding for each database, however many of its sessions wait. */
 void bp_database_find(const bp_database *database, bp_evidence *evidence) {
     for (size_t i = 0; i < database->count; i++) {
         const bp_database_session *session = &database->sessions[i];
         char waiting[BP_SENTENCE_TEXT_BYTES], idle[BP_SENTENCE_TEXT_BYTES];
-        if (!session->waits || is_named_before(database, i)) {
-            continue;
+        size_t first, first_idle;
+        size_t count = list_sessions(database, session->database, true, &first, waiting);
+        size_t idle_count = list_sessions(database, session->database, false, &first_idle, idle);
+        if (count == 0 || first != i) {
+            continue; /* or said already */
         }
-        size_t count = list_sessions(database, session->database, true, waiting);
-        size_t idle_count = list_sessions(database, session->database, false, idle);
         evidence->folder = session->folder;
         bp_find_as(
             evidence, BP_DIAGNOSIS_DATABASE_LOCK, "process.json",
