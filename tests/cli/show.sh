@@ -570,6 +570,61 @@ run show chain.zip
 expect_out 'waits for the end of its child make (13), which waits for the end of its child sh (14), and so on through 2 more processes to cc (17), which is stopped  ['
 rm chain.zip
 
+fact 'a call that waits for one object has it named, and what looks like a worker without work is information'
+python3 -c 'import json, zipfile
+def report(name, call, *arguments, channel="", path=None, window=1000, switches=0, target="/dev/pts/3", wait=None):
+    with zipfile.ZipFile(name + ".zip", "w") as report:
+        thread = {"tid": 7, "name": "app", "state": "sleeping", "wait_channel": channel,
+            "syscall": {"name": call, "number": 1, "arguments": [hex(a) for a in arguments], **({"path": path} if path else {})},
+            **({"waits_for": wait} if wait else {})}
+        report.writestr("metadata.json", json.dumps({"pid": 7}))
+        report.writestr("process.json", json.dumps({"pid": 7, "name": "app"}))
+        report.writestr("threads.json", json.dumps({"pid": 7, "name": "app", "threads": [thread]}))
+        report.writestr("files.json", json.dumps({"files": [{"number": 4, "kind": "file", "target": target}]}))
+        report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": window, "threads": [
+            {"tid": 7, "name": "app", "cpu_ms": 0, "voluntary_switches": switches, "involuntary_switches": 0}]}))
+fifo = {"channel": "wait_for_partner", "path": "/run/app/commands"}
+report("write", "openat", 0xffffff9c, 0x7000, 0x80001, **fifo)
+report("read", "open", 0x7000, 0x80000, **fifo)
+report("moment", "openat", 0xffffff9c, 0x7000, 0x80001, **fifo, window=999)
+report("ran", "openat", 0xffffff9c, 0x7000, 0x80001, **fifo, switches=1)
+report("other", "openat2", 0xffffff9c, 0x7000, 0x80001, **fifo)
+report("elsewhere", "openat", 0xffffff9c, 0x7000, 0x80001, channel="d_alloc_parallel", path="/srv/a")
+report("terminal", "write", 4, 0x7000, 9)
+report("file", "write", 4, 0x7000, 9, target="/srv/app.log")
+report("queue", "mq_timedsend", 4, target="/jobs")
+report("idle", "mq_timedreceive", 4, target="/jobs")
+def semaphore(name, state, chain=None, **more):
+    holder = {"pid": 9, "name": "store", **({"state": state} if state else {})}
+    report(name, "semtimedop", 5, wait={"kind": "semaphore", "set": 5, "number": 1, "holder": holder, "chain": [chain or holder], **more})
+semaphore("held", "sleeping")
+semaphore("stopped", "stopped")
+semaphore("ended", "", holder_ended=True)
+semaphore("pool", "sleeping", {"pid": 9, "name": "store", "kind": "semaphore", "waits_for": "semaphore 1 of set 5"})
+share = {"kind": "filesystem", "path": "/mnt/nas", "type": "nfs4", "source": "10.0.0.1:/export"}
+report("share", "fdatasync", 4, target="/mnt/nas/a", wait=share)'
+while read -r name wanted; do
+    run show "$name.zip"
+    expect_same "of $name" "$wanted" "$(sed -n 's/ thread 7 "app" waits in / /; s/^ *\(.*\); for all of the 1.0 s measured  \[threads.json\]$/\1/p' out)"
+    rm "$name.zip"
+done <<'EOF'
+write ! openat until another process opens the FIFO /run/app/commands for reading
+read open until another process opens the FIFO /run/app/commands for writing
+moment
+ran
+other
+elsewhere
+terminal ! write for the terminal /dev/pts/3, which takes no output: it was stopped, as by Ctrl-S, which Ctrl-Q ends, or the program that shows it does not read
+file
+queue ! mq_timedsend for room in the message queue /jobs, which is full
+idle
+held semtimedop for semaphore 1 of set 5 of System V; the last that changed it was store (9), which is sleeping
+stopped ! semtimedop for semaphore 1 of set 5 of System V; the last that changed it was store (9), which is stopped
+ended ! semtimedop for semaphore 1 of set 5 of System V; the last that changed it, and has ended, was store (9)
+pool
+share !! fdatasync of a file for an answer of the file system at /mnt/nas (nfs4 10.0.0.1:/export)
+EOF
+
 fact 'sessions of PostgreSQL that wait for a lock are one finding for a database, with who probably has it'
 python3 -c 'import json, zipfile
 def report(name, *titles, switches=0):

@@ -59,9 +59,12 @@ end_row() {
         remove_group "$(cat group)"
         rm group
     fi
-    if mountpoint -q mounted; then
+    if grep -q " $PWD/mounted " /proc/self/mountinfo; then # whose server may be gone
         umount -l mounted
     fi
+    for set in $(told set); do
+        ipcrm -s "$set"
+    done
     : >sessions
 }
 

@@ -31,6 +31,13 @@ mount_small() {
     mount -t tmpfs -o "$1" sick mounted || leave_out 'nothing can be mounted'
     begin_ready "$sick" "$2"
 }
+begin_file_not_served() {
+    needs_root
+    [ -c /dev/fuse ] || leave_out 'there is no /dev/fuse'
+    mkdir mounted
+    begin_ready "$sick" file-not-served
+}
+
 begin_disk_full() { mount_small size=1m disk-full; }
 begin_inodes_exhausted() { mount_small nr_inodes=32 inodes-exhausted; }
 

@@ -120,8 +120,8 @@ int listen_here(int backlog, struct sockaddr_in *ret_address) {
 }
 
 int main(int argument_count, char **arguments) {
-    const sick_program *const tables[] = {sick_cpu, sick_locks, sick_peers, sick_resources,
-                                          sick_ends};
+    const sick_program *const tables[] = {sick_cpu,       sick_locks, sick_peers,
+                                          sick_resources, sick_ends,  sick_calls};
     (void)alarm(1200); /* whatever becomes of who started it */
     for (size_t i = 0; argument_count == 2 && i < sizeof tables / sizeof tables[0]; i++) {
         for (const sick_program *program = tables[i]; program->name != NULL; program++) {

@@ -18,7 +18,8 @@ typedef struct sick_program {
 } sick_program;
 
 /* Each ends with a row without a name. */
-extern const sick_program sick_cpu[], sick_locks[], sick_peers[], sick_resources[], sick_ends[];
+extern const sick_program sick_calls[], sick_cpu[], sick_ends[], sick_locks[], sick_peers[],
+    sick_resources[];
 
 /* A line of standard output, at once. */
 __attribute__((format(printf, 1, 2))) void tell(const char *format, ...);

@@ -97,6 +97,8 @@ const broken = [
   ['threads.json', (d) => { delete d.deadlocks; }, "/ must have required property 'deadlocks'"],
   ['threads.json', (d) => { d.threads[1].waits_for.kind = 'hope'; },
     '/threads/1/waits_for/kind must be equal'],
+  ['threads.json', (d) => { delete d.threads[11].waits_for.source; },
+    "/threads/11/waits_for must have required property 'source'"],
   ['threads.json', (d) => { delete d.threads[1].waits_for.tid; },
     "/threads/1/waits_for must have required property 'tid'"],
   ['threads.json', (d) => { d.threads[3].waits_for.other_end[0].pid = 0; },

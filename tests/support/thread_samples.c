@@ -45,6 +45,16 @@ static bp_process_wait child_wait = {.kind = BP_WAIT_FOR_CHILD,
                                      .links = {{.pid = 4750, .name = "make", .state = 'T'}},
                                      .link_count = 1};
 
+static bp_process_wait files_wait = {.kind = BP_WAIT_FOR_FILESYSTEM,
+                                     .path = "/mnt/\xff",
+                                     .type = "fuse.sshfs",
+                                     .source = "nas:/export",
+                                     .links = {{.pid = 4780, .name = "sshfs", .state = 'S'}},
+                                     .link_count = 1};
+static bp_process_wait semaphore_wait = {
+    .kind = BP_WAIT_FOR_SEMAPHORE, .set = 98304, .fd = 2, .has_holder_ended = true};
+static char path_of_call[] = "/mnt/\xff/data";
+
 static bp_thread_state threads[] = {
     {.read = {.tid = 4711, .stat = {.name = "main)\n\xff", .state = '?'}}},
     {.read = {.tid = 4712,
@@ -90,7 +100,14 @@ static bp_thread_state threads[] = {
     {.read = {.tid = 4720, .stat = {.name = "client"}}, .file = &files[2]},
     {.read = {.tid = 4721, .stat = {.name = "events"}},
      .fd_wait = {.fds = {5, 7}, .inodes = {0, 14402191}, .count = 2},
-     .does_poll = true}};
+     .does_poll = true},
+    {.read = {.tid = 4722,
+              .measured = 1u << BP_GROUP_SYSCALL,
+              .stat = {.name = "opener"},
+              .syscall = {.place = BP_THREAD_IN_CALL, .number = 257}},
+     .path = path_of_call,
+     .process_wait = &files_wait},
+    {.read = {.tid = 4723, .stat = {.name = "taker"}}, .process_wait = &semaphore_wait}};
 
 static bp_thread_state bare_threads[] = {{.read = {.tid = 4711}}};
 
@@ -99,7 +116,7 @@ static const bp_process_threads samples[] = {
      .name = "viewer\xff",
      .arch = BP_SYSCALL_X86_64,
      .threads = threads,
-     .thread_count = 11,
+     .thread_count = 13,
      .has_signals = true,
      .caught_signals = 1ull << 1 | 1ull << 14 | 1ull << 33,
      .blocked_signals = 1ull << 14,

@@ -36,7 +36,7 @@ enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_B
     SOURCE(PROCESS, "process.json", JSON, OPTIONAL, "command line, paths, user id", \
            process, has_sampler, 16 << 10, 3) \
     SOURCE(THREADS, "threads.json", JSON, OPTIONAL, \
-           "names of threads, numbers passed to system calls, addresses of peers", \
+           "names of threads, numbers and paths passed to system calls, addresses of peers", \
            threads, has_process, 256 << 10, 4) \
     SOURCE(FILES, "files.json", JSON, OPTIONAL, "paths of open files, addresses of peers", \
            open_files, has_process, 128 << 10, 5) \

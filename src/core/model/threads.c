@@ -13,6 +13,7 @@ void bp_process_threads_release(bp_process_threads *process) {
     for (size_t i = 0; i < process->thread_count; i++) {
         bp_thread_reading_release(&process->threads[i].read);
         free(process->threads[i].process_wait);
+        free(process->threads[i].path);
     }
     free(process->threads);
     bp_open_files_release(&process->files);
@@ -157,6 +158,9 @@ static void add_syscall(const bp_thread_state *thread, bp_syscall_arch arch, bp_
     }
     bp_json_array_end(json);
     bp_model_add_flag(json, "own_futex", thread->is_futex_own);
+    if (thread->path != NULL) {
+        bp_model_add_name(json, "path", thread->path, strlen(thread->path));
+    }
     bp_json_object_end(json);
 }
 
@@ -191,7 +195,9 @@ static void add_wait(const bp_process_threads *process, const bp_thread_state *t
 static const char *const wait_kinds[] = {[BP_WAIT_FOR_PEER] = NULL,
                                          [BP_WAIT_FOR_FILE_LOCK] = "file_lock",
                                          [BP_WAIT_FOR_MUTEX] = "mutex",
-                                         [BP_WAIT_FOR_CHILD] = "child"};
+                                         [BP_WAIT_FOR_CHILD] = "child",
+                                         [BP_WAIT_FOR_FILESYSTEM] = "filesystem",
+                                         [BP_WAIT_FOR_SEMAPHORE] = "semaphore"};
 
 /* `key` NULL: as an element of a list. */
 static void add_link(const char *key, const bp_wait_link *link, bool with_wait, bp_json *json) {
@@ -218,11 +224,12 @@ static void add_chain(const bp_process_wait *wait, bp_json *json) {
     bp_json_array_end(json);
 }
 
-/* Each of these has a link at least. */
 static void add_process_wait(const bp_thread_state *thread, bp_json *json) {
     static const char *const keys[] = {[BP_WAIT_FOR_FILE_LOCK] = "holder",
                                        [BP_WAIT_FOR_MUTEX] = "process",
-                                       [BP_WAIT_FOR_CHILD] = "child"};
+                                       [BP_WAIT_FOR_CHILD] = "child",
+                                       [BP_WAIT_FOR_FILESYSTEM] = "holder",
+                                       [BP_WAIT_FOR_SEMAPHORE] = "holder"};
     const bp_process_wait *wait = thread->process_wait;
     bp_json_object_begin(json, "waits_for");
     bp_json_add_text(json, "kind", wait_kinds[wait->kind]);
@@ -236,9 +243,19 @@ static void add_process_wait(const bp_thread_state *thread, bp_json *json) {
         bp_json_add_uint(json, "tid", thread->wait.tid);
         bp_model_add_hex(json, "address", thread->wait.address);
         bp_json_add_bool(json, "timed", thread->wait.is_timed);
+    } else if (wait->kind == BP_WAIT_FOR_FILESYSTEM) {
+        bp_model_add_name(json, "path", wait->path, sizeof wait->path);
+        bp_model_add_name(json, "type", wait->type, sizeof wait->type);
+        bp_model_add_name(json, "source", wait->source, sizeof wait->source);
+    } else if (wait->kind == BP_WAIT_FOR_SEMAPHORE) {
+        bp_json_add_uint(json, "set", wait->set);
+        bp_json_add_uint(json, "number", wait->fd);
+        bp_model_add_flag(json, "holder_ended", wait->has_holder_ended);
     }
-    add_link(keys[wait->kind], &wait->links[0], false, json);
-    add_chain(wait, json);
+    if (wait->link_count > 0) {
+        add_link(keys[wait->kind], &wait->links[0], false, json);
+        add_chain(wait, json);
+    }
     bp_json_object_end(json);
 }
 

@@ -15,7 +15,9 @@ typedef enum bp_process_wait_kind {
     BP_WAIT_FOR_PEER, /* at the other end of a pipe or socket */
     BP_WAIT_FOR_FILE_LOCK,
     BP_WAIT_FOR_MUTEX, /* that another process holds */
-    BP_WAIT_FOR_CHILD
+    BP_WAIT_FOR_CHILD,
+    BP_WAIT_FOR_FILESYSTEM, /* of a network, or of a process: an answer */
+    BP_WAIT_FOR_SEMAPHORE   /* of System V: the process is the last that changed it */
 } bp_process_wait_kind;
 
 /* A process of a chain, and what it waits for itself. */
@@ -29,12 +31,16 @@ typedef struct bp_wait_link {
 
 #define BP_WAIT_LINK_MAX 8
 
-/* That a thread waits for another process: the first of the chain, which waits for the second. */
+/* That a thread waits for another process: the first of the chain, which waits for the second. None
+ * has to be known of a file system and a semaphore. */
 typedef struct bp_process_wait {
     bp_process_wait_kind kind;
-    uint32_t fd; /* of a file lock */
+    uint32_t fd; /* of a file lock; or the number of a semaphore in its set */
+    uint32_t set;
+    bool has_holder_ended; /* who changed a semaphore last */
     bp_file_lock_kind lock;
-    char path[256]; /* of the file of the lock; any bytes */
+    char path[256]; /* of the file of the lock, or where the file system is; any bytes */
+    char type[32], source[128]; /* of a file system; any bytes */
     bp_wait_link links[BP_WAIT_LINK_MAX];
     size_t link_count;
 } bp_process_wait;
@@ -51,6 +57,9 @@ typedef struct bp_thread_state {
     bool does_poll;           /* it waits on several, or in an epoll */
     const bp_open_file *file; /* a pipe or socket that it waits on, in `files`; NULL: none */
     char connects_to[BP_UNIX_NAME_BYTES]; /* name of a unix socket; any bytes; "": to none */
+    char *path; /* that its call was given, made absolute; any bytes; owned; NULL: none */
+    bool has_semaphore;
+    uint32_t semaphore; /* its number */
     /* The lock of `wait` is not a thread's of this process: another one's, or of one that ended. */
     bp_futex_owner other_owner;
     bp_process_wait *process_wait; /* owned; NULL: for no other process, as far as is known */

@@ -8,12 +8,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sem.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -21,10 +24,11 @@
 #include "platform/linux/files.h"
 #include "platform/linux/libc_calls.h"
 #include "platform/linux/proc_text.h"
+#include "platform/linux/system_text.h"
 
-enum { extra_max = 64, target_max = 16, searched_max = 64 };
+enum { extra_max = 64, target_max = 16 };
 static const size_t locks_bytes_max = (size_t)256 * 1024;
-static const uint64_t cpu_max_ns = 2 * BP_NS_PER_MS;
+static const uint64_t cpu_max_ns = 2 * BP_NS_PER_MS, server_cpu_ns = 20 * BP_NS_PER_MS;
 
 struct finder {
     const bp_process_threads *processes; /* of the report */
@@ -32,19 +36,16 @@ struct finder {
     bp_process_threads
         extra[extra_max]; /* further ones; without threads where it may not be read */
     size_t extra_count;
-    bool has_searched;     /* for who has the other end of the pipe of a further one */
-    size_t searched_count; /* processes whose descriptors were looked at for a lock */
+    bool has_searched; /* for who has the other end of the pipe of a further one */
+    bool has_asked;    /* for the server of a file system, which takes longer */
     uint64_t deadline_ns, cpu_end_ns;
     char *locks; /* /proc/locks; NULL: not yet read */
     size_t locks_bytes;
 };
 
-/* A thread's wait. */
+/* A thread's wait; its links are not yet known. */
 struct wait {
-    bp_process_wait_kind kind;
-    bp_file_lock_kind lock;
-    uint32_t fd;
-    char path[256];
+    bp_process_wait is;
     char text[128];
     bool is_socket;
     uint64_t targets[target_max]; /* processes; it goes on when one of them does something */
@@ -128,13 +129,28 @@ static bool read_path(uint64_t pid, const char *fd, char *out, size_t out_bytes)
     return length > 0;
 }
 
-/* True if fdinfo of the descriptor lists the lock as held: "lock:\t1: FLOCK …". */
-static bool has_lock(uint64_t pid, uint32_t fd, const bp_file_lock *lock) {
+/* An open file that other processes may have as well: one with a lock, or a connection of FUSE. */
+struct sought {
+    const char *path;
+    const bp_file_lock *lock; /* NULL: none */
+    uint64_t connection;
+};
+
+/* True if fdinfo of the descriptor lists the lock as held, "lock:\t1: FLOCK …", or has the number
+ * of the connection, as since Linux 6.15. */
+static bool is_sought(uint64_t pid, uint32_t fd, const struct sought *sought) {
     char text[4096];
     bp_file_lock found;
+    uint64_t connection;
+    const bp_file_lock *lock = sought->lock;
     ssize_t length =
         bp_proc_read_at(AT_FDCWD, text, sizeof text, "/proc/%" PRIu64 "/fdinfo/%" PRIu32, pid, fd);
     bp_proc_scan scan = {text, text + (length < 0 ? 0 : length)}, line;
+    if (lock == NULL) {
+        return length > 0 &&
+               bp_proc_find_number(text, (size_t)length, "fuse_connection", 0, &connection) &&
+               connection == sought->connection;
+    }
     while (bp_proc_take_line(&scan, &line)) {
         if (bp_proc_take_text(&line, "lock:") &&
             bp_file_lock_parse(line.next, (size_t)(line.end - line.next), &found) &&
@@ -146,10 +162,9 @@ static bool has_lock(uint64_t pid, uint32_t fd, const bp_file_lock *lock) {
     return false;
 }
 
-/* `pid` where a descriptor of that process, which is another one, has the file, by its path, and
- * the lock; else 0. */
-static uint64_t holds_lock(struct finder *finder, uint64_t own_pid, uint64_t pid, const char *path,
-                           const bp_file_lock *lock) {
+/* `pid` where a descriptor of that process, which is another one, is sought; else 0. */
+static uint64_t holds(struct finder *finder, uint64_t own_pid, uint64_t pid,
+                      const struct sought *sought) {
     bp_proc_list list = {.count = 0};
     bool is_holder = false;
     char fds[48];
@@ -159,10 +174,11 @@ static uint64_t holds_lock(struct finder *finder, uint64_t own_pid, uint64_t pid
     (void)snprintf(fds, sizeof fds, "/proc/%" PRIu64 "/fd", pid);
     (void)bp_proc_list_read(AT_FDCWD, fds, &list);
     for (size_t i = 0; i < list.count && !is_holder && has_time(finder); i++) {
-        char name[24], target[sizeof((struct wait *)0)->path];
+        char name[24], target[sizeof((struct wait *)0)->is.path];
         (void)snprintf(name, sizeof name, "%" PRIu64, list.items[i].id);
-        is_holder = read_path(pid, name, target, sizeof target) && strcmp(target, path) == 0 &&
-                    has_lock(pid, (uint32_t)list.items[i].id, lock);
+        is_holder = read_path(pid, name, target, sizeof target) &&
+                    strcmp(target, sought->path) == 0 &&
+                    is_sought(pid, (uint32_t)list.items[i].id, sought);
     }
     bp_proc_list_release(&list);
     return is_holder ? pid : 0;
@@ -174,25 +190,23 @@ static uint64_t holds_lock(struct finder *finder, uint64_t own_pid, uint64_t pid
  * processes.
  */
 static uint64_t find_description_holder(struct finder *finder, const bp_process_threads *process,
-                                        const char *path, const bp_file_lock *lock) {
+                                        const struct sought *sought) {
     bp_proc_list list = {.count = 0};
     struct wait near = {.target_count = 0};
     uint64_t holder = 0;
-    if (lock->pid > 0) {
-        add_target(&near, (uint64_t)lock->pid);
+    if (sought->lock != NULL && sought->lock->pid > 0) {
+        add_target(&near, (uint64_t)sought->lock->pid);
     }
     (void)list_children(process, &near);
     for (size_t i = 0; i < near.target_count && holder == 0; i++) {
-        holder = holds_lock(finder, process->pid, near.targets[i], path, lock);
+        holder = holds(finder, process->pid, near.targets[i], sought);
     }
     if (holder == 0) {
         (void)bp_proc_list_read(AT_FDCWD, "/proc", &list);
         bp_proc_list_sort(&list);
     }
-    for (size_t i = list.count;
-         i > 0 && holder == 0 && has_time(finder) && finder->searched_count < searched_max; i--) {
-        finder->searched_count++;
-        holder = holds_lock(finder, process->pid, list.items[i - 1].id, path, lock);
+    for (size_t i = list.count; i > 0 && holder == 0 && has_time(finder); i--) {
+        holder = holds(finder, process->pid, list.items[i - 1].id, sought);
     }
     bp_proc_list_release(&list);
     return holder;
@@ -211,13 +225,13 @@ static bool read_locks(struct finder *finder) {
 }
 
 static void set_lock(struct wait *wait, bp_file_lock_kind kind, uint64_t holder) {
-    wait->kind = BP_WAIT_FOR_FILE_LOCK;
-    wait->lock = kind;
+    wait->is.kind = BP_WAIT_FOR_FILE_LOCK;
+    wait->is.lock = kind;
     if (kind == BP_FILE_LOCK_LEASE) {
         (void)snprintf(wait->text, sizeof wait->text, "a lease of a file");
     } else {
         char path[97];
-        bp_utf8_copy_ends(path, sizeof path, wait->path, strlen(wait->path));
+        bp_utf8_copy_ends(path, sizeof path, wait->is.path, strlen(wait->is.path));
         (void)snprintf(wait->text, sizeof wait->text, "a lock (%s) of %s",
                        bp_file_lock_kind_name(kind), path);
     }
@@ -229,14 +243,15 @@ static bool find_file_lock(struct finder *finder, const bp_process_threads *proc
                            const bp_thread_state *thread, struct wait *wait) {
     bp_file_lock wanted = {.pid = (int64_t)process->pid}, holder;
     char link[64], name[24];
-    if (!bp_file_lock_of_call(process->arch, &thread->read.syscall, &wait->fd, &wanted.kind)) {
+    if (!bp_file_lock_of_call(process->arch, &thread->read.syscall, &wait->is.fd, &wanted.kind)) {
         return false;
     }
-    (void)snprintf(name, sizeof name, "%" PRIu32, wait->fd);
+    (void)snprintf(name, sizeof name, "%" PRIu32, wait->is.fd);
     (void)snprintf(link, sizeof link, "/proc/%" PRIu64 "/fd/%s", process->pid, name);
     struct statx found;
     if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &found) != 0 ||
-        !read_path(process->pid, name, wait->path, sizeof wait->path) || !read_locks(finder)) {
+        !read_path(process->pid, name, wait->is.path, sizeof wait->is.path) ||
+        !read_locks(finder)) {
         return false;
     }
     wanted.inode = found.stx_ino;
@@ -245,9 +260,10 @@ static bool find_file_lock(struct finder *finder, const bp_process_threads *proc
     if (!bp_file_lock_find_holder(finder->locks, finder->locks_bytes, &wanted, &holder)) {
         return false;
     }
+    const struct sought sought = {.path = wait->is.path, .lock = &holder};
     uint64_t pid = holder.kind == BP_FILE_LOCK_POSIX
                        ? (uint64_t)(holder.pid > 0 ? holder.pid : 0)
-                       : find_description_holder(finder, process, wait->path, &holder);
+                       : find_description_holder(finder, process, &sought);
     if (pid != 0) {
         set_lock(wait, holder.kind, pid);
     }
@@ -280,7 +296,7 @@ static bool find_mutex(const bp_thread_state *thread, struct wait *wait) {
     if (length < 0 || !bp_proc_find_number(text, (size_t)length, "Tgid", 0, &pid)) {
         return false;
     }
-    wait->kind = BP_WAIT_FOR_MUTEX;
+    wait->is.kind = BP_WAIT_FOR_MUTEX;
     (void)snprintf(wait->text, sizeof wait->text, "a mutex in shared memory");
     add_target(wait, pid);
     return true;
@@ -304,7 +320,7 @@ static bool find_child(const bp_process_threads *process, const bp_thread_state 
     }
     bool is_one = is_wait4 ? which > 0 : (uint32_t)arguments[0] == ONE_CHILD && which > 0;
     bool is_any = is_wait4 ? which == -1 : (uint32_t)arguments[0] == ALL_CHILDREN;
-    wait->kind = BP_WAIT_FOR_CHILD;
+    wait->is.kind = BP_WAIT_FOR_CHILD;
     (void)snprintf(wait->text, sizeof wait->text, "the end of its child");
     if (is_one) {
         add_target(wait, (uint64_t)which);
@@ -346,20 +362,93 @@ static bool find_peer(struct finder *finder, const bp_process_threads *process,
         }
         add_target(wait, file->holders[i].pid);
     }
-    wait->kind = BP_WAIT_FOR_PEER;
+    wait->is.kind = BP_WAIT_FOR_PEER;
     wait->is_socket = file->kind == BP_OPEN_FILE_SOCKET;
     (void)snprintf(wait->text, sizeof wait->text, "%s %" PRIu32, bp_open_file_kind_name(file->kind),
                    file->number);
     return true;
 }
 
+/* --- file systems, semaphores ------------------------------------------------------------- */
+
+/* The mount of the path that a call was given, or of its descriptor. */
+static bool find_mount(const bp_process_threads *process, const bp_thread_state *thread,
+                       const bp_file_call *call, bp_mount *ret_mount) {
+    char path[1024], fd[24], *text = malloc(locks_bytes_max);
+    (void)snprintf(fd, sizeof fd, "%" PRId32, call->fd);
+    bool has_path = call->path == 0 && read_path(process->pid, fd, path, sizeof path);
+    ssize_t length = text == NULL ? -1
+                                  : bp_proc_read_at(AT_FDCWD, text, locks_bytes_max,
+                                                    "/proc/%" PRIu64 "/mountinfo", process->pid);
+    bool is_found = (has_path || thread->path != NULL) && length > 0 &&
+                    bp_mount_find(text, (size_t)length, has_path ? path : thread->path, ret_mount);
+    free(text);
+    return is_found;
+}
+
+/* Of FUSE, NFS or SMB, where the kernel waits for an answer, by the function that does. A path that
+ * leads there by a symbolic link is not known to. */
+static bool find_filesystem(struct finder *finder, const bp_process_threads *process,
+                            const bp_thread_state *thread, struct wait *wait) {
+    static const char *const functions[] = {
+        "request_wait_answer", "fuse_", "__fuse_", "rpc_wait", "nfs",
+        "wait_for_response",   "cifs",  NULL};
+    static const char *const types[] = {"fuse", "nfs", "cifs", "smb3", NULL};
+    bp_file_call call;
+    bp_mount mount;
+    if (!bp_array_has_start(functions, thread->read.wait_channel) ||
+        !bp_file_call_find(process->arch, &thread->read.syscall, &call) ||
+        !find_mount(process, thread, &call, &mount) || !bp_array_has_start(types, mount.type)) {
+        return false;
+    }
+    wait->is.kind = BP_WAIT_FOR_FILESYSTEM;
+    memcpy(wait->is.path, mount.point, sizeof wait->is.path);
+    memcpy(wait->is.type, mount.type, sizeof wait->is.type);
+    memcpy(wait->is.source, mount.source, sizeof wait->is.source);
+    (void)snprintf(wait->text, sizeof wait->text, "the file system at %.96s", mount.point);
+    if (mount.type[0] == 'f') {
+        const struct sought sought = {.path = "/dev/fuse", .connection = mount.minor};
+        finder->cpu_end_ns += finder->has_asked ? 0 : server_cpu_ns;
+        finder->has_asked = true;
+        uint64_t server = find_description_holder(finder, process, &sought);
+        wait->targets[0] = server;
+        wait->target_count = server != 0;
+    }
+    return true;
+}
+
+/* Semaphores are those of an IPC namespace. */
+static bool find_semaphore(const bp_process_threads *process, const bp_thread_state *thread,
+                           struct wait *wait) {
+    char own[64] = "", other[64] = "", link[64];
+    if (!thread->has_semaphore) {
+        return false;
+    }
+    (void)snprintf(link, sizeof link, "/proc/%" PRIu64 "/ns/ipc", process->pid);
+    bool is_same = readlink(link, other, sizeof other - 1) > 0 &&
+                   readlink("/proc/self/ns/ipc", own, sizeof own - 1) > 0 &&
+                   strcmp(own, other) == 0;
+    wait->is.kind = BP_WAIT_FOR_SEMAPHORE;
+    wait->is.set = (uint32_t)thread->read.syscall.arguments[0];
+    wait->is.fd = thread->semaphore;
+    (void)snprintf(wait->text, sizeof wait->text, "semaphore %" PRIu32 " of set %" PRIu32,
+                   wait->is.fd, wait->is.set);
+    int pid = is_same ? semctl((int)wait->is.set, (int)wait->is.fd, GETPID) : 0;
+    if (pid > 0 && (uint64_t)pid != process->pid) {
+        wait->is.has_holder_ended = kill(pid, 0) != 0 && errno == ESRCH;
+        add_target(wait, (uint64_t)pid);
+    }
+    return true;
+}
+
 static bool find_wait(struct finder *finder, const bp_process_threads *process,
                       const bp_thread_state *thread, struct wait *wait) {
-    *wait = (struct wait){.fd = 0};
+    *wait = (struct wait){.target_count = 0};
     return bp_thread_has(&thread->read, BP_GROUP_SYSCALL) &&
            (find_mutex(thread, wait) || find_file_lock(finder, process, thread, wait) ||
             find_lease(finder, process, thread, wait) || find_peer(finder, process, thread, wait) ||
-            find_child(process, thread, wait));
+            find_child(process, thread, wait) || find_filesystem(finder, process, thread, wait) ||
+            find_semaphore(process, thread, wait));
 }
 
 /* --- chains ------------------------------------------------------------------------------- */
@@ -417,10 +506,10 @@ static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
         !bp_thread_has_stayed(pid, &process->threads[0])) {
         return false;
     }
-    link->kind = wait.kind;
+    link->kind = wait.is.kind;
     memcpy(link->waits_for, wait.text, sizeof link->waits_for);
     bool is_bad = follow_all(finder, &wait, chain);
-    return is_bad || wait.kind == BP_WAIT_FOR_FILE_LOCK || wait.kind == BP_WAIT_FOR_MUTEX;
+    return is_bad || wait.is.kind == BP_WAIT_FOR_FILE_LOCK || wait.is.kind == BP_WAIT_FOR_MUTEX;
 }
 
 /*
@@ -457,6 +546,11 @@ static bool is_lock(bp_process_wait_kind kind) {
     return kind == BP_WAIT_FOR_FILE_LOCK || kind == BP_WAIT_FOR_MUTEX;
 }
 
+/* Worth knowing also where no process is known for it. */
+static bool is_object(bp_process_wait_kind kind) {
+    return kind == BP_WAIT_FOR_FILESYSTEM || kind == BP_WAIT_FOR_SEMAPHORE;
+}
+
 /* False without memory. */
 static bool find_process_wait(struct finder *finder, const bp_process_threads *process,
                               bp_thread_state *thread) {
@@ -466,17 +560,16 @@ static bool find_process_wait(struct finder *finder, const bp_process_threads *p
         return true;
     }
     bool is_stuck = follow_all(finder, &wait, &chain);
-    if (chain.count == 0 || !(is_stuck || is_lock(wait.kind)) ||
-        !bp_thread_has_stayed(process->pid, thread)) {
+    bool is_known = chain.count > 0 ? is_stuck || is_lock(wait.is.kind) : false;
+    if (!(is_known || is_object(wait.is.kind)) || !bp_thread_has_stayed(process->pid, thread)) {
         return true;
     }
     bp_process_wait *found = calloc(1, sizeof *found);
     if (found == NULL) {
         return false;
     }
-    *found = (bp_process_wait){
-        .kind = wait.kind, .fd = wait.fd, .lock = wait.lock, .link_count = chain.count};
-    memcpy(found->path, wait.path, sizeof found->path);
+    *found = wait.is;
+    found->link_count = chain.count;
     memcpy(found->links, chain.links, sizeof found->links);
     thread->process_wait = found;
     return true;

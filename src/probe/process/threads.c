@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -184,8 +185,8 @@ static bool is_any(const bp_process_threads *process,
 
 /*
  * Sets the arch of the process. Its memory and its files are looked at only if a thread may wait
- * for a lock, its memory also if one may poll. What cannot be read is nothing that is waited for.
- * NO_MEMORY.
+ * for a lock, its memory also if a call is readable. What cannot be read is nothing that is waited
+ * for. NO_MEMORY.
  */
 static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
     bp_process_threads *process = &reader->process;
@@ -200,7 +201,7 @@ static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
                                          .find_other = find_other,
                                          .context = reader};
     bool has_locks = is_any(process, bp_futex_wait_is_possible);
-    if (has_locks || is_any(process, bp_fd_wait_is_possible)) {
+    if (has_locks || is_any(process, bp_call_is_readable)) {
         reader->memory_fd = openat(thread_fd, "mem", O_RDONLY | O_CLOEXEC);
     }
     if (has_locks) {
@@ -396,6 +397,47 @@ static bool take_watches(struct reader *reader, bp_thread_state *thread) {
            bp_fd_wait_take_watches(wait, reader->files.text, (size_t)length);
 }
 
+/* Reads a text of the process that ends in a NUL, a piece at a time: the page behind it may not be
+ * there. */
+static bool read_text(struct reader *reader, uint64_t address, char *out, size_t out_bytes) {
+    enum { piece_bytes = 256 };
+    for (size_t used = 0; used < out_bytes;) {
+        size_t bytes = piece_bytes - (address + used) % piece_bytes;
+        bytes = bytes < out_bytes - used ? bytes : out_bytes - used;
+        if (!read_memory(reader, address + used, out + used, bytes)) {
+            return false;
+        }
+        if (memchr(out + used, '\0', bytes) != NULL) {
+            return true;
+        }
+        used += bytes;
+    }
+    return false;
+}
+
+/* The path that a call was given, of a thread that has stayed in it. */
+static void find_path(struct reader *reader, bp_thread_state *thread) {
+    char text[1024], link[64], directory[1024];
+    bp_file_call call;
+    if (!bp_file_call_find(reader->process.arch, &thread->read.syscall, &call) || call.path == 0 ||
+        !read_text(reader, call.path, text, sizeof text) || !has_stayed(reader, thread)) {
+        return;
+    }
+    if (text[0] == '/') {
+        thread->path = strdup(text);
+        return;
+    }
+    (void)snprintf(link, sizeof link,
+                   call.fd == BP_FILE_CALL_CWD ? "%" PRIu64 "/cwd" : "%" PRIu64 "/fd/%d",
+                   thread->read.tid, call.fd);
+    ssize_t length = readlinkat(reader->files.dir_fd, link, directory, sizeof directory);
+    if (length > 0 && length < (ssize_t)sizeof directory &&
+        asprintf(&thread->path, "%.*s%s%s", (int)length, directory, text[0] != '\0' ? "/" : "",
+                 text) < 0) {
+        thread->path = NULL;
+    }
+}
+
 /* On one descriptor alone, or on several, or on what an epoll watches. */
 static void find_fd_wait(struct reader *reader, bp_thread_state *thread) {
     enum { epoll_max = 32 };
@@ -431,6 +473,11 @@ static void find_waits(struct reader *reader) {
             thread->waits_for = (size_t)find_id(reader, thread->wait.tid)->index;
         }
         find_fd_wait(reader, thread);
+        if (bp_thread_has(&thread->read, BP_GROUP_SYSCALL)) {
+            find_path(reader, thread);
+            thread->has_semaphore = bp_semaphore_find(process->arch, &thread->read.syscall,
+                                                      read_memory, reader, &thread->semaphore);
+        }
     }
     take_monitors(reader);
     struct monitors again;

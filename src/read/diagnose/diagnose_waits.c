@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <bugpack/log.h>
@@ -94,25 +95,30 @@ static const bp_json_tree *find_stopped_peer(const bp_json_tree *wait) {
     return last;
 }
 
-/* The descriptor of that number in files.json; NULL where it is not listed, or another one now. */
-static const bp_json_tree *find_polled(const bp_evidence *evidence, const bp_json_tree *polled) {
+/* The descriptor of that number in files.json; NULL where it is not listed. */
+static const bp_json_tree *find_open_file(const bp_evidence *evidence, uint64_t fd) {
     const bp_rows *files = &evidence->files;
-    uint64_t fd = 0, number = 0, wanted = 0, inode = 0;
     size_t low = 0, high = files->count;
-    bool has_fd = bp_json_tree_uint(polled, "fd", &fd);
-    while (has_fd && low < high) {
+    while (low < high) {
         size_t middle = low + (high - low) / 2;
-        (void)bp_json_tree_uint(files->rows[middle], "number", &number);
+        uint64_t number = bp_json_tree_uint_or(files->rows[middle], "number", 0);
         if (number == fd) {
-            bool is_same = !bp_json_tree_uint(polled, "inode", &wanted) ||
-                           !bp_json_tree_uint(files->rows[middle], "inode", &inode) ||
-                           inode == wanted;
-            return is_same ? files->rows[middle] : NULL;
+            return files->rows[middle];
         }
         low = number < fd ? middle + 1 : low;
         high = number < fd ? high : middle;
     }
     return NULL;
+}
+
+/* The same of one that is polled; NULL also where it is another one now. */
+static const bp_json_tree *find_polled(const bp_evidence *evidence, const bp_json_tree *polled) {
+    uint64_t fd = 0, wanted = 0, inode = 0;
+    const bp_json_tree *file =
+        bp_json_tree_uint(polled, "fd", &fd) ? find_open_file(evidence, fd) : NULL;
+    bool is_same = !bp_json_tree_uint(polled, "inode", &wanted) ||
+                   !bp_json_tree_uint(file, "inode", &inode) || inode == wanted;
+    return is_same ? file : NULL;
 }
 
 /* True if the process itself or the clock wakes it by this file. */
@@ -305,11 +311,17 @@ static bool waited_all_the_while(const bp_evidence *evidence, const bp_thread *t
 
 /* What stands between a wait of this kind and the process that it is for. */
 static const char *link_word(const char *kind) {
-    if (strcmp(kind, "child") == 0) {
-        return " ";
+    static const char *const words[][2] = {{"child", " "},
+                                           {"file_lock", " held by "},
+                                           {"mutex", " held by "},
+                                           {"filesystem", " served by "},
+                                           {"semaphore", " last changed by "}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(kind, words[i][0]) == 0) {
+            return words[i][1];
+        }
     }
-    bool is_lock = strcmp(kind, "file_lock") == 0 || strcmp(kind, "mutex") == 0;
-    return is_lock ? " held by " : " of ";
+    return " of ";
 }
 
 /* "b (12), which waits for the end of its child c (13), which is stopped": the end is always named,
@@ -824,6 +836,145 @@ bool bp_thread_only_sleeps(const bp_thread *thread) {
            (strstr(call, "select") != NULL && has_no(thread, 0)) ||
            (strstr(call, "poll") != NULL && call[0] != 'e' && has_no(thread, 1));
 }
+
+/* --- calls on an object ------------------------------------------------------------------- */
+
+enum { clause_bytes = 512, path_max = 120 };
+
+/* "for a reply of the sshfs file system": what a call waits for, as the end of a sentence. */
+typedef struct blocked {
+    char clause[clause_bytes];
+    const bp_json_tree *process; /* that it depends on; NULL: none that is known */
+    bp_diagnosis row;            /* CALL_WAITS: so does who waits for the next job */
+} blocked;
+
+static void copy_path(const char *path, const char *otherwise, char out[path_max]) {
+    path = path[0] != '\0' ? path : otherwise;
+    bp_utf8_copy_ends(out, path_max, path, strlen(path));
+}
+
+static uint64_t number_of(const bp_thread *thread, unsigned place) {
+    return strtoull(argument_of(thread, place), NULL, 16);
+}
+
+/* open(2) of a FIFO waits in wait_for_partner (fs/pipe.c) until its other end is opened. */
+static bool find_fifo(const bp_thread *thread, const char *path, blocked *found) {
+    enum { ACCESS = 3, WRITE_ONLY = 1 };
+    char cut[path_max];
+    bool is_plain = strcmp(thread->syscall, "open") == 0;
+    bool writes = (number_of(thread, is_plain ? 1 : 2) & ACCESS) == WRITE_ONLY;
+    if ((!is_plain && strcmp(thread->syscall, "openat") != 0) ||
+        strcmp(bp_json_tree_text_or(thread->row, "wait_channel", ""), "wait_for_partner") != 0) {
+        return false;
+    }
+    copy_path(path, "a FIFO", cut);
+    (void)snprintf(found->clause, clause_bytes, "until another process opens the FIFO %s for %s",
+                   cut, writes ? "reading" : "writing");
+    found->row = writes ? BP_DIAGNOSIS_CALL_BLOCKED : BP_DIAGNOSIS_CALL_WAITS;
+    return true;
+}
+
+/* A terminal takes nothing while it is stopped, and a queue while it is full. */
+static bool find_full(const bp_evidence *evidence, const bp_thread *thread, blocked *found) {
+    static const char *const terminals[] = {"/dev/pts/", "/dev/tty", "/dev/console", NULL};
+    const bp_json_tree *file = find_open_file(evidence, number_of(thread, 0));
+    char cut[path_max];
+    copy_path(bp_json_tree_text_or(file, "target", ""), "?", cut);
+    if (strncmp(thread->syscall, "write", 5) == 0 && bp_array_has_start(terminals, cut)) {
+        (void)snprintf(found->clause, clause_bytes,
+                       "for the terminal %s, which takes no output: it was stopped, as by Ctrl-S, "
+                       "which Ctrl-Q ends, or the program that shows it does not read",
+                       cut);
+    } else if (strcmp(thread->syscall, "mq_timedsend") == 0 && file != NULL) {
+        (void)snprintf(found->clause, clause_bytes,
+                       "for room in the message queue %s, which is full", cut);
+    } else if (strcmp(thread->syscall, "msgsnd") == 0) {
+        (void)snprintf(found->clause, clause_bytes,
+                       "for room in the message queue %" PRIu64 " of System V, which is full",
+                       number_of(thread, 0));
+    } else {
+        return false;
+    }
+    found->row = BP_DIAGNOSIS_CALL_BLOCKED;
+    return true;
+}
+
+/*
+ * The process that changed a semaphore last took it, as far as a thread waits for it: a lock that
+ * it holds. In a pool that waits for work it is one of those that wait, and nothing is said.
+ */
+static bool find_semaphore(const bp_json_tree *wait, blocked *found) {
+    const bp_json_tree *holder = bp_json_tree_object(wait, "holder");
+    const bp_json_tree *last = bp_json_tree_rows(wait, "chain");
+    bool has_ended = bp_json_tree_is_true(wait, "holder_ended");
+    const char *state = bp_json_tree_text_or(holder, "state", "");
+    if (holder == NULL || bp_json_tree_text(last, "waits_for") != NULL) {
+        return false;
+    }
+    (void)snprintf(found->clause, clause_bytes,
+                   "for semaphore %" PRIu64 " of set %" PRIu64
+                   " of System V; the last that changed "
+                   "it%s was",
+                   bp_json_tree_uint_or(wait, "number", 0), bp_json_tree_uint_or(wait, "set", 0),
+                   has_ended ? ", and has ended," : "");
+    found->process = holder;
+    bool is_left = has_ended || strcmp(state, "stopped") == 0;
+    found->row = is_left ? BP_DIAGNOSIS_CALL_BLOCKED : BP_DIAGNOSIS_CALL_WAITS;
+    return true;
+}
+
+static bool find_blocked(const bp_evidence *evidence, const bp_thread *thread, blocked *ret_found) {
+    const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+    const char *path =
+        bp_json_tree_text_or(bp_json_tree_object(thread->row, "syscall"), "path", "");
+    blocked found = {.row = BP_DIAGNOSIS_CALL_UNANSWERED};
+    if (evidence->window_ms < answer_min_ms || !bp_thread_is_idle(thread) || thread->is_own) {
+        return false;
+    }
+    bool is_found = strcmp(thread->waits_for_kind, "filesystem") == 0;
+    if (is_found) {
+        char cut[path_max], point[path_max];
+        copy_path(path, "a file", cut);
+        copy_path(bp_json_tree_text_or(wait, "path", ""), "?", point);
+        found.process = bp_json_tree_object(wait, "holder");
+        (void)snprintf(
+            found.clause, clause_bytes, "of %s for an answer of the file system at %s (%s %s)%s",
+            cut, point, bp_json_tree_text_or(wait, "type", "?"),
+            bp_json_tree_text_or(wait, "source", "?"), found.process != NULL ? ", served by" : "");
+    } else if (strcmp(thread->waits_for_kind, "semaphore") == 0) {
+        is_found = find_semaphore(wait, &found);
+    } else {
+        is_found = find_fifo(thread, path, &found) || find_full(evidence, thread, &found);
+    }
+    *ret_found = found;
+    return is_found;
+}
+
+void bp_diagnose_call_blocked(bp_evidence *evidence) {
+    const bp_thread *first = NULL;
+    uint64_t other_count = 0;
+    blocked shown = {.process = NULL};
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        blocked found;
+        bool is_there = find_blocked(evidence, &evidence->threads[i], &found);
+        if (is_there && found.row == evidence->running) {
+            other_count += first != NULL;
+            shown = first == NULL ? found : shown;
+            first = first == NULL ? &evidence->threads[i] : first;
+        }
+    }
+    if (first != NULL) {
+        bool is_named = bp_json_tree_text_or(shown.process, "name", "")[0] != '\0';
+        bp_argument id = BP_COUNT(bp_json_tree_uint_or(shown.process, "pid", 0));
+        bp_find(evidence,
+                "thread {} waits in {} {}{[ {}]}" AND_MORE_THREADS "; for all of the {} measured",
+                bp_thread_argument(first), BP_TEXT(first->syscall), BP_TEXT(shown.clause),
+                is_named ? bp_process_argument(shown.process) : id, BP_COUNT(other_count),
+                BP_SECS(evidence->window_ms));
+    }
+}
+
+/* --- contention --------------------------------------------------------------------------- */
 
 /* The address of the lock that a thread waits for; NULL where it waits for none. It has the form of
  * a mutex of glibc in any case: FUTEX_WAIT while the word is 2, which no condition, semaphore or

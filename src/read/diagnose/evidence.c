@@ -134,15 +134,17 @@ void bp_thread_find_wait(const bp_thread *thread, bp_wait_text *ret_wait) {
     const char *kind = bp_json_tree_text_or(wait, "kind", thread->waits_for_kind);
     const bp_json_tree *other = bp_json_tree_object(wait, "holder");
     other = other != NULL ? other : bp_json_tree_object(wait, "child");
+    uint64_t fd;
     *ret_wait = (bp_wait_text){.pid = 0};
     if (thread->waits_for_tid != 0) {
         (void)snprintf(ret_wait->text, sizeof ret_wait->text, "%" PRIu64 " (%.32s)",
                        thread->waits_for_tid, kind[0] != '\0' ? kind : "?");
     } else if (bp_json_tree_uint(other, "pid", &ret_wait->pid)) {
         const char *name = bp_json_tree_text_or(other, "name", "?");
-        (void)snprintf(ret_wait->text, sizeof ret_wait->text, "%s %.*s",
-                       kind[0] == 'c' ? "child" : "file lock of", cut_length(name), name);
-    } else if (wait != NULL && kind[0] != '\0') {
+        const char *words = strcmp(kind, "file_lock") == 0 ? "file lock" : kind;
+        (void)snprintf(ret_wait->text, sizeof ret_wait->text, "%.24s%s %.*s", words,
+                       kind[0] == 'c' ? "" : " of", cut_length(name), name);
+    } else if (bp_json_tree_uint(wait, "fd", &fd) && kind[0] != '\0') {
         find_file(wait, kind, ret_wait);
     } else if (kind[0] != '\0') {
         (void)snprintf(ret_wait->text, sizeof ret_wait->text, "a %s", kind);

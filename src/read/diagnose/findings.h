@@ -85,6 +85,8 @@ const char *bp_severity_name(bp_severity severity);
     ROW(UNINTERRUPTIBLE, "uninterruptible", CRITICAL, uninterruptible, PROCESS, "threads.json", \
         ".threads[].kernel_stack", \
         "the kernel stack, which root may read, names the file system or the driver") \
+    ROW(CALL_UNANSWERED, "call-blocked", CRITICAL, call_blocked, PROCESS, "threads.json", \
+        ".threads[].syscall", "look at the server, and at the network on the way to it") \
     ROW(LOCK_HELD, "lock-held", CRITICAL, lock_held, PROCESS, "threads.json", \
         ".threads[].waits_for", "stacks.txt has the stack of the thread that holds it") \
     ROW(NOBODY_WAKES, "nobody-can-wake", CRITICAL, nobody_wakes, PROCESS, "threads.json", \
@@ -135,6 +137,8 @@ const char *bp_severity_name(bp_severity severity);
     ROW(CLOSE_WAIT, "close-wait", WARNING, close_wait, PROCESS, "files.json", \
         ".files[].socket.state", \
         "the program does not close connections that its peers have closed") \
+    ROW(CALL_BLOCKED, "call-blocked", WARNING, call_blocked, PROCESS, "threads.json", \
+        ".threads[].syscall", "files.json has what else is open") \
     ROW(PIPE_FULL, "pipe-full", WARNING, pipe_full, PROCESS, "threads.json", \
         ".threads[].waits_for.other_end", "capture the process that should read") \
     ROW(MANY_ZOMBIES, "many-zombies", WARNING, many_zombies, PROCESS, "process.json", \
@@ -173,6 +177,8 @@ const char *bp_severity_name(bp_severity severity);
     ROW(MISSING, "entry-missing", WARNING, missing, REPORT, "", "", "") \
     ROW(NO_ANSWER_YET, "no-answer", INFO, no_answer, PROCESS, "threads.json", \
         ".threads[].waits_for", "look at what the other end does") \
+    ROW(CALL_WAITS, "call-blocked", INFO, call_blocked, PROCESS, "threads.json", \
+        ".threads[].syscall", "look at what the other process does") \
     ROW(NO_MANIFEST, "no-manifest", INFO, no_manifest, REPORT, "manifest.json", "", "")
 /* clang-format on */
 

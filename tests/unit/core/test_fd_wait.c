@@ -13,7 +13,12 @@ enum {
     NANOSLEEP = 35,
     CONNECT = 42,
     ACCEPT = 43,
+    SEMOP = 65,
+    UNLINK = 87,
+    FDATASYNC = 75,
+    SEMTIMEDOP = 220,
     EPOLL_WAIT = 232,
+    OPENAT = 257,
     PPOLL = 271
 };
 
@@ -46,8 +51,8 @@ Test(fd_wait, is_the_first_argument_of_most_calls) {
     bp_thread_syscall other = {.place = BP_THREAD_BLOCKED, .arguments = {3}};
     cr_expect(not(bp_fd_wait_find(BP_SYSCALL_X86_64, &other, read_memory, NULL, &wait)));
     other.place = BP_THREAD_IN_CALL;
-    cr_expect(bp_fd_wait_is_possible(BP_SYSCALL_X86_64, &other));
-    cr_expect(not(bp_fd_wait_is_possible(BP_SYSCALL_UNKNOWN, &other)), "a 32-bit program");
+    cr_expect(bp_call_is_readable(BP_SYSCALL_X86_64, &other));
+    cr_expect(not(bp_call_is_readable(BP_SYSCALL_UNKNOWN, &other)), "a 32-bit program");
 }
 
 Test(fd_wait, of_poll_is_known_where_there_is_one_alone) {
@@ -183,4 +188,44 @@ Test(connection, belongs_to_a_listener_of_its_port_and_address) {
     cr_expect(not(is_listener_of("127.0.0.2:80", "127.0.0.1:80")));
     cr_expect(not(is_listener_of("[::]:8080", "127.0.0.1:80")));
     cr_expect(not(is_listener_of("", "")));
+}
+
+static bool find_file(uint64_t number, bp_file_call *call) {
+    const bp_thread_syscall syscall = {
+        .place = BP_THREAD_IN_CALL, .number = number, .arguments = {0xffffff9c, AT, 2, 3, 4, 5}};
+    return bp_file_call_find(BP_SYSCALL_X86_64, &syscall, call);
+}
+
+Test(file_call, is_about_a_path_or_a_descriptor) {
+    bp_file_call call = {.fd = -7};
+    cr_expect(find_file(OPENAT, &call));
+    cr_expect(call.fd == BP_FILE_CALL_CWD && call.path == AT);
+    cr_expect(find_file(UNLINK, &call));
+    cr_expect(call.fd == BP_FILE_CALL_CWD && call.path == 0xffffff9c);
+    cr_expect(find_file(FDATASYNC, &call));
+    cr_expect(call.fd == -100 && call.path == 0);
+    cr_expect(not(find_file(NANOSLEEP, &call)));
+    bp_thread_syscall other = {.place = BP_THREAD_BLOCKED, .number = OPENAT};
+    cr_expect(not(bp_file_call_find(BP_SYSCALL_X86_64, &other, &call)));
+}
+
+Test(semaphore, is_that_of_a_single_operation) {
+    uint32_t number = 7;
+    bp_thread_syscall syscall = {
+        .place = BP_THREAD_IN_CALL, .number = SEMOP, .arguments = {98304, AT, 1, 0, 0, 0}};
+    memory[0] = 0x0000ffff0002; /* number 2, by -1 */
+    cr_expect(bp_semaphore_find(BP_SYSCALL_X86_64, &syscall, read_memory, NULL, &number));
+    cr_expect(eq(u32, number, 2));
+    cr_expect(bp_call_is_readable(BP_SYSCALL_X86_64, &syscall));
+    syscall.number = SEMTIMEDOP;
+    cr_expect(bp_semaphore_find(BP_SYSCALL_X86_64, &syscall, read_memory, NULL, &number));
+    syscall.arguments[1] = AT + sizeof memory;
+    cr_expect(not(bp_semaphore_find(BP_SYSCALL_X86_64, &syscall, read_memory, NULL, &number)));
+    syscall.arguments[1] = AT;
+    syscall.arguments[2] = 2;
+    cr_expect(not(bp_call_is_readable(BP_SYSCALL_X86_64, &syscall)));
+    syscall.number = OPENAT;
+    cr_expect(bp_call_is_readable(BP_SYSCALL_X86_64, &syscall));
+    syscall.number = FDATASYNC;
+    cr_expect(not(bp_call_is_readable(BP_SYSCALL_X86_64, &syscall)));
 }

@@ -106,3 +106,29 @@ Test(system_json, has_what_is_known_and_nothing_else) {
     cr_expect(strstr(text.data, "hostname") == NULL && strstr(text.data, "load") == NULL &&
               strstr(text.data, "cgroups") == NULL && strstr(text.data, "filesystems") == NULL);
 }
+
+Test(system, a_path_is_on_the_last_file_system_of_the_longest_mount_point) {
+    static const char text[] = "27 1 8:1 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
+                               "63 27 0:39 / /mnt/nas rw,relatime shared:7 master:1 - fuse.sshfs "
+                               "nas:/export rw,user_id=0\n"
+                               "64 27 0:40 / /mnt rw - tmpfs none rw\n"
+                               "65 64 0:41 / /mnt rw - nfs4 10.0.0.1:/mnt rw\n"
+                               "malformed\n";
+    static const struct {
+        const char *path, *point, *type, *source;
+        uint64_t minor;
+    } cases[] = {{"/mnt/nas/a", "/mnt/nas", "fuse.sshfs", "nas:/export", 39},
+                 {"/mnt/nas", "/mnt/nas", "fuse.sshfs", "nas:/export", 39},
+                 {"/mnt/nasal", "/mnt", "nfs4", "10.0.0.1:/mnt", 41},
+                 {"/home", "/", "ext4", "/dev/vda", 1}};
+    bp_mount mount;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_assert(bp_mount_find(text, sizeof text - 1, cases[i].path, &mount));
+        cr_expect(eq(str, mount.point, (char *)cases[i].point));
+        cr_expect(eq(str, mount.type, (char *)cases[i].type));
+        cr_expect(eq(str, mount.source, (char *)cases[i].source));
+        cr_expect(eq(u64, mount.minor, cases[i].minor));
+    }
+    cr_expect(not(bp_mount_find(text, sizeof text - 1, "relative", &mount)));
+    cr_expect(not(bp_mount_find(text, 0, "/", &mount)));
+}

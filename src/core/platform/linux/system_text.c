@@ -86,3 +86,44 @@ bool bp_mount_is_read_only(const char *text, size_t text_bytes, unsigned major, 
     }
     return false;
 }
+
+static bool is_below(const char *path, bp_proc_scan point) {
+    size_t length = (size_t)(point.end - point.next);
+    bool is_root = length == 1;
+    return strncmp(path, point.next, length) == 0 &&
+           (is_root || path[length] == '/' || path[length] == '\0');
+}
+
+static void copy_word(bp_proc_scan word, char *out, size_t out_bytes) {
+    (void)snprintf(out, out_bytes, "%.*s", (int)(word.end - word.next), word.next);
+}
+
+bool bp_mount_find(const char *text, size_t text_bytes, const char *path, bp_mount *ret_mount) {
+    enum { device_word = 2, point_word = 4 };
+    bp_proc_scan rest = {text, text + text_bytes}, line, word, point, device;
+    size_t best = 0;
+    while (bp_proc_take_line(&rest, &line)) {
+        point = device = (bp_proc_scan){NULL, NULL};
+        for (size_t i = 0; bp_proc_take_word(&line, &word) && !bp_proc_is(word, "-"); i++) {
+            point = i == point_word ? word : point;
+            device = i == device_word ? word : device;
+        }
+        if (point.next == NULL || !is_below(path, point) ||
+            (size_t)(point.end - point.next) < best) {
+            continue;
+        }
+        best = (size_t)(point.end - point.next);
+        *ret_mount = (bp_mount){.minor = 0};
+        copy_word(point, ret_mount->point, sizeof ret_mount->point);
+        if (bp_proc_take_word(&line, &word)) {
+            copy_word(word, ret_mount->type, sizeof ret_mount->type);
+        }
+        if (bp_proc_take_word(&line, &word)) {
+            copy_word(word, ret_mount->source, sizeof ret_mount->source);
+        }
+        uint64_t major;
+        (void)(bp_proc_take_number(&device, 10, &major) && bp_proc_take_byte(&device, ':') &&
+               bp_proc_take_number(&device, 10, &ret_mount->minor));
+    }
+    return best > 0;
+}

@@ -30,4 +30,12 @@ bool bp_cpu_model_find(const char *text, size_t text_bytes, char *out, size_t ou
  */
 bool bp_mount_is_read_only(const char *text, size_t text_bytes, unsigned major, unsigned minor);
 
+/* The file system of a path, by mountinfo: the last one of the longest mount point. A longer name
+ * is cut. False for none. */
+typedef struct bp_mount {
+    char point[256], type[32], source[128];
+    uint64_t minor; /* of its device; of FUSE the number of the connection */
+} bp_mount;
+bool bp_mount_find(const char *text, size_t text_bytes, const char *path, bp_mount *ret_mount);
+
 #endif

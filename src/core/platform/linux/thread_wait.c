@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "platform/linux/proc_text.h"
 
 /* Takes " 0x7f", as it follows the number of the call. */
@@ -62,6 +63,11 @@ typedef struct fd_call {
     size_t limit_argument;
 } fd_call;
 
+/* NULL for a thread that is in no call that has a name. */
+static const char *call_name(bp_syscall_arch arch, const bp_thread_syscall *syscall) {
+    return syscall->place == BP_THREAD_IN_CALL ? bp_syscall_name(arch, syscall->number) : NULL;
+}
+
 /* NULL for a call that waits on no descriptor. */
 static const fd_call *find_fd_call(bp_syscall_arch arch, const bp_thread_syscall *syscall) {
     static const fd_call calls[] = {{"read", FIRST_ARGUMENT, UNKNOWN, 0},
@@ -86,18 +92,13 @@ static const fd_call *find_fd_call(bp_syscall_arch arch, const bp_thread_syscall
                                     {"epoll_wait", EPOLL, NUMBER, 3},
                                     {"epoll_pwait", EPOLL, NUMBER, 3},
                                     {"epoll_pwait2", EPOLL, POINTER, 3}};
-    const char *name =
-        syscall->place == BP_THREAD_IN_CALL ? bp_syscall_name(arch, syscall->number) : NULL;
+    const char *name = call_name(arch, syscall);
     for (size_t i = 0; name != NULL && i < sizeof calls / sizeof calls[0]; i++) {
         if (strcmp(name, calls[i].name) == 0) {
             return &calls[i];
         }
     }
     return NULL;
-}
-
-bool bp_fd_wait_is_possible(bp_syscall_arch arch, const bp_thread_syscall *syscall) {
-    return find_fd_call(arch, syscall) != NULL;
 }
 
 /* Takes a descriptor, once; false where there is no room. */
@@ -219,6 +220,57 @@ bool bp_unix_connect_find(bp_syscall_arch arch, const bp_thread_syscall *syscall
     }
     memcpy(out, address.path, BP_UNIX_NAME_BYTES);
     return true;
+}
+
+bool bp_file_call_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
+                       bp_file_call *ret_call) {
+    static const char *const of_paths[] = {"open",   "creat",    "stat",  "lstat",  "access",
+                                           "statfs", "readlink", "mkdir", "rmdir",  "unlink",
+                                           "rename", "truncate", "chdir", "execve", NULL};
+    static const char *const below_fds[] = {"openat",     "openat2",  "newfstatat", "statx",
+                                            "faccessat",  "mkdirat",  "faccessat2", "unlinkat",
+                                            "readlinkat", "renameat", "renameat2",  NULL};
+    static const char *const of_fds[] = {"read",       "readv",   "pread64",   "preadv", "write",
+                                         "writev",     "fstat",   "pwrite64",  "fsync",  "pwritev",
+                                         "getdents64", "fstatfs", "fdatasync", NULL};
+    const char *name = call_name(arch, syscall);
+    const uint64_t *arguments = syscall->arguments;
+    bp_file_call call = {.fd = (int32_t)(uint32_t)arguments[0]};
+    if (name == NULL) {
+        return false;
+    }
+    if (bp_array_has_text(of_paths, name)) {
+        call = (bp_file_call){arguments[0], BP_FILE_CALL_CWD};
+    } else if (bp_array_has_text(below_fds, name)) {
+        call.path = arguments[1];
+    } else if (!bp_array_has_text(of_fds, name)) {
+        return false;
+    }
+    *ret_call = call;
+    return true;
+}
+
+static bool is_semaphore_call(bp_syscall_arch arch, const bp_thread_syscall *syscall) {
+    static const char *const calls[] = {"semop", "semtimedop", NULL};
+    const char *name = call_name(arch, syscall);
+    return name != NULL && bp_array_has_text(calls, name) && syscall->arguments[2] == 1;
+}
+
+bool bp_semaphore_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
+                       bp_fd_wait_reader *read, void *context, uint32_t *ret_number) {
+    uint16_t operation[3]; /* struct sembuf: the number comes first */
+    if (!is_semaphore_call(arch, syscall) ||
+        !read(context, syscall->arguments[1], operation, sizeof operation)) {
+        return false;
+    }
+    *ret_number = operation[0];
+    return true;
+}
+
+bool bp_call_is_readable(bp_syscall_arch arch, const bp_thread_syscall *syscall) {
+    bp_file_call call;
+    return find_fd_call(arch, syscall) != NULL || is_semaphore_call(arch, syscall) ||
+           (bp_file_call_find(arch, syscall, &call) && call.path != 0);
 }
 
 /* include/uapi/linux/futex.h of the kernel. */

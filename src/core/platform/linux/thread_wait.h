@@ -65,8 +65,9 @@ typedef struct bp_fd_wait {
 /* Copies memory of the process, all of it or false. */
 typedef bool bp_fd_wait_reader(void *context, uint64_t address, void *out, size_t bytes);
 
-/* True if this call waits on descriptors: else no memory need be read. */
-bool bp_fd_wait_is_possible(bp_syscall_arch arch, const bp_thread_syscall *syscall);
+/* True if this call waits on descriptors, or is given a path or a semaphore: else no memory need be
+ * read. */
+bool bp_call_is_readable(bp_syscall_arch arch, const bp_thread_syscall *syscall);
 
 /*
  * The descriptor on which a call of read(2), write(2), recv(2), send(2), accept(2) and their like
@@ -85,6 +86,23 @@ bool bp_fd_wait_take_watches(bp_fd_wait *wait, const char *text, size_t text_byt
 #define BP_UNIX_NAME_BYTES 109 /* sun_path, and a NUL */
 bool bp_unix_connect_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
                           bp_fd_wait_reader *read, void *context, char out[BP_UNIX_NAME_BYTES]);
+
+/*
+ * The file that a call is about: a path at an address, which begins in the directory of a
+ * descriptor unless it is absolute; or else the descriptor. False for a call that is about none.
+ */
+#define BP_FILE_CALL_CWD (-100) /* AT_FDCWD of Linux: the working directory */
+typedef struct bp_file_call {
+    uint64_t path; /* 0: none */
+    int32_t fd;
+} bp_file_call;
+bool bp_file_call_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
+                       bp_file_call *ret_call);
+
+/* The number of the System V semaphore in its set, which the first argument names, for which a call
+ * of semop(2) with one operation waits; read from memory. */
+bool bp_semaphore_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
+                       bp_fd_wait_reader *read, void *context, uint32_t *ret_number);
 
 /*
  * For which other thread a thread waits in futex(2), as far as the memory at the futex proves it.
