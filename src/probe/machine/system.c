@@ -213,19 +213,15 @@ static bool read_groups(struct reader *reader) {
 }
 
 void bp_system_read_groups(pid_t pid, bp_system *ret_system) {
-    struct reader *reader = calloc(1, sizeof *reader);
+    char text[text_bytes_max];
+    bp_machine_summary summary = {.error_count = 0};
+    int process_fd = bp_proc_open_process(pid);
+    ssize_t length = bp_proc_read_small(process_fd, "cgroup", text, sizeof text);
     *ret_system = (bp_system){.cgroup_count = 0};
-    if (reader == NULL) {
-        return;
+    if (length > 0 && !bp_machine_cgroups_of_process(text, (size_t)length, ret_system, &summary)) {
+        bp_system_release(ret_system);
     }
-    reader->process_fd = bp_proc_open_process(pid);
-    if (reader->process_fd >= 0 && read_groups(reader)) {
-        *ret_system = reader->system;
-        reader->system = (bp_system){.cgroup_count = 0};
-    }
-    bp_system_release(&reader->system);
-    bp_file_close(reader->process_fd);
-    free(reader);
+    bp_file_close(process_fd);
 }
 
 /* How often a group was throttled, or out of memory, since the session began. */

@@ -73,7 +73,7 @@ static bugpack_status new_source(const bp_report_context *context, bp_source **r
     source->with_hostname = config->with_hostname;
     source->without_process = config->without_process;
     source->without_stacks_json = bp_config_leaves_out(config, "stacks.json");
-    if (is_other(context)) {
+    if (is_other(context) && is_first(context)) { /* which alone has system.json */
         source->oom_kills_before = bp_system_oom_kills();
         bp_system_read_groups(bp_subject_target(context->subject)->pid, &source->groups_before);
     }
