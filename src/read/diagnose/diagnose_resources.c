@@ -29,11 +29,10 @@ void bp_diagnose_thread_limit(bp_evidence *evidence) {
     count = has_all && count > own_count ? count : own_count;
     if (bp_json_tree_uint(evidence->process, "uid", &uid) && uid != 0 && limit_count > 0 &&
         count >= limit_count - limit_count / 10) {
-        bp_find(
-            evidence,
-            "its user has {} processes and threads, of at most {} (RLIMIT_NPROC); {} {} its own",
-            BP_COUNT(count), BP_COUNT(limit_count), BP_COUNT(own_count),
-            BP_TEXT(own_count == 1 ? "is" : "are"));
+        bp_find(evidence,
+                "its user has {} processes and threads, of at most {} (RLIMIT_NPROC); {} {is|are} "
+                "its own",
+                BP_COUNT(count), BP_COUNT(limit_count), BP_COUNT(own_count));
     }
 }
 
@@ -48,20 +47,17 @@ void bp_diagnose_map_limit(bp_evidence *evidence) {
 
 /* The limits are of all processes of a user; those of others are not counted. */
 void bp_diagnose_inotify_limit(bp_evidence *evidence) {
-    static const struct {
-        const char *used, *max, *what;
-    } limits[] = {{"instances", "instances_max", "instances"},
-                  {"watches", "watches_max", "watches"}};
+    static const char *const limits[][2] = {{"instances", "instances_max"},
+                                            {"watches", "watches_max"}};
     const bp_json_tree *inotify = bp_json_tree_object(evidence->files_rest, "inotify");
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         uint64_t used, max;
-        if (bp_json_tree_uint(inotify, limits[i].used, &used) &&
-            bp_json_tree_uint(inotify, limits[i].max, &max) && used >= max - max / 10) {
+        if (bp_json_tree_uint(inotify, limits[i][0], &used) &&
+            bp_json_tree_uint(inotify, limits[i][1], &max) && used >= max - max / 10) {
             bp_find(evidence,
                     "it has {} inotify {} alone; all processes of its user may have {} "
                     "(fs.inotify.max_user_{})",
-                    BP_COUNT(used), BP_TEXT(limits[i].what), BP_COUNT(max),
-                    BP_TEXT(limits[i].what));
+                    BP_COUNT(used), BP_TEXT(limits[i][0]), BP_COUNT(max), BP_TEXT(limits[i][0]));
         }
     }
 }
