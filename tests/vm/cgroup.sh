@@ -48,4 +48,10 @@ expect_thread host.zip 'with' 'true true true' \
 expect_same 'why not' true "$(host_value without.zip \
     '.summary.unread | any(.group == "waits" and .cause == "disabled")')"
 
+fact 'what ran out of memory is known by the group that it was in, of which files are no part'
+run show results/killed.zip
+expect_out 'it was probably killed for lack of memory: meanwhile the kernel killed 1 process for it in the control group "/small", which may use 48 MiB'
+expect_same 'its group' true "$(value results/killed.zip system.json '.cgroups[0] |
+    .path == "/small" and .memory.session_oom_kills == 1 and .memory.file_bytes >= .memory.shmem_bytes')"
+
 finish
