@@ -241,6 +241,15 @@ def wakes(name, finding, call, *arguments, policy="other", object="/lib/libc.so.
             {"tid": 2, "name": "o", "cpu_percent": 0, "cpu_ms": 9, "voluntary_switches": others}]}}
 
 
+def pair(name, finding, kind="pipe", executable="/usr/bin/python3.11", third=0, **members):
+    half = {"cpu_percent": 45, "cpu_ms": 900, "system_ms": 0, "voluntary_switches": 520, **members}
+    yield name, finding, {
+        "metadata.json": {}, "process.json": {"executable": executable}, "files.json": {"files": [{"number": 0, "kind": kind}]},
+        "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 90}, "threads": [
+            {"tid": 1, "name": "a", **half}, {"tid": 2, "name": "b", **half},
+            {"tid": 3, "name": "c", "cpu_percent": third / 20, "cpu_ms": third, "voluntary_switches": 900}]}}
+
+
 def collects(name, finding, percent, whole, thread="GC Thread#1"):
     yield name, finding, {"metadata.json": {}, "runtime-metrics.json": {
         "sample_window_ms": 1000, "process": {"cpu_percent": whole}, "threads": [
@@ -308,6 +317,17 @@ rows = [
     *wakes("timed", "idle-wakeups", "futex", "0x7f", "0x189", "0x0", "0x7f", others=100),
     *wakes("woken", "", "futex", "0x7f", "0x189", "0x0", "0x7f", others=101),
     *wakes("for-ever", "", "futex", "0x7f", "0x189", "0x0", "0x0"),
+    *pair("pair", "spin"),
+    *pair("pair-serves", "", kind="socket"),
+    *pair("pair-perl", "", executable="/usr/bin/perl"),
+    *pair("pair-third", "", third=451),
+    *pair("pair-asked", "", voluntary_switches=521),
+    *pair("pair-kernel", "", system_ms=90),
+    *pair("pair-faults", "", page_faults=15),
+    *pair("pair-waits", "spin", cpu_ms=600, voluntary_switches=180),
+    *pair("pair-idle", "", cpu_ms=600, voluntary_switches=179),
+    *pair("pair-starved", "spin", cpu_ms=100, voluntary_switches=20, run_delay_ms=800),
+    *pair("pair-asleep", "", cpu_ms=100, voluntary_switches=20, run_delay_ms=799),
     *collects("garbage", "garbage-collection", 25, 40),
     *collects("half", "", 25, 40.1),
     *collects("light", "", 9.9, 15),

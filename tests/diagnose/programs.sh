@@ -280,6 +280,35 @@ begin_dd_spin() {
 }
 
 # It is switched a hundred times a second, because the other thread asks for the interpreter's lock.
+begin_python_pair_spin() {
+    begin_ready python3 -uc 'import threading
+def grind():
+    n = 1
+    while n:
+        n = n + 1 if n < 1000 else 1
+def chew():
+    n = 1
+    while n:
+        n = n - 1 if n > 1 else 1000
+threading.Thread(target=grind).start()
+threading.Thread(target=chew).start()
+print("ready")'
+}
+
+begin_python_queue() {
+    begin_ready python3 -uc 'import queue, threading
+jobs = queue.Queue(100)
+def make():
+    while True:
+        jobs.put(list(range(100)))
+def take():
+    while True:
+        sum(jobs.get())
+threading.Thread(target=make).start()
+threading.Thread(target=take).start()
+print("ready")'
+}
+
 begin_python_shared_spin() {
     begin_ready python3 -uc 'import threading, time
 def ask():

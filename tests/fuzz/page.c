@@ -22,12 +22,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
 static const size_t output_max_bytes = (size_t)64 << 20;
 
 static const char *const chosen[] = {
-    "metadata.json",    "manifest.json",       "runtime-metrics.json", "process.json",
-    "threads.json",     "stacks.json",         "heap-state.json",      "disconnect-cause.json",
-    "crash.json",       "system.json",         "notifications.json",   "metrics-history.jsonl",
-    "logs.jsonl",       "traffic-index.jsonl", "logs/a.log",           "notes.txt",
-    "screenshot.png",   "profile.folded",      "files.json",           "hang.json",
-    "host-threads.json"};
+    "metadata.json",     "manifest.json",       "runtime-metrics.json", "process.json",
+    "threads.json",      "stacks.json",         "heap-state.json",      "disconnect-cause.json",
+    "crash.json",        "system.json",         "notifications.json",   "metrics-history.jsonl",
+    "logs.jsonl",        "traffic-index.jsonl", "logs/a.log",           "notes.txt",
+    "screenshot.png",    "profile.folded",      "files.json",           "hang.json",
+    "host-threads.json", "thread-heap.json"};
 enum { chosen_count = sizeof chosen / sizeof chosen[0] };
 
 static const made_member fixed[] = {

@@ -8,6 +8,9 @@
 #include "diagnose/evidence.h"
 #include "entries/frames.h"
 
+/* Bounds of progress, and how often a thread of Python is asked for the interpreter's lock. */
+static const double faults_per_sec = 16, chars_per_sec = 4096, handovers_per_sec = 260;
+
 /* True for a process that reads an endless source and writes to /dev/null. */
 static bool has_endless_input(const bp_evidence *evidence) {
     static const char *const sources[] = {"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
@@ -29,11 +32,10 @@ static bool has_endless_input(const bp_evidence *evidence) {
  * others waits as well.
  */
 static bool hands_over_lock(const bp_evidence *evidence, const bp_thread *thread, double secs) {
-    static const double switches_per_sec_max = 260;
     double other_switches = 0;
     if (!bp_evidence_is_of_python(evidence) || thread->system_ms < 0 ||
         thread->system_ms * 10 >= thread->cpu_ms ||
-        thread->voluntary_switches > switches_per_sec_max * secs) {
+        thread->voluntary_switches > handovers_per_sec * secs) {
         return false;
     }
     for (size_t i = 0; i < evidence->thread_count; i++) {
@@ -50,8 +52,7 @@ static bool hands_over_lock(const bp_evidence *evidence, const bp_thread *thread
  * JavaScript, awk, sh and SQL. Short lines alone may be the same error again and again.
  */
 static bool gets_on(const bp_evidence *evidence, const bp_thread *thread, bool is_in_kernel) {
-    static const double faults_per_sec = 16, wakes_per_sec = 100, chars_per_sec = 4096,
-                        line_chars = 512;
+    static const double wakes_per_sec = 100, line_chars = 512;
     /* It cannot do much in a small share of a CPU. */
     double secs = (thread->cpu_ms > 0 ? thread->cpu_ms : evidence->window_ms) / 1000;
     bool is_woken = thread->voluntary_switches >= wakes_per_sec * secs &&
@@ -118,6 +119,74 @@ static bool find_place(const bp_evidence *evidence, const bp_thread *thread,
     return true;
 }
 
+/* True if it may share the interpreter's lock with others that compute as well: it is switched by
+ * them alone, and neither reads nor writes, nor uses new memory, as far as that is known. */
+static bool may_share_lock(const bp_evidence *evidence, const bp_thread *thread) {
+    double secs = thread->cpu_ms / 1000;
+    return !thread->is_own && !thread->is_born && thread->cpu_ms * 20 >= evidence->window_ms &&
+           thread->system_ms >= 0 && thread->system_ms * 10 < thread->cpu_ms &&
+           thread->voluntary_switches > 0 &&
+           thread->voluntary_switches * 1000 <= handovers_per_sec * evidence->window_ms &&
+           thread->page_faults < faults_per_sec * secs &&
+           thread->read_chars < chars_per_sec * secs &&
+           thread->written_chars < chars_per_sec * secs;
+}
+
+/* What comes in by a socket is not known of a thread that waited for the lock at the end. */
+static bool has_socket(const bp_evidence *evidence) {
+    bool has_any = evidence->files.count < evidence->files.total_count;
+    for (size_t i = 0; i < evidence->files.count && !has_any; i++) {
+        const char *kind = bp_json_tree_text_or(evidence->files.rows[i], "kind", "");
+        has_any = strcmp(kind, "socket") == 0;
+    }
+    return has_any;
+}
+
+/* Threads of Python that compute, of which one runs at a time: together they use a CPU, or are
+ * ready to. True if there are two or more, and the others do little. */
+static bool find_shared_spin(bp_evidence *evidence) {
+    static const double busy_percent = 90, shared_percent = 60, starved_percent = 5,
+                        window_min_ms = 1000, wait_ms = 5; /* sys.getswitchinterval() */
+    const bp_thread *named[2] = {NULL, NULL};
+    char functions[2][BP_FRAME_NAME_BYTES];
+    double shared_ms = 0, all_ms = 0, delay_ms = 0, waited_ms = 0;
+    uint64_t count = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        double cpu_ms = thread->cpu_ms > 0 && !thread->is_own ? thread->cpu_ms : 0;
+        all_ms += cpu_ms;
+        if (may_share_lock(evidence, thread)) {
+            shared_ms += cpu_ms;
+            delay_ms += thread->run_delay_ms > 0 ? thread->run_delay_ms : 0;
+            waited_ms += thread->voluntary_switches * wait_ms;
+            named[count > 0] = count < 2 ? thread : named[1];
+            count++;
+        }
+    }
+    double percent = shared_ms / evidence->window_ms * 100;
+    double wanted_percent = (shared_ms + delay_ms) / evidence->window_ms * 100;
+    bool has_waited = (shared_ms + waited_ms) * 4 >= 3 * (double)count * evidence->window_ms;
+    bool is_starved = (percent >= starved_percent && wanted_percent >= busy_percent) ||
+                      (percent >= shared_percent && has_waited);
+    if (count < 2 || shared_ms * 5 < all_ms * 4 || evidence->window_ms < window_min_ms ||
+        (percent < busy_percent && !is_starved) || !bp_evidence_is_of_python(evidence) ||
+        has_socket(evidence)) {
+        return false;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        bp_frames_print_own(named[i]->stack, evidence->finder, functions[i]);
+    }
+    bp_find(evidence,
+            "{} threads of Python, of which one runs at a time, together {} {} of one CPU for {}: "
+            "thread {}{[ in {}]}, thread {}{[ in {}]}{[, and {} more]}",
+            BP_COUNT(count),
+            BP_TEXT(percent < busy_percent ? "wanted a whole CPU, and got" : "used"),
+            BP_NUMBER(percent, 0, " %"), BP_SECS(evidence->window_ms), bp_thread_argument(named[0]),
+            BP_TEXT(functions[0]), bp_thread_argument(named[1]), BP_TEXT(functions[1]),
+            BP_COUNT(count - 2));
+    return true;
+}
+
 /*
  * A thread is busy that used nearly all of the window, or of its own time if it was born in it; and
  * on a machine with too few processors one that used some of it, and was ready to run for the rest.
@@ -126,6 +195,9 @@ static bool find_place(const bp_evidence *evidence, const bp_thread *thread,
 void bp_diagnose_spin(bp_evidence *evidence) {
     static const double busy_percent = 90, least_ms = 250;
     bool is_wanted_in_kernel = evidence->running == BP_DIAGNOSIS_SPIN_CALLS;
+    if (!is_wanted_in_kernel && find_shared_spin(evidence)) {
+        return;
+    }
     for (size_t i = 0; i < evidence->busiest_count; i++) {
         const bp_thread *thread = evidence->busiest[i];
         bool has_rate = thread->is_born && thread->age_ms >= least_ms;
