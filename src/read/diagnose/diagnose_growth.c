@@ -111,7 +111,7 @@ static void find_allocating(const bp_evidence *evidence, const bp_json_tree *hea
     (void)bp_json_tree_number(first, "monotonic_ns", &from_ns);
     (void)bp_json_tree_number(last, "monotonic_ns", &to_ns);
     double mib_secs = (to_ns - from_ns) / 1e9 * (1 << 20);
-    BP_JSON_EACH (after, mib_secs > 0 ? bp_json_tree_rows(last, "threads") : NULL) {
+    BP_JSON_EACH (after, bp_json_tree_rows(last, "threads")) {
         uint64_t tid = bp_json_tree_uint_or(after, "tid", 0);
         while (before != NULL && bp_json_tree_uint_or(before, "tid", 0) < tid) {
             before = bp_json_tree_next(before);
@@ -120,7 +120,7 @@ static void find_allocating(const bp_evidence *evidence, const bp_json_tree *hea
         double made = counted(is_same ? before : NULL, after, "allocated_bytes");
         double freed = counted(is_same ? before : NULL, after, "deallocated_bytes");
         all += made > freed ? made - freed : 0;
-        if (made - freed > most) {
+        if (made - freed > most && mib_secs > 0) {
             most = made - freed;
             it->thread = bp_evidence_thread(evidence, tid);
             (void)snprintf(it->text, sizeof it->text, " allocated %.1f MiB/s and freed %.1f",
