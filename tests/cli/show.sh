@@ -250,6 +250,12 @@ def pair(name, finding, kind="pipe", executable="/usr/bin/python3.11", third=0, 
             {"tid": 3, "name": "c", "cpu_percent": third / 20, "cpu_ms": third, "voluntary_switches": 900}]}}
 
 
+def logs(name, finding, message, level="info", other=250, count=500):
+    yield name, finding, {"metadata.json": {"triggered_at": "2026-11-22T10:00:30Z"}, "logs.jsonl": [
+        {"time": f"2026-11-22T10:00:29.{i * 1998:06}Z", "level": level, "channel": "c",
+         "message": message.format(n=i) if i >= other else f"line {'x' * (i % 100)}{'y' * (i // 100)}"} for i in range(count)]}
+
+
 def collects(name, finding, percent, whole, thread="GC Thread#1"):
     yield name, finding, {"metadata.json": {}, "runtime-metrics.json": {
         "sample_window_ms": 1000, "process": {"cpu_percent": whole}, "threads": [
@@ -328,6 +334,13 @@ rows = [
     *pair("pair-idle", "", cpu_ms=600, voluntary_switches=179),
     *pair("pair-starved", "spin", cpu_ms=100, voluntary_switches=20, run_delay_ms=800),
     *pair("pair-asleep", "", cpu_ms=100, voluntary_switches=20, run_delay_ms=799),
+    *logs("storm", "log-storm", "connecting again"),
+    *logs("storm-part", "", "connecting again", other=251),
+    *logs("storm-few", "", "connecting again", count=499),
+    *logs("storm-rows", "", "x = {n}"),
+    *logs("storm-warns", "log-storm", "cannot open channel {n} of 9", "warn"),
+    *logs("storm-access", "", '"GET / HTTP/1.1" 200'),
+    *logs("storm-short", "", "waiting"),
     *collects("garbage", "garbage-collection", 25, 40),
     *collects("half", "", 25, 40.1),
     *collects("light", "", 9.9, 15),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/utf8.h"
 #include "diagnose/evidence.h"
 
 static double wakes_per_sec(const bp_evidence *evidence, const bp_thread *thread) {
@@ -124,5 +125,54 @@ void bp_diagnose_garbage_collection(bp_evidence *evidence) {
                 "as in thread {}: probably the heap is nearly full, or too small",
                 BP_NUMBER(percent, 0, " %"), BP_SECS(evidence->window_ms),
                 BP_NUMBER(all_percent, 0, " %"), bp_thread_argument(busiest));
+    }
+}
+
+/* --- log ---------------------------------------------------------------------------------- */
+
+static bool is_same_line(const char *one, const char *other, bool has_numbers) {
+    static const char digits[] = "0123456789";
+    for (;;) {
+        if (!has_numbers) {
+            one += strspn(one, digits);
+            other += strspn(other, digits);
+        }
+        if (*one != *other || *one == '\0') {
+            return *one == *other;
+        }
+        one++;
+        other++;
+    }
+}
+
+void bp_log_rate_add(bp_log_rate *rate, uint64_t wall_ns, bool is_warning, const char *line) {
+    bool is_same = is_same_line(line, rate->line, !is_warning);
+    rate->first_wall_ns = rate->count++ == 0 ? wall_ns : rate->first_wall_ns;
+    rate->last_wall_ns = wall_ns;
+    if (rate->votes == 0 && !is_same) {
+        bp_utf8_copy(rate->line, sizeof rate->line, line);
+        rate->same_count = 0;
+        is_same = true;
+    }
+    rate->same_count += is_same;
+    rate->votes = is_same ? rate->votes + 1 : rate->votes - 1;
+}
+
+/* An access log has as many lines as requests come in. */
+void bp_diagnose_log_storm(bp_evidence *evidence) {
+    enum { count_min = 500, line_bytes_min = 8 };
+    static const double rate_min = 500, secs_min = 0.25;
+    const bp_log_rate *rate = &evidence->log_rate;
+    double secs = rate->last_wall_ns > rate->first_wall_ns
+                      ? (double)(rate->last_wall_ns - rate->first_wall_ns) / 1e9
+                      : 0;
+    if (rate->count >= count_min && secs >= secs_min && (double)rate->count >= rate_min * secs &&
+        rate->same_count * 2 >= rate->count && strlen(rate->line) >= line_bytes_min &&
+        strstr(rate->line, "HTTP/") == NULL) {
+        bp_find(evidence,
+                "{} lines were logged in {}, {} a second; {} or more of them are the same: {}",
+                BP_COUNT(rate->count), BP_NUMBER(secs, 1, " s"),
+                BP_NUMBER((double)rate->count / secs, 0, ""), BP_COUNT(rate->same_count),
+                BP_TEXT(rate->line));
     }
 }

@@ -79,6 +79,17 @@ typedef struct bp_sample {
     uint64_t thread_count, file_count; /* 0: not known */
 } bp_sample;
 
+/* Records of a log in the last seconds before the trigger, and the one that is probably most of
+ * them (Boyer and Moore). */
+typedef struct bp_log_rate {
+    uint64_t first_wall_ns, last_wall_ns, count;
+    uint64_t votes, same_count; /* the second: at least so many are this one */
+    char line[BP_EVIDENCE_LINE_BYTES];
+} bp_log_rate;
+
+/* Adds one; of a warning or an error numbers make no difference. */
+void bp_log_rate_add(bp_log_rate *rate, uint64_t wall_ns, bool is_warning, const char *line);
+
 /* All pointers but those of its own lists and trees are borrowed. */
 typedef struct bp_evidence {
     bp_findings *findings;
@@ -116,6 +127,7 @@ typedef struct bp_evidence {
     /* Of the whole report, and empty for a further process. */
     const bp_sample *samples; /* oldest first */
     size_t sample_count;
+    bp_log_rate log_rate;
     uint64_t recent_error_count;            /* in logs.jsonl */
     char recent_error[512];                 /* the newest */
     char (*output)[BP_EVIDENCE_LINE_BYTES]; /* the last lines of a command that failed, a ring */

@@ -172,6 +172,8 @@ const char *bp_severity_name(bp_severity severity);
         "restart it: it runs what is no longer on the disk, as after an update") \
     ROW(DELETED_FILE, "deleted-file-open", WARNING, deleted_file, PROCESS, "files.json", \
         ".files[].target", "its space is free when the program closes it") \
+    ROW(LOG_STORM, "log-storm", WARNING, log_storm, REPORT, "logs.jsonl", ".message", \
+        "look for the loop that tries again without a pause") \
     ROW(LOG_ERRORS, "log-errors", WARNING, log_errors, REPORT, "logs.jsonl", ".message", "") \
     ROW(NOT_READ, "entry-not-read", WARNING, none, REPORT, "", "", "") \
     ROW(MISSING, "entry-missing", WARNING, missing, REPORT, "", "", "") \

@@ -51,26 +51,31 @@ static bugpack_status add_record(void *context, const char *line, size_t line_by
     const bp_json_token *name = &fields[1].value;
     int level = name->byte_count > 2 ? bp_line_level_of(name->text + 1, name->byte_count - 2) : 0;
     reader->level_counts[level]++;
-    if (level < BUGPACK_LEVEL_WARN && !reader->wants_output) {
+    uint64_t wall_ns = bp_json_line_time(&fields[0].value);
+    bool is_recent = bp_evidence_is_recent(evidence, wall_ns);
+    if (level < BUGPACK_LEVEL_WARN && !reader->wants_output && !is_recent) {
         return BUGPACK_OK;
     }
     bp_json_field texts[] = {{.key = "\"channel\""}, {.key = "\"message\""}};
+    char channel[16], message[BP_EVIDENCE_LINE_BYTES];
     bp_json_line_find(line, line_bytes, texts, 2);
+    bp_json_line_text(&texts[0].value, channel, sizeof channel);
+    bp_json_line_text(&texts[1].value, message, sizeof message);
+    if (is_recent) {
+        bp_log_rate_add(&evidence->log_rate, wall_ns, level >= BUGPACK_LEVEL_WARN, message);
+    }
     if (reader->wants_output) {
-        char channel[16], message[BP_EVIDENCE_LINE_BYTES];
-        bp_json_line_text(&texts[0].value, channel, sizeof channel);
-        bp_json_line_text(&texts[1].value, message, sizeof message);
         bp_evidence_output(evidence, channel, message);
-        if (level < BUGPACK_LEVEL_WARN) {
-            return BUGPACK_OK;
-        }
+    }
+    if (level < BUGPACK_LEVEL_WARN) {
+        return BUGPACK_OK;
     }
     bp_log_row *record = &reader->records[reader->record_count++ % BP_READER_RECORD_MAX];
-    record->wall_ns = bp_json_line_time(&fields[0].value);
+    record->wall_ns = wall_ns;
     record->level = level;
     bp_json_line_text(&texts[0].value, record->channel, sizeof record->channel);
     bp_json_line_text(&texts[1].value, record->message, sizeof record->message);
-    if (level >= BUGPACK_LEVEL_ERROR && bp_evidence_is_recent(evidence, record->wall_ns)) {
+    if (level >= BUGPACK_LEVEL_ERROR && is_recent) {
         evidence->recent_error_count++;
         bp_utf8_copy(evidence->recent_error, sizeof evidence->recent_error, record->message);
     }
