@@ -9,6 +9,7 @@
 
 static const char ellipsis[] = "\u2026";
 static const char signal_words[] = "<signal handler called>";
+enum { list_bytes = 160 }; /* of what is before the last ellipsis */
 
 /* --- names of C++ and Rust ------------------------------------------------------------------ */
 
@@ -221,7 +222,10 @@ static void list_next(bp_frame_list *list, bool is_last) {
     const char *between = list->used > 0 ? separator : "";
     size_t length = strlen(between) + strlen(list->next + list->next_start) + strlen(count);
     size_t reserve = is_last ? 0 : sizeof separator - 1 + sizeof ellipsis - 1;
-    list->is_full = list->used + length + reserve >= sizeof list->text;
+    list->is_full = list->used + length + reserve >= list_bytes;
+    if (list->is_full && !list->is_next_nameless) {
+        memcpy(list->outermost, list->next, sizeof list->outermost);
+    }
     int written = snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s%s",
                            between, list->is_full ? ellipsis : list->next + list->next_start,
                            list->is_full ? "" : count);
@@ -232,18 +236,22 @@ static void list_next(bp_frame_list *list, bool is_last) {
 void bp_frame_list_add(bp_frame_list *list, const bp_frame_text *frame) {
     char name[BP_FRAME_NAME_BYTES];
     bp_frame_short_name(frame, name);
+    bool is_nameless = frame->symbol == NULL && frame->demangled == NULL && !frame->is_signal;
+    list->has_nameless = list->has_nameless || is_nameless;
     if (list->next_count > 0 && strcmp(name, list->next) != 0) {
         list_next(list, false);
     }
-    if (list->next_count++ > 0) {
+    if (list->is_full && !is_nameless) {
+        memcpy(list->outermost, name, sizeof name);
+    }
+    if (list->is_full || list->next_count++ > 0) {
         return;
     }
     memcpy(list->next, name, sizeof name);
+    list->is_next_nameless = is_nameless;
     list->next_start = 0;
-    size_t module_bytes = frame->symbol == NULL && frame->demangled == NULL && !frame->is_signal &&
-                                  frame->module != NULL
-                              ? (size_t)(strrchr(name, '+') - name)
-                              : 0;
+    size_t module_bytes =
+        is_nameless && frame->module != NULL ? (size_t)(strrchr(name, '+') - name) : 0;
     if (list->names_module_once && module_bytes > 0 &&
         strncmp(list->module, name, module_bytes) == 0 && list->module[module_bytes] == '\0') {
         list->next_start = module_bytes;
@@ -254,6 +262,10 @@ void bp_frame_list_add(bp_frame_list *list, const bp_frame_text *frame) {
 void bp_frame_list_end(bp_frame_list *list, bool is_complete) {
     bool has_any = list->used > 0 || list->next_count > 0;
     list_next(list, is_complete);
+    if (list->is_full && list->has_nameless && list->outermost[0] != '\0') {
+        (void)snprintf(list->text + list->used, sizeof list->text - list->used, " < %s",
+                       list->outermost);
+    }
     if (!is_complete && has_any && !list->is_full) {
         (void)snprintf(list->text + list->used, sizeof list->text - list->used, " < %s", ellipsis);
     }

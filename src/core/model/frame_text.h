@@ -13,7 +13,7 @@
 
 enum {
     BP_FRAME_NAME_BYTES = 64, /* of a short name, with its NUL */
-    BP_FRAME_LIST_BYTES = 160
+    BP_FRAME_LIST_BYTES = 160 + BP_FRAME_NAME_BYTES + 4
 };
 
 /* The facts about a frame; NULL if unknown. Texts are borrowed, and any bytes. */
@@ -55,16 +55,18 @@ void bp_frame_append_line(bp_buffer *out, const bp_frame_text *frame, size_t num
 
 /*
  * "poll < wait_for_frame < main", innermost first. What stands in a row is counted ("walk ×12"),
- * and an ellipsis stands for all that finds no room, or was not found. Starts zeroed.
+ * and an ellipsis stands for all that finds no room, or was not found. Behind it is the outermost
+ * name if others have none: "poll < viewer+0x1221 < … < main". Starts zeroed.
  */
 typedef struct bp_frame_list {
     char text[BP_FRAME_LIST_BYTES];
     size_t used;
     char next[BP_FRAME_NAME_BYTES]; /* not yet in `text` */
     size_t next_count;
-    size_t next_start;                /* of what is printed of it */
-    char module[BP_FRAME_NAME_BYTES]; /* of the frame before, if it has no name */
-    bool is_full;
+    size_t next_start;                   /* of what is printed of it */
+    char module[BP_FRAME_NAME_BYTES];    /* of the frame before, if it has no name */
+    char outermost[BP_FRAME_NAME_BYTES]; /* of those that found no room */
+    bool is_full, has_nameless, is_next_nameless;
     bool names_module_once; /* set by the caller: "viewer+0x1221 < +0x1310" */
 } bp_frame_list;
 

@@ -164,6 +164,21 @@ Test(frames, are_never_left_out_of_a_list_without_a_mark) {
         true, LONG_NAME " < b < " LONG_NAME " < c < " LONG_NAME " < 01234567890123456");
 }
 
+/* So that a stack of code without symbols has a name, too. */
+Test(frames, without_names_are_followed_by_the_outermost_name) {
+    bp_frame_list list = {.names_module_once = true};
+    for (uint64_t i = 0; i < 40; i++) {
+        bp_frame_list_add(&list,
+                          &(bp_frame_text){.module = "/lib/viewer", .file_address = i << 20});
+    }
+    bp_frame_list_add(&list, &(bp_frame_text){.symbol = "run_all"});
+    bp_frame_list_add(&list, &(bp_frame_text){.module = "/lib/viewer", .file_address = 7});
+    bp_frame_list_add(&list, &(bp_frame_text){.symbol = "main"});
+    bp_frame_list_end(&list, true);
+    cr_expect(strncmp(list.text, "viewer+0x0 < +0x100000 < ", 25) == 0, "%s", list.text);
+    cr_expect(eq(str, strstr(list.text, "\u2026"), "\u2026 < main"));
+}
+
 Test(stacks, that_find_no_room_fail) {
     BUFFER(out, 200);
     cr_expect(eq(int, bp_stacks_print_text(&sample_stacks_full, &out, NULL), BUGPACK_ERR_LIMIT));
