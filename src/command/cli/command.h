@@ -60,6 +60,7 @@ extern const bp_cli_command bp_cli_sample_command;
 extern const bp_cli_command bp_cli_send_command;
 extern const bp_cli_command bp_cli_trigger_command;
 extern const bp_cli_command bp_cli_show_command;
+extern const bp_cli_command bp_cli_symbolize_command;
 extern const bp_cli_command bp_cli_verify_command;
 extern const bp_cli_command bp_cli_watch_command;
 extern const bp_cli_command bp_cli_why_command;

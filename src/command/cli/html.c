@@ -74,7 +74,7 @@ static bp_cli_exit run(void *context, char **operands) {
         return bp_cli_say_usage("--json needs --output FILE");
     }
     bugpack_status status = bp_facts_open(operands[0], options->max_bytes, false,
-                                          bp_frame_finder_new(), &facts, &error);
+                                          bp_frame_finder_new(NULL), &facts, &error);
     if (status == BUGPACK_OK) {
         status = has_file ? write_file(facts, options, &error)
                           : write_page(facts, options, STDOUT_FILENO, &error);

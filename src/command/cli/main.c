@@ -10,13 +10,13 @@
 #include "cli/output.h"
 
 static const bp_cli_command *const commands[] = {
-    &bp_cli_capture_command,     &bp_cli_diff_command,    &bp_cli_heap_command,
-    &bp_cli_html_command,        &bp_cli_index_command,   &bp_cli_logs_command,
-    &bp_cli_prune_command,       &bp_cli_recover_command, &bp_cli_redact_command,
-    &bp_cli_run_command,         &bp_cli_sample_command,  &bp_cli_send_command,
-    &bp_cli_show_command,        &bp_cli_trigger_command, &bp_cli_verify_command,
-    &bp_cli_watch_command,       &bp_cli_why_command,     &bp_cli_calibrate_command,
-    &bp_cli_copy_threads_command};
+    &bp_cli_capture_command,   &bp_cli_diff_command,        &bp_cli_heap_command,
+    &bp_cli_html_command,      &bp_cli_index_command,       &bp_cli_logs_command,
+    &bp_cli_prune_command,     &bp_cli_recover_command,     &bp_cli_redact_command,
+    &bp_cli_run_command,       &bp_cli_sample_command,      &bp_cli_send_command,
+    &bp_cli_show_command,      &bp_cli_symbolize_command,   &bp_cli_trigger_command,
+    &bp_cli_verify_command,    &bp_cli_watch_command,       &bp_cli_why_command,
+    &bp_cli_calibrate_command, &bp_cli_copy_threads_command};
 enum { command_count = sizeof commands / sizeof commands[0] };
 
 static const char *name_of_command(const void *context, size_t index) {

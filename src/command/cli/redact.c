@@ -1,18 +1,13 @@
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/status.h"
 #include "cli/destination.h"
-#include "cli/event.h"
 #include "cli/option.h"
 #include "cli/output.h"
-#include "cli/publish.h"
 #include "cli/redaction.h"
 #include "cli/review.h"
+#include "cli/rewrite.h"
 #include "entries/redact_report.h"
 #include "entries/report_file.h"
 
@@ -46,49 +41,6 @@ static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_s
     return status;
 }
 
-/* Appends a name to a directory, which is freed. */
-static bugpack_status join(char **path, const char *name, bugpack_error *error) {
-    char *joined = NULL;
-    bool is_joined = asprintf(&joined, "%s/%s", *path, name) >= 0;
-    free(*path);
-    *path = is_joined ? joined : NULL;
-    return is_joined ? BUGPACK_OK : bp_fail_memory(error, "name a report");
-}
-
-/* `streamed_dir` is NULL, or where the report is written for standard output; then it gets the
- * path. */
-static bugpack_status rewrite(redact_options *options, const char *path, const char *streamed_dir,
-                              char **ret_path, uint64_t *ret_replaced_count, bugpack_error *error) {
-    bp_rule_set *rules = NULL;
-    char *output = NULL, name[256];
-    bugpack_status status = compile_rules(&options->redaction, &rules, error);
-    if (status == BUGPACK_OK) {
-        status = bp_file_absolute_path(streamed_dir != NULL ? streamed_dir : options->output_path,
-                                       &output, error);
-    }
-    if (status == BUGPACK_OK && streamed_dir != NULL) {
-        status = join(&output, "report.zip", error);
-    }
-    if (status == BUGPACK_OK) {
-        const bp_redact_request request = {.path = path,
-                                           .rules = rules,
-                                           .output_path = output,
-                                           .hook = {bp_cli_publish_call(false), NULL}};
-        status = bp_redact_report(&request, name, sizeof name, ret_replaced_count, error);
-    }
-    if (status == BUGPACK_OK) {
-        *strrchr(output, '/') = '\0';
-        status = join(&output, name, error);
-    }
-    if (status == BUGPACK_OK) {
-        *ret_path = output;
-        output = NULL;
-    }
-    free(output);
-    bp_rule_set_drop(rules);
-    return status;
-}
-
 static bugpack_status print_list(const char *path, bool as_json, bugpack_error *error) {
     bp_buffer text;
     int fd = -1;
@@ -104,41 +56,21 @@ static bugpack_status print_list(const char *path, bool as_json, bugpack_error *
     return status;
 }
 
-static void print_written(const redact_options *options, const char *path, const char *written,
-                          uint64_t replaced_count) {
-    if (!options->as_json) {
-        (void)printf("%s\n", written);
-        return;
-    }
-    BP_CLI_PRINT_EVENT(stdout, "redacted", 0, {"path", BP_CLI_TEXT, written, 0},
-                       {"from", BP_CLI_TEXT, path, 0},
-                       {"replaced", BP_CLI_NUMBER, NULL, replaced_count});
-}
-
 /* The report, and its path; or to standard output. */
 static bp_cli_exit write_report(redact_options *options, const char *path) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    char *streamed_dir = NULL, *written = NULL;
-    bp_cli_exit result;
-    bool is_streamed = bp_cli_is_streamed(options->output_path);
-    if (is_streamed && (streamed_dir = bp_cli_streamed_begin(&result)) == NULL) {
-        return result;
+    bp_rule_set *rules = NULL;
+    if (compile_rules(&options->redaction, &rules, &error) != BUGPACK_OK) {
+        return bp_cli_say_error(&error);
     }
-    uint64_t replaced_count = 0;
-    bugpack_status status = rewrite(options, path, streamed_dir, &written, &replaced_count, &error);
-    result = status == BUGPACK_OK ? BP_CLI_COMPLETE : bp_cli_say_error(&error);
-    if (status == BUGPACK_OK) {
-        bp_cli_say("%" PRIu64 " replaced", replaced_count);
-    }
-    if (is_streamed && !bp_cli_streamed_end(streamed_dir, written)) {
-        result = BP_CLI_FAILED;
-    } else if (!is_streamed && status == BUGPACK_OK) {
-        print_written(options, path, written, replaced_count);
-        result = bp_cli_finish_output();
-    } else if (options->as_json) {
-        bp_cli_print_failed(stdout, "failed", path, error.message);
-    }
-    free(written);
+    const bp_cli_rewriting rewriting = {.request = {.path = path, .rules = rules},
+                                        .output_path = options->output_path,
+                                        .as_json = options->as_json,
+                                        .event = "redacted",
+                                        .counted = "replaced",
+                                        .words = "replaced"};
+    bp_cli_exit result = bp_cli_rewrite(&rewriting);
+    bp_rule_set_drop(rules);
     return result;
 }
 

@@ -486,7 +486,7 @@ static bp_cli_exit show_facts(const char *path, const show_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_facts *facts = NULL;
     bugpack_status status =
-        bp_facts_open(path, options->max_bytes, false, bp_frame_finder_new(), &facts, &error);
+        bp_facts_open(path, options->max_bytes, false, bp_frame_finder_new(NULL), &facts, &error);
     if (status == BUGPACK_OK && options->as_json) {
         bp_buffer text;
         bp_buffer_init(&text, SIZE_MAX / 4);

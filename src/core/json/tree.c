@@ -206,6 +206,24 @@ void bp_json_tree_remove(bp_json_tree *object, const char *key) {
     cJSON_DeleteItemFromObjectCaseSensitive(object, key);
 }
 
+/* cJSON_InsertItemInArray of 1.7.17, and of Debian 12, inserts at the front alone. The first
+ * element has the last one in `prev`. */
+bp_json_tree *bp_json_tree_insert(bp_json_tree *array, bp_json_tree *element) {
+    bp_json_tree *object = cJSON_CreateObject();
+    if (object == NULL) {
+        return NULL;
+    }
+    object->next = element;
+    object->prev = element->prev;
+    if (array->child == element) {
+        array->child = object;
+    } else {
+        element->prev->next = object;
+    }
+    element->prev = object;
+    return object;
+}
+
 bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key) {
     bp_json_tree *array = cJSON_GetObjectItemCaseSensitive(object, key);
     if (!cJSON_IsArray(array) &&

@@ -86,6 +86,8 @@ void bp_json_tree_remove(bp_json_tree *object, const char *key);
 /* Appends an empty object to the array of that name, which is made if there is none; NULL without
  * memory. */
 bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key);
+/* The same before an element of an array. */
+bp_json_tree *bp_json_tree_insert(bp_json_tree *array, bp_json_tree *element);
 
 /* Appends an object as a document. Errors: those of bp_json_finish. */
 bugpack_status bp_json_tree_print(const bp_json_tree *object, bp_buffer *out, bugpack_error *error);

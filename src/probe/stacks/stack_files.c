@@ -1,6 +1,7 @@
 #include "stacks/stack_files.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "platform/linux/files.h"
 #include "process/elf_object.h"
 #include "process/remote_memory.h"
+#include "stacks/stacks.h"
 
 /* Access of libdwfl to the files of a process. */
 
@@ -117,10 +119,13 @@ static bool is_what_ran(bp_stack_file *file, int fd, const struct stat *info) {
 static Elf *open_elf(bp_stack_file *file, int fd) {
     const bp_libdw *dw = file->all->dw;
     struct stat info;
+    uint64_t max_bytes = file->is_chosen ? BP_DEBUG_FILE_MAX_BYTES : symbols_max_bytes;
     if (fstat(fd, &info) != 0 || info.st_size > file_max_bytes ||
-        !bp_elf_is_within(fd, symbols_max_bytes)) {
-        refuse(file, "its symbols and debug data would take over 256 MiB of memory, "
-                     "or its tables make no sense");
+        !bp_elf_is_within(fd, max_bytes)) {
+        refuse(file, file->is_chosen
+                         ? "its debug file is damaged, or would take over 1 GiB of memory"
+                         : "its symbols and debug data would take over 256 MiB of memory, "
+                           "or its tables make no sense");
         return NULL;
     }
     if (!file->all->is_of_report && !is_loaded_as_usual(file, fd)) {
@@ -131,8 +136,9 @@ static Elf *open_elf(bp_stack_file *file, int fd) {
         refuse(file, "it was changed since the process ran it");
         return NULL;
     }
-    file->is_trusted = is_only_ours(&info);
-    file->has_debug = file->is_trusted && bp_elf_is_within(fd, debug_max_bytes);
+    file->is_trusted = file->is_chosen || is_only_ours(&info);
+    file->has_debug =
+        file->is_trusted && (file->is_chosen || bp_elf_is_within(fd, debug_max_bytes));
     Elf *elf = dw->elf_begin(fd, ELF_C_READ, NULL);
     const char *trouble = trouble_of(file, elf);
     if (trouble != NULL) {
@@ -143,6 +149,44 @@ static Elf *open_elf(bp_stack_file *file, int fd) {
     return elf;
 }
 
+/* -1 for one that is not of that build. */
+static int open_of_build(const char *path, const char *build_id, bool *is_other) {
+    char found[BP_CRASH_BUILD_ID_BYTES] = "";
+    int fd = bp_open_regular(path);
+    if (fd >= 0 && (bp_read_build_id(fd, found) != 0 || strcmp(found, build_id) != 0)) {
+        *is_other = true;
+        bp_file_close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* In the places that were chosen; -1: in none. */
+static int open_chosen(bp_stack_file *file) {
+    const bp_debug_places *places = file->all->places;
+    const char *id = file->facts.build_id, *slash = strrchr(file->mapped.path, '/');
+    const char *name = slash != NULL ? slash + 1 : file->mapped.path;
+    bool is_other = false;
+    char path[PATH_MAX];
+    int fd = -1;
+    if (places->dir != NULL) {
+        (void)snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", places->dir, id, id + 2);
+        fd = open_of_build(path, id, &is_other);
+        for (int i = 0; fd < 0 && i < 2; i++) {
+            (void)snprintf(path, sizeof path, "%s/%s%s", places->dir, name, i == 0 ? ".debug" : "");
+            fd = open_of_build(path, id, &is_other);
+        }
+    }
+    if (fd < 0 && places->fetch != NULL) {
+        fd = places->fetch(places->context, id);
+    }
+    if (fd < 0 && is_other && places->note != NULL) {
+        places->note(places->context, file->mapped.path, id,
+                     "the debug file of that name is of another build");
+    }
+    return fd;
+}
+
 /*
  * By the path that a report names, or as the debug file of its build id. That path is from outside:
  * one that could make an automounter ask a machine of its choice, or that is no file of a disk, is
@@ -150,19 +194,15 @@ static Elf *open_elf(bp_stack_file *file, int fd) {
  */
 static int open_reported(const bp_stack_file *file) {
     static const char *const foreign[] = {"/net/", "/proc/", "/dev/", "/sys/"};
-    const char *id = file->facts.build_id;
-    char found[sizeof file->facts.build_id] = "", path[BP_DEBUG_FILE_PATH_BYTES];
-    bool may_open = file->mapped.path[0] == '/' && strstr(file->mapped.path, "/../") == NULL;
+    char path[BP_DEBUG_FILE_PATH_BYTES];
+    bool is_other,
+        may_open = file->mapped.path[0] == '/' && strstr(file->mapped.path, "/../") == NULL;
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
         may_open = may_open && strncmp(file->mapped.path, foreign[i], strlen(foreign[i])) != 0;
     }
-    int fd = may_open ? bp_open_regular(file->mapped.path) : -1;
-    if (fd >= 0 && bp_read_build_id(fd, found) == 0 && strcmp(found, id) == 0) {
-        return fd;
-    }
-    bp_file_close(fd);
-    bp_debug_file_path(id, path);
-    return bp_open_regular(path);
+    int fd = may_open ? open_of_build(file->mapped.path, file->facts.build_id, &is_other) : -1;
+    bp_debug_file_path(file->facts.build_id, path);
+    return fd >= 0 ? fd : bp_open_regular(path);
 }
 
 /* The vDSO is no file: a copy of it is. -1 with errno. */
@@ -193,7 +233,11 @@ static int find_elf(Dwfl_Module *module, void **context, const char *name, Dwarf
     }
     file->was_opened = true;
     bp_stack_files_note_errno(file->all); /* before calls of ours change it */
-    if (file->all->is_of_report) {
+    fd = file->all->places != NULL ? open_chosen(file) : -1;
+    file->is_chosen = fd >= 0;
+    if (fd >= 0) {
+        is_there = true;
+    } else if (file->all->is_of_report) {
         fd = open_reported(file);
     } else if (file->mapped.inode == 0) {
         fd = copy_vdso(file);

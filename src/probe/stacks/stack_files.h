@@ -28,6 +28,7 @@ typedef struct bp_stack_file {
     Elf *elf; /* libdwfl's; NULL before, and where it is not to be read */
     bool was_opened, was_loaded, was_debug_sought;
     bool is_trusted;                /* nobody but root and this user can have written it */
+    bool is_chosen;                 /* of `places`: it is whoever chose these that trusts it */
     bool has_debug;                 /* its debug data are few enough to read */
     const unsigned char *functions; /* of its header of unwind tables, where they begin */
     size_t function_count;
@@ -44,8 +45,9 @@ typedef struct bp_stack_files {
     const bp_crash_page *dead; /* whose maps and build ids these are; NULL: those of process_fd */
     bool is_host;              /* names come from symbol tables, and no debug data are read */
     const atomic_bool *stop;   /* becomes true when nobody waits any more; or NULL */
-    bool is_of_report;    /* files of this machine with a build id that a report or a core names */
-    bp_stack_file *items; /* ascending by address */
+    bool is_of_report; /* files of this machine with a build id that a report or a core names */
+    const struct bp_debug_places *places; /* NULL: none but those of this machine */
+    bp_stack_file *items;                 /* ascending by address */
     size_t count;
     bp_mapped_code *code; /* in files, and made at run time; ascending */
     size_t code_count;

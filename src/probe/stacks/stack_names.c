@@ -448,6 +448,7 @@ static const uint64_t reported_file_bytes = (uint64_t)1 << 36;
 static const uint64_t lookup_max_ns = 5 * BP_NS_PER_SEC;
 
 typedef struct frame_lookup {
+    const bp_debug_places *places;
     bp_stack_files files;
     describing with;
     uint64_t until_ns; /* 0: nobody has asked */
@@ -485,6 +486,10 @@ static bp_stack_file *find_reported(bp_stack_files *files, const char *path, con
     (void)bp_stack_file_report(file);
     (void)files->dw->dwfl_report_end(files->dwfl, NULL, NULL);
     bp_stack_file_load(file); /* it is opened when it is first asked for something */
+    const bp_debug_places *places = files->places;
+    if (places != NULL && places->note != NULL && file->is_chosen && file->elf == NULL) {
+        places->note(places->context, path, build_id, file->facts.trouble);
+    }
     return file;
 }
 
@@ -493,13 +498,15 @@ static bool find_place(void *self, const char *path, const char *build_id, uint6
     frame_lookup *lookup = self;
     if (lookup->until_ns == 0) {
         const bp_libdw *dw = bp_libdw_get(NULL);
-        lookup->until_ns = bp_clock_monotonic_ns() + lookup_max_ns;
+        lookup->until_ns = bp_clock_monotonic_ns() +
+                           (lookup->places != NULL ? lookup->places->max_ns : lookup_max_ns);
         lookup->with.files = &lookup->files;
         if (dw != NULL) {
             lookup->files =
                 (bp_stack_files){.dw = dw,
                                  .process_fd = -1,
                                  .is_of_report = true,
+                                 .places = lookup->places,
                                  .items = calloc(reported_files_max, sizeof(bp_stack_file)),
                                  .dwfl = dw->dwfl_begin(&bp_stack_file_callbacks)};
         }
@@ -519,8 +526,11 @@ static bool find_place(void *self, const char *path, const char *build_id, uint6
     return true;
 }
 
-bp_frame_finder bp_frame_finder_new(void) {
+bp_frame_finder bp_frame_finder_new(const bp_debug_places *places) {
     frame_lookup *lookup = calloc(1, sizeof *lookup);
+    if (lookup != NULL) {
+        lookup->places = places;
+    }
     return lookup == NULL ? (bp_frame_finder){NULL, NULL, NULL}
                           : (bp_frame_finder){lookup, find_place, free_lookup};
 }

@@ -59,11 +59,25 @@ void bp_stacks_prepare_children(void);
 bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
                                     bool is_host, bp_stacks *ret_stacks, bugpack_error *error);
 
+/* Where debug files are sought before those of this machine's packages. All borrowed, and each may
+ * be NULL. */
+typedef struct bp_debug_places {
+    /* Has them by build id, as /usr/lib/debug has, or the program with its debug data, or that file
+     * with ".debug" at its end. */
+    const char *dir;
+    /* Opens the debug file of a build id; -1: there is none. */
+    int (*fetch)(void *context, const char *build_id);
+    /* Gets the files whose debug file is of another build or damaged, each once, and why. */
+    void (*note)(void *context, const char *path, const char *build_id, const char *trouble);
+    void *context;
+    uint64_t max_ns; /* of all look-ups together */
+} bp_debug_places;
+
 /*
  * That of the files and debug files of this machine which have the build ids of a report. Nothing
- * is opened before it is asked, and it knows nothing more 5 s after that. All zero without libdw,
- * or without memory. In stack_names.c.
+ * is opened before it is asked, and it knows nothing more when its time is over; with `places` NULL
+ * after 5 s. All zero without libdw, or without memory. In stack_names.c.
  */
-bp_frame_finder bp_frame_finder_new(void);
+bp_frame_finder bp_frame_finder_new(const bp_debug_places *places);
 
 #endif

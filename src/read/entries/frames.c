@@ -30,46 +30,60 @@ static bp_frame_text read_frame(const bp_json_tree *frame) {
     };
 }
 
+/* What a bp_frame_taker gets. */
+typedef struct frame_passing {
+    bp_frame_taker *take;
+    void *context;
+} frame_passing;
+
 /* The frame with what is known of its place, and before it the functions that were inlined there.
  */
-static void pass_on(const bp_frame_text *frame, const bp_stack_place *place, bp_frame_taker *take,
-                    void *context) {
-    for (size_t i = 0; i < place->inlined_count; i++) {
+static void pass_on(void *context, const bp_json_tree *element, const bp_stack_place *place) {
+    const frame_passing *to = context;
+    const bp_frame_text frame = read_frame(element);
+    bp_frame_text text = frame;
+    for (size_t i = 0; place != NULL && i < place->inlined_count; i++) {
         const bp_stack_inlined *inlined = &place->inlined[i];
-        bp_frame_text text = *frame;
         text.symbol = inlined->symbol;
         text.demangled = inlined->demangled;
         text.source = inlined->source;
         text.line = (uint64_t)inlined->line;
         text.is_inlined = true;
-        take(context, &text);
+        to->take(to->context, &text);
     }
-    bp_frame_text text = *frame;
-    if (place->symbol != NULL) {
+    text = frame;
+    if (place != NULL && place->symbol != NULL) {
         text.symbol = place->symbol;
         text.demangled = place->demangled;
     }
-    text.source = place->source;
-    text.line = (uint64_t)place->line;
-    take(context, &text);
+    if (place != NULL) {
+        text.source = place->source;
+        text.line = (uint64_t)place->line;
+    }
+    to->take(to->context, &text);
 }
 
 void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, bp_frame_taker *take,
                     void *context) {
+    frame_passing to = {take, context};
+    bp_frames_each_place(frames, finder, pass_on, &to);
+}
+
+void bp_frames_each_place(const bp_json_tree *frames, const bp_frame_finder *finder,
+                          bp_frame_place_taker *take, void *context) {
     bool is_call = false, is_described = false;
     BP_JSON_EACH (frame, bp_json_tree_first(frames)) {
         const bp_frame_text text = read_frame(frame);
         const char *build_id = bp_json_tree_text(frame, "build_id");
         bp_stack_place place = {.address = text.address};
         is_described = is_described || text.is_inlined || text.source != NULL;
-        if (!is_described && !text.is_signal && finder->find != NULL && text.module != NULL &&
-            build_id != NULL &&
-            finder->find(finder->self, text.module, build_id, read_hex(frame, "offset"), is_call,
-                         &place)) {
-            pass_on(&text, &place, take, context);
+        bool is_found = !is_described && !text.is_signal && finder->find != NULL &&
+                        text.module != NULL && build_id != NULL &&
+                        finder->find(finder->self, text.module, build_id, read_hex(frame, "offset"),
+                                     is_call, &place);
+        take(context, frame, is_found ? &place : NULL);
+        if (is_found) {
             bp_stack_place_release(&place);
-        } else {
-            take(context, &text);
         }
         if (!text.is_inlined) {
             is_call = !text.is_signal; /* the next one is a caller, or was interrupted */

@@ -16,6 +16,12 @@ typedef void bp_frame_taker(void *context, const bp_frame_text *frame);
 void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, bp_frame_taker *take,
                     void *context);
 
+/* The same with each member, and what `finder` knows of its place; NULL: nothing. */
+typedef void bp_frame_place_taker(void *context, const bp_json_tree *frame,
+                                  const bp_stack_place *place);
+void bp_frames_each_place(const bp_json_tree *frames, const bp_frame_finder *finder,
+                          bp_frame_place_taker *take, void *context);
+
 /* Passes on the functions of Python of an element of stacks.json. */
 void bp_frames_each_python(const bp_json_tree *stack, bp_frame_taker *take, void *context);
 

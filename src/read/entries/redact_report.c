@@ -19,6 +19,7 @@
 
 static const char manifest_name[] = "manifest.json";
 static const size_t manifest_max_bytes = (size_t)16 << 20;
+static const size_t changed_max_bytes = (size_t)256 << 20;
 
 /* A report being rewritten. */
 struct rewriting {
@@ -50,34 +51,17 @@ static bp_json_tree *find_named(const bp_json_tree *object, const char *array, c
     return NULL;
 }
 
-/* The artefact of an entry that was written: its size, its name, and what was replaced. */
-static bool update_line(struct rewriting *rewriting, const char *name, const char *safe_name,
-                        uint64_t byte_count) {
-    bp_json_tree *line = find_named(rewriting->manifest, "artefacts", "name", name);
+/* What was searched, and replaced. */
+static bool add_redactions(struct rewriting *rewriting, bp_json_tree *line, uint64_t byte_count,
+                           bool is_new) {
     const uint64_t *counts = bp_redactor_counts(rewriting->redactor);
-    char sha256[BP_SHA256_TEXT_BYTES];
-    bool is_new = line == NULL; /* somebody added the entry to the report */
-    bool is_set = true;
-    if (is_new) {
-        line = bp_json_tree_append(rewriting->manifest, "artefacts");
-        is_set = line != NULL && bp_json_tree_set_text(line, "name", safe_name) &&
-                 bp_json_tree_set_text(line, "status", "ok") &&
-                 bp_json_tree_set_uint(line, "duration_ms", 0) &&
-                 bp_json_tree_set_text(line, "note", "the manifest did not list it");
-    }
-    bp_archive_take_sha256(rewriting->archive, sha256);
-    is_set = is_set && bp_json_tree_set_uint(line, "bytes", byte_count) &&
-             bp_json_tree_set_text(line, "sha256", sha256) &&
-             bp_json_tree_set_text(line, "name", safe_name);
     bool was_redacted = bp_json_tree_is_true(rewriting->manifest, "redacted") && !is_new;
-    if (is_set && byte_count > 0 && !was_redacted &&
-        !bp_redactor_is_searched(rewriting->redactor)) {
-        is_set = bp_json_tree_set_bool(line, "not_searched", true);
-    }
-    if (is_set &&
-        bp_redactor_is_searched(rewriting->redactor)) { /* exact channels too, this time */
+    bool is_set = true;
+    if (bp_redactor_is_searched(rewriting->redactor)) { /* exact channels too, this time */
         bp_json_tree_remove(line, "not_searched");
         bp_json_tree_remove(line, "exact_channels");
+    } else if (byte_count > 0 && !was_redacted) {
+        is_set = bp_json_tree_set_bool(line, "not_searched", true);
     }
     for (size_t i = 0; is_set && i < bp_rule_set_count(rewriting->request->rules); i++) {
         const char *rule = bp_rule_set_rule(rewriting->request->rules, i)->id;
@@ -96,13 +80,42 @@ static bool update_line(struct rewriting *rewriting, const char *name, const cha
     return is_set;
 }
 
+/* The artefact of an entry that was written: its size, its name, and what was replaced. */
+static bool update_line(struct rewriting *rewriting, const char *name, const char *safe_name,
+                        uint64_t byte_count, uint64_t changed_count) {
+    bp_json_tree *line = find_named(rewriting->manifest, "artefacts", "name", name);
+    char sha256[BP_SHA256_TEXT_BYTES];
+    bool is_new = line == NULL; /* somebody added the entry to the report */
+    bool is_set = true;
+    if (is_new) {
+        line = bp_json_tree_append(rewriting->manifest, "artefacts");
+        is_set = line != NULL && bp_json_tree_set_text(line, "name", safe_name) &&
+                 bp_json_tree_set_text(line, "status", "ok") &&
+                 bp_json_tree_set_uint(line, "duration_ms", 0) &&
+                 bp_json_tree_set_text(line, "note", "the manifest did not list it");
+    }
+    bp_archive_take_sha256(rewriting->archive, sha256);
+    is_set = is_set && bp_json_tree_set_uint(line, "bytes", byte_count) &&
+             bp_json_tree_set_text(line, "sha256", sha256) &&
+             bp_json_tree_set_text(line, "name", safe_name);
+    const char *key = rewriting->request->changed_key;
+    if (is_set && changed_count > 0) {
+        rewriting->count += changed_count;
+        is_set =
+            bp_json_tree_set_uint(line, key, bp_json_tree_uint_or(line, key, 0) + changed_count);
+    }
+    return is_set &&
+           (rewriting->redactor == NULL || add_redactions(rewriting, line, byte_count, is_new));
+}
+
 /* Begins, fills and ends an entry: of the archive being read, or of `text`. */
 static bugpack_status write_entry(struct rewriting *rewriting, const char *name, size_t index,
                                   const bp_buffer *text, uint64_t *ret_bytes,
                                   bugpack_error *error) {
-    bp_redactor_begin(rewriting->redactor, bp_redact_form_of(name));
-    bugpack_status status = bp_archive_begin(rewriting->archive, name,
-                                             text != NULL ? UINT_MAX : (unsigned)index, error);
+    if (rewriting->redactor != NULL) {
+        bp_redactor_begin(rewriting->redactor, bp_redact_form_of(name));
+    }
+    bugpack_status status = bp_archive_begin(rewriting->archive, name, (unsigned)index, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -119,26 +132,39 @@ static bugpack_status write_entry(struct rewriting *rewriting, const char *name,
     return bp_archive_end(rewriting->archive, ret_bytes, error);
 }
 
+/* The name of an entry may be secret, too. */
+static bool name_entry(struct rewriting *rewriting, const char *name, bp_buffer *out) {
+    return rewriting->redactor != NULL
+               ? bp_redactor_text(rewriting->redactor, name, strlen(name), out) == BUGPACK_OK
+               : bp_buffer_append_text(out, name) == BUGPACK_OK;
+}
+
 static bugpack_status copy_entry(struct rewriting *rewriting, size_t index, bugpack_error *error) {
+    const bp_redact_request *request = rewriting->request;
     const char *name = bp_archive_reader_member(rewriting->reader, index).name;
-    uint64_t byte_count = 0;
-    bp_buffer safe_name;
+    uint64_t byte_count = 0, changed_count = 0;
+    bp_buffer safe_name, changed;
     if (strcmp(name, manifest_name) == 0) {
         return BUGPACK_OK;
     }
     bp_buffer_init(&safe_name, (size_t)1 << 20);
-    bugpack_status status =
-        bp_redactor_text(rewriting->redactor, name, strlen(name), &safe_name) == BUGPACK_OK
-            ? BUGPACK_OK
-            : bp_fail_memory(error, "redact a report");
+    bp_buffer_init(&changed, changed_max_bytes);
+    bugpack_status status = name_entry(rewriting, name, &safe_name)
+                                ? BUGPACK_OK
+                                : bp_fail_memory(error, "write a report again");
+    if (status == BUGPACK_OK && request->change != NULL) {
+        status = request->change(request->context, rewriting->reader, index, &changed,
+                                 &changed_count, error);
+    }
     if (status == BUGPACK_OK) {
-        status =
-            write_entry(rewriting, bp_buffer_text(&safe_name), index, NULL, &byte_count, error);
+        status = write_entry(rewriting, bp_buffer_text(&safe_name), index,
+                             changed.size > 0 ? &changed : NULL, &byte_count, error);
     }
     if (status == BUGPACK_OK &&
-        !update_line(rewriting, name, bp_buffer_text(&safe_name), byte_count)) {
-        status = bp_fail_memory(error, "redact a report");
+        !update_line(rewriting, name, bp_buffer_text(&safe_name), byte_count, changed_count)) {
+        status = bp_fail_memory(error, "write a report again");
     }
+    bp_buffer_release(&changed);
     bp_buffer_release(&safe_name);
     return status;
 }
@@ -147,13 +173,13 @@ static bugpack_status add_manifest(struct rewriting *rewriting, bugpack_error *e
     uint64_t byte_count = 0;
     bp_buffer text;
     bp_buffer_init(&text, 2 * manifest_max_bytes);
-    bugpack_status status =
-        bp_json_tree_set_bool(rewriting->manifest, "redacted", true) &&
-                bp_json_tree_set_bool(rewriting->manifest, "redacted_again", true)
-            ? bp_json_tree_print(rewriting->manifest, &text, error)
-            : bp_fail_memory(error, "redact a report");
+    bool is_marked = rewriting->redactor == NULL ||
+                     (bp_json_tree_set_bool(rewriting->manifest, "redacted", true) &&
+                      bp_json_tree_set_bool(rewriting->manifest, "redacted_again", true));
+    bugpack_status status = is_marked ? bp_json_tree_print(rewriting->manifest, &text, error)
+                                      : bp_fail_memory(error, "redact a report");
     if (status == BUGPACK_OK) {
-        status = write_entry(rewriting, manifest_name, 0, &text, &byte_count, error);
+        status = write_entry(rewriting, manifest_name, UINT_MAX, &text, &byte_count, error);
     }
     bp_buffer_release(&text);
     return status;
@@ -195,11 +221,12 @@ static bugpack_status rewrite(struct rewriting *rewriting, int dir_fd, int fd, u
                                       .name = rewriting->request->output_path,
                                       .wall_ns = bp_clock_wall_ns()};
     bugpack_status status = bp_archive_new(&target, &rewriting->archive, error);
-    rewriting->redactor = bp_redactor_new(rewriting->request->rules);
-    if (status == BUGPACK_OK && rewriting->redactor == NULL) {
+    bool is_redacted = rewriting->request->rules != NULL;
+    rewriting->redactor = is_redacted ? bp_redactor_new(rewriting->request->rules) : NULL;
+    if (status == BUGPACK_OK && is_redacted && rewriting->redactor == NULL) {
         status = bp_fail_memory(error, "redact a report");
     }
-    if (status == BUGPACK_OK) {
+    if (status == BUGPACK_OK && is_redacted) {
         bp_archive_set_filter(rewriting->archive, redact, rewriting->redactor);
     }
     for (size_t i = 0; status == BUGPACK_OK && i < bp_archive_reader_count(rewriting->reader);
@@ -227,6 +254,9 @@ static bugpack_status publish(struct rewriting *rewriting, int dir_fd, const cha
         goto out;
     }
     status = rewrite(rewriting, dir_fd, bp_staged_file_fd(file), &zip_bytes, error);
+    if (status == BUGPACK_OK && rewriting->request->change != NULL && rewriting->count == 0) {
+        status = bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "nothing of the report would change");
+    }
     if (status != BUGPACK_OK) {
         goto out;
     }

@@ -1,6 +1,6 @@
 /*
- * Rules of redaction applied to a report that is there already: a whole report again, in a new
- * file; and what it may hold about a person, for whoever is about to send it.
+ * A report that is there already written again, in a new file: with rules of redaction applied, or
+ * with entries changed; and what it may hold about a person, for whoever is about to send it.
  */
 #ifndef BP_ENTRIES_REDACT_REPORT_H
 #define BP_ENTRIES_REDACT_REPORT_H
@@ -11,22 +11,32 @@
 
 #include <bugpack/error.h>
 
+#include "archive/reader.h"
 #include "base/buffer.h"
 #include "platform/staged_file.h"
 #include "redact/rule_set.h"
 
+/* Appends what an entry becomes, or leaves `out` empty: it stays as it is. `ret_count` gets how
+ * much has changed. */
+typedef bugpack_status bp_entry_changer(void *context, const bp_archive_reader *reader,
+                                        size_t index, bp_buffer *out, uint64_t *ret_count,
+                                        bugpack_error *error);
+
 /* All borrowed. */
 typedef struct bp_redact_request {
-    const char *path; /* of the report */
-    const bp_rule_set *rules;
+    const char *path;         /* of the report */
+    const bp_rule_set *rules; /* NULL: nothing is redacted, and `change` is called */
+    bp_entry_changer *change;
+    void *context;
+    const char *changed_key; /* of a manifest line, for the count */
     const char *output_path; /* has a slash; "-2" and so on is added to a name that is taken */
     bp_publish_hook hook;
 } bp_redact_request;
 
 /*
- * Writes the report without what the rules match. Its manifest says so, and adds what was replaced
- * to what is counted there. `ret_name` gets the new name without its directory, `ret_count` how
- * much was replaced.
+ * Writes the report without what the rules match, or with the changed entries. Its manifest says
+ * so, and adds what was replaced or changed to what is counted there. `ret_name` gets the new name
+ * without its directory, `ret_count` how much it was.
  *
  * CORRUPT and UNSUPPORTED as bp_report_file_take; IO; NO_MEMORY; what the hook returns. Nothing is
  * left behind on failure.

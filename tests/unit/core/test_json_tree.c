@@ -186,6 +186,23 @@ Test(json_tree, prints_what_it_read_and_numbers_as_they_were) {
     bp_json_tree_free(tree);
 }
 
+Test(json_tree, takes_elements_before_any_other) {
+    static const char text[] = "{\"a\": [{\"n\": 1}, {\"n\": 2}]}";
+    static const char wanted[] = "{\n  \"a\": [\n    {},\n    {\n      \"n\": 1\n    },\n    {},\n"
+                                 "    {\n      \"n\": 2\n    },\n    {}\n  ]\n}\n";
+    bp_json_tree *tree = NULL;
+    BUFFER(printed, 1024);
+    cr_assert(eq(int, bp_json_tree_read(text, sizeof text - 1, &tree, &error), BUGPACK_OK));
+    bp_json_tree *array = (bp_json_tree *)(uintptr_t)bp_json_tree_array(tree, "a");
+    BP_JSON_EACH (element, bp_json_tree_first(array)) {
+        cr_assert(ne(ptr, bp_json_tree_insert(array, (bp_json_tree *)(uintptr_t)element), NULL));
+    }
+    cr_assert(ne(ptr, bp_json_tree_append(tree, "a"), NULL), "the last one is still known");
+    cr_assert(eq(int, bp_json_tree_print(tree, &printed, &error), BUGPACK_OK));
+    cr_expect(eq(str, printed.data, wanted));
+    bp_json_tree_free(tree);
+}
+
 Test(json_tree, is_made_member_by_member_with_exact_numbers) {
     bp_json_maker maker;
     double value = 0;

@@ -1,0 +1,211 @@
+#include "entries/symbolize.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "base/utf8.h"
+#include "entries/frames.h"
+#include "json/tree_reader.h"
+#include "model/entry.h"
+
+/* Of stacks.json, which has 64 MiB at most, as a tree. */
+static const size_t tree_max_bytes = (size_t)1 << 30;
+static const size_t text_max_bytes = (size_t)64 << 20;
+
+/* The frames of one stack. */
+typedef struct stack_change {
+    bp_symbolizer *symbolizer;
+    bp_json_tree *frames;
+    bool lacks_memory;
+} stack_change;
+
+static bool set_text(bp_json_tree *frame, const char *key, const char *text) {
+    return text == NULL || bp_json_tree_set_text(frame, key, text);
+}
+
+static bool set_line(bp_json_tree *frame, const char *source, int line) {
+    return source == NULL || (bp_json_tree_set_text(frame, "source", source) &&
+                              bp_json_tree_set_uint(frame, "line", line > 0 ? (uint64_t)line : 0));
+}
+
+/* A function that was inlined where the frame is. */
+static bool add_inlined(bp_json_tree *frames, bp_json_tree *frame,
+                        const bp_stack_inlined *inlined) {
+    static const char *const keys[] = {"address", "module", "offset", "file_address", "build_id"};
+    bp_json_tree *added = bp_json_tree_insert(frames, frame);
+    bool is_set = added != NULL;
+    for (size_t i = 0; is_set && i < sizeof keys / sizeof keys[0]; i++) {
+        is_set = set_text(added, keys[i], bp_json_tree_text(frame, keys[i]));
+    }
+    return is_set && set_text(added, "symbol", inlined->symbol) &&
+           set_text(added, "demangled", inlined->demangled) &&
+           set_line(added, inlined->source, inlined->line) &&
+           bp_json_tree_set_bool(added, "inlined", true);
+}
+
+static void note_unnamed(bp_symbolizer *symbolizer, const bp_json_tree *frame) {
+    const char *path = bp_json_tree_text(frame, "module");
+    const char *id = bp_json_tree_text(frame, "build_id");
+    size_t i = 0;
+    while (id != NULL && i < symbolizer->unnamed_count &&
+           strcmp(symbolizer->unnamed[i].build_id, id) != 0) {
+        i++;
+    }
+    if (path != NULL && id != NULL && i == symbolizer->unnamed_count &&
+        i < BP_SYMBOLIZE_UNNAMED_MAX && (symbolizer->unnamed[i].path = strdup(path)) != NULL) {
+        bp_utf8_copy(symbolizer->unnamed[i].build_id, sizeof symbolizer->unnamed[i].build_id, id);
+        symbolizer->unnamed_count++;
+    }
+}
+
+/* A bp_frame_place_taker. */
+static void change_frame(void *context, const bp_json_tree *element, const bp_stack_place *place) {
+    stack_change *self = context;
+    bp_json_tree *frame = (bp_json_tree *)(uintptr_t)element; /* of a tree that is ours */
+    const char *symbol = bp_json_tree_text(element, "symbol");
+    bool has_line = place != NULL && (place->source != NULL || place->inlined_count > 0);
+    bool has_name = place != NULL && place->symbol != NULL;
+    bool is_better =
+        has_line || (has_name && (symbol == NULL || strcmp(symbol, place->symbol) != 0));
+    bool is_set = true;
+    if (is_better) {
+        for (size_t i = 0; is_set && i < place->inlined_count; i++) {
+            is_set = add_inlined(self->frames, frame, &place->inlined[i]);
+        }
+        if (has_name) {
+            bp_json_tree_remove(frame, "demangled");
+            is_set = is_set && set_text(frame, "symbol", place->symbol) &&
+                     set_text(frame, "demangled", place->demangled) &&
+                     bp_json_tree_set_uint(frame, "symbol_offset", place->symbol_offset);
+        }
+        is_set = is_set && set_line(frame, place->source, place->line);
+        self->symbolizer->named_count++;
+    } else if (symbol == NULL) {
+        note_unnamed(self->symbolizer, element);
+    }
+    self->lacks_memory = self->lacks_memory || !is_set;
+}
+
+static bool change_stack(bp_symbolizer *symbolizer, const bp_json_tree *stack) {
+    const bp_json_tree *frames = bp_json_tree_array(stack, "frames");
+    stack_change self = {symbolizer, (bp_json_tree *)(uintptr_t)frames, false};
+    if (frames != NULL) {
+        bp_frames_each_place(frames, &symbolizer->finder, change_frame, &self);
+    }
+    return !self.lacks_memory;
+}
+
+static bugpack_status read_text(const bp_archive_reader *reader, size_t index, bp_buffer *text,
+                                bugpack_error *error) {
+    return bp_archive_reader_read(reader, index, text_max_bytes, bp_buffer_sink, text, error);
+}
+
+/* The document with its frames changed. */
+static bugpack_status change_document(bp_symbolizer *symbolizer, const bp_archive_reader *reader,
+                                      size_t index, bp_json_tree **ret_tree, bugpack_error *error) {
+    bp_buffer text;
+    bp_buffer_init(&text, text_max_bytes);
+    bugpack_status status = read_text(reader, index, &text, error);
+    if (status == BUGPACK_OK) {
+        status = bp_json_tree_read_within(bp_buffer_text(&text), text.size, tree_max_bytes,
+                                          ret_tree, error);
+    }
+    bp_buffer_release(&text);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    const bp_json_tree *backtrace = bp_json_tree_object(*ret_tree, "backtrace");
+    bool is_done = backtrace == NULL || change_stack(symbolizer, backtrace);
+    BP_JSON_EACH (thread, bp_json_tree_rows(*ret_tree, "threads")) {
+        is_done = is_done && change_stack(symbolizer, thread);
+    }
+    return is_done ? BUGPACK_OK : bp_fail_memory(error, "add names to frames");
+}
+
+/* The lines of one thread. */
+typedef struct line_printing {
+    bp_buffer *out;
+    size_t number;
+} line_printing;
+
+/* A bp_frame_taker. */
+static void print_line(void *context, const bp_frame_text *frame) {
+    line_printing *lines = context;
+    bp_frame_append_line(lines->out, frame, lines->number++);
+}
+
+/* stacks.txt has a thread for each of stacks.json, in the same order: the frames below each header
+ * are printed again. */
+static void change_text(const char *text, const bp_json_tree *stacks, bp_buffer *out) {
+    static const bp_frame_finder knows_nothing = {NULL, NULL, NULL};
+    const bp_json_tree *thread = bp_json_tree_rows(stacks, "threads");
+    bool is_replaced = false;
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n") + (strchr(text, '\n') != NULL);
+        bool is_header = strncmp(text, "Thread ", 7) == 0;
+        is_replaced = is_header || (is_replaced && text[0] == '#');
+        if (is_header || !is_replaced) {
+            (void)bp_buffer_append(out, text, length);
+        }
+        if (is_header && thread != NULL) {
+            line_printing lines = {out, 0};
+            bp_frames_each(bp_json_tree_array(thread, "frames"), &knows_nothing, print_line,
+                           &lines);
+            thread = bp_json_tree_next(thread);
+        }
+        text += length;
+    }
+}
+
+/* Appends the new text of the entry `name`, beside which is a stacks.json. */
+static bugpack_status print_text(bp_symbolizer *symbolizer, const bp_archive_reader *reader,
+                                 const char *name, size_t index, bp_buffer *out,
+                                 bugpack_error *error) {
+    uint64_t named_count = symbolizer->named_count; /* the document itself counts */
+    bp_json_tree *stacks = NULL;
+    bp_buffer text;
+    size_t stacks_index;
+    char *document = NULL;
+    bugpack_status status = BUGPACK_OK;
+    bp_buffer_init(&text, text_max_bytes);
+    if (asprintf(&document, "%.*s.json", (int)strlen(name) - 4, name) < 0) {
+        document = NULL;
+        status = bp_fail_memory(error, "add names to frames");
+    } else if (bp_archive_reader_find(reader, document, &stacks_index)) {
+        status = change_document(symbolizer, reader, stacks_index, &stacks, error);
+        symbolizer->named_count = named_count;
+        status = status == BUGPACK_OK ? read_text(reader, index, &text, error) : status;
+    }
+    if (status == BUGPACK_OK && stacks != NULL) {
+        change_text(bp_buffer_text(&text), stacks, out);
+        status = out->status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "print stacks");
+    }
+    bp_json_tree_free(stacks);
+    bp_buffer_release(&text);
+    free(document);
+    return status;
+}
+
+bugpack_status bp_symbolize_entry(void *context, const bp_archive_reader *reader, size_t index,
+                                  bp_buffer *out, uint64_t *ret_count, bugpack_error *error) {
+    bp_symbolizer *symbolizer = context;
+    const char *name = bp_archive_reader_member(reader, index).name;
+    const char *of_process = bp_entry_in_process(name);
+    uint64_t before = symbolizer->named_count;
+    bp_json_tree *tree = NULL;
+    bugpack_status status = BUGPACK_OK;
+    if (strcmp(of_process, "stacks.txt") == 0) {
+        return print_text(symbolizer, reader, name, index, out, error);
+    }
+    if (strcmp(of_process, "crash.json") == 0 || strcmp(of_process, "stacks.json") == 0) {
+        status = change_document(symbolizer, reader, index, &tree, error);
+        *ret_count = symbolizer->named_count - before;
+    }
+    if (status == BUGPACK_OK && *ret_count > 0) {
+        status = bp_json_tree_print(tree, out, error);
+    }
+    bp_json_tree_free(tree);
+    return status;
+}
