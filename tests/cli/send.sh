@@ -132,6 +132,43 @@ rm config/bugpack/send.conf
 exits 1 send -y --to y one.zip
 expect_err 'there is no destination "y"'
 
+fact 'Sentry gets an event with the zip as its attachment'
+configure "[destination \"sentry\"]
+url = https://k3yk3yk3y@127.0.0.1:$(cat tls/port)/base/42
+type = sentry
+caCert = $scratch/cert.pem
+consent = always"
+exits 0 send --to sentry one.zip
+expect_same 'what is printed' "$https/base/42" "$(cat out)"
+expect_same 'the request' 'POST /base/api/42/envelope/ application/x-sentry-envelope' \
+    "$(last '"\(.method) \(.path) \(.headers["content-type"])"')"
+expect_like 'the key' 'Sentry sentry_version=7, *, sentry_key=k3yk3yk3y' "$(last '.headers["x-sentry-auth"]')"
+python3 - >out 2>err <<'END' || wrong 'the envelope is malformed'
+import hashlib, json
+line = json.loads(open("tls/requests").read().splitlines()[-1])
+rest = open(f"tls/bodies/{line['body']}", "rb").read()
+head, rest = rest.split(b"\n", 1)
+event_id = json.loads(head)["event_id"]
+while rest:
+    item, rest = rest.split(b"\n", 1)
+    item = json.loads(item)
+    body, rest = rest[:item["length"]], rest[item["length"]:]
+    assert rest[:1] == b"\n"
+    rest = rest[1:]
+    if item["type"] == "event":
+        event = json.loads(body)
+        print(event["event_id"] == event_id, event["platform"], event["message"]["formatted"], event["fingerprint"])
+    else:
+        print(event_id, item["type"], item["filename"], hashlib.sha256(body).hexdigest())
+END
+expect_out "True native sleep: bugreport ['sleep', 'bugreport']"
+expect_out "$id attachment one.zip $sum"
+configure "[destination \"sentry\"]
+url = https://h/42
+type = sentry"
+exits 1 send --to sentry one.zip
+expect_err 'the URL of Sentry is a DSN'
+
 fact 'a directory gets a whole copy, and another beside it'
 exits 0 send -y --to ./inbox one.zip
 expect_same 'the path' ./inbox/one.zip "$(cat out)"

@@ -16,7 +16,7 @@
 enum { help_column_max = 28 };
 
 /* Codes of our options for getopt begin beyond any character. */
-enum { option_max = 40, first_code = 256 };
+enum { option_max = 48, first_code = 256 };
 
 const bp_cli_bounds bp_cli_pids = {"a process id", 1, INT32_MAX, 1};
 const bp_cli_bounds bp_cli_windows = {"seconds", 0, BUGPACK_SAMPLE_WINDOW_MAX_MS / 1000, 1000};

@@ -124,12 +124,17 @@ static bugpack_status say_unknown(const bp_send_settings *settings, const char *
                          path, name, settings->count);
 }
 
+/* True if the configuration says what it is: it is neither a URL nor a directory. */
+static bool is_name(const char *to) {
+    return strchr(to, '/') == NULL;
+}
+
 /* Finds or makes the destination of --to, and gives it what the command line says. */
 static bugpack_status choose(const send_options *options, const char *to,
                              const bp_send_settings *settings, const char *config_path,
                              bp_send_destination *ret_destination, bugpack_error *error) {
     *ret_destination = (bp_send_destination)BP_SEND_DESTINATION_INIT;
-    if (bp_url_has_scheme(to) || strchr(to, '/') != NULL) {
+    if (!is_name(to)) {
         ret_destination->url = to;
     } else {
         const bp_send_destination *found = bp_send_settings_find(settings, to);
@@ -531,7 +536,9 @@ static bp_cli_exit run(void *context, char **operands) {
         }
     }
     bp_cli_exit result = BP_CLI_FAILED;
-    bugpack_status status = bp_send_settings_read(config_path, &settings, &error);
+    bool has_settings = options->is_queued || is_name(to);
+    bugpack_status status =
+        bp_send_settings_read(has_settings ? config_path : NULL, &settings, &error);
     if (status == BUGPACK_OK && to != NULL) {
         status = choose(options, to, &settings, config_path, &destination, &error);
     }

@@ -16,8 +16,8 @@
 
 enum { file_max_bytes = 1 << 20, secret_min_bytes = 4 };
 
-/* What Sentry takes in one envelope. */
-static const uint64_t sentry_max_bytes = 20 * 1000 * 1000;
+/* Sentry takes 20 MB in one envelope, in which the event needs some room. */
+static const uint64_t sentry_max_bytes = 20 * 1000 * 1000 - 64 * 1024;
 
 /* --- values -------------------------------------------------------------------------------- */
 

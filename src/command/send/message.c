@@ -7,6 +7,7 @@
 #include <bugpack/version.h>
 
 #include "base/status.h"
+#include "send/envelope.h"
 
 enum { text_max_bytes = 1 << 20 };
 
@@ -77,6 +78,16 @@ static void add_form(const bp_send_destination *destination, const bp_send_repor
     (void)bp_buffer_printf(&message->texts[BP_SEND_AFTER], "\r\n--%s--\r\n", boundary);
 }
 
+/* The zip as it is, or in a form. */
+static void add_content(const bp_send_destination *destination, const bp_send_report *report,
+                        bp_send_message *message) {
+    if (destination->form_field != NULL) {
+        add_form(destination, report, message);
+    } else {
+        (void)bp_buffer_append_text(&message->texts[BP_SEND_TYPE], "Content-Type: application/zip");
+    }
+}
+
 bugpack_status bp_send_message_make(const bp_send_destination *destination,
                                     const bp_send_report *report, bp_send_message *message,
                                     bugpack_error *error) {
@@ -84,12 +95,15 @@ bugpack_status bp_send_message_make(const bp_send_destination *destination,
         bp_buffer_init(&message->texts[i], text_max_bytes);
     }
     message->is_post = destination->is_post;
-    add_url(destination, report, &message->texts[BP_SEND_URL]);
     (void)bp_buffer_printf(&message->texts[BP_SEND_KEY], "Idempotency-Key: %s", report->id);
-    if (destination->form_field != NULL) {
-        add_form(destination, report, message);
+    if (destination->type == BP_SEND_SENTRY) {
+        bugpack_status status = bp_send_envelope_make(destination, report, message, error);
+        if (status != BUGPACK_OK) {
+            return status;
+        }
     } else {
-        (void)bp_buffer_append_text(&message->texts[BP_SEND_TYPE], "Content-Type: application/zip");
+        add_url(destination, report, &message->texts[BP_SEND_URL]);
+        add_content(destination, report, message);
     }
     for (size_t i = 0; i < BP_SEND_TEXT_COUNT; i++) {
         if (message->texts[i].status != BUGPACK_OK) {
