@@ -3,7 +3,7 @@ CREATE TABLE reports_shard (
     report_id String, session_id String, report_type String, gap_key String,
     channel String, triggered_at String, started_at String, session_end String,
     signal String, os String, arch String, kernel String, machine String,
-    pid Nullable(UInt64), process_key String,
+    signature String, weak_signature Nullable(UInt8), pid Nullable(UInt64), process_key String,
     complete Nullable(UInt8), deadlock Nullable(UInt8), deadlocked_threads Array(String),
     critical_findings UInt64, finding_count UInt64, finding_ids Array(String), finding String,
     cpu_percent Nullable(Float64), thread_count Nullable(UInt64),

@@ -6,7 +6,7 @@ FROM read_json(file, format = 'newline_delimited', maximum_object_size = 3355443
     report_id: 'VARCHAR', session_id: 'VARCHAR', report_type: 'VARCHAR', gap_key: 'VARCHAR',
     channel: 'VARCHAR', triggered_at: 'TIMESTAMP', started_at: 'TIMESTAMP', session_end: 'VARCHAR',
     signal: 'VARCHAR', os: 'VARCHAR', arch: 'VARCHAR', kernel: 'VARCHAR', machine: 'VARCHAR',
-    pid: 'UBIGINT', process_key: 'VARCHAR',
+    signature: 'VARCHAR', weak_signature: 'BOOLEAN', pid: 'UBIGINT', process_key: 'VARCHAR',
     complete: 'BOOLEAN', deadlock: 'BOOLEAN', deadlocked_threads: 'VARCHAR[]',
     critical_findings: 'UBIGINT', finding_count: 'UBIGINT', finding_ids: 'VARCHAR[]', finding: 'VARCHAR',
     cpu_percent: 'DOUBLE', thread_count: 'UBIGINT',
