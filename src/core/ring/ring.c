@@ -599,7 +599,3 @@ bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t 
     follower->sequence = last_sequence == 0 ? follower->sequence : last_sequence;
     return BUGPACK_OK;
 }
-
-uint64_t bp_ring_newest(const bp_ring *ring) {
-    return atomic_load_explicit(&ring->page->sequence, memory_order_acquire);
-}

@@ -180,9 +180,6 @@ bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t 
                               bp_sink *sink, void *context, uint64_t *ret_lost_count,
                               bool *ret_is_rest, bugpack_error *error);
 
-/* The sequence of the newest record; 0: none was appended. Any thread. */
-uint64_t bp_ring_newest(const bp_ring *ring);
-
 /*
  * The same from the file of a ring whose writer has ended, with pread only: truncation, damage or
  * forgery costs the damaged records, never a signal and never more than 1 MiB of memory. What the

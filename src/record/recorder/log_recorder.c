@@ -154,7 +154,8 @@ static bugpack_status read_lines(void *context, const void *bytes, size_t byte_c
                                       .message = text + header.channel_bytes + header.thread_bytes,
                                       .channel_bytes = header.channel_bytes,
                                       .message_bytes = header.message_bytes,
-                                      .sequence = record->sequence};
+                                      .sequence = record->sequence,
+                                      .monotonic_ns = record->monotonic_ns};
             to->reader(to->context, &line);
         }
         at += sizeof *record + ((size_t)record->payload_bytes + 7) / 8 * 8;

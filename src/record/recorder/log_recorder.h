@@ -46,7 +46,7 @@ void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, cons
 typedef struct bp_log_text {
     const char *channel, *message;
     size_t channel_bytes, message_bytes;
-    uint64_t sequence;
+    uint64_t sequence, monotonic_ns;
 } bp_log_text;
 typedef void bp_log_reader(void *context, const bp_log_text *line);
 

@@ -26,8 +26,8 @@ static const size_t log_piece_bytes = (size_t)256 << 10;
 
 typedef struct watched {
     bp_condition *condition;
-    uint64_t from_sequence; /* what was logged before is not looked at */
-    bool has_matched;       /* in this look at the log, of which one match counts. The monitor's */
+    uint64_t from_ns; /* what was logged before is not looked at */
+    bool has_matched; /* in this look at the log, of which one match counts. The monitor's */
 } watched;
 
 struct conditions {
@@ -152,7 +152,7 @@ static void look_at_line(void *context, const bp_log_text *line) {
     size_t count = atomic_load_explicit(&self->count, memory_order_acquire);
     for (size_t i = 0; i < count; i++) {
         watched *item = &self->items[i];
-        if (!item->has_matched && line->sequence > item->from_sequence &&
+        if (!item->has_matched && line->monotonic_ns >= item->from_ns &&
             bp_condition_look_at_line(item->condition, line->message, line->message_bytes,
                                       line->sequence, &truth)) {
             item->has_matched = true;
@@ -367,7 +367,6 @@ static bugpack_status prepare(struct conditions *self, const bp_condition *condi
 }
 
 static bugpack_status add(struct conditions *self, bp_condition *condition, bugpack_error *error) {
-    const bp_ring *log = self->base.context.report->recorder->by_kind[BP_RING_KIND_LOG];
     size_t count = atomic_load(&self->count);
     if (count == BUGPACK_CONDITIONS_MAX) {
         return bp_fail(error, BUGPACK_ERR_LIMIT, "the session has %d conditions already",
@@ -375,8 +374,7 @@ static bugpack_status add(struct conditions *self, bp_condition *condition, bugp
     }
     bugpack_status status = prepare(self, condition, error);
     if (status == BUGPACK_OK) {
-        self->items[count] = (watched){.condition = condition,
-                                       .from_sequence = log == NULL ? 0 : bp_ring_newest(log)};
+        self->items[count] = (watched){condition, bp_clock_monotonic_ns(), false};
         atomic_store_explicit(&self->count, count + 1, memory_order_release);
         unsigned needs = bp_condition_needs(condition);
         needs |= atomic_load(&self->looks_itself) ? BP_CONDITION_NEEDS_SAMPLES : 0;

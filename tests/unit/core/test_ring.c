@@ -311,7 +311,6 @@ Test(ring, a_follower_gets_each_record_once_and_knows_how_many_it_missed) {
     bp_ring_follower follower = {0};
     uint64_t lost_count = 0, sequence = 0, turn = 0;
     bool is_rest = false;
-    cr_assert(zero(u64, bp_ring_newest(ring)));
     cr_assert(zero(u64, follow(ring, &follower, SIZE_MAX, &lost_count, &is_rest)));
     for (; turn < 3000; turn++) {
         for (uint64_t i = 0; i < turn % 7; i++) {
@@ -321,7 +320,6 @@ Test(ring, a_follower_gets_each_record_once_and_knows_how_many_it_missed) {
         cr_assert(zero(u64, lost_count));
         cr_assert(not(is_rest));
     }
-    cr_assert(eq(u64, bp_ring_newest(ring), sequence));
     for (uint64_t i = 0; i < 10000; i++) { /* more than it holds */
         sequence = append_number(ring, 1, sequence + 1, 100);
     }
