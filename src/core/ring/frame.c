@@ -102,6 +102,42 @@ uint64_t bp_frame_mark(uint64_t seed, uint64_t offset, const bp_ring_record *rec
     return bp_frame_hash_end(&hash);
 }
 
+void bp_frame_write(unsigned char *data, uint64_t offset, uint64_t seed,
+                    const bp_ring_record *record, const struct iovec *parts, size_t part_count) {
+    bp_frame *frame = (void *)(data + offset);
+    atomic_store_explicit(&frame->mark, 0, memory_order_relaxed);
+    atomic_signal_fence(memory_order_release);
+    frame->record = *record;
+    unsigned char *payload = (unsigned char *)frame + sizeof *frame;
+    unsigned char *at = payload;
+    for (size_t i = 0; i < part_count; i++) {
+        if (parts[i].iov_len > 0) {
+            memcpy(at, parts[i].iov_base, parts[i].iov_len);
+            at += parts[i].iov_len;
+        }
+    }
+    size_t padding = (size_t)(bp_frame_padded(record->payload_bytes) - record->payload_bytes);
+    for (size_t i = 0; i < padding; i++) {
+        at[i] = 0;
+    }
+    atomic_store_explicit(&frame->mark, bp_frame_mark(seed, offset, record, payload),
+                          memory_order_release);
+}
+
+#if defined(__has_attribute)
+#if __has_attribute(no_sanitize)
+__attribute__((no_sanitize("thread")))
+#endif
+#endif
+void
+bp_frame_copy_racing(void *to, const void *from, size_t byte_count) {
+    uint64_t *out = to;
+    const volatile uint64_t *in = from;
+    for (size_t i = 0; i < byte_count / sizeof *out; i++) {
+        out[i] = in[i];
+    }
+}
+
 bool bp_frame_is_beginning(uint64_t mark, uint64_t seed, uint64_t offset,
                            const bp_ring_record *record) {
     return (mark & 1) == 1 && ((hash_record(seed, offset, record) ^ mark) >> 32) == 0;

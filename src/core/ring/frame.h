@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/sanitizer.h"
 #include "ring/ring.h"
 
 #define BP_FRAME_MAGIC 0x31676e6972707562u /* "bupring1", little endian */
@@ -68,6 +69,18 @@ static inline bool bp_frame_is_pad(uint64_t mark) {
     return mark != 0 && (mark & 1) == 0;
 }
 
+/*
+ * ThreadSanitizer does not support fences, and gcc refuses them under it. The machines it runs on
+ * keep the order of stores and of loads by themselves.
+ */
+static inline void bp_frame_fence(memory_order order) {
+#if BP_THREAD_SANITIZER
+    atomic_signal_fence(order);
+#else
+    atomic_thread_fence(order);
+#endif
+}
+
 uint64_t bp_frame_new_seed(void);
 uint64_t bp_frame_page_check(const bp_frame_page *page);
 /* Never 0. */
@@ -106,6 +119,17 @@ uint64_t bp_frame_hash_end(bp_frame_hash *hash);
 /* The same for a payload in one piece. */
 uint64_t bp_frame_mark(uint64_t seed, uint64_t offset, const bp_ring_record *record,
                        const unsigned char *payload);
+
+/* Writes a frame at `offset` of the data area, its mark last. The parts are the payload. */
+void bp_frame_write(unsigned char *data, uint64_t offset, uint64_t seed,
+                    const bp_ring_record *record, const struct iovec *parts, size_t part_count);
+
+/*
+ * Copies what may be overwritten meanwhile, as in a seqlock: the result is valid only where a word
+ * that writers change before they overwrite anything, read after bp_frame_fence(acquire), is as it
+ * was. All three arguments are multiples of 8.
+ */
+void bp_frame_copy_racing(void *to, const void *from, size_t byte_count);
 
 /* True if `mark` fits this record at this offset; the payload is not checked. */
 bool bp_frame_is_beginning(uint64_t mark, uint64_t seed, uint64_t offset,

@@ -10,7 +10,6 @@
 
 #include "base/buffer.h"
 #include "base/lock.h"
-#include "base/sanitizer.h"
 #include "base/status.h"
 #include "ring/frame.h"
 
@@ -35,18 +34,6 @@ struct bp_ring {
     uint64_t wrap_offset; /* where frames ended when head last returned to offset 0 */
     bool is_sealed;
 };
-
-/*
- * ThreadSanitizer does not support fences, and gcc refuses them under it. The machines it runs on
- * keep the order of stores and of loads by themselves.
- */
-static inline void fence(memory_order order) {
-#if BP_THREAD_SANITIZER
-    atomic_signal_fence(order);
-#else
-    atomic_thread_fence(order);
-#endif
-}
 
 /* Rounds up to pages. INVALID outside the bounds. */
 static bugpack_status round_capacity(size_t capacity_bytes, uint64_t *ret_capacity,
@@ -292,7 +279,7 @@ static void make_room(bp_ring *ring, uint64_t needed) {
         ring->tail_offset = ring->tail_offset == ring->capacity ? 0 : ring->tail_offset;
     } while (ring->head + needed - ring->tail > ring->capacity);
     atomic_store_explicit(&ring->page->tail, ring->tail, memory_order_relaxed);
-    fence(memory_order_release);
+    bp_frame_fence(memory_order_release);
 }
 
 /* Makes room for the next frame and moves the head to its beginning, after a pad if needed. */
@@ -309,29 +296,6 @@ static void claim(bp_ring *ring, uint64_t needed) {
     ring->wrap_offset = offset;
     ring->head += left;
     ring->head_offset = 0;
-}
-
-static void fill(bp_ring *ring, const bp_ring_record *record, const struct iovec *parts,
-                 size_t part_count) {
-    bp_frame *frame = (void *)(ring->data + ring->head_offset);
-    atomic_store_explicit(&frame->mark, 0, memory_order_relaxed);
-    atomic_signal_fence(memory_order_release);
-    frame->record = *record;
-    unsigned char *payload = (unsigned char *)frame + sizeof *frame;
-    unsigned char *at = payload;
-    for (size_t i = 0; i < part_count; i++) {
-        if (parts[i].iov_len > 0) {
-            memcpy(at, parts[i].iov_base, parts[i].iov_len);
-            at += parts[i].iov_len;
-        }
-    }
-    size_t padding = (size_t)(bp_frame_padded(record->payload_bytes) - record->payload_bytes);
-    for (size_t i = 0; i < padding; i++) {
-        at[i] = 0;
-    }
-    atomic_store_explicit(&frame->mark,
-                          bp_frame_mark(ring->seed, ring->head_offset, record, payload),
-                          memory_order_release);
 }
 
 size_t bp_ring_payload_max(const bp_ring *ring) {
@@ -383,7 +347,8 @@ uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry) {
     }
     record.sequence = ++ring->sequence;
     claim(ring, needed);
-    fill(ring, &record, entry->parts, entry->part_count);
+    bp_frame_write(ring->data, ring->head_offset, ring->seed, &record, entry->parts,
+                   entry->part_count);
     ring->head += needed;
     ring->head_offset += needed;
     ring->head_offset = ring->head_offset == ring->capacity ? 0 : ring->head_offset;
@@ -404,16 +369,6 @@ uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, 
     return bp_ring_append_entry(ring, &entry);
 }
 
-void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record) {
-    if (view->record_count++ == 0) {
-        view->first_sequence = record->sequence;
-        view->first_ns = view->last_ns = record->monotonic_ns;
-    }
-    view->last_sequence = record->sequence;
-    view->first_ns = record->monotonic_ns < view->first_ns ? record->monotonic_ns : view->first_ns;
-    view->last_ns = record->monotonic_ns > view->last_ns ? record->monotonic_ns : view->last_ns;
-}
-
 /*
  * Readers take no lock. A reader that is preempted with a lock held would delay every writer by a
  * time slice, several milliseconds, however little is copied under it. Instead a reader copies
@@ -422,24 +377,6 @@ void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record) {
  */
 
 static const size_t piece_bytes = 64 * 1024;
-
-/*
- * A deliberate race, as in a seqlock: the result is valid only when the tail, read after
- * fence(acquire), has not passed `from`. All three arguments are multiples of 8.
- */
-#if defined(__has_attribute)
-#if __has_attribute(no_sanitize)
-__attribute__((no_sanitize("thread")))
-#endif
-#endif
-static void
-copy_racing(void *to, const void *from, size_t byte_count) {
-    uint64_t *out = to;
-    const volatile uint64_t *in = from;
-    for (size_t i = 0; i < byte_count / sizeof *out; i++) {
-        out[i] = in[i];
-    }
-}
 
 /* A copy under way. */
 typedef struct copying {
@@ -468,8 +405,8 @@ static void fetch(copying *copy, size_t wanted) {
     if (to == NULL) {
         return;
     }
-    copy_racing(to, copy->ring->data + offset, byte_count);
-    fence(memory_order_acquire);
+    bp_frame_copy_racing(to, copy->ring->data + offset, byte_count);
+    bp_frame_fence(memory_order_acquire);
     uint64_t tail = atomic_load_explicit(&copy->ring->page->tail, memory_order_relaxed);
     if (tail <= copy->position) {
         bp_buffer_commit(&copy->raw, byte_count);

@@ -155,7 +155,15 @@ typedef struct bp_ring_view {
 } bp_ring_view;
 
 /* Adds a record to the counts of a view. */
-void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record);
+static inline void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record) {
+    if (view->record_count++ == 0) {
+        view->first_sequence = record->sequence;
+        view->first_ns = view->last_ns = record->monotonic_ns;
+    }
+    view->last_sequence = record->sequence;
+    view->first_ns = record->monotonic_ns < view->first_ns ? record->monotonic_ns : view->first_ns;
+    view->last_ns = record->monotonic_ns > view->last_ns ? record->monotonic_ns : view->last_ns;
+}
 
 /*
  * Gives `sink` every record stamped up to `until_ns`, oldest first, each a bp_ring_record with
