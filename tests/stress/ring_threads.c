@@ -1,6 +1,6 @@
 /*
- * Sixteen writers, three readers and a close at once, on a ring in memory and on one in a file:
- * every copy has whole records, in order, without a gap.
+ * Sixteen writers, three readers and a close at once, on a ring in memory, on one in a file, and on
+ * both when they are divided: every copy has whole records, in order, without a gap.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,6 +19,7 @@ enum { writer_count = 16, reader_count = 3, capacity_bytes = 256 * 1024, most_ap
 
 static bp_ring *ring;
 static atomic_bool is_over;
+static bool is_divided;
 static bool ends_by_itself; /* else a writer goes on until the ring is closed */
 static _Atomic uint64_t appended_count, refused_count, copied_count;
 
@@ -28,7 +29,8 @@ static void *append(void *argument) {
     uint64_t last = 0;
     for (uint64_t i = 0; i < most_appends || !ends_by_itself; i++) {
         uint64_t number = (uint64_t)writer << 32 | i;
-        size_t size = 16 + (size_t)(i * 31 % 700) + (i % 97 == 0 ? 20000 : 0);
+        size_t size =
+            16 + (size_t)(i * 31 % 700) + (i % 97 == 0 ? bp_ring_payload_max(ring) / 3 : 0);
         uint64_t words[2] = {number, size};
         static const unsigned char filling[32 * 1024];
         struct iovec parts[] = {{.iov_base = words, .iov_len = sizeof words},
@@ -38,7 +40,7 @@ static void *append(void *argument) {
             atomic_fetch_add(&refused_count, 1);
             break;
         }
-        CHECK(sequence > last);
+        CHECK(is_divided || sequence > last);
         last = sequence;
         atomic_fetch_add(&appended_count, 1);
     }
@@ -52,7 +54,7 @@ static bp_ring_view check_copy(uint64_t until_ns) {
     bp_buffer_init(&out, 1u << 30);
     CHECK(bp_ring_copy(ring, until_ns, keep_in_buffer, &out, &view, NULL) == BUGPACK_OK);
     uint64_t next[writer_count] = {0};
-    uint64_t last = 0, count = 0;
+    uint64_t last = 0, last_ns = 0, count = 0;
     size_t offset = 0;
     const void *payload = NULL;
     const bp_ring_record *record;
@@ -61,6 +63,8 @@ static bp_ring_view check_copy(uint64_t until_ns) {
         CHECK(record->payload_bytes >= sizeof words && record->tag < writer_count);
         memcpy(words, payload, sizeof words);
         CHECK(record->sequence > last && record->monotonic_ns <= until_ns);
+        CHECK(!is_divided || record->monotonic_ns >= last_ns);
+        last_ns = record->monotonic_ns;
         CHECK(words[0] >> 32 == record->tag && words[1] == record->payload_bytes);
         CHECK((words[0] & UINT32_MAX) >= next[record->tag]);
         for (size_t i = sizeof words; i < record->payload_bytes; i++) {
@@ -142,16 +146,30 @@ static void run(bool is_closed_early) {
     bp_ring_free(ring);
 }
 
+/* In memory where there is no directory. */
+static void run_ring(temp_dir *dir, bool is_closed_early) {
+    if (dir == NULL) {
+        CHECK(bp_ring_new(capacity_bytes, &ring, NULL) == BUGPACK_OK);
+    } else {
+        int fd = openat(dir->fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        CHECK(bp_ring_new_mapped(fd, capacity_bytes, &ring, NULL) == BUGPACK_OK);
+        CHECK(close(fd) == 0 && unlinkat(dir->fd, "ring", 0) == 0);
+    }
+    if (is_divided) {
+        CHECK(bp_ring_divide(ring, NULL) == BUGPACK_OK);
+    }
+    run(is_closed_early);
+}
+
 int main(void) {
-    CHECK(bp_ring_new(capacity_bytes, &ring, NULL) == BUGPACK_OK);
-    run(false);
-    CHECK(bp_ring_new(capacity_bytes, &ring, NULL) == BUGPACK_OK);
-    run(true);
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
-    int fd = openat(dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    CHECK(bp_ring_new_mapped(fd, capacity_bytes, &ring, NULL) == BUGPACK_OK);
-    run(false);
+    for (int i = 0; i < 2; i++) {
+        is_divided = i == 1;
+        run_ring(NULL, false);
+        run_ring(NULL, true);
+        run_ring(&dir, false);
+    }
     temp_dir_remove(&dir);
     return 0;
 }

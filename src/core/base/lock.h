@@ -84,7 +84,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_COMMAND_OUTPUT,
 
     /* -- Taken last: whoever records holds it. */
-    /* one ring | copying one record, or the last step of a move | writers, monitor, close */
+    /* one ring, or the chunks of the log's | copying one record, or handing out a chunk | writers,
+     * monitor, close */
     BP_LOCK_RING,
 } bp_lock_rank;
 

@@ -4,7 +4,8 @@
  *
  * A frame is a mark, a bp_ring_record, the payload, and padding to 8. Where it does not fit before
  * the end, a pad (one word) sends the reader back to offset 0, so a frame always begins there. The
- * pad costs at most one record a turn and saves a branch in every copy and checksum.
+ * pad costs at most one record a turn and saves a branch in every copy and checksum. chunk.h has
+ * the data area of a ring that is divided.
  */
 #ifndef BP_RING_FRAME_H
 #define BP_RING_FRAME_H
@@ -18,7 +19,7 @@
 #include "ring/ring.h"
 
 #define BP_FRAME_MAGIC 0x31676e6972707562u /* "bupring1", little endian */
-#define BP_FRAME_VERSION 1u
+#define BP_FRAME_VERSION 2u
 #define BP_FRAME_DATA_START 4096u
 #define BP_FRAME_CAPACITY_MIN 4096u
 #define BP_FRAME_CAPACITY_MAX ((uint64_t)1 << 30)
@@ -31,16 +32,18 @@ typedef struct bp_frame_page {
     uint64_t magic;
     uint32_t version, data_start;
     uint64_t capacity;
-    uint64_t seed;  /* random, so that a payload cannot be forged to look like a frame */
-    uint64_t check; /* hash of the fields above */
+    uint64_t seed;        /* random, so that a payload cannot be forged to look like a frame */
+    uint64_t chunk_bytes; /* of a ring that is divided, else 0 */
+    uint64_t check;       /* hash of the fields above */
     /* Of the process that writes; 0: none. Once a second. */
     _Atomic uint64_t alive_ns, alive_offset_ns; /* monotonic time; wall time = that + offset */
-    uint64_t unused;                            /* the rest has a cache line of its own */
-    /* Written under the ring's lock in this order; read without it. */
+    /* The rest has cache lines of its own. Written under the ring's lock in this order; read
+     * without it. A divided ring has only the last two. */
     _Atomic uint64_t tail;     /* position of the oldest record */
     _Atomic uint64_t head;     /* position of the next record */
     _Atomic uint64_t sequence; /* of the newest record; never ahead of head */
     _Atomic uint64_t refused_count;
+    _Atomic uint64_t begun_count; /* chunks that were taken from the pool */
     /* Set by bp_ring_publish: whose ring this is. */
     uint32_t kind, number;
     uint64_t owner_check; /* hash of the two, the seed and the session's id; 0: not published */

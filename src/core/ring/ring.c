@@ -11,6 +11,8 @@
 #include "base/buffer.h"
 #include "base/lock.h"
 #include "base/status.h"
+#include "ring/chunk.h"
+#include "ring/chunk_reader.h"
 #include "ring/frame.h"
 
 struct bp_ring {
@@ -19,11 +21,15 @@ struct bp_ring {
     unsigned char *data;
     uint64_t capacity;
     uint64_t seed;
+    uint64_t frame_max_bytes;
     size_t mapped_bytes;
     bool is_in_file;
+    bp_chunks *chunks; /* NULL: it is not divided */
+    bp_chunk_layout layout;
     /*
-     * On its own cache line: everything that an append changes. Nothing is taken inside the lock.
-     * It is not in the file, because whoever maps a dead writer's file must not find it locked.
+     * On its own cache line: everything that an append changes, unless the ring is divided. Nothing
+     * is taken inside the lock. It is not in the file, because whoever maps a dead writer's file
+     * must not find it locked.
      */
     _Alignas(64) bp_lock lock;
     /* The writers' own copies; the page repeats them for readers. Nothing in a file, which others
@@ -72,6 +78,7 @@ static bugpack_status make_ring(void *mapping, size_t mapped_bytes, uint64_t cap
     ring->seed = page->seed;
     ring->mapped_bytes = mapped_bytes;
     ring->is_in_file = is_in_file;
+    ring->frame_max_bytes = capacity / 4;
     ring->wrap_offset = UINT64_MAX;
     *ret_ring = ring;
     return BUGPACK_OK;
@@ -158,6 +165,22 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
                                 : status;
 }
 
+bugpack_status bp_ring_divide(bp_ring *ring, bugpack_error *error) {
+    bp_chunk_layout layout;
+    if (!bp_chunk_divide(ring->capacity, &layout)) {
+        return BUGPACK_OK;
+    }
+    ring->chunks = bp_chunks_new(ring->page, ring->data, &layout);
+    if (ring->chunks == NULL) {
+        return bp_fail_memory(error, "make a ring");
+    }
+    ring->layout = layout;
+    ring->frame_max_bytes = layout.chunk_bytes;
+    ring->page->chunk_bytes = layout.chunk_bytes;
+    ring->page->check = bp_frame_page_check(ring->page);
+    return BUGPACK_OK;
+}
+
 void bp_ring_publish(bp_ring *ring, const char *session_id, const bp_ring_label *label) {
     bp_frame_page *header = ring->page;
     header->kind = (uint32_t)label->kind;
@@ -188,7 +211,7 @@ size_t bp_ring_seal(bp_ring *ring) {
         size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
         size_t used_bytes = ((size_t)ring->head + page_bytes - 1) / page_bytes * page_bytes;
         taken_bytes = ring->mapped_bytes;
-        if (ring->head < ring->capacity && used_bytes < ring->capacity &&
+        if (ring->chunks == NULL && ring->head < ring->capacity && used_bytes < ring->capacity &&
             (uintptr_t)(ring->data + used_bytes) % page_bytes == 0 &&
             give_back(ring->data + used_bytes, (size_t)ring->capacity - used_bytes,
                       ring->is_in_file)) {
@@ -207,7 +230,10 @@ bool bp_ring_has_evicted(bp_ring *ring) {
 }
 
 void bp_ring_close(bp_ring *ring) {
-    /* Appends use the mapping only under the lock and while the ring is open. */
+    if (ring->chunks != NULL) {
+        bp_chunks_shut(ring->chunks);
+    }
+    /* Other appends use the mapping only under the lock and while the ring is open. */
     bp_lock_acquire(&ring->lock);
     void *mapping = ring->page;
     ring->page = NULL;
@@ -221,12 +247,32 @@ void bp_ring_close(bp_ring *ring) {
 void bp_ring_free(bp_ring *ring) {
     if (ring != NULL) {
         bp_ring_close(ring);
+        bp_chunks_free(ring->chunks);
         bp_lock_destroy(&ring->lock);
         free(ring);
     }
 }
 
+/* Of the memory that writers write to: what is read is to be compared with what is read later. */
+static int read_data(void *ring, uint64_t offset, void *bytes, size_t byte_count) {
+    bp_frame_copy_racing(bytes, ((const bp_ring *)ring)->data + offset, byte_count);
+    bp_frame_fence(memory_order_acquire);
+    return 0;
+}
+
+static bp_chunk_source source_of(bp_ring *ring) {
+    return (bp_chunk_source){.layout = ring->layout,
+                             .seed = ring->seed,
+                             .is_trusted = true,
+                             .read = read_data,
+                             .context = ring};
+}
+
 uint64_t bp_ring_used_bytes(bp_ring *ring) {
+    if (ring->chunks != NULL) {
+        const bp_chunk_source source = source_of(ring);
+        return bp_chunk_total_used_bytes(&source);
+    }
     bp_lock_acquire(&ring->lock);
     uint64_t used_bytes = ring->head - ring->tail;
     bp_lock_release(&ring->lock);
@@ -299,14 +345,14 @@ static void claim(bp_ring *ring, uint64_t needed) {
 }
 
 size_t bp_ring_payload_max(const bp_ring *ring) {
-    return (size_t)(ring->capacity / 4 - sizeof(bp_frame));
+    return (size_t)(ring->frame_max_bytes - sizeof(bp_frame));
 }
 
 /* True if a record of these parts is small enough; its size. */
 static bool measure(const bp_ring *ring, const struct iovec *parts, size_t part_count,
                     uint64_t *ret_payload_bytes) {
     uint64_t total = 0;
-    uint64_t limit = ring->capacity / 4;
+    uint64_t limit = ring->frame_max_bytes;
     for (size_t i = 0; i < part_count; i++) {
         if (parts[i].iov_len > limit - total) {
             return false;
@@ -335,6 +381,13 @@ uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry) {
     bp_ring_record record = {
         .monotonic_ns = stamp_ns, .payload_bytes = (uint32_t)payload_bytes, .tag = entry->tag};
     uint64_t needed = bp_frame_bytes(payload_bytes);
+    if (ring->chunks != NULL) {
+        record.sequence = fits ? bp_chunks_append(ring->chunks, entry, stamp_ns, payload_bytes) : 0;
+        if (record.sequence != 0) {
+            return record.sequence;
+        }
+        fits = false;
+    }
     bp_lock_acquire(&ring->lock);
     bp_frame_page *page = ring->page;
     if (!fits || page == NULL || ring->is_sealed) {
@@ -509,20 +562,59 @@ static bugpack_status copy_from(copying *copy, uint64_t from, uint64_t max_bytes
 bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
                             bp_ring_view *ret_view, bugpack_error *error) {
     copying copy = {.ring = ring, .until_ns = until_ns};
-    bugpack_status status = copy_from(&copy, 0, UINT64_MAX, sink, context, error);
+    bugpack_status status;
+    if (ring->chunks != NULL) {
+        const bp_chunk_source source = source_of(ring);
+        bp_chunk_reading reading = {.until_ns = until_ns, .max_bytes = UINT64_MAX};
+        status = bp_chunk_read(&source, &reading, sink, context, &copy.view, error);
+    } else {
+        status = copy_from(&copy, 0, UINT64_MAX, sink, context, error);
+        copy.view.evicted_count = copy.newest_sequence - copy.seen_count;
+    }
     if (status != BUGPACK_OK) {
         return status;
     }
-    copy.view.evicted_count = copy.newest_sequence - copy.seen_count;
     copy.view.refused_count =
         atomic_load_explicit(&ring->page->refused_count, memory_order_relaxed);
     *ret_view = copy.view;
     return BUGPACK_OK;
 }
 
+/* The same of a divided ring. Each chunk has a position of its own. */
+static bugpack_status follow_chunks(bp_ring *ring, bp_ring_follower *follower, size_t max_bytes,
+                                    bp_sink *sink, void *context, uint64_t *ret_lost_count,
+                                    bool *ret_is_rest, bugpack_error *error) {
+    const bp_chunk_source source = source_of(ring);
+    uint64_t *seen_counts = calloc(ring->layout.chunk_count, sizeof *seen_counts);
+    bp_ring_view view;
+    if (seen_counts == NULL) {
+        return bp_fail_memory(error, "follow a ring");
+    }
+    if (follower->seen_counts != NULL) {
+        memcpy(seen_counts, follower->seen_counts, ring->layout.chunk_count * sizeof *seen_counts);
+    }
+    bp_chunk_reading reading = {
+        .until_ns = UINT64_MAX, .max_bytes = max_bytes, .seen_counts = seen_counts};
+    bugpack_status status = bp_chunk_read(&source, &reading, sink, context, &view, error);
+    if (status != BUGPACK_OK) {
+        free(seen_counts);
+        return status;
+    }
+    free(follower->seen_counts);
+    follower->seen_counts = seen_counts;
+    follower->sequence = view.last_sequence != 0 ? view.last_sequence : follower->sequence;
+    *ret_lost_count = reading.lost_count;
+    *ret_is_rest = reading.is_rest;
+    return BUGPACK_OK;
+}
+
 bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t max_bytes,
                               bp_sink *sink, void *context, uint64_t *ret_lost_count,
                               bool *ret_is_rest, bugpack_error *error) {
+    if (ring->chunks != NULL) {
+        return follow_chunks(ring, follower, max_bytes, sink, context, ret_lost_count, ret_is_rest,
+                             error);
+    }
     copying copy = {.ring = ring, .until_ns = UINT64_MAX};
     bugpack_status status = copy_from(&copy, follower->position, max_bytes, sink, context, error);
     if (status != BUGPACK_OK) {
@@ -535,4 +627,9 @@ bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t 
     follower->position = copy.position;
     follower->sequence = last_sequence == 0 ? follower->sequence : last_sequence;
     return BUGPACK_OK;
+}
+
+void bp_ring_follower_release(bp_ring_follower *follower) {
+    free(follower->seen_counts);
+    *follower = (bp_ring_follower){.position = 0};
 }

@@ -26,7 +26,7 @@ typedef struct bp_ring bp_ring;
 
 /* A record as a reader gets it: this header, then `payload_bytes` bytes, then padding to 8. */
 typedef struct bp_ring_record {
-    uint64_t sequence;     /* from 1, without gaps, in the order of commits */
+    uint64_t sequence;     /* from 1, without gaps, in the order of commits; see bp_ring_divide */
     uint64_t monotonic_ns; /* when it was appended */
     uint32_t payload_bytes;
     uint32_t tag; /* the writer's own; a ring ignores it */
@@ -51,6 +51,18 @@ bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_er
  */
 bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
                                   bugpack_error *error);
+
+/*
+ * Divides a ring before its first append, so that threads that append at once do not wait for each
+ * other. A ring under 256 KiB stays as it is. Then
+ * - readers see records in the order of their stamps, and number them in that order, the
+ *   overwritten ones first. What an append returns is no such number;
+ * - a record takes at most a chunk, 16 to 64 KiB by the size of the ring;
+ * - room is made by the oldest chunk that has nothing which others logged within a second, or is
+ *   not one of the two newest of a lane (chunk.h);
+ * - there are no tallies, no bp_ring_seal and no bp_ring_has_evicted.
+ */
+bugpack_status bp_ring_divide(bp_ring *ring, bugpack_error *error);
 
 /* All of an empty regular file, allocated and mapped, shared; a forked child does not have it. For
  * what is in a file of the session and is no ring, too. IO, INVALID, NO_MEMORY. */
@@ -130,7 +142,7 @@ typedef struct bp_ring_entry {
 } bp_ring_entry;
 
 /*
- * Appends one record. A record over a quarter of the ring is refused and counted; so is everything
+ * Appends one record. A record over bp_ring_payload_max is refused and counted; so is everything
  * after bp_ring_close. Returns the sequence number, or 0. Any thread.
  */
 uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry);
@@ -138,7 +150,7 @@ uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry);
 /* The same for a tag and parts alone. */
 uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, size_t part_count);
 
-/* The largest payload that is not refused. Any thread. */
+/* The largest payload that is not refused: a quarter of the ring, or a chunk. Any thread. */
 size_t bp_ring_payload_max(const bp_ring *ring);
 
 /* The result of a read. */
@@ -168,7 +180,8 @@ static inline void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *re
 /*
  * Gives `sink` every record stamped up to `until_ns`, oldest first, each a bp_ring_record with
  * payload and padding, in pieces of whole records. Takes no lock. Memory: 64 KiB, or one record
- * when that is larger. `sink` must not close the ring; its failure is returned. Any thread.
+ * when that is larger; of a divided ring, one chunk for each lane that was in use. `sink` must not
+ * close the ring; its failure is returned. Any thread.
  */
 bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
                             bp_ring_view *ret_view, bugpack_error *error);
@@ -176,7 +189,10 @@ bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, voi
 /* The position of somebody who follows a ring. All zero: nothing read yet. */
 typedef struct bp_ring_follower {
     uint64_t position, sequence; /* the latter is of the last record, or an older one */
+    uint64_t *seen_counts;       /* of each chunk of a divided ring */
 } bp_ring_follower;
+
+void bp_ring_follower_release(bp_ring_follower *follower);
 
 /*
  * Gives `sink` the records that were appended since the last call, as bp_ring_copy does, until
@@ -190,7 +206,7 @@ bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t 
 
 /*
  * The same from the file of a ring whose writer has ended, with pread only: truncation, damage or
- * forgery costs the damaged records, never a signal and never more than 1 MiB of memory. What the
+ * forgery costs the damaged records, never a signal and never more than 6 MiB of memory. What the
  * device cannot read (EIO, at the second try too) is damage. CORRUPT when the file is not a ring;
  * every other failure may pass: NO_MEMORY, IO when the file cannot be read, and that of `sink`.
  */

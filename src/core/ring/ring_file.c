@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "ring/chunk_reader.h"
 
 int bp_ring_file_read(int fd, uint64_t from, unsigned char *bytes, size_t byte_count,
                       bool *is_unreadable) {
@@ -30,6 +31,13 @@ int bp_ring_file_read(int fd, uint64_t from, unsigned char *bytes, size_t byte_c
     return 0;
 }
 
+/* True if the ring is not divided, or as one of its capacity is. */
+static bool is_division(const bp_frame_page *page) {
+    bp_chunk_layout layout;
+    return page->chunk_bytes == 0 ||
+           (bp_chunk_divide(page->capacity, &layout) && layout.chunk_bytes == page->chunk_bytes);
+}
+
 bugpack_status bp_ring_file_read_header(int fd, bp_frame_page *ret_page, bugpack_error *error) {
     bp_frame_page page;
     bool is_unreadable = false;
@@ -45,7 +53,7 @@ bugpack_status bp_ring_file_read_header(int fd, bp_frame_page *ret_page, bugpack
     }
     if (page.version != BP_FRAME_VERSION || page.data_start != BP_FRAME_DATA_START ||
         page.capacity < BP_FRAME_CAPACITY_MIN || page.capacity > BP_FRAME_CAPACITY_MAX ||
-        page.capacity % BP_FRAME_CAPACITY_MIN != 0) {
+        page.capacity % BP_FRAME_CAPACITY_MIN != 0 || !is_division(&page)) {
         return bp_fail(error, BUGPACK_ERR_CORRUPT,
                        "the file is no ring that this version can read");
     }
@@ -71,10 +79,37 @@ bugpack_status bp_ring_file_check_owner(int fd, const char *session_id, bp_ring_
     return status;
 }
 
+/* The file of a divided ring, as a source of chunks. */
+typedef struct chunk_file {
+    int fd;
+    bool is_unreadable;
+} chunk_file;
+
+static int read_chunk_file(void *context, uint64_t offset, void *bytes, size_t byte_count) {
+    chunk_file *file = context;
+    return bp_ring_file_read(file->fd, BP_FRAME_DATA_START + offset, bytes, byte_count,
+                             &file->is_unreadable);
+}
+
+static bp_chunk_source source_of(chunk_file *file, const bp_frame_page *page) {
+    bp_chunk_source source = {.seed = page->seed,
+                              .begun_count = page->begun_count,
+                              .read = read_chunk_file,
+                              .context = file};
+    (void)bp_chunk_divide(page->capacity, &source.layout);
+    return source;
+}
+
 uint64_t bp_ring_file_used_bytes(int fd) {
     bp_frame_page page;
     struct stat info;
-    if (bp_ring_file_read_header(fd, &page, NULL) == BUGPACK_OK && bp_ring_file_has_extent(&page)) {
+    bool is_ring = bp_ring_file_read_header(fd, &page, NULL) == BUGPACK_OK;
+    if (is_ring && page.chunk_bytes != 0) {
+        chunk_file file = {.fd = fd};
+        const bp_chunk_source source = source_of(&file, &page);
+        return bp_chunk_total_used_bytes(&source);
+    }
+    if (is_ring && bp_ring_file_has_extent(&page)) {
         return page.head - page.tail;
     }
     return fstat(fd, &info) == 0 && info.st_size > 0 ? (uint64_t)info.st_size : 0;
@@ -135,6 +170,40 @@ static bugpack_status copy_part(int fd, int to_fd, uint64_t offset, uint64_t byt
 }
 
 /*
+ * Copies each chunk, and then its head as it was before; one that was taken from the pool meanwhile
+ * has no records in the copy, and counts them as overwritten.
+ */
+static bugpack_status copy_chunks(int fd, int to_fd, const bp_frame_page *page,
+                                  unsigned char *window, const bp_cancel_token *token,
+                                  bugpack_error *error) {
+    chunk_file file = {.fd = fd};
+    const bp_chunk_source source = source_of(&file, page);
+    int failed = write_at(to_fd, page, sizeof *page, 0);
+    bugpack_status status = BUGPACK_OK;
+    for (uint64_t i = 0; i < source.layout.chunk_count && failed == 0 && status == BUGPACK_OK;
+         i++) {
+        uint64_t state = 0, again = 0, earlier_count = 0, unused = 0;
+        failed = bp_chunk_read_head(&source, i, &state, &earlier_count);
+        uint64_t used_bytes = bp_chunk_used_bytes(state);
+        if (failed != 0 || state == 0 || used_bytes > page->chunk_bytes) {
+            continue;
+        }
+        status = copy_part(fd, to_fd, bp_chunk_offset(&source.layout, i), used_bytes, window, token,
+                           error);
+        failed = bp_chunk_read_head(&source, i, &again, &unused);
+        if (bp_chunk_turn(again) != bp_chunk_turn(state)) {
+            earlier_count += bp_chunk_record_count(state);
+            state = bp_chunk_turn(state) << 32;
+        }
+        const uint64_t head[] = {state, earlier_count, earlier_count};
+        failed = failed == 0 ? write_at(to_fd, head, sizeof head,
+                                        BP_FRAME_DATA_START + i * sizeof(bp_chunk_head))
+                             : failed;
+    }
+    return failed == 0 ? status : bp_fail_errno(error, failed, "cannot copy a ring");
+}
+
+/*
  * Each part of the header is read when it is safe: the sequence before the head, which covers it,
  * and the tail last, because the records that it has passed may be torn.
  */
@@ -148,6 +217,10 @@ static bugpack_status try_copy(int fd, int to_fd, unsigned char *window,
     }
     if (status != BUGPACK_OK) {
         return status;
+    }
+    if (page.chunk_bytes != 0) {
+        *ret_is_whole = true;
+        return copy_chunks(fd, to_fd, &page, window, token, error);
     }
     uint64_t used = page.head - page.tail < page.capacity ? page.head - page.tail : page.capacity;
     uint64_t from = (page.head - used) % page.capacity;
@@ -229,18 +302,13 @@ static void take_extent(recovery *it, const bp_frame_page *page) {
     it->view.is_damaged = !is_possible;
 }
 
-static bugpack_status read_header(recovery *it, int fd, bugpack_error *error) {
-    bp_frame_page page;
-    bugpack_status status = bp_ring_file_read_header(fd, &page, error);
-    if (status == BUGPACK_OK) {
-        it->fd = fd;
-        it->capacity = page.capacity;
-        it->seed = page.seed;
-        it->hash_budget_bytes = 4 * page.capacity;
-        it->view.refused_count = page.refused_count;
-        take_extent(it, &page);
-    }
-    return status;
+static void begin(recovery *it, int fd, const bp_frame_page *page) {
+    it->fd = fd;
+    it->capacity = page->capacity;
+    it->seed = page->seed;
+    it->hash_budget_bytes = 4 * page->capacity;
+    it->view.refused_count = page->refused_count;
+    take_extent(it, page);
 }
 
 /* Hashes a payload that does not fit into the window, piece by piece. */
@@ -357,13 +425,31 @@ static void count_damage(recovery *it) {
     view->evicted_count = newest > known_count ? newest - known_count : 0;
 }
 
+static bugpack_status recover_chunks(int fd, const bp_frame_page *page, bp_sink *sink,
+                                     void *context, bp_ring_view *ret_view, bugpack_error *error) {
+    chunk_file file = {.fd = fd};
+    const bp_chunk_source source = source_of(&file, page);
+    bp_chunk_reading reading = {.until_ns = UINT64_MAX, .max_bytes = UINT64_MAX};
+    bugpack_status status = bp_chunk_read(&source, &reading, sink, context, ret_view, error);
+    if (status == BUGPACK_OK) {
+        ret_view->refused_count = page->refused_count;
+        ret_view->is_damaged = ret_view->is_damaged || file.is_unreadable;
+    }
+    return status;
+}
+
 bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error) {
+    bp_frame_page page;
     recovery it = {.sink = sink, .context = context};
-    bugpack_status status = read_header(&it, fd, error);
+    bugpack_status status = bp_ring_file_read_header(fd, &page, error);
+    if (status == BUGPACK_OK && page.chunk_bytes != 0) {
+        return recover_chunks(fd, &page, sink, context, ret_view, error);
+    }
     if (status != BUGPACK_OK) {
         return status;
     }
+    begin(&it, fd, &page);
     it.window = malloc(WINDOW_BYTES);
     if (it.window == NULL) {
         return bp_fail_memory(error, "recover a ring");

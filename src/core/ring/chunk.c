@@ -1,0 +1,338 @@
+#include "ring/chunk.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+
+enum { lane_free, lane_busy, lane_shut };
+
+static const uint32_t no_chunk = UINT32_MAX, no_lane = UINT32_MAX;
+
+/* The records of a chunk are of this thread alone; of several: 0. */
+typedef uint32_t writer_id;
+
+/* What follows `state` belongs to whoever made it busy. */
+typedef struct lane {
+    _Alignas(64) atomic_uint state;
+    uint32_t chunk;       /* where its writers append; no_chunk: none yet, or it was taken */
+    uint64_t offset, end; /* in the data area: of the next frame, and of the chunk's end */
+    uint64_t chunk_state; /* as the chunk's head has it */
+    uint64_t number;      /* of the newest record of the chunk */
+    uint64_t last_ns;     /* the newest stamp; stamps never descend in a lane */
+    writer_id writer;
+    /* The chunk before, and when it was full. Under the lock. */
+    writer_id earlier_writer;
+    uint32_t earlier_chunk;
+    uint64_t full_ns;
+} lane;
+
+/* Our own copy of what the file has, which others might write to. */
+typedef struct owned_chunk {
+    uint64_t record_count; /* of all turns, once no lane appends to it */
+    uint64_t begun_ns;     /* when its turn began */
+    uint32_t turn;
+    uint32_t lane; /* that appends to it, or did before its present one; no_lane */
+    uint32_t next; /* the next newer one; no_chunk */
+} owned_chunk;
+
+struct bp_chunks {
+    unsigned char *data;
+    bp_frame_page *page;
+    uint64_t seed;
+    bp_chunk_layout layout;
+    uint32_t lane_count; /* a power of two */
+    lane *lanes;
+    /* Of what follows. Taken inside a lane; whoever holds it enters no lane that is not free. */
+    _Alignas(64) bp_lock lock;
+    owned_chunk *owned;
+    uint32_t oldest, newest; /* the pool, which all chunks are in, by the beginning of their turn */
+};
+
+bool bp_chunk_divide(uint64_t capacity, bp_chunk_layout *ret_layout) {
+    uint64_t chunk_bytes = BP_CHUNK_BYTES_MIN;
+    while (chunk_bytes < BP_CHUNK_BYTES_MAX && chunk_bytes * 512 <= capacity) {
+        chunk_bytes *= 2;
+    }
+    uint64_t chunk_count = capacity / (chunk_bytes + sizeof(bp_chunk_head));
+    uint64_t table_bytes = (chunk_count * sizeof(bp_chunk_head) + 4095) & ~(uint64_t)4095;
+    chunk_count = capacity > table_bytes ? (capacity - table_bytes) / chunk_bytes : 0;
+    *ret_layout = (bp_chunk_layout){chunk_bytes, chunk_count, table_bytes};
+    return chunk_count >= BP_CHUNK_COUNT_MIN;
+}
+
+bp_chunks *bp_chunks_new(bp_frame_page *page, unsigned char *data, const bp_chunk_layout *layout) {
+    /* With two chunks for each lane, at least half of them can always be taken. */
+    uint32_t lane_count = 1;
+    while (lane_count < BP_CHUNK_LANE_COUNT_MAX && lane_count * 2 <= layout->chunk_count / 4) {
+        lane_count *= 2;
+    }
+    bp_chunks *chunks = aligned_alloc(64, sizeof *chunks);
+    lane *lanes = aligned_alloc(64, lane_count * sizeof *lanes);
+    owned_chunk *owned = calloc(layout->chunk_count, sizeof *owned);
+    if (chunks == NULL || lanes == NULL || owned == NULL) {
+        free(chunks);
+        free(lanes);
+        free(owned);
+        return NULL;
+    }
+    *chunks = (bp_chunks){.data = data,
+                          .page = page,
+                          .seed = page->seed,
+                          .layout = *layout,
+                          .lane_count = lane_count,
+                          .lanes = lanes,
+                          .owned = owned};
+    bp_lock_init(&chunks->lock, BP_LOCK_RING);
+    for (uint32_t i = 0; i < lane_count; i++) {
+        lanes[i] = (lane){.chunk = no_chunk, .earlier_chunk = no_chunk};
+    }
+    for (uint32_t i = 0; i < layout->chunk_count; i++) {
+        owned[i] = (owned_chunk){.lane = no_lane, .next = i + 1};
+    }
+    chunks->newest = (uint32_t)layout->chunk_count - 1;
+    owned[chunks->newest].next = no_chunk;
+    return chunks;
+}
+
+void bp_chunks_free(bp_chunks *chunks) {
+    if (chunks != NULL) {
+        bp_lock_destroy(&chunks->lock);
+        free(chunks->lanes);
+        free(chunks->owned);
+        free(chunks);
+    }
+}
+
+static bp_chunk_head *head_of(const bp_chunks *chunks, uint64_t chunk) {
+    return (bp_chunk_head *)(void *)chunks->data + chunk;
+}
+
+/* --- lanes --------------------------------------------------------------------------------- */
+
+/*
+ * Which lane a thread enters first, in any ring. Every fourth lane is for quiet threads, so that
+ * one that fills chunk after chunk does not fill theirs. Which class a lane is of does not depend
+ * on the number of lanes.
+ */
+static _Thread_local struct {
+    writer_id id; /* 0: not known yet */
+    uint32_t lane;
+    bool is_noisy;
+    uint64_t full_ns; /* when it last filled a chunk */
+} writer;
+
+static bool is_for_quiet(uint32_t number) {
+    return number % 4 == 0;
+}
+
+/* A thread is noisy while it fills a second chunk within the time of the floor. */
+static void note_full(uint64_t now_ns) {
+    bool is_noisy = now_ns - writer.full_ns < BP_CHUNK_FLOOR_NS;
+    writer.full_ns = now_ns;
+    if (is_noisy != writer.is_noisy) {
+        writer.is_noisy = is_noisy;
+        writer.lane = writer.lane / 4 * 4 + (is_noisy ? 1 + writer.lane / 4 % 3 : 0);
+    }
+}
+
+static bool try_enter(lane *at) {
+    unsigned expected = lane_free;
+    return atomic_load_explicit(&at->state, memory_order_relaxed) == lane_free &&
+           atomic_compare_exchange_strong_explicit(&at->state, &expected, lane_busy,
+                                                   memory_order_acquire, memory_order_relaxed);
+}
+
+static void leave(lane *at) {
+    atomic_store_explicit(&at->state, lane_free, memory_order_release);
+}
+
+/* For a lane to become free, whose writer may have been preempted. */
+static void wait_a_little(unsigned attempt) {
+    if (attempt < 16) {
+        (void)sched_yield();
+    } else { /* the writer may have a lower priority */
+        (void)nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+}
+
+/* A lane that is free: the thread's own, or else the next of its class, or else any. NULL when they
+ * are shut. */
+static lane *enter(bp_chunks *chunks) {
+    static atomic_uint writer_count;
+    uint32_t last = chunks->lane_count - 1;
+    while (writer.id == 0) {
+        writer.id = 1 + atomic_fetch_add_explicit(&writer_count, 1, memory_order_relaxed);
+        writer.lane = 4 * writer.id;
+    }
+    for (unsigned attempt = 0;; attempt++) {
+        for (uint32_t i = 0; i <= last; i++) {
+            uint32_t number = (writer.lane + i) & last;
+            lane *at = &chunks->lanes[number];
+            bool is_of_class = is_for_quiet(number) != writer.is_noisy;
+            if ((is_of_class || attempt > 0) && try_enter(at)) {
+                writer.lane = is_of_class ? number : writer.lane;
+                return at;
+            }
+            if (atomic_load_explicit(&at->state, memory_order_relaxed) == lane_shut) {
+                return NULL;
+            }
+        }
+        if (attempt > 0) {
+            wait_a_little(attempt);
+        }
+    }
+}
+
+void bp_chunks_shut(bp_chunks *chunks) {
+    for (uint32_t i = 0; i < chunks->lane_count; i++) {
+        atomic_uint *state = &chunks->lanes[i].state;
+        for (unsigned attempt = 0; atomic_load_explicit(state, memory_order_relaxed) != lane_shut;
+             attempt++) {
+            if (try_enter(&chunks->lanes[i])) {
+                atomic_store_explicit(state, lane_shut, memory_order_relaxed);
+            } else {
+                wait_a_little(attempt);
+            }
+        }
+    }
+}
+
+/* --- the pool ------------------------------------------------------------------------------ */
+
+/*
+ * True if a record was logged within the floor. For the only writer of a chunk that counts only if
+ * the next chunk would cost it older records: it has all of the ring, in order.
+ */
+static bool is_kept(const bp_chunks *chunks, uint32_t chunk, writer_id of, uint64_t last_ns,
+                    uint64_t now_ns) {
+    uint32_t next = chunks->owned[chunk].next;
+    bool is_in_order = next != no_chunk && last_ns <= chunks->owned[next].begun_ns;
+    return (of != writer.id || !is_in_order) && now_ns < last_ns + BP_CHUNK_FLOOR_NS;
+}
+
+/*
+ * True if the chunk is free, or was taken from the lane that has it. A lane keeps its two newest
+ * chunks while they have records within the floor, and the newest while a writer is inside.
+ */
+static bool take_from_lane(bp_chunks *chunks, uint32_t chunk, const lane *mine, uint64_t now_ns) {
+    owned_chunk *owned = &chunks->owned[chunk];
+    if (owned->lane == no_lane) {
+        return true;
+    }
+    lane *holder = &chunks->lanes[owned->lane];
+    if (holder->earlier_chunk == chunk) {
+        if (is_kept(chunks, chunk, holder->earlier_writer, holder->full_ns, now_ns)) {
+            return false;
+        }
+        holder->earlier_chunk = no_chunk;
+        return true;
+    }
+    if (holder == mine || !try_enter(holder)) {
+        return false;
+    }
+    bool is_taken = !is_kept(chunks, chunk, holder->writer, holder->last_ns, now_ns);
+    if (is_taken) {
+        owned->record_count = holder->number;
+        holder->chunk = no_chunk;
+        holder->offset = holder->end = 0;
+    }
+    leave(holder);
+    return is_taken;
+}
+
+/* The oldest chunk that can be taken, which becomes the newest. Lanes hold half of them at most, so
+ * there is one. */
+static uint32_t take_oldest(bp_chunks *chunks, const lane *mine, uint64_t now_ns) {
+    uint32_t *link = &chunks->oldest;
+    while (!take_from_lane(chunks, *link, mine, now_ns)) {
+        link = &chunks->owned[*link].next;
+    }
+    uint32_t chunk = *link;
+    if (chunk != chunks->newest) {
+        *link = chunks->owned[chunk].next;
+        chunks->owned[chunk].next = no_chunk;
+        chunks->owned[chunks->newest].next = chunk;
+        chunks->newest = chunk;
+    }
+    return chunk;
+}
+
+/* Begins the next turn of a chunk: its records are overwritten from here on, and counted. */
+static uint64_t begin_turn(bp_chunks *chunks, uint32_t chunk) {
+    owned_chunk *owned = &chunks->owned[chunk];
+    bp_chunk_head *head = head_of(chunks, chunk);
+    uint64_t chunk_state = (uint64_t)++owned->turn << 32;
+    atomic_store_explicit(&head->earlier_count[owned->turn % 2], owned->record_count,
+                          memory_order_relaxed);
+    /* Release: who sees the turn sees its count. */
+    atomic_store_explicit(&head->state, chunk_state, memory_order_release);
+    /* Readers see the turn before the first byte is overwritten. */
+    bp_frame_fence(memory_order_release);
+    uint64_t begun_count =
+        atomic_load_explicit(&chunks->page->begun_count, memory_order_relaxed) + 1;
+    atomic_store_explicit(&chunks->page->begun_count, begun_count, memory_order_relaxed);
+    return chunk_state;
+}
+
+/* Gives a lane the oldest chunk instead of the one that is full. */
+static void replace_chunk(bp_chunks *chunks, lane *mine, uint64_t now_ns) {
+    bp_lock_acquire(&chunks->lock);
+    if (mine->chunk != no_chunk) {
+        chunks->owned[mine->chunk].record_count = mine->number;
+        if (mine->earlier_chunk != no_chunk) {
+            chunks->owned[mine->earlier_chunk].lane = no_lane;
+        }
+        mine->earlier_chunk = mine->chunk;
+        mine->earlier_writer = mine->writer;
+        mine->full_ns = now_ns;
+    }
+    uint32_t chunk = take_oldest(chunks, mine, now_ns);
+    chunks->owned[chunk].lane = (uint32_t)(mine - chunks->lanes);
+    chunks->owned[chunk].begun_ns = now_ns;
+    mine->chunk = chunk;
+    mine->writer = writer.id;
+    mine->number = chunks->owned[chunk].record_count;
+    mine->chunk_state = begin_turn(chunks, chunk);
+    bp_lock_release(&chunks->lock);
+    mine->offset = bp_chunk_offset(&chunks->layout, chunk);
+    mine->end = mine->offset + chunks->layout.chunk_bytes;
+}
+
+uint64_t bp_chunks_append(bp_chunks *chunks, const bp_ring_entry *entry, uint64_t stamp_ns,
+                          uint64_t payload_bytes) {
+    lane *mine = enter(chunks);
+    if (mine == NULL) {
+        return 0;
+    }
+    if (stamp_ns < mine->last_ns) {
+        stamp_ns = bp_clock_monotonic_ns();
+    }
+    uint64_t needed = bp_frame_bytes(payload_bytes);
+    if (needed > mine->end - mine->offset) {
+        bool was_full = mine->chunk != no_chunk;
+        replace_chunk(chunks, mine, stamp_ns);
+        if (was_full) {
+            note_full(stamp_ns);
+        }
+    }
+    mine->number++;
+    mine->last_ns = stamp_ns;
+    mine->writer = mine->writer == writer.id ? writer.id : 0;
+    const bp_ring_record record = {.sequence = mine->number,
+                                   .monotonic_ns = stamp_ns,
+                                   .payload_bytes = (uint32_t)payload_bytes,
+                                   .tag = entry->tag};
+    bp_frame_write(chunks->data, mine->offset, chunks->seed, &record, entry->parts,
+                   entry->part_count);
+    mine->offset += needed;
+    mine->chunk_state += ((uint64_t)1 << 16) + needed / 8;
+    /* Release: who sees the state sees the records that it counts. */
+    atomic_store_explicit(&head_of(chunks, mine->chunk)->state, mine->chunk_state,
+                          memory_order_release);
+    leave(mine);
+    return record.sequence;
+}

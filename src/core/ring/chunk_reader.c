@@ -1,0 +1,343 @@
+#include "ring/chunk_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/status.h"
+
+static const size_t piece_bytes = 64 * 1024;
+
+/* As many as lanes, whose chunks follow each other. Beyond, as in a forged file, order is lost. */
+enum { open_max = BP_CHUNK_LANE_COUNT_MAX };
+
+/* The records of one chunk. */
+typedef struct run {
+    uint64_t chunk, chunk_state;
+    uint64_t next_ns;     /* the stamp of the next record */
+    uint64_t number;      /* of the last one that was found, in its chunk */
+    uint64_t left_count;  /* how many should be left */
+    uint64_t seen_number; /* those up to this one are not wanted */
+    unsigned char *bytes; /* NULL: not copied yet */
+    size_t size, at;      /* of the copy; of the next frame in it */
+    size_t frame_bytes;
+} run;
+
+typedef struct merging {
+    const bp_chunk_source *source;
+    bp_chunk_reading *reading;
+    run *runs; /* by the stamp of their first record */
+    size_t run_count, next_run;
+    run *open[open_max];
+    size_t open_count;
+    uint64_t number;            /* of the newest record that was given or is missing */
+    uint64_t hash_budget_bytes; /* for frames that are none, so that forged ones cost little */
+    int read_errno;
+    uint64_t given_bytes;
+    bp_buffer out;
+    bp_sink *sink;
+    void *context;
+    bp_ring_view view;
+} merging;
+
+int bp_chunk_read_head(const bp_chunk_source *source, uint64_t chunk, uint64_t *ret_state,
+                       uint64_t *ret_earlier_count) {
+    uint64_t offset = chunk * sizeof(bp_chunk_head);
+    uint64_t words[3], state, again;
+    unsigned attempts_left = 1000; /* a file may change as fast as it is read */
+    int failed;
+    do {
+        /* The state first, and again last: the count is of this turn if both have it. */
+        failed = source->read(source->context, offset, &state, sizeof state);
+        failed = failed == 0 ? source->read(source->context, offset, words, sizeof words) : failed;
+        failed = failed == 0 ? source->read(source->context, offset, &again, sizeof again) : failed;
+    } while (failed == 0 && bp_chunk_turn(state) != bp_chunk_turn(again) && attempts_left-- > 0);
+    if (failed == 0) {
+        *ret_state = state;
+        *ret_earlier_count = words[1 + bp_chunk_turn(state) % 2];
+    }
+    return failed;
+}
+
+uint64_t bp_chunk_total_used_bytes(const bp_chunk_source *source) {
+    uint64_t total = 0, state = 0, earlier_count = 0;
+    for (uint64_t i = 0; i < source->layout.chunk_count; i++) {
+        if (bp_chunk_read_head(source, i, &state, &earlier_count) == 0) {
+            total += bp_chunk_used_bytes(state);
+        }
+    }
+    return total;
+}
+
+/* --- one chunk ----------------------------------------------------------------------------- */
+
+/* True if a frame of a file begins here and is as it was written. */
+static bool is_undamaged(merging *it, const run *from, const bp_frame *frame,
+                         uint64_t frame_bytes) {
+    uint64_t offset = bp_chunk_offset(&it->source->layout, from->chunk) + from->at;
+    uint64_t mark = atomic_load_explicit(&frame->mark, memory_order_relaxed);
+    if (frame->record.sequence <= from->number || frame_bytes > it->hash_budget_bytes ||
+        !bp_frame_is_beginning(mark, it->source->seed, offset, &frame->record)) {
+        return false;
+    }
+    bool is_same = mark == bp_frame_mark(it->source->seed, offset, &frame->record,
+                                         (const unsigned char *)frame + sizeof *frame);
+    it->hash_budget_bytes -= is_same ? 0 : frame_bytes;
+    return is_same;
+}
+
+/* Moves to the next record that is wanted. False at the end of the chunk. */
+static bool find_record(merging *it, run *from) {
+    while (from->size - from->at >= sizeof(bp_frame)) {
+        const bp_frame *frame = (const void *)(from->bytes + from->at);
+        uint64_t frame_bytes = bp_frame_bytes(frame->record.payload_bytes);
+        bool fits = frame_bytes <= from->size - from->at;
+        if (fits && (it->source->is_trusted || is_undamaged(it, from, frame, frame_bytes))) {
+            from->number = frame->record.sequence;
+            from->next_ns = frame->record.monotonic_ns;
+            from->frame_bytes = (size_t)frame_bytes;
+            if (from->number > from->seen_number) {
+                return true;
+            }
+        } else if (it->source->is_trusted) { /* somebody has written to the file */
+            return false;
+        } else {
+            frame_bytes = 8;
+            it->view.damaged_bytes += from->left_count > 0 ? frame_bytes : 0;
+        }
+        from->at += (size_t)frame_bytes;
+    }
+    return false;
+}
+
+/* Copies a chunk and finds its first record. False where it has none any more, or on failure. */
+static bool open_run(merging *it, run *from) {
+    uint64_t state = from->chunk_state, earlier_count = 0;
+    from->bytes = malloc(from->size);
+    if (from->bytes == NULL) {
+        it->out.status = BUGPACK_ERR_NO_MEMORY;
+        return false;
+    }
+    it->read_errno =
+        it->source->read(it->source->context, bp_chunk_offset(&it->source->layout, from->chunk),
+                         from->bytes, from->size);
+    if (it->read_errno == 0) {
+        it->read_errno = bp_chunk_read_head(it->source, from->chunk, &state, &earlier_count);
+    }
+    if (it->read_errno != 0 || bp_chunk_turn(state) != bp_chunk_turn(from->chunk_state)) {
+        return false;
+    }
+    return find_record(it, from);
+}
+
+/* What should be there and is not: overwritten while we read or, in a file, damaged. */
+static void close_run(merging *it, run *from) {
+    it->number += from->left_count;
+    if (it->reading->seen_counts != NULL) {
+        it->reading->seen_counts[from->chunk] += from->left_count;
+    }
+    if (it->source->is_trusted) {
+        it->reading->lost_count += from->left_count;
+        it->view.evicted_count += from->left_count;
+    } else {
+        it->view.damaged_count += from->left_count;
+    }
+    free(from->bytes);
+    from->bytes = NULL;
+}
+
+/* --- all chunks ---------------------------------------------------------------------------- */
+
+/* The stamp of the first record of a chunk; 0 where it is damaged. */
+static uint64_t first_stamp(merging *it, uint64_t chunk) {
+    uint64_t offset = bp_chunk_offset(&it->source->layout, chunk);
+    bp_frame frame;
+    it->read_errno = it->source->read(it->source->context, offset, &frame, sizeof frame);
+    bool is_known = it->read_errno == 0 &&
+                    (it->source->is_trusted ||
+                     bp_frame_is_beginning(frame.mark, it->source->seed, offset, &frame.record));
+    return is_known ? frame.record.monotonic_ns : 0;
+}
+
+/* Adds the records of a chunk, and counts those that it had earlier. */
+static void add_run(merging *it, uint64_t chunk) {
+    const bp_chunk_layout *layout = &it->source->layout;
+    uint64_t state = 0, earlier_count = 0;
+    it->read_errno = bp_chunk_read_head(it->source, chunk, &state, &earlier_count);
+    uint64_t count = bp_chunk_record_count(state), used_bytes = bp_chunk_used_bytes(state);
+    uint64_t seen_count = it->reading->seen_counts != NULL ? it->reading->seen_counts[chunk] : 0;
+    run *added = &it->runs[it->run_count];
+    if (it->read_errno != 0) {
+        return;
+    }
+    *added = (run){.chunk = chunk,
+                   .chunk_state = state,
+                   .number = earlier_count,
+                   .left_count = count,
+                   .seen_number = seen_count,
+                   .size = (size_t)used_bytes};
+    uint64_t most = layout->chunk_bytes / sizeof(bp_frame);
+    bool is_possible = used_bytes <= layout->chunk_bytes &&
+                       count * sizeof(bp_frame) <= used_bytes && (count > 0 || used_bytes == 0) &&
+                       earlier_count <= bp_chunk_turn(state) * most &&
+                       (state != 0 || chunk >= it->source->begun_count);
+    if (!is_possible) { /* whatever is whole in it */
+        it->view.is_damaged = true;
+        /* A chunk is begun for a record that follows at once. */
+        earlier_count = 0;
+        count = state == 0 ? 1 : 0;
+        added->number = 0;
+        added->left_count = count;
+        added->size = (size_t)layout->chunk_bytes;
+    } else if (seen_count > earlier_count) {
+        added->left_count =
+            earlier_count + count > seen_count ? earlier_count + count - seen_count : 0;
+    } else if (it->reading->seen_counts != NULL) {
+        it->reading->lost_count += earlier_count - seen_count;
+        it->reading->seen_counts[chunk] = earlier_count;
+    }
+    it->view.evicted_count += earlier_count;
+    it->number += earlier_count + count - added->left_count;
+    if (added->left_count > 0 || !is_possible) {
+        added->next_ns = first_stamp(it, chunk);
+        it->run_count++;
+    }
+}
+
+static int compare_runs(const void *left, const void *right) {
+    const run *a = left, *b = right;
+    return a->next_ns != b->next_ns ? (a->next_ns > b->next_ns) - (a->next_ns < b->next_ns)
+                                    : (a->chunk > b->chunk) - (a->chunk < b->chunk);
+}
+
+/* The open run with the oldest record, and how far it goes before others have their turn; after
+ * those that may be older are open. NULL at the end. */
+static run **pick_oldest(merging *it, uint64_t *ret_limit_ns) {
+    for (;;) {
+        run **oldest = NULL;
+        uint64_t limit_ns = UINT64_MAX;
+        for (size_t i = 0; i < it->open_count; i++) {
+            run **at = &it->open[i];
+            if (oldest == NULL || (*at)->next_ns < (*oldest)->next_ns) {
+                limit_ns = oldest == NULL ? UINT64_MAX : (*oldest)->next_ns;
+                oldest = at;
+            } else if ((*at)->next_ns < limit_ns) {
+                limit_ns = (*at)->next_ns;
+            }
+        }
+        run *next = it->next_run < it->run_count ? &it->runs[it->next_run] : NULL;
+        bool is_due = next != NULL && it->open_count < open_max &&
+                      (oldest == NULL || next->next_ns <= (*oldest)->next_ns);
+        if (!is_due) {
+            *ret_limit_ns = next != NULL && next->next_ns < limit_ns ? next->next_ns : limit_ns;
+            return oldest;
+        }
+        it->next_run++;
+        if (open_run(it, next)) {
+            it->open[it->open_count++] = next;
+        } else if (it->read_errno == 0 && it->out.status == BUGPACK_OK) {
+            close_run(it, next);
+        } else {
+            free(next->bytes);
+            next->bytes = NULL;
+            return NULL;
+        }
+    }
+}
+
+static bugpack_status flush(merging *it) {
+    bugpack_status status =
+        it->out.size > 0 ? it->sink(it->context, it->out.data, it->out.size) : BUGPACK_OK;
+    bp_buffer_clear(&it->out);
+    return status;
+}
+
+static bugpack_status give_record(merging *it, run *from) {
+    const bp_frame *frame = (const void *)(from->bytes + from->at);
+    size_t record_bytes = from->frame_bytes - offsetof(bp_frame, record);
+    bugpack_status status = it->out.size + record_bytes > piece_bytes ? flush(it) : BUGPACK_OK;
+    char *to = bp_buffer_reserve(&it->out, record_bytes);
+    if (status != BUGPACK_OK || to == NULL) {
+        return status;
+    }
+    bp_ring_record record = frame->record;
+    record.sequence = ++it->number;
+    memcpy(to, &record, sizeof record);
+    memcpy(to + sizeof record, frame + 1, record_bytes - sizeof record);
+    bp_buffer_commit(&it->out, record_bytes);
+    bp_ring_view_add(&it->view, &record);
+    it->given_bytes += record_bytes;
+    from->left_count -= from->left_count > 0;
+    if (it->reading->seen_counts != NULL) {
+        it->reading->seen_counts[from->chunk] = from->number;
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status merge(merging *it) {
+    bugpack_status status = BUGPACK_OK;
+    uint64_t limit_ns = 0;
+    run **oldest = pick_oldest(it, &limit_ns);
+    while (status == BUGPACK_OK && it->out.status == BUGPACK_OK && oldest != NULL) {
+        run *from = *oldest;
+        bool is_whole = true;
+        while (status == BUGPACK_OK && is_whole && from->next_ns <= limit_ns) {
+            if (from->next_ns > it->reading->until_ns) {
+                return flush(it);
+            }
+            if (it->given_bytes >= it->reading->max_bytes) {
+                it->reading->is_rest = true;
+                return flush(it);
+            }
+            status = give_record(it, from);
+            from->at += from->frame_bytes;
+            is_whole = find_record(it, from);
+        }
+        if (!is_whole) {
+            close_run(it, from);
+            *oldest = it->open[--it->open_count];
+        }
+        oldest = pick_oldest(it, &limit_ns);
+    }
+    return status == BUGPACK_OK && it->out.status == BUGPACK_OK ? flush(it) : status;
+}
+
+bugpack_status bp_chunk_read(const bp_chunk_source *source, bp_chunk_reading *reading,
+                             bp_sink *sink, void *context, bp_ring_view *ret_view,
+                             bugpack_error *error) {
+    uint64_t chunk_count = source->layout.chunk_count;
+    merging it = {.source = source,
+                  .reading = reading,
+                  .hash_budget_bytes = 4 * chunk_count * source->layout.chunk_bytes,
+                  .sink = sink,
+                  .context = context};
+    bugpack_status status = BUGPACK_OK;
+    bp_buffer_init(&it.out, BP_FRAME_CAPACITY_MAX);
+    it.runs = malloc(chunk_count * sizeof *it.runs);
+    if (it.runs == NULL) {
+        return bp_fail_memory(error, "copy a ring");
+    }
+    for (uint64_t i = 0; i < chunk_count && it.read_errno == 0; i++) {
+        add_run(&it, i);
+    }
+    qsort(it.runs, it.run_count, sizeof it.runs[0], compare_runs);
+    status = it.read_errno == 0 ? merge(&it) : BUGPACK_OK;
+    if (it.out.status != BUGPACK_OK) {
+        status = bp_fail_memory(error, "copy a ring");
+    } else if (it.read_errno != 0) {
+        status = bp_fail_errno(error, it.read_errno, "the file cannot be read");
+    } else if (status != BUGPACK_OK) {
+        (void)bp_fail(error, status, "a ring's records could not be written");
+    }
+    for (size_t i = 0; i < it.open_count; i++) {
+        free(it.open[i]->bytes);
+    }
+    free(it.runs);
+    bp_buffer_release(&it.out);
+    it.view.is_damaged =
+        it.view.is_damaged || it.view.damaged_count > 0 || it.view.damaged_bytes > 0;
+    if (status == BUGPACK_OK) {
+        *ret_view = it.view;
+    }
+    return status;
+}
