@@ -854,7 +854,7 @@ static void copy_path(const char *path, const char *otherwise, char out[path_max
 }
 
 static uint64_t number_of(const bp_thread *thread, unsigned place) {
-    return strtoull(argument_of(thread, place), NULL, 16);
+    return strtoull(bp_thread_call_argument(thread, place), NULL, 16);
 }
 
 /* open(2) of a FIFO waits in wait_for_partner (fs/pipe.c) until its other end is opened. */
