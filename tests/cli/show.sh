@@ -231,14 +231,14 @@ def python(name, finding, other_switches=400, executable="/usr/bin/python3.11", 
             {"tid": 2, "name": "o", "cpu_percent": 1, "cpu_ms": 20, "voluntary_switches": other_switches}]}}
 
 
-def wakes(name, finding, call, *arguments, policy="other", object="/lib/libc.so.6", others=99, **members):
+def wakes(name, finding, call, *arguments, policy="other", object="/lib/libc.so.6", others=99, count=1, **members):
     yield name, finding, {
         "metadata.json": {}, "process.json": {"loaded_objects": [{"path": object}]},
-        "threads.json": {"threads": [{"tid": 1, "state": "sleeping", "scheduling": {"policy": policy},
-                                      "syscall": {"name": call, "arguments": arguments}}]},
+        "threads.json": {"threads": [{"tid": i, "state": "sleeping", "scheduling": {"policy": policy},
+                                      "syscall": {"name": call, "arguments": arguments}} for i in range(1, count + 1)]},
         "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 5}, "threads": [
-            {"tid": 1, "name": "w", "cpu_percent": 5, "cpu_ms": 100, "voluntary_switches": 1000, **members},
-            {"tid": 2, "name": "o", "cpu_percent": 0, "cpu_ms": 9, "voluntary_switches": others}]}}
+            *({"tid": i, "name": "w", "cpu_percent": 5, "cpu_ms": 100, "voluntary_switches": 1000, **members} for i in range(1, count + 1)),
+            {"tid": 9, "name": "o", "cpu_percent": 0, "cpu_ms": 9, "voluntary_switches": others}]}}
 
 
 def pair(name, finding, kind="pipe", executable="/usr/bin/python3.11", third=0, **members):
@@ -313,6 +313,10 @@ rows = [
     *python("waiting", "spin", cpu_percent=50, cpu_ms=1000, voluntary_switches=200, run_delay_ms=800),
     *python("asleep", "", cpu_percent=50, cpu_ms=1000, voluntary_switches=200, run_delay_ms=799),
     *wakes("naps", "idle-wakeups", "clock_nanosleep"),
+    *wakes("beside-work", "", "clock_nanosleep", others=500),
+    *wakes("beside-rest", "idle-wakeups", "clock_nanosleep", others=499),
+    *wakes("few-sleep", "", "clock_nanosleep", count=7),
+    *wakes("many-sleep", "idle-wakeups", "clock_nanosleep", count=8),
     *wakes("seldom", "", "clock_nanosleep", voluntary_switches=999),
     *wakes("toils", "", "clock_nanosleep", cpu_ms=101),
     *wakes("realtime", "", "clock_nanosleep", policy="fifo"),

@@ -183,6 +183,42 @@ static bool is_any(const bp_process_threads *process,
     return false;
 }
 
+/* True if it was awake for less than 0.1 ms at a time since it began. */
+static bool wakes_for_moments(const bp_thread_reading *thread) {
+    enum { switches_min = 100, moment_ns = 100000 };
+    const uint64_t *counters = thread->counters;
+    uint64_t switches = counters[BP_COUNTER_VOLUNTARY_SWITCHES];
+    return bp_thread_has(thread, BP_GROUP_STATUS) && switches >= switches_min &&
+           counters[BP_COUNTER_USER_CPU] + counters[BP_COUNTER_SYSTEM_CPU] <= switches * moment_ns;
+}
+
+/* A thread that wakes a thousand times a second may be awake whenever it is looked at, as its turn
+ * on a busy machine comes with ours: it is looked at again, for what it waits in. Not for a lock:
+ * that all wait for one at the same instant is a finding. */
+static void read_calls_again(struct reader *reader) {
+    static const uint32_t groups = 1u << BP_GROUP_SYSCALL | 1u << BP_GROUP_WAIT_CHANNEL;
+    static const uint64_t pause_ns = 200000;
+    enum { looks_max = 64 }; /* at all threads */
+    bp_process_threads *process = &reader->process;
+    int looks = 0;
+    for (size_t i = 0; i < process->thread_count; i++) {
+        bp_thread_reading *thread = &process->threads[i].read, now;
+        bool is_wanted = bp_thread_has(thread, BP_GROUP_SYSCALL) && wakes_for_moments(thread) &&
+                         !bp_proc_has_thread_ended(&thread->stat);
+        for (; looks < looks_max && is_wanted && thread->syscall.place == BP_THREAD_RUNS; looks++) {
+            bp_clock_sleep_until(bp_clock_monotonic_ns() + pause_ns);
+            bp_thread_read(&reader->files, thread->tid, groups, &now);
+            bool may_be_lock = bp_futex_wait_is_possible(process->arch, &now.syscall) &&
+                               now.syscall.arguments[3] == 0; /* without a limit of time */
+            if (now.syscall.place == BP_THREAD_IN_CALL && !may_be_lock) {
+                thread->syscall = now.syscall;
+                memcpy(thread->wait_channel, now.wait_channel, sizeof now.wait_channel);
+                thread->stat.state = 'S';
+            }
+        }
+    }
+}
+
 /*
  * Sets the arch of the process. Its memory and its files are looked at only if a thread may wait
  * for a lock, its memory also if a call is readable. What cannot be read is nothing that is waited
@@ -194,6 +230,7 @@ static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
     bool has_glibc = false;
     int thread_fd = bp_proc_open_living_thread(reader->files.dir_fd, NULL);
     process->arch = thread_fd < 0 ? BP_SYSCALL_UNKNOWN : arch_of(thread_fd, &has_glibc);
+    read_calls_again(reader);
     reader->futexes = (bp_futex_process){.arch = process->arch,
                                          .has_glibc = has_glibc,
                                          .read = read_memory,
@@ -253,39 +290,6 @@ static void read_thread(struct reader *reader, uint64_t tid) {
     process->thread_count++;
 }
 
-/* True if it was awake for less than 0.1 ms at a time since it began. */
-static bool wakes_for_moments(const bp_thread_reading *thread) {
-    enum { switches_min = 100, moment_ns = 100000 };
-    const uint64_t *counters = thread->counters;
-    uint64_t switches = counters[BP_COUNTER_VOLUNTARY_SWITCHES];
-    return bp_thread_has(thread, BP_GROUP_STATUS) && switches >= switches_min &&
-           counters[BP_COUNTER_USER_CPU] + counters[BP_COUNTER_SYSTEM_CPU] <= switches * moment_ns;
-}
-
-/* A thread that wakes a thousand times a second may be awake whenever it is looked at, as its turn
- * on a busy machine comes with ours: it is looked at again, for what it waits in. */
-static void read_calls_again(struct reader *reader) {
-    static const uint32_t groups = 1u << BP_GROUP_SYSCALL | 1u << BP_GROUP_WAIT_CHANNEL;
-    static const uint64_t pause_ns = 200000;
-    enum { looks_max = 64 }; /* at all threads */
-    bp_process_threads *process = &reader->process;
-    int looks = 0;
-    for (size_t i = 0; i < process->thread_count; i++) {
-        bp_thread_reading *thread = &process->threads[i].read, now;
-        bool is_wanted = bp_thread_has(thread, BP_GROUP_SYSCALL) && wakes_for_moments(thread) &&
-                         !bp_proc_has_thread_ended(&thread->stat);
-        for (; looks < looks_max && is_wanted && thread->syscall.place == BP_THREAD_RUNS; looks++) {
-            bp_clock_sleep_until(bp_clock_monotonic_ns() + pause_ns);
-            bp_thread_read(&reader->files, thread->tid, groups, &now);
-            if (now.syscall.place == BP_THREAD_IN_CALL) {
-                thread->syscall = now.syscall;
-                memcpy(thread->wait_channel, now.wait_channel, sizeof now.wait_channel);
-                thread->stat.state = 'S';
-            }
-        }
-    }
-}
-
 static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
                                    bugpack_error *error) {
     bp_process_threads *process = &reader->process;
@@ -308,9 +312,6 @@ static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
                 break;
             }
             read_thread(reader, list.items[i].id);
-        }
-        if (bp_clock_monotonic_ns() <= deadline_ns) {
-            read_calls_again(reader);
         }
     }
     bp_proc_list_release(&list);

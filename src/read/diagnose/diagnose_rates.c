@@ -55,21 +55,24 @@ static bool is_of_go(const bp_evidence *evidence, const char *function) {
            (function[0] == '\0' && !has_library);
 }
 
-/* A loop of control, as of sound or of a machine, has to wake often, and has a priority for it. */
+/* A loop of control, as of sound or of a machine, has to wake often, and has a priority for it. A
+ * few threads that wake so often may hand a lock to each other, and all be asleep when they are
+ * looked at. */
 void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
+    enum { pool_min = 8 };
     static const double rate_min = 500, window_min_ms = 500, work_max_ms = 0.1;
     static const char *const policies[] = {"other", "batch", "idle", NULL};
     const bp_thread *worst = NULL;
     char function[BP_FRAME_NAME_BYTES] = "";
-    uint64_t count = 0;
+    uint64_t count = 0, often_count = 0;
     for (size_t i = 0; i < evidence->thread_count && evidence->window_ms >= window_min_ms; i++) {
         const bp_thread *thread = &evidence->threads[i];
         const bp_json_tree *scheduling = bp_json_tree_object(thread->row, "scheduling");
         char own[BP_FRAME_NAME_BYTES];
-        bool is_often = !thread->is_born && !thread->is_own &&
-                        wakes_per_sec(evidence, thread) >= rate_min && thread->cpu_ms >= 0 &&
-                        thread->cpu_ms <= work_max_ms * thread->voluntary_switches;
-        if (!is_often ||
+        double rate = thread->is_own ? 0 : wakes_per_sec(evidence, thread);
+        often_count += rate * 2 >= rate_min;
+        if (rate < rate_min || thread->is_born || thread->cpu_ms < 0 ||
+            thread->cpu_ms > work_max_ms * thread->voluntary_switches ||
             !bp_array_has_text(policies, bp_json_tree_text_or(scheduling, "policy", "")) ||
             !is_woken_by_time(evidence, thread)) {
             continue;
@@ -84,7 +87,7 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
         }
         count++;
     }
-    if (worst != NULL) {
+    if (count == often_count && (count == 1 || count >= pool_min)) {
         bp_find(
             evidence,
             "thread {} woke {} times a second and did next to nothing: it waits for a moment "
