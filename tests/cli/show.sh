@@ -486,6 +486,28 @@ grep -q '<title>exec_sort: 90, 90.0 %</title>' out || wrong 'its function is not
 if grep -q 'id="stack-2"' out; then wrong 'the page has the stacks of an idle one'; fi
 rm group.zip
 
+fact 'idle threads that a runtime has for itself are one row, and those with a frame of another file are not'
+python3 -c 'import json, zipfile
+library = "/usr/lib/jvm/libjvm.so"
+rows = [(1, "java", 0, [library]), (2, "GC Thread#0", 0, ["/lib/libc.so.6", library]), (3, "GC Thread#1", 0, [library]),
+        (4, "VM Thread", 0, [library]), (5, "worker", 0, ["/lib/libc.so.6", None, library]), (6, "C2 Compiler", 50, [library]),
+        (7, "native", 0, ["/lib/libc.so.6"])]
+with zipfile.ZipFile("idle.zip", "w") as report:
+    def add(name, value): report.writestr(name, json.dumps(value))
+    add("metadata.json", {"pid": 1, "process_name": "java"})
+    add("process.json", {"pid": 1, "name": "java"})
+    add("runtime-metrics.json", {"sample_window_ms": 2000, "process": {"cpu_percent": 50}, "threads": [
+        {"tid": tid, "name": name, "cpu_percent": cpu} for tid, name, cpu, _ in rows]})
+    add("threads.json", {"threads": [{"tid": tid, "state": "sleeping"} for tid, _, _, _ in rows]})
+    add("stacks.json", {"threads": [{"tid": tid, "name": name, "frames": [
+        {"symbol": "f", **({"module": module} if module else {})} for module in modules]} for tid, name, _, modules in rows]})'
+LC_ALL=C.UTF-8 run show idle.zip
+grep -qx ' *3 idle threads of the runtime: GC Thread ×2, VM Thread' out || wrong "it is $(cat out)"
+expect_same 'the others' '6 1 5 7' "$(sed -n '/^Busiest threads/,/^$/p' out | awk '$2 == "%" { print $3 }' | paste -sd ' ')"
+run html idle.zip
+grep -q '<p>3 idle threads of the runtime: GC Thread' out || wrong 'they are not on the page'
+rm idle.zip
+
 fact 'findings beyond the maximum are counted, and never hide a worse one'
 python3 -c 'import json, zipfile
 metadata = json.dumps({"exit": {"signal": 11, "name": "SIGSEGV"}})

@@ -277,6 +277,25 @@ void bp_make_frames(bp_json_maker *maker, const bp_json_tree *stack,
     bp_json_make_uint(maker, "other_frames", rows.other_count > 0, rows.other_count);
 }
 
+bool bp_frames_are_of_runtime(const bp_json_tree *stack) {
+    static const char *const libraries[] = {"libjvm.so", "libnode.so", "libuv.so", "libcoreclr.so",
+                                            NULL};
+    static const char *const programs[] = {"node", "nodejs", NULL};
+    bool has_any = false;
+    BP_JSON_EACH (frame, bp_json_tree_rows(stack, "frames")) {
+        const bp_frame_text text = read_frame(frame);
+        const char *module = text.module != NULL ? base_name(text.module) : "";
+        bool is_of_go = text.symbol != NULL && strncmp(text.symbol, "runtime.", 8) == 0;
+        bool is_of_runtime = is_of_go || bp_array_has_start(libraries, module) ||
+                             bp_array_has_text(programs, module);
+        if (!is_of_runtime && !is_of_library(&text)) {
+            return false;
+        }
+        has_any = has_any || is_of_runtime;
+    }
+    return has_any && bp_json_tree_rows(stack, "python_frames") == NULL;
+}
+
 /* Code without a name, as where a jump went, says nothing. */
 static void take_own(void *context, const bp_frame_text *frame) {
     char *out = context;

@@ -68,6 +68,10 @@ void bp_make_frames(bp_json_maker *maker, const bp_json_tree *stack, const bp_fr
  * files of this machine say would make it another one. */
 void bp_frames_sign(const bp_json_tree *stack, bp_signature_stack *signed_stack);
 
+/* True if a stack has frames of a runtime, as of Java, Node or Go, and else only of the C library:
+ * what the thread does is nothing of the program's. */
+bool bp_frames_are_of_runtime(const bp_json_tree *stack);
+
 /* The innermost function of the program's own, and not of the C or C++ library, nor, where
  * there is another, of a module that comes with Python; "" without any. */
 void bp_frames_print_own(const bp_json_tree *stack, const bp_frame_finder *finder,

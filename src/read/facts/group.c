@@ -221,6 +221,17 @@ static void make_threads(bp_json_maker *maker) {
     bp_json_make_end(maker);
     bp_json_make_uint(maker, "_other_threads", other_count > 0, other_count);
     end_list(maker, &list);
+    const bp_json_tree *idle = NULL;
+    bp_json_make_array(maker, "_idle_threads");
+    while ((idle = bp_group_next(maker->root, idle)) != NULL) {
+        const char *text = bp_json_tree_text(idle, "_idle");
+        if (text != NULL) {
+            bp_json_make_object(maker, NULL);
+            bp_json_make_text(maker, "text", text);
+            bp_json_make_end(maker);
+        }
+    }
+    bp_json_make_end(maker);
     const bp_json_tree *first = bp_json_tree_object(maker->root, "_first_process");
     uint64_t own_count = bp_json_tree_uint_or(first, "_own_count", 0);
     bp_json_make_array(maker, "_own_threads");

@@ -12,7 +12,8 @@
  * `group`, the sums of a report about several processes, and `_processes`, by CPU: idle ones with
  * the same title are one row; at most 12 rows. `_other_processes`, how many found no room.
  * `_threads` and `_other_threads` of all processes, as bp_make_threads makes them of each;
- * `_own_threads` and `_own_count` of the first.
+ * `_idle_threads`, `text` of each process of interest; `_own_threads` and `_own_count` of the
+ * first.
  * `_profile`: `profile` of all.
  */
 void bp_make_group(bp_json_maker *maker);

@@ -189,8 +189,59 @@ static bool says_nothing(const bp_evidence *evidence, const bp_thread *thread) {
            bp_json_tree_object(evidence->metadata, "exit") != NULL;
 }
 
+/* Idle threads of a runtime, by name, without the number at its end. */
+typedef struct idle_threads {
+    struct {
+        char name[64];
+        uint64_t count;
+    } rows[BP_EVIDENCE_BUSIEST_MAX];
+    size_t count;
+    uint64_t thread_count;
+} idle_threads;
+
+static bool is_idle(const bp_evidence *evidence, const bp_thread *thread) {
+    uint64_t pid = bp_json_tree_uint_or(evidence->process, "pid", 0);
+    return pid != 0 && thread->tid != pid && rank_of(thread) == RANK_OTHER &&
+           strcmp(thread->state, "sleeping") == 0 && bp_frames_are_of_runtime(thread->stack);
+}
+
+static void add_idle(idle_threads *idle, const bp_thread *thread) {
+    char name[sizeof idle->rows[0].name];
+    size_t i = 0, length;
+    bp_utf8_copy(name, sizeof name, thread->name);
+    for (length = strlen(name); length > 0 && strchr("#-0123456789", name[length - 1]) != NULL;) {
+        name[--length] = '\0';
+    }
+    while (i < idle->count && strcmp(idle->rows[i].name, name) != 0) {
+        i++;
+    }
+    if (i < BP_EVIDENCE_BUSIEST_MAX) {
+        memcpy(idle->rows[i].name, name, sizeof name);
+        idle->rows[i].count++;
+        idle->count += i == idle->count;
+    }
+    idle->thread_count++;
+}
+
+/* "12 idle threads of the runtime: V8 Worker ×4, …" */
+static void make_idle(bp_json_maker *maker, const idle_threads *idle) {
+    char text[400];
+    size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 " idle thread%s of the runtime",
+                                   idle->thread_count, idle->thread_count == 1 ? "" : "s");
+    for (size_t i = 0; i < idle->count && used < sizeof text - 2 * sizeof idle->rows[0].name; i++) {
+        char count[24] = "";
+        if (idle->rows[i].count > 1) {
+            (void)snprintf(count, sizeof count, " \u00d7%" PRIu64, idle->rows[i].count);
+        }
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s", i == 0 ? ": " : ", ",
+                                 idle->rows[i].name, count);
+    }
+    bp_json_make_known_text(maker, "_idle", idle->thread_count > 0 ? text : "");
+}
+
 void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     thread_groups groups = {.count = 0}, own = {.count = 0};
+    idle_threads idle = {.count = 0};
     const bp_thread **threads = calloc(evidence->thread_count + 1, sizeof *threads);
     uint64_t seed = bp_clock_monotonic_ns() ^ (uint64_t)(uintptr_t)threads << 20;
     size_t count = 0;
@@ -208,7 +259,9 @@ void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     qsort(threads, count, sizeof *threads, compare_threads);
     for (size_t i = 0; i < count; i++) {
         bool is_row = evidence->folder[0] == '\0' || rank_of(threads[i]) != RANK_OTHER;
-        if (is_row || threads[i]->is_own) {
+        if (!threads[i]->is_own && is_idle(evidence, threads[i])) {
+            add_idle(&idle, threads[i]);
+        } else if (is_row || threads[i]->is_own) {
             add_to_groups(threads[i]->is_own ? &own : &groups, threads[i],
                           hash_thread(threads[i], seed));
         } else {
@@ -217,6 +270,7 @@ void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     }
     free(threads);
     make_groups(maker, "_threads", &groups, evidence);
+    make_idle(maker, &idle);
     bp_json_make_uint(maker, "_other_threads", groups.other_count > 0, groups.other_count);
     make_groups(maker, "_own_threads", &own, evidence);
     bp_json_make_uint(maker, "_own_count", own.thread_count > 0, own.thread_count);

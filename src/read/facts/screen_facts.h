@@ -19,8 +19,9 @@ void bp_make_thread(bp_json_maker *maker, const bp_evidence *evidence, const bp_
 
 /*
  * `_threads`: the busy ones, then others of interest, then the rest; at most 12 rows, and of a
- * further process none of the rest. `_other_threads`, how many found no room. `_own_threads`: those
- * of bugpack itself, and how many, `_own_count`.
+ * further process none of the rest. `_other_threads`, how many found no room. `_idle`: those of the
+ * rest that a runtime has for itself, in words. `_own_threads`: those of bugpack itself, and how
+ * many, `_own_count`.
  */
 void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence);
 

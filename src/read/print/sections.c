@@ -39,6 +39,7 @@ static const bp_section_line threads[] = {
              "width=\"{cpu_percent:.1c}\" height=\"8\"/></svg></td>"
              "<td>" BP_FILL_STATE "{[ in {syscall}]}" BP_FILL_WAIT
              "{[<br><code>{frames}</code>]}</td></tr>"},
+    {.list = "_idle_threads", .screen = "         {text}", .indent = 9, .page = "<p>{text}.</p>"},
     {.screen = "and {_other_threads:u} more", .page = "<p>And {_other_threads:u} more.</p>"},
     {.list = "_own_threads", .screen = THREAD_ON_SCREEN, .when = BP_IF_ALL, .indent = 28},
     {.screen = "and {_own_count:u} of bugpack itself",
