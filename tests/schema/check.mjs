@@ -76,6 +76,7 @@ const broken = [
   ['runtime-metrics.json', (d) => { delete d.platform; }, "/ must have required property 'platform'"],
   ['runtime-metrics.json', (d) => { d.available = false; }, '/available'],
   ['crash.json', (d) => { d.name = 'TERM'; }, '/name must match pattern'],
+  ['crash.json', (d) => { delete d.exception.type; }, '/exception must have required'],
   ['crash.json', (d) => { delete d.thread.tid; }, '/thread must have required'],
   ['crash.json', (d) => { d.stack.copied_bytes = 262145; }, '/stack/copied_bytes must be <='],
   ['process.json', (d) => { d.pid = 0; }, '/pid must be >= 1'],

@@ -222,6 +222,14 @@ static void begin(const char *name) {
     (void)mkdir(report, 0700);
 }
 
+static bugpack_status print_crash(void) {
+    bp_crash_page *page = sample_crash_page();
+    (void)snprintf(page->exception_type, sizeof page->exception_type, "std::runtime_error");
+    (void)snprintf(page->exception_message, sizeof page->exception_message, "in two");
+    page->is_exception_told = 1;
+    return bp_crash_print(page, &sample_crash_backtrace, &text, &error);
+}
+
 static bool write_full(void) {
     return put("metadata.json", bp_metadata_print(&sample_metadata_full, &text, &error)) &&
            put("runtime-metrics.json",
@@ -241,9 +249,7 @@ static bool write_full(void) {
            put("threads.json", sample_threads_print(true, &text, &error)) &&
            put("files.json", sample_open_files_print(true, &text, &error)) &&
            put("system.json", sample_system_print(true, &text, &error)) &&
-           put("thread-heap.json", print_heaps()) &&
-           put("crash.json",
-               bp_crash_print(sample_crash_page(), &sample_crash_backtrace, &text, &error)) &&
+           put("thread-heap.json", print_heaps()) && put("crash.json", print_crash()) &&
            put("manifest.json", bp_manifest_print(&sample_manifest_full, &text, &error));
 }
 

@@ -32,29 +32,31 @@ static const uint64_t class_gnu = 0x474e5543432b2b00, class_llvm = 0x434c4e47432
 typedef struct finder {
     bp_crash_page *page;
     const bp_crash_source *source;
+    bp_proc_map map; /* the last one that was read: a host may have thousands */
 } finder;
 
 /* Copies what one mapping has as a whole: no fault is to be raised, which would first be a
  * handler's that was put over ours. */
-static bool read_memory(const finder *self, uint64_t from, void *to, size_t byte_count) {
+static bool read_memory(finder *self, uint64_t from, void *to, size_t byte_count) {
     bp_proc_scan scan = {self->page->maps, self->page->maps + self->page->maps_bytes};
-    bp_proc_map map;
-    while (bp_proc_take_map(&scan, &map)) {
-        if (from >= map.start && from < map.end) {
-            return map.is_readable && !map.is_shared && byte_count <= map.end - from &&
-                   self->source->copy(self->source->context, to, from, byte_count);
+    const bp_proc_map *map = &self->map;
+    while (from < map->start || from >= map->end) {
+        if (!bp_proc_take_map(&scan, &self->map)) {
+            self->map = (bp_proc_map){.start = 0};
+            return false;
         }
     }
-    return false;
+    return map->is_readable && !map->is_shared && byte_count <= map->end - from &&
+           self->source->copy(self->source->context, to, from, byte_count);
 }
 
-static uint64_t read_word(const finder *self, uint64_t from) {
+static uint64_t read_word(finder *self, uint64_t from) {
     uint64_t word = 0;
     return read_memory(self, from, &word, sizeof word) ? word : 0;
 }
 
 /* As much of a text as fits; "" where it cannot be read. */
-static void read_text(const finder *self, uint64_t from, char *out, size_t out_bytes) {
+static void read_text(finder *self, uint64_t from, char *out, size_t out_bytes) {
     enum { piece_bytes = 16 }; /* no page ends within an aligned piece */
     size_t used = 0;
     while (used < out_bytes - 1 && (used == 0 || out[used - 1] != '\0')) {
@@ -71,7 +73,7 @@ static void read_text(const finder *self, uint64_t from, char *out, size_t out_b
 
 /* The name of a std::type_info, which stands behind the pointer to its virtual functions. One that
  * begins with '*' is compared by its address. */
-static void read_type(const finder *self, uint64_t type, char *out, size_t out_bytes) {
+static void read_type(finder *self, uint64_t type, char *out, size_t out_bytes) {
     uint64_t name = read_word(self, type + 8);
     char first = '\0';
     (void)read_memory(self, name, &first, 1);
@@ -91,7 +93,7 @@ enum { base_max = 8, depth_max = 8 };
 
 /* What an object was made with, of the type or one of its bases (2.9.5 of the Itanium C++ ABI,
  * "RTTI Layout"). False where there is none. */
-static bool find_message(const finder *self, uint64_t type, uint64_t object, unsigned depth) {
+static bool find_message(finder *self, uint64_t type, uint64_t object, unsigned depth) {
     char name[64];
     struct {
         uint32_t flags, count;
@@ -133,7 +135,7 @@ static bool is_count(uint64_t references) {
 }
 
 /* True if an exception that is not over is before this header. */
-static bool take_exception(const finder *self, uint64_t header) {
+static bool take_exception(finder *self, uint64_t header) {
     thrown it;
     uint64_t object = header + (sizeof it - offsetof(thrown, class));
     if (!self->source->copy(self->source->context, &it, header - offsetof(thrown, class),
@@ -184,7 +186,7 @@ static void find_pointers(const bp_crash_page *page, const uint64_t *words, size
 void bp_crash_collect_exception(bp_crash_page *page, const bp_crash_source *source) {
     static uint64_t words[word_count]; /* one thread is here at a time */
     static bool are_pointers[word_count];
-    const finder self = {page, source};
+    finder self = {.page = page, .source = source};
     size_t count = (size_t)page->stack_bytes / sizeof words[0];
     count = count < word_count ? count : word_count;
     if (page->is_exception_told != 0) {
