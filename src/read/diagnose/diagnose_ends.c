@@ -602,7 +602,8 @@ void bp_diagnose_died(bp_evidence *evidence) {
     char signal[BP_SIGNAL_BYTES];
     bool has_died =
         strcmp(bp_json_tree_text_or(evidence->metadata, "session_end", ""), "died") == 0;
-    if (has_died && exit_status(evidence) == 0 && !bp_exit_signal(evidence->metadata, signal)) {
+    if (has_died && evidence->crash == NULL && exit_status(evidence) == 0 &&
+        !bp_exit_signal(evidence->metadata, signal)) {
         bp_find(evidence, "the process died without a report; what it had recorded was recovered",
                 BP_END);
     }
