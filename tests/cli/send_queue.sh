@@ -189,7 +189,8 @@ expect_err "it is not this user's alone"
 chmod 700 $queue
 expect_misuse 'needs the name of a destination' send --queue --to "$http/put/" one.zip
 configure "$(destination s "$http/put/x")"
-expect_misuse 'a PUT to one URL replaces the report before' send --queue --to s one.zip
+exits 1 send --queue --to s one.zip
+expect_err 'a PUT to one URL replaces the report before'
 expect_misuse '--retry needs --queue' send --retry --to s one.zip
 expect_misuse 'it excludes options of a request' send --queue --dry-run --to s one.zip
 

@@ -20,6 +20,7 @@
 #include "cli/core.h"
 #include "cli/destination.h"
 #include "cli/files.h"
+#include "cli/hand_over.h"
 #include "cli/interrupt.h"
 #include "cli/option.h"
 #include "cli/output.h"
@@ -44,6 +45,7 @@ typedef struct capture_options {
     const char *app_name;
     const char *description;
     const char *output_dir;
+    const char *send_to; /* a destination of the configuration */
     const char *output_path;
     char *streamed_dir; /* of a zip for standard output; NULL: it is not for that */
     bool quiet;
@@ -76,6 +78,7 @@ static const bp_cli_option option_rows[] = {
                 "do not name the machine, as --host does"),
     BP_CLI_STREAM_OPTIONS(capture_options, files),
     BP_CLI_REVIEW_OPTION(capture_options, is_reviewed),
+    BP_CLI_SEND_OPTION(capture_options, send_to),
     BP_CLI_VALUE(capture_options, app_name, 0, "app", "NAME",
                  "name the report after NAME, not after the process", bp_cli_read_text,
                  &bp_cli_app_names),
@@ -210,6 +213,11 @@ static bp_cli_exit print_result(const bugpack_report_result *result,
         bp_cli_print_json(stdout, &json);
     } else {
         (void)printf("%s\n", result->path);
+    }
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (bp_cli_hand_over(options->send_to, result->path, &error) != BUGPACK_OK) {
+        bp_cli_say("the report is written, but not sent: %s", error.message);
+        return BP_CLI_FAILED;
     }
     return bp_cli_finish_report(result->path, result->missing_count);
 }
@@ -378,6 +386,9 @@ static const char *find_conflict(const capture_options *options) {
     if (options->output_dir != NULL && options->output_path != NULL) {
         return "--output-dir and --output exclude each other";
     }
+    if (options->send_to != NULL && bp_cli_is_streamed(options->output_path)) {
+        return "--send and --output - exclude each other";
+    }
     if (options->json && bp_cli_is_streamed(options->output_path)) {
         return "--json and --output - exclude each other";
     }
@@ -422,7 +433,8 @@ static bp_cli_exit run(void *context, char **none) {
         options->window_ms = options->host ? host_window_ms : BUGPACK_SAMPLE_WINDOW_DEFAULT_MS;
     }
     return bp_cli_redaction_prepare(&options->files.redaction, &result) &&
-                   bp_cli_review_prepare(options->is_reviewed, &result)
+                   bp_cli_review_prepare(options->is_reviewed, &result) &&
+                   bp_cli_hand_over_prepare(options->send_to, &result)
                ? capture(options)
                : result;
 }

@@ -6,6 +6,7 @@
 
 #include "cli/destination.h"
 #include "cli/event.h"
+#include "cli/hand_over.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/publish.h"
@@ -15,6 +16,7 @@
 typedef struct recover_options {
     const char *app;
     const char *output_dir;
+    const char *send_to;
     bool with_hostname, is_reviewed, as_json;
 } recover_options;
 
@@ -27,12 +29,14 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(recover_options, with_hostname, 0, "hostname",
                 "name this machine in the reports, also where a\nprogram did not ask for it"),
     BP_CLI_REVIEW_OPTION(recover_options, is_reviewed),
+    BP_CLI_SEND_OPTION(recover_options, send_to),
     BP_CLI_FLAG(recover_options, as_json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
 
 /* The outcome of a recovery. */
 typedef struct recovery {
     bp_cli_exit worst;
+    const char *send_to;
     bool as_json;
     bool has_told;      /* something was said of a session */
     char searched[512]; /* ", "-separated */
@@ -58,6 +62,11 @@ static void print_report(const bugpack_report_result *result, void *context) {
     if (result->missing_count > 0 && made->worst == BP_CLI_COMPLETE) {
         bp_cli_say("%s: something is missing; its manifest.json says what", result->path);
         made->worst = BP_CLI_INCOMPLETE;
+    }
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (bp_cli_hand_over(made->send_to, result->path, &error) != BUGPACK_OK) {
+        bp_cli_say("%s: not sent: %s", result->path, error.message);
+        made->worst = BP_CLI_FAILED;
     }
 }
 
@@ -108,8 +117,10 @@ static void print_note(const bp_recover_note *note, void *context) {
 
 static bp_cli_exit run(void *context, char **operands) {
     const recover_options *given = context;
-    recovery made = {.worst = BP_CLI_COMPLETE, .as_json = given->as_json};
-    if (!bp_cli_review_prepare(given->is_reviewed, &made.worst)) {
+    recovery made = {
+        .worst = BP_CLI_COMPLETE, .send_to = given->send_to, .as_json = given->as_json};
+    if (!bp_cli_review_prepare(given->is_reviewed, &made.worst) ||
+        !bp_cli_hand_over_prepare(given->send_to, &made.worst)) {
         return made.worst;
     }
     bugpack_error error = BUGPACK_ERROR_INIT;

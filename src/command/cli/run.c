@@ -10,6 +10,7 @@
 
 #include "cli/destination.h"
 #include "cli/files.h"
+#include "cli/hand_over.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/review.h"
@@ -102,6 +103,7 @@ static const bp_cli_option option_rows[] = {
                  "seconds, or such as 5min\n(default 0: never)",
                  bp_cli_read_time, &hang_times),
     BP_CLI_REVIEW_OPTION(bp_cli_run_options, is_reviewed),
+    BP_CLI_SEND_OPTION(bp_cli_run_options, send_to),
     BP_CLI_FILE_OPTIONS(bp_cli_run_options, files),
     BP_CLI_VALUE(bp_cli_run_options, app_name, 0, "app", "NAME",
                  "name the reports after NAME, not after the command", bp_cli_read_text,
@@ -214,6 +216,7 @@ static bp_cli_exit run(void *context, char **operands) {
     }
     if (!bp_cli_redaction_prepare(&options->files.redaction, &result) ||
         !bp_cli_review_prepare(options->is_reviewed, &result) ||
+        !bp_cli_hand_over_prepare(options->send_to, &result) ||
         (options->is_pedantic && !has_pattern &&
          !read_pattern(NULL, default_pattern, &options->patterns))) {
         return result;

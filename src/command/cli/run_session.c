@@ -1,3 +1,4 @@
+#include "cli/hand_over.h"
 #include "cli/run_session.h"
 
 #include <inttypes.h>
@@ -50,9 +51,13 @@ static void say(bp_cli_run_session *session, const char *what, const char *detai
     bp_lock_release(&session->lock);
 }
 
-/* A report that was written; without a path there is none, and why. */
-static void say_report(bp_cli_run_session *session, const char *path, uint32_t missing_count,
-                       const char *not_searched, const char *error) {
+/* A report that was written, which is handed over; without a path there is none, and why. */
+static void take_report(bp_cli_run_session *session, const char *path, uint32_t missing_count,
+                        const char *not_searched, const char *error) {
+    bugpack_error reason = BUGPACK_ERROR_INIT;
+    if (path != NULL && bp_cli_hand_over(session->options->send_to, path, &reason) != BUGPACK_OK) {
+        say(session, "not sent: ", reason.message);
+    }
     if (!session->options->as_json) {
         if (path == NULL) {
             say(session, "no report: ", error);
@@ -79,8 +84,8 @@ static void say_report(bp_cli_run_session *session, const char *path, uint32_t m
 static void on_done(const bugpack_report_result *result, void *context) {
     bp_cli_run_session *session = context;
     bool is_written = result->status == BUGPACK_OK;
-    say_report(session, is_written ? result->path : NULL, result->missing_count,
-               result->not_searched, result->error.message);
+    take_report(session, is_written ? result->path : NULL, result->missing_count,
+                result->not_searched, result->error.message);
     if (is_written && result->not_searched[0] != '\0' && !session->options->as_json) {
         say(session, "not searched for secrets: ", result->not_searched);
     }
@@ -93,8 +98,8 @@ static void on_event(const bugpack_event *event, void *context) {
                   strcmp(event->report_type, "auto-snapshot") == 0 ||
                   strcmp(event->report_type, "condition") == 0;
     if (is_own && (is_written || event->kind == BUGPACK_EVENT_FAILED)) {
-        say_report(context, is_written ? event->path : NULL, event->missing_count, NULL,
-                   event->error.message);
+        take_report(context, is_written ? event->path : NULL, event->missing_count, NULL,
+                    event->error.message);
     }
 }
 
@@ -137,7 +142,7 @@ static void request_report(bp_cli_run_session *session, const char *description,
     bugpack_status status =
         bp_session_report(session->session, &request, end, on_done, session, NULL);
     if (status != BUGPACK_OK) {
-        say_report(session, NULL, 0, NULL, bugpack_status_name(status));
+        take_report(session, NULL, 0, NULL, bugpack_status_name(status));
     }
 }
 
@@ -337,7 +342,7 @@ void bp_cli_run_session_refused(bp_cli_run_session *session, int status, const c
         bp_cli_files_provide(&session->options->files, session->session) == BUGPACK_OK) {
         request_report(session, description, &end);
     } else {
-        say_report(session, NULL, 0, NULL, error.message);
+        take_report(session, NULL, 0, NULL, error.message);
     }
 }
 

@@ -33,7 +33,8 @@ typedef struct bp_cli_run_options {
     const char *description;
     const char *output_dir;
     const char *pedantic_dir;
-    bool is_pedantic; /* asked for, or implied by a pattern */
+    const char *send_to; /* a destination of the configuration */
+    bool is_pedantic;    /* asked for, or implied by a pattern */
     bp_run_patterns patterns;
     const char *hotkey; /* its name */
     bp_cli_on_failure on_failure;

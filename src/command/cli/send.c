@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "cli/event.h"
+#include "cli/hand_over.h"
 #include "cli/interrupt.h"
 #include "cli/option.h"
 #include "cli/output.h"
@@ -83,24 +84,6 @@ static const bp_cli_option option_rows[] = {
 
 /* --- the destination ------------------------------------------------------------------------ */
 
-/* The configuration that is there; NULL: none. `room` is for its path. */
-static const char *find_config(const char *given, char *room, size_t room_bytes) {
-    static const char system_wide[] = "/etc/bugpack/send.conf";
-    const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    if (given != NULL) {
-        return given;
-    }
-    if (base != NULL && base[0] == '/') {
-        (void)snprintf(room, room_bytes, "%s/bugpack/send.conf", base);
-    } else {
-        (void)snprintf(room, room_bytes, "%s/.config/bugpack/send.conf", home != NULL ? home : "");
-    }
-    if (access(room, F_OK) == 0) {
-        return room;
-    }
-    return access(system_wide, F_OK) == 0 ? system_wide : NULL;
-}
-
 /* The first line of standard input, which the caller frees; NULL after a message. */
 static char *read_line(void) {
     char line[BP_URL_BYTES];
@@ -113,15 +96,6 @@ static char *read_line(void) {
         return NULL;
     }
     return strdup(line);
-}
-
-static bugpack_status say_unknown(const bp_send_settings *settings, const char *path,
-                                  const char *name, bugpack_error *error) {
-    return path == NULL
-               ? bp_fail(error, BUGPACK_ERR_INVALID,
-                         "there is no destination \"%s\": there is no configuration", name)
-               : bp_fail(error, BUGPACK_ERR_INVALID, "%s has no destination \"%s\", but %zu others",
-                         path, name, settings->count);
 }
 
 /* True if the configuration says what it is: it is neither a URL nor a directory. */
@@ -137,9 +111,11 @@ static bugpack_status choose(const send_options *options, const char *to,
     if (!is_name(to)) {
         ret_destination->url = to;
     } else {
-        const bp_send_destination *found = bp_send_settings_find(settings, to);
-        if (found == NULL) {
-            return say_unknown(settings, config_path, to, error);
+        const bp_send_destination *found = NULL;
+        bugpack_status status =
+            bp_cli_send_find(settings, config_path, to, options->is_queued, &found, error);
+        if (status != BUGPACK_OK) {
+            return status;
         }
         *ret_destination = *found;
     }
@@ -314,19 +290,6 @@ typedef struct queue_run {
     bp_cli_exit worst;
 } queue_run;
 
-static const char *find_queue(const bp_send_settings *settings, char *room, size_t room_bytes) {
-    const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    if (settings->queue_dir != NULL) {
-        return settings->queue_dir;
-    }
-    if (base != NULL && base[0] == '/') {
-        (void)snprintf(room, room_bytes, "%s/bugpack/queue", base);
-    } else {
-        (void)snprintf(room, room_bytes, "%s/.local/state/bugpack/queue", home != NULL ? home : "");
-    }
-    return room;
-}
-
 static void say_kept(queue_run *it, const bp_sender_event *event) {
     bool is_deferred = event->outcome == BP_SENDER_DEFERRED;
     uint64_t next_ns = is_deferred ? event->item->next_secs * BP_NS_PER_SEC : 0;
@@ -413,7 +376,8 @@ static bp_cli_exit enqueue_all(queue_run *it, const bp_send_queue *queue, char *
     return worst;
 }
 
-/* Waits for another sender: it may have looked before a report of ours was there. */
+/* Waits for another sender if a destination is named: it may have looked before a report of ours
+ * was there. */
 static bugpack_status lock_queue(bp_send_queue *queue, bool may_wait, bool *ret_is_locked,
                                  bugpack_error *error) {
     static const uint64_t longest_ns = 300 * BP_NS_PER_SEC, pause_ns = 100 * BP_NS_PER_MS;
@@ -470,12 +434,13 @@ static bp_cli_exit run_queue(const send_options *options, const bp_send_settings
     if (destination != NULL) {
         bp_send_destination_show(destination, it.now.shown);
     }
-    if (bp_send_queue_open(find_queue(settings, room, sizeof room), &queue, &error) != BUGPACK_OK ||
+    if (bp_send_queue_open(bp_cli_send_queue(settings, room, sizeof room), &queue, &error) !=
+            BUGPACK_OK ||
         bp_cli_interrupt_catch(&woken_fd, &error) != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
     } else {
         bp_cli_exit queued = enqueue_all(&it, &queue, paths);
-        result = send_queue(&it, &queue, paths[0] != NULL);
+        result = send_queue(&it, &queue, options->to != NULL);
         result = queued != BP_CLI_COMPLETE ? queued : result;
     }
     bp_send_queue_close(&queue);
@@ -512,9 +477,6 @@ static bp_cli_exit run_chosen(const send_options *options, const bp_send_setting
     if (destination != NULL && destination->name == NULL) {
         return bp_cli_say_usage("--queue needs the name of a destination of the configuration");
     }
-    if (destination != NULL && !bp_send_destination_takes_many(destination)) {
-        return bp_cli_say_usage("a PUT to one URL replaces the report before: end its path with /");
-    }
     return run_queue(options, settings, destination, operands);
 }
 
@@ -528,7 +490,7 @@ static bp_cli_exit run(void *context, char **operands) {
         return BP_CLI_USAGE;
     }
     const char *to = options->to;
-    const char *config_path = find_config(options->config_path, room, sizeof room);
+    const char *config_path = bp_cli_send_config(options->config_path, room, sizeof room);
     if (to != NULL && strcmp(to, "-") == 0) {
         to = line = read_line();
         if (line == NULL) {

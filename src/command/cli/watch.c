@@ -15,6 +15,7 @@
 #include "cli/destination.h"
 #include "cli/event.h"
 #include "cli/files.h"
+#include "cli/hand_over.h"
 #include "cli/interrupt.h"
 #include "cli/option.h"
 #include "cli/output.h"
@@ -43,6 +44,7 @@ typedef struct watch_options {
     bp_cli_files files;
     const char *app_name;
     const char *output_dir;
+    const char *send_to; /* a destination of the configuration */
     bool quiet;
     bool json;
 } watch_options;
@@ -99,6 +101,7 @@ static void say_truth(const watch *it, const notice *found) {
 
 static void say_report(watch *it, const bugpack_event *event) {
     bool is_written = event->kind == BUGPACK_EVENT_WRITTEN;
+    bugpack_error error = BUGPACK_ERROR_INIT;
     if (it->options->json && is_written) {
         bp_cli_print_written(stdout, event->path, event->missing_count, NULL);
     } else if (it->options->json) {
@@ -109,6 +112,8 @@ static void say_report(watch *it, const bugpack_event *event) {
     }
     if (!is_written) {
         bp_cli_say("no report: %s", event->error.message);
+    } else if (bp_cli_hand_over(it->options->send_to, event->path, &error) != BUGPACK_OK) {
+        bp_cli_say("%s: not sent: %s", event->path, error.message);
     }
 }
 
@@ -473,6 +478,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(watch_options, output_dir, 'o', "output-dir", "DIR",
                  "where to write the zips (default: current directory)", bp_cli_read_output_dir,
                  &bp_cli_some_text),
+    BP_CLI_SEND_OPTION(watch_options, send_to),
     BP_CLI_FLAG(watch_options, quiet, 'q', "quiet", "print the paths of reports alone"),
     BP_CLI_FLAG(watch_options, json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
@@ -506,7 +512,9 @@ static bp_cli_exit run(void *context, char **none) {
     if (conflict != NULL) {
         return bp_cli_say_usage("%s", conflict);
     }
-    return bp_cli_redaction_prepare(&options->files.redaction, &result) ? start(options) : result;
+    bool is_ready = bp_cli_redaction_prepare(&options->files.redaction, &result) &&
+                    bp_cli_hand_over_prepare(options->send_to, &result);
+    return is_ready ? start(options) : result;
 }
 
 const bp_cli_command bp_cli_watch_command = {
