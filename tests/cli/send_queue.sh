@@ -148,7 +148,7 @@ touch -d '2 hours ago' "$queue"/s/*.zip
 exits 1 send --queue
 expect_err 'older than maxAge'
 expect_same 'the queue' 1 "$(queued s)"
-configure "$(destination s "$http/post" 'method = POST' "maxBytesPerDay = $(($(wc -c <one.zip) + 10))")"
+configure "$(destination s "$http/post" 'method = POST' "maxBytesPerDay = $(($(stat -c %s one.zip two.zip | sort -n | tail -n 1) + 10))")"
 exits 3 send --queue --retry --to s two.zip
 expect_same 'the queue' 1 "$(queued s)"
 exits 3 send --queue --retry --json

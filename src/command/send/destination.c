@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +13,7 @@
 #include "base/status.h"
 #include "send/configuration.h"
 
-enum { file_max_bytes = 1 << 20, secret_min_bytes = 4 };
+enum { file_max_bytes = 1 << 20 };
 
 /* Sentry takes 20 MB in one envelope, in which the event needs some room. */
 static const uint64_t sentry_max_bytes = 20 * 1000 * 1000 - 64 * 1024;
@@ -25,6 +24,26 @@ typedef struct unit {
     const char *name;
     uint64_t factor;
 } unit;
+
+static const unit sizes[] = {{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {NULL, 0}};
+static const unit times[] = {{"", 1},     {"s", 1},     {"m", 60}, {"min", 60},
+                             {"h", 3600}, {"d", 86400}, {NULL, 0}};
+static const unit numbers[] = {{"", 1}, {NULL, 0}};
+
+/* In the order of the enumerations; of a bool, false and true. */
+static const char *const types[] = {"http", "sentry", "directory", NULL};
+static const char *const consents[] = {"ask", "always", "never", NULL};
+static const char *const methods[] = {"PUT", "POST", NULL};
+static const char *const truths[] = {"false", "true", NULL};
+
+/* A key and its value: a number of units into a uint64_t, one of some words, or a text. */
+typedef struct field {
+    const char *key; /* in lower case */
+    size_t offset;
+    const unit *units;
+    const char *const *words;
+    bool is_bool; /* of words; else they are those of an enumeration */
+} field;
 
 /* Digits, and the name of a unit. */
 static bool read_amount(const char *text, const unit *units, uint64_t *ret_value) {
@@ -43,98 +62,48 @@ static bool read_amount(const char *text, const unit *units, uint64_t *ret_value
     return false;
 }
 
-static bool read_size(const char *text, void *field) {
-    static const unit units[] = {
-        {"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {NULL, 0}};
-    return read_amount(text, units, field);
-}
-
-static bool read_number(const char *text, void *field) {
-    static const unit units[] = {{"", 1}, {NULL, 0}};
-    return read_amount(text, units, field);
-}
-
-static bool read_age(const char *text, void *field) {
-    static const unit units[] = {{"", 1},     {"s", 1},     {"m", 60}, {"min", 60},
-                                 {"h", 3600}, {"d", 86400}, {NULL, 0}};
-    return read_amount(text, units, field);
-}
-
-static bool read_text(const char *text, void *field) {
-    *(const char **)field = text;
-    return text[0] != '\0';
-}
-
-static bool read_bool(const char *text, void *field) {
-    static const char *const words[] = {"false", "no", "off", "0", "true", "yes", "on", "1"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strcasecmp(text, words[i]) == 0) {
-            *(bool *)field = i >= 4;
+static bool read_value(const field *row, const char *text, void *target) {
+    if (row->units != NULL) {
+        return read_amount(text, row->units, target);
+    }
+    if (row->words == NULL) {
+        *(const char **)target = text;
+        return text[0] != '\0';
+    }
+    for (unsigned i = 0; row->words[i] != NULL; i++) {
+        if (strcmp(text, row->words[i]) == 0) {
+            if (row->is_bool) {
+                *(bool *)target = i == 1;
+            } else {
+                *(unsigned *)target = i;
+            }
             return true;
         }
     }
     return false;
-}
-
-static bool read_method(const char *text, void *field) {
-    *(bool *)field = strcmp(text, "POST") == 0;
-    return *(bool *)field || strcmp(text, "PUT") == 0;
-}
-
-/* The index of one of the words into an enum. */
-static bool find_word(const char *text, const char *const *words, unsigned *ret_index) {
-    for (unsigned i = 0; words[i] != NULL; i++) {
-        if (strcmp(text, words[i]) == 0) {
-            *ret_index = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool read_type(const char *text, void *field) {
-    static const char *const words[] = {"http", "sentry", "directory", NULL};
-    unsigned index = 0;
-    bool is_one = find_word(text, words, &index);
-    *(bp_send_type *)field = (bp_send_type)index;
-    return is_one;
-}
-
-static bool read_consent(const char *text, void *field) {
-    static const char *const words[] = {"ask", "always", "never", NULL};
-    unsigned index = 0;
-    bool is_one = find_word(text, words, &index);
-    *(bp_send_consent *)field = (bp_send_consent)index;
-    return is_one;
 }
 
 /* --- the file ------------------------------------------------------------------------------- */
 
-typedef struct field {
-    const char *key; /* in lower case */
-    bool (*read)(const char *text, void *field);
-    size_t offset;
-} field;
-
 #define OF_DESTINATION(member) offsetof(bp_send_destination, member)
 static const field destination_fields[] = {
-    {"url", read_text, OF_DESTINATION(url)},
-    {"type", read_type, OF_DESTINATION(type)},
-    {"method", read_method, OF_DESTINATION(is_post)},
-    {"formfield", read_text, OF_DESTINATION(form_field)},
-    {"cacert", read_text, OF_DESTINATION(ca_cert)},
-    {"maxbytes", read_size, OF_DESTINATION(max_bytes)},
-    {"maxbytesperday", read_size, OF_DESTINATION(max_daily_bytes)},
-    {"consent", read_consent, OF_DESTINATION(consent)},
-    {"allowhttp", read_bool, OF_DESTINATION(allows_http)},
-    {NULL, NULL, 0}};
+    {"url", OF_DESTINATION(url), NULL, NULL, false},
+    {"type", OF_DESTINATION(type), NULL, types, false},
+    {"method", OF_DESTINATION(is_post), NULL, methods, true},
+    {"formfield", OF_DESTINATION(form_field), NULL, NULL, false},
+    {"cacert", OF_DESTINATION(ca_cert), NULL, NULL, false},
+    {"maxbytes", OF_DESTINATION(max_bytes), sizes, NULL, false},
+    {"maxbytesperday", OF_DESTINATION(max_daily_bytes), sizes, NULL, false},
+    {"consent", OF_DESTINATION(consent), NULL, consents, false},
+    {"allowhttp", OF_DESTINATION(allows_http), NULL, truths, true},
+    {NULL, 0, NULL, NULL, false}};
 
 #define OF_SETTINGS(member) offsetof(bp_send_settings, member)
-static const field queue_fields[] = {{"dir", read_text, OF_SETTINGS(queue_dir)},
-                                     {"maxcount", read_number, OF_SETTINGS(max_count)},
-                                     {"maxbytes", read_size, OF_SETTINGS(max_bytes)},
-                                     {"maxage", read_age, OF_SETTINGS(max_age_secs)},
-                                     {NULL, NULL, 0}};
+static const field queue_fields[] = {{"dir", OF_SETTINGS(queue_dir), NULL, NULL, false},
+                                     {"maxcount", OF_SETTINGS(max_count), numbers, NULL, false},
+                                     {"maxbytes", OF_SETTINGS(max_bytes), sizes, NULL, false},
+                                     {"maxage", OF_SETTINGS(max_age_secs), times, NULL, false},
+                                     {NULL, 0, NULL, NULL, false}};
 
 typedef struct file_reader {
     bp_send_settings *settings;
@@ -152,7 +121,7 @@ static bugpack_status set(const file_reader *it, const field *fields, void *targ
     for (; fields->key != NULL; fields++) {
         if (strcmp(fields->key, row->key) == 0) {
             const char *text = row->value != NULL ? row->value : "true";
-            return fields->read(text, (char *)target + fields->offset)
+            return read_value(fields, text, (char *)target + fields->offset)
                        ? BUGPACK_OK
                        : bp_fail(error, BUGPACK_ERR_INVALID,
                                  "%s:%u: the value of \"%s\" is invalid", it->path, row->line,
@@ -369,44 +338,4 @@ void bp_send_destination_show(const bp_send_destination *destination,
     } else {
         (void)snprintf(out, BP_SEND_SHOWN_BYTES, "%s", destination->url);
     }
-}
-
-/* True if the text has one of the words that "&" separates in the part, without their names. */
-static bool has_any(const char *text, bp_url_part part) {
-    const char *at = part.at, *end = part.at + part.bytes;
-    while (at < end) {
-        const char *next = memchr(at, '&', (size_t)(end - at));
-        next = next != NULL ? next : end;
-        const char *equals = memchr(at, '=', (size_t)(next - at));
-        at = equals != NULL ? equals + 1 : at;
-        size_t length = (size_t)(next - at);
-        if (length >= secret_min_bytes && memmem(text, strlen(text), at, length) != NULL) {
-            return true;
-        }
-        at = next + 1;
-    }
-    return false;
-}
-
-static bool has_value(const char *text, const char *row, char separator) {
-    const char *value = strchr(row, separator) + 1;
-    value += strspn(value, " ");
-    const char *word = strrchr(value, ' '); /* of "Bearer TOKEN" */
-    word = word != NULL ? word + 1 : value;
-    return strlen(word) >= secret_min_bytes && strstr(text, word) != NULL;
-}
-
-bool bp_send_destination_may_say(const bp_send_destination *destination, const char *text) {
-    bp_url url;
-    bool is_hidden = false;
-    if (destination->type != BP_SEND_DIRECTORY && bp_url_parse(destination->url, &url)) {
-        is_hidden = has_any(text, url.query) || has_any(text, url.user);
-    }
-    for (size_t i = 0; i < destination->header_count; i++) {
-        is_hidden = is_hidden || has_value(text, destination->headers[i], ':');
-    }
-    for (size_t i = 0; i < destination->field_count; i++) {
-        is_hidden = is_hidden || has_value(text, destination->fields[i], '=');
-    }
-    return !is_hidden;
 }

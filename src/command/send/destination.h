@@ -80,8 +80,4 @@ bool bp_send_destination_takes_many(const bp_send_destination *destination);
 void bp_send_destination_show(const bp_send_destination *destination,
                               char out[BP_SEND_SHOWN_BYTES]);
 
-/* True if a text from outside may be shown: it has no header's value, no form field's and nothing
- * of the URL that is not shown. */
-bool bp_send_destination_may_say(const bp_send_destination *destination, const char *text);
-
 #endif

@@ -53,8 +53,8 @@ typedef struct bp_http_answer {
  * environment is used (curl(1)), but not for http to this machine. 307 and 308 are followed to the
  * same scheme, host and port; other redirections are answers.
  *
- * IO: the network, TLS, a stall, or an answer that is cut short; the sentence may have anything of
- * the request. CANCELLED by `progress`. UNSUPPORTED without libcurl. INVALID for a URL or a file of
+ * IO: the network, TLS, a stall, or an answer that is cut short; the sentence has nothing of the
+ * request. CANCELLED by `progress`. UNSUPPORTED without libcurl. INVALID for a URL or a file of
  * certificates that cannot be used.
  */
 bugpack_status bp_http_send(const bp_http_request *request, bp_http_answer *ret_answer,

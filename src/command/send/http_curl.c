@@ -61,7 +61,6 @@ typedef struct transfer {
     bool is_cancelled, is_unreadable, is_too_long;
     CURL *handle;
     struct curl_slist *headers;
-    char message[CURL_ERROR_SIZE];
 } transfer;
 
 /* Copies from one of the three parts of the body, of which `start` is the first byte. */
@@ -162,7 +161,6 @@ static bool set_limits(const transfer *it) {
 
 static bool set_callbacks(transfer *it) {
     bool is_set = true;
-    SET(CURLOPT_ERRORBUFFER, it->message);
     SET(CURLOPT_READFUNCTION, give);
     SET(CURLOPT_READDATA, it);
     SET(CURLOPT_SEEKFUNCTION, rewind_body);
@@ -213,7 +211,6 @@ static bugpack_status prepare(transfer *it, bool is_loopback, bugpack_error *err
 }
 
 static bugpack_status judge(const transfer *it, CURLcode code, bugpack_error *error) {
-    const char *message = it->message[0] != '\0' ? it->message : curl.describe(code);
     if (it->is_cancelled) {
         return bp_fail(error, BUGPACK_ERR_CANCELLED, "interrupted");
     }
@@ -224,7 +221,8 @@ static bugpack_status judge(const transfer *it, CURLcode code, bugpack_error *er
     if (!is_answer) {
         bool is_ours = code == CURLE_URL_MALFORMAT || code == CURLE_SSL_CACERT_BADFILE ||
                        code == CURLE_UNSUPPORTED_PROTOCOL;
-        return bp_fail(error, is_ours ? BUGPACK_ERR_INVALID : BUGPACK_ERR_IO, "%s", message);
+        return bp_fail(error, is_ours ? BUGPACK_ERR_INVALID : BUGPACK_ERR_IO, "%s",
+                       curl.describe(code));
     }
     bool is_success = it->answer->status >= 200 && it->answer->status < 300;
     return !is_success || it->answer->sent_bytes >= it->total_bytes
@@ -241,7 +239,6 @@ static bugpack_status perform(transfer *it, const char *url, bugpack_error *erro
     *answer = (bp_http_answer){.status = 0};
     it->offset = it->answer_bytes = 0;
     it->body_bytes = 0;
-    it->message[0] = '\0';
     if (curl.set(it->handle, CURLOPT_URL, url) != CURLE_OK) {
         return bp_fail_memory(error, "send a report");
     }

@@ -285,7 +285,7 @@ static bugpack_status check_room(const bp_send_settings *settings, const bp_send
 static bugpack_status make_item(const bp_send_queue *queue, const char *destination,
                                 const char *path, const bp_send_report *report, const char *name,
                                 bugpack_error *error) {
-    char stem[300], dir_path[512], ret_name[300];
+    char dir_path[512], ret_name[300];
     (void)mkdirat(queue->fd, destination, 0700);
     int dir_fd = open_destination(queue, destination);
     if (dir_fd < 0) {
@@ -298,8 +298,7 @@ static bugpack_status make_item(const bp_send_queue *queue, const char *destinat
             status = fail(queue, destination, "write", error);
         }
     } else {
-        (void)snprintf(stem, sizeof stem, "%.*s", (int)(strlen(name) - strlen(extension)), name);
-        status = bp_send_report_copy(report, dir_fd, dir_path, stem, NULL, NULL, ret_name,
+        status = bp_send_report_copy(report, dir_fd, dir_path, name, NULL, NULL, ret_name,
                                      sizeof ret_name, error);
     }
     (void)fsync(queue->fd);
@@ -312,7 +311,7 @@ bugpack_status bp_send_queue_add(const bp_send_queue *queue, const bp_send_setti
                                  const bp_send_report *report, bool has_consent,
                                  bugpack_error *error) {
     bp_send_item *items = NULL, item = {.has_consent = has_consent};
-    size_t count = 0, length = strlen(report->name);
+    size_t count = 0;
     bool is_there = false;
     bugpack_status status = bp_send_queue_list(queue, destination, &items, &count, error);
     if (status == BUGPACK_OK) {
@@ -322,10 +321,7 @@ bugpack_status bp_send_queue_add(const bp_send_queue *queue, const bp_send_setti
     if (status != BUGPACK_OK || is_there) {
         return status;
     }
-    bool has_extension = length > 4 && strcmp(report->name + length - 4, extension) == 0;
-    (void)snprintf(item.name, sizeof item.name - 50, "%s-%.*s", report->id,
-                   (int)(has_extension ? length - 4 : length), report->name);
-    (void)snprintf(item.name + strlen(item.name), 5, "%s", extension);
+    (void)snprintf(item.name, sizeof item.name, "%s-%s", report->id, report->name);
     if (has_consent) { /* before the report is there to be looked at */
         (void)mkdirat(queue->fd, destination, 0700);
         status = bp_send_queue_save_item(queue, destination, &item, error);

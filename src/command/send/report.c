@@ -13,7 +13,9 @@
 #include "json/tree_reader.h"
 #include "platform/staged_file.h"
 
-enum { piece_bytes = 64 * 1024 };
+enum { piece_bytes = 64 * 1024, stem_max_bytes = 200 };
+
+static const char extension[] = ".zip";
 
 /* It becomes part of a file's name, and of a header. */
 static bool is_id(const char *text) {
@@ -57,8 +59,11 @@ bugpack_status bp_send_report_open(const char *path, const char *name, bp_send_r
     if (name == NULL) {
         name = slash != NULL ? slash + 1 : path;
     }
-    name = strcmp(name, "-") == 0 ? "report.zip" : name;
-    (void)snprintf(report->name, sizeof report->name, "%s", name);
+    name = strcmp(name, "-") == 0 ? "report" : name;
+    size_t length = strlen(name), end = sizeof extension - 1;
+    length -= length > end && strcmp(name + length - end, extension) == 0 ? end : 0;
+    (void)snprintf(report->name, sizeof report->name, "%.*s%s",
+                   length < stem_max_bytes ? (int)length : (int)stem_max_bytes, name, extension);
     report->bytes = (uint64_t)info.st_size;
     return look_into(report, path, error);
 }
@@ -92,9 +97,11 @@ static bugpack_status copy(const bp_send_report *report, bp_staged_file *file,
 }
 
 bugpack_status bp_send_report_copy(const bp_send_report *report, int dir_fd, const char *dir_path,
-                                   const char *stem, bp_send_progress *progress, void *context,
+                                   const char *name, bp_send_progress *progress, void *context,
                                    char *ret_name, size_t name_bytes, bugpack_error *error) {
     bp_staged_file *file = NULL;
+    char stem[256];
+    (void)snprintf(stem, sizeof stem, "%.*s", (int)(strlen(name) - (sizeof extension - 1)), name);
     bugpack_status status = bp_staged_file_new(dir_fd, dir_path, &file, error);
     if (status == BUGPACK_OK) {
         status = copy(report, file, progress, context, error);
@@ -103,7 +110,7 @@ bugpack_status bp_send_report_copy(const bp_send_report *report, int dir_fd, con
         status = bp_staged_file_sync(file, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_staged_file_publish(file, stem, ".zip", ret_name, name_bytes, error);
+        status = bp_staged_file_publish(file, stem, extension, ret_name, name_bytes, error);
     }
     bp_staged_file_free(file);
     return status;

@@ -17,7 +17,7 @@ typedef struct bp_send_report {
     int fd; /* -1: closed */
     uint64_t bytes;
     char id[BP_ID_BYTES]; /* the report's own, the same for every attempt */
-    char name[256];       /* of its file, without a directory */
+    char name[256];       /* of its file, without a directory, with ".zip" */
 } bp_send_report;
 
 /*
@@ -32,12 +32,12 @@ void bp_send_report_close(bp_send_report *report);
 typedef bool bp_send_progress(void *context, uint64_t sent_bytes, uint64_t total_bytes);
 
 /*
- * Copies it to `stem`.zip in a directory, or to another name where that is taken: the copy has its
- * name when it is whole and on the disk. `dir_path` is for sentences. CANCELLED by `progress`,
- * which may be NULL; IO.
+ * Copies it to `name`, which ends with ".zip", in a directory, or to another name where that is
+ * taken: the copy has its name when it is whole and on the disk. `dir_path` is for sentences.
+ * CANCELLED by `progress`, which may be NULL; IO.
  */
 bugpack_status bp_send_report_copy(const bp_send_report *report, int dir_fd, const char *dir_path,
-                                   const char *stem, bp_send_progress *progress, void *context,
+                                   const char *name, bp_send_progress *progress, void *context,
                                    char *ret_name, size_t name_bytes, bugpack_error *error);
 
 #endif
