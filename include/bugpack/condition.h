@@ -42,8 +42,8 @@ BUGPACK_BEGIN_DECLS
  *
  * The report is of the kind `condition` and named <app>-condition-<subject>-<time>.zip. None is
  * taken while another one of a condition is under way, for limits.condition_cooldown_ms after one
- * was written, or beyond limits.condition_cap (bugpack/session.h): such are counted in later
- * manifests.
+ * was written, or beyond limits.condition_cap or limits.per_signature (bugpack/session.h): such are
+ * counted in later manifests.
  *
  * Events between two looks are missed: a peak of memory, or log records that were
  * overwritten before, by more than recorder.log_ring_bytes in a second. Time in which nobody

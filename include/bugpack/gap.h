@@ -4,11 +4,12 @@
  *
  * A gap has a key, `<channel>:<kind>:<detail>`, such as "display:unimpl:draw_rop3". Each distinct
  * key gives one report, with the traffic of the key's channel and the rings as of the gap. Further
- * occurrences are only counted. A session takes at most pedantic.cap such reports, and
- * pedantic.channel_cap limits those of one channel; bugpack/session.h has both. What is suppressed
- * is counted in the manifest of every later report and in "<app>-pedantic-summary-<time>.json",
- * written beside the reports when the session is closed. If a report cannot be written, the next
- * occurrence of its key tries again, at most BUGPACK_GAP_TRIES times.
+ * occurrences are only counted. A session takes at most pedantic.cap such reports;
+ * pedantic.channel_cap limits those of one channel, and limits.per_signature those of one key on a
+ * day (bugpack/session.h has all three). What is suppressed is counted in the manifest of every
+ * later report and in "<app>-pedantic-summary-<time>.json", written beside the reports when the
+ * session is closed. If a report cannot be written, the next occurrence of its key tries again, at
+ * most BUGPACK_GAP_TRIES times.
  *
  * When gaps come faster than reports can be written they wait in their own queue, which loses none.
  * They take no place of the BUGPACK_REPORT_QUEUE_MAX reports that may wait, and those come first.

@@ -250,6 +250,11 @@ typedef struct bugpack_options {
         uint64_t disconnect_cooldown_ms, disconnect_cap;
         uint64_t hang_cooldown_ms, hang_cap;
         uint64_t condition_cooldown_ms, condition_cap;
+        /* The reports of one gap, hang or condition that are written on a day (UTC), over all
+         * sessions that write to the same directory. Default 5; BUGPACK_OFF: any number. A further
+         * one fails with LIMIT, which BUGPACK_EVENT_FAILED says, and is counted in later manifests;
+         * the next one that is written says how many there were. */
+        uint64_t per_signature;
         uint64_t reserved[4];
     } limits;
 } bugpack_options;

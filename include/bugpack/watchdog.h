@@ -43,10 +43,10 @@ typedef struct bugpack_watchdog bugpack_watchdog;
  * A thread that has not beaten for `limit_ms` hangs; that is noticed up to a quarter of the limit
  * later, at most a second. One report is taken for each hang, named
  * <app>-hang-<name>-<time>.zip, but none while another one of a hang is under way, for
- * limits.hang_cooldown_ms after one was written, or beyond limits.hang_cap (bugpack/session.h):
- * such hangs are counted in the manifest of later reports. When the thread beats again,
- * BUGPACK_EVENT_HANG_ENDED says how long it took, and so do later manifests, and the log of the
- * session.
+ * limits.hang_cooldown_ms after one was written, or beyond limits.hang_cap or limits.per_signature
+ * (bugpack/session.h): such hangs are counted in the manifest of later reports. When the thread
+ * beats again, BUGPACK_EVENT_HANG_ENDED says how long it took, and so do later manifests, and the
+ * log of the session.
  *
  * Time does not count in which the process was stopped or paused by its control group, or the
  * machine slept: time in which the monitor did not run either, so a stop of less than a quarter of

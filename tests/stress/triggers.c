@@ -119,6 +119,7 @@ int main(void) {
     options.limits.hang_cap = BUGPACK_OFF;
     options.limits.condition_cooldown_ms = 5;
     options.limits.condition_cap = BUGPACK_OFF;
+    options.limits.per_signature = BUGPACK_OFF;
     options.on_event = on_event;
     options.limits.min_free_bytes = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);

@@ -30,6 +30,7 @@ const bp_metadata sample_metadata_full = {
     .target_uptime_ns = 123000000000,
     .kind = BP_REPORT_PEDANTIC,
     .gap_key = "display:unimpl:draw_rop3",
+    .suppressed_count = 2,
     .channel = "display",
     .region = &sample_region,
     .exit = &sample_exit,

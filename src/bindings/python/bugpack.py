@@ -76,7 +76,7 @@ options: size_t struct_size; str app_name, app_version, app_build_id, report_dir
  limits.artefact_bytes, limits.report_dir_max_count, limits.report_dir_max_bytes,
  limits.min_free_bytes, limits.disconnect_cooldown_ms, limits.disconnect_cap,
  limits.hang_cooldown_ms, limits.hang_cap, limits.condition_cooldown_ms, limits.condition_cap,
- limits.reserved[4];
+ limits.per_signature, limits.reserved[4];
 report_request: size_t struct_size; str description, channel, output_path; uint64_t timeout_ms;
  bool all_traffic; ptr screenshot; region region; uint64_t retained; ptr ret_ticket,
  screenshot_context, screenshot_release;

@@ -249,6 +249,7 @@ static bugpack_status open_about(bp_cli_run_session *session, pid_t pid, bugpack
     options.recorder.traffic_budget_bytes = BUGPACK_OFF;
     options.pedantic.is_enabled = given->is_pedantic;
     options.pedantic.dir = given->pedantic_dir;
+    options.limits.per_signature = BUGPACK_OFF;
     options.auto_snapshot.interval_ms = given->auto_snapshot_interval_ms;
     options.auto_snapshot.max_count = given->auto_snapshot_cap;
     if (bp_cli_publish_call(given->is_reviewed) != NULL) {

@@ -270,6 +270,7 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all,
     options.limits.condition_cap = given->report_max_count - it->report_count;
     options.limits.condition_cooldown_ms =
         given->cooldown_ms == 0 ? BUGPACK_OFF : given->cooldown_ms;
+    options.limits.per_signature = BUGPACK_OFF; /* a person has asked for so many */
     options.before_publish = bp_cli_publish_call(false);
     bp_cli_files_apply(&given->files, &options);
     bugpack_error error = BUGPACK_ERROR_INIT;

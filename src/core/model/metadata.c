@@ -147,6 +147,8 @@ bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
     bp_model_add_known_text(&json, "channel", metadata->channel);
     bp_model_add_known_text(&json, "description", metadata->description);
     add_signature(&json, metadata);
+    bp_model_add_known_uint(&json, "suppressed_before", metadata->suppressed_count > 0,
+                            metadata->suppressed_count);
     bp_condition_add(&json, metadata->condition);
     add_region(&json, metadata->region);
     add_exit(&json, metadata->exit, !metadata->is_core_unknown);

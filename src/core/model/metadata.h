@@ -87,6 +87,7 @@ typedef struct bp_metadata {
     size_t other_count;
     const bp_tag *tags;
     size_t tag_count;
+    uint64_t suppressed_count;     /* reports of the same that limits.per_signature kept back */
     const bp_signature *signature; /* NULL: what bp_metadata_sign knows */
 } bp_metadata;
 

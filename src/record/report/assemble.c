@@ -17,6 +17,7 @@
 #include "model/metrics.h"
 #include "platform/machine.h"
 #include "report/profile_window.h"
+#include "report/quota.h"
 #include "report/ring_entries.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
@@ -50,8 +51,10 @@ struct assembly {
     bp_bundle *bundle;
     bp_rule_set *rules; /* NULL: redaction is off */
     char report_id[BP_ID_BYTES];
-    uint64_t began_ns;       /* when the windows of our own did */
-    process_window *windows; /* of the session's own process first */
+    bp_quota quota;            /* its key is NULL where none was taken */
+    uint64_t suppressed_count; /* reports of the same bug before this one */
+    uint64_t began_ns;         /* when the windows of our own did */
+    process_window *windows;   /* of the session's own process first */
     size_t window_count;
 };
 
@@ -370,6 +373,7 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
                             .is_about_none = config->without_process,
                             .others = others,
                             .other_count = other_count,
+                            .suppressed_count = assembly->suppressed_count,
                             .tag_count = job->tags == NULL ? 0 : job->tags->count};
     memcpy(metadata.report_id, assembly->report_id, sizeof metadata.report_id);
     memcpy(metadata.session_id, identity->id, sizeof metadata.session_id);
@@ -469,6 +473,30 @@ static const struct {
     {add_metadata, STAGE_METRICS, false},
 };
 
+/* LIMIT where the bug was reported often enough today. */
+static bugpack_status take_quota(struct assembly *assembly, bugpack_error *error) {
+    const bp_job *job = assembly->job;
+    const bp_config *config = assembly->context->config;
+    bp_quota *quota = &assembly->quota;
+    if (!job->type->is_limited || config->max_per_signature == 0) {
+        return BUGPACK_OK;
+    }
+    *quota = (bp_quota){.dir_fd = job->destination.dir_fd,
+                        .app = config->app_name,
+                        .kind = job->type->kind,
+                        .key = job->key != NULL ? job->key : job->name_detail,
+                        .wall_ns = job->triggered.wall_ns};
+    if (bp_quota_take(quota, config->max_per_signature, &assembly->suppressed_count)) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = bp_fail(
+        error, BUGPACK_ERR_LIMIT, "limits.per_signature: %s \"%s\" has its %u report%s of this day",
+        bp_report_kind_name(quota->kind), quota->key, (unsigned)config->max_per_signature,
+        config->max_per_signature == 1 ? "" : "s");
+    quota->key = NULL;
+    return status;
+}
+
 static bugpack_status assemble(struct assembly *assembly, bugpack_report_result *result,
                                bugpack_error *error) {
     bp_job *job = assembly->job;
@@ -476,6 +504,10 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
     bp_redaction *redaction =
         job->hosted != NULL ? job->hosted->redaction : assembly->context->redaction;
     bugpack_status status = bp_destination_hold(&job->destination, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = take_quota(assembly, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -522,6 +554,9 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
         result->status = bp_fail_memory(&result->error, "take a report");
     } else {
         result->status = assemble(&assembly, result, &result->error);
+    }
+    if (assembly.quota.key != NULL && result->status != BUGPACK_OK) {
+        bp_quota_give_back(&assembly.quota, assembly.suppressed_count);
     }
     for (size_t i = 0; i < assembly.window_count; i++) {
         bp_profiler_abandon(assembly.windows[i].profile.profiler); /* unless it has ended */

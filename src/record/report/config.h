@@ -81,6 +81,7 @@ typedef struct bp_config {
     bugpack_when_busy when_busy;
     bool answers_trigger;
     bp_report_rate disconnect, hang, condition;
+    uint32_t max_per_signature; /* 0: any number */
     struct {
         bool is_enabled;
         bp_report_dir dir;

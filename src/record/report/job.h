@@ -30,11 +30,12 @@ typedef struct bp_job bp_job;
 /* One kind of job, and what it does differently. Every function is optional. */
 typedef struct bp_job_type {
     bp_report_kind kind;
-    bool is_manual; /* a person or the API asked: the option when_busy applies */
-    bool is_shared; /* one report can serve several manual requests */
-    bool is_single; /* a job gets the result of one of this type that has not ended */
-    bool is_strict; /* an entry that cannot be written fails the report */
-    bool yields;    /* comes after other jobs, in a queue without bound; hurries at a close */
+    bool is_manual;  /* a person or the API asked: the option when_busy applies */
+    bool is_shared;  /* one report can serve several manual requests */
+    bool is_single;  /* a job gets the result of one of this type that has not ended */
+    bool is_strict;  /* an entry that cannot be written fails the report */
+    bool yields;     /* comes after other jobs, in a queue without bound; hurries at a close */
+    bool is_limited; /* limits.per_signature applies: to its kind with its key, or name_detail */
     bool borrows_snapshot; /* the snapshot and the notes belong to somebody else */
     /* Worker: does this instead of writing a report. The job needs no snapshot. The runner is the
      * worker's. */

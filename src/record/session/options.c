@@ -46,7 +46,8 @@ static const bp_field fields[] = {
     FIELD(limits.hang_cooldown_ms,            60000,               0,                  BP_FIELD_MAX32),
     FIELD(limits.hang_cap,                    20,                  0,                  BP_FIELD_MAX32),
     FIELD(limits.condition_cooldown_ms,       60000,               0,                  BP_FIELD_MAX32),
-    FIELD(limits.condition_cap,               20,                  0,                  BP_FIELD_MAX32)};
+    FIELD(limits.condition_cap,               20,                  0,                  BP_FIELD_MAX32),
+    FIELD(limits.per_signature,               5,                   0,                  BP_FIELD_MAX32)};
 #undef FIELD
 /* clang-format on */
 
@@ -266,6 +267,7 @@ static bp_config translate(const bugpack_options *given) {
         .hang = {(uint32_t)given->limits.hang_cooldown_ms, (uint32_t)given->limits.hang_cap},
         .condition = {(uint32_t)given->limits.condition_cooldown_ms,
                       (uint32_t)given->limits.condition_cap},
+        .max_per_signature = (uint32_t)given->limits.per_signature,
         .pedantic = {.is_enabled = given->pedantic.is_enabled,
                      .cap = (uint32_t)given->pedantic.cap,
                      .channel_cap = (uint32_t)given->pedantic.channel_cap},

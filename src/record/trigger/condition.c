@@ -106,7 +106,7 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
 }
 
 static const bp_job_type job_type = {
-    .kind = BP_REPORT_CONDITION, .describe = describe, .settled = settled};
+    .kind = BP_REPORT_CONDITION, .is_limited = true, .describe = describe, .settled = settled};
 
 static void begin(struct conditions *self, const bp_condition *condition,
                   const bp_condition_truth *found) {

@@ -277,17 +277,26 @@ void bp_gaps_tallies(bp_gaps *gaps, bp_trigger_tally *ret_tallies, size_t count)
     bp_lock_release(&gaps->lock);
 }
 
+void bp_gaps_give_up(bp_gaps *gaps, bp_gap *gap, const char *reason) {
+    bp_lock_acquire(&gaps->lock);
+    gaps->pending_count--;
+    gap->channel->place_count--;
+    gap->state = GAP_GIVEN_UP;
+    gap->refusal = reason;
+    bp_lock_release(&gaps->lock);
+}
+
 /* Why a key has no report; "" when it has one. */
 static const char *reason_of(const bp_gap *gap) {
     static const char *const reasons[] = {
         [GAP_PENDING] = "its report is on its way",
         [GAP_WRITTEN] = "",
         [GAP_GIVEN_UP] = "its report could not be written, and its tries are used up"};
+    if (gap->refusal != NULL && (gap->state == GAP_OPEN || gap->state == GAP_GIVEN_UP)) {
+        return gap->refusal;
+    }
     if (gap->state != GAP_OPEN) {
         return reasons[gap->state];
-    }
-    if (gap->refusal != NULL) {
-        return gap->refusal;
     }
     return gap->try_count > 0 ? "its report could not be written; the next occurrence tries again"
                               : "its report was not begun";

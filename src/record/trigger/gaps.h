@@ -94,6 +94,11 @@ bp_gap_occurrence bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enab
  */
 void bp_gaps_settle(bp_gaps *gaps, bp_gap *gap, bool is_written);
 
+/* Ends it likewise: there is no report in this session, for the reason, which is static. Any
+ * thread.
+ */
+void bp_gaps_give_up(bp_gaps *gaps, bp_gap *gap, const char *reason);
+
 /* Borrowed; NUL-terminated, any bytes. The channel is not terminated. */
 const char *bp_gap_text(const bp_gap *gap);
 size_t bp_gap_channel_bytes(const bp_gap *gap);

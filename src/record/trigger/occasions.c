@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/status.h"
+#include "report/quota.h"
 
 enum { row_max_count = 64 + 1 };
 
@@ -106,6 +107,8 @@ static const char *reason_of(bugpack_status status) {
         return "a report was cancelled";
     case BUGPACK_ERR_BUSY:
         return "too many reports waited";
+    case BUGPACK_ERR_LIMIT:
+        return bp_quota_reason;
     default:
         return "a report could not be written";
     }

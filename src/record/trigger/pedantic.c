@@ -9,6 +9,7 @@
 #include "recorder/recorder.h"
 #include "report/context.h"
 #include "report/provider.h"
+#include "report/quota.h"
 #include "trigger/gap_summary.h"
 #include "trigger/trigger.h"
 
@@ -157,7 +158,11 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
         bp_note_log(report->pedantic->context.report->recorder, BUGPACK_LEVEL_WARN,
                     "no report of gap %s: %s", bp_gap_text(report->gap), result->error.message);
     }
-    bp_gaps_settle(report->pedantic->gaps, report->gap, is_written);
+    if (result->status == BUGPACK_ERR_LIMIT) {
+        bp_gaps_give_up(report->pedantic->gaps, report->gap, bp_quota_reason);
+    } else {
+        bp_gaps_settle(report->pedantic->gaps, report->gap, is_written);
+    }
 }
 
 static void free_payload(bp_job *job) {
@@ -171,6 +176,7 @@ static void free_payload(bp_job *job) {
 /* It yields: a burst of gaps loses none, and leaves room for a person's report. */
 static const bp_job_type job_type = {.kind = BP_REPORT_PEDANTIC,
                                      .yields = true,
+                                     .is_limited = true,
                                      .brings_entry = brings_entry,
                                      .add_entries = add_entries,
                                      .describe = describe,

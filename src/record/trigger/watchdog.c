@@ -133,7 +133,7 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
 }
 
 static const bp_job_type report_type = {
-    .kind = BP_REPORT_HANG, .add_entries = add_entries, .settled = settled};
+    .kind = BP_REPORT_HANG, .is_limited = true, .add_entries = add_entries, .settled = settled};
 
 /* A copy of the hang is the job's. NULL without memory. */
 static bp_job *new_job(const struct hang *hang, const bp_job_type *type) {

@@ -33,6 +33,7 @@ Test(config, fills_in_every_default) {
     expect_rate(&config.disconnect, 60000, 20);
     expect_rate(&config.hang, 60000, 20);
     expect_rate(&config.condition, 60000, 20);
+    cr_expect(eq(u32, config.max_per_signature, 5));
     cr_expect(eq(u32, config.pedantic.cap, 50));
     cr_expect(eq(u32, config.pedantic.channel_cap, 0));
     cr_expect(zero(u64, config.auto_snapshot.interval_ns));
@@ -52,6 +53,7 @@ Test(config, keeps_what_the_host_says_apart) {
     options.limits.hang_cap = 4;
     options.limits.condition_cooldown_ms = 5;
     options.limits.condition_cap = BUGPACK_OFF;
+    options.limits.per_signature = BUGPACK_OFF;
     options.limits.report_dir_max_count = 6;
     options.limits.report_dir_max_bytes = BUGPACK_OFF;
     options.auto_snapshot.interval_ms = 7;
@@ -67,6 +69,7 @@ Test(config, keeps_what_the_host_says_apart) {
     expect_rate(&config.disconnect, 1, 2);
     expect_rate(&config.hang, 3, 4);
     expect_rate(&config.condition, 5, 0);
+    cr_expect(zero(u32, config.max_per_signature));
     cr_expect(eq(u32, config.all_reports.max_count, 6));
     cr_expect(zero(u64, config.all_reports.max_bytes));
     cr_expect(eq(u64, config.auto_snapshot.interval_ns, 7 * BP_NS_PER_MS));

@@ -158,6 +158,24 @@ Test(watchdog, time_in_which_nobody_could_run_is_no_hang) {
     cr_expect(ge(u64, next_ns - now_ns, 45 * BP_NS_PER_SEC));
 }
 
+Test(watchdog, one_over_the_limit_of_a_day_is_counted) {
+    const struct timespec pause = {.tv_nsec = 1000000};
+    options.limits.per_signature = 1;
+    open_watched(BUGPACK_OFF, BUGPACK_OFF);
+    bugpack_watchdog *watchdog = open_watchdog("ui");
+    (void)sem_wait(&events.written);
+    bugpack_watchdog_beat(watchdog); /* and then it hangs again */
+    while (auto_count(BP_REPORT_HANG, "ui").reason == NULL) {
+        (void)nanosleep(&pause, NULL);
+    }
+    bp_trigger_entry entry = auto_count(BP_REPORT_HANG, "ui");
+    cr_expect(eq(str, (char *)entry.reason,
+                 "as many reports of it as limits.per_signature allows were taken that day"));
+    cr_expect(eq(u64, entry.written_count, 1));
+    cr_expect(ge(u64, entry.count, 2));
+    bugpack_watchdog_close(watchdog);
+}
+
 Test(watchdog, one_within_the_cool_down_or_over_the_cap_is_counted) {
     static const struct {
         uint64_t cooldown_ms, cap;
