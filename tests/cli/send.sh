@@ -245,6 +245,48 @@ consent = never"
 exits 1 send --yes --cacert cert.pem --to x one.zip
 expect_err 'consent = never'
 
+fact 'on a terminal a person sees what is in the report, and decides; a bar shows how far it is'
+cat >answer.py <<'END'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+said = b""
+while True:
+    try:
+        piece = os.read(fd, 4096)
+    except OSError:
+        break
+    if not piece:
+        break
+    said += piece
+    if said.endswith(b"[y/N] "):
+        os.write(fd, sys.argv[1].encode() + b"\n")
+sys.stdout.buffer.write(said)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+# answers STATUS ANSWER ARGUMENT...: bugpack send on a terminal; what it shows is in `out`.
+answers() {
+    wanted_status=$1 answer=$2
+    shift 2
+    TERM=xterm timeout 60 python3 answer.py "$answer" "$BUGPACK" send "$@" >out 2>err </dev/null
+    expect_status "$wanted_status" $?
+}
+count=$(wc -l <tls/requests)
+answers 1 n --cacert cert.pem --to "$https/put/asked?sig=s3cr3ts3cr3t" one.zip
+expect_out 'metadata.json'
+expect_out "Send this report to $https/put/asked? [y/N]"
+expect_out 'the report is not sent'
+expect_same 'the number of requests' "$count" "$(wc -l <tls/requests)"
+answers 0 y --cacert cert.pem --to "$https/put/asked?sig=s3cr3ts3cr3t" one.zip
+expect_same 'the path' /put/asked "$(last .path)"
+expect_out 'one.zip: '
+expect_out ' % of '
+grep -q s3cr3t out && wrong 'the signature is shown'
+answers 0 never --yes --to ./inbox one.zip
+grep -q 'Send this' out && wrong 'it asks'
+count=$(wc -l <tls/requests)
+
 fact 'a report over the limit is not sent, and --dry-run sends nothing'
 put 1 "$https/put/x" --max-bytes 10
 expect_err 'one.zip: not sent: it has '
