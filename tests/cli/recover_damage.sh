@@ -82,7 +82,7 @@ expect_incomplete logs.jsonl 'its file was removed'
 
 fact 'zeros in the middle are no evicted records'
 die
-dd if=/dev/zero of="$session/log.ring" bs=1 seek=4096 count=64 conv=notrunc 2>/dev/null
+dd if=/dev/zero of="$session/log.ring" bs=1 seek=20480 count=64 conv=notrunc 2>/dev/null # the first chunk
 run recover $sessions
 expect_incomplete logs.jsonl 'at least 1 records damaged or unreadable'
 

@@ -59,7 +59,7 @@ static void tell_view(const struct adding *adding, const bp_ring_view *view,
     uint64_t gone_count = view->evicted_count + view->refused_count;
     if (gone_count > 0) {
         bp_writer_truncate(writer, damage[0] != '\0',
-                           "the newest %llu of %llu records; older ones made room for them%s",
+                           "%llu of %llu records; older ones made room for newer ones%s",
                            (unsigned long long)view->record_count,
                            (unsigned long long)(view->record_count + gone_count), damage);
     } else if (damage[0] != '\0') {

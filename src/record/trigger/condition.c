@@ -86,6 +86,7 @@ static void close_trigger(void *context) {
     for (size_t i = 0; i < self->count; i++) {
         bp_condition_free(self->items[i].condition);
     }
+    bp_ring_follower_release(&self->follower);
     bp_task_close(self->task);
     bp_lock_destroy(&self->lock);
     bp_occasions_trigger_free(&self->base);
