@@ -1,10 +1,12 @@
 #!/bin/sh
-# An uncaught exception of C++ is named, of a command and of a host; see tests/support/throw_host.cpp.
+# An uncaught exception of C++ is named, of a command, a core and a host; see tests/support/throw_host.cpp.
+# shellcheck disable=SC3045 # every sh on Linux has ulimit -c
 . "$(dirname "$0")/lib.sh"
 
 need unzip jq
 [ -x "${THROW_HOST:-}" ] || skip 'there is no compiler of C++'
 cd "$scratch" || exit 1
+ulimit -S -c 0
 mkdir -m 700 traced host told
 torn='viewer::torn the picture is torn true'
 cat >wanted <<END
@@ -53,6 +55,18 @@ grep -q '^!! crash in viewer::fail: uncaught exception viewer::torn: the picture
 run show traced/own-words-crash-*.zip
 grep -q '^!! crash in viewer::fail: uncaught exception viewer::own_words: words of its own: ' out || wrong "$(cat out)"
 grep -q '^!! its last words: uncaught exception viewer::own_words: words of its own  ' out || wrong "$(cat out)"
+
+if [ "$(cat /proc/sys/kernel/core_pattern)" = core ] || not_tried 'cores (another program takes them here)'; then
+    fact 'of a core, which has no names of types: the files have them'
+    (ulimit -S -c unlimited && exec ./thread thread) >/dev/null 2>&1
+    mv core* dumped
+    run capture --core dumped --output core.zip
+    expect_same 'the exception' "$torn" "$(unzip -p core.zip crash.json |
+        jq -r '.exception | "\(.type) \(.message) \(.uncaught)"')"
+    cp "$(command -v cat)" thread
+    run capture --core dumped --output other.zip
+    expect_same 'of a program that is not there any more' null "$(unzip -p other.zip crash.json | jq .exception)"
+fi
 
 fact 'of a host'
 while read -r mode _; do

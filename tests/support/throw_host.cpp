@@ -11,7 +11,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <sys/resource.h>
 #include <system_error>
 #include <thread>
 
@@ -101,9 +100,7 @@ void run() {
 } // namespace viewer
 
 int main(int count, char **arguments) {
-    const rlimit none = {0, 0};
     bugpack::session session;
-    (void)setrlimit(RLIMIT_CORE, &none);
     if (count < 2) {
         return 2;
     }

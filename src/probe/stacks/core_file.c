@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 #include "base/status.h"
 #include "platform/linux/crash_collect.h"
 #include "platform/linux/files.h"
+#include "platform/linux/proc_text.h"
+#include "stacks/stack_files.h"
 #include "stacks/thread_stop.h"
 
 /* Of notes: some 2 KiB for each thread, and the names of files. */
@@ -443,6 +446,49 @@ static bugpack_status check_program(const core *self, const char *exe, bugpack_e
     return BUGPACK_OK;
 }
 
+/* The file that has an address, which is not written to; its build id is that of the module that
+ * begins with its first mapping. False for none. */
+static bool find_file(const bp_crash_page *page, uint64_t address, bp_proc_map *ret_map,
+                      const char **ret_build_id) {
+    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
+    uint64_t inode = 0;
+    *ret_build_id = NULL;
+    while (bp_proc_take_map(&scan, ret_map)) {
+        for (uint32_t i = 0; ret_map->inode != inode && i < page->module_count; i++) {
+            if (page->modules[i].start == ret_map->start) {
+                *ret_build_id = page->modules[i].build_id;
+                inode = ret_map->inode;
+            }
+        }
+        if (address >= ret_map->start && address < ret_map->end) {
+            return ret_map->inode == inode && *ret_build_id != NULL && !ret_map->is_writable;
+        }
+    }
+    return false;
+}
+
+/* The kernel leaves out of a core what files have (core(5), coredump_filter), as names of types. */
+static bool copy_of_files(void *context, void *to, uint64_t from, size_t byte_count) {
+    const core *self = context;
+    char path[PATH_MAX];
+    const char *build_id;
+    bp_proc_map map;
+    if (copy_memory(context, to, from, byte_count)) {
+        return true;
+    }
+    if (!find_file(self->page, from, &map, &build_id) || map.path_bytes >= sizeof path ||
+        byte_count > map.end - from) {
+        return false;
+    }
+    (void)snprintf(path, sizeof path, "%.*s", (int)map.path_bytes, map.path);
+    int fd = bp_stack_file_open_reported(path, build_id);
+    bool is_read =
+        fd >= 0 && bp_file_read_range(fd, to, byte_count, map.offset + from - map.start) ==
+                       (int64_t)byte_count;
+    bp_file_close(fd);
+    return is_read;
+}
+
 static bugpack_status fill_page(core *self, const char *exe, bp_core_file *ret_core,
                                 bugpack_error *error) {
     const bp_crash_source source = {.maps_fd = -1, .copy = copy_memory, .context = self};
@@ -466,6 +512,8 @@ static bugpack_status fill_page(core *self, const char *exe, bp_core_file *ret_c
     }
     add_maps(self, exe);
     bp_crash_collect_memory(page, &source, stack_pointer);
+    const bp_crash_source with_files = {.maps_fd = -1, .copy = copy_of_files, .context = self};
+    bp_crash_collect_exception(page, &with_files);
     for (size_t i = 0; i < self->segment_count; i++) {
         const Elf64_Phdr *segment = &self->segments[i];
         uint64_t left =

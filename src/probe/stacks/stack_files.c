@@ -187,20 +187,20 @@ static int open_chosen(bp_stack_file *file) {
     return fd;
 }
 
-/*
- * By the path that a report names, or as the debug file of its build id. That path is from outside:
- * one that could make an automounter ask a machine of its choice, or that is no file of a disk, is
- * not opened. -1 with errno.
- */
-static int open_reported(const bp_stack_file *file) {
+int bp_stack_file_open_reported(const char *path, const char *build_id) {
     static const char *const foreign[] = {"/net/", "/proc/", "/dev/", "/sys/"};
-    char path[BP_DEBUG_FILE_PATH_BYTES];
-    bool is_other,
-        may_open = file->mapped.path[0] == '/' && strstr(file->mapped.path, "/../") == NULL;
+    bool is_other;
+    bool may_open = path[0] == '/' && strstr(path, "/../") == NULL;
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
-        may_open = may_open && strncmp(file->mapped.path, foreign[i], strlen(foreign[i])) != 0;
+        may_open = may_open && strncmp(path, foreign[i], strlen(foreign[i])) != 0;
     }
-    int fd = may_open ? open_of_build(file->mapped.path, file->facts.build_id, &is_other) : -1;
+    return may_open ? open_of_build(path, build_id, &is_other) : -1;
+}
+
+/* Or as the debug file of its build id. -1 with errno. */
+static int open_reported(const bp_stack_file *file) {
+    char path[BP_DEBUG_FILE_PATH_BYTES];
+    int fd = bp_stack_file_open_reported(file->mapped.path, file->facts.build_id);
     bp_debug_file_path(file->facts.build_id, path);
     return fd >= 0 ? fd : bp_open_regular(path);
 }

@@ -73,6 +73,13 @@ extern const Dwfl_Callbacks bp_stack_file_callbacks;
 int bp_stack_files_open(bp_stack_files *files);
 void bp_stack_files_close(bp_stack_files *files);
 
+/*
+ * Opens a file by the path that a report or a core names, if it has that build id. The path is from
+ * outside: one that could make an automounter ask a machine of its choice, or that is no file of a
+ * disk, is not opened. -1.
+ */
+int bp_stack_file_open_reported(const char *path, const char *build_id);
+
 /* True if libdwfl may be asked about names and lines. Where it lacked memory it is not asked again:
  * it ends the process where it finds none for some of its data (dwarf_new_oom_handler). */
 static inline bool bp_stack_file_can_ask(const bp_stack_file *file) {

@@ -193,7 +193,8 @@ void bp_crash_collect_exception(bp_crash_page *page, const bp_crash_source *sour
         return;
     }
     page->exception_type[0] = page->exception_message[0] = '\0';
-    if (page->signal != SIGABRT || page->sender_pid != page->pid) {
+    bool has_other_reason = page->abort_message[0] != '\0'; /* std::terminate gives glibc none */
+    if (page->signal != SIGABRT || page->sender_pid != page->pid || has_other_reason) {
         return;
     }
     memcpy(words, page->stack, count * sizeof words[0]);
