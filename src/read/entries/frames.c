@@ -288,7 +288,7 @@ bool bp_frames_are_of_runtime(const bp_json_tree *stack) {
         bool is_of_go = text.symbol != NULL && strncmp(text.symbol, "runtime.", 8) == 0;
         bool is_of_runtime = is_of_go || bp_array_has_start(libraries, module) ||
                              bp_array_has_text(programs, module);
-        if (!is_of_runtime && !is_of_library(&text)) {
+        if (!is_of_runtime && !bp_frame_is_of_library(&text)) {
             return false;
         }
         has_any = has_any || is_of_runtime;
