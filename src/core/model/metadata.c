@@ -112,24 +112,17 @@ static void add_collector(bp_json *json, const bp_metadata *metadata) {
     }
 }
 
-void bp_metadata_sign(const bp_metadata *metadata, bp_signature *ret_signature) {
-    ret_signature->text[0] = '\0';
-    if (metadata->condition != NULL) {
-        bp_signature_make(ret_signature, "condition", metadata->condition->text, false, NULL, 0);
-    } else if (metadata->gap_key != NULL) {
-        bp_signature_make(ret_signature, "gap", metadata->gap_key, true, NULL, 0);
-    }
-}
-
+/* That of a gap or a condition needs nothing else of the report. */
 static void add_signature(bp_json *json, const bp_metadata *metadata) {
-    bp_signature of_trigger;
-    const bp_signature *signature = metadata->signature;
-    if (signature == NULL) {
-        bp_metadata_sign(metadata, &of_trigger);
-        signature = &of_trigger;
+    bp_signature signature = {.text = ""};
+    if (metadata->signature != NULL) {
+        signature = *metadata->signature;
+    } else if (metadata->condition != NULL) {
+        bp_signature_make(&signature, "condition", metadata->condition->text, false, NULL, 0);
+    } else if (metadata->gap_key != NULL) {
+        bp_signature_make(&signature, "gap", metadata->gap_key, true, NULL, 0);
     }
-    bp_model_add_known_text(json, "signature", signature->text);
-    bp_model_add_flag(json, "weak_signature", signature->text[0] != '\0' && signature->is_weak);
+    bp_signature_add(json, &signature);
 }
 
 bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,

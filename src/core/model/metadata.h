@@ -88,11 +88,8 @@ typedef struct bp_metadata {
     const bp_tag *tags;
     size_t tag_count;
     uint64_t suppressed_count;     /* reports of the same that limits.per_signature kept back */
-    const bp_signature *signature; /* NULL: what bp_metadata_sign knows */
+    const bp_signature *signature; /* NULL: that of the gap or the condition */
 } bp_metadata;
-
-/* The signature of a gap or a condition, which needs nothing else of the report; "" for others. */
-void bp_metadata_sign(const bp_metadata *metadata, bp_signature *ret_signature);
 
 /* Appends metadata.json. A session id of "" is left out. */
 bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out, bugpack_error *error);

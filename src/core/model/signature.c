@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/buffer.h"
 #include "base/utf8.h"
+#include "model/fields.h"
 
 /* --- names -------------------------------------------------------------------------------- */
 
@@ -210,4 +211,9 @@ void bp_signature_make(bp_signature *ret_signature, const char *cause, const cha
     }
     bp_utf8_copy(ret_signature->text, sizeof ret_signature->text, text);
     ret_signature->is_weak = !is_named;
+}
+
+void bp_signature_add(bp_json *json, const bp_signature *signature) {
+    bp_model_add_known_text(json, "signature", signature->text);
+    bp_model_add_flag(json, "weak_signature", signature->text[0] != '\0' && signature->is_weak);
 }

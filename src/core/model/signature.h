@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "json/json.h"
 #include "model/frame_text.h"
 
 enum {
@@ -48,5 +49,8 @@ void bp_signature_take(void *stack, const bp_frame_text *frame);
  * matter. */
 void bp_signature_make(bp_signature *ret_signature, const char *cause, const char *detail,
                        bool is_named, const bp_signature_stack *stacks, size_t stack_count);
+
+/* Adds `signature`, and `weak_signature` if it is; nothing for "". */
+void bp_signature_add(bp_json *json, const bp_signature *signature);
 
 #endif

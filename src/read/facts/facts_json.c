@@ -40,25 +40,12 @@ static void add_findings(bp_json *json, const bp_findings *findings, bool has_ne
 }
 
 bugpack_status bp_facts_print(const bp_facts *facts, bp_buffer *out, bugpack_error *error) {
-    static const char *const members[] = {"schema",
-                                          "report",
-                                          "complete",
-                                          "redacted",
-                                          "not_searched",
-                                          "signature",
-                                          "weak_signature",
-                                          "findings",
-                                          "process",
-                                          "group",
-                                          "busiest_threads",
-                                          "profile",
-                                          "further_processes",
-                                          "machine",
-                                          "history",
-                                          "heap",
-                                          "triggers",
-                                          "log",
-                                          "traffic"};
+    static const char *const members[] = {
+        "schema",          "report",   "complete",          "redacted",
+        "not_searched",    "findings", "process",           "group",
+        "busiest_threads", "profile",  "further_processes", "machine",
+        "history",         "heap",     "triggers",          "log",
+        "traffic"};
     bp_json json;
     bp_json_begin(&json, out);
     bp_json_quote(&json, true);
@@ -66,6 +53,7 @@ bugpack_status bp_facts_print(const bp_facts *facts, bp_buffer *out, bugpack_err
         if (strcmp(members[i], "history") == 0) {
             add_history(&json, facts);
         } else if (strcmp(members[i], "findings") == 0) {
+            bp_signature_add(&json, &facts->signature);
             add_findings(&json, &facts->findings, true);
             uint64_t other_count = bp_findings_other_count(&facts->findings);
             bp_model_add_known_uint(&json, "other_findings", other_count > 0, other_count);

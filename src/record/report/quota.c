@@ -16,20 +16,13 @@ const char bp_quota_reason[] =
 
 static const uint64_t secs_per_day = 86400;
 
-/* As it is in the file, which may hold anything. */
+/* As it is in the file, which may hold anything. A row is written at once. */
 struct row {
     uint64_t hash; /* of the bug */
     uint32_t day;  /* since 1970 */
     uint32_t count, suppressed_count;
     uint32_t padding;
 };
-
-struct table {
-    char magic[8];
-    struct row rows[BP_QUOTA_ROW_MAX];
-};
-
-static const char magic[8] = "bpquota1";
 
 /* -1 where there is none that can be used. */
 static int open_table(int dir_fd) {
@@ -57,59 +50,48 @@ static int open_table(int dir_fd) {
     return fd;
 }
 
-/* The row of a bug, or the one whose place it takes. */
-static struct row *find_row(struct table *table, uint64_t hash) {
-    struct row *oldest = table->rows;
-    for (struct row *row = table->rows; row < table->rows + BP_QUOTA_ROW_MAX; row++) {
-        if (row->hash == hash) {
-            return row;
-        }
-        oldest = row->day < oldest->day ? row : oldest;
-    }
-    *oldest = (struct row){.hash = hash};
-    return oldest;
-}
-
-static uint64_t hash_bug(const char *app, bp_report_kind kind, const char *key) {
-    uint64_t hash = XXH3_64bits(app != NULL ? app : "", app != NULL ? strlen(app) : 0);
-    return XXH3_64bits_withSeed(key, strlen(key), hash + (uint64_t)kind);
-}
-
-/* A table that is locked, and the row of the bug, of this day. */
+/* A table that is locked, and the row of the bug. */
 struct opened {
     int fd;
-    bool is_new;
-    struct table table;
-    struct row *row;
+    struct row rows[BP_QUOTA_ROW_MAX], *row;
 };
 
-static bool open_row(const bp_quota *quota, struct opened *opened) {
-    const uint32_t today = (uint32_t)(quota->wall_ns / BP_NS_PER_SEC / secs_per_day);
-    struct table *table = &opened->table;
-    opened->fd = open_table(quota->dir_fd);
-    if (opened->fd < 0) {
-        return false;
+/* A bug without a row takes an empty one, or that of the oldest day. */
+static void find_row(struct opened *opened, uint64_t hash, uint32_t today) {
+    struct row *end = opened->rows + BP_QUOTA_ROW_MAX, *oldest = opened->rows;
+    opened->row = opened->rows;
+    while (opened->row < end && opened->row->hash != hash) {
+        oldest = opened->row->day < oldest->day ? opened->row : oldest;
+        opened->row++;
     }
-    int64_t byte_count = bp_file_read_range(opened->fd, table, sizeof *table, 0);
-    opened->is_new = byte_count != sizeof *table || memcmp(table->magic, magic, sizeof magic) != 0;
-    if (opened->is_new) {
-        memset(table, 0, sizeof *table);
-        memcpy(table->magic, magic, sizeof magic);
+    if (opened->row == end) {
+        opened->row = oldest;
+        *oldest = (struct row){.hash = hash};
     }
-    opened->row = find_row(table, hash_bug(quota->app, quota->kind, quota->key));
     if (opened->row->day != today) {
         opened->row->day = today;
         opened->row->count = 0;
     }
+}
+
+static bool open_row(const bp_quota *quota, struct opened *opened) {
+    const char *app = quota->app != NULL ? quota->app : "";
+    opened->fd = open_table(quota->dir_fd);
+    if (opened->fd < 0) {
+        return false;
+    }
+    memset(opened->rows, 0, sizeof opened->rows); /* a new file is shorter */
+    (void)bp_file_read_range(opened->fd, opened->rows, sizeof opened->rows, 0);
+    uint64_t hash = XXH3_64bits_withSeed(quota->key, strlen(quota->key),
+                                         XXH3_64bits(app, strlen(app)) + (uint64_t)quota->kind);
+    find_row(opened, hash, (uint32_t)(quota->wall_ns / BP_NS_PER_SEC / secs_per_day));
     return true;
 }
 
-/* A row is written at once, and a table that was cut short counts as new. */
-static bool close_row(struct opened *opened) {
-    const char *start = (const char *)&opened->table;
-    const size_t at = opened->is_new ? 0 : (size_t)((const char *)opened->row - start);
-    const size_t byte_count = opened->is_new ? sizeof opened->table : sizeof *opened->row;
-    bool is_written = pwrite(opened->fd, start + at, byte_count, (off_t)at) == (ssize_t)byte_count;
+static bool close_row(const struct opened *opened) {
+    const off_t at = (const char *)opened->row - (const char *)opened->rows;
+    bool is_written =
+        pwrite(opened->fd, opened->row, sizeof *opened->row, at) == sizeof *opened->row;
     bp_file_close(opened->fd);
     return is_written;
 }

@@ -18,8 +18,7 @@
 /* Why there is no report, for the manifest. */
 extern const char bp_quota_reason[];
 
-/* The bugs that a file counts. One more takes the place of the one that was reported least lately.
- */
+/* The bugs that a file counts. One more takes the place of one of the oldest day. */
 enum { BP_QUOTA_ROW_MAX = 256 };
 
 /* Texts are borrowed. */

@@ -35,6 +35,7 @@ typedef struct dead_crash {
     int dir_fd;          /* of the session, borrowed */
     const char *reason;  /* why there is none; NULL: it had no handler */
     bool is_lost;        /* there should be one */
+    bp_signature signature;
 } dead_crash;
 
 static const uint64_t unwind_max_ns = 2 * BP_NS_PER_SEC;
@@ -181,8 +182,7 @@ static void sign(const bp_crash_page *page, const bp_stacks *stacks, bp_signatur
 }
 
 /* crash.json, and the stacks where they can be had. */
-static bugpack_status add_page(const dead_crash *crash, bp_bundle *bundle,
-                               bp_signature *ret_signature, bugpack_error *error) {
+static bugpack_status add_page(dead_crash *crash, bp_bundle *bundle, bugpack_error *error) {
     const bp_crash_page *page = crash->page;
     bugpack_writer writer;
     bugpack_error reason;
@@ -194,7 +194,7 @@ static bugpack_status add_page(const dead_crash *crash, bp_bundle *bundle,
     }
     bugpack_status status = print_crash(page, &stacks, &reason, &writer, error);
     status = bp_bundle_put(bundle, "crash.json", status, &writer, error);
-    sign(page, &stacks, ret_signature);
+    sign(page, &stacks, &crash->signature);
     if (status == BUGPACK_OK && reason.status == BUGPACK_OK) {
         status = add_stacks(&stacks, page, bundle, error);
     }
@@ -204,11 +204,10 @@ static bugpack_status add_page(const dead_crash *crash, bp_bundle *bundle,
 
 /* Adds the entry, or the line that says why it is not there; nothing for a session without a
  * handler. */
-static bugpack_status add_crash(const dead_crash *crash, bp_bundle *bundle,
-                                bp_signature *ret_signature, bugpack_error *error) {
+static bugpack_status add_crash(dead_crash *crash, bp_bundle *bundle, bugpack_error *error) {
     bugpack_writer writer;
     if (crash->page != NULL) {
-        return add_page(crash, bundle, ret_signature, error);
+        return add_page(crash, bundle, error);
     }
     if (crash->reason == NULL) {
         return BUGPACK_OK;
@@ -232,7 +231,6 @@ struct recovery {
     bp_instant last;      /* when it was last known to run */
     dead_crash crash;
     bp_exit exit; /* signal 0: not known */
-    bp_signature signature;
 };
 
 static bugpack_status recover_rings(bp_job *job, bugpack_error *error) {
@@ -273,7 +271,7 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
     struct recovery *it = job->payload;
     bugpack_writer writer;
     bp_tags tags;
-    bugpack_status status = add_crash(&it->crash, bundle, &it->signature, error);
+    bugpack_status status = add_crash(&it->crash, bundle, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -299,7 +297,7 @@ static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *w
     metadata->pid = (pid_t)dead->pid;
     metadata->session_end = "died";
     metadata->is_core_unknown = true;
-    metadata->signature = it->crash.page != NULL ? &it->signature : NULL;
+    metadata->signature = it->crash.page != NULL ? &it->crash.signature : NULL;
     metadata->exit = it->exit.signal != 0 ? &it->exit : NULL;
     /* The session's clock stopped with it: its uptimes end when it was last known to run. */
     metadata->written.monotonic_ns = it->last.monotonic_ns;

@@ -109,11 +109,15 @@ Test(quota, suppresses_nothing_where_its_file_cannot_be_used) {
     cr_expect(ask("ui", 1, today_ns), "another process holds the lock, and does not give it back");
     cr_assert(zero(int, flock(fd, LOCK_UN)));
     cr_expect(not(ask("ui", 1, today_ns)));
-    cr_assert(zero(int, ftruncate(fd, 100)));
+    cr_assert(zero(int, ftruncate(fd, 10)));
     cr_expect(ask("ui", 1, today_ns), "it is damaged");
     cr_expect(not(ask("ui", 1, today_ns)));
-    cr_assert(eq(sz, (size_t)pwrite(fd, "no table", 8, 0), 8));
+    memset(path, 'x', sizeof path);
+    for (off_t at = 0; at < 12000; at += (off_t)sizeof path) {
+        cr_assert(eq(sz, (size_t)pwrite(fd, path, sizeof path, at), sizeof path));
+    }
     cr_expect(ask("ui", 1, today_ns));
+    cr_expect(not(ask("ui", 1, today_ns)));
     (void)close(fd);
 }
 
