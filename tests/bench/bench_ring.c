@@ -1,17 +1,22 @@
 /*
  * What an append costs: in our ring, in memory and in a file, and in the ring that anybody writes
- * first, a mutex around a list of allocations; how two threads on two rings get on; and what a
- * writer notices of a reader. Prints rows of Markdown tables; tests/bench/ring puts them together.
+ * first, a mutex around a list of allocations; with many threads on one ring; while another writer
+ * holds its place; and what a writer notices of a reader. Prints rows of Markdown tables;
+ * tests/bench/ring puts them together.
  *
- *     bench_ring appends|threads|reader [DIR]      DIR is where the file is (default: /dev/shm)
+ *     bench_ring appends|threads|held|reader [DIR]      DIR is where the file is (default:
+ * /dev/shm)
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/append_threads.h"
 #include "bench/list_ring.h"
 #include "ring/ring.h"
 #include "support/check.h"
@@ -20,8 +25,6 @@ enum { capacity_bytes = 32 << 20, repeat_count = 15, stamp_count = 4000000 };
 
 static const size_t sizes[] = {64, 1024, 16384};
 static unsigned char message[16384];
-
-typedef void append_fn(void *ring, size_t byte_count);
 
 static void append_ours(void *ring, size_t byte_count) {
     struct iovec part = {.iov_base = message, .iov_len = byte_count};
@@ -49,11 +52,6 @@ static double ns_per_append(append_fn *append, void *ring, size_t byte_count, un
     return (double)(bp_clock_monotonic_ns() - began_ns) / count;
 }
 
-static int compare_doubles(const void *one, const void *other) {
-    double a = *(const double *)one, b = *(const double *)other;
-    return a < b ? -1 : a > b;
-}
-
 static void print_appends(const char *what, append_fn *append, void *ring) {
     printf("| %s |", what);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -75,6 +73,12 @@ static bp_ring *new_ring(void) {
     return ring;
 }
 
+static bp_ring *new_divided_ring(void) {
+    bp_ring *ring = new_ring();
+    CHECK(bp_ring_divide(ring, NULL) == BUGPACK_OK);
+    return ring;
+}
+
 static bp_ring *new_mapped_ring(const char *directory) {
     char path[400];
     bp_ring *ring = NULL;
@@ -85,16 +89,24 @@ static bp_ring *new_mapped_ring(const char *directory) {
     return ring;
 }
 
+static void init_list(list_ring *list) {
+    *list = (list_ring){.oldest = NULL};
+    list->newest = &list->oldest;
+    CHECK(pthread_mutex_init(&list->mutex, NULL) == 0);
+}
+
 static void bench_appends(const char *directory) {
     bp_ring *ring = new_ring();
     print_appends("bugpack, in memory", append_ours, ring);
     bp_ring_free(ring);
+    ring = new_divided_ring();
+    print_appends("bugpack, divided, in memory", append_ours, ring);
+    bp_ring_free(ring);
     ring = new_mapped_ring(directory);
     print_appends("bugpack, in a mapped file", append_ours, ring);
     bp_ring_free(ring);
-    list_ring list = {.oldest = NULL};
-    list.newest = &list.oldest;
-    CHECK(pthread_mutex_init(&list.mutex, NULL) == 0);
+    list_ring list;
+    init_list(&list);
     print_appends("mutex and malloc", append_to_list, &list);
     void *area = malloc(capacity_bytes);
     CHECK(area != NULL);
@@ -102,49 +114,17 @@ static void bench_appends(const char *directory) {
     free(area);
 }
 
-static pthread_barrier_t barrier;
-
-static void *append_many(void *ring) {
-    static _Thread_local double ns;
-    (void)pthread_barrier_wait(&barrier);
-    ns = ns_per_append(append_ours, ring, 64, 4000000);
-    double *result = malloc(sizeof *result);
-    CHECK(result != NULL);
-    *result = ns;
-    return result;
-}
-
-/* The slower of the threads, the median of five tries. */
-static double run_threads(unsigned thread_count, bp_ring **rings) {
-    double slowest[5];
-    for (int repeat = 0; repeat < 5; repeat++) {
-        pthread_t threads[2];
-        CHECK(pthread_barrier_init(&barrier, NULL, thread_count) == 0);
-        for (unsigned i = 0; i < thread_count; i++) {
-            CHECK(pthread_create(&threads[i], NULL, append_many, rings[i]) == 0);
-        }
-        slowest[repeat] = 0;
-        for (unsigned i = 0; i < thread_count; i++) {
-            void *result = NULL;
-            CHECK(pthread_join(threads[i], &result) == 0);
-            double ns = *(double *)result;
-            slowest[repeat] = ns > slowest[repeat] ? ns : slowest[repeat];
-            free(result);
-        }
-        (void)pthread_barrier_destroy(&barrier);
-    }
-    qsort(slowest, 5, sizeof slowest[0], compare_doubles);
-    return slowest[2];
-}
+/* --- many threads on one ring -------------------------------------------------------------- */
 
 static void bench_threads(void) {
-    bp_ring *rings[2] = {new_ring(), new_ring()};
-    bp_ring *same[2] = {rings[0], rings[0]};
-    printf("| one thread, one ring | %.0f |\n", run_threads(1, rings));
-    printf("| two threads, a ring each | %.0f |\n", run_threads(2, rings));
-    printf("| two threads, the same ring | %.0f |\n", run_threads(2, same));
-    bp_ring_free(rings[0]);
-    bp_ring_free(rings[1]);
+    bp_ring *divided = new_divided_ring(), *plain = new_ring();
+    list_ring list;
+    init_list(&list);
+    print_threads("bugpack, divided, as the log", append_ours, divided);
+    print_threads("bugpack, behind one lock, as traffic", append_ours, plain);
+    print_threads("mutex and malloc", append_to_list, &list);
+    bp_ring_free(divided);
+    bp_ring_free(plain);
 }
 
 static atomic_bool is_over;
@@ -197,6 +177,60 @@ static void bench_reader(void) {
     bp_ring_free(ring);
 }
 
+/* --- a writer that holds its place ---------------------------------------------------------- */
+
+static void hold_place(int signal_number) {
+    (void)signal_number;
+    (void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+}
+
+static void *append_until_over(void *argument) {
+    const append_threads *it = argument;
+    while (!atomic_load(&is_over)) {
+        it->append(it->ring, 64);
+    }
+    return NULL;
+}
+
+/* Another writer is interrupted for 2 ms, mostly in the middle of an append, again and again. */
+static void print_held(const char *what, append_fn *append, void *ring) {
+    static uint32_t ns[stamp_count / 4];
+    const size_t count = sizeof ns / sizeof ns[0];
+    append_threads it = {.append = append, .ring = ring};
+    pthread_t other;
+    atomic_store(&is_over, false);
+    CHECK(pthread_create(&other, NULL, append_until_over, &it) == 0);
+    uint64_t due_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t began_ns = bp_clock_monotonic_ns();
+        append(ring, 64);
+        uint64_t ended_ns = bp_clock_monotonic_ns();
+        ns[i] = (uint32_t)(ended_ns - began_ns);
+        if (ended_ns > due_ns) {
+            CHECK(pthread_kill(other, SIGUSR1) == 0);
+            due_ns = ended_ns + 2200000;
+        }
+    }
+    atomic_store(&is_over, true);
+    CHECK(pthread_join(other, NULL) == 0);
+    qsort(ns, count, sizeof ns[0], compare_u32);
+    printf("| %s | %u | %u | %.1f | %.1f |\n", what, ns[count / 2], ns[count / 1000 * 999],
+           ns[count / 10000 * 9999] / 1e3, ns[count - 1] / 1e3);
+}
+
+static void bench_held(void) {
+    bp_ring *divided = new_divided_ring(), *plain = new_ring();
+    const struct sigaction action = {.sa_handler = hold_place};
+    list_ring list;
+    init_list(&list);
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    print_held("bugpack, divided, as the log", append_ours, divided);
+    print_held("bugpack, behind one lock, as traffic", append_ours, plain);
+    print_held("mutex and malloc", append_to_list, &list);
+    bp_ring_free(divided);
+    bp_ring_free(plain);
+}
+
 /* glibc locks and allocates cheaper while there is one thread alone, but no host has only one. */
 static void *sleep_forever(void *unused) {
     while (pause() != 0) {}
@@ -212,10 +246,12 @@ int main(int argument_count, char **arguments) {
         bench_appends(argument_count > 2 ? arguments[2] : "/dev/shm");
     } else if (strcmp(what, "threads") == 0) {
         bench_threads();
+    } else if (strcmp(what, "held") == 0) {
+        bench_held();
     } else if (strcmp(what, "reader") == 0) {
         bench_reader();
     } else {
-        (void)fprintf(stderr, "usage: bench_ring appends|threads|reader [DIR]\n");
+        (void)fprintf(stderr, "usage: bench_ring appends|threads|held|reader [DIR]\n");
         return 2;
     }
     return 0;

@@ -1,6 +1,7 @@
 /*
  * The same appends as a tracepoint of lttng-ust, whose session tests/bench/ring has started. Prints
- * one row of the table of appends or, when it is called with "log", of that of log calls.
+ * one row of the table of appends or, when it is called with "log" or "threads", of that of log
+ * calls or of many threads.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -12,23 +13,19 @@
 #include <string.h>
 #include <time.h>
 
+#include "append_threads.h"
+
 enum { repeat_count = 15 };
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static int compare_doubles(const void *one, const void *other) {
-    double a = *(const double *)one, b = *(const double *)other;
-    return a < b ? -1 : a > b;
-}
 
 static unsigned char message[16384];
 
 static void trace(size_t byte_count) {
     lttng_ust_tracepoint(bugpack_bench, message, message, byte_count);
+}
+
+static void trace_in_thread(void *unused, size_t byte_count) {
+    (void)unused;
+    trace(byte_count);
 }
 
 /* The text of bench_log.c; lttng_ust_tracef would allocate the text. */
@@ -49,11 +46,11 @@ static void trace_nothing(size_t byte_count) {
 static void print_column(void (*record)(size_t), size_t byte_count, unsigned count) {
     double ns[repeat_count + 1];
     for (int repeat = 0; repeat <= repeat_count; repeat++) {
-        uint64_t began_ns = now_ns();
+        uint64_t began_ns = read_ns(CLOCK_MONOTONIC);
         for (unsigned j = 0; j < count; j++) {
             record(byte_count);
         }
-        ns[repeat] = (double)(now_ns() - began_ns) / count;
+        ns[repeat] = (double)(read_ns(CLOCK_MONOTONIC) - began_ns) / count;
     }
     qsort(ns + 1, repeat_count, sizeof ns[0], compare_doubles); /* the first only fills it */
     printf(" %.0f (%.0f) |", ns[1 + repeat_count / 2], ns[1]);
@@ -65,6 +62,10 @@ int main(int argument_count, char **arguments) {
     if (!lttng_ust_tracepoint_enabled(bugpack_bench, message)) {
         (void)fprintf(stderr, "bench_ring_lttng: no session records this tracepoint\n");
         return 1;
+    }
+    if (argument_count > 1 && strcmp(arguments[1], "threads") == 0) {
+        print_threads("lttng-ust, overwrite mode", trace_in_thread, NULL);
+        return 0;
     }
     printf("| lttng-ust, overwrite mode |");
     if (argument_count > 1 && strcmp(arguments[1], "log") == 0) {
