@@ -61,7 +61,7 @@ typedef struct bp_chunk_layout {
     uint64_t first_offset; /* of the first chunk, behind the table */
 } bp_chunk_layout;
 
-/* False when the capacity is too small to be divided; then every chunk is, too. */
+/* False when the capacity is too small to be divided; then the layout is not to be used. */
 bool bp_chunk_divide(uint64_t capacity, bp_chunk_layout *ret_layout);
 
 static inline uint64_t bp_chunk_offset(const bp_chunk_layout *layout, uint64_t chunk) {

@@ -229,7 +229,8 @@ static run **pick_oldest(merging *it, uint64_t *ret_limit_ns) {
         bool is_due = next != NULL && it->open_count < open_max &&
                       (oldest == NULL || next->next_ns <= (*oldest)->next_ns);
         if (!is_due) {
-            *ret_limit_ns = next != NULL && next->next_ns < limit_ns ? next->next_ns : limit_ns;
+            bool waits = next != NULL && it->open_count < open_max; /* else until one is closed */
+            *ret_limit_ns = waits && next->next_ns < limit_ns ? next->next_ns : limit_ns;
             return oldest;
         }
         it->next_run++;

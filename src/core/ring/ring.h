@@ -58,8 +58,8 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
  * - readers see records in the order of their stamps, and number them in that order, the
  *   overwritten ones first. What an append returns is no such number;
  * - a record takes at most a chunk, 16 to 64 KiB by the size of the ring;
- * - room is made by the oldest chunk that has nothing which others logged within a second, or is
- *   not one of the two newest of a lane (chunk.h);
+ * - the oldest chunk is overwritten; skipped are a lane's two newest while others logged into
+ *   them within a second (chunk.h);
  * - there are no tallies, no bp_ring_seal and no bp_ring_has_evicted.
  */
 bugpack_status bp_ring_divide(bp_ring *ring, bugpack_error *error);
@@ -205,10 +205,11 @@ bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t 
                               bool *ret_is_rest, bugpack_error *error);
 
 /*
- * The same from the file of a ring whose writer has ended, with pread only: truncation, damage or
- * forgery costs the damaged records, never a signal and never more than 6 MiB of memory. What the
- * device cannot read (EIO, at the second try too) is damage. CORRUPT when the file is not a ring;
- * every other failure may pass: NO_MEMORY, IO when the file cannot be read, and that of `sink`.
+ * As bp_ring_copy of all records, but from the file of a ring whose writer has ended, by pread:
+ * truncation, damage or forgery costs the damaged records, never a signal and never more than 6 MiB
+ * of memory. What the device cannot read (EIO, at the second try too) is damage. CORRUPT when the
+ * file is not a ring; every other failure may pass: NO_MEMORY, IO when the file cannot be read, and
+ * that of `sink`.
  */
 bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error);

@@ -323,6 +323,20 @@ Test(ring_divided, a_head_that_contradicts_itself_is_not_believed) {
     cr_assert(view.is_damaged && view.evicted_count < 1000);
 }
 
+Test(ring_divided, more_chunks_without_a_first_record_than_are_merged_at_once_end_the_recovery) {
+    enum { large_bytes = 4 << 20, record_count = 6000, record_bytes = 600 };
+    CLEANUP(remove_file_ring) file_ring it = make_divided_ring(large_bytes);
+    bp_chunk_layout layout;
+    cr_assert(bp_chunk_divide(large_bytes, &layout) && layout.chunk_count > 128);
+    append_many(it.ring, 1, record_count, record_bytes);
+    for (uint64_t i = 0; i < layout.chunk_count; i++) {
+        write_word(it.fd, (off_t)(page + bp_chunk_offset(&layout, i)), UINT64_MAX);
+    }
+    CLEANUP(bp_buffer_release) bp_buffer out;
+    bp_ring_view view = recover(it.fd, &out);
+    cr_assert(view.is_damaged && view.record_count > record_count / 2);
+}
+
 static uint64_t next_random(uint64_t *state) {
     *state ^= *state << 13;
     *state ^= *state >> 7;
