@@ -17,7 +17,6 @@ static double wakes_per_sec(const bp_evidence *evidence, const bp_thread *thread
  * runs often or long enough to wake it.
  */
 static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *thread) {
-    enum { limit_max_ms = 10 };
     const char *call = thread->syscall;
     const char *channel = bp_json_tree_text_or(thread->row, "wait_channel", "");
     bool is_poll = strcmp(call, "poll") == 0;
@@ -27,8 +26,7 @@ static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *threa
     if (is_poll || strcmp(call, "epoll_wait") == 0 || strcmp(call, "epoll_pwait") == 0) {
         const char *limit = bp_thread_call_argument(thread, is_poll ? 2 : 3);
         unsigned long limit_ms = strtoul(limit, NULL, 16);
-        return limit_ms > 0 && limit_ms <= limit_max_ms &&
-               wakes_per_sec(evidence, thread) * (double)limit_ms <= 1100;
+        return limit_ms > 0 && wakes_per_sec(evidence, thread) * (double)limit_ms <= 1100;
     }
     const char *limit = bp_thread_call_argument(thread, 3);
     double other_switches = 0, other_cpu_ms = 0;
@@ -111,8 +109,8 @@ void bp_diagnose_garbage_collection(bp_evidence *evidence) {
     static const double window_min_ms = 1000, least_percent = 15;
     const bp_thread *busiest = NULL;
     double all_percent = 0, percent = 0;
-    (void)bp_json_tree_number(bp_json_tree_object(evidence->metrics, "process"), "cpu_percent",
-                              &all_percent);
+    bool is_known = bp_json_tree_number(bp_json_tree_object(evidence->metrics, "process"),
+                                        "cpu_percent", &all_percent);
     for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
         if (thread->cpu_percent > 0 && bp_array_has_start(names, thread->name)) {
@@ -121,7 +119,7 @@ void bp_diagnose_garbage_collection(bp_evidence *evidence) {
             busiest = is_busier ? thread : busiest;
         }
     }
-    if (busiest != NULL && percent >= least_percent && percent * 4 >= all_percent * 3 &&
+    if (is_known && busiest != NULL && percent >= least_percent && percent * 4 >= all_percent * 3 &&
         evidence->window_ms >= window_min_ms) {
         bp_find(evidence,
                 "collecting garbage used {} of one CPU for {}, of {} that the whole process used, "
@@ -133,10 +131,10 @@ void bp_diagnose_garbage_collection(bp_evidence *evidence) {
 
 /* --- log ---------------------------------------------------------------------------------- */
 
-static bool is_same_line(const char *one, const char *other, bool has_numbers) {
+static bool is_same_line(const char *one, const char *other, bool numbers_count) {
     static const char digits[] = "0123456789";
     for (;;) {
-        if (!has_numbers) {
+        if (!numbers_count) {
             one += strspn(one, digits);
             other += strspn(other, digits);
         }

@@ -385,10 +385,10 @@ static bool has_lock_word(const char *name) {
     static const char *const words[] = {"lock", "Lock", "busy", "Busy"};
     bool has_it = false;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        const char *at = strstr(name, words[i]);
-        char before = at != NULL && at > name ? (char)(at[-1] | 0x20) : '_'; /* in lower case */
-        bool is_inside = before >= 'a' && before <= 'z' && words[i][0] >= 'a';
-        has_it = has_it || (at != NULL && !is_inside);
+        for (const char *at = name; (at = strstr(at, words[i])) != NULL; at++) {
+            char before = at > name ? (char)(at[-1] | 0x20) : '_'; /* in lower case */
+            has_it = has_it || before < 'a' || before > 'z' || words[i][0] < 'a';
+        }
     }
     return has_it;
 }
@@ -518,7 +518,7 @@ void bp_diagnose_owner_ended(bp_evidence *evidence) {
 }
 
 void bp_diagnose_child_waits(bp_evidence *evidence) {
-    char chain[BP_SENTENCE_TEXT_BYTES];
+    char chain[BP_SENTENCE_TEXT_BYTES] = "";
     uint64_t other_count;
     const bp_thread *thread = find_waiter(evidence, "child", "chain", &other_count);
     if (thread != NULL) {
@@ -530,8 +530,8 @@ void bp_diagnose_child_waits(bp_evidence *evidence) {
 
 void bp_diagnose_peer_waits(bp_evidence *evidence) {
     static const char *const kinds[] = {"pipe", "fifo", "socket"};
-    char chain[BP_SENTENCE_TEXT_BYTES];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char chain[BP_SENTENCE_TEXT_BYTES] = "";
         uint64_t other_count;
         const bp_thread *thread = find_waiter(evidence, kinds[i], "chain", &other_count);
         const bp_json_tree *wait =
@@ -606,7 +606,7 @@ static const double answer_min_ms = 1000;
 /* Why a thread that waits on a connection has got no answer, the surest first. */
 typedef enum silence {
     UNREAD,         /* the other end, on this machine, has not read what was sent */
-    UNACKNOWLEDGED, /* nor has it the kernel of another machine */
+    UNACKNOWLEDGED, /* the kernel of the other machine has not acknowledged it */
     UNANSWERED,     /* nothing came in since something was sent, or since it was connected */
     SILENT,         /* one of UDP, of which the kernel does not know what was sent */
     NO_SILENCE
@@ -854,7 +854,8 @@ static void copy_path(const char *path, const char *otherwise, char out[path_max
 }
 
 static uint64_t number_of(const bp_thread *thread, unsigned place) {
-    return strtoull(bp_thread_call_argument(thread, place), NULL, 16);
+    const char *argument = bp_thread_call_argument(thread, place);
+    return argument[0] != '\0' ? strtoull(argument, NULL, 16) : UINT64_MAX; /* not known */
 }
 
 /* open(2) of a FIFO waits in wait_for_partner (fs/pipe.c) until its other end is opened. */
