@@ -32,7 +32,8 @@ static const uint64_t class_gnu = 0x474e5543432b2b00, class_llvm = 0x434c4e47432
 typedef struct finder {
     bp_crash_page *page;
     const bp_crash_source *source;
-    bp_proc_map map; /* the last one that was read: a host may have thousands */
+    bp_proc_map map;     /* the last one that was read: a host may have thousands */
+    unsigned types_left; /* to look at: damaged ones may be bases of each other */
 } finder;
 
 /* Copies what one mapping has as a whole: no fault is to be raised, which would first be a
@@ -89,7 +90,7 @@ static const struct {
                 {"PKc", 0},
                 {"NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE", 0}};
 
-enum { base_max = 8, depth_max = 8 };
+enum { type_max = 32, depth_max = 8 };
 
 /* What an object was made with, of the type or one of its bases (2.9.5 of the Itanium C++ ABI,
  * "RTTI Layout"). False where there is none. */
@@ -99,6 +100,10 @@ static bool find_message(finder *self, uint64_t type, uint64_t object, unsigned 
         uint32_t flags, count;
         uint64_t first;
     } bases = {.count = 0};
+    if (self->types_left == 0) {
+        return false;
+    }
+    self->types_left--;
     read_type(self, type, name, sizeof name);
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
         if (strcmp(name, messages[i].name) == 0) {
@@ -118,7 +123,7 @@ static bool find_message(finder *self, uint64_t type, uint64_t object, unsigned 
     if (strcmp(name, "N10__cxxabiv121__vmi_class_type_infoE") == 0) {
         (void)read_memory(self, type + 16, &bases, 8);
     }
-    for (uint32_t i = 0; i < bases.count && i < base_max; i++) {
+    for (uint32_t i = 0; i < bases.count && self->types_left > 0; i++) {
         uint64_t base = read_word(self, type + 24 + (uint64_t)i * 16);
         uint64_t place = read_word(self, type + 32 + (uint64_t)i * 16);
         bool is_virtual = (place & 1) != 0;
@@ -186,7 +191,7 @@ static void find_pointers(const bp_crash_page *page, const uint64_t *words, size
 void bp_crash_collect_exception(bp_crash_page *page, const bp_crash_source *source) {
     static uint64_t words[word_count]; /* one thread is here at a time */
     static bool are_pointers[word_count];
-    finder self = {.page = page, .source = source};
+    finder self = {.page = page, .source = source, .types_left = type_max};
     size_t count = (size_t)page->stack_bytes / sizeof words[0];
     count = count < word_count ? count : word_count;
     if (page->is_exception_told != 0) {
