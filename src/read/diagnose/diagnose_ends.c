@@ -107,7 +107,8 @@ static const struct {
                 {"usage: ", ""},
                 {"", "--help"}};
 
-enum { words_bytes = 2 * BP_EVIDENCE_LINE_BYTES };
+/* `searched_max`: words that are further back are no cause of the end, but for a trace. */
+enum { words_bytes = 2 * BP_EVIDENCE_LINE_BYTES, searched_max = 256 };
 
 /* With its indentation. */
 static const char *raw_line(const bp_evidence *evidence, uint64_t number) {
@@ -123,7 +124,7 @@ static const char *output_line(const bp_evidence *evidence, uint64_t number) {
 static const char *find_line(const bp_evidence *evidence, uint64_t line_max,
                              const char *const *words, const char **ret_at) {
     uint64_t count = evidence->output_count;
-    for (uint64_t i = 1; i <= count && i <= line_max && i <= BP_EVIDENCE_LINE_MAX; i++) {
+    for (uint64_t i = 1; i <= count && i <= line_max; i++) {
         const char *line = output_line(evidence, count - i);
         for (size_t k = 0; words[k] != NULL; k++) {
             *ret_at = strstr(line, words[k]);
@@ -226,12 +227,24 @@ static uint64_t find_trouble(const bp_evidence *evidence, uint64_t first) {
     return count;
 }
 
+/* The first line that may say why. A trace that is longer, as of a recursion, is searched up to the
+ * line that it belongs to. */
+static uint64_t find_first(const bp_evidence *evidence) {
+    uint64_t count = evidence->output_count;
+    uint64_t oldest = count > BP_EVIDENCE_LINE_MAX ? count - BP_EVIDENCE_LINE_MAX : 0;
+    uint64_t first = count > searched_max ? count - searched_max : 0;
+    while (first > oldest && is_continuation(evidence, first)) {
+        first--;
+    }
+    return first;
+}
+
 /* The line that says why: where a runtime begins to, or else the last one that is not a mere
  * continuation or trailer. Without `takes_any`, only where a trailer follows it; the count of all
  * for none. */
 static uint64_t find_cause(const bp_evidence *evidence, bool takes_any) {
     uint64_t count = evidence->output_count;
-    uint64_t first = count > BP_EVIDENCE_LINE_MAX ? count - BP_EVIDENCE_LINE_MAX : 0;
+    uint64_t first = find_first(evidence);
     bool is_stdout = evidence->is_output_stdout;
     bool has_failed = takes_any && !is_stdout;
     uint64_t found = find_ending(evidence, first, false);
@@ -459,7 +472,7 @@ void bp_diagnose_exit_status(bp_evidence *evidence) {
     if (status == 0) {
         return;
     }
-    if (status == 126 && find_line(evidence, BP_EVIDENCE_LINE_MAX, refusals, &at) != NULL) {
+    if (status == 126 && find_line(evidence, searched_max, refusals, &at) != NULL) {
         words = ", a shell's word for a command that cannot be executed";
     } else if (status == 127 && was_shell(evidence)) {
         words = ", a shell's word for a command that was not found";
@@ -487,8 +500,7 @@ void bp_diagnose_library(bp_evidence *evidence) {
         "error while loading shared libraries: ", "Error loading shared library ", NULL};
     const char *at;
     char library[BP_EVIDENCE_LINE_BYTES];
-    if (exit_status(evidence) == 127 &&
-        find_line(evidence, BP_EVIDENCE_LINE_MAX, words, &at) != NULL) {
+    if (exit_status(evidence) == 127 && find_line(evidence, searched_max, words, &at) != NULL) {
         at = strstr(at, words[0]) == at ? at + strlen(words[0]) : at + strlen(words[1]);
         size_t length = strcspn(at, ":");
         bp_utf8_copy_ends(library, sizeof library, at, length);
@@ -518,7 +530,7 @@ void bp_diagnose_child_killed(bp_evidence *evidence) {
     for (size_t i = 0; i < sizeof deaths / sizeof deaths[0]; i++) {
         const char *at;
         if (status == 128 + (uint64_t)deaths[i].number &&
-            find_line(evidence, BP_EVIDENCE_LINE_MAX, deaths[i].words, &at) != NULL) {
+            find_line(evidence, searched_max, deaths[i].words, &at) != NULL) {
             bp_find(evidence,
                     "a child of it died, probably of {}: its exit status is {}, and its output has "
                     "\"{}\"",

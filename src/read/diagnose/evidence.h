@@ -24,7 +24,7 @@ enum {
     BP_EVIDENCE_THREAD_MAX = 1 << 17,
     BP_EVIDENCE_BUSIEST_MAX = 12,
     BP_EVIDENCE_STACK_MAX = 1024,
-    BP_EVIDENCE_LINE_MAX = 256, /* more than a trace has, mostly */
+    BP_EVIDENCE_LINE_MAX = 2048, /* more than a trace has: Java's of 1,024 functions, and a cause */
     BP_EVIDENCE_LINE_BYTES = 320
 };
 
