@@ -618,6 +618,19 @@ END
     rustc -g receiver.rs >said 2>&1 || leave_out 'rustc does not link here'
     begin_ready ./receiver
 }
+begin_rust_locks_twice() {
+    needs rustc
+    cat >twice.rs <<'END'
+fn main() {
+    let stock = std::sync::Mutex::new(1);
+    let _first = stock.lock().unwrap();
+    println!("ready");
+    let _second = stock.lock().unwrap();
+}
+END
+    rustc -g twice.rs >said 2>&1 || leave_out 'rustc does not link here'
+    begin_ready ./twice
+}
 # Its main thread is woken by a handler, and its worker by what comes in meanwhile.
 begin_python_daemon() {
     begin_ready python3 -c '

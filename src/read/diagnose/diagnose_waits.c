@@ -1183,11 +1183,12 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
     arguments[at++] = BP_COUNT(bp_json_tree_uint_or(evidence->waits, "pid", 0));
     arguments[at] = BP_END;
 #define GROUP "{[{}{}]}{[ in {}]}{[ and {} more there]}"
-    bp_find_as(evidence, evidence->running, "threads.json",
-               "nobody can wake this process: its {} thread{|s} wait{s|} for each other alone, "
-               "without a limit of time" GROUP GROUP GROUP GROUP
-               "{[; and {} more]}{[; {} {} shows the functions of Python]}",
-               arguments);
+    bp_find_as(
+        evidence, evidence->running, "threads.json",
+        "nobody can wake this process: its {} thread{|s} wait{s|} for "
+        "{another, of which there is none|each other alone}, without a limit of time" GROUP GROUP
+            GROUP GROUP "{[; and {} more]}{[; {} {} shows the functions of Python]}",
+        arguments);
 #undef GROUP
 }
 
