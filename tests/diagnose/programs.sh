@@ -675,6 +675,11 @@ const server = require("http").createServer(() => require("child_process").execS
 server.listen(0, "127.0.0.1", () => console.log("port=" + server.address().port))'
     ask_twice
 }
+# A shim of pyenv is a shell that becomes Python.
+begin_python() {
+    begin_waiting python3 -c 'import sys; print("ready", flush=True); sys.stdin.read()'
+    await "grep -q '^ready' said"
+}
 begin_python_pool() {
     begin_ready python3 -c '
 import concurrent.futures, socket
