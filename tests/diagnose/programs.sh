@@ -749,6 +749,26 @@ begin_java_works() {
     begin_java_keeping 10 work
 }
 
+# It fills the young part of its heap, as a server with a low load.
+begin_java_fills_heap() {
+    needs java javac
+    cat >Filling.java <<'END'
+public class Filling {
+    static volatile byte[] block;
+    public static void main(String[] arguments) throws Exception {
+        System.out.println("ready");
+        while (true) {
+            for (int i = 0; i < 200; i++) block = new byte[10000];
+            Thread.sleep(100);
+        }
+    }
+}
+END
+    javac Filling.java
+    begin_ready java -Xmx1500m -Xmn1200m -XX:+UseSerialGC Filling
+    await_age
+}
+
 begin_java_idle() {
     needs java javac
     cat >Idle.java <<'END'
