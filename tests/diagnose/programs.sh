@@ -354,6 +354,28 @@ begin_old() {
 }
 begin_file_leak() { begin_old file-leak; }
 begin_thread_leak() { begin_old thread-leak; }
+# A server whose load begins: its clients come one by one, and stay.
+begin_clients_arrive() {
+    begin_ready python3 -c '
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+print("port=%d\nready" % server.getsockname()[1], flush=True)
+clients = []
+while True:
+    clients.append(server.accept())'
+    await_age
+    setsid python3 -c '
+import socket, sys, time
+servers = []
+while len(servers) < 3000:
+    servers.append(socket.create_connection(("127.0.0.1", int(sys.argv[1]))))
+    if len(servers) == 20:
+        print("connected", flush=True)
+    time.sleep(0.005)
+time.sleep(1000)' "$(told port)" >connected 2>&1 &
+    own $!
+    await 'grep -q connected connected'
+}
 begin_files_in_use() { begin_old files-in-use; }
 begin_pool_filled() { begin_old pool-filled; }
 
