@@ -11,7 +11,8 @@ bool bp_url_has_scheme(const char *text) {
 static bool is_unambiguous(const char *text) {
     size_t length = strlen(text);
     for (size_t i = 0; i < length; i++) {
-        if (text[i] <= ' ' || text[i] == 0x7f || strchr("\\\"<>^`{|}#", text[i]) != NULL) {
+        unsigned char byte = (unsigned char)text[i];
+        if (byte <= ' ' || byte >= 0x7f || strchr("\\\"<>^`{|}#", byte) != NULL) {
             return false;
         }
     }

@@ -88,6 +88,7 @@ Test(send_url, refuses_what_two_parsers_may_read_in_two_ways) {
                                         "https://h:x/",    "https://[::1/x",
                                         "https://[::1]x/", "https://h/#f",
                                         "https://h/\x7f",  "https://h/\xc3\xa4",
+                                        "https://h/\x80",  "https://h\xff/",
                                         "https://h/{a}"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         bp_url url;
