@@ -123,6 +123,7 @@ configure "$(destination s "$http/status/503" 'method = POST' 'consent = ask')"
 exits 3 send --queue --yes --to s one.zip
 configure "$(destination s "$http/post" 'method = POST' 'consent = never')"
 exits 3 send --queue --retry --yes
+expect_err 's: one.zip: kept: its destination has consent = never'
 configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
 exits 0 send --queue --retry
 

@@ -43,10 +43,11 @@ static bool is_kept(const work *it, const bp_send_item *item, uint64_t now) {
     const bp_send_destination *destination = it->destination;
     uint64_t max_age_secs = it->sender->settings->max_age_secs;
     bool has_consent =
-        destination->consent == BP_SEND_ALWAYS ||
-        (destination->consent == BP_SEND_ASK && (item->has_consent || it->sender->has_consent));
+        destination->consent == BP_SEND_ALWAYS || item->has_consent || it->sender->has_consent;
     if (item->is_stopped && !it->sender->tries_all) {
         say(it, BP_SENDER_STOPPED, item, item->answer);
+    } else if (destination->consent == BP_SEND_NEVER) {
+        say(it, BP_SENDER_HELD, item, "its destination has consent = never");
     } else if (!has_consent) {
         say(it, BP_SENDER_HELD, item, "nobody has consented: use --yes, or consent = always");
     } else if (destination->max_bytes > 0 && item->bytes > destination->max_bytes) {
