@@ -246,30 +246,11 @@ exits 1 send --yes --cacert cert.pem --to x one.zip
 expect_err 'consent = never'
 
 fact 'on a terminal a person sees what is in the report, and decides; a bar shows how far it is'
-cat >answer.py <<'END'
-import os, pty, sys
-pid, fd = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[2], sys.argv[2:])
-said = b""
-while True:
-    try:
-        piece = os.read(fd, 4096)
-    except OSError:
-        break
-    if not piece:
-        break
-    said += piece
-    if said.endswith(b"[y/N] "):
-        os.write(fd, sys.argv[1].encode() + b"\n")
-sys.stdout.buffer.write(said)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-END
 # answers STATUS ANSWER ARGUMENT...: bugpack send on a terminal; what it shows is in `out`.
 answers() {
     wanted_status=$1 answer=$2
     shift 2
-    TERM=xterm timeout 60 python3 answer.py "$answer" "$BUGPACK" send "$@" >out 2>err </dev/null
+    TERM=xterm timeout 60 python3 "$source_dir/tests/support/answer.py" "$answer" "$BUGPACK" send "$@" >out 2>err </dev/null
     expect_status "$wanted_status" $?
 }
 count=$(wc -l <tls/requests)

@@ -127,6 +127,29 @@ expect_err 's: one.zip: kept: its destination has consent = never'
 configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
 exits 0 send --queue --retry
 
+fact 'the consent of a person is to the report that waits, and to no other version of it'
+configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
+exits 3 send --queue --to s one.zip
+"$BUGPACK" redact one.zip -o redacted.zip >out 2>err || wrong "$(cat err)"
+count=$(requests)
+configure "$(destination s "$http/status/503" 'method = POST' 'consent = ask')"
+# agrees STATUS REPORT: a person on a terminal queues it, and agrees.
+agrees() {
+    TERM=xterm timeout 60 python3 "$source_dir/tests/support/answer.py" y "$BUGPACK" send --queue --to s "$2" \
+        >out 2>err </dev/null
+    expect_status "$1" $?
+    expect_out 'Send this report to'
+}
+agrees 1 redacted.zip
+expect_out 'another version of the report waits in the queue'
+expect_same 'the requests' "$count" "$(requests)"
+agrees 3 one.zip
+expect_out 'the server answered 503'
+expect_same 'the state' true "$(sidecar s .consent)"
+configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
+exits 0 send --queue --retry
+expect_same 'the requests' $((count + 2)) "$(requests)"
+
 fact 'the queue has bounds: of count, bytes, size, age and bytes a day; nothing is deleted'
 configure "$(destination s "$http/status/503" 'method = POST')
 [queue]

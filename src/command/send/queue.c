@@ -266,19 +266,53 @@ static bool link_file(const char *path, const bp_send_report *report, int dir_fd
 }
 
 static bugpack_status check_room(const bp_send_settings *settings, const bp_send_item *items,
-                                 size_t count, const bp_send_report *report, bool *ret_is_there,
-                                 bugpack_error *error) {
+                                 size_t count, const bp_send_report *report, bugpack_error *error) {
     uint64_t bytes = report->bytes;
     for (size_t i = 0; i < count; i++) {
         bytes += items[i].bytes;
-        *ret_is_there = *ret_is_there || strncmp(items[i].name, report->id, BP_ID_BYTES - 1) == 0;
     }
-    bool is_full = count >= settings->max_count || bytes > settings->max_bytes;
-    return *ret_is_there || !is_full
+    return count < settings->max_count && bytes <= settings->max_bytes
                ? BUGPACK_OK
                : bp_fail(error, BUGPACK_ERR_LIMIT,
                          "the queue is full: it has %zu reports; the report stays where it is",
                          count);
+}
+
+static bool has_same_bytes(int fd, const bp_send_report *report) {
+    char ours[4096], theirs[4096];
+    uint64_t at = 0;
+    for (int64_t count = 1; count > 0; at += (uint64_t)count) {
+        count = bp_file_read_range(report->fd, ours, sizeof ours, at);
+        if (count < 0 || bp_file_read_range(fd, theirs, sizeof theirs, at) != count ||
+            memcmp(ours, theirs, (size_t)count) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Adds what is new to a report that is there: consent, which is to these bytes. `bugpack redact`
+ * keeps the id. */
+static bugpack_status add_consent(const bp_send_queue *queue, const char *destination,
+                                  bp_send_item *item, const bp_send_report *report,
+                                  bool has_consent, bugpack_error *error) {
+    int dir_fd = open_destination(queue, destination);
+    int fd = openat(dir_fd, item->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bugpack_status status = BUGPACK_OK;
+    if (fd < 0) {
+        /* It may have arrived since it was listed. */
+        status = errno == ENOENT ? BUGPACK_OK : fail(queue, destination, "read", error);
+    } else if (!has_same_bytes(fd, report)) {
+        status = bp_fail(error, BUGPACK_ERR_INVALID,
+                         "another version of the report waits in the queue: \"%s/%s/%s\"",
+                         queue->path, destination, item->name);
+    } else if (has_consent && !item->has_consent) {
+        item->has_consent = true;
+        status = bp_send_queue_save_item(queue, destination, item, error);
+    }
+    bp_file_close(fd);
+    bp_file_close(dir_fd);
+    return status;
 }
 
 /* Makes the file of the queue. */
@@ -310,22 +344,32 @@ bugpack_status bp_send_queue_add(const bp_send_queue *queue, const bp_send_setti
                                  const char *destination, const char *path,
                                  const bp_send_report *report, bool has_consent,
                                  bugpack_error *error) {
-    bp_send_item *items = NULL, item = {.has_consent = has_consent};
+    bp_send_item *items = NULL, *found = NULL, item = {.has_consent = has_consent};
     size_t count = 0;
-    bool is_there = false;
     bugpack_status status = bp_send_queue_list(queue, destination, &items, &count, error);
-    if (status == BUGPACK_OK) {
-        status = check_room(settings, items, count, report, &is_there, error);
-        free(items);
-    }
-    if (status != BUGPACK_OK || is_there) {
+    if (status != BUGPACK_OK) {
         return status;
+    }
+    for (size_t i = 0; i < count && found == NULL; i++) {
+        found = strncmp(items[i].name, report->id, BP_ID_BYTES - 1) == 0 ? &items[i] : NULL;
+    }
+    if (found != NULL) {
+        status = add_consent(queue, destination, found, report, has_consent, error);
+        goto out;
+    }
+    status = check_room(settings, items, count, report, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
     (void)snprintf(item.name, sizeof item.name, "%s-%s", report->id, report->name);
     if (has_consent) { /* before the report is there to be looked at */
         (void)mkdirat(queue->fd, destination, 0700);
         status = bp_send_queue_save_item(queue, destination, &item, error);
     }
-    return status == BUGPACK_OK ? make_item(queue, destination, path, report, item.name, error)
-                                : status;
+    if (status == BUGPACK_OK) {
+        status = make_item(queue, destination, path, report, item.name, error);
+    }
+out:
+    free(items);
+    return status;
 }

@@ -29,9 +29,10 @@ void bp_send_queue_close(bp_send_queue *queue);
 bugpack_status bp_send_queue_lock(bp_send_queue *queue, bool *ret_is_locked, bugpack_error *error);
 
 /*
- * Adds a report, by a hard link to `path` or a copy; it is on the disk then. One whose id is there
- * already is not added again. LIMIT where the destination has `max_count` reports or `max_bytes`
- * bytes of them.
+ * Adds a report, by a hard link to `path` or a copy; it is on the disk then. One that is there
+ * already is not added again, but gets the consent. INVALID where the queue has another file with
+ * the id of the report. LIMIT where the destination has `max_count` reports or `max_bytes` bytes of
+ * them.
  */
 bugpack_status bp_send_queue_add(const bp_send_queue *queue, const bp_send_settings *settings,
                                  const char *destination, const char *path,
