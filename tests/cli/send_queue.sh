@@ -150,6 +150,18 @@ configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
 exits 0 send --queue --retry
 expect_same 'the requests' $((count + 2)) "$(requests)"
 
+fact 'what is left of an earlier report is nothing to the next'
+count=$(requests)
+for left in consent stopped; do
+    printf '{"attempts":9,"next_time":0,"last_answer":"x","%s":true}\n' $left >"$queue/s/$id-one.zip.json"
+    configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
+    exits 3 send --queue --to s one.zip
+    expect_err 'nobody has consented'
+    expect_same 'the requests' "$count" "$(requests)"
+    expect_same 'the state' '0 false false' "$(sidecar s '"\(.attempts) \(.consent) \(.stopped)"')"
+    rm "$queue"/s/*.zip
+done
+
 fact 'the queue has bounds: of count, bytes, size, age and bytes a day; nothing is deleted'
 configure "$(destination s "$http/status/503" 'method = POST')
 [queue]
@@ -184,7 +196,7 @@ exits 0 send --queue --retry
 fact 'a network that is down costs one attempt, not one for each report'
 configure "$(destination s http://127.0.0.1:1/ 'method = POST')"
 exits 3 send --queue --to s one.zip two.zip three.zip
-expect_same 'the sidecars' 1 "$(find $queue/s -name '*.zip.json' | wc -l)"
+expect_same 'the attempts' 1 "$(jq -s 'map(.attempts) | add' $queue/s/*.zip.json)"
 configure "$(destination s "$http/flaky/1" 'method = POST')"
 exits 3 send --queue --retry
 configure "$(destination s "$http/post" 'method = POST')"

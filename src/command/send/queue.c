@@ -320,7 +320,6 @@ static bugpack_status make_item(const bp_send_queue *queue, const char *destinat
                                 const char *path, const bp_send_report *report, const char *name,
                                 bugpack_error *error) {
     char dir_path[512], ret_name[300];
-    (void)mkdirat(queue->fd, destination, 0700);
     int dir_fd = open_destination(queue, destination);
     if (dir_fd < 0) {
         return fail(queue, destination, "write", error);
@@ -362,10 +361,9 @@ bugpack_status bp_send_queue_add(const bp_send_queue *queue, const bp_send_setti
         goto out;
     }
     (void)snprintf(item.name, sizeof item.name, "%s-%s", report->id, report->name);
-    if (has_consent) { /* before the report is there to be looked at */
-        (void)mkdirat(queue->fd, destination, 0700);
-        status = bp_send_queue_save_item(queue, destination, &item, error);
-    }
+    /* Before the report is there to be looked at, and instead of what an earlier one has left. */
+    (void)mkdirat(queue->fd, destination, 0700);
+    status = bp_send_queue_save_item(queue, destination, &item, error);
     if (status == BUGPACK_OK) {
         status = make_item(queue, destination, path, report, item.name, error);
     }
