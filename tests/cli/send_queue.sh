@@ -180,9 +180,10 @@ expect_err 'larger than maxBytes'
 configure "$(destination s "$http/post" 'method = POST')
 [queue]
 maxAge = 1h"
-touch -d '2 hours ago' "$queue"/s/*.zip
+jq -c '.queued_us -= 7200e6' "$queue"/s/*.zip.json >aged.json
+cp aged.json "$(echo "$queue"/s/*.zip.json)"
 exits 1 send --queue
-expect_err 'older than maxAge'
+expect_err 'it has waited for longer than maxAge'
 expect_same 'the queue' 1 "$(queued s)"
 configure "$(destination s "$http/post" 'method = POST' "maxBytesPerDay = $(($(stat -c %s one.zip two.zip | sort -n | tail -n 1) + 10))")"
 exits 3 send --queue --retry --to s two.zip
@@ -192,6 +193,14 @@ expect_same 'the reason' 'deferred maxBytesPerDay is reached' "$(jq -r '"\(.even
 cat out >>events.jsonl
 configure "$(destination s "$http/post" 'method = POST')"
 exits 0 send --queue --retry
+
+fact 'the age of a report begins when it is queued, as a link or a copy of an older file'
+configure "$(destination s "$http/post" 'method = POST')
+[queue]
+maxAge = 1h"
+touch -d '20 days ago' three.zip
+exits 0 send --queue --to s three.zip
+"$BUGPACK" send --queue --to s - <three.zip >out 2>err || wrong "a copy is not sent: $(cat err)"
 
 fact 'a network that is down costs one attempt, not one for each report'
 configure "$(destination s http://127.0.0.1:1/ 'method = POST')"

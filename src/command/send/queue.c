@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/private_file.h"
 #include "base/status.h"
@@ -18,7 +19,7 @@
 #include "json/tree_reader.h"
 #include "platform/staged_file.h"
 
-enum { state_max_bytes = 16 * 1024 };
+enum { state_max_bytes = 16 * 1024, us_per_sec = 1000000 };
 
 static const char state_name[] = "state.json", extension[] = ".zip", state_extension[] = ".json";
 
@@ -112,6 +113,7 @@ bugpack_status bp_send_queue_save_item(const bp_send_queue *queue, const char *d
     bp_buffer text;
     bp_buffer_init(&text, state_max_bytes);
     bp_json_begin(&json, &text);
+    bp_json_add_uint(&json, "queued_us", item->queued_us);
     bp_json_add_uint(&json, "attempts", item->attempt_count);
     bp_json_add_uint(&json, "next_time", item->next_secs);
     bp_json_add_text(&json, "last_answer", item->answer);
@@ -169,10 +171,12 @@ static bool read_item(int dir_fd, const char *name, bp_send_item *item) {
     }
     (void)snprintf(item->name, sizeof item->name, "%s", name);
     item->bytes = (uint64_t)info.st_size;
-    item->made_secs = (uint64_t)bp_file_written_at(&info).tv_sec;
+    /* Without a state. link(2) updates this time, so the report was queued no later. */
+    item->queued_us = (uint64_t)info.st_ctime * us_per_sec;
     name_state(name, state);
     bp_json_tree *tree = read_state(dir_fd, state);
     if (tree != NULL) {
+        item->queued_us = bp_json_tree_uint_or(tree, "queued_us", item->queued_us);
         item->attempt_count = bp_json_tree_uint_or(tree, "attempts", 0);
         item->next_secs = bp_json_tree_uint_or(tree, "next_time", 0);
         item->has_consent = bp_json_tree_is_true(tree, "consent");
@@ -186,8 +190,8 @@ static bool read_item(int dir_fd, const char *name, bp_send_item *item) {
 
 static int compare_items(const void *one, const void *other) {
     const bp_send_item *a = one, *b = other;
-    if (a->made_secs != b->made_secs) {
-        return a->made_secs < b->made_secs ? -1 : 1;
+    if (a->queued_us != b->queued_us) {
+        return a->queued_us < b->queued_us ? -1 : 1;
     }
     return strcmp(a->name, b->name);
 }
@@ -343,7 +347,8 @@ bugpack_status bp_send_queue_add(const bp_send_queue *queue, const bp_send_setti
                                  const char *destination, const char *path,
                                  const bp_send_report *report, bool has_consent,
                                  bugpack_error *error) {
-    bp_send_item *items = NULL, *found = NULL, item = {.has_consent = has_consent};
+    bp_send_item *items = NULL, *found = NULL;
+    bp_send_item item = {.queued_us = bp_clock_wall_ns() / 1000, .has_consent = has_consent};
     size_t count = 0;
     bugpack_status status = bp_send_queue_list(queue, destination, &items, &count, error);
     if (status != BUGPACK_OK) {

@@ -39,10 +39,10 @@ bugpack_status bp_send_queue_add(const bp_send_queue *queue, const bp_send_setti
                                  const bp_send_report *report, bool has_consent,
                                  bugpack_error *error);
 
-/* What is known of a report there. Times are seconds since 1970. */
+/* What is known of a report there. Times are since 1970. */
 typedef struct bp_send_item {
     char name[256]; /* of the zip */
-    uint64_t bytes, made_secs;
+    uint64_t bytes, queued_us;
     uint64_t attempt_count;
     uint64_t next_secs; /* not before */
     bool has_consent, is_stopped;

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "send/backoff.h"
 
-enum { secs_per_day = 24 * 3600 };
+enum { secs_per_day = 24 * 3600, us_per_sec = 1000000 };
 
 /* One destination at work. */
 typedef struct work {
@@ -42,6 +42,7 @@ static void say(const work *it, bp_sender_outcome outcome, const bp_send_item *i
 static bool is_kept(const work *it, const bp_send_item *item, uint64_t now) {
     const bp_send_destination *destination = it->destination;
     uint64_t max_age_secs = it->sender->settings->max_age_secs;
+    uint64_t queued_secs = item->queued_us / us_per_sec;
     bool has_consent =
         destination->consent == BP_SEND_ALWAYS || item->has_consent || it->sender->has_consent;
     if (item->is_stopped && !it->sender->tries_all) {
@@ -52,8 +53,8 @@ static bool is_kept(const work *it, const bp_send_item *item, uint64_t now) {
         say(it, BP_SENDER_HELD, item, "nobody has consented: use --yes, or consent = always");
     } else if (destination->max_bytes > 0 && item->bytes > destination->max_bytes) {
         say(it, BP_SENDER_STOPPED, item, "it is larger than maxBytes");
-    } else if (max_age_secs > 0 && now > item->made_secs + max_age_secs && !it->sender->tries_all) {
-        say(it, BP_SENDER_STOPPED, item, "it is older than maxAge");
+    } else if (max_age_secs > 0 && now > queued_secs + max_age_secs && !it->sender->tries_all) {
+        say(it, BP_SENDER_STOPPED, item, "it has waited for longer than maxAge");
     } else {
         return false;
     }

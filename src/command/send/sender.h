@@ -18,7 +18,7 @@ typedef enum bp_sender_outcome {
     BP_SENDER_SENT,
     BP_SENDER_DEFERRED, /* it is tried again at `next_secs` of the item */
     BP_SENDER_HELD,     /* until somebody changes something */
-    BP_SENDER_STOPPED   /* it was refused, or is too old or too large */
+    BP_SENDER_STOPPED   /* it was refused, waited too long or is too large */
 } bp_sender_outcome;
 
 typedef struct bp_sender_event {
