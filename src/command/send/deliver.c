@@ -65,6 +65,8 @@ static void judge_failure(const bugpack_error *error, bp_send_result *result) {
         result->outcome = BP_SEND_CANCELLED;
         break;
     case BUGPACK_ERR_INVALID:
+    case BUGPACK_ERR_CORRUPT: /* of the report, as the next */
+    case BUGPACK_ERR_LIMIT:
         result->outcome = BP_SEND_REFUSED;
         break;
     default:

@@ -54,8 +54,8 @@ typedef struct bp_http_answer {
  * same scheme, host and port; other redirections are answers.
  *
  * IO: the network, TLS, a stall, or an answer that is cut short; the sentence has nothing of the
- * request. CANCELLED by `progress`. UNSUPPORTED without libcurl. INVALID for a URL or a file of
- * certificates that cannot be used.
+ * request. CORRUPT: the file cannot be read to its end. CANCELLED by `progress`. UNSUPPORTED
+ * without libcurl. INVALID for a URL or a file of certificates that cannot be used.
  */
 bugpack_status bp_http_send(const bp_http_request *request, bp_http_answer *ret_answer,
                             bugpack_error *error);

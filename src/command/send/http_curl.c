@@ -215,7 +215,8 @@ static bugpack_status judge(const transfer *it, CURLcode code, bugpack_error *er
         return bp_fail(error, BUGPACK_ERR_CANCELLED, "interrupted");
     }
     if (it->is_unreadable) {
-        return bp_fail(error, BUGPACK_ERR_IO, "the report cannot be read, or has become shorter");
+        return bp_fail(error, BUGPACK_ERR_CORRUPT,
+                       "the report cannot be read, or has become shorter");
     }
     bool is_answer = code == CURLE_OK || it->is_too_long;
     if (!is_answer) {

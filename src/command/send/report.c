@@ -81,7 +81,7 @@ static bugpack_status copy(const bp_send_report *report, bp_staged_file *file,
         int64_t count = bp_file_read_range(report->fd, piece,
                                            left < sizeof piece ? (size_t)left : sizeof piece, at);
         if (count <= 0) {
-            return bp_fail(error, BUGPACK_ERR_IO,
+            return bp_fail(error, BUGPACK_ERR_CORRUPT,
                            "the report cannot be read, or has become shorter");
         }
         int failure = bp_file_write_all(bp_staged_file_fd(file), piece, (size_t)count);

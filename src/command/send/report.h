@@ -34,7 +34,8 @@ typedef bool bp_send_progress(void *context, uint64_t sent_bytes, uint64_t total
 /*
  * Copies it to `name`, which ends with ".zip", in a directory, or to another name where that is
  * taken: the copy has its name when it is whole and on the disk. `dir_path` is for sentences.
- * CANCELLED by `progress`, which may be NULL; IO.
+ * CANCELLED by `progress`, which may be NULL; CORRUPT where the report cannot be read to its end;
+ * IO.
  */
 bugpack_status bp_send_report_copy(const bp_send_report *report, int dir_fd, const char *dir_path,
                                    const char *name, bp_send_progress *progress, void *context,

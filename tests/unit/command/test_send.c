@@ -1,17 +1,23 @@
 /*
- * The pure parts of sending: when it is tried again, what a URL is, and the configuration's syntax.
+ * Parts of sending: when it is tried again, what a URL is, the configuration's syntax, and whose
+ * fault it is that a report does not arrive.
  */
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "base/buffer.h"
 #include "send/backoff.h"
 #include "send/configuration.h"
+#include "send/deliver.h"
 #include "send/url.h"
-#include "unit/unit.h"
+#include "unit/dir.h"
 
 TestSuite(send_backoff);
 TestSuite(send_url);
 TestSuite(send_configuration);
+DIR_SUITE(send_deliver);
 
 Test(send_backoff, grows_from_a_quarter_of_an_hour_to_eight_hours) {
     static const uint64_t shortest[] = {900, 1800, 3600, 7200, 14400, 14400, 14400};
@@ -165,4 +171,36 @@ Test(send_configuration, names_the_line_of_a_mistake) {
                   failure.message);
     }
     bp_buffer_release(&out);
+}
+
+/* A socket of this machine that takes a connection, and its URL. */
+static int listen_at(const char *scheme, const char *path, char url[64]) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t bytes = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert(bind(fd, (struct sockaddr *)&address, bytes) == 0 && listen(fd, 8) == 0 &&
+              getsockname(fd, (struct sockaddr *)&address, &bytes) == 0);
+    (void)snprintf(url, 64, "%s127.0.0.1:%u%s", scheme, ntohs(address.sin_port), path);
+    return fd;
+}
+
+Test(send_deliver, blames_a_report_that_is_short_or_none_and_not_its_destination) {
+    char http[64], sentry[64];
+    CLEANUP(close_fd) int http_fd = listen_at("http://", "/", http);
+    CLEANUP(close_fd) int sentry_fd = listen_at("http://key@", "/1", sentry);
+    const bp_send_destination rows[] = {{.url = dir.path, .type = BP_SEND_DIRECTORY},
+                                        {.url = http, .type = BP_SEND_HTTP},
+                                        {.url = sentry, .type = BP_SEND_SENTRY}};
+    cr_assert(temp_dir_write(&dir, "x", "short", 5));
+    bp_send_report report = {.bytes = 100, .id = "0", .name = "x.zip"};
+    CLEANUP(close_fd) int fd = openat(dir.fd, "x", O_RDONLY | O_CLOEXEC);
+    report.fd = fd;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bp_send_result result;
+        bp_send_deliver(&rows[i], &report, NULL, NULL, &result);
+        bool is_possible = rows[i].type != BP_SEND_HTTP || strstr(result.text, "libcurl") == NULL;
+        cr_assert(not(is_possible && (result.outcome != BP_SEND_REFUSED || result.is_down)),
+                  "%s: %s", rows[i].url, result.text);
+    }
+    cr_assert(eq(sz, temp_dir_count(&dir), 1));
 }
