@@ -29,11 +29,27 @@ static bugpack_status fail(const bp_send_queue *queue, const char *destination, 
                          destination);
 }
 
+/* Syncs all directories above one that was made, so that a power cut does not lose its name. */
+static void sync_parents(int fd, const char *path) {
+    int parent_fd = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (; parent_fd >= 0 && path != NULL; path = strchr(path + 1, '/')) {
+        int below_fd = parent_fd;
+        (void)fsync(below_fd);
+        parent_fd = openat(below_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        bp_file_close(below_fd);
+    }
+    bp_file_close(parent_fd);
+}
+
 bugpack_status bp_send_queue_open(const char *path, bp_send_queue *queue, bugpack_error *error) {
     *queue = (bp_send_queue){.fd = -1, .lock_fd = -1, .path = path};
+    bool is_new = access(path, F_OK) != 0;
     bugpack_status status = bp_file_make_path(path, error);
     if (status == BUGPACK_OK) {
         status = bp_file_open_directory(path, false, &queue->fd, error);
+    }
+    if (status == BUGPACK_OK && is_new) {
+        sync_parents(queue->fd, path);
     }
     return status == BUGPACK_OK ? bp_file_check_private(queue->fd, path, error) : status;
 }

@@ -20,8 +20,8 @@ typedef struct bp_send_queue {
     const char *path;
 } bp_send_queue;
 
-/* Makes the directory if it is missing; DENIED if others can look into it. Close it also after a
- * failure, which unlocks it. */
+/* Makes the directory if it is missing, and syncs it; DENIED if others can look into it. Close it
+ * also after a failure, which unlocks it. */
 bugpack_status bp_send_queue_open(const char *path, bp_send_queue *queue, bugpack_error *error);
 void bp_send_queue_close(bp_send_queue *queue);
 

@@ -1,16 +1,18 @@
 /*
- * Parts of sending: when it is tried again, what a URL is, the configuration's syntax, and whose
- * fault it is that a report does not arrive.
+ * Parts of sending: when it is tried again, what a URL is, the configuration's syntax, whose
+ * fault it is that a report does not arrive, and what of a queue is on the disk.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/buffer.h"
 #include "send/backoff.h"
 #include "send/configuration.h"
 #include "send/deliver.h"
+#include "send/queue.h"
 #include "send/url.h"
 #include "unit/dir.h"
 
@@ -18,6 +20,7 @@ TestSuite(send_backoff);
 TestSuite(send_url);
 TestSuite(send_configuration);
 DIR_SUITE(send_deliver);
+DIR_SUITE(send_queue);
 
 Test(send_backoff, grows_from_a_quarter_of_an_hour_to_eight_hours) {
     static const uint64_t shortest[] = {900, 1800, 3600, 7200, 14400, 14400, 14400};
@@ -203,4 +206,34 @@ Test(send_deliver, blames_a_report_that_is_short_or_none_and_not_its_destination
                   "%s: %s", rows[i].url, result.text);
     }
     cr_assert(eq(sz, temp_dir_count(&dir), 1));
+}
+
+static ino_t synced[16];
+static size_t synced_count;
+
+/* Replaces the system's, and notes what is synced. */
+int fsync(int fd) {
+    struct stat info;
+    if (fstat(fd, &info) == 0 && synced_count < sizeof synced / sizeof synced[0]) {
+        synced[synced_count++] = info.st_ino;
+    }
+    return 0;
+}
+
+Test(send_queue, syncs_the_directories_above_one_that_is_new) {
+    static const char *const above[] = {"a/b", "a", "."};
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/a/b/queue", dir.path);
+    for (size_t pass = 0; pass < 2; pass++) {
+        bp_send_queue queue;
+        synced_count = 0;
+        cr_assert(eq(int, bp_send_queue_open(path, &queue, &failure), BUGPACK_OK));
+        bp_send_queue_close(&queue);
+        for (size_t i = 0; i < sizeof above / sizeof above[0] && pass == 0; i++) {
+            struct stat info;
+            cr_assert(fstatat(dir.fd, above[i], &info, 0) == 0 && synced_count > i);
+            cr_assert(eq(u64, synced[i], info.st_ino), "%s", above[i]);
+        }
+    }
+    cr_assert(eq(sz, synced_count, 0));
 }
