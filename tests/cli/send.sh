@@ -61,10 +61,24 @@ expect_same 'the paths' '/put/a%20b%25%3F.zip /put/two.zip' \
 expect_same 'the query' sig=1 "$(last .query)"
 expect_misuse 'a PUT to one URL replaces the report before' send -y --to "$https/put/x" one.zip two.zip
 
+# configure TEXT: the configuration.
+configure() {
+    printf '%s\n' "$1" >config/bugpack/send.conf
+    chmod 600 config/bugpack/send.conf
+}
+# posts URL [LINE]: sends one report by POST.
+posts() {
+    configure "[destination \"posted\"]
+url = $1
+method = POST
+${2:-}"
+    exits 0 send --yes --cacert cert.pem --to posted one.zip
+}
+
 fact 'a POST brings it as it is, a form in a field'
-put 0 "$https/post" --method POST
+posts "$https/post"
 expect_same 'the request' "POST $sum" "$(last '"\(.method) \(.sha256)"')"
-put 0 "$https/form" --form-field 'upload"file'
+posts "$https/form" 'formField = "upload\"file"'
 expect_like 'the type' 'multipart/form-data; boundary=*' "$(last '.headers["content-type"]')"
 # taken FILE: the parts of the last form, as Python reads them.
 cat >parts.py <<'END'
@@ -77,12 +91,6 @@ for part in email.message_from_bytes(head + open(f"tls/bodies/{line['body']}", "
           part.get_content_type(), hashlib.sha256(body).hexdigest() if part.get_filename() else "")
 END
 expect_same 'the part' "upload%22file one.zip application/zip $sum" "$(python3 parts.py)"
-
-# configure TEXT: the configuration.
-configure() {
-    printf '%s\n' "$1" >config/bugpack/send.conf
-    chmod 600 config/bugpack/send.conf
-}
 
 fact 'a destination of the configuration has its own method, fields, headers and certificates'
 configure "# of support
@@ -200,7 +208,7 @@ expect_err 'the server answered 403: SignatureDoesNotMatch'
 fact 'a redirection is followed to the same server alone, with the whole report'
 put 0 "$https/redirect/307/same"
 expect_same 'the request' "PUT /put/redirected $sum" "$(last '"\(.method) \(.path) \(.sha256)"')"
-put 0 "$https/redirect/308/path" --method POST
+posts "$https/redirect/308/path"
 expect_same 'the request' "POST /put/redirected $sum" "$(last '"\(.method) \(.path) \(.sha256)"')"
 for where in 307/host 307/http 308/host 301/same 302/same 303/same 307/loop; do
     put 1 "$https/redirect/$where"

@@ -21,22 +21,12 @@
 #include "send/sender.h"
 
 typedef struct send_options {
-    const char *to, *config_path, *ca_cert, *form_field;
+    const char *to, *config_path, *ca_cert;
     uint64_t max_bytes;
-    bool is_post, allows_http, has_consent, is_dry_run, as_json, is_queued, is_retry;
+    bool allows_http, has_consent, is_dry_run, as_json, is_queued, is_retry;
 } send_options;
 
 /* --- options -------------------------------------------------------------------------------- */
-
-static bool read_method(const bp_cli_option *option, const char *text, void *field) {
-    static const char *const names[] = {"PUT", "POST", NULL};
-    size_t index;
-    if (!bp_cli_find_choice(option, text, names, &index)) {
-        return false;
-    }
-    *(bool *)field = index == 1;
-    return true;
-}
 
 /* Copies the text, and removes it from the command line, which every user of the machine can read.
  */
@@ -61,11 +51,6 @@ static const bp_cli_option option_rows[] = {
                  "the configuration (default\n$XDG_CONFIG_HOME/bugpack/send.conf, or\n"
                  "/etc/bugpack/send.conf)",
                  bp_cli_read_text, &bp_cli_some_text),
-    BP_CLI_VALUE(send_options, is_post, 0, "method", "METHOD",
-                 "PUT (the default) or POST, for a URL", read_method, NULL),
-    BP_CLI_VALUE(send_options, form_field, 0, "form-field", "NAME",
-                 "POST a form in which the report has this name", bp_cli_read_text,
-                 &bp_cli_some_text),
     BP_CLI_VALUE(send_options, ca_cert, 0, "cacert", "FILE",
                  "trust the certificates in FILE, not the system's", bp_cli_read_text,
                  &bp_cli_some_text),
@@ -119,11 +104,7 @@ static bugpack_status choose(const send_options *options, const char *to,
         }
         *ret_destination = *found;
     }
-    ret_destination->is_post = ret_destination->is_post || options->is_post;
     ret_destination->allows_http = ret_destination->allows_http || options->allows_http;
-    if (options->form_field != NULL) {
-        ret_destination->form_field = options->form_field;
-    }
     if (options->ca_cert != NULL) {
         ret_destination->ca_cert = options->ca_cert;
     }
@@ -450,8 +431,7 @@ static bp_cli_exit run_queue(const send_options *options, const bp_send_settings
 /* --- the command ---------------------------------------------------------------------------- */
 
 static bool check_usage(const send_options *options, char **operands) {
-    bool has_request = options->is_post || options->form_field != NULL ||
-                       options->ca_cert != NULL || options->allows_http || options->max_bytes > 0 ||
+    bool has_request = options->ca_cert != NULL || options->allows_http || options->max_bytes > 0 ||
                        options->is_dry_run;
     if (operands[0] == NULL && !options->is_queued) {
         (void)bp_cli_say_usage("a report is missing");
