@@ -36,6 +36,8 @@ typedef struct bugpack_recover_options {
     /* As in bugpack_options. A session whose report is refused is kept for the next try. */
     bugpack_before_publish_callback *before_publish;
     void *before_publish_context;
+    /* The largest zip, as limits.max_zip_bytes of bugpack_options. */
+    uint64_t max_zip_bytes;
 } bugpack_recover_options;
 
 #define BUGPACK_RECOVER_OPTIONS_INIT BUGPACK_INIT(bugpack_recover_options)

@@ -235,6 +235,10 @@ typedef struct bugpack_options {
         uint64_t provider_timeout_ms;
         /* The largest artefact that a provider or a file may contribute. Default 64 MiB. */
         uint64_t artefact_bytes;
+        /* The largest zip of a report, at least 64 KiB; INVALID below. What is worth least is left
+         * out or loses its oldest records, as the manifest says (docs/REPORT_FORMAT.md, A limited
+         * size). Default and BUGPACK_OFF: no limit. */
+        uint64_t max_zip_bytes;
         /* Limits of all reports of this app in a directory: default 1000, and 4 GiB; BUGPACK_OFF:
          * no such limit. They do not count reports with an output_path. After a report was written
          * the oldest ones over a limit are deleted: first those that the library triggered, then

@@ -209,6 +209,7 @@ const bp_manifest_line sample_ledger[SAMPLE_LEDGER_COUNT] = {
      .bytes = UINT64_MAX,
      .has_original_bytes = true,
      .original_bytes = UINT64_MAX,
+     .left_out_bytes = 7,
      .captured_wall_ns = AT(1),
      .covers_from_wall_ns = AT(0),
      .covers_to_wall_ns = AT(1),
@@ -240,6 +241,7 @@ const bp_trigger_entry sample_triggers[SAMPLE_TRIGGER_COUNT] = {
 
 const bp_manifest sample_manifest_full = {.report_id = "00112233445566778899aabbccddeeff",
                                           .is_redacted = true,
+                                          .max_zip_bytes = 65536,
                                           .entries = sample_ledger,
                                           .entry_count = SAMPLE_LEDGER_COUNT,
                                           .triggers = sample_triggers,

@@ -73,7 +73,7 @@ options: size_t struct_size; str app_name, app_version, app_build_id, report_dir
  uint64_t pedantic.reserved[4], auto_snapshot.interval_ms; str auto_snapshot.dir; uint64_t
  auto_snapshot.max_count, auto_snapshot.max_bytes, auto_snapshot.reserved[4]; redaction_mode
  redaction.mode; str redaction.rules; uint64_t redaction.reserved[4], limits.provider_timeout_ms,
- limits.artefact_bytes, limits.report_dir_max_count, limits.report_dir_max_bytes,
+ limits.artefact_bytes, limits.max_zip_bytes, limits.report_dir_max_count, limits.report_dir_max_bytes,
  limits.min_free_bytes, limits.disconnect_cooldown_ms, limits.disconnect_cap,
  limits.hang_cooldown_ms, limits.hang_cap, limits.condition_cooldown_ms, limits.condition_cap,
  limits.per_signature, limits.reserved[4];

@@ -343,6 +343,7 @@ static size_t count_standard_input(const bp_cli_inputs *inputs) {
 void bp_cli_files_apply(const bp_cli_files *files, bugpack_options *options) {
     options->limits.provider_timeout_ms = file_timeout_ms + files->input_timeout_ms;
     options->calibrator_path = BP_CLI_OWN_PATH;
+    options->limits.max_zip_bytes = files->max_zip_bytes;
     options->without_entries = files->without;
     options->with_hostname = files->with_hostname;
     bp_cli_redaction_apply(&files->redaction, options);

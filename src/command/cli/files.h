@@ -43,6 +43,7 @@ typedef struct bp_cli_files {
     const char *without;       /* names of entries; NULL: all */
     bool with_hostname;
     bp_cli_redaction redaction;
+    uint64_t max_zip_bytes; /* of a report; 0: no limit */
 } bp_cli_files;
 
 #define BP_CLI_FILES_INIT(timeout_ms)                                                              \
@@ -78,6 +79,7 @@ extern const bp_cli_bounds bp_cli_input_timeouts;
         BP_CLI_VALUE(type, field.without, 0, "without", "ENTRIES",                                 \
                      "leave out these entries, such as threads.json", bp_cli_read_without,         \
                      &bp_cli_some_text),                                                           \
+        BP_CLI_MAX_SIZE_OPTION(type, field.max_zip_bytes),                                         \
         BP_CLI_FLAG(type, field.with_hostname, 0, "hostname", "name the machine in the report"),   \
         BP_CLI_REDACTION_OPTIONS(type, field.redaction)
 

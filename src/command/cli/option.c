@@ -11,6 +11,7 @@
 #include <bugpack/session.h>
 
 #include "cli/output.h"
+#include "model/fit.h"
 
 /* Help texts begin in this column, or earlier if all options are short. */
 enum { help_column_max = 28 };
@@ -149,6 +150,19 @@ bool bp_cli_read_size(const bp_cli_option *option, const char *text, void *field
         return false;
     }
     *(uint64_t *)field = value << shift;
+    return true;
+}
+
+bool bp_cli_read_report_size(const bp_cli_option *option, const char *text, void *field) {
+    uint64_t value;
+    if (!bp_cli_read_size(option, text, &value)) {
+        return false;
+    }
+    if (!bp_fit_is_limit(value)) {
+        bp_cli_say_usage("--%s takes at least 64K, not '%s'", option->name, text);
+        return false;
+    }
+    *(uint64_t *)field = value;
     return true;
 }
 

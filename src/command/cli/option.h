@@ -59,6 +59,8 @@ bp_cli_reader bp_cli_read_time;
 bool bp_cli_parse_time(const char *text, uint64_t *ret_ms);
 /* Bytes, at least 1, with an optional K, M or G (powers of 1,024), into a uint64_t. */
 bp_cli_reader bp_cli_read_size;
+/* The same, but at least 64K: a size that a report can have. */
+bp_cli_reader bp_cli_read_report_size;
 /* The text itself into a const char *; the bounds limit its length. */
 bp_cli_reader bp_cli_read_text;
 
@@ -81,6 +83,10 @@ const char *bp_cli_suggest(const char *word, const char *before, bp_suggest_name
 #define BP_CLI_CONTENT_OPTION(type)                                                                \
     BP_CLI_VALUE(type, max_bytes, 0, "max-bytes", "BYTES",                                         \
                  "read at most this much content (default 256M)", bp_cli_read_size, NULL)
+#define BP_CLI_MAX_SIZE_OPTION(type, field)                                                        \
+    BP_CLI_VALUE(type, field, 0, "max-size", "BYTES",                                              \
+                 "leave out what is worth least of a report that\nwould be larger",                \
+                 bp_cli_read_report_size, NULL)
 extern const bp_cli_bounds bp_cli_pids, bp_cli_windows, bp_cli_some_text;
 extern const bp_cli_bounds bp_cli_app_names, bp_cli_descriptions;
 

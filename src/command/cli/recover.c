@@ -17,6 +17,7 @@ typedef struct recover_options {
     const char *app;
     const char *output_dir;
     const char *send_to;
+    uint64_t max_zip_bytes;
     bool with_hostname, is_reviewed, as_json;
 } recover_options;
 
@@ -26,6 +27,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(recover_options, output_dir, 'o', "output-dir", "DIR",
                  "the directory for the zips (default: the one that\neach session used)",
                  bp_cli_read_output_dir, NULL),
+    BP_CLI_MAX_SIZE_OPTION(recover_options, max_zip_bytes),
     BP_CLI_FLAG(recover_options, with_hostname, 0, "hostname",
                 "name this machine in the reports, also where a\nprogram did not ask for it"),
     BP_CLI_REVIEW_OPTION(recover_options, is_reviewed),
@@ -132,6 +134,7 @@ static bp_cli_exit run(void *context, char **operands) {
     options.context = &made;
     options.before_publish = bp_cli_publish_call(given->is_reviewed);
     options.with_hostname = given->with_hostname;
+    options.max_zip_bytes = given->max_zip_bytes;
     const bp_recover_calls calls = {.on_running = print_running, .on_note = print_note};
     if (bp_session_recover(&options, &calls, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
         return bp_cli_say_error(&error);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <zip.h>
+#include <zlib.h>
 
 #include "archive/deflate.h"
 #include "base/array.h"
@@ -29,6 +30,9 @@
 enum { piece_bytes = 256 * 1024 };
 
 enum { id_times = 0x5455, times_bytes = 5 }; /* the extended timestamp */
+
+/* How much of an entry is read back at once. */
+enum { read_bytes = 64 * 1024 };
 
 /* A source of libzip's: the compressed bytes of one entry. */
 typedef struct written_entry {
@@ -124,6 +128,26 @@ static bugpack_status refuse_name(const bp_archive *archive, const char *name, c
                    archive->target.name, why);
 }
 
+/* What an entry takes beside its bytes: local header and directory, each with its name and the
+ * time (APPNOTE 4.3.7, 4.3.12). */
+static uint64_t header_bytes(const char *name) {
+    static const uint64_t local_bytes = 30, central_bytes = 46, extra_bytes = 4 + times_bytes;
+    return local_bytes + central_bytes + 2 * (extra_bytes + strlen(name));
+}
+
+/* There is room for it among the entries. `name` is taken. */
+static void open_entry(bp_archive *archive, char *name, unsigned rank) {
+    archive->open = (written_entry){.name = name,
+                                    .rank = rank,
+                                    .method = ZIP_CM_DEFLATE,
+                                    .offset = archive->packed.size,
+                                    .archive = archive};
+    archive->status = BUGPACK_OK;
+    archive->pending = 0;
+    bp_deflater_reset(archive->deflater);
+    sha256_init(&archive->sha256);
+}
+
 bugpack_status bp_archive_begin(bp_archive *archive, const char *name, unsigned rank,
                                 bugpack_error *error) {
     if (archive->is_over || archive->open.name != NULL) {
@@ -143,15 +167,7 @@ bugpack_status bp_archive_begin(bp_archive *archive, const char *name, unsigned 
     if (copy == NULL) {
         return bp_fail_memory(error, "add to a zip");
     }
-    archive->open = (written_entry){.name = copy,
-                                    .rank = rank,
-                                    .method = ZIP_CM_DEFLATE,
-                                    .offset = archive->packed.size,
-                                    .archive = archive};
-    archive->status = BUGPACK_OK;
-    archive->pending = 0;
-    bp_deflater_reset(archive->deflater);
-    sha256_init(&archive->sha256);
+    open_entry(archive, copy, rank);
     return BUGPACK_OK;
 }
 
@@ -266,6 +282,95 @@ void bp_archive_roll_back(bp_archive *archive) {
         archive->open.name = NULL;
         archive->status = BUGPACK_OK;
     }
+}
+
+size_t bp_archive_count(const bp_archive *archive) {
+    return archive->count;
+}
+
+bp_archive_written bp_archive_get(const bp_archive *archive, size_t index) {
+    const written_entry *entry = &archive->entries[index];
+    return (bp_archive_written){.name = entry->name,
+                                .bytes = entry->bytes,
+                                .zip_bytes = header_bytes(entry->name) + entry->packed_bytes};
+}
+
+uint64_t bp_archive_most_bytes(const char *name, uint64_t byte_count) {
+    /* Deflate stores what does not shrink, in blocks with a header of 5 bytes. */
+    return header_bytes(name) + byte_count + byte_count / 1024 + 64;
+}
+
+void bp_archive_remove(bp_archive *archive, size_t index) {
+    free(archive->entries[index].name);
+    archive->count--;
+    memmove(&archive->entries[index], &archive->entries[index + 1],
+            (archive->count - index) * sizeof archive->entries[0]);
+}
+
+/* Inflates what was read of an entry into the open one. */
+static bugpack_status inflate_piece(bp_archive *archive, z_stream *stream, unsigned char *out) {
+    int result = Z_OK;
+    bugpack_status status = BUGPACK_OK;
+    do {
+        stream->next_out = out;
+        stream->avail_out = read_bytes;
+        result = inflate(stream, Z_NO_FLUSH);
+        size_t made = read_bytes - stream->avail_out;
+        status = made > 0 ? pass(archive, out, made) : archive->status;
+    } while (status == BUGPACK_OK && result == Z_OK && stream->avail_out == 0);
+    bool is_sound = result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR;
+    return status == BUGPACK_OK && !is_sound ? BUGPACK_ERR_IO : status;
+}
+
+/* Passes the bytes of an entry that was ended to the open one. A failure sticks to that. */
+static void copy_entry(bp_archive *archive, const written_entry *entry) {
+    unsigned char *pieces = malloc((size_t)2 * read_bytes);
+    z_stream stream = {.next_in = NULL};
+    if (pieces == NULL || inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
+        free(pieces);
+        archive->status = BUGPACK_ERR_NO_MEMORY;
+        return;
+    }
+    for (uint64_t at = 0; archive->status == BUGPACK_OK && at < entry->packed_bytes;) {
+        uint64_t left = entry->packed_bytes - at;
+        size_t wanted = left < read_bytes ? (size_t)left : (size_t)read_bytes;
+        int64_t count = bp_temp_file_read(&archive->packed, entry->offset + at, pieces, wanted);
+        if (count != (int64_t)wanted) { /* somebody has cut it */
+            archive->status = BUGPACK_ERR_IO;
+            archive->system_errno = count < 0 ? errno : EIO;
+        } else if (entry->method == ZIP_CM_STORE) {
+            (void)pass(archive, pieces, wanted);
+        } else {
+            stream.next_in = pieces;
+            stream.avail_in = (uInt)wanted;
+            archive->status = inflate_piece(archive, &stream, pieces + read_bytes);
+        }
+        at += wanted;
+    }
+    (void)inflateEnd(&stream);
+    free(pieces);
+}
+
+bugpack_status bp_archive_change(bp_archive *archive, size_t index, bp_archive_filter *change,
+                                 void *context, bugpack_error *error) {
+    bp_archive_filter *filter = archive->filter;
+    void *filter_context = archive->filter_context;
+    uint64_t byte_count = 0;
+    bool has_room = bp_array_reserve(&archive->entries, archive->count, &archive->capacity);
+    char *name = has_room ? strdup(archive->entries[index].name) : NULL;
+    if (name == NULL) {
+        return bp_fail_memory(error, "write an entry again");
+    }
+    open_entry(archive, name, archive->entries[index].rank);
+    bp_archive_set_filter(archive, change, context);
+    copy_entry(archive, &archive->entries[index]);
+    bugpack_status status = bp_archive_end(archive, &byte_count, error);
+    bp_archive_set_filter(archive, filter, filter_context);
+    if (status == BUGPACK_OK) {
+        free(archive->entries[index].name);
+        archive->entries[index] = archive->entries[--archive->count];
+    }
+    return status;
 }
 
 /* Keeps the first failure, which libzip's own code would hide, and tells libzip that there is one.

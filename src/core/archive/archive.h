@@ -82,6 +82,35 @@ void bp_archive_take_sha256(bp_archive *archive, char ret_text[BP_SHA256_TEXT_BY
 /* Removes the open entry; without one it does nothing. */
 void bp_archive_roll_back(bp_archive *archive);
 
+/* An entry that was ended. */
+typedef struct bp_archive_written {
+    const char *name; /* valid until the entry is removed */
+    uint64_t bytes;
+    uint64_t zip_bytes; /* what it takes of the zip, with its headers */
+} bp_archive_written;
+
+/* What the directory takes, besides the headers of entries. */
+enum { BP_ARCHIVE_END_BYTES = 22 };
+
+/* The entries that were ended, in the order of writing, before bp_archive_finish. */
+size_t bp_archive_count(const bp_archive *archive);
+bp_archive_written bp_archive_get(const bp_archive *archive, size_t index);
+
+/* What `byte_count` bytes take of the zip at most, as an entry of this name. */
+uint64_t bp_archive_most_bytes(const char *name, uint64_t byte_count);
+
+/* Removes an entry that was ended. Those behind it move up. */
+void bp_archive_remove(bp_archive *archive, size_t index);
+
+/*
+ * Writes an entry again: `change` gets all its bytes, and passes on what becomes of them. It is
+ * called like a filter, which is not. The entry keeps its place. On failure it is as it was: IO
+ * with the errno, NO_MEMORY, LIMIT, CANCELLED, TIMEOUT, and what `change` returns. No entry is
+ * open.
+ */
+bugpack_status bp_archive_change(bp_archive *archive, size_t index, bp_archive_filter *change,
+                                 void *context, bugpack_error *error);
+
 /*
  * Writes the directory: the descriptor holds a whole zip of `ret_bytes` bytes, not yet synced. On
  * failure discard it. INVALID without an entry, with one open, and in a second call.

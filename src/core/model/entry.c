@@ -11,8 +11,10 @@
 
 enum { name_max_bytes = 200, row_max = 64, process_max = 1 << 25 };
 
-#define ROW(id, name, form, flag, holds) {name, BP_ENTRY_##form, BP_ENTRY_##flag, holds},
-#define SOURCE(id, name, form, flag, holds, ...) ROW(id, name, form, flag, holds)
+#define ROW(id, name, form, flag, worth, cut, holds)                                               \
+    {name, BP_ENTRY_##form, BP_ENTRY_##flag, worth, BP_ENTRY_##cut, holds},
+#define SOURCE(id, name, form, flag, worth, cut, holds, ...)                                       \
+    ROW(id, name, form, flag, worth, cut, holds)
 const bp_entry_row bp_entries[BP_ENTRY_COUNT] = {BP_ENTRIES(ROW, SOURCE)};
 
 static bool is_in_row(const char *name, size_t row) {

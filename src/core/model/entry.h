@@ -16,55 +16,65 @@ typedef enum bp_entry_form {
 /* Whether `without_entries` may name it, and whether a host may provide it itself. */
 enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_BOTH = 3 };
 
+/* How an entry gives way to a limit of the whole report (model/fit.h): not in part, or its oldest
+ * lines or frames first. */
+typedef enum bp_entry_cut {
+    BP_ENTRY_WHOLE,
+    BP_ENTRY_LINES,
+    BP_ENTRY_FRAMES,
+    BP_ENTRY_INDEX /* lines that count the frames */
+} bp_entry_cut;
+
 /*
  * In the order of docs/REPORT_FORMAT.md, which is that of the zip:
  *
- *     ROW(id, name, form, flag, what it may hold that is personal)
+ *     ROW(id, name, form, flag, worth, cut, what it may hold that is personal)
  *     SOURCE(… , provider, when it applies, its limit in KiB, its turn)
  *
- * A name that ends in '/' stands for all below it. What is a SOURCE is made by the provider
- * bp_source_<provider> (sources/register.c); what changes fast has the first turns, and the last
- * one comes when the window has passed.
+ * A report of limited size loses the entries with the largest `worth` first, after those that have
+ * no row, and never one of worth 0. A name that ends in '/' stands for all below it. What is a
+ * SOURCE is made by the provider bp_source_<provider> (sources/register.c); what changes fast has
+ * the first turns, and the last one comes when the window has passed.
  */
 /* clang-format off */
 #define BP_ENTRIES(ROW, SOURCE) \
-    ROW(METADATA, "metadata.json", JSON, FIXED, "description, tags, names of programs and, on request, the machine") \
-    ROW(CRASH, "crash.json", JSON, FIXED, "numbers in registers, paths of files") \
-    ROW(HANG, "hang.json", JSON, FIXED, "name of the thread") \
-    ROW(METRICS, "runtime-metrics.json", JSON, FIXED, "names of threads") \
-    ROW(HISTORY, "metrics-history.jsonl", JSON_LINES, OPTIONAL, "names of threads") \
-    SOURCE(PROCESS, "process.json", JSON, OPTIONAL, "command line, paths, user id", \
+    ROW(METADATA, "metadata.json", JSON, FIXED, 0, WHOLE, "description, tags, names of programs and, on request, the machine") \
+    ROW(CRASH, "crash.json", JSON, FIXED, 1, WHOLE, "numbers in registers, paths of files") \
+    ROW(HANG, "hang.json", JSON, FIXED, 1, WHOLE, "name of the thread") \
+    ROW(METRICS, "runtime-metrics.json", JSON, FIXED, 1, WHOLE, "names of threads") \
+    ROW(HISTORY, "metrics-history.jsonl", JSON_LINES, OPTIONAL, 4, LINES, "names of threads") \
+    SOURCE(PROCESS, "process.json", JSON, OPTIONAL, 2, WHOLE, "command line, paths, user id", \
            process, has_sampler, 16 << 10, 3) \
-    SOURCE(THREADS, "threads.json", JSON, OPTIONAL, \
+    SOURCE(THREADS, "threads.json", JSON, OPTIONAL, 2, WHOLE, \
            "names of threads, numbers and paths passed to system calls, addresses of peers", \
            threads, has_process, 256 << 10, 4) \
-    SOURCE(FILES, "files.json", JSON, OPTIONAL, "paths of open files, addresses of peers", \
+    SOURCE(FILES, "files.json", JSON, OPTIONAL, 3, WHOLE, "paths of open files, addresses of peers", \
            open_files, has_process, 128 << 10, 5) \
-    SOURCE(SYSTEM, "system.json", JSON, OPTIONAL, "distribution, path of the program", \
+    SOURCE(SYSTEM, "system.json", JSON, OPTIONAL, 2, WHOLE, "distribution, path of the program", \
            system, is_first, 4 << 10, 8) \
-    SOURCE(HEAP_STATE, "heap-state.json", JSON, OPTIONAL, "numbers alone", \
+    SOURCE(HEAP_STATE, "heap-state.json", JSON, OPTIONAL, 2, WHOLE, "numbers alone", \
            heap_state, is_own, 64, 7) \
-    SOURCE(STACKS_TEXT, "stacks.txt", TEXT, OPTIONAL, "names of threads and functions, paths", \
+    SOURCE(STACKS_TEXT, "stacks.txt", TEXT, OPTIONAL, 9, WHOLE, "names of threads and functions, paths", \
            stacks_text, has_stacks, 64 << 10, 2) \
-    SOURCE(STACKS, "stacks.json", JSON, OPTIONAL, "names of threads and functions, paths", \
+    SOURCE(STACKS, "stacks.json", JSON, OPTIONAL, 2, WHOLE, "names of threads and functions, paths", \
            stacks_json, has_stacks, 64 << 10, 1) \
-    ROW(PROFILE, "profile.folded", TEXT, OPTIONAL, "names of threads and functions") \
-    ROW(SESSION, "session.json", JSON, HOSTS, "what the program says of itself") \
-    ROW(CHANNEL_STATE, "channel-state.json", JSON, HOSTS, "what the program says of itself") \
-    ROW(LOGS, "logs.jsonl", JSON_LINES, OPTIONAL, "log messages: addresses, paths, names") \
-    ROW(LOG_FILES, "logs/", ANY, HOSTS, "log files: addresses, paths, names") \
-    ROW(NOTIFICATIONS, "notifications.json", JSON, OPTIONAL, "what the user was shown") \
-    ROW(TRAFFIC, "traffic.pcap", ANY, OPTIONAL, "TRAFFIC with its payload") \
-    ROW(TRAFFIC_INDEX, "traffic-index.jsonl", JSON_LINES, OPTIONAL, "names of channels and messages") \
-    ROW(SCREENSHOT, "screenshot.png", ANY, FIXED, "SCREENSHOT") \
-    ROW(SCREENSHOT_REGION, "screenshot-region.png", ANY, FIXED, "SCREENSHOT") \
-    ROW(DISCONNECT, "disconnect-cause.json", JSON, FIXED, "error texts") \
-    SOURCE(THREAD_HEAP, "thread-heap.json", JSON, OPTIONAL, "names of threads", \
+    ROW(PROFILE, "profile.folded", TEXT, OPTIONAL, 4, WHOLE, "names of threads and functions") \
+    ROW(SESSION, "session.json", JSON, HOSTS, 4, WHOLE, "what the program says of itself") \
+    ROW(CHANNEL_STATE, "channel-state.json", JSON, HOSTS, 4, WHOLE, "what the program says of itself") \
+    ROW(LOGS, "logs.jsonl", JSON_LINES, OPTIONAL, 5, LINES, "log messages: addresses, paths, names") \
+    ROW(LOG_FILES, "logs/", ANY, HOSTS, 8, LINES, "log files: addresses, paths, names") \
+    ROW(NOTIFICATIONS, "notifications.json", JSON, OPTIONAL, 4, WHOLE, "what the user was shown") \
+    ROW(TRAFFIC, "traffic.pcap", ANY, OPTIONAL, 6, FRAMES, "TRAFFIC with its payload") \
+    ROW(TRAFFIC_INDEX, "traffic-index.jsonl", JSON_LINES, OPTIONAL, 6, INDEX, "names of channels and messages") \
+    ROW(SCREENSHOT, "screenshot.png", ANY, FIXED, 7, WHOLE, "SCREENSHOT") \
+    ROW(SCREENSHOT_REGION, "screenshot-region.png", ANY, FIXED, 5, WHOLE, "SCREENSHOT") \
+    ROW(DISCONNECT, "disconnect-cause.json", JSON, FIXED, 1, WHOLE, "error texts") \
+    SOURCE(THREAD_HEAP, "thread-heap.json", JSON, OPTIONAL, 3, WHOLE, "names of threads", \
            thread_heap, is_other, 256 << 10, 6) \
-    ROW(COMMANDS, "commands/", ANY, HOSTS, "what commands printed: addresses, paths, names") \
-    ROW(HOST_THREADS, "host-threads.json", JSON, FIXED, \
+    ROW(COMMANDS, "commands/", ANY, HOSTS, 8, LINES, "what commands printed: addresses, paths, names") \
+    ROW(HOST_THREADS, "host-threads.json", JSON, FIXED, 3, WHOLE, \
         "names and command lines of all processes") \
-    ROW(MANIFEST, "manifest.json", JSON, FIXED, "names of entries, paths in reasons")
+    ROW(MANIFEST, "manifest.json", JSON, FIXED, 0, WHOLE, "names of entries, paths in reasons")
 /* clang-format on */
 
 #define BP_ENTRY_ID(id, ...) BP_ENTRY_##id,
@@ -75,6 +85,8 @@ typedef struct bp_entry_row {
     const char *name;
     bp_entry_form form;
     unsigned flags;
+    unsigned worth; /* smaller is worth more */
+    bp_entry_cut cut;
     const char *holds;
 } bp_entry_row;
 

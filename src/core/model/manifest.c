@@ -24,13 +24,17 @@ static void add_entry(bp_json *json, const bp_manifest_line *entry) {
     bp_model_add_known_text(json, "sha256", entry->sha256);
     bp_model_add_known_uint(json, "original_bytes", entry->has_original_bytes,
                             entry->original_bytes);
+    bp_model_add_known_uint(json, "left_out_bytes", entry->left_out_bytes > 0,
+                            entry->left_out_bytes);
     if (entry->captured_wall_ns != 0) {
         bp_model_add_time(json, "captured_at", entry->captured_wall_ns);
     }
     bp_model_add_ms(json, "duration_ms", entry->duration_ns);
     if (entry->covers_from_wall_ns != 0 || entry->covers_to_wall_ns != 0) {
         bp_json_object_begin(json, "covers");
-        bp_model_add_time(json, "from", entry->covers_from_wall_ns);
+        if (entry->covers_from_wall_ns != 0) {
+            bp_model_add_time(json, "from", entry->covers_from_wall_ns);
+        }
         bp_model_add_time(json, "to", entry->covers_to_wall_ns);
         bp_json_object_end(json);
     }
@@ -86,6 +90,8 @@ bugpack_status bp_manifest_print(const bp_manifest *manifest, bp_buffer *out,
     bp_json_add_bool(&json, "complete", missing_count == 0);
     bp_json_add_uint(&json, "missing", missing_count);
     bp_json_add_bool(&json, "redacted", manifest->is_redacted);
+    bp_model_add_known_uint(&json, "max_zip_bytes", manifest->max_zip_bytes > 0,
+                            manifest->max_zip_bytes);
     bp_json_array_begin(&json, "artefacts");
     for (size_t i = 0; i < manifest->entry_count; i++) {
         add_entry(&json, &manifest->entries[i]);

@@ -41,10 +41,12 @@ typedef struct bp_manifest_line {
     char sha256[65]; /* of those bytes, in hexadecimal digits; "" for an entry that is not there */
     bool has_original_bytes;
     uint64_t original_bytes;   /* before it was cut */
+    uint64_t left_out_bytes;   /* for the size of the report; 0: none */
     uint64_t captured_wall_ns; /* 0 leaves it out */
     uint64_t duration_ns;
-    uint64_t covers_from_wall_ns, covers_to_wall_ns; /* both 0 leaves it out */
-    bool is_unsearched;                              /* the rules were not applied to it */
+    /* Both 0 leaves it out; `from` alone is 0 where the oldest was left out. */
+    uint64_t covers_from_wall_ns, covers_to_wall_ns;
+    bool is_unsearched;         /* the rules were not applied to it */
     const char *exact_channels; /* those of the traffic among it, borrowed; each name ends with a
                                    NUL, and the last with two; NULL: none */
     const bp_redaction_count *redactions; /* borrowed; those above 0 */
@@ -72,7 +74,8 @@ typedef struct bp_trigger_tally {
 
 typedef struct bp_manifest {
     const char *report_id;
-    bool is_redacted; /* rules were applied, whatever they found */
+    bool is_redacted;       /* rules were applied, whatever they found */
+    uint64_t max_zip_bytes; /* 0: no limit was set */
     const bp_manifest_line *entries;
     size_t entry_count;
     bp_profile_facts profile; /* not known: none was asked for, or it was refused */

@@ -523,6 +523,7 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
                                      .rules = assembly->rules,
                                      .key = bp_redaction_key(assembly->context->redaction),
                                      .hook = config->before_publish,
+                                     .max_zip_bytes = config->max_zip_bytes,
                                      .is_strict = job->type->is_strict};
     status = bp_bundle_new(&target, &assembly->bundle, error);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {

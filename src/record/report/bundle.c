@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/status.h"
 #include "model/entry.h"
+#include "model/fit.h"
 #include "redact/redactor.h"
 #include "report/name.h"
 
@@ -378,17 +379,73 @@ void bp_bundle_unsearched(const bp_bundle *bundle, char *text, size_t text_bytes
     }
 }
 
-static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *triggers,
-                                   bugpack_error *error) {
-    bp_buffer text;
-    uint64_t byte_count = 0;
+static bugpack_status print_manifest(const bp_bundle *bundle, const bp_trigger_list *triggers,
+                                     bp_buffer *out, bugpack_error *error) {
     const bp_manifest manifest = {.report_id = bundle->target.report_id,
                                   .is_redacted = bundle->redactor != NULL,
+                                  .max_zip_bytes = bundle->target.max_zip_bytes,
                                   .entries = bundle->lines,
                                   .entry_count = bundle->count,
                                   .profile = bundle->profile,
                                   .triggers = triggers->entries,
                                   .trigger_count = triggers->count};
+    bp_buffer_init(out, manifest_max_bytes);
+    return bp_manifest_print(&manifest, out, error);
+}
+
+/* A bp_fit_take: an entry lost bytes, and its line says so. */
+static void take_loss(void *context, const bp_fit_loss *loss) {
+    bp_bundle *bundle = context;
+    bp_manifest_line *line = bundle->lines;
+    while (line < bundle->lines + bundle->count && !bp_entry_is_same(line->name, loss->name)) {
+        line++;
+    }
+    if (line == bundle->lines + bundle->count) {
+        return; /* each entry has a line */
+    }
+    size_t used = strlen(line->reason);
+    if (!line->has_original_bytes) {
+        line->has_original_bytes = true;
+        line->original_bytes = line->bytes;
+    }
+    line->bytes = loss->bytes;
+    line->left_out_bytes = loss->lost_bytes;
+    memcpy(line->sha256, loss->sha256, sizeof line->sha256);
+    line->covers_from_wall_ns = 0;
+    (void)snprintf(line->reason + used, sizeof line->reason - used, "%s%s", used > 0 ? "; " : "",
+                   loss->reason);
+    line->status = loss->sha256[0] != '\0' ? BP_ARTEFACT_TRUNCATED : BP_ARTEFACT_OMITTED;
+    if (line->status == BP_ARTEFACT_OMITTED) {
+        line->is_missing = true;
+        line->covers_to_wall_ns = 0;
+        line->is_unsearched = false;
+        line->redaction_count = 0;
+    }
+}
+
+/* Leaves out what is beyond the limit of the zip. */
+static bugpack_status fit(bp_bundle *bundle, const bp_trigger_list *triggers,
+                          bugpack_error *error) {
+    static const uint64_t loss_bytes = 300; /* what a line gets longer */
+    bp_buffer text;
+    if (bundle->target.max_zip_bytes == 0) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = print_manifest(bundle, triggers, &text, error);
+    uint64_t manifest_bytes = text.size + text.size / 64 + bundle->count * loss_bytes;
+    bp_buffer_release(&text);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    /* The entries were redacted. */
+    return bp_fit(bundle->archive, bundle->target.max_zip_bytes, manifest_bytes, take_loss, bundle,
+                  error);
+}
+
+static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *triggers,
+                                   bugpack_error *error) {
+    bp_buffer text;
+    uint64_t byte_count = 0;
     /* As in the directory of the zip: by rank, and those of one rank as they were added. */
     for (size_t i = 1; i < bundle->count; i++) {
         bp_manifest_line line = bundle->lines[i];
@@ -399,8 +456,7 @@ static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *tri
         }
         bundle->lines[at] = line;
     }
-    bp_buffer_init(&text, manifest_max_bytes);
-    bugpack_status status = bp_manifest_print(&manifest, &text, error);
+    bugpack_status status = print_manifest(bundle, triggers, &text, error);
     if (status == BUGPACK_OK) {
         status = bp_archive_begin(bundle->archive, manifest_name, UINT_MAX, error);
     }
@@ -420,7 +476,10 @@ bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_trigger_list *trigg
                                  size_t name_bytes, uint64_t *ret_zip_bytes, bugpack_error *error) {
     const bp_cancel_token *token = bundle->target.token;
     uint64_t zip_bytes = 0;
-    bugpack_status status = add_manifest(bundle, triggers, error);
+    bugpack_status status = fit(bundle, triggers, error);
+    if (status == BUGPACK_OK) {
+        status = add_manifest(bundle, triggers, error);
+    }
     if (status != BUGPACK_OK) {
         return status;
     }

@@ -28,6 +28,7 @@ typedef struct bp_bundle_target {
     const char *report_id;        /* for the manifest */
     uint64_t wall_ns;             /* the time of all entries: the trigger's */
     const bp_cancel_token *token; /* NULL: nobody stops it */
+    uint64_t max_zip_bytes;       /* of the zip (model/fit.h); 0: no limit */
     bool is_strict;               /* an entry that cannot be written fails the report */
     const bp_rule_set *rules;     /* of redaction; NULL: it is off */
     const bp_tag_key *key;        /* of its tags; NULL: one of its own */

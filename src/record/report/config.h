@@ -76,6 +76,7 @@ typedef struct bp_config {
     bp_report_dir report_dir;
     bp_report_bounds all_reports; /* of the app in a directory */
     uint64_t min_free_bytes;      /* 0: no check */
+    uint64_t max_zip_bytes;       /* of one report; 0: no limit */
 
     /* Triggers. */
     bugpack_when_busy when_busy;

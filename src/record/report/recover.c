@@ -343,6 +343,7 @@ static bugpack_status write_report(struct recovery *it, bugpack_report_result *r
         .app_version = dead->app_version,
         .app_build_id = dead->app_build_id,
         .min_free_bytes = request->min_free_bytes,
+        .max_zip_bytes = request->max_zip_bytes,
         .report_dir.path = request->report_dir != NULL ? request->report_dir : dead->report_dir,
         .before_publish = {request->before_publish, request->before_publish_context}};
     bp_report_context context = {.config = &config, .identity = &it->identity};

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/struct_size.h"
+#include "model/fit.h"
 #include "session/session.h"
 
 enum { app_name_max_bytes = 64 };
@@ -38,6 +39,7 @@ static const bp_field fields[] = {
     FIELD(auto_snapshot.max_bytes,            (uint64_t)512 << 20, 0,                  UINT64_MAX),
     FIELD(limits.provider_timeout_ms,         2000,                BP_FIELD_NEVER_OFF, BP_FIELD_MAX32),
     FIELD(limits.artefact_bytes,              (size_t)64 << 20,    BP_FIELD_NEVER_OFF, BP_BUFFER_LIMIT_MAX),
+    FIELD(limits.max_zip_bytes,               0,                   0,                  UINT64_MAX),
     FIELD(limits.report_dir_max_count,        1000,                0,                  BP_FIELD_MAX32),
     FIELD(limits.report_dir_max_bytes,        (uint64_t)4 << 30,   0,                  UINT64_MAX),
     FIELD(limits.min_free_bytes,              (uint64_t)16 << 20,  0,                  UINT64_MAX),
@@ -86,6 +88,8 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
          "app_name must have 1 to 64 bytes"},
         {log_bytes != 0 && (log_bytes < log_ring_min_bytes || log_bytes > log_ring_max_bytes),
          "recorder.log_ring_bytes must be BUGPACK_OFF or between 4 KiB and 1 GiB"},
+        {!bp_fit_is_limit(options->limits.max_zip_bytes),
+         "limits.max_zip_bytes must be BUGPACK_OFF or at least 64 KiB"},
         {(unsigned)options->recorder.log_level > BUGPACK_LEVEL_OFF,
          "recorder.log_level has an unknown value"},
         {(unsigned)options->stacks > BUGPACK_STACKS_ALL_PTRACER, "stacks has an unknown value"},
@@ -260,6 +264,7 @@ static bp_config translate(const bugpack_options *given) {
         .all_reports = {(uint32_t)given->limits.report_dir_max_count,
                         given->limits.report_dir_max_bytes},
         .min_free_bytes = given->limits.min_free_bytes,
+        .max_zip_bytes = given->limits.max_zip_bytes,
         .when_busy = given->when_busy,
         .answers_trigger = given->answers_trigger,
         .disconnect = {(uint32_t)given->limits.disconnect_cooldown_ms,

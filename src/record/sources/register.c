@@ -32,7 +32,7 @@ static bool is_own(const bp_report_context *context) {
 }
 
 #define NO_ROW(...)
-#define ROW(id, name, form, flag, holds, provider, applies, limit_kb, turn)                        \
+#define ROW(id, name, form, flag, worth, cut, holds, provider, applies, limit_kb, turn)            \
     [(turn)-1] = {name, bp_source_##provider, applies, (size_t)(limit_kb) << 10, BP_ENTRY_##form},
 static const struct {
     const char *name;

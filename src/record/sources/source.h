@@ -37,7 +37,7 @@ typedef struct bp_source {
 
 /* Their context is a bp_source. A new one is a file, and a row in model/entry.h. */
 #define BP_NO_SOURCE(...)
-#define BP_SOURCE(id, name, form, flag, holds, provider, ...)                                      \
+#define BP_SOURCE(id, name, form, flag, worth, cut, holds, provider, ...)                          \
     bugpack_provider_callback bp_source_##provider;
 BP_ENTRIES(BP_NO_SOURCE, BP_SOURCE)
 #undef BP_NO_SOURCE

@@ -47,6 +47,7 @@ static void run(bp_job *job, bp_runner *runner) {
     const bugpack_recover_options options = {.recorder_dir = config->recorder_dir,
                                              .app_name = config->app_name,
                                              .min_free_bytes = config->min_free_bytes,
+                                             .max_zip_bytes = config->max_zip_bytes,
                                              .with_hostname = config->with_hostname,
                                              .before_publish = config->before_publish.call,
                                              .before_publish_context =

@@ -117,13 +117,14 @@ Test(model, metrics_that_there_are_not_say_why) {
 Test(model, manifest_counts_what_is_missing_and_says_why) {
     EXPECT_PRINTED(bp_manifest_print(&sample_manifest_full, &out, &error),
                    "{\"schema\":2,\"report_id\":\"00112233445566778899aabbccddeeff\","
-                   "\"complete\":false,\"missing\":1,\"redacted\":true,\"artefacts\":[{"
+                   "\"complete\":false,\"missing\":1,\"redacted\":true,"
+                   "\"max_zip_bytes\":65536,\"artefacts\":[{"
                    "\"name\":\"metadata.json\",\"status\":\"ok\",\"bytes\":700,"
                    "\"captured_at\":\"2026-11-21T00:36:54.123456Z\",\"duration_ms\":1.235,"
                    "\"not_searched\":true,\"exact_channels\":[\"display\",\"usb\"],\"redactions\":["
                    "{\"rule\":\"password\",\"count\":2}]},{\"name\":\"logs.jsonl\","
                    "\"status\":\"truncated\",\"bytes\":18446744073709551615,"
-                   "\"original_bytes\":18446744073709551615,"
+                   "\"original_bytes\":18446744073709551615,\"left_out_bytes\":7,"
                    "\"captured_at\":\"2026-11-21T00:36:52.123456Z\",\"duration_ms\":0,\"covers\":{"
                    "\"from\":\"2026-11-21T00:36:51.123456Z\","
                    "\"to\":\"2026-11-21T00:36:52.123456Z\"},"

@@ -16,7 +16,7 @@ ENDS_WITH(bugpack_options, limits.reserved);
 ENDS_WITH(bugpack_pedantic_state, occurrence_count);
 ENDS_WITH(bugpack_picture, reserved);
 ENDS_WITH(bugpack_recorder_location, reason);
-ENDS_WITH(bugpack_recover_options, before_publish_context);
+ENDS_WITH(bugpack_recover_options, max_zip_bytes);
 ENDS_WITH(bugpack_region, height);
 ENDS_WITH(bugpack_report_request, screenshot_release);
 ENDS_WITH(bugpack_report_result, not_searched);

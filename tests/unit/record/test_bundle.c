@@ -268,3 +268,107 @@ Test(bundle, the_space_it_needs_is_the_rings_and_the_zip_twice) {
     cr_expect(gt(u64, bp_bundle_needed_bytes(50u << 20), 150u << 20));
     cr_expect(lt(u64, bp_bundle_needed_bytes(50u << 20), 160u << 20));
 }
+
+/* --- within a number of bytes ------------------------------------------------------------------
+ */
+
+enum { frame_count = 400, payload_bytes = 500 };
+
+static void put_le32(unsigned char *at, size_t value) {
+    for (unsigned i = 0; i < 4; i++) {
+        at[i] = (unsigned char)(value >> 8 * i);
+    }
+}
+
+/* A frame of bytes that do not compress; it begins with its number. */
+static void make_frame(uint32_t number, unsigned char out[16 + payload_bytes]) {
+    uint32_t state = number * 2654435761u + 1;
+    memset(out, 0, 16);
+    put_le32(out + 8, payload_bytes);
+    put_le32(out + 12, payload_bytes);
+    for (size_t i = 0; i < payload_bytes; i++) {
+        state = state * 1664525u + 1013904223u;
+        out[16 + i] = (unsigned char)(state >> 24);
+    }
+    put_le32(out + 16, number);
+}
+
+/* A message every second frame. */
+static void add_traffic(bp_bundle *bundle) {
+    bugpack_writer writer;
+    unsigned char header[24] = "header of the capture", frame[16 + payload_bytes];
+    stream_into(bundle, "traffic.pcap", &writer, 0, SIZE_MAX / 4);
+    (void)bugpack_write(&writer, header, sizeof header);
+    for (uint32_t i = 1; i <= frame_count; i++) {
+        make_frame(i, frame);
+        (void)bugpack_write(&writer, frame, sizeof frame);
+    }
+    writer.line.covers_from_wall_ns = wall_ns;
+    writer.line.covers_to_wall_ns = wall_ns + 1000000000u;
+    add(bundle, "traffic.pcap", &writer);
+    stream_into(bundle, "traffic-index.jsonl", &writer, 0, SIZE_MAX / 4);
+    for (unsigned i = 1; i <= frame_count; i += 2) {
+        (void)bugpack_printf(&writer, "{\"frame\": %u, \"seq\": %u}\n", i, i);
+    }
+    add(bundle, "traffic-index.jsonl", &writer);
+}
+
+static bp_bundle *new_limited(uint64_t max_zip_bytes) {
+    const bp_bundle_target target = {.dir_fd = dir.fd,
+                                     .dir_name = dir.path,
+                                     .report_id = "00000000000000000000000000000000",
+                                     .max_zip_bytes = max_zip_bytes,
+                                     .wall_ns = wall_ns};
+    bp_bundle *bundle = NULL;
+    cr_assert(eq(int, bp_bundle_new(&target, &bundle, NULL), 0));
+    return bundle;
+}
+
+Test(bundle, traffic_loses_its_oldest_frames_and_the_index_counts_those_left) {
+    unsigned char expected[16 + payload_bytes];
+    bp_bundle *bundle = new_limited(100000);
+    add_traffic(bundle);
+    const char *path = publish(bundle);
+    size_t pcap_bytes = 0, index_bytes = 0;
+    CLEANUP(free_memory) char *pcap = report_read(path, "traffic.pcap", &pcap_bytes);
+    CLEANUP(free_memory) char *index = report_read(path, "traffic-index.jsonl", &index_bytes);
+    cr_assert(pcap != NULL && index != NULL);
+    size_t kept_count = (pcap_bytes - 24) / sizeof expected;
+    cr_expect(eq(sz, pcap_bytes, 24 + kept_count * sizeof expected));
+    cr_assert(gt(sz, kept_count, 50));
+    cr_expect(lt(sz, kept_count, 200));
+    cr_expect(zero(int, memcmp(pcap, "header of the capture", 21)));
+    for (size_t i = 0; i < kept_count; i++) {
+        make_frame((uint32_t)(frame_count - kept_count + 1 + i), expected);
+        cr_assert(zero(int, memcmp(pcap + 24 + i * sizeof expected, expected, sizeof expected)));
+    }
+    char *line = index;
+    unsigned frame = 0, message = 0, line_count = 0;
+    for (; sscanf(line, "{\"frame\": %u, \"seq\": %u}", &frame, &message) == 2; line_count++) {
+        cr_expect(eq(u32, frame + (frame_count - (unsigned)kept_count), message));
+        line = strchr(line, '\n') + 1;
+    }
+    cr_expect(eq(u32, message, frame_count - 1));
+    cr_expect(ge(u32, line_count, (unsigned)kept_count / 2));
+    cr_expect(report_entry_contains(path, "manifest.json", "\"max_zip_bytes\": 100000"));
+    cr_expect(report_entry_contains(path, "manifest.json", "\"to\": \""));
+    cr_expect(not(report_entry_contains(path, "manifest.json", "\"from\": \"")));
+    cr_expect(report_entry_contains(path, "manifest.json", "\"complete\": true"));
+}
+
+Test(bundle, an_attachment_goes_before_all_that_bugpack_knows) {
+    bp_bundle *bundle = new_limited(300000);
+    bugpack_writer writer;
+    unsigned char frame[16 + payload_bytes];
+    add_traffic(bundle);
+    stream_into(bundle, "mine", &writer, 0, SIZE_MAX / 4);
+    for (uint32_t i = 0; i < frame_count; i++) {
+        make_frame(i, frame);
+        (void)bugpack_write(&writer, frame, sizeof frame);
+    }
+    add(bundle, "mine", &writer);
+    const char *path = publish(bundle);
+    expect_list(path, "traffic.pcap\ntraffic-index.jsonl\nmanifest.json\n");
+    cr_expect(report_entry_contains(path, "manifest.json", "\"status\": \"omitted\""));
+    cr_expect(report_entry_contains(path, "manifest.json", "\"missing\": 1"));
+}

@@ -30,6 +30,7 @@ Test(config, fills_in_every_default) {
     cr_expect(eq(u32, config.all_reports.max_count, 1000));
     cr_expect(eq(u64, config.all_reports.max_bytes, (uint64_t)4 << 30));
     cr_expect(eq(u64, config.min_free_bytes, (uint64_t)16 << 20));
+    cr_expect(zero(u64, config.max_zip_bytes));
     expect_rate(&config.disconnect, 60000, 20);
     expect_rate(&config.hang, 60000, 20);
     expect_rate(&config.condition, 60000, 20);
@@ -65,6 +66,7 @@ Test(config, keeps_what_the_host_says_apart) {
     options.answers_trigger = true;
     options.redaction.mode = BUGPACK_REDACT_AT_CALL;
     options.without_entries = "stacks.json";
+    options.limits.max_zip_bytes = 65536;
     bp_config config = read_config(&options);
     expect_rate(&config.disconnect, 1, 2);
     expect_rate(&config.hang, 3, 4);
@@ -78,6 +80,7 @@ Test(config, keeps_what_the_host_says_apart) {
     cr_expect(eq(u64, config.crash.interval_ns, 2 * BP_NS_PER_SEC));
     cr_expect(config.crash.scope.has_session && config.crash.scope.has_hosts);
     cr_expect(eq(u32, config.pedantic.cap, UINT32_MAX));
+    cr_expect(eq(u64, config.max_zip_bytes, 65536));
     cr_expect(config.with_hostname);
     cr_expect(config.answers_trigger && config.redacts_at_call);
     cr_expect(bp_config_leaves_out(&config, "stacks.json"));

@@ -1,0 +1,43 @@
+/*
+ * A report within a number of bytes: what has the least worth (model/entry.h) is left out, or cut
+ * at the border of a record, oldest first.
+ */
+#ifndef BP_MODEL_FIT_H
+#define BP_MODEL_FIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "archive/archive.h"
+
+/* The smallest limit: metadata.json and a manifest fit. */
+#define BP_FIT_MIN_BYTES ((uint64_t)64 << 10)
+
+/* True for 0, which is no limit, and for what can be kept. */
+static inline bool bp_fit_is_limit(uint64_t max_bytes) {
+    return max_bytes == 0 || max_bytes >= BP_FIT_MIN_BYTES;
+}
+
+/* An entry that has lost bytes. */
+typedef struct bp_fit_loss {
+    const char *name;
+    uint64_t bytes, lost_bytes;
+    char sha256[BP_SHA256_TEXT_BYTES]; /* of what is left; "" where nothing is */
+    char reason[160];
+} bp_fit_loss;
+
+typedef void bp_fit_take(void *context, const bp_fit_loss *loss);
+
+/*
+ * Makes the entries of an archive, and one of `manifest_bytes` that is still to come, fit into a
+ * zip of `max_bytes`; metadata.json stays in any case. `take` is called for each entry that lost
+ * something. An entry that can be cut leaves half of the room to those of less worth.
+ *
+ * Errors: those of bp_archive_change.
+ */
+bugpack_status bp_fit(bp_archive *archive, uint64_t max_bytes, uint64_t manifest_bytes,
+                      bp_fit_take *take, void *context, bugpack_error *error);
+
+#endif
