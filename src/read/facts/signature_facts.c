@@ -96,10 +96,10 @@ void bp_sign_trigger(const bp_evidence *evidence, bp_signature *ret_signature) {
 /* Findings about the machine or the report, and those of the log and the history, which are not
  * read in brief. */
 static bool is_about_program(bp_diagnosis diagnosis) {
-    static const bp_diagnosis others[] = {BP_DIAGNOSIS_NOT_FOUND,      BP_DIAGNOSIS_LIBRARY,
-                                          BP_DIAGNOSIS_CHILD_KILLED,   BP_DIAGNOSIS_LAST_WORDS,
-                                          BP_DIAGNOSIS_DISK_FULL,      BP_DIAGNOSIS_INODES_FULL,
-                                          BP_DIAGNOSIS_DISK_READ_ONLY, BP_DIAGNOSIS_TRIGGERS};
+    static const bp_diagnosis others[] = {
+        BP_DIAGNOSIS_NOT_FOUND,   BP_DIAGNOSIS_LIBRARY,        BP_DIAGNOSIS_CHILD_KILLED,
+        BP_DIAGNOSIS_OOM_KILLED,  BP_DIAGNOSIS_LAST_WORDS,     BP_DIAGNOSIS_DISK_FULL,
+        BP_DIAGNOSIS_INODES_FULL, BP_DIAGNOSIS_DISK_READ_ONLY, BP_DIAGNOSIS_TRIGGERS};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (diagnosis == others[i]) {
             return false;
