@@ -194,6 +194,7 @@ fact 'what is no report is not sent'
 echo text >text.zip
 exits 1 send -y --to ./inbox text.zip one.zip
 expect_err text.zip
+rm text.zip
 expect_same 'the files' 3 "$(find inbox -type f | wc -l)"
 
 fact 'an answer that is no success is an error, with what the server says of it'

@@ -1151,6 +1151,7 @@ grep -q '^End of the log  \[logs/a.log\]$' out || wrong 'the end of the first lo
 run show window.zip
 grep -q '^ ! 1 error in the 10 s before the trigger and the 2.0 s after it, the last: ERROR in time  \[logs/a.log\]$' out ||
     wrong "it is $(cat out)"
+rm window.zip # it has what this needs alone
 # What is read stays within the memory that is meant for it.
 python3 -c 'import zipfile
 with zipfile.ZipFile("values.zip", "w", zipfile.ZIP_DEFLATED) as report:
