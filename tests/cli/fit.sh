@@ -79,6 +79,28 @@ unzip -p "$zip" logs/secret.log | tail -n 1 >last
 grep -q 'password=' last || wrong 'the last line is gone'
 grep -q hunter2 last && wrong 'the secret is there'
 
+fact 'a report that is there is made to fit, and again'
+exits 0 redact full.zip --max-size 1M -o once.zip
+holds_limit once.zip 1048576
+diagnosis_of once.zip
+is_end_of once.zip logs/noise.log noise.log
+expect_same 'complete' 'false 1' "$(value once.zip manifest.json '"\(.complete) \(.missing)"')"
+expect_same 'the large file' 'omitted 1500000' "$(ledger once.zip noise status) $(ledger once.zip noise left_out_bytes)"
+expect_same 'the checksum of what is not there' null "$(ledger once.zip noise sha256)"
+exits 0 redact once.zip --max-size 128K -o twice.zip
+holds_limit twice.zip 131072
+diagnosis_of twice.zip
+is_end_of twice.zip logs/noise.log noise.log
+expect_same 'the original size' "$(wc -c <noise.log | tr -d ' ')" "$(ledger twice.zip logs/noise.log original_bytes)"
+expect_same 'what is missing' 2 "$(value twice.zip manifest.json .missing)"
+
+fact 'a report that fits already keeps every byte'
+exits 0 redact full.zip -o whole.zip
+exits 0 redact full.zip --max-size 64M -o fits.zip
+expect_same 'the checksums' "$(value whole.zip manifest.json '[.artefacts[].sha256]')" \
+    "$(value fits.zip manifest.json '[.artefacts[].sha256]')"
+expect_misuse '--list excludes --max-size' redact --list full.zip --max-size 1M
+
 fact 'a limit that no report can have is refused'
 expect_misuse '--max-size takes at least 64K' capture --pid "$target" --max-size 65535
 expect_misuse '--max-size takes bytes' capture --pid "$target" --max-size much

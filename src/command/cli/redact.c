@@ -14,6 +14,7 @@
 typedef struct redact_options {
     const char *output_path;
     bool is_list, as_json;
+    uint64_t max_zip_bytes;
     bp_cli_redaction redaction;
 } redact_options;
 
@@ -24,7 +25,9 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(redact_options, is_list, 0, "list", "print what is in the report instead"),
     BP_CLI_VALUE(redact_options, redaction.path, 0, "redact", "FILE",
                  "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),
-    BP_CLI_FLAG(redact_options, as_json, 0, "json", "print JSON"), BP_CLI_OPTIONS_END};
+    BP_CLI_MAX_SIZE_OPTION(redact_options, max_zip_bytes),
+    BP_CLI_FLAG(redact_options, as_json, 0, "json", "print JSON"),
+    BP_CLI_OPTIONS_END};
 
 static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_set **ret_set,
                                     bugpack_error *error) {
@@ -63,12 +66,13 @@ static bp_cli_exit write_report(redact_options *options, const char *path) {
     if (compile_rules(&options->redaction, &rules, &error) != BUGPACK_OK) {
         return bp_cli_say_error(&error);
     }
-    const bp_cli_rewriting rewriting = {.request = {.path = path, .rules = rules},
-                                        .output_path = options->output_path,
-                                        .as_json = options->as_json,
-                                        .event = "redacted",
-                                        .counted = "replaced",
-                                        .words = "replaced"};
+    const bp_cli_rewriting rewriting = {
+        .request = {.path = path, .rules = rules, .max_zip_bytes = options->max_zip_bytes},
+        .output_path = options->output_path,
+        .as_json = options->as_json,
+        .event = "redacted",
+        .counted = "replaced",
+        .words = "replaced"};
     bp_cli_exit result = bp_cli_rewrite(&rewriting);
     bp_rule_set_drop(rules);
     return result;
@@ -80,6 +84,9 @@ static bp_cli_exit run(void *context, char **operands) {
     bp_cli_exit result;
     if (options->is_list == (options->output_path != NULL)) {
         return bp_cli_say_usage("give one of --output and --list");
+    }
+    if (options->is_list && options->max_zip_bytes > 0) {
+        return bp_cli_say_usage("--list excludes --max-size");
     }
     if (options->as_json && bp_cli_is_streamed(options->output_path)) {
         return bp_cli_say_usage("--json excludes --output -");
@@ -101,8 +108,8 @@ const bp_cli_command bp_cli_redact_command = {
     "       bugpack redact --list ZIP\n"
     "\n"
     "Write a report again without passwords, tokens, keys and card numbers, and print\n"
-    "its path. With --list, print what the report holds before it is sent. A ZIP of\n"
-    "- is read from standard input.\n",
+    "its path. With --max-size, leave out what is worth least. With --list, print\n"
+    "what the report holds before it is sent. A ZIP of - is read from standard input.\n",
     option_rows,
     "Exit status: 0 done, 1 failed, 2 usage.\n",
     1,

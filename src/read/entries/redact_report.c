@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "entries/report_file.h"
 #include "json/tree_reader.h"
+#include "model/fit.h"
 #include "platform/staged_file.h"
 #include "redact/redactor.h"
 
@@ -30,6 +31,7 @@ struct rewriting {
     bp_redactor *redactor;
     bp_json_tree *manifest;
     uint64_t count;
+    bool lacks_memory; /* to say what was left out */
 };
 
 /* A bp_archive_filter. */
@@ -169,6 +171,84 @@ static bugpack_status copy_entry(struct rewriting *rewriting, size_t index, bugp
     return status;
 }
 
+/* What the line says of an entry that is not there any more does not hold. */
+static void clear_line(bp_json_tree *line) {
+    static const char *const keys[] = {"sha256", "covers", "not_searched", "exact_channels",
+                                       "redactions"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        bp_json_tree_remove(line, keys[i]);
+    }
+}
+
+/* "REASON; LOSS". */
+static bool add_reason(bp_json_tree *line, const char *loss) {
+    bp_buffer text;
+    bp_buffer_init(&text, (size_t)1 << 20);
+    const char *reason = bp_json_tree_text_or(line, "reason", "");
+    bool is_set = bp_buffer_printf(&text, "%s%s%s", reason, reason[0] != '\0' ? "; " : "", loss) ==
+                      BUGPACK_OK &&
+                  bp_json_tree_set_text(line, "reason", bp_buffer_text(&text));
+    bp_buffer_release(&text);
+    return is_set;
+}
+
+/* A bp_fit_take. */
+static void take_loss(void *context, const bp_fit_loss *loss) {
+    struct rewriting *rewriting = context;
+    bp_json_tree *line = find_named(rewriting->manifest, "artefacts", "name", loss->name);
+    bool is_there = loss->sha256[0] != '\0';
+    uint64_t before = bp_json_tree_uint_or(line, "left_out_bytes", 0);
+    uint64_t original_bytes =
+        bp_json_tree_uint_or(line, "original_bytes", loss->bytes + loss->lost_bytes);
+    bool is_set = line != NULL && bp_json_tree_set_uint(line, "bytes", loss->bytes) &&
+                  bp_json_tree_set_uint(line, "original_bytes", original_bytes) &&
+                  bp_json_tree_set_uint(line, "left_out_bytes", before + loss->lost_bytes) &&
+                  bp_json_tree_set_text(line, "status", is_there ? "truncated" : "omitted") &&
+                  add_reason(line, loss->reason);
+    if (is_set && is_there) {
+        bp_json_tree *covers =
+            (bp_json_tree *)(uintptr_t)bp_json_tree_object(line, "covers"); /* of a tree of ours */
+        if (covers != NULL) {
+            bp_json_tree_remove(covers, "from");
+        }
+        is_set = bp_json_tree_set_text(line, "sha256", loss->sha256);
+    } else if (is_set) {
+        clear_line(line);
+        is_set = bp_json_tree_set_bool(line, "missing", true);
+    }
+    rewriting->lacks_memory = rewriting->lacks_memory || !is_set;
+}
+
+/* Leaves out what is beyond the limit of the zip. The entries were redacted. */
+static bugpack_status fit(struct rewriting *rewriting, bugpack_error *error) {
+    static const uint64_t loss_bytes = 300; /* what a line gets longer */
+    uint64_t max_bytes = rewriting->request->max_zip_bytes, missing_count = 0;
+    bp_json_tree *manifest = rewriting->manifest;
+    bp_buffer text;
+    if (max_bytes == 0) {
+        return BUGPACK_OK;
+    }
+    bp_buffer_init(&text, 2 * manifest_max_bytes);
+    bugpack_status status = bp_json_tree_print(manifest, &text, error);
+    uint64_t manifest_bytes =
+        text.size + text.size / 16 + (bp_archive_count(rewriting->archive) + 1) * loss_bytes;
+    bp_buffer_release(&text);
+    if (status == BUGPACK_OK) {
+        status = bp_fit(rewriting->archive, max_bytes, manifest_bytes, take_loss, rewriting, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    BP_JSON_EACH (line, bp_json_tree_rows(manifest, "artefacts")) {
+        missing_count += bp_json_tree_is_true(line, "missing");
+    }
+    bool is_set = !rewriting->lacks_memory &&
+                  bp_json_tree_set_uint(manifest, "max_zip_bytes", max_bytes) &&
+                  bp_json_tree_set_uint(manifest, "missing", missing_count) &&
+                  bp_json_tree_set_bool(manifest, "complete", missing_count == 0);
+    return is_set ? BUGPACK_OK : bp_fail_memory(error, "make a report fit");
+}
+
 static bugpack_status add_manifest(struct rewriting *rewriting, bugpack_error *error) {
     uint64_t byte_count = 0;
     bp_buffer text;
@@ -232,6 +312,9 @@ static bugpack_status rewrite(struct rewriting *rewriting, int dir_fd, int fd, u
     for (size_t i = 0; status == BUGPACK_OK && i < bp_archive_reader_count(rewriting->reader);
          i++) {
         status = copy_entry(rewriting, i, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = fit(rewriting, error);
     }
     if (status == BUGPACK_OK) {
         status = add_manifest(rewriting, error);

@@ -29,6 +29,7 @@ typedef struct bp_redact_request {
     bp_entry_changer *change;
     void *context;
     const char *changed_key; /* of a manifest line, for the count */
+    uint64_t max_zip_bytes;  /* model/fit.h; 0: no limit */
     const char *output_path; /* has a slash; "-2" and so on is added to a name that is taken */
     bp_publish_hook hook;
 } bp_redact_request;
