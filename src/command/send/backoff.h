@@ -4,7 +4,6 @@
 #ifndef BP_SEND_BACKOFF_H
 #define BP_SEND_BACKOFF_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -22,10 +21,8 @@ enum {
  */
 uint64_t bp_backoff_secs(uint32_t attempt_count, uint32_t random);
 
-/*
- * The time that the value of Retry-After asks for (RFC 9110, 10.2.3): seconds, or a date of which
- * `now_secs` is the present, within the bounds above. False for another text.
- */
-bool bp_backoff_parse_retry_after(const char *text, uint64_t now_secs, uint64_t *ret_secs);
+/* The seconds that the value of Retry-After asks for (RFC 9110, 10.2.3), within the bounds above. 0
+ * for another text, such as a date. */
+uint64_t bp_backoff_retry_after(const char *text);
 
 #endif

@@ -46,7 +46,7 @@ static void judge_answer(const bp_http_answer *answer, bp_send_result *result) {
     bool is_later = status == 408 || status == 429 || (status >= 500 && status < 600);
     result->http_status = status;
     result->is_down = status == 429 || status == 503;
-    result->retry_after_secs = answer->has_retry_after ? answer->retry_after_secs : 0;
+    result->retry_after_secs = answer->retry_after_secs;
     if (is_sent) {
         result->outcome = BP_SEND_SENT;
         return;

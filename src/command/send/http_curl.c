@@ -4,7 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "send/backoff.h"
@@ -123,13 +122,7 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *context)
     size_t length = size * count, start = sizeof name - 1;
     if (length > start && strncasecmp(bytes, name, start) == 0) {
         (void)snprintf(value, sizeof value, "%.*s", (int)(length - start), bytes + start);
-        char *text = value + strspn(value, " \t"), *end = text + strcspn(text, "\r\n");
-        while (end > text && end[-1] == ' ') {
-            end--;
-        }
-        *end = '\0';
-        it->answer->has_retry_after = bp_backoff_parse_retry_after(
-            text, bp_clock_wall_ns() / BP_NS_PER_SEC, &it->answer->retry_after_secs);
+        it->answer->retry_after_secs = bp_backoff_retry_after(value);
     }
     return length;
 }

@@ -34,31 +34,22 @@ Test(send_backoff, grows_from_a_quarter_of_an_hour_to_eight_hours) {
 }
 
 Test(send_backoff, obeys_retry_after_within_bounds) {
-    static const uint64_t now = 784111777; /* Sun, 06 Nov 1994 08:49:37 GMT */
     static const struct {
         const char *text;
         uint64_t secs; /* 0: it is no time */
     } rows[] = {{"120", 120},
+                {" \t120 \r\n", 120},
                 {"0", 60},
                 {"86400", 86400},
                 {"86401", 86400},
                 {"99999999999999999999999999", 86400},
-                {"Sun, 06 Nov 1994 08:59:37 GMT", 600},
-                {"Sun, 06 Nov 1994 08:49:00 GMT", 60},
-                {"Fri, 31 Dec 9999 23:59:59 GMT", 86400},
-                {"Sun, 06 Nov 1994 08:59:37", 0},
-                {"Sun, 06 Nov 1994 08:59:37 GMT+1", 0},
-                {"Sun, 06 anF 1994 08:59:37 GMT", 0},
-                {"Sun, 99 Nov 1994 08:59:37 GMT", 0},
-                {"Sunday, 06-Nov-94 08:49:37 GMT", 0},
+                {"Sun, 06 Nov 1994 08:59:37 GMT", 0},
+                {"12 0", 0},
                 {"-1", 0},
                 {"1.5", 0},
                 {"", 0}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        uint64_t secs = 0;
-        bool is_time = bp_backoff_parse_retry_after(rows[i].text, now, &secs);
-        cr_assert(eq(int, is_time, rows[i].secs != 0), "%s", rows[i].text);
-        cr_assert(eq(u64, secs, rows[i].secs), "%s", rows[i].text);
+        cr_assert(eq(u64, bp_backoff_retry_after(rows[i].text), rows[i].secs), "%s", rows[i].text);
     }
 }
 
