@@ -83,18 +83,17 @@ static bugpack_status request(const bp_send_destination *destination, const bp_s
     const char *headers[BP_SEND_FIELD_MAX + BP_SEND_MESSAGE_HEADERS];
     bugpack_status status = bp_send_message_make(destination, report, &message, error);
     size_t count = bp_send_message_headers(&message, destination, headers);
-    const bp_http_body body = {.before = bp_buffer_text(&message.texts[BP_SEND_BEFORE]),
-                               .before_bytes = message.texts[BP_SEND_BEFORE].size,
-                               .after = bp_buffer_text(&message.texts[BP_SEND_AFTER]),
-                               .after_bytes = message.texts[BP_SEND_AFTER].size,
-                               .fd = report->fd,
-                               .file_bytes = report->bytes};
     const bp_http_request sent = {.url = bp_buffer_text(&message.texts[BP_SEND_URL]),
                                   .is_post = message.is_post,
                                   .headers = headers,
                                   .header_count = count,
                                   .ca_cert = destination->ca_cert,
-                                  .body = &body,
+                                  .before = bp_buffer_text(&message.texts[BP_SEND_BEFORE]),
+                                  .before_bytes = message.texts[BP_SEND_BEFORE].size,
+                                  .after = bp_buffer_text(&message.texts[BP_SEND_AFTER]),
+                                  .after_bytes = message.texts[BP_SEND_AFTER].size,
+                                  .fd = report->fd,
+                                  .file_bytes = report->bytes,
                                   .progress = progress,
                                   .context = context};
     if (status == BUGPACK_OK) {
@@ -109,16 +108,16 @@ void bp_send_deliver(const bp_send_destination *destination, const bp_send_repor
     bp_http_answer answer = {.status = 0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     *ret_result = (bp_send_result){.outcome = BP_SEND_SENT};
+    bugpack_status status;
     if (destination->type == BP_SEND_DIRECTORY) {
-        if (put_into_dir(destination->url, report, progress, context, ret_result, &error) !=
-            BUGPACK_OK) {
-            judge_failure(&error, ret_result);
-        }
-        return;
-    }
-    if (request(destination, report, progress, context, &answer, &error) == BUGPACK_OK) {
-        judge_answer(&answer, ret_result);
+        status = put_into_dir(destination->url, report, progress, context, ret_result, &error);
     } else {
+        status = request(destination, report, progress, context, &answer, &error);
+        if (status == BUGPACK_OK) {
+            judge_answer(&answer, ret_result);
+        }
+    }
+    if (status != BUGPACK_OK) {
         judge_failure(&error, ret_result);
     }
 }

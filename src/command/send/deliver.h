@@ -28,7 +28,7 @@ typedef struct bp_send_result {
     char text[512];            /* why it was not sent; where it was, for a directory: its path */
 } bp_send_result;
 
-/* Sends it. It has no limits of its own: bp_send_destination's are the caller's to keep. */
+/* It has no limits of its own: bp_send_destination's are the caller's to keep. */
 void bp_send_deliver(const bp_send_destination *destination, const bp_send_report *report,
                      bp_send_progress *progress, void *context, bp_send_result *ret_result);
 

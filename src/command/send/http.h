@@ -21,21 +21,17 @@ enum {
     BP_HTTP_BODY_BYTES = 4096
 };
 
-/* What is sent: a file, with something before and after it. All borrowed. */
-typedef struct bp_http_body {
-    const char *before, *after; /* may have NULs */
-    size_t before_bytes, after_bytes;
-    int fd;
-    uint64_t file_bytes;
-} bp_http_body;
-
+/* All borrowed. The body is a file, with something before and after it. */
 typedef struct bp_http_request {
     const char *url;
     bool is_post; /* else a PUT */
     const char *const *headers;
     size_t header_count;
-    const char *ca_cert; /* NULL: the system's certificates */
-    const bp_http_body *body;
+    const char *ca_cert;        /* NULL: the system's certificates */
+    const char *before, *after; /* may have NULs */
+    size_t before_bytes, after_bytes;
+    int fd;
+    uint64_t file_bytes;
     bp_send_progress *progress;
     void *context;
 } bp_http_request;

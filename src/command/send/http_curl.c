@@ -74,19 +74,19 @@ static size_t copy_part(const char *part, uint64_t start, size_t part_bytes, uin
 /* A CURLOPT_READFUNCTION. A file that has become shorter ends the request. */
 static size_t give(char *out, size_t size, size_t count, void *context) {
     transfer *it = context;
-    const bp_http_body *body = it->request->body;
-    uint64_t file_end = body->before_bytes + body->file_bytes;
+    const bp_http_request *request = it->request;
+    uint64_t file_end = request->before_bytes + request->file_bytes;
     size_t room = size * count, given = 0;
-    if (it->offset < body->before_bytes) {
-        given = copy_part(body->before, 0, body->before_bytes, it->offset, out, room);
+    if (it->offset < request->before_bytes) {
+        given = copy_part(request->before, 0, request->before_bytes, it->offset, out, room);
     } else if (it->offset < file_end) {
         uint64_t left = file_end - it->offset;
-        int64_t read = bp_file_read_range(body->fd, out, left < room ? (size_t)left : room,
-                                          it->offset - body->before_bytes);
+        int64_t read = bp_file_read_range(request->fd, out, left < room ? (size_t)left : room,
+                                          it->offset - request->before_bytes);
         it->is_unreadable = read <= 0;
         given = read > 0 ? (size_t)read : CURL_READFUNC_ABORT;
     } else if (it->offset < it->total_bytes) {
-        given = copy_part(body->after, file_end, body->after_bytes, it->offset, out, room);
+        given = copy_part(request->after, file_end, request->after_bytes, it->offset, out, room);
     }
     it->offset += given != CURL_READFUNC_ABORT ? given : 0;
     return given;
@@ -259,10 +259,10 @@ static const char *find_redirect(const transfer *it, const bp_url *from) {
 
 bugpack_status bp_http_send(const bp_http_request *request, bp_http_answer *ret_answer,
                             bugpack_error *error) {
-    const bp_http_body *body = request->body;
     transfer it = {.request = request,
                    .answer = ret_answer,
-                   .total_bytes = body->before_bytes + body->file_bytes + body->after_bytes};
+                   .total_bytes =
+                       request->before_bytes + request->file_bytes + request->after_bytes};
     bp_url url;
     *ret_answer = (bp_http_answer){.status = 0};
     if (!bp_url_parse(request->url, &url)) {

@@ -78,16 +78,6 @@ static void add_form(const bp_send_destination *destination, const bp_send_repor
     (void)bp_buffer_printf(&message->texts[BP_SEND_AFTER], "\r\n--%s--\r\n", boundary);
 }
 
-/* The zip as it is, or in a form. */
-static void add_content(const bp_send_destination *destination, const bp_send_report *report,
-                        bp_send_message *message) {
-    if (destination->form_field != NULL) {
-        add_form(destination, report, message);
-    } else {
-        (void)bp_buffer_append_text(&message->texts[BP_SEND_TYPE], "Content-Type: application/zip");
-    }
-}
-
 bugpack_status bp_send_message_make(const bp_send_destination *destination,
                                     const bp_send_report *report, bp_send_message *message,
                                     bugpack_error *error) {
@@ -103,7 +93,12 @@ bugpack_status bp_send_message_make(const bp_send_destination *destination,
         }
     } else {
         add_url(destination, report, &message->texts[BP_SEND_URL]);
-        add_content(destination, report, message);
+        if (destination->form_field != NULL) {
+            add_form(destination, report, message);
+        } else {
+            (void)bp_buffer_append_text(&message->texts[BP_SEND_TYPE],
+                                        "Content-Type: application/zip");
+        }
     }
     for (size_t i = 0; i < BP_SEND_TEXT_COUNT; i++) {
         if (message->texts[i].status != BUGPACK_OK) {

@@ -1,5 +1,5 @@
 /*
- * A report that is sent.
+ * A report that is sent: an open file with an id and a name.
  */
 #ifndef BP_SEND_REPORT_H
 #define BP_SEND_REPORT_H
@@ -12,7 +12,6 @@
 
 #include "base/id.h"
 
-/* A report to send. Close it also after a failure. */
 typedef struct bp_send_report {
     int fd; /* -1: closed */
     uint64_t bytes;
@@ -22,7 +21,7 @@ typedef struct bp_send_report {
 
 /*
  * Opens the file at `path`, or standard input for "-", which has to be a report. `name` NULL is the
- * last part of the path. Errors of bp_report_file_take.
+ * last part of the path. Close it also after a failure. Errors of bp_report_file_take.
  */
 bugpack_status bp_send_report_open(const char *path, const char *name, bp_send_report *report,
                                    bugpack_error *error);

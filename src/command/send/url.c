@@ -68,18 +68,15 @@ bool bp_url_parse(const char *text, bp_url *ret_url) {
     return true;
 }
 
-static bool is_text(bp_url_part part, const char *text) {
-    return part.bytes == strlen(text) && strncasecmp(part.at, text, part.bytes) == 0;
+static bool is_same(bp_url_part part, bp_url_part other) {
+    return part.bytes == other.bytes && strncasecmp(part.at, other.at, part.bytes) == 0;
 }
 
 bool bp_url_is_loopback(const bp_url *url) {
     bool is_ipv4 = url->host.bytes >= 9 && strncmp(url->host.at, "127.", 4) == 0 &&
                    strspn(url->host.at, "0123456789.") == url->host.bytes;
-    return is_ipv4 || is_text(url->host, "localhost") || is_text(url->host, "[::1]");
-}
-
-static bool is_same(bp_url_part part, bp_url_part other) {
-    return part.bytes == other.bytes && strncasecmp(part.at, other.at, part.bytes) == 0;
+    return is_ipv4 || is_same(url->host, (bp_url_part){"localhost", 9}) ||
+           is_same(url->host, (bp_url_part){"[::1]", 5});
 }
 
 bool bp_url_is_same_origin(const bp_url *url, const bp_url *other) {
