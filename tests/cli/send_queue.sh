@@ -97,6 +97,10 @@ exits 3 send --queue --to s three.zip
 expect_same 'the requests' "$count" "$(requests)"
 expect_same 'the queue' 3 "$(queued s)"
 rm -r "$queue/s"
+configure "$(destination s "$http/status/503/$(LC_ALL=C date -u -d '2 hours' '+%a,%%20%d%%20%b%%20%Y%%20%H:%M:%S%%20GMT')" 'method = POST')"
+exits 3 send --queue --to s one.zip
+expect_wait 7000 7200 "$(jq -s 'map(.next_time) | max' $queue/s/*.json)"
+rm -r "$queue/s"
 
 fact 'a status of 4xx stops it, and is said until somebody retries'
 configure "$(destination s "$http/status/403" 'method = POST')"

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
 
 PLACE = sys.argv[1]
 LOCK = threading.Lock()
@@ -87,7 +88,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(503 if times <= int(rest.split("/")[0]) else 201)
         if word == "status":
             status, _, retry_after = rest.partition("/")
-            return self.answer(int(status), [("Retry-After", retry_after)] if retry_after else ())
+            return self.answer(int(status), [("Retry-After", unquote(retry_after))] if retry_after else ())
         if word == "redirect":
             status, _, where = rest.partition("/")
             port = self.server.server_address[1]

@@ -1,7 +1,5 @@
 #include "send/backoff.h"
 
-#include <string.h>
-
 uint64_t bp_backoff_secs(uint32_t attempt_count, uint32_t random) {
     uint64_t shortest = BP_BACKOFF_FIRST_SECS;
     for (uint32_t i = 1; i < attempt_count && shortest < BP_BACKOFF_LAST_SECS / 2; i++) {
@@ -13,18 +11,9 @@ uint64_t bp_backoff_secs(uint32_t attempt_count, uint32_t random) {
     return shortest + ((uint64_t)random * shortest >> 32);
 }
 
-uint64_t bp_backoff_retry_after(const char *text) {
-    uint64_t secs = 0;
-    text += strspn(text, " \t");
-    size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || text[digits + strspn(text + digits, " \t\r\n")] != '\0') {
-        return 0;
+uint64_t bp_backoff_bound(uint64_t retry_after_secs) {
+    if (retry_after_secs == 0 || retry_after_secs > BP_RETRY_AFTER_MAX_SECS) {
+        return retry_after_secs == 0 ? 0 : BP_RETRY_AFTER_MAX_SECS;
     }
-    for (size_t i = 0; i < digits && secs <= BP_RETRY_AFTER_MAX_SECS; i++) {
-        secs = 10 * secs + (uint64_t)(text[i] - '0');
-    }
-    if (secs < BP_RETRY_AFTER_MIN_SECS) {
-        secs = BP_RETRY_AFTER_MIN_SECS;
-    }
-    return secs < BP_RETRY_AFTER_MAX_SECS ? secs : BP_RETRY_AFTER_MAX_SECS;
+    return retry_after_secs < BP_RETRY_AFTER_MIN_SECS ? BP_RETRY_AFTER_MIN_SECS : retry_after_secs;
 }

@@ -21,8 +21,8 @@ enum {
  */
 uint64_t bp_backoff_secs(uint32_t attempt_count, uint32_t random);
 
-/* The seconds that the value of Retry-After asks for (RFC 9110, 10.2.3), within the bounds above. 0
- * for another text, such as a date. */
-uint64_t bp_backoff_retry_after(const char *text);
+/* The seconds that a server asks for by Retry-After (RFC 9110, 10.2.3), within the bounds above; 0
+ * stays 0, which is none. */
+uint64_t bp_backoff_bound(uint64_t retry_after_secs);
 
 #endif

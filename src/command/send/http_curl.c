@@ -1,8 +1,6 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/file.h"
 #include "base/status.h"
@@ -114,19 +112,6 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context) {
     return it->is_too_long ? 0 : given;
 }
 
-/* A CURLOPT_HEADERFUNCTION. */
-static size_t take_header(char *bytes, size_t size, size_t count, void *context) {
-    static const char name[] = "retry-after:";
-    transfer *it = context;
-    char value[64];
-    size_t length = size * count, start = sizeof name - 1;
-    if (length > start && strncasecmp(bytes, name, start) == 0) {
-        (void)snprintf(value, sizeof value, "%.*s", (int)(length - start), bytes + start);
-        it->answer->retry_after_secs = bp_backoff_retry_after(value);
-    }
-    return length;
-}
-
 /* A CURLOPT_XFERINFOFUNCTION, which is called about once a second if nothing happens. */
 static int show_progress(void *context, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
                          curl_off_t up) {
@@ -160,8 +145,6 @@ static bool set_callbacks(transfer *it) {
     SET(CURLOPT_SEEKDATA, it);
     SET(CURLOPT_WRITEFUNCTION, take_body);
     SET(CURLOPT_WRITEDATA, it);
-    SET(CURLOPT_HEADERFUNCTION, take_header);
-    SET(CURLOPT_HEADERDATA, it);
     SET(CURLOPT_NOPROGRESS, 0L);
     SET(CURLOPT_XFERINFOFUNCTION, show_progress);
     SET(CURLOPT_XFERINFODATA, it);
@@ -228,7 +211,7 @@ static bugpack_status judge(const transfer *it, CURLcode code, bugpack_error *er
 
 static bugpack_status perform(transfer *it, const char *url, bugpack_error *error) {
     bp_http_answer *answer = it->answer;
-    curl_off_t uploaded = 0;
+    curl_off_t uploaded = 0, retry_after = 0;
     long status = 0;
     *answer = (bp_http_answer){.status = 0};
     it->offset = it->answer_bytes = 0;
@@ -239,7 +222,9 @@ static bugpack_status perform(transfer *it, const char *url, bugpack_error *erro
     CURLcode code = curl.perform(it->handle);
     (void)curl.get(it->handle, CURLINFO_RESPONSE_CODE, &status);
     (void)curl.get(it->handle, CURLINFO_SIZE_UPLOAD_T, &uploaded);
+    (void)curl.get(it->handle, CURLINFO_RETRY_AFTER, &retry_after); /* also of a date */
     answer->status = status;
+    answer->retry_after_secs = bp_backoff_bound(retry_after > 0 ? (uint64_t)retry_after : 0);
     answer->sent_bytes = (uint64_t)uploaded;
     return judge(it, code, error);
 }
