@@ -16,6 +16,7 @@
 
 rows=$scratch/rows
 places=$scratch/places
+padding=$scratch/padding
 mkdir "$rows"
 mkfifo "$places"
 exec 8<>"$places"
@@ -328,9 +329,30 @@ take_report() {
     grep -q '^State:.[^ZX]' "/proc/$pid/status" || unready 'the program ended while it was captured'
 }
 
+# shrink: with SHRINK, report.zip is made one of 60 MB whose padding does not compress, and that one to
+# fit each of the sizes. Its first two findings and its signature stay the same.
+shrink() {
+    first='{signature, findings: [.findings[] | select(.id != "entry-missing")][:2] | map({id, text})}'
+    [ -n "${SHRINK:-}" ] || return 0
+    "$BUGPACK" show --json report.zip | jq -S "$first" >whole.json
+    cp report.zip padded.zip
+    (cd "$padding" && zip -q -D -0 -r "$OLDPWD/padded.zip" logs padding.bin) || stop_row 'the report cannot be padded'
+    for size in $SHRINK; do
+        "$BUGPACK" redact padded.zip --max-size "$size" -o fits.zip >/dev/null 2>&1 ||
+            stop_row "it does not become $size"
+        "$BUGPACK" verify fits.zip >/dev/null || stop_row "at $size it is not whole"
+        "$BUGPACK" show --json fits.zip | jq -S "$first" >shrunk.json
+        cmp -s whole.json shrunk.json || stop_row "at $size it is $(jq -c . shrunk.json)"
+        [ "$(wc -c <fits.zip)" -le "$((${size%M} << 20))" ] || stop_row "it is larger than $size"
+        rm fits.zip
+    done
+    rm padded.zip
+}
+
 # judge PATTERN: the first two findings of report.zip; none at all for what is healthy.
 judge() {
     pattern=${1:-}
+    shrink
     "$BUGPACK" show --json report.zip >found.json || stop_row "show ended with status $?"
     holds '.findings | type == "array"' found.json || stop_row 'show printed no findings'
     "$BUGPACK" index report.zip >line.json
