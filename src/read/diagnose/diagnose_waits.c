@@ -453,7 +453,9 @@ void bp_diagnose_file_lock_held(bp_evidence *evidence) {
     uint64_t other_count;
     const bp_thread *thread = find_waiter(evidence, "file_lock", "holder", &other_count);
     if (thread == NULL) {
+        evidence->is_of_stacks = true;
         find_asking(evidence);
+        evidence->is_of_stacks = false;
         return;
     }
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");

@@ -213,6 +213,7 @@ typedef struct bp_finding {
     uint64_t tids[BP_SIGNATURE_STACK_MAX];
     size_t tid_count;
     char thread_name[64]; /* "": not known */
+    bool is_of_stacks;    /* found in stacks.json, which an index does not read */
 } bp_finding;
 
 /* The path of the evidence for jq, and the next thing to look at; "" for none. */

@@ -124,7 +124,7 @@ void bp_sign_findings(const bp_report_file *report, const bp_findings *findings,
                       bp_signature *ret_signature) {
     const bp_finding *finding = findings->rows, *end = finding + findings->count;
     char folder[128] = "", detail[80] = "", name[64];
-    while (finding < end && !is_about_program(finding->diagnosis)) {
+    while (finding < end && (finding->is_of_stacks || !is_about_program(finding->diagnosis))) {
         finding++;
     }
     if (finding == end) {
