@@ -421,6 +421,27 @@ holds '.log | .counts.warn == 100 and (.newest_warnings | map(.message) == [rang
     wrong "it is $(jq -c .log out)"
 rm warnings.zip # without a manifest
 
+fact 'Markdown has the findings, the screen and what is attached, and nothing in the report is markup'
+python3 - <<'END'
+import json, zipfile
+with zipfile.ZipFile("markup.zip", "w") as report:
+    report.writestr("metadata.json", json.dumps({
+        "schema": 2, "app": {"name": "view`er @root", "version": "1"}, "report_type": "bugreport",
+        "description": "`" * 200 + "\n" + "`" * 80 + "\n@root #1 <b>", "exit": {"status": 1}}))
+    report.writestr("manifest.json", json.dumps({"artefacts": [
+        {"name": "metadata.json", "status": "ok"}, {"name": "a`b.txt", "status": "truncated"},
+        {"name": "gone.txt", "status": "failed", "missing": True}]}))
+END
+exits 0 show --markdown markup.zip
+expect_same 'the title' '## `` view`er @root 1 ``: exited with status 1' "$(head -n 1 out)"
+expect_same 'the fences' 2 "$(grep -cE '^ {0,3}`{80}' out)"
+grep -q '^- \*\*warning\*\*: `.*exit' out || wrong "it is $(cat out)"
+expect_same 'what is attached' 'Attached: `markup.zip`: `metadata.json`, `` a`b.txt ``' "$(tail -n 1 out)"
+expect_misuse '--markdown is of the whole report' show --markdown --json markup.zip
+mv out issue
+exits 0 send --print issue markup.zip
+rm markup.zip
+
 fact 'a crash names its signal and its functions, and the machine its limits'
 exits 0 show crash.zip
 for line in '!! crash in draw: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[crash.json\]' \

@@ -14,6 +14,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/review.h"
+#include "cli/show.h"
 #include "print/fill.h"
 #include "send/deliver.h"
 #include "send/destination.h"
@@ -23,6 +24,7 @@
 typedef struct send_options {
     const char *to, *config_path, *ca_cert;
     uint64_t max_bytes;
+    size_t print;
     bool allows_http, has_consent, is_dry_run, as_json, is_queued, is_retry;
 } send_options;
 
@@ -40,6 +42,13 @@ static bool read_secret(const bp_cli_option *option, const char *text, void *fie
         memset((char *)(uintptr_t)text, '*', strlen(text));
     }
     return is_read;
+}
+
+enum { PRINT_NOTHING, PRINT_ISSUE };
+
+static bool read_print(const bp_cli_option *option, const char *text, void *field) {
+    static const char *const names[] = {[PRINT_NOTHING] = "none", [PRINT_ISSUE] = "issue", NULL};
+    return bp_cli_find_choice(option, text, names, field);
 }
 
 static const bp_cli_option option_rows[] = {
@@ -64,6 +73,8 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(send_options, is_retry, 0, "retry",
                 "send also what waits in the queue for its time,\nor was stopped"),
     BP_CLI_FLAG(send_options, is_dry_run, 0, "dry-run", "print what would be sent"),
+    BP_CLI_VALUE(send_options, print, 0, "print", "issue",
+                 "send nothing: print Markdown for an issue\ntracker or a mail", read_print, NULL),
     BP_CLI_FLAG(send_options, as_json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
 
@@ -435,7 +446,9 @@ static bool check_usage(const send_options *options, char **operands) {
                        options->is_dry_run;
     if (operands[0] == NULL && !options->is_queued) {
         (void)bp_cli_say_usage("a report is missing");
-    } else if (operands[0] != NULL && options->to == NULL) {
+    } else if (options->print != PRINT_NOTHING && (options->is_queued || options->to != NULL)) {
+        (void)bp_cli_say_usage("--print sends nothing: it excludes --to and --queue");
+    } else if (options->print == PRINT_NOTHING && operands[0] != NULL && options->to == NULL) {
         (void)bp_cli_say_usage("--to is missing");
     } else if (options->is_queued && has_request) {
         (void)bp_cli_say_usage("--queue sends as the configuration says: it excludes options of a "
@@ -446,6 +459,14 @@ static bool check_usage(const send_options *options, char **operands) {
         return true;
     }
     return false;
+}
+
+static bp_cli_exit print_issues(char **paths) {
+    bp_cli_exit result = BP_CLI_COMPLETE;
+    for (; *paths != NULL && result == BP_CLI_COMPLETE; paths++) {
+        result = bp_cli_show_markdown(*paths);
+    }
+    return result;
 }
 
 /* Sends to a destination that was found; NULL: all of the queue. */
@@ -468,6 +489,9 @@ static bp_cli_exit run(void *context, char **operands) {
     char room[PATH_MAX], *line = NULL;
     if (!check_usage(options, operands)) {
         return BP_CLI_USAGE;
+    }
+    if (options->print != PRINT_NOTHING) {
+        return print_issues(operands);
     }
     const char *to = options->to;
     const char *config_path = bp_cli_send_config(options->config_path, room, sizeof room);
@@ -499,6 +523,7 @@ const bp_cli_command bp_cli_send_command = {
     "send reports to a server or a directory",
     "Usage: bugpack send --to WHERE [OPTION]... REPORT...\n"
     "       bugpack send --queue [--to NAME [REPORT...]] [OPTION]...\n"
+    "       bugpack send --print issue REPORT...\n"
     "\n"
     "Send reports by HTTPS, or copy them to a directory, and print where they went.\n"
     "Without --yes, or consent in the configuration, print what is in each report\n"

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/pager.h"
@@ -20,7 +21,7 @@
 #include "stacks/stacks.h"
 
 typedef struct show_options {
-    bool as_json, is_all;
+    bool as_json, as_markdown, is_all;
     uint64_t max_bytes;
     bp_cli_screen screen;
 } show_options;
@@ -460,7 +461,7 @@ static void print_log(const bp_facts *facts) {
     }
 }
 
-static void print_screen(const bp_facts *facts, bool is_all) {
+static void print_screen(const bp_facts *facts, bool is_all, bool has_findings) {
     /* What is more than lines. */
     static void (*const own[BP_SECTION_COUNT])(const bp_facts *facts) = {
         [BP_SECTION_FINDINGS] = print_findings,
@@ -469,6 +470,9 @@ static void print_screen(const bp_facts *facts, bool is_all) {
         [BP_SECTION_LOG] = print_log};
     print_identity(facts);
     for (size_t i = 0; i < BP_SECTION_COUNT; i++) {
+        if (i == BP_SECTION_FINDINGS && !has_findings) {
+            continue;
+        }
         if (own[i] != NULL) {
             own[i](facts);
         } else {
@@ -478,6 +482,84 @@ static void print_screen(const bp_facts *facts, bool is_all) {
     if (is_all) {
         print_stacks(facts);
     }
+}
+
+/* --- Markdown ----------------------------------------------------------------------------- */
+
+/* Prints a text of the report as code, in which an issue tracker interprets nothing: no markup, no
+ * name of a person, no number of an issue. */
+static void put_code(const char *text) {
+    char safe[4 * BP_SENTENCE_BYTES];
+    size_t longest = 0, run = 0;
+    bp_cli_escape(text, safe, sizeof safe);
+    for (const char *at = safe; *at != '\0'; at++) {
+        run = *at == '`' ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    const char *blank = longest > 0 ? " " : ""; /* beside a backtick of the text */
+    for (size_t i = 0; i <= longest; i++) {
+        (void)putchar('`');
+    }
+    (void)printf("%s%s%s", blank, safe, blank);
+    for (size_t i = 0; i <= longest; i++) {
+        (void)putchar('`');
+    }
+}
+
+static void put_findings(const bp_findings *findings) {
+    uint64_t other_count = bp_findings_other_count(findings);
+    for (size_t i = 0; i < findings->count; i++) {
+        const char *next = bp_findings_next(findings, i);
+        (void)printf("- **%s**: ", bp_severity_name(bp_finding_severity(&findings->rows[i])));
+        put_code(findings->rows[i].sentence.text);
+        if (next[0] != '\0') {
+            (void)fputs("; next: ", stdout);
+            put_code(next);
+        }
+        (void)putchar('\n');
+    }
+    if (findings->count == 0 || other_count > 0) {
+        (void)printf(findings->count == 0 ? "- no finding\n" : "- and %" PRIu64 " more\n",
+                     other_count);
+    }
+}
+
+static void put_attached(const bp_facts *facts, const char *path) {
+    const char *separator = ": ";
+    (void)fputs("\nAttached: ", stdout);
+    put_code(strcmp(path, "-") == 0 ? "the report" : bp_cli_base_name(path));
+    BP_JSON_EACH (line, bp_json_tree_rows(facts->manifest, "artefacts")) {
+        const char *status = bp_json_tree_text_or(line, "status", "");
+        if (strcmp(status, "ok") == 0 || strcmp(status, "truncated") == 0) {
+            (void)fputs(separator, stdout);
+            put_code(bp_json_tree_text_or(line, "name", "?"));
+            separator = ", ";
+        }
+    }
+    (void)putchar('\n');
+}
+
+/* For an issue tracker or a mail. Lines of the screen are shorter than the fence around them, so
+ * that nothing in the report ends it. */
+static void print_markdown(const bp_facts *facts, const char *path, bool is_all) {
+    static const char fence[] = "````````````````````````````````````````"
+                                "````````````````````````````````````````";
+    const bp_json_tree *report = bp_json_tree_object(facts->document, "report");
+    char title[256];
+    (void)snprintf(title, sizeof title, "%s %s", bp_json_tree_text_or(report, "app", "a program"),
+                   bp_json_tree_text_or(report, "version", ""));
+    title[strcspn(title, "\n")] = '\0';
+    (void)fputs("## ", stdout);
+    put_code(title);
+    (void)printf(": %s\n\n", bp_json_tree_text_or(report, "_kind", "report"));
+    put_findings(&facts->findings);
+    (void)printf("\n%stext\n", fence);
+    screen.columns = sizeof fence - 2;
+    screen.has_colour = false;
+    screen.has_utf8 = true;
+    print_screen(facts, is_all, false);
+    (void)printf("%s\n", fence);
+    put_attached(facts, path);
 }
 
 /* --- the command -------------------------------------------------------------------------- */
@@ -493,12 +575,14 @@ static bp_cli_exit show_facts(const char *path, const show_options *options) {
         status = bp_facts_print(facts, &text, &error);
         (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
         bp_buffer_release(&text);
+    } else if (status == BUGPACK_OK && options->as_markdown) {
+        print_markdown(facts, path, options->is_all);
     } else if (status == BUGPACK_OK) {
         look_at_screen(&options->screen);
         if (!options->screen.has_no_pager) {
             bp_cli_pager_begin();
         }
-        print_screen(facts, options->is_all);
+        print_screen(facts, options->is_all, true);
         bp_cli_pager_end();
     }
     bp_facts_close(facts);
@@ -538,8 +622,11 @@ static bp_cli_exit show_entry(const char *path, const char *name, const show_opt
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(show_options, as_json, 0, "json", "JSON instead of text"),
+    BP_CLI_FLAG(show_options, as_markdown, 0, "markdown",
+                "Markdown for an issue tracker or a mail"),
     BP_CLI_FLAG(show_options, is_all, 0, "all", "also every frame, and the threads of bugpack"),
-    BP_CLI_SCREEN_OPTIONS(show_options, screen), BP_CLI_CONTENT_OPTION(show_options),
+    BP_CLI_SCREEN_OPTIONS(show_options, screen),
+    BP_CLI_CONTENT_OPTION(show_options),
     BP_CLI_OPTIONS_END};
 
 static const show_options defaults = {.max_bytes = BP_CLI_CONTENT_BYTES};
@@ -550,7 +637,17 @@ bp_cli_exit bp_cli_show_report(const char *path, const bp_cli_screen *wanted) {
     return show_facts(path, &options);
 }
 
-static bp_cli_exit run(void *options, char **operands) {
+bp_cli_exit bp_cli_show_markdown(const char *path) {
+    show_options options = defaults;
+    options.as_markdown = true;
+    return show_facts(path, &options);
+}
+
+static bp_cli_exit run(void *context, char **operands) {
+    const show_options *options = context;
+    if (options->as_markdown && (options->as_json || operands[1] != NULL)) {
+        return bp_cli_say_usage("--markdown is of the whole report, and excludes --json and ENTRY");
+    }
     return operands[1] != NULL ? show_entry(operands[0], operands[1], options)
                                : show_facts(operands[0], options);
 }

@@ -27,4 +27,7 @@ bp_cli_reader bp_cli_read_colour;
 /* Prints the first screen of the report at `path`. Reports a failure. */
 bp_cli_exit bp_cli_show_report(const char *path, const bp_cli_screen *screen);
 
+/* The same as Markdown, with what is attached. */
+bp_cli_exit bp_cli_show_markdown(const char *path);
+
 #endif
