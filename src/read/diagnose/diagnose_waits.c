@@ -1257,6 +1257,13 @@ static void add_unread(const bp_json_tree *file, unread_input *input) {
     input->first = input->first == NULL && bytes > 0 ? socket : input->first;
 }
 
+/* True if there was no time to look in all processes for one that has the same socket. */
+static bool was_search_cut(const bp_evidence *evidence) {
+    const bp_json_tree *search = bp_json_tree_object(evidence->files_rest, "other_ends");
+    return search != NULL && !bp_json_tree_is_true(search, "complete") &&
+           bp_json_tree_uint_or(search, "denied_processes", 0) == 0;
+}
+
 /* No thread ran in the window, so what could be read at its beginning still can be at its end. */
 void bp_diagnose_input_not_read(bp_evidence *evidence) {
     const bp_thread *sleeper = NULL;
@@ -1265,7 +1272,7 @@ void bp_diagnose_input_not_read(bp_evidence *evidence) {
         add_unread(evidence->files.rows[i], &input);
     }
     if ((input.connection_count == 0 && input.byte_count == 0) ||
-        evidence->window_ms < answer_min_ms) {
+        evidence->window_ms < answer_min_ms || was_search_cut(evidence)) {
         return;
     }
     for (size_t i = 0; i < evidence->thread_count; i++) {
