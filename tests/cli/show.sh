@@ -433,9 +433,13 @@ with zipfile.ZipFile("markup.zip", "w") as report:
         {"name": "gone.txt", "status": "failed", "missing": True}]}))
 END
 exits 0 show --markdown markup.zip
+# shellcheck disable=SC2016 # backticks are text here
 expect_same 'the title' '## `` view`er @root 1 ``: exited with status 1' "$(head -n 1 out)"
+# shellcheck disable=SC2016
 expect_same 'the fences' 2 "$(grep -cE '^ {0,3}`{80}' out)"
+# shellcheck disable=SC2016
 grep -q '^- \*\*warning\*\*: `.*exit' out || wrong "it is $(cat out)"
+# shellcheck disable=SC2016
 expect_same 'what is attached' 'Attached: `markup.zip`: `metadata.json`, `` a`b.txt ``' "$(tail -n 1 out)"
 expect_misuse '--markdown is of the whole report' show --markdown --json markup.zip
 mv out issue
