@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -124,7 +125,7 @@ static bugpack_status keep(void *context, const void *bytes, size_t byte_count) 
 }
 
 /* The number that the library has in the helper. */
-enum { helper_library_fd = 3 };
+enum { helper_library_fd = 3, helper_lacks_memory = 71 /* EX_OSERR of sysexits.h */ };
 
 /* 0; ETIMEDOUT; EPROTO if the helper failed or printed too much; any other errno if it could not be
  * started. */
@@ -150,8 +151,9 @@ static int run_helper(const char *path, const char *const *arguments, int librar
         if (status != BUGPACK_OK) {
             (void)bp_child_kill(&child, SIGKILL, kill_grace_ns);
         }
-        bool is_good = WIFEXITED(child.wait_status) && WEXITSTATUS(child.wait_status) == 0;
-        result = status == BUGPACK_OK && is_good ? 0 : EPROTO;
+        int exit_status = WIFEXITED(child.wait_status) ? WEXITSTATUS(child.wait_status) : -1;
+        result = status == BUGPACK_OK && exit_status == 0 ? 0 : EPROTO;
+        result = status == BUGPACK_OK && exit_status == helper_lacks_memory ? ENOMEM : result;
         result = status == BUGPACK_ERR_TIMEOUT ? ETIMEDOUT : result;
     }
     bp_file_close(ends[0]);
@@ -181,7 +183,8 @@ bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t sl
                            : "the helper that loads it gave no answer that makes sense");
         errno = 0;
     } else {
-        (void)snprintf(reason, reason_bytes, "the helper could not be started: %s",
+        (void)snprintf(reason, reason_bytes, "the helper %s: %s",
+                       result == ENOMEM ? "could not load it" : "could not be started",
                        strerror(result));
         errno = result;
     }
@@ -262,6 +265,13 @@ static bool calibrate(int library_fd, uint64_t slot, const char *prefix,
     return bp_calibration_is_plausible(ret_calibration);
 }
 
+/* True if a limit of this process may be why an allocator could not be tried. */
+static bool lacks_address_space(void) {
+    static const size_t needed_bytes = (size_t)64 << 20;
+    void *space = mmap(NULL, needed_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return space == MAP_FAILED || munmap(space, needed_bytes) != 0;
+}
+
 /*
  * Drops the privileges of the helper's own file and inherited ones: bugpack may be installed with
  * CAP_SYS_PTRACE, and any user could name any library to it.
@@ -287,9 +297,11 @@ int bp_calibration_help(int argument_count, char **arguments) {
 #endif
     /* PDEATHSIG last, because a change of the user resets it (prctl(2)). */
     if (!drop_capabilities() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
-        !calibrate((int)library_fd, slot, prefix, &calibration)) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
         return 1;
+    }
+    if (!calibrate((int)library_fd, slot, prefix, &calibration)) {
+        return lacks_address_space() ? helper_lacks_memory : 1;
     }
     bp_calibration_format(slot, &calibration, answer);
     size_t length = strlen(answer);

@@ -53,7 +53,8 @@ bool bp_calibration_owners_count(int fd);
  * `library_fd`. It has only the environment that the C library needs, and no descriptor but the
  * library and a pipe; it drops every privilege before it loads anything, and is killed after
  * `timeout_ms`. False with a clause in `reason`, and with errno where the helper could not be
- * started, else 0. It is a child of this process: a host that waits for any child may reap it.
+ * started or a limit leaves it too little memory, else 0. It is a child of this process: a host
+ * that waits for any child may reap it.
  */
 bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t slot,
                         const char *prefix, uint32_t timeout_ms, bp_calibration *ret_calibration,

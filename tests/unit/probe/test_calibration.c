@@ -134,5 +134,7 @@ Test(calibration, believes_a_helper_only_if_it_ends_well_in_time_and_briefly) {
         cr_expect(strstr(outcome_of(slow[i], false), "did not end in time") != NULL, "%s", slow[i]);
     }
     cr_expect(strstr(outcome_of("", true), "could not be started: No such file") != NULL);
+    cr_expect(strstr(outcome_of(GOOD "; exit 71", true), "could not load it: Cannot allocate") !=
+              NULL);
     cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "every child was reaped");
 }
