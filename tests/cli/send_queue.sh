@@ -60,6 +60,15 @@ expect_same 'the queue' 0 "$(queued dir)"
 [ -f one.zip ] || wrong 'the report has gone'
 expect_same 'the modes' '700 700' "$(stat -c %a $queue $queue/dir | tr '\n' ' ' | sed 's/ $//')"
 
+fact 'on a terminal a bar names the report that is sent, also where the command names none'
+configure "$(destination dir "$scratch/inbox" 'consent = ask')"
+exits 3 send --queue --to dir one.zip two.zip
+TERM=xterm timeout 60 python3 "$source_dir/tests/support/answer.py" n "$BUGPACK" send --queue --yes >out 2>err </dev/null
+expect_status 0 $?
+expect_out 'one.zip: 100 % of '
+expect_out 'two.zip: 100 % of '
+expect_same 'the queue' 0 "$(queued dir)"
+
 fact 'what does not arrive waits, from a quarter of an hour on, and is in the queue once'
 configure "$(destination s "$http/status/500" 'method = POST')"
 exits 3 send --queue --to s one.zip

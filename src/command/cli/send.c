@@ -313,6 +313,9 @@ static void say_event(void *context, const bp_sender_event *event) {
     clear_bar(&it->now);
     it->now.destination = event->destination;
     it->now.path = event->name;
+    if (event->outcome == BP_SENDER_BEGUN) {
+        return;
+    }
     if (event->outcome == BP_SENDER_SENT) {
         bp_send_destination_show(event->destination, it->now.shown);
         say_sent(&it->now, event->report_id, event->item->bytes, event->text, event->http_status);

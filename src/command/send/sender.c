@@ -134,6 +134,7 @@ static bugpack_status attempt(work *it, bp_send_item *item, const bp_send_report
     if (status != BUGPACK_OK) {
         return status;
     }
+    say(it, BP_SENDER_BEGUN, item, "");
     bp_send_deliver(it->destination, report, sender->progress, sender->context, &result);
     bp_sender_event event = {.destination = it->destination,
                              .name = report->name,

@@ -13,8 +13,9 @@
 #include "send/destination.h"
 #include "send/queue.h"
 
-/* What became of a report. */
+/* How far a report has come. */
 typedef enum bp_sender_outcome {
+    BP_SENDER_BEGUN, /* `progress` is about this one from here on */
     BP_SENDER_SENT,
     BP_SENDER_DEFERRED, /* it is tried again at `next_secs` of the item */
     BP_SENDER_HELD,     /* until somebody changes something */
