@@ -156,6 +156,8 @@ exits 1 redact app.log -o x.zip
 printf 'nonsense\n' >bad
 exits 2 redact plain.zip --redact bad -o x.zip
 expect_err 'rules, line 1: expected "key = value"'
+exits 2 redact plain.zip --redact bad -o x.zip --json
+expect_same 'the event' 'failed plain.zip' "$(jq -r '"\(.event) \(.path)"' out)"
 exits 1 capture --pid "$target" --redact absent
 [ ! -e x.zip ] || wrong 'a report was written'
 
