@@ -90,19 +90,15 @@ static bp_json_tree *read_state(int dir_fd, const char *name) {
     return tree;
 }
 
-/* Writes the document, which is finished, to a file that then gets the name. */
-static bugpack_status write_state(const bp_send_queue *queue, const char *destination,
-                                  const char *name, bp_json *json, bugpack_error *error) {
+/* Writes the text to a file that then gets the name. */
+static bugpack_status replace(const bp_send_queue *queue, const char *destination, const char *name,
+                              const bp_buffer *text, bugpack_error *error) {
     char temporary[BP_PRIVATE_FILE_NAME_BYTES];
-    bugpack_status status = bp_json_finish(json, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
     int dir_fd = open_destination(queue, destination);
     int fd = dir_fd >= 0 ? bp_private_file_open_named(dir_fd, temporary) : -1;
     bool is_written = false;
     if (fd >= 0) {
-        int failure = bp_file_write_all(fd, json->out->data, json->out->size);
+        int failure = bp_file_write_all(fd, text->data, text->size);
         errno = failure;
         is_written =
             failure == 0 && fsync(fd) == 0 && renameat(dir_fd, temporary, dir_fd, name) == 0;
@@ -112,9 +108,25 @@ static bugpack_status write_state(const bp_send_queue *queue, const char *destin
             errno = saved_errno;
         }
     }
-    status = is_written ? BUGPACK_OK : fail(queue, destination, "write", error);
+    bugpack_status status = is_written ? BUGPACK_OK : fail(queue, destination, "write", error);
     bp_file_close(fd);
     bp_file_close(dir_fd);
+    return status;
+}
+
+static void begin_state(bp_json *json, bp_buffer *text) {
+    bp_buffer_init(text, state_max_bytes);
+    bp_json_begin(json, text);
+}
+
+/* Finishes a document of begin_state, which becomes the state of that name, and releases it. */
+static bugpack_status save_state(const bp_send_queue *queue, const char *destination,
+                                 const char *name, bp_json *json, bugpack_error *error) {
+    bugpack_status status = bp_json_finish(json, error);
+    if (status == BUGPACK_OK) {
+        status = replace(queue, destination, name, json->out, error);
+    }
+    bp_buffer_release(json->out);
     return status;
 }
 
@@ -127,8 +139,7 @@ bugpack_status bp_send_queue_save_item(const bp_send_queue *queue, const char *d
     char name[300];
     bp_json json;
     bp_buffer text;
-    bp_buffer_init(&text, state_max_bytes);
-    bp_json_begin(&json, &text);
+    begin_state(&json, &text);
     bp_json_add_uint(&json, "queued_us", item->queued_us);
     bp_json_add_uint(&json, "attempts", item->attempt_count);
     bp_json_add_uint(&json, "next_time", item->next_secs);
@@ -136,23 +147,18 @@ bugpack_status bp_send_queue_save_item(const bp_send_queue *queue, const char *d
     bp_json_add_bool(&json, "consent", item->has_consent);
     bp_json_add_bool(&json, "stopped", item->is_stopped);
     name_state(item->name, name);
-    bugpack_status status = write_state(queue, destination, name, &json, error);
-    bp_buffer_release(&text);
-    return status;
+    return save_state(queue, destination, name, &json, error);
 }
 
 bugpack_status bp_send_queue_save(const bp_send_queue *queue, const char *destination,
                                   const bp_send_state *state, bugpack_error *error) {
     bp_json json;
     bp_buffer text;
-    bp_buffer_init(&text, state_max_bytes);
-    bp_json_begin(&json, &text);
+    begin_state(&json, &text);
     bp_json_add_uint(&json, "next_time", state->next_secs);
     bp_json_add_uint(&json, "day", state->day);
     bp_json_add_uint(&json, "day_bytes", state->day_bytes);
-    bugpack_status status = write_state(queue, destination, state_name, &json, error);
-    bp_buffer_release(&text);
-    return status;
+    return save_state(queue, destination, state_name, &json, error);
 }
 
 void bp_send_queue_load(const bp_send_queue *queue, const char *destination,
