@@ -102,8 +102,12 @@ bugpack_status bp_cli_review_ask(int zip_fd, const char *question, const char *d
     return status;
 }
 
+bool bp_cli_review_can_ask(void) {
+    return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+}
+
 bool bp_cli_review_prepare(bool is_reviewed, bp_cli_exit *ret_exit) {
-    if (is_reviewed && (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)) {
+    if (is_reviewed && !bp_cli_review_can_ask()) {
         *ret_exit = bp_cli_say_usage(
             "--review needs a terminal as standard input and standard error, to ask there");
         return false;

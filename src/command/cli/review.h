@@ -16,6 +16,9 @@
 #define BP_CLI_REVIEW_OPTION(type, field)                                                          \
     BP_CLI_FLAG(type, field, 0, "review", "print what is in the report, and ask before writing\nit")
 
+/* True if a person can be asked: standard input and standard error are a terminal. */
+bool bp_cli_review_can_ask(void);
+
 /* Checks that somebody can be asked. False after a usage error. */
 bool bp_cli_review_prepare(bool is_reviewed, bp_cli_exit *ret_exit);
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "cli/event.h"
+#include "cli/files.h"
 #include "cli/hand_over.h"
 #include "cli/interrupt.h"
 #include "cli/option.h"
@@ -140,6 +141,16 @@ typedef struct sending {
     uint64_t drawn_ns;
 } sending;
 
+/* `destination` is NULL for all of the queue. */
+static void begin(sending *it, const send_options *options,
+                  const bp_send_destination *destination) {
+    *it = (sending){.options = options, .destination = destination};
+    it->has_bar = !options->as_json && bp_cli_is_terminal(STDERR_FILENO);
+    if (destination != NULL) {
+        bp_send_destination_show(destination, it->shown);
+    }
+}
+
 /* A bp_send_progress: draws a line on a terminal, and hears of signals. */
 static bool show_progress(void *context, uint64_t sent_bytes, uint64_t total_bytes) {
     static const uint64_t pause_ns = 100 * BP_NS_PER_MS;
@@ -147,8 +158,7 @@ static bool show_progress(void *context, uint64_t sent_bytes, uint64_t total_byt
     char total[BP_FILL_BYTES], name[64];
     uint64_t now = bp_clock_monotonic_ns();
     if (it->has_bar && total_bytes > 0 && now - it->drawn_ns >= pause_ns) {
-        const char *slash = strrchr(it->path, '/');
-        bp_cli_escape(slash != NULL ? slash + 1 : it->path, name, sizeof name);
+        bp_cli_escape(bp_cli_base_name(it->path), name, sizeof name);
         (void)fprintf(stderr, "\r\033[K%s: %3u %% of %s", name,
                       (unsigned)((double)sent_bytes * 100 / (double)total_bytes),
                       bp_fill_bytes((double)total_bytes, total));
@@ -202,7 +212,7 @@ static bugpack_status ask(const sending *it, const bp_send_report *report, bugpa
     case BP_SEND_ASK:
         break;
     }
-    if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+    if (!bp_cli_review_can_ask()) {
         return bp_fail(error, BUGPACK_ERR_DENIED,
                        "not sent without consent: use --yes, or consent = always of the "
                        "destination; bugpack redact --list shows what is in it");
@@ -251,9 +261,8 @@ static bp_cli_exit send_all(const send_options *options, const bp_send_destinati
     bp_cli_exit worst = BP_CLI_COMPLETE;
     bugpack_error error = BUGPACK_ERROR_INIT;
     int woken_fd;
-    sending it = {.options = options, .destination = destination};
-    bp_send_destination_show(destination, it.shown);
-    it.has_bar = !options->as_json && bp_cli_is_terminal(STDERR_FILENO);
+    sending it;
+    begin(&it, options, destination);
     if (paths[0] != NULL && paths[1] != NULL && !bp_send_destination_takes_many(destination)) {
         return bp_cli_say_usage("a PUT to one URL replaces the report before: end its path with /, "
                                 "which adds the report's name");
@@ -339,10 +348,9 @@ static bool show_queue_progress(void *context, uint64_t sent_bytes, uint64_t tot
 static bugpack_status enqueue(queue_run *it, const bp_send_queue *queue, bugpack_error *error) {
     bp_send_report report;
     sending *now = &it->now;
-    bool can_ask = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
     bool has_consent = now->options->has_consent;
     bugpack_status status = bp_send_report_open(now->path, NULL, &report, error);
-    if (status == BUGPACK_OK && can_ask && !has_consent) {
+    if (status == BUGPACK_OK && !has_consent && bp_cli_review_can_ask()) {
         status = ask(now, &report, error);
         has_consent = status == BUGPACK_OK && now->destination->consent == BP_SEND_ASK;
     }
@@ -422,13 +430,10 @@ static bp_cli_exit run_queue(const send_options *options, const bp_send_settings
     char room[PATH_MAX];
     bp_send_queue queue;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    queue_run it = {.now = {.options = options, .destination = destination}, .settings = settings};
+    queue_run it = {.settings = settings};
     int woken_fd;
     bp_cli_exit result = BP_CLI_FAILED;
-    it.now.has_bar = !options->as_json && bp_cli_is_terminal(STDERR_FILENO);
-    if (destination != NULL) {
-        bp_send_destination_show(destination, it.now.shown);
-    }
+    begin(&it.now, options, destination);
     if (bp_send_queue_open(bp_cli_send_queue(settings, room, sizeof room), &queue, &error) !=
             BUGPACK_OK ||
         bp_cli_interrupt_catch(&woken_fd, &error) != BUGPACK_OK) {
