@@ -157,11 +157,10 @@ static bool is_name(const char *text) {
 static bugpack_status find_or_add(const file_reader *it, const bp_configuration_row *row,
                                   bp_send_destination **ret_destination, bugpack_error *error) {
     bp_send_settings *settings = it->settings;
-    for (size_t i = 0; i < settings->count; i++) {
-        if (strcmp(settings->destinations[i].name, row->subsection) == 0) {
-            *ret_destination = &settings->destinations[i];
-            return BUGPACK_OK;
-        }
+    const bp_send_destination *found = bp_send_settings_find(settings, row->subsection);
+    if (found != NULL) {
+        *ret_destination = &settings->destinations[found - settings->destinations];
+        return BUGPACK_OK;
     }
     if (!is_name(row->subsection) || settings->count == BP_SEND_DESTINATION_MAX) {
         return bp_fail(

@@ -37,8 +37,7 @@ typedef struct bp_http_request {
 } bp_http_request;
 
 typedef struct bp_http_answer {
-    long status; /* 100 to 999; 0: there was none */
-    uint64_t sent_bytes;
+    long status;                   /* 100 to 999; 0: there was none */
     uint64_t retry_after_secs;     /* 0: not said */
     char body[BP_HTTP_BODY_BYTES]; /* its beginning, as a text */
 } bp_http_answer;

@@ -52,8 +52,8 @@ static bool load_all(void) {
 typedef struct transfer {
     const bp_http_request *request;
     bp_http_answer *answer;
-    uint64_t offset, total_bytes; /* of the body */
-    size_t body_bytes;            /* of the answer, as far as it is kept */
+    uint64_t offset, sent_bytes, total_bytes; /* of the body */
+    size_t body_bytes;                        /* of the answer, as far as it is kept */
     uint64_t answer_bytes;
     bool is_cancelled, is_unreadable, is_too_long;
     CURL *handle;
@@ -202,7 +202,7 @@ static bugpack_status judge(const transfer *it, CURLcode code, bugpack_error *er
                        curl.describe(code));
     }
     bool is_success = it->answer->status >= 200 && it->answer->status < 300;
-    return !is_success || it->answer->sent_bytes >= it->total_bytes
+    return !is_success || it->sent_bytes >= it->total_bytes
                ? BUGPACK_OK
                : bp_fail(error, BUGPACK_ERR_IO,
                          "the server answered %ld before it had the whole report",
@@ -225,7 +225,7 @@ static bugpack_status perform(transfer *it, const char *url, bugpack_error *erro
     (void)curl.get(it->handle, CURLINFO_RETRY_AFTER, &retry_after); /* also of a date */
     answer->status = status;
     answer->retry_after_secs = bp_backoff_bound(retry_after > 0 ? (uint64_t)retry_after : 0);
-    answer->sent_bytes = (uint64_t)uploaded;
+    it->sent_bytes = (uint64_t)uploaded;
     return judge(it, code, error);
 }
 

@@ -198,7 +198,7 @@ static bugpack_status run_destination(work *it, const char *name, bugpack_error 
 
 bugpack_status bp_sender_run(const bp_sender *sender, const bp_send_queue *queue,
                              bugpack_error *error) {
-    int fd = fcntl(queue->fd, F_DUPFD_CLOEXEC, 0);
+    int fd = openat(queue->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     bugpack_status status = BUGPACK_OK;
     if (dir == NULL) {
@@ -206,7 +206,6 @@ bugpack_status bp_sender_run(const bp_sender *sender, const bp_send_queue *queue
         bp_file_close(fd);
         return status;
     }
-    rewinddir(dir); /* the offset is shared */
     for (struct dirent *entry; status == BUGPACK_OK && (entry = readdir(dir)) != NULL;) {
         const bp_send_destination unknown = {.name = entry->d_name};
         const bp_send_destination *found = bp_send_settings_find(sender->settings, entry->d_name);

@@ -59,11 +59,7 @@ bool bp_url_parse(const char *text, bp_url *ret_url) {
     if (memchr(text, '@', (size_t)(end - text)) != NULL || !parse_host(text, end, &url)) {
         return false;
     }
-    text = end;
-    url.path = take(&text, "?");
-    if (*text == '?') {
-        url.query = (bp_url_part){text + 1, strlen(text + 1)};
-    }
+    url.path = take(&end, "?");
     *ret_url = url;
     return true;
 }

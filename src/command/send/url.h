@@ -17,11 +17,10 @@ typedef struct bp_url_part {
 /* What is missing has no bytes. All parts are in the text that was parsed. */
 typedef struct bp_url {
     bool is_https;
-    bp_url_part user;  /* without "@" */
-    bp_url_part host;  /* with the brackets of an IPv6 address */
-    bp_url_part port;  /* without ":" */
-    bp_url_part path;  /* with its first "/" */
-    bp_url_part query; /* without "?" */
+    bp_url_part user; /* without "@" */
+    bp_url_part host; /* with the brackets of an IPv6 address */
+    bp_url_part port; /* without ":" */
+    bp_url_part path; /* with its first "/", and without the query */
 } bp_url;
 
 enum { BP_URL_BYTES = 8192 };
