@@ -486,6 +486,12 @@ static void print_screen(const bp_facts *facts, bool is_all, bool has_findings) 
 
 /* --- Markdown ----------------------------------------------------------------------------- */
 
+static void put_backticks(size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        (void)putchar('`');
+    }
+}
+
 /* Prints a text of the report as code, in which an issue tracker interprets nothing: no markup, no
  * name of a person, no number of an issue. */
 static void put_code(const char *text) {
@@ -497,13 +503,9 @@ static void put_code(const char *text) {
         longest = run > longest ? run : longest;
     }
     const char *blank = longest > 0 ? " " : ""; /* beside a backtick of the text */
-    for (size_t i = 0; i <= longest; i++) {
-        (void)putchar('`');
-    }
+    put_backticks(longest + 1);
     (void)printf("%s%s%s", blank, safe, blank);
-    for (size_t i = 0; i <= longest; i++) {
-        (void)putchar('`');
-    }
+    put_backticks(longest + 1);
 }
 
 static void put_findings(const bp_findings *findings) {
@@ -518,9 +520,10 @@ static void put_findings(const bp_findings *findings) {
         }
         (void)putchar('\n');
     }
-    if (findings->count == 0 || other_count > 0) {
-        (void)printf(findings->count == 0 ? "- no finding\n" : "- and %" PRIu64 " more\n",
-                     other_count);
+    if (findings->count == 0) {
+        (void)puts("- no finding");
+    } else if (other_count > 0) {
+        (void)printf("- and %" PRIu64 " more\n", other_count);
     }
 }
 
