@@ -1,4 +1,3 @@
-#include "cli/hand_over.h"
 #include "cli/run_session.h"
 
 #include <inttypes.h>
@@ -16,6 +15,7 @@
 
 #include "base/utf8.h"
 #include "cli/event.h"
+#include "cli/hand_over.h"
 #include "cli/output.h"
 #include "cli/publish.h"
 #include "report/recover.h"

@@ -201,7 +201,7 @@ static void say_sent(const sending *it, const char *report_id, uint64_t bytes, c
 
 /* --- sending -------------------------------------------------------------------------------- */
 
-/* Whether the report may leave: a person has seen what is in it, or has decided before. */
+/* OK if the report may leave: a person has seen what is in it, or has decided before. */
 static bugpack_status ask(const sending *it, const bp_send_report *report, bugpack_error *error) {
     char question[BP_SEND_SHOWN_BYTES + 64];
     switch (it->destination->consent) {
@@ -283,7 +283,7 @@ static bp_cli_exit send_all(const send_options *options, const bp_send_destinati
 
 /* --- the queue ------------------------------------------------------------------------------ */
 
-/* What a run through the queue has come to. */
+/* The outcome of a run through the queue. */
 typedef struct queue_run {
     sending now;
     const bp_send_settings *settings;

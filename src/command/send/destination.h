@@ -76,7 +76,7 @@ bugpack_status bp_send_destination_check(bp_send_destination *destination, const
 /* True if each report gets a place of its own there: a PUT to one URL replaces the last. */
 bool bp_send_destination_takes_many(const bp_send_destination *destination);
 
-/* What may be shown of it: never a signature, a password, a key or a header. */
+/* The URL or path, without a signature, a password or a key: it may be shown. */
 void bp_send_destination_show(const bp_send_destination *destination,
                               char out[BP_SEND_SHOWN_BYTES]);
 

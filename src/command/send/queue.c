@@ -183,7 +183,7 @@ static bool is_item(const char *name) {
            strcmp(name + length - end, extension) == 0;
 }
 
-/* What is known of the report of that name. False if it has gone. */
+/* Reads the state of the report of that name. False if it has gone. */
 static bool read_item(int dir_fd, const char *name, bp_send_item *item) {
     char state[300];
     struct stat info;
@@ -264,7 +264,7 @@ bugpack_status bp_send_queue_remove(const bp_send_queue *queue, const char *dest
     char state[300];
     int dir_fd = open_destination(queue, destination);
     name_state(item->name, state);
-    /* Of what is left by an interruption in between, nothing is a report. */
+    /* An interruption in between leaves the state, which is no report. */
     bool is_removed = dir_fd >= 0 && unlinkat(dir_fd, item->name, 0) == 0;
     bugpack_status status = is_removed ? BUGPACK_OK : fail(queue, destination, "remove", error);
     if (is_removed) {

@@ -39,7 +39,7 @@ bugpack_status bp_send_queue_add(const bp_send_queue *queue, const bp_send_setti
                                  const bp_send_report *report, bool has_consent,
                                  bugpack_error *error);
 
-/* What is known of a report there. Times are since 1970. */
+/* A report there and its state. Times are since 1970. */
 typedef struct bp_send_item {
     char name[256]; /* of the zip */
     uint64_t bytes, queued_us;
@@ -49,7 +49,7 @@ typedef struct bp_send_item {
     char answer[512]; /* the last one, or why it is stopped */
 } bp_send_item;
 
-/* The same of a destination. */
+/* The state of a destination. */
 typedef struct bp_send_state {
     uint64_t next_secs;
     uint64_t day, day_bytes; /* what was sent since 1970 + `day` days */

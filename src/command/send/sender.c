@@ -38,7 +38,7 @@ static void say(const work *it, bp_sender_outcome outcome, const bp_send_item *i
     it->sender->say(it->sender->context, &event);
 }
 
-/* Whether something but the time keeps a report from being sent; it was said. */
+/* True, after an event, if something but the time keeps the report from being sent. */
 static bool is_kept(const work *it, const bp_send_item *item, uint64_t now) {
     const bp_send_destination *destination = it->destination;
     uint64_t max_age_secs = it->sender->settings->max_age_secs;
@@ -61,7 +61,7 @@ static bool is_kept(const work *it, const bp_send_item *item, uint64_t now) {
     return true;
 }
 
-/* Whether it waits for its time; it was said. */
+/* True, after an event, if the report waits for its time. */
 static bool waits(const work *it, bp_send_item *item, uint64_t now) {
     uint64_t next = item->next_secs > it->state.next_secs ? item->next_secs : it->state.next_secs;
     uint64_t day = now / secs_per_day, limit = it->destination->max_daily_bytes;

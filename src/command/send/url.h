@@ -14,7 +14,7 @@ typedef struct bp_url_part {
     size_t bytes;
 } bp_url_part;
 
-/* What is missing has no bytes. All parts are in the text that was parsed. */
+/* A part that is missing has no bytes. All parts are in the text that was parsed. */
 typedef struct bp_url {
     bool is_https;
     bp_url_part user; /* without "@" */
