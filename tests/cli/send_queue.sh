@@ -31,6 +31,12 @@ destination() {
     shift 2
     printf '%s\n' "$@"
 }
+# posts_to PATH [LINE...]: the destination s is this path of the server.
+posts_to() {
+    post_path=$1
+    shift
+    configure "$(destination s "$http/$post_path" 'method = POST' "$@")"
+}
 # queued NAME: how many reports wait for it.
 queued() {
     find "$queue/$1" -name '*.zip' | wc -l
@@ -70,7 +76,7 @@ expect_out 'two.zip: 100 % of '
 expect_same 'the queue' 0 "$(queued dir)"
 
 fact 'what does not arrive waits, from a quarter of an hour on, and is in the queue once'
-configure "$(destination s "$http/status/500" 'method = POST')"
+posts_to status/500
 exits 3 send --queue --to s one.zip
 expect_err 's: one.zip: the server answered 500; again after '
 expect_same 'the sidecar' '1 the server answered 500 false' "$(sidecar s '"\(.attempts) \(.last_answer) \(.stopped)"')"
@@ -89,7 +95,7 @@ expect_same 'the attempts' 2 "$(sidecar s .attempts)"
 expect_wait 1740 3600 "$(sidecar s .next_time)"
 
 fact 'it arrives when the server is back, with the same key'
-configure "$(destination s "$http/post" 'method = POST')"
+posts_to post
 exits 0 send --queue --retry --json
 expect_same 'the event' "sent one.zip s $id 200" "$(jq -r '"\(.event) \(.path) \(.destination) \(.report_id) \(.status)"' out)"
 cat out >>events.jsonl
@@ -98,7 +104,7 @@ expect_same 'the keys' "$id $id $id" \
 expect_same 'the queue' 0 "$(find $queue/s -name '*.zip*' | wc -l)"
 
 fact 'Retry-After decides when, and for the whole destination'
-configure "$(destination s "$http/status/429/3600" 'method = POST')"
+posts_to status/429/3600
 exits 3 send --queue --to s one.zip two.zip
 count=$(requests)
 expect_wait 3500 3600 "$(jq -s 'map(.next_time) | max' $queue/s/*.json)"
@@ -106,13 +112,13 @@ exits 3 send --queue --to s three.zip
 expect_same 'the requests' "$count" "$(requests)"
 expect_same 'the queue' 3 "$(queued s)"
 rm -r "$queue/s"
-configure "$(destination s "$http/status/503/$(LC_ALL=C date -u -d '2 hours' '+%a,%%20%d%%20%b%%20%Y%%20%H:%M:%S%%20GMT')" 'method = POST')"
+posts_to "status/503/$(LC_ALL=C date -u -d '2 hours' '+%a,%%20%d%%20%b%%20%Y%%20%H:%M:%S%%20GMT')"
 exits 3 send --queue --to s one.zip
 expect_wait 7000 7200 "$(jq -s 'map(.next_time) | max' $queue/s/*.json)"
 rm -r "$queue/s"
 
 fact 'a status of 4xx stops it, and is said until somebody retries'
-configure "$(destination s "$http/status/403" 'method = POST')"
+posts_to status/403
 exits 1 send --queue --to s one.zip
 expect_err 's: one.zip: kept: the server answered 403'
 count=$(requests)
@@ -120,11 +126,11 @@ exits 1 send --queue --json
 expect_same 'the event' 'kept one.zip the server answered 403' "$(jq -r '"\(.event) \(.path) \(.error)"' out)"
 cat out >>events.jsonl
 expect_same 'the requests' "$count" "$(requests)"
-configure "$(destination s "$http/post" 'method = POST')"
+posts_to post
 exits 0 send --queue --retry
 
 fact 'without consent it waits in the queue, and consent can come later'
-configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
+posts_to post 'consent = ask'
 count=$(requests)
 exits 3 send --queue --to s one.zip
 expect_err 'nobody has consented'
@@ -132,20 +138,20 @@ exits 3 send --queue
 expect_same 'the requests' "$count" "$(requests)"
 exits 0 send --queue --yes
 expect_same 'the requests' $((count + 1)) "$(requests)"
-configure "$(destination s "$http/status/503" 'method = POST' 'consent = ask')"
+posts_to status/503 'consent = ask'
 exits 3 send --queue --yes --to s one.zip
-configure "$(destination s "$http/post" 'method = POST' 'consent = never')"
+posts_to post 'consent = never'
 exits 3 send --queue --retry --yes
 expect_err 's: one.zip: kept: its destination has consent = never'
-configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
+posts_to post 'consent = ask'
 exits 0 send --queue --retry
 
 fact 'the consent of a person is to the report that waits, and to no other version of it'
-configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
+posts_to post 'consent = ask'
 exits 3 send --queue --to s one.zip
 "$BUGPACK" redact one.zip -o redacted.zip >out 2>err || wrong "$(cat err)"
 count=$(requests)
-configure "$(destination s "$http/status/503" 'method = POST' 'consent = ask')"
+posts_to status/503 'consent = ask'
 # agrees STATUS REPORT: a person on a terminal queues it, and agrees.
 agrees() {
     TERM=xterm timeout 60 python3 "$source_dir/tests/support/answer.py" y "$BUGPACK" send --queue --to s "$2" \
@@ -159,7 +165,7 @@ expect_same 'the requests' "$count" "$(requests)"
 agrees 3 one.zip
 expect_out 'the server answered 503'
 expect_same 'the state' true "$(sidecar s .consent)"
-configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
+posts_to post 'consent = ask'
 exits 0 send --queue --retry
 expect_same 'the requests' $((count + 2)) "$(requests)"
 
@@ -167,7 +173,7 @@ fact 'what is left of an earlier report is nothing to the next'
 count=$(requests)
 for left in consent stopped; do
     printf '{"attempts":9,"next_time":0,"last_answer":"x","%s":true}\n' $left >"$queue/s/$id-one.zip.json"
-    configure "$(destination s "$http/post" 'method = POST' 'consent = ask')"
+    posts_to post 'consent = ask'
     exits 3 send --queue --to s one.zip
     expect_err 'nobody has consented'
     expect_same 'the requests' "$count" "$(requests)"
@@ -176,41 +182,33 @@ for left in consent stopped; do
 done
 
 fact 'the queue has bounds: of count, bytes, size, age and bytes a day; nothing is deleted'
-configure "$(destination s "$http/status/503" 'method = POST')
-[queue]
-maxCount = 1"
+posts_to status/503 '[queue]' 'maxCount = 1'
 exits 3 send --queue --to s one.zip
 exits 1 send --queue --to s two.zip
 expect_err 'two.zip: the queue is full: it has 1 reports'
-configure "$(destination s "$http/post" 'method = POST')
-[queue]
-maxBytes = $(($(wc -c <one.zip) + 10))"
+posts_to post '[queue]' "maxBytes = $(($(wc -c <one.zip) + 10))"
 exits 1 send --queue --to s two.zip
 expect_err 'the queue is full'
-configure "$(destination s "$http/post" 'method = POST' 'maxBytes = 10')"
+posts_to post 'maxBytes = 10'
 exits 1 send --queue --retry
 expect_err 'larger than maxBytes'
-configure "$(destination s "$http/post" 'method = POST')
-[queue]
-maxAge = 1h"
+posts_to post '[queue]' 'maxAge = 1h'
 jq -c '.queued_us -= 7200e6' "$queue"/s/*.zip.json >aged.json
 cp aged.json "$(echo "$queue"/s/*.zip.json)"
 exits 1 send --queue
 expect_err 'it has waited for longer than maxAge'
 expect_same 'the queue' 1 "$(queued s)"
-configure "$(destination s "$http/post" 'method = POST' "maxBytesPerDay = $(($(stat -c %s one.zip two.zip | sort -n | tail -n 1) + 10))")"
+posts_to post "maxBytesPerDay = $(($(stat -c %s one.zip two.zip | sort -n | tail -n 1) + 10))"
 exits 3 send --queue --retry --to s two.zip
 expect_same 'the queue' 1 "$(queued s)"
 exits 3 send --queue --retry --json
 expect_same 'the reason' 'deferred maxBytesPerDay is reached' "$(jq -r '"\(.event) \(.error)"' out)"
 cat out >>events.jsonl
-configure "$(destination s "$http/post" 'method = POST')"
+posts_to post
 exits 0 send --queue --retry
 
 fact 'the age of a report begins when it is queued, as a link or a copy of an older file'
-configure "$(destination s "$http/post" 'method = POST')
-[queue]
-maxAge = 1h"
+posts_to post '[queue]' 'maxAge = 1h'
 touch -d '20 days ago' three.zip
 exits 0 send --queue --to s three.zip
 "$BUGPACK" send --queue --to s - <three.zip >out 2>err || wrong "a copy is not sent: $(cat err)"
@@ -219,18 +217,18 @@ fact 'a network that is down costs one attempt, not one for each report'
 configure "$(destination s http://127.0.0.1:1/ 'method = POST')"
 exits 3 send --queue --to s one.zip two.zip three.zip
 expect_same 'the attempts' 1 "$(jq -s 'map(.attempts) | add' $queue/s/*.zip.json)"
-configure "$(destination s "$http/flaky/1" 'method = POST')"
+posts_to flaky/1
 exits 3 send --queue --retry
-configure "$(destination s "$http/post" 'method = POST')"
+posts_to post
 exits 0 send --queue --retry
 expect_same 'the queue' 0 "$(queued s)"
 
 fact 'there is one sender at a time, and whoever adds a report waits for it'
-configure "$(destination s "$http/stall" 'method = POST')"
+posts_to stall
 start "$BUGPACK" send --queue --to s one.zip
 first=$pid
 await 'holds "select(.path == \"/stall\")" server/requests'
-configure "$(destination s "$http/post" 'method = POST')"
+posts_to post
 exits 0 send --queue
 expect_err 'another process sends from this queue'
 start "$BUGPACK" send --queue --to s two.zip
@@ -253,12 +251,12 @@ expect_misuse '--retry needs --queue' send --retry --to s one.zip
 expect_misuse 'it excludes options of a request' send --queue --dry-run --to s one.zip
 
 fact 'what is in the queue and not a report, or of a destination that is gone, is said and stays'
-configure "$(destination s "$http/status/503" 'method = POST')"
+posts_to status/503
 exits 3 send --queue --to s one.zip
 configure "$(destination t "$http/post" 'method = POST')"
 exits 3 send --queue
 expect_err 's: one.zip: kept: the configuration has no such destination'
-configure "$(destination s "$http/post" 'method = POST')"
+posts_to post
 cp "$(echo "$queue"/s/*.zip)" link.zip
 for file in "$queue"/s/*.zip; do
     rm "$file"
