@@ -113,13 +113,18 @@ Test(system, a_path_is_on_the_last_file_system_of_the_longest_mount_point) {
                                "nas:/export rw,user_id=0\n"
                                "64 27 0:40 / /mnt rw - tmpfs none rw\n"
                                "65 64 0:41 / /mnt rw - nfs4 10.0.0.1:/mnt rw\n"
-                               "malformed\n";
+                               "66 27 0:42 / /mnt/my\\040disk rw - nfs4 nas:/a\\134b\\043c rw\n"
+                               "malformed\n"
+                               "67 27 0:43 / /cut\\04 rw - nfs4 nas:/cut\\ rw\n";
     static const struct {
         const char *path, *point, *type, *source;
         uint64_t minor;
     } cases[] = {{"/mnt/nas/a", "/mnt/nas", "fuse.sshfs", "nas:/export", 39},
                  {"/mnt/nas", "/mnt/nas", "fuse.sshfs", "nas:/export", 39},
                  {"/mnt/nasal", "/mnt", "nfs4", "10.0.0.1:/mnt", 41},
+                 {"/mnt/my disk/a", "/mnt/my disk", "nfs4", "nas:/a\\b#c", 42},
+                 {"/mnt/my\\040disk", "/mnt", "nfs4", "10.0.0.1:/mnt", 41},
+                 {"/cut\\04", "/cut\\04", "nfs4", "nas:/cut\\", 43},
                  {"/home", "/", "ext4", "/dev/vda", 1}};
     bp_mount mount;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

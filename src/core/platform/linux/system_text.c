@@ -87,15 +87,33 @@ bool bp_mount_is_read_only(const char *text, size_t text_bytes, unsigned major, 
     return false;
 }
 
-static bool is_below(const char *path, bp_proc_scan point) {
-    size_t length = (size_t)(point.end - point.next);
-    bool is_root = length == 1;
-    return strncmp(path, point.next, length) == 0 &&
-           (is_root || path[length] == '/' || path[length] == '\0');
+/* The next byte of a word: the kernel writes blanks, newlines and backslashes of a name as "\040"
+ * (mangle, fs/proc_namespace.c). */
+static char take_escaped(bp_proc_scan *word) {
+    const char *at = word->next++;
+    bool is_escape = *at == '\\' && word->end - at >= 4;
+    if (is_escape) {
+        word->next = at + 4;
+    }
+    return is_escape ? (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0')) : *at;
 }
 
-static void copy_word(bp_proc_scan word, char *out, size_t out_bytes) {
-    (void)snprintf(out, out_bytes, "%.*s", (int)(word.end - word.next), word.next);
+static bool is_below(const char *path, bp_proc_scan point) {
+    bool is_root = point.end - point.next == 1;
+    while (point.next < point.end) {
+        if (*path == '\0' || *path++ != take_escaped(&point)) {
+            return false;
+        }
+    }
+    return is_root || *path == '/' || *path == '\0';
+}
+
+static void copy_escaped(bp_proc_scan word, char *out, size_t out_bytes) {
+    size_t length = 0;
+    while (word.next < word.end && length + 1 < out_bytes) {
+        out[length++] = take_escaped(&word);
+    }
+    out[length] = '\0';
 }
 
 bool bp_mount_find(const char *text, size_t text_bytes, const char *path, bp_mount *ret_mount) {
@@ -114,12 +132,12 @@ bool bp_mount_find(const char *text, size_t text_bytes, const char *path, bp_mou
         }
         best = (size_t)(point.end - point.next);
         *ret_mount = (bp_mount){.minor = 0};
-        copy_word(point, ret_mount->point, sizeof ret_mount->point);
+        copy_escaped(point, ret_mount->point, sizeof ret_mount->point);
         if (bp_proc_take_word(&line, &word)) {
-            copy_word(word, ret_mount->type, sizeof ret_mount->type);
+            copy(word, ret_mount->type, sizeof ret_mount->type);
         }
         if (bp_proc_take_word(&line, &word)) {
-            copy_word(word, ret_mount->source, sizeof ret_mount->source);
+            copy_escaped(word, ret_mount->source, sizeof ret_mount->source);
         }
         uint64_t major;
         (void)(bp_proc_take_number(&device, 10, &major) && bp_proc_take_byte(&device, ':') &&
