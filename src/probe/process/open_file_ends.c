@@ -135,7 +135,8 @@ static bool add_process(struct search *search, uint64_t pid) {
     return has_memory;
 }
 
-/* A new one in place of the former. False without memory. */
+/* A new one in place of the former; none without memory, which is false: one whose processes were
+ * not all read would prove to the next report that nobody has an end. */
 static bool read_pass(struct search *search) {
     bp_proc_list pids = {.count = 0};
     free_pass(search->pass);
@@ -153,6 +154,9 @@ static bool read_pass(struct search *search) {
     if (has_memory) {
         pass->found.is_cut = pass->found.is_cut || at < pids.count;
         qsort(pass->rows, pass->count, sizeof *pass->rows, compare_rows);
+    } else {
+        free_pass(pass);
+        search->pass = NULL;
     }
     bp_proc_list_release(&pids);
     return has_memory;
