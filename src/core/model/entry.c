@@ -46,6 +46,11 @@ bp_entry_id bp_entry_find(const char *name) {
     return (bp_entry_id)find_row(bp_entry_in_process(name));
 }
 
+bool bp_entry_is_late(const char *name) {
+    bp_entry_id id = bp_entry_find(name);
+    return id < BP_ENTRY_COUNT && (bp_entries[id].flags & BP_ENTRY_LATE) != 0;
+}
+
 unsigned bp_entry_rank(const char *name) {
     if (bp_entry_is_same(name, bp_entries[BP_ENTRY_MANIFEST].name)) {
         return UINT_MAX;

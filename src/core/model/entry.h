@@ -13,8 +13,16 @@ typedef enum bp_entry_form {
     BP_ENTRY_JSON_LINES /* one document a line */
 } bp_entry_form;
 
-/* Whether `without_entries` may name it, and whether a host may provide it itself. */
-enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_BOTH = 3 };
+/* OPTIONAL: `without_entries` may name it. HOSTS: a host may provide it itself. LATE: ours is made
+ * when the window of the report has passed. */
+enum {
+    BP_ENTRY_FIXED = 0,
+    BP_ENTRY_OPTIONAL = 1,
+    BP_ENTRY_HOSTS = 2,
+    BP_ENTRY_LATE = 4,
+    BP_ENTRY_OPTIONAL_LATE = BP_ENTRY_OPTIONAL | BP_ENTRY_LATE,
+    BP_ENTRY_HOSTS_LATE = BP_ENTRY_HOSTS | BP_ENTRY_LATE
+};
 
 /* How an entry gives way to a limit of the whole report (model/fit.h): not in part, or its oldest
  * lines or frames first. */
@@ -34,7 +42,7 @@ typedef enum bp_entry_cut {
  * A report of limited size loses the entries with the largest `worth` first, after those that have
  * no row, and never one of worth 0. A name that ends in '/' stands for all below it. What is a
  * SOURCE is made by the provider bp_source_<provider> (sources/register.c); what changes fast has
- * the first turns, and the last one comes when the window has passed.
+ * the first turns.
  */
 /* clang-format off */
 #define BP_ENTRIES(ROW, SOURCE) \
@@ -50,7 +58,7 @@ typedef enum bp_entry_cut {
            threads, has_process, 256 << 10, 4) \
     SOURCE(FILES, "files.json", JSON, OPTIONAL, 3, WHOLE, "paths of open files, addresses of peers", \
            open_files, has_process, 128 << 10, 5) \
-    SOURCE(SYSTEM, "system.json", JSON, OPTIONAL, 2, WHOLE, "distribution, path of the program", \
+    SOURCE(SYSTEM, "system.json", JSON, OPTIONAL_LATE, 2, WHOLE, "distribution, path of the program", \
            system, is_first, 4 << 10, 8) \
     SOURCE(HEAP_STATE, "heap-state.json", JSON, OPTIONAL, 2, WHOLE, "numbers alone", \
            heap_state, is_own, 64, 7) \
@@ -62,7 +70,7 @@ typedef enum bp_entry_cut {
     ROW(SESSION, "session.json", JSON, HOSTS, 4, WHOLE, "what the program says of itself") \
     ROW(CHANNEL_STATE, "channel-state.json", JSON, HOSTS, 4, WHOLE, "what the program says of itself") \
     ROW(LOGS, "logs.jsonl", JSON_LINES, OPTIONAL, 5, LINES, "log messages: addresses, paths, names") \
-    ROW(LOG_FILES, "logs/", ANY, HOSTS, 8, LINES, "log files: addresses, paths, names") \
+    ROW(LOG_FILES, "logs/", ANY, HOSTS_LATE, 8, LINES, "log files: addresses, paths, names") \
     ROW(NOTIFICATIONS, "notifications.json", JSON, OPTIONAL, 4, WHOLE, "what the user was shown") \
     ROW(TRAFFIC, "traffic.pcap", ANY, OPTIONAL, 6, FRAMES, "TRAFFIC with its payload") \
     ROW(TRAFFIC_INDEX, "traffic-index.jsonl", JSON_LINES, OPTIONAL, 6, INDEX, "names of channels and messages") \
@@ -95,6 +103,9 @@ extern const bp_entry_row bp_entries[BP_ENTRY_COUNT];
 /* The row of a name, or BP_ENTRY_COUNT: what a host provides under a name of its own. Upper and
  * lower case are alike. The directory of a further process in front does not count. */
 bp_entry_id bp_entry_find(const char *name);
+
+/* True if the row of a name says LATE. */
+bool bp_entry_is_late(const char *name);
 
 /*
  * The place of an entry in a report. Entries without a row share one, after those with one; then

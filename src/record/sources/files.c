@@ -209,7 +209,7 @@ bugpack_status bp_source_file(const bp_report_context *context, const bp_file_pl
         .release = free_watched_file,
         /* One byte more is read, to find the line that a cut falls into. */
         .limit_bytes = (size_t)file->plan.limit_bytes + 1,
-        .is_late = bp_entry_find(plan->name) == BP_ENTRY_LOG_FILES,
+        .is_late = bp_entry_is_late(plan->name),
         .timeout_ms = context->config->provider_timeout_ms};
     return bp_provider_list_add(context->providers, &spec, error);
 }

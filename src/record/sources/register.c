@@ -94,7 +94,7 @@ bugpack_status bp_sources_register(const bp_report_context *context, bugpack_err
             .context = source,
             .release = drop_source,
             .limit_bytes = rows[i].limit_bytes,
-            .is_late = i + 1 == sizeof rows / sizeof rows[0],
+            .is_late = bp_entry_is_late(rows[i].name),
             .timeout_ms = context->config->provider_timeout_ms};
         bool is_wanted = !is_of_crash || rows[i].applies == has_stacks;
         if (is_wanted && rows[i].applies(context)) {
