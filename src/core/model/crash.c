@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "model/fields.h"
 #include "model/metadata.h"
 #include "platform/linux/proc_text.h"
@@ -229,16 +230,15 @@ static const char *exception_type(const bp_crash_page *page, const bp_crash_back
 
 /* By std::terminate, or because the host says so: it may also abort while it handles one. */
 static bool is_uncaught(const bp_crash_page *page, const bp_crash_backtrace *backtrace) {
-    static const char *const enders[] = {"_ZSt9terminatev", "__gxx_personality_v0",
-                                         "__clang_call_terminate", "__cxa_throw", "__cxa_rethrow"};
+    static const char *const enders[] = {"_ZSt9terminatev",        "__gxx_personality_v0",
+                                         "__clang_call_terminate", "__cxa_throw",
+                                         "__cxa_rethrow",          NULL};
     bool is_found = page->is_exception_told != 0;
     const bp_stacks *stacks = backtrace->stacks;
     const bp_stack_thread *thread = stacks != NULL ? crashed_thread(page, stacks) : NULL;
     for (size_t i = 0; thread != NULL && !is_found && i < thread->frame_count; i++) {
         const char *symbol = stacks->places[stacks->frames[thread->first_frame + i].place].symbol;
-        for (size_t k = 0; symbol != NULL && k < sizeof enders / sizeof enders[0]; k++) {
-            is_found = is_found || strcmp(symbol, enders[k]) == 0;
-        }
+        is_found = symbol != NULL && bp_array_has_text(enders, symbol);
     }
     return is_found && exception_type(page, backtrace) != NULL;
 }

@@ -188,12 +188,10 @@ static int open_chosen(bp_stack_file *file) {
 }
 
 int bp_stack_file_open_reported(const char *path, const char *build_id) {
-    static const char *const foreign[] = {"/net/", "/proc/", "/dev/", "/sys/"};
+    static const char *const foreign[] = {"/net/", "/proc/", "/dev/", "/sys/", NULL};
     bool is_other;
-    bool may_open = path[0] == '/' && strstr(path, "/../") == NULL;
-    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
-        may_open = may_open && strncmp(path, foreign[i], strlen(foreign[i])) != 0;
-    }
+    bool may_open =
+        path[0] == '/' && strstr(path, "/../") == NULL && !bp_array_has_start(foreign, path);
     return may_open ? open_of_build(path, build_id, &is_other) : -1;
 }
 
