@@ -27,8 +27,15 @@
 #include "platform/linux/system_text.h"
 
 enum { extra_max = 64, target_max = 16 };
-static const size_t locks_bytes_max = (size_t)256 * 1024;
+static const size_t kept_bytes_max = (size_t)256 * 1024;
 static const uint64_t cpu_max_ns = 2 * BP_NS_PER_MS, server_cpu_ns = 20 * BP_NS_PER_MS;
+
+/* A file of /proc that is read once, for all threads that need it one after the other. */
+struct kept_file {
+    char path[48]; /* "": not yet read */
+    char *text;
+    size_t bytes;
+};
 
 struct finder {
     const bp_process_threads *processes; /* of the report */
@@ -39,8 +46,7 @@ struct finder {
     bool has_searched; /* for who has the other end of the pipe of a further one */
     bool has_asked;    /* for the server of a file system, which takes longer */
     uint64_t deadline_ns, cpu_end_ns;
-    char *locks; /* /proc/locks; NULL: not yet read */
-    size_t locks_bytes;
+    struct kept_file locks, mounts; /* the second: of one process at a time */
 };
 
 /* A thread's wait; its links are not yet known. */
@@ -60,6 +66,19 @@ static uint64_t cpu_ns(void) {
 
 static bool has_time(const struct finder *finder) {
     return cpu_ns() < finder->cpu_end_ns && bp_clock_monotonic_ns() < finder->deadline_ns;
+}
+
+/* False where it is empty, or cannot be read. */
+static bool read_kept(struct kept_file *file, const char *path) {
+    if (file->text == NULL) {
+        file->text = malloc(kept_bytes_max);
+    }
+    if (file->text != NULL && strcmp(file->path, path) != 0) {
+        ssize_t length = bp_proc_read_small(AT_FDCWD, path, file->text, kept_bytes_max);
+        file->bytes = length > 0 ? (size_t)length : 0;
+        (void)snprintf(file->path, sizeof file->path, "%s", path);
+    }
+    return file->bytes > 0;
 }
 
 /* A process by its id, which is read the first time; NULL where it is not known. */
@@ -212,16 +231,8 @@ static uint64_t find_description_holder(struct finder *finder, const bp_process_
     return holder;
 }
 
-/* Reads /proc/locks anew for each report. */
 static bool read_locks(struct finder *finder) {
-    if (finder->locks == NULL) {
-        finder->locks = malloc(locks_bytes_max);
-        ssize_t length = finder->locks == NULL ? -1
-                                               : bp_proc_read_small(AT_FDCWD, "/proc/locks",
-                                                                    finder->locks, locks_bytes_max);
-        finder->locks_bytes = length > 0 ? (size_t)length : 0;
-    }
-    return finder->locks_bytes > 0;
+    return read_kept(&finder->locks, "/proc/locks");
 }
 
 static void set_lock(struct wait *wait, bp_file_lock_kind kind, uint64_t holder) {
@@ -257,7 +268,7 @@ static bool find_file_lock(struct finder *finder, const bp_process_threads *proc
     wanted.inode = found.stx_ino;
     wanted.major = found.stx_dev_major;
     wanted.minor = found.stx_dev_minor;
-    if (!bp_file_lock_find_holder(finder->locks, finder->locks_bytes, &wanted, &holder)) {
+    if (!bp_file_lock_find_holder(finder->locks.text, finder->locks.bytes, &wanted, &holder)) {
         return false;
     }
     const struct sought sought = {.path = wait->is.path, .lock = &holder};
@@ -275,8 +286,8 @@ static bool find_lease(struct finder *finder, const bp_process_threads *process,
                        const bp_thread_state *thread, struct wait *wait) {
     bp_file_lock lease;
     if (strcmp(thread->read.wait_channel, "__break_lease") != 0 || !read_locks(finder) ||
-        !bp_file_lock_find_lease(finder->locks, finder->locks_bytes, &lease) || lease.pid <= 0 ||
-        (uint64_t)lease.pid == process->pid) {
+        !bp_file_lock_find_lease(finder->locks.text, finder->locks.bytes, &lease) ||
+        lease.pid <= 0 || (uint64_t)lease.pid == process->pid) {
         return false;
     }
     set_lock(wait, BP_FILE_LOCK_LEASE, (uint64_t)lease.pid);
@@ -372,22 +383,20 @@ static bool find_peer(struct finder *finder, const bp_process_threads *process,
 /* --- file systems, semaphores ------------------------------------------------------------- */
 
 /* The mount of the path that a call was given, or of its descriptor. */
-static bool find_mount(const bp_process_threads *process, const bp_thread_state *thread,
-                       const bp_file_call *call, bp_mount *ret_mount) {
-    char path[1024], fd[24], *text = malloc(locks_bytes_max);
+static bool find_mount(struct finder *finder, const bp_process_threads *process,
+                       const bp_thread_state *thread, const bp_file_call *call,
+                       bp_mount *ret_mount) {
+    char path[1024], fd[24], mounts[48];
     (void)snprintf(fd, sizeof fd, "%" PRId32, call->fd);
+    (void)snprintf(mounts, sizeof mounts, "/proc/%" PRIu64 "/mountinfo", process->pid);
     bool has_path = call->path == 0 && read_path(process->pid, fd, path, sizeof path);
-    ssize_t length = text == NULL ? -1
-                                  : bp_proc_read_at(AT_FDCWD, text, locks_bytes_max,
-                                                    "/proc/%" PRIu64 "/mountinfo", process->pid);
-    bool is_found = (has_path || thread->path != NULL) && length > 0 &&
-                    bp_mount_find(text, (size_t)length, has_path ? path : thread->path, ret_mount);
-    free(text);
-    return is_found;
+    return (has_path || thread->path != NULL) && read_kept(&finder->mounts, mounts) &&
+           bp_mount_find(finder->mounts.text, finder->mounts.bytes, has_path ? path : thread->path,
+                         ret_mount);
 }
 
-/* Of FUSE, NFS or SMB, where the kernel waits for an answer, by the function that does. A path that
- * leads there by a symbolic link is not known to. */
+/* Of FUSE, NFS or SMB, where the kernel waits for an answer, by the function that does. A path
+ * that leads there by a symbolic link is not recognised. */
 static bool find_filesystem(struct finder *finder, const bp_process_threads *process,
                             const bp_thread_state *thread, struct wait *wait) {
     static const char *const functions[] = {
@@ -398,7 +407,8 @@ static bool find_filesystem(struct finder *finder, const bp_process_threads *pro
     bp_mount mount;
     if (!bp_array_has_start(functions, thread->read.wait_channel) ||
         !bp_file_call_find(process->arch, &thread->read.syscall, &call) ||
-        !find_mount(process, thread, &call, &mount) || !bp_array_has_start(types, mount.type)) {
+        !find_mount(finder, process, thread, &call, &mount) ||
+        !bp_array_has_start(types, mount.type)) {
         return false;
     }
     wait->is.kind = BP_WAIT_FOR_FILESYSTEM;
@@ -410,9 +420,8 @@ static bool find_filesystem(struct finder *finder, const bp_process_threads *pro
         const struct sought sought = {.path = "/dev/fuse", .connection = mount.minor};
         finder->cpu_end_ns += finder->has_asked ? 0 : server_cpu_ns;
         finder->has_asked = true;
-        uint64_t server = find_description_holder(finder, process, &sought);
-        wait->targets[0] = server;
-        wait->target_count = server != 0;
+        wait->targets[0] = find_description_holder(finder, process, &sought);
+        wait->target_count = wait->targets[0] != 0;
     }
     return true;
 }
@@ -560,7 +569,7 @@ static bool find_process_wait(struct finder *finder, const bp_process_threads *p
         return true;
     }
     bool is_stuck = follow_all(finder, &wait, &chain);
-    bool is_known = chain.count > 0 ? is_stuck || is_lock(wait.is.kind) : false;
+    bool is_known = chain.count > 0 && (is_stuck || is_lock(wait.is.kind));
     if (!(is_known || is_object(wait.is.kind)) || !bp_thread_has_stayed(process->pid, thread)) {
         return true;
     }
@@ -597,7 +606,8 @@ bugpack_status bp_threads_find_processes(bp_process_threads *processes, size_t c
         bp_process_threads_release(&finder->extra[i]);
     }
     if (finder != NULL) {
-        free(finder->locks);
+        free(finder->locks.text);
+        free(finder->mounts.text);
     }
     free(finder);
     return has_memory ? BUGPACK_OK : bp_fail_memory(error, "find what threads wait for");
