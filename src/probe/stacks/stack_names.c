@@ -366,19 +366,23 @@ static char *demangle_type(describing *with, const char *type) {
 
 /*
  * Symbols last, and lines after all symbols: without the time for them, addresses, files and build
- * ids are there. What was found for another process is found first.
+ * ids are there. Before both come the names that another process of the report had. False without
+ * memory.
  */
 static bool describe_places(bp_stack_files *files, uint64_t until_ns, bp_stacks *out) {
     static void (*const steps[])(describing *, const bp_stack_file *,
                                  bp_stack_place *) = {add_symbol, add_lines};
     describing with = {.files = files};
     bool *is_known = calloc(out->place_count + 1, sizeof *is_known);
-    for (size_t i = 0; is_known != NULL && i < out->place_count; i++) {
+    if (is_known == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < out->place_count; i++) {
         uint32_t file = out->places[i].module;
         is_known[i] =
             file == BP_STACK_NO_MODULE || bp_place_cache_find(&files->items[file], &out->places[i]);
     }
-    for (size_t step = 0; is_known != NULL && step < sizeof steps / sizeof steps[0]; step++) {
+    for (size_t step = 0; step < sizeof steps / sizeof steps[0]; step++) {
         out->undescribed_count = 0;
         for (size_t i = 0; i < out->place_count; i++) {
             if (is_known[i]) {
@@ -396,14 +400,13 @@ static bool describe_places(bp_stack_files *files, uint64_t until_ns, bp_stacks 
     }
     out->is_mangled = with.is_mangled;
     bool is_whole = out->undescribed_count == 0 && !with.is_mangled && !files->lacked_memory;
-    for (size_t i = 0; is_known != NULL && is_whole && i < out->place_count; i++) {
+    for (size_t i = 0; is_whole && i < out->place_count; i++) {
         if (!is_known[i]) {
             bp_place_cache_keep(&files->items[out->places[i].module], &out->places[i]);
         }
     }
-    bool has_memory = is_known != NULL;
     free(is_known);
-    return has_memory;
+    return true;
 }
 
 /* Keeps the files that frames are in, and numbers the places by them. */
