@@ -39,9 +39,8 @@ void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTE
 /* Appends the same name whole, where a line is only for it. False where the frame has none. */
 bool bp_frame_append_name(bp_buffer *out, const bp_frame_text *frame);
 
-/* True for code of the C or C++ library, or of a module that comes with Python; and of Python
- * itself.
- */
+/* True for code of the C or C++ library, or of a module that comes with Python; the second one, for
+ * code of Python itself. */
 bool bp_frame_is_of_library(const bp_frame_text *frame);
 bool bp_frame_is_of_interpreter(const bp_frame_text *frame);
 

@@ -31,8 +31,8 @@ typedef struct bp_wait_link {
 
 #define BP_WAIT_LINK_MAX 8
 
-/* That a thread waits for another process: the first of the chain, which waits for the second. None
- * has to be known of a file system and a semaphore. */
+/* A thread waits for another process: the first of the chain, which waits for the second. The chain
+ * of a file system or a semaphore may be empty. */
 typedef struct bp_process_wait {
     bp_process_wait_kind kind;
     uint32_t fd; /* of a file lock; or the number of a semaphore in its set */

@@ -37,8 +37,8 @@ bool bp_machine_cgroups_read(const bp_machine_cgroups *cgroups, int cgroup_fd,
 bool bp_machine_cgroups_of_process(const char *lines, size_t lines_bytes, bp_system *system,
                                    bp_machine_summary *summary);
 
-/* Fills them with the groups of an earlier reading, and what is counted in each now. False without
- * memory. */
+/* Gives the system the groups of an earlier reading, with the counts that each has now. False
+ * without memory. */
 bool bp_machine_cgroups_again(const bp_system *before, bp_system *system,
                               bp_machine_summary *summary);
 

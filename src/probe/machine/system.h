@@ -24,8 +24,8 @@ bp_known_uint bp_system_oom_kills(void);
  * read, and on other systems than Linux. The caller releases the result. */
 void bp_system_read_groups(pid_t pid, bp_system *ret_system);
 
-/* Gives a system without groups those that were read before, with what is counted in each now: of a
- * process that has ended. False without memory. */
+/* For a process that has ended: gives a system without groups those that were read before, with
+ * the counts that each has now. False without memory. */
 bool bp_system_read_groups_again(const bp_system *before, bp_system *system);
 
 /*

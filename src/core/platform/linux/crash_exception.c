@@ -1,7 +1,7 @@
 /*
- * Which exception of C++ a thread that aborts has thrown. The runtime of C++ is not asked: its
- * thread-local memory may have to be allocated first, and a core has nobody to ask. A pointer to
- * the exception is on the stack, among the frames of __cxa_throw and std::terminate.
+ * Finds the exception of C++ that a thread which aborts has thrown. The runtime of C++ is not
+ * asked: its thread-local memory may have to be allocated first, and a core has nobody to ask. A
+ * pointer to the exception is on the stack, among the frames of __cxa_throw and std::terminate.
  */
 #include "platform/linux/crash_collect.h"
 
@@ -92,8 +92,8 @@ static const struct {
 
 enum { type_max = 32, depth_max = 8 };
 
-/* What an object was made with, of the type or one of its bases (2.9.5 of the Itanium C++ ABI,
- * "RTTI Layout"). False where there is none. */
+/* Takes the message that an object was made with, by its type or one of its bases (2.9.5 of the
+ * Itanium C++ ABI, "RTTI Layout"). False where there is none. */
 static bool find_message(finder *self, uint64_t type, uint64_t object, unsigned depth) {
     char name[64];
     struct {
@@ -171,7 +171,8 @@ static bool take_exception(finder *self, uint64_t header) {
     return true;
 }
 
-/* Which words of the stack are pointers to memory that is allocated: one pass over the mappings. */
+/* Marks the words of the stack that are pointers to allocated memory: one pass over the mappings.
+ */
 static void find_pointers(const bp_crash_page *page, const uint64_t *words, size_t count,
                           bool *are_pointers) {
     bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
