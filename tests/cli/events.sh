@@ -69,6 +69,10 @@ fact 'redact prints the report'
 events 0 redact --json "$zip" -o redacted.zip
 expect_same 'the event' '{"event":"redacted","path":"'"$scratch"'/redacted.zip","from":"'"$zip"'","replaced":0}' "$(cat said)"
 events 1 redact --json nowhere.zip -o other.zip
+expect_same 'the event' 'failed nowhere.zip' "$(jq -r '"\(.event) \(.path)"' said)"
+echo nonsense >rules
+events 2 redact --json --redact rules "$zip" -o other.zip
+expect_same 'the event' "failed $zip" "$(jq -r '"\(.event) \(.path)"' said)"
 expect_misuse '--json excludes --output -' redact --json --output=- "$zip"
 
 fact 'html prints the page'

@@ -84,7 +84,7 @@ cp debug/target.debug "by-id/.build-id/$(echo "$build_id" | cut -c 1-2)/$(echo "
 cp whole program/target
 exits 0 symbolize --debug-dir by-id -o id.zip taken.zip
 expect_same 'by id' "$wanted" "$(functions id.zip)"
-"$BUGPACK" symbolize --debug-dir program -o - - <taken.zip >piped.zip 2>err
+"$BUGPACK" symbolize --debug-dir program -o - - <taken.zip >piped.zip 2>err || wrong 'the exit status is not 0'
 expect_same 'the program' "$wanted" "$(functions piped.zip)"
 exits 0 symbolize --json --debug-dir debug -o json.zip taken.zip
 expect_same 'the event' "symbolized $scratch/json.zip taken.zip true" \

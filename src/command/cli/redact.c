@@ -3,7 +3,6 @@
 
 #include "base/status.h"
 #include "cli/destination.h"
-#include "cli/event.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/redaction.h"
@@ -65,10 +64,7 @@ static bp_cli_exit write_report(redact_options *options, const char *path) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_rule_set *rules = NULL;
     if (compile_rules(&options->redaction, &rules, &error) != BUGPACK_OK) {
-        if (options->as_json) {
-            bp_cli_print_failed(stdout, "failed", path, error.message);
-        }
-        return bp_cli_say_error(&error);
+        return bp_cli_rewrite_fail(options->as_json, path, &error);
     }
     const bp_cli_rewriting rewriting = {
         .request = {.path = path, .rules = rules, .max_zip_bytes = options->max_zip_bytes},

@@ -59,6 +59,14 @@ static void print_written(const bp_cli_rewriting *rewriting, const char *written
                        {rewriting->counted, BP_CLI_NUMBER, NULL, count});
 }
 
+bp_cli_exit bp_cli_rewrite_fail(bool as_json, const char *path, const bugpack_error *error) {
+    bp_cli_exit result = bp_cli_say_error(error);
+    if (as_json) {
+        bp_cli_print_failed(stdout, "failed", path, error->message);
+    }
+    return result;
+}
+
 bp_cli_exit bp_cli_rewrite(const bp_cli_rewriting *rewriting) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     char *streamed_dir = NULL, *written = NULL;
@@ -69,17 +77,17 @@ bp_cli_exit bp_cli_rewrite(const bp_cli_rewriting *rewriting) {
     }
     uint64_t count = 0;
     bugpack_status status = write_again(rewriting, streamed_dir, &written, &count, &error);
-    result = status == BUGPACK_OK ? BP_CLI_COMPLETE : bp_cli_say_error(&error);
     if (status == BUGPACK_OK) {
         bp_cli_say("%" PRIu64 " %s", count, rewriting->words);
+        result = BP_CLI_COMPLETE;
+    } else {
+        result = bp_cli_rewrite_fail(rewriting->as_json, rewriting->request.path, &error);
     }
     if (is_streamed && !bp_cli_streamed_end(streamed_dir, written)) {
         result = BP_CLI_FAILED;
     } else if (!is_streamed && status == BUGPACK_OK) {
         print_written(rewriting, written, count);
         result = bp_cli_finish_output();
-    } else if (rewriting->as_json) {
-        bp_cli_print_failed(stdout, "failed", rewriting->request.path, error.message);
     }
     free(written);
     return result;

@@ -19,4 +19,7 @@ typedef struct bp_cli_rewriting {
 /* Writes it, and prints its path, or what failed. */
 bp_cli_exit bp_cli_rewrite(const bp_cli_rewriting *rewriting);
 
+/* Reports a failure about the report at `path`: the sentence, and with `as_json` the event. */
+bp_cli_exit bp_cli_rewrite_fail(bool as_json, const char *path, const bugpack_error *error);
+
 #endif

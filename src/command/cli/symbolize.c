@@ -165,14 +165,14 @@ static bp_cli_exit run(void *context, char **operands) {
         return bp_cli_say_usage("--json excludes --output -");
     }
     if (bp_libdw_get(&error) == NULL) {
-        return bp_cli_say_error(&error);
+        return bp_cli_rewrite_fail(options->as_json, path, &error);
     }
     char *made = options->output_path == NULL ? name_output(path) : NULL;
     const char *output = made != NULL ? made : options->output_path;
     bp_cli_exit result;
     if (output == NULL) {
         (void)bp_fail_memory(&error, "name a report");
-        result = bp_cli_say_error(&error);
+        result = bp_cli_rewrite_fail(options->as_json, path, &error);
     } else {
         result = symbolize(options, path, output);
     }
