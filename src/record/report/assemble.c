@@ -288,14 +288,6 @@ static bugpack_status note_process(const struct assembly *assembly, bugpack_erro
     return bp_bundle_put(assembly->bundle, "process.json", BUGPACK_OK, &writer, error);
 }
 
-/* A step is done. A cancelled report begins no other, and asks no further provider: each would cost
- * a thread, for nothing. */
-static bugpack_status step(const struct assembly *assembly, stage at, uint64_t done, uint64_t total,
-                           bugpack_error *error) {
-    show_progress(assembly, at, done, total);
-    return bp_cancel_check(&assembly->job->token, error);
-}
-
 static bugpack_status ask_provider(const struct assembly *assembly, bp_provider *provider,
                                    bugpack_error *error) {
     const bp_job *job = assembly->job;
@@ -317,6 +309,7 @@ static bugpack_status ask_provider(const struct assembly *assembly, bp_provider 
     return status;
 }
 
+/* A cancelled report asks no further provider: each would cost a thread, for nothing. */
 static bugpack_status ask_providers(const struct assembly *assembly, bool are_late,
                                     bugpack_error *error) {
     bp_provider **providers = NULL;
@@ -324,11 +317,14 @@ static bugpack_status ask_providers(const struct assembly *assembly, bool are_la
     bugpack_status status =
         bp_provider_list_get(assembly->context->providers, &providers, &count, error);
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        bool is_wanted = bp_provider_spec_of(providers[i])->is_late == are_late;
-        if (is_wanted && !are_late) {
-            status = step(assembly, STAGE_PROVIDERS, i, count, error);
+        if (bp_provider_spec_of(providers[i])->is_late != are_late) {
+            continue;
         }
-        if (is_wanted && status == BUGPACK_OK) {
+        if (!are_late) {
+            show_progress(assembly, STAGE_PROVIDERS, i, count);
+        }
+        status = bp_cancel_check(&assembly->job->token, error);
+        if (status == BUGPACK_OK) {
             status = ask_provider(assembly, providers[i], error);
         }
     }
@@ -531,7 +527,8 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
             status = steps[i].run(assembly, error);
         }
         if (status == BUGPACK_OK) {
-            status = step(assembly, steps[i].stage, 0, 0, error);
+            show_progress(assembly, steps[i].stage, 0, 0);
+            status = bp_cancel_check(&job->token, error);
         }
     }
     return status == BUGPACK_OK ? publish(assembly, result, error) : status;
