@@ -419,6 +419,8 @@ static void take_loss(void *context, const bp_fit_loss *loss) {
         line->is_missing = true;
         line->covers_to_wall_ns = 0;
         line->is_unsearched = false;
+        free((char *)(uintptr_t)line->exact_channels);
+        line->exact_channels = NULL;
         line->redaction_count = 0;
     }
 }

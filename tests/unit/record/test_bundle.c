@@ -10,6 +10,7 @@
 #include "report/runner.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
+#include "unit/redacted.h"
 #include "unit/unit.h"
 
 static temp_dir dir;
@@ -313,11 +314,12 @@ static void add_traffic(bp_bundle *bundle) {
     add(bundle, "traffic-index.jsonl", &writer);
 }
 
-static bp_bundle *new_limited(uint64_t max_zip_bytes) {
+static bp_bundle *new_limited(uint64_t max_zip_bytes, const bp_rule_set *rules) {
     const bp_bundle_target target = {.dir_fd = dir.fd,
                                      .dir_name = dir.path,
                                      .report_id = "00000000000000000000000000000000",
                                      .max_zip_bytes = max_zip_bytes,
+                                     .rules = rules,
                                      .wall_ns = wall_ns};
     bp_bundle *bundle = NULL;
     cr_assert(eq(int, bp_bundle_new(&target, &bundle, NULL), 0));
@@ -326,7 +328,7 @@ static bp_bundle *new_limited(uint64_t max_zip_bytes) {
 
 Test(bundle, traffic_loses_its_oldest_frames_and_the_index_counts_those_left) {
     unsigned char expected[16 + payload_bytes];
-    bp_bundle *bundle = new_limited(100000);
+    bp_bundle *bundle = new_limited(100000, NULL);
     add_traffic(bundle);
     const char *path = publish(bundle);
     size_t pcap_bytes = 0, index_bytes = 0;
@@ -357,7 +359,7 @@ Test(bundle, traffic_loses_its_oldest_frames_and_the_index_counts_those_left) {
 }
 
 Test(bundle, an_attachment_goes_before_all_that_bugpack_knows) {
-    bp_bundle *bundle = new_limited(300000);
+    bp_bundle *bundle = new_limited(300000, NULL);
     bugpack_writer writer;
     unsigned char frame[16 + payload_bytes];
     add_traffic(bundle);
@@ -371,4 +373,26 @@ Test(bundle, an_attachment_goes_before_all_that_bugpack_knows) {
     expect_list(path, "traffic.pcap\ntraffic-index.jsonl\nmanifest.json\n");
     cr_expect(report_entry_contains(path, "manifest.json", "\"status\": \"omitted\""));
     cr_expect(report_entry_contains(path, "manifest.json", "\"missing\": 1"));
+}
+
+Test(bundle, nothing_is_said_of_the_content_of_an_entry_that_is_left_out) {
+    bp_rule_set *rules = redacted_set(NULL);
+    bp_bundle *bundle = new_limited(65536, rules);
+    bugpack_writer writer;
+    unsigned char frame[16 + payload_bytes];
+    stream_into(bundle, "mine", &writer, 0, SIZE_MAX / 4);
+    for (uint32_t i = 0; i < frame_count; i++) {
+        make_frame(i, frame);
+        (void)bugpack_write(&writer, frame, sizeof frame);
+    }
+    cr_assert(eq(int, bp_bundle_add_exact(bundle, "display"), 0));
+    add(bundle, "mine", &writer);
+    stream_into(bundle, "notes", &writer, 100, SIZE_MAX / 4);
+    add(bundle, "notes", &writer);
+    const char *path = publish(bundle);
+    expect_list(path, "notes\nmanifest.json\n");
+    cr_expect(report_entry_contains(path, "manifest.json", "\"status\": \"omitted\""));
+    cr_expect(not(report_entry_contains(path, "manifest.json", "\"exact_channels\"")));
+    cr_expect(not(report_entry_contains(path, "manifest.json", "\"not_searched\"")));
+    bp_rule_set_drop(rules);
 }
