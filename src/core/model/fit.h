@@ -31,9 +31,10 @@ typedef struct bp_fit_loss {
 typedef void bp_fit_take(void *context, const bp_fit_loss *loss);
 
 /*
- * Makes the entries of an archive, and one of `manifest_bytes` that is still to come, fit into a
- * zip of `max_bytes`; metadata.json stays in any case. `take` is called for each entry that lost
- * something. An entry that can be cut leaves half of the room to those of less worth.
+ * Makes the entries of an archive fit into a zip of `max_bytes`, together with a manifest that is
+ * still to come: it has `manifest_bytes` as long as nothing is lost, before it is redacted.
+ * metadata.json stays in any case. `take` is called for each entry that lost something. An entry
+ * that can be cut leaves half of the room to those of less worth.
  *
  * Errors: those of bp_archive_change.
  */

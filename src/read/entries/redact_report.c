@@ -221,7 +221,6 @@ static void take_loss(void *context, const bp_fit_loss *loss) {
 
 /* Leaves out what is beyond the limit of the zip. The entries were redacted. */
 static bugpack_status fit(struct rewriting *rewriting, bugpack_error *error) {
-    static const uint64_t loss_bytes = 300; /* what a line gets longer */
     uint64_t max_bytes = rewriting->request->max_zip_bytes, missing_count = 0;
     bp_json_tree *manifest = rewriting->manifest;
     bp_buffer text;
@@ -230,8 +229,7 @@ static bugpack_status fit(struct rewriting *rewriting, bugpack_error *error) {
     }
     bp_buffer_init(&text, 2 * manifest_max_bytes);
     bugpack_status status = bp_json_tree_print(manifest, &text, error);
-    uint64_t manifest_bytes =
-        text.size + text.size / 16 + (bp_archive_count(rewriting->archive) + 1) * loss_bytes;
+    uint64_t manifest_bytes = text.size;
     bp_buffer_release(&text);
     if (status == BUGPACK_OK) {
         status = bp_fit(rewriting->archive, max_bytes, manifest_bytes, take_loss, rewriting, error);

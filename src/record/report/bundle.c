@@ -425,23 +425,19 @@ static void take_loss(void *context, const bp_fit_loss *loss) {
     }
 }
 
-/* Leaves out what is beyond the limit of the zip. */
+/* Leaves out what is beyond the limit of the zip. The entries were redacted. */
 static bugpack_status fit(bp_bundle *bundle, const bp_trigger_list *triggers,
                           bugpack_error *error) {
-    static const uint64_t loss_bytes = 300; /* what a line gets longer */
     bp_buffer text;
     if (bundle->target.max_zip_bytes == 0) {
         return BUGPACK_OK;
     }
     bugpack_status status = print_manifest(bundle, triggers, &text, error);
-    uint64_t manifest_bytes = text.size + text.size / 64 + bundle->count * loss_bytes;
+    uint64_t manifest_bytes = text.size;
     bp_buffer_release(&text);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    /* The entries were redacted. */
-    return bp_fit(bundle->archive, bundle->target.max_zip_bytes, manifest_bytes, take_loss, bundle,
-                  error);
+    return status == BUGPACK_OK ? bp_fit(bundle->archive, bundle->target.max_zip_bytes,
+                                         manifest_bytes, take_loss, bundle, error)
+                                : status;
 }
 
 static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *triggers,
