@@ -473,24 +473,23 @@ static const struct {
 static bugpack_status take_quota(struct assembly *assembly, bugpack_error *error) {
     const bp_job *job = assembly->job;
     const bp_config *config = assembly->context->config;
-    bp_quota *quota = &assembly->quota;
     if (!job->type->is_limited || config->max_per_signature == 0) {
         return BUGPACK_OK;
     }
-    *quota = (bp_quota){.dir_fd = job->destination.dir_fd,
-                        .app = config->app_name,
-                        .kind = job->type->kind,
-                        .key = job->key != NULL ? job->key : job->name_detail,
-                        .wall_ns = job->triggered.wall_ns};
-    if (bp_quota_take(quota, config->max_per_signature, &assembly->suppressed_count)) {
-        return BUGPACK_OK;
+    const bp_quota quota = {.dir_fd = job->destination.dir_fd,
+                            .app = config->app_name,
+                            .kind = job->type->kind,
+                            .key = job->key != NULL ? job->key : job->name_detail,
+                            .wall_ns = job->triggered.wall_ns};
+    if (!bp_quota_take(&quota, config->max_per_signature, &assembly->suppressed_count)) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT,
+                       "limits.per_signature: %s \"%s\" has its %u report%s of this day",
+                       bp_report_kind_name(quota.kind), quota.key,
+                       (unsigned)config->max_per_signature,
+                       config->max_per_signature == 1 ? "" : "s");
     }
-    bugpack_status status = bp_fail(
-        error, BUGPACK_ERR_LIMIT, "limits.per_signature: %s \"%s\" has its %u report%s of this day",
-        bp_report_kind_name(quota->kind), quota->key, (unsigned)config->max_per_signature,
-        config->max_per_signature == 1 ? "" : "s");
-    quota->key = NULL;
-    return status;
+    assembly->quota = quota;
+    return BUGPACK_OK;
 }
 
 static bugpack_status assemble(struct assembly *assembly, bugpack_report_result *result,
