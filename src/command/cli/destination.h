@@ -15,6 +15,12 @@ bp_cli_reader bp_cli_read_output;
 /* The same of a directory, but "-". */
 bp_cli_reader bp_cli_read_output_dir;
 
+/* The row of a table whose command writes one report to the path in `field`. */
+#define BP_CLI_OUTPUT_OPTION(type, field, letter)                                                  \
+    BP_CLI_VALUE(type, field, letter, "output", "FILE",                                            \
+                 "write this file; if it exists, -2, -3, ... is added;\n- is standard output",     \
+                 bp_cli_read_output, &bp_cli_some_text)
+
 /* Checks the current directory, where reports go by default. False after a failure that was
  * reported: its file system does not answer. */
 bool bp_cli_check_current_dir(void);

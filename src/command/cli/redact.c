@@ -19,9 +19,7 @@ typedef struct redact_options {
 } redact_options;
 
 static const bp_cli_option option_rows[] = {
-    BP_CLI_VALUE(redact_options, output_path, 'o', "output", "FILE",
-                 "write this file; if it exists, -2, -3, ... is added;\n- is standard output",
-                 bp_cli_read_output, &bp_cli_some_text),
+    BP_CLI_OUTPUT_OPTION(redact_options, output_path, 'o'),
     BP_CLI_FLAG(redact_options, is_list, 0, "list", "print what is in the report instead"),
     BP_CLI_VALUE(redact_options, redaction.path, 0, "redact", "FILE",
                  "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),

@@ -40,9 +40,7 @@ static const bp_cli_option option_rows[] = {
                  &bp_cli_some_text),
     BP_CLI_VALUE(symbolize_options, server, 0, "debuginfod", "URL",
                  "ask this server for what is not there", bp_cli_read_text, &bp_cli_some_text),
-    BP_CLI_VALUE(symbolize_options, output_path, 'o', "output", "FILE",
-                 "write this file; if it exists, -2, -3, ... is added;\n- is standard output",
-                 bp_cli_read_output, &bp_cli_some_text),
+    BP_CLI_OUTPUT_OPTION(symbolize_options, output_path, 'o'),
     BP_CLI_FLAG(symbolize_options, as_json, 0, "json", "print JSON"), BP_CLI_OPTIONS_END};
 
 /* debuginfod.h of libdebuginfod, which needs not be there. */
