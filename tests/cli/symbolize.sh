@@ -42,7 +42,6 @@ expect_err "target (build id $build_id): functions of it have no names yet"
 [ ! -e taken-symbolized.zip ] || wrong 'a report is written'
 
 fact 'a debug file of another build is not believed'
-
 cp "$(command -v cat)" wrong/target.debug
 exits 1 symbolize --debug-dir wrong taken.zip
 expect_err "target (build id $build_id): the debug file of that name is of another build"

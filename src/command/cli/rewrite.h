@@ -13,7 +13,7 @@ typedef struct bp_cli_rewriting {
     const char *output_path;   /* "-": standard output */
     bool as_json;
     const char *event, *counted; /* of the line of JSON: its name, and the key of the count */
-    const char *words;           /* behind the count, on standard error */
+    const char *words;           /* after the count, on standard error */
 } bp_cli_rewriting;
 
 /* Writes it, and prints its path, or what failed. */

@@ -22,7 +22,7 @@
 #include "session/command.h"
 #include "stacks/crash_trace.h"
 
-/* What a line of --json begins with here, and no sentence does. */
+/* A line of --json begins with this mark here, and no sentence does. */
 static const char event_mark[] = "\x1f";
 
 static void print_said(const char *what, const char *detail) {

@@ -19,7 +19,7 @@
 #include "run/pattern.h"
 #include "run/relay.h"
 
-/* Which ends of the command lead to a report. */
+/* The ends of the command that lead to a report. */
 typedef enum bp_cli_on_failure {
     BP_CLI_ON_FAILURE_ANY,
     BP_CLI_ON_FAILURE_SIGNAL,

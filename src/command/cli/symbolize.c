@@ -20,11 +20,11 @@
 #include "stacks/stacks.h"
 
 enum { path_bytes = 4096 };
-/* A server that has not sent a whole file then is given up; libdebuginfod gives up one that sends
- * next to nothing for 15 s. */
+/* A server is given up if a file is not whole after this time. libdebuginfod gives up one that
+ * sends next to nothing for 15 s. */
 static const uint32_t server_max_ms = 600000;
 static const char server_stall_secs[] = "15";
-/* Of all debug files, which may be large. */
+/* The time for all debug files, which may be large. */
 static const uint64_t lookup_max_ns = 1200 * BP_NS_PER_SEC;
 
 typedef struct symbolize_options {
@@ -43,7 +43,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_OUTPUT_OPTION(symbolize_options, output_path, 'o'),
     BP_CLI_FLAG(symbolize_options, as_json, 0, "json", "print JSON"), BP_CLI_OPTIONS_END};
 
-/* debuginfod.h of libdebuginfod, which needs not be there. */
+/* As in debuginfod.h, which need not be installed. */
 typedef struct debuginfod_client debuginfod_client;
 
 typedef struct server_request {

@@ -31,8 +31,8 @@ enum { piece_bytes = 256 * 1024 };
 
 enum { id_times = 0x5455, times_bytes = 5 }; /* the extended timestamp */
 
-/* How much of an entry is read back at once. */
-enum { read_bytes = 64 * 1024 };
+/* An entry is read back in pieces of this size. */
+enum { read_piece_bytes = 64 * 1024 };
 
 /* A source of libzip's: the compressed bytes of one entry. */
 typedef struct written_entry {
@@ -128,7 +128,7 @@ static bugpack_status refuse_name(const bp_archive *archive, const char *name, c
                    archive->target.name, why);
 }
 
-/* What an entry takes beside its bytes: local header and directory, each with its name and the
+/* The bytes of an entry's local header and of its row in the directory, each with its name and the
  * time (APPNOTE 4.3.7, 4.3.12). */
 static uint64_t header_bytes(const char *name) {
     static const uint64_t local_bytes = 30, central_bytes = 46, extra_bytes = 4 + times_bytes;
@@ -313,9 +313,9 @@ static bugpack_status inflate_piece(bp_archive *archive, z_stream *stream, unsig
     bugpack_status status = BUGPACK_OK;
     do {
         stream->next_out = out;
-        stream->avail_out = read_bytes;
+        stream->avail_out = read_piece_bytes;
         result = inflate(stream, Z_NO_FLUSH);
-        size_t made = read_bytes - stream->avail_out;
+        size_t made = read_piece_bytes - stream->avail_out;
         status = made > 0 ? pass(archive, out, made) : archive->status;
     } while (status == BUGPACK_OK && result == Z_OK && stream->avail_out == 0);
     bool is_sound = result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR;
@@ -324,7 +324,7 @@ static bugpack_status inflate_piece(bp_archive *archive, z_stream *stream, unsig
 
 /* Passes the bytes of an entry that was ended to the open one. A failure sticks to that. */
 static void copy_entry(bp_archive *archive, const written_entry *entry) {
-    unsigned char *pieces = malloc((size_t)2 * read_bytes);
+    unsigned char *pieces = malloc((size_t)2 * read_piece_bytes);
     z_stream stream = {.next_in = NULL};
     if (pieces == NULL || inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
         free(pieces);
@@ -333,7 +333,7 @@ static void copy_entry(bp_archive *archive, const written_entry *entry) {
     }
     for (uint64_t at = 0; archive->status == BUGPACK_OK && at < entry->packed_bytes;) {
         uint64_t left = entry->packed_bytes - at;
-        size_t wanted = left < read_bytes ? (size_t)left : (size_t)read_bytes;
+        size_t wanted = left < read_piece_bytes ? (size_t)left : (size_t)read_piece_bytes;
         int64_t count = bp_temp_file_read(&archive->packed, entry->offset + at, pieces, wanted);
         if (count != (int64_t)wanted) { /* somebody has cut it */
             archive->status = BUGPACK_ERR_IO;
@@ -343,7 +343,7 @@ static void copy_entry(bp_archive *archive, const written_entry *entry) {
         } else {
             stream.next_in = pieces;
             stream.avail_in = (uInt)wanted;
-            archive->status = inflate_piece(archive, &stream, pieces + read_bytes);
+            archive->status = inflate_piece(archive, &stream, pieces + read_piece_bytes);
         }
         at += wanted;
     }

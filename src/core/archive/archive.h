@@ -86,17 +86,17 @@ void bp_archive_roll_back(bp_archive *archive);
 typedef struct bp_archive_written {
     const char *name; /* valid until the entry is removed */
     uint64_t bytes;
-    uint64_t zip_bytes; /* what it takes of the zip, with its headers */
+    uint64_t zip_bytes; /* its share of the zip, with its headers */
 } bp_archive_written;
 
-/* What the directory takes, besides the headers of entries. */
+/* The bytes of the record that ends the directory. */
 enum { BP_ARCHIVE_END_BYTES = 22 };
 
 /* The entries that were ended, in the order of writing, before bp_archive_finish. */
 size_t bp_archive_count(const bp_archive *archive);
 bp_archive_written bp_archive_get(const bp_archive *archive, size_t index);
 
-/* What `byte_count` bytes take of the zip at most, as an entry of this name. */
+/* The most that an entry of this name and `byte_count` bytes can take of the zip. */
 uint64_t bp_archive_most_bytes(const char *name, uint64_t byte_count);
 
 /* Removes an entry that was ended. Those behind it move up. */

@@ -23,7 +23,7 @@ static uint32_t u32(const unsigned char *bytes) {
     return u16(bytes) | (uint32_t)u16(bytes + 2) << 16;
 }
 
-/* Which compressor's effort was used, and that the name is UTF-8 (4.4.4): nothing else. */
+/* The flags (4.4.4). Known are the compressor's effort and that the name is UTF-8. */
 enum { flag_encrypted = 1u << 0, flag_descriptor = 1u << 3 };
 static const uint16_t flags_known = 1u << 1 | 1u << 2 | flag_utf8;
 
@@ -47,7 +47,7 @@ typedef struct check {
 
 #define FIRST_WRONG(checks) first_wrong(checks, sizeof(checks) / sizeof(checks)[0])
 
-/* Why of the first that is wrong; NULL when none is. */
+/* The sentence of the first check that is wrong; NULL when none is. */
 static const char *first_wrong(const check *checks, size_t count) {
     while (count > 0 && !checks->is_wrong) {
         checks++;
@@ -56,7 +56,7 @@ static const char *first_wrong(const check *checks, size_t count) {
     return count > 0 ? checks->why : NULL;
 }
 
-/* Why an entry cannot have this name; NULL when it can. */
+/* Checks the name of an entry: the end of a sentence that says what is wrong, or NULL. */
 static const char *refuse_name(const char *name, size_t byte_count, bool is_marked) {
     if (byte_count == 0 || byte_count > BP_DIRECTORY_NAME_MAX) {
         return "its name must have 1 to 255 bytes";

@@ -24,8 +24,8 @@ enum {
     BP_ENTRY_HOSTS_LATE = BP_ENTRY_HOSTS | BP_ENTRY_LATE
 };
 
-/* How an entry gives way to a limit of the whole report (model/fit.h): not in part, or its oldest
- * lines or frames first. */
+/* How an entry gives way to a limit of the whole report (model/fit.h): it goes whole, or loses its
+ * oldest lines or frames first. */
 typedef enum bp_entry_cut {
     BP_ENTRY_WHOLE,
     BP_ENTRY_LINES,
@@ -113,7 +113,7 @@ bool bp_entry_is_late(const char *name);
  */
 unsigned bp_entry_rank(const char *name);
 
-/* Why a name cannot be that of a host's artefact, as the end of a sentence; NULL when it can. */
+/* Checks the name of a host's artefact: the end of a sentence that says what is wrong, or NULL. */
 const char *bp_entry_refuse(const char *name);
 
 /* True if each name in a list, separated by spaces, is of an entry that can be left out; and
@@ -121,7 +121,7 @@ const char *bp_entry_refuse(const char *name);
 bool bp_entry_is_optional_list(const char *list);
 bool bp_entry_is_in_list(const char *list, const char *name);
 
-/* Why a list is no such list: the first wrong name, and which was meant. */
+/* Error text for an invalid list: the first wrong name, and the one that was probably meant. */
 enum { BP_ENTRY_MISTAKE_BYTES = 256 };
 const char *bp_entry_explain_list(const char *list, char out[BP_ENTRY_MISTAKE_BYTES]);
 

@@ -291,8 +291,8 @@ static void list_candidates(fitting *it, uint64_t *ret_bytes) {
     qsort(it->candidates, it->count, sizeof it->candidates[0], compare);
 }
 
-/* What entries of less worth than `index` would take: all of those that can be cut, and what is
- * small enough to be there whole beside it. */
+/* The bytes that entries of less worth than `index` would take: those that can be cut, and those
+ * small enough to stay whole beside it. */
 static uint64_t claimed_bytes(const fitting *it, size_t index) {
     uint64_t bytes = 0;
     for (size_t i = index + 1; i < it->count; i++) {

@@ -1,6 +1,6 @@
 /*
- * A report within a number of bytes: what has the least worth (model/entry.h) is left out, or cut
- * at the border of a record, oldest first.
+ * A report within a number of bytes: entries of the least worth (model/entry.h) are left out, or
+ * lose their oldest records.
  */
 #ifndef BP_MODEL_FIT_H
 #define BP_MODEL_FIT_H
@@ -15,7 +15,7 @@
 /* The smallest limit: metadata.json and a manifest fit. */
 #define BP_FIT_MIN_BYTES ((uint64_t)64 << 10)
 
-/* True for 0, which is no limit, and for what can be kept. */
+/* True for 0, which is no limit, and for a limit that every report can keep. */
 static inline bool bp_fit_is_limit(uint64_t max_bytes) {
     return max_bytes == 0 || max_bytes >= BP_FIT_MIN_BYTES;
 }

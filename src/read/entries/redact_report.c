@@ -53,7 +53,7 @@ static bp_json_tree *find_named(const bp_json_tree *object, const char *array, c
     return NULL;
 }
 
-/* What was searched, and replaced. */
+/* Notes in a line if its entry was searched, and how much each rule replaced. */
 static bool add_redactions(struct rewriting *rewriting, bp_json_tree *line, uint64_t byte_count,
                            bool is_new) {
     const uint64_t *counts = bp_redactor_counts(rewriting->redactor);
@@ -171,7 +171,7 @@ static bugpack_status copy_entry(struct rewriting *rewriting, size_t index, bugp
     return status;
 }
 
-/* What the line says of an entry that is not there any more does not hold. */
+/* Removes from a line all that described the content of an entry that was left out. */
 static void clear_line(bp_json_tree *line) {
     static const char *const keys[] = {"sha256", "covers", "not_searched", "exact_channels",
                                        "redactions"};

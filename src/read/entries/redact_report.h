@@ -45,8 +45,8 @@ typedef struct bp_redact_request {
 bugpack_status bp_redact_report(const bp_redact_request *request, char *ret_name, size_t name_bytes,
                                 uint64_t *ret_count, bugpack_error *error);
 
-/* One of under three characters, or of other characters than those of login and host names, is not
- * looked for. */
+/* A name is not looked for if it has under three characters, or others than login and host names
+ * have. */
 typedef struct bp_person_names {
     const char *users[8];
     size_t count;

@@ -393,7 +393,7 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
     return bp_bundle_put(assembly->bundle, entry, status, &writer, error);
 }
 
-/* Of each process; the first names the others. */
+/* Adds metadata.json of each process; the first names the others. */
 static bugpack_status add_metadata(const struct assembly *assembly, bugpack_error *error) {
     size_t count = assembly->window_count;
     if (count == 0) {

@@ -210,7 +210,7 @@ static bugpack_status end_entry(bp_bundle *bundle, bugpack_writer *writer, bugpa
     return BUGPACK_OK;
 }
 
-/* What was replaced in the entry that has ended, and the names of its exact channels, NULL for
+/* Gets the replacements in the entry that has ended, and the names of its exact channels, NULL for
  * none; both are the caller's to free. */
 static bugpack_status take_marks(const bp_bundle *bundle, bp_redaction_count **ret_counts,
                                  size_t *ret_count, char **ret_exact, bugpack_error *error) {

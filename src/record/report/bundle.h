@@ -83,7 +83,8 @@ bp_redactor *bp_bundle_begin_messages(bp_bundle *bundle);
 /* Names a channel whose messages in that entry are not searched, for the manifest. NO_MEMORY. */
 bugpack_status bp_bundle_add_exact(bp_bundle *bundle, const char *channel);
 
-/* One line: what the rules were not applied to, as bugpack_report_result has it. */
+/* Prints the entries that the rules were not applied to in one line, as bugpack_report_result has
+ * it. */
 void bp_bundle_unsearched(const bp_bundle *bundle, char *text, size_t text_bytes);
 
 /* The manifest's note on the profile. */
