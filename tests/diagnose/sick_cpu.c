@@ -263,21 +263,26 @@ static void starve(void) {
 }
 
 static pthread_mutex_t contended = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t shared_by_two = PTHREAD_MUTEX_INITIALIZER;
 
 /* The lock is free only while it goes from one to the next. */
-static void *lock_always(void *unused) {
+static void *lock_always(void *mutex) {
     for (;;) {
-        check(pthread_mutex_lock(&contended));
+        check(pthread_mutex_lock(mutex));
         (void)usleep(2000);
-        check(pthread_mutex_unlock(&contended));
+        check(pthread_mutex_unlock(mutex));
     }
-    return unused;
+    return NULL;
 }
 
+/* The first threads share another lock. */
 static void contend(void) {
     pid_t last = 0;
+    for (int i = 0; i < 2; i++) {
+        (void)start(lock_always, &shared_by_two, "pair");
+    }
     for (int i = 0; i < 32; i++) {
-        last = start(lock_always, NULL, "worker");
+        last = start(lock_always, &contended, "worker");
     }
     await_call(last, SYS_futex);
     say_ready();

@@ -990,6 +990,22 @@ static const char *find_contended(const bp_thread *thread) {
     return is_lock ? bp_thread_call_argument(thread, 0) : NULL;
 }
 
+/* The lock that most of those threads wait for which wait for one, if it is more than half of them
+ * (Boyer and Moore); else any, or NULL. */
+static const char *find_most_contended(const bp_evidence *evidence) {
+    const char *lock = NULL;
+    uint64_t votes = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const char *address = find_contended(&evidence->threads[i]);
+        if (address == NULL) {
+            continue;
+        }
+        lock = votes == 0 ? address : lock;
+        votes = strcmp(address, lock) == 0 ? votes + 1 : votes - 1;
+    }
+    return lock;
+}
+
 /*
  * One lock that is not held for long at a time, and that nearly all threads wait for: of those that
  * ran in the window three quarters, and at least four. A pool that shares a lock now and then has
@@ -997,24 +1013,26 @@ static const char *find_contended(const bp_thread *thread) {
  */
 void bp_diagnose_lock_contended(bp_evidence *evidence) {
     enum { waiters_min = 4 };
-    const char *lock = NULL;
+    const char *lock = find_most_contended(evidence);
     const bp_thread *first = NULL;
-    uint64_t active_count = 0, waiter_count = 0, other_count = 0;
+    uint64_t active_count = 0, waiter_count = 0;
     for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
         const char *address = find_contended(thread);
         bool is_idle = bp_thread_is_idle(thread);
         active_count += !is_idle;
-        if (address == NULL || is_idle || !thread->is_measured) {
-            other_count += address != NULL;
+        if (address == NULL) {
             continue;
         }
-        lock = lock != NULL ? lock : address;
-        first = first != NULL ? first : thread;
-        waiter_count += strcmp(address, lock) == 0;
+        if (is_idle || !thread->is_measured) {
+            return;
+        }
+        bool is_waiter = strcmp(address, lock) == 0;
+        first = is_waiter && first == NULL ? thread : first;
+        waiter_count += is_waiter;
     }
     bool is_most = waiter_count >= waiters_min && waiter_count * 4 >= active_count * 3;
-    if (is_most && other_count == 0 && evidence->window_ms >= window_min_ms) {
+    if (is_most && evidence->window_ms >= window_min_ms) {
         bp_find(evidence,
                 "{} of the {} threads that ran wait for one lock, {}, as \"{}\" ({}); none of them "
                 "did so for all of the {} measured",
