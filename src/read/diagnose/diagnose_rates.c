@@ -29,6 +29,9 @@ static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *threa
         return limit_ms > 0 && wakes_per_sec(evidence, thread) * (double)limit_ms <= 1100;
     }
     const char *limit = bp_thread_call_argument(thread, 3);
+    if (strcmp(call, "futex") != 0 || limit[0] == '\0' || strcmp(limit, "0x0") == 0) {
+        return false;
+    }
     double other_switches = 0, other_cpu_ms = 0;
     for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *other = &evidence->threads[i];
@@ -36,8 +39,7 @@ static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *threa
         other_switches += is_counted ? other->voluntary_switches : 0;
         other_cpu_ms += is_counted ? other->cpu_ms : 0;
     }
-    return strcmp(call, "futex") == 0 && limit[0] != '\0' && strcmp(limit, "0x0") != 0 &&
-           other_switches * 10 <= thread->voluntary_switches && other_cpu_ms <= thread->cpu_ms;
+    return other_switches * 10 <= thread->voluntary_switches && other_cpu_ms <= thread->cpu_ms;
 }
 
 /* The monitor of Go's scheduler sleeps for 20 us at a time while others work ("sysmon" in
