@@ -422,8 +422,12 @@ static bool sleeps(const bp_thread *thread) {
  * while another process has a lock of a file that this one has open for writing. That it is this
  * lock is likely, and no more.
  */
-static void find_asking(bp_evidence *evidence) {
+void bp_diagnose_file_lock_asked(bp_evidence *evidence) {
     const bp_json_tree *file = NULL, *lock = NULL;
+    uint64_t other_count;
+    if (find_waiter(evidence, "file_lock", "holder", &other_count) != NULL) {
+        return; /* that is sure */
+    }
     for (size_t i = 0; lock == NULL && i < evidence->files.count; i++) {
         file = evidence->files.rows[i];
         lock = bp_json_tree_object(file, "locked_by");
@@ -453,9 +457,6 @@ void bp_diagnose_file_lock_held(bp_evidence *evidence) {
     uint64_t other_count;
     const bp_thread *thread = find_waiter(evidence, "file_lock", "holder", &other_count);
     if (thread == NULL) {
-        evidence->is_of_stacks = true;
-        find_asking(evidence);
-        evidence->is_of_stacks = false;
         return;
     }
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");

@@ -49,7 +49,7 @@ static void keep_stacks(const bp_evidence *evidence, bp_sentence *sentence) {
 
 void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
                 const char *pattern, const bp_argument *arguments) {
-    bp_finding finding = {.diagnosis = diagnosis, .is_of_stacks = evidence->is_of_stacks};
+    bp_finding finding = {.diagnosis = diagnosis};
     char path[256];
     (void)snprintf(path, sizeof path, "%s%s", evidence->folder, entry);
     CUT_TO(finding.entry, path);

@@ -94,7 +94,6 @@ void bp_log_rate_add(bp_log_rate *rate, uint64_t wall_ns, bool is_warning, const
 typedef struct bp_evidence {
     bp_findings *findings;
     bp_diagnosis running; /* the one whose function runs */
-    bool is_of_stacks;    /* what it finds now */
 
     bp_report_file *report;
     const char

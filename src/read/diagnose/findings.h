@@ -73,6 +73,8 @@ const char *bp_severity_name(bp_severity severity);
         ".threads[].waits_for.chain", "capture the process at the end of the chain") \
     ROW(FILE_LOCK, "file-lock-held", CRITICAL, file_lock_held, PROCESS, "threads.json", \
         ".threads[].waits_for.holder", "capture the process that holds it") \
+    ROW(FILE_LOCK_ASKED, "file-lock-held", CRITICAL, file_lock_asked, PROCESS, "files.json", \
+        ".files[].locked_by", "capture the process that holds it") \
     ROW(PROCESS_LOCK, "lock-held-by-process", CRITICAL, process_lock_held, PROCESS, \
         "threads.json", ".threads[].waits_for.process", "capture the process that holds it") \
     ROW(DATABASE_LOCK, "database-lock", CRITICAL, none, REPORT, "process.json", \
@@ -213,7 +215,6 @@ typedef struct bp_finding {
     uint64_t tids[BP_SIGNATURE_STACK_MAX];
     size_t tid_count;
     char thread_name[64]; /* "": not known */
-    bool is_of_stacks;    /* found in stacks.json, which an index does not read */
 } bp_finding;
 
 /* The path of the evidence for jq, and the next thing to look at; "" for none. */

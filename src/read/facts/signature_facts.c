@@ -93,13 +93,14 @@ void bp_sign_trigger(const bp_evidence *evidence, bp_signature *ret_signature) {
 
 /* --- diagnoses ---------------------------------------------------------------------------- */
 
-/* Findings about the machine or the report, and those of the log and the history, which are not
- * read in brief. */
+/* False for what is about the machine or the report, and for what was found in the log, the history
+ * or the stacks, which are not read in brief. */
 static bool is_about_program(bp_diagnosis diagnosis) {
-    static const bp_diagnosis others[] = {
-        BP_DIAGNOSIS_NOT_FOUND,   BP_DIAGNOSIS_LIBRARY,        BP_DIAGNOSIS_CHILD_KILLED,
-        BP_DIAGNOSIS_OOM_KILLED,  BP_DIAGNOSIS_LAST_WORDS,     BP_DIAGNOSIS_DISK_FULL,
-        BP_DIAGNOSIS_INODES_FULL, BP_DIAGNOSIS_DISK_READ_ONLY, BP_DIAGNOSIS_TRIGGERS};
+    static const bp_diagnosis others[] = {BP_DIAGNOSIS_NOT_FOUND,    BP_DIAGNOSIS_LIBRARY,
+                                          BP_DIAGNOSIS_CHILD_KILLED, BP_DIAGNOSIS_OOM_KILLED,
+                                          BP_DIAGNOSIS_LAST_WORDS,   BP_DIAGNOSIS_DISK_FULL,
+                                          BP_DIAGNOSIS_INODES_FULL,  BP_DIAGNOSIS_DISK_READ_ONLY,
+                                          BP_DIAGNOSIS_TRIGGERS,     BP_DIAGNOSIS_FILE_LOCK_ASKED};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (diagnosis == others[i]) {
             return false;
@@ -124,7 +125,7 @@ void bp_sign_findings(const bp_report_file *report, const bp_findings *findings,
                       bp_signature *ret_signature) {
     const bp_finding *finding = findings->rows, *end = finding + findings->count;
     char folder[128] = "", detail[80] = "", name[64];
-    while (finding < end && (finding->is_of_stacks || !is_about_program(finding->diagnosis))) {
+    while (finding < end && !is_about_program(finding->diagnosis)) {
         finding++;
     }
     if (finding == end) {
