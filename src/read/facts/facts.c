@@ -445,12 +445,10 @@ static bool has_further(const bp_report_file *report) {
 static void find_end(bp_facts *facts) {
     enum { window_max_secs = 600 };
     uint64_t end_ns = 0;
-    BP_JSON_EACH (line, bp_json_tree_rows(facts->manifest, "artefacts")) {
-        const char *name = bp_json_tree_text_or(line, "name", "");
-        const char *end = bp_json_tree_text(bp_json_tree_object(line, "covers"), "to");
-        if (strcmp(name, "runtime-metrics.json") == 0 && end != NULL) {
-            (void)bp_clock_parse(end, &end_ns);
-        }
+    const bp_json_tree *line = bp_report_file_line(facts->report, "runtime-metrics.json");
+    const char *end = bp_json_tree_text(bp_json_tree_object(line, "covers"), "to");
+    if (end != NULL) {
+        (void)bp_clock_parse(end, &end_ns);
     }
     facts->ended_wall_ns = facts->triggered_wall_ns;
     if (end_ns > facts->triggered_wall_ns &&
