@@ -132,16 +132,6 @@ static bool may_share_lock(const bp_evidence *evidence, const bp_thread *thread)
            thread->written_chars < chars_per_sec * secs;
 }
 
-/* What comes in by a socket is not known of a thread that waited for the lock at the end. */
-static bool has_socket(const bp_evidence *evidence) {
-    bool has_any = evidence->files.count < evidence->files.total_count;
-    for (size_t i = 0; i < evidence->files.count && !has_any; i++) {
-        const char *kind = bp_json_tree_text_or(evidence->files.rows[i], "kind", "");
-        has_any = strcmp(kind, "socket") == 0;
-    }
-    return has_any;
-}
-
 /* Threads of Python that compute, of which one runs at a time: together they use a CPU, or are
  * ready to. True if there are two or more, and the others do little. */
 static bool find_shared_spin(bp_evidence *evidence) {
@@ -151,6 +141,9 @@ static bool find_shared_spin(bp_evidence *evidence) {
     char functions[2][BP_FRAME_NAME_BYTES];
     double shared_ms = 0, all_ms = 0, delay_ms = 0, waited_ms = 0;
     uint64_t count = 0;
+    if (evidence->window_ms < window_min_ms || !bp_evidence_is_of_python(evidence)) {
+        return false;
+    }
     for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *thread = &evidence->threads[i];
         double cpu_ms = thread->cpu_ms > 0 && !thread->is_own ? thread->cpu_ms : 0;
@@ -168,9 +161,12 @@ static bool find_shared_spin(bp_evidence *evidence) {
     bool has_waited = (shared_ms + waited_ms) * 4 >= 3 * (double)count * evidence->window_ms;
     bool is_starved = (percent >= starved_percent && wanted_percent >= busy_percent) ||
                       (percent >= shared_percent && has_waited);
-    if (count < 2 || shared_ms * 5 < all_ms * 4 || evidence->window_ms < window_min_ms ||
-        (percent < busy_percent && !is_starved) || !bp_evidence_is_of_python(evidence) ||
-        has_socket(evidence)) {
+    if (count < 2 || shared_ms * 5 < all_ms * 4 || (percent < busy_percent && !is_starved)) {
+        return false;
+    }
+    /* What comes in by a socket is not known of a thread that waited for the lock at the end. */
+    if (evidence->files.count < evidence->files.total_count ||
+        bp_evidence_has_open(evidence, "socket")) {
         return false;
     }
     for (size_t i = 0; i < 2; i++) {

@@ -175,25 +175,16 @@ static greedy find_greediest(const bp_evidence *evidence) {
 static const uint64_t memory_least_kb = 16 << 10;
 enum { step_kb = 1 << 10, steps_min = 3 };
 
-/* The virtual machine of Java fills the young part of its heap before it collects for the first
- * time, which takes minutes under a low load: a healthy one grows all that while. */
-static bool collects_when_full(const bp_evidence *evidence) {
-    bool has_machine = false;
-    BP_JSON_EACH (object, bp_json_tree_rows(evidence->process, "loaded_objects")) {
-        const char *path = bp_json_tree_text_or(object, "path", "");
-        has_machine = has_machine || strstr(path, "/libjvm.so") != NULL;
-    }
-    return has_machine;
-}
-
 /* Memory that rises through the window, by 16 MiB and a twentieth in all: without a pause of a
- * quarter of it, or in three steps. On a busy machine the samples are few and uneven. */
+ * quarter of it, or in three steps. On a busy machine the samples are few and uneven. The virtual
+ * machine of Java fills the young part of its heap before it collects for the first time, which
+ * takes minutes under a low load: a healthy one grows all that while. */
 static void find_memory_in_window(bp_evidence *evidence) {
     enum { sample_min = 3 };
     static const double close_secs = 0.15;
     growth it = {.rise_least = step_kb};
-    if (collects_when_full(evidence) || !note_window(evidence, "rss_kb", &it) ||
-        it.largest_fall > 0) {
+    bool is_java = bp_evidence_has_object(evidence, "/libjvm.so");
+    if (is_java || !note_window(evidence, "rss_kb", &it) || it.largest_fall > 0) {
         return;
     }
     double secs = span_secs(&it);

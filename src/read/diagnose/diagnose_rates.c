@@ -45,12 +45,8 @@ static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *threa
 /* The monitor of Go's scheduler sleeps for 20 us at a time while others work ("sysmon" in
  * runtime/proc.go). An executable of Go has no C library, as a rule. */
 static bool is_of_go(const bp_evidence *evidence, const char *function) {
-    bool has_library = false;
-    BP_JSON_EACH (object, bp_json_tree_rows(evidence->process, "loaded_objects")) {
-        const char *path = bp_json_tree_text_or(object, "path", "");
-        has_library =
-            has_library || strstr(path, "/libc.so") != NULL || strstr(path, "/ld-musl") != NULL;
-    }
+    bool has_library = bp_evidence_has_object(evidence, "/libc.so") ||
+                       bp_evidence_has_object(evidence, "/ld-musl");
     return strncmp(function, "runtime.", strlen("runtime.")) == 0 ||
            (function[0] == '\0' && !has_library);
 }

@@ -1175,13 +1175,8 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
         }
         count++;
     }
-    bool has_uring = false;
-    for (size_t i = 0; i < evidence->files.count; i++) {
-        const char *kind = bp_json_tree_text_or(evidence->files.rows[i], "kind", "");
-        has_uring = has_uring || strcmp(kind, "io_uring") == 0;
-    }
     /* One thread of Python may wait for Ctrl-C. */
-    if (count < (is_of_python ? 2 : 1) || has_uring) {
+    if (count < (is_of_python ? 2 : 1) || bp_evidence_has_open(evidence, "io_uring")) {
         return;
     }
     thread_group groups[group_max];

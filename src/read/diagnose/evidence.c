@@ -178,6 +178,24 @@ bool bp_evidence_is_of_python(const bp_evidence *evidence) {
     return strncmp(slash != NULL ? slash + 1 : path, "python", strlen("python")) == 0;
 }
 
+bool bp_evidence_has_object(const bp_evidence *evidence, const char *text) {
+    BP_JSON_EACH (object, bp_json_tree_rows(evidence->process, "loaded_objects")) {
+        if (strstr(bp_json_tree_text_or(object, "path", ""), text) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bp_evidence_has_open(const bp_evidence *evidence, const char *kind) {
+    for (size_t i = 0; i < evidence->files.count; i++) {
+        if (strcmp(bp_json_tree_text_or(evidence->files.rows[i], "kind", ""), kind) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint64_t bp_limit(const bp_json_tree *process, const char *name, const char *kind) {
     uint64_t count = 0;
     BP_JSON_EACH (limit, bp_json_tree_rows(process, "limits")) {

@@ -182,6 +182,12 @@ bp_argument bp_evidence_rest(const bp_evidence *evidence);
 /* True if the executable is an interpreter of Python by its name. */
 bool bp_evidence_is_of_python(const bp_evidence *evidence);
 
+/* True if the process had loaded an object whose path has this text, as "/libc.so". */
+bool bp_evidence_has_object(const bp_evidence *evidence, const char *text);
+
+/* True if a descriptor of this kind, as "socket", is in files.json. */
+bool bp_evidence_has_open(const bp_evidence *evidence, const char *kind);
+
 /* Sessions of PostgreSQL that wait for each other, over all processes of a report. Each is added
  * while its process is read; what they say together is found behind the last, with evidence that
  * has a report and findings alone. diagnose_runtime.c. */
