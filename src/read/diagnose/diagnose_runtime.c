@@ -44,12 +44,10 @@ static bool read_title(const char *title, bp_database_session *ret_session) {
 
 /* Takes one that did not run in the window: what its title says held for all of it. */
 void bp_database_add(bp_database *database, const bp_evidence *evidence) {
-    static const double window_min_ms = 100;
     const bp_json_tree *argument = bp_json_tree_rows(evidence->process, "command_line");
     bp_database_session session;
     if (!read_title(argument != NULL ? bp_json_tree_value_text(argument) : NULL, &session) ||
-        evidence->thread_count != 1 || evidence->window_ms < window_min_ms ||
-        !bp_thread_is_idle(&evidence->threads[0]) ||
+        evidence->thread_count != 1 || !bp_thread_waited(evidence, &evidence->threads[0]) ||
         !bp_json_tree_uint(evidence->process, "pid", &session.pid)) {
         return;
     }

@@ -78,9 +78,6 @@ static const bp_thread *find_first(const bp_evidence *evidence, is_so *holds,
     return first;
 }
 
-/* Behind a sentence about the first thread of several, for the count of the others. */
-#define AND_MORE_THREADS "{[, and {} more thread{|s}]}"
-
 /* The other end of one that a thread waits on, if all that hold it are stopped: one that runs may
  * answer. */
 static const bp_json_tree *find_stopped_peer(const bp_json_tree *wait) {
@@ -93,32 +90,6 @@ static const bp_json_tree *find_stopped_peer(const bp_json_tree *wait) {
         last = end;
     }
     return last;
-}
-
-/* The descriptor of that number in files.json; NULL where it is not listed. */
-static const bp_json_tree *find_open_file(const bp_evidence *evidence, uint64_t fd) {
-    const bp_rows *files = &evidence->files;
-    size_t low = 0, high = files->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        uint64_t number = bp_json_tree_uint_or(files->rows[middle], "number", 0);
-        if (number == fd) {
-            return files->rows[middle];
-        }
-        low = number < fd ? middle + 1 : low;
-        high = number < fd ? high : middle;
-    }
-    return NULL;
-}
-
-/* The same of one that is polled; NULL also where it is another one now. */
-static const bp_json_tree *find_polled(const bp_evidence *evidence, const bp_json_tree *polled) {
-    uint64_t fd = 0, wanted = 0, inode = 0;
-    const bp_json_tree *file =
-        bp_json_tree_uint(polled, "fd", &fd) ? find_open_file(evidence, fd) : NULL;
-    bool is_same = !bp_json_tree_uint(polled, "inode", &wanted) ||
-                   !bp_json_tree_uint(file, "inode", &inode) || inode == wanted;
-    return is_same ? file : NULL;
 }
 
 /* True if the process itself or the clock wakes it by this file. */
@@ -149,7 +120,7 @@ static size_t list_stopped(const bp_evidence *evidence, const bp_thread *thread,
         ret_files[count++] = wait;
     }
     BP_JSON_EACH (polled, bp_json_tree_rows(thread->row, "polled")) {
-        const bp_json_tree *file = find_polled(evidence, polled);
+        const bp_json_tree *file = bp_evidence_polled(evidence, polled);
         bool is_stopped =
             find_stopped_peer(file) != NULL && !bp_json_tree_is_true(file, "other_end_has_more");
         if (is_for_itself(file, own_pid)) {
@@ -209,11 +180,11 @@ static bool is_paused(const bp_evidence *evidence, const bp_thread *thread) {
 static bool fills_pipe(const bp_evidence *evidence, const bp_thread *thread) {
     static const char *const calls[] = {"write", "writev",   "splice", "sendfile",
                                         "tee",   "vmsplice", NULL};
-    static const double window_min_ms = 1000;
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
     const char *kind = bp_json_tree_text_or(wait, "kind", "");
     bool is_pipe = strcmp(kind, "pipe") == 0 || strcmp(kind, "fifo") == 0;
-    bool has_waited = evidence->window_ms >= window_min_ms && bp_thread_is_idle(thread);
+    bool has_waited =
+        evidence->window_ms >= BP_EVIDENCE_ANSWER_WINDOW_MS && bp_thread_is_idle(thread);
     return is_pipe && has_waited && !thread->is_own && bp_array_has_text(calls, thread->syscall) &&
            bp_json_tree_rows(wait, "other_end") != NULL && find_stopped_peer(wait) == NULL;
 }
@@ -302,13 +273,6 @@ void bp_diagnose_paused(bp_evidence *evidence) {
 
 /* --- other processes ---------------------------------------------------------------------- */
 
-/* For less than this, a program that works would be accused. */
-static const double window_min_ms = 100;
-
-static bool waited_all_the_while(const bp_evidence *evidence, const bp_thread *thread) {
-    return evidence->window_ms >= window_min_ms && bp_thread_is_idle(thread);
-}
-
 /* What stands between a wait of this kind and the process that it is for. */
 static const char *link_word(const char *kind) {
     static const char *const words[][2] = {{"child", " "},
@@ -372,7 +336,7 @@ static const bp_thread *find_waiter(const bp_evidence *evidence, const char *kin
         bool has_it = bp_json_tree_object(wait, key) != NULL ||
                       bp_json_tree_array(wait, key) != NULL || bp_json_tree_is_true(wait, key);
         bool is_kind = kind == NULL || strcmp(thread->waits_for_kind, kind) == 0;
-        if (has_it && is_kind && waited_all_the_while(evidence, thread)) {
+        if (has_it && is_kind && bp_thread_waited(evidence, thread)) {
             *ret_other_count += first != NULL;
             first = first != NULL ? first : thread;
         }
@@ -566,7 +530,7 @@ static pending find_pending(const bp_evidence *evidence, const bp_thread *thread
     uint64_t retransmits = bp_json_tree_uint_or(socket, "retransmits", 0);
     bool is_request = strcmp(state, "syn_sent") == 0 && (retransmits > 0 || is_long);
     bool is_unix = strcmp(state, "unconnected") == 0 && strcmp(thread->syscall, "connect") == 0;
-    if (!waited_all_the_while(evidence, thread) || find_stopped_peer(wait) != NULL) {
+    if (!bp_thread_waited(evidence, thread) || find_stopped_peer(wait) != NULL) {
         return NOTHING;
     }
     if (is_request || (is_unix && is_long)) {
@@ -602,9 +566,6 @@ void bp_diagnose_connect_pending(bp_evidence *evidence) {
 }
 
 /* --- answers ------------------------------------------------------------------------------ */
-
-/* For less than this, a server that is merely slow would be accused. */
-static const double answer_min_ms = 1000;
 
 /* Why a thread that waits on a connection has got no answer, the surest first. */
 typedef enum silence {
@@ -667,7 +628,7 @@ static unanswered find_unanswered(const bp_evidence *evidence, const bp_thread *
     bool is_polled = bp_json_tree_array(thread->row, "polled") != NULL;
     bool has_chain = bp_json_tree_array(wait, "chain") != NULL;
     unanswered found = {.why = NO_SILENCE};
-    if (evidence->window_ms < answer_min_ms || !waited_all_the_while(evidence, thread) ||
+    if (evidence->window_ms < BP_EVIDENCE_ANSWER_WINDOW_MS || !bp_thread_is_idle(thread) ||
         thread->is_own || has_chain || has_stopped_peer(evidence, thread) ||
         !bp_array_has_text(calls, thread->syscall)) {
         return found;
@@ -677,7 +638,7 @@ static unanswered find_unanswered(const bp_evidence *evidence, const bp_thread *
         return (unanswered){.file = why != NO_SILENCE ? wait : NULL, .why = why};
     }
     BP_JSON_EACH (polled, bp_json_tree_rows(thread->row, "polled")) {
-        const bp_json_tree *file = find_polled(evidence, polled);
+        const bp_json_tree *file = bp_evidence_polled(evidence, polled);
         if (is_for_itself(file, own_pid)) {
             continue;
         }
@@ -795,7 +756,7 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
     enum { holder_max = 4 };
     lock_holder holders[holder_max];
     size_t count = 0;
-    for (size_t i = 0; i < evidence->thread_count && evidence->window_ms >= window_min_ms; i++) {
+    for (size_t i = 0; i < evidence->thread_count; i++) {
         const bp_thread *waiter = &evidence->threads[i], *root = find_root(evidence, waiter);
         size_t at = 0;
         while (at < count && holders[at].thread != root) {
@@ -808,7 +769,7 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
             holders[count++] = (lock_holder){.thread = root, .kind = waiter->waits_for_kind};
         }
         holders[at].waiter_count++;
-        holders[at].idle_count += bp_thread_is_idle(waiter);
+        holders[at].idle_count += bp_thread_waited(evidence, waiter);
         if (strcmp(holders[at].kind, waiter->waits_for_kind) != 0) {
             holders[at].kind = "mutex";
         }
@@ -818,26 +779,6 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
             find_holding(evidence, &holders[i]);
         }
     }
-}
-
-const char *bp_thread_call_argument(const bp_thread *thread, unsigned place) {
-    const bp_json_tree *argument =
-        bp_json_tree_rows(bp_json_tree_object(thread->row, "syscall"), "arguments");
-    for (unsigned i = 0; argument != NULL && i < place; i++) {
-        argument = bp_json_tree_next(argument);
-    }
-    return argument != NULL ? bp_json_tree_value(argument) : "";
-}
-
-static bool has_no(const bp_thread *thread, unsigned place) {
-    return strcmp(bp_thread_call_argument(thread, place), "0x0") == 0;
-}
-
-bool bp_thread_only_sleeps(const bp_thread *thread) {
-    const char *call = thread->syscall;
-    return strcmp(call, "clock_nanosleep") == 0 || strcmp(call, "nanosleep") == 0 ||
-           (strstr(call, "select") != NULL && has_no(thread, 0)) ||
-           (strstr(call, "poll") != NULL && call[0] != 'e' && has_no(thread, 1));
 }
 
 /* --- calls on an object ------------------------------------------------------------------- */
@@ -881,7 +822,7 @@ static bool find_fifo(const bp_thread *thread, const char *path, blocked *found)
 /* A terminal takes nothing while it is stopped, and a queue while it is full. */
 static bool find_full(const bp_evidence *evidence, const bp_thread *thread, blocked *found) {
     static const char *const terminals[] = {"/dev/pts/", "/dev/tty", "/dev/console", NULL};
-    const bp_json_tree *file = find_open_file(evidence, number_of(thread, 0));
+    const bp_json_tree *file = bp_evidence_file(evidence, number_of(thread, 0));
     char cut[path_max];
     copy_path(bp_json_tree_text_or(file, "target", ""), "?", cut);
     if (strncmp(thread->syscall, "write", 5) == 0 && bp_array_has_start(terminals, cut)) {
@@ -932,7 +873,8 @@ static bool find_blocked(const bp_evidence *evidence, const bp_thread *thread, b
     const char *path =
         bp_json_tree_text_or(bp_json_tree_object(thread->row, "syscall"), "path", "");
     blocked found = {.row = BP_DIAGNOSIS_CALL_UNANSWERED};
-    if (evidence->window_ms < answer_min_ms || !bp_thread_is_idle(thread) || thread->is_own) {
+    if (evidence->window_ms < BP_EVIDENCE_ANSWER_WINDOW_MS || !bp_thread_is_idle(thread) ||
+        thread->is_own) {
         return false;
     }
     bool is_found = strcmp(thread->waits_for_kind, "filesystem") == 0;
@@ -1033,7 +975,7 @@ void bp_diagnose_lock_contended(bp_evidence *evidence) {
         waiter_count += is_waiter;
     }
     bool is_most = waiter_count >= waiters_min && waiter_count * 4 >= active_count * 3;
-    if (is_most && evidence->window_ms >= window_min_ms) {
+    if (is_most && evidence->window_ms >= BP_EVIDENCE_WAIT_WINDOW_MS) {
         bp_find(evidence,
                 "{} of the {} threads that ran wait for one lock, {}, as \"{}\" ({}); none of them "
                 "did so for all of the {} measured",
@@ -1048,7 +990,8 @@ void bp_diagnose_lock_contended(bp_evidence *evidence) {
  * time: the fourth argument is null (futex(2)). */
 static bool waits_for_own_threads(const bp_thread *thread) {
     const bp_json_tree *call = bp_json_tree_object(thread->row, "syscall");
-    return bp_json_tree_is_true(call, "own_futex") && has_no(thread, 3);
+    return bp_json_tree_is_true(call, "own_futex") &&
+           strcmp(bp_thread_call_argument(thread, 3), "0x0") == 0;
 }
 
 /*
@@ -1068,48 +1011,6 @@ static bool may_handle_signal(const bp_json_tree *handlers, bool is_python) {
         }
     }
     return false;
-}
-
-/* The innermost function of the executable, and not of a language's library within it; of a program
- * that is a library, as of a plugin host, the innermost one of that. */
-struct own_function {
-    const char *executable;
-    char *name;
-    bool is_seen; /* a frame of the executable */
-};
-
-static void take_function(void *context, const bp_frame_text *frame) {
-    static const char *const of_languages[] = {
-        "std::",       "core::",     "alloc::", "<std::",     "<core::", "<alloc::",
-        "__gnu_cxx::", "void std::", "_start",  "bool std::", "__rust_", NULL};
-    static const char *const folders[] = {"/rustc/",        "library/std/",      "library/core/",
-                                          "library/alloc/", "/usr/include/c++/", NULL};
-    struct own_function *function = context;
-    const char *name = frame->demangled != NULL ? frame->demangled : frame->symbol;
-    bool is_own = name != NULL && frame->module != NULL && !frame->is_signal &&
-                  strcmp(frame->module, function->executable) == 0;
-    bool is_of_language =
-        is_own && (bp_array_has_start(of_languages, name) ||
-                   (frame->source != NULL && bp_array_has_start(folders, frame->source)));
-    function->is_seen = function->is_seen || is_own;
-    if (function->name[0] == '\0' && is_own && !is_of_language) {
-        bp_frame_short_name(frame, function->name);
-    }
-}
-
-void bp_thread_print_function(const bp_evidence *evidence, const bp_thread *thread,
-                              char out[BP_FRAME_NAME_BYTES]) {
-    struct own_function function = {
-        .executable = bp_json_tree_text_or(evidence->process, "executable", ""), .name = out};
-    bool is_of_python = bp_json_tree_rows(thread->stack, "python_frames") != NULL;
-    out[0] = '\0';
-    if (!is_of_python) {
-        bp_frames_each(bp_json_tree_array(thread->stack, "frames"), evidence->finder, take_function,
-                       &function);
-    }
-    if (!function.is_seen) {
-        bp_frames_print_own(thread->stack, evidence->finder, out);
-    }
 }
 
 /* Threads in one function, of which the first is named. */
@@ -1170,7 +1071,7 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
             continue;
         }
         if (!thread->is_listed || thread->is_own || !waits_for_own_threads(thread) ||
-            !waited_all_the_while(evidence, thread) || bp_json_tree_is_true(wait, "owner_ended")) {
+            !bp_thread_waited(evidence, thread) || bp_json_tree_is_true(wait, "owner_ended")) {
             return;
         }
         count++;
@@ -1240,7 +1141,7 @@ static bool is_deaf(const bp_evidence *evidence, const bp_thread *thread) {
     }
     const bp_json_tree *polled = bp_json_tree_rows(thread->row, "polled");
     BP_JSON_EACH (item, polled) {
-        if (!is_private(find_polled(evidence, item))) {
+        if (!is_private(bp_evidence_polled(evidence, item))) {
             return false;
         }
     }
@@ -1286,7 +1187,7 @@ void bp_diagnose_input_not_read(bp_evidence *evidence) {
         add_unread(evidence->files.rows[i], &input);
     }
     if ((input.connection_count == 0 && input.byte_count == 0) ||
-        evidence->window_ms < answer_min_ms || was_search_cut(evidence)) {
+        evidence->window_ms < BP_EVIDENCE_ANSWER_WINDOW_MS || was_search_cut(evidence)) {
         return;
     }
     for (size_t i = 0; i < evidence->thread_count; i++) {

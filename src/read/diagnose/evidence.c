@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/utf8.h"
+#include "entries/frames.h"
 #include "model/entry.h"
 
 #define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
@@ -99,6 +100,72 @@ bool bp_thread_is_idle(const bp_thread *thread) {
     return thread->cpu_ms == 0 && has_not_run && !thread->is_born;
 }
 
+bool bp_thread_waited(const bp_evidence *evidence, const bp_thread *thread) {
+    return evidence->window_ms >= BP_EVIDENCE_WAIT_WINDOW_MS && bp_thread_is_idle(thread);
+}
+
+const char *bp_thread_call_argument(const bp_thread *thread, unsigned place) {
+    const bp_json_tree *argument =
+        bp_json_tree_rows(bp_json_tree_object(thread->row, "syscall"), "arguments");
+    for (unsigned i = 0; argument != NULL && i < place; i++) {
+        argument = bp_json_tree_next(argument);
+    }
+    return argument != NULL ? bp_json_tree_value(argument) : "";
+}
+
+static bool has_no(const bp_thread *thread, unsigned place) {
+    return strcmp(bp_thread_call_argument(thread, place), "0x0") == 0;
+}
+
+bool bp_thread_only_sleeps(const bp_thread *thread) {
+    const char *call = thread->syscall;
+    return strcmp(call, "clock_nanosleep") == 0 || strcmp(call, "nanosleep") == 0 ||
+           (strstr(call, "select") != NULL && has_no(thread, 0)) ||
+           (strstr(call, "poll") != NULL && call[0] != 'e' && has_no(thread, 1));
+}
+
+/* The innermost function of the executable, and not of a language's library within it; of a program
+ * that is a library, as of a plugin host, the innermost one of that. */
+struct own_function {
+    const char *executable;
+    char *name;
+    bool is_seen; /* a frame of the executable */
+};
+
+static void take_function(void *context, const bp_frame_text *frame) {
+    static const char *const of_languages[] = {
+        "std::",       "core::",     "alloc::", "<std::",     "<core::", "<alloc::",
+        "__gnu_cxx::", "void std::", "_start",  "bool std::", "__rust_", NULL};
+    static const char *const folders[] = {"/rustc/",        "library/std/",      "library/core/",
+                                          "library/alloc/", "/usr/include/c++/", NULL};
+    struct own_function *function = context;
+    const char *name = frame->demangled != NULL ? frame->demangled : frame->symbol;
+    bool is_own = name != NULL && frame->module != NULL && !frame->is_signal &&
+                  strcmp(frame->module, function->executable) == 0;
+    bool is_of_language =
+        is_own && (bp_array_has_start(of_languages, name) ||
+                   (frame->source != NULL && bp_array_has_start(folders, frame->source)));
+    function->is_seen = function->is_seen || is_own;
+    if (function->name[0] == '\0' && is_own && !is_of_language) {
+        bp_frame_short_name(frame, function->name);
+    }
+}
+
+void bp_thread_print_function(const bp_evidence *evidence, const bp_thread *thread,
+                              char out[BP_FRAME_NAME_BYTES]) {
+    struct own_function function = {
+        .executable = bp_json_tree_text_or(evidence->process, "executable", ""), .name = out};
+    bool is_of_python = bp_json_tree_rows(thread->stack, "python_frames") != NULL;
+    out[0] = '\0';
+    if (!is_of_python) {
+        bp_frames_each(bp_json_tree_array(thread->stack, "frames"), evidence->finder, take_function,
+                       &function);
+    }
+    if (!function.is_seen) {
+        bp_frames_print_own(thread->stack, evidence->finder, out);
+    }
+}
+
 /* A name or an address takes so many bytes at most. */
 enum { name_bytes_max = 47 };
 
@@ -185,6 +252,30 @@ bool bp_evidence_has_object(const bp_evidence *evidence, const char *text) {
         }
     }
     return false;
+}
+
+const bp_json_tree *bp_evidence_file(const bp_evidence *evidence, uint64_t fd) {
+    const bp_rows *files = &evidence->files;
+    size_t low = 0, high = files->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        uint64_t number = bp_json_tree_uint_or(files->rows[middle], "number", 0);
+        if (number == fd) {
+            return files->rows[middle];
+        }
+        low = number < fd ? middle + 1 : low;
+        high = number < fd ? high : middle;
+    }
+    return NULL;
+}
+
+const bp_json_tree *bp_evidence_polled(const bp_evidence *evidence, const bp_json_tree *polled) {
+    uint64_t fd = 0, wanted = 0, inode = 0;
+    const bp_json_tree *file =
+        bp_json_tree_uint(polled, "fd", &fd) ? bp_evidence_file(evidence, fd) : NULL;
+    bool is_same = !bp_json_tree_uint(polled, "inode", &wanted) ||
+                   !bp_json_tree_uint(file, "inode", &inode) || inode == wanted;
+    return is_same ? file : NULL;
 }
 
 bool bp_evidence_has_open(const bp_evidence *evidence, const char *kind) {

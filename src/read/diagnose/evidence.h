@@ -36,6 +36,10 @@ enum {
 /* The clocks of the CPU count in steps of up to 10 ms: over less a rate says nothing. */
 enum { BP_EVIDENCE_RATE_WINDOW_MS = 100 };
 
+/* In less than the first a program that works waits for a lock, and in less than the second for an
+ * answer that is merely slow. */
+enum { BP_EVIDENCE_WAIT_WINDOW_MS = 100, BP_EVIDENCE_ANSWER_WINDOW_MS = 1000 };
+
 /* A thread. "" and negative numbers for what is not known. */
 typedef struct bp_thread {
     uint64_t tid;
@@ -144,14 +148,19 @@ typedef struct bp_evidence {
 void bp_find_as(bp_evidence *evidence, bp_diagnosis diagnosis, const char *entry,
                 const char *pattern, const bp_argument *arguments);
 
+/* Behind a sentence about the first thread of several, for the count of the others. */
+#define AND_MORE_THREADS "{[, and {} more thread{|s}]}"
+
 /* Arguments: a thread, a process { pid, name, state }, and what a thread waits for. */
 bp_argument bp_thread_argument(const bp_thread *thread);
 bp_argument bp_process_argument(const bp_json_tree *process);
 bp_argument bp_wait_argument(const bp_wait_text *wait);
 
-/* True for a zombie or a dead thread; and for one that did not run once in the window. */
+/* True for a zombie or a dead thread; and for one that did not run once in the window. The third:
+ * and where the window was long enough to say that it waits. */
 bool bp_thread_has_ended(const bp_thread *thread);
 bool bp_thread_is_idle(const bp_thread *thread);
+bool bp_thread_waited(const bp_evidence *evidence, const bp_thread *thread);
 
 /* The object of its wait in words: "5188 (mutex)", or "pipe 3 of cat (4711)"; "" where that is not
  * known. The second: as one text. */
@@ -184,6 +193,11 @@ bool bp_evidence_is_of_python(const bp_evidence *evidence);
 
 /* True if the process had loaded an object whose path has this text, as "/libc.so". */
 bool bp_evidence_has_object(const bp_evidence *evidence, const char *text);
+
+/* The descriptor of that number in files.json; NULL where it is not listed. The second: of an
+ * element of "polled"; NULL also where the number is of another file now. */
+const bp_json_tree *bp_evidence_file(const bp_evidence *evidence, uint64_t fd);
+const bp_json_tree *bp_evidence_polled(const bp_evidence *evidence, const bp_json_tree *polled);
 
 /* True if a descriptor of this kind, as "socket", is in files.json. */
 bool bp_evidence_has_open(const bp_evidence *evidence, const char *kind);
