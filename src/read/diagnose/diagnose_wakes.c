@@ -1,0 +1,129 @@
+/* Diagnosis of a process that nobody can wake. */
+
+#include <string.h>
+
+#include "base/array.h"
+#include "diagnose/evidence.h"
+
+/* True if it waits on a futex that only a thread of its own process can wake, without a limit of
+ * time: the fourth argument is null (futex(2)). */
+static bool waits_for_own_threads(const bp_thread *thread) {
+    const bp_json_tree *call = bp_json_tree_object(thread->row, "syscall");
+    return bp_json_tree_is_true(call, "own_futex") &&
+           strcmp(bp_thread_call_argument(thread, 3), "0x0") == 0;
+}
+
+/*
+ * True if a signal may run a handler, which may wake a thread. Those of faults come from what a
+ * thread does itself, 32 and 33 are of the C library, and SIGINT of Python raises KeyboardInterrupt
+ * as long as nobody replaces it.
+ */
+static bool may_handle_signal(const bp_json_tree *handlers, bool is_python) {
+    static const char *const of_runtimes[] = {"SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS",
+                                              "SIGFPE", "SIGSEGV", "SIGPIPE", "SIGSYS",
+                                              "32",     "33",      NULL};
+    BP_JSON_EACH (handler, handlers) {
+        const char *name = bp_json_tree_value(handler); /* "" for what is no text */
+        bool is_interrupt = is_python && strcmp(name, "SIGINT") == 0;
+        if (!is_interrupt && !bp_array_has_text(of_runtimes, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Threads in one function, of which the first is named. */
+enum { group_max = 4 };
+typedef struct thread_group {
+    const bp_thread *first;
+    uint64_t other_count;
+    char function[BP_FRAME_NAME_BYTES];
+} thread_group;
+
+static size_t group_threads(const bp_evidence *evidence, thread_group groups[group_max],
+                            uint64_t *ret_ungrouped_count) {
+    size_t count = 0;
+    *ret_ungrouped_count = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        char function[BP_FRAME_NAME_BYTES];
+        size_t at = 0;
+        if (bp_thread_has_ended(thread)) {
+            continue;
+        }
+        bp_thread_print_function(evidence, thread, function);
+        while (at < count && strcmp(groups[at].function, function) != 0) {
+            at++;
+        }
+        if (at < count) {
+            groups[at].other_count++;
+        } else if (count < group_max) {
+            groups[count].first = thread;
+            groups[count].other_count = 0;
+            memcpy(groups[count++].function, function, sizeof function);
+        } else {
+            ++*ret_ungrouped_count;
+        }
+    }
+    return count;
+}
+
+/*
+ * Every thread waits for another of the same process, and none for anything from outside or for a
+ * time: a lost wakeup, a semaphore that nobody posts, a barrier that is one short. A server that is
+ * idle has a thread that reads, polls or accepts. What has a reason of its own, a deadlock or an
+ * owner that has ended, is said by that. One of bugpack's threads may wake those that wait for it.
+ */
+void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
+    const bp_json_tree *handlers = bp_json_tree_array(evidence->waits, "signal_handlers");
+    bool is_of_python = bp_evidence_is_of_python(evidence);
+    uint64_t count = 0, ungrouped_count;
+    if (handlers == NULL || evidence->deadlocks.total_count > 0 ||
+        bp_json_tree_object(evidence->waits, "traced_by") != NULL ||
+        may_handle_signal(bp_json_tree_first(handlers), is_of_python)) {
+        return;
+    }
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+        if (bp_thread_has_ended(thread)) {
+            continue;
+        }
+        if (!thread->is_listed || thread->is_own || !waits_for_own_threads(thread) ||
+            !bp_thread_waited(evidence, thread) || bp_json_tree_is_true(wait, "owner_ended")) {
+            return;
+        }
+        count++;
+    }
+    /* One thread of Python may wait for Ctrl-C. */
+    if (count < (is_of_python ? 2 : 1) || bp_evidence_has_open(evidence, "io_uring")) {
+        return;
+    }
+    thread_group groups[group_max];
+    size_t group_count = group_threads(evidence, groups, &ungrouped_count);
+    bp_argument arguments[4 * group_max + 5] = {BP_COUNT(count)};
+    size_t at = 1;
+    for (size_t i = 0; i < group_max; i++) {
+        bool is_there = i < group_count;
+        const thread_group *group = &groups[is_there ? i : 0];
+        const char *separator = i == 0 ? ": thread " : "; thread ";
+        arguments[at++] = BP_TEXT(is_there ? separator : "");
+        arguments[at++] = bp_thread_argument(group->first);
+        arguments[at++] = BP_TEXT(is_there ? group->function : "");
+        arguments[at++] = BP_COUNT(is_there ? group->other_count : 0);
+    }
+    arguments[at++] = BP_COUNT(ungrouped_count);
+    bool lacks_python =
+        is_of_python && bp_json_tree_rows(groups[0].first->stack, "python_frames") == NULL;
+    arguments[at++] = BP_TEXT(lacks_python ? "py-spy dump --pid" : "");
+    arguments[at++] = BP_COUNT(bp_json_tree_uint_or(evidence->waits, "pid", 0));
+    arguments[at] = BP_END;
+#define GROUP "{[{}{}]}{[ in {}]}{[ and {} more there]}"
+    bp_find_as(
+        evidence, evidence->running, "threads.json",
+        "nobody can wake this process: its {} thread{|s} wait{s|} for "
+        "{another, of which there is none|each other alone}, without a limit of time" GROUP GROUP
+            GROUP GROUP "{[; and {} more]}{[; {} {} shows the functions of Python]}",
+        arguments);
+#undef GROUP
+}
