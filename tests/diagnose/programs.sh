@@ -121,7 +121,7 @@ prepare_out_of_memory_of_child() {
     BUGPACK=./bugpack-in-group
 }
 
-# What a group has read fills it up to its limit, and goes when something else needs the memory.
+# Files that a group reads fill its memory up to the limit; the kernel drops them when it needs the room.
 begin_group_of_files() {
     make_group memory
     set_group 67108864 memory.limit_in_bytes memory.max

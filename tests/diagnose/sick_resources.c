@@ -135,7 +135,7 @@ static void use_mappings(void) {
     wait_for_ever();
 }
 
-/* Of its user, who has no other. */
+/* Fills the limit of its user, who has no other process. */
 static void use_processes(void) {
     struct rlimit limit = {40, 40};
     check(setrlimit(RLIMIT_NPROC, &limit));

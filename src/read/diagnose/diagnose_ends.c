@@ -569,8 +569,8 @@ static bool died_of_sigkill(const bp_evidence *evidence) {
     return bp_exit_signal(evidence->metadata, signal) && strcmp(signal, "SIGKILL") == 0;
 }
 
-/* What the kernel counted while the session was open: in the groups of the process, where that is
- * known, and else of the machine. */
+/* The kernel counts its kills while the session is open: those in the groups of the process, or, if
+ * these are not known, those of the machine. */
 void bp_diagnose_oom_killed(bp_evidence *evidence) {
     bool was_killed = died_of_sigkill(evidence);
     const char *subject = was_killed ? "it" : "a child of it";

@@ -99,8 +99,8 @@ static double counted(const bp_json_tree *before, const bp_json_tree *after, con
     return to > from ? (double)(to - from) : 0;
 }
 
-/* Of the counters of jemalloc, their first and last snapshots: the thread with at least half of
- * what was allocated and not freed. One thread may free what another allocated. */
+/* The thread with at least half of what was allocated and not freed, by the first and the last
+ * snapshot of jemalloc's counters. One thread may free what another allocated. */
 static void find_allocating(const bp_evidence *evidence, const bp_json_tree *heap, greedy *it) {
     const bp_json_tree *first = bp_json_tree_rows(heap, "snapshots"), *last = first;
     double most = 0, all = 0, from_ns = 0, to_ns = 0;

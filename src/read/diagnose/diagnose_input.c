@@ -43,8 +43,8 @@ static bool is_deaf(const bp_evidence *evidence, const bp_thread *thread) {
            (polled != NULL || is_private(bp_json_tree_object(thread->row, "waits_for")));
 }
 
-/* What came in for a server at the beginning of the window. Another process that has the same
- * socket may read it. */
+/* Input for a server that was there at the beginning of the window. Another process that has the
+ * same socket may read it. */
 typedef struct unread_input {
     uint64_t connection_count;            /* not accepted */
     uint64_t byte_count;                  /* of those that were */

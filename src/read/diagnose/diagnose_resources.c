@@ -233,7 +233,8 @@ static bool group_tasks(const bp_json_tree *cgroup, uint64_t *ret_used, uint64_t
     return bp_json_tree_uint(pids, "current", ret_used) && bp_json_tree_uint(pids, "max", ret_max);
 }
 
-/* Of a group and those above it the one with the least left, if it is near its limit; or NULL. */
+/* The control group with the least left, of that of the process and those above it, if it is near
+ * its limit; or NULL. */
 static const bp_json_tree *find_tightest(const bp_evidence *evidence,
                                          bool (*read)(const bp_json_tree *, uint64_t *, uint64_t *),
                                          uint64_t *ret_used, uint64_t *ret_max) {

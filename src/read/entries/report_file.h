@@ -75,8 +75,8 @@ const char *bp_report_file_name(const bp_report_file *report, size_t index);
  * further process are; 0 for any other name. */
 size_t bp_report_folder_bytes(const char *name);
 
-/* What names the process of a process.json for good, in all reports: boot, pid and start; "" where
- * that is not known. NULL is fine. */
+/* A name for the process of a process.json that is the same in all reports: boot, pid and start; ""
+ * where that is not known. NULL is fine. */
 enum { BP_REPORT_KEY_BYTES = 96 };
 void bp_report_process_key(const bp_json_tree *process, char out[BP_REPORT_KEY_BYTES]);
 
