@@ -18,6 +18,7 @@ int bp_ring_file_read(int fd, uint64_t from, unsigned char *bytes, size_t byte_c
         ssize_t got = pread(fd, bytes + done, byte_count - done, (off_t)(from + done));
         if (got > 0) {
             done += (size_t)got;
+            is_second_try = false;
         } else if (got == 0 || (errno == EIO && is_second_try) || errno == EISDIR) {
             *is_unreadable = *is_unreadable || got < 0;
             break;
