@@ -32,13 +32,19 @@ typedef struct merging {
     size_t open_count;
     uint64_t number;            /* of the newest record that was given or is missing */
     uint64_t hash_budget_bytes; /* for frames that are none, so that forged ones cost little */
-    int read_errno;
     uint64_t given_bytes;
     bp_buffer out;
     bp_sink *sink;
     void *context;
     bp_ring_view view;
+    /* The failures that end it, with that of `out`. */
+    int read_errno;
+    bugpack_status sink_status;
 } merging;
+
+static bool has_failed(const merging *it) {
+    return it->read_errno != 0 || it->out.status != BUGPACK_OK || it->sink_status != BUGPACK_OK;
+}
 
 int bp_chunk_read_head(const bp_chunk_source *source, uint64_t chunk, uint64_t *ret_state,
                        uint64_t *ret_earlier_count) {
@@ -130,7 +136,8 @@ static bool open_run(merging *it, run *from) {
     return find_record(it, from);
 }
 
-/* What should be there and is not: overwritten while we read or, in a file, damaged. */
+/* Counts the records that should be there and are not: overwritten while we read or, in a file,
+ * damaged. */
 static void close_run(merging *it, run *from) {
     it->number += from->left_count;
     if (it->reading->seen_counts != NULL) {
@@ -159,48 +166,50 @@ static uint64_t first_stamp(merging *it, uint64_t chunk) {
     return is_known ? frame.record.monotonic_ns : 0;
 }
 
-/* Adds the records of a chunk, and counts those that it had earlier. */
+/* True if a chunk's head contradicts neither itself nor the number of chunks that were begun. */
+static bool is_possible(const bp_chunk_source *source, uint64_t chunk, uint64_t state,
+                        uint64_t earlier_count) {
+    uint64_t count = bp_chunk_record_count(state), used_bytes = bp_chunk_used_bytes(state);
+    uint64_t most = source->layout.chunk_bytes / sizeof(bp_frame);
+    return used_bytes <= source->layout.chunk_bytes && count * sizeof(bp_frame) <= used_bytes &&
+           (count > 0 || used_bytes == 0) && earlier_count <= bp_chunk_turn(state) * most &&
+           (state != 0 || chunk >= source->begun_count);
+}
+
+/* Adds the records of a chunk that are wanted, and counts the others. */
 static void add_run(merging *it, uint64_t chunk) {
-    const bp_chunk_layout *layout = &it->source->layout;
+    uint64_t *seen_counts = it->reading->seen_counts;
     uint64_t state = 0, earlier_count = 0;
     it->read_errno = bp_chunk_read_head(it->source, chunk, &state, &earlier_count);
-    uint64_t count = bp_chunk_record_count(state), used_bytes = bp_chunk_used_bytes(state);
-    uint64_t seen_count = it->reading->seen_counts != NULL ? it->reading->seen_counts[chunk] : 0;
-    run *added = &it->runs[it->run_count];
     if (it->read_errno != 0) {
         return;
     }
-    *added = (run){.chunk = chunk,
-                   .chunk_state = state,
-                   .number = earlier_count,
-                   .left_count = count,
-                   .seen_number = seen_count,
-                   .size = (size_t)used_bytes};
-    uint64_t most = layout->chunk_bytes / sizeof(bp_frame);
-    bool is_possible = used_bytes <= layout->chunk_bytes &&
-                       count * sizeof(bp_frame) <= used_bytes && (count > 0 || used_bytes == 0) &&
-                       earlier_count <= bp_chunk_turn(state) * most &&
-                       (state != 0 || chunk >= it->source->begun_count);
-    if (!is_possible) { /* whatever is whole in it */
+    uint64_t count = bp_chunk_record_count(state), size = bp_chunk_used_bytes(state);
+    bool is_damaged = !is_possible(it->source, chunk, state, earlier_count);
+    if (is_damaged) { /* whatever is whole in it */
         it->view.is_damaged = true;
-        /* A chunk is begun for a record that follows at once. */
         earlier_count = 0;
-        count = state == 0 ? 1 : 0;
-        added->number = 0;
-        added->left_count = count;
-        added->size = (size_t)layout->chunk_bytes;
-    } else if (seen_count > earlier_count) {
-        added->left_count =
-            earlier_count + count > seen_count ? earlier_count + count - seen_count : 0;
-    } else if (it->reading->seen_counts != NULL) {
-        it->reading->lost_count += earlier_count - seen_count;
-        it->reading->seen_counts[chunk] = earlier_count;
+        count = state == 0 ? 1 : 0; /* a chunk is begun for a record that follows at once */
+        size = it->source->layout.chunk_bytes;
     }
+    uint64_t last = earlier_count + count, unwanted = earlier_count;
+    if (seen_counts != NULL && seen_counts[chunk] > earlier_count) {
+        unwanted = seen_counts[chunk];
+    } else if (seen_counts != NULL) {
+        it->reading->lost_count += earlier_count - seen_counts[chunk];
+        seen_counts[chunk] = earlier_count;
+    }
+    uint64_t left_count = last > unwanted ? last - unwanted : 0;
     it->view.evicted_count += earlier_count;
-    it->number += earlier_count + count - added->left_count;
-    if (added->left_count > 0 || !is_possible) {
-        added->next_ns = first_stamp(it, chunk);
-        it->run_count++;
+    it->number += last - left_count;
+    if (left_count > 0 || is_damaged) {
+        it->runs[it->run_count++] = (run){.chunk = chunk,
+                                          .chunk_state = state,
+                                          .next_ns = first_stamp(it, chunk),
+                                          .number = earlier_count,
+                                          .left_count = left_count,
+                                          .seen_number = unwanted,
+                                          .size = (size_t)size};
     }
 }
 
@@ -236,30 +245,30 @@ static run **pick_oldest(merging *it, uint64_t *ret_limit_ns) {
         it->next_run++;
         if (open_run(it, next)) {
             it->open[it->open_count++] = next;
-        } else if (it->read_errno == 0 && it->out.status == BUGPACK_OK) {
+        } else if (!has_failed(it)) {
             close_run(it, next);
         } else {
-            free(next->bytes);
-            next->bytes = NULL;
             return NULL;
         }
     }
 }
 
-static bugpack_status flush(merging *it) {
-    bugpack_status status =
-        it->out.size > 0 ? it->sink(it->context, it->out.data, it->out.size) : BUGPACK_OK;
-    bp_buffer_clear(&it->out);
-    return status;
+static void flush(merging *it) {
+    if (it->out.size > 0) {
+        it->sink_status = it->sink(it->context, it->out.data, it->out.size);
+        bp_buffer_clear(&it->out);
+    }
 }
 
-static bugpack_status give_record(merging *it, run *from) {
+static void give_record(merging *it, run *from) {
     const bp_frame *frame = (const void *)(from->bytes + from->at);
     size_t record_bytes = from->frame_bytes - offsetof(bp_frame, record);
-    bugpack_status status = it->out.size + record_bytes > piece_bytes ? flush(it) : BUGPACK_OK;
+    if (it->out.size + record_bytes > piece_bytes) {
+        flush(it);
+    }
     char *to = bp_buffer_reserve(&it->out, record_bytes);
-    if (status != BUGPACK_OK || to == NULL) {
-        return status;
+    if (to == NULL || has_failed(it)) {
+        return;
     }
     bp_ring_record record = frame->record;
     record.sequence = ++it->number;
@@ -272,35 +281,43 @@ static bugpack_status give_record(merging *it, run *from) {
     if (it->reading->seen_counts != NULL) {
         it->reading->seen_counts[from->chunk] = from->number;
     }
-    return BUGPACK_OK;
 }
 
-static bugpack_status merge(merging *it) {
-    bugpack_status status = BUGPACK_OK;
+/* Gives the records of an open run up to a stamp, and closes it at its end. False where the reading
+ * ends. */
+static bool give_run(merging *it, run **open, uint64_t limit_ns) {
+    run *from = *open;
+    do {
+        if (from->next_ns > it->reading->until_ns) {
+            return false;
+        }
+        if (it->given_bytes >= it->reading->max_bytes) {
+            it->reading->is_rest = true;
+            return false;
+        }
+        give_record(it, from);
+        if (has_failed(it)) {
+            return false;
+        }
+        from->at += from->frame_bytes;
+        if (!find_record(it, from)) {
+            close_run(it, from);
+            *open = it->open[--it->open_count];
+            return true;
+        }
+    } while (from->next_ns <= limit_ns);
+    return true;
+}
+
+static void merge(merging *it) {
     uint64_t limit_ns = 0;
     run **oldest = pick_oldest(it, &limit_ns);
-    while (status == BUGPACK_OK && it->out.status == BUGPACK_OK && oldest != NULL) {
-        run *from = *oldest;
-        bool is_whole = true;
-        while (status == BUGPACK_OK && is_whole && from->next_ns <= limit_ns) {
-            if (from->next_ns > it->reading->until_ns) {
-                return flush(it);
-            }
-            if (it->given_bytes >= it->reading->max_bytes) {
-                it->reading->is_rest = true;
-                return flush(it);
-            }
-            status = give_record(it, from);
-            from->at += from->frame_bytes;
-            is_whole = find_record(it, from);
-        }
-        if (!is_whole) {
-            close_run(it, from);
-            *oldest = it->open[--it->open_count];
-        }
+    while (oldest != NULL && give_run(it, oldest, limit_ns)) {
         oldest = pick_oldest(it, &limit_ns);
     }
-    return status == BUGPACK_OK && it->out.status == BUGPACK_OK ? flush(it) : status;
+    if (!has_failed(it)) {
+        flush(it);
+    }
 }
 
 bugpack_status bp_chunk_read(const bp_chunk_source *source, bp_chunk_reading *reading,
@@ -312,7 +329,6 @@ bugpack_status bp_chunk_read(const bp_chunk_source *source, bp_chunk_reading *re
                   .hash_budget_bytes = 4 * chunk_count * source->layout.chunk_bytes,
                   .sink = sink,
                   .context = context};
-    bugpack_status status = BUGPACK_OK;
     bp_buffer_init(&it.out, BP_FRAME_CAPACITY_MAX);
     it.runs = malloc(chunk_count * sizeof *it.runs);
     if (it.runs == NULL) {
@@ -322,7 +338,10 @@ bugpack_status bp_chunk_read(const bp_chunk_source *source, bp_chunk_reading *re
         add_run(&it, i);
     }
     qsort(it.runs, it.run_count, sizeof it.runs[0], compare_runs);
-    status = it.read_errno == 0 ? merge(&it) : BUGPACK_OK;
+    if (!has_failed(&it)) {
+        merge(&it);
+    }
+    bugpack_status status = it.sink_status;
     if (it.out.status != BUGPACK_OK) {
         status = bp_fail_memory(error, "copy a ring");
     } else if (it.read_errno != 0) {
@@ -330,8 +349,8 @@ bugpack_status bp_chunk_read(const bp_chunk_source *source, bp_chunk_reading *re
     } else if (status != BUGPACK_OK) {
         (void)bp_fail(error, status, "a ring's records could not be written");
     }
-    for (size_t i = 0; i < it.open_count; i++) {
-        free(it.open[i]->bytes);
+    for (size_t i = 0; i < it.run_count; i++) {
+        free(it.runs[i].bytes);
     }
     free(it.runs);
     bp_buffer_release(&it.out);
