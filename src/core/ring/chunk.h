@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "ring/frame.h"
 
 /* Up to one record is missing at the end of a chunk, and records of a log have up to 4.3 KiB.

@@ -9,6 +9,9 @@
 #ifndef BP_RING_CHUNK_READER_H
 #define BP_RING_CHUNK_READER_H
 
+#include <bugpack/error.h>
+
+#include "base/sink.h"
 #include "ring/chunk.h"
 
 typedef struct bp_chunk_source {

@@ -16,13 +16,16 @@
 #include <stdint.h>
 
 #include "base/sanitizer.h"
-#include "ring/ring.h"
+#include "ring/record.h"
 
 #define BP_FRAME_MAGIC 0x31676e6972707562u /* "bupring1", little endian */
 #define BP_FRAME_VERSION 2u
 #define BP_FRAME_DATA_START 4096u
 #define BP_FRAME_CAPACITY_MIN 4096u
 #define BP_FRAME_CAPACITY_MAX ((uint64_t)1 << 30)
+
+/* The most that a ring's header page has room for, beside its own fields. */
+#define BP_RING_ABOUT_MAX_BYTES 256u
 
 /*
  * The header page. Fields written once and fields written by every append are on different cache

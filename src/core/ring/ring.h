@@ -11,26 +11,17 @@
 #ifndef BP_RING_RING_H
 #define BP_RING_RING_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 #include <bugpack/error.h>
 
 #include "base/clock.h"
 #include "base/sink.h"
+#include "ring/record.h"
 
 typedef struct bp_ring bp_ring;
-
-/* A record as a reader gets it: this header, then `payload_bytes` bytes, then padding to 8. */
-typedef struct bp_ring_record {
-    uint64_t sequence;     /* from 1, without gaps, in the order of commits; see bp_ring_divide */
-    uint64_t monotonic_ns; /* when it was appended */
-    uint32_t payload_bytes;
-    uint32_t tag; /* the writer's own; a ring ignores it */
-} bp_ring_record;
 
 /* The bytes that a ring adds to a payload, which is padded to 8. */
 #define BP_RING_FRAME_BYTES 32u
@@ -97,9 +88,6 @@ typedef struct bp_ring_label {
     size_t about_bytes;
 } bp_ring_label;
 
-/* The most that a ring's header page has room for, beside its own fields. */
-#define BP_RING_ABOUT_MAX_BYTES 256u
-
 /* Writes the label into the ring. Once a ring. */
 void bp_ring_publish(bp_ring *ring, const char *session_id, const bp_ring_label *label);
 
@@ -122,26 +110,6 @@ void bp_ring_close(bp_ring *ring);
 void bp_ring_free(bp_ring *ring);
 
 /*
- * Counters of one writer, updated under its ring's lock and read without one. Atomic additions
- * would cost each append about 6 ns.
- */
-typedef struct bp_ring_tally {
-    _Atomic uint64_t record_count;
-    _Atomic uint64_t amount;  /* the sum of the entries' amounts */
-    _Atomic uint64_t last_ns; /* the newest stamp; 0: none */
-} bp_ring_tally;
-
-/* One append. Fields may be zero. */
-typedef struct bp_ring_entry {
-    uint64_t monotonic_ns; /* the stamp, when the caller has just read the clock; 0: now */
-    uint32_t tag;
-    const struct iovec *parts; /* the payload */
-    size_t part_count;
-    bp_ring_tally *tally; /* updated when the record is accepted; NULL for none */
-    uint64_t amount;
-} bp_ring_entry;
-
-/*
  * Appends one record. A record over bp_ring_payload_max is refused and counted; so is everything
  * after bp_ring_close. Returns the sequence number, or 0. Any thread.
  */
@@ -152,30 +120,6 @@ uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, 
 
 /* The largest payload that is not refused: a quarter of the ring, or a chunk. Any thread. */
 size_t bp_ring_payload_max(const bp_ring *ring);
-
-/* The result of a read. */
-typedef struct bp_ring_view {
-    uint64_t record_count;
-    uint64_t first_sequence, last_sequence; /* 0 when the view is empty */
-    uint64_t first_ns, last_ns;             /* monotonic times of the oldest and newest */
-    uint64_t evicted_count;                 /* records overwritten before or during the copy */
-    uint64_t refused_count;                 /* records that were too large */
-    /* Of a file, what was committed, not evicted, and is not whole any more. `damaged_count` is a
-     * lower bound: of records lost at the beginning the number is not known. */
-    uint64_t damaged_bytes, damaged_count;
-    bool is_damaged;
-} bp_ring_view;
-
-/* Adds a record to the counts of a view. */
-static inline void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record) {
-    if (view->record_count++ == 0) {
-        view->first_sequence = record->sequence;
-        view->first_ns = view->last_ns = record->monotonic_ns;
-    }
-    view->last_sequence = record->sequence;
-    view->first_ns = record->monotonic_ns < view->first_ns ? record->monotonic_ns : view->first_ns;
-    view->last_ns = record->monotonic_ns > view->last_ns ? record->monotonic_ns : view->last_ns;
-}
 
 /*
  * Gives `sink` every record stamped up to `until_ns`, oldest first, each a bp_ring_record with

@@ -6,6 +6,7 @@
 
 #include "base/cancel.h"
 #include "ring/frame.h"
+#include "ring/ring.h"
 
 /*
  * Reads bytes. Those past the end of the file are zeros, and so are those that the device cannot
