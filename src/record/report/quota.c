@@ -37,9 +37,10 @@ static int open_table(int dir_fd) {
         return -1;
     }
     if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid()) {
-        is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-        for (int i = 1; i < try_count && !is_locked; i++) {
-            bp_clock_sleep_until(bp_clock_monotonic_ns() + pause_ns);
+        for (int i = 0; i < try_count && !is_locked; i++) {
+            if (i > 0) {
+                bp_clock_sleep_until(bp_clock_monotonic_ns() + pause_ns);
+            }
             is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
         }
     }
