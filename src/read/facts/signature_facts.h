@@ -8,12 +8,12 @@
 #include "diagnose/evidence.h"
 #include "model/signature.h"
 
-/* Of what led to the report, from the evidence of its first process. Its text is "" where that is
- * not enough. */
+/* Signs the trigger of the report, from the evidence of its first process. The text is "" where
+ * that is not enough. */
 void bp_sign_trigger(const bp_evidence *evidence, bp_signature *ret_signature);
 
-/* Of the first finding that is about the program; "" without one. At most `max_bytes` of stacks are
- * read. */
+/* Signs the first finding that is about the program; the text is "" without one. At most
+ * `max_bytes` of stacks are read. */
 void bp_sign_findings(const bp_report_file *report, const bp_findings *findings, uint64_t max_bytes,
                       bp_signature *ret_signature);
 
