@@ -91,11 +91,11 @@ bool bp_mount_is_read_only(const char *text, size_t text_bytes, unsigned major, 
  * (mangle, fs/proc_namespace.c). */
 static char take_escaped(bp_proc_scan *word) {
     const char *at = word->next++;
-    bool is_escape = *at == '\\' && word->end - at >= 4;
-    if (is_escape) {
-        word->next = at + 4;
+    if (*at != '\\' || word->end - at < 4) {
+        return *at;
     }
-    return is_escape ? (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0')) : *at;
+    word->next = at + 4;
+    return (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'));
 }
 
 static bool is_below(const char *path, bp_proc_scan point) {
