@@ -36,8 +36,8 @@ bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_pl
 }
 
 bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_plan *plan,
-                                  int dir_fd, bp_sink *sink, void *context,
-                                  bp_machine_summary *ret_summary, bugpack_error *error) {
+                                  bp_sink *sink, void *context, bp_machine_summary *ret_summary,
+                                  bugpack_error *error) {
     return refuse(error);
 }
 

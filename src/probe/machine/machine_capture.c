@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "base/temp_file.h"
 #include "machine/machine_private.h"
 #include "platform/linux/files.h"
 #include "platform/linux/thread_reader.h"
@@ -204,9 +203,8 @@ void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_u
 
 /* --- two passes: over the processes, and over their threads ---------------------------------- */
 
-static const size_t thread_bytes_max = (size_t)1 << 20;
 static const size_t header_bytes_max = (size_t)256 << 20;
-static const uint64_t temp_file_bytes_max = (uint64_t)8 << 30;
+static const size_t body_bytes_max = (size_t)1 << 30;
 static const uint64_t look_again_ns = 50 * BP_NS_PER_MS;
 
 struct capture {
@@ -218,7 +216,7 @@ struct capture {
     bp_machine_process *processes;
     size_t process_count;
     bp_machine_cgroups cgroups;
-    bp_temp_file body; /* the threads */
+    bp_buffer body; /* the threads, each with a comma before it */
 };
 
 static bool must_stop(const bp_machine_plan *plan) {
@@ -245,65 +243,48 @@ static void read_processes(struct capture *capture, bp_machine_reader *reader) {
     }
 }
 
-/* Appends a thread to the temporary file; `text` is empty before and after. NO_MEMORY, or what
- * sticks in the file. */
-static bugpack_status read_thread(struct capture *capture, bp_machine_reader *reader,
-                                  const bp_machine_process *process, uint64_t tid,
-                                  bp_buffer *text) {
-    static const size_t separator_bytes = 1; /* no comma before the first thread */
+/* Appends a thread to the body. */
+static void read_thread(struct capture *capture, bp_machine_reader *reader,
+                        const bp_machine_process *process, uint64_t tid) {
     bp_machine_summary *summary = &capture->summary;
     bp_machine_thread thread;
     int result = bp_machine_read_thread(reader, process, tid, &thread);
     if (bp_proc_is_gone(result)) {
         summary->vanished_thread_count++;
-        return BUGPACK_OK;
+        return;
     }
     if (result != 0) {
         bp_machine_summary_error(summary, result)->thread_count++;
-        return BUGPACK_OK;
+        return;
     }
     summary->thread_count++;
     summary->kernel_thread_count += thread.read.stat.is_kernel_thread;
     if (capture->plan->window_ms > 0) {
         bp_machine_usage_compare(&capture->before, &capture->after, &thread);
     }
-    bp_machine_print_thread(&thread, text);
+    bp_machine_print_thread(&thread, &capture->body);
     bp_thread_reading_release(&thread.read);
-    bugpack_status status = text->status;
-    if (status == BUGPACK_OK) {
-        size_t skipped = capture->body.size == 0 ? separator_bytes : 0;
-        status = bp_temp_file_write(&capture->body, text->data + skipped, text->size - skipped);
-    }
-    bp_buffer_clear(text);
-    return status;
 }
 
-/* A write that failed shows when the body is flushed. */
 static bugpack_status read_threads(struct capture *capture, bp_machine_reader *reader,
                                    bugpack_error *error) {
-    bugpack_status status = BUGPACK_OK;
-    bp_buffer text;
-    bp_buffer_init(&text, thread_bytes_max);
-    for (size_t i = 0; i < capture->process_count; i++) {
+    for (size_t i = 0; i < capture->process_count && !capture->summary.is_cut; i++) {
         const bp_machine_process *process = &capture->processes[i];
-        for (size_t j = 0; j < process->threads.count; j++) {
-            if (status != BUGPACK_OK || must_stop(capture->plan)) {
-                capture->summary.is_cut = true;
-                goto out;
+        for (size_t j = 0; j < process->threads.count && !capture->summary.is_cut; j++) {
+            capture->summary.is_cut =
+                capture->body.status != BUGPACK_OK || must_stop(capture->plan);
+            if (!capture->summary.is_cut) {
+                read_thread(capture, reader, process, process->threads.items[j].id);
             }
-            status = read_thread(capture, reader, process, process->threads.items[j].id, &text);
         }
     }
-out:
-    bp_buffer_release(&text);
-    if (status == BUGPACK_ERR_NO_MEMORY) {
-        return bp_fail_memory(error, "write down the threads of the machine");
-    }
-    if (status == BUGPACK_ERR_LIMIT) {
+    if (capture->body.status == BUGPACK_ERR_LIMIT) {
         return bp_fail(error, BUGPACK_ERR_LIMIT,
-                       "the threads of the machine take more than the limit of 8 GiB");
+                       "the threads of the machine take more than the limit of 1 GiB");
     }
-    return BUGPACK_OK;
+    return capture->body.status == BUGPACK_OK
+               ? BUGPACK_OK
+               : bp_fail_memory(error, "write down the threads of the machine");
 }
 
 static bugpack_status list_processes(struct capture *capture, bugpack_error *error) {
@@ -320,23 +301,6 @@ static bugpack_status list_processes(struct capture *capture, bugpack_error *err
     }
     return capture->processes != NULL ? BUGPACK_OK
                                       : bp_fail_memory(error, "list the processes of the machine");
-}
-
-/* Copies the threads from the temporary file. */
-static bugpack_status print_body(struct capture *capture, bp_sink *sink, void *context,
-                                 bugpack_error *error) {
-    char piece[16384];
-    bugpack_status status = bp_temp_file_flush(&capture->body, error);
-    for (uint64_t at = 0; status == BUGPACK_OK && at < capture->body.size;) {
-        int64_t count = bp_temp_file_read(&capture->body, at, piece, sizeof piece);
-        if (count <= 0) {
-            return bp_fail_errno(error, count < 0 ? errno : EIO,
-                                 "cannot read a temporary file of a report");
-        }
-        status = sink(context, piece, (size_t)count);
-        at += (uint64_t)count;
-    }
-    return status;
 }
 
 /* The header, now that everything is known, and the threads after it. */
@@ -365,8 +329,8 @@ static bugpack_status print_capture(struct capture *capture, bp_sink *sink, void
     if (status == BUGPACK_OK) {
         status = sink(context, text.data, text.size);
     }
-    if (status == BUGPACK_OK) {
-        status = print_body(capture, sink, context, error);
+    if (status == BUGPACK_OK && capture->body.size > 0) {
+        status = sink(context, capture->body.data + 1, capture->body.size - 1);
     }
     if (status == BUGPACK_OK) {
         const char *tail = capture->body.size > 0 ? bp_machine_tail : bp_machine_tail_empty;
@@ -472,21 +436,20 @@ static bugpack_status read_machine(struct capture *capture, bugpack_error *error
 }
 
 bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_plan *plan,
-                                  int dir_fd, bp_sink *sink, void *context,
-                                  bp_machine_summary *ret_summary, bugpack_error *error) {
-    struct capture capture = {.root = root, .plan = plan, .body = BP_TEMP_FILE_INIT};
+                                  bp_sink *sink, void *context, bp_machine_summary *ret_summary,
+                                  bugpack_error *error) {
+    struct capture capture = {.root = root, .plan = plan};
     capture.proc_fd = open(root->proc_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (capture.proc_fd < 0) {
         return errno == ENOENT || errno == ENOTDIR
                    ? bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "there is no \"%s\"", root->proc_path)
                    : bp_fail_errno(error, errno, "cannot open \"%s\"", root->proc_path);
     }
-    bugpack_status status = bp_temp_file_open(&capture.body, dir_fd, temp_file_bytes_max, error);
+    bugpack_status status = bp_machine_cgroups_init(&capture.cgroups)
+                                ? BUGPACK_OK
+                                : bp_fail_memory(error, "read the threads of the machine");
+    bp_buffer_init(&capture.body, body_bytes_max);
     if (status != BUGPACK_OK) {
-        goto out;
-    }
-    if (!bp_machine_cgroups_init(&capture.cgroups)) {
-        status = bp_fail_memory(error, "read the threads of the machine");
         goto out;
     }
     status = read_machine(&capture, error);
@@ -504,7 +467,7 @@ bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_
         *ret_summary = capture.summary;
     }
 out:
-    bp_temp_file_release(&capture.body);
+    bp_buffer_release(&capture.body);
     (void)close(capture.proc_fd);
     return status;
 }

@@ -38,13 +38,13 @@ typedef struct bp_machine_plan {
 
 /*
  * Prints host-threads.json to the sink. Threads are ascending by process and id. What comes before
- * them is known last, so they wait in a temporary file in the directory `dir_fd`.
+ * them is known last, so they wait in memory: 1.6 KB each, and 1 GiB at most.
  *
- * Errors: UNSUPPORTED (no /proc), NO_MEMORY, IO (of that file, or no descriptors are left), or the
- * sink's. Blocks for seconds with 10,000 threads. Any thread.
+ * Errors: UNSUPPORTED (no /proc), NO_MEMORY, LIMIT, IO (no descriptors are left), or the sink's.
+ * Blocks for seconds with 10,000 threads. Any thread.
  */
 bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_plan *plan,
-                                  int dir_fd, bp_sink *sink, void *context,
-                                  bp_machine_summary *ret_summary, bugpack_error *error);
+                                  bp_sink *sink, void *context, bp_machine_summary *ret_summary,
+                                  bugpack_error *error);
 
 #endif

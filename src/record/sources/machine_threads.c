@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/status.h"
 #include "machine/machine_capture.h"
 #include "sources/source.h"
@@ -18,7 +17,6 @@ static const uint32_t timeout_ms = 300000;
 struct host_source {
     bp_machine_plan plan;
     char *calibrator_path;
-    char *temp_dir;
 };
 
 static bugpack_status capture(const struct host_source *source, bugpack_writer *writer,
@@ -26,20 +24,14 @@ static bugpack_status capture(const struct host_source *source, bugpack_writer *
     const bp_machine_root root = BP_MACHINE_ROOT_INIT;
     bp_heap_prober_options prober_options = BP_HEAP_PROBER_OPTIONS_INIT;
     bp_machine_plan plan = source->plan;
-    int dir_fd = -1;
     prober_options.calibrator_path = source->calibrator_path;
     prober_options.allow_stop = plan.may_stop;
-    bugpack_status status = bp_file_open_directory(source->temp_dir, false, &dir_fd, error);
+    plan.stop = &writer->is_abandoned;
+    bugpack_status status = bp_heap_prober_new(&prober_options, &plan.prober, error);
     if (status == BUGPACK_OK) {
-        status = bp_heap_prober_new(&prober_options, &plan.prober, error);
-    }
-    if (status == BUGPACK_OK) {
-        plan.stop = &writer->is_abandoned;
-        status =
-            bp_machine_capture(&root, &plan, dir_fd, bp_writer_sink, writer, ret_summary, error);
+        status = bp_machine_capture(&root, &plan, bp_writer_sink, writer, ret_summary, error);
     }
     bp_heap_prober_free(plan.prober);
-    bp_file_close(dir_fd);
     return status;
 }
 
@@ -69,7 +61,6 @@ static int provide_host(bugpack_writer *writer, void *context) {
 static void free_source(void *context) {
     struct host_source *source = context;
     free(source->calibrator_path);
-    free(source->temp_dir);
     free(source);
 }
 
@@ -82,9 +73,8 @@ bugpack_status bp_source_host_threads(const bp_report_context *context, const bp
     }
     source->plan = *plan;
     source->plan.prober = NULL;
-    source->temp_dir = strdup(context->config->report_dir.path);
     source->calibrator_path = calibrator_path == NULL ? NULL : strdup(calibrator_path);
-    if (source->temp_dir == NULL || (calibrator_path != NULL && source->calibrator_path == NULL)) {
+    if (calibrator_path != NULL && source->calibrator_path == NULL) {
         free_source(source);
         return bp_fail_memory(error, "prepare a capture of the machine");
     }

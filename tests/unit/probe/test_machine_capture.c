@@ -58,16 +58,12 @@ static void tear_down(void) {
     temp_dir_remove(&made.dir);
 }
 
-static bugpack_status append(void *buffer, const void *bytes, size_t byte_count) {
-    return bp_buffer_append(buffer, bytes, byte_count);
-}
-
 static void capture(void) {
     const bp_machine_plan plan = {.prober = NULL};
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer_clear(&made.json);
-    bugpack_status status = bp_machine_capture(&made.root, &plan, made.dir.fd, append, &made.json,
-                                               &made.summary, &error);
+    bugpack_status status =
+        bp_machine_capture(&made.root, &plan, bp_buffer_sink, &made.json, &made.summary, &error);
     cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
     /* Valid, and laid out as everything else in a report. */
     BUFFER(again, (size_t)64 << 20);
@@ -167,8 +163,8 @@ Test(host_capture, counts_what_no_descriptor_was_left_for) {
         const bp_machine_plan plan = {.prober = NULL};
         bp_buffer_clear(&made.json);
         cr_assert(eq(int, setrlimit(RLIMIT_NOFILE, &limit), 0));
-        bugpack_status status = bp_machine_capture(&made.root, &plan, made.dir.fd, append,
-                                                   &made.json, &made.summary, NULL);
+        bugpack_status status =
+            bp_machine_capture(&made.root, &plan, bp_buffer_sink, &made.json, &made.summary, NULL);
         cr_assert(eq(int, setrlimit(RLIMIT_NOFILE, &before), 0));
         if (status != BUGPACK_OK) {
             continue; /* not even the list of processes */
@@ -253,8 +249,7 @@ Test(host_capture, stops_when_it_is_told_to_and_says_so) {
     atomic_bool stop = true;
     const bp_machine_plan plan = {.stop = &stop};
     cr_assert(eq(
-        int,
-        bp_machine_capture(&made.root, &plan, made.dir.fd, append, &made.json, &made.summary, NULL),
+        int, bp_machine_capture(&made.root, &plan, bp_buffer_sink, &made.json, &made.summary, NULL),
         BUGPACK_OK));
     cr_expect(made.summary.is_cut);
     cr_expect(eq(u64, made.summary.thread_count, 0));
@@ -264,10 +259,10 @@ Test(host_capture, refuses_a_machine_that_is_not_there) {
     made.root.proc_path = "/nowhere/proc";
     const bp_machine_plan plan = {.prober = NULL};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int,
-                 bp_machine_capture(&made.root, &plan, made.dir.fd, append, &made.json,
-                                    &made.summary, &error),
-                 BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(
+        eq(int,
+           bp_machine_capture(&made.root, &plan, bp_buffer_sink, &made.json, &made.summary, &error),
+           BUGPACK_ERR_UNSUPPORTED));
     cr_expect(eq(str, error.message, "there is no \"/nowhere/proc\""));
     cr_expect(eq(sz, made.json.size, 0));
 }
