@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -65,40 +66,14 @@ bool bp_calibration_owners_count(int fd) {
            (stat("/", &root) == 0 && root.st_dev == file.st_dev);
 }
 
-void bp_calibration_format(uint64_t slot, const bp_calibration *calibration,
-                           char out[BP_CALIBRATION_TEXT_BYTES]) {
-    (void)snprintf(out, BP_CALIBRATION_TEXT_BYTES,
-                   "bugpack-jemalloc 1\nslot %" PRIx64 "\nallocated %" PRId64
-                   "\ndeallocated %" PRId64 "\n",
-                   slot, calibration->allocated_place, calibration->deallocated_place);
-}
+/* The library and the command may be of different versions. */
+static const uint64_t answer_magic = 0x316d656a67706762; /* "bgpgjem1" */
 
-bool bp_calibration_parse(const char *text, size_t text_bytes, uint64_t slot,
-                          bp_calibration *ret_calibration) {
-    char copy[BP_CALIBRATION_TEXT_BYTES];
-    char again[BP_CALIBRATION_TEXT_BYTES];
+/* What the helper writes. */
+struct answer {
+    uint64_t magic, slot;
     bp_calibration calibration;
-    uint64_t found_slot;
-    if (text_bytes >= sizeof copy || memchr(text, '\0', text_bytes) != NULL) {
-        return false;
-    }
-    memcpy(copy, text, text_bytes);
-    copy[text_bytes] = '\0';
-    if (sscanf(copy,
-               "bugpack-jemalloc 1\nslot %16" SCNx64 "\nallocated %7" SCNd64
-               "\ndeallocated %7" SCNd64 "\n",
-               &found_slot, &calibration.allocated_place, &calibration.deallocated_place) != 3 ||
-        found_slot != slot || !bp_calibration_is_plausible(&calibration)) {
-        return false;
-    }
-    /* Reject any other text that sscanf accepts. */
-    bp_calibration_format(slot, &calibration, again);
-    if (strcmp(copy, again) != 0) {
-        return false;
-    }
-    *ret_calibration = calibration;
-    return true;
-}
+};
 
 /*
  * glibc reserves little space for thread-local blocks of libraries loaded late; jemalloc's 2.6 KB
@@ -108,29 +83,13 @@ static char tunables[] = "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536";
 
 static const uint64_t kill_grace_ns = BP_NS_PER_SEC; /* a filter may refuse kill */
 
-struct answer {
-    char text[BP_CALIBRATION_TEXT_BYTES];
-    size_t length;
-};
-
-/* A bp_sink. */
-static bugpack_status keep(void *context, const void *bytes, size_t byte_count) {
-    struct answer *answer = context;
-    if (byte_count > sizeof answer->text - answer->length) {
-        return BUGPACK_ERR_LIMIT;
-    }
-    memcpy(answer->text + answer->length, bytes, byte_count);
-    answer->length += byte_count;
-    return BUGPACK_OK;
-}
-
 /* The number that the library has in the helper. */
 enum { helper_library_fd = 3, helper_lacks_memory = 71 /* EX_OSERR of sysexits.h */ };
 
 /* 0; ETIMEDOUT; EPROTO if the helper failed or printed too much; any other errno if it could not be
  * started. */
 static int run_helper(const char *path, const char *const *arguments, int library_fd,
-                      uint64_t deadline_ns, struct answer *answer) {
+                      uint64_t deadline_ns, bp_buffer *answer) {
     int ends[2];
     bp_child child = {.pid = 0};
     char *const environment[] = {tunables, NULL};
@@ -145,7 +104,7 @@ static int run_helper(const char *path, const char *const *arguments, int librar
     int result = bp_child_start(&plan, &child);
     bp_file_close(ends[1]);
     if (result == 0) {
-        const bp_child_output outputs[] = {{ends[0], keep, answer}, {.fd = -1}};
+        const bp_child_output outputs[] = {{ends[0], bp_buffer_sink, answer}, {.fd = -1}};
         const bp_child_limits limits = {.deadline_ns = deadline_ns};
         bugpack_status status = bp_child_read(&child, outputs, &limits);
         if (status != BUGPACK_OK) {
@@ -165,15 +124,23 @@ bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t sl
                         char *reason, size_t reason_bytes) {
     char slot_text[24];
     char fd_text[12];
-    struct answer answer = {.length = 0};
+    struct answer answer = {.magic = 0};
+    bp_buffer text;
+    bp_buffer_init(&text, sizeof answer);
     (void)snprintf(fd_text, sizeof fd_text, "%d", helper_library_fd);
     (void)snprintf(slot_text, sizeof slot_text, "%" PRIx64, slot);
     const char *const arguments[] = {
         "bugpack", "calibrate-jemalloc", fd_text, slot_text, prefix[0] != '\0' ? prefix : "-",
         NULL};
     uint64_t deadline_ns = bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS;
-    int result = run_helper(calibrator_path, arguments, library_fd, deadline_ns, &answer);
-    if (result == 0 && bp_calibration_parse(answer.text, answer.length, slot, ret_calibration)) {
+    int result = run_helper(calibrator_path, arguments, library_fd, deadline_ns, &text);
+    if (text.size == sizeof answer) {
+        memcpy(&answer, text.data, sizeof answer);
+    }
+    bp_buffer_release(&text);
+    if (result == 0 && answer.magic == answer_magic && answer.slot == slot &&
+        bp_calibration_is_plausible(&answer.calibration)) {
+        *ret_calibration = answer.calibration;
         return true;
     }
     if (result == 0 || result == EPROTO || result == ETIMEDOUT) {
@@ -284,11 +251,10 @@ static bool drop_capabilities(void) {
 }
 
 int bp_calibration_help(int argument_count, char **arguments) {
-    uint64_t library_fd, slot;
-    bp_calibration calibration;
-    char answer[BP_CALIBRATION_TEXT_BYTES];
+    uint64_t library_fd;
+    struct answer answer = {.magic = answer_magic};
     if (argument_count != 4 || !read_number(arguments[1], 10, &library_fd) || library_fd > 1024 ||
-        !read_number(arguments[2], 16, &slot) || strlen(arguments[3]) > 16) {
+        !read_number(arguments[2], 16, &answer.slot) || strlen(arguments[3]) > 16) {
         return 2;
     }
     const char *prefix = strcmp(arguments[3], "-") == 0 ? "" : arguments[3];
@@ -300,10 +266,8 @@ int bp_calibration_help(int argument_count, char **arguments) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
         return 1;
     }
-    if (!calibrate((int)library_fd, slot, prefix, &calibration)) {
+    if (!calibrate((int)library_fd, answer.slot, prefix, &answer.calibration)) {
         return lacks_address_space() ? helper_lacks_memory : 1;
     }
-    bp_calibration_format(slot, &calibration, answer);
-    size_t length = strlen(answer);
-    return write(1, answer, length) == (ssize_t)length ? 0 : 1;
+    return write(1, &answer, sizeof answer) == (ssize_t)sizeof answer ? 0 : 1;
 }

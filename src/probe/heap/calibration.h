@@ -1,6 +1,6 @@
 /*
  * Where a stripped shared jemalloc has its counters. A short-lived helper loads the same file, asks
- * mallctl for the addresses of its thread's counters, and prints their distances from the address
+ * mallctl for the addresses of its thread's counters, and writes their distances from the address
  * in the library's TLS slot. Only a file that programs of this user would load anyway is run:
  * bp_calibration_refusal is the rule. Linux only.
  */
@@ -61,14 +61,7 @@ bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t sl
                         char *reason, size_t reason_bytes);
 
 /* The helper's main. Arguments: the descriptor of the library, the slot (hexadecimal) and the
- * prefix of mallctl ("-" for none). Prints the result to descriptor 1. Returns the exit status. */
+ * prefix of mallctl ("-" for none). Writes the result to descriptor 1. Returns the exit status. */
 int bp_calibration_help(int argument_count, char **arguments);
-
-/* The text of an answer, and back. Pure. */
-#define BP_CALIBRATION_TEXT_BYTES 128
-void bp_calibration_format(uint64_t slot, const bp_calibration *calibration,
-                           char out[BP_CALIBRATION_TEXT_BYTES]);
-bool bp_calibration_parse(const char *text, size_t text_bytes, uint64_t slot,
-                          bp_calibration *ret_calibration);
 
 #endif
