@@ -13,33 +13,20 @@ struct bp_ticker {
     uint64_t slot_ns; /* of the next tick; 0: the first one */
 };
 
-static uint64_t add(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 static uint64_t larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-/* When the CPU time of a tick has spread over so much time that it is within the bound. */
-static uint64_t paid_ns(const bp_tick *tick, uint32_t cost_percent_max) {
-    if (cost_percent_max == 0) {
-        return 0;
-    }
-    uint64_t spread_ns = tick->cpu_ns > UINT64_MAX / 100 ? UINT64_MAX : tick->cpu_ns * 100;
-    return add(tick->began_ns, spread_ns / cost_percent_max);
-}
-
 uint64_t bp_ticker_next_slot(const bp_tick *tick, uint64_t interval_ns, uint32_t cost_percent_max) {
-    uint64_t next_ns = add(tick->slot_ns, interval_ns);
-    uint64_t earliest_ns = larger(tick->ended_ns, add(tick->began_ns, interval_ns / 2));
-    earliest_ns = larger(earliest_ns, paid_ns(tick, cost_percent_max));
+    uint64_t next_ns = tick->slot_ns + interval_ns;
+    uint64_t earliest_ns = larger(tick->ended_ns, tick->began_ns + interval_ns / 2);
+    if (cost_percent_max != 0) {
+        /* When the CPU time of the tick has spread over so much that it is within the bound. */
+        earliest_ns = larger(earliest_ns, tick->began_ns + tick->cpu_ns * 100 / cost_percent_max);
+    }
     if (earliest_ns > next_ns) {
-        uint64_t late_ns = earliest_ns - next_ns;
-        uint64_t missed_count = late_ns / interval_ns + (late_ns % interval_ns != 0);
-        next_ns = missed_count > (UINT64_MAX - next_ns) / interval_ns
-                      ? UINT64_MAX
-                      : next_ns + missed_count * interval_ns;
+        uint64_t missed_count = (earliest_ns - next_ns + interval_ns - 1) / interval_ns;
+        next_ns += missed_count * interval_ns;
     }
     return next_ns;
 }

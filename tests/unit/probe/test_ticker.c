@@ -41,12 +41,3 @@ Test(ticker, an_expensive_tick_is_paid_for_by_slots_left_out) {
     cr_expect(eq(u64, next_ms(5000, 5000, 5035, 35, 5), 6000));
     cr_expect(eq(u64, next_ms(5000, 5000, 5035, 35, 0), 6000), "without a limit");
 }
-
-Test(ticker, absurd_times_end_at_the_end_of_time) {
-    bp_tick tick = {UINT64_MAX - 5, UINT64_MAX - 4, UINT64_MAX, UINT64_MAX};
-    cr_expect(eq(u64, bp_ticker_next_slot(&tick, SEC, 1), UINT64_MAX));
-    tick = (bp_tick){0, UINT64_MAX - 1, UINT64_MAX, 0};
-    cr_expect(eq(u64, bp_ticker_next_slot(&tick, 3, 1), UINT64_MAX));
-    tick = (bp_tick){0, 0, 0, UINT64_MAX};
-    cr_expect(eq(u64, bp_ticker_next_slot(&tick, 1, 1), UINT64_MAX));
-}
