@@ -58,7 +58,7 @@ static void a_child_killed_inside_the_window_leaves_the_part_that_passed(bool is
     CHECK(!is_kept || bp_sampler_keep(sampler, NULL) == BUGPACK_OK);
     kill_child(pid, reap);
     CHECK(bp_sampler_keep(sampler, NULL) == BUGPACK_ERR_NO_PROCESS);
-    bugpack_status status = bp_sampler_end_or_last(sampler, &metrics, &error);
+    bugpack_status status = bp_sampler_end(sampler, &metrics, &error);
     CHECK(error.status == BUGPACK_ERR_NO_PROCESS && strstr(error.message, "has ended") != NULL);
     if (is_kept || !reap) {
         CHECK(status == BUGPACK_OK && metrics.thread_count >= 1);

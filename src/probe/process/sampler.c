@@ -123,8 +123,7 @@ bugpack_status bp_sampler_keep(bp_sampler *sampler, bugpack_error *error) {
     return status;
 }
 
-bugpack_status bp_sampler_end_or_last(bp_sampler *sampler, bp_metrics *ret_metrics,
-                                      bugpack_error *error) {
+bugpack_status bp_sampler_end(bp_sampler *sampler, bp_metrics *ret_metrics, bugpack_error *error) {
     if (!sampler->is_open) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the sampler has no open window");
     }
@@ -146,22 +145,6 @@ bugpack_status bp_sampler_end_or_last(bp_sampler *sampler, bp_metrics *ret_metri
     sampler->memory_count = sampler->memory_count > 0; /* that of the first snapshot */
     if (!sampler->is_shared) {
         drop_window(sampler);
-    }
-    return status;
-}
-
-bugpack_status bp_sampler_end(bp_sampler *sampler, bp_metrics *ret_metrics, bugpack_error *error) {
-    bugpack_error detail = BUGPACK_ERROR_INIT;
-    bp_metrics metrics;
-    bugpack_status status = bp_sampler_end_or_last(sampler, &metrics, &detail);
-    if (status == BUGPACK_OK && detail.status != BUGPACK_OK) {
-        bp_metrics_release(&metrics);
-        status = detail.status;
-    }
-    if (status == BUGPACK_OK) {
-        *ret_metrics = metrics;
-    } else if (error != NULL) {
-        *error = detail;
     }
     return status;
 }

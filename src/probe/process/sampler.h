@@ -37,12 +37,9 @@ uint64_t bp_sampler_began_ns(const bp_sampler *sampler);
  * end. NO_PROCESS when it has ended. */
 bugpack_status bp_sampler_keep(bp_sampler *sampler, bugpack_error *error);
 
-/* Takes the second snapshot and computes. The window is as long as the caller let it be. */
+/* Takes the second snapshot and computes. The window is as long as the caller let it be. Where the
+ * process has ended, with the last counters that are known of it: then the status is OK, and
+ * `error` says that it has ended. */
 bugpack_status bp_sampler_end(bp_sampler *sampler, bp_metrics *ret_metrics, bugpack_error *error);
-
-/* The same, and where the process has ended, with the last counters that are known of it: then the
- * status is OK, and `error`, which is not NULL, says that it has ended. */
-bugpack_status bp_sampler_end_or_last(bp_sampler *sampler, bp_metrics *ret_metrics,
-                                      bugpack_error *error);
 
 #endif

@@ -220,8 +220,8 @@ static bugpack_status add_one(const bp_job *job, const process_window *given, bp
         own.status = given->status;
     }
     if (given->of_trigger == NULL && own.status == BUGPACK_OK) {
-        own.status = bp_sampler_end_or_last(bp_subject_sampler(given->subject, NULL), &own.metrics,
-                                            &own.error);
+        own.status =
+            bp_sampler_end(bp_subject_sampler(given->subject, NULL), &own.metrics, &own.error);
         if (own.status == BUGPACK_OK) {
             own.status = bp_subject_check_program(given->subject, &own.error);
             own.is_other_program = own.status != BUGPACK_OK;

@@ -27,6 +27,10 @@ static bugpack_status sample(pid_t pid, uint32_t window_ms, char **ret_json, siz
     if (status == BUGPACK_OK) {
         bp_clock_sleep_until(began_ns + window_ms * BP_NS_PER_MS);
         status = bp_sampler_end(sampler, &metrics, &detail);
+        if (status == BUGPACK_OK && detail.status != BUGPACK_OK) { /* it has ended */
+            bp_metrics_release(&metrics);
+            status = detail.status;
+        }
     }
     if (status == BUGPACK_OK) {
         status = bp_metrics_print(&metrics, bp_machine_platform(), &json, &detail);
