@@ -17,19 +17,12 @@
 #include "platform/linux/crash_collect.h"
 #include "platform/linux/files.h"
 #include "platform/linux/proc_text.h"
+#include "process/elf_object.h"
 #include "stacks/stack_files.h"
 #include "stacks/thread_stop.h"
 
 /* Of notes: some 2 KiB for each thread, and the names of files. */
 static const uint64_t notes_max_bytes = (uint64_t)256 << 20;
-
-#if defined(__aarch64__)
-enum { machine = EM_AARCH64, page_arch = BP_CRASH_ARCH_AARCH64 };
-#elif defined(__x86_64__)
-enum { machine = EM_X86_64, page_arch = BP_CRASH_ARCH_X86_64 };
-#else /* unsupported: no core is read on another processor */
-enum { machine = EM_NONE, page_arch = BP_CRASH_ARCH_OTHER };
-#endif
 
 /* The contents of a note; NULL: there is none. */
 typedef struct note {
@@ -83,7 +76,7 @@ static bugpack_status read_headers(core *self, bugpack_error *error) {
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_type != ET_CORE) {
         return fail_core(self, "it is no core of a process", error);
     }
-    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != machine) {
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != BP_ELF_OWN_MACHINE) {
         return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                        "the core \"%s\" is of another processor than this one, or of 32 bits",
                        self->path);
@@ -402,12 +395,7 @@ static uint64_t add_threads(core *self, const char *name) {
         bp_thread_copy copy = {.register_count = 0};
         bp_thread_copy_set_registers(&copy, &status.pr_reg);
         page->tid = status.pr_pid;
-        page->arch = page_arch;
-        memcpy(page->registers, copy.registers, copy.register_count * sizeof copy.registers[0]);
-        page->register_count = copy.register_count;
-#if defined(__aarch64__)
-        page->registers[page->register_count++] = copy.program_counter;
-#endif
+        bp_thread_copy_to_page(&copy, page);
         stack_pointer = copy.stack_pointer;
     }
     if (page->tid == page->pid) {

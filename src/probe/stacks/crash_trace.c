@@ -62,14 +62,7 @@ static uint64_t read_registers(pid_t tid, bp_crash_page *page) {
     if (bp_thread_stop_read_registers(tid, &copy) != 0) {
         return 0;
     }
-    memcpy(page->registers, copy.registers, copy.register_count * sizeof copy.registers[0]);
-    page->register_count = copy.register_count;
-#if defined(__aarch64__)
-    page->arch = BP_CRASH_ARCH_AARCH64;
-    page->registers[page->register_count++] = copy.program_counter;
-#elif defined(__x86_64__)
-    page->arch = BP_CRASH_ARCH_X86_64;
-#endif
+    bp_thread_copy_to_page(&copy, page);
     return copy.stack_pointer;
 }
 

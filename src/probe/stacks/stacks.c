@@ -19,19 +19,6 @@
 
 enum { attempt_max = 5 };
 
-/* The registers of a crash page, by their DWARF numbers. */
-#if defined(__aarch64__)
-enum { page_arch = BP_CRASH_ARCH_AARCH64, register_count = 32, counter_number = 32 };
-#elif defined(__x86_64__)
-enum { page_arch = BP_CRASH_ARCH_X86_64, register_count = 16, counter_number = 16 };
-#else /* unsupported: no page has registers */
-enum {
-    page_arch = BP_CRASH_ARCH_OTHER,
-    register_count = 0,
-    counter_number = BP_CRASH_REGISTER_MAX - 1
-};
-#endif
-
 /* Reads the threads of one process. */
 struct reader {
     bp_unwinder unwinder;
@@ -441,9 +428,9 @@ static void unwind_crashed(bp_unwinder *unwinder, bp_stack_thread *thread) {
     bp_stack_state state = page->signal != 0 ? BP_STACK_CRASHED : BP_STACK_STOPPED;
     *thread = (bp_stack_thread){.tid = (uint64_t)page->tid, .state = state};
     memcpy(thread->name, page->thread_name, sizeof page->thread_name);
-    memcpy(copy->registers, page->registers, register_count * sizeof copy->registers[0]);
-    copy->register_count = register_count;
-    copy->program_counter = page->registers[counter_number];
+    copy->register_count = BP_CRASH_COUNTER_NUMBER;
+    memcpy(copy->registers, page->registers, copy->register_count * sizeof copy->registers[0]);
+    copy->program_counter = page->registers[BP_CRASH_COUNTER_NUMBER];
     copy->stack_pointer = page->stack_start;
     copy->stack_bytes = (size_t)page->stack_bytes;
     memcpy(copy->stack, page->stack, copy->stack_bytes);
@@ -472,8 +459,8 @@ static void unwind_copied(bp_unwinder *unwinder, const bp_crash_thread *copied,
     if (row == BP_CRASH_THREAD_BLOCKED || row == BP_CRASH_THREAD_STOPPED) {
         bp_thread_copy *copy = &unwinder->copy;
         size_t register_bytes = copied->register_count * sizeof copy->registers[0];
-        bool has_all = copied->register_count == counter_number + 1;
-        copy->register_count = has_all ? register_count : 0;
+        bool has_all = copied->register_count == BP_CRASH_COUNTER_NUMBER + 1;
+        copy->register_count = has_all ? BP_CRASH_COUNTER_NUMBER : 0;
         memcpy(copy->registers, page->stacks + copied->stack_at - register_bytes,
                copy->register_count * sizeof copy->registers[0]);
         copy->has_read_more = false;
@@ -529,8 +516,8 @@ bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_p
     if (status != BUGPACK_OK) {
         goto out;
     }
-    if (page->arch != page_arch || page->register_count <= counter_number || page->pid <= 0 ||
-        page->pid > INT32_MAX || page->tid <= 0 || page->tid > INT32_MAX) {
+    if (page->arch != BP_CRASH_ARCH_OWN || page->register_count <= BP_CRASH_COUNTER_NUMBER ||
+        page->pid <= 0 || page->pid > INT32_MAX || page->tid <= 0 || page->tid > INT32_MAX) {
         status = bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the process ran on another processor");
         goto out;
     }

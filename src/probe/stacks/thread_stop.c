@@ -174,6 +174,13 @@ int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
 
 #endif
 
+void bp_thread_copy_to_page(const bp_thread_copy *copy, bp_crash_page *page) {
+    page->arch = BP_CRASH_ARCH_OWN;
+    memcpy(page->registers, copy->registers, copy->register_count * sizeof copy->registers[0]);
+    page->registers[BP_CRASH_COUNTER_NUMBER] = copy->program_counter;
+    page->register_count = copy->register_count > 0 ? BP_CRASH_COUNTER_NUMBER + 1 : 0;
+}
+
 static bp_heap_failure stop(pid_t tid, uint32_t timeout_ms, int *ret_status, int *ret_errno) {
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
         *ret_errno = errno;

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "model/thread_heap.h"
+#include "platform/crash_page.h"
 
 /* Copied from the stack pointer on. */
 #define BP_STACK_COPY_BYTES ((size_t)256 << 10)
@@ -62,6 +63,16 @@ int bp_thread_stop_copy(pid_t pid, pid_t tid, uint32_t timeout_ms, bp_thread_cop
 
 /* Sets the registers from a user_regs_struct, as ptrace and the notes of a core have it. */
 void bp_thread_copy_set_registers(bp_thread_copy *copy, const void *user_regs);
+
+/* A crash page of this processor has the registers of a copy, and then the program counter. */
+#if defined(__aarch64__)
+enum { BP_CRASH_ARCH_OWN = BP_CRASH_ARCH_AARCH64, BP_CRASH_COUNTER_NUMBER = 32 };
+#elif defined(__x86_64__)
+enum { BP_CRASH_ARCH_OWN = BP_CRASH_ARCH_X86_64, BP_CRASH_COUNTER_NUMBER = 16 };
+#else /* unsupported: no page has registers */
+enum { BP_CRASH_ARCH_OWN = BP_CRASH_ARCH_OTHER, BP_CRASH_COUNTER_NUMBER = 0 };
+#endif
+void bp_thread_copy_to_page(const bp_thread_copy *copy, bp_crash_page *page);
 
 /* Reads the registers of a thread that is stopped, and traced by the calling one, into `copy`. 0 or
  * an errno; ENOTSUP for a program of 32 bits. */
