@@ -459,7 +459,7 @@ static void unwind_copied(bp_unwinder *unwinder, const bp_crash_thread *copied,
     if (row == BP_CRASH_THREAD_BLOCKED || row == BP_CRASH_THREAD_STOPPED) {
         bp_thread_copy *copy = &unwinder->copy;
         size_t register_bytes = copied->register_count * sizeof copy->registers[0];
-        bool has_all = copied->register_count == BP_CRASH_COUNTER_NUMBER + 1;
+        bool has_all = copied->register_count >= BP_CRASH_COUNTER_NUMBER;
         copy->register_count = has_all ? BP_CRASH_COUNTER_NUMBER : 0;
         memcpy(copy->registers, page->stacks + copied->stack_at - register_bytes,
                copy->register_count * sizeof copy->registers[0]);
