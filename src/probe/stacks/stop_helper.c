@@ -20,7 +20,7 @@
 #include "base/file.h"
 
 /* The library and the command may be of different versions. */
-static const uint64_t answer_magic = 0x31706f7473706762; /* "bgpstop1" */
+static const uint64_t answer_magic = 0x32706f7473706762; /* "bgpstop2" */
 
 static const uint32_t stop_timeout_ms = 200;
 static const uint64_t answer_timeout_ns = BP_NS_PER_SEC;
@@ -29,10 +29,9 @@ static const size_t between_stack_bytes = 65536;
 
 /* The stack follows. */
 struct answer {
-    uint64_t magic, stack_pointer, program_counter, stack_bytes, pause_ns;
-    uint64_t registers[BP_REGISTER_MAX];
-    uint32_t register_count;
-    int32_t result; /* an errno; then nothing else is set */
+    uint64_t magic, pause_ns;
+    bp_thread_copy copy;
+    int32_t result; /* an errno; then no stack follows */
 };
 
 /*
@@ -142,57 +141,38 @@ int bp_stop_helper_copy(bp_stop_helper *helper, pid_t tid, bp_thread_copy *copy,
     }
     if (!send_all(helper->fd, &number, sizeof number) ||
         !receive(helper->fd, &answer, sizeof answer, deadline_ns) || answer.magic != answer_magic ||
-        answer.register_count > BP_REGISTER_MAX || answer.stack_bytes > BP_STACK_COPY_BYTES ||
-        !receive(helper->fd, copy->stack, (size_t)answer.stack_bytes, deadline_ns)) {
+        answer.copy.register_count > BP_REGISTER_MAX ||
+        answer.copy.stack_bytes > BP_STACK_COPY_BYTES ||
+        !receive(helper->fd, copy->stack, answer.copy.stack_bytes, deadline_ns)) {
         bp_stop_helper_end(helper);
         return bp_clock_monotonic_ns() >= deadline_ns ? ETIMEDOUT : EPROTO;
     }
     if (answer.result != 0) {
         return answer.result;
     }
-    copy->stack_pointer = answer.stack_pointer;
-    copy->program_counter = answer.program_counter;
-    memcpy(copy->registers, answer.registers, sizeof copy->registers);
-    copy->register_count = answer.register_count;
-    copy->stack_bytes = (size_t)answer.stack_bytes;
-    copy->has_read_more = false;
-    copy->pid = 0;
+    answer.copy.stack = copy->stack;
+    *copy = answer.copy;
     *ret_pause_ns = answer.pause_ns;
     return 0;
 }
 
-struct request {
-    pid_t pid;
-    int32_t tid;
-    bp_thread_copy copy;
-    struct answer answer;
-};
-
-static bool answer(struct request *request) {
-    struct answer *answer = &request->answer;
-    bp_thread_copy *copy = &request->copy;
-    *answer = (struct answer){.magic = answer_magic};
-    if (syscall(SYS_tgkill, request->pid, request->tid, 0) != 0) {
-        answer->result = errno; /* a thread of another process */
+static bool answer(pid_t pid, int32_t tid) {
+    static unsigned char stack[BP_STACK_COPY_BYTES];
+    struct answer answer = {.magic = answer_magic, .copy.stack = stack};
+    if (syscall(SYS_tgkill, pid, tid, 0) != 0) {
+        answer.result = errno; /* a thread of another process */
     } else {
-        answer->result = bp_thread_stop_copy(request->pid, request->tid, stop_timeout_ms, copy,
-                                             &answer->pause_ns);
+        answer.result =
+            bp_thread_stop_copy(pid, tid, stop_timeout_ms, &answer.copy, &answer.pause_ns);
     }
-    if (answer->result == 0) {
-        answer->stack_pointer = copy->stack_pointer;
-        answer->program_counter = copy->program_counter;
-        memcpy(answer->registers, copy->registers, sizeof copy->registers);
-        answer->register_count = copy->register_count;
-        answer->stack_bytes = copy->stack_bytes;
-    }
-    return send_all(STDIN_FILENO, answer, sizeof *answer) &&
-           send_all(STDIN_FILENO, copy->stack, (size_t)answer->stack_bytes);
+    answer.copy.stack_bytes = answer.result == 0 ? answer.copy.stack_bytes : 0;
+    return send_all(STDIN_FILENO, &answer, sizeof answer) &&
+           send_all(STDIN_FILENO, stack, answer.copy.stack_bytes);
 }
 
 int bp_stop_help(int argument_count, char **arguments) {
-    static unsigned char stack[BP_STACK_COPY_BYTES];
-    struct request request = {.copy.stack = stack};
     char *end;
+    int32_t tid;
     long pid = argument_count == 2 ? strtol(arguments[1], &end, 10) : 0;
     /* With privileges of its file it would copy what its caller may not read. */
     if (pid <= 0 || pid > INT32_MAX || *end != '\0' || getauxval(AT_SECURE) != 0) {
@@ -202,10 +182,9 @@ int bp_stop_help(int argument_count, char **arguments) {
     (void)syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);
 #endif
     (void)alarm(helper_max_secs);
-    request.pid = (pid_t)pid;
     uint64_t deadline_ns = bp_clock_monotonic_ns() + helper_max_secs * BP_NS_PER_SEC;
-    while (receive(STDIN_FILENO, &request.tid, sizeof request.tid, deadline_ns)) {
-        if (!answer(&request)) {
+    while (receive(STDIN_FILENO, &tid, sizeof tid, deadline_ns)) {
+        if (!answer((pid_t)pid, tid)) {
             return 1;
         }
     }
