@@ -60,7 +60,7 @@ typedef enum bp_lock_rank {
     /* metrics windows of triggers | making one, or marking its sample | monitor, triggers, worker
      */
     BP_LOCK_WINDOWS,
-    /* recent samples | taking references to two | monitor, worker */
+    /* recent samples | computing a window of two | monitor, worker */
     BP_LOCK_HISTORY,
     /* a redactor for texts at their call | redacting and appending one | whoever records */
     BP_LOCK_AT_CALL,

@@ -12,12 +12,6 @@
 #include "platform/thread.h"
 #include "ring/ring_reader.h"
 
-/* Not changed once it is shared: its threads are sorted, so that computing with it only reads. */
-typedef struct bp_shared_snapshot {
-    atomic_uint reference_count;
-    bp_task_snapshot snapshot;
-} bp_shared_snapshot;
-
 /* A shorter window says more about the scheduler than about the process. */
 static const uint64_t shortest_window_ns = 250 * BP_NS_PER_MS;
 
@@ -32,41 +26,9 @@ struct bp_history {
     bp_task_totals totals;        /* the newest; taken at 0: none yet */
     uint64_t window_ns, least_ns; /* of a window: its aim, and the shortest */
     bp_lock lock;                 /* of all below; nothing is taken inside */
-    bp_shared_snapshot *held[BP_HISTORY_HELD_MAX]; /* oldest first; only the writer changes it */
+    bp_task_snapshot held[BP_HISTORY_HELD_MAX]; /* oldest first; only the writer changes it */
     size_t held_count;
 };
-
-/* Moves the snapshot, which is empty afterwards. Without memory NULL, and it is unchanged. */
-static bp_shared_snapshot *share(bp_task_snapshot *snapshot) {
-    bp_shared_snapshot *shared = calloc(1, sizeof *shared);
-    if (shared == NULL) {
-        return NULL;
-    }
-    atomic_init(&shared->reference_count, 1);
-    shared->snapshot = *snapshot;
-    *snapshot = (bp_task_snapshot){0};
-    bp_task_snapshot *mine = &shared->snapshot;
-    if (mine->thread_count > 0) {
-        /* The list grew by doubling: up to half of it is unused. */
-        void *fitting = realloc(mine->threads, mine->thread_count * sizeof *mine->threads);
-        mine->threads = fitting != NULL ? fitting : mine->threads;
-    }
-    bp_metrics_sort_threads(mine);
-    return shared;
-}
-
-static bp_shared_snapshot *retain(bp_shared_snapshot *shared) {
-    atomic_fetch_add_explicit(&shared->reference_count, 1, memory_order_relaxed);
-    return shared;
-}
-
-static void release(bp_shared_snapshot *shared) {
-    if (shared != NULL &&
-        atomic_fetch_sub_explicit(&shared->reference_count, 1, memory_order_acq_rel) == 1) {
-        bp_task_snapshot_release(&shared->snapshot);
-        free(shared);
-    }
-}
 
 bugpack_status bp_history_new(bp_ring *ring, uint32_t window_ms, bp_history **ret_history,
                               bugpack_error *error) {
@@ -88,7 +50,7 @@ void bp_history_free(bp_history *history) {
         return;
     }
     for (size_t i = 0; i < history->held_count; i++) {
-        release(history->held[i]);
+        bp_task_snapshot_release(&history->held[i]);
     }
     bp_ring_free(history->ring);
     bp_lock_destroy(&history->lock);
@@ -129,36 +91,34 @@ size_t bp_history_ring_bytes(size_t sample_count) {
     return (count + 1) * record_bytes;
 }
 
-static uint64_t taken_ns(const bp_history *history, size_t at) {
-    return history->held[at]->snapshot.taken_ns;
+static void drop(bp_history *history, size_t at) {
+    bp_task_snapshot_release(&history->held[at]);
+    history->held_count--;
+    memmove(history->held + at, history->held + at + 1,
+            (history->held_count - at) * sizeof history->held[0]);
 }
 
 /*
- * Adds the newest snapshot. Snapshots that are not needed any more are moved to `dropped`, to be
- * freed without the lock. All but the newest two are at least an eighth of a window apart, so there
- * are at most ten; the bound of the array is a safeguard.
+ * Takes over the newest snapshot, and drops those that are not needed any more. All but the newest
+ * two are at least an eighth of a window apart, so there are at most ten; the bound of the array is
+ * a safeguard. The lock is held.
  */
-static size_t hold_newest(bp_history *history, bp_shared_snapshot *newest,
-                          bp_shared_snapshot *dropped[BP_HISTORY_HELD_MAX]) {
-    size_t drop_count = 0;
+static void hold_newest(bp_history *history, const bp_task_snapshot *newest) {
+    const bp_task_snapshot *held = history->held;
     size_t count = history->held_count;
-    bool is_large =
-        newest->snapshot.thread_count > BP_HISTORY_LARGE_BYTES / sizeof *newest->snapshot.threads;
+    bool is_large = newest->thread_count > BP_HISTORY_LARGE_BYTES / sizeof *newest->threads;
     uint64_t spacing_ns = is_large ? history->window_ns : history->window_ns / 8;
-    if (count >= 2 && taken_ns(history, count - 1) - taken_ns(history, count - 2) < spacing_ns) {
-        dropped[drop_count++] = history->held[--history->held_count];
+    if (count >= 2 && held[count - 1].taken_ns - held[count - 2].taken_ns < spacing_ns) {
+        drop(history, count - 1);
     }
-    history->held[history->held_count++] = newest;
+    history->held[history->held_count++] = *newest;
     /* The oldest goes when the second is closer to the beginning of every window that may still be
      * asked for. */
-    while (history->held_count == BP_HISTORY_HELD_MAX ||
-           (history->held_count >= 2 &&
-            newest->snapshot.taken_ns - taken_ns(history, 1) >= history->window_ns)) {
-        dropped[drop_count++] = history->held[0];
-        history->held_count--;
-        memmove(history->held, history->held + 1, history->held_count * sizeof history->held[0]);
+    while (
+        history->held_count == BP_HISTORY_HELD_MAX ||
+        (history->held_count >= 2 && newest->taken_ns - held[1].taken_ns >= history->window_ns)) {
+        drop(history, 0);
     }
-    return drop_count;
 }
 
 static bugpack_status append_to_ring(bp_history *history, bp_history_record *record,
@@ -200,7 +160,7 @@ static bugpack_status append_record(bp_history *history, bp_task_snapshot *newes
     if (history->held_count == 0) {
         return BUGPACK_OK;
     }
-    bp_task_snapshot *before = &history->held[history->held_count - 1]->snapshot;
+    bp_task_snapshot *before = &history->held[history->held_count - 1];
     if (newest->taken_ns <= before->taken_ns) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "a snapshot is not newer than the last");
     }
@@ -218,23 +178,22 @@ static bugpack_status append_record(bp_history *history, bp_task_snapshot *newes
 
 bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
                               bugpack_error *error) {
-    bp_shared_snapshot *dropped[BP_HISTORY_HELD_MAX];
-    bp_shared_snapshot *newest = share(snapshot);
-    if (newest == NULL) {
-        bp_task_snapshot_release(snapshot);
-        return bp_fail_memory(error, "hold a snapshot");
+    bp_task_snapshot newest = *snapshot;
+    *snapshot = (bp_task_snapshot){0};
+    if (newest.thread_count > 0) {
+        /* The list grew by doubling: up to half of it is unused. */
+        void *fitting = realloc(newest.threads, newest.thread_count * sizeof *newest.threads);
+        newest.threads = fitting != NULL ? fitting : newest.threads;
     }
-    bugpack_status status = append_record(history, &newest->snapshot, error);
+    bp_metrics_sort_threads(&newest); /* so that computing with it only reads */
+    bugpack_status status = append_record(history, &newest, error);
     if (status != BUGPACK_OK) {
-        release(newest);
+        bp_task_snapshot_release(&newest);
         return status;
     }
     bp_lock_acquire(&history->lock);
-    size_t drop_count = hold_newest(history, newest, dropped);
+    hold_newest(history, &newest);
     bp_lock_release(&history->lock);
-    for (size_t i = 0; i < drop_count; i++) {
-        release(dropped[i]);
-    }
     return BUGPACK_OK;
 }
 
@@ -242,15 +201,15 @@ bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
  * another program on are passed over: `ret_is_other` says whether one of them was meant. The lock
  * is held.
  */
-static bp_shared_snapshot *find_begin(const bp_history *history, const bp_task_snapshot *end,
-                                      uint64_t least_ns, bool *ret_is_other) {
-    bp_shared_snapshot *found = NULL;
+static bp_task_snapshot *find_begin(bp_history *history, const bp_task_snapshot *end,
+                                    uint64_t least_ns, bool *ret_is_other) {
+    bp_task_snapshot *found = NULL;
     uint64_t closest_ns = UINT64_MAX;
     uint64_t image = end->image;
     bool is_other = false;
     *ret_is_other = false;
     for (size_t i = history->held_count; i-- > 0;) {
-        const bp_task_snapshot *begin = &history->held[i]->snapshot;
+        bp_task_snapshot *begin = &history->held[i];
         uint64_t length_ns = end->taken_ns - begin->taken_ns;
         if (begin->taken_ns >= end->taken_ns) {
             continue;
@@ -261,7 +220,7 @@ static bp_shared_snapshot *find_begin(const bp_history *history, const bp_task_s
                                                          : history->window_ns - length_ns;
         if (length_ns >= least_ns && off_ns <= closest_ns) {
             closest_ns = off_ns;
-            found = is_other ? found : history->held[i];
+            found = is_other ? found : begin;
             *ret_is_other = is_other;
         }
     }
@@ -271,40 +230,28 @@ static bp_shared_snapshot *find_begin(const bp_history *history, const bp_task_s
 uint64_t bp_history_ready_ns(bp_history *history, uint64_t asked_ns) {
     bp_lock_acquire(&history->lock);
     uint64_t ready_ns =
-        history->held_count > 0 ? taken_ns(history, 0) + history->least_ns : asked_ns;
+        history->held_count > 0 ? history->held[0].taken_ns + history->least_ns : asked_ns;
     bp_lock_release(&history->lock);
     return ready_ns;
 }
 
-bool bp_history_hold(bp_history *history, const bp_task_snapshot *end, bool may_be_short,
-                     bp_history_held *ret_held, bool *ret_is_other) {
-    bp_shared_snapshot *begin = NULL, *last = NULL;
+bugpack_status bp_history_compute(bp_history *history, bp_task_snapshot *end, bool may_be_short,
+                                  bp_metrics *ret_metrics, bool *ret_is_other,
+                                  bugpack_error *error) {
+    bp_task_snapshot *begin = NULL;
     *ret_is_other = false;
     bp_lock_acquire(&history->lock);
     if (end == NULL && history->held_count > 0) {
-        last = history->held[history->held_count - 1];
-        end = &last->snapshot;
+        end = &history->held[history->held_count - 1];
     }
     if (end != NULL) {
         begin = find_begin(history, end, may_be_short ? 0 : history->least_ns, ret_is_other);
     }
-    if (begin != NULL) {
-        *ret_held = (bp_history_held){retain(begin), last != NULL ? retain(last) : NULL};
-    }
+    bugpack_status status = begin != NULL ? bp_metrics_compute(begin, end, ret_metrics, error)
+                                          : bp_fail(error, BUGPACK_ERR_IO,
+                                                    "there is no earlier sample to compare with");
     bp_lock_release(&history->lock);
-    return begin != NULL;
-}
-
-void bp_history_held_release(bp_history_held *held) {
-    release(held->before);
-    release(held->after);
-    *held = (bp_history_held){NULL, NULL};
-}
-
-bugpack_status bp_history_held_compute(const bp_history_held *held, bp_task_snapshot *end,
-                                       bp_metrics *ret_metrics, bugpack_error *error) {
-    bp_task_snapshot *after = end != NULL ? end : &held->after->snapshot;
-    return bp_metrics_compute(&held->before->snapshot, after, ret_metrics, error);
+    return status;
 }
 
 /* More than the longest line: eight escaped names of 63 bytes, and numbers. */

@@ -37,7 +37,7 @@ typedef struct bp_history bp_history;
  */
 bugpack_status bp_history_new(bp_ring *ring, uint32_t window_ms, bp_history **ret_history,
                               bugpack_error *error);
-/* No other thread may be inside; windows that are still held stay valid. NULL is fine. */
+/* No other thread may be inside. NULL is fine. */
 void bp_history_free(bp_history *history);
 
 /* The size of a ring for `sample_count` records. */
@@ -71,35 +71,22 @@ void bp_history_add_totals(bp_history *history, const bp_task_totals *totals);
 void bp_history_note_rings(bp_history *history, uint64_t used_bytes);
 void bp_history_note_report(bp_history *history, bool begins);
 
-/* The snapshots of a window, with a reference to each. All zero holds nothing. */
-typedef struct bp_history_held {
-    struct bp_shared_snapshot *before, *after; /* `after` may be NULL */
-} bp_history_held;
-
 /* When the oldest snapshot will have been taken so long ago that a window can begin there: 250 ms,
  * or window_ms where that is less. Without a snapshot `asked_ns`. Any thread. */
 uint64_t bp_history_ready_ns(bp_history *history, uint64_t asked_ns);
 
 /*
- * Holds the snapshot that begins a window ending at `end`: of those so long before it as
- * bp_history_ready_ns says, the one whose window is closest to window_ms. `may_be_short`: of all,
- * for a process that has ended. False without one. To be called when the window ends: a few seconds
- * later the snapshot has been dropped. `end` NULL: the newest snapshot, which it holds as well.
- * None is of another program than the one at the end: `ret_is_other` says that this is why the
- * window is shorter, or that there is none. Any thread.
+ * Computes the metrics of a window that ends at `end`, or, where that is NULL, at the newest
+ * snapshot. It begins at a snapshot that lies back as far as bp_history_ready_ns says: the one
+ * whose window is closest to window_ms. `may_be_short`: at any, for a process that has ended. To be
+ * called when the window ends: a few seconds later the snapshot has been dropped. It has no
+ * snapshot of another program than the one at the end: `ret_is_other` says that this is why it is
+ * shorter, or that there is none. IO without a snapshot to begin at; INVALID for different CPU
+ * units; NO_MEMORY. Any thread.
  */
-bool bp_history_hold(bp_history *history, const bp_task_snapshot *end, bool may_be_short,
-                     bp_history_held *ret_held, bool *ret_is_other);
-
-/* Also after the history was freed. */
-void bp_history_held_release(bp_history_held *held);
-
-/*
- * Computes the metrics of a held window without a lock; `end` ends it, NULL: the snapshot that is
- * held. INVALID for snapshots of different CPU units; NO_MEMORY. Any thread.
- */
-bugpack_status bp_history_held_compute(const bp_history_held *held, bp_task_snapshot *end,
-                                       bp_metrics *ret_metrics, bugpack_error *error);
+bugpack_status bp_history_compute(bp_history *history, bp_task_snapshot *end, bool may_be_short,
+                                  bp_metrics *ret_metrics, bool *ret_is_other,
+                                  bugpack_error *error);
 
 /*
  * Prints metrics-history.jsonl from copied or recovered records, one object a line: `{"time": ISO,

@@ -159,33 +159,30 @@ static void settle(bp_window *window, bp_task_snapshot *end, const bugpack_error
         return;
     }
     bp_window_result *result = &window->result;
-    bp_history_held held = {NULL, NULL};
-    bool is_held, is_other;
+    bugpack_error failure = BUGPACK_ERROR_INIT;
+    bool is_other;
     bool is_last = end_ns != 0 && end != NULL;
     if (is_last) {
         move_to_end(end_ns, cpu_ns, end);
     }
-    is_held = bp_history_hold(windows->history, end, is_last, &held, &is_other);
+    result->status =
+        bp_history_compute(windows->history, end, is_last, &result->metrics, &is_other, &failure);
+    bool has_begin = result->status != BUGPACK_ERR_IO;
+    if (!has_begin && !is_other && is_last && end->has_uptime) {
+        result->status = compute_whole_life(end, &result->metrics, &failure);
+    }
     if (end == NULL || why->status != BUGPACK_OK) {
         result->error = *why; /* with a sample: that of a process which has ended since */
     } else if (is_other) {
         (void)bp_fail(&result->error, BUGPACK_ERR_NO_PROCESS, "the process began another program%s",
-                      is_held ? ", and the window with that" : "");
+                      has_begin ? ", and the window with that" : "");
     }
-    if (is_held) {
-        result->status = bp_history_held_compute(&held, end, &result->metrics, &result->error);
-    } else if (end == NULL) {
-        result->status = why->status;
-    } else if (is_other) {
+    if (!has_begin && (end == NULL || is_other)) {
         result->status = result->error.status;
-        result->is_other_program = true;
-    } else if (is_last && end->has_uptime) {
-        result->status = compute_whole_life(end, &result->metrics, &result->error);
-    } else {
-        result->status =
-            bp_fail(&result->error, BUGPACK_ERR_IO, "there is no earlier sample to compare with");
+        result->is_other_program = end != NULL;
+    } else if (result->status != BUGPACK_OK) {
+        result->error = failure;
     }
-    bp_history_held_release(&held);
     window->held_bytes =
         sizeof *window + result->metrics.thread_count * sizeof *result->metrics.threads;
     atomic_fetch_add_explicit(&windows->held_bytes, window->held_bytes, memory_order_relaxed);
