@@ -1,11 +1,9 @@
 #include "report/job.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/status.h"
-#include "platform/machine.h"
 
 bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type,
                    size_t payload_bytes) {

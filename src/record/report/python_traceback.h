@@ -5,7 +5,6 @@
 #ifndef BP_REPORT_PYTHON_TRACEBACK_H
 #define BP_REPORT_PYTHON_TRACEBACK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "model/stacks.h"

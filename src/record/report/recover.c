@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <bugpack/session.h>
 
 #include "base/file.h"
 #include "base/status.h"

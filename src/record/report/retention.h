@@ -7,7 +7,6 @@
 #define BP_REPORT_RETENTION_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <bugpack/error.h>

@@ -4,7 +4,6 @@
 #ifndef BP_REPORT_SCREENSHOT_H
 #define BP_REPORT_SCREENSHOT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <bugpack/report.h>

@@ -1,6 +1,5 @@
 #include "report/tags.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
