@@ -46,19 +46,6 @@ static const char *check_number(const unsigned char *text, size_t byte_count, si
     return complete ? NULL : "expected a digit of the number here";
 }
 
-/* As bp_utf8_sequence_length, quickly for the most frequent ones. */
-static size_t character_length(const unsigned char *text, size_t available) {
-    bool has_two = available >= 2 && (text[1] & 0xC0) == 0x80;
-    if (has_two && text[0] >= 0xC2 && text[0] <= 0xDF) {
-        return 2;
-    }
-    if (has_two && text[0] >= 0xE1 && text[0] <= 0xEC && available >= 3 &&
-        (text[2] & 0xC0) == 0x80) {
-        return 3;
-    }
-    return bp_utf8_sequence_length(text, available);
-}
-
 /* The same for the string whose opening quote is at `text`; both quotes count. */
 static const char *check_string(const unsigned char *text, size_t byte_count, size_t *ret_at) {
     size_t at = 1;
@@ -75,7 +62,7 @@ static const char *check_string(const unsigned char *text, size_t byte_count, si
         } else if (text[at] < 0x20) {
             wrong = "a control character in a string must be written as an escape";
         } else if (text[at] >= 0x80) {
-            length = character_length(text + at, byte_count - at);
+            length = bp_utf8_sequence_length(text + at, byte_count - at);
             wrong = length == 0 ? "this is not valid UTF-8" : NULL;
         }
         if (wrong != NULL) {
@@ -230,11 +217,6 @@ static void count_position(const unsigned char *at, const unsigned char *end, si
         }
     }
     /* Bytes inside a character, of which the highest two bits are 10, do not count. */
-    for (uint64_t word; end - at >= 8; at += 8) {
-        static const uint64_t ones = 0x0101010101010101;
-        memcpy(&word, at, sizeof word);
-        *column += 8 - (size_t)(((word >> 7 & ~word >> 6 & ones) * ones) >> 56);
-    }
     for (; at < end; at++) {
         *column += (*at & 0xC0) != 0x80;
     }

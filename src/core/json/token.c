@@ -12,21 +12,7 @@ static bool is_plain(unsigned char byte) {
 }
 
 size_t bp_json_plain_length(const unsigned char *bytes, size_t byte_count) {
-    static const uint64_t ones = 0x0101010101010101;
     size_t at = 0;
-    for (; byte_count - at >= sizeof ones; at += sizeof ones) {
-        uint64_t word;
-        memcpy(&word, bytes + at, sizeof word);
-        uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
-        /* The high bit is set of each byte over 0x7E, and of each that was below what is taken off.
-         */
-        uint64_t others =
-            (word | (word + ones) | (word - ones * 0x20) | (quote - ones) | (backslash - ones)) &
-            ones * 0x80;
-        if (others != 0) {
-            break;
-        }
-    }
     while (at < byte_count && is_plain(bytes[at])) {
         at++;
     }
