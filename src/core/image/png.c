@@ -3,7 +3,6 @@
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -48,23 +47,9 @@ typedef struct png_job {
     uint32_t x, y, width, height;
     bp_sink *sink;
     void *context;
-    bool ran_out_of_memory;
     bugpack_status sink_status;
     char message[128]; /* libpng's own */
 } png_job;
-
-/* Ours, to tell a failed allocation from other failures: libpng has but a sentence for each. */
-static png_voidp allocate(png_structp png, png_alloc_size_t size) {
-    png_job *job = png_get_mem_ptr(png);
-    void *block = malloc(size);
-    job->ran_out_of_memory = job->ran_out_of_memory || block == NULL;
-    return block;
-}
-
-static void release(png_structp png, png_voidp block) {
-    (void)png;
-    free(block);
-}
 
 /* The default one prints. It must not return: libpng goes on with what is broken. */
 static PNG_FUNCTION(void, stop, (png_structp png, png_const_charp message), PNG_NORETURN) {
@@ -125,15 +110,14 @@ static bool write_image(png_structp png, png_infop info, png_job *job) {
     return true;
 }
 
+/* The sizes have been checked: what fails beside the sink is an allocation. */
 static bugpack_status tell_failure(const png_job *job, bugpack_error *error) {
     if (job->sink_status != BUGPACK_OK) {
         return bp_fail(error, job->sink_status, "cannot write a PNG: %s",
                        bugpack_status_name(job->sink_status));
     }
-    if (job->ran_out_of_memory || job->message[0] == '\0') {
-        return bp_fail_memory(error, "write a PNG");
-    }
-    return bp_fail(error, BUGPACK_ERR_INVALID, "cannot write a PNG: %s", job->message);
+    return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "cannot write a PNG: %s",
+                   job->message[0] != '\0' ? job->message : "out of memory");
 }
 
 bugpack_status bp_png_encode(const bp_pixels *pixels, uint32_t x, uint32_t y, uint32_t width,
@@ -157,8 +141,7 @@ bugpack_status bp_png_encode(const bp_pixels *pixels, uint32_t x, uint32_t y, ui
                    .height = height,
                    .sink = sink,
                    .context = context};
-    png_structp png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, &job, stop, ignore_warning,
-                                                &job, allocate, release);
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &job, stop, ignore_warning);
     png_infop info = png == NULL ? NULL : png_create_info_struct(png);
     if (info == NULL || !write_image(png, info, &job)) {
         status = tell_failure(&job, error);
