@@ -1,6 +1,6 @@
 /*
- * The guard that tells a forked child: through more generations than a page of guards has room for,
- * each process is the owner of what it made itself and of nothing that it inherited.
+ * The number that tells a forked child: through many generations each process has the one that it
+ * made itself and none that it inherited.
  *
  *   fork_guard [GENERATIONS]
  */
@@ -13,28 +13,27 @@
 
 enum { remembered_count = 4, limit_secs = 120 };
 
-/* The newest guards, own and inherited, by generation. */
-static bp_fork_guard *guards[remembered_count];
+/* The newest numbers, own and inherited, by generation. */
+static unsigned numbers[remembered_count];
 
 static bool is_told_apart(unsigned long generation) {
-    bp_fork_guard *own = NULL;
-    bp_fork_guard *again = NULL;
+    unsigned own, again;
     for (unsigned long i = 1; i < remembered_count && i <= generation; i++) {
-        if (bp_fork_guard_is_owner(guards[(generation - i) % remembered_count])) {
+        if (bp_fork_number_is(numbers[(generation - i) % remembered_count])) {
             return false;
         }
     }
-    if (bp_fork_guard_new(&own, NULL) != BUGPACK_OK ||
-        bp_fork_guard_new(&again, NULL) != BUGPACK_OK) {
+    if (bp_fork_number_make(&own, NULL) != BUGPACK_OK ||
+        bp_fork_number_make(&again, NULL) != BUGPACK_OK) {
         return false;
     }
-    guards[generation % remembered_count] = own;
+    numbers[generation % remembered_count] = own;
     for (unsigned long i = 1; i < remembered_count && i <= generation; i++) {
-        if (bp_fork_guard_is_owner(guards[(generation - i) % remembered_count])) {
+        if (bp_fork_number_is(numbers[(generation - i) % remembered_count])) {
             return false;
         }
     }
-    return bp_fork_guard_is_owner(own) && bp_fork_guard_is_owner(again);
+    return bp_fork_number_is(own) && bp_fork_number_is(again);
 }
 
 /* Each generation forks the next and ends, so that there are never more than two; the last one, or
@@ -53,7 +52,7 @@ static void run_generations(unsigned long count, int told) {
 }
 
 int main(int argument_count, char **arguments) {
-    unsigned long count = run_length(argument_count, arguments, 4200);
+    unsigned long count = run_length(argument_count, arguments, 500);
     int ends[2];
     CHECK(pipe(ends) == 0);
     pid_t first = fork();

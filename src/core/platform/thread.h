@@ -16,7 +16,7 @@
 
 /*
  * The id that the sampler reports for the calling thread; in a forked child, once it has made a
- * guard of its own. Cached: rarely a system call.
+ * number of its own. Cached: rarely a system call.
  */
 uint64_t bp_thread_id(void);
 
@@ -99,13 +99,13 @@ static inline bool bp_lock_wait_until(bp_lock *lock, pthread_cond_t *condition,
 }
 
 /*
- * Whether this process made the guard: false in a child of fork or clone. Checking costs one load.
- * On Linux the kernel wipes its page in the child (MADV_WIPEONFORK, Linux 4.14); elsewhere it is
- * the process id, which a late descendant could get again. Made without a lock, so also in a child.
+ * A number of this process, which a child of fork or clone does not have, until it makes one of its
+ * own. Comparing it costs two loads. On Linux it is in a page that the kernel wipes in the child
+ * (MADV_WIPEONFORK, Linux 4.14); elsewhere it is the process id, which a late descendant could get
+ * again. Made without a lock, so also in a child.
  */
-typedef struct bp_fork_guard bp_fork_guard;
-bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error);
-void bp_fork_guard_free(bp_fork_guard *guard);
-bool bp_fork_guard_is_owner(const bp_fork_guard *guard);
+bugpack_status bp_fork_number_make(unsigned *ret_number, bugpack_error *error);
+/* True if this process made the number, which was made before. */
+bool bp_fork_number_is(unsigned number);
 
 #endif

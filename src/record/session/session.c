@@ -321,7 +321,6 @@ static void session_free(bugpack_session *session) {
     bp_recorder_free(session->context.recorder);
     bp_at_call_free(session->at_call);
     bp_entry_guard_release(&session->guard);
-    bp_fork_guard_free(session->fork_guard);
     free(session);
 }
 
@@ -352,7 +351,7 @@ static bugpack_status new_session(const bugpack_options *options, bugpack_sessio
         session->identity.machine.name[0] = '\0';
     }
     if (status == BUGPACK_OK) {
-        status = bp_fork_guard_new(&session->fork_guard, error);
+        status = bp_fork_number_make(&session->fork_number, error);
     }
     if (status == BUGPACK_OK) {
         status = open_parts(session, error);
@@ -448,7 +447,7 @@ bugpack_status bp_session_check(const bugpack_session *session) {
     if (session == NULL) {
         return BUGPACK_ERR_INVALID;
     }
-    return bp_fork_guard_is_owner(session->fork_guard) ? BUGPACK_OK : BUGPACK_ERR_INERT;
+    return bp_fork_number_is(session->fork_number) ? BUGPACK_OK : BUGPACK_ERR_INERT;
 }
 
 static const char *explain_refusal(bugpack_status status) {

@@ -17,7 +17,7 @@
 #include "trigger/trigger.h"
 
 struct bugpack_session {
-    bp_fork_guard *fork_guard;
+    unsigned fork_number;
     bp_entry_guard guard; /* of the slow calls */
     atomic_uint reference_count;
     bp_config config;

@@ -3,7 +3,6 @@
  * handled.
  */
 #include <pthread.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -35,35 +34,20 @@ void bp_condition_init(pthread_cond_t *condition) {
  * Only Linux can wipe a page in the child of a fork, so the process id decides here: minherit(2) of
  * macOS can drop a page but not zero it. getpid costs a load on macOS, whose libc caches it.
  */
-struct bp_fork_guard {
-    pid_t owner;
-};
-
-bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error) {
-    bp_fork_guard *guard = malloc(sizeof *guard);
-    if (guard == NULL) {
-        return bp_fail_memory(error, "guard the session against fork");
-    }
-    guard->owner = getpid();
-    *ret_guard = guard;
+bugpack_status bp_fork_number_make(unsigned *ret_number, bugpack_error *error) {
+    *ret_number = (unsigned)getpid();
     return BUGPACK_OK;
 }
 
-void bp_fork_guard_free(bp_fork_guard *guard) {
-    free(guard);
-}
-
-bool bp_fork_guard_is_owner(const bp_fork_guard *guard) {
-    return guard->owner == getpid();
+bool bp_fork_number_is(unsigned number) {
+    return number == (unsigned)getpid();
 }
 
 void bp_thread_name_of(uint64_t tid, char out[BP_THREAD_NAME_BYTES]) {
-    (void)tid;
     out[0] = '\0';
 }
 
 bool bp_thread_is_traced(uint64_t tid) {
-    (void)tid;
     return false;
 }
 

@@ -16,19 +16,19 @@
 #include "platform/linux/thread_reader.h"
 
 /*
- * Counts the guards that this process and its ancestors have made. A forked child inherits its
- * parent's cached thread id; its session makes a guard, which changes this number.
+ * The last number that this process or an ancestor has had. A forked child inherits its parent's
+ * cached thread id; its session asks for a number, which changes this one.
  */
-static atomic_uint newest_guard_number;
+static atomic_uint newest_number;
 
 uint64_t bp_thread_id(void) {
     /* Cached, because gettid is a system call. */
     static _Thread_local uint64_t id;
-    static _Thread_local unsigned id_guard_number;
-    unsigned number = atomic_load_explicit(&newest_guard_number, memory_order_relaxed);
-    if (id_guard_number != number || id == 0) {
+    static _Thread_local unsigned id_number;
+    unsigned number = atomic_load_explicit(&newest_number, memory_order_relaxed);
+    if (id_number != number || id == 0) {
         id = (uint64_t)gettid();
-        id_guard_number = number;
+        id_number = number;
     }
     return id;
 }
@@ -131,65 +131,39 @@ bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
     return pthread_cond_timedwait(condition, mutex, &deadline) != ETIMEDOUT;
 }
 
-/*
- * The guards of a process and its ancestors, consecutive in a page that the kernel zeroes in a
- * child: only the newest can be 1, and all sessions of a process share it. A child takes the next
- * one. The page is never freed, because calls on a closed session may still come.
- */
-struct bp_fork_guard {
-    atomic_uchar is_owner;
-};
+/* The number of this process, in a page that the kernel zeroes in a child. It is never freed,
+ * because calls on a closed session may still come. */
+static atomic_uint *_Atomic number_page;
 
-enum { guard_bytes = 4096 };
-
-static bp_fork_guard *_Atomic newest_guard;
-
-static bugpack_status map_guards(bp_fork_guard **ret_first, bugpack_error *error) {
-    void *page =
-        mmap(NULL, guard_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) {
-        return bp_fail_errno(error, errno, "cannot guard the session against fork");
+static bugpack_status map_page(bugpack_error *error) {
+    enum { page_bytes = 4096 };
+    atomic_uint *before = NULL;
+    atomic_uint *page =
+        mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int result = page == MAP_FAILED || madvise(page, page_bytes, MADV_WIPEONFORK) != 0 ? errno : 0;
+    bool is_needed = result == 0 && atomic_compare_exchange_strong(&number_page, &before, page);
+    if (page != MAP_FAILED && !is_needed) {
+        (void)munmap(page, page_bytes);
     }
-    if (madvise(page, guard_bytes, MADV_WIPEONFORK) != 0) {
-        int advise_errno = errno;
-        (void)munmap(page, guard_bytes);
-        return bp_fail_errno(error, advise_errno, "cannot guard the session against fork");
-    }
-    *ret_first = page;
-    return BUGPACK_OK;
-}
-
-static bool is_first_of_page(const bp_fork_guard *guard) {
-    return (uintptr_t)guard % guard_bytes == 0;
+    return result == 0 ? BUGPACK_OK
+                       : bp_fail_errno(error, result, "cannot guard the session against fork");
 }
 
 /* No lock: a fork might have left it held. */
-bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error) {
-    bp_fork_guard *newest = atomic_load(&newest_guard);
-    while (newest == NULL || !bp_fork_guard_is_owner(newest)) {
-        bp_fork_guard *next = newest == NULL ? NULL : newest + 1;
-        if (is_first_of_page(next)) { /* or none */
-            bugpack_status status = map_guards(&next, error);
-            if (status != BUGPACK_OK) {
-                return status;
-            }
-        }
-        atomic_store_explicit(&next->is_owner, 1, memory_order_relaxed);
-        if (atomic_compare_exchange_strong(&newest_guard, &newest, next)) {
-            newest = next;
-            (void)atomic_fetch_add_explicit(&newest_guard_number, 1, memory_order_relaxed);
-        } else if (is_first_of_page(next)) {
-            (void)munmap(next, guard_bytes); /* another thread was first */
+bugpack_status bp_fork_number_make(unsigned *ret_number, bugpack_error *error) {
+    if (atomic_load(&number_page) == NULL) {
+        bugpack_status status = map_page(error);
+        if (status != BUGPACK_OK) {
+            return status;
         }
     }
-    *ret_guard = newest;
+    unsigned number = 0;
+    unsigned next = atomic_fetch_add(&newest_number, 1) + 1;
+    bool is_first = atomic_compare_exchange_strong(atomic_load(&number_page), &number, next);
+    *ret_number = is_first ? next : number;
     return BUGPACK_OK;
 }
 
-void bp_fork_guard_free(bp_fork_guard *guard) {
-    (void)guard;
-}
-
-bool bp_fork_guard_is_owner(const bp_fork_guard *guard) {
-    return atomic_load_explicit(&guard->is_owner, memory_order_relaxed) != 0;
+bool bp_fork_number_is(unsigned number) {
+    return atomic_load_explicit(atomic_load(&number_page), memory_order_relaxed) == number;
 }
