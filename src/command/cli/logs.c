@@ -14,129 +14,6 @@
 #include "cli/output.h"
 #include "print/logs.h"
 
-/*
- * Prints lines of logs on standard output.
- */
-
-typedef struct log_printer {
-    uint64_t trigger_ns; /* 0: not known */
-    bool has_colour;
-    size_t source_columns; /* 0: sources are not named; at most 40 */
-    bp_buffer out;         /* a line; its maximum is over 6 times that of a line */
-    uint64_t shown_secs;   /* of `shown_time` */
-    char shown_time[BP_CLOCK_ISO_BYTES];
-} log_printer;
-
-/* Appends a text escaped for a terminal, but for tabs, which become blanks. */
-static void add_escaped(bp_buffer *out, const char *text, size_t byte_count) {
-    const char *end = text + byte_count;
-    while (text < end) {
-        const char *safe = text;
-        bool is_safe = true;
-        size_t length = 0;
-        while (safe < end && is_safe) {
-            if (*safe >= ' ' && *safe <= '~') {
-                safe++;
-            } else {
-                length = bp_cli_next_character(safe, &is_safe);
-                safe += is_safe ? length : 0;
-            }
-        }
-        (void)bp_buffer_append(out, text, (size_t)(safe - text));
-        text = safe;
-        for (size_t i = 0; text < end && i < length; i++, text++) {
-            (void)bp_buffer_printf(out, *text == '\t' ? " " : "\\x%02x", (unsigned char)*text);
-        }
-    }
-}
-
-/* Appends blanks up to a width, and one. */
-static void add_blanks(bp_buffer *out, size_t length, size_t width) {
-    static const char blanks[] = "                                                ";
-    (void)bp_buffer_append(out, blanks, length < width ? width - length + 1 : 1);
-}
-
-static void add_column(bp_buffer *out, const char *text, size_t width) {
-    size_t length = strlen(text);
-    (void)bp_buffer_append(out, text, length);
-    add_blanks(out, length, width);
-}
-
-/* The seconds from the trigger, aligned to the right. */
-static void add_distance(bp_buffer *out, uint64_t wall_ns, uint64_t trigger_ns) {
-    char text[] = "                  .000 s";
-    bool is_before = wall_ns < trigger_ns;
-    uint64_t ms = (is_before ? trigger_ns - wall_ns : wall_ns - trigger_ns) / BP_NS_PER_MS;
-    char *at = text + sizeof text - sizeof ".000 s";
-    for (size_t digit = 0; digit < 3; digit++, ms /= 10) {
-        at[3 - digit] = (char)('0' + ms % 10);
-    }
-    do {
-        *--at = (char)('0' + ms % 10);
-        ms /= 10;
-    } while (ms > 0);
-    *--at = is_before ? '-' : '+';
-    size_t width = (size_t)(text + sizeof text - 1 - at);
-    (void)bp_buffer_append_text(out, width < 14 ? text + sizeof text - 1 - 14 : at);
-    (void)bp_buffer_append_char(out, ' ');
-}
-
-/* Lines of one second come together, so only the digits behind it are printed each time. */
-static void add_time(log_printer *printer, uint64_t wall_ns) {
-    if (wall_ns / BP_NS_PER_SEC != printer->shown_secs) {
-        bp_clock_format_iso(wall_ns, printer->shown_time);
-        printer->shown_secs = wall_ns / BP_NS_PER_SEC;
-    }
-    uint64_t us = wall_ns % BP_NS_PER_SEC / 1000;
-    for (size_t at = sizeof "2026-11-21T00:36:51.123456" - 1; us > 0 || at > 20; us /= 10) {
-        printer->shown_time[--at] = (char)('0' + us % 10);
-    }
-    add_column(&printer->out, printer->shown_time, 27);
-}
-
-/* Time, seconds from the trigger, level, source, channel and message, escaped. */
-static void print_log_text(log_printer *printer, const bp_log_line *line) {
-    static const char *const styles[] = {
-        [BUGPACK_LEVEL_TRACE] = "\033[2m",  [BUGPACK_LEVEL_DEBUG] = "\033[2m",
-        [BUGPACK_LEVEL_INFO] = NULL,        [BUGPACK_LEVEL_WARN] = "\033[33m",
-        [BUGPACK_LEVEL_ERROR] = "\033[31m", [BUGPACK_LEVEL_FATAL] = "\033[1;31m"};
-    const char *style = printer->has_colour ? styles[line->level] : NULL;
-    bool has_time = line->wall_ns != 0 && !line->continues;
-    bp_buffer *out = &printer->out;
-    bp_buffer_clear(out);
-    (void)bp_buffer_append_text(out, style != NULL ? style : "");
-    if (has_time) {
-        add_time(printer, line->wall_ns);
-    } else {
-        add_column(out, "", 27);
-    }
-    if (has_time && printer->trigger_ns != 0) {
-        add_distance(out, line->wall_ns, printer->trigger_ns);
-    } else if (printer->trigger_ns != 0) {
-        add_column(out, "", 14);
-    }
-    add_column(out, has_time && line->level > 0 ? bp_level_name((uint8_t)line->level) : "", 5);
-    if (printer->source_columns > 0) {
-        size_t before = out->size;
-        add_escaped(out, line->source->entry, strlen(line->source->entry));
-        add_blanks(out, out->size - before, printer->source_columns);
-    }
-    if (line->channel[0] != '\0') {
-        add_escaped(out, line->channel, strlen(line->channel));
-        (void)bp_buffer_append_text(out, ": ");
-    }
-    add_escaped(out, line->message, line->message_bytes);
-    (void)bp_buffer_append_text(out, style != NULL ? "\033[0m\n" : "\n");
-    (void)fwrite(bp_buffer_text(out), 1, out->size, stdout);
-}
-
-/* The same as JSON: docs/schema/log-line.schema.json. */
-static void print_log_json(log_printer *printer, const bp_log_line *line) {
-    bp_buffer_clear(&printer->out);
-    bp_log_line_print(line, printer->trigger_ns, &printer->out);
-    (void)fwrite(bp_buffer_text(&printer->out), 1, printer->out.size, stdout);
-}
-
 /* An instant, or a time before the trigger. */
 typedef struct log_since {
     bool is_given, lacks_zone;
@@ -157,11 +34,67 @@ typedef struct logs_options {
 /* What is shown, and how. */
 typedef struct log_view {
     const logs_options *options;
-    log_printer printer;
+    uint64_t trigger_ns; /* 0: not known */
+    bool has_colour;
+    int source_columns; /* 0: sources are not named; at most 40 */
+    bp_buffer json;     /* a line; its maximum is over 6 times that of a line */
     uint64_t from_ns;
     bool shows_last;              /* the last line that is not a continuation was shown */
     uint64_t untimed, unlevelled; /* lines that no time or level lets pass */
 } log_view;
+
+/* --- what is printed ---------------------------------------------------------------------- */
+
+/* Prints a text escaped for a terminal, but for tabs, which become blanks. */
+static void print_escaped(const char *text, size_t byte_count) {
+    const char *end = text + byte_count;
+    while (text < end) {
+        bool is_safe = *text >= ' ' && *text <= '~';
+        size_t length = is_safe ? 1 : bp_cli_next_character(text, &is_safe);
+        for (size_t i = 0; text < end && i < length; i++, text++) {
+            if (is_safe) {
+                (void)putchar_unlocked(*text);
+            } else {
+                (void)printf(*text == '\t' ? " " : "\\x%02x", (unsigned char)*text);
+            }
+        }
+    }
+}
+
+/* Time, seconds from the trigger, level, source, channel and message, escaped. */
+static void print_text(const log_view *view, const bp_log_line *line) {
+    static const char *const styles[] = {
+        [BUGPACK_LEVEL_TRACE] = "\033[2m",  [BUGPACK_LEVEL_DEBUG] = "\033[2m",
+        [BUGPACK_LEVEL_INFO] = NULL,        [BUGPACK_LEVEL_WARN] = "\033[33m",
+        [BUGPACK_LEVEL_ERROR] = "\033[31m", [BUGPACK_LEVEL_FATAL] = "\033[1;31m"};
+    const char *style = view->has_colour ? styles[line->level] : NULL;
+    bool has_time = line->wall_ns != 0 && !line->continues;
+    char time[BP_CLOCK_ISO_BYTES] = "", distance[32] = "";
+    if (has_time) {
+        bool is_before = line->wall_ns < view->trigger_ns;
+        uint64_t ns =
+            is_before ? view->trigger_ns - line->wall_ns : line->wall_ns - view->trigger_ns;
+        bp_clock_format_iso(line->wall_ns, time);
+        (void)snprintf(distance, sizeof distance, "%c%.3f s", is_before ? '-' : '+',
+                       (double)(ns / BP_NS_PER_MS) / 1000);
+    }
+    (void)printf("%s%-27s ", style != NULL ? style : "", time);
+    if (view->trigger_ns != 0) {
+        (void)printf("%14s ", distance);
+    }
+    (void)printf("%-5s ", has_time && line->level > 0 ? bp_level_name((uint8_t)line->level) : "");
+    if (view->source_columns > 0) {
+        char source[1024];
+        bp_cli_escape(line->source->entry, source, sizeof source);
+        (void)printf("%-*s ", view->source_columns, source);
+    }
+    if (line->channel[0] != '\0') {
+        print_escaped(line->channel, strlen(line->channel));
+        (void)fputs(": ", stdout);
+    }
+    print_escaped(line->message, line->message_bytes);
+    (void)fputs(style != NULL ? "\033[0m\n" : "\n", stdout);
+}
 
 /* --- which lines -------------------------------------------------------------------------- */
 
@@ -217,7 +150,7 @@ static bool judge_source(const bp_log_source *source, bool has_zone) {
 
 static bp_cli_exit finish(const log_view *view, const bp_logs *logs) {
     bp_cli_exit result = bp_cli_finish_output();
-    bool is_whole = view->printer.out.status == BUGPACK_OK;
+    bool is_whole = view->json.status == BUGPACK_OK;
     if (result != BP_CLI_COMPLETE) {
         return result;
     }
@@ -237,7 +170,7 @@ static bp_cli_exit finish(const log_view *view, const bp_logs *logs) {
  */
 static bool set_window(log_view *view, const char *path) {
     const log_since *since = &view->options->since;
-    uint64_t trigger_ns = view->printer.trigger_ns, before_ns = since->before_ms * BP_NS_PER_MS;
+    uint64_t trigger_ns = view->trigger_ns, before_ns = since->before_ms * BP_NS_PER_MS;
     if (!since->is_given) {
         return true;
     }
@@ -257,26 +190,22 @@ static bool set_window(log_view *view, const char *path) {
 
 static void set_columns(log_view *view, const bp_logs *logs) {
     for (size_t i = 0; bp_logs_count(logs) > 1 && i < bp_logs_count(logs); i++) {
-        size_t length = strlen(bp_logs_source(logs, i)->entry);
-        view->printer.source_columns =
-            length > view->printer.source_columns ? length : view->printer.source_columns;
+        int length = (int)strnlen(bp_logs_source(logs, i)->entry, 40);
+        view->source_columns = length > view->source_columns ? length : view->source_columns;
     }
-    view->printer.source_columns =
-        view->printer.source_columns > 40 ? 40 : view->printer.source_columns;
 }
 
 static bp_cli_exit show_logs(const bp_report_file *report, const char *path,
                              const logs_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     log_view view = {.options = options,
-                     .printer.has_colour =
-                         bp_cli_is_terminal(STDOUT_FILENO) && bp_cli_wants_colour()};
+                     .has_colour = bp_cli_is_terminal(STDOUT_FILENO) && bp_cli_wants_colour()};
     bp_logs *logs = NULL;
     bp_log_line line;
     const char *triggered =
         bp_json_tree_text_or(bp_report_file_metadata(report), "triggered_at", "");
-    (void)bp_clock_parse(triggered, &view.printer.trigger_ns);
-    bp_line_clock clock = {view.printer.trigger_ns, options->zone_secs};
+    (void)bp_clock_parse(triggered, &view.trigger_ns);
+    bp_line_clock clock = {view.trigger_ns, options->zone_secs};
     if (!set_window(&view, path)) {
         return BP_CLI_FAILED;
     }
@@ -290,18 +219,20 @@ static bp_cli_exit show_logs(const bp_report_file *report, const char *path,
     }
     set_columns(&view, logs);
     /* Each byte of a line takes at most 6. */
-    bp_buffer_init(&view.printer.out, (size_t)8 * BP_LOG_LINE_MAX_BYTES);
+    bp_buffer_init(&view.json, (size_t)8 * BP_LOG_LINE_MAX_BYTES);
     while (ferror(stdout) == 0 && bp_logs_next(logs, &line)) {
         bool is_shown = is_wanted(&view, &line);
         view.shows_last = line.continues ? view.shows_last : is_shown;
         if (is_shown && options->as_json) {
-            print_log_json(&view.printer, &line);
+            bp_buffer_clear(&view.json); /* docs/schema/log-line.schema.json */
+            bp_log_line_print(&line, view.trigger_ns, &view.json);
+            (void)fwrite(bp_buffer_text(&view.json), 1, view.json.size, stdout);
         } else if (is_shown) {
-            print_log_text(&view.printer, &line);
+            print_text(&view, &line);
         }
     }
     bp_cli_exit result = finish(&view, logs);
-    bp_buffer_release(&view.printer.out);
+    bp_buffer_release(&view.json);
     bp_logs_close(logs);
     return result;
 }
